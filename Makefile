@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# One Makefile for the whole tree; `make help` lists the targets. V=1 shows the commands, SAN=1
+# builds with address and undefined-behaviour sanitizers, SAN=thread with the thread sanitizer,
+# COV=1 for coverage, WERROR=0 lets warnings pass. All that is made lands in build/.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+V ?= 0
+WERROR ?= 1
+SAN ?=
+COV ?=
+CC := gcc
+CLANG ?= $(or $(shell command -v clang clang-19 clang-16 clang-14 2>/dev/null | head -n 1),clang-14)
+BPFTOOL ?= $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
+ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' '$(1)' '$(2)')
+
+# ---- flags ---------------------------------------------------------------------------------------
+
+GEN := build/gen
+B := build/$(or $(if $(SAN),$(if $(filter thread,$(SAN)),tsan,asan)),$(if $(COV),cov),release)$(if $(findstring clang,$(CC)),-clang)
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
+	-Wwrite-strings -Wpointer-arith -Wcast-align -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
+mode_release := -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=3
+mode_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+mode_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
+mode_cov := -O0 --coverage
+mode := $(mode_$(patsubst %-clang,%,$(notdir $(B))))
+
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(GEN)
+CFLAGS := -std=gnu17 -g -fPIE $(warnings) $(mode) $(EXTRA_CFLAGS)
+LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize=% --coverage,$(mode)) $(EXTRA_LDFLAGS)
+
+# ---- what is built -------------------------------------------------------------------------------
+
+libraries := common proto detect agent aggregator cli
+programs := neutracer-agent neutracer-aggregator neutracer
+main_neutracer-agent := agent
+main_neutracer-aggregator := aggregator
+main_neutracer := cli
+
+# In link order. An archive gives a program only the objects that it uses.
+libs_neutracer-agent := agent proto common
+libs_neutracer-aggregator := aggregator detect proto common
+libs_neutracer := cli aggregator detect proto common
+link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lcyaml
+link_neutracer-aggregator := -lprotobuf-c -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
+link_neutracer := -lprotobuf-c -ljansson -lcurl -lcyaml -lsqlite3 -lmicrohttpd -lcrypto -lz -lm -lpthread
+
+bpf_objects := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
+skeletons := $(bpf_objects:%=$(GEN)/%.skel.h)
+generated := $(GEN)/neutracer.pb-c.h $(skeletons)
+
+objects = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
+archives = $(foreach l,$(1),$(B)/lib/lib$(l).a)
+
+.PHONY: all
+all: $(programs:%=$(B)/bin/%)
+
+$(GEN)/neutracer.pb-c.c $(GEN)/neutracer.pb-c.h &: proto/neutracer.proto
+	@mkdir -p $(@D)
+	$(call say,PROTO,$<)
+	$(Q)protoc-c --c_out=$(GEN) -I proto $<
+
+$(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
+		-D__TARGET_ARCH_$(ARCH) -isystem bpf -I. $(BPF_CFLAGS) -c $< -o $@
+
+$(GEN)/%.skel.h: $(GEN)/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $(subst -,_,$*)_bpf > $@
+
+# Generated code is not ours to warn about.
+$(B)/obj/neutracer.pb-c.o: $(GEN)/neutracer.pb-c.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -fPIE $(mode) -w -MMD -MP -c $< -o $@
+
+$(B)/obj/proto/%.o: CFLAGS += -Wconversion
+$(B)/obj/common/num.o: CFLAGS += -Wconversion
+
+$(B)/obj/%.o: %.c | $(generated)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+define library_rule
+$(B)/lib/lib$(1).a: $$(call objects,$(1)) $(if $(filter proto,$(1)),$(B)/obj/neutracer.pb-c.o)
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach l,$(libraries),$(eval $(call library_rule,$(l))))
+
+define program_rule
+$(B)/bin/$(1): $(B)/obj/$(main_$(1))/main.o $$(call archives,$(libs_$(1)))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDFLAGS) $(link_$(1))
+endef
+$(foreach p,$(programs),$(eval $(call program_rule,$(p))))
+
+# ---- unit tests ----------------------------------------------------------------------------------
+
+unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+link_tests := -lcmocka -lbpf -lelf -lprotobuf-c -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lz -lm -lpthread
+
+$(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+.PHONY: unit
+unit: $(unit_tests:%=$(B)/test/%)
+
+# The other rooms of the house bring their own targets.
+include $(sort $(wildcard tests/make/*.mk))
+
+.PHONY: clean
+clean: ## remove all that was built
+	$(Q)rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The probes in the kernel: load, attach per library file and subject, detach, counters. How to
+ * attach (session, multi or perf link) is found out by loading and attaching, never by version.
+ */
+#ifndef NT_AGENT_ATTACH_H
+#define NT_AGENT_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/probe.h"
+#include "bpf/event.h"
+#include "common/cleanup.h"
+
+enum nt_attach_mode {
+	NT_ATTACH_AUTO,
+	NT_ATTACH_SESSION, /* 6.13 */
+	NT_ATTACH_MULTI, /* 6.6 */
+	NT_ATTACH_PERF, /* one perf link per probe: slow to detach */
+};
+
+const char *nt_attach_mode_name(enum nt_attach_mode mode);
+
+struct nt_attach;
+
+struct nt_attach_options {
+	enum nt_attach_mode mode; /* AUTO, or force one for a test */
+	size_t ring_bytes; /* power of two */
+	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
+	uint32_t max_processes, max_threads; /* sizes of the kernel's tables */
+};
+
+struct nt_attach_stats {
+	uint64_t files, links, probes;
+	uint64_t refused_slow; /* functions left alone for their first instruction */
+	uint64_t failed; /* functions that the kernel did not accept */
+	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found the ring full */
+	uint64_t untracked; /* calls lost since a kernel table was full */
+	uint64_t missed; /* recursion misses of the programs */
+};
+
+/* -EPERM without the capabilities, -ENOTSUP where no mode works. */
+NT_MUST_CHECK int nt_attach_new(const struct nt_attach_options *options,
+				struct nt_attach **ret_attach);
+/* Detaches all. Accepts NULL. */
+void nt_attach_free(struct nt_attach *attach);
+NT_DEFINE_AUTO(nt_attach, nt_attach_free)
+
+enum nt_attach_mode nt_attach_mode(const struct nt_attach *attach);
+
+/*
+ * Attaches the rows of `library` that the file at path defines, for the subjects whose bit is set.
+ * The file is known by (dev, ino): a second call for the same file adds only missing subjects.
+ * library UNKNOWN: whatever the file's symbols hold (static linking). Returns the number of
+ * functions now attached in the file by this call (0: nothing new), or a negative errno.
+ */
+NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
+				 enum nt_library library, uint32_t subjects);
+/* Lets go of a file that no process maps any more. */
+void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
+
+/* Ring buffer: an epoll fd, and a poll that hands out size-checked events. */
+typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,
+			    const uint8_t *id /* NT_ID_BYTES, or NULL */);
+int nt_attach_fd(const struct nt_attach *attach);
+NT_MUST_CHECK int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data);
+
+/* Counters of a process so far; false: none. */
+bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
+			struct nt_process_counters *ret_counters);
+/* Every thread that is inside a probed call now: for calls that never return. */
+typedef void (*nt_inside_fn)(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+			     const struct nt_inside *inside);
+NT_MUST_CHECK int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, void *data);
+/* Forgets a process that has ended. */
+void nt_attach_forget(struct nt_attach *attach, uint32_t pid);
+
+void nt_attach_stats(const struct nt_attach *attach, struct nt_attach_stats *ret_stats);
+
+#endif

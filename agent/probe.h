@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The table of probed functions. One row is all that the agent knows of a function: where it is
+ * found, how it is attached, and which argument word (bpf/event.h) means what. A row is written
+ * once per architecture where the words differ. Adding a library is adding rows.
+ */
+#ifndef NT_AGENT_PROBE_H
+#define NT_AGENT_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/wire.h"
+
+/* One link per subject and library file, so that one hot subject can be let go alone. */
+enum nt_subject {
+	NT_SUBJECT_COMM, /* communicators and collectives: never duty-cycled */
+	NT_SUBJECT_LAUNCH,
+	NT_SUBJECT_SYNC,
+	NT_SUBJECT_ORDER, /* events and stream waits: what a synchronisation covers */
+	NT_SUBJECT_COPY,
+	NT_SUBJECT_ALLOC,
+	NT_SUBJECT_DRIVER, /* libcuda launches and copies: only for processes without a probed cudart */
+	NT_SUBJECT_END,
+};
+
+const char *nt_subject_name(enum nt_subject subject);
+
+/* What the call means to the agent. */
+enum nt_role {
+	NT_ROLE_COLLECTIVE, /* moves data among the ranks of `comm`; see op */
+	NT_ROLE_START, /* non-blocking start of op (MPI_Iallreduce): like a collective, never waits */
+	NT_ROLE_WAIT, /* completion of non-blocking calls: inside, the rank waits for others */
+	NT_ROLE_GROUP_START,
+	NT_ROLE_GROUP_END,
+	NT_ROLE_INIT, /* makes a communicator from a unique id: nranks, rank, id, newcomm */
+	NT_ROLE_INIT_ALL, /* several in one process: newcomm is an array of nranks */
+	NT_ROLE_SPLIT, /* parent comm, color, key, newcomm; also MPI_Comm_create and dup */
+	NT_ROLE_SHRINK, /* parent comm, newcomm */
+	NT_ROLE_GROW,
+	NT_ROLE_DESTROY, /* destroy, finalize, abort and revoke of one communicator */
+	NT_ROLE_LIBRARY_INIT, /* MPI_Init: the process is a rank of MPI_COMM_WORLD */
+	NT_ROLE_LIBRARY_END, /* MPI_Finalize, MPI_Abort */
+	NT_ROLE_COMM_RANK, /* MPI_Comm_rank: comm, and *newcomm is this process's rank in it */
+	NT_ROLE_LAUNCH, /* counted */
+	NT_ROLE_GRAPH_LAUNCH,
+	NT_ROLE_SYNC_STREAM, /* waits for `stream` */
+	NT_ROLE_SYNC_EVENT, /* waits for `event` */
+	NT_ROLE_SYNC_DEVICE, /* waits for all streams: also cudaMemcpy, cudaFree */
+	NT_ROLE_EVENT_RECORD, /* event, stream */
+	NT_ROLE_STREAM_WAIT, /* stream waits for event */
+	NT_ROLE_COPY,
+	NT_ROLE_ALLOC,
+	NT_ROLE_FREE,
+	NT_ROLE_SET_DEVICE,
+	NT_ROLE_END,
+};
+
+enum {
+	NT_NO_WORD = -1,
+};
+
+struct nt_probe {
+	const char *symbol;
+	enum nt_library library;
+	enum nt_subject subject;
+	enum nt_role role;
+	enum nt_op op;
+	bool returns; /* entry and return are observed (the call blocks, or its result is wanted) */
+	bool long_only; /* with `returns`: short ones are only summed (min-call) */
+	bool hot; /* may be called thousands of times a second: refuse a slow first instruction */
+	/* Words, or NT_NO_WORD. */
+	int8_t count, type, comm, stream, peer, root; /* of a collective */
+	int8_t nranks, rank, id, newcomm, color, key; /* of the making of a communicator */
+	int8_t event, bytes;
+	bool id_on_stack; /* by value, from word 6 on (x86-64) */
+	uint8_t words; /* to capture */
+	int8_t deref; /* word whose target is read, at offset deref_off */
+	uint32_t deref_off;
+	bool deref_at_return;
+	int8_t counter; /* enum nt_counter, or -1 */
+};
+
+/* The whole table. Rows are numbered from 0 without gaps. */
+const struct nt_probe *nt_probe_row(uint16_t row); /* NULL past the end */
+uint16_t nt_probe_rows(void);
+
+/* The attach cookie of a row (bpf/event.h). */
+uint64_t nt_probe_cookie(uint16_t row);
+
+/* Which library a mapped file is, by its name ("libnccl.so.2.28.9"); UNKNOWN: of no interest. */
+enum nt_library nt_probe_library_of(const char *basename);
+
+/* Bytes of one element of the library's data type number; 0: not known. (MPI: use deref.) */
+uint32_t nt_probe_type_bytes(enum nt_library library, uint32_t type);
+
+#endif

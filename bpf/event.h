@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the kernel side hands to the agent, and the only header both include. Fixed-width fields,
+ * no implicit padding, sizes pinned. The ring buffer never leaves the node, so this may change
+ * with any release; what travels over the bus is proto/neutracer.proto.
+ *
+ * A probed function is called a *call*. Its arguments travel as *words*: word i is the i-th
+ * integer or pointer argument slot of the calling convention. On x86-64 words 0-5 are rdi rsi rdx
+ * rcx r8 r9 and word 6+n is the 8 bytes at [rsp + 8 + 8n]; on arm64 words 0-7 are x0-x7 and word
+ * 8+n is [sp + 8n]. The agent's probe table says what each word means.
+ */
+#ifndef NT_BPF_EVENT_H
+#define NT_BPF_EVENT_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
+#define NT_ID_BYTES   128 /* ncclUniqueId */
+
+enum nt_event_type {
+	NT_EVENT_CALL = 1, /* struct nt_event_call */
+	NT_EVENT_INIT, /* struct nt_event_init: a call that carries a unique id */
+	NT_EVENT_TYPE_END, /* keep last */
+};
+
+/*
+ * The attach cookie of a probe: what the kernel side must know to record the call.
+ *
+ *	bits  0-15	row in the agent's probe table, copied into the event
+ *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
+ *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
+ *	bits 24-43	offset for it, 20 bits
+ *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none
+ *	bit  48		the unique id lies on the stack from word 6 on (x86-64, by value)
+ *	bits 49-52	1 + enum nt_counter that the call adds 1 to; 0: none
+ *	bits 53-56	1 + word with the bytes that the call adds beside it; 0: none
+ *	bit  57		report only calls that last at least `min_call_ns`; the others are NT_COUNTER_SYNC
+ *	bit  58		dereference at the return (an output parameter), not at the entry
+ */
+#define NT_COOKIE_ROW(c)       ((__u16)((c)&0xffff))
+#define NT_COOKIE_WORDS(c)     ((__u32)((c) >> 16) & 0xf)
+#define NT_COOKIE_DEREF(c)     ((__u32)((c) >> 20) & 0xf)
+#define NT_COOKIE_DEREF_OFF(c) ((__u32)((c) >> 24) & 0xfffff)
+#define NT_COOKIE_ID_WORD(c)   ((__u32)((c) >> 44) & 0xf)
+#define NT_COOKIE_ID_STACK(c)  ((__u32)((c) >> 48) & 1)
+#define NT_COOKIE_COUNTER(c)   ((__u32)((c) >> 49) & 0xf)
+#define NT_COOKIE_BYTES(c)     ((__u32)((c) >> 53) & 0xf)
+#define NT_COOKIE_LONG_ONLY(c) ((__u32)((c) >> 57) & 1)
+#define NT_COOKIE_DEREF_RET(c) ((__u32)((c) >> 58) & 1)
+
+/* Calls that are only counted, never sent one by one. */
+enum nt_counter {
+	NT_COUNTER_LAUNCH,
+	NT_COUNTER_COPY,
+	NT_COUNTER_ALLOC,
+	NT_COUNTER_FREE,
+	NT_COUNTER_SYNC, /* short synchronising calls; bytes hold their nanoseconds */
+	/* The driver's, which the runtime's calls end in: never add the two. */
+	NT_COUNTER_DRIVER_LAUNCH,
+	NT_COUNTER_DRIVER_COPY,
+	NT_COUNTER_DRIVER_ALLOC,
+	NT_COUNTER_END, /* keep last; at most 15 */
+};
+
+/* Per process, added to atomically by its threads. Key: tgid. The agent deletes it at exit. */
+struct nt_process_counters {
+	__u64 calls[NT_COUNTER_END];
+	__u64 bytes[NT_COUNTER_END];
+};
+
+struct nt_event_header {
+	__u16 type; /* enum nt_event_type */
+	__u16 size; /* of the whole event, header included */
+	__u16 row; /* of the agent's probe table */
+	__u16 flags; /* NT_CALL_* */
+	__u32 pid; /* tgid in the initial pid namespace */
+	__u32 tid;
+	__u64 entry_ns; /* boot time */
+};
+
+enum {
+	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
+};
+
+struct nt_event_call {
+	struct nt_event_header h;
+	__u64 ret_ns; /* boot time; 0 for an entry-only probe */
+	__u64 ret;
+	__u64 deref;
+	__u64 launches; /* of the whole process so far, at entry */
+	__u64 word[NT_CALL_WORDS];
+};
+
+struct nt_event_init {
+	struct nt_event_call call;
+	__u8 id[NT_ID_BYTES];
+};
+
+/*
+ * The call that a thread is in, or was in last. Key: pid << 32 | tid. Readable by the agent at any
+ * time, so that a call which never returns shows. A thread that left its call by longjmp is found
+ * out by the stack pointer: a new call at the same depth or above replaces it.
+ */
+struct nt_inside {
+	__u64 entry_ns; /* boot time; 0: in no call */
+	__u64 cookie;
+	__u64 sp;
+	__u64 deref;
+	__u64 launches;
+	__u64 word[NT_CALL_WORDS];
+};
+
+_Static_assert(sizeof(struct nt_process_counters) == 128, "map layout");
+_Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
+_Static_assert(sizeof(struct nt_inside) == 136, "map layout");
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Messages as plain structs, and the only door to the generated protobuf types. Meanings, units and
+ * clocks of the fields are those of proto/neutracer.proto, where each is explained.
+ *
+ * Encoding borrows everything. A decoded message is one block of memory: nt_message_free() releases
+ * it with all it points to. Decoded strings are never NULL and hold no control characters; decoded
+ * arrays never exceed NT_WIRE_MAX_*; a message that claims more is refused with -EBADMSG.
+ */
+#ifndef NT_PROTO_WIRE_H
+#define NT_PROTO_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+
+enum {
+	NT_WIRE_MAX_BYTES = 1 << 20, /* one encoded message */
+	NT_WIRE_MAX_TEXT = 1024, /* one string; summaries included */
+	NT_WIRE_MAX_COMMS = 256, /* communicators of one rank in one window */
+	NT_WIRE_MAX_OPS = 32, /* operations of one communicator */
+	NT_WIRE_MAX_SAMPLES = 1024,
+	NT_WIRE_MAX_RECENT = 16,
+	NT_WIRE_MAX_STEPS = 64,
+	NT_WIRE_MAX_BUCKETS = 256,
+	NT_WIRE_MAX_CULPRITS = 16384,
+	NT_WIRE_MAX_EVIDENCE = 64,
+	NT_WIRE_MAX_METRICS = 256,
+};
+
+enum nt_tier {
+	NT_TIER_UNKNOWN,
+	NT_TIER_T0,
+	NT_TIER_T1,
+	NT_TIER_T2,
+	NT_TIER_T3,
+	NT_TIER_END,
+};
+
+enum nt_op {
+	NT_OP_UNKNOWN,
+	NT_OP_ALL_REDUCE,
+	NT_OP_ALL_GATHER,
+	NT_OP_REDUCE_SCATTER,
+	NT_OP_ALL_TO_ALL,
+	NT_OP_BARRIER,
+	NT_OP_BROADCAST,
+	NT_OP_REDUCE,
+	NT_OP_GATHER,
+	NT_OP_SCATTER,
+	NT_OP_SEND,
+	NT_OP_RECV,
+	NT_OP_PUT,
+	NT_OP_SIGNAL,
+	NT_OP_WAIT_SIGNAL,
+	NT_OP_WAIT,
+	NT_OP_SCAN,
+	NT_OP_SEND_RECV,
+	NT_OP_GROUP_END,
+	NT_OP_END,
+};
+
+enum nt_library {
+	NT_LIBRARY_UNKNOWN,
+	NT_LIBRARY_NCCL,
+	NT_LIBRARY_RCCL,
+	NT_LIBRARY_HCCL,
+	NT_LIBRARY_MPI,
+	NT_LIBRARY_GLOO,
+	NT_LIBRARY_CUDART,
+	NT_LIBRARY_CUDA,
+	NT_LIBRARY_END,
+};
+
+struct nt_rank_id {
+	uint32_t rank, size, local_rank, pid;
+	uint64_t start_boot_ns;
+	const char *node, *job, *namespace, *pod, *container, *gpu, *cgroup, *comm;
+	bool rank_known;
+};
+
+/* Log buckets: see the proto. Dense here, sparse on the wire. */
+struct nt_sketch_wire {
+	uint32_t *bucket, *count;
+	size_t buckets;
+	uint64_t sum_ns, min_ns, max_ns;
+};
+
+struct nt_comm_op {
+	enum nt_op op;
+	uint64_t calls, bytes, first, last;
+	struct nt_sketch_wire duration, gpu_duration;
+};
+
+struct nt_signature {
+	uint64_t number;
+	enum nt_op op;
+	uint64_t count;
+	uint32_t type;
+	uint64_t entry_boot_ns;
+};
+
+struct nt_comm_window {
+	uint64_t id, parent, epoch, rolling_hash, last;
+	uint32_t rank, size;
+	enum nt_library library;
+	bool id_is_local, numbered_by_library;
+	struct nt_comm_op *op;
+	size_t ops;
+	struct nt_signature *recent;
+	size_t recents;
+	const char *name;
+};
+
+struct nt_sample {
+	uint64_t comm, number, bytes, epoch;
+	enum nt_op op;
+	uint64_t arrive_boot_ns, release_boot_ns, gpu_start_boot_ns, gpu_end_boot_ns;
+};
+
+struct nt_host_evidence {
+	uint64_t on_cpu_ns, run_queue_ns;
+	uint64_t off_cpu_io_ns, off_cpu_lock_ns, off_cpu_net_ns, off_cpu_sleep_ns, off_cpu_other_ns;
+	uint64_t read_bytes, write_bytes, major_faults, minor_faults, gc_ns, gc_count;
+	uint64_t voluntary_switches, involuntary_switches, process_cpu_ns;
+	const char *state;
+};
+
+struct nt_inside_wire {
+	bool in_call, synchronising;
+	uint64_t comm, number, since_boot_ns, count;
+	enum nt_op op;
+	uint32_t type;
+};
+
+struct nt_peer_time {
+	uint64_t comm, calls, bytes;
+	uint32_t peer;
+	bool send;
+	struct nt_sketch_wire duration;
+};
+
+struct nt_window {
+	struct nt_rank_id rank;
+	uint64_t start_boot_ns, end_boot_ns;
+	uint32_t steps;
+	uint64_t first_step, step_epoch;
+	enum nt_tier own_tier;
+	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns, own_blocked_ns, gpu_busy_ns;
+	uint64_t launches, copies, copy_bytes, allocs, alloc_bytes, errors;
+	struct nt_comm_window *comm;
+	size_t comms;
+	struct nt_sample *sample;
+	size_t samples;
+	struct nt_host_evidence host;
+	struct nt_inside_wire inside;
+	struct nt_peer_time *peer;
+	size_t peers;
+	bool ended, finalized, uses_gpu;
+	uint32_t exit_signal, attempt_hint;
+	uint64_t lost, first_comm_boot_ns;
+	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
+	size_t step_samples;
+};
+
+struct nt_metric_value {
+	const char *name;
+	double value;
+};
+
+struct nt_node_vector {
+	const char *node;
+	struct nt_metric_value *metric;
+	size_t metrics;
+	const char **job;
+	size_t jobs;
+};
+
+struct nt_detail {
+	struct nt_rank_id rank;
+	const char *call;
+	uint64_t comm, number, bytes, entry_boot_ns, return_boot_ns;
+	enum nt_op op;
+	int64_t result;
+	uint64_t *word, *stack;
+	size_t words, stacks;
+};
+
+struct nt_culprit {
+	const char *kind, *node, *pod, *container, *gpu, *peer, *name;
+	uint32_t rank;
+	bool has_rank;
+	uint32_t *peers, *ranks;
+	size_t peer_count, rank_count;
+};
+
+struct nt_evidence {
+	const char *what, *unit, *method;
+	double value, peers, width;
+	uint32_t windows;
+};
+
+struct nt_cost {
+	double gpu_hours, money, energy_kwh, co2_kg;
+	bool has_money, has_energy, has_co2;
+	const char *currency;
+};
+
+struct nt_delivery {
+	const char *receiver, *event, *state;
+	uint32_t attempts;
+	uint64_t real_ns;
+};
+
+struct nt_incident {
+	const char *id, *state, *severity, *class, *cause, *job, *namespace, *summary, *job_key;
+	uint32_t attempt;
+	struct nt_culprit *culprit;
+	size_t culprits;
+	uint64_t since_real_ns, until_real_ns, seen_real_ns, version;
+	double slowdown, confidence, completeness;
+	struct nt_cost cost;
+	enum nt_tier tier;
+	struct nt_evidence *evidence;
+	size_t evidences;
+	struct nt_delivery *delivery;
+	size_t deliveries;
+};
+
+struct nt_position {
+	const char *topic;
+	uint32_t partition;
+	uint64_t offset;
+};
+
+struct nt_state {
+	const char *job_key, *owner;
+	uint32_t shard, version;
+	const uint8_t *data;
+	size_t size;
+	struct nt_position *position;
+	size_t positions;
+};
+
+struct nt_control {
+	const char *target;
+	uint32_t level;
+	uint64_t expires_real_ns;
+};
+
+enum nt_body {
+	NT_BODY_NONE, /* a body that this version does not know */
+	NT_BODY_WINDOW,
+	NT_BODY_NODE,
+	NT_BODY_DETAIL,
+	NT_BODY_INCIDENT,
+	NT_BODY_STATE,
+	NT_BODY_CONTROL,
+	NT_BODY_HEARTBEAT,
+};
+
+struct nt_message {
+	const char *agent, *key;
+	uint64_t boot, seq, boot_ns, real_ns, watermark_boot_ns;
+	enum nt_body body;
+	union {
+		struct nt_window window;
+		struct nt_node_vector node;
+		struct nt_detail detail;
+		struct nt_incident incident;
+		struct nt_state state;
+		struct nt_control control;
+		uint32_t heartbeat_ranks;
+	};
+};
+
+/* Appends the encoded message to buf. -EMSGSIZE over NT_WIRE_MAX_BYTES, -EINVAL without a body. */
+NT_MUST_CHECK int nt_message_encode(const struct nt_message *message, struct nt_buf *buf);
+
+/*
+ * Decodes bytes from anywhere, hostile ones too. The caller owns *ret_message. -EBADMSG where the
+ * bytes are no message or break a limit, -ENOMEM.
+ */
+NT_MUST_CHECK int nt_message_decode(const void *data, size_t size, struct nt_message **ret_message);
+
+/* Accepts NULL. */
+void nt_message_free(struct nt_message *message);
+NT_DEFINE_AUTO(nt_message, nt_message_free)
+
+/* A time of the sender's boot clock as real time, by the pair of the message. */
+uint64_t nt_message_real_ns(const struct nt_message *message, uint64_t boot_ns);
+
+/* "T2", "all-reduce", "nccl": for JSON, tables and logs. Never NULL. */
+const char *nt_tier_name(enum nt_tier tier);
+const char *nt_op_name(enum nt_op op);
+const char *nt_library_name(enum nt_library library);
+
+/* Every member releases all ranks at the last arrival: AllReduce, AllGather, … (docs/verdicts.md). */
+bool nt_op_synchronises(enum nt_op op);
+
+#endif
