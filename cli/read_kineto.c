@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reader of PyTorch profiler traces (Kineto, Chrome's trace format), one file per rank. GPU kernels
+ * carry the truth: own work is the time in which a kernel that is not NCCL's ran, and a collective
+ * is known by its place in a rank's sequence of NCCL kernels. Clocks are those of the hosts.
+ */
+#include "cli/trace.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/buf.h"
+#include "proto/wire.h"
+
+enum {
+	MAX_FILE_BYTES = 1 << 30, /* unpacked */
+	MAX_KERNELS = 1 << 24, /* of one file */
+};
+
+static const double MAX_US = 9e15; /* 1e6 seconds before the nanoseconds overflow */
+
+struct interval {
+	uint64_t start_ns, end_ns;
+	bool comm;
+	char name[40]; /* of a collective: "AllReduce" */
+};
+
+struct rank_trace {
+	const char *path;
+	uint32_t rank;
+	struct interval *kernel, *step;
+	size_t kernels, steps;
+	const struct interval **comm; /* the kernels that are NCCL's, in order */
+	size_t comms;
+};
+
+struct rank_traces {
+	struct rank_trace *rank;
+	size_t ranks;
+};
+
+static void release_ranks(struct rank_traces *traces)
+{
+	for (size_t i = 0; i < traces->ranks; i++) {
+		free(traces->rank[i].kernel);
+		free(traces->rank[i].step);
+		free(traces->rank[i].comm);
+	}
+	free(traces->rank);
+}
+
+static void release_json(json_t **json)
+{
+	json_decref(*json);
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+static void close_gz(gzFile *file)
+{
+	if (*file)
+		(void)gzclose_r(*file);
+}
+
+static int read_file(const char *path, struct nt_buf *buf, struct nt_trace_error *error)
+{
+	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
+	int r;
+
+	if (!file) {
+		r = errno ? -errno : -ENOMEM;
+		(void)nt_trace_refuse(error, "%s: %s", path, strerrordesc_np(-r));
+		return r;
+	}
+	buf->max = MAX_FILE_BYTES;
+	for (;;) {
+		int n;
+
+		r = nt_buf_reserve(buf, 1 << 16);
+		if (r == -ENOBUFS)
+			return nt_trace_refuse(error, "%s: larger than %d bytes", path,
+					       MAX_FILE_BYTES);
+		if (r < 0)
+			return r;
+		n = gzread(file, buf->data + buf->len, 1 << 16);
+		if (n < 0)
+			return nt_trace_refuse(error, "%s: damaged compression", path);
+		if (n == 0)
+			return 0;
+		buf->len += (size_t)n;
+	}
+}
+
+/* Microseconds, integer or not, plus the trace's base, as nanoseconds. */
+static bool event_time(const json_t *event, const char *key, uint64_t base_ns, uint64_t *ret_ns)
+{
+	const json_t *value = json_object_get(event, key);
+	double us = json_number_value(value);
+
+	if (!json_is_number(value) || !(us >= 0) || us > MAX_US)
+		return false;
+	if (json_is_integer(value))
+		*ret_ns = base_ns + (uint64_t)json_integer_value(value) * 1000;
+	else
+		*ret_ns = base_ns + (uint64_t)llround(us * 1000);
+	return true;
+}
+
+/* "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce". */
+static void collective_name(const char *kernel, char *ret_name, size_t size)
+{
+	const char *start = strchr(kernel, '_');
+	size_t len;
+
+	start = start ? start + 1 : kernel;
+	len = strcspn(start, "_(");
+	(void)snprintf(ret_name, size, "%.*s", (int)(len < size ? len : size - 1), start);
+}
+
+static int add_interval(struct interval **list, size_t *count, const struct interval *interval)
+{
+	/* Grows at the powers of two: no capacity to carry. */
+	if ((*count & (*count - 1)) == 0) {
+		struct interval *grown =
+			reallocarray(*list, *count ? *count * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		*list = grown;
+	}
+	(*list)[(*count)++] = *interval;
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return text && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static int read_event(struct rank_trace *out, const json_t *event, uint64_t base_ns,
+		      struct nt_trace_error *error)
+{
+	const char *category = json_string_value(json_object_get(event, "cat"));
+	const char *name = json_string_value(json_object_get(event, "name"));
+	const char *phase = json_string_value(json_object_get(event, "ph"));
+	struct interval interval = {0};
+	uint64_t duration_ns = 0;
+
+	if (!name || !phase || strcmp(phase, "X") != 0)
+		return 0;
+	if (!event_time(event, "ts", base_ns, &interval.start_ns) ||
+	    !event_time(event, "dur", 0, &duration_ns))
+		return nt_trace_refuse(
+			error,
+			"%s: event '%.60s' has no sound ts and dur (want microseconds from 0)",
+			out->path, name);
+	interval.end_ns = interval.start_ns + duration_ns;
+	if (starts_with(name, "ProfilerStep") &&
+	    (!category || strcmp(category, "gpu_user_annotation") != 0))
+		return add_interval(&out->step, &out->steps, &interval);
+	if (!category)
+		return 0;
+	if (strcmp(category, "kernel") == 0 || starts_with(category, "gpu_mem")) {
+		if (out->kernels == MAX_KERNELS)
+			return nt_trace_refuse(error, "%s: more than %d kernels", out->path,
+					       MAX_KERNELS);
+		interval.comm = starts_with(name, "nccl");
+		if (interval.comm)
+			collective_name(name, interval.name, sizeof(interval.name));
+		return add_interval(&out->kernel, &out->kernels, &interval);
+	}
+	return 0;
+}
+
+/* The rank: what the trace says of itself, else the first number in the file's name. */
+static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
+{
+	const json_t *info = json_is_object(root) ? json_object_get(root, "distributedInfo") : NULL;
+	const json_t *rank = json_object_get(info, "rank");
+	const char *base = strrchr(path, '/');
+	uint64_t number = 0;
+	size_t digits = 0;
+
+	if (json_is_integer(rank)) {
+		*ret_rank = (uint32_t)json_integer_value(rank);
+		return json_integer_value(rank) >= 0 &&
+		       json_integer_value(rank) < NT_FRAME_MAX_RANKS;
+	}
+	base = base ? base + 1 : path;
+	base += strcspn(base, "0123456789");
+	for (; isdigit((unsigned char)base[digits]) && digits < 9; digits++)
+		number = number * 10 + (uint64_t)(base[digits] - '0');
+	*ret_rank = (uint32_t)number;
+	return digits > 0 && number < NT_FRAME_MAX_RANKS;
+}
+
+static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
+{
+	__attribute__((cleanup(release_json))) json_t *root = NULL;
+	nt_autobuf struct nt_buf text = {0};
+	json_error_t why = {0};
+	const json_t *events, *base, *event;
+	uint64_t base_ns = 0;
+	size_t i;
+	int r;
+
+	r = read_file(out->path, &text, error);
+	if (r < 0)
+		return r;
+	root = json_loadb((const char *)text.data, text.len, 0, &why);
+	if (!root)
+		return nt_trace_refuse(error, "%s:%d: no JSON: %s", out->path, why.line, why.text);
+	events = json_is_object(root) ? json_object_get(root, "traceEvents") : root;
+	if (!json_is_array(events))
+		return nt_trace_refuse(error,
+				       "%s: no list 'traceEvents': not a PyTorch profiler trace",
+				       out->path);
+	if (!find_rank(root, out->path, &out->rank))
+		return nt_trace_refuse(
+			error,
+			"%s: rank unknown: no distributedInfo.rank from 0 to %d, and no number in the file's name",
+			out->path, NT_FRAME_MAX_RANKS - 1);
+	base = json_is_object(root) ? json_object_get(root, "baseTimeNanoseconds") : NULL;
+	if (json_is_integer(base) && json_integer_value(base) > 0)
+		base_ns = (uint64_t)json_integer_value(base);
+
+	json_array_foreach(events, i, event)
+	{
+		r = read_event(out, event, base_ns, error);
+		if (r < 0)
+			return r;
+	}
+	if (!out->kernels)
+		return nt_trace_refuse(
+			error, "%s: no GPU kernels: was it recorded with ProfilerActivity.CUDA?",
+			out->path);
+	qsort(out->kernel, out->kernels, sizeof(*out->kernel), by_start);
+	out->comm = calloc(out->kernels, sizeof(*out->comm));
+	if (!out->comm)
+		return -ENOMEM;
+	for (i = 0; i < out->kernels; i++)
+		if (out->kernel[i].comm)
+			out->comm[out->comms++] = &out->kernel[i];
+	if (out->steps)
+		qsort(out->step, out->steps, sizeof(*out->step), by_start);
+	return 0;
+}
+
+/* ---- all ranks together ------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct rank_trace *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Length of the union of the intervals that are (not) communication and start in [from, to). */
+static uint64_t busy_ns(const struct rank_trace *trace, bool comm, uint64_t from, uint64_t to)
+{
+	uint64_t end = 0, sum = 0;
+
+	for (size_t i = 0; i < trace->kernels; i++) {
+		const struct interval *k = &trace->kernel[i];
+
+		if (k->comm != comm || k->start_ns < from || k->start_ns >= to || k->end_ns <= end)
+			continue;
+		sum += k->end_ns - (k->start_ns > end ? k->start_ns : end);
+		end = k->end_ns;
+	}
+	return sum;
+}
+
+static int by_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Who came when, at the collectives that every rank's sequence has under the same name. Ranks whose
+ * sequences part (sub-groups, a trace cut short) are compared no further than that.
+ */
+static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
+{
+	nt_autofree uint64_t *arrival = NULL;
+	size_t calls = SIZE_MAX;
+
+	for (size_t i = 0; i < in->ranks; i++)
+		calls = in->rank[i].comms < calls ? in->rank[i].comms : calls;
+	arrival = calloc(in->ranks, sizeof(*arrival));
+	trace->collective = calloc(calls + 1, sizeof(*trace->collective));
+	if (!arrival || !trace->collective)
+		return -ENOMEM;
+
+	for (size_t c = 0; c < calls; c++) {
+		struct nt_trace_collective *out = &trace->collective[c];
+		uint64_t last = 0;
+
+		*out = (struct nt_trace_collective){
+			.number = c + 1, .ranks = in->ranks, .transfer_ns = UINT64_MAX};
+		for (size_t i = 0; i < in->ranks; i++) {
+			const struct interval *k = in->rank[i].comm[c];
+
+			if (i == 0)
+				(void)snprintf(out->name, sizeof(out->name), "%s", k->name);
+			else if (strcmp(out->name, k->name) != 0)
+				return 0;
+			arrival[i] = k->start_ns;
+			if (k->start_ns >= last) {
+				last = k->start_ns;
+				out->last_rank = in->rank[i].rank;
+			}
+			if (k->end_ns - k->start_ns < out->transfer_ns)
+				out->transfer_ns = k->end_ns - k->start_ns;
+		}
+		qsort(arrival, in->ranks, sizeof(*arrival), by_u64);
+		out->spread_ns = last - arrival[0];
+		out->lateness_ns = last - arrival[in->ranks / 2];
+		trace->collectives = c + 1;
+	}
+	return 0;
+}
+
+/* Start and end of the n-th profiler step of a rank; without any, the whole trace is one step. */
+static bool step_bounds(const struct rank_trace *trace, size_t n, uint64_t *ret_start,
+			uint64_t *ret_end)
+{
+	const struct interval *last = &trace->kernel[trace->kernels - 1];
+
+	if (!trace->steps) {
+		*ret_start = trace->kernel[0].start_ns;
+		*ret_end = last->end_ns;
+		return n == 0;
+	}
+	if (n >= trace->steps)
+		return false;
+	*ret_start = trace->step[n].start_ns;
+	*ret_end = n + 1 < trace->steps ? trace->step[n + 1].start_ns : trace->step[n].end_ns;
+	/* Kernels run on after the host's last step has ended. */
+	if (n + 1 == trace->steps && last->end_ns > *ret_end)
+		*ret_end = last->end_ns;
+	return true;
+}
+
+static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t n, bool *ret_more)
+{
+	struct nt_trace_frame *out = NULL;
+	uint64_t start = UINT64_MAX, end = 0;
+	size_t seen = 0;
+	int r;
+
+	for (size_t i = 0; i < in->ranks; i++) {
+		uint64_t from = 0, to = 0;
+
+		if (!step_bounds(&in->rank[i], n, &from, &to))
+			continue;
+		seen++;
+		start = from < start ? from : start;
+		end = to > end ? to : end;
+	}
+	*ret_more = seen > 0;
+	if (!seen)
+		return 0;
+	r = nt_trace_frame_add(trace, in->ranks, 0, &out);
+	if (r < 0)
+		return r;
+	if (trace->frames > 1 && trace->frame[trace->frames - 2].frame.end_ns > start)
+		start = trace->frame[trace->frames - 2].frame.end_ns;
+	out->frame.start_ns = start;
+	out->frame.end_ns = end > start ? end : start + 1;
+	out->frame.ranks = in->ranks;
+	out->frame.expected_ranks = (uint32_t)in->ranks;
+	out->frame.completeness = (double)seen / (double)in->ranks;
+
+	for (size_t i = 0; i < in->ranks; i++) {
+		struct nt_frame_rank *rank = &out->rank[i];
+		uint64_t from = 0, to = 0;
+
+		*rank = (struct nt_frame_rank){
+			.rank = in->rank[i].rank,
+			.node = NT_FRAME_NO_NODE,
+			.own_tier = NT_FRAME_T3,
+			.rank_known = true,
+			.uses_gpu = true,
+			.stage = -1,
+			.replica = -1,
+		};
+		if (!step_bounds(&in->rank[i], n, &from, &to))
+			continue;
+		rank->observed = true;
+		rank->steps = 1;
+		rank->step_ns = rank->window_ns = to - from;
+		rank->own_ns = rank->own_blocked_ns = busy_ns(&in->rank[i], false, from, to);
+		rank->comm_ns = busy_ns(&in->rank[i], true, from, to);
+	}
+	return 0;
+}
+
+int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace **ret_trace,
+			 struct nt_trace_error *ret_error)
+{
+	__attribute__((cleanup(release_ranks))) struct rank_traces in = {0};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	bool more = true;
+	int r;
+
+	if (count == 0 || count > NT_FRAME_MAX_RANKS)
+		return -EINVAL;
+	trace = calloc(1, sizeof(*trace));
+	in.rank = calloc(count, sizeof(*in.rank));
+	if (!trace || !in.rank)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		in.rank[i].path = paths[i];
+		in.ranks = i + 1;
+		r = read_rank(&in.rank[i], ret_error);
+		if (r < 0)
+			return r;
+	}
+	qsort(in.rank, in.ranks, sizeof(*in.rank), by_rank);
+	for (size_t i = 1; i < in.ranks; i++)
+		if (in.rank[i].rank == in.rank[i - 1].rank)
+			return nt_trace_refuse(ret_error, "%s and %s: both are of rank %u",
+					       in.rank[i - 1].path, in.rank[i].path,
+					       in.rank[i].rank);
+
+	r = add_collectives(trace, &in);
+	if (r < 0)
+		return r;
+	for (size_t n = 0; more; n++) {
+		r = add_step(trace, &in, n, &more);
+		if (r < 0)
+			return r;
+	}
+	*ret_trace = nt_take(trace);
+	return 0;
+}

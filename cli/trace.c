@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/trace.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void nt_trace_free(struct nt_trace *trace)
+{
+	if (!trace)
+		return;
+	for (size_t i = 0; i < trace->frames; i++) {
+		free(trace->frame[i].rank);
+		free(trace->frame[i].sample);
+	}
+	free(trace->frame);
+	free(trace->collective);
+	free(trace);
+}
+
+int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
+		       struct nt_trace_frame **ret_frame)
+{
+	nt_autofree struct nt_frame_rank *rank = NULL;
+	nt_autofree struct nt_frame_sample *sample = NULL;
+	struct nt_trace_frame *frames, *frame;
+
+	if (trace->frames == NT_TRACE_MAX_FRAMES || ranks > NT_FRAME_MAX_RANKS)
+		return -E2BIG;
+	rank = calloc(ranks + 1, sizeof(*rank));
+	sample = calloc(samples + 1, sizeof(*sample));
+	if (!rank || !sample)
+		return -ENOMEM;
+	frames = reallocarray(trace->frame, trace->frames + 1, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	trace->frame = frames;
+
+	frame = &frames[trace->frames++];
+	*frame = (struct nt_trace_frame){.rank = nt_take(rank), .sample = nt_take(sample)};
+	frame->frame.rank = frame->rank;
+	frame->frame.sample = frame->sample;
+	*ret_frame = frame;
+	return 0;
+}
+
+int nt_trace_refuse(struct nt_trace_error *error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	va_end(ap);
+	return -EBADMSG;
+}

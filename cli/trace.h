@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A trace of a whole job read from files, as the frames that the detection takes: what every
+ * offline reader makes and `neutracer analyze` judges. The trace owns all that its frames point to.
+ */
+#ifndef NT_CLI_TRACE_H
+#define NT_CLI_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "detect/frame.h"
+
+enum {
+	NT_TRACE_MAX_FRAMES = 1 << 20,
+	NT_TRACE_ERROR_BYTES = 512,
+};
+
+struct nt_trace_frame {
+	struct nt_frame frame;
+	struct nt_frame_rank *rank;
+	struct nt_frame_sample *sample;
+};
+
+/* One collective as the trace shows it: who came when. */
+struct nt_trace_collective {
+	char name[64];
+	uint64_t number;
+	size_t ranks;
+	uint32_t last_rank; /* that arrived last */
+	uint64_t lateness_ns; /* its arrival minus the median arrival */
+	uint64_t spread_ns; /* last minus first arrival */
+	uint64_t transfer_ns; /* the shortest duration: nobody was waited for any more */
+};
+
+struct nt_trace {
+	char job[64];
+	struct nt_trace_frame *frame;
+	size_t frames;
+	struct nt_trace_collective *collective;
+	size_t collectives;
+};
+
+/* Why a file was refused: file, line where there is one, and what is wrong with it. */
+struct nt_trace_error {
+	char text[NT_TRACE_ERROR_BYTES];
+};
+
+void nt_trace_free(struct nt_trace *trace);
+NT_DEFINE_AUTO(nt_trace, nt_trace_free)
+
+/* Appends an empty frame with room for that many ranks and samples. -ENOMEM, -E2BIG at the cap. */
+NT_MUST_CHECK int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
+				     struct nt_trace_frame **ret_frame);
+
+/* Says why in *error and returns -EBADMSG: for readers. */
+int nt_trace_refuse(struct nt_trace_error *error, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * The operation times of a Megatron-style job (ByteDance's StragglerAnalysis): a CSV, perhaps
+ * gzipped, with the columns dp_rank, stage, rank, step, optype, start_ts, duration, … A step is a
+ * frame, own work is the sum of the operations named …-compute (T3), and times start at 0.
+ * -EBADMSG with *ret_error for a file that is no such table.
+ */
+NT_MUST_CHECK int nt_trace_read_straggler(const char *path, struct nt_trace **ret_trace,
+					  struct nt_trace_error *ret_error);
+
+/*
+ * PyTorch profiler (Kineto) traces, one file per rank, each JSON and perhaps gzipped. A profiler
+ * step is a frame, own work is the busy time of kernels that are not NCCL's (T3), and the
+ * collectives are compared by their order on each rank.
+ */
+NT_MUST_CHECK int nt_trace_read_kineto(const char *const *paths, size_t count,
+				       struct nt_trace **ret_trace,
+				       struct nt_trace_error *ret_error);
+
+#endif
