@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The deciding loop: bus records in, incidents and pictures out. It runs in the thread that calls
+ * nt_service_run(); everything else about it is reached through the board and two requests.
+ */
+#ifndef NT_AGGREGATOR_SERVICE_H
+#define NT_AGGREGATOR_SERVICE_H
+
+#include <stdint.h>
+
+#include "aggregator/engine.h"
+#include "aggregator/sink.h"
+#include "aggregator/snapshot.h"
+#include "common/cleanup.h"
+
+struct nt_service_options {
+	const char *bus_url;
+	struct nt_engine_options engine;
+	const struct nt_sink *sink; /* NULL: none */
+	const struct nt_state_store *states; /* NULL: nothing survives a restart */
+	uint64_t rewind_ns; /* without a stored state: how far back in the bus to start */
+	uint64_t save_every_ns; /* of wall time */
+};
+
+struct nt_service;
+
+/* The board is borrowed and outlives the service. -ENOENT, -EACCES … where the bus cannot be used. */
+NT_MUST_CHECK int nt_service_new(const struct nt_service_options *options, struct nt_board *board,
+				 struct nt_service **ret_service);
+void nt_service_free(struct nt_service *service);
+NT_DEFINE_AUTO(nt_service, nt_service_free)
+
+/* Until nt_service_stop(); saves the state before it returns. */
+NT_MUST_CHECK int nt_service_run(struct nt_service *service);
+
+/* From any thread and from signal handlers. */
+void nt_service_stop(struct nt_service *service);
+
+/*
+ * From any thread: the job takes what it does now as normal, as soon as the loop gets to it.
+ * -ENOENT where the newest picture has no such job, -EBUSY where too many requests wait.
+ */
+NT_MUST_CHECK int nt_service_rebaseline(struct nt_service *service, const char *job_id);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the deciding thread asks of the world around it: somewhere to put incidents, and somewhere
+ * to keep its state. The store and the notifier implement these; tests use their own.
+ *
+ * All calls come from one thread, never from two at a time. What is passed in is borrowed for the
+ * call. A negative errno is logged and counted by the caller, which goes on.
+ */
+#ifndef NT_AGGREGATOR_SINK_H
+#define NT_AGGREGATOR_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/bus.h"
+#include "proto/wire.h"
+
+/*
+ * An incident was opened, changed or resolved: the whole object as it now stands; `state` says
+ * which. Pending ones come too. After a restart some come again, with a version already seen: what
+ * is not newer than what the sink has is dropped there.
+ */
+struct nt_sink {
+	int (*incident)(void *data, const struct nt_incident *incident);
+	void *data;
+};
+
+/* The state of one part of the aggregator, opaque to the store. */
+struct nt_state_item {
+	const char *name; /* "job-" and the job's id, "ingest": unique, at most 255 bytes */
+	const void *bytes;
+	size_t size;
+};
+
+/*
+ * The state of everything at one instant, and the bus positions that it stands for. Stored in one
+ * transaction: all of it or nothing. It replaces whatever was stored before.
+ */
+struct nt_state_set {
+	uint64_t real_ns; /* event time */
+	const struct nt_state_item *item;
+	size_t items;
+	const struct nt_bus_position *position; /* next record to read, per topic and partition */
+	size_t positions;
+};
+
+struct nt_state_store {
+	int (*save)(void *data, const struct nt_state_set *set);
+	/*
+	 * Calls `loaded` once with the newest set, which is borrowed for that call, and returns what
+	 * it returned. -ENOENT where none was ever saved.
+	 */
+	int (*load)(void *data, int (*loaded)(void *loader, const struct nt_state_set *set),
+		    void *loader);
+	void *data;
+};
+
+#endif
