@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The notifier: one thread that works off the store's outbox, message by message and receiver by
+ * receiver, with retries, so that neither a receiver that is down nor a crash of ours loses one.
+ */
+#ifndef NT_AGGREGATOR_NOTIFY_NOTIFY_H
+#define NT_AGGREGATOR_NOTIFY_NOTIFY_H
+
+#include <stdint.h>
+
+#include "aggregator/store.h"
+#include "common/cleanup.h"
+
+struct nt_notify_receiver {
+	const char *name; /* as given to the store */
+	const char *url; /* a secret: never logged */
+	const char *secret; /* signs the messages; NULL: they are not signed. "whsec_…": base64 */
+};
+
+struct nt_notify_options {
+	struct nt_store *store; /* borrowed; outlives the notifier */
+	const struct nt_notify_receiver *receiver; /* copied */
+	size_t receivers;
+	/* Zeros: 5 s, 15 s, 1 s, 5 min, 1 h. */
+	uint64_t connect_timeout_ns, total_timeout_ns, first_retry_ns, longest_retry_ns, give_up_ns;
+};
+
+struct nt_notify;
+
+/* -EINVAL for a URL that is not http or https, or a secret that is no base64 after "whsec_". */
+NT_MUST_CHECK int nt_notify_start(const struct nt_notify_options *options,
+				  struct nt_notify **ret_notify);
+/* Ends a delivery under way by its own timeouts at the latest; what is left stays in the outbox. */
+void nt_notify_stop(struct nt_notify *notify);
+NT_DEFINE_AUTO(nt_notify, nt_notify_stop)
+
+/* There may be something to do. From any thread. For nt_store_on_queued(). */
+void nt_notify_wake(void *notify);
+
+/*
+ * A receiver's URL or secret from a file: its first line. The caller frees *ret_text. -EINVAL for an
+ * empty file, -EFBIG over 8 KiB.
+ */
+NT_MUST_CHECK int nt_notify_read_secret(const char *path, char **ret_text);
+
+/* Monotonic since start. */
+struct nt_notify_stats {
+	uint64_t sent, retried, failed, expired;
+};
+
+void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret_stats);
+
+#endif
