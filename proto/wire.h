@@ -29,6 +29,13 @@ enum {
 	NT_WIRE_MAX_CULPRITS = 16384,
 	NT_WIRE_MAX_EVIDENCE = 64,
 	NT_WIRE_MAX_METRICS = 256,
+	NT_WIRE_MAX_PEERS = 1024, /* per-peer times of one rank in one window */
+	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
+	NT_WIRE_MAX_WORDS = 64,
+	NT_WIRE_MAX_STACK = 128,
+	NT_WIRE_MAX_DELIVERIES = 64,
+	NT_WIRE_MAX_POSITIONS = 1024,
+	NT_WIRE_MAX_STATE_BYTES = 256 << 10,
 };
 
 enum nt_tier {
@@ -82,7 +89,7 @@ struct nt_rank_id {
 	bool rank_known;
 };
 
-/* Log buckets: see the proto. Dense here, sparse on the wire. */
+/* Log buckets: see the proto. Indices ascend and stay below NT_WIRE_MAX_BUCKETS. */
 struct nt_sketch_wire {
 	uint32_t *bucket, *count;
 	size_t buckets;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory that is released all at once, with a limit, so that bytes from outside cannot ask for more
+ * than is good. Zero-initialised is empty and without limit. Not for several threads.
+ */
+#ifndef NT_PROTO_ARENA_H
+#define NT_PROTO_ARENA_H
+
+#include <stddef.h>
+
+#include "common/cleanup.h"
+
+struct nt_arena_chunk;
+
+struct nt_arena {
+	struct nt_arena_chunk *chunk; /* the newest, from which is taken */
+	size_t taken; /* bytes handed out */
+	size_t limit; /* of taken; 0: none */
+	size_t first; /* bytes of the first chunk; 0: a default */
+	int refused; /* why NULL was returned last: -ENOBUFS, the limit; -ENOMEM */
+};
+
+/* Zeroed and aligned for any plain type. NULL at the limit and for want of memory. */
+void *nt_arena_alloc(struct nt_arena *arena, size_t size);
+
+void nt_arena_release(struct nt_arena *arena);
+
+#define nt_autoarena __attribute__((cleanup(nt_arena_release)))
+
+#endif

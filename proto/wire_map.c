@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "proto/wire_map.h"
+
+#include "neutracer.pb-c.h"
+
+/*
+ * The rows check the types of both sides when they are compiled: a field that changes on one side
+ * alone does not build.
+ */
+#define TYPE_OF(type, member) __typeof__(((type *)0)->member)
+#define OFFSET(type, member, want)                                                                 \
+	(offsetof(type, member) +                                                                  \
+	 0 * sizeof(struct {                                                                       \
+		 _Static_assert(__builtin_types_compatible_p(TYPE_OF(type, member), want),         \
+				#type "." #member " is no " #want);                                \
+		 int unused;                                                                       \
+	 }))
+#define THERE(type) Neutracer__V1__##type
+#define COUNTS(type, member, nt, count)                                                            \
+	.there_count = OFFSET(THERE(type), n_##member, size_t),                                    \
+	.here_count = OFFSET(struct nt, count, size_t)
+
+#define PLAIN(KIND, type, nt, member, there_type, here_type)                                       \
+	{                                                                                          \
+		.kind = NT_WIRE_##KIND, .there = OFFSET(THERE(type), member, there_type),          \
+		.here = OFFSET(struct nt, member, here_type)                                       \
+	}
+#define U32(type, nt, member)  PLAIN(U32, type, nt, member, uint32_t, uint32_t)
+#define U64(type, nt, member)  PLAIN(U64, type, nt, member, uint64_t, uint64_t)
+#define I64(type, nt, member)  PLAIN(I64, type, nt, member, int64_t, int64_t)
+#define F64(type, nt, member)  PLAIN(F64, type, nt, member, double, double)
+#define BOOL(type, nt, member) PLAIN(BOOL, type, nt, member, protobuf_c_boolean, bool)
+#define TEXT(type, nt, member) PLAIN(TEXT, type, nt, member, char *, const char *)
+/* The generator sets an underscore behind the reserved words of other languages. */
+#define TEXT_(type, nt, member)                                                                    \
+	{                                                                                          \
+		.kind = NT_WIRE_TEXT, .there = OFFSET(THERE(type), member##_, char *),             \
+		.here = OFFSET(struct nt, member, const char *)                                    \
+	}
+#define ENUM(type, nt, member, there_type, here_type, end)                                         \
+	{                                                                                          \
+		.kind = NT_WIRE_ENUM, .there = OFFSET(THERE(type), member, THERE(there_type)),     \
+		.here = OFFSET(struct nt, member, enum here_type), .max = (end)                    \
+	}
+#define DATA(type, nt, member, count, limit)                                                       \
+	{                                                                                          \
+		.kind = NT_WIRE_DATA, .there = OFFSET(THERE(type), member, ProtobufCBinaryData),   \
+		.here = OFFSET(struct nt, member, const uint8_t *),                                \
+		.here_count = OFFSET(struct nt, count, size_t), .max = (limit)                     \
+	}
+#define ONE(type, nt, member, sub_type, sub_nt)                                                    \
+	{                                                                                          \
+		.kind = NT_WIRE_ONE, .there = OFFSET(THERE(type), member, THERE(sub_type) *),      \
+		.here = OFFSET(struct nt, member, struct sub_nt), .shape = &shape_##sub_nt         \
+	}
+#define MANY(type, nt, member, count, limit, sub_type, sub_nt)                                     \
+	{                                                                                          \
+		.kind = NT_WIRE_MANY, .there = OFFSET(THERE(type), member, THERE(sub_type) **),    \
+		.here = OFFSET(struct nt, member, struct sub_nt *),                                \
+		COUNTS(type, member, nt, count), .max = (limit), .shape = &shape_##sub_nt          \
+	}
+#define ARRAY(KIND, type, nt, member, count, limit, there_type, here_type, is_paired)              \
+	{                                                                                          \
+		.kind = NT_WIRE_##KIND, .there = OFFSET(THERE(type), member, there_type),          \
+		.here = OFFSET(struct nt, member, here_type), COUNTS(type, member, nt, count),     \
+		.max = (limit), .paired = (is_paired)                                              \
+	}
+#define U32S(type, nt, member, count, limit)                                                       \
+	ARRAY(U32S, type, nt, member, count, limit, uint32_t *, uint32_t *, false)
+#define U32S_PAIRED(type, nt, member, count, limit)                                                \
+	ARRAY(U32S, type, nt, member, count, limit, uint32_t *, uint32_t *, true)
+#define U64S(type, nt, member, count, limit)                                                       \
+	ARRAY(U64S, type, nt, member, count, limit, uint64_t *, uint64_t *, false)
+#define U64S_PAIRED(type, nt, member, count, limit)                                                \
+	ARRAY(U64S, type, nt, member, count, limit, uint64_t *, uint64_t *, true)
+#define TEXTS(type, nt, member, count, limit)                                                      \
+	ARRAY(TEXTS, type, nt, member, count, limit, char **, const char **, false)
+
+#define SHAPE(nt, descriptor_, is_sound_)                                                          \
+	static const struct nt_wire_shape shape_##nt = {                                           \
+		.there = &neutracer__v1__##descriptor_##__descriptor,                              \
+		.here_bytes = sizeof(struct nt),                                                   \
+		.field = fields_##nt,                                                              \
+		.fields = sizeof(fields_##nt) / sizeof(fields_##nt[0]),                            \
+		.is_sound = (is_sound_),                                                           \
+	}
+
+/* One row a line, in the order of the numbers. */
+/* clang-format off */
+static const struct nt_wire_field fields_nt_rank_id[] = {
+	U32(Rank, nt_rank_id, rank),
+	U32(Rank, nt_rank_id, size),
+	U32(Rank, nt_rank_id, local_rank),
+	U32(Rank, nt_rank_id, pid),
+	U64(Rank, nt_rank_id, start_boot_ns),
+	TEXT(Rank, nt_rank_id, node),
+	TEXT(Rank, nt_rank_id, job),
+	TEXT_(Rank, nt_rank_id, namespace),
+	TEXT(Rank, nt_rank_id, pod),
+	TEXT(Rank, nt_rank_id, container),
+	TEXT(Rank, nt_rank_id, gpu),
+	BOOL(Rank, nt_rank_id, rank_known),
+	TEXT(Rank, nt_rank_id, cgroup),
+	TEXT(Rank, nt_rank_id, comm),
+};
+SHAPE(nt_rank_id, rank, NULL);
+
+/* Consumers add sketches up by bucket, so that an index beyond the last must not get in. */
+static bool sketch_is_sound(const void *here)
+{
+	const struct nt_sketch_wire *sketch = here;
+
+	for (size_t i = 0; i < sketch->buckets; i++)
+		if (sketch->bucket[i] >= NT_WIRE_MAX_BUCKETS ||
+		    (i && sketch->bucket[i] <= sketch->bucket[i - 1]))
+			return false;
+	return true;
+}
+
+static const struct nt_wire_field fields_nt_sketch_wire[] = {
+	U32S(Sketch, nt_sketch_wire, bucket, buckets, NT_WIRE_MAX_BUCKETS),
+	U32S_PAIRED(Sketch, nt_sketch_wire, count, buckets, NT_WIRE_MAX_BUCKETS),
+	U64(Sketch, nt_sketch_wire, sum_ns),
+	U64(Sketch, nt_sketch_wire, min_ns),
+	U64(Sketch, nt_sketch_wire, max_ns),
+};
+SHAPE(nt_sketch_wire, sketch, sketch_is_sound);
+
+static const struct nt_wire_field fields_nt_comm_op[] = {
+	ENUM(CommOp, nt_comm_op, op, Op, nt_op, NT_OP_END),
+	U64(CommOp, nt_comm_op, calls),
+	U64(CommOp, nt_comm_op, bytes),
+	U64(CommOp, nt_comm_op, first),
+	U64(CommOp, nt_comm_op, last),
+	ONE(CommOp, nt_comm_op, duration, Sketch, nt_sketch_wire),
+	ONE(CommOp, nt_comm_op, gpu_duration, Sketch, nt_sketch_wire),
+};
+SHAPE(nt_comm_op, comm_op, NULL);
+
+static const struct nt_wire_field fields_nt_signature[] = {
+	U64(Signature, nt_signature, number),
+	ENUM(Signature, nt_signature, op, Op, nt_op, NT_OP_END),
+	U64(Signature, nt_signature, count),
+	U32(Signature, nt_signature, type),
+	U64(Signature, nt_signature, entry_boot_ns),
+};
+SHAPE(nt_signature, signature, NULL);
+
+static const struct nt_wire_field fields_nt_comm_window[] = {
+	U64(Comm, nt_comm_window, id),
+	U32(Comm, nt_comm_window, rank),
+	U32(Comm, nt_comm_window, size),
+	ENUM(Comm, nt_comm_window, library, Library, nt_library, NT_LIBRARY_END),
+	BOOL(Comm, nt_comm_window, id_is_local),
+	U64(Comm, nt_comm_window, parent),
+	MANY(Comm, nt_comm_window, op, ops, NT_WIRE_MAX_OPS, CommOp, nt_comm_op),
+	U64(Comm, nt_comm_window, epoch),
+	BOOL(Comm, nt_comm_window, numbered_by_library),
+	U64(Comm, nt_comm_window, rolling_hash),
+	U64(Comm, nt_comm_window, last),
+	MANY(Comm, nt_comm_window, recent, recents, NT_WIRE_MAX_RECENT, Signature, nt_signature),
+	TEXT(Comm, nt_comm_window, name),
+};
+SHAPE(nt_comm_window, comm, NULL);
+
+static const struct nt_wire_field fields_nt_sample[] = {
+	U64(Sample, nt_sample, comm),
+	U64(Sample, nt_sample, number),
+	ENUM(Sample, nt_sample, op, Op, nt_op, NT_OP_END),
+	U64(Sample, nt_sample, bytes),
+	U64(Sample, nt_sample, arrive_boot_ns),
+	U64(Sample, nt_sample, release_boot_ns),
+	U64(Sample, nt_sample, gpu_start_boot_ns),
+	U64(Sample, nt_sample, gpu_end_boot_ns),
+	U64(Sample, nt_sample, epoch),
+};
+SHAPE(nt_sample, sample, NULL);
+
+static const struct nt_wire_field fields_nt_host_evidence[] = {
+	U64(HostEvidence, nt_host_evidence, on_cpu_ns),
+	U64(HostEvidence, nt_host_evidence, run_queue_ns),
+	U64(HostEvidence, nt_host_evidence, off_cpu_io_ns),
+	U64(HostEvidence, nt_host_evidence, off_cpu_lock_ns),
+	U64(HostEvidence, nt_host_evidence, off_cpu_net_ns),
+	U64(HostEvidence, nt_host_evidence, off_cpu_sleep_ns),
+	U64(HostEvidence, nt_host_evidence, off_cpu_other_ns),
+	U64(HostEvidence, nt_host_evidence, read_bytes),
+	U64(HostEvidence, nt_host_evidence, write_bytes),
+	U64(HostEvidence, nt_host_evidence, major_faults),
+	U64(HostEvidence, nt_host_evidence, minor_faults),
+	U64(HostEvidence, nt_host_evidence, gc_ns),
+	U64(HostEvidence, nt_host_evidence, gc_count),
+	U64(HostEvidence, nt_host_evidence, voluntary_switches),
+	U64(HostEvidence, nt_host_evidence, involuntary_switches),
+	TEXT(HostEvidence, nt_host_evidence, state),
+	U64(HostEvidence, nt_host_evidence, process_cpu_ns),
+};
+SHAPE(nt_host_evidence, host_evidence, NULL);
+
+static const struct nt_wire_field fields_nt_inside_wire[] = {
+	BOOL(Inside, nt_inside_wire, in_call),
+	U64(Inside, nt_inside_wire, comm),
+	ENUM(Inside, nt_inside_wire, op, Op, nt_op, NT_OP_END),
+	U64(Inside, nt_inside_wire, number),
+	U64(Inside, nt_inside_wire, since_boot_ns),
+	BOOL(Inside, nt_inside_wire, synchronising),
+	U64(Inside, nt_inside_wire, count),
+	U32(Inside, nt_inside_wire, type),
+};
+SHAPE(nt_inside_wire, inside, NULL);
+
+static const struct nt_wire_field fields_nt_peer_time[] = {
+	U64(PeerTime, nt_peer_time, comm),
+	U32(PeerTime, nt_peer_time, peer),
+	BOOL(PeerTime, nt_peer_time, send),
+	U64(PeerTime, nt_peer_time, calls),
+	U64(PeerTime, nt_peer_time, bytes),
+	ONE(PeerTime, nt_peer_time, duration, Sketch, nt_sketch_wire),
+};
+SHAPE(nt_peer_time, peer_time, NULL);
+
+static const struct nt_wire_field fields_nt_window[] = {
+	ONE(Window, nt_window, rank, Rank, nt_rank_id),
+	U64(Window, nt_window, start_boot_ns),
+	U64(Window, nt_window, end_boot_ns),
+	U32(Window, nt_window, steps),
+	U64(Window, nt_window, first_step),
+	U64(Window, nt_window, step_epoch),
+	ENUM(Window, nt_window, own_tier, Tier, nt_tier, NT_TIER_END),
+	U64(Window, nt_window, own_ns),
+	U64(Window, nt_window, host_ns),
+	U64(Window, nt_window, blocked_ns),
+	U64(Window, nt_window, comm_ns),
+	U64(Window, nt_window, step_ns),
+	U64(Window, nt_window, own_blocked_ns),
+	U64(Window, nt_window, gpu_busy_ns),
+	U64(Window, nt_window, launches),
+	U64(Window, nt_window, copies),
+	U64(Window, nt_window, copy_bytes),
+	U64(Window, nt_window, allocs),
+	U64(Window, nt_window, alloc_bytes),
+	U64(Window, nt_window, errors),
+	MANY(Window, nt_window, comm, comms, NT_WIRE_MAX_COMMS, Comm, nt_comm_window),
+	MANY(Window, nt_window, sample, samples, NT_WIRE_MAX_SAMPLES, Sample, nt_sample),
+	ONE(Window, nt_window, host, HostEvidence, nt_host_evidence),
+	ONE(Window, nt_window, inside, Inside, nt_inside_wire),
+	MANY(Window, nt_window, peer, peers, NT_WIRE_MAX_PEERS, PeerTime, nt_peer_time),
+	BOOL(Window, nt_window, ended),
+	BOOL(Window, nt_window, finalized),
+	U32(Window, nt_window, exit_signal),
+	U64(Window, nt_window, lost),
+	U64S(Window, nt_window, step_own_ns, step_samples, NT_WIRE_MAX_STEPS),
+	U64S_PAIRED(Window, nt_window, step_duration_ns, step_samples, NT_WIRE_MAX_STEPS),
+	U64(Window, nt_window, first_comm_boot_ns),
+	BOOL(Window, nt_window, uses_gpu),
+	U32(Window, nt_window, attempt_hint),
+};
+SHAPE(nt_window, window, NULL);
+
+static const struct nt_wire_field fields_nt_metric_value[] = {
+	TEXT(Metric, nt_metric_value, name),
+	F64(Metric, nt_metric_value, value),
+};
+SHAPE(nt_metric_value, metric, NULL);
+
+static const struct nt_wire_field fields_nt_node_vector[] = {
+	TEXT(NodeVector, nt_node_vector, node),
+	MANY(NodeVector, nt_node_vector, metric, metrics, NT_WIRE_MAX_METRICS, Metric, nt_metric_value),
+	TEXTS(NodeVector, nt_node_vector, job, jobs, NT_WIRE_MAX_JOBS),
+};
+SHAPE(nt_node_vector, node_vector, NULL);
+
+static const struct nt_wire_field fields_nt_detail[] = {
+	ONE(Detail, nt_detail, rank, Rank, nt_rank_id),
+	TEXT(Detail, nt_detail, call),
+	U64(Detail, nt_detail, comm),
+	U64(Detail, nt_detail, number),
+	ENUM(Detail, nt_detail, op, Op, nt_op, NT_OP_END),
+	U64(Detail, nt_detail, bytes),
+	U64(Detail, nt_detail, entry_boot_ns),
+	U64(Detail, nt_detail, return_boot_ns),
+	I64(Detail, nt_detail, result),
+	U64S(Detail, nt_detail, word, words, NT_WIRE_MAX_WORDS),
+	U64S(Detail, nt_detail, stack, stacks, NT_WIRE_MAX_STACK),
+};
+SHAPE(nt_detail, detail, NULL);
+
+static const struct nt_wire_field fields_nt_culprit[] = {
+	TEXT(Culprit, nt_culprit, kind),
+	U32(Culprit, nt_culprit, rank),
+	BOOL(Culprit, nt_culprit, has_rank),
+	TEXT(Culprit, nt_culprit, node),
+	TEXT(Culprit, nt_culprit, pod),
+	TEXT(Culprit, nt_culprit, container),
+	TEXT(Culprit, nt_culprit, gpu),
+	U32S(Culprit, nt_culprit, peers, peer_count, NT_WIRE_MAX_CULPRITS),
+	TEXT(Culprit, nt_culprit, peer),
+	U32S(Culprit, nt_culprit, ranks, rank_count, NT_WIRE_MAX_CULPRITS),
+	TEXT(Culprit, nt_culprit, name),
+};
+SHAPE(nt_culprit, culprit, NULL);
+
+static const struct nt_wire_field fields_nt_evidence[] = {
+	TEXT(Evidence, nt_evidence, what),
+	TEXT(Evidence, nt_evidence, unit),
+	F64(Evidence, nt_evidence, value),
+	F64(Evidence, nt_evidence, peers),
+	F64(Evidence, nt_evidence, width),
+	TEXT(Evidence, nt_evidence, method),
+	U32(Evidence, nt_evidence, windows),
+};
+SHAPE(nt_evidence, evidence, NULL);
+
+static const struct nt_wire_field fields_nt_cost[] = {
+	F64(Cost, nt_cost, gpu_hours),
+	TEXT(Cost, nt_cost, currency),
+	F64(Cost, nt_cost, money),
+	BOOL(Cost, nt_cost, has_money),
+	F64(Cost, nt_cost, energy_kwh),
+	BOOL(Cost, nt_cost, has_energy),
+	F64(Cost, nt_cost, co2_kg),
+	BOOL(Cost, nt_cost, has_co2),
+};
+SHAPE(nt_cost, cost, NULL);
+
+static const struct nt_wire_field fields_nt_delivery[] = {
+	TEXT(Delivery, nt_delivery, receiver),
+	TEXT(Delivery, nt_delivery, event),
+	TEXT(Delivery, nt_delivery, state),
+	U32(Delivery, nt_delivery, attempts),
+	U64(Delivery, nt_delivery, real_ns),
+};
+SHAPE(nt_delivery, delivery, NULL);
+
+static const struct nt_wire_field fields_nt_incident[] = {
+	TEXT(Incident, nt_incident, id),
+	TEXT(Incident, nt_incident, state),
+	TEXT(Incident, nt_incident, severity),
+	TEXT_(Incident, nt_incident, class),
+	TEXT(Incident, nt_incident, cause),
+	TEXT(Incident, nt_incident, job),
+	U32(Incident, nt_incident, attempt),
+	TEXT_(Incident, nt_incident, namespace),
+	MANY(Incident, nt_incident, culprit, culprits, NT_WIRE_MAX_CULPRITS, Culprit, nt_culprit),
+	U64(Incident, nt_incident, since_real_ns),
+	U64(Incident, nt_incident, until_real_ns),
+	U64(Incident, nt_incident, seen_real_ns),
+	F64(Incident, nt_incident, slowdown),
+	ONE(Incident, nt_incident, cost, Cost, nt_cost),
+	ENUM(Incident, nt_incident, tier, Tier, nt_tier, NT_TIER_END),
+	F64(Incident, nt_incident, confidence),
+	F64(Incident, nt_incident, completeness),
+	MANY(Incident, nt_incident, evidence, evidences, NT_WIRE_MAX_EVIDENCE, Evidence, nt_evidence),
+	TEXT(Incident, nt_incident, summary),
+	MANY(Incident, nt_incident, delivery, deliveries, NT_WIRE_MAX_DELIVERIES, Delivery, nt_delivery),
+	TEXT(Incident, nt_incident, job_key),
+	U64(Incident, nt_incident, version),
+};
+SHAPE(nt_incident, incident, NULL);
+
+static const struct nt_wire_field fields_nt_position[] = {
+	TEXT(Position, nt_position, topic),
+	U32(Position, nt_position, partition),
+	U64(Position, nt_position, offset),
+};
+SHAPE(nt_position, position, NULL);
+
+static const struct nt_wire_field fields_nt_state[] = {
+	TEXT(State, nt_state, job_key),
+	U32(State, nt_state, shard),
+	U32(State, nt_state, version),
+	DATA(State, nt_state, data, size, NT_WIRE_MAX_STATE_BYTES),
+	MANY(State, nt_state, position, positions, NT_WIRE_MAX_POSITIONS, Position, nt_position),
+	TEXT(State, nt_state, owner),
+};
+SHAPE(nt_state, state, NULL);
+
+static const struct nt_wire_field fields_nt_control[] = {
+	TEXT(Control, nt_control, target),
+	U32(Control, nt_control, level),
+	U64(Control, nt_control, expires_real_ns),
+};
+SHAPE(nt_control, control, NULL);
+
+/* A heartbeat has a single number, which wire.h keeps without a struct around it. */
+static const struct nt_wire_field fields_heartbeat[] = {
+	{.kind = NT_WIRE_U32, .there = OFFSET(THERE(Heartbeat), ranks, uint32_t)},
+};
+static const struct nt_wire_shape shape_heartbeat = {
+	.there = &neutracer__v1__heartbeat__descriptor,
+	.here_bytes = sizeof(uint32_t),
+	.field = fields_heartbeat,
+	.fields = 1,
+};
+
+static const struct nt_wire_field fields_nt_message[] = {
+	TEXT(Envelope, nt_message, agent),
+	U64(Envelope, nt_message, boot),
+	U64(Envelope, nt_message, seq),
+	U64(Envelope, nt_message, boot_ns),
+	U64(Envelope, nt_message, real_ns),
+	U64(Envelope, nt_message, watermark_boot_ns),
+	TEXT(Envelope, nt_message, key),
+};
+const struct nt_wire_shape nt_wire_envelope = {
+	.there = &neutracer__v1__envelope__descriptor,
+	.here_bytes = sizeof(struct nt_message),
+	.field = fields_nt_message,
+	.fields = sizeof(fields_nt_message) / sizeof(fields_nt_message[0]),
+};
+
+/* clang-format on */
+#define BODY(NAME, shape_, member)                                                                 \
+	[NT_BODY_##NAME] = {.shape = &(shape_),                                                    \
+			    .body_case = NEUTRACER__V1__ENVELOPE__BODY_##NAME,                     \
+			    .here = offsetof(struct nt_message, member)}
+
+const struct nt_wire_body nt_wire_bodies[NT_WIRE_BODIES] = {
+	BODY(WINDOW, shape_nt_window, window),
+	BODY(NODE, shape_nt_node_vector, node),
+	BODY(DETAIL, shape_nt_detail, detail),
+	BODY(INCIDENT, shape_nt_incident, incident),
+	BODY(STATE, shape_nt_state, state),
+	BODY(CONTROL, shape_nt_control, control),
+	BODY(HEARTBEAT, shape_heartbeat, heartbeat_ranks),
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The map between the structs of wire.h and the generated types: one row per field, from which
+ * encoding and decoding both follow. Private to proto/wire*.c.
+ */
+#ifndef NT_PROTO_WIRE_MAP_H
+#define NT_PROTO_WIRE_MAP_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/wire.h"
+
+enum nt_wire_kind {
+	NT_WIRE_U32,
+	NT_WIRE_U64,
+	NT_WIRE_I64,
+	NT_WIRE_F64, /* finite */
+	NT_WIRE_BOOL,
+	NT_WIRE_ENUM, /* below max, else 0 */
+	NT_WIRE_TEXT,
+	NT_WIRE_DATA, /* at most max bytes */
+	NT_WIRE_ONE, /* a message: a pointer there, a struct here */
+	NT_WIRE_MANY, /* an array of messages: at most max, as all that follow */
+	NT_WIRE_U32S,
+	NT_WIRE_U64S,
+	NT_WIRE_TEXTS,
+};
+
+struct nt_wire_shape;
+
+struct nt_wire_field {
+	enum nt_wire_kind kind;
+	uint16_t there, here; /* offsets in the generated and in our struct */
+	uint16_t there_count, here_count;
+	bool paired; /* the count is that of the row before: they must be equal */
+	uint32_t max;
+	const struct nt_wire_shape *shape;
+};
+
+struct nt_wire_shape {
+	const ProtobufCMessageDescriptor *there;
+	size_t here_bytes;
+	const struct nt_wire_field *field;
+	size_t fields;
+	bool (*is_sound)(const void *here); /* NULL: whatever the rows let pass */
+};
+
+/* Of the bodies by enum nt_body, and where each is in struct nt_message. */
+struct nt_wire_body {
+	const struct nt_wire_shape *shape;
+	int body_case;
+	size_t here;
+};
+
+extern const struct nt_wire_shape nt_wire_envelope;
+extern const struct nt_wire_body nt_wire_bodies[];
+enum {
+	NT_WIRE_BODIES = NT_BODY_HEARTBEAT + 1,
+};
+
+#endif
