@@ -39,7 +39,7 @@ json_t *nt_json_incident(const struct nt_incident *incident);
  */
 json_t *nt_json_slow_rank(const struct nt_incident *incident, const struct nt_culprit *culprit);
 
-/* The incident accuses: kind rank, node, nic or path, of a class that is a fault. */
+/* Of a kind that accuses: rank, node, nic or path. */
 bool nt_json_culprit_accuses(const struct nt_culprit *culprit);
 
 /*
