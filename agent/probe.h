@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/event.h"
 #include "proto/wire.h"
 
 /* One link per subject and library file, so that one hot subject can be let go alone. */
@@ -57,8 +58,11 @@ enum nt_role {
 	NT_ROLE_END,
 };
 
+/* Where a value is: an argument word, or one of these. nt_probe_word() knows them all. */
 enum {
 	NT_NO_WORD = -1,
+	NT_DEREF_WORD = NT_CALL_WORDS, /* not an argument: what `deref` read */
+	NT_HIGH_WORD = 16, /* added to a word: its upper 32 bits alone */
 };
 
 struct nt_probe {
@@ -72,13 +76,16 @@ struct nt_probe {
 	bool hot; /* may be called thousands of times a second: refuse a slow first instruction */
 	/* Words, or NT_NO_WORD. */
 	int8_t count, type, comm, stream, peer, root; /* of a collective */
+	int8_t number; /* the library's own number of the call within its communicator (Gloo's tag) */
 	int8_t nranks, rank, id, newcomm, color, key; /* of the making of a communicator */
-	int8_t event, bytes;
+	int8_t event;
+	int8_t bytes; /* whole bytes of the call; for a collective, in place of count and type */
 	bool id_on_stack; /* by value, from word 6 on (x86-64) */
 	uint8_t words; /* to capture */
 	int8_t deref; /* word whose target is read, at offset deref_off */
 	uint32_t deref_off;
 	bool deref_at_return;
+	int8_t record; /* 1 + offset / 16: words 1 on are the memory at word 0 + offset; 0: none */
 	int8_t counter; /* enum nt_counter, or -1 */
 };
 
@@ -89,10 +96,16 @@ uint16_t nt_probe_rows(void);
 /* The attach cookie of a row (bpf/event.h). */
 uint64_t nt_probe_cookie(uint16_t row);
 
+/* The value of one of a probe's words in an event; 0 for NT_NO_WORD. Do not index `word` by hand. */
+uint64_t nt_probe_word(const struct nt_event_call *call, int8_t word);
+
 /* Which library a mapped file is, by its name ("libnccl.so.2.28.9"); UNKNOWN: of no interest. */
 enum nt_library nt_probe_library_of(const char *basename);
 
-/* Bytes of one element of the library's data type number; 0: not known. (MPI: use deref.) */
+/*
+ * Bytes of one element of the library's data type; 0: not known. Open MPI's types are pointers:
+ * their size is `deref`, and this knows only MPICH's handles. Gloo's type word is the size itself.
+ */
 uint32_t nt_probe_type_bytes(enum nt_library library, uint32_t type);
 
 #endif

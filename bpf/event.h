@@ -38,6 +38,8 @@ enum nt_event_type {
  *	bits 53-56	1 + word with the bytes that the call adds beside it; 0: none
  *	bit  57		report only calls that last at least `min_call_ns`; the others are NT_COUNTER_SYNC
  *	bit  58		dereference at the return (an output parameter), not at the entry
+ *	bits 59-63	1 + offset / 16 of a record, 0: none. Words 1 on are then no arguments but the
+ *			memory at word 0 + offset, 8 bytes each (Gloo passes its arguments in a struct)
  */
 #define NT_COOKIE_ROW(c)       ((__u16)((c)&0xffff))
 #define NT_COOKIE_WORDS(c)     ((__u32)((c) >> 16) & 0xf)
@@ -49,6 +51,7 @@ enum nt_event_type {
 #define NT_COOKIE_BYTES(c)     ((__u32)((c) >> 53) & 0xf)
 #define NT_COOKIE_LONG_ONLY(c) ((__u32)((c) >> 57) & 1)
 #define NT_COOKIE_DEREF_RET(c) ((__u32)((c) >> 58) & 1)
+#define NT_COOKIE_RECORD(c)    ((__u32)((c) >> 59) & 0x1f)
 
 /* Calls that are only counted, never sent one by one. */
 enum nt_counter {
@@ -93,6 +96,10 @@ struct nt_event_call {
 	__u64 word[NT_CALL_WORDS];
 };
 
+/*
+ * Such a call makes two events: one at its entry, without NT_CALL_RETURNED, for it may never
+ * return, and one at its return with all there is to know.
+ */
 struct nt_event_init {
 	struct nt_event_call call;
 	__u8 id[NT_ID_BYTES];

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The CUDA runtime and, for what links that statically and stripped, the driver. Launches, copies
+ * and allocations are counted in the kernel and never sent; only what tells how streams wait for
+ * each other, and synchronising calls that last, make events. Every call that takes a stream has a
+ * sibling for per-thread default streams, with the same words. <<<>>> calls __cudaLaunchKernel,
+ * which calls cudaLaunchKernel: only the latter is here. Queries (cudaEventQuery) are called in
+ * loops that spin, and are not.
+ */
+#include "agent/probe_table.h"
+
+enum {
+	NO = NT_NO_WORD,
+};
+
+#define ROW(lib, name, subject_)                                                                   \
+	.symbol = name, .library = lib, .subject = subject_, .hot = true, .op = NT_OP_UNKNOWN,     \
+	NT_NO_COMM, NT_NO_DATA, NT_NO_MAKE, NT_NO_DEREF
+
+/* Counted in the kernel. bytes_: the word with the bytes, or NO. */
+#define COUNTED(lib, name, subject_, role_, counter_, bytes_)                                      \
+	{                                                                                          \
+		ROW(lib, name, subject_), .role = role_, .counter = counter_, .bytes = bytes_,     \
+					  .stream = NO, .event = NO                                \
+	}
+
+/* An event at the entry. */
+#define SEEN(lib, name, subject_, role_, words_, stream_, event_, counter_)                        \
+	{                                                                                          \
+		ROW(lib, name, subject_), .role = role_, .words = words_, .stream = stream_,       \
+					  .event = event_, .counter = counter_, .bytes = NO        \
+	}
+
+/* May block: entry and return, and an event if it lasts. */
+#define SYNC(lib, name, role_, words_, stream_, event_, counter_, bytes_)                          \
+	{                                                                                          \
+		ROW(lib, name, NT_SUBJECT_SYNC),                                                   \
+			.role = role_, .returns = true, .long_only = true, .words = words_,        \
+			.stream = stream_, .event = event_, .counter = counter_, .bytes = bytes_   \
+	}
+
+#define RT NT_LIBRARY_CUDART
+#define DR NT_LIBRARY_CUDA
+
+#define LAUNCH(name)      COUNTED(RT, name, NT_SUBJECT_LAUNCH, NT_ROLE_LAUNCH, NT_COUNTER_LAUNCH, NO)
+#define COPY(name, bytes) COUNTED(RT, name, NT_SUBJECT_COPY, NT_ROLE_COPY, NT_COUNTER_COPY, bytes)
+#define ALLOC(name, bytes)                                                                         \
+	COUNTED(RT, name, NT_SUBJECT_ALLOC, NT_ROLE_ALLOC, NT_COUNTER_ALLOC, bytes)
+#define DRIVER(name, role, counter, bytes)                                                         \
+	COUNTED(DR, name, NT_SUBJECT_DRIVER, role, counter, bytes)
+#define DRIVER_LAUNCH(name)       DRIVER(name, NT_ROLE_LAUNCH, NT_COUNTER_DRIVER_LAUNCH, NO)
+#define DRIVER_COPY(name, bytes)  DRIVER(name, NT_ROLE_COPY, NT_COUNTER_DRIVER_COPY, bytes)
+#define DRIVER_ALLOC(name, bytes) DRIVER(name, NT_ROLE_ALLOC, NT_COUNTER_DRIVER_ALLOC, bytes)
+
+/* With the sibling: asynchronous calls are _ptsz, blocking ones _ptds. */
+#define LAUNCHES(name)             LAUNCH(name), LAUNCH(name "_ptsz")
+#define COPIES(name, bytes)        COPY(name, bytes), COPY(name "_ptsz", bytes)
+#define ALLOCS(name, bytes)        ALLOC(name, bytes), ALLOC(name "_ptsz", bytes)
+#define DRIVER_LAUNCHES(name)      DRIVER_LAUNCH(name), DRIVER_LAUNCH(name "_ptsz")
+#define DRIVER_COPIES(name, bytes) DRIVER_COPY(name, bytes), DRIVER_COPY(name "_ptsz", bytes)
+
+#define SEEN_TWICE(lib, name, subject, role, words, stream, event, counter)                        \
+	SEEN(lib, name, subject, role, words, stream, event, counter),                             \
+		SEEN(lib, name "_ptsz", subject, role, words, stream, event, counter)
+#define SYNC_STREAM(lib, name)                                                                     \
+	SYNC(lib, name, NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO),                                    \
+		SYNC(lib, name "_ptsz", NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO)
+#define SYNC_DEVICE(lib, name) SYNC(lib, name, NT_ROLE_SYNC_DEVICE, 0, NO, NO, -1, NO)
+/* A copy that returns when it is done, and so waits for the streams. */
+#define SYNC_COPY(lib, name, words, counter, bytes)                                                \
+	SYNC(lib, name, NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes),                       \
+		SYNC(lib, name "_ptds", NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes)
+
+static const struct nt_probe cudart[] = {
+	LAUNCHES("cudaLaunchKernel"),
+	LAUNCHES("cudaLaunchKernelExC"),
+	LAUNCHES("cudaLaunchCooperativeKernel"),
+	LAUNCH("cudaLaunchCooperativeKernelMultiDevice"),
+	SEEN_TWICE(RT, "cudaGraphLaunch", NT_SUBJECT_LAUNCH, NT_ROLE_GRAPH_LAUNCH, 2, 1, NO,
+		   NT_COUNTER_LAUNCH),
+
+	SYNC_STREAM(RT, "cudaStreamSynchronize"),
+	SYNC(RT, "cudaEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO),
+	SYNC_DEVICE(RT, "cudaDeviceSynchronize"),
+	SYNC_DEVICE(RT, "cudaThreadSynchronize"),
+	SYNC_DEVICE(RT, "cudaExecutionCtxSynchronize"),
+	SYNC_COPY(RT, "cudaMemcpy", 4, NT_COUNTER_COPY, 2),
+	SYNC_COPY(RT, "cudaMemcpy2D", 7, NT_COUNTER_COPY, NO),
+	SYNC_COPY(RT, "cudaMemcpy3D", 1, NT_COUNTER_COPY, NO),
+	SYNC_COPY(RT, "cudaMemcpyToSymbol", 5, NT_COUNTER_COPY, 2),
+	SYNC_COPY(RT, "cudaMemcpyFromSymbol", 5, NT_COUNTER_COPY, 2),
+	SYNC(RT, "cudaMemcpyPeer", NT_ROLE_SYNC_DEVICE, 5, NO, NO, NT_COUNTER_COPY, 4),
+	SYNC(RT, "cudaFree", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO),
+	SYNC(RT, "cudaFreeHost", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO),
+
+	SEEN_TWICE(RT, "cudaEventRecord", NT_SUBJECT_ORDER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
+	SEEN_TWICE(RT, "cudaEventRecordWithFlags", NT_SUBJECT_ORDER, NT_ROLE_EVENT_RECORD, 3, 1, 0,
+		   -1),
+	SEEN_TWICE(RT, "cudaStreamWaitEvent", NT_SUBJECT_ORDER, NT_ROLE_STREAM_WAIT, 3, 0, 1, -1),
+	SEEN(RT, "cudaSetDevice", NT_SUBJECT_ORDER, NT_ROLE_SET_DEVICE, 1, NO, NO, -1),
+
+	COPIES("cudaMemcpyAsync", 2),
+	COPIES("cudaMemcpy2DAsync", NO),
+	COPIES("cudaMemcpy3DAsync", NO),
+	COPIES("cudaMemcpy3DPeerAsync", NO),
+	COPIES("cudaMemcpyToSymbolAsync", 2),
+	COPIES("cudaMemcpyFromSymbolAsync", 2),
+	COPIES("cudaMemcpyBatchAsync", NO),
+	COPIES("cudaMemcpy3DBatchAsync", NO),
+	COPIES("cudaMemcpyWithAttributesAsync", 2),
+	COPIES("cudaMemcpy3DWithAttributesAsync", NO),
+	COPIES("cudaMemsetAsync", 2),
+	COPIES("cudaMemset2DAsync", NO),
+	COPIES("cudaMemPrefetchAsync", 1),
+	COPIES("cudaMemPrefetchAsync_v2", 1),
+	COPY("cudaMemcpyPeerAsync", 4),
+	/* Of device memory it returns at once. */
+	COPY("cudaMemset", 2),
+	COPY("cudaMemset_ptds", 2),
+
+	ALLOC("cudaMalloc", 1),
+	ALLOCS("cudaMallocAsync", 1),
+	ALLOCS("cudaMallocFromPoolAsync", 1),
+	ALLOC("cudaMallocManaged", 1),
+	ALLOC("cudaMallocHost", 1),
+	ALLOC("cudaHostAlloc", 1),
+	ALLOC("cudaMallocPitch", NO),
+	ALLOC("cudaMalloc3D", NO),
+	COUNTED(RT, "cudaFreeAsync", NT_SUBJECT_ALLOC, NT_ROLE_FREE, NT_COUNTER_FREE, NO),
+	COUNTED(RT, "cudaFreeAsync_ptsz", NT_SUBJECT_ALLOC, NT_ROLE_FREE, NT_COUNTER_FREE, NO),
+};
+
+static const struct nt_probe cuda[] = {
+	DRIVER_LAUNCHES("cuLaunchKernel"),
+	DRIVER_LAUNCHES("cuLaunchKernelEx"),
+	DRIVER_LAUNCHES("cuLaunchCooperativeKernel"),
+	DRIVER_LAUNCHES("cuGraphLaunch"),
+	DRIVER_LAUNCH("cuLaunchCooperativeKernelMultiDevice"),
+	DRIVER_LAUNCH("cuLaunch"),
+	DRIVER_LAUNCH("cuLaunchGrid"),
+	DRIVER_LAUNCH("cuLaunchGridAsync"),
+
+	DRIVER_COPIES("cuMemcpyAsync", 2),
+	DRIVER_COPIES("cuMemcpyHtoDAsync_v2", 2),
+	DRIVER_COPIES("cuMemcpyDtoHAsync_v2", 2),
+	DRIVER_COPIES("cuMemcpyDtoDAsync_v2", 2),
+	DRIVER_COPIES("cuMemcpyPeerAsync", 4),
+	DRIVER_COPIES("cuMemcpy2DAsync_v2", NO),
+	DRIVER_COPIES("cuMemcpy3DAsync_v2", NO),
+	DRIVER_COPIES("cuMemcpyBatchAsync", NO),
+	DRIVER_COPIES("cuMemcpyBatchAsync_v2", NO),
+	DRIVER_COPIES("cuMemsetD8Async", 2),
+	DRIVER_COPIES("cuMemsetD16Async", NO),
+	DRIVER_COPIES("cuMemsetD32Async", NO),
+
+	DRIVER_ALLOC("cuMemAlloc_v2", 1),
+	DRIVER_ALLOC("cuMemAllocAsync", 1),
+	DRIVER_ALLOC("cuMemAllocAsync_ptsz", 1),
+	DRIVER_ALLOC("cuMemAllocFromPoolAsync", 1),
+	DRIVER_ALLOC("cuMemAllocFromPoolAsync_ptsz", 1),
+	DRIVER_ALLOC("cuMemAllocManaged", 1),
+	DRIVER_ALLOC("cuMemAllocPitch_v2", NO),
+	DRIVER_ALLOC("cuMemCreate", 1),
+	DRIVER_ALLOC("cuMemHostAlloc", 1),
+
+	/* Inside a probed call of the runtime these are nested, and skipped. */
+	SYNC_STREAM(DR, "cuStreamSynchronize"),
+	SYNC(DR, "cuEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO),
+	SYNC_DEVICE(DR, "cuCtxSynchronize"),
+	SYNC_DEVICE(DR, "cuCtxSynchronize_v2"),
+	SYNC_COPY(DR, "cuMemcpy", 3, NT_COUNTER_DRIVER_COPY, 2),
+	SYNC_COPY(DR, "cuMemcpyHtoD_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
+	SYNC_COPY(DR, "cuMemcpyDtoH_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
+	SYNC(DR, "cuMemFree_v2", NT_ROLE_SYNC_DEVICE, 1, NO, NO, -1, NO),
+	SEEN_TWICE(DR, "cuEventRecord", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
+	SEEN_TWICE(DR, "cuEventRecordWithFlags", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 3, 1, 0,
+		   -1),
+	SEEN_TWICE(DR, "cuStreamWaitEvent", NT_SUBJECT_DRIVER, NT_ROLE_STREAM_WAIT, 3, 0, 1, -1),
+};
+
+const struct nt_probe_piece nt_probe_cudart = NT_PIECE(cudart);
+const struct nt_probe_piece nt_probe_cuda = NT_PIECE(cuda);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The probes of every library, for entries and for returns that are links of their own. The agent
+ * loads them for perf links (5.15) or for uprobe.multi (6.6); see docs/probes.md.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/event.h"
+
+#include "bpf/call.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Hot: a call that is only counted. */
+SEC("uprobe")
+int call_count(struct pt_regs *ctx)
+{
+	count(ctx, bpf_get_current_pid_tgid(), bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("uprobe")
+int call_entry(struct pt_regs *ctx)
+{
+	call_seen(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int call_enter(struct pt_regs *ctx)
+{
+	call_entered(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int call_leave(struct pt_regs *ctx)
+{
+	call_returned(ctx);
+	return 0;
+}

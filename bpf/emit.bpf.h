@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * How a probe emits: reserve, fill, submit. Nothing here wakes the agent but a ring that fills:
+ * it looks every few milliseconds anyway, and a wake-up costs the traced process more than the
+ * event itself.
+ */
+#ifndef NT_BPF_EMIT_BPF_H
+#define NT_BPF_EMIT_BPF_H
+
+/* Every event leaves through this map. The agent sizes it before load. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+} events SEC(".maps");
+
+/* Unread bytes from which the agent is woken; set by the agent to a 16th of the ring. */
+const volatile __u64 wakeup_bytes = 1 << 18;
+
+/* Events that found the ring full, by type; the agent exports them as a metric. */
+__u64 dropped[NT_EVENT_TYPE_END];
+
+/* Header filled in but for the flags; the rest is for the caller to fill, every byte of it. */
+static __always_inline void *nt_reserve(enum nt_event_type type, __u32 size, __u64 pid_tgid,
+					__u64 cookie, __u64 entry_ns)
+{
+	struct nt_event_header *h = bpf_ringbuf_reserve(&events, size, 0);
+
+	if (!h) {
+		__sync_fetch_and_add(&dropped[type], 1);
+		return NULL;
+	}
+	h->type = type;
+	h->size = size;
+	h->row = NT_COOKIE_ROW(cookie);
+	h->flags = 0;
+	h->pid = pid_tgid >> 32;
+	h->tid = (__u32)pid_tgid;
+	h->entry_ns = entry_ns;
+	return h;
+}
+
+static __always_inline void nt_submit(void *event)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	bpf_ringbuf_submit(event, flags);
+}
+
+#endif
