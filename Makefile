@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One Makefile for the whole tree; `make help` lists the targets. V=1 shows the commands, SAN=1
 # builds with address and undefined-behaviour sanitizers, SAN=thread with the thread sanitizer,
-# COV=1 for coverage, WERROR=0 lets warnings pass. All that is made lands in build/.
+# COV=1 for coverage, WERROR=0 lets warnings pass (a release tarball does). All that is made lands in
+# build/.
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -9,10 +10,11 @@
 .SECONDARY:
 
 V ?= 0
-WERROR ?= 1
+WERROR ?= $(if $(wildcard .release),0,1)
 SAN ?=
 COV ?=
-CC := gcc
+FUZZ ?=
+CC := $(if $(FUZZ),clang-14,gcc)
 CLANG ?= $(or $(shell command -v clang clang-19 clang-16 clang-14 2>/dev/null | head -n 1),clang-14)
 BPFTOOL ?= $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
 ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
@@ -23,7 +25,7 @@ say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' '$(1)' '$(2)')
 # ---- flags ---------------------------------------------------------------------------------------
 
 GEN := build/gen
-B := build/$(or $(if $(SAN),$(if $(filter thread,$(SAN)),tsan,asan)),$(if $(COV),cov),release)$(if $(findstring clang,$(CC)),-clang)
+B := build/$(or $(if $(SAN),$(if $(filter thread,$(SAN)),tsan,asan)),$(if $(COV),cov),$(if $(FUZZ),fuzz),$(if $(findstring clang,$(CC)),clang),release)
 
 # Rows of tables leave their optional last fields zero, hence the one -Wno.
 warnings := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
@@ -32,7 +34,10 @@ mode_release := -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=3
 mode_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
 mode_cov := -O0 --coverage
-mode := $(mode_$(patsubst %-clang,%,$(notdir $(B))))
+mode_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+mode_clang := $(mode_release)
+mode := $(mode_$(notdir $(B)))
 
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(GEN)
 CFLAGS := -std=gnu17 -g -fPIE $(warnings) $(mode) $(EXTRA_CFLAGS)
@@ -41,10 +46,11 @@ LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize=% --coverage
 # ---- what is built -------------------------------------------------------------------------------
 
 libraries := common proto detect agent aggregator cli
-programs := neutracer-agent neutracer-aggregator neutracer
 main_neutracer-agent := agent
 main_neutracer-aggregator := aggregator
 main_neutracer := cli
+programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
+	$(if $(wildcard $(main_$(p))/main.c),$(p)))
 
 # In link order. An archive gives a program only the objects that it uses.
 libs_neutracer-agent := agent proto common
@@ -62,14 +68,22 @@ objects = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*
 archives = $(foreach l,$(1),$(B)/lib/lib$(l).a)
 
 .PHONY: all
-all: $(programs:%=$(B)/bin/%)
+all: $(programs:%=$(B)/bin/%) ## build the programs (the default)
 
-$(GEN)/neutracer.pb-c.c $(GEN)/neutracer.pb-c.h &: proto/neutracer.proto
+# Says what to install before a compiler complains about a header.
+tools := build/.tools
+$(tools): tests/deps.sh
+	@mkdir -p $(@D)
+	@missing=$$(tests/deps.sh --missing build) || \
+		{ echo "missing here: $$missing" >&2; echo "run 'make deps' as root" >&2; exit 1; }
+	@touch $@
+
+$(GEN)/neutracer.pb-c.c $(GEN)/neutracer.pb-c.h &: proto/neutracer.proto | $(tools)
 	@mkdir -p $(@D)
 	$(call say,PROTO,$<)
 	$(Q)protoc-c --c_out=$(GEN) -I proto $<
 
-$(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+$(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) | $(tools)
 	@mkdir -p $(@D)
 	$(call say,BPF,$<)
 	$(Q)$(CLANG) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
@@ -87,7 +101,7 @@ $(B)/obj/neutracer.pb-c.o: $(GEN)/neutracer.pb-c.c
 $(B)/obj/proto/%.o: CFLAGS += -Wconversion
 $(B)/obj/common/num.o: CFLAGS += -Wconversion
 
-$(B)/obj/%.o: %.c | $(generated)
+$(B)/obj/%.o: %.c | $(generated) $(tools)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -118,10 +132,16 @@ $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
 .PHONY: unit
-unit: $(unit_tests:%=$(B)/test/%)
+unit: $(unit_tests:%=$(B)/test/%) ## build the unit tests
 
 # The other rooms of the house bring their own targets.
 include $(sort $(wildcard tests/make/*.mk))
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | \
+		awk -F'\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
+	@echo "  V=1 shows commands; SAN=1, SAN=thread: sanitizers; COV=1; CC=clang-14; WERROR=0"
 
 .PHONY: clean
 clean: ## remove all that was built

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Installs the Debian 12 packages that are missing here.
+#
+#   tests/deps.sh            all: to build, to test, to check the style
+#   tests/deps.sh build      what the programs and the demo need
+#   tests/deps.sh --missing [build]   only prints the missing packages, exit 1 if there are any
+set -euo pipefail
+
+build=(
+  gcc libc6-dev make pkg-config
+  clang-14 llvm-14 libbpf-dev bpftool libelf-dev zlib1g-dev
+  protobuf-c-compiler libprotobuf-c-dev
+  libmicrohttpd-dev libjansson-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev
+  libcyaml-dev uthash-dev
+)
+test=(
+  libcmocka-dev libclang-rt-14-dev
+  openmpi-bin libopenmpi-dev
+  curl jq git python3 binutils procps iproute2 util-linux sqlite3
+  qemu-system-x86 busybox-static xz-utils
+)
+lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
+
+missing=()
+look() {
+  local package status
+  for package; do
+    status=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) || status=
+    [ "${status%% }" = ii ] || missing+=("$package")
+  done
+}
+
+only_print=
+if [ "${1:-}" = --missing ]; then
+  only_print=1
+  shift
+fi
+case ${1:-all} in
+  build) wanted=("${build[@]}") ;;
+  all) wanted=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
+  *)
+    echo "tests/deps.sh: unknown group '$1', there are: build" >&2
+    exit 2
+    ;;
+esac
+
+command -v dpkg-query >/dev/null || {
+  [ -n "$only_print" ] && exit 0 # the compiler will say what is missing
+  echo "tests/deps.sh: this is no Debian, where it would install: ${wanted[*]}" >&2
+  exit 1
+}
+look "${wanted[@]}"
+[ ${#missing[@]} -gt 0 ] || exit 0
+if [ -n "$only_print" ]; then
+  echo "${missing[*]}"
+  exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+  echo "tests/deps.sh: missing packages; as root: apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+
+echo "installing ${#missing[@]} packages: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+"${apt[@]}" update || echo "tests/deps.sh: the package lists could not be updated; trying with the old ones" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 </dev/null; then
+  tail -n 20 "$log" >&2
+  echo "tests/deps.sh: cannot install ${missing[*]}" >&2
+  exit 1
+fi

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The test stages. Each gathers what lies in its directory; tests/run.sh runs and counts it. A
+# check_*_needs variable is what a stage builds first: other rooms may add to it.
+
+# Where NT_RESULTS is set (by `make test`), a stage adds its counts there and prints no sum.
+run := $(Q)tests/run.sh
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing (as root)
+	$(Q)tests/deps.sh
+
+test_stages := all check "check SAN=1" check-oom check-bpf check-vm check-e2e fuzz-short
+test: export MAKE := $(MAKE)
+.PHONY: test
+test: ## install what is missing, then every test; ends with the sum of all
+	$(Q)tests/deps.sh
+	$(run) --stages $(test_stages)
+
+# ---- check: no root, no network ------------------------------------------------------------------
+
+check_scripts := $(sort $(wildcard tests/check/*.sh))
+# Programs that the scripts look at are those of the release build; sanitized runs leave them out.
+check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
+
+.PHONY: check
+check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests and check scripts (SAN=1, SAN=thread)
+	$(run) $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
+
+# ---- check-oom: the n-th allocation fails, for every n -------------------------------------------
+
+oom_tests := $(patsubst tests/oom/%.c,%,$(wildcard tests/oom/test_*.c))
+oom_wrapped := malloc calloc realloc reallocarray strdup strndup asprintf vasprintf aligned_alloc \
+	posix_memalign
+oom_link := $(foreach f,$(oom_wrapped),-Wl,--wrap=$(f))
+
+$(B)/test-oom/%: $(B)/obj/tests/oom/%.o $(B)/obj/tests/oom/oom.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(oom_link) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+		$(LDFLAGS) $(link_tests)
+
+.PHONY: check-oom check-oom-here
+check-oom: ## fail the n-th allocation for every n, under sanitizers
+	$(Q)$(MAKE) --no-print-directory SAN=1 check-oom-here
+check-oom-here: $(oom_tests:%=$(B)/test-oom/%)
+	$(run) $^
+
+# ---- check-bpf, check-vm: the kernel side --------------------------------------------------------
+
+bpf_tests := $(patsubst tests/bpf/%.c,%,$(wildcard tests/bpf/test_*.c))
+bpf_scripts := $(sort $(wildcard tests/bpf/test_*.sh))
+bpf_programs := $(bpf_tests:%=$(B)/test-bpf/%)
+
+$(B)/test-bpf/%: $(B)/obj/tests/bpf/%.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+.PHONY: check-bpf
+check-bpf: all $(bpf_programs) $(check_bpf_needs) ## load and attach every BPF object on this kernel (root)
+	$(Q)NT_KIND=bpf tests/run.sh $(bpf_programs) $(bpf_scripts)
+
+KERNEL ?= 6.1
+vm_scripts := $(sort $(wildcard tests/vm/test_*.sh))
+ifneq ($(wildcard tests/vm/vm.sh),)
+.PHONY: check-vm
+check-vm: all $(bpf_programs) $(check_bpf_needs) ## the same on a stock Debian kernel under QEMU (KERNEL=6.1, 6.12)
+	$(Q)NT_KIND=vm NT_TIMEOUT=900 KERNEL=$(KERNEL) tests/run.sh $(vm_scripts)
+endif
+
+# ---- check-e2e: the programs together ------------------------------------------------------------
+
+e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh))
+
+.PHONY: check-e2e
+check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
+	$(Q)NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_scripts)
+
+# ---- fuzz ----------------------------------------------------------------------------------------
+
+fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+TIME ?= 60
+T ?= $(fuzz_targets)
+
+$(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -fsanitize=fuzzer -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
+		$(filter-out -lcmocka,$(link_tests))
+
+.PHONY: fuzz fuzz-here fuzz-short
+fuzz: ## fuzz one target or all (T=wire TIME=60)
+	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here T="$(T)" TIME=$(TIME)
+fuzz-here: $(T:%=$(B)/fuzz/fuzz_%)
+	$(Q)TIME=$(TIME) tests/fuzz.sh $^
+fuzz-short:
+	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here TIME=5
+
+# ---- measures of the tests themselves ------------------------------------------------------------
+
+.PHONY: cov
+cov: ## which lines the unit tests run, by file
+	$(Q)rm -rf build/cov
+	$(Q)$(MAKE) --no-print-directory COV=1 check
+	$(Q)tests/cov.sh build/cov
+
+.PHONY: mutate
+mutate: unit ## 50 seeded one-line mutations; at least 45 must be caught (N=50 SEED=1)
+	$(Q)python3 tests/mutate.py --count $(or $(N),50) --seed $(or $(SEED),1)

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs test programs and counts.
+#
+#   tests/run.sh PROGRAM...   runs each; ends with "N passed, N failed, N skipped"
+#   tests/run.sh --total      adds up what NT_RESULTS holds and prints that line
+#   tests/run.sh --stages STAGE...   `make STAGE` for each, then the total
+#
+# A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
+# passed, 77 is skipped, all else failed. Who skips says why in a line "skip: KIND: reason"; KIND is
+# one of bpf, vm, kafka, browser, cluster, or another word. Environment:
+#   NT_REQUIRE   kinds that must not be skipped here, with commas: such a skip is a failure
+#   NT_KIND      the kind of a skip that names none
+#   NT_RESULTS   a file that collects "passed failed skipped" of several runs
+#   NT_TIMEOUT   seconds that one program may take (300)
+set -u
+
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+child=
+trap 'rm -f "$log"' EXIT
+trap 'if [ -n "$child" ]; then kill -TERM "$child" 2>/dev/null; wait "$child"; fi; exit 130' INT TERM HUP
+
+say() { printf '  %-7s %s\n' "$1" "$2"; }
+
+required() {
+  case ",${NT_REQUIRE:-}," in
+    *",$1,"*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# skip NAME REASON: REASON is "KIND: why", or empty.
+skip() {
+  local kind=${2%%:*}
+  [ -n "$2" ] || kind=${NT_KIND:-}
+  if [ -n "$kind" ] && required "$kind"; then
+    failed=$((failed + 1))
+    say FAILED "$1 was skipped, but NT_REQUIRE names '$kind' (${2:-no reason given})"
+  else
+    skipped=$((skipped + 1))
+    say skipped "$1 (${2:-no reason given})"
+  fi
+}
+
+# count_tap NAME STATUS: reads the log.
+count_tap() {
+  local name=$1 status=$2 plan=0 ok=0 bad=0 skips=0 reason='' line
+  while IFS= read -r line; do
+    case $line in
+      1..*) plan=$((plan + ${line#1..})) ;;
+      'skip: '*) reason=${line#skip: } ;;
+      *'ok '*'# SKIP'*) skips=$((skips + 1)); skip "$name: ${line##*# SKIP }" "$reason"; reason='' ;;
+      'ok '*) ok=$((ok + 1)) ;;
+      'not ok '*) bad=$((bad + 1)) ;;
+    esac
+  done <"$log"
+  if [ $((ok + bad + skips)) -lt "$plan" ]; then
+    bad=$((bad + plan - ok - bad - skips))
+    echo "# $name ended before its plan of $plan tests was done, status $status" >>"$log"
+  elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+    bad=1
+    echo "# $name ended with status $status" >>"$log"
+  fi
+  passed=$((passed + ok)) failed=$((failed + bad))
+  if [ "$bad" -gt 0 ]; then
+    say FAILED "$name ($bad of $plan)"
+    grep -v '^ok ' "$log" | sed 's/^/    /'
+  else
+    say ok "$name ($ok)"
+  fi
+}
+
+run() {
+  local program=$1 name status
+  name=${program#build/} name=${name%.sh}
+  case $program in */*) ;; *) program=./$program ;; esac
+  CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "${NT_TIMEOUT:-300}" "$program" >"$log" 2>&1 </dev/null &
+  child=$!
+  wait "$child"
+  status=$?
+  child=
+  if grep -q '^1\.\.[0-9][0-9]*$' "$log"; then
+    count_tap "$name" "$status"
+  elif [ "$status" -eq 0 ]; then
+    passed=$((passed + 1))
+    say ok "$name"
+  elif [ "$status" -eq 77 ]; then
+    skip "$name" "$(sed -n 's/^skip: //p' "$log" | tail -n 1)"
+  else
+    failed=$((failed + 1))
+    [ "$status" -ne 124 ] || echo "# took longer than ${NT_TIMEOUT:-300} s" >>"$log"
+    say FAILED "$name (status $status)"
+    tail -n 60 "$log" | sed 's/^/    /'
+  fi
+}
+
+total() {
+  local p f s
+  passed=0 failed=0 skipped=0
+  while read -r p f s; do
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  done <"$NT_RESULTS"
+}
+
+summary() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+}
+
+# A stage that fails without having counted a failure did not get as far as its tests.
+stages() {
+  local stage before after start
+  NT_RESULTS=$(mktemp) || exit 1
+  export NT_RESULTS
+  trap 'rm -f "$log" "$NT_RESULTS"' EXIT
+  for stage; do
+    echo "== make $stage"
+    before=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
+    start=$SECONDS
+    # shellcheck disable=SC2086 # a stage is a target and its variables
+    ${MAKE:-make} --no-print-directory $stage &
+    child=$!
+    if ! wait "$child"; then
+      after=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
+      if [ "$after" -eq "$before" ]; then
+        echo "0 1 0" >>"$NT_RESULTS"
+        say FAILED "make $stage"
+      fi
+    fi
+    child=
+    echo "== make $stage: $((SECONDS - start)) s"
+  done
+  total
+}
+
+case ${1:-} in
+  --total) total ;;
+  --stages)
+    shift
+    stages "$@"
+    ;;
+  *)
+    for program; do run "$program"; done
+    if [ -n "${NT_RESULTS:-}" ]; then
+      echo "$passed $failed $skipped" >>"$NT_RESULTS"
+      [ "$failed" -eq 0 ]
+      exit
+    fi
+    ;;
+esac
+summary
