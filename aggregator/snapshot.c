@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "aggregator/arena.h"
+#include "proto/arena.h"
 
 struct nt_board {
 	pthread_mutex_t lock;
@@ -26,6 +26,31 @@ const char *nt_job_state_name(enum nt_job_state state)
 	};
 
 	return (unsigned int)state < NT_JOB_STATE_END ? names[state] : "unknown";
+}
+
+static void free_arena(struct nt_arena *arena)
+{
+	nt_arena_release(arena);
+	free(arena);
+}
+
+static void *alloc(struct nt_arena *arena, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	return nt_arena_alloc(arena, bytes ? bytes : 1);
+}
+
+static const char *copy_text(struct nt_arena *arena, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 1;
+	char *copy = nt_arena_alloc(arena, size);
+
+	if (copy && text)
+		memcpy(copy, text, size);
+	return copy;
 }
 
 int nt_board_new(struct nt_board **ret_board)
@@ -87,7 +112,7 @@ void nt_snapshot_release(const struct nt_snapshot *shared)
 		return;
 	for (size_t i = 0; i < snapshot->jobs; i++)
 		nt_snapshot_job_unref((struct nt_snapshot_job *)snapshot->job[i]);
-	nt_arena_free(snapshot->arena);
+	free_arena(snapshot->arena);
 	free(snapshot);
 }
 
@@ -105,7 +130,8 @@ struct nt_snapshot *nt_snapshot_new(void)
 
 	if (!snapshot)
 		return NULL;
-	if (nt_arena_new(&snapshot->arena) < 0) {
+	snapshot->arena = calloc(1, sizeof(*snapshot->arena));
+	if (!snapshot->arena) {
 		free(snapshot);
 		return NULL;
 	}
@@ -115,12 +141,12 @@ struct nt_snapshot *nt_snapshot_new(void)
 
 void *nt_snapshot_alloc(struct nt_snapshot *snapshot, size_t count, size_t size)
 {
-	return nt_arena_alloc(snapshot->arena, count, size);
+	return alloc(snapshot->arena, count, size);
 }
 
 const char *nt_snapshot_text(struct nt_snapshot *snapshot, const char *text)
 {
-	return nt_arena_text(snapshot->arena, text);
+	return copy_text(snapshot->arena, text);
 }
 
 struct nt_snapshot_job *nt_snapshot_job_new(void)
@@ -129,7 +155,8 @@ struct nt_snapshot_job *nt_snapshot_job_new(void)
 
 	if (!job)
 		return NULL;
-	if (nt_arena_new(&job->arena) < 0) {
+	job->arena = calloc(1, sizeof(*job->arena));
+	if (!job->arena) {
 		free(job);
 		return NULL;
 	}
@@ -140,12 +167,12 @@ struct nt_snapshot_job *nt_snapshot_job_new(void)
 
 void *nt_snapshot_job_alloc(struct nt_snapshot_job *job, size_t count, size_t size)
 {
-	return nt_arena_alloc(job->arena, count, size);
+	return alloc(job->arena, count, size);
 }
 
 const char *nt_snapshot_job_text(struct nt_snapshot_job *job, const char *text)
 {
-	return nt_arena_text(job->arena, text);
+	return copy_text(job->arena, text);
 }
 
 struct nt_snapshot_job *nt_snapshot_job_ref(struct nt_snapshot_job *job)
@@ -160,6 +187,6 @@ void nt_snapshot_job_unref(struct nt_snapshot_job *job)
 		return;
 	if (atomic_fetch_sub_explicit(&job->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	nt_arena_free(job->arena);
+	free_arena(job->arena);
 	free(job);
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Cuts a job's windows into frames for the detection. Frames lie on a grid: the windows of all ranks
+ * that end in one cell are one frame. A cell is at least half a second long, and long enough that in
+ * steady state every rank has a window with steps in each; its length follows the windows of closed
+ * cells only, so that the order in which messages arrive cannot change it.
+ */
+#ifndef NT_AGGREGATOR_FRAMER_H
+#define NT_AGGREGATOR_FRAMER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/job.h"
+#include "common/cleanup.h"
+#include "detect/frame.h"
+
+#define NT_FRAMER_CELL_MIN_NS (500ULL * 1000000)
+#define NT_FRAMER_CELL_MAX_NS (600ULL * 1000000000)
+/* A longer stretch in which nobody said anything is skipped, not judged cell by cell. */
+#define NT_FRAMER_SKIP_NS (30ULL * 1000000000)
+
+struct nt_framer_counters {
+	uint64_t frames, incomplete_frames, skipped_gaps;
+	uint64_t dropped_comms; /* over NT_FRAME_MAX_COMMS */
+	uint64_t unaligned_samples; /* their numbers could not be compared with others' */
+};
+
+struct nt_framer;
+
+/* cell_min_ns 0: the default. */
+NT_MUST_CHECK int nt_framer_new(uint64_t cell_min_ns, struct nt_framer **ret_framer);
+void nt_framer_free(struct nt_framer *framer);
+NT_DEFINE_AUTO(nt_framer, nt_framer_free)
+
+/* When the job's open cell ends, and is to be closed. UINT64_MAX: never, the job is over. */
+uint64_t nt_framer_due_ns(struct nt_framer *framer, struct nt_job *job);
+
+/*
+ * Closes the job's open cell: windows that end in it are used up, members take over what they say
+ * (names, ends), the next cell opens. *ret_frame is valid until the next call.
+ */
+NT_MUST_CHECK int nt_framer_close(struct nt_framer *framer, struct nt_jobs *jobs,
+				  struct nt_job *job, const struct nt_frame **ret_frame);
+
+/* Skips empty cells up to the next window or closable_ns, where that is far away. */
+void nt_framer_skip(struct nt_framer *framer, struct nt_job *job, uint64_t closable_ns);
+
+const struct nt_framer_counters *nt_framer_counters(const struct nt_framer *framer);
+
+/* What the rules must know of an operation of the wire. */
+enum nt_frame_kind nt_framer_kind(enum nt_op op);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/ingest.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "aggregator/pack.h"
+#include "common/hash.h"
+
+/* No time or sum of ours comes near: 146 years. Above, sums of a frame could overflow. */
+#define TIME_MAX_NS  (1ULL << 62)
+#define SUM_MAX_NS   (1ULL << 50)
+#define STEPS_MAX    (1U << 24)
+#define SLACK_NS     1000000000ULL /* a sender may look at its clock twice */
+#define SAVE_VERSION 1
+
+enum {
+	WINDOW_WORDS = NT_INGEST_WINDOW / 64,
+};
+
+/* What was seen of a stream: seen bit i is sequence number newest - i. */
+struct stream {
+	uint64_t id;
+	uint64_t first, newest;
+	uint64_t last_ns; /* real time of the newest message */
+	uint64_t seen[WINDOW_WORDS];
+	UT_hash_handle hh;
+};
+
+struct nt_ingest {
+	struct stream *stream, *again; /* again: of the second reading */
+	struct nt_ingest_counters counters;
+	nt_ingest_refused_fn refused;
+	void *data;
+};
+
+int nt_ingest_new(nt_ingest_refused_fn refused, void *data, struct nt_ingest **ret_ingest)
+{
+	struct nt_ingest *ingest = calloc(1, sizeof(*ingest));
+
+	if (!ingest)
+		return -ENOMEM;
+	ingest->refused = refused;
+	ingest->data = data;
+	*ret_ingest = ingest;
+	return 0;
+}
+
+static void free_streams(struct stream **streams)
+{
+	struct stream *stream, *next;
+
+	HASH_ITER(hh, *streams, stream, next)
+	{
+		HASH_DEL(*streams, stream);
+		free(stream);
+	}
+}
+
+void nt_ingest_free(struct nt_ingest *ingest)
+{
+	if (!ingest)
+		return;
+	free_streams(&ingest->stream);
+	free_streams(&ingest->again);
+	free(ingest);
+}
+
+void nt_ingest_caught_up(struct nt_ingest *ingest)
+{
+	free_streams(&ingest->again);
+}
+
+const struct nt_ingest_counters *nt_ingest_counters(const struct nt_ingest *ingest)
+{
+	return &ingest->counters;
+}
+
+/* ---- sequence numbers --------------------------------------------------------------------------- */
+
+static bool test_bit(const struct stream *stream, uint64_t behind)
+{
+	return stream->seen[behind / 64] >> (behind % 64) & 1;
+}
+
+static void set_bit(struct stream *stream, uint64_t behind)
+{
+	stream->seen[behind / 64] |= 1ULL << (behind % 64);
+}
+
+/* One place further from the newest for all; what falls out unseen is lost. */
+static void shift(struct stream *stream, struct nt_ingest_counters *counters)
+{
+	const uint64_t oldest = stream->newest - (NT_INGEST_WINDOW - 1);
+
+	if (stream->newest >= NT_INGEST_WINDOW - 1 && oldest > stream->first &&
+	    !test_bit(stream, NT_INGEST_WINDOW - 1))
+		counters->gaps++;
+	for (size_t i = WINDOW_WORDS - 1; i > 0; i--)
+		stream->seen[i] = stream->seen[i] << 1 | stream->seen[i - 1] >> 63;
+	stream->seen[0] <<= 1;
+	stream->newest++;
+}
+
+/* All that the window still waits for has not come, and then there is a hole of `skipped`. */
+static void jump(struct stream *stream, uint64_t seq, struct nt_ingest_counters *counters)
+{
+	const uint64_t skipped = seq - stream->newest - 1;
+
+	for (uint64_t i = 1; i < NT_INGEST_WINDOW && i <= stream->newest; i++)
+		if (stream->newest - i > stream->first && !test_bit(stream, i))
+			counters->gaps++;
+	counters->gaps += skipped;
+	memset(stream->seen, 0, sizeof(stream->seen));
+	stream->first = stream->newest = seq;
+}
+
+/* False: seen before, or so old that nobody can tell. */
+static bool is_new(struct stream *stream, uint64_t seq, struct nt_ingest_counters *counters)
+{
+	if (seq > stream->newest && seq - stream->newest > NT_INGEST_WINDOW)
+		jump(stream, seq, counters);
+	while (stream->newest < seq)
+		shift(stream, counters);
+	if (stream->newest - seq >= NT_INGEST_WINDOW || test_bit(stream, stream->newest - seq))
+		return false;
+	set_bit(stream, stream->newest - seq);
+	return true;
+}
+
+static uint64_t stream_id(const struct nt_message *message, enum nt_topic topic)
+{
+	uint64_t hash = nt_hash_text(NT_HASH_SEED, message->agent);
+
+	hash = nt_hash_u64(hash, message->boot);
+	hash = nt_hash_u64(hash, topic);
+	return nt_hash_text(hash, message->key);
+}
+
+static int find_stream(struct nt_ingest *ingest, struct stream **streams,
+		       const struct nt_message *message, uint64_t id, struct stream **ret_stream)
+{
+	struct stream *stream;
+
+	HASH_FIND(hh, *streams, &id, sizeof(id), stream);
+	if (!stream && HASH_COUNT(*streams) >= NT_INGEST_MAX_STREAMS) {
+		ingest->counters.unwatched++;
+	} else if (!stream) {
+		stream = calloc(1, sizeof(*stream));
+		if (!stream)
+			return -ENOMEM;
+		stream->id = id;
+		stream->first = stream->newest = message->seq;
+		HASH_ADD(hh, *streams, id, sizeof(stream->id), stream);
+	}
+	*ret_stream = stream;
+	return 0;
+}
+
+/* ---- what a message may say --------------------------------------------------------------------- */
+
+static bool body_fits(enum nt_topic topic, enum nt_body body)
+{
+	switch (topic) {
+	case NT_TOPIC_WINDOW:
+		return body == NT_BODY_WINDOW || body == NT_BODY_HEARTBEAT;
+	case NT_TOPIC_NODE:
+		return body == NT_BODY_NODE || body == NT_BODY_HEARTBEAT;
+	case NT_TOPIC_DETAIL:
+		return body == NT_BODY_DETAIL;
+	default:
+		return true;
+	}
+}
+
+static const char *window_fault(const struct nt_message *message)
+{
+	const struct nt_window *window = &message->window;
+	const uint64_t sums[] = {
+		window->own_ns,
+		window->host_ns,
+		window->blocked_ns,
+		window->comm_ns,
+		window->step_ns,
+		window->own_blocked_ns,
+		window->host.on_cpu_ns,
+		window->host.run_queue_ns,
+		window->host.off_cpu_io_ns,
+		window->host.gc_ns,
+		window->host.process_cpu_ns,
+	};
+
+	if (window->end_boot_ns < window->start_boot_ns)
+		return "window ends before it starts";
+	if (window->end_boot_ns > message->boot_ns + SLACK_NS)
+		return "window ends after it was sent";
+	if (window->rank.start_boot_ns > window->end_boot_ns)
+		return "process starts after its window";
+	if (window->steps > STEPS_MAX)
+		return "too many steps for a window";
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (sums[i] > SUM_MAX_NS)
+			return "a sum of the window is too large";
+	if (!window->rank.node[0])
+		return "window without a node";
+	return NULL;
+}
+
+/* A constant text, or NULL where all is well. */
+static const char *message_fault(const struct nt_message *message, enum nt_topic topic)
+{
+	if (!message->agent[0])
+		return "message without an agent";
+	if (!message->seq)
+		return "message without a sequence number";
+	if (!body_fits(topic, message->body))
+		return "body does not belong to the topic";
+	if (message->boot_ns > TIME_MAX_NS || message->real_ns > TIME_MAX_NS)
+		return "time is out of range";
+	if (message->watermark_boot_ns > message->boot_ns + SLACK_NS)
+		return "watermark is ahead of its clock";
+	/* Otherwise times of the boot clock would lie before 1970. */
+	if (message->boot_ns > message->real_ns)
+		return "clock pair is impossible";
+	if (message->body == NT_BODY_WINDOW)
+		return window_fault(message);
+	return NULL;
+}
+
+static void refuse(struct nt_ingest *ingest, const struct nt_bus_record *record, bool again,
+		   uint64_t *counter, const char *reason)
+{
+	if (again)
+		return;
+	(*counter)++;
+	if (ingest->refused)
+		ingest->refused(ingest->data, record, reason);
+}
+
+int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record, uint64_t latest_ns,
+		   bool again, struct nt_message **ret_message)
+{
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	struct nt_ingest_counters ignored = {0};
+	struct nt_ingest_counters *counters = again ? &ignored : &ingest->counters;
+	struct stream *stream;
+	const char *fault;
+	int r;
+
+	counters->records++;
+	counters->bytes += record->value_len;
+	r = nt_message_decode(record->value, record->value_len, &message);
+	if (r == -EBADMSG) {
+		refuse(ingest, record, again, &counters->undecodable, "not a message");
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (message->body == NT_BODY_NONE) {
+		counters->unknown++;
+		return 0;
+	}
+	fault = message_fault(message, record->topic);
+	if (fault) {
+		refuse(ingest, record, again, &counters->impossible, fault);
+		return 0;
+	}
+	if (latest_ns && message->real_ns > latest_ns) {
+		refuse(ingest, record, again, &counters->ahead, "clock is ahead");
+		return 0;
+	}
+	r = find_stream(ingest, again ? &ingest->again : &ingest->stream, message,
+			stream_id(message, record->topic), &stream);
+	if (r < 0)
+		return r;
+	if (stream) {
+		if (!is_new(stream, message->seq, counters)) {
+			counters->duplicates++;
+			return 0;
+		}
+		if (message->real_ns > stream->last_ns)
+			stream->last_ns = message->real_ns;
+	}
+	counters->messages++;
+	*ret_message = nt_take(message);
+	return 1;
+}
+
+void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
+{
+	struct stream *stream, *next;
+
+	HASH_ITER(hh, ingest->stream, stream, next)
+	{
+		if (stream->last_ns >= before_ns)
+			continue;
+		HASH_DEL(ingest->stream, stream);
+		free(stream);
+	}
+}
+
+/* ---- saved -------------------------------------------------------------------------------------- */
+
+int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
+{
+	struct nt_packer packer = {.buf = buf};
+
+	nt_pack_u32(&packer, SAVE_VERSION);
+	nt_pack_u32(&packer, HASH_COUNT(ingest->stream));
+	for (const struct stream *stream = ingest->stream; stream; stream = stream->hh.next) {
+		nt_pack_u64(&packer, stream->id);
+		nt_pack_u64(&packer, stream->first);
+		nt_pack_u64(&packer, stream->newest);
+		nt_pack_u64(&packer, stream->last_ns);
+		for (size_t i = 0; i < WINDOW_WORDS; i++)
+			nt_pack_u64(&packer, stream->seen[i]);
+	}
+	return packer.error;
+}
+
+int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
+{
+	struct nt_unpacker unpacker = {.data = data, .size = size};
+	struct stream *loaded = NULL;
+	uint32_t count;
+
+	if (nt_unpack_u32(&unpacker) != SAVE_VERSION)
+		return -EBADMSG;
+	count = nt_unpack_count(&unpacker, NT_INGEST_MAX_STREAMS);
+	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
+		struct stream *stream = calloc(1, sizeof(*stream)), *same;
+
+		if (!stream) {
+			unpacker.error = -ENOMEM;
+			break;
+		}
+		stream->id = nt_unpack_u64(&unpacker);
+		stream->first = nt_unpack_u64(&unpacker);
+		stream->newest = nt_unpack_u64(&unpacker);
+		stream->last_ns = nt_unpack_u64(&unpacker);
+		for (size_t j = 0; j < WINDOW_WORDS; j++)
+			stream->seen[j] = nt_unpack_u64(&unpacker);
+		HASH_REPLACE(hh, loaded, id, sizeof(stream->id), stream, same);
+		free(same);
+	}
+	if (unpacker.error) {
+		free_streams(&loaded);
+		return unpacker.error;
+	}
+	free_streams(&ingest->stream);
+	ingest->stream = loaded;
+	return 0;
+}

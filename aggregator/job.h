@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs as they show in the data. Windows come under a bus key; a key is split into jobs where the
+ * same rank is alive twice or sets of ranks share no communicator, and a job whose ranks come back
+ * as new processes is the next attempt. Time is event time: what the agents' watermarks say.
+ *
+ * A new member waits in the lobby of its key until its first communicator is known and all that
+ * happened before that has arrived, so that the order of arrival does not decide where it belongs.
+ */
+#ifndef NT_AGGREGATOR_JOB_H
+#define NT_AGGREGATOR_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "aggregator/member.h"
+#include "common/cleanup.h"
+#include "detect/detect.h"
+#include "proto/wire.h"
+
+enum {
+	NT_JOBS_MAX_KEYS = 4096,
+	NT_JOBS_MAX_LIVE = 4096, /* default of the limit */
+	NT_JOBS_MAX_ENDED = 64, /* kept to be shown */
+	NT_JOBS_MAX_NODES = 20000,
+	NT_JOBS_MAX_SPLITS = 64, /* jobs of one key, living ones */
+	NT_JOBS_MAX_COMMS = 1 << 20, /* communicators of one key */
+	NT_JOB_FIRST_UNKNOWN = 1 << 20, /* numbers of members whose rank is not known start here */
+};
+
+#define NT_JOBS_LATENESS_NS (3ULL * 1000000000) /* the most advanced agent waits so long */
+#define NT_JOBS_SILENCE_NS  (10ULL * 1000000000) /* an agent so far behind is silent */
+#define NT_JOBS_LOBBY_NS    (2ULL * 1000000000) /* the longest wait for a first communicator */
+#define NT_JOBS_FORGET_NS   (3600ULL * 1000000000) /* ended and silent jobs are shown so long */
+#define NT_JOBS_GRACE_NS    (60ULL * 1000000000) /* all ranks gone within: the end of an attempt */
+
+/* An agent, as far as one key goes. */
+struct nt_source {
+	char *agent; /* name */
+	uint64_t watermark_ns; /* real time: everything before has arrived */
+	uint32_t members; /* living ones of this key */
+	UT_hash_handle hh;
+};
+
+struct nt_job_node {
+	uint32_t node; /* among all nodes */
+	uint32_t index; /* among the job's */
+	UT_hash_handle hh;
+};
+
+/* The grid of a job's frames: see framer.h. */
+struct nt_grid {
+	uint64_t start_ns; /* of the open cell */
+	uint64_t length_ns; /* of the open cell */
+	uint64_t frames; /* closed so far */
+	double completeness; /* of the last one */
+};
+
+struct nt_job_key;
+
+struct nt_job {
+	struct nt_job_key *owner;
+	uint64_t hash; /* of (key, split): the same in all attempts */
+	uint64_t id; /* of (key, split, attempt) */
+	uint32_t split, attempt;
+	char *name, *namespace;
+	uint32_t size; /* as its members say */
+
+	struct nt_member **member; /* ascending by number; retired ones are at the end */
+	size_t members, member_cap, retired;
+	uint32_t live, unknowns; /* unknowns: numbers given to members of unknown rank */
+	uint32_t world_ties; /* communicators of the size of the job that were seen */
+
+	struct nt_job_node *node; /* hash by nt_job_node.node */
+	struct nt_job_node **node_at; /* by index */
+	size_t nodes, node_cap;
+
+	struct nt_grid grid;
+	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns: all members have ended */
+	bool closed; /* ended, judged to its last frame, and open incidents resolved */
+	bool changed; /* since the last picture */
+	struct nt_detect *detect; /* owned */
+	void *user; /* the engine's */
+	struct nt_job *next; /* of the key */
+};
+
+struct nt_tie_index {
+	uint64_t comm;
+	struct nt_job *job;
+	UT_hash_handle hh;
+};
+
+struct nt_process_index {
+	struct {
+		uint32_t node, pid;
+		uint64_t start_boot_ns;
+	} key;
+	struct nt_member *member; /* list */
+	UT_hash_handle hh;
+};
+
+struct nt_job_key {
+	char *key;
+	struct nt_source *source; /* hash by agent */
+	struct nt_process_index *process;
+	struct nt_tie_index *tie;
+	struct nt_member **lobby; /* in no order */
+	size_t lobbies, lobby_cap;
+	struct nt_job *job; /* list, oldest first */
+	size_t jobs;
+	uint32_t splits; /* numbers given so far */
+	size_t members; /* of all jobs and the lobby */
+	uint64_t lead_ns; /* watermark of the most advanced agent */
+	uint64_t due_ns; /* nothing is due before */
+	UT_hash_handle hh;
+};
+
+/* A node's name, and what is known of it. */
+struct nt_node_entry {
+	char *name;
+	uint32_t index;
+	uint64_t last_seen_ns;
+	uint32_t live;
+	UT_hash_handle hh;
+};
+
+struct nt_jobs_limits {
+	uint32_t jobs, ranks, keys, nodes; /* 0: defaults */
+};
+
+/* Monotonic, each a loss or an event with a name. */
+struct nt_jobs_counters {
+	struct nt_member_counters member;
+	uint64_t windows, early_windows; /* early: ended before their member's job began */
+	uint64_t refused_keys, refused_jobs, refused_ranks, refused_nodes;
+	uint64_t jobs, attempts, splits, replaced_ranks, conflicting_ranks, forgotten_jobs;
+};
+
+struct nt_jobs;
+
+/* The job is about to be freed: take back what hangs on `user`. */
+typedef void (*nt_job_gone_fn)(void *data, struct nt_job *job);
+
+NT_MUST_CHECK int nt_jobs_new(const struct nt_jobs_limits *limits, nt_job_gone_fn gone, void *data,
+			      struct nt_jobs **ret_jobs);
+void nt_jobs_free(struct nt_jobs *jobs);
+NT_DEFINE_AUTO(nt_jobs, nt_jobs_free)
+
+/*
+ * Takes a message with a window or a heartbeat, and consumes it, always. *ret_key is the key that
+ * it belongs to, or NULL where a cap refused it. With `again` the message was taken before the
+ * state was saved: only a window that still waits for its frame is queued, nothing is counted.
+ */
+NT_MUST_CHECK int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
+			      struct nt_job_key **ret_key);
+
+/* Everything before this has arrived for the key, or is not waited for any more. */
+uint64_t nt_jobs_closable_ns(const struct nt_job_key *key);
+
+/* When the next member can leave the lobby; UINT64_MAX: none waits. */
+uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key);
+
+/* Lets in all members that are due at now_ns, in an order that only the data decide. */
+NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns);
+
+/* Takes the member's end to the job: what is left of it is shown, not judged. */
+void nt_jobs_end_member(struct nt_jobs *jobs, struct nt_member *member, uint64_t ended_ns,
+			bool finalized);
+
+/* What the member now says of the job and of its own rank, which may have become known. -ENOMEM. */
+NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member);
+
+/* The job has been judged to its end, and is only shown from now on. */
+void nt_jobs_close(struct nt_jobs *jobs, struct nt_job *job);
+
+/* Forgets jobs that ended or fell silent long before now_ns, and ended ones over the cap. */
+void nt_jobs_sweep(struct nt_jobs *jobs, uint64_t now_ns);
+
+/* All keys, nodes and counters, for pictures and saving. Lists of uthash. */
+struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs);
+struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs);
+const struct nt_node_entry *nt_jobs_node(const struct nt_jobs *jobs, uint32_t index);
+const struct nt_jobs_counters *nt_jobs_counters(const struct nt_jobs *jobs);
+uint64_t nt_jobs_lead_ns(const struct nt_jobs *jobs); /* of the most advanced agent of all */
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One rank of one process as the aggregator knows it: who it is, its totals since it was first
+ * seen, the communicators that it was seen in, and the windows that wait for their frame.
+ */
+#ifndef NT_AGGREGATOR_MEMBER_H
+#define NT_AGGREGATOR_MEMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_MEMBER_MAX_COMMS = 256, /* communicators remembered of one member */
+	NT_MEMBER_MAX_SERIES = 1024, /* (communicator, operation) totals of one member */
+	NT_MEMBER_MAX_WAITING = 1024, /* windows that wait for their frame */
+};
+
+/* Totals of one operation of one communicator. */
+struct nt_series {
+	struct {
+		uint64_t comm;
+		uint64_t op; /* as wide as comm: the key must have no padding */
+	} key;
+	enum nt_library library;
+	uint32_t comm_size, comm_rank;
+	uint64_t calls, bytes;
+	UT_hash_handle hh;
+};
+
+/* A communicator that ties this member to others. */
+struct nt_tie {
+	uint64_t comm;
+	uint32_t size;
+};
+
+/* A window that waits for its frame, with its times on the real clock. */
+struct nt_waiting {
+	struct nt_message *message;
+	uint64_t start_ns, end_ns;
+};
+
+struct nt_member_counters {
+	uint64_t refused_comms, refused_series, evicted_windows, late_windows;
+};
+
+struct nt_job;
+struct nt_source;
+
+struct nt_member {
+	/* Who. */
+	uint32_t node; /* index among all nodes */
+	uint32_t pid;
+	uint64_t start_boot_ns; /* of the process */
+	uint64_t start_ns; /* the same on the real clock */
+	uint32_t rank, size, local_rank;
+	bool rank_known;
+	uint32_t number; /* in frames: the rank, or a number beyond all ranks */
+	char *names[6]; /* enum nt_member_name */
+	char *job_name;
+	uint32_t attempt_hint;
+
+	struct nt_source *source; /* the agent that reports it: borrowed */
+	struct nt_job *job; /* NULL: in the lobby */
+	uint32_t job_node; /* index among the job's nodes */
+	struct nt_member *next; /* of the same process */
+
+	/* What was seen. */
+	struct nt_tie *tie;
+	size_t ties;
+	struct nt_series *series;
+	uint64_t steps, launches, copies, copy_bytes, allocs, alloc_bytes, lost;
+	uint64_t first_seen_ns, last_seen_ns;
+	bool uses_gpu;
+
+	/* Windows by end, oldest first. */
+	struct nt_waiting *waiting;
+	size_t waitings, waiting_cap;
+
+	/* As of the last closed frame. */
+	bool observed, silent, ended, finalized,
+		retired; /* retired: another process has its rank */
+	uint64_t ended_ns;
+	uint64_t step_window_ns[2]; /* the last two windows with steps, newest first; 0: none */
+	struct nt_inside_wire inside;
+	uint64_t inside_since_ns;
+	enum nt_tier tier;
+	uint32_t frame_steps; /* the next four: sums of the last frame with steps */
+	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns;
+};
+
+enum nt_member_name {
+	NT_MEMBER_NODE,
+	NT_MEMBER_NAMESPACE,
+	NT_MEMBER_POD,
+	NT_MEMBER_CONTAINER,
+	NT_MEMBER_GPU,
+	NT_MEMBER_PROCESS,
+};
+
+NT_MUST_CHECK int nt_member_new(const struct nt_message *message, struct nt_member **ret_member);
+void nt_member_free(struct nt_member *member);
+NT_DEFINE_AUTO(nt_member, nt_member_free)
+
+/* Never NULL. */
+const char *nt_member_text(const struct nt_member *member, enum nt_member_name name);
+
+/* Names and sizes as the window has them: they may become known late. -ENOMEM changes nothing. */
+NT_MUST_CHECK int nt_member_rename(struct nt_member *member, const struct nt_rank_id *id);
+
+/* Adds the window to the totals and ties. */
+NT_MUST_CHECK int nt_member_count(struct nt_member *member, const struct nt_message *message,
+				  uint64_t end_ns, struct nt_member_counters *counters);
+
+/*
+ * Queues the window, and owns the message on success. At the cap the oldest is dropped and
+ * counted. 0, or -ENOMEM with the message still the caller's.
+ */
+NT_MUST_CHECK int nt_member_queue(struct nt_member *member, struct nt_message *message,
+				  uint64_t start_ns, uint64_t end_ns,
+				  struct nt_member_counters *counters);
+
+/* Frees the windows that end before end_ns; returns how many. */
+size_t nt_member_drop(struct nt_member *member, uint64_t end_ns);
+
+#endif
