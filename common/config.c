@@ -19,7 +19,8 @@ struct complaint {
 	bool warned, traced;
 };
 
-static void hear(cyaml_log_t level, void *context, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void hear(cyaml_log_t level, void *context,
+						       const char *fmt, va_list args)
 {
 	struct complaint *complaint = context;
 	const char *text;

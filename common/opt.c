@@ -144,7 +144,7 @@ int nt_opt_set(const struct nt_opt *opt, void *config, const char *source, const
 void nt_opt_free(const struct nt_opt_program *program, void *config)
 {
 	for (size_t i = 0; i < program->opt_count; i++) {
-		char **field = (char **)((char *)config + program->opts[i].offset);
+		char **field = (void *)((char *)config + program->opts[i].offset);
 
 		if (program->opts[i].kind != NT_OPT_STRING)
 			continue;

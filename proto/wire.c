@@ -294,7 +294,7 @@ void nt_message_free(struct nt_message *message)
 
 	if (!message)
 		return;
-	decoded = (struct decoded *)((char *)message - offsetof(struct decoded, message));
+	decoded = (void *)((char *)message - offsetof(struct decoded, message));
 	nt_arena_release(&decoded->arena);
 	free(decoded);
 }

@@ -88,11 +88,13 @@ $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(call archives,$(libraries))
 	$(Q)$(CC) -o $@ $< -fsanitize=fuzzer -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
 		$(filter-out -lcmocka,$(link_tests))
 
-.PHONY: fuzz fuzz-here fuzz-short
+.PHONY: fuzz fuzz-here fuzz-merge fuzz-short
 fuzz: ## fuzz one target or all (T=wire TIME=60)
 	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here T="$(T)" TIME=$(TIME)
 fuzz-here: $(T:%=$(B)/fuzz/fuzz_%)
-	$(Q)TIME=$(TIME) tests/fuzz.sh $^
+	$(Q)TIME=$(TIME) MERGE=$(MERGE) tests/fuzz.sh $^
+fuzz-merge: ## add to the committed corpus what was found and widens its coverage (T=wire)
+	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here T="$(T)" MERGE=1
 fuzz-short:
 	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here TIME=5
 
