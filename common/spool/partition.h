@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The writer's end of one partition: it holds the lock, gathers frames in memory and appends them
+ * to the newest segment.
+ */
+#ifndef NT_COMMON_SPOOL_PARTITION_H
+#define NT_COMMON_SPOOL_PARTITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/spool/frame.h"
+
+struct nt_spool_limits {
+	uint64_t max_bytes, max_age_ns, segment_bytes;
+	bool sync;
+};
+
+struct nt_spool_partition {
+	int dirfd, lockfd;
+	int fd; /* newest segment, or -1: the next write makes one */
+	uint32_t index;
+	uint32_t log;
+	uint64_t boot;
+	const struct nt_spool_limits *limits;
+	struct nt_bus_stats *stats;
+	/* Of the newest segment: */
+	uint64_t base, size, records, newest_real_ns, made_real_ns;
+	/* Frames that wait to be written: */
+	uint64_t next; /* offset of the next record */
+	struct nt_buf waiting;
+	uint64_t waiting_records, waiting_payload, waiting_newest_real_ns;
+	bool has_rolled; /* since the owner last cleared it: something may have to go now */
+};
+
+/*
+ * Takes the partition and makes it sound: a torn tail is cut off. -EWOULDBLOCK where another
+ * writer has it. `limits` and `stats` are borrowed for as long as the partition lives.
+ */
+NT_MUST_CHECK int nt_spool_partition_open(int topic, uint32_t index,
+					  const struct nt_spool_limits *limits,
+					  struct nt_bus_stats *stats,
+					  struct nt_spool_partition **ret_partition);
+/* Gives it up without writing what waits. Accepts NULL. */
+void nt_spool_partition_free(struct nt_spool_partition *partition);
+NT_DEFINE_AUTO(nt_spool_partition, nt_spool_partition_free)
+
+/* Adds a frame to those that wait; writes when there are many. Failures as nt_bus_publish(). */
+NT_MUST_CHECK int nt_spool_partition_add(struct nt_spool_partition *partition,
+					 const struct nt_bus_record *record, uint64_t now_real_ns);
+NT_MUST_CHECK int nt_spool_partition_flush(struct nt_spool_partition *partition);
+
+/* Closes the newest segment, if it has a record. What waits must have been written. */
+void nt_spool_partition_roll(struct nt_spool_partition *partition);
+
+#endif

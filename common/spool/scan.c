@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/spool/scan.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WINDOW_BYTES = 64 << 10,
+	/*
+	 * Bytes summed in vain, over which a damaged segment is given up. Only a forged file, with
+	 * the head of a large frame at every few bytes, gets here.
+	 */
+	EFFORT_BYTES = 256 << 20,
+};
+
+void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
+{
+	scan->fd = fd;
+	scan->header_is_read = false;
+	scan->header = (struct nt_spool_header){.base = base};
+	scan->pos = NT_SPOOL_HEADER_BYTES;
+	scan->least = 0;
+	nt_buf_clear(&scan->window);
+}
+
+void nt_spool_scan_release(struct nt_spool_scan *scan)
+{
+	nt_buf_release(&scan->window);
+}
+
+/* Bytes of the file at pos that are in the window now: `want`, or less at the end of the file. */
+static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, size_t *ret_size)
+{
+	struct nt_buf *window = &scan->window;
+	size_t size = want < WINDOW_BYTES ? WINDOW_BYTES : want;
+	uint64_t skip = pos - scan->window_pos;
+	int r;
+
+	if (pos >= scan->window_pos && skip <= window->len && window->len - skip >= want) {
+		*ret_size = window->len - (size_t)skip;
+		return 0;
+	}
+	nt_buf_clear(window);
+	r = nt_buf_reserve(window, size);
+	if (r < 0)
+		return r;
+	scan->window_pos = pos;
+	while (window->len < size) {
+		ssize_t n = pread(scan->fd, window->data + window->len, size - window->len,
+				  (off_t)(pos + window->len));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		window->len += (size_t)n;
+	}
+	*ret_size = window->len;
+	return 0;
+}
+
+static const uint8_t *window_at(const struct nt_spool_scan *scan, uint64_t pos)
+{
+	return scan->window.data + (pos - scan->window_pos);
+}
+
+static int parse_at(struct nt_spool_scan *scan, uint64_t pos, struct nt_spool_item *ret_item)
+{
+	size_t size, want = NT_SPOOL_SEAL_BYTES;
+	int r = fill_window(scan, pos, want, &size);
+
+	if (r < 0)
+		return r;
+	*ret_item =
+		nt_spool_parse(window_at(scan, pos), size, scan->log_is_known ? &scan->log : NULL);
+	if (ret_item->found != NT_SPOOL_SHORT || size < NT_SPOOL_FRAME_BYTES)
+		return 0;
+	want = nt_spool_frame_peek_size(window_at(scan, pos));
+	r = fill_window(scan, pos, want, &size);
+	if (r < 0)
+		return r;
+	if (size >= want)
+		*ret_item = nt_spool_parse(window_at(scan, pos), size,
+					   scan->log_is_known ? &scan->log : NULL);
+	return 0;
+}
+
+static bool is_whole(const struct nt_spool_item *item)
+{
+	return item->found == NT_SPOOL_FRAME || item->found == NT_SPOOL_SEAL;
+}
+
+/* The first whole frame or seal behind pos, and where. Leaves *ret_item not whole without one. */
+static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, uint64_t *ret_pos)
+{
+	uint64_t pos = scan->pos + 1, effort = 0;
+	size_t size, at;
+	int r;
+
+	ret_item->found = NT_SPOOL_DAMAGED;
+	for (;;) {
+		r = fill_window(scan, pos, NT_SPOOL_FRAME_BYTES, &size);
+		if (r < 0)
+			return r;
+		if (size < NT_SPOOL_FRAME_BYTES || effort > EFFORT_BYTES)
+			return 0;
+		at = nt_spool_find_magic(window_at(scan, pos), 0, size);
+		pos += at;
+		if (at == size)
+			continue;
+		r = parse_at(scan, pos, ret_item);
+		if (r < 0)
+			return r;
+		if (is_whole(ret_item) &&
+		    (ret_item->found == NT_SPOOL_FRAME ? ret_item->frame.offset
+						       : ret_item->seal.end) >= scan->least) {
+			*ret_pos = pos;
+			return 0;
+		}
+		effort += sizeof(uint32_t);
+		if (ret_item->found == NT_SPOOL_DAMAGED && ret_item->log == scan->log)
+			effort += nt_spool_frame_peek_size(window_at(scan, pos));
+		ret_item->found = NT_SPOOL_DAMAGED;
+		pos++;
+	}
+}
+
+static int read_header(struct nt_spool_scan *scan)
+{
+	struct nt_spool_header header;
+	size_t size;
+	int r = fill_window(scan, 0, NT_SPOOL_HEADER_BYTES, &size);
+
+	if (r < 0)
+		return r;
+	if (size < NT_SPOOL_HEADER_BYTES) {
+		nt_buf_clear(&scan->window);
+		return 0;
+	}
+	scan->header_is_read = true;
+	r = nt_spool_header_read(window_at(scan, 0), size, &header);
+	if (r < 0 || header.base != scan->header.base) {
+		scan->damaged++;
+		return 1;
+	}
+	scan->header = header;
+	scan->log = header.log;
+	scan->log_is_known = true;
+	return 1;
+}
+
+int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_item)
+{
+	uint64_t pos = scan->pos;
+	int r;
+
+	if (!scan->header_is_read) {
+		r = read_header(scan);
+		if (r <= 0)
+			return r;
+	}
+	r = parse_at(scan, pos, ret_item);
+	if (r == 0 && !is_whole(ret_item)) {
+		/* The window may hold what a writer has cut off and written anew since. */
+		nt_buf_clear(&scan->window);
+		r = parse_at(scan, pos, ret_item);
+	}
+	if (r == 0 && !is_whole(ret_item) && scan->window.len) {
+		r = search(scan, ret_item, &pos);
+		if (r == 0 && is_whole(ret_item))
+			scan->damaged++;
+	}
+	if (r < 0)
+		return r;
+	if (!is_whole(ret_item)) {
+		nt_buf_clear(&scan->window);
+		return 0;
+	}
+	scan->log = ret_item->log;
+	scan->log_is_known = true;
+	if (ret_item->found == NT_SPOOL_SEAL) {
+		scan->pos = pos + NT_SPOOL_SEAL_BYTES;
+		if (scan->least < ret_item->seal.end)
+			scan->least = ret_item->seal.end;
+		return 2;
+	}
+	scan->pos = pos + ret_item->frame.size;
+	if (scan->least <= ret_item->frame.offset)
+		scan->least = ret_item->frame.offset + 1;
+	return 1;
+}
+
+int nt_spool_read_seal(int fd, struct nt_spool_seal *ret_seal)
+{
+	uint8_t bytes[NT_SPOOL_SEAL_BYTES], head[NT_SPOOL_HEADER_BYTES];
+	struct nt_spool_header header;
+	struct nt_spool_item item;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < NT_SPOOL_HEADER_BYTES + NT_SPOOL_SEAL_BYTES)
+		return -ENOENT;
+	n = pread(fd, bytes, sizeof(bytes), st.st_size - NT_SPOOL_SEAL_BYTES);
+	if (n < 0)
+		return -errno;
+	if (n < (ssize_t)sizeof(bytes) ||
+	    pread(fd, head, sizeof(head), 0) < (ssize_t)sizeof(head) ||
+	    nt_spool_header_read(head, sizeof(head), &header) < 0)
+		return -ENOENT;
+	item = nt_spool_parse(bytes, sizeof(bytes), &header.log);
+	if (item.found != NT_SPOOL_SEAL)
+		return -ENOENT;
+	*ret_seal = item.seal;
+	return 0;
+}
