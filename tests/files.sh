@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Prints the files of the project, one a line: those of git and those about to be added to it, or in
+# an unpacked tarball all but what was built. Arguments are extended regular expressions to match.
+set -euo pipefail
+
+all() {
+  if git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files -co --exclude-standard
+  else
+    find . -path ./build -prune -o -type f -print | sed 's|^\./||'
+  fi
+}
+
+pattern=$(IFS='|'; echo "$*")
+all | sort -u | { grep -E "${pattern:-.}" || :; } | while IFS= read -r file; do
+  [ ! -f "$file" ] || printf '%s\n' "$file"
+done
