@@ -86,31 +86,56 @@ static __always_inline struct nt_process_counters *counters_of(__u64 pid_tgid)
 	return c;
 }
 
+/*
+ * By assembly, since the compiler would rather choose an address first and load once, and the
+ * verifier takes no load from a context pointer that was moved.
+ */
+#define LOAD_REGISTER(ctx, member)                                                                 \
+	({                                                                                         \
+		__u64 value_;                                                                      \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
+			     : "=r"(value_)                                                        \
+			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, member)));         \
+		value_;                                                                            \
+	})
+
 static __always_inline __u64 register_word(struct pt_regs *ctx, __u32 word)
 {
 	switch (word) {
-	case 0:
-		return PT_REGS_PARM1(ctx);
-	case 1:
-		return PT_REGS_PARM2(ctx);
-	case 2:
-		return PT_REGS_PARM3(ctx);
-	case 3:
-		return PT_REGS_PARM4(ctx);
-	case 4:
-		return PT_REGS_PARM5(ctx);
-	case 5:
 #if defined(__TARGET_ARCH_x86)
-		return ctx->r9;
-#else
-		return ((struct user_pt_regs *)ctx)->regs[5];
+	case 0:
+		return LOAD_REGISTER(ctx, di);
+	case 1:
+		return LOAD_REGISTER(ctx, si);
+	case 2:
+		return LOAD_REGISTER(ctx, dx);
+	case 3:
+		return LOAD_REGISTER(ctx, cx);
+	case 4:
+		return LOAD_REGISTER(ctx, r8);
+	case 5:
+		return LOAD_REGISTER(ctx, r9);
+#elif defined(__TARGET_ARCH_arm64)
+	case 0:
+		return LOAD_REGISTER(ctx, user_regs.regs[0]);
+	case 1:
+		return LOAD_REGISTER(ctx, user_regs.regs[1]);
+	case 2:
+		return LOAD_REGISTER(ctx, user_regs.regs[2]);
+	case 3:
+		return LOAD_REGISTER(ctx, user_regs.regs[3]);
+	case 4:
+		return LOAD_REGISTER(ctx, user_regs.regs[4]);
+	case 5:
+		return LOAD_REGISTER(ctx, user_regs.regs[5]);
 	case 6:
-		return ((struct user_pt_regs *)ctx)->regs[6];
+		return LOAD_REGISTER(ctx, user_regs.regs[6]);
 	case 7:
-		return ((struct user_pt_regs *)ctx)->regs[7];
+		return LOAD_REGISTER(ctx, user_regs.regs[7]);
 #endif
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 static __always_inline void counter_add(__u64 pid_tgid, __u32 counter, __u64 bytes)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a breakpoint on an instruction costs. The kernel emulates a few (docs/probes.md); every
+ * other one is copied out, run there and trapped again.
+ */
+#ifndef NT_AGENT_INSN_H
+#define NT_AGENT_INSN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/elf.h"
+
+enum {
+	NT_INSN_BYTES = 32, /* enough of a function's start to place a probe */
+};
+
+/* Where to probe a function and at what cost; code holds its first `len` bytes. */
+struct nt_insn_plan {
+	uint32_t entry; /* bytes past the start at which an entry probe goes */
+	enum nt_insn entry_insn;
+	enum nt_insn return_insn; /* at the start itself */
+};
+
+void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan);
+void nt_insn_plan_arm64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The BPF programs and their tables, loaded in the best way that this kernel is seen to support.
+ * What nt_attach (agent/attach.h) attaches with; nobody else includes this.
+ */
+#ifndef NT_AGENT_KERNEL_H
+#define NT_AGENT_KERNEL_H
+
+#include "agent/attach.h"
+#include "agent/link.h"
+
+struct nt_kernel;
+
+/* Errors as of nt_attach_new(). */
+NT_MUST_CHECK int nt_kernel_new(const struct nt_attach_options *options,
+				struct nt_kernel **ret_kernel);
+/* After all links are gone. Accepts NULL. */
+void nt_kernel_free(struct nt_kernel *kernel);
+NT_DEFINE_AUTO(nt_kernel, nt_kernel_free)
+
+enum nt_attach_mode nt_kernel_mode(const struct nt_kernel *kernel);
+
+/* Calls of which the entry is recorded, or only counted. */
+NT_MUST_CHECK int nt_kernel_link_entry(const struct nt_kernel *kernel, bool only_counted,
+				       const char *path, const struct nt_place *place,
+				       size_t places, struct nt_link **ret_link);
+/* Calls of which entry and return are recorded. *ret_leave is NULL where one link does both. */
+NT_MUST_CHECK int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
+				      const struct nt_place *place, size_t places,
+				      struct nt_link **ret_link, struct nt_link **ret_leave);
+
+int nt_kernel_fd(const struct nt_kernel *kernel);
+NT_MUST_CHECK int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data);
+bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
+			struct nt_process_counters *ret_counters);
+NT_MUST_CHECK int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data);
+void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid);
+/* Fills in what the kernel counts: dropped, untracked, missed. */
+void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *stats);
+
+#endif
