@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/notify/notify.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "aggregator/notify/webhook.h"
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/log.h"
+
+enum {
+	SECRET_MAX_BYTES = 8 << 10,
+};
+
+/* At the end, an attempt under way is given this long before it is cut off. */
+static const uint64_t stop_patience_ns = 2 * NT_SECOND;
+static const uint64_t store_retry_ns = NT_SECOND;
+
+struct receiver {
+	char *name, *url;
+	struct nt_webhook_key key;
+};
+
+struct nt_notify {
+	struct nt_notify_options options;
+	struct receiver receiver[NT_STORE_MAX_RECEIVERS];
+	size_t receivers;
+	pthread_t thread;
+	bool runs;
+
+	pthread_mutex_t lock; /* over `woken`, `stopping` and `idle` */
+	pthread_cond_t wake, ended;
+	bool woken, stopping, idle;
+	atomic_bool abort;
+
+	atomic_ullong sent, retried, failed, expired;
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+
+static void start_curl(void)
+{
+	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------ */
+
+/* Until the real time given, a wake, or the end: false at the end. */
+static bool wait_until(struct nt_notify *notify, uint64_t next_real_ns)
+{
+	uint64_t now_ns = nt_clock_real_ns();
+	uint64_t until_ns =
+		nt_clock_mono_ns() + (next_real_ns > now_ns ? next_real_ns - now_ns : 0);
+	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
+	bool goes_on;
+
+	pthread_mutex_lock(&notify->lock);
+	while (!notify->woken && !notify->stopping) {
+		if (next_real_ns == UINT64_MAX)
+			(void)pthread_cond_wait(&notify->wake, &notify->lock);
+		else if (pthread_cond_timedwait(&notify->wake, &notify->lock, &until) == ETIMEDOUT)
+			break;
+	}
+	notify->woken = false;
+	goes_on = !notify->stopping;
+	pthread_mutex_unlock(&notify->lock);
+	return goes_on;
+}
+
+/* Deaf to wakes, so that a store in trouble is not asked in a tight loop: false at the end. */
+static bool pause_for(struct nt_notify *notify, uint64_t pause_ns)
+{
+	uint64_t until_ns = nt_clock_mono_ns() + pause_ns;
+	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
+	bool goes_on;
+
+	pthread_mutex_lock(&notify->lock);
+	while (!notify->stopping &&
+	       pthread_cond_timedwait(&notify->wake, &notify->lock, &until) != ETIMEDOUT)
+		;
+	goes_on = !notify->stopping;
+	pthread_mutex_unlock(&notify->lock);
+	return goes_on;
+}
+
+/* ---- delivering ---------------------------------------------------------------------------------- */
+
+/* Full jitter: anything from nothing to the doubled delay, so that many retries never march in step. */
+static uint64_t retry_delay_ns(const struct nt_notify *notify, uint32_t attempts)
+{
+	uint64_t delay_ns = notify->options.first_retry_ns, random = 0;
+
+	for (uint32_t i = 1; i < attempts && delay_ns < notify->options.longest_retry_ns; i++)
+		delay_ns *= 2;
+	if (delay_ns > notify->options.longest_retry_ns)
+		delay_ns = notify->options.longest_retry_ns;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = nt_clock_mono_ns();
+	return random % (delay_ns + 1);
+}
+
+static enum nt_outbox_result judge(struct nt_notify *notify,
+				   const struct nt_outbox_message *message,
+				   const struct nt_webhook_answer *answer, uint64_t *ret_next_ns)
+{
+	uint64_t now_ns = nt_clock_real_ns(), delay_ns;
+
+	if (answer->outcome == NT_WEBHOOK_TAKEN) {
+		atomic_fetch_add(&notify->sent, 1);
+		return NT_OUTBOX_SENT;
+	}
+	if (answer->outcome == NT_WEBHOOK_REFUSED) {
+		atomic_fetch_add(&notify->failed, 1);
+		(void)nt_warn(0, "receiver '%s' refuses message %s: HTTP %ld; it is not sent again",
+			      message->receiver, message->id, answer->status);
+		return NT_OUTBOX_FAILED;
+	}
+	delay_ns = retry_delay_ns(notify, message->attempts);
+	if (delay_ns < answer->retry_after_ns)
+		delay_ns = answer->retry_after_ns;
+	*ret_next_ns = now_ns + delay_ns;
+	if (*ret_next_ns > message->queued_real_ns + notify->options.give_up_ns) {
+		atomic_fetch_add(&notify->expired, 1);
+		(void)nt_warn(0, "receiver '%s' did not take message %s in %u attempts: given up",
+			      message->receiver, message->id, message->attempts);
+		return NT_OUTBOX_EXPIRED;
+	}
+	atomic_fetch_add(&notify->retried, 1);
+	if (message->attempts == 1)
+		(void)nt_warn(0, "receiver '%s' does not take message %s now: %s (HTTP %ld)",
+			      message->receiver, message->id, answer->reason, answer->status);
+	return NT_OUTBOX_RETRY;
+}
+
+/* What has been sent must not be sent again because the disk is full: this waits until it is noted. */
+static bool note(struct nt_notify *notify, const struct nt_outbox_message *message,
+		 enum nt_outbox_result result, uint64_t next_ns)
+{
+	while (nt_store_outbox_done(notify->options.store, message->number, result,
+				    nt_clock_real_ns(), next_ns) < 0) {
+		if (!pause_for(notify, store_retry_ns))
+			return false;
+	}
+	return true;
+}
+
+static const struct receiver *find_receiver(const struct nt_notify *notify, const char *name)
+{
+	for (size_t i = 0; i < notify->receivers; i++) {
+		if (!strcmp(notify->receiver[i].name, name))
+			return &notify->receiver[i];
+	}
+	return NULL;
+}
+
+/* False where the end has come. */
+static bool deliver(struct nt_notify *notify, const struct nt_outbox_message *message)
+{
+	const struct receiver *receiver = find_receiver(notify, message->receiver);
+	struct nt_webhook_answer answer = {.outcome = NT_WEBHOOK_LATER, .reason = "out of memory"};
+	struct nt_webhook_post post;
+	enum nt_outbox_result result;
+	uint64_t next_ns = 0;
+
+	if (!receiver) {
+		atomic_fetch_add(&notify->failed, 1);
+		(void)nt_warn(0, "receiver '%s' is configured no longer: message %s is not sent",
+			      message->receiver, message->id);
+		return note(notify, message, NT_OUTBOX_FAILED, 0);
+	}
+	post = (struct nt_webhook_post){
+		.url = receiver->url,
+		.id = message->id,
+		.body = message->body,
+		.body_len = message->body_len,
+		.key = &receiver->key,
+		.time_s = nt_clock_real_ns() / NT_SECOND,
+		.connect_timeout_ns = notify->options.connect_timeout_ns,
+		.total_timeout_ns = notify->options.total_timeout_ns,
+		.abort = &notify->abort,
+	};
+	if (nt_webhook_send(&post, &answer) == 0 && answer.outcome == NT_WEBHOOK_ABORTED)
+		return false; /* it stays in the outbox */
+	result = judge(notify, message, &answer, &next_ns);
+	return note(notify, message, result, next_ns);
+}
+
+static void *work(void *data)
+{
+	struct nt_notify *notify = data;
+	bool goes_on = true;
+
+	while (goes_on) {
+		struct nt_outbox_message message = {0};
+		uint64_t next_ns;
+		int r = nt_store_outbox_next(notify->options.store, nt_clock_real_ns(), &message,
+					     &next_ns);
+
+		if (r > 0) {
+			goes_on = deliver(notify, &message);
+			nt_outbox_message_release(&message);
+			pthread_mutex_lock(&notify->lock);
+			goes_on = goes_on && !notify->stopping;
+			pthread_mutex_unlock(&notify->lock);
+		} else if (r < 0) {
+			goes_on = pause_for(notify, store_retry_ns);
+		} else {
+			goes_on = wait_until(notify, next_ns);
+		}
+	}
+	pthread_mutex_lock(&notify->lock);
+	notify->idle = true;
+	pthread_cond_signal(&notify->ended);
+	pthread_mutex_unlock(&notify->lock);
+	return NULL;
+}
+
+/* ---- starting and stopping ------------------------------------------------------------------------ */
+
+static int copy_receivers(struct nt_notify *notify, const struct nt_notify_options *options)
+{
+	for (size_t i = 0; i < options->receivers; i++) {
+		const struct nt_notify_receiver *from = &options->receiver[i];
+		struct receiver *to = &notify->receiver[i];
+
+		if (!nt_webhook_url_is_valid(from->url) ||
+		    nt_webhook_key_read(from->secret, &to->key) < 0)
+			return -EINVAL;
+		to->name = strdup(from->name);
+		to->url = strdup(from->url);
+		if (!to->name || !to->url)
+			return -ENOMEM;
+		notify->receivers++;
+	}
+	return 0;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t fallback)
+{
+	return value ? value : fallback;
+}
+
+static void init(struct nt_notify *notify, const struct nt_notify_options *options)
+{
+	pthread_condattr_t monotonic;
+
+	notify->options = (struct nt_notify_options){
+		.store = options->store,
+		.connect_timeout_ns = or_default(options->connect_timeout_ns, 5 * NT_SECOND),
+		.total_timeout_ns = or_default(options->total_timeout_ns, 15 * NT_SECOND),
+		.first_retry_ns = or_default(options->first_retry_ns, NT_SECOND),
+		.longest_retry_ns = or_default(options->longest_retry_ns, 5 * NT_MINUTE),
+		.give_up_ns = or_default(options->give_up_ns, NT_HOUR),
+	};
+	pthread_mutex_init(&notify->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&notify->wake, &monotonic);
+	(void)pthread_cond_init(&notify->ended, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+}
+
+int nt_notify_start(const struct nt_notify_options *options, struct nt_notify **ret_notify)
+{
+	nt_auto(nt_notify) struct nt_notify *notify = NULL;
+	sigset_t all, before;
+	int r;
+
+	if (options->receivers > NT_STORE_MAX_RECEIVERS)
+		return -E2BIG;
+	(void)pthread_once(&curl_once, start_curl);
+	notify = calloc(1, sizeof(*notify));
+	if (!notify)
+		return -ENOMEM;
+	init(notify, options);
+	r = copy_receivers(notify, options);
+	if (r < 0)
+		return r;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	r = -pthread_create(&notify->thread, NULL, work, notify);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0)
+		return r;
+	notify->runs = true;
+	*ret_notify = nt_take(notify);
+	return 0;
+}
+
+static void stop_thread(struct nt_notify *notify)
+{
+	uint64_t until_ns = nt_clock_mono_ns() + stop_patience_ns;
+	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
+
+	pthread_mutex_lock(&notify->lock);
+	notify->stopping = true;
+	pthread_cond_signal(&notify->wake);
+	while (!notify->idle &&
+	       pthread_cond_timedwait(&notify->ended, &notify->lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&notify->lock);
+	atomic_store(&notify->abort, true);
+	(void)pthread_join(notify->thread, NULL);
+}
+
+void nt_notify_stop(struct nt_notify *notify)
+{
+	if (!notify)
+		return;
+	if (notify->runs)
+		stop_thread(notify);
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		OPENSSL_cleanse(&notify->receiver[i].key, sizeof(notify->receiver[i].key));
+		free(notify->receiver[i].name);
+		free(notify->receiver[i].url);
+	}
+	pthread_cond_destroy(&notify->wake);
+	pthread_cond_destroy(&notify->ended);
+	pthread_mutex_destroy(&notify->lock);
+	free(notify);
+}
+
+void nt_notify_wake(void *data)
+{
+	struct nt_notify *notify = data;
+
+	pthread_mutex_lock(&notify->lock);
+	notify->woken = true;
+	pthread_cond_signal(&notify->wake);
+	pthread_mutex_unlock(&notify->lock);
+}
+
+int nt_notify_read_secret(const char *path, char **ret_text)
+{
+	nt_autobuf struct nt_buf text = {0};
+	char *line;
+	size_t len;
+	int r;
+
+	r = nt_file_read(path, SECRET_MAX_BYTES, &text);
+	if (r == 0)
+		r = nt_buf_append(&text, "", 1);
+	if (r < 0)
+		return r;
+	len = strcspn((const char *)text.data, "\r\n");
+	line = len ? strndup((const char *)text.data, len) : NULL;
+	OPENSSL_cleanse(text.data, text.cap);
+	if (!line)
+		return len ? -ENOMEM : -EINVAL;
+	*ret_text = line;
+	return 0;
+}
+
+void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret_stats)
+{
+	*ret_stats = (struct nt_notify_stats){
+		.sent = atomic_load(&notify->sent),
+		.retried = atomic_load(&notify->retried),
+		.failed = atomic_load(&notify->failed),
+		.expired = atomic_load(&notify->expired),
+	};
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One POST to a webhook, signed as Standard Webhooks say, and what its outcome means. */
+#ifndef NT_AGGREGATOR_NOTIFY_WEBHOOK_H
+#define NT_AGGREGATOR_NOTIFY_WEBHOOK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+enum {
+	NT_WEBHOOK_MAX_REPLY = 64 << 10, /* bytes that are read of an answer */
+	NT_WEBHOOK_MAX_SECRET = 512, /* bytes */
+	NT_WEBHOOK_SIGNATURE = 64, /* holds "v1," and the base64 of a SHA-256 */
+};
+
+struct nt_webhook_key {
+	unsigned char bytes[NT_WEBHOOK_MAX_SECRET];
+	size_t len; /* 0: messages are not signed */
+};
+
+/* "whsec_" and base64, or any other text as it is. NULL: no key. -EINVAL. */
+NT_MUST_CHECK int nt_webhook_key_read(const char *secret, struct nt_webhook_key *ret_key);
+
+/* HMAC-SHA256 over "id.time.body": "v1,…". */
+void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t time_s,
+		     const char *body, size_t body_len, char text[NT_WEBHOOK_SIGNATURE]);
+
+/* http or https, and a host. */
+bool nt_webhook_url_is_valid(const char *url);
+
+enum nt_webhook_outcome {
+	NT_WEBHOOK_TAKEN, /* 2xx */
+	NT_WEBHOOK_LATER, /* no answer, 408, 429, 5xx */
+	NT_WEBHOOK_REFUSED, /* any other answer: the same again would be refused again */
+	NT_WEBHOOK_ABORTED, /* by us */
+};
+
+struct nt_webhook_post {
+	const char *url, *id, *body;
+	size_t body_len;
+	const struct nt_webhook_key *key;
+	uint64_t time_s; /* real time of this attempt */
+	uint64_t connect_timeout_ns, total_timeout_ns;
+	const atomic_bool *abort; /* ends the attempt when it becomes true */
+};
+
+struct nt_webhook_answer {
+	enum nt_webhook_outcome outcome;
+	long status; /* 0: none came */
+	uint64_t retry_after_ns; /* as the receiver asks; 0: it does not */
+	const char *reason; /* a constant, for the log; never part of the URL */
+};
+
+/* curl_global_init() has been called. -ENOMEM. */
+NT_MUST_CHECK int nt_webhook_send(const struct nt_webhook_post *post,
+				  struct nt_webhook_answer *ret_answer);
+
+#endif
