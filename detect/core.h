@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state of one job's detection, shared by the files of this directory alone. */
+#ifndef NT_DETECT_CORE_H
+#define NT_DETECT_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/cusum.h"
+#include "detect/detect.h"
+#include "detect/frame.h"
+#include "detect/incident.h"
+#include "detect/ring.h"
+#include "detect/role.h"
+#include "detect/step.h"
+#include "detect/time.h"
+
+enum {
+	NT_NO_INDEX = UINT32_MAX,
+};
+
+/* What is summed up of a rank, and, divided by its steps, how it goes. */
+enum nt_pace {
+	NT_PACE_OWN,
+	NT_PACE_OWN_BLOCKED,
+	NT_PACE_HOST,
+	NT_PACE_BLOCKED,
+	NT_PACE_COMM,
+	NT_PACE_STEP,
+	/* Of the thread and the whole window; as a pace scaled to one step. */
+	NT_PACE_ON_CPU,
+	NT_PACE_RUN_QUEUE,
+	NT_PACE_IO,
+	NT_PACE_GC,
+	NT_PACE_READ,
+	NT_PACE_WRITE,
+	NT_PACE_FAULTS,
+	NT_PACE_END,
+	NT_PACE_THREAD = NT_PACE_ON_CPU,
+};
+
+enum nt_series {
+	NT_SERIES_OWN,
+	NT_SERIES_HOST,
+	NT_SERIES_END,
+};
+
+/* Against whom a window was judged. */
+enum nt_mode {
+	NT_MODE_NONE,
+	NT_MODE_PEERS,
+	NT_MODE_PAST, /* its own past: few peers, or two populations */
+};
+
+/* One series of one rank. */
+struct nt_track {
+	struct nt_cusum level; /* of the KPI */
+	struct nt_cusum shift; /* of the KPI minus its own centre: ranks that differ by nature */
+	struct nt_past past;
+	uint8_t tier; /* of the values: others start afresh */
+	/* Of the last round. */
+	uint8_t mode;
+	uint8_t peers_seen; /* at most 255 */
+	uint64_t frame; /* of the last round that held this rank, 0: none */
+	double value, peers, kpi, width;
+	double growth; /* of the value, relative to its own past; 0 where that is not known */
+	double residual; /* part of the step that it costs beyond what it always did */
+};
+
+/* Evidence gathered while a sum is high: weighted means of the rank and of those it is held against. */
+struct nt_case {
+	double weight;
+	double value[NT_PACE_END], peers[NT_PACE_END];
+};
+
+struct nt_link {
+	struct nt_comm *comm;
+	uint64_t epoch, last, rolling_hash;
+	uint64_t progress_ns; /* when `last` last moved */
+	uint64_t frame; /* last seen in */
+};
+
+struct nt_rank {
+	uint32_t rank, node;
+	int32_t stage, replica;
+	uint8_t tier;
+	bool known, observed, silent, ended, finalized, uses_gpu;
+	bool in_incident;
+	bool accused; /* scratch of the step: abnormal in this frame */
+	uint32_t node_index; /* scratch of the step */
+	uint64_t ended_ns;
+	uint8_t group_kind;
+	uint64_t group_id;
+	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
+	uint64_t rounds; /* judged so far */
+	uint64_t round_frame; /* last judged in */
+	uint32_t steps; /* summed up since the last round */
+	uint64_t window_ns;
+	uint64_t sum[NT_PACE_END];
+	double pace[NT_PACE_END]; /* of the last round */
+	double habit[NT_PACE_END]; /* slow mean of the pace while nothing is suspicious */
+	bool has_habit;
+	struct nt_track track[NT_SERIES_END];
+	struct nt_case evidence;
+	struct nt_link *link;
+	uint32_t links, link_cap;
+};
+
+struct nt_detect {
+	struct nt_rules rules;
+	uint64_t job_hash;
+	uint32_t attempt;
+	uint64_t frames, start_ns, end_ns; /* of the last frame */
+	double window_ns; /* slow mean of the frames' lengths */
+	uint32_t expected_ranks;
+	double completeness;
+	double threshold;
+
+	struct nt_rank *rank; /* ascending by rank */
+	uint32_t ranks, rank_cap;
+	struct nt_roles roles;
+	struct nt_step step;
+	struct nt_incidents incidents;
+
+	/* What was refused, so that it is not silently lost. */
+	uint64_t dropped_ranks, dropped_comms, implausible;
+
+	/* Room for one value per rank, grown at the start of a step. */
+	struct nt_scratch {
+		double *a, *b, *c, *column[NT_PACE_END];
+		uint32_t *index, *label; /* index: twice the room */
+		uint32_t cap;
+	} scratch;
+};
+
+/* The rank's state or NULL. */
+struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
+/* The largest of the rank's sums. */
+double nt_rank_sum(const struct nt_rank *rank);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A sum of evidence: it grows while a value is abnormal, and leaks while it is not. */
+#include "detect/cusum.h"
+
+#include <math.h>
+
+#include "detect/stats.h"
+
+void nt_cusum_clear(struct nt_cusum *cusum)
+{
+	*cusum = (struct nt_cusum){0};
+}
+
+void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
+		  const struct nt_cusum_window *window)
+{
+	const double z = nt_stats_clip(window->z, -rules->z_clip, rules->z_clip);
+	const double sum = cusum->sum + z - rules->drift;
+
+	if (!(sum > 0.0)) {
+		nt_cusum_clear(cusum);
+		return;
+	}
+	if (!cusum->windows) {
+		cusum->onset_ns = window->start_ns;
+		cusum->onset_frame = window->frame;
+	}
+	/* The ceiling bounds how long the sum remembers a fault that ended. */
+	cusum->sum = fmin(sum, window->ceiling);
+	if (cusum->windows < UINT32_MAX)
+		cusum->windows++;
+	cusum->cost += window->cost;
+	cusum->cost_peak = fmax(cusum->cost_peak, window->cost);
+	cusum->kpi += window->kpi;
+	cusum->kpi_peak = fmax(cusum->kpi_peak, window->kpi);
+}
+
+double nt_cusum_cost(const struct nt_cusum *cusum)
+{
+	if (cusum->windows < 2)
+		return cusum->cost;
+	return (cusum->cost - cusum->cost_peak) / (cusum->windows - 1);
+}
+
+double nt_cusum_kpi(const struct nt_cusum *cusum)
+{
+	if (cusum->windows < 2)
+		return cusum->kpi;
+	return (cusum->kpi - cusum->kpi_peak) / (cusum->windows - 1);
+}
+
+double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns)
+{
+	const double day_ns = 86400e9;
+	const double windows = day_ns / nt_stats_clip(window_ns, 1e8, 3600e9);
+
+	return rules->threshold_base +
+	       0.5 * log(fmax(1.0, ranks * windows / rules->false_alarms_a_day));
+}
+
+double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks)
+{
+	return fmin(1.0, ranks * exp(-2.0 * (cusum->sum - rules->threshold_base)));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A sum of evidence: it grows while a value is abnormal, and leaks while it is not. */
+#ifndef NT_DETECT_CUSUM_H
+#define NT_DETECT_CUSUM_H
+
+#include <stdint.h>
+
+#include "detect/detect.h"
+
+struct nt_cusum {
+	double sum;
+	/* Since the sum last left zero; all zero while it is zero. */
+	uint64_t onset_ns, onset_frame;
+	uint32_t windows;
+	double cost, cost_peak; /* parts of a step: their sum and the largest of them */
+	double kpi, kpi_peak;
+};
+
+/* What one window adds. `start_ns` and `frame` are the window's. */
+struct nt_cusum_window {
+	uint64_t start_ns, frame;
+	double z, kpi, cost, ceiling;
+};
+
+void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
+		  const struct nt_cusum_window *window);
+void nt_cusum_clear(struct nt_cusum *cusum);
+/* Means since the onset, without the largest window, so that one stall of a second is no fault. */
+double nt_cusum_cost(const struct nt_cusum *cusum);
+double nt_cusum_kpi(const struct nt_cusum *cusum);
+/* Sums beyond this are a finding, where `ranks` are watched in windows of window_ns. */
+double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns);
+/* Chance that one of `ranks` healthy sums stands as high as this one. */
+double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks);
+
+#endif

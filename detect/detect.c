@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The step: a frame in, the changed incidents out. */
+#include "detect/detect.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/core.h"
+#include "detect/kpi.h"
+#include "detect/verdict.h"
+
+struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
+{
+	uint32_t low = 0, high = detect->ranks;
+
+	/* In most jobs all ranks from 0 on are known. */
+	if (number < detect->ranks && detect->rank[number].rank == number)
+		return &detect->rank[number];
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (detect->rank[middle].rank < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < detect->ranks && detect->rank[low].rank == number ? &detect->rank[low] : NULL;
+}
+
+double nt_rank_sum(const struct nt_rank *rank)
+{
+	double sum = 0.0;
+
+	for (int i = 0; i < NT_SERIES_END; i++)
+		sum = fmax(sum, fmax(rank->track[i].level.sum, rank->track[i].shift.sum));
+	return sum;
+}
+
+int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
+		  struct nt_detect **ret_detect)
+{
+	struct nt_detect *detect = calloc(1, sizeof(*detect));
+
+	if (!detect)
+		return -ENOMEM;
+	detect->rules = *rules;
+	detect->job_hash = job_hash;
+	detect->attempt = attempt;
+	*ret_detect = detect;
+	return 0;
+}
+
+void nt_detect_free(struct nt_detect *detect)
+{
+	if (!detect)
+		return;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		free(detect->rank[i].link);
+	free(detect->rank);
+	nt_roles_free(&detect->roles);
+	nt_incidents_free(&detect->incidents);
+	free(detect->scratch.a);
+	free(detect->scratch.b);
+	free(detect->scratch.c);
+	for (int i = 0; i < NT_PACE_END; i++)
+		free(detect->scratch.column[i]);
+	free(detect->scratch.index);
+	free(detect->scratch.label);
+	free(detect);
+}
+
+static bool is_valid(const struct nt_detect *detect, const struct nt_frame *frame)
+{
+	if (frame->ranks > NT_FRAME_MAX_RANKS || frame->end_ns < frame->start_ns ||
+	    (detect->frames && frame->end_ns < detect->end_ns))
+		return false;
+	for (size_t i = 0; i < frame->ranks; i++) {
+		const struct nt_frame_rank *rank = &frame->rank[i];
+
+		if ((i && rank->rank <= frame->rank[i - 1].rank) ||
+		    rank->comms > NT_FRAME_MAX_COMMS || rank->own_tier > NT_FRAME_T3)
+			return false;
+		for (size_t j = 0; j < rank->comms; j++)
+			if (rank->comm[j].recents > NT_FRAME_RECENT)
+				return false;
+	}
+	return true;
+}
+
+static int grow_scratch(struct nt_detect *detect, uint32_t need)
+{
+	struct nt_scratch *scratch = &detect->scratch;
+	double **values[] = {&scratch->a, &scratch->b, &scratch->c};
+	uint32_t cap = scratch->cap ? scratch->cap : 16;
+
+	if (need <= scratch->cap)
+		return 0;
+	while (cap < need)
+		cap *= 2;
+	for (size_t i = 0; i < 3 + NT_PACE_END; i++) {
+		double **array = i < 3 ? values[i] : &scratch->column[i - 3];
+		double *grown = realloc(*array, cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		*array = grown;
+	}
+	for (int i = 0; i < 2; i++) {
+		uint32_t **array = i ? &scratch->label : &scratch->index;
+		uint32_t *grown = realloc(*array, 2 * (size_t)cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		*array = grown;
+	}
+	scratch->cap = cap;
+	return 0;
+}
+
+/* Makes room for ranks that are new; both lists ascend. */
+static int admit(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	uint32_t fresh = 0, have = 0, at;
+	size_t seen;
+
+	for (size_t i = 0; i < frame->ranks; i++) {
+		while (have < detect->ranks && detect->rank[have].rank < frame->rank[i].rank)
+			have++;
+		fresh += have == detect->ranks || detect->rank[have].rank != frame->rank[i].rank;
+	}
+	if (fresh > NT_FRAME_MAX_RANKS - detect->ranks) {
+		/* Numbers that change from frame to frame: none of the new ones is believed. */
+		detect->dropped_ranks += fresh;
+		return grow_scratch(detect, detect->ranks);
+	}
+	if (fresh && detect->ranks + fresh > detect->rank_cap) {
+		const uint32_t cap = detect->ranks + fresh + detect->ranks / 2;
+		struct nt_rank *grown = realloc(detect->rank, cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		detect->rank = grown;
+		detect->rank_cap = cap;
+	}
+	if (grow_scratch(detect, detect->ranks + fresh) < 0)
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+
+	at = detect->ranks + fresh;
+	have = detect->ranks;
+	seen = frame->ranks;
+	while (seen > 0) {
+		const uint32_t number = frame->rank[seen - 1].rank;
+
+		if (have > 0 && detect->rank[have - 1].rank > number) {
+			detect->rank[--at] = detect->rank[--have];
+		} else if (have > 0 && detect->rank[have - 1].rank == number) {
+			detect->rank[--at] = detect->rank[--have];
+			seen--;
+		} else {
+			detect->rank[--at] = (struct nt_rank){.rank = number,
+							      .group = NT_NO_INDEX,
+							      .stage = -1,
+							      .replica = -1,
+							      .node = NT_FRAME_NO_NODE};
+			seen--;
+		}
+	}
+	detect->ranks += fresh;
+	detect->roles.dirty = true;
+	return 0;
+}
+
+static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		detect->rank[i].observed = false;
+	for (size_t i = 0; i < frame->ranks; i++) {
+		const struct nt_frame_rank *seen = &frame->rank[i];
+		struct nt_rank *rank;
+		int r;
+
+		while (at < detect->ranks && detect->rank[at].rank < seen->rank)
+			at++;
+		if (at == detect->ranks || detect->rank[at].rank != seen->rank)
+			continue;
+		rank = &detect->rank[at];
+		rank->observed = seen->observed;
+		rank->silent = seen->silent;
+		rank->known = seen->rank_known;
+		if (seen->ended && !rank->ended)
+			rank->ended_ns = seen->ended_ns;
+		rank->ended = seen->ended;
+		rank->finalized = seen->finalized;
+		if (seen->node != rank->node && rank->group != NT_NO_INDEX)
+			detect->roles.dirty = true;
+		rank->node = seen->node;
+		if (seen->stage != rank->stage)
+			detect->roles.dirty = true;
+		rank->stage = seen->stage;
+		rank->replica = seen->replica;
+		if (!seen->observed)
+			continue;
+		rank->uses_gpu = seen->uses_gpu;
+		if (seen->own_tier)
+			rank->tier = seen->own_tier;
+		nt_kpi_sum(detect, rank, seen);
+		r = nt_roles_learn(detect, rank, seen);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The mix of operations settles in the first windows and seldom changes later. */
+static bool is_time_to_derive(const struct nt_detect *detect)
+{
+	return detect->roles.dirty || (detect->frames & (detect->frames - 1)) == 0 ||
+	       detect->frames % 64 == 0;
+}
+
+int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
+		   const struct nt_finding **ret_finding, size_t *ret_findings)
+{
+	const double length = (double)(frame->end_ns - frame->start_ns);
+	int r;
+
+	if (!is_valid(detect, frame))
+		return -EINVAL;
+	r = admit(detect, frame);
+	if (r < 0)
+		return r;
+	detect->frames++;
+	detect->start_ns = frame->start_ns;
+	detect->end_ns = frame->end_ns;
+	detect->window_ns += (detect->frames == 1 ? 1.0 : 0.05) * (length - detect->window_ns);
+	detect->expected_ranks = frame->expected_ranks;
+	detect->completeness = frame->completeness >= 0.0 && frame->completeness <= 1.0
+				       ? frame->completeness
+				       : 0.0;
+	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,
+					       detect->window_ns);
+	nt_incidents_begin(detect);
+	r = take_in(detect, frame);
+	if (r < 0)
+		return r;
+	if (is_time_to_derive(detect)) {
+		r = nt_roles_derive(detect);
+		if (r < 0)
+			return r;
+	}
+	nt_kpi_rounds(detect);
+	nt_step_learn(detect);
+	r = nt_verdict_slow(detect);
+	if (r < 0)
+		return r;
+	r = nt_incidents_settle(detect);
+	if (r < 0)
+		return r;
+	*ret_finding = detect->incidents.answer;
+	*ret_findings = detect->incidents.answers;
+	return 0;
+}
+
+void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,
+		    size_t *ret_findings)
+{
+	*ret_finding = detect->incidents.standing;
+	*ret_findings = detect->incidents.standings;
+}
+
+double nt_detect_step_ns(const struct nt_detect *detect)
+{
+	return detect->step.step_ns;
+}
+
+bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_rank_view *ret_view)
+{
+	const struct nt_rank *rank = nt_detect_find(detect, number);
+	const struct nt_track *own, *host, *main;
+
+	if (!rank)
+		return false;
+	own = &rank->track[NT_SERIES_OWN];
+	host = &rank->track[NT_SERIES_HOST];
+	main = rank->tier >= NT_FRAME_T2 ? own : host;
+	*ret_view = (struct nt_rank_view){
+		.tier = rank->tier,
+		.own_observable = rank->tier >= NT_FRAME_T2,
+		.own_ns = own->value,
+		.own_peers_ns = own->peers,
+		.host_ns = host->value,
+		.host_peers_ns = host->peers,
+		.kpi = main->kpi,
+		.width = main->width,
+		.cusum = fmax(main->level.sum, main->shift.sum),
+		.threshold = detect->threshold,
+	};
+	ret_view->peers = nt_role_peers(detect, rank, &ret_view->peer_count);
+	return true;
+}

@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Incidents: pending, firing, resolved. */
+#include "detect/incident.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/core.h"
+#include "detect/cost.h"
+
+enum {
+	NAME_JOB = UINT8_MAX,
+	ABSENT_FRAMES = 2, /* without a stall before it is over */
+};
+
+const char *nt_word(enum nt_word word)
+{
+	static const char *const text[NT_WORD_END] = {
+		[NT_WORD_GC] = "garbage collection",
+		[NT_WORD_HOST_GC] = "host: garbage collection",
+		[NT_WORD_CPU_CONTENTION] = "cpu contention",
+		[NT_WORD_DATA_LOADING] = "data loading",
+		[NT_WORD_CHECKPOINT] = "checkpoint",
+		[NT_WORD_PAGE_FAULTS] = "page faults",
+		[NT_WORD_LAGGARD] = "laggard",
+		[NT_WORD_SLOW_HOST] = "slow host",
+		[NT_WORD_NETWORK] = "network",
+		[NT_WORD_TWO_POPULATIONS] = "two populations",
+		[NT_WORD_OWN_WORK] = "own work of the step",
+		[NT_WORD_DEVICE_TIME] = "device time of the step",
+		[NT_WORD_HOST_WORK] = "host work of the step",
+		[NT_WORD_BLOCKED] = "blocked time of the step",
+		[NT_WORD_ON_CPU] = "on-CPU time of the step",
+		[NT_WORD_RUN_QUEUE] = "run-queue delay of the step",
+		[NT_WORD_IO_WAIT] = "I/O wait of the step",
+		[NT_WORD_GC_TIME] = "garbage collection of the step",
+		[NT_WORD_TRANSFER] = "transfer time of the step",
+		[NT_WORD_STEP] = "step time",
+		[NT_WORD_ROLE_WORK] = "own work of the role",
+		[NT_WORD_WAITING] = "time inside the call",
+		[NT_WORD_CALL] = "number of the call",
+		[NT_WORD_COUNT] = "elements of the call",
+		[NT_WORD_TYPE] = "type of the call",
+		[NT_WORD_OPERATION] = "operation of the call",
+		[NT_WORD_GONE] = "time since the process ended",
+		[NT_WORD_MS] = "ms",
+		[NT_WORD_S] = "s",
+		[NT_WORD_NUMBER] = "1",
+		[NT_WORD_RATIO] = "ratio",
+		[NT_WORD_OWN_PAST] = "own past",
+		[NT_WORD_WITNESS] = "witness",
+		[NT_WORD_SAME_NUMBER] = "same number",
+		[NT_WORD_ROLES] = "roles",
+		[NT_WORD_SAMPLES] = "samples",
+		[NT_WORD_SHORTEST] = "shortest call",
+		[NT_WORD_EXIT] = "exit",
+	};
+
+	return word < NT_WORD_END ? text[word] : NULL;
+}
+
+/* Room for one more; doubles. */
+static int grow(void **array, uint32_t *cap, uint32_t need, size_t size)
+{
+	uint32_t more = *cap ? *cap : 4;
+	void *grown;
+
+	if (need <= *cap)
+		return 0;
+	while (more < need)
+		more *= 2;
+	grown = realloc(*array, more * size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*cap = more;
+	return 0;
+}
+
+void nt_incident_free(struct nt_incident *incident)
+{
+	if (!incident)
+		return;
+	free(incident->blame);
+	free(incident->list);
+	free(incident->culprit);
+	free(incident->node_rank);
+	free(incident);
+}
+
+void nt_incidents_free(struct nt_incidents *incidents)
+{
+	for (uint32_t i = 0; i < incidents->opens; i++)
+		nt_incident_free(incidents->open[i]);
+	for (uint32_t i = 0; i < incidents->gones; i++)
+		nt_incident_free(incidents->gone[i]);
+	free(incidents->open);
+	free(incidents->gone);
+	free(incidents->name);
+	free(incidents->answer);
+	free(incidents->standing);
+	*incidents = (struct nt_incidents){0};
+}
+
+void nt_incidents_begin(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+
+	for (uint32_t i = 0; i < incidents->gones; i++)
+		nt_incident_free(incidents->gone[i]);
+	incidents->gones = 0;
+	incidents->answers = 0;
+	for (uint32_t i = 0; i < incidents->opens; i++) {
+		struct nt_incident *incident = incidents->open[i];
+
+		incident->stands = false;
+		incident->judged = false;
+		incident->changed = false;
+		for (uint32_t j = 0; j < incident->blames; j++)
+			incident->blame[j].stands = false;
+	}
+}
+
+/* ---- names and ids ---------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	/* FNV-1a over the bytes, lowest first, on any machine. */
+	for (int i = 0; i < 8; i++) {
+		hash ^= word >> (8 * i) & 0xff;
+		hash *= 0x100000001b3ull;
+	}
+	return hash;
+}
+
+/* How many incidents began with this culprit before; counts this one. */
+static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id, uint32_t *ret_nth)
+{
+	uint32_t low = 0, high = incidents->names;
+	int r;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		const struct nt_name *name = &incidents->name[middle];
+
+		if (name->kind < kind || (name->kind == kind && name->id < id))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < incidents->names && incidents->name[low].kind == kind &&
+	    incidents->name[low].id == id) {
+		*ret_nth = incidents->name[low].count++;
+		return 0;
+	}
+	if (incidents->names == NT_INCIDENT_MAX_NAMES) {
+		/* The ids of further ones stay unique by their onset. */
+		*ret_nth = 0;
+		incidents->refused++;
+		return 0;
+	}
+	r = grow((void **)&incidents->name, &incidents->name_cap, incidents->names + 1,
+		 sizeof(*incidents->name));
+	if (r < 0)
+		return r;
+	memmove(&incidents->name[low + 1], &incidents->name[low],
+		(incidents->names - low) * sizeof(*incidents->name));
+	incidents->name[low] = (struct nt_name){.kind = kind, .id = id, .count = 1};
+	incidents->names++;
+	*ret_nth = 0;
+	return 0;
+}
+
+static int incident_new(struct nt_detect *detect, const struct nt_proposal *proposal, uint8_t kind,
+			uint64_t first, struct nt_incident **ret_incident)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	struct nt_incident *incident;
+	uint32_t nth = 0;
+	int r;
+
+	*ret_incident = NULL;
+	if (incidents->opens == NT_INCIDENT_MAX_OPEN) {
+		incidents->refused++;
+		return 0;
+	}
+	r = grow((void **)&incidents->open, &incidents->open_cap, incidents->opens + 1,
+		 sizeof(*incidents->open));
+	if (r < 0)
+		return r;
+	incident = calloc(1, sizeof(*incident));
+	if (!incident)
+		return -ENOMEM;
+	r = count_name(incidents, kind, first, &nth);
+	if (r < 0) {
+		free(incident);
+		return r;
+	}
+	incident->id = mix(
+		mix(mix(mix(mix(0xcbf29ce484222325ull, detect->job_hash), detect->attempt), kind),
+		    first),
+		nth);
+	if (incidents->names == NT_INCIDENT_MAX_NAMES)
+		incident->id = mix(incident->id, proposal->onset_ns);
+	incident->family = (uint8_t)proposal->family;
+	incident->kind = (uint8_t)proposal->kind;
+	incident->class = (uint8_t)proposal->class;
+	incident->cause = (uint8_t)proposal->cause;
+	incident->note = proposal->note;
+	incident->comm = proposal->comm;
+	incident->state = NT_INCIDENT_PENDING;
+	incident->since_ns = proposal->onset_ns;
+	incident->counted_ns = proposal->onset_ns;
+	incident->seen_ns = detect->end_ns;
+	incident->changed = true;
+	incidents->open[incidents->opens++] = incident;
+	*ret_incident = incident;
+	return 0;
+}
+
+/* ---- what the rules say ------------------------------------------------------------------------ */
+
+struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
+				      uint64_t comm)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		struct nt_incident *incident = detect->incidents.open[i];
+
+		if (incident->family == family && incident->comm == comm)
+			return incident;
+	}
+	return NULL;
+}
+
+static struct nt_blame *find_blame(const struct nt_incident *incident, uint32_t rank)
+{
+	uint32_t low = 0, high = incident->blames;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (incident->blame[middle].rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < incident->blames && incident->blame[low].rank == rank ? &incident->blame[low]
+									   : NULL;
+}
+
+static int blame_insert(struct nt_incident *incident, const struct nt_blame *blame)
+{
+	uint32_t at = incident->blames;
+	int r = grow((void **)&incident->blame, &incident->blame_cap, incident->blames + 1,
+		     sizeof(*incident->blame));
+
+	if (r < 0)
+		return r;
+	while (at > 0 && incident->blame[at - 1].rank > blame->rank)
+		at--;
+	memmove(&incident->blame[at + 1], &incident->blame[at],
+		(incident->blames - at) * sizeof(*incident->blame));
+	incident->blame[at] = *blame;
+	incident->blames++;
+	incident->changed = true;
+	return 0;
+}
+
+static void blame_remove(struct nt_incident *incident, uint32_t at)
+{
+	memmove(&incident->blame[at], &incident->blame[at + 1],
+		(incident->blames - at - 1) * sizeof(*incident->blame));
+	incident->blames--;
+	incident->changed = true;
+}
+
+static bool is_together(const struct nt_incident *incident, uint64_t onset_ns, double window_ns)
+{
+	/* Two windows, and half of one for boundaries that fell differently. */
+	for (uint32_t i = 0; i < incident->blames; i++)
+		if (fabs((double)incident->blame[i].onset_ns - (double)onset_ns) <= 2.5 * window_ns)
+			return true;
+	return false;
+}
+
+static const struct nt_blame *worst_blame(const struct nt_incident *incident)
+{
+	const struct nt_blame *worst = NULL;
+
+	for (uint32_t i = 0; i < incident->blames; i++)
+		if (!worst || incident->blame[i].cost > worst->cost)
+			worst = &incident->blame[i];
+	return worst;
+}
+
+int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
+		       const struct nt_proposal *proposal)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	struct nt_incident *incident = NULL;
+	struct nt_blame *blame = NULL;
+	int r;
+
+	for (uint32_t i = 0; rank->in_incident && i < incidents->opens && !blame; i++) {
+		incident = incidents->open[i];
+		blame = find_blame(incident, rank->rank);
+	}
+	if (!blame) {
+		const double window_ns = detect->roles.group[rank->group].window_ns;
+		const struct nt_blame first = {
+			.rank = rank->rank,
+			.onset_ns = proposal->onset_ns,
+			.cost = proposal->cost,
+			.series = proposal->series,
+		};
+
+		incident = NULL;
+		for (uint32_t i = 0; i < incidents->opens && !incident; i++)
+			if (incidents->open[i]->family == NT_FAMILY_SLOW &&
+			    is_together(incidents->open[i], proposal->onset_ns, window_ns))
+				incident = incidents->open[i];
+		if (!incident) {
+			r = incident_new(detect, proposal, NT_CULPRIT_RANK, rank->rank, &incident);
+			if (r < 0 || !incident)
+				return r;
+		}
+		r = blame_insert(incident, &first);
+		if (r < 0)
+			return r;
+		blame = find_blame(incident, rank->rank);
+		rank->in_incident = true;
+		for (int i = 0; i < NT_SERIES_END; i++)
+			nt_past_unlearn(&rank->track[i].past, proposal->onset_frame);
+	}
+	blame->cost += 0.3 * (proposal->cost - blame->cost);
+	blame->chance = proposal->chance;
+	blame->class = (uint8_t)proposal->class;
+	blame->cause = (uint8_t)proposal->cause;
+	blame->tier = proposal->tier;
+	blame->series = proposal->series;
+	blame->stands = true;
+	incident->stands = true;
+	incident->judged = true;
+	if (blame == worst_blame(incident)) {
+		memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
+		incident->evidences = (uint32_t)proposal->evidences;
+	}
+	return 0;
+}
+
+int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal)
+{
+	struct nt_incident *incident = nt_incidents_find(detect, proposal->family, proposal->comm);
+	int r;
+
+	if (!incident) {
+		const bool ranked = proposal->kind == NT_CULPRIT_RANK && proposal->ranks;
+		const bool named = proposal->kind == NT_CULPRIT_COMMUNICATOR && proposal->comm;
+
+		r = incident_new(detect, proposal,
+				 ranked || named ? (uint8_t)proposal->kind : NAME_JOB,
+				 ranked  ? proposal->rank[0]
+				 : named ? proposal->comm
+					 : 0,
+				 &incident);
+		if (r < 0 || !incident)
+			return r;
+	}
+	if (incident->class != proposal->class || incident->cause != proposal->cause ||
+	    incident->kind != proposal->kind || incident->note != proposal->note ||
+	    incident->listed != proposal->ranks ||
+	    (proposal->ranks && memcmp(incident->list, proposal->rank,
+				       proposal->ranks * sizeof(*proposal->rank)) != 0))
+		incident->changed = true;
+	if (proposal->ranks) {
+		r = grow((void **)&incident->list, &incident->list_cap, (uint32_t)proposal->ranks,
+			 sizeof(*incident->list));
+		if (r < 0)
+			return r;
+		memcpy(incident->list, proposal->rank, proposal->ranks * sizeof(*proposal->rank));
+	}
+	incident->listed = (uint32_t)proposal->ranks;
+	incident->class = (uint8_t)proposal->class;
+	incident->cause = (uint8_t)proposal->cause;
+	incident->kind = (uint8_t)proposal->kind;
+	incident->note = proposal->note;
+	incident->tier = proposal->tier;
+	incident->cost = proposal->cost;
+	incident->chance = proposal->chance;
+	incident->stands = true;
+	memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
+	incident->evidences = (uint32_t)proposal->evidences;
+	return 0;
+}
+
+/* ---- ageing ------------------------------------------------------------------------------------ */
+
+static void release_rank(struct nt_detect *detect, uint32_t number)
+{
+	struct nt_rank *rank = nt_detect_find(detect, number);
+
+	if (!rank)
+		return;
+	rank->in_incident = false;
+	rank->evidence = (struct nt_case){0};
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		nt_cusum_clear(&rank->track[i].level);
+		nt_cusum_clear(&rank->track[i].shift);
+	}
+}
+
+static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64_t until_ns)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	int r = grow((void **)&incidents->gone, &incidents->gone_cap, incidents->gones + 1,
+		     sizeof(*incidents->gone));
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < incident->blames; i++)
+		release_rank(detect, incident->blame[i].rank);
+	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
+	incident->state = NT_INCIDENT_RESOLVED;
+	incident->changed = true;
+	incidents->gone[incidents->gones++] = incident;
+	for (uint32_t i = 0; i < incidents->opens; i++) {
+		if (incidents->open[i] != incident)
+			continue;
+		memmove(&incidents->open[i], &incidents->open[i + 1],
+			(incidents->opens - i - 1) * sizeof(*incidents->open));
+		incidents->opens--;
+		break;
+	}
+	return 0;
+}
+
+/* Each culprit heals by itself. True: none is left, and the answer still names the last ones. */
+static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, uint64_t *ret_until)
+{
+	uint32_t over = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		struct nt_blame *blame = &incident->blame[i];
+		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (!rank || rank->round_frame != detect->frames)
+			continue;
+		incident->judged = true;
+		nt_recovery_add(&blame->recovery, &detect->rules,
+				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
+				rank->track[blame->series].residual);
+	}
+	if (!incident->judged)
+		return false;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+
+		if (incident->state == NT_INCIDENT_PENDING)
+			over += !blame->stands;
+		else
+			over += nt_recovery_is_over(&blame->recovery, &detect->rules,
+						    detect->end_ns);
+		if (blame->recovery.bad_ns > *ret_until)
+			*ret_until = blame->recovery.bad_ns;
+	}
+	if (over == incident->blames)
+		return true;
+	for (uint32_t i = incident->blames; over && i-- > 0;) {
+		const struct nt_blame *blame = &incident->blame[i];
+
+		if (incident->state == NT_INCIDENT_PENDING
+			    ? blame->stands
+			    : !nt_recovery_is_over(&blame->recovery, &detect->rules,
+						   detect->end_ns))
+			continue;
+		release_rank(detect, blame->rank);
+		blame_remove(incident, i);
+	}
+	return false;
+}
+
+/* Class, tier and cost of the whole are those of its worst culprit; classes do not flicker. */
+static void sum_up(struct nt_incident *incident)
+{
+	const struct nt_blame *worst = worst_blame(incident), *same = NULL;
+
+	if (!worst)
+		return;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+
+		if (blame->class == incident->class && blame->cause == incident->cause &&
+		    (!same || blame->cost > same->cost))
+			same = blame;
+		if (blame->onset_ns < incident->since_ns) {
+			incident->since_ns = blame->onset_ns;
+			incident->changed = true;
+		}
+	}
+	if (!same || worst->cost > 1.25 * same->cost) {
+		incident->changed |=
+			incident->class != worst->class || incident->cause != worst->cause;
+		incident->class = worst->class;
+		incident->cause = worst->cause;
+	}
+	incident->tier = worst->tier;
+	incident->cost = worst->cost;
+	incident->chance = worst->chance;
+}
+
+static bool needs_windows(const struct nt_incident *incident)
+{
+	return incident->family != NT_FAMILY_STALL && incident->family != NT_FAMILY_MISSING &&
+	       incident->family != NT_FAMILY_PAUSE;
+}
+
+/* True: it is over, since *ret_until (0: now). */
+static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t *ret_until)
+{
+	if (incident->family == NT_FAMILY_SLOW) {
+		if (age_blames(detect, incident, ret_until))
+			return true;
+		sum_up(incident);
+	} else if (!needs_windows(incident)) {
+		incident->judged = true;
+		incident->absent = incident->stands ? 0 : incident->absent + 1;
+		if (incident->absent >= ABSENT_FRAMES ||
+		    (incident->absent && incident->state == NT_INCIDENT_PENDING))
+			return true;
+	} else if (incident->judged) {
+		if (incident->state == NT_INCIDENT_PENDING && !incident->stands)
+			return true;
+		if (nt_recovery_is_over(&incident->recovery, &detect->rules, detect->end_ns)) {
+			*ret_until = incident->recovery.bad_ns;
+			return true;
+		}
+	}
+	if (incident->state == NT_INCIDENT_PENDING && incident->judged && incident->stands &&
+	    ++incident->stood >= detect->rules.pending_windows) {
+		incident->state = NT_INCIDENT_FIRING;
+		incident->seen_ns = incident->fired_ns = detect->end_ns;
+		incident->changed = true;
+	}
+	return false;
+}
+
+static void weigh(struct nt_detect *detect, struct nt_incident *incident)
+{
+	uint32_t gpus = 0;
+	uint8_t severity;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		gpus += detect->rank[i].uses_gpu;
+	incident->slowdown = nt_cost_slowdown(incident->cost);
+	if (detect->end_ns > incident->counted_ns) {
+		incident->gpu_hours += nt_cost_gpu_hours(incident->slowdown, gpus,
+							 detect->end_ns - incident->counted_ns);
+		incident->counted_ns = detect->end_ns;
+	}
+	severity = (uint8_t)nt_cost_severity(&detect->rules, incident->class, incident->note,
+					     incident->slowdown);
+	incident->changed |= severity != incident->severity;
+	incident->severity = severity;
+	incident->completeness = detect->completeness;
+	incident->confidence = (1.0 - incident->chance) * detect->completeness;
+	if (fabs(incident->slowdown - incident->told_slowdown) > 0.1 * incident->told_slowdown)
+		incident->changed = true;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------- */
+
+static int compare_u32(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t count_equal(const uint32_t *sorted, size_t n, uint32_t value)
+{
+	size_t low = 0, high = n, end;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < n && sorted[end] == value;)
+		end++;
+	return end - low;
+}
+
+/* The nodes of all live ranks, ascending, into scratch. */
+static uint32_t list_nodes(struct nt_detect *detect)
+{
+	uint32_t *node = detect->scratch.index, n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (!detect->rank[i].ended)
+			node[n++] = detect->rank[i].node;
+	qsort(node, n, sizeof(*node), compare_u32);
+	return n;
+}
+
+static bool has_peers_elsewhere(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+
+	for (uint32_t i = 0; i < group->members; i++)
+		if (detect->rank[detect->roles.member[group->first + i]].node != rank->node)
+			return true;
+	return false;
+}
+
+/* Whether all ranks of the node, at least two, are blamed, each against peers on other nodes. */
+static bool is_whole_node(const struct nt_detect *detect, const struct nt_incident *incident,
+			  uint32_t node, uint32_t on_node)
+{
+	uint32_t blamed = 0;
+
+	if (node == NT_FRAME_NO_NODE || on_node < 2)
+		return false;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
+
+		if (!rank || rank->node != node)
+			continue;
+		if (!has_peers_elsewhere(detect, rank))
+			return false;
+		blamed++;
+	}
+	return blamed == on_node;
+}
+
+static void answer_rank(const struct nt_detect *detect, uint32_t number,
+			struct nt_finding_culprit *ret_culprit)
+{
+	const struct nt_rank *rank = nt_detect_find(detect, number);
+
+	*ret_culprit = (struct nt_finding_culprit){
+		.kind = NT_CULPRIT_RANK,
+		.rank = number,
+		.node = rank ? rank->node : NT_FRAME_NO_NODE,
+	};
+	if (rank)
+		ret_culprit->peers = nt_role_peers(detect, rank, &ret_culprit->peer_count);
+}
+
+static void answer_blames(struct nt_detect *detect, struct nt_incident *incident)
+{
+	const uint32_t nodes = list_nodes(detect);
+	const uint32_t *node = detect->scratch.index;
+	uint32_t *by_node = &detect->scratch.index[detect->scratch.cap];
+	uint32_t n = 0, listed = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
+
+		by_node[i] = rank ? rank->node : NT_FRAME_NO_NODE;
+	}
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const uint32_t at = by_node[i];
+		uint32_t on_node, first = 0;
+		struct nt_finding_culprit *culprit;
+
+		while (by_node[first] != at)
+			first++;
+		on_node = (uint32_t)count_equal(node, nodes, at);
+		if (!is_whole_node(detect, incident, at, on_node)) {
+			answer_rank(detect, incident->blame[i].rank, &incident->culprit[n++]);
+			continue;
+		}
+		if (first < i)
+			continue;
+		culprit = &incident->culprit[n++];
+		*culprit = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = at};
+		culprit->ranks = &incident->node_rank[listed];
+		culprit->rank_count = on_node;
+		for (uint32_t j = i; j < incident->blames; j++)
+			if (by_node[j] == at)
+				incident->node_rank[listed++] = incident->blame[j].rank;
+	}
+	incident->changed |= n != incident->culprits;
+	incident->culprits = n;
+}
+
+static int make_culprits(struct nt_detect *detect, struct nt_incident *incident)
+{
+	const uint32_t most = incident->blames + incident->listed + 1;
+	struct nt_finding_culprit *culprit =
+		realloc(incident->culprit, most * sizeof(*incident->culprit));
+	uint32_t *node_rank;
+
+	if (!culprit)
+		return -ENOMEM;
+	incident->culprit = culprit;
+	node_rank = realloc(incident->node_rank, most * sizeof(*node_rank));
+	if (!node_rank)
+		return -ENOMEM;
+	incident->node_rank = node_rank;
+
+	if (incident->family == NT_FAMILY_SLOW) {
+		answer_blames(detect, incident);
+		return 0;
+	}
+	incident->culprits = 0;
+	if (incident->kind == NT_CULPRIT_RANK) {
+		for (uint32_t i = 0; i < incident->listed; i++)
+			answer_rank(detect, incident->list[i],
+				    &incident->culprit[incident->culprits++]);
+	} else if (incident->listed || incident->kind == NT_CULPRIT_COMMUNICATOR) {
+		incident->culprit[incident->culprits++] = (struct nt_finding_culprit){
+			.kind = incident->kind,
+			.node = NT_FRAME_NO_NODE,
+			.comm = incident->comm,
+			.ranks = incident->list,
+			.rank_count = incident->listed,
+		};
+	}
+	return 0;
+}
+
+static struct nt_finding make_answer(const struct nt_incident *incident)
+{
+	struct nt_finding finding = {
+		.id = incident->id,
+		.state = incident->state,
+		.class = incident->class,
+		.severity = incident->severity,
+		.cause = nt_word(incident->cause),
+		.culprit = incident->culprit,
+		.culprits = incident->culprits,
+		.since_ns = incident->since_ns,
+		.until_ns = incident->until_ns,
+		.seen_ns = incident->seen_ns,
+		.slowdown = incident->slowdown,
+		.gpu_hours = incident->gpu_hours,
+		.tier = incident->tier,
+		.confidence = incident->confidence,
+		.completeness = incident->completeness,
+		.evidences = incident->evidences,
+		.version = incident->version,
+	};
+
+	for (uint32_t i = 0; i < incident->evidences; i++) {
+		const struct nt_evidence *row = &incident->evidence[i];
+
+		finding.evidence[i] = (struct nt_finding_evidence){
+			.what = nt_word(row->what),
+			.unit = nt_word(row->unit),
+			.method = nt_word(row->method),
+			.value = row->value,
+			.peers = row->peers,
+			.width = row->width,
+			.windows = row->windows,
+		};
+	}
+	return finding;
+}
+
+static int make_answers(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	const uint32_t all = incidents->opens + incidents->gones;
+	int r;
+
+	incidents->answers = 0;
+	incidents->standings = 0;
+	r = grow((void **)&incidents->answer, &incidents->answer_cap, all,
+		 sizeof(*incidents->answer));
+	if (r < 0)
+		return r;
+	r = grow((void **)&incidents->standing, &incidents->standing_cap, all,
+		 sizeof(*incidents->standing));
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < all; i++) {
+		const bool is_gone = i >= incidents->opens;
+		struct nt_incident *incident =
+			is_gone ? incidents->gone[i - incidents->opens] : incidents->open[i];
+		struct nt_finding finding;
+
+		r = make_culprits(detect, incident);
+		if (r < 0)
+			return r;
+		if (incident->changed) {
+			incident->version++;
+			incident->told_slowdown = incident->slowdown;
+		}
+		finding = make_answer(incident);
+		if (incident->changed)
+			incidents->answer[incidents->answers++] = finding;
+		if (!is_gone)
+			incidents->standing[incidents->standings++] = finding;
+	}
+	return 0;
+}
+
+int nt_incidents_settle(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	int r;
+
+	for (uint32_t i = 0; i < incidents->opens;) {
+		struct nt_incident *incident = incidents->open[i];
+		uint64_t until_ns = 0;
+		const bool over = age(detect, incident, &until_ns);
+
+		weigh(detect, incident);
+		if (!over) {
+			i++;
+			continue;
+		}
+		r = retire(detect, incident, until_ns);
+		if (r < 0)
+			return r;
+	}
+	return make_answers(detect);
+}
+
+int nt_incidents_close(struct nt_detect *detect)
+{
+	int r;
+
+	while (detect->incidents.opens) {
+		r = retire(detect, detect->incidents.open[0], detect->end_ns);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Incidents: pending, firing, resolved. What the rules find in a frame is joined to what is open. */
+#ifndef NT_DETECT_INCIDENT_H
+#define NT_DETECT_INCIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/detect.h"
+#include "detect/recovery.h"
+
+struct nt_rank;
+
+enum {
+	NT_INCIDENT_MAX_OPEN = 256,
+	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted, for ids */
+};
+
+/* Findings of different families are never one incident. */
+enum nt_family {
+	NT_FAMILY_SLOW, /* ranks and nodes */
+	NT_FAMILY_NETWORK,
+	NT_FAMILY_APART, /* two populations */
+	NT_FAMILY_IMBALANCE,
+	NT_FAMILY_JOB_WIDE,
+	NT_FAMILY_STALL, /* hang, mismatch, and the note on a slow host */
+	NT_FAMILY_MISSING,
+	NT_FAMILY_PAUSE, /* nobody inside anything for too long */
+	NT_FAMILY_END,
+};
+
+/* Every text of a finding: a number in the state, a constant in the answer. */
+enum nt_word {
+	NT_WORD_NONE, /* NULL */
+	/* causes */
+	NT_WORD_GC,
+	NT_WORD_HOST_GC,
+	NT_WORD_CPU_CONTENTION,
+	NT_WORD_DATA_LOADING,
+	NT_WORD_CHECKPOINT,
+	NT_WORD_PAGE_FAULTS,
+	NT_WORD_LAGGARD,
+	NT_WORD_SLOW_HOST,
+	NT_WORD_NETWORK,
+	NT_WORD_TWO_POPULATIONS,
+	/* what */
+	NT_WORD_OWN_WORK,
+	NT_WORD_DEVICE_TIME,
+	NT_WORD_HOST_WORK,
+	NT_WORD_BLOCKED,
+	NT_WORD_ON_CPU,
+	NT_WORD_RUN_QUEUE,
+	NT_WORD_IO_WAIT,
+	NT_WORD_GC_TIME,
+	NT_WORD_TRANSFER,
+	NT_WORD_STEP,
+	NT_WORD_ROLE_WORK,
+	NT_WORD_WAITING,
+	NT_WORD_CALL,
+	NT_WORD_COUNT,
+	NT_WORD_TYPE,
+	NT_WORD_OPERATION,
+	NT_WORD_GONE,
+	/* units */
+	NT_WORD_MS,
+	NT_WORD_S,
+	NT_WORD_NUMBER,
+	/* methods */
+	NT_WORD_RATIO, /* against peers */
+	NT_WORD_OWN_PAST,
+	NT_WORD_WITNESS,
+	NT_WORD_SAME_NUMBER,
+	NT_WORD_ROLES,
+	NT_WORD_SAMPLES,
+	NT_WORD_SHORTEST,
+	NT_WORD_EXIT,
+	NT_WORD_END,
+};
+
+const char *nt_word(enum nt_word word);
+
+struct nt_evidence {
+	uint8_t what, unit, method; /* enum nt_word */
+	double value, peers, width;
+	uint32_t windows;
+};
+
+/* What a rule says of this frame. */
+struct nt_proposal {
+	enum nt_family family;
+	enum nt_class class;
+	enum nt_word cause;
+	bool note; /* severity info whatever it costs */
+	enum nt_culprit_kind kind; /* of all its culprits */
+	const uint32_t *rank; /* culprits of kind rank; ranks of kinds communicator and stage */
+	size_t ranks;
+	uint64_t comm;
+	uint64_t onset_ns;
+	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
+	uint8_t series; /* family slow */
+	uint64_t onset_frame; /* family slow */
+	double residual; /* of this frame's window, for the end; with `judged` */
+	bool judged; /* a window was judged in this frame: pending and recovery count these alone */
+	uint8_t tier;
+	double chance; /* of a false alarm */
+	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	size_t evidences;
+};
+
+struct nt_blame {
+	uint32_t rank;
+	uint64_t onset_ns;
+	double cost, chance; /* slow means */
+	uint8_t class, cause, tier, series;
+	bool stands; /* scratch of the step */
+	struct nt_recovery recovery;
+};
+
+struct nt_incident {
+	uint64_t id, version;
+	uint8_t family, class, cause, severity, state, kind, tier;
+	bool note;
+	bool stands, judged, changed; /* scratch of the step */
+	uint32_t stood; /* windows it stood while pending */
+	uint32_t absent; /* and, of the families that need no window, frames since it stood */
+	uint64_t comm;
+	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
+	double slowdown, gpu_hours, confidence, completeness;
+	double told_slowdown; /* when it was last told */
+	struct nt_blame *blame; /* family slow: ascending by rank */
+	uint32_t blames, blame_cap;
+	uint32_t *list; /* other families: ranks, ascending */
+	uint32_t listed, list_cap;
+	double cost, chance;
+	struct nt_recovery recovery; /* of families that are judged as a whole */
+	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	uint32_t evidences;
+	/* For the answer, made anew in each step. */
+	struct nt_finding_culprit *culprit;
+	uint32_t *node_rank; /* the ranks of its culprits of kind node */
+	uint32_t culprits;
+};
+
+struct nt_name {
+	uint8_t kind; /* enum nt_culprit_kind, or UINT8_MAX for "job" */
+	uint64_t id;
+	uint32_t count;
+};
+
+struct nt_incidents {
+	struct nt_incident **open; /* in the order of their opening */
+	uint32_t opens, open_cap;
+	struct nt_incident **gone; /* resolved in this step; their answers live until the next */
+	uint32_t gones, gone_cap;
+	struct nt_name *name; /* ascending by (kind, id) */
+	uint32_t names, name_cap;
+	struct nt_finding *answer, *standing;
+	uint32_t answers, answer_cap, standings, standing_cap;
+	uint64_t refused; /* at the cap */
+};
+
+/* Frees what the last step resolved, and forgets its marks. */
+void nt_incidents_begin(struct nt_detect *detect);
+/* A slow rank: joined to the open incident that it belongs to, or a new one. -ENOMEM. */
+int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
+		       const struct nt_proposal *proposal);
+/* Any other family: one open incident each, for networks one a communicator. -ENOMEM. */
+int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal);
+/* Ages, fires, widens, resolves; then makes the answers. -ENOMEM. */
+int nt_incidents_settle(struct nt_detect *detect);
+/* The open incident of a family, or NULL. */
+struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
+				      uint64_t comm);
+/* Resolves all that is open: the attempt ended, or its normal is another now. */
+int nt_incidents_close(struct nt_detect *detect);
+void nt_incident_free(struct nt_incident *incident);
+void nt_incidents_free(struct nt_incidents *incidents);
+
+#endif

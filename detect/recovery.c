@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Has a fault ended? */
+#include "detect/recovery.h"
+
+#include <string.h>
+
+void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
+		     uint64_t end_ns, double cost)
+{
+	struct nt_recovery_bucket *last;
+
+	if (recovery->buckets) {
+		last = &recovery->bucket[recovery->buckets - 1];
+		if (end_ns - last->start_ns <= rules->resolve_min_ns / NT_RECOVERY_PARTS ||
+		    last->windows < rules->resolve_windows / NT_RECOVERY_PARTS)
+			goto add;
+	}
+	if (recovery->buckets == NT_RECOVERY_BUCKETS) {
+		memmove(recovery->bucket, recovery->bucket + 1,
+			(NT_RECOVERY_BUCKETS - 1) * sizeof(*recovery->bucket));
+		recovery->buckets--;
+	}
+	last = &recovery->bucket[recovery->buckets++];
+	*last = (struct nt_recovery_bucket){.start_ns = start_ns};
+add:
+	if (last->windows < UINT32_MAX)
+		last->windows++;
+	last->sum += cost;
+	if (cost >= rules->size_floor / 2.0)
+		recovery->bad_ns = end_ns;
+}
+
+bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
+			 uint64_t end_ns)
+{
+	double sum = 0.0;
+	uint64_t windows = 0;
+
+	for (uint32_t i = recovery->buckets; i-- > 0;) {
+		const struct nt_recovery_bucket *bucket = &recovery->bucket[i];
+
+		sum += bucket->sum;
+		windows += bucket->windows;
+		if (end_ns - bucket->start_ns >= rules->resolve_min_ns &&
+		    windows >= rules->resolve_windows)
+			return sum / (double)windows < rules->size_floor / 2.0;
+	}
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Has a fault ended? The mean of what it cost in the last windows tells. */
+#ifndef NT_DETECT_RECOVERY_H
+#define NT_DETECT_RECOVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "detect/detect.h"
+
+enum {
+	NT_RECOVERY_BUCKETS = 40,
+	NT_RECOVERY_PARTS = 16, /* of the stretch that is asked for, in one bucket */
+};
+
+struct nt_recovery {
+	struct nt_recovery_bucket {
+		uint64_t start_ns;
+		uint32_t windows;
+		double sum;
+	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
+	uint32_t buckets;
+	uint64_t bad_ns; /* end of the last window that cost half the floor or more */
+};
+
+void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
+		     uint64_t end_ns, double cost);
+/* The last max(resolve_min, resolve_windows) cost less than half the floor on average. */
+bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
+			 uint64_t end_ns);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A rank's own past. */
+#include "detect/time.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/stats.h"
+
+void nt_past_clear(struct nt_past *past)
+{
+	*past = (struct nt_past){0};
+}
+
+void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t frame)
+{
+	double copy[NT_PAST_WINDOWS];
+
+	if (past->ready)
+		return;
+	past->kpi[past->count] = kpi;
+	past->value[past->count] = value;
+	past->frame[past->count++] = frame;
+	if (past->count < NT_PAST_WINDOWS)
+		return;
+	past->ready = true;
+	memcpy(copy, past->kpi, sizeof(copy));
+	past->kpi_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->kpi_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->kpi_centre);
+	memcpy(copy, past->value, sizeof(copy));
+	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
+	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
+}
+
+void nt_past_unlearn(struct nt_past *past, uint64_t frame)
+{
+	if (past->ready)
+		return;
+	while (past->count && past->frame[past->count - 1] >= frame)
+		past->count--;
+}
+
+bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value)
+{
+	double copy[NT_PAST_WINDOWS];
+	uint32_t n = 0;
+
+	if (past->ready) {
+		*ret_kpi = past->kpi_centre;
+		*ret_value = past->value_centre;
+		return true;
+	}
+	while (n < past->count && past->frame[n] < frame)
+		n++;
+	if (n < NT_PAST_FEW)
+		return false;
+	memcpy(copy, past->kpi, n * sizeof(copy[0]));
+	*ret_kpi = nt_stats_median_of(copy, n);
+	memcpy(copy, past->value, n * sizeof(copy[0]));
+	*ret_value = nt_stats_median_of(copy, n);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A rank's own past: what was normal for it in its first healthy windows. */
+#ifndef NT_DETECT_TIME_H
+#define NT_DETECT_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	NT_PAST_WINDOWS = 20,
+	NT_PAST_FEW = 3, /* windows before an onset that already tell something */
+};
+
+struct nt_past {
+	double kpi[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
+	uint64_t frame[NT_PAST_WINDOWS];
+	uint32_t count;
+	bool ready; /* all windows were seen: the next four hold */
+	double kpi_centre, value_centre;
+	double value_width; /* relative to the centre */
+	double kpi_width;
+};
+
+void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t frame);
+/* A fault began at `frame`: what was learned since then is taken back, unless learning had ended. */
+void nt_past_unlearn(struct nt_past *past, uint64_t frame);
+void nt_past_clear(struct nt_past *past);
+/* What was normal before `frame`, also while still learning. False: not enough is known. */
+bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From abnormal to culprit. */
+#include "detect/verdict.h"
+
+#include <math.h>
+
+#include "detect/kpi.h"
+#include "detect/stats.h"
+
+/* A spread that was there from the first step is the fleet's up to here. */
+static const double fleet_spread = 0.10;
+/* Or up to this many times the spread of the others' long-run medians, which is at least that. */
+static const double fleet_times = 10.0, fleet_least = 0.004;
+/* The part of an excess that a cause must explain. */
+static const double explains = 0.5;
+/* Blocked time up to this part of the step is none: the device was idle when work came. */
+static const double idle_part = 0.05;
+
+enum {
+	FEW_PEERS = 3,
+};
+
+/* Spread of what is normal for the others of the group, over their first windows. */
+static double long_run_spread(struct nt_detect *detect, const struct nt_rank *rank,
+			      enum nt_series series)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+	double *centre = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < group->members; i++) {
+		const struct nt_rank *other = &detect->rank[detect->roles.member[group->first + i]];
+
+		if (other != rank && other->track[series].past.ready)
+			centre[n++] = other->track[series].past.kpi_centre;
+	}
+	if (n < 2)
+		return INFINITY;
+	nt_stats_sort(centre, n);
+	return nt_stats_width(centre, n);
+}
+
+/* Whether a level that was there from the start is more than a fleet's healthy spread. */
+static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_rank *rank,
+			    enum nt_series series, const struct nt_cusum *sum)
+{
+	const double kpi = nt_cusum_kpi(sum);
+
+	if (series == NT_SERIES_HOST)
+		return nt_cusum_cost(sum) > fleet_spread;
+	if (kpi > fleet_spread)
+		return true;
+	if (rank->rounds < NT_PAST_WINDOWS)
+		return false;
+	return kpi > fleet_times * fmax(fleet_least, long_run_spread(detect, rank, series));
+}
+
+/* The sum that makes this series of the rank abnormal now, or NULL. */
+static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const struct nt_rank *rank,
+					    enum nt_series series)
+{
+	const struct nt_rules *rules = &detect->rules;
+	const struct nt_track *track = &rank->track[series];
+	const struct nt_cusum *level = &track->level, *shift = &track->shift;
+	double cost, kpi, was_kpi, was_value;
+
+	if (track->frame != detect->frames)
+		return NULL;
+	if (shift->sum >= detect->threshold && nt_cusum_cost(shift) >= rules->size_floor) {
+		/* Few peers prove little: its own past must agree. */
+		if (track->mode == NT_MODE_PAST || track->peers_seen > FEW_PEERS ||
+		    track->growth >= rules->size_floor / 2.0)
+			return shift;
+	}
+	if (level->sum < detect->threshold)
+		return NULL;
+	cost = nt_cusum_cost(level);
+	kpi = nt_cusum_kpi(level);
+	if (cost < rules->size_floor || kpi <= 0.0)
+		return NULL;
+	if (track->mode == NT_MODE_PAST)
+		return level;
+	if (nt_past_before(&track->past, level->onset_frame, &was_kpi, &was_value) &&
+	    cost * (kpi - was_kpi) / kpi >= rules->size_floor &&
+	    (track->peers_seen > FEW_PEERS ||
+	     track->value - was_value >=
+		     rules->size_floor / 2.0 *
+			     nt_kpi_base(rules, was_value, rank->pace[NT_PACE_STEP])))
+		return level;
+	return is_beyond_fleet(detect, rank, series, level) ? level : NULL;
+}
+
+static double excess_of(const struct nt_case *evidence, enum nt_pace item)
+{
+	return evidence->value[item] - evidence->peers[item];
+}
+
+/* What the launching thread did with the time that is too much. */
+static enum nt_class name_host_cause(const struct nt_case *evidence, double excess,
+				     enum nt_word *ret_cause)
+{
+	const double read = excess_of(evidence, NT_PACE_READ);
+	const double write = excess_of(evidence, NT_PACE_WRITE);
+	const double bytes = evidence->value[NT_PACE_READ] + evidence->value[NT_PACE_WRITE];
+
+	*ret_cause = NT_WORD_NONE;
+	if (excess_of(evidence, NT_PACE_GC) >= explains * excess) {
+		*ret_cause = NT_WORD_GC;
+	} else if (excess_of(evidence, NT_PACE_RUN_QUEUE) >= explains * excess) {
+		*ret_cause = NT_WORD_CPU_CONTENTION;
+	} else if (excess_of(evidence, NT_PACE_IO) >= explains * excess) {
+		/* As many bytes as the others, only slower: the storage. */
+		if (bytes > 0.0 && read + write < 0.25 * (bytes - read - write))
+			return NT_CLASS_STORAGE;
+		*ret_cause = write > read ? NT_WORD_CHECKPOINT : NT_WORD_DATA_LOADING;
+	} else if (excess_of(evidence, NT_PACE_FAULTS) >= 10.0) {
+		*ret_cause = NT_WORD_PAGE_FAULTS;
+	}
+	return NT_CLASS_HOST;
+}
+
+/* No GPU in use: only time on the CPU is computing. */
+static enum nt_class name_cpu_class(const struct nt_case *evidence, double excess,
+				    enum nt_word *ret_cause)
+{
+	const double *value = evidence->value, *peers = evidence->peers;
+	const double own = value[NT_PACE_OWN], on_cpu = value[NT_PACE_ON_CPU];
+	/* A library that spins while it waits burns CPU in its calls: at least the rest is work. */
+	const double least = on_cpu - value[NT_PACE_COMM], most = fmin(on_cpu, own);
+	const enum nt_class host = name_host_cause(evidence, excess, ret_cause);
+
+	if (*ret_cause != NT_WORD_NONE || host == NT_CLASS_STORAGE)
+		return host;
+	if (on_cpu + value[NT_PACE_RUN_QUEUE] + value[NT_PACE_IO] <= 0.0)
+		return NT_CLASS_UNKNOWN;
+	if (excess_of(evidence, NT_PACE_ON_CPU) >= explains * excess ||
+	    least >= peers[NT_PACE_OWN] + explains * excess)
+		return NT_CLASS_COMPUTE;
+	return own - most >= explains * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
+}
+
+/* Own work is long. */
+static enum nt_class name_own_class(const struct nt_rank *rank, enum nt_word *ret_cause)
+{
+	const struct nt_case *evidence = &rank->evidence;
+	const double excess = excess_of(evidence, NT_PACE_OWN);
+
+	*ret_cause = NT_WORD_NONE;
+	if (excess <= 0.0)
+		return NT_CLASS_UNKNOWN;
+	if (rank->tier == NT_FRAME_T3 ||
+	    excess_of(evidence, NT_PACE_OWN_BLOCKED) >= explains * excess)
+		return NT_CLASS_COMPUTE;
+	if (rank->uses_gpu)
+		return name_host_cause(evidence, excess, ret_cause);
+	return name_cpu_class(evidence, excess, ret_cause);
+}
+
+/*
+ * Host work is long. It only holds the job up where the device had nothing to do meanwhile: its
+ * thread hardly waits for the device, or the job's step grew by what its host work grew.
+ */
+static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	const struct nt_case *evidence = &rank->evidence;
+	const double excess = excess_of(evidence, NT_PACE_HOST);
+	const double step = evidence->value[NT_PACE_STEP];
+	const double *value = evidence->value, *peers = evidence->peers;
+
+	if (excess <= 0.0)
+		return false;
+	if (value[NT_PACE_BLOCKED] <= idle_part * step &&
+	    peers[NT_PACE_BLOCKED] + peers[NT_PACE_COMM] >=
+		    value[NT_PACE_BLOCKED] + value[NT_PACE_COMM] + explains * excess)
+		return true;
+	return detect->step.past.ready && rank->has_habit &&
+	       step - detect->step.past.value_centre >= explains * excess &&
+	       value[NT_PACE_BLOCKED] - rank->habit[NT_PACE_BLOCKED] <= (1.0 - explains) * excess;
+}
+
+static void add_row(struct nt_proposal *proposal, enum nt_word what, enum nt_word unit,
+		    enum nt_word method, double value, double peers, double width, uint32_t windows)
+{
+	if (proposal->evidences == NT_FINDING_MAX_EVIDENCE)
+		return;
+	proposal->evidence[proposal->evidences++] = (struct nt_evidence){.what = (uint8_t)what,
+									 .unit = (uint8_t)unit,
+									 .method = (uint8_t)method,
+									 .value = value,
+									 .peers = peers,
+									 .width = width,
+									 .windows = windows};
+}
+
+static void tell(struct nt_proposal *proposal, const struct nt_rank *rank,
+		 const struct nt_track *track, enum nt_series series, uint32_t windows)
+{
+	static const struct {
+		enum nt_pace item;
+		enum nt_word what;
+	} row[] = {
+		{NT_PACE_OWN_BLOCKED, NT_WORD_DEVICE_TIME},
+		{NT_PACE_BLOCKED, NT_WORD_BLOCKED},
+		{NT_PACE_ON_CPU, NT_WORD_ON_CPU},
+		{NT_PACE_RUN_QUEUE, NT_WORD_RUN_QUEUE},
+		{NT_PACE_IO, NT_WORD_IO_WAIT},
+		{NT_PACE_GC, NT_WORD_GC_TIME},
+	};
+	const enum nt_pace main_item = series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST;
+	const struct nt_case *evidence = &rank->evidence;
+	const enum nt_word method = track->mode == NT_MODE_PEERS ? NT_WORD_RATIO : NT_WORD_OWN_PAST;
+
+	add_row(proposal, series == NT_SERIES_OWN ? NT_WORD_OWN_WORK : NT_WORD_HOST_WORK,
+		NT_WORD_MS, method, evidence->value[main_item] / 1e6,
+		evidence->peers[main_item] / 1e6, track->width * evidence->peers[main_item] / 1e6,
+		windows);
+	if (series == NT_SERIES_OWN && rank->tier == NT_FRAME_T2)
+		add_row(proposal, NT_WORD_HOST_WORK, NT_WORD_MS, method,
+			evidence->value[NT_PACE_HOST] / 1e6, evidence->peers[NT_PACE_HOST] / 1e6,
+			0.0, windows);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (evidence->value[row[i].item] > 0.0 || evidence->peers[row[i].item] > 0.0)
+			add_row(proposal, row[i].what, NT_WORD_MS, method,
+				evidence->value[row[i].item] / 1e6,
+				evidence->peers[row[i].item] / 1e6, 0.0, windows);
+}
+
+static int judge(struct nt_detect *detect, struct nt_rank *rank)
+{
+	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
+	enum nt_series series = NT_SERIES_OWN;
+	const struct nt_cusum *sum = find_abnormal(detect, rank, series);
+	struct nt_proposal proposal = {.family = NT_FAMILY_SLOW, .kind = NT_CULPRIT_RANK};
+
+	if (sum) {
+		proposal.class = name_own_class(rank, &proposal.cause);
+	} else {
+		/* At T2 own work holds the host's: normal own work means that it held nobody up. */
+		if (rank->tier == NT_FRAME_T2)
+			return 0;
+		series = NT_SERIES_HOST;
+		track = &rank->track[series];
+		sum = find_abnormal(detect, rank, series);
+		if (!sum || !is_late_host(detect, rank))
+			return 0;
+		proposal.class = name_host_cause(
+			&rank->evidence, excess_of(&rank->evidence, NT_PACE_HOST), &proposal.cause);
+	}
+	proposal.series = (uint8_t)series;
+	proposal.onset_ns = sum->onset_ns;
+	proposal.onset_frame = sum->onset_frame;
+	proposal.cost = fmax(0.0, excess_of(&rank->evidence,
+					    series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST)) /
+			fmax(1.0, rank->evidence.value[NT_PACE_STEP]);
+	proposal.tier = rank->tier;
+	proposal.chance = nt_cusum_chance(sum, &detect->rules, detect->ranks);
+	tell(&proposal, rank, track, series, sum->windows);
+	return nt_incidents_blame(detect, rank, &proposal);
+}
+
+int nt_verdict_slow(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_rank *rank = &detect->rank[i];
+		int r;
+
+		if (rank->round_frame != detect->frames || !rank->known || rank->ended)
+			continue;
+		r = judge(detect, rank);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs made of numbers, for the tests of detect/: ranks that compute for a while, meet in
+ * collectives and do it again. A test changes the knobs of a rank, and the frames follow.
+ */
+#ifndef NT_TESTS_DETECT_FRAMES_H
+#define NT_TESTS_DETECT_FRAMES_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "detect/detect.h"
+
+enum {
+	SIM_COMMS = 6, /* of one rank at most */
+	SIM_SECOND = 1000000000,
+	SIM_MS = 1000000,
+};
+
+/* What one rank does, in nanoseconds of one step. */
+struct sim_rank {
+	uint32_t rank, node;
+	double device; /* busy time of its GPU, awaited */
+	double host; /* work of its thread outside all calls */
+	double noise; /* relative, on top of the job's */
+	double on_cpu, run_queue, io, gc; /* of one step */
+	uint64_t read, write, faults; /* of one frame */
+	uint8_t tier;
+	int32_t stage, replica;
+	bool absent, silent, ended, finalized, known, no_gpu;
+	uint64_t ended_ns;
+	/* Stuck: no step ends any more, and this is where it is. */
+	bool stuck, in_call, synchronising;
+	uint8_t inside_kind, inside_op;
+	uint64_t inside_comm, inside_number, inside_since, inside_count;
+	uint32_t inside_type;
+	char state;
+	double busy; /* of the frame on the CPU, while stuck */
+};
+
+struct sim_comm {
+	uint64_t id;
+	uint32_t member[64], members; /* of at most 64: larger ones are `world` */
+	bool world;
+	uint8_t kind;
+	double calls, bytes; /* a step and member, a call */
+	double transfer; /* ns a call */
+	bool timed;
+	uint64_t last, epoch;
+};
+
+struct sim {
+	struct sim_rank *rank;
+	uint32_t ranks;
+	struct sim_comm comm[128];
+	uint32_t comms;
+	double jitter; /* relative sigma of device and host work of a step */
+	double outliers; /* part of the rank-windows that take three times as long */
+	uint32_t steps; /* a frame */
+	uint64_t now_ns, seed;
+	uint64_t extra_ns; /* a pause of all in this frame, taken once */
+	bool blocking; /* the library blocks: MPI; else the device's queue hides the calls */
+	bool samples;
+	double completeness;
+	double lateness; /* spread of arrivals at a call by other causes than work, ns */
+	/* The frame and what it points to. */
+	struct nt_frame frame;
+	struct nt_frame_rank *out;
+	struct nt_frame_comm *out_comm;
+	struct nt_frame_op *out_op;
+	struct nt_frame_sample *out_sample;
+	double *own;
+};
+
+static inline double sim_uniform(struct sim *sim)
+{
+	/* splitmix64 */
+	uint64_t z = (sim->seed += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static inline double sim_gauss(struct sim *sim)
+{
+	const double a = 1.0 - sim_uniform(sim), b = sim_uniform(sim);
+
+	return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
+}
+
+static inline struct sim_comm *sim_comm_add(struct sim *sim, uint64_t id, uint8_t kind,
+					    double calls, double bytes, double transfer)
+{
+	struct sim_comm *comm = &sim->comm[sim->comms++];
+
+	*comm = (struct sim_comm){.id = id,
+				  .kind = kind,
+				  .calls = calls,
+				  .bytes = bytes,
+				  .transfer = transfer,
+				  .epoch = 1};
+	return comm;
+}
+
+/* Eight GPUs a node, 10 ms of host work and 70 ms of device work a step, T2; no communicator yet. */
+static inline void sim_init_ranks(struct sim *sim, uint32_t ranks, uint64_t seed)
+{
+	*sim = (struct sim){.ranks = ranks, .seed = seed, .steps = 6, .completeness = 1.0};
+	sim->now_ns = 1700000000ull * SIM_SECOND;
+	sim->rank = calloc(ranks, sizeof(*sim->rank));
+	sim->out = calloc(ranks, sizeof(*sim->out));
+	sim->out_comm = calloc((size_t)ranks * SIM_COMMS, sizeof(*sim->out_comm));
+	sim->out_op = calloc((size_t)ranks * SIM_COMMS, sizeof(*sim->out_op));
+	sim->out_sample = calloc((size_t)ranks * 4, sizeof(*sim->out_sample));
+	sim->own = calloc(ranks, sizeof(*sim->own));
+	for (uint32_t i = 0; i < ranks; i++)
+		sim->rank[i] = (struct sim_rank){.rank = i,
+						 .node = i / 8,
+						 .device = 70.0 * SIM_MS,
+						 .host = 10.0 * SIM_MS,
+						 .tier = NT_FRAME_T2,
+						 .stage = -1,
+						 .replica = -1,
+						 .known = true};
+}
+
+/* One data-parallel communicator of all. */
+static inline void sim_init(struct sim *sim, uint32_t ranks, uint64_t seed)
+{
+	sim_init_ranks(sim, ranks, seed);
+	sim_comm_add(sim, 0xda7a, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world = true;
+}
+
+static inline void sim_free(struct sim *sim)
+{
+	free(sim->rank);
+	free(sim->out);
+	free(sim->out_comm);
+	free(sim->out_op);
+	free(sim->out_sample);
+	free(sim->own);
+}
+
+static inline bool sim_is_member(const struct sim *sim, const struct sim_comm *comm, uint32_t index,
+				 uint32_t *ret_place)
+{
+	if (comm->world) {
+		*ret_place = index;
+		return true;
+	}
+	for (uint32_t i = 0; i < comm->members; i++) {
+		*ret_place = i;
+		if (comm->member[i] == index)
+			return true;
+	}
+	(void)sim;
+	return false;
+}
+
+static inline uint32_t sim_comm_size(const struct sim *sim, const struct sim_comm *comm)
+{
+	return comm->world ? sim->ranks : comm->members;
+}
+
+static inline int sim_compare(const void *a, const void *b)
+{
+	const struct nt_frame_rank *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The next frame: every rank works, the slowest holds up the rest. */
+static inline const struct nt_frame *sim_next(struct sim *sim)
+{
+	double longest = 0.0, transfer = 0.0, step;
+	size_t n = 0, comms = 0;
+	uint64_t length;
+	bool all_stuck = true;
+
+	for (uint32_t i = 0; i < sim->comms; i++)
+		transfer += sim->comm[i].calls * sim->comm[i].transfer;
+	for (uint32_t i = 0; i < sim->ranks; i++) {
+		const struct sim_rank *rank = &sim->rank[i];
+		const double spread = sim->jitter + rank->noise;
+		double factor = 1.0 + spread * sim_gauss(sim);
+
+		if (sim_uniform(sim) < sim->outliers)
+			factor *= 3.0;
+		sim->own[i] = fmax(0.1, factor);
+		all_stuck = all_stuck && (rank->stuck || rank->ended || rank->absent);
+		if (!rank->stuck && !rank->ended)
+			longest = fmax(longest,
+				       rank->device * sim->own[i] + rank->host * sim->own[i]);
+	}
+	step = longest + transfer + (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
+	length = all_stuck ? SIM_SECOND / 2 : (uint64_t)(step * sim->steps);
+	sim->frame.start_ns = sim->now_ns;
+	sim->now_ns += length;
+	sim->frame.end_ns = sim->now_ns;
+	for (uint32_t i = 0; i < sim->comms && !all_stuck; i++)
+		sim->comm[i].last += (uint64_t)(sim->comm[i].calls * sim->steps);
+
+	for (uint32_t i = 0; i < sim->ranks; i++) {
+		const struct sim_rank *rank = &sim->rank[i];
+		const double steps = all_stuck || rank->stuck || rank->ended ? 0.0 : sim->steps;
+		const double pause = (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
+		const double device = rank->device * sim->own[i];
+		const double host = rank->host * sim->own[i] + pause;
+		const double wait = step - device - host;
+		struct nt_frame_rank *out = &sim->out[n++];
+
+		if (rank->absent) {
+			n--;
+			continue;
+		}
+		*out = (struct nt_frame_rank){
+			.rank = rank->rank,
+			.node = rank->node,
+			.steps = (uint32_t)steps,
+			.own_tier = rank->tier,
+			.rank_known = rank->known,
+			.observed = !rank->silent && !rank->ended,
+			.silent = rank->silent,
+			.ended = rank->ended,
+			.finalized = rank->finalized,
+			.ended_ns = rank->ended_ns,
+			.uses_gpu = !rank->no_gpu,
+			.host_ns = (uint64_t)(host * steps),
+			.step_ns = (uint64_t)(step * steps),
+			.window_ns = length,
+			.on_cpu_ns = (uint64_t)(rank->on_cpu * steps + rank->busy * (double)length),
+			.run_queue_ns = (uint64_t)(rank->run_queue * steps),
+			.io_ns = (uint64_t)(rank->io * steps),
+			.gc_ns = (uint64_t)(rank->gc * steps),
+			.read_bytes = rank->read,
+			.write_bytes = rank->write,
+			.major_faults = rank->faults,
+			.state = rank->state,
+			.stage = rank->stage,
+			.replica = rank->replica,
+			.comm = &sim->out_comm[comms],
+		};
+		if (rank->tier == NT_FRAME_T2) {
+			out->own_ns = (uint64_t)((device + host) * steps);
+			out->own_blocked_ns = (uint64_t)(device * steps);
+			out->blocked_ns = out->own_blocked_ns;
+			if (sim->blocking)
+				out->comm_ns = (uint64_t)(wait * steps);
+			else
+				out->blocked_ns += (uint64_t)(wait * steps);
+		} else if (rank->tier == NT_FRAME_T3) {
+			out->own_ns = (uint64_t)(device * steps);
+			out->blocked_ns = (uint64_t)((device + wait) * steps);
+		} else {
+			out->blocked_ns = (uint64_t)((device + wait) * steps);
+		}
+		out->inside = (struct nt_frame_inside){
+			.in_call = rank->in_call,
+			.synchronising = rank->synchronising,
+			.comm = rank->inside_comm,
+			.number = rank->inside_number,
+			.since_ns = rank->inside_since,
+			.count = rank->inside_count,
+			.type = rank->inside_type,
+			.op = rank->inside_op,
+			.kind = rank->inside_kind,
+		};
+		for (uint32_t j = 0; j < sim->comms; j++) {
+			const struct sim_comm *comm = &sim->comm[j];
+			struct nt_frame_op *op = &sim->out_op[comms];
+			uint32_t place;
+
+			if (!sim_is_member(sim, comm, i, &place))
+				continue;
+			*op = (struct nt_frame_op){
+				.op = comm->kind == NT_FRAME_POINT_TO_POINT ? 10 : 1,
+				.kind = comm->kind,
+				.calls = (uint64_t)(comm->calls * steps),
+				.bytes = (uint64_t)(comm->calls * steps * comm->bytes),
+				.last = comm->last,
+			};
+			if (comm->timed && steps > 0.0) {
+				const double waited = fmax(0.0, wait - transfer);
+
+				op->timed_calls = op->calls;
+				op->min_ns = (uint64_t)(comm->transfer +
+							sim->lateness * sim_uniform(sim));
+				op->sum_ns = (uint64_t)(comm->transfer * (double)op->calls +
+							waited * steps);
+			}
+			sim->out_comm[comms++] = (struct nt_frame_comm){
+				.id = comm->id,
+				.rank = place,
+				.size = sim_comm_size(sim, comm),
+				.epoch = comm->epoch,
+				.last = comm->last,
+				.rolling_hash = comm->last * 77,
+				.op = op,
+				.ops = 1,
+			};
+			out->comms++;
+		}
+	}
+	qsort(sim->out, n, sizeof(*sim->out), sim_compare);
+	sim->extra_ns = 0;
+	sim->frame.rank = sim->out;
+	sim->frame.ranks = n;
+	sim->frame.sample = sim->out_sample;
+	sim->frame.samples = 0;
+	sim->frame.expected_ranks = sim->ranks;
+	sim->frame.completeness = sim->completeness;
+	return &sim->frame;
+}
+
+static inline struct nt_detect *sim_detect(void)
+{
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_detect *detect = NULL;
+
+	assert_int_equal(nt_detect_new(&rules, 1, 1, &detect), 0);
+	return detect;
+}
+
+/* Runs frames; answers how many of them until the first incident fires, or `frames` + 1. */
+static inline uint32_t sim_run(struct sim *sim, struct nt_detect *detect, uint32_t frames)
+{
+	for (uint32_t i = 1; i <= frames; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		assert_int_equal(nt_detect_step(detect, sim_next(sim), &finding, &findings), 0);
+		for (size_t j = 0; j < findings; j++)
+			if (finding[j].state == NT_INCIDENT_FIRING)
+				return i;
+	}
+	return frames + 1;
+}
+
+/* Runs all the frames whatever is found. */
+static inline void sim_pass(struct sim *sim, struct nt_detect *detect, uint32_t frames)
+{
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		assert_int_equal(nt_detect_step(detect, sim_next(sim), &finding, &findings), 0);
+	}
+}
+
+/* The n-th incident that fires now, NULL where there are fewer. */
+static inline const struct nt_finding *sim_firing(const struct nt_detect *detect, size_t nth)
+{
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+
+	nt_detect_open(detect, &finding, &findings);
+	for (size_t i = 0; i < findings; i++)
+		if (finding[i].state == NT_INCIDENT_FIRING && nth-- == 0)
+			return &finding[i];
+	return NULL;
+}
+
+static inline size_t sim_open(const struct nt_detect *detect)
+{
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+
+	nt_detect_open(detect, &finding, &findings);
+	return findings;
+}
+
+/* One culprit, of kind rank, with that number. */
+static inline void assert_names_rank(const struct nt_finding *finding, uint32_t rank)
+{
+	assert_non_null(finding);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_RANK);
+	assert_int_equal(finding->culprit[0].rank, rank);
+}
+
+#endif
