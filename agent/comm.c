@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+struct nt_comm *nt_comm_new(struct nt_comm_key key)
+{
+	struct nt_comm *comm = calloc(1, sizeof(*comm));
+
+	if (comm)
+		comm->key = key;
+	return comm;
+}
+
+void nt_comm_free(struct nt_comm *comm)
+{
+	if (!comm)
+		return;
+	for (int i = 0; i < NT_OP_END; i++) {
+		if (comm->sum[i])
+			free(comm->sum[i]->duration);
+		free(comm->sum[i]);
+	}
+	free(comm);
+}
+
+uint64_t nt_comm_id_world(const char *job_key, const char *mpi_namespace)
+{
+	uint64_t hash = nt_hash_text(NT_HASH_SEED, "mpi-world");
+
+	return nt_hash_mix(nt_hash_text(nt_hash_text(hash, job_key), mpi_namespace));
+}
+
+uint64_t nt_comm_id_child(uint64_t parent, int64_t color, uint32_t nth, uint64_t where)
+{
+	uint64_t hash = nt_hash_u64(NT_HASH_SEED, parent);
+
+	hash = nt_hash_u64(hash, (uint64_t)color);
+	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, nth), where));
+}
+
+uint64_t nt_comm_id_local(uint64_t boot, uint32_t pid, uint64_t start_ns, uint64_t handle)
+{
+	uint64_t hash = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, boot), pid);
+
+	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, start_ns), handle));
+}
+
+bool nt_comm_is_collective(enum nt_op op)
+{
+	switch (op) {
+	case NT_OP_SEND:
+	case NT_OP_RECV:
+	case NT_OP_SEND_RECV:
+	case NT_OP_PUT:
+	case NT_OP_SIGNAL:
+	case NT_OP_WAIT_SIGNAL:
+	case NT_OP_WAIT:
+	case NT_OP_GROUP_END:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Calls of a pool of threads end in any order: the hash must not depend on it. */
+static void remember(struct nt_comm *comm, const struct nt_comm_call *call, uint64_t number)
+{
+	uint64_t hash = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, number), call->op);
+
+	hash = nt_hash_u64(nt_hash_u64(hash, call->count), call->type);
+	comm->rolling_hash += nt_hash_mix(hash);
+	comm->recent[comm->calls % NT_COMM_RECENT] = (struct nt_signature){
+		.number = number,
+		.op = call->op,
+		.count = call->count,
+		.type = call->type,
+		.entry_boot_ns = call->entry_ns,
+	};
+	comm->calls++;
+	if (number > comm->last)
+		comm->last = number;
+}
+
+static struct nt_comm_sum *sum_of(struct nt_comm *comm, enum nt_op op)
+{
+	if (!comm->sum[op])
+		comm->sum[op] = calloc(1, sizeof(*comm->sum[op]));
+	return comm->sum[op];
+}
+
+uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
+{
+	enum nt_op op = (unsigned int)call->op < NT_OP_END ? call->op : NT_OP_UNKNOWN;
+	struct nt_comm_sum *sum = sum_of(comm, op);
+	uint64_t number = call->number;
+
+	if (!nt_comm_is_collective(op)) {
+		number = ++comm->own_number[op];
+	} else {
+		if (number) {
+			comm->numbered_by_library = true;
+			comm->epoch = NT_COMM_EPOCH_WHOLE;
+		} else {
+			number = comm->last + 1;
+		}
+		remember(comm, call, number);
+	}
+	comm->calls_window++;
+	if (!sum)
+		return number;
+	if (!sum->calls || number < sum->first)
+		sum->first = number;
+	if (number > sum->last)
+		sum->last = number;
+	sum->calls++;
+	sum->bytes += call->bytes;
+	if (call->ret_ns && !sum->duration)
+		sum->duration = calloc(1, sizeof(*sum->duration));
+	if (call->ret_ns && sum->duration)
+		nt_sketch_add(sum->duration,
+			      call->ret_ns > call->entry_ns ? call->ret_ns - call->entry_ns : 0);
+	return number;
+}
+
+void nt_comm_set_epoch(struct nt_comm *comm, uint64_t epoch)
+{
+	/* A library's own numbers survive what we lost. */
+	if (!comm->numbered_by_library)
+		comm->epoch = epoch;
+}
+
+void nt_comm_clear(struct nt_comm *comm)
+{
+	for (int i = 0; i < NT_OP_END; i++) {
+		struct nt_comm_sum *sum = comm->sum[i];
+
+		if (!sum || !sum->calls)
+			continue;
+		if (sum->duration)
+			*sum->duration = (struct nt_sketch){0};
+		sum->calls = 0;
+		sum->bytes = 0;
+		sum->first = 0;
+		sum->last = 0;
+	}
+	comm->calls_reported = comm->calls;
+	comm->calls_window = 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A communicator as one process sees it, and the account of its calls: numbers, sums of the window,
+ * the last calls. Communicators are learned from calls; nobody configures them.
+ */
+#ifndef NT_AGENT_COMM_H
+#define NT_AGENT_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "agent/layout.h"
+#include "common/sketch.h"
+#include "proto/wire.h"
+
+struct nt_rank;
+
+enum {
+	NT_COMM_RECENT = NT_WIRE_MAX_RECENT,
+	NT_COMM_EPOCH_WHOLE = 1, /* numbers count from the making of the communicator */
+};
+
+struct nt_comm_call {
+	enum nt_op op;
+	uint64_t count, bytes;
+	uint32_t type;
+	uint64_t number; /* the library's own; 0: it is counted here */
+	uint64_t entry_ns;
+	uint64_t ret_ns; /* 0: the call does not block, or its return is not seen */
+};
+
+/* Of one operation, since the last window. */
+struct nt_comm_sum {
+	uint64_t calls, bytes, first, last;
+	struct nt_sketch *duration; /* owned; NULL until a call was timed */
+};
+
+struct nt_comm_key {
+	uint64_t handle; /* the library's own: a pointer of the process, or MPICH's number */
+	uint64_t library; /* enum nt_library */
+};
+
+struct nt_comm {
+	struct nt_comm_key key;
+	uint64_t id, parent;
+	uint64_t ordinal; /* in the process, in order of appearance */
+	uint32_t rank, size; /* size 0: not known, and then the rank is not either */
+	bool id_is_local;
+	bool from_unique_id; /* the id is that of a unique id, which a job's key may be made of */
+	bool is_world; /* MPI_COMM_WORLD */
+	bool numbered_by_library;
+	char name[NT_LAYOUT_NAME];
+	uint32_t children; /* communicators made of this one so far */
+
+	uint64_t epoch, last, rolling_hash;
+	uint64_t own_number[NT_OP_END]; /* of operations that not all ranks take part in */
+	struct nt_comm_sum *sum[NT_OP_END]; /* owned; NULL until the operation is used */
+	struct nt_signature recent[NT_COMM_RECENT]; /* a ring: calls % NT_COMM_RECENT is next */
+	uint64_t calls, calls_reported; /* of numbered operations */
+	uint64_t calls_window; /* of any operation, since the last window */
+
+	struct nt_rank *rank_of; /* borrowed */
+	struct nt_comm *next_ended; /* in the list of those that are gone but not yet reported */
+	UT_hash_handle hh;
+};
+
+/* NULL where memory is short. nt_comm_free() accepts NULL. */
+struct nt_comm *nt_comm_new(struct nt_comm_key key);
+void nt_comm_free(struct nt_comm *comm);
+
+/* Ids that every rank of the communicator computes alike. */
+uint64_t nt_comm_id_world(const char *job_key, const char *mpi_namespace);
+uint64_t nt_comm_id_child(uint64_t parent, int64_t color, uint32_t nth, uint64_t where);
+/* One that only holds inside the process. */
+uint64_t nt_comm_id_local(uint64_t boot, uint32_t pid, uint64_t start_ns, uint64_t handle);
+
+/*
+ * Do all ranks of a communicator make this call, in the same order? Only such calls are numbered
+ * together, hashed and compared; the others (send, receive, put) have numbers of their own.
+ */
+bool nt_comm_is_collective(enum nt_op op);
+
+/* Accounts for a call; returns its number. -ENOMEM does not happen: a sum is then not kept. */
+uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call);
+
+/* Numbers are no longer certain. */
+void nt_comm_set_epoch(struct nt_comm *comm, uint64_t epoch);
+
+/* The window with these sums has been sent. */
+void nt_comm_clear(struct nt_comm *comm);
+
+#endif

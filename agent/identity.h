@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which job a process belongs to and which of its ranks it is, as far as its environment and cgroup
+ * tell. Communicators tell more, and are believed first (agent/tracker.c).
+ */
+#ifndef NT_AGENT_IDENTITY_H
+#define NT_AGENT_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/environ.h"
+
+enum {
+	NT_IDENTITY_KEY = 128, /* bytes of a job's bus key, with its NUL */
+	NT_IDENTITY_NAME = 128,
+	NT_IDENTITY_CONTAINER = 65, /* 64 hex digits */
+	NT_IDENTITY_POD = 37, /* a UUID */
+};
+
+/* What the key may be made of, beside the environment. */
+struct nt_identity_facts {
+	uint64_t boot; /* hash of the node's boot id */
+	uint64_t first_id; /* id of the world communicator, where it came from a unique id; or 0 */
+	uint64_t parent; /* hash of the parent process; the last resort, holds on one node alone */
+};
+
+/* In the order in which they are tried. */
+enum nt_identity_source {
+	NT_IDENTITY_MASTER, /* MASTER_ADDR, MASTER_PORT, run id */
+	NT_IDENTITY_SCHEDULER, /* SLURM job and step */
+	NT_IDENTITY_MPI, /* PMIx namespace */
+	NT_IDENTITY_UNIQUE_ID,
+	NT_IDENTITY_PARENT,
+};
+
+/*
+ * The bus key of the job: the same for all its ranks, letters, digits and "._:/-" only. What is
+ * long is cut and ends in a hash of the whole.
+ */
+enum nt_identity_source nt_identity_key(const struct nt_environ *env,
+					const struct nt_identity_facts *facts,
+					char ret_key[NT_IDENTITY_KEY]);
+
+/* A name for people: the user's, the scheduler's, else the command with a piece of the key. */
+void nt_identity_name(const struct nt_environ *env, const char *command, const char *key,
+		      char ret_name[NT_IDENTITY_NAME]);
+
+struct nt_identity_rank {
+	bool known;
+	uint32_t rank, size; /* size 0: not told */
+	uint32_t local_rank;
+};
+
+/* RANK counts only beside LOCAL_RANK: without it, it may be the number of the node. */
+struct nt_identity_rank nt_identity_rank(const struct nt_environ *env);
+
+/*
+ * Container and pod out of the text of /proc/PID/cgroup: the last run of exactly 64 hex digits, and
+ * the last "pod" with a UUID. Empty where there is none.
+ */
+void nt_identity_cgroup(const char *text, size_t len, char ret_container[NT_IDENTITY_CONTAINER],
+			char ret_pod[NT_IDENTITY_POD]);
+
+#endif

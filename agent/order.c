@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Every stream that carries communication is a lane with a counter of enqueued calls. A stream and
+ * an event know, per lane, up to which call they are ordered behind: a vector clock.
+ */
+#include "agent/order.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+enum {
+	FEW_LAUNCHES = 2, /* launches after the last synchronisation that are overlooked */
+};
+
+struct clock {
+	uint32_t call[NT_ORDER_LANES];
+};
+
+/* Calls that surely, and calls that possibly, come before. */
+struct bounds {
+	struct clock surely, possibly;
+};
+
+struct stream {
+	uint64_t handle;
+	struct bounds after;
+};
+
+struct event {
+	uint64_t handle;
+	struct bounds after;
+	bool used;
+};
+
+struct nt_order {
+	struct stream stream[NT_ORDER_STREAMS];
+	uint32_t streams;
+	struct event event[NT_ORDER_EVENTS]; /* one place per hash: the newer takes it */
+	uint64_t lane[NT_ORDER_LANES]; /* stream handles */
+	uint32_t lanes;
+	bool last_lane_shared; /* it proves nothing then */
+	struct clock enqueued, done;
+	uint64_t overflows;
+
+	/* The span that is being proven. */
+	bool open;
+	uint64_t proven_ns; /* its part up to here has been handed over */
+	uint64_t covered_launches; /* launches up to this count are known to have ended */
+};
+
+int nt_order_new(struct nt_order **ret_order)
+{
+	struct nt_order *order = calloc(1, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	*ret_order = order;
+	return 0;
+}
+
+void nt_order_free(struct nt_order *order)
+{
+	free(order);
+}
+
+/* ---- clocks --------------------------------------------------------------------------------- */
+
+static void merge(struct clock *into, const struct clock *other)
+{
+	for (int i = 0; i < NT_ORDER_LANES; i++) {
+		if (other->call[i] > into->call[i])
+			into->call[i] = other->call[i];
+	}
+}
+
+/* Is something in `clock` that is not in `base`? */
+static bool exceeds(const struct clock *clock, const struct clock *base)
+{
+	for (int i = 0; i < NT_ORDER_LANES; i++) {
+		if (clock->call[i] > base->call[i])
+			return true;
+	}
+	return false;
+}
+
+/* What nothing is known of may come after everything, and surely comes after nothing. */
+static struct bounds unknown(const struct nt_order *order)
+{
+	return (struct bounds){.possibly = order->enqueued};
+}
+
+/* NULL where the table is full. A stream seen first is ordered behind nothing. */
+static struct stream *find_stream(struct nt_order *order, uint64_t handle)
+{
+	for (uint32_t i = 0; i < order->streams; i++) {
+		if (order->stream[i].handle == handle)
+			return &order->stream[i];
+	}
+	if (order->streams == NT_ORDER_STREAMS) {
+		order->overflows++;
+		return NULL;
+	}
+	order->stream[order->streams] = (struct stream){.handle = handle};
+	return &order->stream[order->streams++];
+}
+
+static struct bounds after_stream(struct nt_order *order, uint64_t handle)
+{
+	const struct stream *stream = find_stream(order, handle);
+
+	return stream ? stream->after : unknown(order);
+}
+
+static struct event *event_place(struct nt_order *order, uint64_t handle)
+{
+	return &order->event[nt_hash_mix(handle) % NT_ORDER_EVENTS];
+}
+
+static struct bounds after_event(struct nt_order *order, uint64_t handle)
+{
+	const struct event *event = event_place(order, handle);
+
+	return event->used && event->handle == handle ? event->after : unknown(order);
+}
+
+/* Streams beyond the lanes share the last one. */
+static uint32_t find_lane(struct nt_order *order, uint64_t handle)
+{
+	for (uint32_t i = 0; i < order->lanes; i++) {
+		if (order->lane[i] == handle)
+			return i;
+	}
+	if (order->lanes == NT_ORDER_LANES) {
+		order->overflows++;
+		order->last_lane_shared = true;
+		return NT_ORDER_LANES - 1;
+	}
+	order->lane[order->lanes] = handle;
+	return order->lanes++;
+}
+
+void nt_order_record(struct nt_order *order, uint64_t event, uint64_t stream)
+{
+	*event_place(order, event) = (struct event){
+		.handle = event,
+		.after = after_stream(order, stream),
+		.used = true,
+	};
+}
+
+void nt_order_wait(struct nt_order *order, uint64_t stream, uint64_t event)
+{
+	struct bounds after = after_event(order, event);
+	struct stream *s = find_stream(order, stream);
+
+	if (!s)
+		return;
+	merge(&s->after.surely, &after.surely);
+	merge(&s->after.possibly, &after.possibly);
+}
+
+/* ---- own work ------------------------------------------------------------------------------- */
+
+bool nt_order_is_clear(const struct nt_order *order)
+{
+	return !exceeds(&order->enqueued, &order->done);
+}
+
+static void prove(struct nt_order *order, struct nt_work *work, uint64_t until_ns,
+		  uint64_t launches, bool sync)
+{
+	uint64_t more = launches > order->covered_launches ? launches - order->covered_launches : 0;
+
+	if (until_ns > order->proven_ns) {
+		nt_work_own(work, order->proven_ns, until_ns, more, sync);
+		order->proven_ns = until_ns;
+	}
+	order->covered_launches += more;
+}
+
+void nt_order_enqueue(struct nt_order *order, struct nt_work *work, uint64_t stream,
+		      uint64_t entry_ns, uint64_t launches)
+{
+	struct stream *s = find_stream(order, stream);
+	uint32_t lane = find_lane(order, stream);
+
+	if (order->open && nt_order_is_clear(order) &&
+	    launches <= order->covered_launches + FEW_LAUNCHES)
+		prove(order, work, entry_ns, launches, false);
+	order->enqueued.call[lane]++;
+	if (!s)
+		return;
+	s->after.possibly.call[lane] = order->enqueued.call[lane];
+	if (!order->last_lane_shared || lane != NT_ORDER_LANES - 1)
+		s->after.surely.call[lane] = order->enqueued.call[lane];
+}
+
+static struct bounds reach(struct nt_order *order, enum nt_order_sync what, uint64_t handle)
+{
+	switch (what) {
+	case NT_ORDER_STREAM:
+		return after_stream(order, handle);
+	case NT_ORDER_EVENT:
+		return after_event(order, handle);
+	case NT_ORDER_DEVICE:
+		return (struct bounds){.surely = order->enqueued, .possibly = order->enqueued};
+	default:
+		return unknown(order);
+	}
+}
+
+void nt_order_sync(struct nt_order *order, struct nt_work *work, enum nt_order_sync what,
+		   uint64_t handle, uint64_t ret_ns, uint64_t launches)
+{
+	struct bounds reached = reach(order, what, handle);
+
+	if (!exceeds(&reached.possibly, &order->done)) {
+		/* It waited for local work alone. */
+		if (order->open)
+			prove(order, work, ret_ns, launches, true);
+		return;
+	}
+	/* It may have waited for others: nobody's time, and what was unproven stays so. */
+	order->open = false;
+	merge(&order->done, &reached.surely);
+	if (!nt_order_is_clear(order))
+		return;
+	order->open = true;
+	order->proven_ns = ret_ns;
+	order->covered_launches = launches;
+}
+
+uint64_t nt_order_overflows(const struct nt_order *order)
+{
+	return order->overflows;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/num.h"
+
+enum {
+	PATH_BYTES = 64,
+	PROC_TEXT = 64 << 10,
+	STAT_PARENT = 1, /* fields behind the command, from 0 */
+	STAT_START = 19,
+};
+
+struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns,
+				  const struct nt_process_facts *facts)
+{
+	struct nt_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->start_ns = start_ns;
+	process->facts = *facts;
+	return process;
+}
+
+void nt_process_free(struct nt_process *process)
+{
+	struct nt_comm *comm, *next;
+
+	if (!process)
+		return;
+	HASH_ITER(hh, process->comms, comm, next)
+	{
+		HASH_DEL(process->comms, comm);
+		nt_comm_free(comm);
+	}
+	for (comm = process->ended; comm; comm = next) {
+		next = comm->next_ended;
+		nt_comm_free(comm);
+	}
+	free(process);
+}
+
+struct nt_thread *nt_process_thread(struct nt_process *process, uint32_t tid)
+{
+	for (uint32_t i = 0; i < process->threads; i++) {
+		if (process->thread[i].tid == tid)
+			return &process->thread[i];
+	}
+	if (process->threads == NT_PROCESS_THREADS)
+		return NULL;
+	process->thread[process->threads] = (struct nt_thread){.tid = tid};
+	return &process->thread[process->threads++];
+}
+
+bool nt_process_uses_gpu(const struct nt_process *process)
+{
+	return process->libraries & (1U << NT_LIBRARY_CUDA | 1U << NT_LIBRARY_CUDART);
+}
+
+/* ---- /proc ---------------------------------------------------------------------------------- */
+
+/* Field i behind the command in the text of /proc/PID/stat. */
+static uint64_t stat_field(const char *text, size_t len, int field)
+{
+	const char *at = memrchr(text, ')', len), *end = text + len;
+	uint64_t value = 0;
+
+	if (!at)
+		return 0;
+	at++;
+	for (int i = 0; at < end; i++) {
+		const char *stop;
+
+		while (at < end && *at == ' ')
+			at++;
+		stop = memchr(at, ' ', (size_t)(end - at));
+		stop = stop ? stop : end;
+		if (i == field) {
+			(void)!nt_num_u64(at, (size_t)(stop - at), 0, UINT64_MAX, &value);
+			return value;
+		}
+		at = stop;
+	}
+	return 0;
+}
+
+static int read_proc(uint32_t pid, const char *name, struct nt_buf *buf)
+{
+	char path[PATH_BYTES];
+
+	nt_buf_clear(buf);
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	return nt_file_read(path, PROC_TEXT, buf);
+}
+
+static uint64_t hash_parent(uint32_t pid, struct nt_buf *buf)
+{
+	uint64_t parent, start = 0;
+
+	if (read_proc(pid, "stat", buf) < 0)
+		return 0;
+	parent = stat_field((const char *)buf->data, buf->len, STAT_PARENT);
+	if (parent && parent <= UINT32_MAX && read_proc((uint32_t)parent, "stat", buf) == 0)
+		start = stat_field((const char *)buf->data, buf->len, STAT_START);
+	return nt_hash_u64(nt_hash_u64(NT_HASH_SEED, parent), start);
+}
+
+static void copy_line(char *to, size_t size, const char *from, size_t len)
+{
+	size_t n = 0;
+
+	for (; n < len && n < size - 1 && from[n] != '\n'; n++) {
+		unsigned char c = (unsigned char)from[n];
+
+		to[n] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
+	}
+	to[n] = '\0';
+}
+
+/* The unified hierarchy's line if there is one, else the last. */
+static void take_cgroup(const char *text, size_t len, struct nt_process_facts *facts)
+{
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t stop = end ? (size_t)(end - text) : len;
+		const char *colon = memrchr(text + at, ':', stop - at);
+		bool unified = stop - at > 3 && memcmp(text + at, "0::", 3) == 0;
+
+		if (colon && (unified || strcmp(facts->cgroup, "/") <= 0))
+			copy_line(facts->cgroup, sizeof(facts->cgroup), colon + 1,
+				  (size_t)(text + stop - colon - 1));
+		at = stop + 1;
+	}
+	nt_identity_cgroup(text, len, facts->container, facts->pod);
+}
+
+int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_process_facts facts = {0};
+	int r;
+
+	r = nt_environ_read(pid, &facts.env);
+	if (r < 0)
+		return r;
+	if (read_proc(pid, "comm", &buf) == 0)
+		copy_line(facts.command, sizeof(facts.command), (const char *)buf.data, buf.len);
+	if (read_proc(pid, "cgroup", &buf) == 0)
+		take_cgroup((const char *)buf.data, buf.len, &facts);
+	facts.parent = hash_parent(pid, &buf);
+	*ret_facts = facts;
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A watched process: (pid, start time), what it says of itself, its communicators, its ranks and
+ * those of its threads that communicate. Everything in it can be grown by the process and is capped.
+ */
+#ifndef NT_AGENT_PROCESS_H
+#define NT_AGENT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "agent/comm.h"
+#include "agent/environ.h"
+#include "agent/identity.h"
+#include "bpf/event.h"
+#include "common/cleanup.h"
+
+struct nt_rank;
+
+enum {
+	NT_PROCESS_COMMS = NT_WIRE_MAX_COMMS,
+	NT_PROCESS_RANKS = 16,
+	NT_PROCESS_THREADS = 64,
+	NT_PROCESS_PENDING = 32,
+	NT_PROCESS_COMMAND = 32,
+	NT_PROCESS_CGROUP = 256,
+};
+
+/* What /proc tells of a process once it has begun to map libraries. */
+struct nt_process_facts {
+	struct nt_environ env;
+	char command[NT_PROCESS_COMMAND], cgroup[NT_PROCESS_CGROUP];
+	char container[NT_IDENTITY_CONTAINER], pod[NT_IDENTITY_POD];
+	uint64_t parent; /* hash of the parent process */
+};
+
+struct nt_thread {
+	uint32_t tid;
+	uint32_t group_depth; /* ncclGroupStart calls not yet ended */
+	uint64_t comm_calls;
+	struct nt_rank *rank; /* of the communicator that it used last; NULL: none yet */
+};
+
+/* A communicator whose making was seen, but whose handle was not written yet. */
+struct nt_pending {
+	uint64_t address; /* where the handle will be */
+	uint64_t library;
+	uint32_t tid, rank, size; /* size 0: not known */
+	uint64_t id, parent;
+	bool from_unique_id, id_is_local;
+	struct nt_rank *rank_of; /* the parent's; NULL: none */
+};
+
+struct nt_process {
+	uint32_t pid;
+	uint64_t start_ns; /* boot time */
+	struct nt_process_facts facts;
+	uint32_t libraries; /* bits: 1 << enum nt_library */
+	uint64_t nccl_file; /* which file of NCCL it maps */
+	bool late; /* it ran before the agent */
+	bool mpich; /* its MPI's handles are numbers */
+	bool mpi_begun, finalized;
+
+	struct nt_comm *comms; /* uthash, owned */
+	uint32_t comm_count;
+	uint64_t ordinals; /* communicators so far */
+	struct nt_comm *ended; /* owned: gone, but not yet reported */
+
+	struct nt_rank *rank[NT_PROCESS_RANKS]; /* owned by agent/tracker.c */
+	uint32_t ranks;
+	struct nt_thread thread[NT_PROCESS_THREADS];
+	uint32_t threads;
+	struct nt_pending pending[NT_PROCESS_PENDING];
+	uint32_t pendings;
+
+	struct nt_process_counters counters; /* at the last window */
+	UT_hash_handle hh;
+};
+
+/* NULL where memory is short. */
+struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns,
+				  const struct nt_process_facts *facts);
+/* Releases the communicators; the ranks must be gone. Accepts NULL. */
+void nt_process_free(struct nt_process *process);
+
+/* The thread's entry, made if missing; NULL at the cap. */
+struct nt_thread *nt_process_thread(struct nt_process *process, uint32_t tid);
+
+bool nt_process_uses_gpu(const struct nt_process *process);
+
+/* Facts of a living process from /proc. -ESRCH and the like where it has gone. */
+NT_MUST_CHECK int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/rank.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank)
+{
+	nt_auto(nt_rank) struct nt_rank *rank = calloc(1, sizeof(*rank));
+	int r;
+
+	if (!rank)
+		return -ENOMEM;
+	rank->process = process;
+	r = nt_step_new(&rank->step);
+	if (r < 0)
+		return r;
+	*ret_rank = nt_take(rank);
+	return 0;
+}
+
+void nt_rank_free(struct nt_rank *rank)
+{
+	if (!rank)
+		return;
+	nt_step_free(rank->step);
+	nt_order_free(rank->order);
+	nt_host_close(rank->host);
+	free(rank);
+}
+
+/* ---- identity ------------------------------------------------------------------------------- */
+
+/* The largest communicator that tells this rank's number; of several the first. */
+static const struct nt_comm *largest_comm(const struct nt_rank *rank)
+{
+	const struct nt_comm *best = NULL;
+
+	for (const struct nt_comm *comm = rank->process->comms; comm; comm = comm->hh.next) {
+		if (comm->rank_of != rank || !comm->size)
+			continue;
+		if (!best || comm->size > best->size ||
+		    (comm->size == best->size && comm->ordinal < best->ordinal))
+			best = comm;
+	}
+	return best;
+}
+
+void nt_rank_identify(struct nt_rank *rank)
+{
+	struct nt_identity_rank told = nt_identity_rank(&rank->process->facts.env);
+	const struct nt_comm *world = largest_comm(rank);
+
+	/* A pool of ranks in one process shares its environment: only communicators tell them. */
+	if (rank->process->ranks > 1)
+		told = (struct nt_identity_rank){0};
+	rank->local_rank = told.local_rank;
+	rank->world = NULL;
+	/* A group of a job whose environment says that there is more is not the world. */
+	if (world && (!told.known || world->size >= told.size)) {
+		rank->known = true;
+		rank->rank = world->rank;
+		rank->size = world->size;
+		rank->world = world;
+	} else if (told.known) {
+		rank->known = true;
+		rank->rank = told.rank;
+		rank->size = told.size;
+	}
+}
+
+uint32_t nt_rank_thread(const struct nt_rank *rank)
+{
+	const struct nt_process *process = rank->process;
+	uint32_t tid = process->pid;
+	uint64_t most = 0;
+
+	if (rank->gloo && !rank->asynchronous)
+		return tid;
+	for (uint32_t i = 0; i < process->threads; i++) {
+		const struct nt_thread *thread = &process->thread[i];
+
+		if (thread->rank == rank && thread->comm_calls > most) {
+			most = thread->comm_calls;
+			tid = thread->tid;
+		}
+	}
+	return tid;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void add_step(struct nt_rank *rank, const struct nt_work_step *step)
+{
+	struct nt_rank_sums *sums = &rank->sums;
+	bool covered = nt_work_is_covered(step);
+
+	if (!sums->steps) {
+		sums->first_step = step->number;
+		sums->step_epoch = rank->step_epoch;
+	}
+	if (sums->steps < NT_WIRE_MAX_STEPS) {
+		sums->step_own_ns[sums->steps] = covered ? step->own_ns : 0;
+		sums->step_duration_ns[sums->steps] = step->end_ns - step->start_ns;
+	}
+	sums->steps++;
+	sums->covered += covered;
+	if (covered) {
+		sums->own_ns += step->own_ns;
+		sums->own_blocked_ns += step->own_blocked_ns;
+	}
+	sums->host_ns += step->host_ns;
+	sums->blocked_ns += step->blocked_ns;
+	sums->comm_ns += step->comm_ns;
+	sums->step_ns += step->end_ns - step->start_ns;
+	sums->launches += step->launches;
+	sums->local_syncs += step->local_syncs;
+	sums->asynchronous = step->asynchronous;
+	sums->end_ns = step->end_ns;
+}
+
+/* Numbers of steps are comparable between ranks where those of the calls are. */
+static uint64_t step_epoch(const struct nt_rank *rank, const struct nt_comm *anchor,
+			   const struct nt_step_info *info)
+{
+	uint64_t hash = nt_hash_u64(NT_HASH_SEED, anchor ? anchor->id : 0);
+
+	hash = nt_hash_u64(hash, anchor ? anchor->epoch : rank->process->pid);
+	hash = nt_hash_u64(hash, info->anchor_kind);
+	return nt_hash_mix(nt_hash_u64(hash, info->anchors));
+}
+
+/* The rank's calls up to here are known: does a step begin? */
+static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
+			 const struct nt_comm_call *call, uint64_t launches)
+{
+	struct nt_step_call step_call = {
+		.comm = comm->ordinal,
+		.comm_size = comm->size,
+		.op = call->op,
+		.bytes = call->bytes,
+		.type = call->type,
+		.entry_ns = call->entry_ns,
+	};
+	bool begins = nt_step_call(rank->step, &step_call);
+	struct nt_step_info info;
+
+	nt_step_info(rank->step, &info);
+	if (!info.found || info.found_count != rank->found_count) {
+		nt_work_reset(&rank->work);
+		rank->found_count = info.found_count;
+	}
+	if (!begins)
+		return;
+	rank->step_epoch = step_epoch(rank, comm, &info);
+	nt_work_boundary(&rank->work, call->entry_ns, launches, info.number);
+}
+
+static bool take_steps(struct nt_rank *rank)
+{
+	struct nt_work_step step;
+	bool any = false;
+
+	while (nt_work_next(&rank->work, &step)) {
+		add_step(rank, &step);
+		any = true;
+	}
+	return any;
+}
+
+bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns)
+{
+	nt_work_settle(&rank->work, now_ns);
+	return take_steps(rank);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static void see(struct nt_rank *rank, uint64_t entry_ns, uint64_t end_ns)
+{
+	if (!rank->window_ns)
+		rank->window_ns = entry_ns;
+	if (end_ns > rank->last_event_ns)
+		rank->last_event_ns = end_ns;
+}
+
+static void become_asynchronous(struct nt_rank *rank)
+{
+	if (!rank->asynchronous) {
+		nt_work_reset(&rank->work);
+		rank->asynchronous = true;
+		rank->work.asynchronous = true;
+	}
+	/* Without memory for it own work is not observable, and the rest goes on. */
+	if (!rank->order && nt_order_new(&rank->order) < 0)
+		rank->order = NULL;
+}
+
+static bool is_blocking_library(const struct nt_comm *comm)
+{
+	return comm->key.library == NT_LIBRARY_MPI || comm->key.library == NT_LIBRARY_GLOO;
+}
+
+bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_comm_call *call,
+		  uint64_t stream, uint64_t launches)
+{
+	struct nt_sample sample = {
+		.comm = comm->id,
+		.op = call->op,
+		.bytes = call->bytes,
+		.arrive_boot_ns = call->entry_ns,
+		.release_boot_ns = call->ret_ns,
+	};
+
+	see(rank, call->entry_ns, call->ret_ns ? call->ret_ns : call->entry_ns);
+	if (!rank->first_comm_ns)
+		rank->first_comm_ns = call->entry_ns;
+	if (comm->key.library == NT_LIBRARY_GLOO) {
+		rank->gloo = true;
+		rank->work.overlapping = true;
+	}
+	if (!is_blocking_library(comm))
+		become_asynchronous(rank);
+
+	sample.number = nt_comm_count(comm, call);
+	sample.epoch = comm->epoch;
+	if (nt_comm_is_collective(call->op))
+		nt_sampler_offer(&rank->sampler, &sample);
+
+	if (!is_blocking_library(comm) && rank->order)
+		nt_order_enqueue(rank->order, &rank->work, stream, call->entry_ns, launches);
+	follow_steps(rank, comm, call, launches);
+	if (call->ret_ns && is_blocking_library(comm))
+		nt_work_comm(&rank->work, call->entry_ns, call->ret_ns);
+	return take_steps(rank);
+}
+
+void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns)
+{
+	see(rank, entry_ns, ret_ns);
+	nt_work_comm(&rank->work, entry_ns, ret_ns);
+}
+
+void nt_rank_sync(struct nt_rank *rank, enum nt_order_sync what, uint64_t handle, bool counted,
+		  uint64_t entry_ns, uint64_t ret_ns, uint64_t launches)
+{
+	see(rank, entry_ns, ret_ns);
+	if (counted)
+		nt_work_sync(&rank->work, entry_ns, ret_ns);
+	if (rank->order)
+		nt_order_sync(rank->order, &rank->work, what, handle, ret_ns, launches);
+}
+
+void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream)
+{
+	if (rank->order)
+		nt_order_record(rank->order, event, stream);
+}
+
+void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event)
+{
+	if (rank->order)
+		nt_order_wait(rank->order, stream, event);
+}
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
+			 uint64_t *ret_own_blocked_ns)
+{
+	const struct nt_rank_sums *sums = &rank->sums;
+
+	*ret_own_ns = 0;
+	*ret_own_blocked_ns = 0;
+	if (!sums->steps)
+		return NT_TIER_UNKNOWN;
+	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs))
+		return NT_TIER_T1;
+	/* The steps that are not covered are taken to be like the others. */
+	*ret_own_ns = (uint64_t)((double)sums->own_ns * sums->steps / sums->covered);
+	*ret_own_blocked_ns =
+		(uint64_t)((double)sums->own_blocked_ns * sums->steps / sums->covered);
+	return NT_TIER_T2;
+}
+
+void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns)
+{
+	rank->sums = (struct nt_rank_sums){0};
+	rank->window_ns = end_ns;
+	rank->first_comm_ns = 0;
+	rank->errors = 0;
+	nt_sampler_clear(&rank->sampler);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One rank of a job as this node sees it: usually a process, but a process may be several. It takes
+ * the communication and synchronising calls of its threads, finds the steps in them, measures the
+ * rank's own work in each, and sums up until a window is due.
+ */
+#ifndef NT_AGENT_RANK_H
+#define NT_AGENT_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/comm.h"
+#include "agent/host.h"
+#include "agent/identity.h"
+#include "agent/order.h"
+#include "agent/process.h"
+#include "agent/sampler.h"
+#include "agent/step.h"
+#include "agent/work.h"
+#include "common/cleanup.h"
+
+/* Sums of the steps that ended since the last window. */
+struct nt_rank_sums {
+	uint32_t steps, covered; /* all; those whose own work holds */
+	uint64_t first_step, step_epoch;
+	uint64_t own_ns, own_blocked_ns; /* of the covered ones */
+	uint64_t host_ns, blocked_ns, comm_ns, step_ns, launches;
+	uint32_t local_syncs;
+	uint64_t end_ns; /* of the last step */
+	uint64_t step_own_ns[NT_WIRE_MAX_STEPS], step_duration_ns[NT_WIRE_MAX_STEPS];
+	bool asynchronous;
+};
+
+struct nt_rank {
+	struct nt_process *process; /* borrowed: it owns the rank */
+	/* The place in the job. */
+	bool known;
+	uint32_t rank, size, local_rank;
+	const struct nt_comm *world; /* what told it; NULL: the environment, or nothing */
+	char key[NT_IDENTITY_KEY]; /* empty until the first window is sent, fixed from then on */
+	char name[NT_IDENTITY_NAME];
+
+	struct nt_step *step; /* owned */
+	struct nt_order *order; /* owned; NULL until a call only enqueues */
+	struct nt_work work;
+	struct nt_sampler sampler;
+	struct nt_rank_sums sums;
+	uint64_t found_count; /* of nt_step_info, as seen last */
+	uint64_t step_epoch;
+
+	uint64_t window_ns; /* begin of the window; 0: no call yet */
+	uint64_t first_comm_ns; /* in the window; 0: none */
+	uint64_t last_event_ns;
+	uint64_t comms_made, errors;
+	uint64_t lost_seen; /* the tracker's count at the last window */
+
+	struct nt_host *host; /* owned; NULL: none open */
+	struct nt_host_sample host_before;
+	bool host_before_holds;
+
+	struct {
+		bool in_call, synchronising;
+		uint64_t comm, number, since_ns, count, seen_ns;
+		enum nt_op op;
+		uint32_t type;
+	} inside;
+
+	bool asynchronous; /* it has made calls that only enqueue */
+	bool gloo; /* its calls are made by a pool: the main thread is the one that works */
+};
+
+NT_MUST_CHECK int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank);
+void nt_rank_free(struct nt_rank *rank);
+NT_DEFINE_AUTO(nt_rank, nt_rank_free)
+
+/* What the rank is in its job, by what is known now. Changes while communicators are made. */
+void nt_rank_identify(struct nt_rank *rank);
+
+/*
+ * A communication call; blocking ones are given at their return. True: a step has ended and is in
+ * the sums.
+ */
+bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_comm_call *call,
+		  uint64_t stream, uint64_t launches);
+/* The completion of calls that do not block. */
+void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns);
+/* counted: the thread is one whose waiting keeps the rank from working. */
+void nt_rank_sync(struct nt_rank *rank, enum nt_order_sync what, uint64_t handle, bool counted,
+		  uint64_t entry_ns, uint64_t ret_ns, uint64_t launches);
+void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
+void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
+
+/* Takes steps that have ended since; true as for nt_rank_comm(). */
+bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);
+
+/* The thread whose time is the rank's: the one with the most communication calls. */
+uint32_t nt_rank_thread(const struct nt_rank *rank);
+
+/* At which tier own work is observable in the sums, and how much of it. */
+enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
+			 uint64_t *ret_own_blocked_ns);
+
+/* The window has been sent; the next begins at end_ns. */
+void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/sampler.h"
+
+#include "common/hash.h"
+
+enum {
+	LEVEL_MAX = 40,
+};
+
+static uint32_t level_of(const struct nt_sample *sample)
+{
+	uint64_t hash =
+		nt_hash_mix(nt_hash_u64(nt_hash_u64(NT_HASH_SEED, sample->comm), sample->number));
+
+	return hash ? (uint32_t)__builtin_ctzll(hash) : 64;
+}
+
+static void raise_level(struct nt_sampler *sampler)
+{
+	uint32_t kept = 0;
+
+	sampler->level++;
+	for (uint32_t i = 0; i < sampler->count; i++) {
+		if (level_of(&sampler->sample[i]) >= sampler->level)
+			sampler->sample[kept++] = sampler->sample[i];
+	}
+	sampler->left_out += sampler->count - kept;
+	sampler->count = kept;
+}
+
+void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample)
+{
+	while (sampler->count == NT_SAMPLER_CAP && sampler->level < LEVEL_MAX)
+		raise_level(sampler);
+	if (sampler->count == NT_SAMPLER_CAP || level_of(sample) < sampler->level) {
+		sampler->left_out++;
+		return;
+	}
+	sampler->sample[sampler->count++] = *sample;
+}
+
+void nt_sampler_clear(struct nt_sampler *sampler)
+{
+	if (sampler->level > 0 && sampler->count < NT_SAMPLER_CAP / 4)
+		sampler->level--;
+	sampler->count = 0;
+	sampler->left_out = 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Chooses the calls whose exact times are sent. Each call has a level, the number of trailing zeros
+ * in the hash of (communicator, number), and a rank keeps the calls of the highest levels, as many
+ * as fit. So two ranks that see the same calls keep the same ones, or one a subset of the other's,
+ * with no word between them.
+ */
+#ifndef NT_AGENT_SAMPLER_H
+#define NT_AGENT_SAMPLER_H
+
+#include "proto/wire.h"
+
+enum {
+	NT_SAMPLER_CAP = 64,
+};
+
+struct nt_sampler {
+	struct nt_sample sample[NT_SAMPLER_CAP];
+	uint32_t count;
+	uint32_t level; /* calls of a lower one are left out */
+	uint64_t left_out; /* since the last clear */
+};
+
+void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample);
+/* The window has been sent; the level follows the rate of calls down, too. */
+void nt_sampler_clear(struct nt_sampler *sampler);
+
+#endif

@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/tracker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/rank.h"
+#include "agent/registry.h"
+#include "agent/window.h"
+#include "common/clock.h"
+#include "common/hash.h"
+
+enum {
+	FOREIGN = 256, /* pids of processes that are not watched */
+};
+
+#define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
+#define WINDOW_LONGEST_NS NT_SECOND
+#define HEARTBEAT_NS      NT_SECOND
+#define KEY_FORGET_NS     NT_MINUTE
+
+/* An event that came before discovery told of its process. */
+struct orphan {
+	struct nt_event_call call;
+	bool has_id;
+	uint8_t id[NT_ID_BYTES];
+};
+
+/* A job's key with something to send under it. */
+struct key {
+	char key[NT_IDENTITY_KEY];
+	uint32_t ranks;
+	uint64_t sent_ns, watermark_ns; /* of the last message */
+	uint64_t empty_ns; /* since when it has no ranks */
+	UT_hash_handle hh;
+};
+
+struct nt_tracker {
+	struct nt_tracker_options options;
+	struct nt_registry registry;
+	struct nt_process *processes; /* uthash by pid, owned */
+	struct key *keys; /* uthash, owned */
+	struct orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
+	uint32_t orphans;
+	uint32_t foreign[FOREIGN]; /* hashed; 0: free */
+	uint64_t now_ns; /* of the last tick */
+	struct nt_tracker_stats stats;
+};
+
+int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
+{
+	nt_auto(nt_tracker) struct nt_tracker *tracker = calloc(1, sizeof(*tracker));
+
+	if (!tracker)
+		return -ENOMEM;
+	tracker->options = *options;
+	tracker->registry.memory = options->source.memory;
+	tracker->registry.boot = options->boot;
+	tracker->registry.epochs = options->seed;
+	tracker->orphan = calloc(NT_TRACKER_ORPHANS, sizeof(*tracker->orphan));
+	if (!tracker->orphan)
+		return -ENOMEM;
+	*ret_tracker = nt_take(tracker);
+	return 0;
+}
+
+static void free_process(struct nt_tracker *tracker, struct nt_process *process)
+{
+	for (uint32_t i = 0; i < process->ranks; i++)
+		nt_rank_free(process->rank[i]);
+	HASH_DEL(tracker->processes, process);
+	nt_process_free(process);
+}
+
+void nt_tracker_free(struct nt_tracker *tracker)
+{
+	struct nt_process *process, *next;
+	struct key *key, *next_key;
+
+	if (!tracker)
+		return;
+	HASH_ITER(hh, tracker->processes, process, next)
+	free_process(tracker, process);
+	HASH_ITER(hh, tracker->keys, key, next_key)
+	{
+		HASH_DEL(tracker->keys, key);
+		free(key);
+	}
+	free(tracker->orphan);
+	free(tracker);
+}
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+static struct key *find_key(struct nt_tracker *tracker, const char *text)
+{
+	struct key *key = NULL;
+
+	HASH_FIND_STR(tracker->keys, text, key);
+	if (key)
+		return key;
+	if (HASH_COUNT(tracker->keys) >= NT_TRACKER_KEYS) {
+		tracker->stats.keys_over_cap++;
+		return NULL;
+	}
+	key = calloc(1, sizeof(*key));
+	if (!key) {
+		tracker->stats.no_memory++;
+		return NULL;
+	}
+	memcpy(key->key, text, strlen(text) + 1);
+	HASH_ADD_STR(tracker->keys, key, key);
+	return key;
+}
+
+/* Nothing of the key that lies before this is still to come. */
+static uint64_t watermark_of(const struct nt_tracker *tracker, const char *key, uint64_t now_ns)
+{
+	uint64_t mark = now_ns;
+
+	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (uint32_t i = 0; i < p->ranks; i++) {
+			const struct nt_rank *rank = p->rank[i];
+
+			if (rank->window_ns && rank->window_ns < mark &&
+			    strcmp(rank->key, key) == 0)
+				mark = rank->window_ns;
+		}
+	}
+	return mark;
+}
+
+static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_process *process = rank->process;
+	struct nt_identity_facts facts = {
+		.boot = tracker->options.boot,
+		.parent = process->facts.parent,
+	};
+	struct key *key;
+
+	if (rank->world && rank->world->from_unique_id && !rank->world->id_is_local)
+		facts.first_id = rank->world->id;
+	(void)nt_identity_key(&process->facts.env, &facts, rank->key);
+	nt_identity_name(&process->facts.env, process->facts.command, rank->key, rank->name);
+	key = find_key(tracker, rank->key);
+	if (key)
+		key->ranks++;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	static const struct {
+		char letter;
+		const char *text;
+	} states[] = {{'R', "R"}, {'S', "S"}, {'D', "D"}, {'T', "T"}, {'t', "T"}, {'Z', "Z"}};
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_host_evidence host = {.state = ""};
+	struct nt_host_sample now, *before = &rank->host_before;
+	uint32_t tid = nt_rank_thread(rank);
+
+	if (rank->host && nt_host_tid(rank->host) != tid) {
+		nt_host_close(rank->host);
+		rank->host = NULL;
+		rank->host_before_holds = false;
+	}
+	if (source->sample(source->data, rank->process->pid, tid, &rank->host, &now) < 0) {
+		rank->host_before_holds = false;
+		return host;
+	}
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (states[i].letter == now.state)
+			host.state = states[i].text;
+	}
+	if (rank->host_before_holds) {
+		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
+		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
+		host.read_bytes = less(now.read_bytes, before->read_bytes);
+		host.write_bytes = less(now.write_bytes, before->write_bytes);
+		host.major_faults = less(now.major_faults, before->major_faults);
+		host.minor_faults = less(now.minor_faults, before->minor_faults);
+		host.voluntary_switches = less(now.voluntary_switches, before->voluntary_switches);
+		host.involuntary_switches =
+			less(now.involuntary_switches, before->involuntary_switches);
+		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
+	}
+	*before = now;
+	rank->host_before_holds = true;
+	return host;
+}
+
+/* Counters are the process's: with several ranks in it, they are told by the first. */
+static struct nt_process_counters take_counters(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_process *process = rank->process;
+	struct nt_process_counters now, since = {0};
+
+	if (rank != process->rank[0] || !source->counters(source->data, process->pid, &now))
+		return since;
+	for (int i = 0; i < NT_COUNTER_END; i++) {
+		since.calls[i] = less(now.calls[i], process->counters.calls[i]);
+		since.bytes[i] = less(now.bytes[i], process->counters.bytes[i]);
+	}
+	process->counters = now;
+	return since;
+}
+
+/* Short synchronising calls come as sums of the whole window, steps or not. */
+static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
+			    uint64_t end_ns)
+{
+	struct nt_rank_sums *sums = &rank->sums;
+	uint64_t window_ns = less(end_ns, rank->window_ns);
+	double ns = (double)counters->bytes[NT_COUNTER_SYNC];
+
+	if (!window_ns || !sums->step_ns)
+		return;
+	if (sums->step_ns < window_ns)
+		ns = ns * (double)sums->step_ns / (double)window_ns;
+	if (ns > (double)sums->host_ns)
+		ns = (double)sums->host_ns;
+	sums->blocked_ns += (uint64_t)ns;
+	sums->host_ns -= (uint64_t)ns;
+}
+
+static void clear_comms(struct nt_rank *rank)
+{
+	struct nt_comm **at = &rank->process->ended;
+
+	for (struct nt_comm *comm = rank->process->comms; comm; comm = comm->hh.next) {
+		if (comm->rank_of == rank)
+			nt_comm_clear(comm);
+	}
+	while (*at) {
+		struct nt_comm *comm = *at;
+
+		if (comm->rank_of != rank) {
+			at = &comm->next_ended;
+			continue;
+		}
+		*at = comm->next_ended;
+		nt_comm_free(comm);
+	}
+}
+
+static void send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended)
+{
+	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
+	struct nt_host_evidence host = take_host(tracker, rank);
+	struct nt_process_counters counters = take_counters(tracker, rank);
+	struct nt_window_context context = {
+		.node = tracker->options.node,
+		.end_ns = end_ns,
+		.host = &host,
+		.counters = &counters,
+		.lost = tracker->stats.lost_events - rank->lost_seen,
+		.ended = ended,
+	};
+	struct key *key;
+
+	nt_rank_identify(rank);
+	if (!rank->key[0])
+		fix_key(tracker, rank);
+	add_short_syncs(rank, &counters, end_ns);
+	if (nt_window_build(rank, &context, &message) < 0) {
+		tracker->stats.no_memory++;
+		return; /* the sums stay, for the next window */
+	}
+	tracker->stats.windows++;
+	tracker->stats.steps += rank->sums.steps;
+	rank->lost_seen = tracker->stats.lost_events;
+	clear_comms(rank);
+	key = find_key(tracker, rank->key);
+	if (key) {
+		uint64_t start_ns = rank->window_ns;
+
+		rank->window_ns = end_ns; /* its window is with the message */
+		key->watermark_ns = watermark_of(tracker, rank->key, end_ns);
+		rank->window_ns = start_ns;
+		key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
+		tracker->options.sink.window(tracker->options.sink.data, rank->key,
+					     nt_window_get(message), key->watermark_ns);
+	}
+	nt_rank_clear(rank, end_ns);
+}
+
+/* A step has ended: is the window long enough? */
+static void stepped(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	uint64_t end_ns = rank->sums.end_ns;
+
+	if (end_ns >= rank->window_ns + tracker->options.window_min_ns)
+		send(tracker, rank, end_ns, false);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static struct nt_process *find_process(struct nt_tracker *tracker, uint32_t pid)
+{
+	struct nt_process *process = NULL;
+
+	HASH_FIND(hh, tracker->processes, &pid, sizeof(pid), process);
+	return process;
+}
+
+static void end_process(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns)
+{
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		struct nt_rank *rank = process->rank[i];
+		struct key *key;
+
+		if (!rank->window_ns && !rank->key[0])
+			continue;
+		(void)nt_rank_settle(rank, UINT64_MAX);
+		send(tracker, rank, boot_ns > rank->window_ns ? boot_ns : rank->window_ns, true);
+		key = find_key(tracker, rank->key);
+		if (key && key->ranks && --key->ranks == 0)
+			key->empty_ns = boot_ns;
+	}
+	free_process(tracker, process);
+}
+
+void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
+		       uint64_t boot_ns)
+{
+	struct nt_process *process = find_process(tracker, pid);
+
+	if (process && process->start_ns == start_boot_ns)
+		end_process(tracker, process, boot_ns);
+}
+
+static struct nt_process *add_process(struct nt_tracker *tracker, const struct nt_mapped_file *file)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_process_facts facts = {0};
+	struct nt_process *process;
+
+	if (HASH_COUNT(tracker->processes) >= NT_TRACKER_PROCESSES) {
+		tracker->stats.processes_over_cap++;
+		return NULL;
+	}
+	nt_environ_parse("", 0, &facts.env);
+	if (source->describe(source->data, file->pid, &facts) < 0)
+		tracker->stats.undescribed++;
+	process = nt_process_new(file->pid, file->start_boot_ns, &facts);
+	if (!process) {
+		tracker->stats.no_memory++;
+		return NULL;
+	}
+	process->late = file->late;
+	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
+	return process;
+}
+
+static bool has_text(const char *text, const char *part)
+{
+	return text && strstr(text, part);
+}
+
+void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file)
+{
+	struct nt_process *process = find_process(tracker, file->pid);
+
+	/* The same number, another process: its end was not reported. */
+	if (process && process->start_ns != file->start_boot_ns) {
+		end_process(tracker, process, file->start_boot_ns);
+		process = NULL;
+	}
+	if (!process)
+		process = add_process(tracker, file);
+	if (!process)
+		return;
+	process->libraries |= 1U << file->library;
+	if (file->library == NT_LIBRARY_NCCL || file->library == NT_LIBRARY_RCCL)
+		process->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
+	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
+		process->mpich = true;
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+/*
+ * A process is one rank, unless it makes communicators of one size and id with different ranks. A
+ * communicator belongs to its parent's rank, else to the one that the thread served last.
+ */
+static bool conflicts(const struct nt_rank *rank, const struct nt_comm *comm)
+{
+	for (const struct nt_comm *other = rank->process->comms; other; other = other->hh.next) {
+		if (other != comm && other->rank_of == rank && !other->id_is_local &&
+		    other->id == comm->id && other->size == comm->size && other->rank != comm->rank)
+			return true;
+	}
+	return false;
+}
+
+static struct nt_rank *new_rank(struct nt_tracker *tracker, struct nt_process *process)
+{
+	struct nt_rank *rank = NULL;
+
+	if (process->ranks == NT_PROCESS_RANKS) {
+		tracker->stats.ranks_over_cap++;
+		return NULL;
+	}
+	if (nt_rank_new(process, &rank) < 0) {
+		tracker->stats.no_memory++;
+		return NULL;
+	}
+	rank->lost_seen = tracker->stats.lost_events;
+	process->rank[process->ranks++] = rank;
+	return rank;
+}
+
+static struct nt_rank *rank_of(struct nt_tracker *tracker, struct nt_process *process,
+			       struct nt_thread *thread, struct nt_comm *comm)
+{
+	struct nt_rank *rank = comm->rank_of;
+
+	if (!rank && thread && thread->rank && !conflicts(thread->rank, comm))
+		rank = thread->rank;
+	for (uint32_t i = 0; !rank && i < process->ranks; i++) {
+		if (!conflicts(process->rank[i], comm))
+			rank = process->rank[i];
+	}
+	if (!rank)
+		rank = new_rank(tracker, process);
+	if (!rank)
+		return NULL;
+	comm->rank_of = rank;
+	if (thread)
+		thread->rank = rank;
+	return rank;
+}
+
+/* A device call names no communicator: it is its thread's, or the only rank's. */
+static struct nt_rank *rank_of_thread(struct nt_process *process, const struct nt_thread *thread)
+{
+	if (thread && thread->rank)
+		return thread->rank;
+	return process->ranks == 1 ? process->rank[0] : NULL;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct nt_probe *probe, const struct nt_event_call *call,
+			 uint64_t count, uint32_t *ret_type)
+{
+	uint64_t word = nt_probe_word(call, probe->type), size, bytes;
+
+	if (probe->library == NT_LIBRARY_MPI) {
+		size = nt_probe_type_bytes(NT_LIBRARY_MPI, (uint32_t)word);
+		/* A pointer, then: its size was read there. */
+		if (word > UINT32_MAX || !size)
+			size = probe->type != NT_NO_WORD ? (uint32_t)call->deref : 0;
+		*ret_type = (uint32_t)size; /* a pointer would differ on every rank */
+	} else {
+		size = probe->type != NT_NO_WORD
+			       ? nt_probe_type_bytes(probe->library, (uint32_t)word)
+			       : 0;
+		*ret_type = (uint32_t)word;
+	}
+	if (probe->bytes != NT_NO_WORD)
+		return nt_probe_word(call, probe->bytes);
+	return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
+}
+
+static struct nt_comm_call call_of(const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	struct nt_comm_call made = {
+		.op = probe->op,
+		.count = nt_probe_word(call, probe->count),
+		.entry_ns = call->h.entry_ns,
+		.ret_ns = probe->role == NT_ROLE_COLLECTIVE ? call->ret_ns : 0,
+	};
+
+	if (probe->library == NT_LIBRARY_MPI)
+		made.count = (uint32_t)made.count; /* an int */
+	made.bytes = bytes_of(probe, call, made.count, &made.type);
+	if (probe->count == NT_NO_WORD)
+		made.count = made.bytes;
+	if (probe->number != NT_NO_WORD)
+		made.number = (uint64_t)(uint32_t)nt_probe_word(call, probe->number) + 1;
+	return made;
+}
+
+static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
+		    const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	struct nt_thread *thread = nt_process_thread(process, call->h.tid);
+	uint64_t handle = nt_probe_word(call, probe->comm);
+	struct nt_comm_call made = call_of(probe, call);
+	struct nt_comm *comm;
+	struct nt_rank *rank;
+
+	if (!thread)
+		tracker->stats.threads_over_cap++;
+	if (!handle) {
+		tracker->stats.malformed_events++;
+		return;
+	}
+	comm = nt_registry_find(&tracker->registry, process, probe->library, handle);
+	rank = comm ? rank_of(tracker, process, thread, comm) : NULL;
+	if (!rank)
+		return;
+	if (thread)
+		thread->comm_calls++;
+	if ((call->h.flags & NT_CALL_RETURNED) && (uint32_t)call->ret != 0 &&
+	    probe->library != NT_LIBRARY_GLOO)
+		rank->errors++;
+	if (nt_rank_comm(rank, comm, &made, nt_probe_word(call, probe->stream), call->launches))
+		stepped(tracker, rank);
+}
+
+static void on_sync(struct nt_process *process, const struct nt_probe *probe,
+		    const struct nt_event_call *call)
+{
+	struct nt_thread *thread = nt_process_thread(process, call->h.tid);
+	struct nt_rank *rank = rank_of_thread(process, thread);
+	bool counted = call->h.tid == process->pid || (thread && thread->comm_calls);
+	enum nt_order_sync what = NT_ORDER_DEVICE;
+	uint64_t handle = 0;
+
+	if (!rank || !(call->h.flags & NT_CALL_RETURNED))
+		return;
+	if (probe->role == NT_ROLE_SYNC_STREAM) {
+		what = NT_ORDER_STREAM;
+		handle = nt_probe_word(call, probe->stream);
+	} else if (probe->role == NT_ROLE_SYNC_EVENT) {
+		what = NT_ORDER_EVENT;
+		handle = nt_probe_word(call, probe->event);
+	} else if (strstr(probe->symbol, "Memcpy") || strstr(probe->symbol, "Memset")) {
+		what = NT_ORDER_UNCLEAR; /* waits for its own stream, and maybe for others */
+	}
+	if ((uint32_t)call->ret != 0)
+		rank->errors++;
+	nt_rank_sync(rank, what, handle, counted, call->h.entry_ns, call->ret_ns, call->launches);
+}
+
+static void on_order(struct nt_process *process, const struct nt_probe *probe,
+		     const struct nt_event_call *call)
+{
+	struct nt_rank *rank = rank_of_thread(process, nt_process_thread(process, call->h.tid));
+	uint64_t event = nt_probe_word(call, probe->event);
+	uint64_t stream = nt_probe_word(call, probe->stream);
+
+	if (!rank)
+		return;
+	if (probe->role == NT_ROLE_EVENT_RECORD)
+		nt_rank_record(rank, event, stream);
+	else
+		nt_rank_stream_wait(rank, stream, event);
+}
+
+static void on_wait(struct nt_process *process, const struct nt_event_call *call)
+{
+	struct nt_rank *rank = rank_of_thread(process, nt_process_thread(process, call->h.tid));
+
+	if (rank && (call->h.flags & NT_CALL_RETURNED))
+		nt_rank_wait(rank, call->h.entry_ns, call->ret_ns);
+}
+
+static void on_group(struct nt_tracker *tracker, struct nt_process *process,
+		     const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	struct nt_thread *thread = nt_process_thread(process, call->h.tid);
+
+	if (!thread)
+		return;
+	if (probe->role == NT_ROLE_GROUP_START) {
+		thread->group_depth++;
+		return;
+	}
+	if (thread->group_depth)
+		thread->group_depth--;
+	if (!thread->group_depth && process->pendings)
+		nt_registry_settle(&tracker->registry, process, thread->tid);
+}
+
+static void on_library_end(struct nt_process *process, const struct nt_probe *probe)
+{
+	if (probe->role == NT_ROLE_LIBRARY_END) {
+		process->finalized = strcmp(probe->symbol, "MPI_Abort") != 0;
+		return;
+	}
+	process->mpi_begun = true;
+}
+
+static void on_destroy(struct nt_process *process, const struct nt_probe *probe,
+		       const struct nt_event_call *call)
+{
+	uint64_t handle = nt_probe_word(call, probe->comm);
+
+	if (probe->library == NT_LIBRARY_MPI && process->mpich)
+		handle = (uint32_t)handle;
+	/* ncclCommFinalize only announces the end, and is followed by ncclCommDestroy. */
+	if (!strstr(probe->symbol, "Finalize"))
+		nt_registry_end(process, probe->library, handle);
+	if (!process->comm_count && !strstr(probe->symbol, "Abort"))
+		process->finalized = true;
+}
+
+static void on_event(struct nt_tracker *tracker, struct nt_process *process,
+		     const struct nt_probe *probe, const struct nt_event_call *call,
+		     const uint8_t *id)
+{
+	struct nt_registry *registry = &tracker->registry;
+
+	switch (probe->role) {
+	case NT_ROLE_COLLECTIVE:
+	case NT_ROLE_START:
+		on_comm(tracker, process, probe, call);
+		break;
+	case NT_ROLE_WAIT:
+		on_wait(process, call);
+		break;
+	case NT_ROLE_GROUP_START:
+	case NT_ROLE_GROUP_END:
+		on_group(tracker, process, probe, call);
+		break;
+	case NT_ROLE_INIT:
+		nt_registry_init(registry, process, probe, call, id);
+		break;
+	case NT_ROLE_INIT_ALL:
+		nt_registry_init_all(registry, process, probe, call);
+		break;
+	case NT_ROLE_SPLIT:
+	case NT_ROLE_SHRINK:
+	case NT_ROLE_GROW:
+		nt_registry_child(registry, process, probe, call);
+		break;
+	case NT_ROLE_DESTROY:
+		on_destroy(process, probe, call);
+		break;
+	case NT_ROLE_LIBRARY_INIT:
+	case NT_ROLE_LIBRARY_END:
+		on_library_end(process, probe);
+		break;
+	case NT_ROLE_COMM_RANK:
+		nt_registry_rank(registry, process, nt_probe_word(call, probe->comm),
+				 (uint32_t)call->deref);
+		break;
+	case NT_ROLE_SYNC_STREAM:
+	case NT_ROLE_SYNC_EVENT:
+	case NT_ROLE_SYNC_DEVICE:
+		on_sync(process, probe, call);
+		break;
+	case NT_ROLE_EVENT_RECORD:
+	case NT_ROLE_STREAM_WAIT:
+		on_order(process, probe, call);
+		break;
+	default: /* the rest is counted in the kernel */
+		break;
+	}
+}
+
+static bool is_foreign(const struct nt_tracker *tracker, uint32_t pid)
+{
+	return tracker->foreign[nt_hash_mix(pid) % FOREIGN] == pid;
+}
+
+static void keep_orphan(struct nt_tracker *tracker, const struct nt_event_call *call,
+			const uint8_t *id)
+{
+	struct orphan *orphan;
+
+	if (tracker->orphans == NT_TRACKER_ORPHANS || is_foreign(tracker, call->h.pid)) {
+		tracker->stats.foreign_events++;
+		return;
+	}
+	orphan = &tracker->orphan[tracker->orphans++];
+	orphan->call = *call;
+	orphan->has_id = id != NULL;
+	if (id)
+		memcpy(orphan->id, id, NT_ID_BYTES);
+}
+
+void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
+		      const uint8_t *id)
+{
+	const struct nt_probe *probe = nt_probe_row(call->h.row);
+	struct nt_process *process;
+
+	tracker->stats.events++;
+	if (!probe || ((call->h.flags & NT_CALL_RETURNED) && call->ret_ns < call->h.entry_ns)) {
+		tracker->stats.malformed_events++;
+		return;
+	}
+	process = find_process(tracker, call->h.pid);
+	if (process)
+		on_event(tracker, process, probe, call, id);
+	else
+		keep_orphan(tracker, call, id);
+}
+
+void nt_tracker_discovered(struct nt_tracker *tracker)
+{
+	uint32_t orphans = tracker->orphans;
+
+	/* They are given again, in order, and none can become an orphan anew. */
+	tracker->orphans = 0;
+	for (uint32_t i = 0; i < orphans; i++) {
+		const struct orphan *orphan = &tracker->orphan[i];
+		uint32_t pid = orphan->call.h.pid;
+		struct nt_process *process = find_process(tracker, pid);
+
+		if (process) {
+			on_event(tracker, process, nt_probe_row(orphan->call.h.row), &orphan->call,
+				 orphan->has_id ? orphan->id : NULL);
+			continue;
+		}
+		tracker->stats.foreign_events++;
+		tracker->foreign[nt_hash_mix(pid) % FOREIGN] = pid;
+	}
+}
+
+void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
+{
+	if (!events)
+		return;
+	tracker->stats.lost_events += events;
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (struct nt_comm *comm = p->comms; comm; comm = comm->hh.next)
+			nt_comm_set_epoch(comm, nt_registry_epoch(&tracker->registry));
+	}
+}
+
+/* ---- where the ranks are -------------------------------------------------------------------- */
+
+void nt_tracker_look(struct nt_tracker *tracker)
+{
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (uint32_t i = 0; i < p->ranks; i++)
+			p->rank[i]->inside.in_call = false;
+	}
+}
+
+/* A communication call tells more than a synchronising one, and of two the older. */
+static bool tells_more(const struct nt_rank *rank, bool synchronising, uint64_t since_ns)
+{
+	if (!rank->inside.in_call)
+		return true;
+	if (rank->inside.synchronising != synchronising)
+		return rank->inside.synchronising;
+	return since_ns < rank->inside.since_ns;
+}
+
+void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
+		       const struct nt_inside *inside, uint64_t now_ns)
+{
+	struct nt_process *process = find_process(tracker, pid);
+	const struct nt_probe *probe = nt_probe_row(row);
+	struct nt_event_call call = {
+		.h = {.row = row, .pid = pid, .tid = tid, .entry_ns = inside->entry_ns},
+		.deref = inside->deref,
+	};
+	struct nt_comm_call made;
+	struct nt_comm *comm = NULL;
+	struct nt_rank *rank;
+	bool synchronising;
+
+	if (!process || !probe)
+		return;
+	memcpy(call.word, inside->word, sizeof(call.word));
+	synchronising = probe->role == NT_ROLE_SYNC_STREAM || probe->role == NT_ROLE_SYNC_EVENT ||
+			probe->role == NT_ROLE_SYNC_DEVICE;
+	if (!synchronising && probe->role != NT_ROLE_COLLECTIVE && probe->role != NT_ROLE_WAIT)
+		return;
+	if (probe->role == NT_ROLE_COLLECTIVE && nt_probe_word(&call, probe->comm))
+		comm = nt_registry_find(&tracker->registry, process, probe->library,
+					nt_probe_word(&call, probe->comm));
+	if (comm)
+		rank = rank_of(tracker, process, nt_process_thread(process, tid), comm);
+	else
+		rank = rank_of_thread(process, nt_process_thread(process, tid));
+	if (!rank || !tells_more(rank, synchronising, inside->entry_ns))
+		return;
+	/* A rank that the agent found hanging has made no call yet. */
+	if (!rank->window_ns)
+		rank->window_ns = now_ns;
+	made = call_of(probe, &call);
+	rank->inside.in_call = true;
+	rank->inside.synchronising = synchronising;
+	rank->inside.comm = comm ? comm->id : 0;
+	rank->inside.op = made.op;
+	rank->inside.since_ns = inside->entry_ns;
+	rank->inside.seen_ns = now_ns;
+	rank->inside.count = made.count;
+	rank->inside.type = made.type;
+	rank->inside.number = 0;
+	if (comm && made.number)
+		rank->inside.number = made.number;
+	else if (comm && nt_comm_is_collective(made.op))
+		rank->inside.number = comm->last + 1;
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
+{
+	uint64_t longest = 2 * tracker->options.window_min_ns, age;
+
+	if (!rank->window_ns)
+		return;
+	if (nt_rank_settle(rank, now_ns))
+		stepped(tracker, rank);
+	if (longest > WINDOW_LONGEST_NS)
+		longest = WINDOW_LONGEST_NS;
+	age = less(now_ns, rank->window_ns);
+	if (age >= longest && (rank->key[0] || age >= FIRST_WINDOW_NS))
+		send(tracker, rank, now_ns, false);
+}
+
+static void tick_key(struct nt_tracker *tracker, struct key *key, uint64_t now_ns)
+{
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+
+	if (!key->ranks && less(now_ns, key->empty_ns) > KEY_FORGET_NS) {
+		HASH_DEL(tracker->keys, key);
+		free(key);
+		return;
+	}
+	if (less(now_ns, key->sent_ns) < HEARTBEAT_NS)
+		return;
+	key->watermark_ns = watermark_of(tracker, key->key, now_ns);
+	key->sent_ns = now_ns;
+	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
+}
+
+void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	struct key *key, *next;
+
+	tracker->now_ns = now_ns;
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (uint32_t i = 0; i < p->ranks; i++)
+			tick_rank(tracker, p->rank[i], now_ns);
+	}
+	HASH_ITER(hh, tracker->keys, key, next)
+	tick_key(tracker, key, now_ns);
+}
+
+void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (uint32_t i = 0; i < p->ranks; i++) {
+			struct nt_rank *rank = p->rank[i];
+
+			if (!rank->window_ns)
+				continue;
+			(void)nt_rank_settle(rank, UINT64_MAX);
+			send(tracker, rank, now_ns > rank->window_ns ? now_ns : rank->window_ns,
+			     false);
+		}
+	}
+}
+
+void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats)
+{
+	struct nt_tracker_stats stats = tracker->stats;
+
+	stats.comms_over_cap = tracker->registry.comms_over_cap;
+	stats.pending_over_cap = tracker->registry.pending_over_cap;
+	stats.unresolved_comms = tracker->registry.unresolved;
+	stats.no_memory += tracker->registry.no_memory;
+	stats.processes = HASH_COUNT(tracker->processes);
+	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		stats.ranks += p->ranks;
+		stats.comms += p->comm_count;
+		for (uint32_t i = 0; i < p->ranks; i++) {
+			const struct nt_rank *rank = p->rank[i];
+			struct nt_step_info info;
+
+			nt_step_info(rank->step, &info);
+			stats.late_ns += rank->work.late_ns;
+			stats.step_overruns += rank->work.overrun;
+			stats.unknown_kinds += info.unknown_kinds;
+			if (rank->order)
+				stats.order_overflows += nt_order_overflows(rank->order);
+		}
+	}
+	*ret_stats = stats;
+}

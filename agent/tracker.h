@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The agent's picture of its node: which processes are ranks of which jobs, and what they do. It
+ * takes what discovery and probes report, and hands out windows when they are due. No clock, no
+ * system call, no thread of its own: all that comes in through arguments and struct nt_tracker_source.
+ */
+#ifndef NT_AGENT_TRACKER_H
+#define NT_AGENT_TRACKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/discover.h"
+#include "agent/host.h"
+#include "agent/memory.h"
+#include "agent/probe.h"
+#include "agent/process.h"
+#include "bpf/event.h"
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_TRACKER_PROCESSES = 1024,
+	NT_TRACKER_ORPHANS = 1024, /* events of processes that discovery has not reported yet */
+	NT_TRACKER_KEYS = 256,
+};
+
+struct nt_tracker;
+
+/* Where facts come from that are not in the events. Any may be called at any time. */
+struct nt_tracker_source {
+	struct nt_memory memory;
+	int (*describe)(void *data, uint32_t pid, struct nt_process_facts *ret_facts);
+	/* *host is the caller's place for an open file set; the tracker closes it. */
+	int (*sample)(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+		      struct nt_host_sample *ret_sample);
+	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
+	void *data;
+};
+
+struct nt_tracker_sink {
+	/* Borrowed until the call returns. watermark: all of the key before it has been handed out. */
+	void (*window)(void *data, const char *key, const struct nt_window *window,
+		       uint64_t watermark_ns);
+	/* The key has had nothing to say for a second. */
+	void (*heartbeat)(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns);
+	void *data;
+};
+
+struct nt_tracker_options {
+	const char *node; /* borrowed for the tracker's life, as are the others */
+	uint64_t boot; /* hash of the boot id */
+	uint64_t seed; /* of epochs: differs from run to run */
+	uint64_t window_min_ns;
+	struct nt_tracker_source source;
+	struct nt_tracker_sink sink;
+};
+
+struct nt_tracker_stats {
+	uint64_t processes, ranks, comms; /* now */
+	uint64_t events, windows, steps; /* so far */
+	/* Losses, by name. */
+	uint64_t malformed_events; /* of no row, or shorter than their role needs */
+	uint64_t foreign_events; /* of processes that are not watched */
+	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
+	uint64_t threads_over_cap, pending_over_cap;
+	uint64_t unresolved_comms; /* whose place in the job could not be read */
+	uint64_t undescribed; /* processes that /proc told nothing of */
+	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
+	uint64_t no_memory;
+	uint64_t lost_events; /* as told by nt_tracker_lost() */
+};
+
+NT_MUST_CHECK int nt_tracker_new(const struct nt_tracker_options *options,
+				 struct nt_tracker **ret_tracker);
+void nt_tracker_free(struct nt_tracker *tracker);
+NT_DEFINE_AUTO(nt_tracker, nt_tracker_free)
+
+/* From discovery. */
+void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file);
+void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
+		       uint64_t boot_ns);
+/* Discovery is up to date: events of processes it has not reported are nobody's. */
+void nt_tracker_discovered(struct nt_tracker *tracker);
+
+/* From the probes, in the order of the ring. id: NT_ID_BYTES or NULL. */
+void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
+		      const uint8_t *id);
+/* Events have been lost: numbers and sums of all ranks are no longer certain. */
+void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events);
+/* A thread that is inside a call at now_ns; after nt_tracker_look(), once for each. */
+void nt_tracker_look(struct nt_tracker *tracker);
+void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
+		       const struct nt_inside *inside, uint64_t now_ns);
+
+/* Time passes; every event up to now_ns has been given. Sends what is due. */
+void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);
+/* The agent ends: sends what there is. */
+void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
+
+void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats);
+
+#endif

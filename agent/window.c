@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nt_window_message {
+	struct nt_window window;
+	struct nt_comm_window *comm;
+	struct nt_comm_op *op;
+	struct nt_signature *recent;
+	uint32_t *bucket;
+};
+
+/* How much of each a window needs. */
+struct room {
+	size_t comms, ops, recents, buckets;
+};
+
+void nt_window_free(struct nt_window_message *message)
+{
+	if (!message)
+		return;
+	free(message->comm);
+	free(message->op);
+	free(message->recent);
+	free(message->bucket);
+	free(message);
+}
+
+const struct nt_window *nt_window_get(const struct nt_window_message *message)
+{
+	return &message->window;
+}
+
+static size_t used_buckets(const struct nt_sketch *sketch)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < NT_SKETCH_BUCKETS; i++)
+		used += sketch->count[i] != 0;
+	return used;
+}
+
+/* All of the last calls where the rank stands still; else those that are new. */
+static uint64_t recents_of(const struct nt_rank *rank, const struct nt_comm *comm)
+{
+	uint64_t wanted = rank->sums.steps ? comm->calls - comm->calls_reported : comm->calls;
+
+	return wanted < NT_COMM_RECENT ? wanted : NT_COMM_RECENT;
+}
+
+/* Walks the rank's communicators, those that are gone but unreported included. */
+static const struct nt_comm *next_comm(const struct nt_rank *rank, const struct nt_comm *comm,
+				       bool *ended)
+{
+	do {
+		if (!comm)
+			comm = rank->process->comms;
+		else
+			comm = *ended ? comm->next_ended : comm->hh.next;
+		if (!comm && !*ended) {
+			*ended = true;
+			comm = rank->process->ended;
+		}
+	} while (comm && comm->rank_of != rank);
+	return comm;
+}
+
+static void measure(const struct nt_rank *rank, struct room *room)
+{
+	const struct nt_comm *comm = NULL;
+	bool ended = false;
+
+	while ((comm = next_comm(rank, comm, &ended))) {
+		room->comms++;
+		room->recents += (size_t)recents_of(rank, comm);
+		for (int i = 0; i < NT_OP_END; i++) {
+			const struct nt_comm_sum *sum = comm->sum[i];
+
+			if (!sum || !sum->calls)
+				continue;
+			room->ops++;
+			room->buckets += sum->duration ? 2 * used_buckets(sum->duration) : 0;
+		}
+	}
+}
+
+static void fill_sketch(const struct nt_sketch *sketch, uint32_t **bucket,
+			struct nt_sketch_wire *ret_wire)
+{
+	size_t used = used_buckets(sketch), n = 0;
+
+	*ret_wire = (struct nt_sketch_wire){
+		.bucket = *bucket,
+		.count = *bucket + used,
+		.buckets = used,
+		.sum_ns = sketch->sum_ns,
+		.min_ns = sketch->min_ns,
+		.max_ns = sketch->max_ns,
+	};
+	for (uint32_t i = 0; i < NT_SKETCH_BUCKETS; i++) {
+		if (!sketch->count[i])
+			continue;
+		ret_wire->bucket[n] = i;
+		ret_wire->count[n++] = sketch->count[i];
+	}
+	*bucket += 2 * used;
+}
+
+static void fill_comm(const struct nt_rank *rank, const struct nt_comm *comm,
+		      struct nt_comm_op **op, struct nt_signature **recent, uint32_t **bucket,
+		      struct nt_comm_window *ret_comm)
+{
+	uint64_t recents = recents_of(rank, comm);
+
+	*ret_comm = (struct nt_comm_window){
+		.id = comm->id,
+		.parent = comm->parent,
+		.epoch = comm->epoch,
+		.rolling_hash = comm->rolling_hash,
+		.last = comm->last,
+		.rank = comm->rank,
+		.size = comm->size,
+		.library = (enum nt_library)comm->key.library,
+		.id_is_local = comm->id_is_local,
+		.numbered_by_library = comm->numbered_by_library,
+		.op = *op,
+		.recent = *recent,
+		.recents = (size_t)recents,
+		.name = comm->name,
+	};
+	for (int i = 0; i < NT_OP_END; i++) {
+		const struct nt_comm_sum *sum = comm->sum[i];
+
+		if (!sum || !sum->calls)
+			continue;
+		**op = (struct nt_comm_op){
+			.op = (enum nt_op)i,
+			.calls = sum->calls,
+			.bytes = sum->bytes,
+			.first = sum->first,
+			.last = sum->last,
+		};
+		if (sum->duration)
+			fill_sketch(sum->duration, bucket, &(*op)->duration);
+		(*op)++;
+		ret_comm->ops++;
+	}
+	for (uint64_t i = comm->calls - recents; i < comm->calls; i++)
+		*(*recent)++ = comm->recent[i % NT_COMM_RECENT];
+}
+
+static void fill_comms(const struct nt_rank *rank, struct nt_window_message *message)
+{
+	struct nt_comm_op *op = message->op;
+	struct nt_signature *recent = message->recent;
+	uint32_t *bucket = message->bucket;
+	const struct nt_comm *comm = NULL;
+	bool ended = false;
+
+	while ((comm = next_comm(rank, comm, &ended)) && message->window.comms < NT_WIRE_MAX_COMMS)
+		fill_comm(rank, comm, &op, &recent, &bucket,
+			  &message->comm[message->window.comms++]);
+	message->window.comm = message->comm;
+}
+
+static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
+{
+	const struct nt_process *process = rank->process;
+
+	*ret_id = (struct nt_rank_id){
+		.rank = rank->rank,
+		.size = rank->size,
+		.local_rank = rank->local_rank,
+		.pid = process->pid,
+		.start_boot_ns = process->start_ns,
+		.node = node,
+		.job = rank->name,
+		.namespace = "",
+		.pod = process->facts.pod[0] ? process->facts.env.hostname : "",
+		.container = process->facts.container,
+		.gpu = "",
+		.cgroup = process->facts.cgroup,
+		.comm = process->facts.command,
+		.rank_known = rank->known,
+	};
+}
+
+/* What an earlier look found holds only as long as nothing has happened since. */
+static void fill_inside(const struct nt_rank *rank, struct nt_inside_wire *ret_inside)
+{
+	if (!rank->inside.in_call || rank->last_event_ns > rank->inside.seen_ns)
+		return;
+	*ret_inside = (struct nt_inside_wire){
+		.in_call = true,
+		.synchronising = rank->inside.synchronising,
+		.comm = rank->inside.comm,
+		.number = rank->inside.number,
+		.since_boot_ns = rank->inside.since_ns,
+		.count = rank->inside.count,
+		.op = rank->inside.op,
+		.type = rank->inside.type,
+	};
+}
+
+static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
+{
+	const struct nt_rank_sums *sums = &rank->sums;
+
+	window->steps = sums->steps;
+	window->first_step = sums->first_step;
+	window->step_epoch = sums->step_epoch;
+	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns);
+	window->host_ns = sums->host_ns;
+	window->blocked_ns = sums->blocked_ns;
+	window->comm_ns = sums->comm_ns;
+	window->step_ns = sums->step_ns;
+	window->step_samples = sums->steps < NT_WIRE_MAX_STEPS ? sums->steps : NT_WIRE_MAX_STEPS;
+	window->step_own_ns = (uint64_t *)sums->step_own_ns;
+	window->step_duration_ns = (uint64_t *)sums->step_duration_ns;
+}
+
+static void fill_counters(const struct nt_process_counters *counters, struct nt_window *window)
+{
+	bool runtime = counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
+
+	/* The runtime's calls end in the driver's: one of the two. */
+	window->launches = counters->calls[runtime ? NT_COUNTER_LAUNCH : NT_COUNTER_DRIVER_LAUNCH];
+	window->copies = counters->calls[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];
+	window->copy_bytes = counters->bytes[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];
+	window->allocs = counters->calls[NT_COUNTER_ALLOC];
+	window->alloc_bytes = counters->bytes[NT_COUNTER_ALLOC];
+	if (!window->allocs) {
+		window->allocs = counters->calls[NT_COUNTER_DRIVER_ALLOC];
+		window->alloc_bytes = counters->bytes[NT_COUNTER_DRIVER_ALLOC];
+	}
+}
+
+int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *context,
+		    struct nt_window_message **ret_message)
+{
+	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
+	struct room room = {0};
+
+	message = calloc(1, sizeof(*message));
+	if (!message)
+		return -ENOMEM;
+	measure(rank, &room);
+	message->comm = calloc(room.comms + 1, sizeof(*message->comm));
+	message->op = calloc(room.ops + 1, sizeof(*message->op));
+	message->recent = calloc(room.recents + 1, sizeof(*message->recent));
+	message->bucket = calloc(room.buckets + 1, sizeof(*message->bucket));
+	if (!message->comm || !message->op || !message->recent || !message->bucket)
+		return -ENOMEM;
+
+	message->window = (struct nt_window){
+		.start_boot_ns = rank->window_ns,
+		.end_boot_ns = context->end_ns,
+		.errors = rank->errors,
+		.sample = (struct nt_sample *)rank->sampler.sample,
+		.samples = rank->sampler.count,
+		.host = *context->host,
+		.ended = context->ended,
+		.finalized = context->ended && rank->process->finalized,
+		.uses_gpu = nt_process_uses_gpu(rank->process),
+		.lost = context->lost,
+		.first_comm_boot_ns = rank->first_comm_ns,
+	};
+	if (rank->process->facts.env.restart_count > 0)
+		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;
+	fill_rank(rank, context->node, &message->window.rank);
+	fill_sums(rank, &message->window);
+	fill_counters(context->counters, &message->window);
+	fill_comms(rank, message);
+	if (!context->ended)
+		fill_inside(rank, &message->window.inside);
+	*ret_message = nt_take(message);
+	return 0;
+}

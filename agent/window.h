@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A rank's sums as the message that tells of them. */
+#ifndef NT_AGENT_WINDOW_H
+#define NT_AGENT_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/rank.h"
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+/* What the window tells beside the rank's own sums. */
+struct nt_window_context {
+	const char *node;
+	uint64_t end_ns;
+	const struct nt_host_evidence *host;
+	const struct nt_process_counters *counters; /* since the last window; of the process */
+	uint64_t lost; /* events of the node since the last window */
+	bool ended;
+};
+
+struct nt_window_message; /* a struct nt_window and what it points to */
+
+/* Borrows the texts of rank and context: they must outlive the message. -ENOMEM. */
+NT_MUST_CHECK int nt_window_build(const struct nt_rank *rank,
+				  const struct nt_window_context *context,
+				  struct nt_window_message **ret_message);
+void nt_window_free(struct nt_window_message *message);
+NT_DEFINE_AUTO(nt_window_message, nt_window_free)
+
+const struct nt_window *nt_window_get(const struct nt_window_message *message);
+
+#endif
