@@ -4,20 +4,71 @@
 
 SIM := build/sim
 MPICC ?= mpicc
-sim_cflags := -std=gnu17 -g -O2 -fPIE $(warnings) -D_GNU_SOURCE -I. -MMD -MP
+sim_cflags := -std=gnu17 -g -O2 $(warnings) -D_GNU_SOURCE -I. -MMD -MP
 # The wrapper compiler's headers are not ours to warn about.
 sim_mpi_cflags = $(patsubst -I%,-isystem %,$(shell $(MPICC) --showme:compile 2>/dev/null))
 sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 
+sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
+# The exported functions begin with a push, as those of the real libraries do: a probe there is
+# cheap. Only without optimisation is that so for all of them.
+$(addprefix build/sim/obj/lib/,driver.o nccl.o runtime-12.o runtime-13.o): private sim_lib_cflags += -O0
+sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
+	-Wl,-rpath,'$$ORIGIN'
+
+sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2)
+sim_programs := $(addprefix $(SIM)/,mpi_train train launch)
+
 .PHONY: sim
-sim: $(SIM)/mpi_train ## build the simulated jobs and the stand-in libraries
+sim: $(sim_libs) $(sim_programs) ## build the simulated jobs and the stand-in libraries
 
 $(SIM)/obj/mpi_train.o: private sim_cflags += $(sim_mpi_cflags)
+$(SIM)/obj/lib/%.o: tests/sim/lib/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(sim_lib_cflags) -c $< -o $@
+$(SIM)/obj/lib/runtime-%.o: tests/sim/lib/runtime.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(sim_lib_cflags) -DSIM_CUDART_VERSION=$*000 -c $< -o $@
 $(SIM)/obj/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(sim_cflags) -c $< -o $@
+	$(Q)$(CC) $(sim_cflags) -fPIE -c $< -o $@
 
-$(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o)
+$(SIM)/lib/libcuda.so.1: $(addprefix $(SIM)/obj/lib/,driver.o memory.o model.o) tests/sim/lib/libcuda.map
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcuda.so.1 -Wl,--version-script,tests/sim/lib/libcuda.map \
+		-o $@ $(filter %.o,$^) -lpthread -ldl
+
+# The real runtime names its version node after itself.
+$(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime-%.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)echo 'libcudart.so.$* { global: cuda*; __cuda*; local: *; };' > $(SIM)/obj/libcudart-$*.map
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcudart.so.$* \
+		-Wl,--version-script,$(SIM)/obj/libcudart-$*.map -o $@ $(filter %.o,$^) -lpthread -ldl
+
+# Each function of the real library has a second name at the same address, pncclX for ncclX.
+$(SIM)/lib/libnccl.so.2: $(addprefix $(SIM)/obj/lib/,comm.o nccl.o reduce.o transfer.o) tests/sim/lib/libnccl.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnccl.so.2 -Wl,--version-script,tests/sim/lib/libnccl.map \
+		$$(nm --defined-only $(SIM)/obj/lib/nccl.o | awk '$$2 == "T" { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
+		-o $@ $(filter %.o,$^) -lpthread -ldl
+
+$(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o) $(SIM)/lib/libcudart.so.13
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
+
+sim_link = $(CC) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
+
+$(SIM)/train: $(addprefix $(SIM)/obj/,train.o training.o world.o fault.o job.o) \
+		$(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
+	$(call say,LINK,$@)
+	$(Q)$(sim_link)
+
+$(SIM)/launch: $(addprefix $(SIM)/obj/,launch.o job.o) $(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
+	$(call say,LINK,$@)
+	$(Q)$(sim_link)

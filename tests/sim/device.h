@@ -6,8 +6,7 @@
 #include <stdint.h>
 
 struct sim_device {
-	void *stream;
-	uint64_t owed_ns; /* without the stand-in */
+	struct sim_stream *stream; /* a cudaStream_t */
 };
 
 /* 0 or -ENODEV. */

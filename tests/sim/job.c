@@ -2,6 +2,7 @@
 #include "tests/sim/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,21 @@ void sim_burn_ns(uint64_t ns)
 
 	while (cpu_ns() < end)
 		;
+}
+
+void sim_checkpoint_ns(const char *dir, uint64_t ns)
+{
+	static const char block[1 << 16];
+	uint64_t end = sim_now_ns() + ns;
+	int fd = open(dir ? dir : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	while (sim_now_ns() < end) {
+		if (fd >= 0 && pwrite(fd, block, sizeof(block), 0) > 0)
+			(void)fdatasync(fd);
+		sim_sleep_ns(20000000);
+	}
+	if (fd >= 0)
+		(void)close(fd);
 }
 
 double sim_random(uint64_t *state)

@@ -12,6 +12,8 @@ int sim_number(const char *text, double *ret_value);
 uint64_t sim_now_ns(void); /* monotonic */
 void sim_sleep_ns(uint64_t ns);
 void sim_burn_ns(uint64_t ns); /* of CPU time */
+/* Writes to a file in DIR (or the current one), which has no name, for so long. */
+void sim_checkpoint_ns(const char *dir, uint64_t ns);
 
 /* The next number of a small deterministic generator, in [0, 1). */
 double sim_random(uint64_t *state);

@@ -123,7 +123,7 @@ static void host_work(struct job *job, const struct sim_fault *fault)
 	if (fault->gc_ns && job->truth.steps % 10 == 0)
 		sim_burn_ns(fault->gc_ns);
 	if (fault->checkpoint_ns && fault->checkpoint_ns != job->checkpoint_ns)
-		sim_sleep_ns(fault->checkpoint_ns);
+		sim_checkpoint_ns(job->opt.out, fault->checkpoint_ns);
 	job->checkpoint_ns = fault->checkpoint_ns;
 }
 
