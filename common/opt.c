@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "common/config.h"
+#include "common/nearest.h"
 #include "common/num.h"
 #include "common/opt_print.h"
 
 enum {
-	MAX_NAME = 64, /* longer ones are not searched for typing mistakes */
 	MAX_SHOWN = 64, /* of a wrong value in a message */
 	MAX_STRING = 4096,
 };
@@ -31,19 +31,18 @@ struct command_line {
 	bool answered; /* --help and its kin */
 };
 
-__attribute__((format(printf, 4, 5))) static int
-refuse(struct nt_opt_error *error, enum nt_exit exit, int r, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void complain(struct nt_opt_error *error,
+							   enum nt_exit exit, const char *fmt, ...)
 {
 	va_list ap;
 
-	error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : exit;
+	error->exit = exit;
 	va_start(ap, fmt);
 	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
 	va_end(ap);
 	for (char *c = error->text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
-	return r;
 }
 
 /* ---- values ------------------------------------------------------------------------------------ */
@@ -131,14 +130,18 @@ int nt_opt_set(const struct nt_opt *opt, void *config, const char *source, const
 
 	if (r == 0)
 		return 0;
-	if (r == -ENOMEM)
-		return refuse(ret_error, NT_EXIT_SYSTEM, r, "%.200s: out of memory", source);
+	if (r == -ENOMEM) {
+		complain(ret_error, NT_EXIT_SYSTEM, "%.200s: out of memory", source);
+		return r;
+	}
 	nt_opt_format_allowed(opt, allowed);
-	if (opt->flags & NT_OPT_SECRET)
-		return refuse(ret_error, NT_EXIT_CONFIG, r, "%.200s: the value is not %s", source,
-			      allowed);
-	return refuse(ret_error, NT_EXIT_CONFIG, r, "%.200s: '%.*s%s' is not %s", source, shown,
-		      value, len > MAX_SHOWN ? "..." : "", allowed);
+	if (opt->flags & NT_OPT_SECRET) {
+		complain(ret_error, NT_EXIT_CONFIG, "%.200s: the value is not %s", source, allowed);
+		return r;
+	}
+	complain(ret_error, NT_EXIT_CONFIG, "%.200s: '%.*s%s' is not %s", source, shown, value,
+		 len > MAX_SHOWN ? "..." : "", allowed);
+	return r;
 }
 
 void nt_opt_free(const struct nt_opt_program *program, void *config)
@@ -159,73 +162,16 @@ void nt_opt_free(const struct nt_opt_program *program, void *config)
 	}
 }
 
-/* ---- typing mistakes --------------------------------------------------------------------------- */
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* Edits that turn a into b: insert, delete, replace. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[MAX_NAME + 1];
-	size_t n = strlen(b);
-
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < n; j++) {
-			size_t above = row[j + 1];
-
-			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
-static const char *nearer(const char *name, const char *candidate, const char *best,
-			  size_t *best_distance)
-{
-	size_t d;
-
-	if (strlen(name) > MAX_NAME || strlen(candidate) > MAX_NAME)
-		return best;
-	d = distance(name, candidate);
-	if (d > strlen(candidate) / 3 + 1 || d >= *best_distance)
-		return best;
-	*best_distance = d;
-	return candidate;
-}
+/* ---- the command line -------------------------------------------------------------------------- */
 
 const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name)
 {
-	size_t best_distance = SIZE_MAX;
-	const char *best = NULL;
+	struct nt_nearest nearest = {.name = name};
 
 	for (size_t i = 0; i < count; i++)
-		best = nearer(name, opts[i].name, best, &best_distance);
-	return best;
+		nt_nearest_try(&nearest, opts[i].name);
+	return nearest.best;
 }
-
-static const char *nearest_option(const struct nt_opt_program *program, const char *name)
-{
-	static const char *const common[] = {"help", "version", "config"};
-	const char *best = nt_opt_nearest(program->opts, program->opt_count, name);
-	size_t best_distance = best ? distance(name, best) : SIZE_MAX;
-
-	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
-		best = nearer(name, common[i], best, &best_distance);
-	return best;
-}
-
-/* ---- the command line -------------------------------------------------------------------------- */
 
 static const struct nt_opt *find(const struct nt_opt_program *program, const char *name, size_t len)
 {
@@ -244,15 +190,21 @@ static bool is_name(const char *name, size_t len, const char *want)
 static int unknown_option(const struct nt_opt_program *program, const char *name, size_t len,
 			  struct nt_opt_error *error)
 {
-	nt_autofree char *copy = strndup(name, len);
-	const char *near = copy ? nearest_option(program, copy) : NULL;
+	char shown[MAX_SHOWN + 1];
+	struct nt_nearest nearest = {.name = shown};
 
-	if (near)
-		return refuse(error, NT_EXIT_USAGE, -EINVAL,
-			      "unknown option '--%.*s', did you mean '--%s'?", (int)len, name,
-			      near);
-	return refuse(error, NT_EXIT_USAGE, -EINVAL, "unknown option '--%.*s', see --help",
-		      (int)(len > MAX_SHOWN ? MAX_SHOWN : len), name);
+	(void)snprintf(shown, sizeof(shown), "%.*s", len > MAX_SHOWN ? MAX_SHOWN : (int)len, name);
+	for (size_t i = 0; i < program->opt_count; i++)
+		nt_nearest_try(&nearest, program->opts[i].name);
+	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)
+		nt_nearest_try(&nearest, nt_opt_builtins[i].name);
+	if (nearest.best) {
+		complain(error, NT_EXIT_USAGE, "unknown option '--%s', did you mean '--%s'?", shown,
+			 nearest.best);
+		return -EINVAL;
+	}
+	complain(error, NT_EXIT_USAGE, "unknown option '--%s', see --help", shown);
+	return -EINVAL;
 }
 
 /* The value behind '=' or in the next word, which is then skipped. */
@@ -263,9 +215,10 @@ static int take_value(const char *name, size_t len, int argc, char **argv, int *
 		*ret_value = name + len + 1;
 		return 0;
 	}
-	if (*at + 1 >= argc)
-		return refuse(error, NT_EXIT_USAGE, -EINVAL, "--%.*s needs a value", (int)len,
-			      name);
+	if (*at + 1 >= argc) {
+		complain(error, NT_EXIT_USAGE, "--%.*s needs a value", (int)len, name);
+		return -EINVAL;
+	}
 	*ret_value = argv[++*at];
 	return 0;
 }
@@ -289,9 +242,11 @@ static int answer(const struct nt_opt_program *program, const char *name, size_t
 		r = take_value(name, len, argc, argv, at, &shell, error);
 		if (r < 0)
 			return r;
-		if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0)
-			return refuse(error, NT_EXIT_USAGE, -EINVAL,
-				      "--print-completion: '%.20s' is not one of bash, zsh", shell);
+		if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0) {
+			complain(error, NT_EXIT_USAGE,
+				 "--print-completion: '%.20s' is not one of bash, zsh", shell);
+			return -EINVAL;
+		}
 		nt_opt_print_completion(program, shell, stdout);
 	} else {
 		line->answered = false;
@@ -304,10 +259,16 @@ static int read_option(const struct nt_opt_program *program, int argc, char **ar
 		       struct command_line *line, struct nt_opt_error *error)
 {
 	const char *word = argv[*at], *name = word + 2;
-	size_t len = strcspn(name, "=");
-	const struct nt_opt *opt = find(program, name, len);
 	struct setting *setting = &line->settings[line->count];
+	const struct nt_opt *opt;
+	size_t len;
 
+	if (word[1] != '-') {
+		complain(error, NT_EXIT_USAGE, "unknown option '%.64s', see --help", word);
+		return -EINVAL;
+	}
+	len = strcspn(name, "=");
+	opt = find(program, name, len);
 	if (is_name(name, len, "config"))
 		return take_value(name, len, argc, argv, at, &line->config_path, error);
 
@@ -334,6 +295,17 @@ static int read_option(const struct nt_opt_program *program, int argc, char **ar
 	return take_value(name, len, argc, argv, at, &setting->value, error);
 }
 
+/* A word that is no option. */
+static int read_argument(const char *word, struct nt_opt_args *args, struct nt_opt_error *error)
+{
+	if (!args) {
+		complain(error, NT_EXIT_USAGE, "unexpected argument '%.64s', see --help", word);
+		return -EINVAL;
+	}
+	args->value[args->count++] = word;
+	return 0;
+}
+
 static int read_command_line(const struct nt_opt_program *program, int argc, char **argv,
 			     struct nt_opt_args *args, struct command_line *line,
 			     struct nt_opt_error *error)
@@ -344,20 +316,14 @@ static int read_command_line(const struct nt_opt_program *program, int argc, cha
 		const char *word = argv[i];
 		int r = 0;
 
-		if (options && strcmp(word, "--") == 0)
+		if (!options || word[0] != '-' || !word[1])
+			r = read_argument(word, args, error);
+		else if (strcmp(word, "--") == 0)
 			options = false;
-		else if (options && strcmp(word, "-h") == 0)
+		else if (strcmp(word, "-h") == 0)
 			r = answer(program, "help", strlen("help"), argc, argv, &i, line, error);
-		else if (options && strncmp(word, "--", 2) == 0)
-			r = read_option(program, argc, argv, &i, line, error);
-		else if (options && word[0] == '-' && word[1])
-			r = refuse(error, NT_EXIT_USAGE, -EINVAL,
-				   "unknown option '%.64s', see --help", word);
-		else if (args)
-			args->value[args->count++] = word;
 		else
-			r = refuse(error, NT_EXIT_USAGE, -EINVAL,
-				   "unexpected argument '%.64s', see --help", word);
+			r = read_option(program, argc, argv, &i, line, error);
 		if (r < 0)
 			return r;
 	}
@@ -367,11 +333,12 @@ static int read_command_line(const struct nt_opt_program *program, int argc, cha
 static int check_command(const struct nt_opt_program *program, const struct nt_opt_args *args,
 			 const struct nt_opt_command **ret_command, struct nt_opt_error *error)
 {
-	size_t best_distance = SIZE_MAX;
-	const char *near = NULL;
+	struct nt_nearest nearest = {.name = args->count ? args->value[0] : ""};
 
-	if (!args->count)
-		return refuse(error, NT_EXIT_USAGE, -EINVAL, "no command given, see --help");
+	if (!args->count) {
+		complain(error, NT_EXIT_USAGE, "no command given, see --help");
+		return -EINVAL;
+	}
 	for (size_t i = 0; i < program->command_count; i++) {
 		const struct nt_opt_command *command = &program->commands[i];
 
@@ -379,11 +346,15 @@ static int check_command(const struct nt_opt_program *program, const struct nt_o
 			*ret_command = command;
 			return 0;
 		}
-		near = nearer(args->value[0], command->name, near, &best_distance);
+		nt_nearest_try(&nearest, command->name);
 	}
-	return refuse(error, NT_EXIT_USAGE, -EINVAL, "unknown command '%.64s', %s%s%s",
-		      args->value[0], near ? "did you mean '" : "see --help", near ? near : "",
-		      near ? "'?" : "");
+	if (nearest.best) {
+		complain(error, NT_EXIT_USAGE, "unknown command '%.64s', did you mean '%s'?",
+			 args->value[0], nearest.best);
+		return -EINVAL;
+	}
+	complain(error, NT_EXIT_USAGE, "unknown command '%.64s', see --help", args->value[0]);
+	return -EINVAL;
 }
 
 static int check_args(const struct nt_opt_program *program, const struct nt_opt_args *args,
@@ -403,9 +374,10 @@ static int check_args(const struct nt_opt_program *program, const struct nt_opt_
 	}
 	if (count >= min && count <= max)
 		return 0;
-	return refuse(error, NT_EXIT_USAGE, -EINVAL, "%s arguments%s%s: %zu, see --help",
-		      count < min ? "too few" : "too many", command ? " for " : "",
-		      command ? command->name : "", count);
+	complain(error, NT_EXIT_USAGE, "%s arguments%s%s: %zu, see --help",
+		 count < min ? "too few" : "too many", command ? " for " : "",
+		 command ? command->name : "", count);
+	return -EINVAL;
 }
 
 /* ---- all sources ------------------------------------------------------------------------------- */
@@ -434,8 +406,10 @@ static int apply_file(const struct nt_opt_program *program, const char *path, vo
 	char source[256];
 	int r;
 
-	if (!values)
-		return refuse(error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	if (!values) {
+		complain(error, NT_EXIT_SYSTEM, "out of memory");
+		return -ENOMEM;
+	}
 	r = nt_config_read(path, program->opts, program->opt_count, values, error);
 	if (r < 0)
 		return r;
@@ -477,7 +451,7 @@ static int apply_command_line(const struct command_line *line, void *config,
 {
 	for (size_t i = 0; i < line->count; i++) {
 		const struct setting *setting = &line->settings[i];
-		char source[MAX_NAME + 3];
+		char source[NT_OPT_ENV_TEXT];
 		int r;
 
 		(void)snprintf(source, sizeof(source), "--%s", setting->opt->name);
@@ -502,13 +476,18 @@ int nt_opt_load(const struct nt_opt_program *program, int argc, char **argv, voi
 	const char *path;
 	int r;
 
-	if (!settings)
-		return refuse(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	if (!settings) {
+		complain(ret_error, NT_EXIT_SYSTEM, "out of memory");
+		return -ENOMEM;
+	}
 	if (program->args || program->commands) {
 		args = (void *)((char *)config + program->args_offset);
+		args->count = 0;
 		args->value = calloc(words, sizeof(*args->value));
-		if (!args->value)
-			return refuse(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+		if (!args->value) {
+			complain(ret_error, NT_EXIT_SYSTEM, "out of memory");
+			return -ENOMEM;
+		}
 	}
 	r = read_command_line(program, argc, argv, args, &line, ret_error);
 	if (r < 0)

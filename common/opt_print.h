@@ -3,6 +3,7 @@
 #ifndef NT_COMMON_OPT_PRINT_H
 #define NT_COMMON_OPT_PRINT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "common/opt.h"
@@ -10,7 +11,19 @@
 enum {
 	NT_OPT_ALLOWED_TEXT = 256,
 	NT_OPT_ENV_TEXT = 72,
+	NT_OPT_BUILTINS = 3,
 };
+
+/* The options that every program has: --config, --help, --version. */
+extern const struct nt_opt nt_opt_builtins[NT_OPT_BUILTINS];
+
+/* What the help calls an option's value, or NULL where it takes none. */
+const char *nt_opt_arg(const struct nt_opt *opt);
+/* The positional arguments, for a line of usage; may be empty. */
+const char *nt_opt_usage(const struct nt_opt_program *program);
+bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code);
+/* The help of an option with its choices and default. */
+void nt_opt_format_help(const struct nt_opt *opt, char *text, size_t size);
 
 /* "a duration from 10ms to 1m, such as 250ms or 5s": what nt_opt_set() takes. Returns text. */
 const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALLOWED_TEXT]);
@@ -23,7 +36,10 @@ void nt_opt_print_help(const struct nt_opt_program *program, FILE *out);
 void nt_opt_print_man(const struct nt_opt_program *program, FILE *out);
 /* shell: "bash" or "zsh". */
 void nt_opt_print_completion(const struct nt_opt_program *program, const char *shell, FILE *out);
-/* One row a line, tabs between: name, environment variable, file key, value, default, help. */
+/*
+ * One row a line, tabs between: name, environment variable, file key, value, default, help;
+ * "-" for what is not there.
+ */
 void nt_opt_print_options(const struct nt_opt_program *program, FILE *out);
 
 #endif

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The slow part of `make lint`: clang-tidy, cppcheck and gcc -fanalyzer over the C files, as many at
+# once as there are processors. Files can be named; without, all of the product's rooms.
+#
+#   tests/lint.sh CPPFLAGS [FILE...]
+set -euo pipefail
+
+read -ra cppflags <<<"$1"
+shift
+if [ $# -eq 0 ]; then
+  mapfile -t files < <(tests/files.sh '^(agent|aggregator|cli|common|detect|plugin|proto)/.*\.c$')
+else
+  files=("$@")
+fi
+jobs=$(nproc)
+bad=0
+
+echo "  clang-tidy (${#files[@]} files)"
+printf '%s\0' "${files[@]}" |
+  xargs -0 -n 4 -P "$jobs" tests/tidy.sh "${cppflags[*]}" >build/lint-tidy.txt 2>&1 || :
+if grep -qE ' (error|warning): ' build/lint-tidy.txt; then
+  cat build/lint-tidy.txt
+  bad=1
+fi
+
+# What cppcheck cannot know: the cleanup attribute (memleak, resourceLeak), that a callback's type
+# is given (constParameter), which libraries' macros there are.
+echo "  cppcheck"
+cppcheck -q -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability \
+  --inline-suppr --error-exitcode=1 --suppress=memleak --suppress=resourceLeak \
+  --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=uninitvar:detect/* \
+  -D__GNUC__=12 -DNT_MUST_CHECK= -I. "${files[@]}" || bad=1
+
+echo "  gcc -fanalyzer"
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" \
+  gcc -std=gnu17 "${cppflags[@]}" -O0 -Wall -Wextra -Wno-missing-field-initializers -Werror \
+  -fanalyzer -c -o /dev/null || bad=1
+exit $bad
