@@ -5,8 +5,10 @@
 
 #include "common/bus_impl.h"
 #include "common/clock.h"
+#include "common/spool/compact.h"
 #include "common/spool/dir.h"
 #include "common/spool/partition.h"
+#include "common/spool/trim.h"
 
 enum {
 	DEFAULT_SEGMENT_BYTES = 8 << 20,
@@ -62,8 +64,24 @@ static void close_spool(struct nt_bus *bus)
 	free(spool);
 }
 
+/*
+ * What a roll brings with it. Failures lose nothing: the next roll tries again, and a topic that
+ * grows over its cap because nothing can be removed ends in -ENOSPC, which is counted.
+ */
+static void tidy_topic(struct topic *topic, enum nt_topic index, uint64_t now_real_ns)
+{
+	bool is_compacted = nt_topic_is_compacted(index);
+	int r = 0;
+
+	if (is_compacted && topic->partition->fd < 0)
+		r = nt_spool_compact(topic->partition, now_real_ns);
+	if (r == 0)
+		r = nt_spool_trim(topic->fd, topic->partition, !is_compacted, now_real_ns);
+	(void)r;
+}
+
 /* The lowest partition that no other writer holds. */
-static int open_topic(struct spool *spool, enum nt_topic index)
+static int open_topic(struct spool *spool, enum nt_topic index, uint64_t now_real_ns)
 {
 	struct topic *topic = &spool->topic[index];
 	int r = 0;
@@ -75,6 +93,8 @@ static int open_topic(struct spool *spool, enum nt_topic index)
 	for (uint32_t i = 0; i < NT_SPOOL_MAX_PARTITIONS; i++) {
 		r = nt_spool_partition_open(topic->fd, i, &spool->limits, &spool->bus.stats,
 					    &topic->partition);
+		if (r == 0)
+			tidy_topic(topic, index, now_real_ns);
 		if (r != -EWOULDBLOCK)
 			return r;
 	}
@@ -85,15 +105,21 @@ static int publish_to_spool(struct nt_bus *bus, const struct nt_bus_record *reco
 {
 	struct spool *spool = (struct spool *)bus;
 	struct topic *topic = &spool->topic[record->topic];
+	uint64_t now_real_ns = nt_clock_real_ns();
 	int r = 0;
 
 	if (!topic->partition)
-		r = open_topic(spool, record->topic);
+		r = open_topic(spool, record->topic, now_real_ns);
+	if (r == 0) {
+		r = nt_spool_partition_make_room(topic->partition, record, now_real_ns);
+		if (r > 0)
+			tidy_topic(topic, record->topic, now_real_ns);
+	}
 	if (r < 0) {
 		bus->stats.dropped_full++;
 		return r;
 	}
-	return nt_spool_partition_add(topic->partition, record, nt_clock_real_ns());
+	return nt_spool_partition_add(topic->partition, record);
 }
 
 static void set_limits(struct nt_spool_limits *limits, const struct nt_bus_options *options)

@@ -213,6 +213,7 @@ int nt_spool_list_segments(int partition, struct nt_spool_segments *ret_segments
 		return r;
 	for (errno = 0; (entry = readdir(dir));) {
 		if (!parse_file_name(entry->d_name, segment_suffix, &base) ||
+		    (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN) ||
 		    segments.count == NT_SPOOL_MAX_SEGMENTS)
 			continue;
 		if (segments.count == cap) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/spool/dir.h"
 #include "common/spool/scan.h"
 
@@ -30,18 +31,13 @@ static const char lock_name[] = "lock";
 static uint64_t read_boot(void)
 {
 	nt_autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	uint64_t hash = 0xcbf29ce484222325;
 	char text[64];
 	ssize_t n;
 
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, sizeof(text));
-	if (n <= 0)
-		return 0;
-	for (ssize_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3; /* FNV-1a */
-	return hash;
+	return n > 0 ? nt_hash_bytes(NT_HASH_SEED, text, (size_t)n) : 0;
 }
 
 /* A full disk has many names. */
@@ -205,7 +201,12 @@ void nt_spool_partition_roll(struct nt_spool_partition *partition)
 	if (partition->limits->sync)
 		(void)fdatasync(partition->fd);
 	drop_segment(partition);
-	partition->has_rolled = true;
+}
+
+int nt_spool_partition_retire(struct nt_spool_partition *partition)
+{
+	nt_spool_partition_roll(partition);
+	return partition->fd < 0 ? make_segment(partition, partition->next) : 0;
 }
 
 /* A single record may be larger than a segment ought to be; it then has one to itself. */
@@ -227,20 +228,26 @@ static bool is_time_to_roll(const struct nt_spool_partition *partition, size_t m
 	       now_real_ns - partition->made_real_ns > span_ns;
 }
 
-int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt_bus_record *record,
-			   uint64_t now_real_ns)
+int nt_spool_partition_make_room(struct nt_spool_partition *partition,
+				 const struct nt_bus_record *record, uint64_t now_real_ns)
+{
+	int r;
+
+	if (!is_time_to_roll(partition, nt_spool_frame_size(record), now_real_ns))
+		return 0;
+	r = nt_spool_partition_flush(partition);
+	if (r < 0)
+		return r;
+	nt_spool_partition_roll(partition);
+	return 1;
+}
+
+int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt_bus_record *record)
 {
 	size_t size = nt_spool_frame_size(record);
 	struct nt_buf *waiting = &partition->waiting;
-	int r = 0;
+	int r = nt_buf_reserve(waiting, size);
 
-	if (is_time_to_roll(partition, size, now_real_ns)) {
-		r = nt_spool_partition_flush(partition);
-		if (r == 0)
-			nt_spool_partition_roll(partition);
-	}
-	if (r == 0)
-		r = nt_buf_reserve(waiting, size);
 	if (r < 0) {
 		partition->stats->dropped_full++;
 		return r;
@@ -255,7 +262,7 @@ int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt
 	return waiting->len >= WAITING_BYTES ? nt_spool_partition_flush(partition) : 0;
 }
 
-/* ---- recovery --------------------------------------------------------------------------------- */
+/* ---- recovery -------------------------------------------------------------------------------- */
 
 /*
  * Reads the newest segment to its last whole frame. What follows is the torn end of a write that

@@ -31,7 +31,6 @@ struct nt_spool_partition {
 	uint64_t next; /* offset of the next record */
 	struct nt_buf waiting;
 	uint64_t waiting_records, waiting_payload, waiting_newest_real_ns;
-	bool has_rolled; /* since the owner last cleared it: something may have to go now */
 };
 
 /*
@@ -46,12 +45,21 @@ NT_MUST_CHECK int nt_spool_partition_open(int topic, uint32_t index,
 void nt_spool_partition_free(struct nt_spool_partition *partition);
 NT_DEFINE_AUTO(nt_spool_partition, nt_spool_partition_free)
 
+/*
+ * Where the newest segment has no more room for this record, or is old, it is written out and
+ * closed: 1, and now is the time to see what may go. 0 otherwise. Failures as nt_bus_publish().
+ */
+NT_MUST_CHECK int nt_spool_partition_make_room(struct nt_spool_partition *partition,
+					       const struct nt_bus_record *record,
+					       uint64_t now_real_ns);
 /* Adds a frame to those that wait; writes when there are many. Failures as nt_bus_publish(). */
 NT_MUST_CHECK int nt_spool_partition_add(struct nt_spool_partition *partition,
-					 const struct nt_bus_record *record, uint64_t now_real_ns);
+					 const struct nt_bus_record *record);
 NT_MUST_CHECK int nt_spool_partition_flush(struct nt_spool_partition *partition);
 
 /* Closes the newest segment, if it has a record. What waits must have been written. */
 void nt_spool_partition_roll(struct nt_spool_partition *partition);
+/* The same, and leaves an empty one, which keeps the offset when all others have gone. */
+NT_MUST_CHECK int nt_spool_partition_retire(struct nt_spool_partition *partition);
 
 #endif
