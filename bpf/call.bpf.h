@@ -252,7 +252,7 @@ static __always_inline void emit_call(__u64 pid_tgid, const struct nt_inside *sl
 	e->deref = deref;
 	e->launches = slot->launches;
 	__builtin_memcpy(e->word, slot->word, sizeof(e->word));
-	nt_submit(e);
+	nt_submit(e, sizeof(*e));
 }
 
 static __always_inline void emit_init(__u64 pid_tgid, const struct nt_inside *slot,
@@ -273,7 +273,7 @@ static __always_inline void emit_init(__u64 pid_tgid, const struct nt_inside *sl
 		__builtin_memcpy(e->id, id->byte, NT_ID_BYTES);
 	else
 		__builtin_memset(e->id, 0, NT_ID_BYTES);
-	nt_submit(e);
+	nt_submit(e, sizeof(*e));
 }
 
 /* Is the thread inside a call that this one was made by? Deeper in the stack, then. */
@@ -300,7 +300,7 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 	e->launches = launches_of(pid_tgid);
 	capture_words(ctx, cookie, e->word);
 	e->deref = NT_COOKIE_DEREF(cookie) ? dereference(cookie, e->word) : 0;
-	nt_submit(e);
+	nt_submit(e, sizeof(*e));
 }
 
 /* False: the return is of no interest. */

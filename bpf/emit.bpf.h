@@ -16,6 +16,10 @@ struct {
 /* Unread bytes from which the agent is woken; set by the agent to a 16th of the ring. */
 const volatile __u64 wakeup_bytes = 1 << 18;
 
+enum {
+	RING_HEADER = 8, /* bytes that the kernel puts before each event */
+};
+
 /* Events that found the ring full, by type; the agent exports them as a metric. */
 __u64 dropped[NT_EVENT_TYPE_END];
 
@@ -39,11 +43,17 @@ static __always_inline void *nt_reserve(enum nt_event_type type, __u32 size, __u
 	return h;
 }
 
-static __always_inline void nt_submit(void *event)
+/*
+ * Wakes the agent once, as the unread data grow past wakeup_bytes, not for each event beyond: a
+ * wake-up costs ten times what the event does, and a crossing missed to a race only means that
+ * the agent looks when it would have looked anyway.
+ */
+static __always_inline void nt_submit(void *event, __u32 size)
 {
+	__u64 unread = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if (unread >= wakeup_bytes && unread - size - RING_HEADER < wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	bpf_ringbuf_submit(event, flags);
 }

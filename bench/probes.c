@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a probed call costs the caller: ours, beside an empty probe and beside bpftrace doing the
+ * same, in one run on one function. Rounds of all variants follow one another, so that the
+ * machine's moods hit all alike; the figures are medians of thread CPU time per call, less the
+ * call itself, and their ratios.
+ *
+ *	probes STUB_LIBRARY EMPTY_BPF_OBJECT [ROUNDS]
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/attach.h"
+#include "agent/elf.h"
+#include "common/cleanup.h"
+#include "common/num.h"
+
+enum {
+	CALLS = 100000,
+	MAX_ROUNDS = 101,
+	UPROBE_MULTI = 48, /* enum bpf_attach_type, newer than the headers */
+	UPROBE_SESSION = 57,
+	LINK_CREATE = 28,
+};
+
+typedef int (*call_fn)(const void *a, const void *b, const void *c, const void *d, const void *e,
+		       const void *f, const void *g, const void *h);
+
+/* What every argument points to: a probe that follows a pointer must find memory there. */
+static const char target[4096];
+
+struct bench {
+	const char *library, *empty_object;
+	struct stat stat;
+	void *handle;
+	size_t rounds;
+};
+
+/* ---- variants: each attaches something, or nothing ------------------------------------------ */
+
+struct variant {
+	const char *name;
+	const char *symbol;
+	enum {
+		BARE,
+		EMPTY, /* uprobe.multi, entry only */
+		EMPTY_SESSION, /* entry and return */
+		OURS,
+		BPFTRACE,
+	} kind;
+	const char *script; /* BPFTRACE; %s is the library */
+	uint32_t subjects; /* OURS */
+	enum nt_library as; /* OURS */
+	size_t anchor; /* index of the variant that it is a ratio to */
+};
+
+static const struct variant variants[] = {
+	{"launch: no probe", "cudaLaunchKernel", BARE, NULL, 0, 0, 0},
+	{"launch: empty entry probe", "cudaLaunchKernel", EMPTY, NULL, 0, 0, 1},
+	{"launch: ours, counted", "cudaLaunchKernel", OURS, NULL, 1 << NT_SUBJECT_LAUNCH,
+	 NT_LIBRARY_CUDART, 1},
+	{"launch: bpftrace count() by pid", "cudaLaunchKernel", BPFTRACE,
+	 "uprobe:%s:cudaLaunchKernel { @n[pid] = count(); }", 0, 0, 1},
+	{"collective: no probe", "ncclAllReduce", BARE, NULL, 0, 0, 4},
+	{"collective: empty entry probe", "ncclAllReduce", EMPTY, NULL, 0, 0, 5},
+	{"collective: ours, entry with an event", "ncclAllReduce", OURS, NULL, 1 << NT_SUBJECT_COMM,
+	 NT_LIBRARY_NCCL, 5},
+	{"collective: bpftrace printf of four arguments", "ncclAllReduce", BPFTRACE,
+	 "uprobe:%s:ncclAllReduce { printf(\"%%d %%lx %%lu %%d\\n\", tid, arg1, arg2, arg3); }", 0,
+	 0, 5},
+	{"blocking: no probe", "MPI_Allreduce", BARE, NULL, 0, 0, 8},
+	{"blocking: empty session", "MPI_Allreduce", EMPTY_SESSION, NULL, 0, 0, 9},
+	{"blocking: ours, entry and return with an event", "MPI_Allreduce", OURS, NULL,
+	 1 << NT_SUBJECT_COMM, NT_LIBRARY_MPI, 9},
+	{"blocking: bpftrace entry and return, histogram", "MPI_Allreduce", BPFTRACE,
+	 "uprobe:%s:MPI_Allreduce { @t[tid] = nsecs; } "
+	 "uretprobe:%s:MPI_Allreduce /@t[tid]/ { @d[pid] = hist(nsecs - @t[tid]); delete(@t[tid]); }",
+	 0, 0, 9},
+	{"synchronise: ours, short calls only summed", "cudaStreamSynchronize", OURS, NULL,
+	 1 << NT_SUBJECT_SYNC, NT_LIBRARY_CUDART, 9},
+};
+
+enum {
+	VARIANTS = sizeof(variants) / sizeof(variants[0]),
+};
+
+/* The kernel's BPF_LINK_CREATE attributes for a multi link: newer than Debian 12's headers. */
+struct multi_link {
+	__u32 prog_fd, target_fd, attach_type, flags;
+	__u64 path, offsets, ref_ctr_offsets, cookies;
+	__u32 count, multi_flags, pid, pad;
+};
+
+static int attach_empty(const struct bench *bench, const char *symbol, bool session,
+			struct bpf_object **ret_object)
+{
+	__u32 type = session ? UPROBE_SESSION : UPROBE_MULTI;
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct nt_elf_symbol at = {0};
+	struct bpf_object *object;
+	struct bpf_program *program;
+	struct multi_link link = {0};
+	__u64 offset;
+	int r;
+
+	r = nt_elf_open(bench->library, &elf);
+	r = r ?: nt_elf_find(elf, symbol, &at);
+	if (r < 0)
+		return r;
+	object = bpf_object__open_file(bench->empty_object, NULL);
+	if (!object)
+		return -errno;
+	*ret_object = object;
+	program = bpf_object__find_program_by_name(object, "empty");
+	(void)bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)type);
+	r = bpf_object__load(object);
+	if (r < 0)
+		return r;
+	offset = session ? at.offset : at.entry_offset;
+	link.prog_fd = (__u32)bpf_program__fd(program);
+	link.attach_type = type;
+	link.path = (__u64)(uintptr_t)bench->library;
+	link.offsets = (__u64)(uintptr_t)&offset;
+	link.count = 1;
+	r = (int)syscall(SYS_bpf, LINK_CREATE, &link, 60);
+	return r < 0 ? -errno : r;
+}
+
+static pid_t start_bpftrace(const struct bench *bench, const char *script, int *ret_out)
+{
+	char text[1024];
+	int out[2];
+	pid_t pid;
+
+	(void)snprintf(text, sizeof(text), script, bench->library, bench->library);
+	if (pipe(out) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		(void)dup2(out[1], 1);
+		(void)dup2(out[1], 2);
+		(void)close(out[0]);
+		(void)execlp("bpftrace", "bpftrace", "-e", text, NULL);
+		_exit(127);
+	}
+	(void)close(out[1]);
+	*ret_out = out[0];
+	return pid;
+}
+
+static double loop_ns(call_fn call)
+{
+	struct timespec a, b;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	for (size_t i = 0; i < CALLS; i++)
+		(void)call(target, target, target, target, target, target, target, target);
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
+}
+
+struct drain {
+	struct nt_attach *attach;
+	atomic_bool stop;
+	uint64_t events;
+};
+
+static void drop_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	struct drain *drain = data;
+
+	(void)call;
+	(void)id;
+	drain->events++;
+}
+
+/* Empties the ring as the agent does: woken, or after a while. */
+static void *run_drain(void *data)
+{
+	struct drain *drain = data;
+	struct pollfd ready = {.fd = nt_attach_fd(drain->attach), .events = POLLIN};
+
+	while (!atomic_load(&drain->stop)) {
+		(void)poll(&ready, 1, 100);
+		if (nt_attach_poll(drain->attach, drop_event, drain) < 0)
+			return drain;
+	}
+	return NULL;
+}
+
+/* The loop over a probe of ours, while the other thread reads what it emits. */
+static int drained_loop(struct nt_attach *attach, call_fn call, double *ret_ns)
+{
+	struct drain drain = {.attach = attach};
+	struct nt_attach_stats stats = {0};
+	void *failed = NULL;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_drain, &drain) != 0)
+		return -EAGAIN;
+	*ret_ns = loop_ns(call);
+	atomic_store(&drain.stop, true);
+	(void)pthread_join(thread, &failed);
+	nt_attach_stats(attach, &stats);
+	if (stats.dropped[NT_EVENT_CALL])
+		(void)fprintf(stderr, "%" PRIu64 " events found the ring full\n",
+			      stats.dropped[NT_EVENT_CALL]);
+	return failed ? -EIO : 0;
+}
+
+/* bpftrace is attached when the call has become at least ten times dearer. */
+static bool wait_until_dearer(call_fn call, double bare_ns)
+{
+	for (int i = 0; i < 300; i++) {
+		struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+		struct timespec a, b;
+
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+		for (int n = 0; n < 1000; n++)
+			(void)call(target, target, target, target, target, target, target, target);
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+		if ((double)(b.tv_nsec - a.tv_nsec + (b.tv_sec - a.tv_sec) * 1000000000) / 1000 >
+		    bare_ns * 10 + 50)
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* Drains the pipe while bpftrace runs, so that its printing is never what it waits for. */
+static pid_t start_drain(int fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char trash[65536];
+
+		while (read(fd, trash, sizeof(trash)) > 0)
+			;
+		_exit(0);
+	}
+	return pid;
+}
+
+static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
+		   double *ret_ns)
+{
+	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
+	nt_auto(nt_attach) struct nt_attach *attach = NULL;
+	struct bpf_object *object = NULL;
+	nt_autoclose int link = -1;
+	int r = 0;
+
+	if (!call)
+		return -ENOENT;
+	if (v->kind == EMPTY || v->kind == EMPTY_SESSION) {
+		link = attach_empty(bench, v->symbol, v->kind == EMPTY_SESSION, &object);
+		r = link < 0 ? link : 0;
+	} else if (v->kind == OURS) {
+		struct nt_attach_options options = {.ring_bytes = 16 << 20,
+						    .min_call_ns = 50000,
+						    .max_processes = 64,
+						    .max_threads = 256};
+
+		r = nt_attach_new(&options, &attach);
+		if (r == 0)
+			r = nt_attach_file(attach, bench->library, bench->stat.st_dev,
+					   bench->stat.st_ino, v->as, v->subjects);
+		r = r < 0 ? r : 0;
+	} else if (v->kind == BPFTRACE) {
+		int out = -1, status;
+		pid_t pid = start_bpftrace(bench, v->script, &out);
+		pid_t drain = start_drain(out);
+
+		(void)close(out);
+		if (pid < 0 || !wait_until_dearer(call, bare_ns))
+			r = -ENOENT;
+		else
+			*ret_ns = loop_ns(call);
+		(void)kill(pid, SIGINT);
+		(void)waitpid(pid, &status, 0);
+		(void)waitpid(drain, &status, 0);
+		return r;
+	}
+	if (r == 0 && attach)
+		r = drained_loop(attach, call, ret_ns);
+	else if (r == 0)
+		*ret_ns = loop_ns(call);
+	if (object)
+		bpf_object__close(object);
+	return r;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(double *value, size_t n)
+{
+	qsort(value, n, sizeof(*value), by_value);
+	return n ? value[n / 2] : 0;
+}
+
+static int run(const struct bench *bench)
+{
+	static double sample[VARIANTS][MAX_ROUNDS];
+	size_t count[VARIANTS] = {0};
+	double net[VARIANTS] = {0}, bare = 0;
+
+	for (size_t round = 0; round < bench->rounds; round++) {
+		for (size_t i = 0; i < VARIANTS; i++) {
+			double ns = 0;
+			int r;
+
+			/* bpftrace takes seconds to start: a few rounds of it are enough. */
+			if (variants[i].kind == BPFTRACE && round % 5)
+				continue;
+			r = measure(bench, &variants[i], bare, &ns);
+			if (r < 0) {
+				if (round == 0)
+					(void)fprintf(stderr, "%s: not measured: %s\n",
+						      variants[i].name, strerrordesc_np(-r));
+				continue;
+			}
+			if (variants[i].kind == BARE)
+				bare = ns;
+			sample[i][count[i]++] = ns;
+		}
+		(void)fprintf(stderr, "\rround %zu of %zu", round + 1, bench->rounds);
+	}
+	(void)fprintf(stderr, "\r                    \r");
+
+	(void)printf("%-48s %10s %8s %7s\n", "probe", "ns a call", "ratio", "rounds");
+	for (size_t i = 0; i < VARIANTS; i++) {
+		double ns = median(sample[i], count[i]);
+
+		if (variants[i].kind == BARE)
+			bare = ns;
+		net[i] = ns - bare;
+		if (!count[i])
+			(void)printf("%-48s %10s\n", variants[i].name, "-");
+		else if (variants[i].kind == BARE)
+			(void)printf("%-48s %10.1f %8s %7zu\n", variants[i].name, ns, "", count[i]);
+		else
+			(void)printf("%-48s %10.1f %8.2f %7zu\n", variants[i].name, net[i],
+				     net[i] / net[variants[i].anchor], count[i]);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench bench = {.rounds = 11};
+	uint64_t rounds = 0;
+
+	if (argc < 3 || argc > 4 ||
+	    (argc == 4 && nt_num_u64(argv[3], strlen(argv[3]), 1, MAX_ROUNDS, &rounds) < 0)) {
+		(void)fprintf(stderr, "usage: probes STUB_LIBRARY EMPTY_BPF_OBJECT [1..%d]\n",
+			      MAX_ROUNDS);
+		return 2;
+	}
+	bench.library = argv[1];
+	bench.empty_object = argv[2];
+	bench.rounds = rounds ? rounds : bench.rounds;
+	bench.handle = dlopen(bench.library, RTLD_NOW);
+	if (!bench.handle || stat(bench.library, &bench.stat) < 0) {
+		(void)fprintf(stderr, "cannot open '%s'\n", bench.library);
+		return 1;
+	}
+	(void)libbpf_set_print(NULL);
+	return run(&bench) < 0;
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Each figure in the docs has a command here. Figures are ratios of medians from one run.
+
+BENCH := build/bench
+
+$(BENCH)/libstub.so: bench/stub.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) -O0 -fno-omit-frame-pointer -fcf-protection=none -fPIC -shared -o $@ $<
+
+$(BENCH)/empty.bpf.o: bench/empty.bpf.c bpf/vmlinux.h
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
+		-D__TARGET_ARCH_$(ARCH) -isystem bpf -I. -c $< -o $@
+
+$(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
+
+.PHONY: bench-probes
+bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
+	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
