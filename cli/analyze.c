@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `neutracer analyze`: the verdict on files. What a path is, is told by what it holds: a directory
+ * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/command.h"
+#include "cli/judge.h"
+#include "cli/report.h"
+#include "cli/trace.h"
+#include "common/exit.h"
+#include "common/opt.h"
+
+enum format {
+	FORMAT_AUTO,
+	FORMAT_RECORDING,
+	FORMAT_KINETO,
+	FORMAT_STRAGGLER,
+};
+
+struct config {
+	bool json;
+	enum format format;
+	struct nt_opt_args paths;
+};
+
+static const struct nt_opt options[] = {
+	{"json", NT_OPT_BOOL, offsetof(struct config, json), "false", 0, 0,
+	 "print one JSON document instead of a report", NULL, NULL, NT_OPT_CLI_ONLY},
+	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
+	 "what the files are; auto tells by their names", "FORMAT",
+	 "auto recording kineto straggler", NT_OPT_CLI_ONLY},
+};
+
+static const enum nt_exit exits[] = {NT_EXIT_INPUT};
+
+static const struct nt_opt_program program = {
+	.name = "neutracer analyze",
+	.section = 1,
+	.summary = "find the culprit in recorded files",
+	.description =
+		"Judges a finished run by the same rules as the live service. PATH is a directory of the "
+		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), or the PyTorch "
+		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them.",
+	.opts = options,
+	.opt_count = sizeof(options) / sizeof(options[0]),
+	.args = "PATH…",
+	.min_args = 1,
+	.max_args = 65536,
+	.args_offset = offsetof(struct config, paths),
+	.exits = exits,
+	.exit_count = sizeof(exits) / sizeof(exits[0]),
+};
+
+enum {
+	MAX_FILES = 65536,
+};
+
+/* Paths that a directory stands for, or the paths themselves. */
+struct paths {
+	char **path;
+	size_t count;
+};
+
+static void release_paths(struct paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		free(paths->path[i]);
+	free(paths->path);
+}
+
+static int add_path(struct paths *paths, const char *dir, const char *name)
+{
+	char **list = reallocarray(paths->path, paths->count + 1, sizeof(*list));
+	char *path = NULL;
+
+	if (!list)
+		return -ENOMEM;
+	paths->path = list;
+	if (paths->count == MAX_FILES)
+		return -E2BIG;
+	if (asprintf(&path, "%s%s%s", dir ? dir : "", dir ? "/" : "", name) < 0)
+		return -ENOMEM;
+	list[paths->count++] = path;
+	return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+static bool is_kineto(const char *name)
+{
+	return ends_with(name, ".json") || ends_with(name, ".json.gz");
+}
+
+static bool is_straggler(const char *name)
+{
+	return ends_with(name, ".csv") || ends_with(name, ".csv.gz");
+}
+
+static void close_dir(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The traces in a directory, in the order of their names. */
+static int list_kineto(const char *path, struct paths *paths)
+{
+	__attribute__((cleanup(close_dir))) DIR *dir = opendir(path);
+	const struct dirent *entry;
+	int r;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		if (!is_kineto(entry->d_name))
+			continue;
+		r = add_path(paths, path, entry->d_name);
+		if (r < 0)
+			return r;
+	}
+	if (paths->count)
+		qsort(paths->path, paths->count, sizeof(*paths->path), by_text);
+	return 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static enum format guess(const struct paths *given)
+{
+	const char *first = given->path[0];
+
+	if (is_directory(first)) {
+		__attribute__((cleanup(release_paths))) struct paths inside = {0};
+
+		if (list_kineto(first, &inside) == 0 && inside.count)
+			return FORMAT_KINETO;
+		return FORMAT_RECORDING;
+	}
+	if (is_kineto(first))
+		return FORMAT_KINETO;
+	return is_straggler(first) ? FORMAT_STRAGGLER : FORMAT_AUTO;
+}
+
+static int fail(const char *what)
+{
+	(void)fprintf(stderr, "neutracer: analyze: %s\n", what);
+	return NT_EXIT_INPUT;
+}
+
+static int print(const struct config *config, const struct nt_report *report)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	int r;
+
+	r = config->json ? nt_report_json(report, &buf) : nt_report_text(report, &buf);
+	if (r < 0)
+		return fail(strerrordesc_np(-r));
+	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
+		return fail("cannot write the report");
+	return NT_EXIT_OK;
+}
+
+static void name_job(struct nt_trace *trace, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base && base[1] ? base + 1 : path;
+	(void)snprintf(trace->job, sizeof(trace->job), "%.*s", (int)strcspn(base, "."), base);
+}
+
+static int analyze_trace(const struct config *config, enum format format, const char *source,
+			 const struct paths *paths)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_rules rules = nt_rules_default();
+	struct nt_trace_error error = {0};
+	struct nt_report report = {.source = source};
+	int r;
+
+	if (format == FORMAT_STRAGGLER) {
+		if (paths->count != 1)
+			return fail("a straggler table is one file");
+		r = nt_trace_read_straggler(paths->path[0], &trace, &error);
+	} else {
+		r = nt_trace_read_kineto((const char *const *)paths->path, paths->count, &trace,
+					 &error);
+	}
+	if (r < 0)
+		return fail(*error.text ? error.text : strerrordesc_np(-r));
+	name_job(trace, source);
+
+	r = nt_judgement_new(&judgement);
+	r = r ?: nt_judge_trace(trace, &rules, judgement);
+	if (r < 0)
+		return fail(strerrordesc_np(-r));
+	report.frames = trace->frames;
+	for (size_t i = 0; i < trace->frames; i++)
+		if (trace->frame[i].frame.ranks > report.ranks)
+			report.ranks = trace->frame[i].frame.ranks;
+	report.start_ns = trace->frame[0].frame.start_ns;
+	report.end_ns = trace->frame[trace->frames - 1].frame.end_ns;
+	report.relative = format == FORMAT_STRAGGLER;
+	report.collective = trace->collective;
+	report.collectives = trace->collectives;
+	report.judgement = judgement;
+	return print(config, &report);
+}
+
+static int analyze(const struct config *config)
+{
+	__attribute__((cleanup(release_paths))) struct paths given = {0}, files = {0};
+	enum format format = config->format;
+	const struct paths *use = &given;
+	char text[512];
+	int r = 0;
+
+	for (size_t i = 0; i < config->paths.count && r == 0; i++)
+		r = add_path(&given, NULL, config->paths.value[i]);
+	if (r < 0)
+		return fail(strerrordesc_np(-r));
+	if (access(given.path[0], R_OK) < 0) {
+		(void)snprintf(text, sizeof(text), "%s: %s", given.path[0], strerrordesc_np(errno));
+		return fail(text);
+	}
+	if (format == FORMAT_AUTO)
+		format = guess(&given);
+	if (format == FORMAT_AUTO) {
+		(void)snprintf(
+			text, sizeof(text),
+			"%s: neither *.csv nor *.json nor a directory; say --from recording, "
+			"kineto or straggler",
+			given.path[0]);
+		return fail(text);
+	}
+	if (format == FORMAT_KINETO && given.count == 1 && is_directory(given.path[0])) {
+		r = list_kineto(given.path[0], &files);
+		if (r < 0 || !files.count) {
+			(void)snprintf(text, sizeof(text), "%s: no *.json or *.json.gz in it",
+				       given.path[0]);
+			return fail(text);
+		}
+		use = &files;
+	}
+	return analyze_trace(config, format, given.path[0], use);
+}
+
+int nt_command_analyze(int argc, char **argv)
+{
+	struct nt_opt_error error = {0};
+	struct config config = {0};
+	int r;
+
+	r = nt_opt_load(&program, argc, argv, &config, &error);
+	if (r < 0)
+		(void)fprintf(stderr, "%s\n", error.text);
+	r = r < 0 ? (int)error.exit : r > 0 ? NT_EXIT_OK : analyze(&config);
+	nt_opt_free(&program, &config);
+	return r;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Frames of a trace through the detection, and the incidents that come of it. */
+#ifndef NT_CLI_JUDGE_H
+#define NT_CLI_JUDGE_H
+
+#include <stddef.h>
+
+#include "cli/trace.h"
+#include "common/cleanup.h"
+#include "detect/detect.h"
+#include "proto/arena.h"
+#include "proto/wire.h"
+
+/* The incidents in the order in which they opened, each as it stood last; pending ones left out. */
+struct nt_judged {
+	struct nt_incident incident; /* lies in the arena */
+	struct nt_arena arena;
+};
+
+struct nt_judgement {
+	struct nt_judged *judged;
+	size_t incidents;
+};
+
+void nt_judgement_free(struct nt_judgement *judgement);
+NT_DEFINE_AUTO(nt_judgement, nt_judgement_free)
+
+NT_MUST_CHECK int nt_judgement_new(struct nt_judgement **ret_judgement);
+
+/* Takes the incident in, in the place of an older version of it. It is copied. -ENOMEM, -E2BIG. */
+NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
+				   const struct nt_incident *incident);
+
+/* Judges a whole trace by these rules. -EINVAL for frames that break their own rules, -ENOMEM. */
+NT_MUST_CHECK int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
+				 struct nt_judgement *judgement);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "proto/json.h"
+
+/* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
+static int print_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
+{
+	char text[NT_CLOCK_TEXT];
+
+	if (report->relative)
+		return nt_buf_printf(buf, "+%.1fs", (double)(ns - report->start_ns) / 1e9);
+	return nt_buf_printf(buf, "%s", nt_clock_format(ns, 0, text));
+}
+
+static int print_evidence(const struct nt_incident *incident, struct nt_buf *buf)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < incident->evidences && r == 0; i++) {
+		const struct nt_evidence *e = &incident->evidence[i];
+
+		r = nt_buf_printf(buf, "    %s: %.4g %s, peers %.4g, width %.2g (%s, %u windows)\n",
+				  e->what, e->value, e->unit, e->peers, e->width, e->method,
+				  e->windows);
+	}
+	return r;
+}
+
+static int print_incident(const struct nt_report *report, const struct nt_incident *incident,
+			  struct nt_buf *buf)
+{
+	int r;
+
+	r = nt_buf_printf(buf, "\n%s: %s\n    %s%s%s, %s, since ", incident->severity,
+			  incident->summary, incident->class, *incident->cause ? ", " : "",
+			  incident->cause, incident->state);
+	r = r ?: print_time(report, incident->since_real_ns, buf);
+	if (r == 0 && incident->until_real_ns) {
+		r = nt_buf_printf(buf, " until ");
+		r = r ?: print_time(report, incident->until_real_ns, buf);
+	}
+	r = r
+		    ?: nt_buf_printf(buf,
+				     "; slowdown %.2f, %s, confidence %.2f, completeness %.2f\n",
+				     incident->slowdown, nt_tier_name(incident->tier),
+				     incident->confidence, incident->completeness);
+	return r ?: print_evidence(incident, buf);
+}
+
+static int print_collectives(const struct nt_report *report, struct nt_buf *buf)
+{
+	int r;
+
+	if (!report->collectives)
+		return 0;
+	r = nt_buf_printf(buf, "\n%4s  %-20s %6s  %9s %12s %12s %12s\n", "call", "collective",
+			  "ranks", "last rank", "late by", "spread", "transfer");
+	for (size_t i = 0; i < report->collectives && r == 0; i++) {
+		const struct nt_trace_collective *c = &report->collective[i];
+
+		r = nt_buf_printf(
+			buf, "%4" PRIu64 "  %-20.20s %6zu  %9u %9.3f ms %9.3f ms %9.3f ms\n",
+			c->number, c->name, c->ranks, c->last_rank, (double)c->lateness_ns / 1e6,
+			(double)c->spread_ns / 1e6, (double)c->transfer_ns / 1e6);
+	}
+	return r;
+}
+
+int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
+{
+	const struct nt_judgement *judgement = report->judgement;
+	size_t accused = 0;
+	int r;
+
+	r = nt_buf_printf(buf, "%s: %zu ranks, %zu windows, %.1f s\n", report->source,
+			  report->ranks, report->frames,
+			  (double)(report->end_ns - report->start_ns) / 1e9);
+	if (r == 0 && report->skipped)
+		r = nt_buf_printf(buf, "%" PRIu64 " messages could not be read: incomplete\n",
+				  report->skipped);
+	r = r ?: print_collectives(report, buf);
+	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
+		const struct nt_incident *incident = &judgement->judged[i].incident;
+
+		for (size_t c = 0; c < incident->culprits; c++)
+			accused += nt_json_culprit_accuses(&incident->culprit[c]);
+		r = print_incident(report, incident, buf);
+	}
+	if (r == 0 && !accused)
+		r = nt_buf_printf(buf, "\nno rank, node or link is to blame\n");
+	return r;
+}
+
+static json_t *collectives(const struct nt_report *report)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; i < report->collectives; i++) {
+		const struct nt_trace_collective *c = &report->collective[i];
+
+		if (json_array_append_new(list,
+					  json_pack("{s:I, s:s, s:I, s:I, s:f, s:f, s:f}", "number",
+						    (json_int_t)c->number, "name", c->name, "ranks",
+						    (json_int_t)c->ranks, "last_rank",
+						    (json_int_t)c->last_rank, "lateness_seconds",
+						    (double)c->lateness_ns / 1e9, "spread_seconds",
+						    (double)c->spread_ns / 1e9, "transfer_seconds",
+						    (double)c->transfer_ns / 1e9)) < 0)
+			return NULL;
+	}
+	return json_incref(list);
+}
+
+static json_t *incidents(const struct nt_judgement *judgement)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; i < judgement->incidents; i++)
+		if (json_array_append_new(list, nt_json_incident(&judgement->judged[i].incident)) <
+		    0)
+			return NULL;
+	return json_incref(list);
+}
+
+int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
+{
+	nt_autojson json_t *root = json_object();
+	int r = 0;
+
+	r |= json_object_set_new(root, "source", nt_json_text(report->source));
+	r |= json_object_set_new(root, "ranks", json_integer((json_int_t)report->ranks));
+	r |= json_object_set_new(root, "windows", json_integer((json_int_t)report->frames));
+	r |= json_object_set_new(root, "relative_times", json_boolean(report->relative));
+	r |= json_object_set_new(root, "start", nt_json_time(report->start_ns));
+	r |= json_object_set_new(root, "end", nt_json_time(report->end_ns));
+	r |= json_object_set_new(root, "unreadable_messages",
+				 json_integer((json_int_t)report->skipped));
+	if (report->collectives)
+		r |= json_object_set_new(root, "collectives", collectives(report));
+	r |= json_object_set_new(root, "incidents", incidents(report->judgement));
+	if (r < 0)
+		return -ENOMEM;
+	return nt_json_dump(root, true, buf);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `neutracer analyze` says of a trace: as text for a person, or as one JSON document. */
+#ifndef NT_CLI_REPORT_H
+#define NT_CLI_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/judge.h"
+#include "cli/trace.h"
+#include "common/buf.h"
+
+/* What was read, beside the incidents. A member that the source does not have is 0 or NULL. */
+struct nt_report {
+	const char *source; /* path as given */
+	size_t ranks, frames;
+	uint64_t start_ns, end_ns;
+	bool relative; /* times count from the start of the trace, not from 1970 */
+	const struct nt_trace_collective *collective;
+	size_t collectives;
+	uint64_t skipped; /* messages of a recording that could not be read */
+	const struct nt_judgement *judgement;
+};
+
+NT_MUST_CHECK int nt_report_text(const struct nt_report *report, struct nt_buf *buf);
+NT_MUST_CHECK int nt_report_json(const struct nt_report *report, struct nt_buf *buf);
+
+#endif
