@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "call.skel.h"
+#include "common/clock.h"
 #include "session.skel.h"
 
 enum {
@@ -17,7 +17,6 @@ enum {
 	TRIAL_WORD = 0x5eed,
 	TRIAL_RESULT = 0x600d,
 	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
-	SWEEP_NS = 1000000000,
 	WAKEUP_PART = 16,
 };
 
@@ -39,14 +38,6 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
 	(void)format;
 	(void)args;
 	return 0;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* Hands one record out if it is what it says to be. The ring is ours, but a bug must not spread. */
@@ -207,7 +198,7 @@ int nt_kernel_new(const struct nt_attach_options *options, struct nt_kernel **re
 {
 	bool forbidden = true;
 
-	if (!getenv("DBG"))(void)libbpf_set_print(be_silent);
+	(void)libbpf_set_print(be_silent);
 	for (enum nt_attach_mode mode = NT_ATTACH_SESSION; mode <= NT_ATTACH_PERF; mode++) {
 		int r;
 
@@ -304,14 +295,14 @@ static void sweep(struct nt_kernel *k)
 
 int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data)
 {
-	uint64_t now = now_ns();
+	uint64_t now = nt_clock_boot_ns();
 	int r;
 
 	kernel->fn = fn;
 	kernel->data = data;
 	kernel->polled = 0;
 	r = ring_buffer__consume(kernel->ring);
-	if (untracked(kernel) != kernel->swept_untracked && now - kernel->swept_ns > SWEEP_NS) {
+	if (untracked(kernel) != kernel->swept_untracked && now - kernel->swept_ns > NT_SECOND) {
 		kernel->swept_ns = now;
 		sweep(kernel);
 		kernel->swept_untracked = untracked(kernel);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,14 @@
 
 enum {
 	RING_PAGES = 32, /* of data, per CPU: about a thousand records */
+
+	/*
+	 * A library should be probed before its process calls it, so every record wakes us; but
+	 * where processes start by the hundred (a build), a look every few milliseconds must do.
+	 */
+	PERIOD_MS = 100,
+	BUSY_LOOKS = 50, /* in a period, from which on only the timer wakes us */
+	CALM_RECORDS = 100, /* in a period, below which the records may again */
 	LOOK_MS = 20,
 };
 
@@ -27,6 +36,9 @@ struct ring {
 struct nt_mapwatch {
 	int epoll, timer;
 	size_t page_bytes, rings;
+	bool busy;
+	uint64_t period_ns; /* its start */
+	unsigned int looks, records; /* in it */
 	char *record; /* NT_MAP_RECORD_BYTES: one that wraps around is put together here */
 	struct ring ring[];
 };
@@ -66,11 +78,10 @@ static int open_event(int cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_BOOTTIME,
 		.watermark = 1,
+		.wakeup_watermark = 1, /* byte: every record wakes who listens */
 	};
 	long fd;
 
-	/* Only a ring that fills wakes anybody. */
-	attr.wakeup_watermark = (uint32_t)(RING_PAGES / 4 * sysconf(_SC_PAGESIZE));
 	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -101,17 +112,49 @@ static int add_ring(struct nt_mapwatch *w, int cpu)
 
 static int add_timer(struct nt_mapwatch *w)
 {
-	const struct itimerspec every = {
-		.it_interval = {.tv_nsec = LOOK_MS * (long)NT_MILLISECOND},
-		.it_value = {.tv_nsec = LOOK_MS * (long)NT_MILLISECOND},
-	};
 	struct epoll_event event = {.events = EPOLLIN};
 
 	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (w->timer < 0 || timerfd_settime(w->timer, 0, &every, NULL) < 0 ||
-	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &event) < 0)
+	if (w->timer < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &event) < 0)
 		return -errno;
 	return 0;
+}
+
+/* By the timer, or by every record. */
+static int set_busy(struct nt_mapwatch *w, bool busy)
+{
+	const long look_ns = busy ? LOOK_MS * (long)NT_MILLISECOND : 0;
+	const struct itimerspec every = {
+		.it_interval = {.tv_nsec = look_ns},
+		.it_value = {.tv_nsec = look_ns},
+	};
+	struct epoll_event event = {.events = busy ? 0 : EPOLLIN};
+
+	if (timerfd_settime(w->timer, 0, &every, NULL) < 0)
+		return -errno;
+	for (size_t i = 0; i < w->rings; i++)
+		if (epoll_ctl(w->epoll, EPOLL_CTL_MOD, w->ring[i].fd, &event) < 0)
+			return -errno;
+	w->busy = busy;
+	return 0;
+}
+
+static int judge_period(struct nt_mapwatch *w)
+{
+	uint64_t now_ns = nt_clock_mono_ns();
+	bool over = now_ns - w->period_ns >= PERIOD_MS * NT_MILLISECOND;
+	int r = 0;
+
+	w->looks++;
+	if (!w->busy && w->looks > BUSY_LOOKS && !over)
+		r = set_busy(w, true);
+	else if (w->busy && over && w->records < CALM_RECORDS)
+		r = set_busy(w, false);
+	if (over) {
+		w->period_ns = now_ns;
+		w->looks = w->records = 0;
+	}
+	return r;
 }
 
 int nt_mapwatch_new(struct nt_mapwatch **ret_watch)
@@ -262,6 +305,7 @@ static uint64_t read_ring(struct nt_mapwatch *w, struct ring *ring, nt_map_fn fn
 		ring->tail += header.size;
 		switch (nt_map_parse(w->record, header.size, &record, &more)) {
 		case 0:
+			w->records++;
 			fn(data, &record);
 			break;
 		case NT_MAP_LOST:
@@ -281,10 +325,14 @@ static uint64_t read_ring(struct nt_mapwatch *w, struct ring *ring, nt_map_fn fn
 int64_t nt_mapwatch_read(struct nt_mapwatch *watch, nt_map_fn fn, void *data)
 {
 	uint64_t ticks, lost = 0;
+	int r;
 
 	if (read(watch->timer, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 		return -errno;
 	for (size_t i = 0; i < watch->rings; i++)
 		lost += read_ring(watch, &watch->ring[i], fn, data);
+	r = judge_period(watch);
+	if (r < 0)
+		return r;
 	return lost > INT64_MAX ? INT64_MAX : (int64_t)lost;
 }

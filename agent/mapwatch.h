@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The kernel's own records of executable mappings, execs, forks and exits of all processes: one
- * perf ring per CPU. Nobody is woken for a record; the rings are looked at every few milliseconds,
- * so that starting a process costs no more than writing the records.
+ * perf ring per CPU.
  */
 #ifndef NT_AGENT_MAPWATCH_H
 #define NT_AGENT_MAPWATCH_H
