@@ -27,12 +27,19 @@ void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 	}
 	/* The ceiling bounds how long the sum remembers a fault that ended. */
 	cusum->sum = fmin(sum, window->ceiling);
-	if (cusum->windows < UINT32_MAX)
+	if (cusum->windows < UINT32_MAX) {
 		cusum->windows++;
+		cusum->costly += window->cost >= rules->size_floor / 2.0;
+	}
 	cusum->cost += window->cost;
 	cusum->cost_peak = fmax(cusum->cost_peak, window->cost);
 	cusum->kpi += window->kpi;
 	cusum->kpi_peak = fmax(cusum->kpi_peak, window->kpi);
+}
+
+bool nt_cusum_lasts(const struct nt_cusum *cusum)
+{
+	return cusum->costly >= cusum->windows - cusum->costly;
 }
 
 double nt_cusum_cost(const struct nt_cusum *cusum)

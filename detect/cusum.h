@@ -3,6 +3,7 @@
 #ifndef NT_DETECT_CUSUM_H
 #define NT_DETECT_CUSUM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/detect.h"
@@ -11,7 +12,7 @@ struct nt_cusum {
 	double sum;
 	/* Since the sum last left zero; all zero while it is zero. */
 	uint64_t onset_ns, onset_frame;
-	uint32_t windows;
+	uint32_t windows, costly; /* all, and those that cost half the size floor */
 	double cost, cost_peak; /* parts of a step: their sum and the largest of them */
 	double kpi, kpi_peak;
 };
@@ -25,6 +26,8 @@ struct nt_cusum_window {
 void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		  const struct nt_cusum_window *window);
 void nt_cusum_clear(struct nt_cusum *cusum);
+/* Whether at least half of its windows were costly: a few wild ones are no lasting fault. */
+bool nt_cusum_lasts(const struct nt_cusum *cusum);
 /* Means since the onset, without the largest window, so that one stall of a second is no fault. */
 double nt_cusum_cost(const struct nt_cusum *cusum);
 double nt_cusum_kpi(const struct nt_cusum *cusum);

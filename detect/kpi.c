@@ -122,7 +122,7 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	if (mode == NT_MODE_PEERS) {
 		level.z = kpi / width;
 		level.cost = kpi * base / c->step;
-		shift.kpi = kpi - track->past.kpi_centre;
+		shift.kpi = kpi - nt_past_floor(&track->past);
 		shift.z = shift.kpi / fmax(width, track->past.kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past ? shift.cost : level.cost;

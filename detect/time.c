@@ -41,6 +41,13 @@ void nt_past_unlearn(struct nt_past *past, uint64_t frame)
 		past->count--;
 }
 
+double nt_past_floor(const struct nt_past *past)
+{
+	const double doubt = 2.0 * 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
+
+	return past->kpi_centre < 0.0 ? fmin(0.0, past->kpi_centre + doubt) : past->kpi_centre;
+}
+
 bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value)
 {
 	double copy[NT_PAST_WINDOWS];

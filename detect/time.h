@@ -25,6 +25,12 @@ void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t fram
 /* A fault began at `frame`: what was learned since then is taken back, unless learning had ended. */
 void nt_past_unlearn(struct nt_past *past, uint64_t frame);
 void nt_past_clear(struct nt_past *past);
+/*
+ * The centre of the KPI, from which a shift is measured. The median of a few noisy windows is off by
+ * chance, and among thousands of ranks some are off by much: that a rank is faster than its peers by
+ * nature is only believed beyond two standard errors.
+ */
+double nt_past_floor(const struct nt_past *past);
 /* What was normal before `frame`, also while still learning. False: not enough is known. */
 bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value);
 

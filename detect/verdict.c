@@ -66,13 +66,14 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 
 	if (track->frame != detect->frames)
 		return NULL;
-	if (shift->sum >= detect->threshold && nt_cusum_cost(shift) >= rules->size_floor) {
+	if (shift->sum >= detect->threshold && nt_cusum_lasts(shift) &&
+	    nt_cusum_cost(shift) >= rules->size_floor) {
 		/* Few peers prove little: its own past must agree. */
 		if (track->mode == NT_MODE_PAST || track->peers_seen > FEW_PEERS ||
 		    track->growth >= rules->size_floor / 2.0)
 			return shift;
 	}
-	if (level->sum < detect->threshold)
+	if (level->sum < detect->threshold || !nt_cusum_lasts(level))
 		return NULL;
 	cost = nt_cusum_cost(level);
 	kpi = nt_cusum_kpi(level);
@@ -87,6 +88,9 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 		     rules->size_floor / 2.0 *
 			     nt_kpi_base(rules, was_value, rank->pace[NT_PACE_STEP])))
 		return level;
+	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
+	if (track->peers_seen < FEW_PEERS)
+		return NULL;
 	return is_beyond_fleet(detect, rank, series, level) ? level : NULL;
 }
 
