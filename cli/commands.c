@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "cli/command.h"
+
+const struct nt_command nt_commands[] = {
+	{"slow-ranks", "show who holds the running jobs up", nt_command_slow_ranks},
+	{"jobs", "show the jobs that are seen, or the ranks of one", nt_command_jobs},
+	{"incidents", "show incidents, or all about one of them", nt_command_incidents},
+	{"analyze", "find the culprit in recorded files", nt_command_analyze},
+};
+
+const size_t nt_command_count = sizeof(nt_commands) / sizeof(nt_commands[0]);
+
+const struct nt_command *nt_command_find(const char *name)
+{
+	for (size_t i = 0; i < nt_command_count; i++) {
+		if (!strcmp(nt_commands[i].name, name))
+			return &nt_commands[i];
+	}
+	return NULL;
+}

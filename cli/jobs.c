@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `neutracer jobs`: which jobs are seen, and with a job's id its ranks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/live.h"
+#include "proto/json.h"
+
+static const struct nt_opt options[] = {
+	NT_LIVE_OPTIONS,
+	NT_LIVE_FILTER("job", job, "JOB", "only jobs of this name, key or id"),
+	NT_LIVE_FILTER("state", state, "STATE",
+		       "only this state: running, hung, unobserved, ended"),
+};
+
+static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_INPUT};
+
+static const struct nt_opt_program program = {
+	.name = "neutracer jobs",
+	.section = 1,
+	.summary = "show the jobs that are seen, or the ranks of one",
+	.description = "Without an argument, lists the jobs. With the id of one, lists its ranks: "
+		       "where they run and what their steps are made of.",
+	.opts = options,
+	.opt_count = sizeof(options) / sizeof(options[0]),
+	.args = "[ID]",
+	.max_args = 1,
+	.args_offset = offsetof(struct nt_live_config, args),
+	.exits = exits,
+	.exit_count = sizeof(exits) / sizeof(exits[0]),
+};
+
+static const struct nt_column job_columns[] = {
+	{"JOB", false, true},     {"ID", false, false},       {"STATE", false, false},
+	{"ATTEMPT", true, false}, {"RANKS", true, false},     {"NODES", true, false},
+	{"STEP", true, false},    {"INCIDENTS", true, false}, {"SINCE", false, true},
+	{"SEEN", true, false},
+};
+
+static const struct nt_column rank_columns[] = {
+	{"RANK", true, false}, {"STATE", false, false},  {"NODE", false, true},
+	{"POD", false, true},  {"PID", true, false},     {"TIER", false, false},
+	{"STEP", true, false}, {"OWN", true, false},     {"PEERS", true, false},
+	{"HOST", true, false}, {"BLOCKED", true, false}, {"INSIDE", false, true},
+};
+
+/* "12.3 ms", or "-" where the member is null. Returns text. */
+static const char *duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
+{
+	double s = nt_json_get_number(object, name, -1);
+
+	if (s < 0)
+		(void)snprintf(text, NT_LIVE_TEXT, "-");
+	else if (s < 1)
+		(void)snprintf(text, NT_LIVE_TEXT, "%.1f ms", s * 1e3);
+	else
+		(void)snprintf(text, NT_LIVE_TEXT, "%.2f s", s);
+	return text;
+}
+
+static enum nt_style job_style(const char *state)
+{
+	if (!strcmp(state, "running"))
+		return NT_STYLE_GOOD;
+	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
+}
+
+static int add_job(struct nt_table *table, const json_t *job)
+{
+	const char *state = nt_json_get_text(job, "state", "-");
+	size_t incidents = json_array_size(json_object_get(job, "incidents"));
+	char text[NT_LIVE_TEXT];
+	int r;
+
+	r = nt_table_add(table, 0, "%s", nt_json_get_text(job, "name", "-"));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(job, "id", "-"));
+	if (r == 0)
+		r = nt_table_add(table, job_style(state), "%s", state);
+	if (r == 0)
+		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "attempt", 0));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%.0f/%.0f", nt_json_get_number(job, "live", 0),
+				 nt_json_get_number(job, "size", 0));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "nodes", 0));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", duration(job, "step_seconds", text));
+	if (r == 0)
+		r = nt_table_add(table, incidents ? NT_STYLE_BAD : NT_STYLE_PLAIN, "%zu",
+				 incidents);
+	if (r == 0)
+		r = nt_table_add(table, NT_STYLE_DIM, "%s", nt_json_get_text(job, "since", "-"));
+	if (r == 0)
+		r = nt_table_add(table, NT_STYLE_DIM, "%s",
+				 nt_live_age(nt_json_get_text(job, "seen", NULL), text));
+	return r;
+}
+
+static int add_rank(struct nt_table *table, const json_t *rank)
+{
+	static const char *const durations[] = {
+		"step_seconds", "own_seconds",     "own_peers_seconds",
+		"host_seconds", "blocked_seconds",
+	};
+	bool known = json_is_true(json_object_get(rank, "rank_known"));
+	char text[NT_LIVE_TEXT];
+	int r;
+
+	r = nt_table_add(table, known ? NT_STYLE_PLAIN : NT_STYLE_DIM, "%s%.0f", known ? "" : "?",
+			 nt_json_get_number(rank, "rank", 0));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "state", "-"));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "node", "-"));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "pod", "-"));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(rank, "pid", 0));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "tier", "-"));
+	for (size_t i = 0; r == 0 && i < sizeof(durations) / sizeof(durations[0]); i++)
+		r = nt_table_add(table, 0, "%s", duration(rank, durations[i], text));
+	if (r == 0)
+		r = nt_table_add(
+			table, NT_STYLE_DIM, "%s",
+			nt_json_get_text(json_object_get(rank, "inside"), "operation", "-"));
+	return r;
+}
+
+static int print_rows(const json_t *items, const struct nt_column *columns, size_t count,
+		      int (*add)(struct nt_table *table, const json_t *item))
+{
+	nt_auto(nt_table) struct nt_table *table = NULL;
+
+	if (nt_table_new(columns, count, &table) < 0)
+		return nt_live_no_memory();
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		if (add(table, json_array_get(items, i)) < 0)
+			return nt_live_no_memory();
+	}
+	nt_table_print(table, stdout);
+	return NT_EXIT_OK;
+}
+
+static int print_ranks(struct nt_client *client, const struct nt_live_config *config)
+{
+	nt_autobuf struct nt_buf path = {0};
+	nt_autojson json_t *items = NULL;
+	struct nt_client_error error;
+
+	if (nt_client_segment(&path, "/api/v1/jobs/", config->args.value[0]) < 0 ||
+	    nt_buf_printf(&path, "/ranks") < 0)
+		return nt_live_no_memory();
+	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
+		return nt_live_fail(&error);
+	if (config->json)
+		return nt_live_print_list(items);
+	return print_rows(items, rank_columns, sizeof(rank_columns) / sizeof(rank_columns[0]),
+			  add_rank);
+}
+
+static int run(struct nt_client *client, const struct nt_live_config *config)
+{
+	nt_autobuf struct nt_buf path = {0};
+	nt_autojson json_t *items = NULL;
+	struct nt_client_error error;
+
+	if (config->args.count)
+		return print_ranks(client, config);
+	if (nt_buf_printf(&path, "/api/v1/jobs") < 0 ||
+	    nt_client_parameter(&path, "job", config->job) < 0 ||
+	    nt_client_parameter(&path, "state", config->state) < 0)
+		return nt_live_no_memory();
+	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
+		return nt_live_fail(&error);
+	if (config->json)
+		return nt_live_print_list(items);
+	if (!json_array_size(items)) {
+		(void)printf("No jobs.\n");
+		return NT_EXIT_OK;
+	}
+	return print_rows(items, job_columns, sizeof(job_columns) / sizeof(job_columns[0]),
+			  add_job);
+}
+
+int nt_command_jobs(int argc, char **argv)
+{
+	return nt_live_main(&program, argc, argv, run);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/table.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "common/num.h"
+#include "common/utf8.h"
+
+enum {
+	GAP = 2, /* blanks between columns */
+	SHRUNK = 8, /* narrowest that a column becomes */
+};
+
+struct cell {
+	char *text;
+	size_t width; /* characters */
+	enum nt_style style;
+};
+
+struct nt_table {
+	struct nt_column column[NT_TABLE_MAX_COLUMNS];
+	size_t columns;
+	struct cell *cell;
+	size_t cells, cap;
+};
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+char *nt_table_defuse(char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len;) {
+		size_t n = nt_utf8_length(text + i, len - i);
+		bool control = n == 1 && ((unsigned char)text[i] < 0x20 || text[i] == 0x7f);
+
+		/* U+0080 to U+009F command terminals too. */
+		if (n == 2 && (unsigned char)text[i] == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
+			text[i] = text[i + 1] = '?';
+		else if (!n || control)
+			text[i] = '?';
+		i += n ? n : 1;
+	}
+	return text;
+}
+
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+static size_t bytes_of(const char *text, size_t characters)
+{
+	size_t i = 0;
+
+	while (text[i] && characters) {
+		i++;
+		while (((unsigned char)text[i] & 0xc0) == 0x80)
+			i++;
+		characters--;
+	}
+	return i;
+}
+
+/* ---- terminals ----------------------------------------------------------------------------------- */
+
+static bool takes_colours(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+const char *nt_style_begin(enum nt_style style, FILE *out)
+{
+	static const char *const codes[] = {
+		[NT_STYLE_PLAIN] = "",           [NT_STYLE_GOOD] = "\033[32m",
+		[NT_STYLE_WARNING] = "\033[33m", [NT_STYLE_BAD] = "\033[31;1m",
+		[NT_STYLE_DIM] = "\033[2m",      [NT_STYLE_HEAD] = "\033[1m",
+	};
+
+	return takes_colours(out) ? codes[style] : "";
+}
+
+const char *nt_style_end(FILE *out)
+{
+	return takes_colours(out) ? "\033[0m" : "";
+}
+
+/* Columns of the terminal, or SIZE_MAX where there is none. */
+static size_t terminal_width(FILE *out)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	uint32_t number;
+
+	if (!isatty(fileno(out)))
+		return SIZE_MAX;
+	if (columns && nt_num_u32(columns, strlen(columns), 20, 10000, &number) == 0)
+		return number;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+		return size.ws_col;
+	return 80;
+}
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+int nt_table_new(const struct nt_column *columns, size_t count, struct nt_table **ret_table)
+{
+	nt_auto(nt_table) struct nt_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	if (count > NT_TABLE_MAX_COLUMNS)
+		return -E2BIG;
+	memcpy(table->column, columns, count * sizeof(*columns));
+	table->columns = count;
+	for (size_t i = 0; i < count; i++) {
+		int r = nt_table_add(table, NT_STYLE_HEAD, "%s", columns[i].title);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_table = nt_take(table);
+	return 0;
+}
+
+void nt_table_free(struct nt_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->cells; i++)
+		free(table->cell[i].text);
+	free(table->cell);
+	free(table);
+}
+
+int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	if (table->cells == table->cap) {
+		size_t cap = table->cap ? 2 * table->cap : 64;
+		struct cell *cell = reallocarray(table->cell, cap, sizeof(*cell));
+
+		if (!cell)
+			return -ENOMEM;
+		table->cell = cell;
+		table->cap = cap;
+	}
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	nt_table_defuse(text);
+	table->cell[table->cells++] = (struct cell){text, width_of(text), style};
+	return 0;
+}
+
+/* As wide as the widest cell, then narrower from the right until it fits, where a column may. */
+static void fit(const struct nt_table *table, size_t available, size_t *width)
+{
+	size_t total = 0;
+
+	memset(width, 0, table->columns * sizeof(*width));
+	for (size_t i = 0; i < table->cells; i++) {
+		size_t *column = &width[i % table->columns];
+
+		if (*column < table->cell[i].width)
+			*column = table->cell[i].width;
+	}
+	for (size_t i = 0; i < table->columns; i++)
+		total += width[i] + (i ? GAP : 0);
+	for (size_t i = table->columns; i-- > 0 && total > available;) {
+		size_t over = total - available;
+		size_t spare = width[i] > SHRUNK ? width[i] - SHRUNK : 0;
+
+		if (!table->column[i].shrinks)
+			continue;
+		width[i] -= over < spare ? over : spare;
+		total -= over < spare ? over : spare;
+	}
+}
+
+static void print_cell(const struct nt_table *table, size_t i, size_t width, bool last, FILE *out)
+{
+	const struct cell *cell = &table->cell[i];
+	bool cut = cell->width > width;
+	size_t shown = cut ? width : cell->width;
+	int pad = (int)(width - shown);
+	bool right = table->column[i % table->columns].right;
+	int bytes = (int)bytes_of(cell->text, cut ? shown - 1 : shown);
+
+	(void)fprintf(out, "%*s%s%.*s%s%s", right ? pad : 0, "", nt_style_begin(cell->style, out),
+		      bytes, cell->text, cut ? "…" : "", nt_style_end(out));
+	if (!last)
+		(void)fprintf(out, "%*s", (right ? 0 : pad) + GAP, "");
+}
+
+void nt_table_print(const struct nt_table *table, FILE *out)
+{
+	size_t width[NT_TABLE_MAX_COLUMNS];
+
+	fit(table, terminal_width(out), width);
+	for (size_t i = 0; i < table->cells; i++) {
+		size_t column = i % table->columns;
+		bool last = column == table->columns - 1;
+
+		print_cell(table, i, width[column], last, out);
+		if (last)
+			(void)fputc('\n', out);
+	}
+}
