@@ -203,15 +203,16 @@ static void add_pending(struct nt_registry *registry, struct nt_process *process
 	process->pending[process->pendings++] = *pending;
 }
 
-/* In a group the call returns before the communicator is made. */
+/* In a group the call returns before the communicator is made. handle 0: not known at the return. */
 static void made(struct nt_registry *registry, struct nt_process *process,
-		 const struct nt_pending *pending)
+		 const struct nt_pending *pending, uint64_t handle)
 {
 	const struct nt_thread *thread = nt_process_thread(process, pending->tid);
 
-	add_pending(registry, process, pending);
-	if (!thread || !thread->group_depth)
-		(void)settle_one(registry, process, process->pendings - 1, 0);
+	if (handle && (!thread || !thread->group_depth))
+		(void)make(registry, process, pending, handle, 0);
+	else
+		add_pending(registry, process, pending);
 }
 
 void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
@@ -235,7 +236,7 @@ void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 		pending.id = nt_layout_nccl_hash(id, NT_ID_BYTES);
 	if (pending.rank >= pending.size)
 		pending.size = pending.rank = 0;
-	made(registry, process, &pending);
+	made(registry, process, &pending, call->deref);
 }
 
 /* One process makes all: no id is passed, and the handles lie in an array. */
@@ -264,8 +265,9 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 			.from_unique_id = true,
 		};
 
-		made(registry, process, &pending);
+		made(registry, process, &pending, 0);
 	}
+	nt_registry_settle(registry, process, call->h.tid);
 }
 
 /* Does the handle stand for no communicator? (A rank that took no part in the split.) */
@@ -311,7 +313,7 @@ void nt_registry_child(struct nt_registry *registry, struct nt_process *process,
 	if (!takes_part(probe, color))
 		return;
 	if (probe->library != NT_LIBRARY_MPI) {
-		made(registry, process, &pending);
+		made(registry, process, &pending, call->deref);
 		return;
 	}
 	handle = process->mpich ? (uint32_t)call->deref : call->deref;

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One loop, one thread. A tick of 100 ms reads the ring whether or not the kernel woke us, for at
+ * low rates it does not; what lasts longer (who is inside which call, metrics) is done once a second.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "agent/attach.h"
+#include "agent/attachment.h"
+#include "agent/discover.h"
+#include "agent/meter.h"
+#include "agent/process.h"
+#include "agent/publisher.h"
+#include "agent/tracker.h"
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/num.h"
+
+#define TICK_NS (100 * NT_MILLISECOND)
+#define BTF     "/sys/kernel/btf/vmlinux"
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+enum {
+	NODE_NAME = 256,
+	BOOT_ID_BYTES = 64,
+	STATM_BYTES = 256,
+	TICKS_A_SECOND = 10,
+	EVENTS = 8, /* of one epoll_wait() */
+};
+
+struct nt_agent {
+	const struct nt_agent_config *config;
+	char node[NODE_NAME];
+	struct nt_bus *bus;
+	struct nt_publisher *publisher;
+	struct nt_tracker *tracker;
+	struct nt_attachment *attachment;
+	struct nt_attach *attach;
+	struct nt_discover *discover;
+	struct nt_metrics *metrics;
+	int epoll, timer, signals;
+	uint64_t ticks, lost, attach_failures, looked_ns;
+	bool ends;
+	bool warned_metrics, warned_bus;
+};
+
+/* ---- what the parts ask of each other ------------------------------------------------------- */
+
+static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
+{
+	struct nt_agent *agent = data;
+	int r = nt_attach_file(agent->attach, file->path, file->dev, file->ino, file->library,
+			       subjects);
+
+	if (r > 0)
+		nt_info("attached %d functions of '%s'", r, file->name);
+	if (r < 0) {
+		agent->attach_failures++;
+		(void)nt_warn(r, "attach '%s' of process %u: its calls are not seen", file->name,
+			      file->pid);
+	}
+	return r;
+}
+
+static void drop_file(void *data, dev_t dev, ino_t ino)
+{
+	struct nt_agent *agent = data;
+
+	nt_attach_drop(agent->attach, dev, ino);
+}
+
+static void on_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_event(agent->tracker, call, id);
+}
+
+static void read_events(struct nt_agent *agent)
+{
+	int r = nt_attach_poll(agent->attach, on_event, agent);
+
+	if (r < 0 && r != -EINTR && r != -EAGAIN)
+		(void)nt_warn(r, "read the events of the kernel");
+}
+
+static void on_mapped(void *data, const struct nt_mapped_file *file)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_mapped(agent->tracker, file);
+	(void)nt_attachment_use(agent->attachment, file);
+}
+
+static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	read_events(agent); /* its last calls come before its end */
+	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
+	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_attach_forget(agent->attach, pid);
+}
+
+static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
+{
+	(void)data;
+	return nt_process_describe(pid, ret_facts);
+}
+
+static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+		  struct nt_host_sample *ret_sample)
+{
+	int r;
+
+	(void)data;
+	if (!*host) {
+		r = nt_host_open(pid, tid, host);
+		if (r < 0)
+			return r;
+	}
+	return nt_host_read(*host, ret_sample);
+}
+
+static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_attach_counters(agent->attach, pid, ret_counters);
+}
+
+static void on_window(void *data, const char *key, const struct nt_window *window,
+		      uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_window(agent->publisher, key, window, watermark_ns);
+}
+
+static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_heartbeat(agent->publisher, key, ranks, watermark_ns);
+}
+
+static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+		      const struct nt_inside *inside)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_inside(agent->tracker, pid, tid, row, inside, agent->looked_ns);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int open_probes(struct nt_agent *agent)
+{
+	struct nt_attach_options options = {
+		.mode = (enum nt_attach_mode)agent->config->attach_mode,
+		.ring_bytes = agent->config->ring_bytes,
+		.min_call_ns = agent->config->min_call_ns,
+		.max_processes = agent->config->max_processes,
+		.max_threads = agent->config->max_threads,
+	};
+	int r;
+
+	if (access(BTF, R_OK) < 0)
+		return nt_err(-errno, "this kernel has no type information (BTF) at '%s'", BTF);
+	r = nt_attach_new(&options, &agent->attach);
+	if (r == -EPERM || r == -EACCES)
+		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON and "
+				 "CAP_SYS_PTRACE");
+	if (r < 0)
+		return nt_err(r, "load the probes");
+	nt_info("probes are attached by %s", nt_attach_mode_name(nt_attach_mode(agent->attach)));
+	return 0;
+}
+
+static uint64_t hash_boot_id(void)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	if (nt_file_read(BOOT_ID, BOOT_ID_BYTES, &buf) < 0)
+		return NT_HASH_SEED; /* then it says nothing, and loopback addresses may collide */
+	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
+}
+
+static int open_bus(struct nt_agent *agent, uint64_t boot)
+{
+	struct nt_bus_options options = {
+		.max_bytes = agent->config->bus_bytes,
+		.max_age_ns = agent->config->bus_age_ns,
+	};
+	uint64_t start = nt_hash_u64(nt_hash_u64(boot, nt_clock_boot_ns()), (uint64_t)getpid());
+	int r;
+
+	r = nt_bus_open(agent->config->bus, &options, &agent->bus);
+	if (r < 0)
+		return nt_err(r, "open the bus '%s' for writing", agent->config->bus);
+	return nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
+}
+
+static int open_tracker(struct nt_agent *agent, uint64_t boot)
+{
+	struct nt_tracker_options options = {
+		.node = agent->node,
+		.boot = boot,
+		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
+		.window_min_ns = agent->config->window_min_ns,
+		.source = {.memory = nt_memory_live(),
+			   .describe = describe,
+			   .sample = sample,
+			   .counters = counters,
+			   .data = agent},
+		.sink = {.window = on_window, .heartbeat = on_heartbeat, .data = agent},
+	};
+	struct nt_attachment_hooks hooks = {
+		.attach = attach_file,
+		.drop = drop_file,
+		.data = agent,
+	};
+	struct nt_discover_handler handler = {
+		.mapped = on_mapped,
+		.exited = on_exited,
+		.data = agent,
+	};
+	int r;
+
+	r = nt_tracker_new(&options, &agent->tracker);
+	if (r < 0)
+		return r;
+	r = nt_attachment_new(&hooks, &agent->attachment);
+	if (r < 0)
+		return r;
+	r = nt_meter_new(&agent->metrics);
+	if (r < 0)
+		return r;
+	r = nt_discover_new(agent->config->cgroup, &handler, &agent->discover);
+	if (r < 0)
+		return nt_err(r, "look for processes%s%s",
+			      agent->config->cgroup ? " of cgroup " : "",
+			      agent->config->cgroup ? agent->config->cgroup : "");
+	return 0;
+}
+
+static int watch(const struct nt_agent *agent, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(agent->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_loop(struct nt_agent *agent)
+{
+	const struct itimerspec tick = {
+		.it_value = {.tv_nsec = TICK_NS},
+		.it_interval = {.tv_nsec = TICK_NS},
+	};
+	sigset_t set;
+	int fds[4];
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	agent->epoll = epoll_create1(EPOLL_CLOEXEC);
+	agent->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (agent->epoll < 0 || agent->signals < 0 || agent->timer < 0 ||
+	    timerfd_settime(agent->timer, 0, &tick, NULL) < 0)
+		return -errno;
+	fds[0] = agent->signals;
+	fds[1] = agent->timer;
+	fds[2] = nt_attach_fd(agent->attach);
+	fds[3] = nt_discover_fd(agent->discover);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		int r = watch(agent, fds[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int name_node(struct nt_agent *agent)
+{
+	if (agent->config->node) {
+		(void)snprintf(agent->node, sizeof(agent->node), "%s", agent->config->node);
+		return 0;
+	}
+	return gethostname(agent->node, sizeof(agent->node) - 1) < 0 ? -errno : 0;
+}
+
+int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_agent,
+		 enum nt_exit *ret_exit)
+{
+	nt_auto(nt_agent) struct nt_agent *agent = calloc(1, sizeof(*agent));
+	uint64_t boot = hash_boot_id();
+	int r;
+
+	*ret_exit = NT_EXIT_SYSTEM;
+	if (!agent)
+		return nt_err(-ENOMEM, "start");
+	agent->config = config;
+	agent->epoll = agent->timer = agent->signals = -1;
+	r = name_node(agent);
+	if (r < 0)
+		return nt_err(r, "read the host's name");
+
+	*ret_exit = NT_EXIT_KERNEL;
+	r = open_probes(agent);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_BUS;
+	r = open_bus(agent, boot);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_KERNEL;
+	r = open_tracker(agent, boot);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_SYSTEM;
+	r = open_loop(agent);
+	if (r < 0)
+		return nt_err(r, "set up the event loop");
+	*ret_agent = nt_take(agent);
+	return 0;
+}
+
+void nt_agent_free(struct nt_agent *agent)
+{
+	if (!agent)
+		return;
+	/* Detach first: the job is then free of us, whatever the rest takes. */
+	nt_discover_free(agent->discover);
+	nt_attach_free(agent->attach);
+	nt_attachment_free(agent->attachment);
+	nt_tracker_free(agent->tracker);
+	nt_publisher_free(agent->publisher);
+	nt_bus_close(agent->bus);
+	nt_metrics_free(agent->metrics);
+	nt_closep(&agent->epoll);
+	nt_closep(&agent->timer);
+	nt_closep(&agent->signals);
+	free(agent);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static void take_losses(struct nt_agent *agent)
+{
+	struct nt_attach_stats stats;
+	uint64_t lost;
+
+	nt_attach_stats(agent->attach, &stats);
+	lost = nt_meter_lost(&stats);
+	if (lost > agent->lost) {
+		nt_tracker_lost(agent->tracker, lost - agent->lost);
+		agent->lost = lost;
+	}
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) < 0)
+		return 0;
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NT_SECOND +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NT_MICROSECOND;
+}
+
+/* The second number of statm, in pages. */
+static uint64_t own_resident_bytes(void)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	uint64_t pages = 0;
+	const char *text, *end;
+	size_t at;
+
+	if (nt_file_read("/proc/self/statm", STATM_BYTES, &buf) < 0)
+		return 0;
+	text = (const char *)buf.data;
+	end = memchr(text, ' ', buf.len);
+	if (!end)
+		return 0;
+	at = (size_t)(end + 1 - text);
+	end = memchr(text + at, ' ', buf.len - at);
+	if (!end || nt_num_u64(text + at, (size_t)(end - text) - at, 0, UINT32_MAX, &pages) < 0)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_metrics(struct nt_agent *agent)
+{
+	struct nt_meter_reading reading = {
+		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
+		.attach_failures = agent->attach_failures,
+		.cpu_ns = own_cpu_ns(),
+		.resident_bytes = own_resident_bytes(),
+	};
+	int r;
+
+	if (!agent->config->metrics_file)
+		return;
+	nt_attach_stats(agent->attach, &reading.attach);
+	nt_discover_stats(agent->discover, &reading.discover);
+	nt_tracker_stats(agent->tracker, &reading.tracker);
+	nt_publisher_stats(agent->publisher, &reading.publisher);
+	nt_bus_stats(agent->bus, &reading.bus);
+	nt_meter_set(agent->metrics, &reading);
+	r = nt_meter_write(agent->metrics, agent->config->metrics_file);
+	if (r < 0 && !agent->warned_metrics) {
+		agent->warned_metrics = true;
+		(void)nt_warn(r, "write metrics to '%s'", agent->config->metrics_file);
+	}
+}
+
+static void flush(struct nt_agent *agent)
+{
+	int r = nt_publisher_flush(agent->publisher);
+
+	if (r < 0 && !agent->warned_bus)
+		(void)nt_warn(r, "write to the bus '%s': messages are lost until there is room",
+			      agent->config->bus);
+	agent->warned_bus = r < 0;
+}
+
+/* Events first, so that a process's calls are known before its end is. */
+static void catch_up(struct nt_agent *agent)
+{
+	int r;
+
+	read_events(agent);
+	r = nt_discover_run(agent->discover);
+	if (r < 0)
+		(void)nt_warn(r, "look for processes");
+	nt_tracker_discovered(agent->tracker);
+}
+
+static void look_inside(struct nt_agent *agent)
+{
+	int r;
+
+	agent->looked_ns = nt_clock_boot_ns();
+	nt_tracker_look(agent->tracker);
+	r = nt_attach_inside(agent->attach, on_inside, agent);
+	if (r < 0)
+		(void)nt_warn(r, "look who is inside a call");
+	read_events(agent); /* those that have left since */
+}
+
+static void tick(struct nt_agent *agent)
+{
+	uint64_t boot_ns, real_ns;
+
+	if (agent->ticks++ % TICKS_A_SECOND == 0) {
+		look_inside(agent);
+		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
+	}
+	nt_clock_pair(&boot_ns, &real_ns);
+	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
+	catch_up(agent);
+	take_losses(agent);
+	nt_tracker_tick(agent->tracker, boot_ns);
+	flush(agent);
+	if (agent->ticks % TICKS_A_SECOND == 0)
+		write_metrics(agent);
+}
+
+static void take_signal(struct nt_agent *agent)
+{
+	struct signalfd_siginfo info;
+
+	while (read(agent->signals, &info, sizeof(info)) == sizeof(info))
+		agent->ends = true;
+}
+
+static int wait_and_work(struct nt_agent *agent)
+{
+	struct epoll_event events[EVENTS];
+	bool ticked = false, woken = false;
+	uint64_t expired;
+	int n;
+
+	n = epoll_wait(agent->epoll, events, EVENTS, -1);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == agent->signals)
+			take_signal(agent);
+		else if (events[i].data.fd == agent->timer)
+			ticked = read(agent->timer, &expired, sizeof(expired)) > 0;
+		else
+			woken = true;
+	}
+	if (ticked)
+		tick(agent);
+	else if (woken)
+		catch_up(agent);
+	return 0;
+}
+
+static void drain(struct nt_agent *agent)
+{
+	uint64_t boot_ns, real_ns;
+
+	nt_clock_pair(&boot_ns, &real_ns);
+	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
+	catch_up(agent);
+	take_losses(agent);
+	nt_tracker_drain(agent->tracker, boot_ns);
+	flush(agent);
+	write_metrics(agent);
+}
+
+int nt_agent_run(struct nt_agent *agent)
+{
+	uint64_t boot_ns, real_ns;
+	int r = 0;
+
+	nt_clock_pair(&boot_ns, &real_ns);
+	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
+	nt_info("watching node '%s', messages go to '%s'", agent->node, agent->config->bus);
+	catch_up(agent); /* attaches to what runs already */
+	while (!agent->ends && r == 0)
+		r = wait_and_work(agent);
+	drain(agent);
+	nt_info("ended");
+	return r < 0 ? nt_err(r, "wait for events") : 0;
+}

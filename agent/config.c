@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/config.h"
+
+#include <stddef.h>
+
+#include "common/clock.h"
+
+#define OPT(field) offsetof(struct nt_agent_config, field)
+
+static const struct nt_opt options[] = {
+	{.name = "bus",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(bus),
+	 .def = "spool:/var/lib/neutracer/spool",
+	 .arg = "URL",
+	 .help = "where messages go: spool:DIR"},
+	{.name = "node",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(node),
+	 .arg = "NAME",
+	 .help = "name of this node (default: the host's name)"},
+	{.name = "cgroup",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(cgroup),
+	 .arg = "DIR",
+	 .help = "watch only the processes of this cgroup and those below it"},
+	{.name = "window-min",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(window_min_ns),
+	 .def = "500ms",
+	 .min = 50 * NT_MILLISECOND,
+	 .max = NT_MINUTE,
+	 .help = "a window ends at the first step boundary after this time"},
+	{.name = "min-call",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(min_call_ns),
+	 .def = "1us",
+	 .max = NT_SECOND,
+	 .help = "synchronising calls shorter than this are only summed"},
+	{.name = "ring-bytes",
+	 .kind = NT_OPT_SIZE,
+	 .offset = OPT(ring_bytes),
+	 .def = "4M",
+	 .min = 64 << 10,
+	 .max = 1 << 30,
+	 .help = "size of the buffer between kernel and agent, a power of two"},
+	{.name = "attach",
+	 .kind = NT_OPT_CHOICE,
+	 .offset = OPT(attach_mode),
+	 .def = "auto",
+	 .choices = "auto session multi perf",
+	 .help = "how probes are attached; auto takes the best that this kernel offers"},
+	{.name = "max-processes",
+	 .kind = NT_OPT_U32,
+	 .offset = OPT(max_processes),
+	 .def = "1024",
+	 .min = 16,
+	 .max = 65536,
+	 .help = "processes with counters in the kernel"},
+	{.name = "max-threads",
+	 .kind = NT_OPT_U32,
+	 .offset = OPT(max_threads),
+	 .def = "8192",
+	 .min = 64,
+	 .max = 1 << 20,
+	 .help = "threads whose calls are followed in the kernel"},
+	{.name = "bus-bytes",
+	 .kind = NT_OPT_SIZE,
+	 .offset = OPT(bus_bytes),
+	 .def = "256M",
+	 .min = 1 << 20,
+	 .help = "disk space of one topic of the spool"},
+	{.name = "bus-age",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(bus_age_ns),
+	 .def = "1d",
+	 .help = "age at which messages leave the spool, 0 for never"},
+	{.name = "metrics-file",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(metrics_file),
+	 .arg = "FILE",
+	 .help = "write the agent's own metrics here, every second and at the end"},
+};
+
+static const enum nt_exit exits[] = {
+	NT_EXIT_CONFIG,
+	NT_EXIT_KERNEL,
+	NT_EXIT_BUS,
+	NT_EXIT_SYSTEM,
+};
+
+const struct nt_opt_program nt_agent_program = {
+	.name = "neutracer-agent",
+	.section = 8,
+	.summary = "watch the training jobs of this node",
+	.description =
+		"Finds every process of the host that maps a communication or CUDA library, running "
+		"already or started later, attaches probes to those libraries, and tells per rank "
+		"and window what each did by itself and what it waited for. Jobs need no change and "
+		"no restart.\n\n"
+		"Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE on a "
+		"kernel of 6.6 or later, and a kernel with type information "
+		"(/sys/kernel/btf/vmlinux). SIGTERM ends it in good order.",
+	.opts = options,
+	.opt_count = sizeof(options) / sizeof(options[0]),
+	.config_path = "/etc/neutracer/agent.yaml",
+	.exits = exits,
+	.exit_count = sizeof(exits) / sizeof(exits[0]),
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The settings of neutracer-agent. */
+#ifndef NT_AGENT_CONFIG_H
+#define NT_AGENT_CONFIG_H
+
+#include <stdint.h>
+
+#include "common/opt.h"
+
+struct nt_agent_config {
+	char *bus;
+	char *node; /* NULL: the host's name */
+	char *cgroup; /* NULL: all processes */
+	uint64_t window_min_ns, min_call_ns;
+	uint64_t ring_bytes;
+	uint32_t attach_mode; /* enum nt_attach_mode */
+	uint32_t max_processes, max_threads;
+	uint64_t bus_bytes;
+	uint64_t bus_age_ns;
+	char *metrics_file;
+};
+
+extern const struct nt_opt_program nt_agent_program;
+
+#endif

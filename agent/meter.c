@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/meter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+
+enum {
+	PATH_BYTES = 4096,
+	FILE_MODE = 0644,
+};
+
+/* A row is the metric and the number in the reading that it shows. */
+struct row {
+	struct nt_metric metric;
+	size_t offset;
+};
+
+#define FIELD(path) offsetof(struct nt_meter_reading, path)
+#define COUNTER(name_, labels_, path, help_)                                                       \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_ "_total",                              \
+			   .kind = NT_METRIC_COUNTER,                                              \
+			   .help = (help_),                                                        \
+			   .labels = (labels_)},                                                   \
+		.offset = FIELD(path)                                                              \
+	}
+#define GAUGE(name_, path, help_)                                                                  \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_,                                       \
+			   .kind = NT_METRIC_GAUGE,                                                \
+			   .help = (help_)},                                                       \
+		.offset = FIELD(path)                                                              \
+	}
+#define SECONDS(name_, path, help_)                                                                \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_ "_seconds_total",                      \
+			   .kind = NT_METRIC_COUNTER_NS,                                           \
+			   .help = (help_)},                                                       \
+		.offset = FIELD(path)                                                              \
+	}
+
+#define DROPPED  "Events that found the ring buffer full."
+#define OVER_CAP "Things that were left out because a table was full."
+#define UNSENT   "Messages that did not reach the bus."
+
+static const struct row rows[] = {
+	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
+	COUNTER("events_dropped", "type=\"call\"", attach.dropped[NT_EVENT_CALL], DROPPED),
+	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
+	COUNTER("events_malformed", NULL, tracker.malformed_events,
+		"Events that made no sense and were left out."),
+	COUNTER("events_foreign", NULL, tracker.foreign_events,
+		"Events of processes that this agent does not watch."),
+	COUNTER("calls_untracked", NULL, attach.untracked,
+		"Calls lost because a kernel table was full."),
+	COUNTER("probe_misses", NULL, attach.missed, "Probe hits that the kernel skipped."),
+	COUNTER("probes_refused", NULL, attach.refused_slow,
+		"Functions left alone because probing their first instruction is slow."),
+	COUNTER("probes_failed", NULL, attach.failed, "Functions that the kernel did not attach."),
+	COUNTER("attach_failures", NULL, attach_failures,
+		"Library files that could not be attached."),
+	GAUGE("attached_files", attach.files, "Library files with probes now."),
+	GAUGE("attached_links", attach.links, "Links to the kernel now."),
+	GAUGE("attached_probes", attach.probes, "Functions with probes now."),
+	COUNTER("discovery_scans", NULL, discover.scans, "Walks over all processes."),
+	COUNTER("discovery_lost_records", NULL, discover.lost_records,
+		"Records of mappings lost, each followed by a walk."),
+	COUNTER("discovery_unreadable", NULL, discover.unreadable,
+		"Processes that could not be looked at."),
+	COUNTER("over_cap", "what=\"discovery\"", discover.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"communicators\"", tracker.comms_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"keys\"", tracker.keys_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"threads\"", tracker.threads_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"pending\"", tracker.pending_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"call-kinds\"", tracker.unknown_kinds, OVER_CAP),
+	COUNTER("over_cap", "what=\"streams\"", tracker.order_overflows, OVER_CAP),
+	COUNTER("over_cap", "what=\"steps\"", tracker.step_overruns, OVER_CAP),
+	COUNTER("communicators_unresolved", NULL, tracker.unresolved_comms,
+		"Communicators whose place in the job could not be read."),
+	COUNTER("processes_undescribed", NULL, tracker.undescribed,
+		"Processes whose environment could not be read."),
+	COUNTER("out_of_memory", NULL, tracker.no_memory, "Allocations that failed."),
+	SECONDS("late", tracker.late_ns, "Time in calls that were reported too late to count."),
+	GAUGE("processes", tracker.processes, "Processes watched now."),
+	GAUGE("ranks", tracker.ranks, "Ranks known now."),
+	GAUGE("communicators", tracker.comms, "Communicators known now."),
+	COUNTER("windows", NULL, tracker.windows, "Windows sent."),
+	COUNTER("steps", NULL, tracker.steps, "Steps measured."),
+	COUNTER("messages", NULL, publisher.messages, "Messages handed to the bus."),
+	COUNTER("message_bytes", NULL, publisher.bytes, "Bytes of those messages."),
+	COUNTER("messages_dropped", "reason=\"bus\"", publisher.dropped_bus, UNSENT),
+	COUNTER("messages_dropped", "reason=\"invalid\"", publisher.dropped_invalid, UNSENT),
+	COUNTER("messages_dropped", "reason=\"keys\"", publisher.dropped_keys, UNSENT),
+	COUNTER("bus_dropped_full", NULL, bus.dropped_full, "Records that found no room."),
+	COUNTER("bus_dropped_too_large", NULL, bus.dropped_too_large,
+		"Records over the size that the bus takes."),
+	COUNTER("bus_evicted", NULL, bus.evicted_records,
+		"Records removed by the bus's size or age limit."),
+	COUNTER("bus_recovered_torn", NULL, bus.recovered_torn,
+		"Torn tails that an earlier crash had left."),
+	SECONDS("cpu", cpu_ns, "Processor time of the agent."),
+	GAUGE("resident_bytes", resident_bytes, "Memory of the agent."),
+};
+
+enum {
+	ROWS = sizeof(rows) / sizeof(rows[0]),
+};
+
+int nt_meter_new(struct nt_metrics **ret_metrics)
+{
+	static struct nt_metric table[ROWS];
+
+	for (size_t i = 0; i < ROWS; i++)
+		table[i] = rows[i].metric;
+	return nt_metrics_new(table, ROWS, ret_metrics);
+}
+
+void nt_meter_set(struct nt_metrics *metrics, const struct nt_meter_reading *reading)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		nt_metrics_set(
+			metrics, i,
+			*(const uint64_t *)(const void *)((const char *)reading + rows[i].offset));
+}
+
+uint64_t nt_meter_lost(const struct nt_attach_stats *attach)
+{
+	uint64_t lost = attach->untracked;
+
+	for (int i = 0; i < NT_EVENT_TYPE_END; i++)
+		lost += attach->dropped[i];
+	return lost;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int nt_meter_write(const struct nt_metrics *metrics, const char *path)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	nt_autoclose int fd = -1;
+	char temporary[PATH_BYTES];
+	int r;
+
+	r = nt_metrics_write(metrics, NT_METRICS_PROMETHEUS, &buf);
+	if (r < 0)
+		return r;
+	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+		return -ENAMETOOLONG;
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, buf.data, buf.len);
+	if (r < 0)
+		return r;
+	return rename(temporary, path) < 0 ? -errno : 0;
+}

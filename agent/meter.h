@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the agent tells of itself: every loss has a name. */
+#ifndef NT_AGENT_METER_H
+#define NT_AGENT_METER_H
+
+#include <stdint.h>
+
+#include "agent/attach.h"
+#include "agent/discover.h"
+#include "agent/publisher.h"
+#include "agent/tracker.h"
+#include "common/bus.h"
+#include "common/cleanup.h"
+#include "common/metrics.h"
+
+/* All that is counted anywhere in the agent, at one instant. */
+struct nt_meter_reading {
+	struct nt_attach_stats attach;
+	struct nt_discover_stats discover;
+	struct nt_tracker_stats tracker;
+	struct nt_publisher_stats publisher;
+	struct nt_bus_stats bus;
+	uint64_t attachments_over_cap, attach_failures;
+	uint64_t cpu_ns, resident_bytes;
+};
+
+/* The metrics with the agent's table; the caller frees them. */
+NT_MUST_CHECK int nt_meter_new(struct nt_metrics **ret_metrics);
+void nt_meter_set(struct nt_metrics *metrics, const struct nt_meter_reading *reading);
+
+/* Replaces the file whole. */
+NT_MUST_CHECK int nt_meter_write(const struct nt_metrics *metrics, const char *path);
+
+/* Events that never reached the tracker. */
+uint64_t nt_meter_lost(const struct nt_attach_stats *attach);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Puts messages on the bus: envelope, sequence numbers, clocks. A message that finds no room is
+ * dropped and counted, and its sequence number is used up, so that readers see the gap.
+ */
+#ifndef NT_AGENT_PUBLISHER_H
+#define NT_AGENT_PUBLISHER_H
+
+#include <stdint.h>
+
+#include "common/bus.h"
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_PUBLISHER_KEYS = 4096, /* (topic, key) pairs that are counted */
+};
+
+struct nt_publisher;
+
+struct nt_publisher_stats {
+	uint64_t messages, bytes; /* handed to the bus */
+	uint64_t dropped_bus; /* the bus did not take it */
+	uint64_t dropped_invalid; /* not encodable */
+	uint64_t dropped_keys; /* over NT_PUBLISHER_KEYS */
+};
+
+/* agent: the node's name, borrowed; boot: differs at each start of the agent. bus is borrowed. */
+NT_MUST_CHECK int nt_publisher_new(struct nt_bus *bus, const char *agent, uint64_t boot,
+				   struct nt_publisher **ret_publisher);
+void nt_publisher_free(struct nt_publisher *publisher);
+NT_DEFINE_AUTO(nt_publisher, nt_publisher_free)
+
+/* The clocks of the messages that follow. */
+void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uint64_t real_ns);
+
+void nt_publisher_window(struct nt_publisher *publisher, const char *key,
+			 const struct nt_window *window, uint64_t watermark_ns);
+void nt_publisher_heartbeat(struct nt_publisher *publisher, const char *key, uint32_t ranks,
+			    uint64_t watermark_ns);
+void nt_publisher_node(struct nt_publisher *publisher, const struct nt_node_vector *node);
+
+/* Makes what was published since visible to readers. */
+NT_MUST_CHECK int nt_publisher_flush(struct nt_publisher *publisher);
+
+void nt_publisher_stats(const struct nt_publisher *publisher, struct nt_publisher_stats *ret_stats);
+
+#endif
