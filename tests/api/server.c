@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The real REST interface over an invented picture, for tests that speak HTTP:
+ * `api-server DIR [TIMEOUT]` serves until its standard input ends, having printed its port. DIR
+ * takes the store and the token file. With NT_WEBHOOK_URL it also delivers what it stores.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api.h"
+#include "common/num.h"
+#include "tests/api/picture.h"
+
+static int rebaseline(void *data, const char *job_id)
+{
+	(void)data;
+	return strcmp(job_id, "00000000000000a1") ? -2 : 0;
+}
+
+static void put(struct nt_store *store, const char *id, const char *state)
+{
+	struct nt_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
+	const struct nt_sink sink = nt_store_sink(store);
+
+	if (sink.incident(sink.data, &incident) < 0)
+		(void)fprintf(stderr, "the store refuses incident %s\n", id);
+}
+
+static void fill(struct nt_store *store)
+{
+	char id[32];
+
+	for (unsigned int i = 0; i < 250; i++) {
+		(void)snprintf(id, sizeof(id), "%016x", 0x1000 + i);
+		put(store, id, "resolved");
+	}
+	put(store, "00000000000000f1", "firing");
+	put(store, "00000000000000f2", "firing");
+}
+
+static int serve(const char *dir, uint64_t timeout_ns)
+{
+	const char *url = getenv("NT_WEBHOOK_URL");
+	const char *const names[] = {"webhook"};
+	const struct nt_notify_receiver receiver = {"webhook", url, getenv("NT_WEBHOOK_SECRET")};
+	nt_auto(nt_board) struct nt_board *board = NULL;
+	nt_auto(nt_store) struct nt_store *store = NULL;
+	nt_auto(nt_notify) struct nt_notify *notify = NULL;
+	nt_auto(nt_api) struct nt_api *api = NULL;
+	struct nt_store_error store_error;
+	struct nt_api_error api_error;
+	char store_path[4096], token_path[4096], line[64];
+
+	(void)snprintf(store_path, sizeof(store_path), "%s/store.db", dir);
+	(void)snprintf(token_path, sizeof(token_path), "%s/token", dir);
+	if (nt_board_new(&board) < 0)
+		return 1;
+	nt_board_post(board, nt_test_picture());
+	if (nt_store_open(&(struct nt_store_options){.path = store_path,
+						     .receiver = names,
+						     .receivers = url ? 1 : 0},
+			  &store, &store_error) < 0) {
+		(void)fprintf(stderr, "%s\n", store_error.text);
+		return 1;
+	}
+	if (url &&
+	    nt_notify_start(&(struct nt_notify_options){.store = store,
+							.receiver = &receiver,
+							.receivers = 1,
+							.first_retry_ns = 100 * NT_MILLISECOND},
+			    &notify) < 0)
+		return 1;
+	if (url)
+		nt_store_on_queued(store, nt_notify_wake, notify);
+	fill(store);
+	if (nt_api_start(&(struct nt_api_options){.listen = "127.0.0.1:0",
+						  .token_file = token_path,
+						  .board = board,
+						  .store = store,
+						  .notify = notify,
+						  .rebaseline = rebaseline,
+						  .request_timeout_ns = timeout_ns,
+						  .max_auth_failures = 1000000},
+			 &api, &api_error) < 0) {
+		(void)fprintf(stderr, "%s\n", api_error.text);
+		return 1;
+	}
+	(void)printf("%u\n", nt_api_port(api));
+	(void)fflush(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t timeout_ns = 0;
+
+	if (argc < 2 || (argc > 2 && nt_num_duration(argv[2], strlen(argv[2]), 0, UINT64_MAX,
+						     &timeout_ns) < 0)) {
+		(void)fprintf(stderr, "usage: api-server DIR [TIMEOUT]\n");
+		return 2;
+	}
+	return serve(argv[1], timeout_ns);
+}
