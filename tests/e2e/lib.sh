@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+# For the end-to-end scripts and the demo: starts and stops the programs, waits on conditions, asks
+# the REST API. Everything lives in one temporary directory and ends with the script, Ctrl-C too.
+#
+# The job's control files (faults, truth) lie in $control. Agent and aggregator run in a mount
+# namespace of their own in which $control is an empty directory: what they name they have found.
+#
+#   NT_KEEP=1   leave the directory and say where it is
+#   NT_BIN      where the programs are (build/release/bin)
+set -euo pipefail
+
+bin=${NT_BIN:-build/release/bin}
+sim=build/sim
+work='' control='' port='' agg_pid='' job_pid='' job_log=''
+declare -A agent_pid=()
+children=()
+
+skip() {
+  echo "skip: $1"
+  exit 77
+}
+
+fail() {
+  echo "FAILED: $*" >&2
+  [ -z "$work" ] || tail -n 15 "$work"/log/*.log >&2 || :
+  exit 1
+}
+
+need() { # need PROGRAM...
+  local program
+  for program; do
+    [ -x "$program" ] || command -v "$program" >/dev/null || fail "there is no '$program' (make all sim)"
+  done
+}
+
+setup() {
+  [ "$(id -u)" -eq 0 ] || skip "bpf: needs root"
+  [ -r /sys/kernel/btf/vmlinux ] || skip "bpf: this kernel has no type information"
+  need "$bin/neutracer-agent" "$bin/neutracer-aggregator" "$bin/neutracer" "$sim/train" \
+    "$sim/launch" curl jq unshare nsenter
+  work=$(mktemp -d "${TMPDIR:-/tmp}/neutracer-XXXXXX")
+  control=$work/control
+  mkdir "$control" "$work/log" "$work/out"
+  : >"$control/faults"
+  trap cleanup EXIT
+  trap 'exit 130' INT TERM HUP
+}
+
+# Reaps, so that no "Terminated" is printed.
+stop() { # stop PID [SIGNAL]
+  [ -n "${1:-}" ] || return 0
+  kill "-${2:-TERM}" "$1" 2>/dev/null || :
+  ( # whoever does not listen is made to
+    for ((i = 0; i < 100; i++)); do
+      kill -0 "$1" 2>/dev/null || exit 0
+      sleep 0.1
+    done
+    kill -KILL "$1" 2>/dev/null
+  ) &
+  local watcher=$!
+  wait "$1" 2>/dev/null || :
+  kill "$watcher" 2>/dev/null || :
+  wait "$watcher" 2>/dev/null || :
+}
+
+cleanup() {
+  local status=$? pid
+  trap '' INT TERM HUP
+  set +e
+  stop "$job_pid"
+  for pid in "${agent_pid[@]}"; do stop "$pid"; done
+  stop "$agg_pid"
+  for pid in "${children[@]}"; do stop "$pid"; done
+  if [ -n "$work" ]; then
+    if [ -n "${NT_KEEP:-}" ]; then
+      echo "left: $work"
+    else
+      rm -rf "$work"
+    fi
+  fi
+  exit "$status"
+}
+
+now_ms() { date +%s%3N; }
+
+# wait_until SECONDS WHAT COMMAND...: 1 when the time is over.
+wait_until() {
+  local end=$(($(now_ms) + $1 * 1000)) what=$2
+  shift 2
+  until "$@"; do
+    if [ "$(now_ms)" -ge "$end" ]; then
+      echo "gave up waiting: $what" >&2
+      return 1
+    fi
+    sleep 0.1
+  done
+}
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# hidden PROGRAM ARG...: becomes the program, in a mount namespace without the control files.
+hidden() {
+  # shellcheck disable=SC2016 # for the inner shell
+  exec unshare --mount --propagation private bash -c \
+    'mount -t tmpfs -o ro,size=4k none "$0" && exec "$@"' "$control" "$@"
+}
+
+# The namespace of the process, seen from inside, has no control files.
+blind() { # blind PID
+  [ -z "$(nsenter --target "$1" --mount ls -A "$control")" ]
+}
+
+start_aggregator() { # start_aggregator [OPTION...]
+  port=${port:-$(free_port)}
+  (hidden "$bin/neutracer-aggregator" --bus "spool:$work/spool" --listen "127.0.0.1:$port" \
+    --token-file "$work/token" --store "$work/store.db" "$@" >>"$work/log/aggregator.log" 2>&1) &
+  agg_pid=$!
+  wait_until 20 "the aggregator to be ready" ready || fail "the aggregator does not come up"
+  blind "$agg_pid" || fail "the aggregator can see the control files"
+}
+
+ready() {
+  kill -0 "$agg_pid" 2>/dev/null || fail "the aggregator ended"
+  curl -sf -o /dev/null "http://127.0.0.1:$port/readyz"
+}
+
+start_agent() { # start_agent NAME [OPTION...]
+  local name=$1
+  shift
+  (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" \
+    --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
+  agent_pid[$name]=$!
+  wait_until 20 "agent $name to watch" test -s "$work/agent-$name.prom" || fail "agent $name does not come up"
+  kill -0 "${agent_pid[$name]}" 2>/dev/null || fail "agent $name ended"
+  blind "${agent_pid[$name]}" || fail "agent $name can see the control files"
+}
+
+stop_agent() { # stop_agent NAME [SIGNAL]
+  stop "${agent_pid[$1]}" "${2:-TERM}"
+  unset "agent_pid[$1]"
+}
+
+# start_job train|mpi RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
+start_job() {
+  local kind=$1 ranks=$2 options=() launcher=()
+  shift 2
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  [ $# -eq 0 ] || shift
+  launcher=("$@")
+  job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
+  rm -rf "$control/truth"
+  mkdir "$control/truth"
+  options+=(--faults "$control/faults" --out "$control/truth")
+  case $kind in
+    train)
+      "$sim/launch" -n "$ranks" --pids "$control/pids" "${launcher[@]}" -- "$sim/train" --seconds 3600 \
+        "${options[@]}" >"$job_log" 2>&1 &
+      ;;
+    mpi)
+      # mpirun gives its ranks a session of their own; on SIGTERM it ends them.
+      env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        mpirun --oversubscribe --bind-to none --quiet -np "$ranks" "${launcher[@]}" "$sim/mpi_train" \
+        --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
+      ;;
+    *) fail "no kind of job '$kind'" ;;
+  esac
+  job_pid=$!
+  wait_until 20 "the job to step" job_steps || fail "the job does not run"
+}
+
+job_steps() {
+  kill -0 "$job_pid" 2>/dev/null || fail "the job ended"
+  grep -q '^step ' "$job_log"
+}
+
+job_runs() { kill -0 "$job_pid" 2>/dev/null; }
+job_is_over() { ! job_runs; }
+
+fault() { # fault LINE...: replaces what stood; none: healthy
+  printf '%s\n' "$@" >"$control/.faults"
+  mv "$control/.faults" "$control/faults"
+}
+
+# Ends the job in good order, and gives back its status.
+end_job() {
+  local status=0
+  fault 'stop all'
+  wait_until 30 "the job to end" job_is_over || fail "the job does not end"
+  wait "$job_pid" || status=$?
+  job_pid=
+  fault
+  return "$status"
+}
+
+kill_job() {
+  stop "$job_pid" "${1:-TERM}"
+  job_pid=
+  fault
+}
+
+api() { # api PATH: the answer's body
+  curl -sf --max-time 10 -H "Authorization: Bearer $(head -n 1 "$work/token" | cut -d' ' -f1)" \
+    "http://127.0.0.1:$port$1"
+}
+
+incidents() { api /api/v1/incidents | jq -c '.items'; }
+open_incidents() { api '/api/v1/incidents?state=firing' | jq -c '.items'; }
+
+# The id of the job that began last.
+job_id() { api /api/v1/jobs | jq -r '[.items[]] | sort_by(.since) | last | .id // empty'; }
+
+# The picture knows all ranks of the newest job.
+job_is_seen() { # job_is_seen RANKS
+  [ "$(api /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $1)] | length")" -ge 1 ]
+}
+
+# has_incident FILTER: some incident for which the jq filter is true.
+has_incident() {
+  [ "$(incidents | jq "[.[] | select($1)] | length")" -ge 1 ]
+}
+
+no_incident() { # no_incident: none at all, of any class and state
+  local found
+  found=$(incidents)
+  [ "$found" = '[]' ] || fail "there is an incident: $found"
+}
+
+draw() { # draw N: a number from 0 to N-1
+  echo $((SRANDOM % $1))
+}

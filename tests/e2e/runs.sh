@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs of a job with a fault on a rank drawn by chance, each with a job of its own; says for each
+# what was named and how soon, and ends with 0 only if all were right.
+#
+#   tests/e2e/runs.sh --job mpi|train --fault compute|loader|none [--runs N] [--ranks N]
+#                     [--seconds S] [--within S] [--json FILE] [-- JOB OPTION...]
+set -euo pipefail
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+
+job=train fault=compute runs=2 ranks=8 seconds=60 within=10 json='' options=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --job) job=$2 ;;
+    --fault) fault=$2 ;;
+    --runs) runs=$2 ;;
+    --ranks) ranks=$2 ;;
+    --seconds) seconds=$2 ;;
+    --within) within=$2 ;;
+    --json) json=$2 ;;
+    --)
+      shift
+      options=("$@")
+      break
+      ;;
+    *) fail "unknown option '$1'" ;;
+  esac
+  shift 2
+done
+
+class=compute
+[ "$fault" != loader ] || class=host
+
+setup
+start_aggregator --resolve-after 10s
+start_agent here
+
+# A run starts where the one before has left no open incident.
+nothing_open() { [ "$(open_incidents | jq length)" -eq 0 ]; }
+
+healthy_run() {
+  local end=$((SECONDS + seconds))
+  while [ $SECONDS -lt $end ]; do
+    no_incident
+    job_runs || fail "the job ended"
+    sleep 1
+  done
+  end_job || fail "the job failed"
+  # Nor does its end make one.
+  end=$((SECONDS + 8))
+  while [ $SECONDS -lt $end ]; do
+    no_incident
+    sleep 1
+  done
+}
+
+faulty_run() {
+  local number=$1 rank factor line before took verdict
+  rank=$(draw "$ranks")
+  factor=$(awk -v n="$(draw 1001)" 'BEGIN { printf "%.2f", 1.3 + 1.7 * n / 1000 }')
+  line="compute $rank $factor"
+  [ "$fault" = compute ] || line="loader $rank $(awk -v n="$(draw 51)" 'BEGIN { print 30 + n }')"
+  # The fault comes at any place of a window.
+  sleep "$((6 + SRANDOM % 4)).$((SRANDOM % 10))"
+  [ "$(open_incidents | jq length)" -eq 0 ] || fail "run $number: an incident before the fault: $(incidents)"
+  before=$(now_ms)
+  fault "$line"
+  wait_until "$((within + 20))" "a verdict on '$line'" has_incident '.state == "firing"' ||
+    fail "run $number: no verdict on '$line'"
+  took=$(($(now_ms) - before))
+  verdict=$(open_incidents)
+  # Evidence may still change the class; whom it names may not.
+  [ "$(jq -c 'map([.class, (.culprits | map([.kind, .rank]))])' <<<"$verdict")" = "[[\"$class\",[[\"rank\",$rank]]]]" ] ||
+    fail "run $number: '$line' gave $verdict"
+  [ "$took" -le $((within * 1000)) ] || fail "run $number: '$line' took $took ms"
+  fault
+  wait_until 90 "the incident to resolve" nothing_open || fail "run $number: '$line' is not resolved: $(incidents)"
+  echo "run $number: $job, $line: named after $took ms as rank $rank, $class"
+  [ -z "$json" ] || printf '{"job": "%s", "fault": "%s", "rank": %d, "seconds": %d.%03d}\n' "$job" "$line" \
+    "$rank" $((took / 1000)) $((took % 1000)) >>"$json"
+  end_job || fail "the job failed"
+}
+
+for ((i = 1; i <= runs; i++)); do
+  start_job "$job" "$ranks" "${options[@]}"
+  wait_until 20 "the ranks to be seen" job_is_seen "$ranks" || fail "run $i: the ranks are not seen: $(api /api/v1/jobs)"
+  if [ "$fault" = none ]; then
+    healthy_run
+    echo "run $i: $job, healthy for $seconds s: silent"
+  else
+    faulty_run "$i"
+  fi
+done

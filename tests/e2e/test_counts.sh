@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Calls and bytes per rank, operation and group equal what the jobs counted themselves, exactly, in
+# every layout; and no launcher is a rank.
+set -euo pipefail
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+
+setup
+start_aggregator
+start_agent here
+
+ranks_have_ended() {
+  api "/api/v1/jobs/$1/ranks?limit=1000" >"$work/ranks.json" &&
+    [ "$(jq '[.items[] | select(.state == "finished" or .state == "ended")] | length' "$work/ranks.json")" -eq "$2" ]
+}
+
+compare() { # compare NAME RANKS
+  local name=$1 ranks=$2 id status=0
+  id=$(job_id)
+  wait_until 20 "the ranks of '$name' to end" ranks_have_ended "$id" "$ranks" || fail "$(cat "$work/ranks.json")"
+  echo "$name: $(tests/e2e/counts.py "$work/ranks.json" "$control/truth" "$launcher")" || status=1
+  [ "$status" -eq 0 ] || fail "$name: the counts differ"
+}
+
+run() { # run NAME KIND RANKS [OPTION...]
+  local name=$1
+  start_job "${@:2}" --steps 120
+  launcher=$job_pid
+  wait_until 60 "the job '$name' to end" job_is_over || fail "the job '$name' does not end"
+  wait "$job_pid" || fail "the job '$name' failed"
+  job_pid=
+  compare "$name" "$3"
+}
+
+run "mpi" mpi 8
+run "mpi, split in halves" mpi 8 --subgroups
+run "data parallel" train 8
+run "tensor and pipeline parallel" train 8 --tp 2 --pp 2
+run "split communicators, sharded" train 8 --tp 2 --comms split --shard
