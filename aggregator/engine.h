@@ -1,25 +1,101 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From messages to incidents: agents' clocks, jobs, frames, detection. Pure: no I/O, no clock, no
- * threads; time is what the messages say. The aggregator and `neutracer analyze` link the same.
+ * From messages to incidents: jobs, frames, detection. Pure: no I/O, no clock, no threads; time is
+ * what the messages say. The aggregator and `neutracer analyze` link the same.
  */
 #ifndef NT_AGGREGATOR_ENGINE_H
 #define NT_AGGREGATOR_ENGINE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/framer.h"
 #include "aggregator/incident.h"
-#include "common/bus.h"
+#include "aggregator/job.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "detect/detect.h"
 #include "proto/wire.h"
 
 struct nt_engine_options {
 	struct nt_rules rules;
-	struct nt_prices prices;
+	struct nt_prices prices; /* `currency` is borrowed and outlives the engine */
 	uint64_t cell_min_ns; /* shortest frame; 0: half a second */
-	uint32_t max_jobs; /* living ones; 0: default */
-	uint32_t max_ranks; /* of one job; 0: default */
+	struct nt_jobs_limits limits;
 };
+
+/* The shipped rules, no prices, default limits. */
+struct nt_engine_options nt_engine_options_default(void);
+
+struct nt_engine_handler {
+	/* Opened, changed or resolved; pending ones come too. Borrowed for the call. */
+	void (*incident)(void *data, const struct nt_incident *incident);
+	void *data;
+};
+
+/* Monotonic. */
+struct nt_engine_counters {
+	uint64_t heartbeats, node_vectors, others; /* others: messages of no use here */
+	uint64_t incidents; /* told to the handler */
+	uint64_t refused_frames; /* the detection would not take them */
+};
+
+struct nt_engine;
+
+NT_MUST_CHECK int nt_engine_new(const struct nt_engine_options *options,
+				const struct nt_engine_handler *handler,
+				struct nt_engine **ret_engine);
+void nt_engine_free(struct nt_engine *engine);
+NT_DEFINE_AUTO(nt_engine, nt_engine_free)
+
+/* Consumes the message, always. `again`: see nt_jobs_put(). -ENOMEM. */
+NT_MUST_CHECK int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool again);
+
+/* A recording is at its end: all that still waits is judged. */
+NT_MUST_CHECK int nt_engine_finish(struct nt_engine *engine);
+
+/*
+ * Every second or so: judges what waits for agents that no longer speak, and forgets what is long
+ * over. With `idle` nothing at all has come for a while, so that no other agent's clock can tell.
+ */
+NT_MUST_CHECK int nt_engine_sweep(struct nt_engine *engine, bool idle);
+
+/* What the job does now is normal. -ENOENT. */
+NT_MUST_CHECK int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id);
+
+/* An incident that is pending or firing. */
+struct nt_open_incident {
+	uint64_t id;
+	bool firing;
+	enum nt_class class;
+	struct nt_arena *arena; /* owned: holds the incident */
+	struct nt_incident incident;
+};
+
+/* What the engine hangs on nt_job.user. */
+struct nt_job_view {
+	struct nt_open_incident *open;
+	size_t opens, open_cap;
+	struct nt_snapshot_job *picture; /* of the job when it last changed; see picture.h */
+};
+
+enum {
+	NT_ENGINE_JOB_NAME = 17,
+};
+
+/* The job's id as text. */
+void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME]);
+
+/* What was judged of a job so far: baselines, sums, open incidents. -EBADMSG. */
+NT_MUST_CHECK int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf);
+NT_MUST_CHECK int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void *data,
+				     size_t size);
+
+const struct nt_job_view *nt_engine_view(const struct nt_job *job);
+
+struct nt_jobs *nt_engine_jobs(struct nt_engine *engine);
+const struct nt_framer_counters *nt_engine_framer_counters(const struct nt_engine *engine);
+const struct nt_engine_counters *nt_engine_counters(const struct nt_engine *engine);
 
 #endif

@@ -11,6 +11,10 @@
 #define UNREPORTED_NS    (10ULL * 1000000000)
 #define UNREPORTED_CELLS 4
 
+enum {
+	EPOCH_WHOLE = 1, /* on the wire: counted from the making of the communicator */
+};
+
 struct nt_framer {
 	uint64_t cell_min_ns;
 	struct nt_framer_counters counters;
@@ -88,7 +92,7 @@ static size_t count_windows(const struct nt_member *member, uint64_t end_ns)
 
 static uint64_t common_epoch(const struct nt_member *member, const struct nt_comm_window *comm)
 {
-	if (comm->numbered_by_library)
+	if (comm->numbered_by_library || comm->epoch == EPOCH_WHOLE)
 		return 0;
 	return nt_hash_mix(nt_hash_u64(nt_hash_u64(NT_HASH_SEED, member->number), comm->epoch)) | 1;
 }

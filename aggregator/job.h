@@ -93,11 +93,14 @@ struct nt_tie_index {
 	UT_hash_handle hh;
 };
 
+/* Without padding: it is hashed as bytes. */
+struct nt_process_id {
+	uint32_t node, pid;
+	uint64_t start_boot_ns;
+};
+
 struct nt_process_index {
-	struct {
-		uint32_t node, pid;
-		uint64_t start_boot_ns;
-	} key;
+	struct nt_process_id id;
 	struct nt_member *member; /* list */
 	UT_hash_handle hh;
 };
@@ -123,7 +126,7 @@ struct nt_node_entry {
 	char *name;
 	uint32_t index;
 	uint64_t last_seen_ns;
-	uint32_t live;
+	uint32_t live; /* ranks, as of the last nt_jobs_nodes() */
 	UT_hash_handle hh;
 };
 
@@ -156,6 +159,12 @@ NT_DEFINE_AUTO(nt_jobs, nt_jobs_free)
  */
 NT_MUST_CHECK int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 			      struct nt_job_key **ret_key);
+
+/* Some agent is alive at this time, whatever it said. */
+void nt_jobs_hear(struct nt_jobs *jobs, uint64_t real_ns);
+
+/* The end of the oldest window that waits for its frame; UINT64_MAX: none does. */
+uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs);
 
 /* Everything before this has arrived for the key, or is not waited for any more. */
 uint64_t nt_jobs_closable_ns(const struct nt_job_key *key);

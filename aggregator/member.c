@@ -103,28 +103,39 @@ void nt_member_free(struct nt_member *member)
 	free(member);
 }
 
+int nt_member_tie(struct nt_member *member, const struct nt_tie *tie)
+{
+	struct nt_tie *grown;
+
+	for (size_t i = 0; i < member->ties; i++)
+		if (member->tie[i].comm == tie->comm)
+			return 0;
+	/* Doubled at every power of two. */
+	if ((member->ties & (member->ties - 1)) == 0) {
+		grown = reallocarray(member->tie, member->ties ? 2 * member->ties : 1,
+				     sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		member->tie = grown;
+	}
+	member->tie[member->ties++] = *tie;
+	return 0;
+}
+
 /* A communicator of one rank ties nobody, and a local id means something in one process only. */
 static int add_tie(struct nt_member *member, const struct nt_comm_window *comm,
 		   struct nt_member_counters *counters)
 {
-	struct nt_tie *tie;
+	const struct nt_tie tie = {.comm = comm->id, .size = comm->size};
 
 	if (comm->id_is_local || comm->size < 2)
 		return 0;
+	if (member->ties < NT_MEMBER_MAX_COMMS)
+		return nt_member_tie(member, &tie);
 	for (size_t i = 0; i < member->ties; i++)
 		if (member->tie[i].comm == comm->id)
 			return 0;
-	if (member->ties == NT_MEMBER_MAX_COMMS) {
-		counters->refused_comms++;
-		return 0;
-	}
-	if ((member->ties & (member->ties - 1)) == 0) {
-		tie = realloc(member->tie, (member->ties ? 2 * member->ties : 1) * sizeof(*tie));
-		if (!tie)
-			return -ENOMEM;
-		member->tie = tie;
-	}
-	member->tie[member->ties++] = (struct nt_tie){.comm = comm->id, .size = comm->size};
+	counters->refused_comms++;
 	return 0;
 }
 

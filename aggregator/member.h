@@ -117,6 +117,9 @@ NT_MUST_CHECK int nt_member_rename(struct nt_member *member, const struct nt_ran
 NT_MUST_CHECK int nt_member_count(struct nt_member *member, const struct nt_message *message,
 				  uint64_t end_ns, struct nt_member_counters *counters);
 
+/* Remembers a communicator that ties the member to others; one that it knows already too. */
+NT_MUST_CHECK int nt_member_tie(struct nt_member *member, const struct nt_tie *tie);
+
 /*
  * Queues the window, and owns the message on success. At the cap the oldest is dropped and
  * counted. 0, or -ENOMEM with the message still the caller's.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The deciding loop: bus records in, incidents and pictures out. It runs in the thread that calls
- * nt_service_run(); everything else about it is reached through the board and two requests.
+ * nt_service_run(); everything else about it is reached through the board and a few requests.
  */
 #ifndef NT_AGGREGATOR_SERVICE_H
 #define NT_AGGREGATOR_SERVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "aggregator/engine.h"
@@ -18,13 +19,17 @@ struct nt_service_options {
 	struct nt_engine_options engine;
 	const struct nt_sink *sink; /* NULL: none */
 	const struct nt_state_store *states; /* NULL: nothing survives a restart */
-	uint64_t rewind_ns; /* without a stored state: how far back in the bus to start */
-	uint64_t save_every_ns; /* of wall time */
+	uint64_t rewind_ns; /* without a stored state: how far back in the bus to start; 0: all */
+	uint64_t save_every_ns; /* 0: 30 s */
 };
 
 struct nt_service;
 
-/* The board is borrowed and outlives the service. -ENOENT, -EACCES … where the bus cannot be used. */
+/*
+ * The board is borrowed and outlives the service, as do the options' strings and interfaces. A state
+ * that cannot be read is logged and left behind. What the bus says where it cannot be read; one that
+ * cannot be written only costs others the sight of incidents and refused records.
+ */
 NT_MUST_CHECK int nt_service_new(const struct nt_service_options *options, struct nt_board *board,
 				 struct nt_service **ret_service);
 void nt_service_free(struct nt_service *service);
@@ -32,6 +37,9 @@ NT_DEFINE_AUTO(nt_service, nt_service_free)
 
 /* Until nt_service_stop(); saves the state before it returns. */
 NT_MUST_CHECK int nt_service_run(struct nt_service *service);
+
+/* One turn: waits so long for a record, takes what is there, does what is due. For tests too. */
+NT_MUST_CHECK int nt_service_turn(struct nt_service *service, int timeout_ms);
 
 /* From any thread and from signal handlers. */
 void nt_service_stop(struct nt_service *service);
@@ -41,5 +49,11 @@ void nt_service_stop(struct nt_service *service);
  * -ENOENT where the newest picture has no such job, -EBUSY where too many requests wait.
  */
 NT_MUST_CHECK int nt_service_rebaseline(struct nt_service *service, const char *job_id);
+
+/* From any thread: when the loop last went round, of nt_clock_mono_ns(). */
+uint64_t nt_service_turned_ns(const struct nt_service *service);
+
+/* From any thread: it has read the bus up to its end once. */
+bool nt_service_caught_up(const struct nt_service *service);
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The settings of neutracer-aggregator. */
+#ifndef NT_AGGREGATOR_CONFIG_H
+#define NT_AGGREGATOR_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/opt.h"
+
+struct nt_aggregator_config {
+	char *bus;
+	char *listen, *token_file, *tls_cert_file, *tls_key_file;
+	bool metrics_open;
+	char *store; /* "": none */
+	uint64_t store_bytes;
+	char *webhook_url_file, *webhook_secret_file;
+	char *user; /* NULL: as started */
+	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
+	double size_floor, critical_slowdown, false_alarms_a_day;
+	double gpu_hour_price, gpu_watts, co2_kg_per_kwh; /* 0: unknown */
+	char *currency;
+	uint32_t max_jobs, max_ranks, max_nodes;
+};
+
+extern const struct nt_opt_program nt_aggregator_program;
+
+#endif

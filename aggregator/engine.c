@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/engine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/pack.h"
+#include "aggregator/snapshot.h"
+#include "proto/arena.h"
+
+struct nt_engine {
+	struct nt_engine_options options;
+	struct nt_engine_handler handler;
+	struct nt_engine_counters counters;
+	struct nt_jobs *jobs;
+	struct nt_framer *framer;
+};
+
+struct nt_engine_options nt_engine_options_default(void)
+{
+	return (struct nt_engine_options){
+		.rules = nt_rules_default(),
+		.prices = nt_prices_unknown(),
+	};
+}
+
+/* ---- what hangs on a job ------------------------------------------------------------------------ */
+
+static void free_open(struct nt_open_incident *open)
+{
+	if (open->arena)
+		nt_arena_release(open->arena);
+	free(open->arena);
+}
+
+static void forget_job(void *data, struct nt_job *job)
+{
+	struct nt_job_view *view = job->user;
+
+	(void)data;
+	nt_detect_free(job->detect);
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->opens; i++)
+		free_open(&view->open[i]);
+	free(view->open);
+	nt_snapshot_job_unref(view->picture);
+	free(view);
+}
+
+static int prepare_job(struct nt_engine *engine, struct nt_job *job)
+{
+	if (!job->user)
+		job->user = calloc(1, sizeof(struct nt_job_view));
+	if (!job->user)
+		return -ENOMEM;
+	if (job->detect)
+		return 0;
+	return nt_detect_new(&engine->options.rules, job->hash, job->attempt, &job->detect);
+}
+
+const struct nt_job_view *nt_engine_view(const struct nt_job *job)
+{
+	return job->user;
+}
+
+int nt_engine_new(const struct nt_engine_options *options, const struct nt_engine_handler *handler,
+		  struct nt_engine **ret_engine)
+{
+	nt_auto(nt_engine) struct nt_engine *engine = calloc(1, sizeof(*engine));
+	int r;
+
+	if (!engine)
+		return -ENOMEM;
+	engine->options = *options;
+	if (handler)
+		engine->handler = *handler;
+	r = nt_jobs_new(&options->limits, forget_job, engine, &engine->jobs);
+	if (r < 0)
+		return r;
+	r = nt_framer_new(options->cell_min_ns, &engine->framer);
+	if (r < 0)
+		return r;
+	*ret_engine = nt_take(engine);
+	return 0;
+}
+
+void nt_engine_free(struct nt_engine *engine)
+{
+	if (!engine)
+		return;
+	nt_jobs_free(engine->jobs);
+	nt_framer_free(engine->framer);
+	free(engine);
+}
+
+/* ---- incidents ---------------------------------------------------------------------------------- */
+
+/* Names for nt_incident_describe(). */
+struct naming {
+	struct nt_engine *engine;
+	const struct nt_job *job;
+};
+
+static const struct nt_member *find_number(const struct nt_job *job, uint32_t number)
+{
+	size_t low = 0, high = job->members - job->retired;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (job->member[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == job->members - job->retired || job->member[low]->number != number)
+		return NULL;
+	return job->member[low];
+}
+
+static bool name_rank(void *data, uint32_t rank, struct nt_rank_names *ret_names)
+{
+	const struct naming *naming = data;
+	const struct nt_member *member = find_number(naming->job, rank);
+
+	if (!member)
+		return false;
+	*ret_names = (struct nt_rank_names){
+		.node = nt_member_text(member, NT_MEMBER_NODE),
+		.pod = nt_member_text(member, NT_MEMBER_POD),
+		.container = nt_member_text(member, NT_MEMBER_CONTAINER),
+		.gpu = nt_member_text(member, NT_MEMBER_GPU),
+		.rank_known = member->rank_known,
+	};
+	return true;
+}
+
+static const char *name_node(void *data, uint32_t index)
+{
+	const struct naming *naming = data;
+
+	if (index >= naming->job->nodes)
+		return NULL;
+	return nt_jobs_node(naming->engine->jobs, naming->job->node_at[index]->node)->name;
+}
+
+static void tell(struct nt_engine *engine, const struct nt_incident *incident)
+{
+	engine->counters.incidents++;
+	if (engine->handler.incident)
+		engine->handler.incident(engine->handler.data, incident);
+}
+
+static struct nt_open_incident *find_open(struct nt_job_view *view, uint64_t id)
+{
+	for (size_t i = 0; i < view->opens; i++)
+		if (view->open[i].id == id)
+			return &view->open[i];
+	return NULL;
+}
+
+static int add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incident **ret_open)
+{
+	struct nt_open_incident *grown;
+
+	if (view->opens == view->open_cap) {
+		size_t cap = view->open_cap ? 2 * view->open_cap : 4;
+
+		grown = reallocarray(view->open, cap, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		view->open = grown;
+		view->open_cap = cap;
+	}
+	view->open[view->opens] = (struct nt_open_incident){.id = id};
+	*ret_open = &view->open[view->opens++];
+	return 0;
+}
+
+static void remove_open(struct nt_job_view *view, struct nt_open_incident *open)
+{
+	free_open(open);
+	*open = view->open[--view->opens];
+}
+
+static int take_finding(struct nt_engine *engine, struct nt_job *job,
+			const struct nt_finding *finding)
+{
+	struct naming naming = {.engine = engine, .job = job};
+	const struct nt_incident_names names = {
+		.job = job->name && *job->name ? job->name : job->owner->key,
+		.namespace = job->namespace,
+		.job_key = job->owner->key,
+		.attempt = job->attempt,
+		.rank = name_rank,
+		.node = name_node,
+		.data = &naming,
+	};
+	struct nt_job_view *view = job->user;
+	struct nt_open_incident *open = find_open(view, finding->id);
+	struct nt_arena *arena;
+	int r;
+
+	if (!open) {
+		r = add_open(view, finding->id, &open);
+		if (r < 0)
+			return r;
+	}
+	arena = calloc(1, sizeof(*arena));
+	if (!arena)
+		return -ENOMEM;
+	free_open(open);
+	open->arena = arena;
+	open->class = finding->class;
+	open->firing = finding->state == NT_INCIDENT_FIRING;
+	r = nt_incident_describe(finding, &names, &engine->options.prices, arena, &open->incident);
+	if (r < 0) {
+		remove_open(view, open);
+		return r;
+	}
+	tell(engine, &open->incident);
+	if (finding->state == NT_INCIDENT_RESOLVED)
+		remove_open(view, open);
+	return 0;
+}
+
+/* The job is over: what was still open ends with it. What never fired is dropped. */
+static void resolve_all(struct nt_engine *engine, struct nt_job *job)
+{
+	struct nt_job_view *view = job->user;
+
+	while (view && view->opens) {
+		struct nt_open_incident *open = &view->open[view->opens - 1];
+
+		if (open->firing) {
+			open->incident.state = nt_incident_state_name(NT_INCIDENT_RESOLVED);
+			open->incident.until_real_ns = job->ended_ns;
+			open->incident.version++;
+			tell(engine, &open->incident);
+		}
+		remove_open(view, open);
+	}
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+static int close_cell(struct nt_engine *engine, struct nt_job *job)
+{
+	const struct nt_finding *finding;
+	const struct nt_frame *frame;
+	size_t findings;
+	int r;
+
+	r = prepare_job(engine, job);
+	if (r < 0)
+		return r;
+	r = nt_framer_close(engine->framer, engine->jobs, job, &frame);
+	if (r < 0)
+		return r;
+	r = nt_detect_step(job->detect, frame, &finding, &findings);
+	if (r == -EINVAL) {
+		engine->counters.refused_frames++;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < findings; i++) {
+		r = take_finding(engine, job, &finding[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool has_waiting(const struct nt_job *job)
+{
+	for (size_t i = 0; i < job->members; i++)
+		if (job->member[i]->waitings)
+			return true;
+	return false;
+}
+
+/* All its ranks have ended; a rank that was never seen is given the time that agents have. */
+static bool is_over(const struct nt_job *job, uint64_t closable_ns)
+{
+	if (job->live || !job->ended_ns || job->owner->lobbies)
+		return false;
+	return job->members - job->retired >= job->size ||
+	       closable_ns >= job->ended_ns + NT_JOBS_SILENCE_NS;
+}
+
+static int end_job(struct nt_engine *engine, struct nt_job *job)
+{
+	int r;
+
+	while (has_waiting(job)) {
+		nt_framer_skip(engine->framer, job, UINT64_MAX);
+		r = close_cell(engine, job);
+		if (r < 0)
+			return r;
+	}
+	resolve_all(engine, job);
+	nt_jobs_close(engine->jobs, job);
+	return 0;
+}
+
+static struct nt_job *first_due(struct nt_engine *engine, struct nt_job_key *key, uint64_t *ret_due)
+{
+	struct nt_job *first = NULL;
+
+	*ret_due = UINT64_MAX;
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		uint64_t due = nt_framer_due_ns(engine->framer, job);
+
+		if (due < *ret_due) {
+			*ret_due = due;
+			first = job;
+		}
+	}
+	return first;
+}
+
+/* Takes the key as far as closable_ns, one thing after another in the order of event time. */
+static int advance_to(struct nt_engine *engine, struct nt_job_key *key, uint64_t closable_ns)
+{
+	for (;;) {
+		uint64_t due, lobby = nt_jobs_lobby_ns(key);
+		struct nt_job *job = first_due(engine, key, &due);
+		int r;
+
+		key->due_ns = due < lobby ? due : lobby;
+		if (key->due_ns > closable_ns)
+			return 0;
+		if (lobby <= due) {
+			r = nt_jobs_admit(engine->jobs, key, lobby);
+		} else {
+			nt_framer_skip(engine->framer, job, closable_ns);
+			r = close_cell(engine, job);
+		}
+		if (r < 0)
+			return r;
+	}
+}
+
+static int end_jobs(struct nt_engine *engine, struct nt_job_key *key, uint64_t closable_ns)
+{
+	int r;
+
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		if (job->closed || !is_over(job, closable_ns))
+			continue;
+		r = end_job(engine, job);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int advance(struct nt_engine *engine, struct nt_job_key *key)
+{
+	uint64_t closable_ns;
+	int r;
+
+	/* Most messages make nothing due; no agent can be ahead of the most advanced. */
+	if (key->lead_ns < key->due_ns)
+		return 0;
+	closable_ns = nt_jobs_closable_ns(key);
+	r = advance_to(engine, key, closable_ns);
+	if (r < 0)
+		return r;
+	return end_jobs(engine, key, closable_ns);
+}
+
+int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool again)
+{
+	struct nt_job_key *key;
+	int r;
+
+	switch (message->body) {
+	case NT_BODY_WINDOW:
+		break;
+	case NT_BODY_HEARTBEAT:
+		engine->counters.heartbeats += !again;
+		break;
+	case NT_BODY_NODE:
+		engine->counters.node_vectors += !again;
+		nt_jobs_hear(engine->jobs, message->real_ns);
+		nt_message_free(message);
+		return 0;
+	default:
+		engine->counters.others += !again;
+		nt_message_free(message);
+		return 0;
+	}
+	r = nt_jobs_put(engine->jobs, message, again, &key);
+	if (r < 0 || !key)
+		return r;
+	return advance(engine, key);
+}
+
+/* All that waits is judged, as if nothing of the key were to arrive any more. */
+static int flush(struct nt_engine *engine, struct nt_job_key *key)
+{
+	int r;
+
+	while (nt_jobs_lobby_ns(key) != UINT64_MAX) {
+		r = advance_to(engine, key, nt_jobs_lobby_ns(key));
+		if (r < 0)
+			return r;
+	}
+	/* Cells without windows are of no interest then. */
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		while (!job->closed && has_waiting(job)) {
+			nt_framer_skip(engine->framer, job, UINT64_MAX);
+			r = close_cell(engine, job);
+			if (r < 0)
+				return r;
+		}
+	}
+	return end_jobs(engine, key, key->lead_ns);
+}
+
+int nt_engine_finish(struct nt_engine *engine)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		int r = flush(engine, key);
+
+		if (r >= 0)
+			r = end_jobs(engine, key, UINT64_MAX);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nt_engine_sweep(struct nt_engine *engine, bool idle)
+{
+	const uint64_t lead = nt_jobs_lead_ns(engine->jobs);
+
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		int r;
+
+		if (!idle && key->lead_ns + NT_JOBS_SILENCE_NS >= lead)
+			continue;
+		r = flush(engine, key);
+		if (r >= 0)
+			r = end_jobs(engine, key, lead);
+		if (r < 0)
+			return r;
+	}
+	nt_jobs_sweep(engine->jobs, lead);
+	return 0;
+}
+
+int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next)
+		for (struct nt_job *job = key->job; job; job = job->next)
+			if (job->id == job_id && !job->closed && job->detect) {
+				nt_detect_rebaseline(job->detect);
+				return 0;
+			}
+	return -ENOENT;
+}
+
+/* ---- saved -------------------------------------------------------------------------------------- */
+
+void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME])
+{
+	(void)snprintf(name, NT_ENGINE_JOB_NAME, "%016" PRIx64, job->id);
+}
+
+/* As a message of its own: fields may be added to incidents, and old states must load. */
+static int save_open(const struct nt_open_incident *open, struct nt_packer *packer)
+{
+	const struct nt_message message = {
+		.agent = "",
+		.key = open->incident.id,
+		.body = NT_BODY_INCIDENT,
+		.incident = open->incident,
+	};
+	nt_autobuf struct nt_buf buf = {0};
+	int r = nt_message_encode(&message, &buf);
+
+	if (r < 0)
+		return r;
+	nt_pack_u64(packer, open->id);
+	nt_pack_u32(packer, open->firing);
+	nt_pack_u32(packer, open->class);
+	nt_pack_bytes(packer, buf.data, buf.len);
+	return packer->error;
+}
+
+int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf)
+{
+	const struct nt_job_view *view = job->user;
+	struct nt_packer packer = {.buf = buf};
+	nt_autofree uint8_t *data = NULL;
+	size_t size;
+	int r;
+
+	r = nt_detect_save(job->detect, &data, &size);
+	if (r < 0)
+		return r;
+	nt_pack_bytes(&packer, data, size);
+	nt_pack_u32(&packer, view ? (uint32_t)view->opens : 0);
+	for (size_t i = 0; view && i < view->opens; i++) {
+		r = save_open(&view->open[i], &packer);
+		if (r < 0)
+			return r;
+	}
+	return packer.error;
+}
+
+static int load_open(struct nt_job_view *view, struct nt_unpacker *unpacker)
+{
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	const uint64_t id = nt_unpack_u64(unpacker);
+	const bool firing = nt_unpack_bool(unpacker);
+	const uint32_t class = nt_unpack_count(unpacker, NT_CLASS_END - 1);
+	struct nt_open_incident *open;
+	const void *data;
+	size_t size;
+	int r;
+
+	data = nt_unpack_bytes(unpacker, &size);
+	if (!data)
+		return unpacker->error;
+	r = nt_message_decode(data, size, &message);
+	if (r < 0)
+		return r;
+	if (message->body != NT_BODY_INCIDENT || find_open(view, id))
+		return -EBADMSG;
+	r = add_open(view, id, &open);
+	if (r < 0)
+		return r;
+	open->firing = firing;
+	open->class = (enum nt_class) class;
+	open->arena = calloc(1, sizeof(*open->arena));
+	r = open->arena ? nt_incident_copy(&message->incident, open->arena, &open->incident)
+			: -ENOMEM;
+	if (r < 0)
+		remove_open(view, open);
+	return r;
+}
+
+int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void *data, size_t size)
+{
+	struct nt_unpacker unpacker = {.data = data, .size = size};
+	const void *detect;
+	uint32_t opens;
+	size_t len;
+	int r;
+
+	detect = nt_unpack_bytes(&unpacker, &len);
+	if (!detect)
+		return unpacker.error;
+	if (!job->user)
+		job->user = calloc(1, sizeof(struct nt_job_view));
+	if (!job->user)
+		return -ENOMEM;
+	nt_detect_free(job->detect);
+	job->detect = NULL;
+	r = nt_detect_load(&engine->options.rules, detect, len, &job->detect);
+	if (r < 0)
+		return r;
+	opens = nt_unpack_u32(&unpacker);
+	for (uint32_t i = 0; i < opens && !unpacker.error; i++) {
+		r = load_open(job->user, &unpacker);
+		if (r < 0)
+			return r;
+	}
+	return unpacker.error;
+}
+
+/* ---- views -------------------------------------------------------------------------------------- */
+
+struct nt_jobs *nt_engine_jobs(struct nt_engine *engine)
+{
+	return engine->jobs;
+}
+
+const struct nt_framer_counters *nt_engine_framer_counters(const struct nt_engine *engine)
+{
+	return nt_framer_counters(engine->framer);
+}
+
+const struct nt_engine_counters *nt_engine_counters(const struct nt_engine *engine)
+{
+	return &engine->counters;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who belongs to which job. */
+#include "aggregator/job_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+/* Clocks of processes and windows are compared with this much slack. */
+#define CLOCK_SLACK_NS 1000000000ULL
+/* So long after its first frame a job is given time for its other agents to be heard of. */
+#define YOUNG_NS (30ULL * 1000000000)
+
+static bool knows_tie(const struct nt_job_key *key, const struct nt_window *window)
+{
+	struct nt_tie_index *index;
+
+	for (size_t i = 0; i < window->comms; i++) {
+		if (window->comm[i].id_is_local || window->comm[i].size < 2)
+			continue;
+		/* The first of a key has nobody to be tied to. */
+		if (!key->job)
+			return true;
+		HASH_FIND(hh, key->tie, &window->comm[i].id, sizeof(uint64_t), index);
+		if (index)
+			return true;
+	}
+	return false;
+}
+
+uint64_t nt_member_due_ns(const struct nt_job_key *key, const struct nt_member *member)
+{
+	uint64_t due;
+
+	if (!member->waitings)
+		return UINT64_MAX;
+	due = member->waiting[0].end_ns + NT_JOBS_LOBBY_NS;
+	for (size_t i = 0; i < member->waitings && member->waiting[i].end_ns < due; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		if (window->ended || window->rank.size == 1 || knows_tie(key, window))
+			return member->waiting[i].end_ns;
+	}
+	return due;
+}
+
+/* A young job of which ranks are missing may have agents that were not heard of yet. */
+static bool expects_more(const struct nt_job_key *key)
+{
+	size_t size = 0;
+
+	for (const struct nt_job *job = key->job; job; job = job->next) {
+		if (job->ended_ns)
+			continue;
+		if (job->members - job->retired + key->lobbies < job->size &&
+		    key->lead_ns < job->since_ns + YOUNG_NS)
+			return true;
+		size = SIZE_MAX;
+	}
+	for (size_t i = 0; i < key->lobbies && size != SIZE_MAX; i++)
+		if (key->lobby[i]->size > size)
+			size = key->lobby[i]->size;
+	return size != SIZE_MAX && size > key->lobbies;
+}
+
+uint64_t nt_jobs_closable_ns(const struct nt_job_key *key)
+{
+	const uint64_t lead = key->lead_ns;
+	uint64_t bound = lead > NT_JOBS_LATENESS_NS ? lead - NT_JOBS_LATENESS_NS : 0;
+	uint64_t least = lead;
+
+	if (expects_more(key))
+		return bound;
+	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
+		if (!source->members || source->watermark_ns + NT_JOBS_SILENCE_NS < lead)
+			continue;
+		if (source->watermark_ns < least)
+			least = source->watermark_ns;
+	}
+	return least > bound ? least : bound;
+}
+
+uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (size_t i = 0; i < key->lobbies; i++) {
+		uint64_t one = nt_member_due_ns(key, key->lobby[i]);
+
+		if (one < due)
+			due = one;
+	}
+	return due;
+}
+
+static struct nt_member *rank_holder(const struct nt_job *job, uint32_t number)
+{
+	size_t low = 0, high = job->members - job->retired;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (job->member[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < job->members - job->retired && job->member[low]->number == number)
+		return job->member[low];
+	return NULL;
+}
+
+/* The old process was gone before the new one began. */
+static bool gone_before(const struct nt_member *old, const struct nt_member *new)
+{
+	uint64_t seen = old->ended ? old->ended_ns : old->last_seen_ns;
+
+	return seen <= new->start_ns + CLOCK_SLACK_NS &&seen < new->first_seen_ns;
+}
+
+static bool has_world_tie(const struct nt_member *member)
+{
+	for (size_t i = 0; i < member->ties; i++)
+		if (member->tie[i].size == member->size)
+			return true;
+	return false;
+}
+
+/* The job with a communicator of the member. */
+static struct nt_job *tied_job(const struct nt_job_key *key, const struct nt_member *member)
+{
+	struct nt_tie_index *index;
+	struct nt_job *first = NULL;
+
+	for (size_t i = 0; i < member->ties; i++) {
+		HASH_FIND(hh, key->tie, &member->tie[i].comm, sizeof(uint64_t), index);
+		if (!index || index->job->closed)
+			continue;
+		if (index->job->ended_ns && index->job->ended_ns <= member->start_ns)
+			continue;
+		if (!first || index->job->hash < first->hash)
+			first = index->job;
+	}
+	return first;
+}
+
+enum fit {
+	FITS,
+	FITS_NOT, /* another job of the same key */
+	FOLLOWS, /* the member belongs to a later attempt of the job */
+};
+
+static enum fit job_fits(const struct nt_job *job, const struct nt_member *member)
+{
+	const struct nt_member *holder;
+
+	if (job->closed || (job->ended_ns && job->ended_ns < member->first_seen_ns))
+		return FOLLOWS;
+	holder = member->rank_known ? rank_holder(job, member->rank) : NULL;
+	if (holder)
+		return gone_before(holder, member) ? FOLLOWS : FITS_NOT;
+	if (job->ended_ns)
+		return FOLLOWS;
+	if (has_world_tie(member) && job->world_ties)
+		return FITS_NOT;
+	return FITS;
+}
+
+static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt_job *before,
+		   const struct nt_member *member, struct nt_job **ret_job)
+{
+	struct nt_job *job, **link;
+
+	if (jobs->live >= jobs->limits.jobs || key->jobs >= NT_JOBS_MAX_SPLITS) {
+		jobs->counters.refused_jobs++;
+		return -ENOBUFS;
+	}
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->owner = key;
+	job->split = before ? before->split : key->splits++;
+	job->attempt = before ? before->attempt + 1 : 1;
+	if (job->attempt <= member->attempt_hint && member->attempt_hint < UINT32_MAX)
+		job->attempt = member->attempt_hint + 1;
+	job->hash = nt_hash_text(NT_HASH_SEED, key->key);
+	if (job->split)
+		job->hash = nt_hash_u64(job->hash, job->split);
+	job->id = nt_hash_mix(nt_hash_u64(job->hash, job->attempt));
+	job->hash = nt_hash_mix(job->hash);
+	job->size = member->size;
+	job->since_ns = member->waiting[0].end_ns;
+	for (link = &key->job; *link; link = &(*link)->next)
+		;
+	*link = job;
+	key->jobs++;
+	jobs->live++;
+	jobs->counters.jobs++;
+	if (before)
+		jobs->counters.attempts++;
+	else if (job->split)
+		jobs->counters.splits++;
+	*ret_job = job;
+	return 0;
+}
+
+/* The job that the member belongs to; a new one where none fits. */
+static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt_member *member,
+		      struct nt_job **ret_job)
+{
+	const struct nt_job *before = NULL;
+	struct nt_job *job = tied_job(key, member);
+
+	if (job) {
+		*ret_job = job;
+		return 0;
+	}
+	for (job = key->job; job; job = job->next) {
+		switch (job_fits(job, member)) {
+		case FITS:
+			*ret_job = job;
+			return 0;
+		case FOLLOWS:
+			/* Of several that ended, the one that ended last. */
+			before = job;
+			break;
+		case FITS_NOT:
+			if (before && before->split == job->split)
+				before = NULL;
+			break;
+		}
+	}
+	return add_job(jobs, key, before, member, ret_job);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct nt_member *left = *(struct nt_member *const *)a;
+	const struct nt_member *right = *(struct nt_member *const *)b;
+
+	if (left->retired != right->retired)
+		return left->retired ? 1 : -1;
+	if (left->number != right->number)
+		return left->number < right->number ? -1 : 1;
+	return 0;
+}
+
+void nt_job_sort(struct nt_job *job)
+{
+	qsort(job->member, job->members, sizeof(struct nt_member *), by_number);
+}
+
+int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
+{
+	struct nt_job_node *entry;
+	int r;
+
+	HASH_FIND(hh, job->node, &node, sizeof(node), entry);
+	if (!entry) {
+		r = nt_jobs_grow(&job->node_at, job->nodes, &job->node_cap,
+				 sizeof(struct nt_job_node *));
+		if (r < 0)
+			return r;
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		entry->node = node;
+		entry->index = (uint32_t)job->nodes;
+		job->node_at[job->nodes++] = entry;
+		HASH_ADD(hh, job->node, node, sizeof(entry->node), entry);
+	}
+	*ret_index = entry->index;
+	return 0;
+}
+
+static void retire(struct nt_job *job, struct nt_member *member)
+{
+	if (!member->ended) {
+		member->source->members--;
+		job->live--;
+	}
+	member->retired = true;
+	job->retired++;
+	(void)nt_member_drop(member, UINT64_MAX);
+}
+
+static void number_member(struct nt_jobs *jobs, struct nt_job *job, struct nt_member *member)
+{
+	struct nt_member *holder = NULL;
+
+	if (member->rank_known && member->rank < NT_JOB_FIRST_UNKNOWN)
+		holder = rank_holder(job, member->rank);
+	if (holder == member)
+		return;
+	if (holder && gone_before(holder, member)) {
+		retire(job, holder);
+		jobs->counters.replaced_ranks++;
+		holder = NULL;
+	}
+	if (holder)
+		jobs->counters.conflicting_ranks++;
+	if (!member->rank_known || member->rank >= NT_JOB_FIRST_UNKNOWN || holder) {
+		/* Never accused, and never taken for another. */
+		member->rank_known = false;
+		if (member->number < NT_JOB_FIRST_UNKNOWN)
+			member->number = NT_JOB_FIRST_UNKNOWN + job->unknowns++;
+	} else {
+		member->number = member->rank;
+	}
+}
+
+static int rename_job(char **name, const char *given)
+{
+	char *copy;
+
+	if (!*given || (*name && **name))
+		return 0;
+	copy = strdup(given);
+	if (!copy)
+		return -ENOMEM;
+	free(*name);
+	*name = copy;
+	return 0;
+}
+
+static int describe_job(struct nt_job *job, const struct nt_member *member)
+{
+	int r = rename_job(&job->name, member->job_name ? member->job_name : "");
+
+	if (r < 0)
+		return r;
+	r = rename_job(&job->namespace, nt_member_text(member, NT_MEMBER_NAMESPACE));
+	if (r < 0)
+		return r;
+	/* What a process claims is believed as far as a frame can hold it. */
+	if (member->size > job->size)
+		job->size = member->size < NT_FRAME_MAX_RANKS ? member->size : NT_FRAME_MAX_RANKS;
+	return 0;
+}
+
+static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_member *member)
+{
+	int r;
+
+	r = nt_jobs_grow(&job->member, job->members, &job->member_cap, sizeof(struct nt_member *));
+	if (r < 0)
+		return r;
+	r = nt_job_find_node(job, member->node, &member->job_node);
+	if (r < 0)
+		return r;
+	r = describe_job(job, member);
+	if (r < 0)
+		return r;
+	number_member(jobs, job, member);
+	member->job = job;
+	job->member[job->members++] = member;
+	job->live++;
+	job->ended_ns = 0;
+	job->changed = true;
+	nt_job_sort(job);
+	return nt_jobs_index_ties(jobs, member, 0);
+}
+
+int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member)
+{
+	int r = describe_job(member->job, member);
+
+	if (r < 0)
+		return r;
+	if (member->rank_known && member->number != member->rank) {
+		number_member(jobs, member->job, member);
+		nt_job_sort(member->job);
+	}
+	return 0;
+}
+
+/* By time, and then by what cannot be equal: the order in which they came leaves no trace. */
+static bool due_before(const struct nt_jobs *jobs, const struct nt_job_key *key,
+		       const struct nt_member *a, const struct nt_member *b)
+{
+	uint64_t due_a = nt_member_due_ns(key, a), due_b = nt_member_due_ns(key, b);
+	int order;
+
+	if (due_a != due_b)
+		return due_a < due_b;
+	order = strcmp(jobs->node_at[a->node]->name, jobs->node_at[b->node]->name);
+	if (order)
+		return order < 0;
+	if (a->pid != b->pid)
+		return a->pid < b->pid;
+	if (a->start_boot_ns != b->start_boot_ns)
+		return a->start_boot_ns < b->start_boot_ns;
+	return a->rank < b->rank;
+}
+
+int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns)
+{
+	for (;;) {
+		struct nt_member *member = NULL;
+		struct nt_job *job;
+		size_t at = 0;
+		int r;
+
+		for (size_t i = 0; i < key->lobbies; i++) {
+			if (nt_member_due_ns(key, key->lobby[i]) > now_ns)
+				continue;
+			if (!member || due_before(jobs, key, key->lobby[i], member)) {
+				member = key->lobby[i];
+				at = i;
+			}
+		}
+		if (!member)
+			return 0;
+		key->lobby[at] = key->lobby[--key->lobbies];
+
+		r = choose_job(jobs, key, member, &job);
+		if (r >= 0)
+			r = join_job(jobs, job, member);
+		if (r < 0) {
+			nt_jobs_forget_member(key, member);
+			nt_member_free(member);
+			if (r != -ENOBUFS)
+				return r;
+			continue;
+		}
+		if (!job->grid.frames && !job->grid.start_ns)
+			job->grid.start_ns = member->waiting[0].end_ns;
+		jobs->counters.early_windows += nt_member_drop(member, job->grid.start_ns);
+	}
+}

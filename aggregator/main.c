@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * neutracer-aggregator: configure, open, serve, stop. Three threads and those of HTTP: this one
+ * waits for signals and tends the store, one decides, one sends messages.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api.h"
+#include "aggregator/config.h"
+#include "aggregator/notify/notify.h"
+#include "aggregator/service.h"
+#include "aggregator/store.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+#define TEND_NS  (5 * NT_SECOND)
+#define STUCK_NS (30 * NT_SECOND) /* the loop goes round many times a second */
+
+static const char webhook_name[] = "webhook";
+
+/* Everything that is open, in the order of opening; closed in the reverse one. */
+struct running {
+	const struct nt_aggregator_config *config;
+	struct nt_board *board;
+	struct nt_store *store;
+	struct nt_notify *notify;
+	struct nt_service *service;
+	struct nt_api *api;
+	struct nt_sink sink;
+	struct nt_state_store states;
+	struct nt_api_check check[2];
+	pthread_t decider;
+	atomic_bool decided; /* the decider has ended by itself */
+	int result; /* of the decider */
+};
+
+static void close_running(struct running *running)
+{
+	nt_api_stop(running->api);
+	nt_notify_stop(running->notify);
+	nt_service_free(running->service);
+	nt_store_close(running->store);
+	nt_board_free(running->board);
+}
+
+/* ---- checks of /healthz and /readyz ------------------------------------------------------------- */
+
+static int check_loop(void *data, char text[160])
+{
+	struct running *running = data;
+	const uint64_t turned_ns = nt_service_turned_ns(running->service);
+
+	if (turned_ns && nt_clock_mono_ns() - turned_ns > STUCK_NS) {
+		(void)snprintf(text, 160, "the deciding loop is stuck");
+		return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static int check_caught_up(void *data, char text[160])
+{
+	struct running *running = data;
+
+	if (nt_service_caught_up(running->service))
+		return 0;
+	(void)snprintf(text, 160, "still reading what the bus has from before");
+	return -EAGAIN;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static enum nt_exit become_user(const char *name)
+{
+	const struct passwd *user;
+	int r;
+
+	if (!name || !*name)
+		return NT_EXIT_OK;
+	errno = 0;
+	user = getpwnam(name);
+	if (!user) {
+		(void)nt_err(errno ? -errno : 0, "there is no user '%s'", name);
+		return NT_EXIT_CONFIG;
+	}
+	if (geteuid() == user->pw_uid)
+		return NT_EXIT_OK;
+	if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
+	    setuid(user->pw_uid) < 0) {
+		r = -errno;
+		(void)nt_err(r, "become user '%s'", name);
+		return NT_EXIT_CONFIG;
+	}
+	return NT_EXIT_OK;
+}
+
+static enum nt_exit open_store(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	const char *const receiver[] = {webhook_name};
+	const struct nt_store_options options = {
+		.path = config->store,
+		.max_bytes = config->store_bytes,
+		.receiver = receiver,
+		.receivers = config->webhook_url_file ? 1 : 0,
+	};
+	struct nt_store_error error;
+
+	if (nt_store_open(&options, &running->store, &error) < 0) {
+		(void)nt_err(0, "%s", error.text);
+		return NT_EXIT_STORE;
+	}
+	running->sink = nt_store_sink(running->store);
+	running->states = nt_store_states(running->store);
+	return NT_EXIT_OK;
+}
+
+/* The URL is a secret: it is never logged. */
+static enum nt_exit open_webhook(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	nt_autofree char *url = NULL, *secret = NULL;
+	struct nt_notify_receiver receiver = {.name = webhook_name};
+	const struct nt_notify_options options = {
+		.store = running->store,
+		.receiver = &receiver,
+		.receivers = 1,
+	};
+	int r;
+
+	if (!config->webhook_url_file)
+		return NT_EXIT_OK;
+	r = nt_notify_read_secret(config->webhook_url_file, &url);
+	if (r < 0) {
+		(void)nt_err(r, "read the webhook's address from '%s'", config->webhook_url_file);
+		return NT_EXIT_CONFIG;
+	}
+	if (config->webhook_secret_file) {
+		r = nt_notify_read_secret(config->webhook_secret_file, &secret);
+		if (r < 0) {
+			(void)nt_err(r, "read the webhook's secret from '%s'",
+				     config->webhook_secret_file);
+			return NT_EXIT_CONFIG;
+		}
+	}
+	receiver.url = url;
+	receiver.secret = secret;
+	r = nt_notify_start(&options, &running->notify);
+	if (r < 0) {
+		(void)nt_err(r, "use the webhook of '%s'", config->webhook_url_file);
+		return NT_EXIT_CONFIG;
+	}
+	nt_store_on_queued(running->store, nt_notify_wake, running->notify);
+	return NT_EXIT_OK;
+}
+
+static double known(double price)
+{
+	return price > 0 ? price : -1;
+}
+
+static enum nt_exit open_service(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	struct nt_service_options options = {
+		.bus_url = config->bus,
+		.engine = nt_engine_options_default(),
+		.sink = &running->sink,
+		.states = &running->states,
+		.rewind_ns = config->rewind_ns,
+		.save_every_ns = config->save_every_ns,
+	};
+	int r;
+
+	options.engine.cell_min_ns = config->frame_min_ns;
+	options.engine.rules.resolve_min_ns = config->resolve_after_ns;
+	options.engine.rules.size_floor = config->size_floor;
+	options.engine.rules.critical_slowdown = config->critical_slowdown;
+	options.engine.rules.false_alarms_a_day = config->false_alarms_a_day;
+	options.engine.rules.price_gpu_hour = known(config->gpu_hour_price);
+	options.engine.prices = (struct nt_prices){
+		.gpu_hour = known(config->gpu_hour_price),
+		.gpu_watts = known(config->gpu_watts),
+		.co2_kg_per_kwh = known(config->co2_kg_per_kwh),
+		.currency = config->currency,
+	};
+	options.engine.limits.jobs = config->max_jobs;
+	options.engine.limits.ranks = config->max_ranks;
+	options.engine.limits.nodes = config->max_nodes;
+	r = nt_service_new(&options, running->board, &running->service);
+	if (r < 0) {
+		(void)nt_err(r, "open bus '%s'", config->bus);
+		return NT_EXIT_BUS;
+	}
+	return NT_EXIT_OK;
+}
+
+static int rebaseline(void *data, const char *job_id)
+{
+	return nt_service_rebaseline(data, job_id);
+}
+
+static enum nt_exit open_api(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	const struct nt_api_options options = {
+		.listen = config->listen,
+		.token_file = config->token_file,
+		.tls_cert_file = config->tls_cert_file,
+		.tls_key_file = config->tls_key_file,
+		.metrics_open = config->metrics_open,
+		.board = running->board,
+		.store = running->store,
+		.notify = running->notify,
+		.check = running->check,
+		.checks = sizeof(running->check) / sizeof(running->check[0]),
+		.rebaseline = rebaseline,
+		.data = running->service,
+	};
+	struct nt_api_error error;
+
+	running->check[0] = (struct nt_api_check){
+		.name = "loop",
+		.vital = true,
+		.check = check_loop,
+		.data = running,
+	};
+	running->check[1] = (struct nt_api_check){
+		.name = "bus",
+		.check = check_caught_up,
+		.data = running,
+	};
+	if (nt_api_start(&options, &running->api, &error) < 0) {
+		(void)nt_err(0, "%s", error.text);
+		return NT_EXIT_NETWORK;
+	}
+	nt_info("reading %s, answering on port %u, token in %s", config->bus,
+		(unsigned int)nt_api_port(running->api), config->token_file);
+	return NT_EXIT_OK;
+}
+
+static enum nt_exit open_all(struct running *running)
+{
+	static enum nt_exit (*const open_part[])(struct running *) = {
+		open_store,
+		open_webhook,
+		open_service,
+		open_api,
+	};
+
+	if (nt_board_new(&running->board) < 0)
+		return NT_EXIT_SYSTEM;
+	for (size_t i = 0; i < sizeof(open_part) / sizeof(open_part[0]); i++) {
+		enum nt_exit code = open_part[i](running);
+
+		if (code != NT_EXIT_OK)
+			return code;
+	}
+	return NT_EXIT_OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------------ */
+
+static void *decide(void *data)
+{
+	struct running *running = data;
+
+	running->result = nt_service_run(running->service);
+	atomic_store(&running->decided, true);
+	return NULL;
+}
+
+/* Until a signal asks to stop, or the decider cannot go on. */
+static void tend(struct running *running, const sigset_t *signals)
+{
+	const struct timespec second = {.tv_sec = 1};
+	uint64_t tended_ns = 0;
+
+	while (!atomic_load(&running->decided)) {
+		if (sigtimedwait(signals, NULL, &second) > 0)
+			return;
+		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
+			continue;
+		tended_ns = nt_clock_mono_ns();
+		nt_store_tick(running->store, nt_clock_real_ns());
+	}
+}
+
+static enum nt_exit serve(struct running *running, const sigset_t *signals)
+{
+	int r;
+
+	r = pthread_create(&running->decider, NULL, decide, running);
+	if (r) {
+		(void)nt_err(-r, "start the deciding thread");
+		return NT_EXIT_SYSTEM;
+	}
+	tend(running, signals);
+	nt_service_stop(running->service);
+	(void)pthread_join(running->decider, NULL);
+	if (running->result < 0) {
+		(void)nt_err(running->result, "read bus '%s'", running->config->bus);
+		return running->result == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_BUS;
+	}
+	return NT_EXIT_OK;
+}
+
+/* Blocked in all threads, taken by the one that waits for them. */
+static int take_signals(sigset_t *ret_signals)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	(void)sigemptyset(ret_signals);
+	(void)sigaddset(ret_signals, SIGTERM);
+	(void)sigaddset(ret_signals, SIGINT);
+	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
+		return -errno;
+	return -pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+}
+
+static enum nt_exit run(const struct nt_aggregator_config *config)
+{
+	struct running running = {.config = config};
+	enum nt_exit code;
+	sigset_t signals;
+	int r;
+
+	code = become_user(config->user);
+	if (code != NT_EXIT_OK)
+		return code;
+	r = take_signals(&signals);
+	if (r < 0) {
+		(void)nt_err(r, "block signals");
+		return NT_EXIT_SYSTEM;
+	}
+	code = open_all(&running);
+	if (code == NT_EXIT_OK)
+		code = serve(&running, &signals);
+	close_running(&running);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct nt_aggregator_config config = {0};
+	struct nt_opt_error error;
+	enum nt_exit code;
+	int r;
+
+	r = nt_opt_load(&nt_aggregator_program, argc, argv, &config, &error);
+	if (r < 0)
+		(void)nt_err(0, "%s", error.text);
+	code = r < 0 ? error.exit : r > 0 ? NT_EXIT_OK : run(&config);
+	nt_opt_free(&nt_aggregator_program, &config);
+	return (int)code;
+}

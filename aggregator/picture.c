@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/picture.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/arena.h"
+
+/* ---- ranks -------------------------------------------------------------------------------------- */
+
+static int by_series(const void *a, const void *b)
+{
+	const struct nt_snapshot_op *left = a, *right = b;
+
+	if (left->comm != right->comm)
+		return left->comm < right->comm ? -1 : 1;
+	return (int)left->op - (int)right->op;
+}
+
+static int draw_ops(struct nt_snapshot_job *picture, const struct nt_member *member,
+		    struct nt_snapshot_rank *rank)
+{
+	size_t count = HASH_COUNT(member->series), at = 0;
+	struct nt_snapshot_op *op = nt_snapshot_job_alloc(picture, count, sizeof(*op));
+
+	if (!op)
+		return -ENOMEM;
+	for (const struct nt_series *series = member->series; series; series = series->hh.next)
+		op[at++] = (struct nt_snapshot_op){
+			.comm = series->key.comm,
+			.library = series->library,
+			.op = (enum nt_op)series->key.op,
+			.comm_size = series->comm_size,
+			.comm_rank = series->comm_rank,
+			.calls = series->calls,
+			.bytes = series->bytes,
+		};
+	qsort(op, count, sizeof(*op), by_series);
+	rank->op = op;
+	rank->ops = count;
+	return 0;
+}
+
+/* Of each step, and from the detection what it makes of the rank. */
+static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
+		     const struct nt_member *member, struct nt_snapshot_rank *rank)
+{
+	const double steps = member->frame_steps ? member->frame_steps : 1;
+	struct nt_rank_view view;
+	uint32_t *peers;
+
+	rank->tier = member->tier;
+	rank->steps = member->frame_steps;
+	rank->own_ns = (double)member->own_ns / steps;
+	rank->host_ns = (double)member->host_ns / steps;
+	rank->blocked_ns = (double)member->blocked_ns / steps;
+	rank->comm_ns = (double)member->comm_ns / steps;
+	rank->step_ns = (double)member->step_ns / steps;
+	rank->own_observable = member->tier == NT_TIER_T2 || member->tier == NT_TIER_T3;
+	if (!job->detect || !nt_detect_rank(job->detect, member->number, &view))
+		return 0;
+	rank->own_observable = view.own_observable;
+	rank->own_peers_ns = view.own_peers_ns;
+	rank->host_peers_ns = view.host_peers_ns;
+	rank->kpi = view.kpi;
+	rank->width = view.width;
+	rank->cusum = view.cusum;
+	rank->threshold = view.threshold;
+	if (!view.peers || !view.peer_count)
+		return 0;
+	peers = nt_snapshot_job_alloc(picture, view.peer_count, sizeof(*peers));
+	if (!peers)
+		return -ENOMEM;
+	memcpy(peers, view.peers, view.peer_count * sizeof(*peers));
+	rank->peers = peers;
+	rank->peer_count = view.peer_count;
+	return 0;
+}
+
+static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
+		     const struct nt_member *member, struct nt_snapshot_rank *rank)
+{
+	const char **const names[] = {&rank->node,      &rank->namespace, &rank->pod,
+				      &rank->container, &rank->gpu,       &rank->process};
+	int r;
+
+	*rank = (struct nt_snapshot_rank){
+		.rank = member->number,
+		.local_rank = member->local_rank,
+		.pid = member->pid,
+		.rank_known = member->rank_known,
+		.observed = member->observed,
+		.silent = member->silent,
+		.ended = member->ended,
+		.finalized = member->finalized,
+		.uses_gpu = member->uses_gpu,
+		.inside = member->inside.in_call,
+		.inside_op = member->inside.op,
+		.inside_comm = member->inside.comm,
+		.inside_since_ns = member->inside_since_ns,
+		.total_steps = member->steps,
+		.launches = member->launches,
+		.copies = member->copies,
+		.copy_bytes = member->copy_bytes,
+		.allocs = member->allocs,
+		.alloc_bytes = member->alloc_bytes,
+		.lost = member->lost,
+		.first_seen_ns = member->first_seen_ns,
+		.last_seen_ns = member->last_seen_ns,
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		*names[i] = nt_snapshot_job_text(picture,
+						 nt_member_text(member, (enum nt_member_name)i));
+		if (!*names[i])
+			return -ENOMEM;
+	}
+	r = draw_work(picture, job, member, rank);
+	if (r < 0)
+		return r;
+	return draw_ops(picture, member, rank);
+}
+
+/* ---- jobs --------------------------------------------------------------------------------------- */
+
+static enum nt_job_state job_state(const struct nt_job *job, uint64_t lead_ns)
+{
+	const struct nt_job_view *view = nt_engine_view(job);
+
+	if (job->closed || job->ended_ns)
+		return NT_JOB_ENDED;
+	if (job->last_seen_ns + NT_JOBS_SILENCE_NS < lead_ns)
+		return NT_JOB_UNOBSERVED;
+	for (size_t i = 0; view && i < view->opens; i++)
+		if (view->open[i].firing && (view->open[i].class == NT_CLASS_HANG ||
+					     view->open[i].class == NT_CLASS_MISMATCH))
+			return NT_JOB_HUNG;
+	return NT_JOB_RUNNING;
+}
+
+static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_view *view)
+{
+	const struct nt_incident **incident;
+	size_t count = 0;
+	int r;
+
+	if (!view)
+		return 0;
+	incident = nt_snapshot_job_alloc(picture, view->opens, sizeof(const struct nt_incident *));
+	if (!incident)
+		return -ENOMEM;
+	for (size_t i = 0; i < view->opens; i++) {
+		struct nt_incident *copy;
+
+		if (!view->open[i].firing)
+			continue;
+		copy = nt_snapshot_job_alloc(picture, 1, sizeof(*copy));
+		if (!copy)
+			return -ENOMEM;
+		r = nt_incident_copy(&view->open[i].incident, picture->arena, copy);
+		if (r < 0)
+			return r;
+		incident[count++] = copy;
+	}
+	picture->incident = incident;
+	picture->incidents = count;
+	return 0;
+}
+
+static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job, uint64_t lead_ns)
+{
+	const size_t members = job->members - job->retired;
+	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(picture, members, sizeof(*rank));
+	const char *name = job->name && *job->name ? job->name : job->owner->key;
+	int r;
+
+	picture->key = nt_snapshot_job_text(picture, job->owner->key);
+	picture->name = nt_snapshot_job_text(picture, name);
+	picture->namespace = nt_snapshot_job_text(picture, job->namespace);
+	if (!rank || !picture->key || !picture->name || !picture->namespace)
+		return -ENOMEM;
+	(void)snprintf(picture->id, sizeof(picture->id), "%016" PRIx64, job->id);
+	picture->attempt = job->attempt;
+	picture->state = job_state(job, lead_ns);
+	picture->size = job->size;
+	picture->live = job->live;
+	picture->nodes = (uint32_t)job->nodes;
+	picture->step_ns = job->detect ? nt_detect_step_ns(job->detect) : 0;
+	picture->completeness = job->grid.completeness;
+	picture->frames = job->grid.frames;
+	picture->cell_ns = job->grid.length_ns;
+	picture->since_ns = job->since_ns;
+	picture->last_seen_ns = job->last_seen_ns;
+	picture->ended_ns = job->ended_ns;
+	for (size_t i = 0; i < members; i++) {
+		r = draw_rank(picture, job, job->member[i], &rank[i]);
+		if (r < 0)
+			return r;
+	}
+	picture->rank = rank;
+	picture->ranks = members;
+	return draw_incidents(picture, nt_engine_view(job));
+}
+
+/* The job's picture, the old one where nothing has changed. Borrowed from the job's view. */
+static int draw_job(struct nt_job *job, uint64_t lead_ns, struct nt_snapshot_job **ret_picture)
+{
+	struct nt_job_view *view = job->user;
+	struct nt_snapshot_job *picture;
+	int r;
+
+	if (view->picture && !job->changed && view->picture->state == job_state(job, lead_ns)) {
+		*ret_picture = view->picture;
+		return 0;
+	}
+	picture = nt_snapshot_job_new();
+	if (!picture)
+		return -ENOMEM;
+	r = fill_job(picture, job, lead_ns);
+	if (r < 0) {
+		nt_snapshot_job_unref(picture);
+		return r;
+	}
+	nt_snapshot_job_unref(view->picture);
+	view->picture = picture;
+	job->changed = false;
+	*ret_picture = picture;
+	return 0;
+}
+
+/* Living ones first, then the newest. */
+static int by_life(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *left = *(const struct nt_snapshot_job *const *)a;
+	const struct nt_snapshot_job *right = *(const struct nt_snapshot_job *const *)b;
+
+	if ((left->state == NT_JOB_ENDED) != (right->state == NT_JOB_ENDED))
+		return left->state == NT_JOB_ENDED ? 1 : -1;
+	if (left->since_ns != right->since_ns)
+		return left->since_ns > right->since_ns ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
+static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot)
+{
+	struct nt_jobs *jobs = nt_engine_jobs(engine);
+	const struct nt_snapshot_job **list;
+	size_t most = 0;
+	int r;
+
+	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
+		most += key->jobs;
+	list = nt_snapshot_alloc(snapshot, most, sizeof(const struct nt_snapshot_job *));
+	if (!list)
+		return -ENOMEM;
+	snapshot->job = list;
+	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
+		for (struct nt_job *job = key->job; job; job = job->next) {
+			struct nt_snapshot_job *picture;
+
+			/* Nothing was judged of it yet. */
+			if (!job->user)
+				continue;
+			r = draw_job(job, nt_jobs_lead_ns(jobs), &picture);
+			if (r < 0)
+				return r;
+			list[snapshot->jobs++] = nt_snapshot_job_ref(picture);
+		}
+	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_life);
+	return 0;
+}
+
+/* ---- nodes and numbers -------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct nt_snapshot_node *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+static int draw_nodes(struct nt_engine *engine, struct nt_snapshot *snapshot)
+{
+	struct nt_jobs *jobs = nt_engine_jobs(engine);
+	const size_t count = HASH_COUNT(nt_jobs_nodes(jobs));
+	struct nt_snapshot_node *node = nt_snapshot_alloc(snapshot, count, sizeof(*node));
+	size_t at = 0;
+
+	if (!node)
+		return -ENOMEM;
+	for (const struct nt_node_entry *entry = nt_jobs_nodes(jobs); entry;
+	     entry = entry->hh.next) {
+		node[at].name = nt_snapshot_text(snapshot, entry->name);
+		if (!node[at].name)
+			return -ENOMEM;
+		node[at].ranks = entry->live;
+		node[at].last_seen_ns = entry->last_seen_ns;
+		node[at].silent = entry->last_seen_ns + NT_JOBS_SILENCE_NS < nt_jobs_lead_ns(jobs);
+		at++;
+	}
+	qsort(node, count, sizeof(*node), by_name);
+	snapshot->node = node;
+	snapshot->nodes = count;
+	return 0;
+}
+
+static int draw_metrics(struct nt_engine *engine, const struct nt_snapshot_metric *metric,
+			size_t metrics, struct nt_snapshot *snapshot)
+{
+	const struct nt_jobs_counters *jobs = nt_jobs_counters(nt_engine_jobs(engine));
+	const struct nt_framer_counters *framer = nt_engine_framer_counters(engine);
+	const struct nt_engine_counters *own = nt_engine_counters(engine);
+	static const char evicted[] = "Data passed over because a limit was reached.";
+	static const char late[] = "Windows that came too late to be judged.";
+	const struct nt_snapshot_metric row[] = {
+		{"neutracer_aggregator_windows", "Windows taken.", "", false,
+		 (double)jobs->windows},
+		{"neutracer_aggregator_windows_late", late, "why=\"late\"", false,
+		 (double)jobs->member.late_windows},
+		{"neutracer_aggregator_windows_late", late, "why=\"early\"", false,
+		 (double)jobs->early_windows},
+		{"neutracer_aggregator_refused", evicted, "what=\"key\"", false,
+		 (double)jobs->refused_keys},
+		{"neutracer_aggregator_refused", evicted, "what=\"job\"", false,
+		 (double)jobs->refused_jobs},
+		{"neutracer_aggregator_refused", evicted, "what=\"rank\"", false,
+		 (double)jobs->refused_ranks},
+		{"neutracer_aggregator_refused", evicted, "what=\"node\"", false,
+		 (double)jobs->refused_nodes},
+		{"neutracer_aggregator_refused", evicted, "what=\"communicator\"", false,
+		 (double)(jobs->member.refused_comms + framer->dropped_comms)},
+		{"neutracer_aggregator_refused", evicted, "what=\"series\"", false,
+		 (double)jobs->member.refused_series},
+		{"neutracer_aggregator_refused", evicted, "what=\"window\"", false,
+		 (double)jobs->member.evicted_windows},
+		{"neutracer_aggregator_refused", evicted, "what=\"frame\"", false,
+		 (double)own->refused_frames},
+		{"neutracer_aggregator_refused", evicted, "what=\"sample\"", false,
+		 (double)framer->unaligned_samples},
+		{"neutracer_aggregator_jobs_seen", "Attempts of jobs seen.", "", false,
+		 (double)jobs->jobs},
+		{"neutracer_aggregator_jobs_split", "Jobs that shared their key with another one.",
+		 "", false, (double)jobs->splits},
+		{"neutracer_aggregator_ranks_conflicting",
+		 "Processes whose rank was another's: they are never accused.", "", false,
+		 (double)jobs->conflicting_ranks},
+		{"neutracer_aggregator_frames", "Frames judged.", "", false,
+		 (double)framer->frames},
+		{"neutracer_aggregator_frames_incomplete",
+		 "Frames judged without a window of every rank.", "", false,
+		 (double)framer->incomplete_frames},
+		{"neutracer_aggregator_gaps_skipped",
+		 "Stretches of a job's time of which nothing is known.", "", false,
+		 (double)framer->skipped_gaps},
+		{"neutracer_aggregator_incident_changes", "Changes of incidents.", "", false,
+		 (double)own->incidents},
+	};
+	const size_t rows = sizeof(row) / sizeof(row[0]);
+	struct nt_snapshot_metric *all = nt_snapshot_alloc(snapshot, rows + metrics, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, row, sizeof(row));
+	if (metrics)
+		memcpy(all + rows, metric, metrics * sizeof(*metric));
+	snapshot->metric = all;
+	snapshot->metrics = rows + metrics;
+	return 0;
+}
+
+int nt_picture_draw(struct nt_engine *engine, const struct nt_snapshot_metric *metric,
+		    size_t metrics, struct nt_snapshot **ret_snapshot)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	snapshot->made_ns = nt_jobs_lead_ns(nt_engine_jobs(engine));
+	r = draw_jobs(engine, snapshot);
+	if (r >= 0)
+		r = draw_nodes(engine, snapshot);
+	if (r >= 0)
+		r = draw_metrics(engine, metric, metrics, snapshot);
+	if (r < 0) {
+		nt_snapshot_release(snapshot);
+		return r;
+	}
+	*ret_snapshot = snapshot;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How far each partition of the bus has been read. After a restart the bus is wound back to the
+ * windows that still waited for their frame; what was taken before is then read again.
+ */
+#ifndef NT_AGGREGATOR_PLACE_H
+#define NT_AGGREGATOR_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/bus.h"
+#include "common/cleanup.h"
+
+struct nt_places;
+
+NT_MUST_CHECK int nt_places_new(struct nt_places **ret_places);
+void nt_places_free(struct nt_places *places);
+NT_DEFINE_AUTO(nt_places, nt_places_free)
+
+/* The record is taken. *ret_again: it had been taken before the state was saved. -ENOMEM. */
+NT_MUST_CHECK int nt_places_take(struct nt_places *places, const struct nt_bus_record *record,
+				 bool *ret_again);
+
+/* Winds the reader to where it was, or further back to the windows that waited. */
+NT_MUST_CHECK int nt_places_seek(const struct nt_places *places, struct nt_bus_reader *reader);
+
+/* The last record taken of each partition. The caller frees *ret_position. */
+NT_MUST_CHECK int nt_places_list(const struct nt_places *places,
+				 struct nt_bus_position **ret_position, size_t *ret_count);
+
+/* waiting_ns: the end of the oldest window that waits for its frame; UINT64_MAX: none does. */
+NT_MUST_CHECK int nt_places_save(const struct nt_places *places, uint64_t waiting_ns,
+				 struct nt_buf *buf);
+NT_MUST_CHECK int nt_places_load(struct nt_places *places, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* All that the aggregator must not forget when it restarts, as the items of one set. */
+#ifndef NT_AGGREGATOR_STATE_H
+#define NT_AGGREGATOR_STATE_H
+
+#include "aggregator/engine.h"
+#include "aggregator/ingest.h"
+#include "aggregator/place.h"
+#include "aggregator/sink.h"
+#include "common/cleanup.h"
+
+NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, struct nt_engine *engine,
+				const struct nt_ingest *ingest, const struct nt_places *places);
+
+/*
+ * Into an engine that has taken nothing yet. -ENOENT where nothing was saved; -EBADMSG for a state
+ * that is damaged or of another version: the three are then only to be freed.
+ */
+NT_MUST_CHECK int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,
+				struct nt_ingest *ingest, struct nt_places *places);
+
+#endif
