@@ -7,17 +7,29 @@
 #include "cli/command.h"
 #include "common/exit.h"
 #include "common/nearest.h"
-#include "common/version.h"
+#include "common/opt.h"
 
-static void print_help(FILE *out)
+enum {
+	MAX_COMMANDS = 16,
+};
+
+/* The program as its help, its manual and the shells see it. */
+static struct nt_opt_program describe(struct nt_opt_command rows[MAX_COMMANDS])
 {
-	(void)fprintf(out, "Usage: neutracer COMMAND [OPTION]... [ARGUMENT]...\n\n"
-			   "neutracer: find the slow rank of a training job, and say why.\n\n"
-			   "Commands:\n");
-	for (size_t i = 0; i < nt_command_count; i++)
-		(void)fprintf(out, "  %-12s %s\n", nt_commands[i].name, nt_commands[i].summary);
-	(void)fprintf(out, "  %-12s %s\n", "help", "show this, or the help of a command");
-	(void)fprintf(out, "\n\"neutracer help COMMAND\" tells a command's options.\n");
+	size_t count = nt_command_count < MAX_COMMANDS ? nt_command_count : MAX_COMMANDS;
+
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct nt_opt_command){nt_commands[i].name, nt_commands[i].summary};
+	return (struct nt_opt_program){
+		.name = "neutracer",
+		.section = 1,
+		.summary = "find the slow rank of a training job, and say why",
+		.description =
+			"Asks a running neutracer-aggregator over its REST interface, or judges "
+			"recorded files by the same rules.",
+		.commands = rows,
+		.command_count = count,
+	};
 }
 
 static int refuse(const char *name)
@@ -35,13 +47,13 @@ static int refuse(const char *name)
 }
 
 /* "neutracer help jobs" is "neutracer jobs --help". */
-static int help(int argc, char **argv)
+static int help(const struct nt_opt_program *program, int argc, char **argv)
 {
 	static char option[] = "--help";
 	const struct nt_command *command;
 
 	if (argc < 2) {
-		print_help(stdout);
+		(void)nt_opt_answer(program, option, NULL);
 		return NT_EXIT_OK;
 	}
 	command = nt_command_find(argv[1]);
@@ -50,20 +62,31 @@ static int help(int argc, char **argv)
 	return command->run(2, (char *[]){argv[1], option, NULL});
 }
 
+/* The completion of the commands goes before that of the program, which refers to it. */
+static void complete_commands(char *option, char *shell)
+{
+	for (size_t i = 0; i < nt_command_count; i++)
+		(void)nt_commands[i].run(3, (char *[]){option, option, shell, NULL});
+}
+
 static int run(int argc, char **argv)
 {
+	struct nt_opt_command rows[MAX_COMMANDS];
+	const struct nt_opt_program program = describe(rows);
 	const struct nt_command *command;
+	char *shell = argc == 3 ? argv[2] : NULL;
 
 	if (argc < 2) {
-		print_help(stderr);
+		(void)fprintf(stderr,
+			      "neutracer: no command given; \"neutracer help\" lists them\n");
 		return NT_EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return help(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "--version")) {
-		(void)printf("neutracer %s\n", NT_VERSION);
+	if (strcmp(argv[1], "help") == 0)
+		return help(&program, argc - 1, argv + 1);
+	if (strcmp(argv[1], "--print-completion") == 0 && shell)
+		complete_commands(argv[1], shell);
+	if (nt_opt_answer(&program, argv[1], shell))
 		return NT_EXIT_OK;
-	}
 	command = nt_command_find(argv[1]);
 	return command ? command->run(argc - 1, argv + 1) : refuse(argv[1]);
 }

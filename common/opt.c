@@ -154,7 +154,7 @@ void nt_opt_free(const struct nt_opt_program *program, void *config)
 		free(*field);
 		*field = NULL;
 	}
-	if (program->args || program->commands) {
+	if (program->args) {
 		struct nt_opt_args *args = (void *)((char *)config + program->args_offset);
 
 		free(args->value);
@@ -223,36 +223,26 @@ static int take_value(const char *name, size_t len, int argc, char **argv, int *
 	return 0;
 }
 
-static int answer(const struct nt_opt_program *program, const char *name, size_t len, int argc,
-		  char **argv, int *at, struct command_line *line, struct nt_opt_error *error)
+static bool is_shell(const char *name)
 {
-	const char *shell = NULL;
-	int r;
+	return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0;
+}
 
-	line->answered = true;
-	if (is_name(name, len, "help")) {
+bool nt_opt_answer(const struct nt_opt_program *program, const char *option, const char *shell)
+{
+	if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0)
 		nt_opt_print_help(program, stdout);
-	} else if (is_name(name, len, "version")) {
+	else if (strcmp(option, "--version") == 0)
 		nt_opt_print_version(program, stdout);
-	} else if (is_name(name, len, "print-man")) {
+	else if (strcmp(option, "--print-man") == 0)
 		nt_opt_print_man(program, stdout);
-	} else if (is_name(name, len, "print-options")) {
+	else if (strcmp(option, "--print-options") == 0)
 		nt_opt_print_options(program, stdout);
-	} else if (is_name(name, len, "print-completion")) {
-		r = take_value(name, len, argc, argv, at, &shell, error);
-		if (r < 0)
-			return r;
-		if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0) {
-			complain(error, NT_EXIT_USAGE,
-				 "--print-completion: '%.20s' is not one of bash, zsh", shell);
-			return -EINVAL;
-		}
+	else if (strcmp(option, "--print-completion") == 0 && shell && is_shell(shell))
 		nt_opt_print_completion(program, shell, stdout);
-	} else {
-		line->answered = false;
-		return unknown_option(program, name, len, error);
-	}
-	return 0;
+	else
+		return false;
+	return true;
 }
 
 static int read_option(const struct nt_opt_program *program, int argc, char **argv, int *at,
@@ -263,6 +253,10 @@ static int read_option(const struct nt_opt_program *program, int argc, char **ar
 	const struct nt_opt *opt;
 	size_t len;
 
+	if (nt_opt_answer(program, word, *at + 1 < argc ? argv[*at + 1] : NULL)) {
+		line->answered = true;
+		return 0;
+	}
 	if (word[1] != '-') {
 		complain(error, NT_EXIT_USAGE, "unknown option '%.64s', see --help", word);
 		return -EINVAL;
@@ -284,7 +278,7 @@ static int read_option(const struct nt_opt_program *program, int argc, char **ar
 		opt = NULL;
 	}
 	if (!opt)
-		return answer(program, name, len, argc, argv, at, line, error);
+		return unknown_option(program, name, len, error);
 
 	setting->opt = opt;
 	line->count++;
@@ -320,8 +314,6 @@ static int read_command_line(const struct nt_opt_program *program, int argc, cha
 			r = read_argument(word, args, error);
 		else if (strcmp(word, "--") == 0)
 			options = false;
-		else if (strcmp(word, "-h") == 0)
-			r = answer(program, "help", strlen("help"), argc, argv, &i, line, error);
 		else
 			r = read_option(program, argc, argv, &i, line, error);
 		if (r < 0)
@@ -330,53 +322,13 @@ static int read_command_line(const struct nt_opt_program *program, int argc, cha
 	return 0;
 }
 
-static int check_command(const struct nt_opt_program *program, const struct nt_opt_args *args,
-			 const struct nt_opt_command **ret_command, struct nt_opt_error *error)
-{
-	struct nt_nearest nearest = {.name = args->count ? args->value[0] : ""};
-
-	if (!args->count) {
-		complain(error, NT_EXIT_USAGE, "no command given, see --help");
-		return -EINVAL;
-	}
-	for (size_t i = 0; i < program->command_count; i++) {
-		const struct nt_opt_command *command = &program->commands[i];
-
-		if (strcmp(command->name, args->value[0]) == 0) {
-			*ret_command = command;
-			return 0;
-		}
-		nt_nearest_try(&nearest, command->name);
-	}
-	if (nearest.best) {
-		complain(error, NT_EXIT_USAGE, "unknown command '%.64s', did you mean '%s'?",
-			 args->value[0], nearest.best);
-		return -EINVAL;
-	}
-	complain(error, NT_EXIT_USAGE, "unknown command '%.64s', see --help", args->value[0]);
-	return -EINVAL;
-}
-
 static int check_args(const struct nt_opt_program *program, const struct nt_opt_args *args,
 		      struct nt_opt_error *error)
 {
-	const struct nt_opt_command *command = NULL;
-	size_t min = program->min_args, max = program->max_args, count = args->count;
-	int r;
-
-	if (program->commands) {
-		r = check_command(program, args, &command, error);
-		if (r < 0)
-			return r;
-		min = command->min_args;
-		max = command->max_args;
-		count--;
-	}
-	if (count >= min && count <= max)
+	if (args->count >= program->min_args && args->count <= program->max_args)
 		return 0;
-	complain(error, NT_EXIT_USAGE, "%s arguments%s%s: %zu, see --help",
-		 count < min ? "too few" : "too many", command ? " for " : "",
-		 command ? command->name : "", count);
+	complain(error, NT_EXIT_USAGE, "too %s arguments: %zu, see --help",
+		 args->count < program->min_args ? "few" : "many", args->count);
 	return -EINVAL;
 }
 
@@ -480,7 +432,7 @@ int nt_opt_load(const struct nt_opt_program *program, int argc, char **argv, voi
 		complain(ret_error, NT_EXIT_SYSTEM, "out of memory");
 		return -ENOMEM;
 	}
-	if (program->args || program->commands) {
+	if (program->args) {
 		args = (void *)((char *)config + program->args_offset);
 		args->count = 0;
 		args->value = calloc(words, sizeof(*args->value));

@@ -7,6 +7,7 @@
 #ifndef NT_COMMON_OPT_H
 #define NT_COMMON_OPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,11 +43,12 @@ struct nt_opt {
 	unsigned int flags;
 };
 
-/* A first positional argument that names what to do. */
+/*
+ * A program of commands ("neutracer jobs") is a row of names here, and each command a program of its
+ * own with its own table, named by both words.
+ */
 struct nt_opt_command {
 	const char *name;
-	const char *args; /* "[JOB]"; NULL: none */
-	size_t min_args, max_args; /* behind the command's name */
 	const char *help;
 };
 
@@ -63,12 +65,12 @@ struct nt_opt_program {
 	const char *description; /* for the manual: paragraphs separated by an empty line */
 	const struct nt_opt *opts;
 	size_t opt_count;
-	/* Either commands, or args (usage text such as "[FILE]…", with their bounds), or neither. */
-	const struct nt_opt_command *commands;
-	size_t command_count;
-	const char *args;
+	const char
+		*args; /* usage text of positional arguments, "[FILE]..."; NULL: none are taken */
 	size_t min_args, max_args;
-	size_t args_offset; /* of a struct nt_opt_args in config; used with commands or args */
+	size_t args_offset; /* of a struct nt_opt_args in config; used where args is set */
+	const struct nt_opt_command *commands; /* then all of the above but the texts is unused */
+	size_t command_count;
 	const char *config_path; /* read if it exists and --config is not given; NULL: none */
 	const enum nt_exit *exits; /* those that the program uses, besides ok and usage */
 	size_t exit_count;
@@ -89,6 +91,13 @@ struct nt_opt_error {
  */
 NT_MUST_CHECK int nt_opt_load(const struct nt_opt_program *program, int argc, char **argv,
 			      void *config, struct nt_opt_error *ret_error);
+
+/*
+ * For a program of commands, which has no use for the above: answers the option (with its dashes)
+ * on stdout where it is --help or one of its kin; false: it is none of them. shell: the word behind
+ * --print-completion, NULL where there is none.
+ */
+bool nt_opt_answer(const struct nt_opt_program *program, const char *option, const char *shell);
 
 /* Releases the strings and the arguments in config. Twice does no harm. */
 void nt_opt_free(const struct nt_opt_program *program, void *config);

@@ -2,17 +2,43 @@
 /* Completion of a program's words by the shells. */
 #include "common/opt_print.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-static void print_bash(const struct nt_opt_program *program, FILE *out)
+/* "neutracer jobs" → "neutracer_jobs": a name that a shell function may have. */
+static void function_name(FILE *out, const char *program, const char *command)
+{
+	(void)fputs("_nt_", out);
+	for (const char *c = program; *c; c++)
+		(void)fputc(*c == '-' || *c == ' ' ? '_' : *c, out);
+	if (*command)
+		(void)fputc('_', out);
+	for (const char *c = command; *c; c++)
+		(void)fputc(*c == '-' ? '_' : *c, out);
+}
+
+static void bash_begin(const struct nt_opt_program *program, FILE *out)
 {
 	(void)fprintf(out, "# Made by %s --print-completion bash.\n", program->name);
-	(void)fprintf(out, "_nt_complete_%s()\n{\n",
-		      strrchr(program->name, '-') ? strrchr(program->name, '-') + 1
-						  : program->name);
-	(void)fputs("\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-		    "\tcase $before in\n",
-		    out);
+	function_name(out, program->name, "");
+	(void)fputs("()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n", out);
+}
+
+/* A command is completed by way of its program. */
+static void bash_end(const struct nt_opt_program *program, FILE *out)
+{
+	(void)fputs("}\n", out);
+	if (strchr(program->name, ' '))
+		return;
+	(void)fputs("complete -o default -F ", out);
+	function_name(out, program->name, "");
+	(void)fprintf(out, " %s\n", program->name);
+}
+
+static void bash_options(const struct nt_opt_program *program, FILE *out)
+{
+	bash_begin(program, out);
+	(void)fputs("\tcase ${COMP_WORDS[COMP_CWORD - 1]} in\n", out);
 	for (size_t i = 0; i < program->opt_count; i++) {
 		const struct nt_opt *opt = &program->opts[i];
 
@@ -30,14 +56,30 @@ static void print_bash(const struct nt_opt_program *program, FILE *out)
 	(void)fputs("\t--config)\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
 		    "\t\treturn ;;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W '",
 		    out);
-	for (size_t i = 0; i < program->command_count; i++)
-		(void)fprintf(out, "%s ", program->commands[i].name);
 	for (size_t i = 0; i < program->opt_count; i++)
 		(void)fprintf(out, "--%s ", program->opts[i].name);
-	(void)fprintf(out, "--config --help --version' -- \"$word\")\n}\n");
-	(void)fprintf(out, "complete -o default -F _nt_complete_%s %s\n",
-		      strrchr(program->name, '-') ? strrchr(program->name, '-') + 1 : program->name,
-		      program->name);
+	(void)fputs("--config --help --version' -- \"$word\")\n", out);
+	bash_end(program, out);
+}
+
+static void bash_commands(const struct nt_opt_program *program, FILE *out)
+{
+	bash_begin(program, out);
+	(void)fputs(
+		"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tmapfile -t COMPREPLY < <(compgen -W '",
+		out);
+	for (size_t i = 0; i < program->command_count; i++)
+		(void)fprintf(out, "%s ", program->commands[i].name);
+	(void)fputs("--help --version' -- \"$word\")\n\t\treturn\n\tfi\n"
+		    "\tcase ${COMP_WORDS[1]} in\n",
+		    out);
+	for (size_t i = 0; i < program->command_count; i++) {
+		(void)fprintf(out, "\t%s) ", program->commands[i].name);
+		function_name(out, program->name, program->commands[i].name);
+		(void)fputs(" ;;\n", out);
+	}
+	(void)fputs("\tesac\n", out);
+	bash_end(program, out);
 }
 
 /* Inside [...] of zsh's _arguments, within single quotes. */
@@ -55,7 +97,7 @@ static void print_zsh_text(FILE *out, const char *text)
 
 static void print_zsh_option(FILE *out, const struct nt_opt *opt)
 {
-	(void)fprintf(out, " \\\n\t'--%s%s[", opt->name, nt_opt_arg(opt) ? "=" : "");
+	(void)fprintf(out, " \\\n\t\t'--%s%s[", opt->name, nt_opt_arg(opt) ? "=" : "");
 	print_zsh_text(out, opt->help);
 	(void)fputc(']', out);
 	if (opt->choices)
@@ -65,29 +107,51 @@ static void print_zsh_option(FILE *out, const struct nt_opt *opt)
 	(void)fputc('\'', out);
 }
 
-static void print_zsh(const struct nt_opt_program *program, FILE *out)
+/* Arguments of commands are counted from the command's name. */
+static void zsh_options(const struct nt_opt_program *program, FILE *out)
 {
-	(void)fprintf(out, "#compdef %s\n# Made by %s --print-completion zsh.\n_arguments",
-		      program->name, program->name);
+	function_name(out, program->name, "");
+	(void)fputs("()\n{\n\t_arguments", out);
 	for (size_t i = 0; i < program->opt_count; i++)
 		print_zsh_option(out, &program->opts[i]);
 	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)
 		print_zsh_option(out, &nt_opt_builtins[i]);
-	if (program->commands) {
-		(void)fputs(" \\\n\t'1:command:(", out);
-		for (size_t i = 0; i < program->command_count; i++)
-			(void)fprintf(out, "%s%s", i ? " " : "", program->commands[i].name);
-		(void)fputs(")'", out);
+	if (program->args)
+		(void)fputs(" \\\n\t\t'*:argument:_files'", out);
+	(void)fputs("\n}\n", out);
+}
+
+static void zsh_commands(const struct nt_opt_program *program, FILE *out)
+{
+	function_name(out, program->name, "");
+	(void)fputs("()\n{\n\tif ((CURRENT == 2)); then\n\t\tcompadd", out);
+	for (size_t i = 0; i < program->command_count; i++)
+		(void)fprintf(out, " %s", program->commands[i].name);
+	(void)fputs("\n\t\treturn\n\tfi\n\tshift words\n\t((CURRENT--))\n\tcase $words[1] in\n",
+		    out);
+	for (size_t i = 0; i < program->command_count; i++) {
+		(void)fprintf(out, "\t%s) ", program->commands[i].name);
+		function_name(out, program->name, program->commands[i].name);
+		(void)fputs(" ;;\n", out);
 	}
-	if (program->commands || program->args)
-		(void)fputs(" \\\n\t'*:argument:_files'", out);
-	(void)fputc('\n', out);
+	(void)fputs("\tesac\n}\n", out);
 }
 
 void nt_opt_print_completion(const struct nt_opt_program *program, const char *shell, FILE *out)
 {
-	if (strcmp(shell, "zsh") == 0)
-		print_zsh(program, out);
+	bool zsh = strcmp(shell, "zsh") == 0;
+
+	if (zsh && program->commands)
+		zsh_commands(program, out);
+	else if (zsh)
+		zsh_options(program, out);
+	else if (program->commands)
+		bash_commands(program, out);
 	else
-		print_bash(program, out);
+		bash_options(program, out);
+	if (zsh && !strchr(program->name, ' ')) {
+		(void)fprintf(out, "compdef ");
+		function_name(out, program->name, "");
+		(void)fprintf(out, " %s\n", program->name);
+	}
 }

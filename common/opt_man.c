@@ -68,6 +68,13 @@ static void man_option(FILE *out, const struct nt_opt *opt, bool builtin)
 		(void)fprintf(out, ".\nEnvironment: %s.\n", nt_opt_format_env(opt->name, env));
 }
 
+/* "neutracer jobs" has the page neutracer-jobs. */
+static void page_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		(void)fputc(*name == ' ' ? '-' : *name, out);
+}
+
 static void man_commands(const struct nt_opt_program *program, FILE *out)
 {
 	(void)fputs(".SH COMMANDS\n", out);
@@ -76,12 +83,14 @@ static void man_commands(const struct nt_opt_program *program, FILE *out)
 
 		(void)fputs(".TP\n\\fB", out);
 		roff(out, command->name);
-		(void)fputs("\\fR ", out);
-		roff(out, command->args ? command->args : "");
-		(void)fputc('\n', out);
+		(void)fputs("\\fR\n", out);
 		roff(out, command->help);
 		(void)fputs(".\n", out);
 	}
+	(void)fputs(".SH SEE ALSO\n", out);
+	for (size_t i = 0; i < program->command_count; i++)
+		(void)fprintf(out, ".BR %s-%s (%u)%s\n", program->name, program->commands[i].name,
+			      program->section, i + 1 < program->command_count ? "," : "");
 }
 
 void nt_opt_print_man(const struct nt_opt_program *program, FILE *out)
@@ -89,20 +98,26 @@ void nt_opt_print_man(const struct nt_opt_program *program, FILE *out)
 	(void)fprintf(out, ".\\\" SPDX-License-Identifier: GPL-3.0-or-later\n");
 	(void)fprintf(out, ".\\\" Made by %s --print-man; change the option table instead.\n",
 		      program->name);
-	(void)fprintf(out, ".TH %s %u \"\" \"NeuTracer %s\"\n.SH NAME\n", program->name,
-		      program->section, NT_VERSION);
-	roff(out, program->name);
+	(void)fputs(".TH ", out);
+	page_name(out, program->name);
+	(void)fprintf(out, " %u \"\" \"NeuTracer %s\"\n.SH NAME\n", program->section, NT_VERSION);
+	page_name(out, program->name);
 	(void)fputs(" \\- ", out);
 	roff(out, program->summary);
-	(void)fprintf(out, "\n.SH SYNOPSIS\n.B ");
+	(void)fputs("\n.SH SYNOPSIS\n.B ", out);
 	roff(out, program->name);
-	(void)fprintf(out, "\n[\\fIOPTION\\fR]... %s\n", nt_opt_usage(program));
+	if (program->commands)
+		(void)fputs("\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n", out);
+	else
+		(void)fprintf(out, "\n[\\fIOPTION\\fR]... %s\n", nt_opt_usage(program));
 	if (program->description) {
 		(void)fputs(".SH DESCRIPTION\n", out);
 		roff_paragraphs(out, program->description);
 	}
-	if (program->commands)
+	if (program->commands) {
 		man_commands(program, out);
+		return;
+	}
 	(void)fputs(".SH OPTIONS\n", out);
 	for (size_t i = 0; i < program->opt_count; i++)
 		man_option(out, &program->opts[i], false);

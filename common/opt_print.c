@@ -194,8 +194,6 @@ static void print_option_help(FILE *out, const struct nt_opt *opt)
 
 const char *nt_opt_usage(const struct nt_opt_program *program)
 {
-	if (program->commands)
-		return "COMMAND [ARGUMENT]...";
 	return program->args ? program->args : "";
 }
 
@@ -216,21 +214,24 @@ bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code)
 	return false;
 }
 
+static void print_commands(const struct nt_opt_program *program, FILE *out)
+{
+	(void)fprintf(out, "Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n\n", program->name);
+	(void)fprintf(out, "%s: %s.\n\nCommands:\n", program->name, program->summary);
+	for (size_t i = 0; i < program->command_count; i++)
+		print_item(out, program->commands[i].name, program->commands[i].help);
+	(void)fprintf(out, "\n\"%s COMMAND --help\" tells a command's options.\n", program->name);
+}
+
 void nt_opt_print_help(const struct nt_opt_program *program, FILE *out)
 {
-	(void)fprintf(out, "Usage: %s [OPTION]... %s\n\n", program->name, nt_opt_usage(program));
-	(void)fprintf(out, "%s: %s.\n", program->name, program->summary);
-	if (program->commands)
-		(void)fprintf(out, "\nCommands:\n");
-	for (size_t i = 0; i < program->command_count; i++) {
-		const struct nt_opt_command *command = &program->commands[i];
-		char term[128];
-
-		(void)snprintf(term, sizeof(term), "%s%s%s", command->name,
-			       command->args ? " " : "", command->args ? command->args : "");
-		print_item(out, term, command->help);
+	if (program->commands) {
+		print_commands(program, out);
+		return;
 	}
-	(void)fprintf(out, "\nOptions:\n");
+	(void)fprintf(out, "Usage: %s [OPTION]...%s%s\n\n", program->name, program->args ? " " : "",
+		      nt_opt_usage(program));
+	(void)fprintf(out, "%s: %s.\n\nOptions:\n", program->name, program->summary);
 	for (size_t i = 0; i < program->opt_count; i++)
 		print_option_help(out, &program->opts[i]);
 	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)

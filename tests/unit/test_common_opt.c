@@ -54,36 +54,32 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_opt_command commands[] = {
-	{"slow-ranks", "[JOB]", 0, 1, "which rank is slow"},
-	{"jobs", NULL, 0, 0, "what runs"},
+	{"slow-ranks", "which rank is slow"},
+	{"jobs", "what runs"},
 };
 
 static const struct nt_opt_program with_commands = {
-	.name = "neutracer-example",
+	.name = "neutracer",
 	.section = 1,
 	.summary = "serve as an example",
-	.opts = opts,
-	.opt_count = sizeof(opts) / sizeof(opts[0]),
 	.commands = commands,
 	.command_count = 2,
-	.args_offset = OPT(args),
 };
 
 static struct config config;
 static struct nt_opt_error error;
 static char path[64];
 
-static int load(const struct nt_opt_program *of, const char *const *words)
+static int load(const char *const *words)
 {
 	int argc = 0;
 
 	while (words[argc])
 		argc++;
-	return nt_opt_load(of, argc, (char **)words, &config, &error);
+	return nt_opt_load(&program, argc, (char **)words, &config, &error);
 }
 
-#define LOAD(...) load(&program, (const char *const[]){"example", ##__VA_ARGS__, NULL})
-#define RUN(...)  load(&with_commands, (const char *const[]){"example", ##__VA_ARGS__, NULL})
+#define LOAD(...) load((const char *const[]){"example", ##__VA_ARGS__, NULL})
 
 static void write_config(const char *text)
 {
@@ -280,26 +276,6 @@ static void too_many_arguments_are_refused(void **state)
 	assert_string_equal(error.text, "too many arguments: 3, see --help");
 }
 
-static void the_first_argument_names_a_command(void **state)
-{
-	(void)state;
-	assert_int_equal(RUN("--json", "slow-ranks", "job-1"), 0);
-	assert_int_equal(config.args.count, 2);
-	assert_string_equal(config.args.value[1], "job-1");
-	nt_opt_free(&with_commands, &config);
-
-	assert_int_equal(RUN("slow-rank"), -EINVAL);
-	assert_string_equal(error.text, "unknown command 'slow-rank', did you mean 'slow-ranks'?");
-	nt_opt_free(&with_commands, &config);
-
-	assert_int_equal(RUN("jobs", "x"), -EINVAL);
-	assert_string_equal(error.text, "too many arguments for jobs: 1, see --help");
-	nt_opt_free(&with_commands, &config);
-
-	assert_int_equal(RUN(), -EINVAL);
-	assert_int_equal(error.exit, NT_EXIT_USAGE);
-}
-
 static void config_must_fail(const char *text, const char *why)
 {
 	write_config(text);
@@ -387,6 +363,21 @@ static void help_and_manual_name_every_option_and_exit_code(void **state)
 	assert_non_null(strstr(man, "Environment: NT_BATCH_LINGER."));
 }
 
+static void a_program_of_commands_names_them_everywhere(void **state)
+{
+	nt_autofree char *help = print(nt_opt_print_help, &with_commands);
+	nt_autofree char *man = print(nt_opt_print_man, &with_commands);
+
+	(void)state;
+	assert_non_null(strstr(help, "Usage: neutracer COMMAND"));
+	assert_non_null(strstr(help, "  slow-ranks                which rank is slow\n"));
+	assert_non_null(strstr(man, ".BR neutracer-jobs (1)"));
+	assert_null(strstr(man, "--config"));
+	assert_false(nt_opt_answer(&with_commands, "jobs", NULL));
+	assert_false(nt_opt_answer(&with_commands, "--print-completion", NULL));
+	assert_false(nt_opt_answer(&with_commands, "--print-completion", "csh"));
+}
+
 static void no_line_of_help_is_wider_than_a_terminal(void **state)
 {
 	nt_autofree char *help = print(nt_opt_print_help, &program);
@@ -434,7 +425,7 @@ int main(void)
 		TEST(an_unknown_option_suggests_the_nearest),
 		TEST(an_option_without_its_value_is_refused),
 		TEST(too_many_arguments_are_refused),
-		TEST(the_first_argument_names_a_command),
+		TEST(a_program_of_commands_names_them_everywhere),
 		TEST(a_broken_file_is_one_clear_line),
 		TEST(an_empty_file_sets_nothing),
 		TEST(a_missing_file_is_a_config_error),
