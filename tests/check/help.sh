@@ -10,80 +10,111 @@ report() {
   bad=1
 }
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bin=${NT_BIN:-build/release/bin}
+version=$(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/version.h)
+
+[ -n "$(find "$bin" -name 'neutracer*' -type f 2>/dev/null)" ] || {
+  echo "no program is built"
+  exit 1
+}
+
 # ends WANT COMMAND...: one line on stderr, nothing on stdout, exit code WANT.
 ends() {
   local want=$1 got=0
   shift
-  "$@" >"$out" 2>"$err" </dev/null || got=$?
+  "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
   [ "$got" -eq "$want" ] || report "'$*' ends with $got, want $want"
-  [ ! -s "$out" ] || report "'$*' writes to stdout: $(head -n 1 "$out")"
-  [ "$(wc -l <"$err")" -eq 1 ] || report "'$*' says $(wc -l <"$err") lines, want one: $(cat "$err")"
+  [ ! -s "$work/out" ] || report "'$*' writes to stdout: $(head -n 1 "$work/out")"
+  [ "$(wc -l <"$work/err")" -eq 1 ] ||
+    report "'$*' says $(wc -l <"$work/err") lines, want one: $(cat "$work/err")"
 }
 
-out=$(mktemp) err=$(mktemp) broken=$(mktemp)
-trap 'rm -f "$out" "$err" "$broken"' EXIT
-printf 'no-such-key: 1\n' >"$broken"
-bin=${NT_BIN:-build/release/bin}
-
-programs=$(find "$bin" -maxdepth 1 -type f -perm -u+x -printf '%f\n' 2>/dev/null | sort)
-[ -n "$programs" ] || {
-  echo "skip: build: no program is built"
-  exit 77
-}
-
-for name in $programs; do
-  program=$bin/$name
-  section=8
-  [ "$name" != neutracer ] || section=1
-  man=docs/man/$name.$section
-
-  "$program" --print-options >"$out"
-  help=$("$program" --help) manual=$("$program" --print-man)
-  bash_words=$("$program" --print-completion bash) zsh_words=$("$program" --print-completion zsh)
-  [ -s "$out" ] || report "$name has no options"
+# check_table PROGRAM [COMMAND]: one option table.
+check_table() {
+  local program=("$bin/$1" "${@:2}") name="$*" table help manual words option env key allowed default text
+  table=$work/${name// /-}.options
+  "${program[@]}" --print-options >"$table"
+  help=$("${program[@]}" --help) manual=$("${program[@]}" --print-man)
+  manual=${manual//\\-/-}
+  words=$("$bin/$1" --print-completion bash)
+  grep -qF -e "--help" <<<"$words" || report "$name: no bash completion"
+  [ -s "$table" ] || report "$name has no options"
   while IFS=$'\t' read -r option env key allowed default text; do
     grep -qE -e "^  --$option( |\$)" <<<"$help" || report "$name --help does not list --$option"
-    grep -qF -e "--$option" <<<"${manual//\\-/-}" || report "$name: the manual does not name --$option"
-    grep -qwF -e "--$option" <<<"$bash_words" || report "$name: no bash completion of --$option"
-    grep -qF -e "--$option" <<<"$zsh_words" || report "$name: no zsh completion of --$option"
-    case $env in
-      -) [ "$key" = - ] || report "$name: --$option has a key but no variable" ;;
-      *)
-        [ "$env" = "NT_$(tr 'a-z-' 'A-Z_' <<<"$option")" ] || report "$name: --$option has the variable $env"
-        grep -qF "Environment: $env." <<<"$manual" || report "$name: the manual does not name $env"
-        ;;
-    esac
-    case $text in
-      '' | [A-Z]*[a-z]\ * | *.) report "$name: help of --$option starts lower case and has no full stop: '$text'" ;;
-    esac
+    grep -qF -e "--$option\\fR" <<<"$manual" || report "$name: the manual does not name --$option"
+    grep -qwF -e "--$option" <<<"$words" || report "$name: no bash completion of --$option"
+    if [ "$env" = - ]; then
+      [ "$key" = - ] || report "$name: --$option has a key but no variable"
+    else
+      [ "$env" = "NT_$(tr 'a-z-' 'A-Z_' <<<"$option")" ] || report "$name: --$option has the variable $env"
+      [ "$key" = "$option" ] || report "$name: --$option has the key $key"
+      grep -qF "Environment: $env." <<<"$manual" || report "$name: the manual does not name $env"
+    fi
     if [ -z "$allowed" ] || [ -z "$default" ]; then
       report "$name: --$option lists no allowed values or no default"
     fi
-  done <"$out"
-  dup=$(cut -f1 "$out" | sort | uniq -d)
-  [ -z "$dup" ] || report "$name: listed twice: $dup"
-  bash -n <<<"$bash_words" || report "$name: the bash completion is no bash"
-  [ "$("$program" --version)" = "$name $(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/version.h)" ] ||
-    report "$name --version says '$("$program" --version)'"
-  cmp -s "$man" - <<<"$manual" || report "$man is not what $name --print-man prints: run 'make man'"
-  if command -v man >/dev/null; then
-    warnings=$(man --warnings -l "$man" 2>&1 >/dev/null || :)
-    [ -z "$warnings" ] || report "$man: $warnings"
+    case $text in
+      '' | [A-Z][a-z]* | *.) report "$name: help of --$option starts lower case and has no full stop: '$text'" ;;
+    esac
+  done <"$table"
+  [ -z "$(cut -f1 "$table" | sort | uniq -d)" ] || report "$name: an option is there twice"
+  for code in 0 2 3; do
+    grep -qE "^  $code  " <<<"$help" || report "$name --help does not tell exit code $code"
+  done
+
+  ends 2 "${program[@]}" --no-such-option
+  ends 3 "${program[@]}" --config "$work/broken" "${needs[@]}"
+  ends 3 "${program[@]}" --config /no/such/file "${needs[@]}"
+}
+
+printf 'no-such-key: 1\n' >"$work/broken"
+for path in "$bin"/neutracer*; do
+  name=${path##*/}
+  [ "$("$path" --version)" = "$name $version" ] || report "$name --version says '$("$path" --version)'"
+  "$path" --print-completion bash | bash -n || report "$name: the bash completion is no bash"
+  commands=$("$path" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+  if [ -n "$commands" ]; then
+    ends 2 "$path"
+    ends 2 "$path" no-such-command
+    for command in $commands; do
+      needs=()
+      [ "$command" != analyze ] || needs=(/no/such/recording)
+      check_table "$name" "$command"
+    done
+    # For the docs, an option of any command is one of the program.
+    cat "$work/$name"-*.options >"$work/$name.options"
+  else
+    needs=()
+    check_table "$name"
   fi
-
-  ends 2 "$program" --no-such-option
-  command=()
-  [ "$name" != neutracer ] || command=(jobs)
-  ends 3 "$program" --config "$broken" "${command[@]}"
-  ends 3 "$program" --config /no/such/file "${command[@]}"
-
-  # What the docs show people to type.
-  while IFS=: read -r file line option; do
-    case $option in --help | --version | --config | --print-*) continue ;; esac
-    plain=${option#--} plain=${plain#no-}
-    cut -f1 "$out" | grep -qxE -e "${option#--}|$plain" || report "$file:$line: $name has no option $option"
-  done < <(grep -noE "(^|[^a-z-])$name( [^\`#|]*)?" README.md CONTRIBUTING.md docs/*.md /dev/null 2>/dev/null |
-    grep -E ":[^a-z]*$name( |\$)" |
-    awk -F: '{ n = split($3, w, /[ =`|\[\]]/); for (i = 1; i <= n; i++) if (w[i] ~ /^--[a-z][a-z-]*$/) print $1 ":" $2 ":" w[i] }')
 done
+
+# The pages in the tree are those that the programs print.
+mkdir "$work/man"
+tests/man.sh "$bin" "$work/man"
+if ! diff -rq docs/man "$work/man" >"$work/diff" 2>&1; then
+  cat "$work/diff"
+  report "docs/man is not what the programs print: run 'make man'"
+fi
+if command -v man >/dev/null; then
+  for page in "$work"/man/*; do
+    warnings=$(MANROFFSEQ='' MANWIDTH=120 man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null || :)
+    [ -z "$warnings" ] || report "$page: $warnings"
+  done
+fi
+
+# What the docs show people to type: options behind a program's name.
+# shellcheck disable=SC2016 # the backquote ends what is typed
+while IFS=: read -r file line text; do
+  name=$(grep -oE '^neutracer(-agent|-aggregator)?' <<<"$text")
+  while IFS= read -r option; do
+    case $option in --help | --version | --config) continue ;; esac
+    plain=${option#--}
+    cut -f1 "$work/$name.options" | grep -qxE -e "$plain|${plain#no-}" ||
+      report "$file:$line: $name has no option $option"
+  done < <(grep -oE -e '--[a-z][a-z-]*' <<<"$text")
+done < <(tests/files.sh '\.md$' | grep -v '^tests/data/' |
+  xargs -r grep -noE '\bneutracer(-agent|-aggregator)? [^|`#;&]*--[^|`#;&]*' /dev/null)
 exit $bad

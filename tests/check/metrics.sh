@@ -13,10 +13,14 @@ code=$(mktemp) docs=$(mktemp)
 trap 'rm -f "$code" "$docs"' EXIT
 name='neutracer_[a-z0-9_]+'
 
-# Rows of the tables: {"neutracer_x_total", NT_METRIC_COUNTER, "Help."
-tests/files.sh '^(agent|aggregator|cli|common)/.*\.c$' | tr '\n' '\0' | xargs -0r cat |
-  tr '\n' ' ' | grep -oE "\"$name\",[[:space:]]*NT_METRIC_[A-Z_]+,[[:space:]]*\"[^\"]*\"" |
-  sed -E 's/"([^"]*)",[[:space:]]*NT_METRIC_([A-Z_]+),[[:space:]]*"([^"]*)"/\1\t\2\t\3/' |
+# Rows of the tables: {"neutracer_x_total", NT_METRIC_COUNTER, "Help." as the compiler sees them, that
+# is with macros expanded and strings joined.
+text='("[^"]*"[[:space:]]*)+'
+while IFS= read -r file; do
+  gcc -E -P -D_GNU_SOURCE -I. -Ibuild/gen "$file" | tr '\n' ' ' |
+    { grep -oE "$text,[[:space:]]*NT_METRIC_[A-Z_]+,[[:space:]]*$text" || :; }
+done < <(tests/files.sh '^(agent|aggregator|cli)/.*\.c$' | xargs -r grep -l NT_METRIC_) |
+  sed -E 's/"[[:space:]]*"//g; s/"([^"]*)"[[:space:]]*,[[:space:]]*NT_METRIC_([A-Z_]+),[[:space:]]*"([^"]*)"[[:space:]]*/\1\t\2\t\3/' |
   sort -u >"$code" || :
 [ -s "$code" ] || {
   echo "no metric found in the sources"

@@ -5,28 +5,27 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION := $(shell sed -n 's/^\#define NT_VERSION "\(.*\)"$$/\1/p' common/version.h)
 
-section = $(if $(filter neutracer,$(1)),1,8)
-manuals := $(foreach p,$(programs),docs/man/$(p).$(call section,$(p)))
 units := $(wildcard deploy/systemd/*.service)
 
 .PHONY: man
 man: all ## write docs/man from the option tables
-	$(Q)mkdir -p docs/man
-	$(Q)$(foreach m,$(manuals),$(B)/bin/$(basename $(notdir $(m))) --print-man >$(m) &&) true
+	$(Q)tests/man.sh $(B)/bin docs/man
 
 .PHONY: install
 install: all ## install programs, manuals, completion, units (DESTDIR=, PREFIX=/usr/local)
 	$(Q)for p in $(programs); do \
-		case $$p in neutracer) dir=bin section=1 ;; *) dir=sbin section=8 ;; esac; \
+		case $$p in neutracer) dir=bin ;; *) dir=sbin ;; esac; \
 		install -D -m 755 "$(B)/bin/$$p" "$(DESTDIR)$(PREFIX)/$$dir/$$p" && \
-		install -D -m 644 "docs/man/$$p.$$section" \
-			"$(DESTDIR)$(PREFIX)/share/man/man$$section/$$p.$$section" && \
 		mkdir -p "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
 			"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" && \
 		"$(B)/bin/$$p" --print-completion bash \
 			>"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p" && \
-		"$(B)/bin/$$p" --print-completion zsh \
+		{ echo "#compdef $$p"; "$(B)/bin/$$p" --print-completion zsh; \
+			echo "_nt_$$(echo $$p | tr - _) \"\$$@\""; } \
 			>"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p" || exit 1; \
+	done
+	$(Q)for m in $(wildcard docs/man/*.[1-8]); do \
+		install -D -m 644 "$$m" "$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}" || exit 1; \
 	done
 	$(Q)for u in $(units); do \
 		install -D -m 644 "$$u" "$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; \
