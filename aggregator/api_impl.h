@@ -29,7 +29,7 @@ static inline void nt_api_picture_releasep(const struct nt_snapshot **snapshot)
 enum {
 	NT_API_DEFAULT_LIMIT = 100,
 	NT_API_MAX_LIMIT = 1000,
-	NT_API_MAX_FILTER = 255, /* bytes of a job's name in a filter */
+	NT_API_MAX_FILTER = 255, /* characters of a job's name in a filter */
 };
 
 /* What a list request asks for; NULL and 0: everything. */

@@ -43,18 +43,27 @@ static int read_word(const struct nt_httpd_request *request, const char *name, c
 	return r < 0 ? r : 1;
 }
 
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
 static int read_text(const struct nt_httpd_request *request, const char *name,
 		     struct nt_httpd_reply *reply, const char **ret_text)
 {
 	const char *text = nt_httpd_query(request, name);
 	int r;
 
-	if (!text || (*text && strlen(text) <= NT_API_MAX_FILTER)) {
+	if (!text || (*text && characters(text) <= NT_API_MAX_FILTER)) {
 		*ret_text = text;
 		return 0;
 	}
-	r = nt_httpd_problem(reply, request, 400, "bad_parameter", "'%s' has 1 to %d bytes", name,
-			     NT_API_MAX_FILTER);
+	r = nt_httpd_problem(reply, request, 400, "bad_parameter", "'%s' has 1 to %d characters",
+			     name, NT_API_MAX_FILTER);
 	return r < 0 ? r : 1;
 }
 
@@ -72,7 +81,11 @@ static int read_numbers(const struct nt_httpd_request *request, struct nt_httpd_
 		return r < 0 ? r : 1;
 	}
 	query->limit = value;
-	if (since && nt_clock_parse(since, strlen(since), &query->since_ns) < 0) {
+	r = since ? nt_clock_parse(since, strlen(since), &query->since_ns) : 0;
+	if (r == -ERANGE) {
+		/* A proper time that our clock does not reach: everything, or nothing, began later. */
+		query->since_ns = strncmp(since, "1970", 4) < 0 ? 0 : INT64_MAX;
+	} else if (r < 0) {
 		r = nt_httpd_problem(reply, request, 400, "bad_parameter",
 				     "'since' is a time of RFC 3339: 2026-11-21T03:00:00Z");
 		return r < 0 ? r : 1;

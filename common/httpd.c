@@ -10,14 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -25,341 +20,17 @@
 
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/limiter.h"
+#include "common/httpd_impl.h"
 #include "common/num.h"
-#include "common/target.h"
-#include "common/token.h"
 
 enum {
 	THREADS = 2,
-	CONNECTION_MEMORY_BYTES = 48
-				  << 10, /* over our own caps, so that we are the ones to answer */
+	/* Over our own caps, so that we are the ones to answer what is too large. */
+	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a refused body: then the connection is cut */
 	PEM_MAX_BYTES = 1 << 20,
 	BACKLOG = 256,
-	METHODS_BYTES = 128,
 };
-
-struct connection {
-	struct connection *next, *previous;
-	int fd;
-	uint64_t deadline_ns; /* monotonic */
-};
-
-struct nt_httpd {
-	struct MHD_Daemon *daemon;
-	const struct nt_httpd_route *route;
-	size_t routes;
-	void *data;
-	uint16_t port;
-	uint64_t request_timeout_ns, idle_timeout_ns, max_body_bytes;
-	uint32_t request_id_base;
-	atomic_uint request_count;
-	struct nt_tokens *tokens; /* NULL: everything is open */
-	struct nt_limiter limiter;
-	struct nt_buf cert, key; /* PEM, with a NUL at the end */
-
-	pthread_mutex_t lock; /* over the list and `stopping` */
-	pthread_cond_t wake;
-	struct connection *first;
-	bool stopping, reaper_runs;
-	pthread_t reaper;
-
-	atomic_ullong requests[6], connections, connections_now, reaped;
-	atomic_ullong auth_failures, auth_limited, bodies_too_large, handler_errors;
-};
-
-struct nt_httpd_request {
-	struct MHD_Connection *connection;
-	struct nt_target target;
-	int target_error; /* of nt_target_parse() */
-	const char *method;
-	const struct nt_httpd_route *route;
-	const char *segment[NT_HTTPD_MAX_SEGMENTS];
-	bool begun, body_too_large;
-	size_t discarded;
-	struct nt_buf body;
-	struct nt_httpd_reply refusal; /* status 0: none */
-	char allow[METHODS_BYTES]; /* with 405 */
-	char id[24];
-};
-
-/* ---- what a handler asks ------------------------------------------------------------------------ */
-
-const char *nt_httpd_segment(const struct nt_httpd_request *request, size_t n)
-{
-	return n < NT_HTTPD_MAX_SEGMENTS && request->segment[n] ? request->segment[n] : "";
-}
-
-const char *nt_httpd_query(const struct nt_httpd_request *request, const char *name)
-{
-	return nt_target_query(&request->target, name);
-}
-
-const char *nt_httpd_header(const struct nt_httpd_request *request, const char *name)
-{
-	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
-
-const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_len)
-{
-	*ret_len = request->body.len;
-	return request->body.data;
-}
-
-static int dump(const char *text, size_t len, void *data)
-{
-	return nt_buf_append(data, text, len);
-}
-
-int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request *request,
-		     unsigned int status, const char *code, const char *fmt, ...)
-{
-	char detail[512];
-	json_t *problem;
-	va_list ap;
-	int r;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(detail, sizeof(detail), fmt, ap);
-	va_end(ap);
-
-	reply->status = status;
-	reply->content_type = "application/problem+json";
-	reply->etag[0] = '\0';
-	nt_buf_clear(&reply->body);
-	/* A detail that was cut inside a character is no text for JSON: s? leaves it out. */
-	problem = json_pack("{s:s, s:s, s:i, s:o*, s:s, s:s}", "type", "about:blank", "title",
-			    MHD_get_reason_phrase_for(status), "status", (int)status, "detail",
-			    json_string(detail), "code", code, "request_id", request->id);
-	if (!problem)
-		return -ENOMEM;
-	r = json_dump_callback(problem, dump, &reply->body, JSON_COMPACT) ? -ENOMEM : 0;
-	json_decref(problem);
-	return r;
-}
-
-/* ---- refusing ----------------------------------------------------------------------------------- */
-
-/* In a comma-separated list of `Accept`, is there a range that takes the type? */
-static bool is_acceptable(const char *accept, const char *type)
-{
-	size_t type_len = strcspn(type, ";");
-	size_t main_len = strcspn(type, "/");
-
-	while (*accept) {
-		size_t item = strcspn(accept, ",");
-		const char *range = accept + strspn(accept, " \t");
-		size_t len = strcspn(range, ",; \t");
-		const char *q = memmem(accept, item, ";q=0", 4);
-		bool zero = q && strspn(q + 4, ".0") == strcspn(q + 4, ", \t;");
-		bool takes = (len == 3 && !memcmp(range, "*/*", 3)) ||
-			     (len == main_len + 2 && !memcmp(range, type, main_len) &&
-			      !memcmp(range + main_len, "/*", 2)) ||
-			     (len == type_len && !strncasecmp(range, type, len));
-
-		if (takes && !zero)
-			return true;
-		accept += item;
-		accept += *accept == ',';
-	}
-	return false;
-}
-
-static bool path_matches(const char *path, const struct nt_target *target, const char **segment)
-{
-	size_t n = 0, segments = 0;
-
-	for (size_t i = 0; i < target->segments; i++) {
-		size_t len;
-
-		if (*path++ != '/')
-			return false;
-		len = strcspn(path, "/");
-		if (path[0] == '{') {
-			if (!*target->segment[i] || segments == NT_HTTPD_MAX_SEGMENTS)
-				return false;
-			segment[segments++] = target->segment[i];
-		} else if (strlen(target->segment[i]) != len ||
-			   memcmp(path, target->segment[i], len)) {
-			return false;
-		}
-		path += len;
-		n++;
-	}
-	return n && !*path;
-}
-
-static bool method_matches(const char *route, const char *method)
-{
-	return !strcmp(route, method) || (!strcmp(route, "GET") && !strcmp(method, "HEAD"));
-}
-
-static void allow(struct nt_httpd_request *request, const char *method)
-{
-	size_t len = strlen(request->allow);
-	const char *more = !strcmp(method, "GET") ? "GET, HEAD" : method;
-
-	(void)snprintf(request->allow + len, sizeof(request->allow) - len, "%s%s", len ? ", " : "",
-		       more);
-}
-
-static int find_route(const struct nt_httpd *httpd, struct nt_httpd_request *request)
-{
-	for (size_t i = 0; i < httpd->routes; i++) {
-		const struct nt_httpd_route *route = &httpd->route[i];
-
-		if (!path_matches(route->path, &request->target, request->segment))
-			continue;
-		if (method_matches(route->method, request->method)) {
-			request->route = route;
-			return 0;
-		}
-		allow(request, route->method);
-	}
-	if (request->allow[0])
-		return nt_httpd_problem(&request->refusal, request, 405, "method_not_allowed",
-					"this path takes %s", request->allow);
-	return nt_httpd_problem(&request->refusal, request, 404, "no_such_path",
-				"there is nothing at this path");
-}
-
-static int check_auth(struct nt_httpd *httpd, struct nt_httpd_request *request)
-{
-	const char *header = nt_httpd_header(request, "Authorization");
-	enum nt_token_scope scope = NT_TOKEN_NONE;
-	const union MHD_ConnectionInfo *peer;
-	uint32_t wait_s = 1;
-
-	if (!httpd->tokens || request->route->access == NT_HTTPD_OPEN)
-		return 0;
-	if (header && !strncasecmp(header, "Bearer ", 7)) {
-		const char *bearer = header + 7 + strspn(header + 7, " ");
-
-		scope = nt_tokens_check(httpd->tokens, bearer, strlen(bearer), nt_clock_mono_ns());
-	}
-	if (scope == NT_TOKEN_READ && request->route->access == NT_HTTPD_ADMIN)
-		return nt_httpd_problem(&request->refusal, request, 403, "scope_read",
-					"this token may only read");
-	if (scope != NT_TOKEN_NONE)
-		return 0;
-
-	peer = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	if (!nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
-			      &wait_s)) {
-		atomic_fetch_add(&httpd->auth_limited, 1);
-		request->refusal.retry_after_s = wait_s;
-		return nt_httpd_problem(
-			&request->refusal, request, 429, "too_many_failures",
-			"too many requests without a valid token from this address");
-	}
-	atomic_fetch_add(&httpd->auth_failures, 1);
-	return nt_httpd_problem(&request->refusal, request, 401,
-				header ? "invalid_token" : "no_token",
-				"%s; send \"Authorization: Bearer TOKEN\" with a token of the "
-				"aggregator's token file",
-				header ? "the token is not valid" : "a token is needed");
-}
-
-static bool takes_parameter(const struct nt_httpd_route *route, const char *name)
-{
-	const char *at = route->query ? route->query : "";
-	size_t len = strlen(name);
-
-	while (*at) {
-		size_t word = strcspn(at, " ");
-
-		if (word == len && !memcmp(at, name, len))
-			return true;
-		at += word;
-		at += strspn(at, " ");
-	}
-	return false;
-}
-
-static int check_query(struct nt_httpd_request *request)
-{
-	for (size_t i = 0; i < request->target.queries; i++) {
-		if (takes_parameter(request->route, request->target.query[i].name))
-			continue;
-		return nt_httpd_problem(&request->refusal, request, 400, "unknown_parameter",
-					"there is no parameter '%.64s' here; known: %s",
-					request->target.query[i].name,
-					request->route->query ? request->route->query : "none");
-	}
-	return 0;
-}
-
-static enum MHD_Result add_size(void *data, enum MHD_ValueKind kind, const char *key,
-				size_t key_size, const char *value, size_t value_size)
-{
-	size_t *total = data;
-
-	(void)kind;
-	(void)key;
-	(void)value;
-	*total += key_size + value_size + 4;
-	return MHD_YES;
-}
-
-static int check_sizes(struct nt_httpd *httpd, struct nt_httpd_request *request)
-{
-	const char *length = nt_httpd_header(request, "Content-Length");
-	uint64_t body_bytes = 0;
-	size_t headers = 0;
-
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, add_size, &headers);
-	if (request->target_error == -ENAMETOOLONG)
-		return nt_httpd_problem(&request->refusal, request, 414, "target_too_long",
-					"the path and query are over %d bytes",
-					NT_TARGET_MAX_BYTES);
-	if (headers > NT_HTTPD_MAX_HEADERS)
-		return nt_httpd_problem(&request->refusal, request, 431, "headers_too_large",
-					"the headers are over %d bytes", NT_HTTPD_MAX_HEADERS);
-	if (request->target_error)
-		return nt_httpd_problem(&request->refusal, request, 400, "bad_target", "%s",
-					request->target_error == -EEXIST
-						? "a parameter is given twice"
-					: request->target_error == -E2BIG
-						? "there are too many path segments or parameters"
-						: "the path or query is not properly encoded text");
-	if (length && (nt_num_u64(length, strlen(length), 0, UINT64_MAX, &body_bytes) < 0 ||
-		       body_bytes > httpd->max_body_bytes)) {
-		atomic_fetch_add(&httpd->bodies_too_large, 1);
-		request->body_too_large = true;
-		return nt_httpd_problem(&request->refusal, request, 413, "body_too_large",
-					"the body is over %llu bytes",
-					(unsigned long long)httpd->max_body_bytes);
-	}
-	return 0;
-}
-
-/* Everything that can be known from the request line and the headers. */
-static int refuse(struct nt_httpd *httpd, struct nt_httpd_request *request)
-{
-	const char *accept, *type;
-	int r;
-
-	r = check_sizes(httpd, request);
-	if (r < 0 || request->refusal.status)
-		return r;
-	r = find_route(httpd, request);
-	if (r < 0 || request->refusal.status)
-		return r;
-	r = check_auth(httpd, request);
-	if (r < 0 || request->refusal.status)
-		return r;
-	accept = nt_httpd_header(request, "Accept");
-	if (accept && !is_acceptable(accept, request->route->content_type))
-		return nt_httpd_problem(&request->refusal, request, 406, "not_acceptable",
-					"this path answers %s", request->route->content_type);
-	type = nt_httpd_header(request, "Content-Type");
-	if (!strcmp(request->route->method, "POST") && type &&
-	    (strncasecmp(type, "application/json", 16) || (type[16] && !strchr("; \t", type[16]))))
-		return nt_httpd_problem(&request->refusal, request, 415, "not_json",
-					"a body here is application/json");
-	return check_query(request);
-}
 
 /* ---- answering ---------------------------------------------------------------------------------- */
 
@@ -463,7 +134,7 @@ static enum MHD_Result begin(struct nt_httpd *httpd, struct nt_httpd_request *re
 	request->method = method;
 	(void)snprintf(request->id, sizeof(request->id), "%08x%08x", httpd->request_id_base,
 		       atomic_fetch_add(&httpd->request_count, 1));
-	if (refuse(httpd, request) < 0)
+	if (nt_httpd_check(httpd, request) < 0)
 		return MHD_NO;
 	/* Reading the body first lets clients see the answer: most do not look while they send. */
 	if (request->body_too_large)
@@ -528,7 +199,7 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **c
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct connection *own = info ? info->socket_context : NULL;
+	struct nt_httpd_connection *own = info ? info->socket_context : NULL;
 	struct nt_httpd_request *request = *context;
 	struct nt_httpd *httpd = data;
 
@@ -547,7 +218,7 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **c
 	}
 }
 
-static void link_connection(struct nt_httpd *httpd, struct connection *connection)
+static void link_connection(struct nt_httpd *httpd, struct nt_httpd_connection *connection)
 {
 	pthread_mutex_lock(&httpd->lock);
 	connection->next = httpd->first;
@@ -557,7 +228,7 @@ static void link_connection(struct nt_httpd *httpd, struct connection *connectio
 	pthread_mutex_unlock(&httpd->lock);
 }
 
-static void unlink_connection(struct nt_httpd *httpd, struct connection *connection)
+static void unlink_connection(struct nt_httpd *httpd, struct nt_httpd_connection *connection)
 {
 	pthread_mutex_lock(&httpd->lock);
 	if (connection->previous)
@@ -574,7 +245,7 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 {
 	const union MHD_ConnectionInfo *info;
 	struct nt_httpd *httpd = data;
-	struct connection *own = *context;
+	struct nt_httpd_connection *own = *context;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		atomic_fetch_sub(&httpd->connections_now, 1);
@@ -607,7 +278,7 @@ static void *reap(void *data)
 	while (!httpd->stopping) {
 		uint64_t now_ns = nt_clock_mono_ns();
 
-		for (struct connection *one = httpd->first; one; one = one->next) {
+		for (struct nt_httpd_connection *one = httpd->first; one; one = one->next) {
 			if (one->deadline_ns > now_ns)
 				continue;
 			(void)shutdown(one->fd, SHUT_RDWR);

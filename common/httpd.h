@@ -15,11 +15,8 @@
 #include "common/cleanup.h"
 
 enum {
-	NT_HTTPD_MAX_URI = 4096, /* bytes; 414 beyond */
 	NT_HTTPD_MAX_HEADERS = 16 << 10, /* bytes of all together; 431 beyond */
 	NT_HTTPD_MAX_SEGMENTS = 4, /* {…} in one route */
-	NT_HTTPD_MAX_QUERY = 16, /* parameters of one request */
-	NT_HTTPD_MAX_TOKENS = 16, /* in the token file */
 };
 
 enum nt_httpd_access {
