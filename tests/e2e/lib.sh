@@ -12,7 +12,7 @@ set -euo pipefail
 
 bin=${NT_BIN:-build/release/bin}
 sim=build/sim
-work='' control='' port='' agg_pid='' job_pid='' job_log=''
+work='' control='' port='' agg_pid='' job_pid='' job_log='' job_id='' job_name=''
 declare -A agent_pid=()
 children=()
 
@@ -97,8 +97,17 @@ wait_until() {
   done
 }
 
+# Below the ports that the kernel gives away by itself.
 free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  local number
+  for ((i = 0; i < 100; i++)); do
+    number=$((20000 + SRANDOM % 10000))
+    if ! (exec 3<>"/dev/tcp/127.0.0.1/$number") 2>/dev/null; then
+      echo "$number"
+      return
+    fi
+  done
+  fail "no port is free"
 }
 
 # hidden PROGRAM ARG...: becomes the program, in a mount namespace without the control files.
@@ -113,6 +122,7 @@ blind() { # blind PID
   [ -z "$(nsenter --target "$1" --mount ls -A "$control")" ]
 }
 
+# shellcheck disable=SC2120 # options may be none
 start_aggregator() { # start_aggregator [OPTION...]
   port=${port:-$(free_port)}
   (hidden "$bin/neutracer-aggregator" --bus "spool:$work/spool" --listen "127.0.0.1:$port" \
@@ -209,15 +219,25 @@ api() { # api PATH: the answer's body
     "http://127.0.0.1:$port$1"
 }
 
-incidents() { api /api/v1/incidents | jq -c '.items'; }
-open_incidents() { api '/api/v1/incidents?state=firing' | jq -c '.items'; }
+# Everything below looks at the job that was started last alone: the machine may have others.
+incidents() { api "/api/v1/incidents?job=$job_name" | jq -c '.items'; }
+open_incidents() { api "/api/v1/incidents?state=firing&job=$job_name" | jq -c '.items'; }
+slow_ranks() { api "/api/v1/slow-ranks?job=$job_name" | jq -c '.items'; }
+ranks() { api "/api/v1/jobs/$job_id/ranks?limit=1000" | jq -c '.items'; }
 
-# The id of the job that began last.
-job_id() { api /api/v1/jobs | jq -r '[.items[]] | sort_by(.since) | last | .id // empty'; }
+children_of() { cat "/proc/$1/task/$1/children"; }
 
-# The picture knows all ranks of the newest job.
+# The picture knows all ranks of the job: its processes, and nobody else. Sets job_id and job_name.
 job_is_seen() { # job_is_seen RANKS
-  [ "$(api /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $1)] | length")" -ge 1 ]
+  local id pids
+  pids=$(children_of "$job_pid" | tr ' ' '\n' | sort -n | grep .) || return 1
+  for id in $(api /api/v1/jobs | jq -r ".items[] | select(.state == \"running\" and .live == $1) | .id"); do
+    [ "$(api "/api/v1/jobs/$id/ranks?limit=1000" | jq '.items[].pid' | sort -n)" = "$pids" ] || continue
+    job_id=$id
+    job_name=$(api "/api/v1/jobs/$id" | jq -r '.name')
+    return 0
+  done
+  return 1
 }
 
 # has_incident FILTER: some incident for which the jq filter is true.

@@ -7,7 +7,7 @@ set -euo pipefail
 . tests/e2e/lib.sh
 
 setup
-start_aggregator
+start_aggregator --resolve-after 10s
 start_agent here
 
 ranks_have_ended() {
@@ -16,17 +16,17 @@ ranks_have_ended() {
 }
 
 compare() { # compare NAME RANKS
-  local name=$1 ranks=$2 id status=0
-  id=$(job_id)
-  wait_until 20 "the ranks of '$name' to end" ranks_have_ended "$id" "$ranks" || fail "$(cat "$work/ranks.json")"
-  echo "$name: $(tests/e2e/counts.py "$work/ranks.json" "$control/truth" "$launcher")" || status=1
+  local name=$1 ranks=$2 status=0
+  wait_until 20 "the ranks of '$name' to end" ranks_have_ended "$job_id" "$ranks" || fail "$(cat "$work/ranks.json")"
+  echo "$name: $(tests/e2e/counts.py "$work/ranks.json" "$control/truth" "$job_launcher")" || status=1
   [ "$status" -eq 0 ] || fail "$name: the counts differ"
 }
 
 run() { # run NAME KIND RANKS [OPTION...]
   local name=$1
-  start_job "${@:2}" --steps 120
-  launcher=$job_pid
+  start_job "${@:2}" --steps 200
+  job_launcher=$job_pid
+  wait_until 20 "the ranks of '$name' to be seen" job_is_seen "$3" || fail "$(api /api/v1/jobs)"
   wait_until 60 "the job '$name' to end" job_is_over || fail "the job '$name' does not end"
   wait "$job_pid" || fail "the job '$name' failed"
   job_pid=

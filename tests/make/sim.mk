@@ -76,3 +76,13 @@ $(SIM)/launch: $(addprefix $(SIM)/obj/,launch.o job.o) $(addprefix $(SIM)/lib/,l
 $(SIM)/selftest: $(addprefix $(SIM)/obj/,selftest.o job.o) $(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
+
+# ---- the demo ------------------------------------------------------------------------------------
+
+.PHONY: demo demo-run
+demo: export MAKE := $(MAKE)
+demo: ## install what is missing, build, and show the product at work on this machine (root)
+	$(Q)tests/deps.sh build
+	$(Q)$(MAKE) --no-print-directory demo-run DEMO='$(DEMO)'
+demo-run: all $(sim_libs) $(SIM)/train $(SIM)/launch
+	$(Q)deploy/demo/demo.sh $(DEMO)
