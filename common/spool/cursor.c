@@ -50,6 +50,17 @@ static void restart(struct nt_spool_cursor *cursor)
 	cursor->listed = 0;
 }
 
+void nt_spool_cursor_displace(struct nt_spool_cursor *cursor)
+{
+	if (cursor->dirfd < 0)
+		return;
+	restart(cursor);
+	(void)close(cursor->dirfd);
+	cursor->dirfd = -1;
+	cursor->log = 0;
+	cursor->scan.log_is_known = false;
+}
+
 int nt_spool_cursor_place(struct nt_spool_cursor *cursor, int dirfd)
 {
 	struct stat st;
@@ -58,16 +69,11 @@ int nt_spool_cursor_place(struct nt_spool_cursor *cursor, int dirfd)
 		(void)close(dirfd);
 		return -errno;
 	}
-	if (cursor->dirfd >= 0) {
-		bool is_same = cursor->dev == st.st_dev && cursor->ino == st.st_ino;
-
-		(void)close(cursor->dirfd);
-		if (!is_same) {
-			restart(cursor);
-			cursor->scan.log_is_known = false;
-			cursor->log = 0;
-		}
+	if (cursor->dirfd >= 0 && cursor->dev == st.st_dev && cursor->ino == st.st_ino) {
+		(void)close(dirfd);
+		return 0;
 	}
+	nt_spool_cursor_displace(cursor);
 	cursor->dirfd = dirfd;
 	cursor->dev = st.st_dev;
 	cursor->ino = st.st_ino;

@@ -12,7 +12,8 @@
 
 struct nt_spool_cursor {
 	uint32_t partition;
-	int dirfd; /* -1: the partition is not there yet */
+	int dirfd; /* -1: the partition is not there */
+	bool is_found; /* for the owner: it was there when last looked */
 	dev_t dev;
 	ino_t ino; /* of the directory */
 
@@ -46,6 +47,8 @@ void nt_spool_cursor_release(struct nt_spool_cursor *cursor);
 
 /* Gives the cursor its directory, which it owns from now on. Another directory: another log. */
 NT_MUST_CHECK int nt_spool_cursor_place(struct nt_spool_cursor *cursor, int dirfd);
+/* The directory has been removed. Holds on to nothing in it; if it comes back, it is another. */
+void nt_spool_cursor_displace(struct nt_spool_cursor *cursor);
 
 void nt_spool_cursor_seek(struct nt_spool_cursor *cursor, uint64_t offset);
 void nt_spool_cursor_seek_time(struct nt_spool_cursor *cursor, uint64_t real_ns);

@@ -279,9 +279,11 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 	int r;
 
 	nt_spool_segment_name(base, name);
-	fd = openat(partition->dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
+	fd = openat(partition->dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
 	nt_spool_scan_start(&scan, fd, base);
 	while ((r = nt_spool_scan_next(&scan, &item)) > 0) {
 		is_sealed = r == 2;

@@ -84,6 +84,7 @@ static int look_at_partition(struct reader *reader, enum nt_topic topic, int top
 		(void)close(fd);
 		return -ENOMEM;
 	}
+	cursor->is_found = true;
 	return nt_spool_cursor_place(cursor, fd);
 }
 
@@ -106,14 +107,30 @@ static int look_at_topic(struct reader *reader, enum nt_topic topic, int root)
 	return r;
 }
 
+/*
+ * Lets go of what is not there any more. An open file in a removed directory would also keep the
+ * kernel from telling that the directories above are removed.
+ */
+static void forget_missing(struct reader *reader)
+{
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		for (int j = 0; j < NT_SPOOL_MAX_PARTITIONS; j++) {
+			struct nt_spool_cursor *cursor = reader->topic[i].cursor[j];
+
+			if (cursor && !cursor->is_found)
+				nt_spool_cursor_displace(cursor);
+			if (cursor)
+				cursor->is_found = false;
+		}
+	}
+}
+
 /* Every directory is watched before it is listed, so that nothing can appear in between. */
-static int look(struct reader *reader)
+static int look_at_all(struct reader *reader)
 {
 	nt_autoclose int root = -1;
 	int r;
 
-	reader->names_changed = false;
-	reader->generation++;
 	nt_spool_watch_dir(&reader->watch, reader->path);
 	r = nt_spool_open_root(reader->path, &root);
 	if (r == -ENOENT) {
@@ -129,8 +146,20 @@ static int look(struct reader *reader)
 	for (int i = 0; i < NT_TOPIC_END && r == 0; i++)
 		if (reader->topic[i].is_wanted)
 			r = look_at_topic(reader, (enum nt_topic)i, root);
+	return r;
+}
+
+static int look(struct reader *reader)
+{
+	int r;
+
+	reader->names_changed = false;
+	reader->generation++;
+	r = look_at_all(reader);
 	if (r < 0)
 		reader->names_changed = true;
+	else
+		forget_missing(reader);
 	return r;
 }
 

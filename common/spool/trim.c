@@ -181,10 +181,12 @@ int nt_spool_trim(int topic, const struct nt_spool_partition *own, bool by_age,
 
 		if (r < 0)
 			return r;
-		remove_candidates(topic, own, &survey);
-		if (!retire_partitions(topic, own,
-				       fits(&survey, limits) ? survey.aged : survey.retirable))
+		if (round > 0 ||
+		    !retire_partitions(topic, own,
+				       fits(&survey, limits) ? survey.aged : survey.retirable)) {
+			remove_candidates(topic, own, &survey);
 			break;
+		}
 	}
 	return 0;
 }

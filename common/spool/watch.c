@@ -11,7 +11,7 @@
 
 enum {
 	EVENTS_BYTES = 16 << 10,
-	WATCH_MASK = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF |
+	WATCH_MASK = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_DELETE_SELF |
 		     IN_MOVE_SELF | IN_ONLYDIR,
 	NAMES_MASK = IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW |
 		     IN_IGNORED,
@@ -118,7 +118,9 @@ enum nt_spool_change nt_spool_watch_drain(struct nt_spool_watch *watch)
 
 			memcpy(&event, at, sizeof(event));
 			at += sizeof(event) + event.len;
-			if (event.mask & NAMES_MASK)
+			/* That a segment has gone tells nothing; a directory must be let go. */
+			if (event.mask & NAMES_MASK ||
+			    (event.mask & IN_DELETE && event.mask & IN_ISDIR))
 				change = NT_SPOOL_NAMES;
 			else if (change == NT_SPOOL_NOTHING)
 				change = NT_SPOOL_DATA;
