@@ -66,7 +66,7 @@ never() {
 
 links neutracer-agent libbpf libelf libprotobuf-c
 links neutracer-aggregator libprotobuf-c libmicrohttpd libjansson libsqlite3 libcurl
-links neutracer libprotobuf-c libjansson
+links neutracer libjansson libcurl
 never neutracer-aggregator libbpf libelf
 never neutracer libbpf
 

@@ -8,8 +8,9 @@ VERSION := $(shell sed -n 's/^\#define NT_VERSION "\(.*\)"$$/\1/p' common/versio
 units := $(wildcard deploy/systemd/*.service)
 
 .PHONY: man
-man: all ## write docs/man from the option tables
+man: all ## write docs/man and the list of metrics from the tables in the sources
 	$(Q)tests/man.sh $(B)/bin docs/man
+	$(Q)tests/metrics.sh --write
 
 .PHONY: install
 install: all ## install programs, manuals, completion, units (DESTDIR=, PREFIX=/usr/local)

@@ -18,12 +18,12 @@ test: ## install what is missing, then every test; ends with the sum of all
 
 # ---- check: no root, no network ------------------------------------------------------------------
 
-check_scripts := $(sort $(wildcard tests/check/*.sh))
+check_scripts := $(sort $(wildcard tests/check/*.sh) $(wildcard tests/api/test_*.sh))
 # Programs that the scripts look at are those of the release build; sanitized runs leave them out.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
 .PHONY: check
-check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests and check scripts (SAN=1, SAN=thread)
+check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
 	$(run) $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
 
 # ---- check-oom: the n-th allocation fails, for every n -------------------------------------------
