@@ -60,7 +60,9 @@ struct nt_process {
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */
 	bool mpich; /* its MPI's handles are numbers */
-	bool mpi_begun, finalized;
+	bool mpi_begun; /* all its MPI calls are seen, from the first on */
+	bool mpi_called; /* it has communicated through MPI */
+	bool finalized;
 
 	struct nt_comm *comms; /* uthash, owned */
 	uint32_t comm_count;

@@ -151,6 +151,8 @@ static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 	nt_step_info(rank->step, &info);
 	if (!info.found || info.found_count != rank->found_count) {
 		nt_work_reset(&rank->work);
+		rank->work.ready_count = 0;
+		rank->sums = (struct nt_rank_sums){0}; /* steps of another kind do not add up */
 		rank->found_count = info.found_count;
 	}
 	if (!begins)

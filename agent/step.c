@@ -4,12 +4,17 @@
  * constant. Two rules keep a period from being too short: every kind of call that still recurs must
  * fit into it once, and each kind must repeat, not only most of the calls: a thousand equal
  * tensor-parallel calls and one gradient reduction have the period 1001.
+ *
+ * Yet a step may be several times the same calls. What was found is therefore looked at again when
+ * more of it has been seen: do several of it make a round (agent/rhythm.h)? A small call that comes
+ * once in so many, such as the reduction of a loss, speaks for it, and is then the boundary.
  */
 #include "agent/step.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "agent/rhythm.h"
 #include "common/hash.h"
 
 enum {
@@ -23,6 +28,8 @@ enum {
 	BAD_STEPS = 2, /* steps of a wrong length in a row: search again */
 	LONG_STEP_NS = 100000000, /* one of at least this length … */
 	RARE_STEPS = 8, /* … is not made longer for a call that comes more seldom than this */
+	REFINE_FIRST = 6, /* steps after which to look for rounds of them … */
+	REFINE_LAST = NT_RHYTHM_GAPS, /* … and how long to go on */
 	KIND_BITS = 10, /* of the hash from a call to its kind: twice NT_STEP_KINDS */
 	KIND_SLOTS = 1 << KIND_BITS,
 	KIND_OTHER = NT_STEP_KINDS, /* the kind of what finds the table full */
@@ -31,6 +38,7 @@ enum {
 
 struct call {
 	uint16_t exact, loose; /* kinds: with the bytes, and without */
+	uint32_t gap_us; /* since the call before */
 };
 
 struct kind {
@@ -47,6 +55,8 @@ struct kind {
 	/* Of the period found: */
 	uint32_t in_pattern; /* calls of the kind within a period */
 	uint32_t foreign; /* calls since the period was found, of a kind that is not in it */
+	uint32_t unit, units; /* where it was met last, and how far from there: 0: irregular */
+	uint32_t met;
 };
 
 struct nt_step {
@@ -67,6 +77,10 @@ struct nt_step {
 	uint32_t anchors, anchors_seen; /* in one step; since the last boundary, with its own */
 	uint32_t since; /* calls that count since the last boundary */
 	uint32_t bad;
+	uint32_t base_period; /* before several of it were found to make a round */
+	bool refined;
+	uint32_t next_refine; /* when `steps` reaches it */
+	uint64_t last_ns; /* entry of the last call */
 	uint64_t begin_ns; /* of the last boundary; 0: none yet */
 	uint64_t step_ns; /* smoothed */
 	uint32_t steps; /* boundaries since the period was found */
@@ -221,6 +235,7 @@ static void grow_ring(struct nt_step *step)
 static struct call push_call(struct nt_step *step, const struct nt_step_call *call)
 {
 	struct call entry;
+	uint64_t gap_us = 0;
 
 	if (step->len == step->cap && step->cap < NT_STEP_RING)
 		grow_ring(step);
@@ -231,6 +246,10 @@ static struct call push_call(struct nt_step *step, const struct nt_step_call *ca
 		hold_kind(step, oldest->loose, false);
 		step->len--;
 	}
+	if (step->last_ns && call->entry_ns > step->last_ns)
+		gap_us = (call->entry_ns - step->last_ns) / 1000;
+	step->last_ns = call->entry_ns;
+	entry.gap_us = gap_us < UINT32_MAX ? (uint32_t)gap_us : UINT32_MAX;
 	/* Held at once, so that the second cannot take the place of the first. */
 	entry.exact = take_kind(step, call, false);
 	hold_kind(step, entry.exact, true);
@@ -438,25 +457,37 @@ static void forget_pattern(struct nt_step *step)
 }
 
 /* The rarest kind comes first, and of several such rotations the smallest: all ranks agree. */
-static void settle(struct nt_step *step, uint32_t len, uint32_t period, bool loose,
-		   uint64_t floor_bytes)
+static uint32_t smallest_rotation(const struct nt_step *step, const uint16_t *last, uint32_t period)
 {
-	const uint16_t *last = step->view + len - period;
 	uint32_t start = 0;
 
-	forget_pattern(step);
-	for (uint32_t i = 0; i < period; i++)
-		step->kind[last[i]].in_pattern++;
 	for (uint32_t i = 1; i < period; i++) {
 		if (step->kind[last[i]].in_pattern <= step->kind[last[start]].in_pattern &&
 		    rotation_is_less(step, last, period, i, start))
 			start = i;
 	}
+	return start;
+}
+
+/* A step is the last `period` calls of the view. start: which of them begins it; period: any. */
+static void settle(struct nt_step *step, uint32_t len, uint32_t period, uint32_t start, bool loose,
+		   uint64_t floor_bytes)
+{
+	const uint16_t *last = step->view + len - period;
+
+	forget_pattern(step);
+	for (uint32_t i = 0; i < period; i++)
+		step->kind[last[i]].in_pattern++;
+	if (start == period)
+		start = smallest_rotation(step, last, period);
 	step->found = true;
 	step->by_anchor = false;
 	step->loose = loose;
 	step->floor_bytes = floor_bytes;
 	step->period = period;
+	step->base_period = period;
+	step->refined = false;
+	step->next_refine = REFINE_FIRST;
 	step->anchor = last[start];
 	step->anchors = step->kind[step->anchor].in_pattern;
 	step->anchors_seen = 0;
@@ -480,6 +511,8 @@ static void settle_runs(struct nt_step *step, uint32_t len, uint32_t gap, bool l
 	step->loose = loose;
 	step->floor_bytes = floor_bytes;
 	step->period = gap;
+	step->base_period = gap;
+	step->refined = true; /* its order varies already */
 	step->anchor = anchor;
 	step->anchors = 1;
 	step->previous = step->view[len - 1];
@@ -506,9 +539,9 @@ static void search(struct nt_step *step)
 			continue;
 		/* The same again: keep the phase, which may have been found by a longer look. */
 		if (step->found && !step->by_anchor && step->loose == loose &&
-		    step->period == period && step->floor_bytes == floor_bytes)
+		    step->base_period == period && step->floor_bytes == floor_bytes)
 			return;
-		settle(step, len, period, loose, floor_bytes);
+		settle(step, len, period, period, loose, floor_bytes);
 		return;
 	}
 	for (int loose = 0; loose < 2 && !step->found; loose++) {
@@ -517,6 +550,125 @@ static void search(struct nt_step *step)
 		if (period)
 			settle_runs(step, len, period, loose, anchor, floor_bytes);
 	}
+}
+
+/* ---- rounds of what was found --------------------------------------------------------------- */
+
+struct units {
+	uint32_t gap_us[NT_RHYTHM_GAPS]; /* between the begins of units, the newest first */
+	uint32_t at[NT_RHYTHM_GAPS + 1]; /* calls from the newest back to each begin */
+	uint32_t count; /* of gaps */
+};
+
+static uint16_t kind_at(const struct nt_step *step, uint32_t i)
+{
+	const struct call *call = call_at(step, i);
+
+	return step->loose ? call->loose : call->exact;
+}
+
+/* A small call, met `units` begins further back than last time. */
+static void meet(struct kind *kind, uint32_t units)
+{
+	uint32_t distance = units - kind->unit;
+
+	if (kind->met == 1)
+		kind->units = distance;
+	else if (kind->met > 1 && distance != kind->units)
+		kind->units = 0;
+	kind->unit = units;
+	kind->met++;
+}
+
+/* Walks back from the newest call, which begins a unit. */
+static void find_units(struct nt_step *step, struct units *units)
+{
+	uint32_t left = 1, begins = 0;
+	uint64_t gap_us = 0;
+
+	units->count = 0;
+	for (uint32_t i = 0; i <= NT_STEP_KINDS; i++) {
+		step->kind[i].met = 0;
+		step->kind[i].units = 0;
+	}
+	for (uint32_t i = step->len; i-- > 0 && units->count < NT_RHYTHM_GAPS;) {
+		uint16_t index = kind_at(step, i);
+		struct kind *kind = &step->kind[index];
+
+		if (!kind->in_pattern)
+			meet(kind, begins);
+		if (index == step->anchor && --left == 0) {
+			left = step->anchors;
+			if (begins++ > 0)
+				units->gap_us[units->count++] =
+					gap_us < UINT32_MAX ? (uint32_t)gap_us : UINT32_MAX;
+			units->at[units->count] = step->len - 1 - i;
+			gap_us = 0;
+		}
+		gap_us += call_at(step, i)->gap_us;
+	}
+}
+
+/* The most frequent small call that comes once in a constant number of units. */
+static uint16_t find_marker(const struct nt_step *step)
+{
+	uint16_t best = KIND_NONE;
+
+	for (uint16_t i = 0; i < NT_STEP_KINDS; i++) {
+		const struct kind *kind = &step->kind[i];
+
+		if (kind->in_pattern || kind->met < PERIODS + 1 || kind->units < 2)
+			continue;
+		if (best == KIND_NONE || kind->units < step->kind[best].units ||
+		    (kind->units == step->kind[best].units &&
+		     kind->stable < step->kind[best].stable))
+			best = i;
+	}
+	return best;
+}
+
+/* The calls of the period and the marker, in the last `calls` calls. */
+static uint32_t view_with(struct nt_step *step, uint32_t calls, uint16_t marker)
+{
+	uint32_t len = 0;
+
+	for (uint32_t i = step->len - calls; i < step->len; i++) {
+		uint16_t kind = kind_at(step, i);
+
+		if (step->kind[kind].in_pattern || kind == marker)
+			step->view[len++] = kind;
+	}
+	return len;
+}
+
+/* At the begin of a unit: do several of them make a step? */
+static void refine(struct nt_step *step)
+{
+	uint32_t round, first = 0, len, base = step->base_period, begin;
+	struct units units;
+	uint16_t marker;
+
+	step->next_refine += step->next_refine / 4 + 1;
+	find_units(step, &units);
+	marker = find_marker(step);
+	round = nt_rhythm_find(units.gap_us, units.count,
+			       marker == KIND_NONE ? 0 : step->kind[marker].units, &first);
+	if (!round || units.count < round)
+		return;
+	if (marker != KIND_NONE && step->kind[marker].units != round)
+		marker = KIND_NONE;
+	/* The last round: between two begins of a unit, so that each call is in it once. */
+	len = view_with(step, units.at[round] + 1, marker) - 1; /* without the newest call */
+	if (len != round * base + (marker != KIND_NONE))
+		return; /* something else came in between: another time */
+	if (marker != KIND_NONE) {
+		settle(step, len, len, len, step->loose, step->floor_bytes);
+	} else {
+		begin = (round - first) % round; /* unit of the view that begins the step */
+		settle(step, len, len, begin * base, step->loose, step->floor_bytes);
+	}
+	step->base_period = base;
+	step->refined = true;
 }
 
 /* ---- one call ------------------------------------------------------------------------------- */
@@ -586,6 +738,11 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	}
 	take_time(step, entry_ns);
 	step->number = kind->total / step->anchors;
+	if (!step->refined && step->steps >= step->next_refine && step->steps <= REFINE_LAST) {
+		refine(step);
+		if (step->refined)
+			return follow(step, index, entry_ns);
+	}
 	return true;
 }
 

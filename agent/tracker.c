@@ -504,6 +504,8 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		tracker->stats.malformed_events++;
 		return;
 	}
+	if (probe->library == NT_LIBRARY_MPI)
+		process->mpi_called = true;
 	comm = nt_registry_find(&tracker->registry, process, probe->library, handle);
 	rank = comm ? rank_of(tracker, process, thread, comm) : NULL;
 	if (!rank)
@@ -642,6 +644,12 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 		on_library_end(process, probe);
 		break;
 	case NT_ROLE_COMM_RANK:
+		/*
+		 * The first process of a library may be inside MPI_Init while it is attached. But
+		 * programs ask for their rank before they communicate.
+		 */
+		if (!process->late && !process->mpi_called)
+			process->mpi_begun = true;
 		nt_registry_rank(registry, process, nt_probe_word(call, probe->comm),
 				 (uint32_t)call->deref);
 		break;

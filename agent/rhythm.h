@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Finds in the distances of equal events how many of them make one round: a round has one distance
+ * much longer than the others, always at the same place. Four gradient buckets of equal size are
+ * one step, though by their kind alone each might be.
+ */
+#ifndef NT_AGENT_RHYTHM_H
+#define NT_AGENT_RHYTHM_H
+
+#include <stdint.h>
+
+enum {
+	NT_RHYTHM_GAPS = 256, /* more are not looked at */
+	NT_RHYTHM_LONGEST = 64, /* events of the longest round */
+};
+
+/*
+ * gap_us[j]: from event j + 1 to event j, event 0 being the newest. Returns the events of a round,
+ * 0 where there is none. hint: a length that something else speaks for, which then needs less of a
+ * difference; 0: none. Events j with j % round == *ret_first begin a round.
+ */
+uint32_t nt_rhythm_find(const uint32_t *gap_us, uint32_t count, uint32_t hint, uint32_t *ret_first);
+
+#endif
