@@ -76,7 +76,7 @@ struct nt_case {
 
 struct nt_link {
 	struct nt_comm *comm;
-	uint64_t epoch, last, rolling_hash;
+	uint64_t epoch, last;
 	uint64_t progress_ns; /* when `last` last moved */
 	uint64_t frame; /* last seen in */
 };
@@ -87,9 +87,12 @@ struct nt_rank {
 	uint8_t tier;
 	bool known, observed, silent, ended, finalized, uses_gpu;
 	bool in_incident;
-	bool accused; /* scratch of the step: abnormal in this frame */
-	uint32_t node_index; /* scratch of the step */
+	bool accepted; /* somebody said that how it is now is normal */
 	uint64_t ended_ns;
+	/* Where it was when it was last heard of, and whether it was busy with something. */
+	struct nt_frame_inside inside;
+	bool working;
+	uint64_t seen_ns, seen_frame;
 	uint8_t group_kind;
 	uint64_t group_id;
 	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
@@ -116,6 +119,7 @@ struct nt_detect {
 	uint32_t expected_ranks;
 	double completeness;
 	double threshold;
+	bool rebaseline; /* asked for: at the next step */
 
 	struct nt_rank *rank; /* ascending by rank */
 	uint32_t ranks, rank_cap;

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detect/balance.h"
 #include "detect/core.h"
+#include "detect/hang.h"
 #include "detect/kpi.h"
+#include "detect/mismatch.h"
 #include "detect/verdict.h"
 
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
@@ -207,6 +210,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		if (!seen->observed)
 			continue;
 		rank->uses_gpu = seen->uses_gpu;
+		nt_hang_note(detect, rank, seen);
 		if (seen->own_tier)
 			rank->tier = seen->own_tier;
 		nt_kpi_sum(detect, rank, seen);
@@ -246,6 +250,13 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,
 					       detect->window_ns);
 	nt_incidents_begin(detect);
+	if (detect->rebaseline) {
+		detect->rebaseline = false;
+		r = nt_incidents_close(detect, NT_FAMILY_END);
+		if (r < 0)
+			return r;
+		nt_step_forget(detect, true);
+	}
 	r = take_in(detect, frame);
 	if (r < 0)
 		return r;
@@ -257,6 +268,24 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	nt_kpi_rounds(detect);
 	nt_step_learn(detect);
 	r = nt_verdict_slow(detect);
+	if (r < 0)
+		return r;
+	r = nt_network_check(detect, frame);
+	if (r < 0)
+		return r;
+	r = nt_balance_check(detect);
+	if (r < 0)
+		return r;
+	r = nt_step_check(detect);
+	if (r < 0)
+		return r;
+	r = nt_mismatch_check(detect, frame);
+	if (r < 0)
+		return r;
+	r = nt_hang_check(detect, frame);
+	if (r < 0)
+		return r;
+	r = nt_hang_missing(detect);
 	if (r < 0)
 		return r;
 	r = nt_incidents_settle(detect);
@@ -272,6 +301,12 @@ void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **re
 {
 	*ret_finding = detect->incidents.standing;
 	*ret_findings = detect->incidents.standings;
+}
+
+void nt_detect_rebaseline(struct nt_detect *detect)
+{
+	/* At the next step, whose answer then holds what this resolves. */
+	detect->rebaseline = true;
 }
 
 double nt_detect_step_ns(const struct nt_detect *detect)

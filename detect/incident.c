@@ -45,9 +45,14 @@ const char *nt_word(enum nt_word word)
 		[NT_WORD_TYPE] = "type of the call",
 		[NT_WORD_OPERATION] = "operation of the call",
 		[NT_WORD_GONE] = "time since the process ended",
+		[NT_WORD_SLOWEST] = "what the slowest rank of each window costs, each time another",
+		[NT_WORD_GAP] = "own work of the step, slower and faster half",
+		[NT_WORD_ALL_OWN_WORK] = "own work of the step, all ranks",
+		[NT_WORD_ALL_HOST_WORK] = "host work of the step, all ranks",
 		[NT_WORD_MS] = "ms",
 		[NT_WORD_S] = "s",
 		[NT_WORD_NUMBER] = "1",
+		[NT_WORD_PERCENT] = "%",
 		[NT_WORD_RATIO] = "ratio",
 		[NT_WORD_OWN_PAST] = "own past",
 		[NT_WORD_WITNESS] = "witness",
@@ -228,7 +233,8 @@ struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_fa
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		struct nt_incident *incident = detect->incidents.open[i];
 
-		if (incident->family == family && incident->comm == comm)
+		if (incident->family == family &&
+		    (family != NT_FAMILY_NETWORK || incident->comm == comm))
 			return incident;
 	}
 	return NULL;
@@ -386,6 +392,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->cause = (uint8_t)proposal->cause;
 	incident->kind = (uint8_t)proposal->kind;
 	incident->note = proposal->note;
+	incident->comm = proposal->comm;
 	incident->tier = proposal->tier;
 	incident->cost = proposal->cost;
 	incident->chance = proposal->chance;
@@ -393,6 +400,17 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
 	incident->evidences = (uint32_t)proposal->evidences;
 	return 0;
+}
+
+void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm, double cost)
+{
+	struct nt_incident *incident = nt_incidents_find(detect, family, comm);
+
+	if (!incident)
+		return;
+	incident->judged = true;
+	nt_recovery_add(&incident->recovery, &detect->rules, detect->start_ns, detect->end_ns,
+			cost);
 }
 
 /* ---- ageing ------------------------------------------------------------------------------------ */
@@ -823,12 +841,17 @@ int nt_incidents_settle(struct nt_detect *detect)
 	return make_answers(detect);
 }
 
-int nt_incidents_close(struct nt_detect *detect)
+int nt_incidents_close(struct nt_detect *detect, enum nt_family family)
 {
-	int r;
+	for (uint32_t i = 0; i < detect->incidents.opens;) {
+		struct nt_incident *incident = detect->incidents.open[i];
+		int r;
 
-	while (detect->incidents.opens) {
-		r = retire(detect, detect->incidents.open[0], detect->end_ns);
+		if (family != NT_FAMILY_END && incident->family != family) {
+			i++;
+			continue;
+		}
+		r = retire(detect, incident, detect->end_ns);
 		if (r < 0)
 			return r;
 	}

@@ -62,10 +62,15 @@ enum nt_word {
 	NT_WORD_TYPE,
 	NT_WORD_OPERATION,
 	NT_WORD_GONE,
+	NT_WORD_SLOWEST,
+	NT_WORD_GAP,
+	NT_WORD_ALL_OWN_WORK,
+	NT_WORD_ALL_HOST_WORK,
 	/* units */
 	NT_WORD_MS,
 	NT_WORD_S,
 	NT_WORD_NUMBER,
+	NT_WORD_PERCENT,
 	/* methods */
 	NT_WORD_RATIO, /* against peers */
 	NT_WORD_OWN_PAST,
@@ -100,8 +105,6 @@ struct nt_proposal {
 	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
 	uint8_t series; /* family slow */
 	uint64_t onset_frame; /* family slow */
-	double residual; /* of this frame's window, for the end; with `judged` */
-	bool judged; /* a window was judged in this frame: pending and recovery count these alone */
 	uint8_t tier;
 	double chance; /* of a false alarm */
 	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
@@ -167,13 +170,21 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 		       const struct nt_proposal *proposal);
 /* Any other family: one open incident each, for networks one a communicator. -ENOMEM. */
 int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal);
+/*
+ * What a window cost, for the families that are judged as a whole: without one in a frame, their
+ * incident neither ages nor recovers.
+ */
+void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm, double cost);
 /* Ages, fires, widens, resolves; then makes the answers. -ENOMEM. */
 int nt_incidents_settle(struct nt_detect *detect);
-/* The open incident of a family, or NULL. */
+/* The open incident of a family (of the network: for that communicator), or NULL. */
 struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
 				      uint64_t comm);
-/* Resolves all that is open: the attempt ended, or its normal is another now. */
-int nt_incidents_close(struct nt_detect *detect);
+/*
+ * Resolves what is open of a family, NT_FAMILY_END: of all: the attempt ended, or its normal is
+ * another now.
+ */
+int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
 void nt_incident_free(struct nt_incident *incident);
 void nt_incidents_free(struct nt_incidents *incidents);
 

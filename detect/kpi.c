@@ -156,46 +156,45 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 /* Two populations that no rank's own past explains: counted, and reported when they last. */
 static void count_apart(const struct contest *c, const struct nt_space *space, double middle)
 {
+	const double base = nt_kpi_base(&c->detect->rules, middle, c->step);
 	struct nt_group_past *past = c->group->past;
 	bool explained = false;
 
+	if (c->series != NT_SERIES_OWN)
+		return;
 	for (uint32_t i = 0; i < c->n && !explained; i++) {
 		const struct nt_track *track = &c->detect->rank[c->index[i]].track[c->series];
 
 		explained = track->past.ready && track->growth > c->detect->rules.size_floor;
 	}
-	if (c->series != NT_SERIES_OWN)
-		return;
+	past->apart_cost = 0.0;
 	if (!space->two || explained) {
 		past->apart -= past->apart > 0;
 		return;
 	}
 	past->apart += past->apart < 2 * APART_ROUNDS;
-	past->apart_gap =
-		fabs(space->other - space->normal) / (1.0 + fmin(space->other, space->normal));
-	past->apart_cost = fabs(space->other - space->normal) *
-			   nt_kpi_base(&c->detect->rules, middle, c->step) / c->step;
+	past->apart_low = middle + fmin(space->other, space->normal) * base;
+	past->apart_high = middle + fmax(space->other, space->normal) * base;
+	past->apart_gap = (past->apart_high - past->apart_low) / fmax(1.0, past->apart_low);
+	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
 /* Who was slowest, and by how much of the step: tells uneven work from one slow rank. */
-static void note_slowest(const struct contest *c, double width)
+static void note_slowest(const struct contest *c)
 {
 	struct nt_group_past *past = c->group->past;
-	const struct nt_rank *slowest = NULL;
-	double worst = -INFINITY;
+	uint32_t slowest = 0;
 
-	for (uint32_t i = 0; i < c->n; i++) {
-		if (c->value[i] > worst) {
-			worst = c->value[i];
-			slowest = &c->detect->rank[c->index[i]];
-		}
-	}
-	if (c->series != NT_SERIES_OWN || !slowest)
+	if (c->series != NT_SERIES_OWN)
 		return;
-	past->last_slowest[past->worst.next % NT_RING_MAX] = slowest->rank;
-	past->slowest_next = past->worst.next;
-	(void)width;
-	nt_ring_add(&past->worst, NT_RING_MAX, slowest->track[c->series].residual);
+	for (uint32_t i = 1; i < c->n; i++)
+		if (c->value[i] > c->value[slowest])
+			slowest = i;
+	if (past->worst.next == NT_RING_MAX)
+		past->worst.next = 0;
+	past->slowest[past->worst.next] = c->detect->rank[c->index[slowest]].rank;
+	nt_ring_add(&past->worst, NT_RING_MAX,
+		    c->detect->rank[c->index[slowest]].track[c->series].residual);
 }
 
 static void judge_series(struct contest *c)
@@ -250,7 +249,7 @@ static void judge_series(struct contest *c)
 		judge_rank(c, &c->detect->rank[c->index[i]], c->value[i], width, mode);
 	if (past && c->n >= 2) {
 		count_apart(c, &space, middle);
-		note_slowest(c, width);
+		note_slowest(c);
 	}
 }
 

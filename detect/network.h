@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long a communicator's transfers take once everybody has arrived, against its own past. */
+/*
+ * How long a communicator's transfers take once everybody has arrived, against its own past. The
+ * shortest duration of a call among its members is the transfer: whoever came last waited for nobody.
+ */
 #ifndef NT_DETECT_NETWORK_H
 #define NT_DETECT_NETWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/cusum.h"
 #include "detect/time.h"
 
 struct nt_detect;
-struct nt_comm;
 struct nt_frame;
+
+/* How the transfer is known, the best first; values of different methods are never compared. */
+enum nt_network_method {
+	NT_NETWORK_NONE,
+	NT_NETWORK_SAMPLES, /* calls that all members sampled */
+	NT_NETWORK_SHORTEST, /* the shortest call of any member in the window */
+	NT_NETWORK_LEAST_WAIT, /* the member that waited least in its steps */
+	NT_NETWORK_METHODS,
+};
 
 struct nt_network {
 	struct nt_cusum level;
-	struct nt_past past;
+	struct nt_past past; /* of the transfer of one step, ns */
+	uint8_t method, tier;
+	uint8_t op; /* the one that moves most, which alone is watched */
+	double bytes; /* of one of its calls: another size is another past */
 	uint64_t frame; /* of the last round, 0: none */
-	double transfer, centre, cost, residual;
-	uint8_t tier, method;
+	double transfer, step_ns; /* of that round, a step */
 };
+
+/* Measures every communicator in the frame and raises those whose transfers became long. -ENOMEM. */
+int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame);
 
 #endif

@@ -98,6 +98,21 @@ static int link_add(struct nt_detect *detect, struct nt_rank *rank, uint64_t id,
 	return 0;
 }
 
+static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+{
+	if (comm->heard_frame != frame) {
+		comm->heard_frame = frame;
+		comm->heard_epoch = said->epoch;
+		comm->heard_last = said->last;
+		comm->heard_hash = said->rolling_hash;
+	} else if (comm->heard_epoch == said->epoch && comm->heard_last == said->last) {
+		if (comm->heard_hash == said->rolling_hash)
+			comm->agreed_frame = frame;
+		else
+			comm->differed_frame = frame;
+	}
+}
+
 int nt_roles_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
 {
 	for (size_t i = 0; i < seen->comms; i++) {
@@ -126,12 +141,14 @@ int nt_roles_learn(struct nt_detect *detect, struct nt_rank *rank, const struct 
 			link->progress_ns = detect->end_ns;
 		link->epoch = said->epoch;
 		link->last = said->last;
-		link->rolling_hash = said->rolling_hash;
 		link->frame = detect->frames;
+		compare_hash(comm, said, detect->frames);
 		comm->steps += seen->steps;
 		for (size_t j = 0; j < said->ops; j++) {
 			const struct nt_frame_op *op = &said->op[j];
 
+			if (op->op < NT_ROLE_OPS)
+				comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
 			if (op->kind == NT_FRAME_SYNCHRONISING) {
 				comm->sync_calls += (double)op->calls;
 				comm->sync_bytes += (double)op->bytes;

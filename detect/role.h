@@ -21,6 +21,7 @@ struct nt_frame_rank;
 
 enum {
 	NT_ROLE_MAX_COMMS = 262144,
+	NT_ROLE_OPS = 32, /* operations whose kind is remembered */
 };
 
 enum nt_comm_use {
@@ -38,7 +39,13 @@ struct nt_comm {
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
 	struct nt_network network;
-	bool was_same; /* its members' calls agreed before: a difference means something */
+	uint8_t kind_of[NT_ROLE_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
+	/* Whether members that are at the same number called the same until there: see mismatch.h. */
+	uint32_t agreed; /* frames, up to a few */
+	bool varies; /* they never did, or not for good: it means nothing */
+	uint64_t agreed_frame, differed_frame;
+	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
+	uint64_t checked_frame; /* scratch of the step */
 	UT_hash_handle hh;
 };
 
@@ -62,12 +69,11 @@ struct nt_group {
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
 		uint32_t apart; /* rounds of two populations that no past explains */
-		uint32_t apart_series;
-		double apart_gap, apart_cost;
+		double apart_gap, apart_cost; /* of the smaller value; of the step */
+		double apart_low, apart_high; /* ns */
 		/* Who was the slowest, in the last rounds. */
-		uint32_t last_slowest[NT_RING_MAX];
-		struct nt_ring worst;
-		uint32_t slowest_next;
+		uint32_t slowest[NT_RING_MAX]; /* beside `worst` */
+		struct nt_ring worst; /* and by how much of the step */
 	} * past; /* NULL for a rank alone */
 	/* Of the role against the other roles. */
 	double excess, cost; /* of the last round */

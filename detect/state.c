@@ -22,7 +22,3 @@ int nt_detect_load(const struct nt_rules *rules, const uint8_t *data, size_t siz
 	return -EBADMSG;
 }
 
-void nt_detect_rebaseline(struct nt_detect *detect)
-{
-	(void)detect;
-}

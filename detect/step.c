@@ -2,21 +2,171 @@
 /* The step of the job as a whole. */
 #include "detect/step.h"
 
+#include <math.h>
+
 #include "detect/core.h"
+#include "detect/kpi.h"
 #include "detect/stats.h"
 
-void nt_step_learn(struct nt_detect *detect)
+/*
+ * A job-wide change accuses nobody, and a busy machine slows all of its ranks for a while: it must
+ * cost more and last longer than one rank's.
+ */
+static const double wide_times = 2.0;
+static const double share = 0.25; /* of the ranks may not have moved */
+
+static double median_pace(struct nt_detect *detect, enum nt_pace item, uint32_t *ret_n)
 {
-	struct nt_step *step = &detect->step;
 	double *value = detect->scratch.a;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		if (detect->rank[i].round_frame == detect->frames)
-			value[n++] = detect->rank[i].pace[NT_PACE_STEP];
+			value[n++] = detect->rank[i].pace[item];
+	*ret_n = n;
+	return nt_stats_median_of(value, n);
+}
+
+static void learn_wide(struct nt_detect *detect, enum nt_series series)
+{
+	struct nt_wide *wide = &detect->step.wide[series];
+	double *growth = detect->scratch.a, *centre = detect->scratch.b;
+	struct nt_cusum_window window = {.start_ns = detect->start_ns,
+					 .frame = detect->frames,
+					 .ceiling = 2.0 * wide_times * detect->threshold};
+	uint32_t n = 0, judged = 0;
+	double width;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_track *track = &detect->rank[i].track[series];
+
+		if (track->frame != detect->frames)
+			continue;
+		judged++;
+		if (!track->past.ready)
+			continue;
+		centre[n] = track->past.value_centre;
+		growth[n++] = track->growth;
+	}
+	wide->growth = 0.0;
+	if (!n || (double)n < (1.0 - share) * judged)
+		return;
+	nt_stats_sort(growth, n);
+	wide->growth = nt_stats_quantile(growth, n, share);
+	if (!wide->past.ready) {
+		nt_past_learn(&wide->past, wide->growth, 0.0, detect->frames);
+		return;
+	}
+	width = fmax(detect->rules.kpi_floor, wide->past.kpi_width);
+	window.kpi = wide->growth;
+	window.z = wide->growth / width;
+	window.cost = wide->growth *
+		      nt_kpi_base(&detect->rules, nt_stats_median_of(centre, n),
+				  detect->step.step_ns) /
+		      fmax(1.0, detect->step.step_ns);
+	nt_cusum_add(&wide->level, &detect->rules, &window);
+	nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, window.cost);
+}
+
+void nt_step_learn(struct nt_detect *detect)
+{
+	struct nt_step *step = &detect->step;
+	uint32_t n;
+	const double median = median_pace(detect, NT_PACE_STEP, &n);
+
 	if (!n)
 		return;
-	step->step_ns = nt_stats_median_of(value, n);
+	step->step_ns = median;
 	if (!detect->incidents.opens)
-		nt_past_learn(&step->past, 0.0, step->step_ns, detect->frames);
+		nt_past_learn(&step->past, 0.0, median, detect->frames);
+	learn_wide(detect, NT_SERIES_OWN);
+	learn_wide(detect, NT_SERIES_HOST);
+}
+
+void nt_step_forget(struct nt_detect *detect, bool all)
+{
+	const uint64_t moved_ns = detect->step.moved_ns;
+	const uint64_t longest_ns = detect->step.longest_pause_ns;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_rank *rank = &detect->rank[i];
+
+		if (rank->in_incident && !all)
+			continue;
+		rank->accepted = rank->accepted || all;
+		rank->has_habit = false;
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			nt_past_clear(&rank->track[j].past);
+			nt_cusum_clear(&rank->track[j].level);
+			nt_cusum_clear(&rank->track[j].shift);
+		}
+	}
+	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next)
+		comm->network = (struct nt_network){0};
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		if (detect->roles.group[i].past)
+			detect->roles.group[i].past->apart = 0;
+	detect->step = (struct nt_step){.step_ns = detect->step.step_ns,
+					.moved_ns = moved_ns,
+					.longest_pause_ns = longest_ns};
+}
+
+int nt_step_check(struct nt_detect *detect)
+{
+	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
+	const struct nt_step *step = &detect->step;
+
+	if (open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) {
+		nt_step_forget(detect, false);
+		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+	}
+	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
+		const struct nt_wide *wide = &step->wide[series];
+		const enum nt_pace item = series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST;
+		struct nt_proposal proposal = {
+			.family = NT_FAMILY_JOB_WIDE,
+			.class = NT_CLASS_JOB_WIDE,
+			.kind = NT_CULPRIT_STAGE,
+			.onset_ns = wide->level.onset_ns,
+			.cost = nt_cusum_cost(&wide->level),
+			.tier = NT_FRAME_T1,
+			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks),
+		};
+		double now, was, gc;
+		uint32_t n;
+
+		if (wide->level.sum < wide_times * detect->threshold || !step->past.ready ||
+		    !nt_cusum_lasts(&wide->level) ||
+		    proposal.cost < wide_times * detect->rules.size_floor ||
+		    step->step_ns - step->past.value_centre < 0.5 * proposal.cost * step->step_ns)
+			continue;
+		now = median_pace(detect, item, &n);
+		gc = median_pace(detect, NT_PACE_GC, &n);
+		was = now - proposal.cost * step->step_ns;
+		if (gc >= 0.5 * (now - was))
+			proposal.cause = NT_WORD_HOST_GC;
+		for (uint32_t i = 0; i < detect->ranks; i++)
+			if (detect->rank[i].round_frame == detect->frames &&
+			    detect->rank[i].tier > proposal.tier)
+				proposal.tier = detect->rank[i].tier;
+		proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+			.what = series == NT_SERIES_OWN ? NT_WORD_ALL_OWN_WORK :
+							  NT_WORD_ALL_HOST_WORK,
+			.unit = NT_WORD_MS,
+			.method = NT_WORD_OWN_PAST,
+			.value = now / 1e6,
+			.peers = was / 1e6,
+			.windows = wide->level.windows,
+		};
+		proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+			.what = NT_WORD_STEP,
+			.unit = NT_WORD_MS,
+			.method = NT_WORD_OWN_PAST,
+			.value = step->step_ns / 1e6,
+			.peers = step->past.value_centre / 1e6,
+			.windows = wide->level.windows,
+		};
+		return nt_incidents_raise(detect, &proposal);
+	}
+	return 0;
 }

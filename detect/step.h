@@ -11,12 +11,24 @@
 
 struct nt_detect;
 
-/* Takes the median step of the ranks judged in this frame. */
-void nt_step_learn(struct nt_detect *detect);
-
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
+	/* When anything last moved, and the longest time without. */
+	uint64_t moved_ns, longest_pause_ns;
+	/* What three of four ranks grew by at least, against their own pasts; by series. */
+	struct nt_wide {
+		struct nt_cusum level;
+		struct nt_past past; /* of the growth */
+		double growth; /* of the last frame; 0 where too few ranks have a past */
+	} wide[2];
 };
+
+/* Takes the steps of the ranks judged in this frame. */
+void nt_step_learn(struct nt_detect *detect);
+/* Raises what all ranks have together; makes it the new normal when it lasts. -ENOMEM. */
+int nt_step_check(struct nt_detect *detect);
+/* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
+void nt_step_forget(struct nt_detect *detect, bool all);
 
 #endif

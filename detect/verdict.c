@@ -46,6 +46,8 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_rank *rank
 {
 	const double kpi = nt_cusum_kpi(sum);
 
+	if (rank->accepted)
+		return false;
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > fleet_spread;
 	if (kpi > fleet_spread)
@@ -65,6 +67,10 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	double cost, kpi, was_kpi, was_value;
 
 	if (track->frame != detect->frames)
+		return NULL;
+	/* Nobody is accused by its past alone of what all did together. */
+	if (track->mode == NT_MODE_PAST &&
+	    detect->step.wide[series].growth >= explains * track->growth)
 		return NULL;
 	if (shift->sum >= detect->threshold && nt_cusum_lasts(shift) &&
 	    nt_cusum_cost(shift) >= rules->size_floor) {
@@ -262,6 +268,43 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 	return nt_incidents_blame(detect, rank, &proposal);
 }
 
+/* Two populations since the start, and nothing tells which of them is as it should be. */
+static int judge_apart(struct nt_detect *detect)
+{
+	const struct nt_group *worst = NULL;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_APART,
+		.class = NT_CLASS_UNKNOWN,
+		.cause = NT_WORD_TWO_POPULATIONS,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = detect->start_ns,
+	};
+	double residual = 0.0;
+	bool judged = false;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (!group->past || group->round_frame != detect->frames)
+			continue;
+		judged = true;
+		residual = fmax(residual, group->past->apart_cost);
+		if (group->past->apart >= NT_PAST_WINDOWS && group->past->apart_gap > fleet_spread &&
+		    (!worst || group->past->apart_cost > worst->past->apart_cost))
+			worst = group;
+	}
+	if (judged)
+		nt_incidents_judge(detect, NT_FAMILY_APART, 0, residual);
+	if (!worst)
+		return 0;
+	proposal.cost = worst->past->apart_cost;
+	proposal.tier = worst->tier[NT_SERIES_OWN];
+	add_row(&proposal, NT_WORD_GAP, NT_WORD_MS, NT_WORD_RATIO,
+		worst->past->apart_high / 1e6, worst->past->apart_low / 1e6, 0.0,
+		worst->past->apart);
+	return nt_incidents_raise(detect, &proposal);
+}
+
 int nt_verdict_slow(struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->ranks; i++) {
@@ -274,5 +317,5 @@ int nt_verdict_slow(struct nt_detect *detect)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return judge_apart(detect);
 }

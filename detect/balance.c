@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Uneven work. */
+#include "detect/balance.h"
+
+#include <math.h>
+
+#include "detect/kpi.h"
+#include "detect/stats.h"
+
+enum {
+	LONG_ROUNDS = 20, /* that a role is long before it is told */
+	TURNS = NT_RING_MAX, /* rounds of which each has its slowest */
+	TURNS_COSTLY = TURNS * 4 / 5,
+	TURNS_OF_ONE = TURNS / 3,
+	SMALL_GROUP = 20, /* larger ones always have somebody who is slow for once */
+};
+
+/* Work of roles that differs by less is cut as evenly as it gets. */
+static const double uneven_roles = 0.10;
+static const double uneven_turns = 0.10;
+
+static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return group->round_frame == detect->frames && group->median[NT_SERIES_OWN] >= 0.0;
+}
+
+/* Each role against the median of the others of its tier. */
+static void compare_roles(struct nt_detect *detect)
+{
+	double *sorted = detect->scratch.a;
+	uint8_t tier = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (is_current(detect, group) && group->tier[NT_SERIES_OWN] > tier)
+			tier = group->tier[NT_SERIES_OWN];
+	}
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (is_current(detect, group) && group->tier[NT_SERIES_OWN] == tier)
+			sorted[n++] = group->median[NT_SERIES_OWN];
+	}
+	nt_stats_sort(sorted, n);
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		struct nt_group *group = &detect->roles.group[i];
+		double others, base;
+
+		if (n < 2 || !is_current(detect, group) || group->tier[NT_SERIES_OWN] != tier)
+			continue;
+		others = nt_stats_median_without(sorted, n, group->median[NT_SERIES_OWN]);
+		base = nt_kpi_base(&detect->rules, others, group->step_ns);
+		group->excess = (group->median[NT_SERIES_OWN] - others) / base;
+		group->cost = (group->median[NT_SERIES_OWN] - others) / group->step_ns;
+		if (group->excess > uneven_roles && group->cost > detect->rules.size_floor)
+			group->long_rounds += group->long_rounds < 2 * LONG_ROUNDS;
+		else
+			group->long_rounds -= group->long_rounds > 0;
+	}
+}
+
+static bool is_blamed(const struct nt_detect *detect, const struct nt_group *group)
+{
+	uint32_t blamed = 0;
+
+	for (uint32_t i = 0; i < group->members; i++)
+		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
+	/* The lower median of a role is a culprit's own only where half of its ranks are. */
+	return 2 * blamed >= group->members;
+}
+
+static int compare_u32(const uint32_t a, const uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Ranks of all long roles, ascending, into scratch. */
+static uint32_t list_ranks(struct nt_detect *detect)
+{
+	uint32_t *list = detect->scratch.index, n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (rank->group < detect->roles.groups &&
+		    detect->roles.group[rank->group].long_rounds >= LONG_ROUNDS)
+			list[n++] = rank->rank;
+	}
+	return n;
+}
+
+static int raise_roles(struct nt_detect *detect)
+{
+	const struct nt_group *longest = NULL;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = detect->start_ns,
+	};
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (group->long_rounds >= LONG_ROUNDS && is_current(detect, group) &&
+		    !is_blamed(detect, group) &&
+		    (!longest || group->cost > longest->cost ||
+		     (group->cost == longest->cost && compare_u32(group->members, longest->members) > 0)))
+			longest = group;
+	}
+	if (!longest)
+		return 0;
+	proposal.rank = detect->scratch.index;
+	proposal.ranks = list_ranks(detect);
+	proposal.cost = fmax(0.0, longest->cost);
+	proposal.tier = longest->tier[NT_SERIES_OWN];
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_ROLE_WORK,
+		.unit = NT_WORD_MS,
+		.method = NT_WORD_ROLES,
+		.value = longest->median[NT_SERIES_OWN] / 1e6,
+		.peers = (longest->median[NT_SERIES_OWN] - longest->cost * longest->step_ns) / 1e6,
+		.windows = longest->long_rounds,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+/* Some rank is far behind in nearly every round, and it is never the same. */
+static bool takes_turns(const struct nt_detect *detect, const struct nt_group *group,
+			double *ret_cost)
+{
+	const struct nt_group_past *past = group->past;
+	uint32_t costly = 0, most = 0;
+
+	if (!past || group->members > SMALL_GROUP || past->worst.count < TURNS)
+		return false;
+	*ret_cost = nt_ring_median(&past->worst);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		uint32_t same = 0;
+
+		costly += past->worst.value[i] >= uneven_turns;
+		for (uint32_t j = 0; j < TURNS; j++)
+			same += past->slowest[j] == past->slowest[i];
+		if (same > most)
+			most = same;
+	}
+	(void)detect;
+	return costly >= TURNS_COSTLY && most <= TURNS_OF_ONE;
+}
+
+static int raise_turns(struct nt_detect *detect)
+{
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = detect->start_ns,
+	};
+	double cost;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (!is_current(detect, group) || !takes_turns(detect, group, &cost))
+			continue;
+		if (cost > proposal.cost) {
+			proposal.cost = cost;
+			proposal.tier = group->tier[NT_SERIES_OWN];
+		}
+	}
+	if (proposal.cost <= 0.0)
+		return 0;
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_SLOWEST,
+		.unit = NT_WORD_PERCENT,
+		.method = NT_WORD_RATIO,
+		.value = 100.0 * proposal.cost,
+		.windows = TURNS,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_balance_check(struct nt_detect *detect)
+{
+	double residual = 0.0, cost;
+	bool judged = false;
+	int r;
+
+	compare_roles(detect);
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (!is_current(detect, group))
+			continue;
+		judged = true;
+		if (group->excess > uneven_roles)
+			residual = fmax(residual, group->cost);
+		if (takes_turns(detect, group, &cost))
+			residual = fmax(residual, cost);
+	}
+	if (!judged)
+		return 0;
+	r = raise_roles(detect);
+	if (r < 0)
+		return r;
+	if (!nt_incidents_find(detect, NT_FAMILY_IMBALANCE, 0) ||
+	    !nt_incidents_find(detect, NT_FAMILY_IMBALANCE, 0)->listed) {
+		r = raise_turns(detect);
+		if (r < 0)
+			return r;
+	}
+	nt_incidents_judge(detect, NT_FAMILY_IMBALANCE, 0, residual);
+	return 0;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs that stand still. */
+#include "detect/hang.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/mismatch.h"
+#include "detect/stats.h"
+
+enum {
+	FRESH_FRAMES = 4, /* what a rank said is still where it is */
+};
+
+/* A thread that works on something of its own, as a checkpoint, is not hung. */
+static const double working_part = 0.1;
+static const uint64_t working_bytes = 1 << 20; /* a frame */
+static const uint64_t mismatch_after_ns = 2000000000;
+
+static bool is_collective(uint8_t kind)
+{
+	return kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL;
+}
+
+static bool is_live(const struct nt_rank *rank)
+{
+	return !rank->ended && !rank->finalized && !rank->silent;
+}
+
+void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
+{
+	const double window = (double)seen->window_ns;
+
+	rank->inside = seen->inside;
+	rank->seen_ns = detect->end_ns;
+	rank->seen_frame = detect->frames;
+	rank->working = seen->state == 'D' || seen->read_bytes >= working_bytes ||
+			seen->write_bytes >= working_bytes ||
+			(window > 0.0 && ((double)seen->on_cpu_ns >= working_part * window ||
+					  (double)seen->io_ns >= working_part * window));
+}
+
+/* One member of a communicator that somebody waits in. */
+struct member {
+	struct nt_rank *rank;
+	const struct nt_link *link;
+	uint64_t number;
+	uint64_t waited_ns;
+	bool in; /* inside the call of that number, as far as its tier tells */
+	bool elsewhere; /* inside a call of another communicator */
+};
+
+/* What is found about all the communicators of the job. */
+struct stall {
+	uint32_t *culprit;
+	uint32_t culprits;
+	uint64_t since_ns, longest_ns;
+	uint64_t comm; /* kind communicator */
+	uint32_t *members;
+	uint32_t listed;
+	enum nt_word cause;
+	bool found, working, waiting, inside_all;
+	uint8_t tier;
+};
+
+static uint64_t usual_period(const struct nt_detect *detect)
+{
+	const double step = detect->step.past.ready ? detect->step.past.value_centre :
+						      detect->step.step_ns;
+
+	return (uint64_t)fmin(detect->rules.hang_periods * step, 1e18);
+}
+
+static uint64_t at_least(uint64_t floor_ns, uint64_t period_ns)
+{
+	return floor_ns > period_ns ? floor_ns : period_ns;
+}
+
+static bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	return rank->seen_frame && detect->frames - rank->seen_frame < FRESH_FRAMES;
+}
+
+static uint64_t waited(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	const struct nt_frame_inside *inside = &rank->inside;
+
+	if (!inside->in_call && !inside->synchronising)
+		return 0;
+	return detect->end_ns > inside->since_ns ? detect->end_ns - inside->since_ns : 0;
+}
+
+static const struct nt_link *find_link(const struct nt_rank *rank, const struct nt_comm *comm)
+{
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (rank->link[i].comm == comm)
+			return &rank->link[i];
+	return NULL;
+}
+
+/* Somebody else of one of its other communicators has not entered what it waits for there. */
+static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_rank *rank,
+			    const struct nt_comm *except)
+{
+	for (uint32_t i = 0; i < rank->links; i++) {
+		const struct nt_link *mine = &rank->link[i];
+
+		if (mine->comm == except || !is_collective(nt_comm_use(mine->comm) == NT_COMM_EXPERT ?
+								   NT_FRAME_ALL_TO_ALL :
+							   nt_comm_use(mine->comm) == NT_COMM_REDUCING ?
+								   NT_FRAME_SYNCHRONISING :
+								   NT_FRAME_OTHER))
+			continue;
+		for (uint32_t j = 0; j < mine->comm->members; j++) {
+			const struct nt_rank *other =
+				nt_detect_find(detect, mine->comm->member[j]);
+			const struct nt_link *theirs = other ? find_link(other, mine->comm) : NULL;
+
+			if (theirs && other != rank && theirs->epoch == mine->epoch &&
+			    theirs->last < mine->last)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void accuse(struct stall *stall, const struct member *member)
+{
+	for (uint32_t i = 0; i < stall->culprits; i++)
+		if (stall->culprit[i] == member->rank->rank)
+			return;
+	stall->working = (!stall->culprits || stall->working) && member->rank->working;
+	stall->culprit[stall->culprits++] = member->rank->rank;
+}
+
+static void witness(struct stall *stall, const struct member *member)
+{
+	const uint64_t since = member->rank->inside.since_ns;
+
+	if (!stall->found || since < stall->since_ns)
+		stall->since_ns = since;
+	if (member->waited_ns > stall->longest_ns)
+		stall->longest_ns = member->waited_ns;
+	stall->found = true;
+	stall->tier = member->rank->tier;
+}
+
+/* All are in the same call: if not in the same way, that is why. */
+static int compare_entered(struct nt_detect *detect, const struct nt_frame *frame,
+			   struct nt_comm *comm, const struct member *member, uint32_t n,
+			   bool *ret_differ)
+{
+	struct nt_mismatch_call *call = calloc(n, sizeof(*call));
+	uint64_t since_ns = UINT64_MAX;
+	uint32_t calls = 0;
+	size_t blamed;
+	int r = 0;
+
+	*ret_differ = false;
+	if (!call)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_frame_inside *inside = &member[i].rank->inside;
+
+		if (!member[i].in)
+			continue;
+		if (inside->in_call)
+			call[calls++] = (struct nt_mismatch_call){.rank = member[i].rank->rank,
+								  .op = inside->op,
+								  .type = inside->type,
+								  .count = inside->count};
+		else
+			calls += nt_frame_find_call(frame, member[i].rank->rank, comm->id,
+						    member[i].number, &call[calls]);
+		if (inside->since_ns < since_ns)
+			since_ns = inside->since_ns;
+	}
+	blamed = nt_mismatch_sides(call, calls);
+	if (calls > 1 && blamed && nt_mismatch_matters(comm, call, calls)) {
+		*ret_differ = true;
+		r = nt_mismatch_raise(detect, comm, member[0].number, call, calls, blamed,
+				      since_ns);
+	}
+	free(call);
+	return r;
+}
+
+/* The members that others wait for: those at the lowest number, unless they wait themselves. */
+static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm,
+			    const struct member *member, uint32_t n, uint64_t highest,
+			    struct stall *stall)
+{
+	const uint32_t before = stall->culprits;
+	uint64_t lowest = highest;
+	bool same_call = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (member[i].number < lowest)
+			lowest = member[i].number;
+	for (uint32_t i = 0; i < n; i++) {
+		if (member[i].number != lowest)
+			continue;
+		if (member[i].elsewhere ||
+		    (member[i].rank->inside.synchronising &&
+		     waits_elsewhere(detect, member[i].rank, comm))) {
+			stall->waiting = true;
+			continue;
+		}
+		/* It entered, others came out and it did not. */
+		same_call |= member[i].in && member[i].rank->inside.in_call;
+		accuse(stall, &member[i]);
+	}
+	if (stall->culprits == before)
+		return;
+	/* Most of the members at work on something is a pause of all, not one slow host. */
+	if (stall->working && stall->culprits - before > n / 2) {
+		stall->culprits = before;
+		stall->found = false;
+		return;
+	}
+	stall->cause = same_call ? NT_WORD_NETWORK : NT_WORD_LAGGARD;
+}
+
+static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, struct nt_comm *comm,
+		      uint64_t need_ns, struct member *member, struct stall *stall)
+{
+	const struct member *longest = NULL;
+	uint32_t n = 0, unknown = 0, in = 0, out = 0, patient = 0;
+	uint64_t highest = 0;
+	bool lagging = false, aligned = true;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+		struct member *at = &member[n];
+
+		if (!rank || rank->ended || rank->finalized)
+			return 0; /* gone, not late: that is told elsewhere */
+		if (rank->silent || !is_fresh(detect, rank)) {
+			unknown++;
+			continue;
+		}
+		*at = (struct member){.rank = rank, .link = find_link(rank, comm)};
+		if (!at->link) {
+			unknown++;
+			continue;
+		}
+		at->number = at->link->last;
+		if (rank->inside.in_call && rank->inside.comm == comm->id) {
+			at->in = true;
+			at->number = rank->inside.number;
+		} else if (rank->inside.synchronising) {
+			at->in = true;
+		}
+		at->elsewhere = rank->inside.in_call && rank->inside.comm != comm->id;
+		at->waited_ns = at->in ? waited(detect, rank) : 0;
+		if (at->in && (!longest || at->waited_ns > longest->waited_ns))
+			longest = at;
+		n++;
+	}
+	if (!longest)
+		return 0;
+	unknown += comm->size > comm->members ? comm->size - comm->members : 0;
+
+	/* Numbers of another epoch cannot be compared: such a member is late if it is outside. */
+	for (uint32_t i = 0; i < n; i++) {
+		if (member[i].link->epoch != longest->link->epoch) {
+			aligned = false;
+			member[i].number = longest->number;
+			if (!member[i].in && longest->number)
+				member[i].number--;
+		}
+		if (member[i].in && member[i].waited_ns >= need_ns &&
+		    member[i].number > highest)
+			highest = member[i].number;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		lagging |= member[i].number < highest;
+		in += member[i].in && member[i].number == highest;
+		out += !member[i].in && member[i].number >= highest;
+		patient += member[i].in && member[i].number == highest &&
+			   member[i].waited_ns >= need_ns;
+	}
+	if (aligned && !lagging && in == n && n > 1 && longest->waited_ns >= mismatch_after_ns &&
+	    (patient == n || comm->agreed > 2)) {
+		bool differ;
+		int r = compare_entered(detect, frame, comm, member, n, &differ);
+
+		if (r < 0 || differ)
+			return r;
+	}
+	if (!patient)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (member[i].in && member[i].number == highest && member[i].waited_ns >= need_ns)
+			witness(stall, &member[i]);
+	if (lagging) {
+		accuse_laggards(detect, comm, member, n, highest, stall);
+	} else if (out && longest->rank->inside.in_call) {
+		/* Some came out. A host that runs ahead looks the same where calls do not block. */
+		for (uint32_t i = 0; i < n; i++)
+			if (member[i].in)
+				accuse(stall, &member[i]);
+		stall->working = false;
+		stall->cause = NT_WORD_NETWORK;
+	} else if (in == n && patient == n) {
+		stall->inside_all = true;
+		if (!unknown && longest->rank->inside.in_call) {
+			stall->comm = comm->id;
+			stall->listed = 0;
+			for (uint32_t i = 0; i < n; i++)
+				stall->members[stall->listed++] = member[i].rank->rank;
+		}
+	}
+	return 0;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t hang_ns)
+{
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_STALL,
+		.class = NT_CLASS_HANG,
+		.cause = stall->cause,
+		.kind = NT_CULPRIT_RANK,
+		.rank = stall->culprit,
+		.ranks = stall->culprits,
+		.onset_ns = stall->since_ns,
+		.cost = -1.0,
+		.tier = stall->tier,
+	};
+	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_STALL, 0);
+
+	/* The calls differ: that says more than that the job stands. */
+	if (open && open->class == NT_CLASS_MISMATCH && open->stands)
+		return 0;
+	if (stall->culprits) {
+		qsort(stall->culprit, stall->culprits, sizeof(*stall->culprit), compare_u32);
+		if (stall->working && stall->longest_ns < detect->rules.slow_host_ns) {
+			proposal.class = NT_CLASS_HOST;
+			proposal.cause = NT_WORD_SLOW_HOST;
+			proposal.note = true;
+		} else if (stall->working) {
+			proposal.cause = NT_WORD_SLOW_HOST;
+		}
+	} else if (stall->comm && !stall->waiting) {
+		proposal.cause = NT_WORD_NETWORK;
+		proposal.kind = NT_CULPRIT_COMMUNICATOR;
+		proposal.rank = stall->members;
+		proposal.ranks = stall->listed;
+	} else if (!stall->inside_all && !stall->waiting) {
+		return 0; /* somebody that is not observed may be the one */
+	}
+	if (!proposal.note && stall->longest_ns < hang_ns)
+		return 0;
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_WAITING,
+		.unit = NT_WORD_S,
+		.method = NT_WORD_WITNESS,
+		.value = (double)stall->longest_ns / 1e9,
+		.peers = (double)hang_ns / 1e9,
+		.windows = 1,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+static int check_pause(struct nt_detect *detect, bool moved, bool inside)
+{
+	const struct nt_rules *rules = &detect->rules;
+	struct nt_step *step = &detect->step;
+	uint64_t patience_ns, paused_ns;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_PAUSE,
+		.class = NT_CLASS_HANG,
+		.onset_ns = step->moved_ns,
+		.cost = -1.0,
+		.tier = NT_FRAME_T1,
+	};
+
+	if (!step->moved_ns || moved) {
+		paused_ns = step->moved_ns ? detect->end_ns - step->moved_ns : 0;
+		if (paused_ns > step->longest_pause_ns)
+			step->longest_pause_ns = paused_ns;
+		step->moved_ns = detect->end_ns;
+		return 0;
+	}
+	patience_ns = step->longest_pause_ns > UINT64_MAX / 10 ? UINT64_MAX :
+								 10 * step->longest_pause_ns;
+	patience_ns = at_least(patience_ns, rules->silence_floor_ns);
+	paused_ns = detect->end_ns - step->moved_ns;
+	if (inside || paused_ns < patience_ns)
+		return 0;
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_STEP,
+		.unit = NT_WORD_S,
+		.method = NT_WORD_OWN_PAST,
+		.value = (double)paused_ns / 1e9,
+		.peers = (double)step->longest_pause_ns / 1e9,
+		.windows = 1,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	const uint64_t period_ns = usual_period(detect);
+	const uint64_t hang_ns = at_least(detect->rules.hang_min_ns, period_ns);
+	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
+	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
+	struct stall stall = {.culprit = detect->scratch.index,
+			      .members = &detect->scratch.index[detect->scratch.cap]};
+	struct member *member = NULL;
+	bool moved = false, inside = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < detect->ranks && r == 0; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+		const uint64_t wait_ns = waited(detect, rank);
+
+		if (!is_live(rank) || !is_fresh(detect, rank))
+			continue;
+		moved |= rank->steps || rank->round_frame == detect->frames;
+		for (uint32_t j = 0; j < rank->links; j++)
+			moved |= rank->link[j].progress_ns == detect->end_ns;
+		inside |= wait_ns > 0;
+		if (wait_ns < need_ns && wait_ns < mismatch_after_ns)
+			continue;
+		for (uint32_t j = 0; j < rank->links && r == 0; j++) {
+			struct nt_comm *comm = rank->link[j].comm;
+
+			if (comm->checked_frame == detect->frames || comm->members < 2 ||
+			    (rank->inside.in_call && (rank->inside.comm != comm->id ||
+						      !is_collective(rank->inside.kind))) ||
+			    (!rank->inside.in_call && nt_comm_use(comm) != NT_COMM_REDUCING &&
+			     nt_comm_use(comm) != NT_COMM_EXPERT))
+				continue;
+			comm->checked_frame = detect->frames;
+			if (!member)
+				member = calloc(detect->ranks, sizeof(*member));
+			if (!member)
+				return -ENOMEM;
+			r = check_comm(detect, frame, comm, need_ns, member, &stall);
+		}
+	}
+	free(member);
+	if (r == 0 && stall.found)
+		r = raise_stall(detect, &stall, hang_ns);
+	if (r == 0)
+		r = check_pause(detect, moved, inside);
+	return r;
+}
+
+/* A member of one of its communicators that waits on it, or goes on calling without it. */
+static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone)
+{
+	for (uint32_t i = 0; i < gone->links; i++) {
+		const struct nt_comm *comm = gone->link[i].comm;
+
+		for (uint32_t j = 0; j < comm->members; j++) {
+			const struct nt_rank *rank = nt_detect_find(detect, comm->member[j]);
+			const struct nt_link *link;
+
+			if (!rank || rank == gone || !is_live(rank) || !is_fresh(detect, rank))
+				continue;
+			if ((rank->inside.in_call && rank->inside.comm == comm->id) ||
+			    (rank->inside.synchronising && !rank->inside.in_call))
+				return true;
+			link = find_link(rank, comm);
+			if (link && link->progress_ns >=
+					    gone->ended_ns + detect->rules.missing_after_ns)
+				return true;
+		}
+	}
+	return false;
+}
+
+int nt_hang_missing(struct nt_detect *detect)
+{
+	uint32_t *missing = detect->scratch.index, n = 0, here = 0;
+	uint64_t first_ns = UINT64_MAX;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_MISSING,
+		.class = NT_CLASS_MISSING,
+		.kind = NT_CULPRIT_RANK,
+		.cost = -1.0,
+		.tier = NT_FRAME_T1,
+	};
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		here += !detect->rank[i].ended && !detect->rank[i].finalized;
+	if (detect->ranks && !here)
+		return nt_incidents_close(detect, NT_FAMILY_END);
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (!rank->ended || rank->finalized || !rank->known ||
+		    detect->end_ns < nt_stats_add(rank->ended_ns, detect->rules.missing_after_ns) ||
+		    !is_missed(detect, rank))
+			continue;
+		missing[n++] = rank->rank;
+		if (rank->ended_ns < first_ns)
+			first_ns = rank->ended_ns;
+	}
+	if (!n)
+		return 0;
+	proposal.rank = missing;
+	proposal.ranks = n;
+	proposal.onset_ns = first_ns;
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_GONE,
+		.unit = NT_WORD_S,
+		.method = NT_WORD_EXIT,
+		.value = (double)(detect->end_ns - first_ns) / 1e9,
+		.windows = 1,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ranks that made different calls of the same number. */
+#include "detect/mismatch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	TRUSTED = 3, /* frames in which all agreed before a difference means something */
+};
+
+const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t number)
+{
+	size_t low = 0, high = frame->ranks;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (frame->rank[middle].rank < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < frame->ranks && frame->rank[low].rank == number ? &frame->rank[low] : NULL;
+}
+
+const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm)
+{
+	for (size_t i = 0; rank && i < rank->comms; i++)
+		if (rank->comm[i].id == comm)
+			return &rank->comm[i];
+	return NULL;
+}
+
+bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
+			struct nt_mismatch_call *ret_call)
+{
+	const struct nt_frame_comm *said = nt_frame_find_comm(nt_frame_find(frame, rank), comm);
+
+	for (size_t i = said ? said->recents : 0; i-- > 0;) {
+		const struct nt_frame_signature *call = &said->recent[i];
+
+		if (call->number != number)
+			continue;
+		*ret_call = (struct nt_mismatch_call){
+			.rank = rank, .op = call->op, .type = call->type, .count = call->count};
+		return true;
+	}
+	return false;
+}
+
+static int compare_calls(const struct nt_mismatch_call *a, const struct nt_mismatch_call *b)
+{
+	if (a->op != b->op)
+		return a->op < b->op ? -1 : 1;
+	if (a->count != b->count)
+		return a->count < b->count ? -1 : 1;
+	return (a->type > b->type) - (a->type < b->type);
+}
+
+static int order_calls(const void *a, const void *b)
+{
+	const struct nt_mismatch_call *x = a, *y = b;
+	const int order = compare_calls(x, y);
+
+	return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int order_ranks(const void *a, const void *b)
+{
+	const struct nt_mismatch_call *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+size_t nt_mismatch_sides(struct nt_mismatch_call *call, size_t n)
+{
+	size_t largest = 0, largest_n = 0, rivals = 0;
+	struct nt_mismatch_call swap;
+
+	qsort(call, n, sizeof(*call), order_calls);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && compare_calls(&call[i], &call[end]) == 0;)
+			end++;
+		if (end - i > largest_n) {
+			largest = i;
+			largest_n = end - i;
+			rivals = 0;
+		} else if (end - i == largest_n) {
+			rivals++;
+		}
+	}
+	if (largest_n == n)
+		return 0;
+	/* The largest side goes last, the order of the rest does not matter. */
+	for (size_t i = 0; i < largest_n; i++) {
+		size_t from = largest + largest_n - 1 - i, to = n - 1 - i;
+
+		swap = call[from];
+		call[from] = call[to];
+		call[to] = swap;
+	}
+	n -= rivals ? 0 : largest_n;
+	qsort(call, n, sizeof(*call), order_ranks);
+	return n;
+}
+
+static void add_row(struct nt_proposal *proposal, enum nt_word what, double value, double peers)
+{
+	proposal->evidence[proposal->evidences++] = (struct nt_evidence){
+		.what = (uint8_t)what,
+		.unit = NT_WORD_NUMBER,
+		.method = NT_WORD_SAME_NUMBER,
+		.value = value,
+		.peers = peers,
+		.windows = 1,
+	};
+}
+
+int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
+		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
+		      uint64_t since_ns)
+{
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_STALL,
+		.class = NT_CLASS_MISMATCH,
+		.kind = NT_CULPRIT_RANK,
+		.rank = detect->scratch.label,
+		.ranks = blamed,
+		.onset_ns = since_ns,
+		.cost = -1.0,
+		.tier = NT_FRAME_T1,
+	};
+	const struct nt_mismatch_call *one = &call[0], *other = &call[n - 1];
+
+	/* All are to blame: any two that differ show how. */
+	for (size_t i = 0; i < n && compare_calls(one, other) == 0; i++)
+		other = &call[i];
+	for (size_t i = 0; i < blamed; i++)
+		detect->scratch.label[i] = call[i].rank;
+	add_row(&proposal, NT_WORD_CALL, (double)number, (double)number);
+	if (one->op != other->op)
+		add_row(&proposal, NT_WORD_OPERATION, one->op, other->op);
+	if (one->count != other->count)
+		add_row(&proposal, NT_WORD_COUNT, (double)one->count, (double)other->count);
+	if (one->type != other->type)
+		add_row(&proposal, NT_WORD_TYPE, one->type, other->type);
+	(void)comm;
+	return nt_incidents_raise(detect, &proposal);
+}
+
+bool nt_mismatch_matters(const struct nt_comm *comm, const struct nt_mismatch_call *call, size_t n)
+{
+	bool collective = true, same_op = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t op = call[i].op;
+		const int kind = op < NT_ROLE_OPS ? comm->kind_of[op] - 1 : -1;
+
+		if (kind == NT_FRAME_POINT_TO_POINT || kind == NT_FRAME_OTHER)
+			return false;
+		collective = collective &&
+			     (kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL);
+		same_op = same_op && op == call[0].op;
+	}
+	return collective || !same_op;
+}
+
+/* The lowest number that members called differently. False: none that matters. */
+static bool search(const struct nt_frame *frame, const struct nt_comm *comm,
+		   struct nt_mismatch_call *call, size_t *ret_n, uint64_t *ret_number)
+{
+	const struct nt_frame_comm *first = NULL;
+
+	for (uint32_t i = 0; i < comm->members && (!first || !first->recents); i++)
+		first = nt_frame_find_comm(nt_frame_find(frame, comm->member[i]), comm->id);
+	for (size_t at = 0; first && at < first->recents; at++) {
+		const uint64_t number = first->recent[at].number;
+		bool differ = false;
+		size_t n = 0;
+
+		for (uint32_t i = 0; i < comm->members; i++) {
+			const struct nt_frame_comm *said = nt_frame_find_comm(
+				nt_frame_find(frame, comm->member[i]), comm->id);
+
+			if (!said || said->epoch != first->epoch ||
+			    !nt_frame_find_call(frame, comm->member[i], comm->id, number, &call[n]))
+				continue;
+			differ |= n && compare_calls(&call[0], &call[n]) != 0;
+			n++;
+		}
+		if (differ) {
+			*ret_n = n;
+			*ret_number = number;
+			return nt_mismatch_matters(comm, call, n);
+		}
+	}
+	return false;
+}
+
+static bool is_mismatch(const struct nt_incident *incident)
+{
+	return incident && incident->class == NT_CLASS_MISMATCH;
+}
+
+int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next) {
+		struct nt_mismatch_call *call;
+		uint64_t number = 0;
+		size_t n = 0, blamed;
+		int r = 0;
+
+		if (comm->agreed_frame == detect->frames && comm->differed_frame != detect->frames &&
+		    comm->agreed < TRUSTED)
+			comm->agreed++;
+		if (comm->differed_frame != detect->frames || comm->varies)
+			continue;
+		/* A communicator whose members differ by nature tells nothing by differing. */
+		if (comm->agreed < TRUSTED) {
+			comm->varies = true;
+			continue;
+		}
+		call = calloc(comm->members, sizeof(*call));
+		if (!call)
+			return -ENOMEM;
+		if (search(frame, comm, call, &n, &number)) {
+			blamed = nt_mismatch_sides(call, n);
+			if (blamed)
+				r = nt_mismatch_raise(detect, comm, number, call, n, blamed,
+						      detect->start_ns);
+		} else if (is_mismatch(nt_incidents_find(detect, NT_FAMILY_STALL, 0))) {
+			/* The calls are forgotten, the hashes are not. */
+			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
+		} else {
+			/* No call to show for it, or no collective: sends and receives may differ. */
+			comm->varies = true;
+		}
+		free(call);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Transfers against a communicator's own past. */
+#include "detect/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/core.h"
+#include "detect/kpi.h"
+#include "detect/mismatch.h"
+#include "detect/stats.h"
+
+/* Transfers of a healthy network differ more from window to window than computing does. */
+static const double least_width = 0.1;
+/* Calls whose size differs by more are other calls. */
+static const double same_bytes = 0.05;
+
+/* One round of one communicator: calls of one operation. */
+struct round {
+	enum nt_network_method method;
+	uint8_t op, tier;
+	double bytes, calls; /* of a call; calls a step */
+	double transfer; /* ns a call */
+	double step_ns;
+};
+
+static bool is_synchronising(uint8_t kind)
+{
+	return kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL;
+}
+
+/*
+ * What the members say of the operation that moves most: its calls a step, and the shortest of them.
+ * False where a live member is not heard, as it may be the one that came last.
+ */
+static bool hear_members(struct nt_detect *detect, const struct nt_frame *frame,
+			 const struct nt_comm *comm, struct round *round)
+{
+	double bytes[NT_ROLE_OPS] = {0}, calls[NT_ROLE_OPS] = {0}, shortest[NT_ROLE_OPS];
+	uint32_t timed[NT_ROLE_OPS] = {0};
+	double steps = 0.0, *step = detect->scratch.a;
+	uint32_t heard = 0;
+	int most = -1;
+
+	for (int i = 0; i < NT_ROLE_OPS; i++)
+		shortest[i] = INFINITY;
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_frame_rank *rank = nt_frame_find(frame, comm->member[i]);
+		const struct nt_frame_comm *said = nt_frame_find_comm(rank, comm->id);
+
+		if (!rank || !said || !rank->observed || !rank->steps)
+			return false;
+		steps += rank->steps;
+		step[heard++] = (double)rank->step_ns / rank->steps;
+		round->tier = rank->own_tier;
+		for (size_t j = 0; j < said->ops; j++) {
+			const struct nt_frame_op *op = &said->op[j];
+
+			if (op->op >= NT_ROLE_OPS || !is_synchronising(op->kind) || !op->calls)
+				continue;
+			bytes[op->op] += (double)op->bytes;
+			calls[op->op] += (double)op->calls;
+			if (!op->timed_calls)
+				continue;
+			timed[op->op]++;
+			shortest[op->op] = fmin(shortest[op->op], (double)op->min_ns);
+		}
+	}
+	if (heard < comm->size)
+		return false;
+	for (int i = 0; i < NT_ROLE_OPS; i++)
+		if (calls[i] > 0.0 && (most < 0 || bytes[i] > bytes[most]))
+			most = i;
+	if (most < 0)
+		return false;
+	round->op = (uint8_t)most;
+	round->bytes = bytes[most] / calls[most];
+	round->calls = calls[most] / steps;
+	round->step_ns = nt_stats_median_of(step, heard);
+	if (timed[most] == heard) {
+		round->method = NT_NETWORK_SHORTEST;
+		round->transfer = shortest[most];
+	}
+	return true;
+}
+
+/* Calls that every member sampled: exact for each of them. `sample` are the communicator's own. */
+static void hear_samples(struct nt_detect *detect, const struct nt_frame_sample *sample, size_t n,
+			 const struct nt_comm *comm, struct round *round)
+{
+	double *transfer = detect->scratch.b;
+	uint32_t calls = 0;
+
+	for (size_t i = 0, end; i < n && calls < detect->scratch.cap; i = end) {
+		double shortest = INFINITY;
+		bool whole = true;
+
+		for (end = i; end < n && sample[end].epoch == sample[i].epoch &&
+			      sample[end].number == sample[i].number;
+		     end++) {
+			const struct nt_frame_sample *at = &sample[end];
+
+			whole = whole && at->release_ns > at->arrive_ns && at->op == round->op &&
+				fabs((double)at->bytes - round->bytes) <= same_bytes * round->bytes;
+			shortest = fmin(shortest, (double)at->release_ns - (double)at->arrive_ns);
+		}
+		if (whole && end - i == comm->size)
+			transfer[calls++] = shortest;
+	}
+	if (!calls)
+		return;
+	round->method = NT_NETWORK_SAMPLES;
+	round->transfer = nt_stats_median_of(transfer, calls);
+}
+
+/*
+ * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
+ * member that waited least came last most often. Uneven work makes all wait, too: what the members'
+ * own work grew by, all added up, must not explain it.
+ */
+static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, struct round *round)
+{
+	double least = INFINITY, grown = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+		const struct nt_track *track;
+		uint32_t others = 0;
+
+		if (!rank || rank->round_frame != detect->frames || rank->tier != NT_FRAME_T2)
+			return;
+		for (uint32_t j = 0; j < rank->links; j++)
+			others += rank->link[j].comm != comm && rank->link[j].comm->members > 1 &&
+				  nt_comm_use(rank->link[j].comm) != NT_COMM_IDLE;
+		if (others)
+			return;
+		track = &rank->track[NT_SERIES_OWN];
+		least = fmin(least, rank->pace[NT_PACE_BLOCKED] + rank->pace[NT_PACE_COMM] -
+					    rank->pace[NT_PACE_OWN_BLOCKED]);
+		if (track->past.ready)
+			grown += fmax(0.0, track->value - track->past.value_centre);
+	}
+	round->method = NT_NETWORK_LEAST_WAIT;
+	round->calls = 1.0;
+	round->transfer = fmax(0.0, least - 2.0 * grown);
+}
+
+static int raise(struct nt_detect *detect, const struct nt_comm *comm, double cost)
+{
+	static const enum nt_word method[NT_NETWORK_METHODS] = {
+		[NT_NETWORK_SAMPLES] = NT_WORD_SAMPLES,
+		[NT_NETWORK_SHORTEST] = NT_WORD_SHORTEST,
+		[NT_NETWORK_LEAST_WAIT] = NT_WORD_OWN_PAST,
+	};
+	const struct nt_network *network = &comm->network;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_NETWORK,
+		.class = NT_CLASS_NETWORK,
+		.kind = NT_CULPRIT_COMMUNICATOR,
+		.comm = comm->id,
+		.rank = comm->member,
+		.ranks = comm->members,
+		.onset_ns = network->level.onset_ns,
+		.cost = cost,
+		.tier = network->tier,
+		.chance = nt_cusum_chance(&network->level, &detect->rules, detect->ranks),
+	};
+
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_TRANSFER,
+		.unit = NT_WORD_MS,
+		.method = (uint8_t)method[network->method],
+		.value = network->transfer / 1e6,
+		.peers = network->past.value_centre / 1e6,
+		.width = network->past.value_width * network->past.value_centre / 1e6,
+		.windows = network->level.windows,
+	};
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_STEP,
+		.unit = NT_WORD_MS,
+		.method = NT_WORD_OWN_PAST,
+		.value = network->step_ns / 1e6,
+		.peers = detect->step.past.value_centre / 1e6,
+		.windows = network->level.windows,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct round *round)
+{
+	const struct nt_rules *rules = &detect->rules;
+	struct nt_network *network = &comm->network;
+	struct nt_past *past = &network->past;
+	struct nt_cusum_window window = {.start_ns = detect->start_ns,
+					 .frame = detect->frames,
+					 .ceiling = 2.0 * detect->threshold};
+	double base, growth, width;
+
+	if (network->method != round->method || network->op != round->op ||
+	    fabs(network->bytes - round->bytes) > same_bytes * network->bytes) {
+		*network = (struct nt_network){
+			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
+	}
+	network->tier = round->tier;
+	network->frame = detect->frames;
+	network->transfer = round->transfer * round->calls;
+	network->step_ns = round->step_ns;
+	if (!past->ready) {
+		nt_past_learn(past, 0.0, network->transfer, detect->frames);
+		return 0;
+	}
+	base = nt_kpi_base(rules, past->value_centre, round->step_ns);
+	growth = (network->transfer - past->value_centre) / base;
+	width = fmax(least_width, past->value_width * past->value_centre / base);
+	window.z = growth / width;
+	window.kpi = growth;
+	window.cost = growth * base / fmax(1.0, round->step_ns);
+	nt_cusum_add(&network->level, rules, &window);
+	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
+	if (network->level.sum < detect->threshold || !nt_cusum_lasts(&network->level) ||
+	    nt_cusum_cost(&network->level) < rules->size_floor)
+		return 0;
+	return raise(detect, comm, fmax(0.0, window.cost));
+}
+
+/* The samples of one communicator; they are sorted by it. */
+static const struct nt_frame_sample *find_samples(const struct nt_frame *frame, uint64_t comm,
+						  size_t *ret_n)
+{
+	size_t low = 0, high = frame->samples, end;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (frame->sample[middle].comm < comm)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < frame->samples && frame->sample[end].comm == comm;)
+		end++;
+	*ret_n = end - low;
+	return frame->sample + low;
+}
+
+int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next) {
+		struct round round = {0};
+		const struct nt_frame_sample *sample;
+		size_t samples;
+		int r;
+
+		if (comm->members < 2 || !hear_members(detect, frame, comm, &round))
+			continue;
+		sample = find_samples(frame, comm->id, &samples);
+		hear_samples(detect, sample, samples, comm, &round);
+		/* One method is kept: a window without samples says nothing of what they watch. */
+		if (comm->network.method == NT_NETWORK_SAMPLES &&
+		    round.method != NT_NETWORK_SAMPLES)
+			continue;
+		if (round.method == NT_NETWORK_NONE)
+			hear_waits(detect, comm, &round);
+		if (round.method == NT_NETWORK_NONE)
+			continue;
+		r = judge(detect, comm, &round);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
