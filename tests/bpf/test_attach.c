@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where probes go: past a dear first instruction or not at all, once per function whatever its
+ * names, once per file whatever the way to it; by subject, and away again.
+ */
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "tests/bpf/harness.h"
+
+static uint64_t args[STUB_ARGS];
+static struct harness h;
+
+/* The first instructions of the functions are what these tests are about. */
+static const char nccl_source[] = ".globl stub_hook\n.comm stub_hook,8\n"
+				  /* Two names at one address. */
+				  ".globl ncclAllReduce, pncclAllReduce\n"
+				  ".type ncclAllReduce,@function\n.type pncclAllReduce,@function\n"
+				  "ncclAllReduce: pncclAllReduce: push %rbp\n pop %rbp\n ret\n"
+				  /* No instruction at all in 64-bit code: the kernel refuses it. */
+				  ".globl ncclBroadcast\n.type ncclBroadcast,@function\n"
+				  "ncclBroadcast: .byte 0x06\n ret\n"
+				  /* Slow, and worth it. */
+				  ".globl ncclReduce\n.type ncclReduce,@function\n"
+				  "ncclReduce: lea 8(%rsp),%rax\n ret\n"
+				  /* A segment override. */
+				  ".globl ncclGather\n.type ncclGather,@function\n"
+				  "ncclGather: .byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n ret\n"
+				  ".globl ncclSend\n.type ncclSend,@function\n"
+				  "ncclSend: endbr64\n push %rbx\n pop %rbx\n ret\n";
+
+static const char cudart_source[] =
+	".globl stub_hook\n.comm stub_hook,8\n"
+	/* Hot and slow, and the second instruction does not help. */
+	".globl cudaLaunchKernel\n.type cudaLaunchKernel,@function\n"
+	"cudaLaunchKernel: lea 8(%rsp),%rax\n lea 16(%rsp),%rax\n ret\n"
+	/* What all of libcuda starts with. */
+	".globl cudaMalloc\n.type cudaMalloc,@function\n"
+	"cudaMalloc: cmpl $0x321cba00,stub_hook(%rip)\n je 1f\n1: ret\n"
+	/* Here the second instruction comes too late: the first has changed an argument. */
+	".globl cudaMallocManaged\n.type cudaMallocManaged,@function\n"
+	"cudaMallocManaged: mov %rdi,%rsi\n push %rbx\n pop %rbx\n ret\n"
+	".globl cudaMemcpyAsync\n.type cudaMemcpyAsync,@function\n"
+	"cudaMemcpyAsync: endbr64\n xor %eax,%eax\n push %rbx\n pop %rbx\n ret\n"
+	".globl cudaStreamSynchronize\n.type cudaStreamSynchronize,@function\n"
+	"cudaStreamSynchronize: push %rbx\n pop %rbx\n ret\n";
+
+static void make(struct stub *stub, const char *name, const char *source)
+{
+	char path[PATH_MAX];
+
+	assert_true(snprintf(path, sizeof(path), "%s/%s", stub_dir, name) < (int)sizeof(path));
+	if (access(path, R_OK) < 0)
+		assert_true(stub_compile(path, "assembler", source, "-Wl,-Bsymbolic"));
+	assert_true(stub_load(stub, path));
+}
+
+static int begin(void **state)
+{
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+
+	(void)state;
+	harness_init(&h, &options);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	harness_release(&h);
+	return 0;
+}
+
+static void one_place_that_the_kernel_refuses_spoils_no_other(void **state)
+{
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	/* AllReduce, Reduce and Send of five. */
+	assert_int_equal(harness_attach(&h, &nccl, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	assert_int_equal(harness_stats(&h).failed, 2);
+	assert_int_equal(harness_stats(&h).probes, 3);
+	(void)stub_call(&nccl, "ncclReduce", args);
+	(void)stub_call(&nccl, "ncclSend", args);
+	assert_int_equal(harness_poll(&h), 2);
+	assert_int_equal(h.event[0].call.h.row, harness_row("ncclReduce", NT_LIBRARY_NCCL));
+	assert_int_equal(h.event[1].call.h.row, harness_row("ncclSend", NT_LIBRARY_NCCL));
+}
+
+static void a_function_of_two_names_is_probed_once(void **state)
+{
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(harness_attach(&h, &nccl, NT_LIBRARY_UNKNOWN, UINT32_MAX), 3);
+	(void)stub_call(&nccl, "pncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 1);
+	assert_int_equal(h.event[0].call.h.row, harness_row("ncclAllReduce", NT_LIBRARY_NCCL));
+}
+
+static void a_hot_function_is_probed_cheaply_or_not_at_all(void **state)
+{
+	struct nt_process_counters counters;
+	struct stub cudart;
+
+	(void)state;
+	make(&cudart, "libcudart.so.99", cudart_source);
+	assert_int_equal(harness_attach(&h, &cudart, NT_LIBRARY_CUDART, UINT32_MAX), 3);
+	assert_int_equal(harness_stats(&h).refused_slow, 2);
+	args[1] = 4096;
+	args[2] = 77;
+	for (int i = 0; i < 5; i++) {
+		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		(void)stub_call(&cudart, "cudaMalloc", args);
+		(void)stub_call(&cudart, "cudaMallocManaged", args);
+		(void)stub_call(&cudart, "cudaMemcpyAsync", args);
+	}
+	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 0);
+	assert_int_equal(counters.calls[NT_COUNTER_ALLOC], 5);
+	assert_int_equal(counters.bytes[NT_COUNTER_ALLOC], 5 * 4096);
+	assert_int_equal(counters.calls[NT_COUNTER_COPY], 5);
+	assert_int_equal(counters.bytes[NT_COUNTER_COPY], 5 * 77);
+}
+
+static void subjects_are_attached_one_by_one(void **state)
+{
+	struct nt_process_counters counters;
+	struct stub cudart;
+	int launches, rest;
+
+	(void)state;
+	assert_true(stub_open(&cudart, NT_LIBRARY_CUDART));
+	launches = harness_attach(&h, &cudart, NT_LIBRARY_CUDART, 1U << NT_SUBJECT_LAUNCH);
+	assert_true(launches > 0);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	(void)stub_call(&cudart, "cudaEventRecord", args);
+	assert_int_equal(harness_poll(&h), 0);
+	rest = harness_attach(&h, &cudart, NT_LIBRARY_CUDART, UINT32_MAX);
+	assert_true(rest > 0);
+	assert_int_equal(harness_stats(&h).probes, launches + rest);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	(void)stub_call(&cudart, "cudaEventRecord", args);
+	assert_int_equal(harness_poll(&h), 1);
+	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 2);
+}
+
+static void a_dropped_file_is_seen_no_more_until_it_is_attached_again(void **state)
+{
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(harness_attach(&h, &nccl, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	nt_attach_drop(h.attach, nccl.st.st_dev, nccl.st.st_ino);
+	(void)stub_call(&nccl, "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 0);
+	assert_int_equal(harness_stats(&h).files, 0);
+	assert_int_equal(harness_stats(&h).links, 0);
+	assert_int_equal(harness_stats(&h).probes, 0);
+	assert_int_equal(harness_attach(&h, &nccl, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	(void)stub_call(&nccl, "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 1);
+	nt_attach_drop(h.attach, nccl.st.st_dev, nccl.st.st_ino + 1);
+	assert_int_equal(harness_stats(&h).files, 1);
+}
+
+static void a_file_that_was_exchanged_meanwhile_is_stale(void **state)
+{
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(nt_attach_file(h.attach, nccl.path, nccl.st.st_dev, nccl.st.st_ino + 1,
+					NT_LIBRARY_NCCL, UINT32_MAX),
+			 -ESTALE);
+	assert_int_equal(nt_attach_file(h.attach, "/no/such/file", 1, 2, NT_LIBRARY_NCCL, 1),
+			 -ENOENT);
+	assert_int_equal(harness_stats(&h).files, 0);
+}
+
+static void what_is_no_library_is_refused(void **state)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	FILE *file;
+
+	(void)state;
+	assert_true(snprintf(path, sizeof(path), "%s/libnccl.so", stub_dir) < (int)sizeof(path));
+	file = fopen(path, "we");
+	assert_non_null(file);
+	(void)fputs("INPUT(libnccl.so.2)\n", file);
+	(void)fclose(file);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(
+		nt_attach_file(h.attach, path, st.st_dev, st.st_ino, NT_LIBRARY_NCCL, UINT32_MAX),
+		-EBADMSG);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Calls through the file at path of the lower directory, or through an overlay of it. */
+static void call_by(const char *path)
+{
+	struct stub stub;
+
+	assert_true(stub_load(&stub, path));
+	(void)stub_call(&stub, "ncclAllReduce", args);
+	assert_int_equal(dlclose(stub.handle), 0);
+}
+
+static void make_dir(char *path, const char *name)
+{
+	assert_true(snprintf(path, PATH_MAX, "%s/%s", stub_dir, name) < PATH_MAX);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+}
+
+static void containers_that_share_a_layer_count_a_call_once(void **state)
+{
+	char lower[PATH_MAX], upper[PATH_MAX], work[PATH_MAX], merged[2][PATH_MAX];
+	char options[3 * PATH_MAX + 64], path[2 * PATH_MAX], beneath[2 * PATH_MAX];
+	struct stub stub[2];
+
+	(void)state;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		skip();
+	make_dir(lower, "lower");
+	(void)snprintf(beneath, sizeof(beneath), "%s/libnccl.so.2", lower);
+	assert_true(stub_compile(beneath, "assembler", nccl_source, NULL));
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "upper%d", i);
+		make_dir(upper, name);
+		(void)snprintf(name, sizeof(name), "work%d", i);
+		make_dir(work, name);
+		(void)snprintf(name, sizeof(name), "merged%d", i);
+		make_dir(merged[i], name);
+		(void)snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s",
+			       lower, upper, work);
+		if (mount("overlay", merged[i], "overlay", 0, options) < 0) {
+			print_message("skip: mount: no overlay can be mounted here\n");
+			skip();
+		}
+		(void)snprintf(path, sizeof(path), "%s/libnccl.so.2", merged[i]);
+		assert_true(stub_load(&stub[i], path));
+	}
+	assert_true(stub[0].st.st_dev != stub[1].st.st_dev);
+	assert_int_equal(harness_attach(&h, &stub[0], NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	assert_int_equal(harness_attach(&h, &stub[1], NT_LIBRARY_NCCL, UINT32_MAX), 0);
+	assert_int_equal(harness_stats(&h).files, 1);
+	(void)stub_call(&stub[0], "ncclAllReduce", args);
+	(void)stub_call(&stub[1], "ncclAllReduce", args);
+	call_by(beneath);
+	assert_int_equal(harness_poll(&h), 3);
+	/* The file stays attached as long as one container has it. */
+	nt_attach_drop(h.attach, stub[0].st.st_dev, stub[0].st.st_ino);
+	(void)stub_call(&stub[1], "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 1);
+	nt_attach_drop(h.attach, stub[1].st.st_dev, stub[1].st.st_ino);
+	assert_int_equal(harness_stats(&h).files, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(dlclose(stub[i].handle), 0);
+		/* Links are freed a little after they are closed. */
+		assert_int_equal(umount2(merged[i], MNT_DETACH), 0);
+	}
+}
+
+static void copies_of_a_library_are_files_of_their_own(void **state)
+{
+	struct stub one, other;
+	char path[PATH_MAX];
+
+	(void)state;
+	make(&one, "libnccl.so.2.99.1", nccl_source);
+	assert_true(snprintf(path, sizeof(path), "%s/copy.so", stub_dir) < (int)sizeof(path));
+	if (access(path, R_OK) < 0)
+		assert_true(stub_compile(path, "assembler", nccl_source, NULL));
+	assert_true(stub_load(&other, path));
+	assert_int_equal(harness_attach(&h, &one, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	assert_int_equal(harness_attach(&h, &other, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	(void)stub_call(&one, "ncclAllReduce", args);
+	(void)stub_call(&other, "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 2);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		WITH(one_place_that_the_kernel_refuses_spoils_no_other),
+		WITH(a_function_of_two_names_is_probed_once),
+		WITH(a_hot_function_is_probed_cheaply_or_not_at_all),
+		WITH(a_dropped_file_is_seen_no_more_until_it_is_attached_again),
+		WITH(a_file_that_was_exchanged_meanwhile_is_stale),
+		WITH(copies_of_a_library_are_files_of_their_own),
+		WITH(containers_that_share_a_layer_count_a_call_once),
+#endif
+		WITH(subjects_are_attached_one_by_one),
+		WITH(what_is_no_library_is_refused),
+	};
+	int r;
+
+	harness_require();
+	if (!stub_begin())
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	stub_clean();
+	return r;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Calls as programs really make them: one inside another, left by longjmp, by many threads at once,
+ * never returning. And the kernel side at its limits: ring full, tables full.
+ */
+#include <pthread.h>
+
+#include "tests/bpf/harness.h"
+
+enum {
+	THREADS = 4,
+	CALLS = 500,
+};
+
+static struct stub mpi, nccl, cudart;
+static uint64_t args[STUB_ARGS];
+static jmp_buf escape;
+static struct harness *watching; /* for hooks that look at what is seen meanwhile */
+
+static void attach_all(struct harness *h)
+{
+	assert_true(harness_attach(h, &mpi, NT_LIBRARY_MPI, UINT32_MAX) > 0);
+	assert_true(harness_attach(h, &nccl, NT_LIBRARY_NCCL, UINT32_MAX) > 0);
+	assert_true(harness_attach(h, &cudart, NT_LIBRARY_CUDART, UINT32_MAX) > 0);
+}
+
+/* One attachment serves all tests of a mode: detaching is slow. */
+static struct harness shared;
+
+static int begin(void **state)
+{
+	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
+	struct nt_attach_options options = harness_options(mode);
+
+	if (shared.attach && shared.mode != mode)
+		harness_release(&shared);
+	if (!shared.attach) {
+		harness_init(&shared, &options);
+		attach_all(&shared);
+	}
+	(void)harness_poll(&shared);
+	*state = &shared;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	*mpi.hook = *nccl.hook = *cudart.hook = NULL;
+	return 0;
+}
+
+static int end_mode(void **state)
+{
+	(void)state;
+	harness_release(&shared);
+	return 0;
+}
+
+static void check_symbol(const struct seen *seen, const char *symbol)
+{
+	assert_string_equal(nt_probe_row(seen->call.h.row)->symbol, symbol);
+}
+
+/* ---- one inside another ------------------------------------------------------------------- */
+
+static void call_others(void)
+{
+	(void)stub_call(&nccl, "ncclGroupStart", args);
+	(void)stub_call(&nccl, "ncclAllReduce", args);
+	(void)stub_call(&nccl, "ncclGroupEnd", args);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+}
+
+static void calls_made_inside_a_call_are_no_calls_of_the_program(void **state)
+{
+	struct harness *h = *state;
+
+	*mpi.hook = call_others;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	*mpi.hook = NULL;
+	assert_int_equal(harness_poll(h), 1);
+	check_symbol(&h->event[0], "MPI_Allreduce");
+	call_others();
+	assert_int_equal(harness_poll(h), 3);
+	check_symbol(&h->event[2], "ncclGroupEnd");
+}
+
+static void counted_calls_are_counted_wherever_they_are_made(void **state)
+{
+	struct nt_process_counters before = {0}, after = {0};
+	struct harness *h = *state;
+
+	(void)nt_attach_counters(h->attach, (uint32_t)getpid(), &before);
+	*mpi.hook = call_others;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)getpid(), &after));
+	assert_int_equal(after.calls[NT_COUNTER_LAUNCH], before.calls[NT_COUNTER_LAUNCH] + 1);
+}
+
+/* ---- left without returning --------------------------------------------------------------- */
+
+static void jump_out(void)
+{
+	longjmp(escape, 1);
+}
+
+/* Never inlined, so that all its calls are made from one depth of the stack. */
+__attribute__((noinline)) static void call_and_escape(void)
+{
+	if (setjmp(escape) == 0) {
+		*mpi.hook = jump_out;
+		(void)stub_call(&mpi, "MPI_Barrier", args);
+		fail_msg("the hook did not jump");
+	}
+	*mpi.hook = NULL;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+}
+
+static void a_call_left_by_longjmp_makes_room_for_the_next(void **state)
+{
+	struct harness *h = *state;
+
+	for (int i = 0; i < 3; i++) {
+		call_and_escape();
+		assert_int_equal(harness_poll(h), 1);
+		check_symbol(&h->event[0], "MPI_Allreduce");
+		assert_int_equal(h->event[0].call.h.flags, NT_CALL_RETURNED);
+	}
+}
+
+struct found {
+	uint32_t pid, tid;
+	uint16_t row;
+	struct nt_inside inside;
+	size_t times;
+};
+
+static void find_own(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+		     const struct nt_inside *inside)
+{
+	struct found *found = data;
+
+	if (pid != (uint32_t)getpid() || tid != (uint32_t)gettid())
+		return;
+	*found = (struct found){pid, tid, row, *inside, found->times + 1};
+}
+
+static void look_inside(void)
+{
+	struct found found = {0};
+
+	assert_int_equal(harness_poll(watching), 0);
+	assert_int_equal(nt_attach_inside(watching->attach, find_own, &found), 0);
+	assert_int_equal(found.times, 1);
+	assert_int_equal(found.row, harness_row("MPI_Allreduce", NT_LIBRARY_MPI));
+	assert_int_equal(found.inside.word[5], args[5]);
+	assert_true(found.inside.entry_ns <= nt_clock_boot_ns());
+}
+
+static void who_is_inside_a_call_can_be_seen_before_it_returns(void **state)
+{
+	struct harness *h = *state;
+	struct found found = {0};
+
+	watching = h;
+	*mpi.hook = look_inside;
+	args[5] = 0xc0;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	assert_int_equal(harness_poll(h), 1);
+	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	assert_int_equal(found.times, 0);
+}
+
+static void look_at_the_making(void)
+{
+	assert_int_equal(harness_poll(watching), 1);
+	check_symbol(&watching->event[0], "ncclCommInitRank");
+	assert_int_equal(watching->event[0].call.h.flags, 0);
+	assert_true(watching->event[0].has_id);
+}
+
+static void the_making_of_a_communicator_shows_before_it_returns(void **state)
+{
+	struct harness *h = *state;
+
+	watching = h;
+	*nccl.hook = look_at_the_making;
+	(void)stub_call(&nccl, "ncclCommInitRank", args);
+	assert_int_equal(harness_poll(h), 1);
+	assert_int_equal(h->event[0].call.h.flags, NT_CALL_RETURNED);
+}
+
+static void a_forgotten_process_leaves_nothing_behind(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	struct found found = {0};
+
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	if (setjmp(escape) == 0) {
+		*mpi.hook = jump_out;
+		(void)stub_call(&mpi, "MPI_Barrier", args);
+	}
+	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	assert_int_equal(found.times, 1);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
+	nt_attach_forget(h->attach, (uint32_t)getpid());
+	found = (struct found){0};
+	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	assert_int_equal(found.times, 0);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
+}
+
+/* ---- by many threads ---------------------------------------------------------------------- */
+
+static void *call_often(void *data)
+{
+	uint64_t mine[STUB_ARGS] = {0};
+
+	for (uint64_t i = 0; i < CALLS; i++) {
+		mine[2] = i;
+		mine[5] = (uintptr_t)data;
+		(void)stub_call(&mpi, "MPI_Allreduce", mine);
+		(void)stub_call(&nccl, "ncclAllReduce", mine);
+		(void)stub_call(&cudart, "cudaLaunchKernel", mine);
+	}
+	return NULL;
+}
+
+static void threads_do_not_get_into_each_others_calls(void **state)
+{
+	struct nt_process_counters before = {0}, after = {0};
+	struct harness *h = *state;
+	pthread_t thread[THREADS];
+	struct {
+		uint32_t tid;
+		uint64_t calls;
+	} of[THREADS] = {0};
+
+	(void)nt_attach_counters(h->attach, (uint32_t)getpid(), &before);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, call_often, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(harness_poll(h), 2 * THREADS * CALLS);
+	for (size_t i = 0; i < h->events; i++) {
+		const struct nt_event_call *call = &h->event[i].call;
+		uint64_t who = call->word[5];
+
+		assert_in_range(who, 0, THREADS - 1);
+		if (!of[who].calls)
+			of[who].tid = call->h.tid;
+		assert_int_equal(call->h.tid, of[who].tid);
+		assert_int_equal(call->word[2], of[who].calls++ / 2);
+	}
+	assert_true(nt_attach_counters(h->attach, (uint32_t)getpid(), &after));
+	assert_int_equal(after.calls[NT_COUNTER_LAUNCH],
+			 before.calls[NT_COUNTER_LAUNCH] + THREADS * CALLS);
+	assert_int_equal(harness_stats(h).missed, 0);
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+static void a_full_ring_drops_events_and_counts_every_one(void **state)
+{
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	struct harness h;
+	size_t events;
+
+	(void)state;
+	options.ring_bytes = 4096;
+	harness_init(&h, &options);
+	attach_all(&h);
+	for (int i = 0; i < 100; i++)
+		(void)stub_call(&nccl, "ncclAllReduce", args);
+	for (int i = 0; i < 100; i++)
+		(void)stub_call(&nccl, "ncclCommInitRank", args);
+	events = harness_poll(&h);
+	assert_true(events > 0 && events < 300);
+	assert_int_equal(harness_stats(&h).dropped[NT_EVENT_CALL] +
+				 harness_stats(&h).dropped[NT_EVENT_INIT] + events,
+			 300);
+	(void)stub_call(&nccl, "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), 1);
+	harness_release(&h);
+}
+
+static void a_process_too_many_is_counted_as_untracked(void **state)
+{
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	struct nt_process_counters counters;
+	struct harness h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	options.max_processes = 1;
+	harness_init(&h, &options);
+	attach_all(&h);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		for (int i = 0; i < 7; i++)
+			(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(harness_stats(&h).untracked, 7);
+	assert_false(nt_attach_counters(h.attach, (uint32_t)pid, &counters));
+	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
+	harness_release(&h);
+}
+
+static void a_full_table_is_cleared_of_processes_that_have_ended(void **state)
+{
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	struct nt_process_counters counters;
+	struct harness h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	options.max_processes = 1;
+	harness_init(&h, &options);
+	attach_all(&h);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	assert_false(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	(void)harness_poll(&h);
+	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	harness_release(&h);
+}
+
+/* An argument that points nowhere must cost a zero, not the event. */
+static void unreadable_memory_reads_as_zero(void **state)
+{
+	struct harness *h = *state;
+	uint64_t wild[STUB_ARGS] = {0};
+
+	wild[3] = 0xdead000000000000;
+	(void)stub_call(&mpi, "MPI_Allreduce", wild);
+	wild[4] = 8; /* the id of ncclCommInitRankScalable, by pointer */
+	(void)stub_call(&nccl, "ncclCommInitRankScalable", wild);
+	assert_int_equal(harness_poll(h), 3);
+	assert_int_equal(h->event[0].call.deref, 0);
+	assert_int_equal(h->event[0].call.word[3], wild[3]);
+	for (size_t i = 0; i < NT_ID_BYTES; i++)
+		assert_int_equal(h->event[2].id[i], 0);
+}
+
+static int load_libraries(void **state)
+{
+	(void)state;
+	return stub_open(&mpi, NT_LIBRARY_MPI) && stub_open(&nccl, NT_LIBRARY_NCCL) &&
+			       stub_open(&cudart, NT_LIBRARY_CUDART)
+		       ? 0
+		       : -1;
+}
+
+#define IN(mode, test)                                                                             \
+	{                                                                                          \
+#test "_in_" #mode "_mode", test, begin, end, &mode                                \
+	}
+
+#define CALL_TESTS(mode)                                                                           \
+	IN(mode, calls_made_inside_a_call_are_no_calls_of_the_program),                            \
+		IN(mode, counted_calls_are_counted_wherever_they_are_made),                        \
+		IN(mode, a_call_left_by_longjmp_makes_room_for_the_next),                          \
+		IN(mode, who_is_inside_a_call_can_be_seen_before_it_returns),                      \
+		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
+		IN(mode, a_forgotten_process_leaves_nothing_behind),                               \
+		IN(mode, threads_do_not_get_into_each_others_calls),                               \
+		IN(mode, unreadable_memory_reads_as_zero)
+
+int main(void)
+{
+	static enum nt_attach_mode session = NT_ATTACH_SESSION, multi = NT_ATTACH_MULTI,
+				   perf = NT_ATTACH_PERF;
+	const struct CMUnitTest session_tests[] = {CALL_TESTS(session)};
+	const struct CMUnitTest multi_tests[] = {CALL_TESTS(multi)};
+	const struct CMUnitTest perf_tests[] = {CALL_TESTS(perf)};
+	const struct CMUnitTest limit_tests[] = {
+		cmocka_unit_test(a_full_ring_drops_events_and_counts_every_one),
+		cmocka_unit_test(a_process_too_many_is_counted_as_untracked),
+		cmocka_unit_test(a_full_table_is_cleared_of_processes_that_have_ended),
+	};
+	int r = 0;
+
+	harness_require();
+	if (!stub_begin() || load_libraries(NULL) < 0)
+		return 1;
+	if (harness_has_mode(NT_ATTACH_SESSION))
+		r |= cmocka_run_group_tests(session_tests, NULL, end_mode);
+	if (harness_has_mode(NT_ATTACH_MULTI))
+		r |= cmocka_run_group_tests(multi_tests, NULL, end_mode);
+	else
+		r |= cmocka_run_group_tests(perf_tests, NULL, end_mode);
+	r |= cmocka_run_group_tests(limit_tests, NULL, NULL);
+	stub_clean();
+	return r;
+}
