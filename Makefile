@@ -28,9 +28,11 @@ GEN := build/gen
 B := build/$(or $(if $(SAN),$(if $(filter thread,$(SAN)),tsan,asan)),$(if $(COV),cov),$(if $(FUZZ),fuzz),$(if $(findstring clang,$(CC)),clang),release)
 
 # Rows of tables leave their optional last fields zero, hence the one -Wno. clang does not know the
-# comments by which uthash marks its fall-throughs.
-warnings := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
-	-Wwrite-strings -Wpointer-arith -Wcast-align $(if $(findstring clang,$(CC)),,-Wimplicit-fallthrough) $(if $(filter 1,$(WERROR)),-Werror)
+# comments by which uthash marks its fall-throughs, nor all of gcc's attributes.
+warnings := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes \
+	-Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
+	-Wwrite-strings -Wpointer-arith -Wcast-align \
+	$(if $(findstring clang,$(CC)),-Wno-unknown-attributes,-Wimplicit-fallthrough) $(if $(filter 1,$(WERROR)),-Werror)
 mode_release := -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=3
 mode_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer

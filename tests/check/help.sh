@@ -64,6 +64,11 @@ check_table() {
     grep -qE "^  $code  " <<<"$help" || report "$name --help does not tell exit code $code"
   done
 
+  while read -r code text; do
+    grep -qF "| $code | $text" docs/operations.md ||
+      report "$name: exit code $code, $text, is not in docs/operations.md"
+  done < <(sed -n '/^Exit status:/,$s/^  \([0-9]\)  /\1 /p' <<<"$help")
+
   ends 2 "${program[@]}" --no-such-option
   ends 3 "${program[@]}" --config "$work/broken" "${needs[@]}"
   ends 3 "${program[@]}" --config /no/such/file "${needs[@]}"
