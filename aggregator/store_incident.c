@@ -125,6 +125,8 @@ int nt_store_flush(struct nt_store *store)
 		if (r < 0)
 			return r;
 		drop_oldest(store);
+		if (!store->unsaved)
+			atomic_store(&store->problem, NULL);
 	}
 	return 0;
 }
