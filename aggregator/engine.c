@@ -260,6 +260,8 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 	r = nt_framer_close(engine->framer, engine->jobs, job, &frame);
 	if (r < 0)
 		return r;
+	if (engine->handler.frame)
+		engine->handler.frame(engine->handler.data, job, frame);
 	r = nt_detect_step(job->detect, frame, &finding, &findings);
 	if (r == -EINVAL) {
 		engine->counters.refused_frames++;

@@ -179,6 +179,7 @@ static const char *window_fault(const struct nt_message *message)
 {
 	const struct nt_window *window = &message->window;
 	const uint64_t sums[] = {
+		window->end_boot_ns - window->start_boot_ns,
 		window->own_ns,
 		window->host_ns,
 		window->blocked_ns,

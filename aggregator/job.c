@@ -122,13 +122,68 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	return 0;
 }
 
+/* Takes what follows on the contiguous messages, now that one more has come. */
+static void close_up(struct nt_source *source)
+{
+	for (uint32_t i = 0; i < source->aheads;) {
+		if (source->ahead[i].seq > source->next_seq) {
+			i++;
+			continue;
+		}
+		if (source->ahead[i].seq == source->next_seq)
+			source->next_seq++;
+		if (source->ahead[i].watermark_ns > source->watermark_ns)
+			source->watermark_ns = source->ahead[i].watermark_ns;
+		source->ahead[i] = source->ahead[--source->aheads];
+		i = 0;
+	}
+}
+
+/* What is missing will not be waited for any longer. */
+static void give_up(struct nt_source *source)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < source->aheads; i++)
+		if (source->ahead[i].seq < least)
+			least = source->ahead[i].seq;
+	source->next_seq = least;
+	close_up(source);
+}
+
+/* A watermark holds when all messages before it are here, or are too late anyway. */
+static void advance_source(struct nt_source *source, const struct nt_message *message)
+{
+	const uint64_t watermark_ns = nt_message_real_ns(message, message->watermark_boot_ns);
+
+	if (watermark_ns > source->claimed_ns)
+		source->claimed_ns = watermark_ns;
+	if (source->boot != message->boot || !source->next_seq) {
+		source->boot = message->boot;
+		source->next_seq = message->seq;
+		source->aheads = 0;
+		source->unsure_ns = message->seq > 1 ? watermark_ns : 0;
+	}
+	if (source->aheads == NT_SOURCE_MAX_AHEAD)
+		give_up(source);
+	if (message->seq >= source->next_seq)
+		source->ahead[source->aheads++] = (struct nt_ahead){
+			.seq = message->seq,
+			.watermark_ns = watermark_ns,
+		};
+	close_up(source);
+	if (source->claimed_ns >= source->unsure_ns + NT_JOBS_LATENESS_NS)
+		source->unsure_ns = 0;
+	while (source->aheads && source->claimed_ns >= source->watermark_ns + NT_JOBS_LATENESS_NS)
+		give_up(source);
+}
+
 int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 		struct nt_job_key **ret_key)
 {
 	nt_auto(nt_message) struct nt_message *owned = message;
 	struct nt_source *source;
 	struct nt_job_key *key;
-	uint64_t watermark_ns;
 	int r;
 
 	*ret_key = NULL;
@@ -138,19 +193,15 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 	if (r < 0)
 		return r == -ENOBUFS ? 0 : r;
 
-	watermark_ns = nt_message_real_ns(message, message->watermark_boot_ns);
+	advance_source(source, message);
 	if (message->body == NT_BODY_WINDOW) {
 		r = put_window(jobs, key, source, &owned, again);
 		if (r < 0 && r != -ENOBUFS)
 			return r;
 	}
-	/* After the window, which the watermark vouches for. */
-	if (watermark_ns > source->watermark_ns)
-		source->watermark_ns = watermark_ns;
-	if (watermark_ns > key->lead_ns)
-		key->lead_ns = watermark_ns;
-	if (watermark_ns > jobs->lead_ns)
-		jobs->lead_ns = watermark_ns;
+	if (source->claimed_ns > key->lead_ns)
+		key->lead_ns = source->claimed_ns;
+	nt_jobs_hear(jobs, source->claimed_ns);
 	*ret_key = key;
 	return 0;
 }

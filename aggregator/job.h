@@ -28,6 +28,7 @@ enum {
 	NT_JOBS_MAX_NODES = 20000,
 	NT_JOBS_MAX_SPLITS = 64, /* jobs of one key, living ones */
 	NT_JOBS_MAX_COMMS = 1 << 20, /* communicators of one key */
+	NT_SOURCE_MAX_AHEAD = 64, /* messages of an agent that may overtake one that is late */
 	NT_JOB_FIRST_UNKNOWN = 1 << 20, /* numbers of members whose rank is not known start here */
 };
 
@@ -37,10 +38,21 @@ enum {
 #define NT_JOBS_FORGET_NS   (3600ULL * 1000000000) /* ended and silent jobs are shown so long */
 #define NT_JOBS_GRACE_NS    (60ULL * 1000000000) /* all ranks gone within: the end of an attempt */
 
+/* A message that came before an earlier one of its agent. */
+struct nt_ahead {
+	uint64_t seq, watermark_ns;
+};
+
 /* An agent, as far as one key goes. */
 struct nt_source {
 	char *agent; /* name */
 	uint64_t watermark_ns; /* real time: everything before has arrived */
+	/* A watermark vouches for what was sent; that it arrived, the sequence numbers tell. */
+	uint64_t boot, next_seq;
+	uint64_t claimed_ns; /* highest watermark, whatever is missing */
+	uint64_t unsure_ns; /* first watermark, where messages before it may still come; 0: none */
+	struct nt_ahead ahead[NT_SOURCE_MAX_AHEAD]; /* in no order */
+	uint32_t aheads;
 	uint32_t members; /* living ones of this key */
 	UT_hash_handle hh;
 };

@@ -75,6 +75,8 @@ uint64_t nt_jobs_closable_ns(const struct nt_job_key *key)
 	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
 		if (!source->members || source->watermark_ns + NT_JOBS_SILENCE_NS < lead)
 			continue;
+		if (source->unsure_ns)
+			return bound;
 		if (source->watermark_ns < least)
 			least = source->watermark_ns;
 	}

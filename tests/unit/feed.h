@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Messages as agents would send them, for the tests of the aggregator: an agent on a node, its
+ * ranks, and windows with one communicator. Include after cmocka.h.
+ */
+#ifndef NT_TESTS_UNIT_FEED_H
+#define NT_TESTS_UNIT_FEED_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/bus.h"
+#include "detect/frame.h"
+#include "proto/wire.h"
+
+#define MS     1000000ULL
+#define SECOND (1000 * MS)
+/* Every node has a boot clock of its own, this much behind real time. */
+#define REAL_0 (1700000000ULL * SECOND)
+
+struct feed_agent {
+	const char *name; /* of the agent and of its node */
+	const char *key;
+	uint64_t boot, seq;
+	uint64_t booted_ms; /* real time of its boot, after REAL_0 - 10^6 s */
+};
+
+static inline struct feed_agent feed_agent(const char *name, const char *key)
+{
+	return (struct feed_agent){.name = name, .key = key, .boot = 7, .booted_ms = 1};
+}
+
+/* Times are milliseconds after REAL_0. */
+struct feed_window {
+	uint32_t rank, size, pid;
+	uint64_t from_ms, to_ms;
+	uint64_t process_ms; /* when the process began, before the window */
+	uint32_t steps;
+	double own_ms, step_ms; /* of one step */
+	uint64_t comm; /* 0: none */
+	uint32_t comm_size; /* 0: size */
+	uint64_t epoch; /* 0: counted from the first call on */
+	uint64_t last; /* number of the last call */
+	enum nt_tier tier; /* 0: T2 */
+	const char *gpu, *pod;
+	bool rank_unknown, local_id, ended, finalized, inside;
+	uint32_t attempt_hint;
+};
+
+static inline uint64_t feed_boot_offset(const struct feed_agent *agent)
+{
+	return REAL_0 - 1000000 * SECOND + agent->booted_ms * MS;
+}
+
+static inline uint64_t feed_boot_ns(const struct feed_agent *agent, uint64_t ms)
+{
+	return REAL_0 + ms * MS - feed_boot_offset(agent);
+}
+
+/* What the wire makes of it: the caller owns it. */
+static inline struct nt_message *feed_copy(const struct nt_message *message)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_message *copy = NULL;
+
+	assert_int_equal(nt_message_encode(message, &buf), 0);
+	assert_int_equal(nt_message_decode(buf.data, buf.len, &copy), 0);
+	return copy;
+}
+
+static inline struct nt_message feed_envelope(struct feed_agent *agent, uint64_t now_ms)
+{
+	const uint64_t boot_ns = feed_boot_ns(agent, now_ms);
+
+	return (struct nt_message){
+		.agent = agent->name,
+		.key = agent->key,
+		.boot = agent->boot,
+		.seq = ++agent->seq,
+		.boot_ns = boot_ns,
+		.real_ns = REAL_0 + now_ms * MS,
+		.watermark_boot_ns = boot_ns,
+	};
+}
+
+/* Sent at the end of the window, which it also vouches for. */
+static inline struct nt_message *feed_window(struct feed_agent *agent,
+					     const struct feed_window *from)
+{
+	struct nt_message message = feed_envelope(agent, from->to_ms);
+	struct nt_signature recent = {
+		.number = from->last,
+		.op = NT_OP_ALL_REDUCE,
+		.count = 1024,
+		.type = 4,
+		.entry_boot_ns = message.boot_ns - MS,
+	};
+	struct nt_comm_op op = {
+		.op = NT_OP_ALL_REDUCE,
+		.calls = from->steps,
+		.bytes = 4096ULL * from->steps,
+		.first = from->last + 1 - from->steps,
+		.last = from->last,
+	};
+	struct nt_comm_window comm = {
+		.id = from->comm,
+		.rank = from->rank,
+		.size = from->comm_size ? from->comm_size : from->size,
+		.library = NT_LIBRARY_MPI,
+		.id_is_local = from->local_id,
+		.epoch = from->epoch ? from->epoch : 1,
+		.last = from->last,
+		.rolling_hash = from->last,
+		.op = &op,
+		.ops = 1,
+		.recent = &recent,
+		.recents = 1,
+		.name = "",
+	};
+	const double steps = from->steps;
+
+	message.body = NT_BODY_WINDOW;
+	message.window = (struct nt_window){
+		.rank =
+			{
+				.rank = from->rank,
+				.size = from->size,
+				.local_rank = from->rank,
+				.pid = from->pid ? from->pid : 100 + from->rank,
+				.start_boot_ns = feed_boot_ns(agent, from->process_ms),
+				.node = agent->name,
+				.job = "llm",
+				.namespace = "train",
+				.pod = from->pod ? from->pod : "",
+				.container = "",
+				.gpu = from->gpu ? from->gpu : "",
+				.cgroup = "",
+				.comm = "train",
+				.rank_known = !from->rank_unknown,
+			},
+		.start_boot_ns = feed_boot_ns(agent, from->from_ms),
+		.end_boot_ns = message.boot_ns,
+		.steps = from->steps,
+		.own_tier = from->tier ? from->tier : NT_TIER_T2,
+		.own_ns = (uint64_t)(steps * from->own_ms * (double)MS),
+		.host_ns = (uint64_t)(steps * (double)MS),
+		.step_ns = (uint64_t)(steps * from->step_ms * (double)MS),
+		.comm_ns = (uint64_t)(steps * (from->step_ms - from->own_ms) * (double)MS),
+		.comm = &comm,
+		.comms = from->comm ? 1 : 0,
+		.host = {.on_cpu_ns = 5 * MS, .state = "S"},
+		.ended = from->ended,
+		.finalized = from->finalized,
+		.attempt_hint = from->attempt_hint,
+	};
+	if (from->inside)
+		message.window.inside = (struct nt_inside_wire){
+			.in_call = true,
+			.comm = from->comm,
+			.op = NT_OP_ALL_REDUCE,
+			.number = from->last + 1,
+			.since_boot_ns = message.boot_ns - 100 * MS,
+		};
+	return feed_copy(&message);
+}
+
+static inline struct nt_message *feed_heartbeat(struct feed_agent *agent, uint64_t now_ms)
+{
+	struct nt_message message = feed_envelope(agent, now_ms);
+
+	message.body = NT_BODY_HEARTBEAT;
+	message.heartbeat_ranks = 1;
+	return feed_copy(&message);
+}
+
+/* As a record of the bus; the caller owns the buffer, which the record borrows. */
+static inline struct nt_bus_record feed_record(const struct nt_message *message, struct nt_buf *buf)
+{
+	nt_buf_clear(buf);
+	assert_int_equal(nt_message_encode(message, buf), 0);
+	return (struct nt_bus_record){
+		.topic = NT_TOPIC_WINDOW,
+		.key = message->key,
+		.key_len = strlen(message->key),
+		.value = buf->data,
+		.value_len = buf->len,
+		.real_ns = message->real_ns,
+	};
+}
+
+/* Any frame as text, so that two can be compared and a difference be seen. */
+static inline void feed_print_frame(const struct nt_frame *frame, struct nt_buf *buf)
+{
+	int r = nt_buf_printf(buf, "frame %llu-%llu complete %.3f of %u\n",
+			      (unsigned long long)((frame->start_ns - REAL_0) / 1000),
+			      (unsigned long long)((frame->end_ns - REAL_0) / 1000),
+			      frame->completeness, frame->expected_ranks);
+
+	for (size_t i = 0; i < frame->ranks && r >= 0; i++) {
+		const struct nt_frame_rank *rank = &frame->rank[i];
+
+		r = nt_buf_printf(
+			buf,
+			" rank %u node %u steps %u tier %u own %llu step %llu window %llu%s%s%s%s",
+			rank->rank, rank->node, rank->steps, rank->own_tier,
+			(unsigned long long)rank->own_ns, (unsigned long long)rank->step_ns,
+			(unsigned long long)rank->window_ns, rank->observed ? " observed" : "",
+			rank->silent ? " silent" : "", rank->ended ? " ended" : "",
+			rank->inside.in_call ? " inside" : "");
+		for (size_t j = 0; j < rank->comms && r >= 0; j++) {
+			const struct nt_frame_comm *comm = &rank->comm[j];
+
+			r = nt_buf_printf(buf, " comm %llx/%llx last %llu calls %llu",
+					  (unsigned long long)comm->id,
+					  (unsigned long long)comm->epoch,
+					  (unsigned long long)comm->last,
+					  (unsigned long long)(comm->ops ? comm->op[0].calls : 0));
+		}
+		if (r >= 0)
+			r = nt_buf_printf(buf, "\n");
+	}
+	for (size_t i = 0; i < frame->samples && r >= 0; i++)
+		r = nt_buf_printf(buf, " sample %llx/%llx %llu rank %u\n",
+				  (unsigned long long)frame->sample[i].comm,
+				  (unsigned long long)frame->sample[i].epoch,
+				  (unsigned long long)frame->sample[i].number,
+				  frame->sample[i].rank);
+	assert_true(r >= 0);
+}
+
+#endif

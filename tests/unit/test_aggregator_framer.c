@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Windows of agents through the engine, and the frames that come of them. */
+#include "aggregator/framer.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "aggregator/engine.h"
+
+#include "tests/unit/feed.h"
+
+enum {
+	RANKS = 4,
+	MAX_MESSAGES = 4096,
+};
+
+static struct nt_engine *engine;
+static struct nt_buf printed; /* all frames as text */
+static size_t frames;
+static struct nt_frame last; /* its scalars */
+static struct nt_frame_rank last_rank[64];
+
+static void note_frame(void *data, const struct nt_job *job, const struct nt_frame *frame)
+{
+	(void)data;
+	(void)job;
+	frames++;
+	feed_print_frame(frame, &printed);
+	last = *frame;
+	assert_true(frame->ranks <= 64);
+	memcpy(last_rank, frame->rank, frame->ranks * sizeof(*last_rank));
+	for (size_t i = 0; i < frame->ranks; i++)
+		last_rank[i].comm = NULL;
+}
+
+static void start_engine(void)
+{
+	const struct nt_engine_options options = nt_engine_options_default();
+	const struct nt_engine_handler handler = {.frame = note_frame};
+
+	nt_buf_clear(&printed);
+	frames = 0;
+	assert_int_equal(nt_engine_new(&options, &handler, &engine), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	start_engine();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nt_engine_free(engine);
+	nt_buf_release(&printed);
+	return 0;
+}
+
+static void push(struct nt_message *message)
+{
+	assert_int_equal(nt_engine_push(engine, message, false), 0);
+}
+
+/* Messages to be pushed in whatever order. */
+struct batch {
+	struct nt_message *message[MAX_MESSAGES];
+	size_t count;
+};
+
+static void add(struct batch *batch, struct nt_message *message)
+{
+	assert_true(batch->count < MAX_MESSAGES);
+	batch->message[batch->count++] = message;
+}
+
+/* The agent's ranks run from `first` on; windows are half a second and a bit. */
+static void add_run(struct batch *batch, struct feed_agent *agent, uint32_t first, uint32_t ranks,
+		    uint64_t from_ms, uint64_t to_ms)
+{
+	for (uint64_t at = from_ms, n = 0; at + 520 <= to_ms; at += 520, n++)
+		for (uint32_t rank = first; rank < first + ranks; rank++) {
+			const struct feed_window window = {
+				.rank = rank,
+				.size = RANKS,
+				.from_ms = at + rank,
+				.to_ms = at + 520 + rank,
+				.steps = 10,
+				.own_ms = 30,
+				.step_ms = 52,
+				.comm = 0xabc,
+				.last = 10 * (n + 1),
+			};
+
+			add(batch, feed_window(agent, &window));
+		}
+}
+
+static void push_all(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		push(batch->message[i]);
+	batch->count = 0;
+}
+
+static int by_real_time(const void *a, const void *b)
+{
+	const struct nt_message *left = *(struct nt_message *const *)a;
+	const struct nt_message *right = *(struct nt_message *const *)b;
+
+	if (left->real_ns != right->real_ns)
+		return left->real_ns < right->real_ns ? -1 : 1;
+	return (int)(left->seq - right->seq);
+}
+
+static void sort_batch(struct batch *batch)
+{
+	qsort(batch->message, batch->count, sizeof(struct nt_message *), by_real_time);
+}
+
+static const struct nt_jobs_counters *counters(void)
+{
+	return nt_jobs_counters(nt_engine_jobs(engine));
+}
+
+/* ---- the grid ----------------------------------------------------------------------------------- */
+
+static void every_rank_has_a_window_in_every_frame(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 20000);
+	push_all(&batch);
+	assert_true(frames > 25);
+	assert_int_equal(last.ranks, RANKS);
+	assert_int_equal(last.expected_ranks, RANKS);
+	assert_true(last.completeness == 1);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		assert_int_equal(last_rank[i].rank, i);
+		assert_true(last_rank[i].observed);
+		assert_true(last_rank[i].rank_known);
+		assert_true(last_rank[i].steps == 10 || last_rank[i].steps == 20);
+		assert_int_equal(last_rank[i].own_ns, last_rank[i].steps * 30 * MS);
+		assert_int_equal(last_rank[i].own_tier, NT_FRAME_T2);
+	}
+	assert_int_equal(counters()->member.late_windows, 0);
+	/* A quarter longer than the windows. */
+	assert_int_equal(last.end_ns - last.start_ns, 650 * MS);
+}
+
+static void sums_of_all_frames_are_the_sums_of_all_windows(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	uint32_t steps = 0;
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 20000);
+	for (size_t i = 0; i < batch.count; i++) {
+		size_t before = frames;
+
+		push(batch.message[i]);
+		if (frames == before)
+			continue;
+		/* One push closes one frame at most here, or an empty one. */
+		assert_true(frames - before <= 2);
+		steps += last_rank[0].steps;
+	}
+	assert_int_equal(nt_engine_finish(engine), 0);
+	steps += last_rank[0].steps;
+	assert_int_equal(steps, 38 * 10);
+}
+
+struct arrival {
+	struct nt_message *message;
+	uint64_t at_ns;
+};
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct arrival *left = a, *right = b;
+
+	return left->at_ns < right->at_ns ? -1 : left->at_ns > right->at_ns;
+}
+
+/* Every message comes up to two seconds late, in whatever order. */
+static void shuffle(struct batch *batch, unsigned int seed)
+{
+	static struct arrival arrival[MAX_MESSAGES];
+
+	srand(seed);
+	for (size_t i = 0; i < batch->count; i++)
+		arrival[i] = (struct arrival){
+			.message = batch->message[i],
+			.at_ns = batch->message[i]->real_ns + (uint64_t)rand() % (2 * SECOND),
+		};
+	qsort(arrival, batch->count, sizeof(*arrival), by_arrival);
+	for (size_t i = 0; i < batch->count; i++)
+		batch->message[i] = arrival[i].message;
+}
+
+static void shuffled_arrival_makes_the_same_frames(void **state)
+{
+	nt_autobuf struct nt_buf want = {0};
+
+	(void)state;
+	for (unsigned int seed = 0; seed < 20; seed++) {
+		struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+		struct batch batch = {0};
+
+		b.booted_ms = 77777;
+		add_run(&batch, &a, 0, 2, 0, 15000);
+		add_run(&batch, &b, 2, 2, 300, 15300);
+		sort_batch(&batch);
+		if (seed)
+			shuffle(&batch, seed);
+		push_all(&batch);
+		assert_int_equal(nt_engine_finish(engine), 0);
+		assert_int_equal(counters()->member.late_windows, 0);
+		assert_int_equal(nt_buf_append(&printed, "", 1), 0);
+		if (!seed)
+			assert_int_equal(nt_buf_append(&want, printed.data, printed.len), 0);
+		assert_int_equal(want.len, printed.len);
+		assert_memory_equal(want.data, printed.data, want.len);
+		nt_engine_free(engine);
+		start_engine();
+	}
+}
+
+static void long_steps_make_long_frames_and_short_ones_come_back_slowly(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {
+		.size = 2, .steps = 1, .step_ms = 4000, .own_ms = 1, .comm = 1};
+
+	(void)state;
+	for (uint64_t n = 0; n < 6; n++)
+		for (window.rank = 0; window.rank < 2; window.rank++) {
+			window.from_ms = 4000 * n;
+			window.to_ms = 4000 * (n + 1);
+			push(feed_window(&agent, &window));
+		}
+	assert_int_equal(last.end_ns - last.start_ns, 5000 * MS);
+	/* One long pause does not. */
+	window.step_ms = 60000;
+	for (window.rank = 0; window.rank < 2; window.rank++) {
+		window.from_ms = 24000;
+		window.to_ms = 84000;
+		push(feed_window(&agent, &window));
+	}
+	assert_int_equal(last.end_ns - last.start_ns, 5000 * MS);
+	window.step_ms = 500;
+	for (uint64_t n = 0; n < 80; n++)
+		for (window.rank = 0; window.rank < 2; window.rank++) {
+			window.from_ms = 84000 + 500 * n;
+			window.to_ms = 84000 + 500 * (n + 1);
+			push(feed_window(&agent, &window));
+			assert_true(last.end_ns - last.start_ns <= 5000 * MS);
+		}
+	assert_int_equal(last.end_ns - last.start_ns, 625 * MS);
+}
+
+static void a_long_silence_is_skipped(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	size_t before;
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5000);
+	push_all(&batch);
+	before = frames;
+	add_run(&batch, &agent, 0, RANKS, 3600000, 3605000);
+	push_all(&batch);
+	assert_true(frames - before < 30);
+	assert_int_equal(nt_engine_framer_counters(engine)->skipped_gaps, 1);
+	assert_true(last.end_ns > REAL_0 + 3600 * SECOND);
+}
+
+/* ---- lateness and silence ----------------------------------------------------------------------- */
+
+static void a_frame_waits_for_the_slower_agent(void **state)
+{
+	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+	struct batch ahead = {0}, behind = {0};
+	uint64_t until;
+
+	(void)state;
+	add_run(&ahead, &a, 0, 2, 0, 10000);
+	add_run(&behind, &b, 2, 2, 0, 10000);
+	for (size_t i = 0; i < ahead.count; i++) {
+		/* Two seconds behind. */
+		if (i >= 8)
+			push(behind.message[i - 8]);
+		push(ahead.message[i]);
+	}
+	until = last.end_ns;
+	assert_true(until <= REAL_0 + 10000 * MS - 1500 * MS);
+	assert_true(until > REAL_0 + 10000 * MS - 3000 * MS);
+	for (size_t i = behind.count - 8; i < behind.count; i++)
+		push(behind.message[i]);
+	assert_true(last.end_ns > until);
+	assert_true(last.completeness == 1);
+	assert_int_equal(counters()->member.late_windows, 0);
+}
+
+static void an_agent_that_stops_is_silent_after_ten_seconds_and_not_waited_for(void **state)
+{
+	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &a, 0, 2, 0, 40000);
+	add_run(&batch, &b, 2, 2, 0, 20000);
+	sort_batch(&batch);
+	for (size_t i = 0; i < batch.count; i++) {
+		push(batch.message[i]);
+		if (last.end_ns > REAL_0 + 21000 * MS && last.end_ns < REAL_0 + 26000 * MS) {
+			assert_false(last_rank[2].observed);
+			assert_false(last_rank[2].silent);
+			assert_true(last.completeness == 0.5);
+		}
+	}
+	assert_true(last.end_ns > REAL_0 + 38000 * MS); /* no longer 3 s behind */
+	assert_true(last_rank[2].silent);
+	assert_true(last_rank[3].silent);
+	assert_false(last_rank[2].ended);
+	assert_false(last_rank[0].silent);
+}
+
+static void what_comes_too_late_is_counted_and_not_used(void **state)
+{
+	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+	struct batch batch = {0}, late = {0};
+	nt_autobuf struct nt_buf before = {0};
+
+	(void)state;
+	add_run(&batch, &a, 0, 2, 0, 10000);
+	add_run(&batch, &b, 2, 2, 0, 10000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_int_equal(nt_buf_append(&before, printed.data, printed.len), 0);
+	b.seq += 10;
+	add_run(&late, &b, 2, 2, 5000, 5600);
+	push_all(&late);
+	assert_int_equal(counters()->member.late_windows, 2);
+	assert_int_equal(before.len, printed.len);
+}
+
+static void a_frame_closes_three_seconds_after_its_end_whoever_is_missing(void **state)
+{
+	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &a, 0, 2, 0, 20000);
+	add_run(&batch, &b, 2, 2, 0, 11000);
+	sort_batch(&batch);
+	/* Up to 18 s: the other agent is behind, and not yet silent. */
+	for (size_t i = 0; i < batch.count; i++) {
+		if (batch.message[i]->real_ns <= REAL_0 + 18000 * MS)
+			push(batch.message[i]);
+		else
+			nt_message_free(batch.message[i]);
+	}
+	assert_true(last.end_ns <= REAL_0 + 15000 * MS);
+	assert_true(last.end_ns > REAL_0 + 14000 * MS);
+}
+
+/* ---- ranks -------------------------------------------------------------------------------------- */
+
+static void an_end_stays_in_the_frames_that_follow(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	struct feed_window end = {.rank = 1,
+				  .size = RANKS,
+				  .from_ms = 5200,
+				  .to_ms = 5500,
+				  .ended = true,
+				  .comm = 0xabc};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5250);
+	push_all(&batch);
+	push(feed_window(&agent, &end));
+	add_run(&batch, &agent, 0, 1, 5200, 9000);
+	add_run(&batch, &agent, 2, 2, 5200, 9000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_int_equal(last.ranks, RANKS);
+	assert_true(last_rank[1].ended);
+	assert_false(last_rank[1].finalized);
+	assert_int_equal(last_rank[1].ended_ns, REAL_0 + 5500 * MS);
+	assert_false(last_rank[0].ended);
+	assert_true(last.completeness == 1); /* nobody expects a window of the dead */
+}
+
+static void a_rank_that_its_living_agent_no_longer_reports_has_ended(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5250);
+	push_all(&batch);
+	add_run(&batch, &agent, 0, RANKS - 1, 5200, 30000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_true(last_rank[3].ended);
+	assert_false(last_rank[3].silent);
+	assert_int_equal(last_rank[3].ended_ns, REAL_0 + 5203 * MS);
+}
+
+static void windows_of_different_tiers_are_not_one_sum(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {.size = 1, .steps = 2, .own_ms = 10, .step_ms = 20};
+
+	(void)state;
+	for (uint64_t n = 0; n < 40; n++) {
+		window.from_ms = 200 * n;
+		window.to_ms = 200 * (n + 1);
+		window.tier = n % 2 ? NT_TIER_T2 : NT_TIER_T3;
+		push(feed_window(&agent, &window));
+	}
+	assert_true(last_rank[0].steps > 2);
+	assert_int_equal(last_rank[0].own_tier, NT_FRAME_T1);
+}
+
+static void a_rank_without_steps_has_no_sums_but_says_where_it_is(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	struct feed_window stuck = {.rank = 1, .size = 2, .comm = 0xabc, .last = 7, .inside = true};
+
+	(void)state;
+	for (uint64_t at = 0; at < 10000; at += 500) {
+		stuck.from_ms = at;
+		stuck.to_ms = at + 500;
+		stuck.own_ms = 10;
+		add(&batch, feed_window(&agent, &stuck));
+	}
+	add_run(&batch, &agent, 0, 1, 0, 10000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_int_equal(last_rank[1].rank, 1);
+	assert_int_equal(last_rank[1].steps, 0);
+	assert_int_equal(last_rank[1].own_ns, 0);
+	assert_true(last_rank[1].inside.in_call);
+	assert_int_equal(last_rank[1].inside.number, 8);
+	assert_int_equal(last_rank[1].inside.kind, NT_FRAME_SYNCHRONISING);
+	assert_int_equal(last_rank[1].state, 'S');
+	assert_true(last_rank[1].inside.since_ns > REAL_0);
+}
+
+static void samples_are_sorted_by_call_and_rank(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct nt_sample sample[2];
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 8000);
+	for (size_t i = 0; i < batch.count; i++) {
+		struct nt_message *message = batch.message[i];
+		struct nt_message with = *message;
+
+		for (size_t j = 0; j < 2; j++)
+			sample[j] = (struct nt_sample){
+				.comm = 0xabc,
+				.number = message->window.comm[0].last - j,
+				.epoch = j ? 1 : 99, /* nobody's */
+				.op = NT_OP_ALL_REDUCE,
+				.arrive_boot_ns = message->boot_ns,
+			};
+		sample[0].epoch = 1;
+		with.window.sample = sample;
+		with.window.samples = 2;
+		batch.message[i] = feed_copy(&with);
+		nt_message_free(message);
+	}
+	push_all(&batch);
+	assert_true(last.samples >= 2 * RANKS);
+	assert_int_equal(nt_buf_append(&printed, "", 1), 0);
+	assert_non_null(strstr((const char *)printed.data, "sample abc/0 9 rank 0\n"
+							   " sample abc/0 9 rank 1\n"
+							   " sample abc/0 9 rank 2\n"
+							   " sample abc/0 9 rank 3\n"
+							   " sample abc/0 10 rank 0\n"));
+}
+
+static void communicators_over_the_cap_of_a_frame_are_counted(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct nt_comm_window comm[NT_FRAME_MAX_COMMS + 6] = {0};
+	struct feed_window window = {.size = 1, .steps = 1, .own_ms = 10, .step_ms = 20};
+
+	(void)state;
+	for (uint64_t i = 0; i < NT_FRAME_MAX_COMMS + 6; i++)
+		comm[i] = (struct nt_comm_window){.id = i + 1, .size = 2, .epoch = 1, .name = ""};
+	for (uint64_t n = 0; n < 10; n++) {
+		nt_auto(nt_message) struct nt_message *message = NULL;
+		struct nt_message with;
+
+		window.from_ms = 500 * n;
+		window.to_ms = 500 * (n + 1);
+		message = feed_window(&agent, &window);
+		with = *message;
+		with.window.comm = comm;
+		with.window.comms = NT_FRAME_MAX_COMMS + 6;
+		push(feed_copy(&with));
+	}
+	assert_int_equal(last_rank[0].comms, NT_FRAME_MAX_COMMS);
+	assert_true(nt_engine_framer_counters(engine)->dropped_comms >= 6);
+}
+
+static void windows_over_the_cap_give_way_oldest_first(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {.size = 2, .steps = 1, .own_ms = 1, .step_ms = 1, .comm = 5};
+
+	(void)state;
+	/* The other rank's agent is behind, so that nothing closes for three seconds. */
+	for (uint64_t n = 0; n < NT_MEMBER_MAX_WAITING + 100; n++) {
+		window.from_ms = n;
+		window.to_ms = n + 1;
+		push(feed_window(&agent, &window));
+	}
+	assert_int_equal(counters()->member.evicted_windows, 100);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_rank_has_a_window_in_every_frame),
+		TEST(sums_of_all_frames_are_the_sums_of_all_windows),
+		TEST(shuffled_arrival_makes_the_same_frames),
+		TEST(long_steps_make_long_frames_and_short_ones_come_back_slowly),
+		TEST(a_long_silence_is_skipped),
+		TEST(a_frame_waits_for_the_slower_agent),
+		TEST(an_agent_that_stops_is_silent_after_ten_seconds_and_not_waited_for),
+		TEST(what_comes_too_late_is_counted_and_not_used),
+		TEST(a_frame_closes_three_seconds_after_its_end_whoever_is_missing),
+		TEST(an_end_stays_in_the_frames_that_follow),
+		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),
+		TEST(windows_of_different_tiers_are_not_one_sum),
+		TEST(a_rank_without_steps_has_no_sums_but_says_where_it_is),
+		TEST(samples_are_sorted_by_call_and_rank),
+		TEST(communicators_over_the_cap_of_a_frame_are_counted),
+		TEST(windows_over_the_cap_give_way_oldest_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
