@@ -169,7 +169,7 @@ start_job() {
   options+=(--faults "$control/faults" --out "$control/truth")
   case $kind in
     train)
-      "$sim/launch" -n "$ranks" --pids "$control/pids" "${launcher[@]}" -- "$sim/train" --seconds 3600 \
+      "$sim/launch" -n "$ranks" --port "$(free_port)" --pids "$control/pids" "${launcher[@]}" -- "$sim/train" --seconds 3600 \
         "${options[@]}" >"$job_log" 2>&1 &
       ;;
     mpi)
@@ -225,7 +225,7 @@ open_incidents() { api "/api/v1/incidents?state=firing&job=$job_name" | jq -c '.
 slow_ranks() { api "/api/v1/slow-ranks?job=$job_name" | jq -c '.items'; }
 ranks() { api "/api/v1/jobs/$job_id/ranks?limit=1000" | jq -c '.items'; }
 
-children_of() { cat "/proc/$1/task/$1/children"; }
+children_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
 # The picture knows all ranks of the job: its processes, and nobody else. Sets job_id and job_name.
 job_is_seen() { # job_is_seen RANKS

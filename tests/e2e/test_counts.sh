@@ -24,12 +24,11 @@ compare() { # compare NAME RANKS
 
 run() { # run NAME KIND RANKS [OPTION...]
   local name=$1
-  start_job "${@:2}" --steps 200
+  start_job "${@:2}"
   job_launcher=$job_pid
   wait_until 20 "the ranks of '$name' to be seen" job_is_seen "$3" || fail "$(api /api/v1/jobs)"
-  wait_until 60 "the job '$name' to end" job_is_over || fail "the job '$name' does not end"
-  wait "$job_pid" || fail "the job '$name' failed"
-  job_pid=
+  sleep 3
+  end_job || fail "the job '$name' failed"
   compare "$name" "$3"
 }
 

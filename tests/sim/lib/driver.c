@@ -13,6 +13,7 @@ struct sim_context {
 
 static struct sim_context contexts[SIM_DEVICES];
 static __thread struct sim_context *current;
+static bool has_context;
 static const struct sim_function short_function = {.magic = SIM_FUNCTION_MAGIC,
 						   .kind = SIM_FUNCTION_SHORT};
 
@@ -135,9 +136,15 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
 	if (device < 0 || device >= SIM_DEVICES)
 		return CUDA_ERROR_INVALID_DEVICE;
+	sim_model_lock();
+	if (!has_context) {
+		/* Making the first context takes real drivers some hundred milliseconds. */
+		sim_model_sleep_until(sim_model_now() + 250000000);
+		has_context = true;
+	}
 	contexts[device].device = device;
 	*context = &contexts[device];
-	return CUDA_SUCCESS;
+	return locked(CUDA_SUCCESS);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)

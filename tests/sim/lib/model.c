@@ -86,7 +86,7 @@ static struct timespec to_timespec(uint64_t ns)
 				 .tv_nsec = (long)(ns % 1000000000U)};
 }
 
-static void sleep_until(uint64_t ns)
+void sim_model_sleep_until(uint64_t ns)
 {
 	struct timespec until = to_timespec(ns);
 
@@ -408,7 +408,7 @@ static void *serve(void *unused)
 			    0 &&
 		    errno != EAGAIN && errno != ETIMEDOUT && errno != EINTR)
 			/* An old kernel, or a word that was just unmapped. */
-			sleep_until(sim_model_now() + 200000);
+			sim_model_sleep_until(sim_model_now() + 200000);
 		sim_model_lock();
 	}
 	return NULL;
@@ -550,7 +550,7 @@ void sim_stream_wait(struct sim_stream *stream)
 	waiters--;
 	end_ns = stream->cursor_ns;
 	sim_model_unlock();
-	sleep_until(end_ns);
+	sim_model_sleep_until(end_ns);
 	sim_model_lock();
 }
 
@@ -575,7 +575,7 @@ void sim_device_wait_all(int device)
 		if (stream->device == device)
 			end_ns = later(end_ns, stream->cursor_ns);
 	sim_model_unlock();
-	sleep_until(end_ns);
+	sim_model_sleep_until(end_ns);
 	sim_model_lock();
 }
 
@@ -649,7 +649,7 @@ void sim_event_wait(struct sim_event *event)
 	end_ns = point->time_ns;
 	point_drop(point);
 	sim_model_unlock();
-	sleep_until(end_ns);
+	sim_model_sleep_until(end_ns);
 	sim_model_lock();
 }
 

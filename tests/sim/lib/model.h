@@ -106,6 +106,7 @@ struct sim_event {
 void sim_model_lock(void);
 void sim_model_unlock(void);
 uint64_t sim_model_now(void);
+void sim_model_sleep_until(uint64_t ns);
 
 struct sim_stream *sim_stream_new(int device, unsigned int flags, int priority);
 /* Freed now, or when its queue has drained. */
