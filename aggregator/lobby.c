@@ -173,8 +173,11 @@ static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt
 		   const struct nt_member *member, struct nt_job **ret_job)
 {
 	struct nt_job *job, **link;
+	size_t living = 0;
 
-	if (jobs->live >= jobs->limits.jobs || key->jobs >= NT_JOBS_MAX_SPLITS) {
+	for (job = key->job; job; job = job->next)
+		living += !job->closed;
+	if (jobs->live >= jobs->limits.jobs || living >= NT_JOBS_MAX_SPLITS) {
 		jobs->counters.refused_jobs++;
 		return -ENOBUFS;
 	}
@@ -250,7 +253,8 @@ static int by_number(const void *a, const void *b)
 
 void nt_job_sort(struct nt_job *job)
 {
-	qsort(job->member, job->members, sizeof(struct nt_member *), by_number);
+	if (job->members > 1)
+		qsort(job->member, job->members, sizeof(struct nt_member *), by_number);
 }
 
 int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
