@@ -18,11 +18,12 @@
 
 enum {
 	/*
-	 * Memory for the generated structs of a message: a floor, and so much per byte of it. The
-	 * most that an honest message was seen to need is 40 bytes per byte (many tiny culprits).
+	 * Memory for the generated structs of one message: a floor, for which every array may be
+	 * at its cap, and so much per byte. An honest message needs about 10 bytes per byte.
 	 */
-	DECODE_FLOOR_BYTES = 64 << 10,
-	DECODE_BYTES_PER_BYTE = 64,
+	DECODE_FLOOR_BYTES = 4 << 20,
+	DECODE_BYTES_PER_BYTE = 32,
+	DECODE_CHUNK_BYTES = 8 << 10,
 };
 
 struct decoded {
@@ -259,7 +260,7 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 {
 	nt_autoarena struct nt_arena arena = {
 		.limit = DECODE_FLOOR_BYTES + size * DECODE_BYTES_PER_BYTE,
-		.first = DECODE_FLOOR_BYTES / 8,
+		.first = DECODE_CHUNK_BYTES,
 	};
 	ProtobufCAllocator allocator = {alloc_of_arena, free_of_arena, &arena};
 	Neutracer__V1__Envelope *envelope;
