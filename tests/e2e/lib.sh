@@ -14,7 +14,7 @@ bin=${NT_BIN:-build/release/bin}
 sim=build/sim
 work='' control='' port='' agg_pid='' job_pid='' job_log='' job_id='' job_name=''
 declare -A agent_pid=()
-children=()
+children=() cgroups=()
 
 skip() {
   echo "skip: $1"
@@ -72,6 +72,9 @@ cleanup() {
   for pid in "${agent_pid[@]}"; do stop "$pid"; done
   stop "$agg_pid"
   for pid in "${children[@]}"; do stop "$pid"; done
+  for pid in "${cgroups[@]}"; do
+    wait_until 5 "the cgroup to empty" rmdir "$pid" 2>/dev/null
+  done
   if [ -n "$work" ]; then
     if [ -n "${NT_KEEP:-}" ]; then
       echo "left: $work"
@@ -208,8 +211,8 @@ end_job() {
   return "$status"
 }
 
-kill_job() {
-  stop "$job_pid" "${1:-TERM}"
+kill_job() { # kill_job SIGNAL
+  stop "$job_pid" "$1"
   job_pid=
   fault
 }
@@ -249,6 +252,56 @@ no_incident() { # no_incident: none at all, of any class and state
   local found
   found=$(incidents)
   [ "$found" = '[]' ] || fail "there is an incident: $found"
+}
+
+# expect SECONDS WHAT CLASS RANK...: a firing incident of this class that names these ranks and nobody
+# else; no other may stand beside it. Says how long it took.
+expect() {
+  local limit=$1 what=$2 class=$3 begin wanted found
+  shift 3
+  begin=$(now_ms)
+  wanted=$(jq -cn --arg class "$class" '[[$class, ($ARGS.positional | map(["rank", tonumber]))]]' --args "$@")
+  wait_until "$limit" "a verdict on $what" has_incident '.state == "firing" and .severity != "info"' ||
+    fail "$what: no verdict within $limit s"
+  begin=$(($(now_ms) - begin))
+  found=$(open_incidents)
+  [ "$(jq -c '[.[] | select(.severity != "info") | [.class, (.culprits | map([.kind, .rank]) | sort)]]' <<<"$found")" = "$wanted" ] ||
+    fail "$what: wanted $wanted, found $found"
+  echo "$what: $class, rank $* after $begin ms"
+}
+
+none_open() { [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" -eq 0 ]; }
+
+# Heals, and waits until what was open has ended.
+heal() {
+  fault
+  wait_until 90 "the incident to resolve" none_open || fail "not resolved: $(open_incidents)"
+}
+
+# quiet SECONDS: nobody is accused for so long.
+quiet() {
+  local end=$((SECONDS + $1)) found
+  while [ $SECONDS -lt $end ]; do
+    found=$(incidents)
+    [ "$(jq '[.[] | select(.severity != "info")] | length' <<<"$found")" -eq 0 ] || fail "somebody is accused: $found"
+    sleep 0.5
+  done
+}
+
+# seen RANKS: the job is known, all of it.
+seen() {
+  wait_until 20 "the ranks to be seen" job_is_seen "$1" || fail "the ranks are not seen: $(api /api/v1/jobs)"
+}
+
+# A directory in some hierarchy of cgroups, removed at the end.
+make_cgroup() { # make_cgroup NAME: sets cgroup
+  local root
+  for root in /sys/fs/cgroup/pids /sys/fs/cgroup/unified /sys/fs/cgroup; do
+    [ -e "$root/cgroup.procs" ] || continue
+    cgroup=$root/neutracer-test-$$-$1
+    mkdir "$cgroup" 2>/dev/null && cgroups+=("$cgroup") && return
+  done
+  skip "bpf: no hierarchy of cgroups can be written"
 }
 
 draw() { # draw N: a number from 0 to N-1

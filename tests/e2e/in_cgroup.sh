@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# in_cgroup.sh RANKS DIR DIR PROGRAM...: an MPI rank enters the first or the second half.
+set -euo pipefail
+dir=$2
+[ $((OMPI_COMM_WORLD_RANK * 2)) -lt "$1" ] || dir=$3
+echo $$ >"$dir/cgroup.procs"
+exec "${@:4}"

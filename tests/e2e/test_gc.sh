@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Pauses for garbage collection on one rank: that rank, class host, with its cause.
+set -euo pipefail
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+
+setup
+start_aggregator --resolve-after 10s
+start_agent here
+start_job train 8
+seen 8
+quiet 6
+rank=$(draw 8)
+fault "gc $rank 120"
+expect 30 "garbage collection" host "$rank"
+heal
+end_job || fail "the job failed"
