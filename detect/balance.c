@@ -107,7 +107,8 @@ static int raise_roles(struct nt_detect *detect)
 		if (group->long_rounds >= LONG_ROUNDS && is_current(detect, group) &&
 		    !is_blamed(detect, group) &&
 		    (!longest || group->cost > longest->cost ||
-		     (group->cost == longest->cost && compare_u32(group->members, longest->members) > 0)))
+		     (group->cost == longest->cost &&
+		      compare_u32(group->members, longest->members) > 0)))
 			longest = group;
 	}
 	if (!longest)

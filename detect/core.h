@@ -138,6 +138,8 @@ struct nt_detect {
 	} scratch;
 };
 
+/* Scratch for so many ranks. -ENOMEM. */
+int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
 /* The rank's state or NULL. */
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
 /* The largest of the rank's sums. */

@@ -92,7 +92,7 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 	return true;
 }
 
-static int grow_scratch(struct nt_detect *detect, uint32_t need)
+int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 {
 	struct nt_scratch *scratch = &detect->scratch;
 	double **values[] = {&scratch->a, &scratch->b, &scratch->c};
@@ -136,7 +136,7 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	if (fresh > NT_FRAME_MAX_RANKS - detect->ranks) {
 		/* Numbers that change from frame to frame: none of the new ones is believed. */
 		detect->dropped_ranks += fresh;
-		return grow_scratch(detect, detect->ranks);
+		return nt_detect_make_room(detect, detect->ranks);
 	}
 	if (fresh && detect->ranks + fresh > detect->rank_cap) {
 		const uint32_t cap = detect->ranks + fresh + detect->ranks / 2;
@@ -147,7 +147,7 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 		detect->rank = grown;
 		detect->rank_cap = cap;
 	}
-	if (grow_scratch(detect, detect->ranks + fresh) < 0)
+	if (nt_detect_make_room(detect, detect->ranks + fresh) < 0)
 		return -ENOMEM;
 	if (!fresh)
 		return 0;

@@ -66,8 +66,8 @@ struct stall {
 
 static uint64_t usual_period(const struct nt_detect *detect)
 {
-	const double step = detect->step.past.ready ? detect->step.past.value_centre :
-						      detect->step.step_ns;
+	const double step =
+		detect->step.past.ready ? detect->step.past.value_centre : detect->step.step_ns;
 
 	return (uint64_t)fmin(detect->rules.hang_periods * step, 1e18);
 }
@@ -106,15 +106,14 @@ static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_rank
 	for (uint32_t i = 0; i < rank->links; i++) {
 		const struct nt_link *mine = &rank->link[i];
 
-		if (mine->comm == except || !is_collective(nt_comm_use(mine->comm) == NT_COMM_EXPERT ?
-								   NT_FRAME_ALL_TO_ALL :
-							   nt_comm_use(mine->comm) == NT_COMM_REDUCING ?
-								   NT_FRAME_SYNCHRONISING :
-								   NT_FRAME_OTHER))
+		if (mine->comm == except ||
+		    !is_collective(nt_comm_use(mine->comm) == NT_COMM_EXPERT ? NT_FRAME_ALL_TO_ALL
+				   : nt_comm_use(mine->comm) == NT_COMM_REDUCING
+					   ? NT_FRAME_SYNCHRONISING
+					   : NT_FRAME_OTHER))
 			continue;
 		for (uint32_t j = 0; j < mine->comm->members; j++) {
-			const struct nt_rank *other =
-				nt_detect_find(detect, mine->comm->member[j]);
+			const struct nt_rank *other = nt_detect_find(detect, mine->comm->member[j]);
 			const struct nt_link *theirs = other ? find_link(other, mine->comm) : NULL;
 
 			if (theirs && other != rank && theirs->epoch == mine->epoch &&
@@ -201,9 +200,8 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm
 	for (uint32_t i = 0; i < n; i++) {
 		if (member[i].number != lowest)
 			continue;
-		if (member[i].elsewhere ||
-		    (member[i].rank->inside.synchronising &&
-		     waits_elsewhere(detect, member[i].rank, comm))) {
+		if (member[i].elsewhere || (member[i].rank->inside.synchronising &&
+					    waits_elsewhere(detect, member[i].rank, comm))) {
 			stall->waiting = true;
 			continue;
 		}
@@ -270,8 +268,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 			if (!member[i].in && longest->number)
 				member[i].number--;
 		}
-		if (member[i].in && member[i].waited_ns >= need_ns &&
-		    member[i].number > highest)
+		if (member[i].in && member[i].waited_ns >= need_ns && member[i].number > highest)
 			highest = member[i].number;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -390,8 +387,8 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 		step->moved_ns = detect->end_ns;
 		return 0;
 	}
-	patience_ns = step->longest_pause_ns > UINT64_MAX / 10 ? UINT64_MAX :
-								 10 * step->longest_pause_ns;
+	patience_ns =
+		step->longest_pause_ns > UINT64_MAX / 10 ? UINT64_MAX : 10 * step->longest_pause_ns;
 	patience_ns = at_least(patience_ns, rules->silence_floor_ns);
 	paused_ns = detect->end_ns - step->moved_ns;
 	if (inside || paused_ns < patience_ns)
@@ -472,8 +469,8 @@ static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone
 			    (rank->inside.synchronising && !rank->inside.in_call))
 				return true;
 			link = find_link(rank, comm);
-			if (link && link->progress_ns >=
-					    gone->ended_ns + detect->rules.missing_after_ns)
+			if (link &&
+			    link->progress_ns >= gone->ended_ns + detect->rules.missing_after_ns)
 				return true;
 		}
 	}

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detect/answer.h"
+#include "detect/array.h"
 #include "detect/core.h"
 #include "detect/cost.h"
+#include "detect/node.h"
 
 enum {
 	NAME_JOB = UINT8_MAX,
@@ -64,24 +67,6 @@ const char *nt_word(enum nt_word word)
 	};
 
 	return word < NT_WORD_END ? text[word] : NULL;
-}
-
-/* Room for one more; doubles. */
-static int grow(void **array, uint32_t *cap, uint32_t need, size_t size)
-{
-	uint32_t more = *cap ? *cap : 4;
-	void *grown;
-
-	if (need <= *cap)
-		return 0;
-	while (more < need)
-		more *= 2;
-	grown = realloc(*array, more * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*cap = more;
-	return 0;
 }
 
 void nt_incident_free(struct nt_incident *incident)
@@ -166,8 +151,8 @@ static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id,
 		incidents->refused++;
 		return 0;
 	}
-	r = grow((void **)&incidents->name, &incidents->name_cap, incidents->names + 1,
-		 sizeof(*incidents->name));
+	r = nt_array_grow((void **)&incidents->name, &incidents->name_cap, incidents->names + 1,
+			  sizeof(*incidents->name));
 	if (r < 0)
 		return r;
 	memmove(&incidents->name[low + 1], &incidents->name[low],
@@ -191,8 +176,8 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 		incidents->refused++;
 		return 0;
 	}
-	r = grow((void **)&incidents->open, &incidents->open_cap, incidents->opens + 1,
-		 sizeof(*incidents->open));
+	r = nt_array_grow((void **)&incidents->open, &incidents->open_cap, incidents->opens + 1,
+			  sizeof(*incidents->open));
 	if (r < 0)
 		return r;
 	incident = calloc(1, sizeof(*incident));
@@ -259,8 +244,8 @@ static struct nt_blame *find_blame(const struct nt_incident *incident, uint32_t 
 static int blame_insert(struct nt_incident *incident, const struct nt_blame *blame)
 {
 	uint32_t at = incident->blames;
-	int r = grow((void **)&incident->blame, &incident->blame_cap, incident->blames + 1,
-		     sizeof(*incident->blame));
+	int r = nt_array_grow((void **)&incident->blame, &incident->blame_cap, incident->blames + 1,
+			      sizeof(*incident->blame));
 
 	if (r < 0)
 		return r;
@@ -381,8 +366,8 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 				       proposal->ranks * sizeof(*proposal->rank)) != 0))
 		incident->changed = true;
 	if (proposal->ranks) {
-		r = grow((void **)&incident->list, &incident->list_cap, (uint32_t)proposal->ranks,
-			 sizeof(*incident->list));
+		r = nt_array_grow((void **)&incident->list, &incident->list_cap,
+				  (uint32_t)proposal->ranks, sizeof(*incident->list));
 		if (r < 0)
 			return r;
 		memcpy(incident->list, proposal->rank, proposal->ranks * sizeof(*proposal->rank));
@@ -432,12 +417,12 @@ static void release_rank(struct nt_detect *detect, uint32_t number)
 static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64_t until_ns)
 {
 	struct nt_incidents *incidents = &detect->incidents;
-	int r = grow((void **)&incidents->gone, &incidents->gone_cap, incidents->gones + 1,
-		     sizeof(*incidents->gone));
+	int r = nt_array_grow((void **)&incidents->gone, &incidents->gone_cap, incidents->gones + 1,
+			      sizeof(*incidents->gone));
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < incident->blames; i++)
+	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
 		release_rank(detect, incident->blame[i].rank);
 	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
 	incident->state = NT_INCIDENT_RESOLVED;
@@ -587,234 +572,55 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 		incident->changed = true;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
-
-static int compare_u32(const void *a, const void *b)
+/* Moves what an incident holds of a node to another. A copy of the last ones stays for its answer. */
+static int hand_over(struct nt_detect *detect, struct nt_incident *from, struct nt_incident *to,
+		     uint32_t node)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const bool all = nt_node_blames(detect, from, node) == from->blames;
 
-	return (x > y) - (x < y);
-}
-
-static size_t count_equal(const uint32_t *sorted, size_t n, uint32_t value)
-{
-	size_t low = 0, high = n, end;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sorted[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < n && sorted[end] == value;)
-		end++;
-	return end - low;
-}
-
-/* The nodes of all live ranks, ascending, into scratch. */
-static uint32_t list_nodes(struct nt_detect *detect)
-{
-	uint32_t *node = detect->scratch.index, n = 0;
-
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		if (!detect->rank[i].ended)
-			node[n++] = detect->rank[i].node;
-	qsort(node, n, sizeof(*node), compare_u32);
-	return n;
-}
-
-static bool has_peers_elsewhere(const struct nt_detect *detect, const struct nt_rank *rank)
-{
-	const struct nt_group *group = &detect->roles.group[rank->group];
-
-	for (uint32_t i = 0; i < group->members; i++)
-		if (detect->rank[detect->roles.member[group->first + i]].node != rank->node)
-			return true;
-	return false;
-}
-
-/* Whether all ranks of the node, at least two, are blamed, each against peers on other nodes. */
-static bool is_whole_node(const struct nt_detect *detect, const struct nt_incident *incident,
-			  uint32_t node, uint32_t on_node)
-{
-	uint32_t blamed = 0;
-
-	if (node == NT_FRAME_NO_NODE || on_node < 2)
-		return false;
-	for (uint32_t i = 0; i < incident->blames; i++) {
-		const struct nt_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
+	for (uint32_t i = from->blames; i-- > 0;) {
+		const struct nt_rank *rank = nt_detect_find(detect, from->blame[i].rank);
+		int r;
 
 		if (!rank || rank->node != node)
 			continue;
-		if (!has_peers_elsewhere(detect, rank))
-			return false;
-		blamed++;
-	}
-	return blamed == on_node;
-}
-
-static void answer_rank(const struct nt_detect *detect, uint32_t number,
-			struct nt_finding_culprit *ret_culprit)
-{
-	const struct nt_rank *rank = nt_detect_find(detect, number);
-
-	*ret_culprit = (struct nt_finding_culprit){
-		.kind = NT_CULPRIT_RANK,
-		.rank = number,
-		.node = rank ? rank->node : NT_FRAME_NO_NODE,
-	};
-	if (rank)
-		ret_culprit->peers = nt_role_peers(detect, rank, &ret_culprit->peer_count);
-}
-
-static void answer_blames(struct nt_detect *detect, struct nt_incident *incident)
-{
-	const uint32_t nodes = list_nodes(detect);
-	const uint32_t *node = detect->scratch.index;
-	uint32_t *by_node = &detect->scratch.index[detect->scratch.cap];
-	uint32_t n = 0, listed = 0;
-
-	for (uint32_t i = 0; i < incident->blames; i++) {
-		const struct nt_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
-
-		by_node[i] = rank ? rank->node : NT_FRAME_NO_NODE;
-	}
-	for (uint32_t i = 0; i < incident->blames; i++) {
-		const uint32_t at = by_node[i];
-		uint32_t on_node, first = 0;
-		struct nt_finding_culprit *culprit;
-
-		while (by_node[first] != at)
-			first++;
-		on_node = (uint32_t)count_equal(node, nodes, at);
-		if (!is_whole_node(detect, incident, at, on_node)) {
-			answer_rank(detect, incident->blame[i].rank, &incident->culprit[n++]);
-			continue;
-		}
-		if (first < i)
-			continue;
-		culprit = &incident->culprit[n++];
-		*culprit = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = at};
-		culprit->ranks = &incident->node_rank[listed];
-		culprit->rank_count = on_node;
-		for (uint32_t j = i; j < incident->blames; j++)
-			if (by_node[j] == at)
-				incident->node_rank[listed++] = incident->blame[j].rank;
-	}
-	incident->changed |= n != incident->culprits;
-	incident->culprits = n;
-}
-
-static int make_culprits(struct nt_detect *detect, struct nt_incident *incident)
-{
-	const uint32_t most = incident->blames + incident->listed + 1;
-	struct nt_finding_culprit *culprit =
-		realloc(incident->culprit, most * sizeof(*incident->culprit));
-	uint32_t *node_rank;
-
-	if (!culprit)
-		return -ENOMEM;
-	incident->culprit = culprit;
-	node_rank = realloc(incident->node_rank, most * sizeof(*node_rank));
-	if (!node_rank)
-		return -ENOMEM;
-	incident->node_rank = node_rank;
-
-	if (incident->family == NT_FAMILY_SLOW) {
-		answer_blames(detect, incident);
-		return 0;
-	}
-	incident->culprits = 0;
-	if (incident->kind == NT_CULPRIT_RANK) {
-		for (uint32_t i = 0; i < incident->listed; i++)
-			answer_rank(detect, incident->list[i],
-				    &incident->culprit[incident->culprits++]);
-	} else if (incident->listed || incident->kind == NT_CULPRIT_COMMUNICATOR) {
-		incident->culprit[incident->culprits++] = (struct nt_finding_culprit){
-			.kind = incident->kind,
-			.node = NT_FRAME_NO_NODE,
-			.comm = incident->comm,
-			.ranks = incident->list,
-			.rank_count = incident->listed,
-		};
-	}
-	return 0;
-}
-
-static struct nt_finding make_answer(const struct nt_incident *incident)
-{
-	struct nt_finding finding = {
-		.id = incident->id,
-		.state = incident->state,
-		.class = incident->class,
-		.severity = incident->severity,
-		.cause = nt_word(incident->cause),
-		.culprit = incident->culprit,
-		.culprits = incident->culprits,
-		.since_ns = incident->since_ns,
-		.until_ns = incident->until_ns,
-		.seen_ns = incident->seen_ns,
-		.slowdown = incident->slowdown,
-		.gpu_hours = incident->gpu_hours,
-		.tier = incident->tier,
-		.confidence = incident->confidence,
-		.completeness = incident->completeness,
-		.evidences = incident->evidences,
-		.version = incident->version,
-	};
-
-	for (uint32_t i = 0; i < incident->evidences; i++) {
-		const struct nt_evidence *row = &incident->evidence[i];
-
-		finding.evidence[i] = (struct nt_finding_evidence){
-			.what = nt_word(row->what),
-			.unit = nt_word(row->unit),
-			.method = nt_word(row->method),
-			.value = row->value,
-			.peers = row->peers,
-			.width = row->width,
-			.windows = row->windows,
-		};
-	}
-	return finding;
-}
-
-static int make_answers(struct nt_detect *detect)
-{
-	struct nt_incidents *incidents = &detect->incidents;
-	const uint32_t all = incidents->opens + incidents->gones;
-	int r;
-
-	incidents->answers = 0;
-	incidents->standings = 0;
-	r = grow((void **)&incidents->answer, &incidents->answer_cap, all,
-		 sizeof(*incidents->answer));
-	if (r < 0)
-		return r;
-	r = grow((void **)&incidents->standing, &incidents->standing_cap, all,
-		 sizeof(*incidents->standing));
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < all; i++) {
-		const bool is_gone = i >= incidents->opens;
-		struct nt_incident *incident =
-			is_gone ? incidents->gone[i - incidents->opens] : incidents->open[i];
-		struct nt_finding finding;
-
-		r = make_culprits(detect, incident);
+		r = blame_insert(to, &from->blame[i]);
 		if (r < 0)
 			return r;
-		if (incident->changed) {
-			incident->version++;
-			incident->told_slowdown = incident->slowdown;
+		if (!all)
+			blame_remove(from, i);
+	}
+	from->taken_over = all;
+	return all ? retire(detect, from, detect->end_ns) : 0;
+}
+
+/* A node as a whole takes over what is open for single ranks of it: the earliest incident stays. */
+static int widen(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	uint32_t node;
+
+	while (nt_node_divided(detect, &node)) {
+		struct nt_incident *first = NULL;
+
+		for (uint32_t i = 0; i < incidents->opens;) {
+			struct nt_incident *incident = incidents->open[i];
+			int r;
+
+			if (!nt_node_blames(detect, incident, node)) {
+				i++;
+				continue;
+			}
+			if (!first) {
+				first = incident;
+				i++;
+				continue;
+			}
+			r = hand_over(detect, incident, first, node);
+			if (r < 0)
+				return r;
+			i += i < incidents->opens && incidents->open[i] == incident;
 		}
-		finding = make_answer(incident);
-		if (incident->changed)
-			incidents->answer[incidents->answers++] = finding;
-		if (!is_gone)
-			incidents->standing[incidents->standings++] = finding;
 	}
 	return 0;
 }
@@ -838,7 +644,10 @@ int nt_incidents_settle(struct nt_detect *detect)
 		if (r < 0)
 			return r;
 	}
-	return make_answers(detect);
+	r = widen(detect);
+	if (r < 0)
+		return r;
+	return nt_answers_make(detect);
 }
 
 int nt_incidents_close(struct nt_detect *detect, enum nt_family family)

@@ -123,7 +123,7 @@ struct nt_blame {
 struct nt_incident {
 	uint64_t id, version;
 	uint8_t family, class, cause, severity, state, kind, tier;
-	bool note;
+	bool note, taken_over;
 	bool stands, judged, changed; /* scratch of the step */
 	uint32_t stood; /* windows it stood while pending */
 	uint32_t absent; /* and, of the families that need no window, frames since it stood */
@@ -174,7 +174,8 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
  * What a window cost, for the families that are judged as a whole: without one in a frame, their
  * incident neither ages nor recovers.
  */
-void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm, double cost);
+void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm,
+			double cost);
 /* Ages, fires, widens, resolves; then makes the answers. -ENOMEM. */
 int nt_incidents_settle(struct nt_detect *detect);
 /* The open incident of a family (of the network: for that communicator), or NULL. */

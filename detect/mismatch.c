@@ -180,8 +180,8 @@ static bool search(const struct nt_frame *frame, const struct nt_comm *comm,
 		size_t n = 0;
 
 		for (uint32_t i = 0; i < comm->members; i++) {
-			const struct nt_frame_comm *said = nt_frame_find_comm(
-				nt_frame_find(frame, comm->member[i]), comm->id);
+			const struct nt_frame_comm *said =
+				nt_frame_find_comm(nt_frame_find(frame, comm->member[i]), comm->id);
 
 			if (!said || said->epoch != first->epoch ||
 			    !nt_frame_find_call(frame, comm->member[i], comm->id, number, &call[n]))
@@ -211,8 +211,8 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		size_t n = 0, blamed;
 		int r = 0;
 
-		if (comm->agreed_frame == detect->frames && comm->differed_frame != detect->frames &&
-		    comm->agreed < TRUSTED)
+		if (comm->agreed_frame == detect->frames &&
+		    comm->differed_frame != detect->frames && comm->agreed < TRUSTED)
 			comm->agreed++;
 		if (comm->differed_frame != detect->frames || comm->varies)
 			continue;

@@ -364,6 +364,8 @@ int nt_roles_derive(struct nt_detect *detect)
 	}
 
 	for (uint32_t i = 0, at = 0; i < groups; i++) {
+		bool spans = false;
+
 		while (at < roles->groups && (roles->group[at].kind < group[i].kind ||
 					      (roles->group[at].kind == group[i].kind &&
 					       roles->group[at].id < group[i].id)))
@@ -386,7 +388,9 @@ int nt_roles_derive(struct nt_detect *detect)
 			rank->group_id = group[i].id;
 			rank->group = i;
 			rank->place = j;
+			spans |= rank->node != detect->rank[key[first].index].node;
 		}
+		group[i].spans_nodes = spans;
 	}
 	for (uint32_t i = 0; i < roles->groups; i++)
 		free(roles->group[i].past);

@@ -46,6 +46,7 @@ struct nt_comm {
 	uint64_t agreed_frame, differed_frame;
 	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
 	uint64_t checked_frame; /* scratch of the step */
+	uint32_t index; /* scratch of saving and loading */
 	UT_hash_handle hh;
 };
 
@@ -60,6 +61,7 @@ struct nt_group {
 	uint8_t kind;
 	uint64_t id;
 	uint32_t first, members; /* where it starts in nt_roles.member, and how many */
+	bool spans_nodes;
 	uint32_t waited; /* frames since the last round in which somebody had steps */
 	uint64_t wait_start_ns; /* start of the first frame of these, or of the last round */
 	uint64_t rounds, round_frame;

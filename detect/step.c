@@ -60,10 +60,10 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 	width = fmax(detect->rules.kpi_floor, wide->past.kpi_width);
 	window.kpi = wide->growth;
 	window.z = wide->growth / width;
-	window.cost = wide->growth *
-		      nt_kpi_base(&detect->rules, nt_stats_median_of(centre, n),
-				  detect->step.step_ns) /
-		      fmax(1.0, detect->step.step_ns);
+	window.cost =
+		wide->growth *
+		nt_kpi_base(&detect->rules, nt_stats_median_of(centre, n), detect->step.step_ns) /
+		fmax(1.0, detect->step.step_ns);
 	nt_cusum_add(&wide->level, &detect->rules, &window);
 	nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, window.cost);
 }
@@ -150,8 +150,8 @@ int nt_step_check(struct nt_detect *detect)
 			    detect->rank[i].tier > proposal.tier)
 				proposal.tier = detect->rank[i].tier;
 		proposal.evidence[proposal.evidences++] = (struct nt_evidence){
-			.what = series == NT_SERIES_OWN ? NT_WORD_ALL_OWN_WORK :
-							  NT_WORD_ALL_HOST_WORK,
+			.what = series == NT_SERIES_OWN ? NT_WORD_ALL_OWN_WORK
+							: NT_WORD_ALL_HOST_WORK,
 			.unit = NT_WORD_MS,
 			.method = NT_WORD_OWN_PAST,
 			.value = now / 1e6,

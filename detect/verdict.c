@@ -289,7 +289,8 @@ static int judge_apart(struct nt_detect *detect)
 			continue;
 		judged = true;
 		residual = fmax(residual, group->past->apart_cost);
-		if (group->past->apart >= NT_PAST_WINDOWS && group->past->apart_gap > fleet_spread &&
+		if (group->past->apart >= NT_PAST_WINDOWS &&
+		    group->past->apart_gap > fleet_spread &&
 		    (!worst || group->past->apart_cost > worst->past->apart_cost))
 			worst = group;
 	}
@@ -299,9 +300,8 @@ static int judge_apart(struct nt_detect *detect)
 		return 0;
 	proposal.cost = worst->past->apart_cost;
 	proposal.tier = worst->tier[NT_SERIES_OWN];
-	add_row(&proposal, NT_WORD_GAP, NT_WORD_MS, NT_WORD_RATIO,
-		worst->past->apart_high / 1e6, worst->past->apart_low / 1e6, 0.0,
-		worst->past->apart);
+	add_row(&proposal, NT_WORD_GAP, NT_WORD_MS, NT_WORD_RATIO, worst->past->apart_high / 1e6,
+		worst->past->apart_low / 1e6, 0.0, worst->past->apart);
 	return nt_incidents_raise(detect, &proposal);
 }
 

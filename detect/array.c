@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arrays that grow. */
+#include "detect/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int nt_array_grow(void **array, uint32_t *cap, uint32_t need, size_t size)
+{
+	uint32_t more = *cap ? *cap : 4;
+	void *grown;
+
+	if (need <= *cap)
+		return 0;
+	while (more < need)
+		more = more > UINT32_MAX / 2 ? need : 2 * more;
+	grown = realloc(*array, more * size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*cap = more;
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When all ranks of a node are slow, it is the node. */
+#include "detect/node.h"
+
+#include <stdlib.h>
+
+static bool counts(const struct nt_detect *detect, const struct nt_rank *rank, uint32_t node)
+{
+	return rank && rank->node == node && rank->group < detect->roles.groups &&
+	       detect->roles.group[rank->group].spans_nodes;
+}
+
+uint32_t nt_node_ranks(const struct nt_detect *detect, uint32_t node)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		n += detect->rank[i].node == node && !detect->rank[i].ended;
+	return n;
+}
+
+uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_incident *incident,
+			uint32_t node)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++)
+		n += counts(detect, nt_detect_find(detect, incident->blame[i].rank), node);
+	return n;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node)
+{
+	const struct nt_incidents *incidents = &detect->incidents;
+	uint32_t *node = detect->scratch.index, n = 0, slow = 0;
+
+	for (uint32_t i = 0; i < incidents->opens; i++) {
+		const struct nt_incident *incident = incidents->open[i];
+
+		slow += incident->family == NT_FAMILY_SLOW;
+		for (uint32_t j = 0; j < incident->blames; j++) {
+			const struct nt_rank *rank =
+				nt_detect_find(detect, incident->blame[j].rank);
+
+			if (rank && counts(detect, rank, rank->node) &&
+			    rank->node != NT_FRAME_NO_NODE)
+				node[n++] = rank->node;
+		}
+	}
+	if (slow < 2)
+		return false;
+	qsort(node, n, sizeof(*node), compare_u32);
+	for (uint32_t i = 0, end; i < n; i = end) {
+		uint32_t holders = 0;
+
+		for (end = i + 1; end < n && node[end] == node[i];)
+			end++;
+		if (end - i < 2 || end - i != nt_node_ranks(detect, node[i]))
+			continue;
+		for (uint32_t j = 0; j < incidents->opens; j++)
+			holders += nt_node_blames(detect, incidents->open[j], node[i]) > 0;
+		if (holders < 2)
+			continue;
+		*ret_node = node[i];
+		return true;
+	}
+	return false;
+}

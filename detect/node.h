@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When all ranks of a node, at least two, are slow against peers on other nodes, it is the node. */
+#ifndef NT_DETECT_NODE_H
+#define NT_DETECT_NODE_H
+
+#include <stdbool.h>
+
+#include "detect/core.h"
+
+/* Live ranks on it. */
+uint32_t nt_node_ranks(const struct nt_detect *detect, uint32_t node);
+/* How many ranks of the node the incident blames against peers on other nodes. */
+uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_incident *incident,
+			uint32_t node);
+/* Finds a node whose ranks are all blamed, but in several incidents. */
+bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node);
+
+#endif
