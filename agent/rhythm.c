@@ -21,20 +21,20 @@ static uint32_t median(uint32_t *value, uint32_t count)
 	return value[count / 2];
 }
 
-/* In how large a part of the rounds is the longest distance at `first`? */
+/* In how large a part of the rounds is the distance at `first` clearly the longest? */
 static double steadiness(const uint32_t *gap_us, uint32_t rounds, uint32_t round, uint32_t first)
 {
 	uint32_t hits = 0;
 
 	for (uint32_t r = 0; r < rounds; r++) {
 		const uint32_t *gap = gap_us + r * round;
-		uint32_t longest = 0;
+		uint32_t other = 0;
 
-		for (uint32_t i = 1; i < round; i++) {
-			if (gap[i] > gap[longest])
-				longest = i;
+		for (uint32_t i = 0; i < round; i++) {
+			if (i != first && gap[i] > other)
+				other = gap[i];
 		}
-		hits += longest == first;
+		hits += gap[first] > other + other / 5;
 	}
 	return (double)hits / rounds;
 }

@@ -24,7 +24,9 @@ enum {
 	CALLS_MIN = 4, /* before the first search */
 	CANDIDATES = 64, /* periods tried in one search */
 	RETRY_PART = 16, /* search again after 1/16 more calls */
+	LOOSE_CALLS = 64, /* before calls are compared without their bytes */
 	RUNS = 4, /* run starts of an anchor that must be regular */
+	RUN_GAP = 5, /* from this distance on they may be off by one */
 	BAD_STEPS = 2, /* steps of a wrong length in a row: search again */
 	LONG_STEP_NS = 100000000, /* one of at least this length … */
 	RARE_STEPS = 8, /* … is not made longer for a call that comes more seldom than this */
@@ -413,8 +415,8 @@ static uint32_t find_runs(const struct nt_step *step, uint32_t len, uint16_t *re
 	if (runs <= RUNS)
 		return 0;
 	gap = (start[0] - start[RUNS] + RUNS / 2) / RUNS;
-	low = gap - gap / 10 - 1;
-	high = gap + gap / 10 + 1;
+	low = gap - gap / 10 - (gap >= RUN_GAP);
+	high = gap + gap / 10 + (gap >= RUN_GAP);
 	for (uint32_t i = 0; i < RUNS; i++) {
 		uint32_t distance = start[i] - start[i + 1];
 
@@ -525,31 +527,47 @@ static void settle_runs(struct nt_step *step, uint32_t len, uint32_t gap, bool l
 	step->found_count++;
 }
 
-static void search(struct nt_step *step)
+/* True: a period of calls of the same bytes, or without regard to them, is followed now. */
+static bool search_period(struct nt_step *step, bool loose)
 {
 	uint64_t floor_bytes;
-	uint32_t len, period;
+	uint32_t len = look(step, loose, &floor_bytes);
+	uint32_t period = len < CALLS_MIN ? 0 : find_period(step, len);
+
+	if (!period)
+		return false;
+	/* The same again: keep the phase, which may have been found by a longer look. */
+	if (step->found && !step->by_anchor && step->loose == loose &&
+	    step->base_period == period && step->floor_bytes == floor_bytes)
+		return true;
+	settle(step, len, period, period, loose, floor_bytes);
+	return true;
+}
+
+static bool search_runs(struct nt_step *step, bool loose)
+{
+	uint64_t floor_bytes;
+	uint32_t len = look(step, loose, &floor_bytes), gap;
 	uint16_t anchor;
 
+	gap = find_runs(step, len, &anchor);
+	if (!gap)
+		return false;
+	settle_runs(step, len, gap, loose, anchor, floor_bytes);
+	return true;
+}
+
+/* Bytes that differ each time are the last explanation: a long period looks the same at first. */
+static void search(struct nt_step *step)
+{
+	bool weak = !step->found || step->loose;
+
 	step->next_search = step->calls + CALLS_MIN / 2 + step->len / RETRY_PART;
-	for (int loose = 0; loose < 2; loose++) {
-		len = look(step, loose, &floor_bytes);
-		period = len < CALLS_MIN ? 0 : find_period(step, len);
-		if (!period)
-			continue;
-		/* The same again: keep the phase, which may have been found by a longer look. */
-		if (step->found && !step->by_anchor && step->loose == loose &&
-		    step->base_period == period && step->floor_bytes == floor_bytes)
-			return;
-		settle(step, len, period, period, loose, floor_bytes);
+	if (search_period(step, false) || !weak || search_runs(step, false) || step->found ||
+	    step->len < LOOSE_CALLS)
 		return;
-	}
-	for (int loose = 0; loose < 2 && !step->found; loose++) {
-		len = look(step, loose, &floor_bytes);
-		period = find_runs(step, len, &anchor);
-		if (period)
-			settle_runs(step, len, period, loose, anchor, floor_bytes);
-	}
+	if (!search_period(step, true))
+		(void)search_runs(step, true);
 }
 
 /* ---- rounds of what was found --------------------------------------------------------------- */
@@ -712,6 +730,13 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 {
 	struct kind *kind = &step->kind[index];
 
+	if ((step->loose || step->by_anchor) && step->calls >= step->next_search) {
+		uint64_t found = step->found_count;
+
+		search(step); /* there may be a better one by now */
+		if (step->found_count != found)
+			return false;
+	}
 	if (!kind->in_pattern) {
 		if (!counts(kind, step->floor_bytes))
 			return false;
