@@ -109,9 +109,12 @@ static const char *copy_text(struct copier *copier, const char *given, size_t mo
 
 static void copy_numbers(struct copier *copier, uint32_t **numbers, size_t *count)
 {
-	const size_t copied = *count < copier->numbers ? *count : copier->numbers;
-	uint32_t *copy = nt_arena_alloc(copier->arena, (copied ? copied : 1) * sizeof(*copy));
+	size_t copied = *count < copier->numbers ? *count : copier->numbers;
+	uint32_t *copy;
 
+	if (copied > NT_WIRE_MAX_CULPRITS)
+		copied = NT_WIRE_MAX_CULPRITS;
+	copy = nt_arena_alloc(copier->arena, (copied ? copied : 1) * sizeof(*copy));
 	if (!copy) {
 		copier->error = -ENOMEM;
 		return;

@@ -25,7 +25,7 @@ struct nt_prices {
 /* All unknown. */
 struct nt_prices nt_prices_unknown(void);
 
-/* A rank's names; "" or NULL where unknown. */
+/* A rank's names; "" or NULL where unknown. They outlive nt_incident_describe(). */
 struct nt_rank_names {
 	const char *node, *pod, *container, *gpu;
 	bool rank_known;

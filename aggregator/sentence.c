@@ -167,9 +167,17 @@ static void put_since(struct writer *writer, const struct nt_incident *incident)
 	put(writer, " since %.*s", TIME_LEN, since + TIME_AT);
 }
 
-static const struct nt_evidence *first_evidence(const struct nt_incident *incident)
+static const struct nt_evidence *find_evidence(const struct nt_incident *incident, const char *what)
 {
-	return incident->evidences ? &incident->evidence[0] : NULL;
+	for (size_t i = 0; i < incident->evidences; i++)
+		if (strcmp(incident->evidence[i].what, what) == 0)
+			return &incident->evidence[i];
+	return NULL;
+}
+
+static bool is_cause(const struct nt_incident *incident, const char *cause)
+{
+	return strcmp(incident->cause, cause) == 0;
 }
 
 /* How many it was compared with: "its 7 peers", "its peers", or its own past. */
@@ -189,9 +197,10 @@ static void put_peers(struct writer *writer, const struct nt_incident *incident,
 }
 
 /* "31 % slower than its 3 peers": from the evidence where it has two sides, else the slow-down. */
-static void put_slower(struct writer *writer, const struct nt_incident *incident, bool several)
+static void put_slower(struct writer *writer, const struct nt_incident *incident, const char *what,
+		       bool several)
 {
-	const struct nt_evidence *evidence = first_evidence(incident);
+	const struct nt_evidence *evidence = find_evidence(incident, what);
 	double ratio = incident->slowdown;
 
 	if (evidence && evidence->peers > 0 && evidence->value > evidence->peers)
@@ -208,19 +217,19 @@ static void put_compute(struct writer *writer, const struct nt_incident *inciden
 	bool several = put_subject(writer, incident);
 
 	put(writer, several ? " compute " : " computes ");
-	put_slower(writer, incident, several);
+	put_slower(writer, incident, "own work of the step", several);
 	put_since(writer, incident);
 }
 
 /* "spends 52 ms of each step outside the GPU, its 7 peers 20 ms". */
 static void put_time_spent(struct writer *writer, const struct nt_incident *incident,
-			   const char *where)
+			   const char *what, const char *where)
 {
-	const struct nt_evidence *evidence = first_evidence(incident);
+	const struct nt_evidence *evidence = find_evidence(incident, what);
 	bool several = put_subject(writer, incident);
 
-	if (!evidence || evidence->value <= 0) {
-		put(writer, several ? " lose time %s" : " loses time %s", where);
+	if (!evidence) {
+		put(writer, several ? " keep the others waiting" : " keeps the others waiting");
 	} else {
 		put(writer, several ? " spend " : " spends ");
 		put_value(writer, evidence->value, evidence->unit);
@@ -238,7 +247,7 @@ static void put_time_spent(struct writer *writer, const struct nt_incident *inci
 
 static void put_network(struct writer *writer, const struct nt_incident *incident)
 {
-	const struct nt_evidence *evidence = first_evidence(incident);
+	const struct nt_evidence *evidence = find_evidence(incident, "transfer time of the step");
 	bool several = put_subject(writer, incident);
 
 	put(writer, several ? " transfer " : " transfers ");
@@ -272,7 +281,7 @@ static void put_hang(struct writer *writer, const struct nt_incident *incident)
 		return;
 	}
 	several = put_subject(writer, incident);
-	if (strcmp(incident->cause, "network") == 0)
+	if (is_cause(incident, "network"))
 		put(writer, several ? " do not come out of a collective that others have left"
 				    : " does not come out of a collective that others have left");
 	else
@@ -319,7 +328,7 @@ static void put_imbalance(struct writer *writer, const struct nt_incident *incid
 static void put_job_wide(struct writer *writer, const struct nt_incident *incident)
 {
 	put(writer, "all ranks together are ");
-	put_slower(writer, incident, true);
+	put_slower(writer, incident, "step time", true);
 	put_since(writer, incident);
 }
 
@@ -341,10 +350,10 @@ static void put_body(struct writer *writer, enum nt_class class, const struct nt
 		put_network(writer, incident);
 		return;
 	case NT_CLASS_HOST:
-		put_time_spent(writer, incident, "outside the GPU");
+		put_time_spent(writer, incident, "host work of the step", "outside the GPU");
 		return;
 	case NT_CLASS_STORAGE:
-		put_time_spent(writer, incident, "waiting for storage");
+		put_time_spent(writer, incident, "I/O wait of the step", "waiting for storage");
 		return;
 	case NT_CLASS_MISSING:
 		put_missing(writer, incident);
@@ -371,6 +380,24 @@ static void put_body(struct writer *writer, enum nt_class class, const struct nt
 	put_unknown(writer, incident);
 }
 
+/* Only what the sentence has not said already. */
+static void put_cause(struct writer *writer, enum nt_class class,
+		      const struct nt_incident *incident)
+{
+	if (class == NT_CLASS_UNKNOWN) {
+		put(writer, "; the cause is not known");
+		return;
+	}
+	if (class == NT_CLASS_HANG && is_cause(incident, "slow host")) {
+		put(writer, "; its process is at work");
+		return;
+	}
+	if (!incident->cause[0] || class == NT_CLASS_HANG || class == NT_CLASS_MISMATCH)
+		return;
+	put(writer, "; cause: ");
+	put_name(writer, incident->cause);
+}
+
 int nt_sentence_write(enum nt_class class, const struct nt_incident *incident,
 		      struct nt_arena *arena, const char **ret_text)
 {
@@ -379,12 +406,7 @@ int nt_sentence_write(enum nt_class class, const struct nt_incident *incident,
 	char *text;
 
 	put_body(&writer, class, incident);
-	if (incident->cause[0]) {
-		put(&writer, "; cause: ");
-		put_name(&writer, incident->cause);
-	} else if (class == NT_CLASS_UNKNOWN) {
-		put(&writer, "; the cause is not known");
-	}
+	put_cause(&writer, class, incident);
 	if (writer.error)
 		return writer.error;
 	text = nt_arena_alloc(arena, buf.len + 1);
