@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/api.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "proto/json.h"
+#include "tests/api/picture.h"
+#include "tests/unit/http.h"
+#include "tests/unit/scratch.h"
+
+static char dir[SCRATCH_BYTES];
+static struct nt_board *board;
+static struct nt_store *store;
+static struct nt_api *api;
+
+static int open_store(void)
+{
+	char path[SCRATCH_BYTES + 16];
+	struct nt_store_error error;
+
+	(void)snprintf(path, sizeof(path), "%s/store.db", dir);
+	return nt_store_open(&(struct nt_store_options){.path = path}, &store, &error);
+}
+
+static int start(struct nt_api_options options)
+{
+	struct nt_api_error error;
+
+	options.listen = "127.0.0.1:0";
+	options.board = board;
+	options.store = store;
+	return nt_api_start(&options, &api, &error);
+}
+
+/* Nothing has been decided yet. */
+static int set_up_board(void **state)
+{
+	(void)state;
+	return scratch_make(dir) || nt_board_new(&board) || open_store();
+}
+
+static int set_up(void **state)
+{
+	if (set_up_board(state))
+		return -1;
+	nt_board_post(board, nt_test_picture());
+	return start((struct nt_api_options){0});
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nt_api_stop(api);
+	nt_store_close(store);
+	nt_board_free(board);
+	api = NULL;
+	store = NULL;
+	board = NULL;
+	scratch_remove(dir);
+	return 0;
+}
+
+static void put(const char *id, const char *state)
+{
+	struct nt_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
+	const struct nt_sink sink = nt_store_sink(store);
+
+	assert_int_equal(sink.incident(sink.data, &incident), 0);
+}
+
+/* The document that a GET answers with this status. */
+static json_t *get_status(const char *target, int status)
+{
+	http_auto struct http_reply reply = http_request(nt_api_port(api), "GET", target, "", NULL);
+	json_t *json = NULL;
+
+	assert_int_equal(reply.status, status);
+	assert_int_equal(nt_json_load(reply.body, strlen(reply.body), &json), 0);
+	return json;
+}
+
+static json_t *get(const char *target)
+{
+	return get_status(target, 200);
+}
+
+static const char *text(const json_t *object, const char *name)
+{
+	return nt_json_get_text(object, name, "(none)");
+}
+
+/* The members called `name` of a list's items, each followed by a blank. */
+static const char *names(const json_t *list, const char *name)
+{
+	static char all[4096];
+	const json_t *items = json_object_get(list, "items");
+
+	assert_true(json_is_array(items));
+	all[0] = '\0';
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		size_t len = strlen(all);
+
+		(void)snprintf(all + len, sizeof(all) - len, "%s ",
+			       text(json_array_get(items, i), name));
+	}
+	return all;
+}
+
+static void check_problem(const char *target, int status, const char *code)
+{
+	nt_autojson json_t *problem = get_status(target, status);
+
+	assert_string_equal(text(problem, "code"), code);
+	assert_int_equal(json_integer_value(json_object_get(problem, "status")), status);
+	assert_string_not_equal(text(problem, "request_id"), "(none)");
+}
+
+/* ---- slow ranks ---------------------------------------------------------------------------------- */
+
+static void slow_ranks_come_worst_first_and_without_notes(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/slow-ranks");
+	const json_t *rank = json_array_get(json_object_get(list, "items"), 1);
+
+	(void)state;
+	assert_string_equal(names(list, "kind"), "node rank ");
+	assert_true(json_is_null(json_object_get(list, "next")));
+	assert_int_equal(json_integer_value(json_object_get(rank, "rank")), 5);
+	assert_string_equal(text(rank, "node"), "gpu-07");
+	assert_string_equal(text(rank, "job"), "llm-70b");
+	assert_string_equal(text(rank, "class"), "compute");
+	assert_true(json_is_null(json_object_get(rank, "cause")));
+	assert_string_equal(text(rank, "since"), "2026-11-21T03:00:12Z");
+	assert_string_equal(text(rank, "tier"), "T2");
+	assert_string_equal(text(rank, "incident"), "00000000000000f1");
+	assert_int_equal(json_array_size(json_object_get(rank, "peers")), 3);
+}
+
+static void a_cursor_leads_to_the_rest_of_the_slow_ranks(void **state)
+{
+	nt_autojson json_t *first = get("/api/v1/slow-ranks?limit=1");
+	nt_autojson json_t *second = NULL;
+	char target[256];
+
+	(void)state;
+	assert_string_equal(names(first, "kind"), "node ");
+	(void)snprintf(target, sizeof(target), "/api/v1/slow-ranks?limit=1&cursor=%s",
+		       text(first, "next"));
+	second = get(target);
+	assert_string_equal(names(second, "kind"), "rank ");
+	assert_true(json_is_null(json_object_get(second, "next")));
+}
+
+static void slow_ranks_are_filtered_by_job_class_and_time(void **state)
+{
+	static const struct {
+		const char *target, *kinds;
+	} cases[] = {
+		{"/api/v1/slow-ranks?job=llm-70b", "node rank "},
+		{"/api/v1/slow-ranks?job=00000000000000a1", "node rank "},
+		{"/api/v1/slow-ranks?job=10.0.0.1:29500/run", "node rank "},
+		{"/api/v1/slow-ranks?job=resnet", ""},
+		{"/api/v1/slow-ranks?class=compute", "node rank "},
+		{"/api/v1/slow-ranks?class=network", ""},
+		{"/api/v1/slow-ranks?since=2026-11-21T03:00:12Z", "node rank "},
+		{"/api/v1/slow-ranks?since=2026-11-21T03:00:13Z", ""},
+		{"/api/v1/slow-ranks?since=1600-01-01T00:00:00Z", "node rank "},
+		{"/api/v1/slow-ranks?since=9999-01-01T00:00:00Z", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		nt_autojson json_t *list = get(cases[i].target);
+
+		assert_string_equal(names(list, "kind"), cases[i].kinds);
+	}
+}
+
+static void parameters_that_are_wrong_are_400(void **state)
+{
+	(void)state;
+	check_problem("/api/v1/slow-ranks?class=slow", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?since=yesterday", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?job=", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?limit=0", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?limit=1001", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?limit=1x", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?cursor=s1", 400, "bad_cursor");
+	check_problem("/api/v1/jobs?cursor=r1", 400, "bad_cursor");
+	check_problem("/api/v1/jobs?state=slow", 400, "bad_parameter");
+	check_problem("/api/v1/jobs/00000000000000a1/ranks?cursor=r-1", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?cursor=i0", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?state=pending", 400, "bad_parameter");
+	check_problem("/api/v1/incidents?severity=", 400, "bad_parameter");
+	check_problem("/api/v1/nodes?cursor=x", 400, "bad_cursor");
+	check_problem("/api/v1/jobs?lmit=3", 400, "unknown_parameter");
+}
+
+/* ---- jobs, ranks, nodes --------------------------------------------------------------------------- */
+
+static void jobs_come_living_first(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs");
+	nt_autojson json_t *running = get("/api/v1/jobs?state=running");
+
+	(void)state;
+	assert_string_equal(names(list, "state"), "running hung ended ");
+	assert_string_equal(names(running, "name"), "llm-70b ");
+}
+
+static void pages_of_jobs_miss_none(void **state)
+{
+	char target[256] = "/api/v1/jobs?limit=1", seen[256] = "";
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		nt_autojson json_t *list = get(target);
+		size_t len = strlen(seen);
+
+		(void)snprintf(seen + len, sizeof(seen) - len, "%s", names(list, "id"));
+		(void)snprintf(target, sizeof(target), "/api/v1/jobs?limit=1&cursor=%s",
+			       text(list, "next"));
+	}
+	assert_string_equal(seen, "00000000000000a1 00000000000000c3 00000000000000b2 ");
+	assert_non_null(strstr(target, "(none)"));
+}
+
+static void a_job_from_a_stranger_is_text_and_nothing_else(void **state)
+{
+	nt_autojson json_t *job = get("/api/v1/jobs/00000000000000c3");
+
+	(void)state;
+	assert_string_equal(text(job, "name"), "\xef\xbf\xbd<b>\"evil\"\x1b[31m");
+}
+
+static void a_job_tells_its_open_incidents_and_its_step(void **state)
+{
+	nt_autojson json_t *job = get("/api/v1/jobs/00000000000000a1");
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(job, "incidents")), 2);
+	assert_float_equal(nt_json_get_number(job, "step_seconds", 0), 0.43, 1e-9);
+	assert_true(json_is_null(json_object_get(job, "ended")));
+	assert_int_equal(json_integer_value(json_object_get(job, "live")), NT_TEST_RANKS);
+}
+
+static void what_is_not_there_is_404(void **state)
+{
+	(void)state;
+	check_problem("/api/v1/jobs/nobody", 404, "no_such_job");
+	check_problem("/api/v1/jobs/nobody/ranks", 404, "no_such_job");
+	check_problem("/api/v1/incidents/nobody", 404, "no_such_incident");
+	check_problem("/api/v2/jobs", 404, "no_such_path");
+}
+
+static void ranks_tell_their_calls_and_bytes_exactly(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/ranks");
+	const json_t *rank = json_array_get(json_object_get(list, "items"), 2);
+	const json_t *op = json_array_get(json_object_get(rank, "operations"), 0);
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(list, "items")), NT_TEST_RANKS);
+	assert_string_equal(text(op, "communicator"), "feedface12345678");
+	assert_string_equal(text(op, "operation"), "all-reduce");
+	assert_int_equal(json_integer_value(json_object_get(op, "calls")), 1000);
+	assert_int_equal(json_integer_value(json_object_get(op, "bytes")), 1LL << 40);
+	assert_string_equal(text(json_object_get(rank, "inside"), "operation"), "all-reduce");
+	assert_string_equal(text(rank, "state"), "running");
+}
+
+static void pages_of_ranks_miss_none(void **state)
+{
+	char target[256] = "/api/v1/jobs/00000000000000a1/ranks?limit=3";
+	size_t seen = 0;
+
+	(void)state;
+	for (;;) {
+		nt_autojson json_t *list = get(target);
+		const json_t *items = json_object_get(list, "items");
+
+		for (size_t i = 0; i < json_array_size(items); i++)
+			assert_int_equal(json_integer_value(
+						 json_object_get(json_array_get(items, i), "rank")),
+					 seen++);
+		if (json_is_null(json_object_get(list, "next")))
+			break;
+		(void)snprintf(target, sizeof(target),
+			       "/api/v1/jobs/00000000000000a1/ranks?limit=3&cursor=%s",
+			       text(list, "next"));
+	}
+	assert_int_equal(seen, NT_TEST_RANKS);
+}
+
+static void ranks_are_filtered_by_node(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/ranks?node=gpu-03");
+
+	(void)state;
+	assert_string_equal(names(list, "node"), "gpu-03 gpu-03 ");
+}
+
+static void nodes_are_listed_by_name_and_state(void **state)
+{
+	nt_autojson json_t *first = get("/api/v1/nodes?limit=1");
+	nt_autojson json_t *second = get("/api/v1/nodes?cursor=ngpu-01");
+	nt_autojson json_t *silent = get("/api/v1/nodes?state=unobserved");
+
+	(void)state;
+	assert_string_equal(names(first, "node"), "gpu-01 ");
+	assert_string_equal(text(first, "next"), "ngpu-01");
+	assert_string_equal(names(second, "node"), "gpu-02 ");
+	assert_string_equal(names(silent, "node"), "gpu-02 ");
+}
+
+/* ---- incidents ----------------------------------------------------------------------------------- */
+
+static const char whole_incident[] =
+	"{\"id\":\"a1\",\"state\":\"resolved\",\"severity\":\"critical\",\"class\":\"compute\","
+	"\"cause\":null,\"job\":\"llm-70b\",\"attempt\":1,\"namespace\":\"train\",\"culprits\":[{"
+	"\"kind\":\"rank\",\"rank\":5,\"node\":\"gpu-07\",\"pod\":\"llm-70b-5\",\"container\":"
+	"\"worker\",\"gpu\":null,\"peers\":[1,3,7]}],\"since\":\"2026-11-21T03:00:12Z\",\"until\":"
+	"\"2026-11-21T04:00:12Z\",\"seen\":\"2026-11-21T03:00:31Z\",\"slowdown\":1.31,\"cost\":{"
+	"\"gpu_hours\":12.4,\"currency\":null,\"money\":null,\"energy_kwh\":null,\"co2_kg\":null},"
+	"\"tier\":\"T2\",\"confidence\":0.98,\"completeness\":1.0,\"evidence\":[{\"what\":"
+	"\"own work of the step\",\"unit\":\"ms\",\"value\":412.0,\"peers\":314.5,\"width\":3.1,"
+	"\"method\":\"ratio\",\"windows\":9}],\"summary\":"
+	"\"rank 5 computes 31 % slower than its 3 peers\"}\n";
+
+static void an_incident_is_the_documented_object_to_the_byte(void **state)
+{
+	(void)state;
+	put("a1", "resolved");
+	{
+		http_auto struct http_reply reply =
+			http_request(nt_api_port(api), "GET", "/api/v1/incidents/a1", "", NULL);
+
+		assert_int_equal(reply.status, 200);
+		assert_string_equal(reply.body, whole_incident);
+		assert_true(http_has(&reply, "ETag: \"a1-3\"\r\n"));
+	}
+	{
+		http_auto struct http_reply reply =
+			http_request(nt_api_port(api), "GET", "/api/v1/incidents/a1",
+				     "If-None-Match: \"a1-3\"\r\n", NULL);
+
+		assert_int_equal(reply.status, 304);
+	}
+}
+
+static void an_open_incident_is_found_although_the_store_does_not_have_it(void **state)
+{
+	nt_autojson json_t *incident = get("/api/v1/incidents/00000000000000f2");
+
+	(void)state;
+	assert_string_equal(text(incident, "state"), "firing");
+}
+
+static void incidents_come_newest_first_and_page_by_page(void **state)
+{
+	char target[256] = "/api/v1/incidents?limit=2", seen[256] = "";
+
+	(void)state;
+	put("a", "resolved");
+	put("b", "firing");
+	put("c", "firing");
+	for (int i = 0; i < 2; i++) {
+		nt_autojson json_t *list = get(target);
+		size_t len = strlen(seen);
+
+		(void)snprintf(seen + len, sizeof(seen) - len, "%s| ", names(list, "id"));
+		(void)snprintf(target, sizeof(target), "/api/v1/incidents?limit=2&cursor=%s",
+			       text(list, "next"));
+	}
+	assert_string_equal(seen, "c b | a | ");
+}
+
+static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
+{
+	nt_autojson json_t *by_id = NULL, *other = NULL, *firing = NULL;
+
+	(void)state;
+	put("a", "resolved");
+	put("b", "firing");
+	by_id = get("/api/v1/incidents?job=00000000000000a1");
+	other = get("/api/v1/incidents?job=00000000000000b2");
+	firing = get("/api/v1/incidents?state=firing&severity=critical&class=compute");
+	assert_string_equal(names(by_id, "id"), "b a ");
+	assert_string_equal(names(other, "id"), "");
+	assert_string_equal(names(firing, "id"), "b ");
+}
+
+static void without_a_store_the_open_incidents_are_shown(void **state)
+{
+	nt_autojson json_t *list = NULL, *info = NULL;
+
+	(void)state;
+	nt_store_close(store);
+	store = NULL;
+	nt_board_post(board, nt_test_picture());
+	assert_int_equal(start((struct nt_api_options){0}), 0);
+	list = get("/api/v1/incidents");
+	assert_string_equal(names(list, "id"),
+			    "00000000000000f1 00000000000000f2 00000000000000f3 ");
+	info = get("/api/v1/incidents?severity=info");
+	assert_string_equal(names(info, "id"), "00000000000000f3 ");
+}
+
+/* ---- health -------------------------------------------------------------------------------------- */
+
+static void before_the_first_picture_lists_are_empty_and_it_is_not_ready(void **state)
+{
+	static const char *const lists[] = {"/api/v1/jobs", "/api/v1/slow-ranks",
+					    "/api/v1/incidents", "/api/v1/nodes"};
+	nt_autojson json_t *ready = NULL, *alive = NULL;
+
+	(void)state;
+	assert_int_equal(start((struct nt_api_options){0}), 0);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		nt_autojson json_t *list = get(lists[i]);
+
+		assert_string_equal(names(list, "id"), "");
+	}
+	check_problem("/api/v1/jobs/00000000000000a1", 404, "no_such_job");
+	ready = get_status("/readyz", 503);
+	assert_string_equal(text(ready, "status"), "failing");
+	alive = get("/healthz");
+	assert_string_equal(text(alive, "status"), "ok");
+}
+
+static int check_result;
+
+static int failing_check(void *data, char reason[160])
+{
+	(void)data;
+	if (check_result)
+		(void)snprintf(reason, 160, "it is stuck");
+	return check_result;
+}
+
+static void a_vital_check_decides_health_and_any_check_readiness(void **state)
+{
+	static const struct nt_api_check checks[] = {
+		{.name = "loop", .vital = true, .check = failing_check},
+	};
+	static const struct nt_api_check others[] = {
+		{.name = "bus", .vital = false, .check = failing_check},
+	};
+
+	(void)state;
+	nt_board_post(board, nt_test_picture());
+	assert_int_equal(start((struct nt_api_options){.check = checks, .checks = 1}), 0);
+	check_result = 0;
+	json_decref(get_status("/healthz", 200));
+	json_decref(get_status("/readyz", 200));
+	check_result = -EIO;
+	json_decref(get_status("/healthz", 503));
+	json_decref(get_status("/readyz", 503));
+	nt_api_stop(api);
+	assert_int_equal(start((struct nt_api_options){.check = others, .checks = 1}), 0);
+	json_decref(get_status("/healthz", 200));
+	json_decref(get_status("/readyz", 503));
+}
+
+/* ---- rebaseline ---------------------------------------------------------------------------------- */
+
+static int rebaseline_result;
+
+static int fake_rebaseline(void *data, const char *job_id)
+{
+	assert_ptr_equal(data, &rebaseline_result);
+	assert_string_equal(job_id, "00000000000000a1");
+	return rebaseline_result;
+}
+
+static int post_rebaseline(int result)
+{
+	http_auto struct http_reply reply = {0};
+
+	rebaseline_result = result;
+	reply = http_request(nt_api_port(api), "POST", "/api/v1/jobs/00000000000000a1/rebaseline",
+			     "", "");
+	return reply.status;
+}
+
+static void a_rebaseline_is_handed_on(void **state)
+{
+	const struct nt_api_options options = {
+		.rebaseline = fake_rebaseline,
+		.data = &rebaseline_result,
+	};
+
+	(void)state;
+	assert_int_equal(start(options), 0);
+	assert_int_equal(post_rebaseline(0), 202);
+	assert_int_equal(post_rebaseline(-ENOENT), 404);
+	assert_int_equal(post_rebaseline(-EBUSY), 503);
+	assert_int_equal(post_rebaseline(-EIO), 500);
+}
+
+static void a_rebaseline_that_is_not_offered_is_404(void **state)
+{
+	(void)state;
+	assert_int_equal(post_rebaseline(0), 404);
+}
+
+/* ---- metrics and the contract --------------------------------------------------------------------- */
+
+static void metrics_hold_the_pictures_rows_and_our_own(void **state)
+{
+	http_auto struct http_reply reply =
+		http_request(nt_api_port(api), "GET", "/metrics", "", NULL);
+
+	(void)state;
+	assert_int_equal(reply.status, 200);
+	assert_true(http_has(&reply, "Content-Type: text/plain; version=0.0.4"));
+	assert_non_null(strstr(reply.body,
+			       "# TYPE neutracer_aggregator_test_messages_total counter\n"
+			       "neutracer_aggregator_test_messages_total{reason=\"late\"} "
+			       "7\n"
+			       "neutracer_aggregator_test_messages_total{reason=\"other\"} "
+			       "12345678\n"));
+	assert_non_null(strstr(reply.body, "\nneutracer_aggregator_test_jobs 2.5"));
+	assert_non_null(strstr(reply.body, "\nneutracer_aggregator_store_healthy 1\n"));
+	assert_non_null(strstr(reply.body, "\nneutracer_aggregator_http_connections_total "));
+	assert_null(strstr(reply.body, "# EOF"));
+}
+
+static void openmetrics_is_given_to_who_asks_for_it(void **state)
+{
+	http_auto struct http_reply reply = http_request(
+		nt_api_port(api), "GET", "/metrics",
+		"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n", NULL);
+
+	(void)state;
+	assert_int_equal(reply.status, 200);
+	assert_true(http_has(&reply, "Content-Type: application/openmetrics-text; version=1.0.0"));
+	assert_non_null(strstr(reply.body, "# TYPE neutracer_aggregator_test_messages counter\n"));
+	assert_string_equal(reply.body + strlen(reply.body) - 6, "# EOF\n");
+}
+
+static void the_contract_is_served_as_it_is(void **state)
+{
+	http_auto struct http_reply reply =
+		http_request(nt_api_port(api), "GET", "/openapi.yaml", "", NULL);
+	nt_autobuf struct nt_buf file = {0};
+	FILE *contract = fopen("docs/api/openapi.yaml", "r");
+
+	(void)state;
+	assert_non_null(contract);
+	assert_int_equal(nt_buf_reserve(&file, 1 << 20), 0);
+	file.len = fread(file.data, 1, 1 << 20, contract);
+	(void)fclose(contract);
+	assert_int_equal(reply.status, 200);
+	assert_int_equal(strlen(reply.body), file.len);
+	assert_memory_equal(reply.body, file.data, file.len);
+}
+
+static void everything_but_health_and_contract_wants_the_token(void **state)
+{
+	static const struct {
+		const char *target;
+		int status;
+	} cases[] = {
+		{"/healthz", 200},
+		{"/readyz", 200},
+		{"/openapi.yaml", 200},
+		{"/metrics", 401},
+		{"/api/v1/jobs", 401},
+		{"/api/v1/slow-ranks", 401},
+		{"/api/v1/incidents", 401},
+		{"/api/v1/jobs/00000000000000a1", 401},
+		{"/api/v1/nodes", 401},
+		{"/api/v1/incidents/a1", 401},
+		{"/api/v1/jobs/x/ranks", 401},
+	};
+	char token_file[SCRATCH_BYTES + 8];
+
+	(void)state;
+	(void)snprintf(token_file, sizeof(token_file), "%s/token", dir);
+	nt_board_post(board, nt_test_picture());
+	assert_int_equal(start((struct nt_api_options){.token_file = token_file}), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		http_auto struct http_reply reply =
+			http_request(nt_api_port(api), "GET", cases[i].target, "", NULL);
+
+		assert_int_equal(reply.status, cases[i].status);
+	}
+	nt_api_stop(api);
+	assert_int_equal(
+		start((struct nt_api_options){.token_file = token_file, .metrics_open = true}), 0);
+	{
+		http_auto struct http_reply reply =
+			http_request(nt_api_port(api), "GET", "/metrics", "", NULL);
+
+		assert_int_equal(reply.status, 200);
+	}
+}
+
+#define TEST(fn)       cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define TEST_BOARD(fn) cmocka_unit_test_setup_teardown(fn, set_up_board, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(slow_ranks_come_worst_first_and_without_notes),
+		TEST(a_cursor_leads_to_the_rest_of_the_slow_ranks),
+		TEST(slow_ranks_are_filtered_by_job_class_and_time),
+		TEST(parameters_that_are_wrong_are_400),
+		TEST(jobs_come_living_first),
+		TEST(pages_of_jobs_miss_none),
+		TEST(a_job_from_a_stranger_is_text_and_nothing_else),
+		TEST(a_job_tells_its_open_incidents_and_its_step),
+		TEST(what_is_not_there_is_404),
+		TEST(ranks_tell_their_calls_and_bytes_exactly),
+		TEST(pages_of_ranks_miss_none),
+		TEST(ranks_are_filtered_by_node),
+		TEST(nodes_are_listed_by_name_and_state),
+		TEST(an_incident_is_the_documented_object_to_the_byte),
+		TEST(an_open_incident_is_found_although_the_store_does_not_have_it),
+		TEST(incidents_come_newest_first_and_page_by_page),
+		TEST(incidents_are_filtered_also_by_the_id_of_a_job),
+		TEST_BOARD(without_a_store_the_open_incidents_are_shown),
+		TEST_BOARD(before_the_first_picture_lists_are_empty_and_it_is_not_ready),
+		TEST_BOARD(a_vital_check_decides_health_and_any_check_readiness),
+		TEST_BOARD(a_rebaseline_is_handed_on),
+		TEST(a_rebaseline_that_is_not_offered_is_404),
+		TEST(metrics_hold_the_pictures_rows_and_our_own),
+		TEST(openmetrics_is_given_to_who_asks_for_it),
+		TEST(the_contract_is_served_as_it_is),
+		TEST_BOARD(everything_but_health_and_contract_wants_the_token),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
