@@ -226,7 +226,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 	const struct member *longest = NULL;
 	uint32_t n = 0, unknown = 0, in = 0, out = 0, patient = 0;
 	uint64_t highest = 0;
-	bool lagging = false, aligned = true;
+	bool lagging = false, together = true;
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
@@ -263,7 +263,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 	/* Numbers of another epoch cannot be compared: such a member is late if it is outside. */
 	for (uint32_t i = 0; i < n; i++) {
 		if (member[i].link->epoch != longest->link->epoch) {
-			aligned = false;
+			together = false;
 			member[i].number = longest->number;
 			if (!member[i].in && longest->number)
 				member[i].number--;
@@ -272,13 +272,14 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 			highest = member[i].number;
 	}
 	for (uint32_t i = 0; i < n; i++) {
+		together = together && member[i].in && member[i].number == longest->number;
 		lagging |= member[i].number < highest;
 		in += member[i].in && member[i].number == highest;
 		out += !member[i].in && member[i].number >= highest;
 		patient += member[i].in && member[i].number == highest &&
 			   member[i].waited_ns >= need_ns;
 	}
-	if (aligned && !lagging && in == n && n > 1 && longest->waited_ns >= mismatch_after_ns &&
+	if (together && n > 1 && longest->waited_ns >= mismatch_after_ns &&
 	    (patient == n || comm->agreed > 2)) {
 		bool differ;
 		int r = compare_entered(detect, frame, comm, member, n, &differ);
@@ -349,6 +350,7 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 	} else if (stall->comm && !stall->waiting) {
 		proposal.cause = NT_WORD_NETWORK;
 		proposal.kind = NT_CULPRIT_COMMUNICATOR;
+		proposal.comm = stall->comm;
 		proposal.rank = stall->members;
 		proposal.ranks = stall->listed;
 	} else if (!stall->inside_all && !stall->waiting) {

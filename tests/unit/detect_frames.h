@@ -42,6 +42,11 @@ struct sim_rank {
 	uint8_t inside_kind, inside_op;
 	uint64_t inside_comm, inside_number, inside_since, inside_count;
 	uint32_t inside_type;
+	uint64_t behind; /* calls that it has not entered, of every communicator */
+	uint64_t salt; /* on its rolling hash */
+	uint64_t odd_count; /* elements of its last call, 0: as all */
+	uint8_t odd_op;
+	uint64_t epoch; /* added to the communicators' */
 	char state;
 	double busy; /* of the frame on the CPU, while stuck */
 };
@@ -76,6 +81,7 @@ struct sim {
 	struct nt_frame_rank *out;
 	struct nt_frame_comm *out_comm;
 	struct nt_frame_op *out_op;
+	struct nt_frame_signature *out_call;
 	struct nt_frame_sample *out_sample;
 	double *own;
 };
@@ -120,6 +126,7 @@ static inline void sim_init_ranks(struct sim *sim, uint32_t ranks, uint64_t seed
 	sim->out = calloc(ranks, sizeof(*sim->out));
 	sim->out_comm = calloc((size_t)ranks * SIM_COMMS, sizeof(*sim->out_comm));
 	sim->out_op = calloc((size_t)ranks * SIM_COMMS, sizeof(*sim->out_op));
+	sim->out_call = calloc((size_t)ranks * SIM_COMMS, sizeof(*sim->out_call));
 	sim->out_sample = calloc((size_t)ranks * 4, sizeof(*sim->out_sample));
 	sim->own = calloc(ranks, sizeof(*sim->own));
 	for (uint32_t i = 0; i < ranks; i++)
@@ -146,6 +153,7 @@ static inline void sim_free(struct sim *sim)
 	free(sim->out);
 	free(sim->out_comm);
 	free(sim->out_op);
+	free(sim->out_call);
 	free(sim->out_sample);
 	free(sim->own);
 }
@@ -297,16 +305,25 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 				op->sum_ns = (uint64_t)(comm->transfer * (double)op->calls +
 							waited * steps);
 			}
-			sim->out_comm[comms++] = (struct nt_frame_comm){
+			sim->out_call[comms] = (struct nt_frame_signature){
+				.number = comm->last - rank->behind,
+				.count = rank->odd_count ? rank->odd_count : 1000,
+				.type = 7,
+				.op = rank->odd_op ? rank->odd_op : op->op,
+			};
+			sim->out_comm[comms] = (struct nt_frame_comm){
 				.id = comm->id,
 				.rank = place,
 				.size = sim_comm_size(sim, comm),
-				.epoch = comm->epoch,
-				.last = comm->last,
-				.rolling_hash = comm->last * 77,
+				.epoch = comm->epoch + rank->epoch,
+				.last = comm->last - rank->behind,
+				.rolling_hash = (comm->last - rank->behind) * 77 + rank->salt,
 				.op = op,
 				.ops = 1,
+				.recent = &sim->out_call[comms],
+				.recents = 1,
 			};
+			comms++;
 			out->comms++;
 		}
 	}
@@ -353,6 +370,39 @@ static inline void sim_pass(struct sim *sim, struct nt_detect *detect, uint32_t 
 		size_t findings = 0;
 
 		assert_int_equal(nt_detect_step(detect, sim_next(sim), &finding, &findings), 0);
+	}
+}
+
+/* All ranks but those sit in the last call of the communicator since now; nobody moves any more. */
+static inline void sim_stick(struct sim *sim, uint64_t comm, uint32_t except)
+{
+	for (uint32_t i = 0; i < sim->ranks; i++) {
+		struct sim_rank *rank = &sim->rank[i];
+
+		rank->stuck = true;
+		if (i == except)
+			continue;
+		rank->in_call = true;
+		rank->inside_comm = comm;
+		rank->inside_kind = NT_FRAME_SYNCHRONISING;
+		rank->inside_op = 1;
+		rank->inside_count = 1000;
+		rank->inside_type = 7;
+		rank->inside_since = sim->now_ns;
+		for (uint32_t j = 0; j < sim->comms; j++)
+			if (sim->comm[j].id == comm)
+				rank->inside_number = sim->comm[j].last;
+	}
+}
+
+/* And on they go. */
+static inline void sim_unstick(struct sim *sim)
+{
+	for (uint32_t i = 0; i < sim->ranks; i++) {
+		sim->rank[i].stuck = false;
+		sim->rank[i].in_call = false;
+		sim->rank[i].synchronising = false;
+		sim->rank[i].behind = 0;
 	}
 }
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ranks that made different calls of the same number. */
+#include "detect_frames.h"
+
+#include "detect/mismatch.h"
+
+enum {
+	DATA = 0xda7a,
+};
+
+struct job {
+	struct sim sim;
+	struct nt_detect *detect;
+};
+
+static int begin(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	assert_non_null(job);
+	sim_init(&job->sim, 8, 21);
+	job->sim.blocking = true;
+	job->detect = sim_detect();
+	sim_pass(&job->sim, job->detect, 30);
+	*state = job;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct job *job = *state;
+
+	nt_detect_free(job->detect);
+	sim_free(&job->sim);
+	free(job);
+	return 0;
+}
+
+static void sides_are_sorted_with_the_largest_last(void **state)
+{
+	struct nt_mismatch_call call[] = {{.rank = 0, .op = 1, .count = 5},
+					  {.rank = 1, .op = 2, .count = 5},
+					  {.rank = 2, .op = 1, .count = 5},
+					  {.rank = 3, .op = 1, .count = 6}};
+
+	(void)state;
+	assert_int_equal(nt_mismatch_sides(call, 4), 2);
+	assert_int_equal(call[0].rank, 1);
+	assert_int_equal(call[1].rank, 3);
+}
+
+static void two_equal_sides_are_both_to_blame(void **state)
+{
+	struct nt_mismatch_call call[] = {{.rank = 0, .type = 1}, {.rank = 1, .type = 2}};
+
+	(void)state;
+	assert_int_equal(nt_mismatch_sides(call, 2), 2);
+}
+
+static void equal_calls_have_no_sides(void **state)
+{
+	struct nt_mismatch_call call[] = {{.rank = 0, .count = 3}, {.rank = 1, .count = 3}};
+
+	(void)state;
+	assert_int_equal(nt_mismatch_sides(call, 2), 0);
+	assert_int_equal(nt_mismatch_sides(call, 0), 0);
+}
+
+static void another_count_in_the_same_call_names_both_sides(void **state)
+{
+	struct job *job = *state;
+	const struct nt_finding *finding;
+
+	sim_stick(&job->sim, DATA, UINT32_MAX);
+	job->sim.rank[3].inside_count = 999;
+	assert_in_range(sim_run(&job->sim, job->detect, 60), 4, 8);
+	finding = sim_firing(job->detect, 0);
+	assert_names_rank(finding, 3);
+	assert_int_equal(finding->class, NT_CLASS_MISMATCH);
+	assert_int_equal(finding->severity, NT_SEVERITY_CRITICAL);
+	assert_int_equal(finding->culprit[0].peer_count, 7);
+	assert_int_equal(finding->evidences, 2);
+	assert_true(finding->evidence[1].value == 999.0);
+	assert_true(finding->evidence[1].peers == 1000.0);
+	/* It stays one finding when it would also be a hang. */
+	sim_pass(&job->sim, job->detect, 60);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_MISMATCH);
+	assert_null(sim_firing(job->detect, 1));
+}
+
+static void another_operation_at_t1_is_seen_in_the_last_calls(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, UINT32_MAX);
+	for (uint32_t i = 0; i < 8; i++) {
+		job->sim.rank[i].in_call = false;
+		job->sim.rank[i].synchronising = true;
+	}
+	job->sim.rank[6].odd_op = 3;
+	assert_in_range(sim_run(&job->sim, job->detect, 60), 4, 8);
+	assert_names_rank(sim_firing(job->detect, 0), 6);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_MISMATCH);
+}
+
+static void a_rolling_hash_that_turns_tells_without_a_hang(void **state)
+{
+	struct job *job = *state;
+
+	job->sim.rank[2].salt = 5;
+	job->sim.rank[2].odd_count = 17;
+	assert_in_range(sim_run(&job->sim, job->detect, 10), 2, 2);
+	assert_names_rank(sim_firing(job->detect, 0), 2);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_MISMATCH);
+	/* The calls are forgotten, the hashes go on to differ. */
+	job->sim.rank[2].odd_count = 0;
+	sim_pass(&job->sim, job->detect, 20);
+	assert_names_rank(sim_firing(job->detect, 0), 2);
+	job->sim.rank[2].salt = 0;
+	sim_pass(&job->sim, job->detect, 3);
+	assert_null(sim_firing(job->detect, 0));
+}
+
+static void hashes_that_always_differed_mean_nothing(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 22);
+	sim.rank[2].salt = 5;
+	sim.rank[2].odd_count = 17;
+	assert_int_equal(sim_run(&sim, detect, 50), 51);
+	sim.rank[3].salt = 6;
+	assert_int_equal(sim_run(&sim, detect, 50), 51);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void sends_and_receives_may_differ(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 8, 23);
+	sim_comm_add(&sim, 5, NT_FRAME_POINT_TO_POINT, 4, 1e6, 0.0)->world = true;
+	sim_pass(&sim, detect, 10);
+	sim.rank[2].salt = 5;
+	sim.rank[2].odd_count = 17;
+	assert_int_equal(sim_run(&sim, detect, 50), 51);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void numbers_of_different_epochs_are_not_compared(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, UINT32_MAX);
+	job->sim.rank[3].inside_count = 999;
+	job->sim.rank[3].epoch = 4;
+	sim_pass(&job->sim, job->detect, 60);
+	assert_int_not_equal(sim_firing(job->detect, 0)->class, NT_CLASS_MISMATCH);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sides_are_sorted_with_the_largest_last),
+		cmocka_unit_test(two_equal_sides_are_both_to_blame),
+		cmocka_unit_test(equal_calls_have_no_sides),
+		CASE(another_count_in_the_same_call_names_both_sides),
+		CASE(another_operation_at_t1_is_seen_in_the_last_calls),
+		CASE(a_rolling_hash_that_turns_tells_without_a_hang),
+		cmocka_unit_test(hashes_that_always_differed_mean_nothing),
+		cmocka_unit_test(sends_and_receives_may_differ),
+		CASE(numbers_of_different_epochs_are_not_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
