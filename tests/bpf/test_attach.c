@@ -213,19 +213,24 @@ static void call_by(const char *path)
 
 static void make_dir(char *path, const char *name)
 {
-	assert_true(snprintf(path, PATH_MAX, "%s/%s", stub_dir, name) < PATH_MAX);
+	assert_true(snprintf(path, PATH_MAX, "%s/overlay/%s", stub_dir, name) < PATH_MAX);
 	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
 static void containers_that_share_a_layer_count_a_call_once(void **state)
 {
 	char lower[PATH_MAX], upper[PATH_MAX], work[PATH_MAX], merged[2][PATH_MAX];
-	char options[3 * PATH_MAX + 64], path[2 * PATH_MAX], beneath[2 * PATH_MAX];
+	char options[3 * PATH_MAX + 64], base[PATH_MAX + 16], path[2 * PATH_MAX],
+		beneath[2 * PATH_MAX];
 	struct stub stub[2];
 
 	(void)state;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		skip();
+	/* In memory: not every file system may be beneath an overlay. */
+	(void)snprintf(base, sizeof(base), "%s/overlay", stub_dir);
+	assert_true(mkdir(base, 0755) == 0 || errno == EEXIST);
+	assert_int_equal(mount("none", base, "tmpfs", 0, NULL), 0);
 	make_dir(lower, "lower");
 	(void)snprintf(beneath, sizeof(beneath), "%s/libnccl.so.2", lower);
 	assert_true(stub_compile(beneath, "assembler", nccl_source, NULL));
@@ -266,6 +271,8 @@ static void containers_that_share_a_layer_count_a_call_once(void **state)
 		/* Links are freed a little after they are closed. */
 		assert_int_equal(umount2(merged[i], MNT_DETACH), 0);
 	}
+	assert_int_equal(umount2(base, MNT_DETACH), 0);
+	assert_int_equal(rmdir(base), 0);
 }
 
 static void copies_of_a_library_are_files_of_their_own(void **state)

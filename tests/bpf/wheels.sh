@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Fetches the real libraries of wheels.txt once, checks their hashes and unpacks their shared objects
+# to $NT_CACHE/wheels/NAME-VERSION/. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
+set -euo pipefail
+
+here=$(dirname "$0")
+cache=${NT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/neutracer}/wheels
+mkdir -p "$cache"
+exec 9>"$cache/.lock"
+flock 9
+
+while read -r requirement hash; do
+  case $requirement in '' | '#'*) continue ;; esac
+  name=${requirement%%==*} version=${requirement##*==}
+  to=$cache/$name-$version
+  [ ! -d "$to" ] || continue
+  work=$cache/.$name-$version.$$
+  trap 'rm -rf "$work"' EXIT
+  mkdir -p "$work/lib"
+  # pip takes more than one requirement a line only from a file.
+  printf '%s %s\n' "$requirement" "$hash" >"$work/requirements"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --require-hashes --dest "$work" --requirement "$work/requirements" >&2
+  python3 - "$work"/*.whl "$work/lib" <<'PY'
+import os, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        base = os.path.basename(name)
+        if ".so" in base and "/lib/" in name:
+            with open(os.path.join(sys.argv[2], base), "wb") as out:
+                out.write(wheel.read(name))
+PY
+  mv "$work/lib" "$to"
+  rm -rf "$work"
+done <"$here/wheels.txt"
+echo "$cache"
