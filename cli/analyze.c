@@ -229,6 +229,32 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	return print(config, &report);
 }
 
+static int analyze_recording(const struct config *config, const char *dir)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct nt_rules rules = nt_rules_default();
+	struct nt_report report = {.source = dir};
+	struct nt_recording recording = {0};
+	char text[512];
+	int r;
+
+	r = nt_judgement_new(&judgement);
+	r = r ?: nt_judge_recording(dir, &rules, judgement, &recording);
+	if (r < 0) {
+		(void)snprintf(text, sizeof(text), "%s: %s", dir,
+			       r == -ENOENT ? "no recording: it has no messages of the spool bus"
+					    : strerrordesc_np(-r));
+		return fail(text);
+	}
+	report.ranks = recording.ranks;
+	report.frames = recording.frames;
+	report.start_ns = recording.start_ns;
+	report.end_ns = recording.end_ns;
+	report.skipped = recording.refused + recording.missing;
+	report.judgement = judgement;
+	return print(config, &report);
+}
+
 static int analyze(const struct config *config)
 {
 	__attribute__((cleanup(release_paths))) struct paths given = {0}, files = {0};
@@ -263,6 +289,11 @@ static int analyze(const struct config *config)
 			return fail(text);
 		}
 		use = &files;
+	}
+	if (format == FORMAT_RECORDING) {
+		if (given.count != 1 || !is_directory(given.path[0]))
+			return fail("a recording is one directory");
+		return analyze_recording(config, given.path[0]);
 	}
 	return analyze_trace(config, format, given.path[0], use);
 }

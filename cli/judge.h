@@ -35,4 +35,19 @@ NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
 NT_MUST_CHECK int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 				 struct nt_judgement *judgement);
 
+/* What a recording held, beside the incidents. */
+struct nt_recording {
+	uint64_t messages, refused, missing; /* missing: sequence numbers that never came */
+	uint64_t frames, start_ns, end_ns;
+	uint32_t ranks; /* of the largest job */
+};
+
+/*
+ * Judges the windows in a directory of the spool bus as the live service would have. -ENOENT where
+ * it holds no windows; -ENOMEM, -EIO.
+ */
+NT_MUST_CHECK int nt_judge_recording(const char *dir, const struct nt_rules *rules,
+				     struct nt_judgement *judgement,
+				     struct nt_recording *ret_recording);
+
 #endif

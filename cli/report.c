@@ -82,7 +82,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 			  report->ranks, report->frames,
 			  (double)(report->end_ns - report->start_ns) / 1e9);
 	if (r == 0 && report->skipped)
-		r = nt_buf_printf(buf, "%" PRIu64 " messages could not be read: incomplete\n",
+		r = nt_buf_printf(buf, "%" PRIu64 " messages are missing or could not be read: incomplete\n",
 				  report->skipped);
 	r = r ?: print_collectives(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
@@ -139,7 +139,7 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	r |= json_object_set_new(root, "relative_times", json_boolean(report->relative));
 	r |= json_object_set_new(root, "start", nt_json_time(report->start_ns));
 	r |= json_object_set_new(root, "end", nt_json_time(report->end_ns));
-	r |= json_object_set_new(root, "unreadable_messages",
+	r |= json_object_set_new(root, "missing_messages",
 				 json_integer((json_int_t)report->skipped));
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));

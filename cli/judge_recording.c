@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A directory of the spool bus through the aggregator's own engine. */
+#include "cli/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "aggregator/engine.h"
+#include "aggregator/ingest.h"
+#include "common/bus.h"
+
+struct run {
+	struct nt_judgement *judgement;
+	struct nt_recording *recording;
+	int error; /* of a handler, which cannot return it */
+};
+
+static void take_incident(void *data, const struct nt_incident *incident)
+{
+	struct run *run = data;
+	int r = nt_judgement_add(run->judgement, incident);
+
+	if (r < 0 && run->error == 0)
+		run->error = r;
+}
+
+static void take_frame(void *data, const struct nt_job *job, const struct nt_frame *frame)
+{
+	struct nt_recording *recording = ((struct run *)data)->recording;
+
+	(void)job;
+	if (!recording->frames || frame->start_ns < recording->start_ns)
+		recording->start_ns = frame->start_ns;
+	if (frame->end_ns > recording->end_ns)
+		recording->end_ns = frame->end_ns;
+	if (frame->ranks > recording->ranks)
+		recording->ranks = (uint32_t)frame->ranks;
+	recording->frames++;
+}
+
+/* A refused record is counted by the ingest; a recording has nowhere to put it. */
+static void pass_over(void *data, const struct nt_bus_record *record, const char *reason)
+{
+	(void)data;
+	(void)record;
+	(void)reason;
+}
+
+static int pump(struct nt_bus_reader *reader, struct nt_ingest *ingest, struct nt_engine *engine)
+{
+	struct nt_bus_record record;
+	int r;
+
+	while ((r = nt_bus_reader_next(reader, 0, &record)) > 0) {
+		struct nt_message *message = NULL;
+
+		r = nt_ingest_take(ingest, &record, 0, false, &message);
+		if (r > 0)
+			r = nt_engine_push(engine, message, false);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+int nt_judge_recording(const char *dir, const struct nt_rules *rules,
+		       struct nt_judgement *judgement, struct nt_recording *ret_recording)
+{
+	struct nt_engine_options options = nt_engine_options_default();
+	struct nt_recording recording = {0};
+	struct run run = {judgement, &recording, 0};
+	const struct nt_engine_handler handler = {take_incident, take_frame, &run};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_engine) struct nt_engine *engine = NULL;
+	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
+	const struct nt_ingest_counters *counters;
+	nt_autofree char *url = NULL;
+	int r;
+
+	if (asprintf(&url, "spool:%s", dir) < 0)
+		return -ENOMEM;
+	options.rules = *rules;
+	r = nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader);
+	r = r ?: nt_ingest_new(pass_over, NULL, &ingest);
+	r = r ?: nt_engine_new(&options, &handler, &engine);
+	r = r ?: pump(reader, ingest, engine);
+	r = r ?: nt_engine_finish(engine);
+	r = r ?: run.error;
+	if (r < 0)
+		return r;
+	counters = nt_ingest_counters(ingest);
+	if (!counters->records)
+		return -ENOENT;
+	recording.messages = counters->messages;
+	recording.refused = counters->undecodable + counters->impossible + counters->unknown;
+	recording.missing = counters->gaps;
+	*ret_recording = recording;
+	return 0;
+}

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The analyze command on recorded jobs, as a person types it: the profiler traces name nobody and say
+# who came last at each of the eight collectives, and what it refuses it refuses in one line.
+set -euo pipefail
+
+neutracer=${NT_BIN:-build/release/bin}/neutracer
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+tar -xzf tests/data/kineto/dlrm_kineto.tar.gz -C "$dir"
+"$neutracer" analyze --json "$dir/dlrm_kineto" >"$dir/kineto.json"
+python3 - "$dir/kineto.json" <<'PY'
+import json
+import sys
+
+report = json.load(open(sys.argv[1]))
+assert report["ranks"] == 8, report["ranks"]
+assert report["incidents"] == [], report["incidents"]
+last = [c["last_rank"] for c in report["collectives"]]
+assert last == [7, 7, 7, 7, 7, 5, 5, 4], last
+PY
+"$neutracer" analyze "$dir/dlrm_kineto" | grep -q 'no rank, node or link is to blame' ||
+  fail "the report on Kineto traces accuses somebody"
+"$neutracer" analyze "$dir"/dlrm_kineto/*.json >"$dir/files.txt"
+"$neutracer" analyze "$dir/dlrm_kineto" >"$dir/folder.txt"
+cmp <(tail -n +2 "$dir/files.txt") <(tail -n +2 "$dir/folder.txt") || fail "files and their folder differ"
+
+"$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz >"$dir/ar.json"
+python3 - "$dir/ar.json" <<'PY'
+import json
+import sys
+
+incidents = json.load(open(sys.argv[1]))["incidents"]
+assert [(i["class"], [(c["kind"], c["rank"]) for c in i["culprits"]]) for i in incidents] == [("compute", [("rank", 0)])], incidents
+PY
+# The same input, the same verdict, byte for byte.
+"$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz | cmp - "$dir/ar.json" || fail "two runs differ"
+
+refused() { # refused STATUS TEXT ARG...
+  local want=$1 text=$2 status=0
+  shift 2
+  "$neutracer" analyze "$@" >"$dir/out" 2>"$dir/err" || status=$?
+  [ "$status" -eq "$want" ] || fail "analyze $*: status $status, want $want"
+  [ "$(wc -l <"$dir/err")" -eq 1 ] || fail "analyze $*: not one line: $(cat "$dir/err")"
+  grep -q -- "$text" "$dir/err" || fail "analyze $*: '$(cat "$dir/err")' does not say '$text'"
+  [ ! -s "$dir/out" ] || fail "analyze $*: printed a report"
+}
+
+mkdir "$dir/empty"
+refused 8 'no recording' "$dir/empty"
+refused 8 'No such file' "$dir/none.csv"
+refused 8 'neither' LICENSE
+refused 8 'one file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
+refused 2 'from' --from nonsense LICENSE
