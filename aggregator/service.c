@@ -405,21 +405,30 @@ static bool parse_id(const char *text, uint64_t *ret_id)
 	return i == NT_JOB_ID_LEN;
 }
 
+/* Under the lock. Asking twice is asking once. */
+static int add_request(struct nt_service *service, uint64_t id)
+{
+	for (size_t i = 0; i < service->requests; i++)
+		if (service->request[i] == id)
+			return 0;
+	if (service->requests == MAX_REQUESTS)
+		return -EBUSY;
+	service->request[service->requests++] = id;
+	return 0;
+}
+
 int nt_service_rebaseline(struct nt_service *service, const char *job_id)
 {
 	const struct nt_snapshot *snapshot = nt_snapshot_acquire(service->board);
 	bool known = snapshot && nt_snapshot_find(snapshot, job_id);
 	uint64_t id;
-	int r = 0;
+	int r;
 
 	nt_snapshot_release(snapshot);
 	if (!known || !parse_id(job_id, &id))
 		return -ENOENT;
 	(void)pthread_mutex_lock(&service->lock);
-	if (service->requests == MAX_REQUESTS)
-		r = -EBUSY;
-	else
-		service->request[service->requests++] = id;
+	r = add_request(service, id);
 	(void)pthread_mutex_unlock(&service->lock);
 	return r;
 }
