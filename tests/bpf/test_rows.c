@@ -6,6 +6,8 @@
  * Perf links take 0.1 s each to detach on some kernels: there NT_LONG=1 tries all libraries, and
  * else three.
  */
+#include <time.h>
+
 #include "tests/bpf/harness.h"
 
 static struct stub library[NT_LIBRARY_END];
@@ -17,7 +19,7 @@ static uint64_t record[64];
 static uint8_t target[1 << 12];
 static uint8_t id[NT_ID_BYTES];
 static uint64_t *output; /* written while inside: an output parameter */
-static useconds_t pause_us;
+static long pause_us; /* under a second */
 
 enum {
 	OUTPUT_BEFORE = 0xbef0,
@@ -26,10 +28,12 @@ enum {
 
 static void inside(void)
 {
+	const struct timespec pause = {.tv_nsec = pause_us * 1000};
+
 	if (output)
 		*output = OUTPUT_AFTER;
 	if (pause_us)
-		assert_int_equal(usleep(pause_us), 0);
+		assert_int_equal(nanosleep(&pause, NULL), 0);
 }
 
 static uint32_t attached_rows(enum nt_library of)

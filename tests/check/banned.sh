@@ -18,9 +18,8 @@ signal	sigaction() or signalfd()
 localtime|localtime_r|gmtime|gmtime_r|ctime|asctime	nt_clock_format()
 strerror|strerror_r	strerrordesc_np(), or nt_err() which appends it
 usleep	a timer of the loop, or nanosleep()
-system|popen	posix_spawn() with an argument vector
+system	posix_spawn() with an argument vector
 mktemp|tmpnam|tempnam	mkstemp() or mkdtemp()
-rand|srand	a generator whose state is an argument
 RULES
 }
 
