@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/identity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PARSE(text, env) nt_environ_parse(text, sizeof(text) - 1, env)
+
+static const struct nt_identity_facts facts = {.boot = 0xabc, .first_id = 0x123, .parent = 0x9};
+
+static void key_is(const struct nt_environ *env, const char *want)
+{
+	char key[NT_IDENTITY_KEY];
+
+	(void)nt_identity_key(env, &facts, key);
+	assert_string_equal(key, want);
+}
+
+static void the_key_is_made_of_what_all_ranks_see_alike(void **state)
+{
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("MASTER_ADDR=gpu-1\0MASTER_PORT=29500\0TORCHELASTIC_RUN_ID=r1\0RANK=3\0"
+	      "SLURM_JOB_ID=4\0PMIX_NAMESPACE=7\0",
+	      &env);
+	key_is(&env, "torch:gpu-1:29500/r1");
+	PARSE("SLURM_JOB_ID=4\0SLURM_STEP_ID=0\0PMIX_NAMESPACE=7\0", &env);
+	key_is(&env, "slurm:4.0");
+	PARSE("PMIX_NAMESPACE=7\0", &env);
+	key_is(&env, "mpi:7");
+	PARSE("RANK=3\0", &env);
+	key_is(&env, "id:0000000000000123");
+}
+
+static void without_anything_the_parent_keys_the_job_of_one_node(void **state)
+{
+	struct nt_identity_facts none = {.boot = 1, .parent = 2};
+	char key[NT_IDENTITY_KEY];
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("", &env);
+	assert_int_equal(nt_identity_key(&env, &none, key), NT_IDENTITY_PARENT);
+	assert_string_equal(key, "node:0000000000000001:0000000000000002");
+}
+
+static void a_loopback_address_counts_with_the_node(void **state)
+{
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("MASTER_ADDR=127.0.0.1\0MASTER_PORT=29500\0", &env);
+	key_is(&env, "torch:127.0.0.1:29500/0000000000000abc");
+	PARSE("MASTER_ADDR=localhost\0MASTER_PORT=29500\0TORCHELASTIC_RUN_ID=none\0", &env);
+	key_is(&env, "torch:localhost:29500/0000000000000abc");
+}
+
+static void an_address_without_a_port_is_no_key(void **state)
+{
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("MASTER_ADDR=gpu-1\0PMIX_NAMESPACE=7\0", &env);
+	key_is(&env, "mpi:7");
+}
+
+static void odd_letters_are_replaced_and_long_keys_end_in_a_hash(void **state)
+{
+	char text[256] = "PMIX_NAMESPACE=";
+	char a[NT_IDENTITY_KEY], b[NT_IDENTITY_KEY];
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("PMIX_NAMESPACE=a b\"c/d\0", &env);
+	key_is(&env, "mpi:a-b-c/d");
+	memset(text + 15, 'n', 120);
+	nt_environ_parse(text, 15 + 120, &env);
+	(void)nt_identity_key(&env, &facts, a);
+	text[15 + 119] = 'm';
+	nt_environ_parse(text, 15 + 120, &env);
+	(void)nt_identity_key(&env, &facts, b);
+	assert_true(strlen(a) < NT_IDENTITY_KEY);
+	assert_string_not_equal(a, b);
+}
+
+static void a_users_own_name_names_the_job_but_does_not_key_it(void **state)
+{
+	char key[NT_IDENTITY_KEY], name[NT_IDENTITY_NAME];
+	struct nt_environ env;
+
+	(void)state;
+	PARSE("NT_JOB=llm-70b\0PMIX_NAMESPACE=7\0", &env);
+	(void)nt_identity_key(&env, &facts, key);
+	nt_identity_name(&env, "python3", key, name);
+	assert_string_equal(key, "mpi:7");
+	assert_string_equal(name, "llm-70b");
+	PARSE("PMIX_NAMESPACE=7\0", &env);
+	nt_identity_name(&env, "python3", key, name);
+	assert_memory_equal(name, "python3-", 8);
+	assert_int_equal(strlen(name), 12);
+}
+
+static void rank_is(const char *text, size_t len, int64_t rank, uint32_t size)
+{
+	struct nt_identity_rank id;
+	struct nt_environ env;
+
+	nt_environ_parse(text, len, &env);
+	id = nt_identity_rank(&env);
+	assert_int_equal(id.known, rank >= 0);
+	if (rank >= 0)
+		assert_int_equal(id.rank, rank);
+	assert_int_equal(id.size, size);
+}
+
+#define RANK_IS(text, rank, size) rank_is(text, sizeof(text) - 1, rank, size)
+
+static void rank_counts_only_beside_local_rank(void **state)
+{
+	(void)state;
+	RANK_IS("RANK=3\0WORLD_SIZE=8\0LOCAL_RANK=3\0", 3, 8);
+	RANK_IS("RANK=1\0WORLD_SIZE=2\0", -1, 0);
+	RANK_IS("RANK=1\0LOCAL_RANK=1\0", -1, 0);
+}
+
+static void every_launcher_has_its_own_variables(void **state)
+{
+	(void)state;
+	RANK_IS("OMPI_COMM_WORLD_RANK=2\0OMPI_COMM_WORLD_SIZE=4\0PMIX_RANK=9\0", 2, 4);
+	RANK_IS("PMI_RANK=1\0PMI_SIZE=2\0MPI_LOCALRANKID=1\0", 1, 2);
+	RANK_IS("PMIX_RANK=5\0", 5, 0);
+	RANK_IS("SLURM_PROCID=6\0SLURM_NTASKS=16\0", 6, 16);
+	RANK_IS("", -1, 0);
+}
+
+static void a_rank_outside_its_job_is_no_rank(void **state)
+{
+	(void)state;
+	RANK_IS("RANK=8\0WORLD_SIZE=8\0LOCAL_RANK=0\0", -1, 0);
+	RANK_IS("OMPI_COMM_WORLD_RANK=4\0OMPI_COMM_WORLD_SIZE=4\0", -1, 0);
+}
+
+static void container_and_pod_are_read_from_any_runtimes_cgroup(void **state)
+{
+#define ID       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID_DASH "12345678-90ab-cdef-1234-567890abcdef"
+#define UID_LOW  "12345678_90ab_cdef_1234_567890abcdef"
+	static const struct {
+		const char *text, *container, *pod;
+	} cases[] = {
+		{"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_LOW
+		 ".slice/cri-containerd-" ID ".scope\n",
+		 ID, UID_DASH},
+		{"3:pids:/kubepods/burstable/pod" UID_DASH "/" ID "\n", ID, UID_DASH},
+		{"0::/kubepods-pod" UID_LOW ".slice/crio-" ID ".scope/container\n", ID, UID_DASH},
+		{"0::/docker/f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		 "/kubelet/pod" UID_DASH "/" ID "\n",
+		 ID, UID_DASH},
+		{"0::/system.slice/docker-" ID ".scope\n", ID, ""},
+		{"0::/slurm/uid_1/job_2/step_0/task_1\n", "", ""},
+		{"0::/" ID "0\n", "", ""}, /* one digit too many */
+		{"0::/pod12345678-90ab\n", "", ""},
+		{"", "", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char container[NT_IDENTITY_CONTAINER], pod[NT_IDENTITY_POD];
+
+		nt_identity_cgroup(cases[i].text, strlen(cases[i].text), container, pod);
+		assert_string_equal(container, cases[i].container);
+		assert_string_equal(pod, cases[i].pod);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_key_is_made_of_what_all_ranks_see_alike),
+		cmocka_unit_test(without_anything_the_parent_keys_the_job_of_one_node),
+		cmocka_unit_test(a_loopback_address_counts_with_the_node),
+		cmocka_unit_test(an_address_without_a_port_is_no_key),
+		cmocka_unit_test(odd_letters_are_replaced_and_long_keys_end_in_a_hash),
+		cmocka_unit_test(a_users_own_name_names_the_job_but_does_not_key_it),
+		cmocka_unit_test(rank_counts_only_beside_local_rank),
+		cmocka_unit_test(every_launcher_has_its_own_variables),
+		cmocka_unit_test(a_rank_outside_its_job_is_no_rank),
+		cmocka_unit_test(container_and_pod_are_read_from_any_runtimes_cgroup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
