@@ -143,6 +143,7 @@ ready() {
 start_agent() { # start_agent NAME [OPTION...]
   local name=$1
   shift
+  rm -f "$work/agent-$name.prom"
   (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" \
     --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
   agent_pid[$name]=$!
@@ -189,7 +190,7 @@ start_job() {
 
 job_steps() {
   kill -0 "$job_pid" 2>/dev/null || fail "the job ended"
-  grep -q '^step ' "$job_log"
+  grep -qs '^step ' "$job_log"
 }
 
 job_runs() { kill -0 "$job_pid" 2>/dev/null; }

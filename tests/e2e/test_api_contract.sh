@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The REST interface keeps docs/api/openapi.yaml, as schemathesis sees it; its metrics please promtool.
+set -euo pipefail
+
+venv=$(tests/api/venv.sh) || {
+  echo "$venv"
+  exit 77
+}
+tests/api/contract.py "$venv"
+tests/api/metrics.py
