@@ -63,7 +63,7 @@ static const struct nt_metric table[METRICS] = {
 		      "status=\"5xx\""},
 	[HTTP_CONNECTIONS] = {HTTP "connections_total", NT_METRIC_COUNTER, "Connections accepted.",
 			      NULL},
-	[HTTP_CONNECTIONS_NOW] = {HTTP "connections", NT_METRIC_GAUGE, "Connections open now.",
+	[HTTP_CONNECTIONS_NOW] = {HTTP "open_connections", NT_METRIC_GAUGE, "Connections open now.",
 				  NULL},
 	[HTTP_REAPED] = {HTTP "connections_reaped_total", NT_METRIC_COUNTER,
 			 "Connections cut off because a request took too long to arrive.", NULL},

@@ -38,15 +38,15 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column columns[] = {
-	{"INCIDENT", false, false}, {"STATE", false, false}, {"SEVERITY", false, false},
-	{"CLASS", false, false},    {"JOB", false, true},    {"WHO", false, true},
-	{"SLOWDOWN", true, false},  {"SINCE", false, false}, {"AGE", true, false},
+	{"INCIDENT", false, false}, {"STATE", false, false},       {"SEVERITY", false, false, true},
+	{"CLASS", false, false},    {"JOB", false, true, true},    {"WHO", false, true},
+	{"SLOWDOWN", true, false},  {"SINCE", false, false, true}, {"AGE", true, false},
 	{"SUMMARY", false, true},
 };
 
 static const struct nt_column evidence_columns[] = {
 	{"EVIDENCE", false, true}, {"VALUE", true, false}, {"PEERS", true, false},
-	{"WIDTH", true, false},    {"UNIT", false, false}, {"METHOD", false, true},
+	{"WIDTH", true, false},    {"UNIT", false, false}, {"METHOD", false, true, true},
 	{"WINDOWS", true, false},
 };
 

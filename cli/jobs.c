@@ -32,17 +32,17 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column job_columns[] = {
-	{"JOB", false, true},     {"ID", false, false},       {"STATE", false, false},
-	{"ATTEMPT", true, false}, {"RANKS", true, false},     {"NODES", true, false},
-	{"STEP", true, false},    {"INCIDENTS", true, false}, {"SINCE", false, true},
+	{"JOB", false, true},           {"ID", false, false},       {"STATE", false, false},
+	{"ATTEMPT", true, false, true}, {"RANKS", true, false},     {"NODES", true, false},
+	{"STEP", true, false},          {"INCIDENTS", true, false}, {"SINCE", false, true, true},
 	{"SEEN", true, false},
 };
 
 static const struct nt_column rank_columns[] = {
-	{"RANK", true, false}, {"STATE", false, false},  {"NODE", false, true},
-	{"POD", false, true},  {"PID", true, false},     {"TIER", false, false},
-	{"STEP", true, false}, {"OWN", true, false},     {"PEERS", true, false},
-	{"HOST", true, false}, {"BLOCKED", true, false}, {"INSIDE", false, true},
+	{"RANK", true, false},       {"STATE", false, false},    {"NODE", false, true},
+	{"POD", false, true, true},  {"PID", true, false, true}, {"TIER", false, false, true},
+	{"STEP", true, false},       {"OWN", true, false},       {"PEERS", true, false},
+	{"HOST", true, false, true}, {"BLOCKED", true, false},   {"INSIDE", false, true, true},
 };
 
 /* "12.3 ms", or "-" where the member is null. Returns text. */

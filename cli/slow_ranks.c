@@ -31,9 +31,9 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column columns[] = {
-	{"WHO", false, true},       {"NODE", false, true},  {"JOB", false, true},
-	{"CLASS", false, false},    {"CAUSE", false, true}, {"SLOWDOWN", true, false},
-	{"SINCE", false, true},     {"AGE", true, false},   {"TIER", false, false},
+	{"WHO", false, true},         {"NODE", false, true, true}, {"JOB", false, true},
+	{"CLASS", false, false},      {"CAUSE", false, true},      {"SLOWDOWN", true, false},
+	{"SINCE", false, true, true}, {"AGE", true, false},        {"TIER", false, false, true},
 	{"INCIDENT", false, false},
 };
 

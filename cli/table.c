@@ -169,20 +169,27 @@ int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, .
 	return 0;
 }
 
-/* As wide as the widest cell, then narrower from the right until it fits, where a column may. */
-static void fit(const struct nt_table *table, size_t available, size_t *width)
+enum {
+	HIDDEN = 0, /* as a width; a column that is shown has at least its title's */
+};
+
+/* Returns the width of all columns that are shown. */
+static size_t total_width(const struct nt_table *table, const size_t *width)
 {
 	size_t total = 0;
 
-	memset(width, 0, table->columns * sizeof(*width));
-	for (size_t i = 0; i < table->cells; i++) {
-		size_t *column = &width[i % table->columns];
-
-		if (*column < table->cell[i].width)
-			*column = table->cell[i].width;
+	for (size_t i = 0; i < table->columns; i++) {
+		if (width[i] != HIDDEN)
+			total += width[i] + (total ? GAP : 0);
 	}
-	for (size_t i = 0; i < table->columns; i++)
-		total += width[i] + (i ? GAP : 0);
+	return total;
+}
+
+/* Narrower from the right until it fits, where a column may. True where it then does. */
+static bool shrink(const struct nt_table *table, size_t available, size_t *width)
+{
+	size_t total = total_width(table, width);
+
 	for (size_t i = table->columns; i-- > 0 && total > available;) {
 		size_t over = total - available;
 		size_t spare = width[i] > SHRUNK ? width[i] - SHRUNK : 0;
@@ -191,6 +198,31 @@ static void fit(const struct nt_table *table, size_t available, size_t *width)
 			continue;
 		width[i] -= over < spare ? over : spare;
 		total -= over < spare ? over : spare;
+	}
+	return total <= available;
+}
+
+/* As wide as the widest cell; then columns shrink; then the optional ones go, from the right. */
+static void fit(const struct nt_table *table, size_t available, size_t *width)
+{
+	size_t natural[NT_TABLE_MAX_COLUMNS] = {0};
+	size_t optional = table->columns;
+
+	for (size_t i = 0; i < table->cells; i++) {
+		size_t *column = &natural[i % table->columns];
+
+		if (*column < table->cell[i].width)
+			*column = table->cell[i].width;
+	}
+	for (;;) {
+		memcpy(width, natural, sizeof(natural));
+		if (shrink(table, available, width))
+			return;
+		while (optional > 0 && !table->column[optional - 1].optional)
+			optional--;
+		if (!optional)
+			return;
+		natural[--optional] = HIDDEN;
 	}
 }
 
@@ -212,14 +244,17 @@ static void print_cell(const struct nt_table *table, size_t i, size_t width, boo
 void nt_table_print(const struct nt_table *table, FILE *out)
 {
 	size_t width[NT_TABLE_MAX_COLUMNS];
+	size_t end = table->columns; /* of those that are shown */
 
 	fit(table, terminal_width(out), width);
+	for (size_t i = table->columns; i-- > 0 && width[i] == HIDDEN;)
+		end = i;
 	for (size_t i = 0; i < table->cells; i++) {
 		size_t column = i % table->columns;
-		bool last = column == table->columns - 1;
 
-		print_cell(table, i, width[column], last, out);
-		if (last)
+		if (width[column] != HIDDEN)
+			print_cell(table, i, width[column], column == end - 1, out);
+		if (column == table->columns - 1)
 			(void)fputc('\n', out);
 	}
 }

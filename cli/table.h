@@ -28,7 +28,8 @@ enum nt_style {
 struct nt_column {
 	const char *title;
 	bool right; /* aligned */
-	bool shrinks; /* gives way first where the terminal is narrow; never below 8 columns */
+	bool shrinks; /* gives way where the terminal is narrow; never below 8 columns */
+	bool optional; /* left out where that is not enough */
 };
 
 struct nt_table;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The real REST interface over an invented picture, for tests that speak HTTP:
- * `api-server DIR [TIMEOUT]` serves until its standard input ends, having printed its port. DIR
- * takes the store and the token file. With NT_WEBHOOK_URL it also delivers what it stores.
+ * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
+ * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
+ * also delivers what it stores. A line "firing ID" or "resolved ID" on its input puts an incident,
+ * and is repeated on its output when that is in the store.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +19,15 @@ static int rebaseline(void *data, const char *job_id)
 	return strcmp(job_id, "00000000000000a1") ? -2 : 0;
 }
 
-static void put(struct nt_store *store, const char *id, const char *state)
+static int put(struct nt_store *store, const char *id, const char *state)
 {
 	struct nt_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
+	int r = sink.incident(sink.data, &incident);
 
-	if (sink.incident(sink.data, &incident) < 0)
+	if (r < 0)
 		(void)fprintf(stderr, "the store refuses incident %s\n", id);
+	return r;
 }
 
 static void fill(struct nt_store *store)
@@ -32,10 +36,24 @@ static void fill(struct nt_store *store)
 
 	for (unsigned int i = 0; i < 250; i++) {
 		(void)snprintf(id, sizeof(id), "%016x", 0x1000 + i);
-		put(store, id, "resolved");
+		(void)put(store, id, "resolved");
 	}
-	put(store, "00000000000000f1", "firing");
-	put(store, "00000000000000f2", "firing");
+	(void)put(store, "00000000000000f1", "firing");
+	(void)put(store, "00000000000000f2", "firing");
+}
+
+/* "firing ID" or "resolved ID" */
+static void obey(struct nt_store *store, char *line)
+{
+	char *id = strchr(line, ' ');
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!id)
+		return;
+	*id++ = '\0';
+	if (put(store, id, line) == 0)
+		(void)printf("%s %s\n", line, id);
+	(void)fflush(stdout);
 }
 
 static int serve(const char *dir, uint64_t timeout_ns)
@@ -49,10 +67,14 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_store_error store_error;
 	struct nt_api_error api_error;
-	char store_path[4096], token_path[4096], line[64];
+	char store_path[4096], token_path[4096], cert_path[4096], key_path[4096], line[128];
+	bool secure;
 
 	(void)snprintf(store_path, sizeof(store_path), "%s/store.db", dir);
 	(void)snprintf(token_path, sizeof(token_path), "%s/token", dir);
+	(void)snprintf(cert_path, sizeof(cert_path), "%s/cert.pem", dir);
+	(void)snprintf(key_path, sizeof(key_path), "%s/key.pem", dir);
+	secure = access(cert_path, R_OK) == 0;
 	if (nt_board_new(&board) < 0)
 		return 1;
 	nt_board_post(board, nt_test_picture());
@@ -75,6 +97,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	fill(store);
 	if (nt_api_start(&(struct nt_api_options){.listen = "127.0.0.1:0",
 						  .token_file = token_path,
+						  .tls_cert_file = secure ? cert_path : NULL,
+						  .tls_key_file = secure ? key_path : NULL,
 						  .board = board,
 						  .store = store,
 						  .notify = notify,
@@ -88,7 +112,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	(void)printf("%u\n", nt_api_port(api));
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
-		;
+		obey(store, line);
 	return 0;
 }
 

@@ -8,3 +8,5 @@ $(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,aggregator det
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
 		$(link_neutracer-aggregator)
+
+check_e2e_needs += $(B)/test/api-server

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`neutracer` against the real REST interface: answers, tables, terminals, failures in words."""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+import urllib.request
+
+from server import Server
+
+NEUTRACER = os.environ.get("NT_NEUTRACER", "build/release/bin/neutracer")
+
+
+def environment(**more):
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("NT_") and name not in ("NO_COLOR", "COLUMNS")}
+    return {**clean, "LC_ALL": "C.UTF-8", **more}
+
+
+def run(*words, **more):
+    return subprocess.run([NEUTRACER, *words], capture_output=True, text=True, timeout=60,
+                          env=environment(**more))
+
+
+def run_on_terminal(columns, *words, **more):
+    """What a terminal so wide would show."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([NEUTRACER, *words], stdout=theirs, stderr=theirs,
+                               env=environment(TERM="xterm", **more))
+    os.close(theirs)
+    output = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(ours)
+    process.wait(timeout=60)
+    return output.decode()
+
+
+def without_colours(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+class Command(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.server = Server(cls.directory.name)
+        cls.where = ["--server", f"http://127.0.0.1:{cls.server.port}",
+                     "--token-file", f"{cls.directory.name}/token"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.directory.cleanup()
+
+    def rest(self, path):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.server.port}{path}",
+            headers={"Authorization": f"Bearer {self.server.token}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def ask(self, *words, status=0, **more):
+        done = run(*words, *self.where, **more)
+        self.assertEqual((done.returncode, done.stderr), (status, ""))
+        return done.stdout
+
+    # ---- answers ---------------------------------------------------------------------------------
+
+    def test_json_is_what_rest_answers(self):
+        for words, path in ((["slow-ranks"], "/api/v1/slow-ranks"),
+                            (["jobs"], "/api/v1/jobs"),
+                            (["jobs", "00000000000000a1"], "/api/v1/jobs/00000000000000a1/ranks"),
+                            (["incidents", "00000000000000f1"],
+                             "/api/v1/incidents/00000000000000f1")):
+            self.assertEqual(json.loads(self.ask(*words, "--json")), self.rest(path))
+
+    def test_lists_go_over_all_pages(self):
+        items = json.loads(self.ask("incidents", "--json", "--limit", "1000"))["items"]
+        self.assertEqual(len(items), 252)
+        self.assertEqual(len({item["id"] for item in items}), 252)
+        few = json.loads(self.ask("incidents", "--json", "--limit", "7"))["items"]
+        self.assertEqual(few, items[:7])
+
+    def test_the_culprit_stands_in_the_first_line_of_its_kind(self):
+        lines = self.ask("slow-ranks").splitlines()
+        self.assertRegex(lines[0], r"^WHO +NODE +JOB +CLASS")
+        self.assertRegex(lines[1], r"^node gpu-02 .* ×2\.00 .*00000000000000f2$")
+        self.assertRegex(lines[2], r"^rank 5 +gpu-07 +llm-70b +compute .* ×1\.31 ")
+
+    def test_filters_reach_the_server(self):
+        self.assertIn("No slow ranks.", self.ask("slow-ranks", "--job", "resnet"))
+        self.assertIn("No slow ranks.", self.ask("slow-ranks", "--class", "network"))
+        self.assertEqual(len(self.ask("jobs", "--state", "hung").splitlines()), 2)
+        self.assertEqual(len(self.ask("incidents", "--state", "firing").splitlines()), 3)
+        self.assertEqual(self.ask("incidents", "--since", "2099-01-01T00:00:00Z"),
+                         "No incidents.\n")
+
+    def test_the_exit_code_tells_a_finding_where_it_is_asked_for(self):
+        self.ask("slow-ranks", "--exit-code", status=1)
+        self.ask("slow-ranks", "--exit-code", "--job", "resnet", status=0)
+
+    def test_an_incident_shows_its_evidence(self):
+        text = self.ask("incidents", "00000000000000f1")
+        for part in ("rank 5 computes 31 % slower than its 3 peers", "firing, critical",
+                     "own work of the step", "412", "314.5", "1, 3, 7"):
+            self.assertIn(part, text)
+
+    # ---- terminals -------------------------------------------------------------------------------
+
+    def test_tables_fit_the_terminal(self):
+        for words in (["slow-ranks"], ["jobs"], ["jobs", "00000000000000a1"], ["incidents"]):
+            for columns in (160, 100, 80):
+                shown = without_colours(run_on_terminal(columns, *words, *self.where))
+                widest = max(len(line) for line in shown.replace("\r", "").split("\n"))
+                self.assertLessEqual(widest, columns, shown)
+
+    def test_colours_are_for_terminals_that_want_them(self):
+        self.assertIn("\x1b[31;1m", run_on_terminal(120, "slow-ranks", *self.where))
+        self.assertNotIn("\x1b", run_on_terminal(120, "slow-ranks", *self.where, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.ask("slow-ranks"))
+
+    def test_a_job_from_a_stranger_does_not_command_the_terminal(self):
+        self.assertIn('<b>"evil"?[31m', self.ask("jobs"))
+        shown = run_on_terminal(160, "jobs", *self.where, NO_COLOR="1")
+        self.assertNotIn("\x1b", shown)
+
+    def test_a_closed_output_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([NEUTRACER, "jobs", *self.where], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, env=environment())
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("No space left", done.stderr)
+
+    # ---- failures --------------------------------------------------------------------------------
+
+    def refused(self, words, status, *parts):
+        done = run(*words)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_without_an_aggregator_it_says_how_to_get_one(self):
+        self.refused(["slow-ranks", "--server", "http://127.0.0.1:9"], 7,
+                     "no aggregator answers at http://127.0.0.1:9", "Is it running?",
+                     "neutracer-aggregator", "--server")
+
+    def test_a_token_that_is_missing_or_wrong_is_told_apart(self):
+        server = ["--server", f"http://127.0.0.1:{self.server.port}"]
+        self.refused(["jobs", *server, "--token-file", "/no/such"], 7, "wants a token",
+                     "/no/such", "No such file")
+        wrong = pathlib.Path(self.directory.name) / "wrong"
+        wrong.write_text("not-the-right-token\n")
+        self.refused(["jobs", *server, "--token-file", str(wrong)], 7, "does not take the token")
+
+    def test_what_is_not_there_is_said(self):
+        self.refused(["jobs", "00000000000000ff", *self.where], 8, "no job of this id")
+        self.refused(["incidents", "a/../b", *self.where], 8, "no incident of this id")
+
+    def test_a_wrong_filter_is_a_mistake_of_the_command_line(self):
+        self.refused(["jobs", "--state", "slow", *self.where], 2, "'state' is one of")
+        self.refused(["incidents", "--since", "yesterday", *self.where], 2, "RFC 3339")
+        self.refused(["slow-ranks", "--server", "localhost:9480"], 2, "is no URL")
+
+    def test_a_mistyped_command_is_guessed(self):
+        self.refused(["slow-rank"], 2, "did you mean 'slow-ranks'?")
+        self.refused(["xyz"], 2, "neutracer help")
+        done = run()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no command given", done.stderr)
+
+    def test_help_tells_the_options_of_each_command(self):
+        for command in ("slow-ranks", "jobs", "incidents"):
+            done = run("help", command)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("--server", done.stdout)
+            self.assertIn("--json", done.stdout)
+            self.assertEqual(done.stdout, run(command, "--help").stdout)
+
+    # ---- TLS -------------------------------------------------------------------------------------
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
+    def test_https_is_verified(self):
+        with tempfile.TemporaryDirectory() as directory:
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
+                 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{directory}/key.pem",
+                 "-out", f"{directory}/cert.pem"], check=True, capture_output=True)
+            with Server(directory) as server:
+                where = ["--server", f"https://127.0.0.1:{server.port}",
+                         "--token-file", f"{directory}/token"]
+                done = run("jobs", *where, "--ca-file", f"{directory}/cert.pem")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("llm-70b", done.stdout)
+                self.refused(["jobs", *where], 7, "no secure connection", "--ca-file")
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

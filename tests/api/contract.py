@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""contract.py VENV: the contract is valid OpenAPI, and the running server keeps it."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+from server import Server
+
+CONTRACT = "docs/api/openapi.yaml"
+
+
+def served(server):
+    url = f"http://127.0.0.1:{server.port}/openapi.yaml"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read()
+
+
+def main():
+    tools = pathlib.Path(sys.argv[1]) / "bin"
+    subprocess.run([tools / "openapi-spec-validator", CONTRACT], check=True)
+    with tempfile.TemporaryDirectory() as directory, Server(directory) as server:
+        if served(server) != pathlib.Path(CONTRACT).read_bytes():
+            raise SystemExit(f"the server serves another contract than {CONTRACT}: rebuild it")
+        done = subprocess.run(
+            [tools / "st", "--no-color", "run", pathlib.Path(CONTRACT).resolve(),
+             "--url", f"http://127.0.0.1:{server.port}",
+             "-H", f"Authorization: Bearer {server.token}",
+             "--max-examples", "50", "--generation-deterministic"],
+            cwd=directory)
+        server.stop()
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
