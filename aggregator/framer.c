@@ -11,10 +11,6 @@
 #define UNREPORTED_NS    (10ULL * 1000000000)
 #define UNREPORTED_CELLS 4
 
-enum {
-	EPOCH_WHOLE = 1, /* on the wire: counted from the making of the communicator */
-};
-
 struct nt_framer {
 	uint64_t cell_min_ns;
 	struct nt_framer_counters counters;
@@ -90,13 +86,6 @@ static size_t count_windows(const struct nt_member *member, uint64_t end_ns)
 
 /* ---- communicators ------------------------------------------------------------------------------ */
 
-static uint64_t common_epoch(const struct nt_member *member, const struct nt_comm_window *comm)
-{
-	if (comm->numbered_by_library || comm->epoch == EPOCH_WHOLE)
-		return 0;
-	return nt_hash_mix(nt_hash_u64(nt_hash_u64(NT_HASH_SEED, member->number), comm->epoch)) | 1;
-}
-
 static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch)
 {
 	uint64_t calls = 0;
@@ -111,7 +100,8 @@ static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *s
 	sum->sum_ns += sketch->sum_ns;
 }
 
-static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op *more)
+static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op *more,
+		   uint64_t shift)
 {
 	struct nt_frame_op *sum = NULL;
 
@@ -122,16 +112,16 @@ static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op 
 		sum = &op[(*ops)++];
 		sum->op = (uint8_t)more->op;
 		sum->kind = (uint8_t)nt_framer_kind(more->op);
-		sum->first = more->first;
+		sum->first = more->first + shift;
 	}
 	sum->calls += more->calls;
 	sum->bytes += more->bytes;
-	sum->last = more->last;
+	sum->last = more->last + shift;
 	add_duration(sum, more->gpu_duration.buckets ? &more->gpu_duration : &more->duration);
 }
 
 static int add_recent(struct nt_framer *framer, const struct nt_message *message,
-		      const struct nt_comm_window *comm, struct nt_frame_comm *sum)
+		      const struct nt_comm_window *comm, uint64_t shift, struct nt_frame_comm *sum)
 {
 	size_t count = comm->recents < NT_FRAME_RECENT ? comm->recents : NT_FRAME_RECENT;
 	const struct nt_signature *from = comm->recent + (comm->recents - count);
@@ -144,7 +134,7 @@ static int add_recent(struct nt_framer *framer, const struct nt_message *message
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		to[i] = (struct nt_frame_signature){
-			.number = from[i].number,
+			.number = from[i].number + shift,
 			.count = from[i].count,
 			.type = from[i].type,
 			.op = (uint8_t)from[i].op,
@@ -155,15 +145,32 @@ static int add_recent(struct nt_framer *framer, const struct nt_message *message
 	return 0;
 }
 
+/*
+ * The rolling hash is over all calls since counting began. Where members of a job began at different
+ * times it says nothing; the last call can still be compared.
+ */
+static uint64_t hash_last(const struct nt_frame_comm *comm)
+{
+	const struct nt_frame_signature *last;
+	uint64_t hash;
+
+	if (!comm->recents)
+		return 0;
+	last = &comm->recent[comm->recents - 1];
+	hash = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, last->number), last->op);
+	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, last->count), last->type));
+}
+
 static int add_comm(struct nt_framer *framer, const struct nt_member *member,
 		    const struct nt_message *message, const struct nt_comm_window *comm,
 		    struct nt_frame_comm *sum)
 {
-	const uint64_t epoch = common_epoch(member, comm);
+	const struct nt_align_reading reading = nt_align_read(member, comm);
 	struct nt_frame_op *op = (struct nt_frame_op *)sum->op;
+	int r;
 
 	/* Numbers of two epochs do not add up: the newer one goes on alone. */
-	if (sum->epoch != epoch)
+	if (sum->epoch != reading.group)
 		sum->ops = 0;
 	if (!op || sum->ops == 0) {
 		op = alloc(framer, NT_OP_END, sizeof(*op));
@@ -173,14 +180,17 @@ static int add_comm(struct nt_framer *framer, const struct nt_member *member,
 	}
 	for (size_t i = 0; i < comm->ops; i++)
 		if ((unsigned int)comm->op[i].op < NT_OP_END)
-			add_op(op, &sum->ops, &comm->op[i]);
+			add_op(op, &sum->ops, &comm->op[i], reading.shift);
 	sum->id = comm->id;
 	sum->rank = comm->rank;
 	sum->size = comm->size;
-	sum->epoch = epoch;
-	sum->last = comm->last;
+	sum->epoch = reading.group;
+	sum->last = comm->last + reading.shift;
 	sum->rolling_hash = comm->rolling_hash;
-	return add_recent(framer, message, comm, sum);
+	r = add_recent(framer, message, comm, reading.shift, sum);
+	if (r >= 0 && member->job->is_shifted)
+		sum->rolling_hash = hash_last(sum);
+	return r;
 }
 
 static int add_comms(struct nt_framer *framer, const struct nt_member *member, size_t windows,
@@ -257,6 +267,8 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 static void note_inside(struct nt_member *member, const struct nt_message *message)
 {
 	member->inside = message->window.inside;
+	if (nt_framer_kind(member->inside.op) != NT_FRAME_POINT_TO_POINT)
+		member->inside.number += nt_align_shift(member, &message->window);
 	member->inside_since_ns = nt_message_real_ns(message, member->inside.since_boot_ns);
 }
 
@@ -437,15 +449,17 @@ static void add_samples(struct nt_framer *framer, const struct nt_member *member
 		const struct nt_comm_window *comm =
 			find_comm(&message->window, from->comm, from->epoch);
 		struct nt_frame_sample *to = &sample[*samples];
+		struct nt_align_reading reading;
 
 		if (!comm) {
 			framer->counters.unaligned_samples++;
 			continue;
 		}
+		reading = nt_align_read(member, comm);
 		*to = (struct nt_frame_sample){
 			.comm = from->comm,
-			.epoch = common_epoch(member, comm),
-			.number = from->number,
+			.epoch = reading.group,
+			.number = from->number + reading.shift,
 			.bytes = from->bytes,
 			.op = (uint8_t)from->op,
 			.kind = (uint8_t)nt_framer_kind(from->op),
@@ -564,6 +578,9 @@ static int draw_up(struct nt_framer *framer, struct nt_jobs *jobs, struct nt_job
 	for (size_t i = 0; i < members; i++)
 		windows[i] = count_windows(job->member[i], end_ns);
 	end_members(jobs, job, windows, end_ns);
+	r = nt_align_cell(job, windows, &framer->arena, &framer->counters.align);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < members; i++) {
 		r = fill_rank(framer, job->member[i], windows[i], end_ns, &rank[i]);
 		if (r < 0)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/align.h"
 #include "aggregator/job.h"
 #include "common/cleanup.h"
 #include "detect/frame.h"
@@ -23,7 +24,8 @@
 struct nt_framer_counters {
 	uint64_t frames, incomplete_frames, skipped_gaps;
 	uint64_t dropped_comms; /* over NT_FRAME_MAX_COMMS */
-	uint64_t unaligned_samples; /* their numbers could not be compared with others' */
+	uint64_t unaligned_samples; /* of a communicator that the window does not have */
+	struct nt_align_counters align;
 };
 
 struct nt_framer;

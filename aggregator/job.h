@@ -94,6 +94,7 @@ struct nt_job {
 	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns: all members have ended */
 	bool closed; /* ended, judged to its last frame, and open incidents resolved */
 	bool changed; /* since the last picture */
+	bool is_shifted; /* numbers of some member are read with a shift */
 	struct nt_detect *detect; /* owned */
 	void *user; /* the engine's */
 	struct nt_job *next; /* of the key */

@@ -58,6 +58,13 @@ static void save_totals(struct nt_packer *packer, const struct nt_member *member
 		nt_pack_u64(packer, member->tie[i].comm);
 		nt_pack_u32(packer, member->tie[i].size);
 	}
+	nt_pack_u32(packer, (uint32_t)member->alignments);
+	for (size_t i = 0; i < member->alignments; i++) {
+		nt_pack_u64(packer, member->alignment[i].comm);
+		nt_pack_u64(packer, member->alignment[i].epoch);
+		nt_pack_u64(packer, member->alignment[i].group);
+		nt_pack_u64(packer, member->alignment[i].shift);
+	}
 	nt_pack_u32(packer, HASH_COUNT(member->series));
 	for (const struct nt_series *series = member->series; series; series = series->hh.next) {
 		nt_pack_u64(packer, series->key.comm);
@@ -115,6 +122,7 @@ static void save_job(struct nt_packer *packer, const struct nt_job *job)
 	nt_pack_u64(packer, job->last_seen_ns);
 	nt_pack_u64(packer, job->ended_ns);
 	nt_pack_u32(packer, job->closed);
+	nt_pack_u32(packer, job->is_shifted);
 	/* In this order the job's nodes get the same indices again. */
 	nt_pack_u32(packer, (uint32_t)job->nodes);
 	for (size_t i = 0; i < job->nodes; i++)
@@ -204,6 +212,27 @@ static void load_series(struct nt_unpacker *unpacker, struct nt_member *member)
 		(void)damaged(unpacker);
 }
 
+static void load_alignments(struct nt_unpacker *unpacker, struct nt_member *member)
+{
+	uint32_t count = nt_unpack_count(unpacker, NT_MEMBER_MAX_ALIGNMENTS);
+
+	if (!count)
+		return;
+	member->alignment = calloc(count, sizeof(*member->alignment));
+	if (!member->alignment) {
+		unpacker->error = -ENOMEM;
+		return;
+	}
+	while (member->alignments < count) {
+		struct nt_alignment *alignment = &member->alignment[member->alignments++];
+
+		alignment->comm = nt_unpack_u64(unpacker);
+		alignment->epoch = nt_unpack_u64(unpacker);
+		alignment->group = nt_unpack_u64(unpacker);
+		alignment->shift = nt_unpack_u64(unpacker);
+	}
+}
+
 static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 {
 	uint64_t *const total[] = {
@@ -239,6 +268,7 @@ static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 		if (nt_member_tie(member, &tie) < 0)
 			unpacker->error = -ENOMEM;
 	}
+	load_alignments(unpacker, member);
 	count = nt_unpack_count(unpacker, NT_MEMBER_MAX_SERIES);
 	for (uint32_t i = 0; i < count && !unpacker->error; i++)
 		load_series(unpacker, member);
@@ -359,6 +389,7 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 	job->last_seen_ns = nt_unpack_u64(unpacker);
 	job->ended_ns = nt_unpack_u64(unpacker);
 	job->closed = nt_unpack_bool(unpacker);
+	job->is_shifted = nt_unpack_bool(unpacker);
 	job->changed = true;
 	jobs->live += !job->closed;
 	count = nt_unpack_count(unpacker, NT_JOBS_MAX_NODES);

@@ -100,6 +100,7 @@ void nt_member_free(struct nt_member *member)
 		free(member->names[i]);
 	free(member->job_name);
 	free(member->tie);
+	free(member->alignment);
 	free(member);
 }
 

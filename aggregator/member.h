@@ -18,6 +18,7 @@
 enum {
 	NT_MEMBER_MAX_COMMS = 256, /* communicators remembered of one member */
 	NT_MEMBER_MAX_SERIES = 1024, /* (communicator, operation) totals of one member */
+	NT_MEMBER_MAX_ALIGNMENTS = 64,
 	NT_MEMBER_MAX_WAITING = 1024, /* windows that wait for their frame */
 };
 
@@ -37,6 +38,11 @@ struct nt_series {
 struct nt_tie {
 	uint64_t comm;
 	uint32_t size;
+};
+
+/* How the numbers of a communicator's epoch are to be read: see align.h. */
+struct nt_alignment {
+	uint64_t comm, epoch, group, shift;
 };
 
 /* A window that waits for its frame, with its times on the real clock. */
@@ -74,6 +80,8 @@ struct nt_member {
 	struct nt_tie *tie;
 	size_t ties;
 	struct nt_series *series;
+	struct nt_alignment *alignment;
+	size_t alignments;
 	uint64_t steps, launches, copies, copy_bytes, allocs, alloc_bytes, lost;
 	uint64_t first_seen_ns, last_seen_ns;
 	bool uses_gpu;
