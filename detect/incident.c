@@ -382,6 +382,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->cost = proposal->cost;
 	incident->chance = proposal->chance;
 	incident->stands = true;
+	incident->judged = true;
 	memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
 	incident->evidences = (uint32_t)proposal->evidences;
 	return 0;
@@ -439,6 +440,14 @@ static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64
 	return 0;
 }
 
+static bool is_over(const struct nt_detect *detect, const struct nt_incident *incident,
+		    const struct nt_blame *blame)
+{
+	if (incident->state == NT_INCIDENT_PENDING)
+		return blame->absent >= NT_INCIDENT_PATIENCE;
+	return nt_recovery_is_over(&blame->recovery, &detect->rules, detect->end_ns);
+}
+
 /* Each culprit heals by itself. True: none is left, and the answer still names the last ones. */
 static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, uint64_t *ret_until)
 {
@@ -451,6 +460,7 @@ static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, u
 		if (!rank || rank->round_frame != detect->frames)
 			continue;
 		incident->judged = true;
+		blame->absent = blame->stands ? 0 : blame->absent + 1;
 		nt_recovery_add(&blame->recovery, &detect->rules,
 				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
 				rank->track[blame->series].residual);
@@ -458,27 +468,16 @@ static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, u
 	if (!incident->judged)
 		return false;
 	for (uint32_t i = 0; i < incident->blames; i++) {
-		const struct nt_blame *blame = &incident->blame[i];
-
-		if (incident->state == NT_INCIDENT_PENDING)
-			over += !blame->stands;
-		else
-			over += nt_recovery_is_over(&blame->recovery, &detect->rules,
-						    detect->end_ns);
-		if (blame->recovery.bad_ns > *ret_until)
-			*ret_until = blame->recovery.bad_ns;
+		over += is_over(detect, incident, &incident->blame[i]);
+		if (incident->blame[i].recovery.bad_ns > *ret_until)
+			*ret_until = incident->blame[i].recovery.bad_ns;
 	}
 	if (over == incident->blames)
 		return true;
 	for (uint32_t i = incident->blames; over && i-- > 0;) {
-		const struct nt_blame *blame = &incident->blame[i];
-
-		if (incident->state == NT_INCIDENT_PENDING
-			    ? blame->stands
-			    : !nt_recovery_is_over(&blame->recovery, &detect->rules,
-						   detect->end_ns))
+		if (!is_over(detect, incident, &incident->blame[i]))
 			continue;
-		release_rank(detect, blame->rank);
+		release_rank(detect, incident->blame[i].rank);
 		blame_remove(incident, i);
 	}
 	return false;
@@ -533,12 +532,13 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 		    (incident->absent && incident->state == NT_INCIDENT_PENDING))
 			return true;
 	} else if (incident->judged) {
-		if (incident->state == NT_INCIDENT_PENDING && !incident->stands)
+		incident->absent = incident->stands ? 0 : incident->absent + 1;
+		*ret_until = incident->recovery.bad_ns;
+		if (incident->state == NT_INCIDENT_PENDING
+			    ? incident->absent >= NT_INCIDENT_PATIENCE
+			    : nt_recovery_is_over(&incident->recovery, &detect->rules,
+						  detect->end_ns))
 			return true;
-		if (nt_recovery_is_over(&incident->recovery, &detect->rules, detect->end_ns)) {
-			*ret_until = incident->recovery.bad_ns;
-			return true;
-		}
 	}
 	if (incident->state == NT_INCIDENT_PENDING && incident->judged && incident->stands &&
 	    ++incident->stood >= detect->rules.pending_windows) {

@@ -14,6 +14,7 @@ struct nt_rank;
 
 enum {
 	NT_INCIDENT_MAX_OPEN = 256,
+	NT_INCIDENT_PATIENCE = 5, /* windows that a pending one may do without evidence */
 	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted, for ids */
 };
 
@@ -116,6 +117,7 @@ struct nt_blame {
 	uint64_t onset_ns;
 	double cost, chance; /* slow means */
 	uint8_t class, cause, tier, series;
+	uint32_t absent; /* windows since it stood */
 	bool stands; /* scratch of the step */
 	struct nt_recovery recovery;
 };
@@ -126,7 +128,7 @@ struct nt_incident {
 	bool note, taken_over;
 	bool stands, judged, changed; /* scratch of the step */
 	uint32_t stood; /* windows it stood while pending */
-	uint32_t absent; /* and, of the families that need no window, frames since it stood */
+	uint32_t absent; /* and since it stood; of families that need no window, frames */
 	uint64_t comm;
 	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
 	double slowdown, gpu_hours, confidence, completeness;

@@ -158,6 +158,7 @@ static void count_apart(const struct contest *c, const struct nt_space *space, d
 {
 	const double base = nt_kpi_base(&c->detect->rules, middle, c->step);
 	struct nt_group_past *past = c->group->past;
+	double gap = fabs(space->other - space->normal);
 	bool explained = false;
 
 	if (c->series != NT_SERIES_OWN)
@@ -165,36 +166,53 @@ static void count_apart(const struct contest *c, const struct nt_space *space, d
 	for (uint32_t i = 0; i < c->n && !explained; i++) {
 		const struct nt_track *track = &c->detect->rank[c->index[i]].track[c->series];
 
-		explained = track->past.ready && track->growth > c->detect->rules.size_floor;
+		explained = track->past.ready && track->growth > gap / 2.0;
 	}
 	past->apart_cost = 0.0;
 	if (!space->two || explained) {
 		past->apart -= past->apart > 0;
+		past->apart_gap *= 0.95;
 		return;
 	}
 	past->apart += past->apart < 2 * APART_ROUNDS;
 	past->apart_low = middle + fmin(space->other, space->normal) * base;
 	past->apart_high = middle + fmax(space->other, space->normal) * base;
-	past->apart_gap = (past->apart_high - past->apart_low) / fmax(1.0, past->apart_low);
+	gap = (past->apart_high - past->apart_low) / fmax(1.0, past->apart_low);
+	past->apart_gap += (past->apart == 1 ? 1.0 : 0.1) * (gap - past->apart_gap);
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
-/* Who was slowest, and by how much of the step: tells uneven work from one slow rank. */
-static void note_slowest(const struct contest *c)
+/*
+ * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
+ * is explained already.
+ */
+static void note_slowest(const struct contest *c, bool two)
 {
 	struct nt_group_past *past = c->group->past;
-	uint32_t slowest = 0;
+	const struct nt_rank *slowest;
+	uint32_t at = 0;
 
 	if (c->series != NT_SERIES_OWN)
 		return;
 	for (uint32_t i = 1; i < c->n; i++)
-		if (c->value[i] > c->value[slowest])
-			slowest = i;
+		if (c->value[i] > c->value[at])
+			at = i;
+	slowest = &c->detect->rank[c->index[at]];
 	if (past->worst.next == NT_RING_MAX)
 		past->worst.next = 0;
-	past->slowest[past->worst.next] = c->detect->rank[c->index[slowest]].rank;
+	past->slowest[past->worst.next] = slowest->rank;
 	nt_ring_add(&past->worst, NT_RING_MAX,
-		    c->detect->rank[c->index[slowest]].track[c->series].residual);
+		    two || slowest->in_incident ? 0.0 : slowest->track[c->series].residual);
+}
+
+/*
+ * How many spreads may lie between neighbours of one cluster. Of many values the gaps in the middle
+ * are small, and where there are two populations the shortest half is all of one: a long reach would
+ * then bridge them.
+ */
+static double reach(uint32_t n)
+{
+	return fmax(0.75, 2.0 * sqrt(8.0 / fmax(8.0, n)));
 }
 
 static void judge_series(struct contest *c)
@@ -220,7 +238,7 @@ static void judge_series(struct contest *c)
 		core = nt_stats_core(c->kpi, c->n);
 		nt_ring_add(&past->core[c->series], rules->width_windows, core);
 		core = fmax(rules->kpi_floor, nt_ring_median(&past->core[c->series]));
-		space = nt_space_split(c->kpi, c->n, 3.0 * core, c->label);
+		space = nt_space_split(c->kpi, c->n, reach(c->n) * core, c->label);
 		space.two = space.two &&
 			    fabs(space.other - space.normal) * base > rules->size_floor * c->step;
 
@@ -249,7 +267,7 @@ static void judge_series(struct contest *c)
 		judge_rank(c, &c->detect->rank[c->index[i]], c->value[i], width, mode);
 	if (past && c->n >= 2) {
 		count_apart(c, &space, middle);
-		note_slowest(c);
+		note_slowest(c, space.two);
 	}
 }
 

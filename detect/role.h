@@ -71,7 +71,7 @@ struct nt_group {
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
 		uint32_t apart; /* rounds of two populations that no past explains */
-		double apart_gap, apart_cost; /* of the smaller value; of the step */
+		double apart_gap, apart_cost; /* slow mean, of the smaller value; of the step */
 		double apart_low, apart_high; /* ns */
 		/* Who was the slowest, in the last rounds. */
 		uint32_t slowest[NT_RING_MAX]; /* beside `worst` */

@@ -371,6 +371,7 @@ static void code_blame(struct nt_codec *codec, struct nt_blame *blame)
 	nt_code_u8(codec, &blame->cause, NT_WORD_END - 1);
 	nt_code_u8(codec, &blame->tier, NT_FRAME_T3);
 	nt_code_u8(codec, &blame->series, NT_SERIES_END - 1);
+	nt_code_u32(codec, &blame->absent, UINT32_MAX);
 	code_recovery(codec, &blame->recovery);
 }
 

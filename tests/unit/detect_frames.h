@@ -147,6 +147,42 @@ static inline void sim_init(struct sim *sim, uint32_t ranks, uint64_t seed)
 	sim_comm_add(sim, 0xda7a, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world = true;
 }
 
+/*
+ * Megatron's order: tensor place first, then replica, then stage. Many middle-sized reductions a step
+ * in a tensor group, sends and receives in a pipeline, a few large reductions among replicas, one over
+ * the first and the last stage's embeddings, and a flag over all.
+ */
+static inline void sim_init_layout(struct sim *sim, uint32_t tp, uint32_t pp, uint32_t dp,
+				   uint64_t seed)
+{
+	sim_init_ranks(sim, tp * pp * dp, seed);
+	for (uint32_t i = 0; tp > 1 && i < pp * dp; i++) {
+		struct sim_comm *comm = sim_comm_add(sim, 0x7000 + i, NT_FRAME_SYNCHRONISING, 64,
+						     8e6, 0.01 * SIM_MS);
+
+		for (uint32_t t = 0; t < tp; t++)
+			comm->member[comm->members++] = i * tp + t;
+	}
+	for (uint32_t i = 0; pp > 1 && i < tp * dp; i++) {
+		struct sim_comm *comm =
+			sim_comm_add(sim, 0x9000 + i, NT_FRAME_POINT_TO_POINT, 16, 8e6, 0.0);
+
+		for (uint32_t p = 0; p < pp; p++)
+			comm->member[comm->members++] = i + p * tp * dp;
+		comm = sim_comm_add(sim, 0xe000 + i, NT_FRAME_SYNCHRONISING, 1, 4e8, 0.0);
+		comm->member[comm->members++] = i;
+		comm->member[comm->members++] = i + (pp - 1) * tp * dp;
+	}
+	for (uint32_t i = 0; dp > 1 && i < tp * pp; i++) {
+		struct sim_comm *comm = sim_comm_add(sim, 0xd000 + i, NT_FRAME_SYNCHRONISING, 4,
+						     1e8, 0.5 * SIM_MS);
+
+		for (uint32_t d = 0; d < dp; d++)
+			comm->member[comm->members++] = i % tp + tp * (d + dp * (i / tp));
+	}
+	sim_comm_add(sim, 0xa11, NT_FRAME_SYNCHRONISING, 1, 4, 0.0)->world = true;
+}
+
 static inline void sim_free(struct sim *sim)
 {
 	free(sim->rank);

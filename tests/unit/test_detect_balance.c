@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Uneven work is information, and no rank's fault. */
+#include "detect_frames.h"
+
+static void a_long_last_stage_is_imbalance_and_names_no_rank(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 2, 61);
+	sim.jitter = 0.01;
+	sim.rank[6].device *= 1.6;
+	sim.rank[7].device *= 1.6;
+	sim_pass(&sim, detect, 200);
+	finding = sim_firing(detect, 0);
+	assert_non_null(finding);
+	assert_null(sim_firing(detect, 1));
+	assert_int_equal(finding->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(finding->severity, NT_SEVERITY_INFO);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_STAGE);
+	assert_int_equal(finding->culprit[0].rank_count, 2);
+	assert_int_equal(finding->culprit[0].ranks[0], 6);
+	assert_int_equal(finding->culprit[0].ranks[1], 7);
+	/* Cut anew, it is over. */
+	sim.rank[6].device /= 1.6;
+	sim.rank[7].device /= 1.6;
+	sim_pass(&sim, detect, 300);
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void a_stage_that_is_five_percent_longer_is_cut_well_enough(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 4, 62);
+	sim.jitter = 0.005;
+	for (uint32_t i = 12; i < 16; i++)
+		sim.rank[i].device *= 1.05;
+	assert_int_equal(sim_run(&sim, detect, 200), 201);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void the_slow_rank_of_an_uneven_pipeline_is_still_found(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 4, 63);
+	sim.jitter = 0.01;
+	for (uint32_t i = 12; i < 16; i++)
+		sim.rank[i].device *= 1.5;
+	sim.rank[1].device *= 2.3;
+	sim_pass(&sim, detect, 60);
+	assert_names_rank(sim_firing(detect, 0), 1);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+	assert_int_equal(sim_firing(detect, 1)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 1)->culprit[0].rank_count, 4);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void another_rank_slow_each_time_is_imbalance(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 64);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 100; i++) {
+		const uint32_t slow = (uint32_t)(sim_uniform(&sim) * 8.0);
+
+		sim.rank[slow].device *= 1.5;
+		sim_pass(&sim, detect, 1);
+		sim.rank[slow].device /= 1.5;
+	}
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void two_halves_since_the_start_are_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 65);
+	sim.jitter = 0.02;
+	for (uint32_t i = 0; i < 4; i++)
+		sim.rank[2 * i].device *= 1.3;
+	assert_in_range(sim_run(&sim, detect, 60), 20, 30);
+	sim_pass(&sim, detect, 200);
+	finding = sim_firing(detect, 0);
+	assert_int_equal(finding->class, NT_CLASS_UNKNOWN);
+	assert_string_equal(finding->cause, "two populations");
+	assert_int_equal(finding->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void two_ranks_that_always_differed_are_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2, 66);
+	sim.jitter = 0.02;
+	sim.rank[1].device *= 1.5;
+	sim_pass(&sim, detect, 100);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
+		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
+		cmocka_unit_test(the_slow_rank_of_an_uneven_pipeline_is_still_found),
+		cmocka_unit_test(another_rank_slow_each_time_is_imbalance),
+		cmocka_unit_test(two_halves_since_the_start_are_two_populations),
+		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
