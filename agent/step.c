@@ -527,6 +527,15 @@ static void settle_runs(struct nt_step *step, uint32_t len, uint32_t gap, bool l
 	step->found_count++;
 }
 
+static bool is_in_pattern(const struct nt_step *step, uint32_t len, uint32_t period)
+{
+	for (uint32_t i = len - period; i < len; i++) {
+		if (!step->kind[step->view[i]].in_pattern)
+			return false;
+	}
+	return true;
+}
+
 /* True: a period of calls of the same bytes, or without regard to them, is followed now. */
 static bool search_period(struct nt_step *step, bool loose)
 {
@@ -538,7 +547,8 @@ static bool search_period(struct nt_step *step, bool loose)
 		return false;
 	/* The same again: keep the phase, which may have been found by a longer look. */
 	if (step->found && !step->by_anchor && step->loose == loose &&
-	    step->base_period == period && step->floor_bytes == floor_bytes)
+	    step->base_period == period && step->floor_bytes == floor_bytes &&
+	    is_in_pattern(step, len, period))
 		return true;
 	settle(step, len, period, period, loose, floor_bytes);
 	return true;

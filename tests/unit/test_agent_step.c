@@ -262,6 +262,23 @@ static void a_changed_sequence_is_learned_anew(void **state)
 	nt_step_free(s.step);
 }
 
+static void another_communicator_with_the_same_rhythm_is_learned_anew(void **state)
+{
+	struct sequence s;
+	uint64_t begins;
+
+	(void)state;
+	start(&s);
+	for (int i = 0; i < 60; i++)
+		(void)call(&s, 1, NT_OP_ALL_REDUCE, 1 << 20, 20 * MS);
+	begins = s.begins;
+	for (int i = 0; i < 60; i++)
+		(void)call(&s, 2, NT_OP_ALL_REDUCE, 1 << 20, 20 * MS);
+	assert_int_equal(info(&s).anchor_comm, 2);
+	assert_true(s.begins > begins + 40);
+	nt_step_free(s.step);
+}
+
 static void sizes_that_differ_each_time_do_not_hide_the_step(void **state)
 {
 	uint64_t seed = 1;
@@ -392,6 +409,7 @@ int main(void)
 		cmocka_unit_test(equal_buckets_alone_are_told_by_their_times),
 		cmocka_unit_test(a_barrier_every_ten_steps_does_not_make_the_step_longer),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),
+		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),
 		cmocka_unit_test(calls_without_any_order_are_taken_one_by_one),
