@@ -50,6 +50,10 @@ struct {
 	__type(value, struct nt_id);
 } ids SEC(".maps");
 
+enum {
+	PAGE_BYTES = 4096, /* at least */
+};
+
 /* First values of new entries: too big for the stack, and constant. */
 static const struct nt_process_counters no_counters;
 static const struct nt_inside no_inside;
@@ -216,11 +220,13 @@ static __always_inline __u64 word_of(const __u64 *word, __u32 one_based)
 
 static __always_inline __u64 dereference(__u64 cookie, const __u64 *word)
 {
-	void *at = (void *)(word_of(word, NT_COOKIE_DEREF(cookie)) + NT_COOKIE_DEREF_OFF(cookie));
+	__u64 at = word_of(word, NT_COOKIE_DEREF(cookie)) + NT_COOKIE_DEREF_OFF(cookie);
 	__u64 value = 0;
 
 	/* An int at the end of a page: its 8 bytes cannot be read, its 4 can. */
-	if (bpf_probe_read_user(&value, 8, at) < 0 && bpf_probe_read_user(&value, 4, at) < 0)
+	if (bpf_probe_read_user(&value, 8, (void *)at) < 0 &&
+	    (at % PAGE_BYTES <= PAGE_BYTES - 8 ||
+	     bpf_probe_read_user(&value, 4, (void *)at) < 0))
 		return 0;
 	return value;
 }
