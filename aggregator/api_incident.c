@@ -9,6 +9,10 @@
 #include "common/num.h"
 #include "proto/json.h"
 
+enum {
+	PAGE_NUMBERS = 1 << 18, /* of peers and ranks: a page that lists so many ends there */
+};
+
 /* One row of /slow-ranks: a culprit of an open incident. */
 struct row {
 	const struct nt_incident *incident;
@@ -158,11 +162,13 @@ static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, siz
 {
 	nt_autojson json_t *items = json_array();
 	char next[NT_STORE_MAX_NAME + 64] = "";
-	size_t i;
+	size_t i, numbers = 0;
 
-	for (i = first; i < rows->count && i - first < limit; i++) {
+	for (i = first; i < rows->count && i - first < limit && numbers < PAGE_NUMBERS; i++) {
 		const struct row *row = &rows->row[i];
+		const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
 
+		numbers += culprit->peer_count + culprit->rank_count;
 		if (json_array_append_new(items,
 					  nt_json_slow_rank(row->incident,
 							    &row->incident->culprit[row->culprit])))

@@ -299,11 +299,15 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 	return failed;
 }
 
+enum {
+	MAX_PEERS = 64, /* that are listed: with all of them, a large job would be squared */
+};
+
 static json_t *peer_ranks(const struct nt_snapshot_rank *rank)
 {
 	nt_autojson json_t *array = json_array();
 
-	for (size_t i = 0; i < rank->peer_count; i++) {
+	for (size_t i = 0; i < rank->peer_count && i < MAX_PEERS; i++) {
 		if (json_array_append_new(array, json_integer(rank->peers[i])))
 			return NULL;
 	}
@@ -318,6 +322,7 @@ static json_t *rank_json(const struct nt_snapshot_rank *rank)
 	failed |= set_identity(object, rank);
 	failed |= set_work(object, rank);
 	failed |= set(object, "peers", peer_ranks(rank));
+	failed |= set(object, "peer_count", json_integer((json_int_t)rank->peer_count));
 	failed |= set(object, "inside", inside(rank));
 	failed |= set_totals(object, rank);
 	failed |= set(object, "operations", operations(rank));

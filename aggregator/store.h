@@ -70,7 +70,7 @@ struct nt_store_filter {
 	const char *class, *state, *severity; /* NULL: all */
 	uint64_t since_ns; /* incidents that began at or after it; 0: all */
 	uint64_t before; /* `number` of the last one of the page before; 0: from the newest */
-	size_t limit; /* at most NT_STORE_MAX_PAGE */
+	size_t limit; /* 1 to NT_STORE_MAX_PAGE */
 };
 
 struct nt_store_page {
@@ -83,7 +83,10 @@ struct nt_store_page {
 void nt_store_page_release(struct nt_store_page *page);
 #define nt_autopage __attribute__((cleanup(nt_store_page_release)))
 
-/* The caller releases the page, which must be zeroed before. -ETIMEDOUT, -EIO. */
+/*
+ * The caller releases the page, which must be zeroed before; huge incidents make it shorter than
+ * the limit. -ETIMEDOUT, -EIO.
+ */
 NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_filter *filter,
 				struct nt_store_page *ret_page);
 /* -ENOENT. The caller owns the message, whose body is the incident. */

@@ -9,6 +9,7 @@
 enum {
 	PRUNE_BATCH = 200,
 	PRUNE_FROM_PERCENT = 90, /* of the file's cap */
+	PAGE_BYTES = 2 << 20, /* of encoded incidents: a page that has so many ends there */
 };
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -324,6 +325,7 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 		     struct nt_store_page *page)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
+	size_t bytes = 0;
 	int r;
 
 	r = nt_db_prepare(store->reader,
@@ -337,10 +339,11 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 		return r;
 	bind_filter(select, filter, limit);
 	while ((r = nt_db_step(select)) > 0) {
-		if (page->count == limit) {
-			page->next = page->number[limit - 1];
+		if (page->count == limit || bytes > PAGE_BYTES) {
+			page->next = page->number[page->count - 1];
 			return 0;
 		}
+		bytes += (size_t)sqlite3_column_bytes(select, 1);
 		page->number[page->count] = nt_db_column(select, 0);
 		r = decode_column(select, 1, &page->incident[page->count]);
 		if (r < 0)

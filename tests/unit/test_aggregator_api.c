@@ -320,6 +320,87 @@ static void nodes_are_listed_by_name_and_state(void **state)
 	assert_string_equal(names(silent, "node"), "gpu-02 ");
 }
 
+/* One job in which every rank is slow and is compared with all the others. */
+static void post_large_job(uint32_t *peers, size_t count)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	const struct nt_snapshot_job **list = nt_snapshot_alloc(snapshot, 1, sizeof(*list));
+	struct nt_snapshot_job *job =
+		nt_test_job("00000000000000d4", "large", "large", NT_JOB_RUNNING);
+	struct nt_culprit *culprit = nt_snapshot_job_alloc(job, count, sizeof(*culprit));
+	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(job, count, sizeof(*rank));
+	struct nt_incident incident;
+
+	assert_true(snapshot && list && culprit && rank);
+	for (size_t i = 0; i < count; i++) {
+		peers[i] = (uint32_t)i;
+		culprit[i] = nt_test_rank_5;
+		culprit[i].rank = (uint32_t)i;
+		culprit[i].peers = peers;
+		culprit[i].peer_count = count;
+		rank[i] = (struct nt_snapshot_rank){.rank = (uint32_t)i,
+						    .node = "",
+						    .namespace = "",
+						    .pod = "",
+						    .container = "",
+						    .gpu = "",
+						    .process = "",
+						    .peers = peers,
+						    .peer_count = count};
+	}
+	incident = nt_test_incident("00000000000000f9", "firing", culprit, count);
+	nt_test_set_incidents(job, &incident, 1);
+	job->rank = rank;
+	job->ranks = count;
+	*list = job;
+	snapshot->job = list;
+	snapshot->jobs = 1;
+	nt_board_post(board, snapshot);
+}
+
+static void pages_of_a_large_job_stay_small_and_miss_none(void **state)
+{
+	enum { RANKS = 2000 };
+	static uint32_t peers[RANKS];
+	char target[256] = "/api/v1/slow-ranks?limit=1000";
+	size_t seen = 0, pages = 0;
+
+	(void)state;
+	post_large_job(peers, RANKS);
+	for (;;) {
+		nt_autojson json_t *list = get(target);
+		const json_t *items = json_object_get(list, "items");
+
+		assert_true(json_array_size(items) > 0 && json_array_size(items) < 200);
+		assert_int_equal(
+			json_integer_value(json_object_get(json_array_get(items, 0), "rank")),
+			seen);
+		seen += json_array_size(items);
+		pages++;
+		if (json_is_null(json_object_get(list, "next")))
+			break;
+		(void)snprintf(target, sizeof(target), "/api/v1/slow-ranks?limit=1000&cursor=%s",
+			       text(list, "next"));
+	}
+	assert_int_equal(seen, RANKS);
+	assert_true(pages > 10);
+}
+
+static void a_rank_lists_some_of_its_peers_and_counts_them_all(void **state)
+{
+	enum { RANKS = 2000 };
+	static uint32_t peers[RANKS];
+	nt_autojson json_t *list = NULL;
+	const json_t *rank;
+
+	(void)state;
+	post_large_job(peers, RANKS);
+	list = get("/api/v1/jobs/00000000000000d4/ranks?limit=1");
+	rank = json_array_get(json_object_get(list, "items"), 0);
+	assert_int_equal(json_array_size(json_object_get(rank, "peers")), 64);
+	assert_int_equal(json_integer_value(json_object_get(rank, "peer_count")), RANKS);
+}
+
 /* ---- incidents ----------------------------------------------------------------------------------- */
 
 static const char whole_incident[] =
@@ -623,6 +704,8 @@ int main(void)
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),
+		TEST(pages_of_a_large_job_stay_small_and_miss_none),
+		TEST(a_rank_lists_some_of_its_peers_and_counts_them_all),
 		TEST(an_incident_is_the_documented_object_to_the_byte),
 		TEST(an_open_incident_is_found_although_the_store_does_not_have_it),
 		TEST(incidents_come_newest_first_and_page_by_page),

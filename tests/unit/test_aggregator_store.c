@@ -189,6 +189,43 @@ static void a_list_goes_from_the_newest_page_by_page_and_misses_none(void **stat
 	assert_int_equal(pages, 3);
 }
 
+static void huge_incidents_make_pages_short(void **state)
+{
+	enum { CULPRITS = 18, PEERS = 16384 };
+	struct nt_store_filter filter = {.limit = 100};
+	static struct nt_culprit culprit[CULPRITS];
+	static uint32_t peers[PEERS];
+	size_t seen = 0, pages = 0;
+	char id[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < PEERS; i++)
+		peers[i] = 100000 + i;
+	for (int i = 0; i < CULPRITS; i++) {
+		culprit[i] = nt_test_rank_5;
+		culprit[i].peers = peers;
+		culprit[i].peer_count = PEERS;
+	}
+	for (int i = 0; i < 5; i++) {
+		struct nt_incident incident;
+
+		(void)snprintf(id, sizeof(id), "id-%d", i);
+		incident = nt_test_incident(id, "resolved", culprit, CULPRITS);
+		assert_int_equal(put(&incident), 0);
+	}
+	do {
+		nt_autopage struct nt_store_page page = {0};
+
+		assert_int_equal(nt_store_list(store, &filter, &page), 0);
+		assert_true(page.count > 0);
+		seen += page.count;
+		pages++;
+		filter.before = page.next;
+	} while (filter.before);
+	assert_int_equal(seen, 5);
+	assert_int_equal(pages, 2);
+}
+
 static void filters_take_what_fits_all_of_them(void **state)
 {
 	(void)state;
@@ -752,6 +789,7 @@ int main(void)
 		TEST(pending_incidents_are_not_kept),
 		TEST(an_id_that_is_empty_or_too_long_is_refused),
 		TEST(a_list_goes_from_the_newest_page_by_page_and_misses_none),
+		TEST(huge_incidents_make_pages_short),
 		TEST(filters_take_what_fits_all_of_them),
 		TEST(no_state_yet_is_enoent),
 		TEST(a_state_comes_back_with_its_positions_after_a_restart),

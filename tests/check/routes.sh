@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The route table of the REST interface and docs/api/openapi.yaml name the same paths, methods,
+# parameters and open doors.
+set -euo pipefail
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# METHOD PATH open|token PARAMETERS, from the rows of the table, which may span lines.
+sed -n '/^static const struct nt_httpd_route routes/,/^};/p' aggregator/api.c | tr -d '\n\t' |
+  sed 's/{"\([A-Z]*\)", *"/\n\1 /g' | sed -n 's/^\([A-Z]*\) \([^"]*\)", *NT_HTTPD_\([A-Z]*\), *\(json\|"[^"]*"\), *\(NULL\|"[^"]*"\),.*/\1 \2 \3 \5/p' |
+  sed 's/ OPEN / open /; s/ \(READ\|ADMIN\) / token /; s/ NULL$/ "/; s/"//g; s/ *$//' | sort >"$work/table"
+
+# The same from the contract, which is written in a fixed layout.
+awk '
+function flush() {
+  if (method != "")
+    print toupper(method) " " path " " (open ? "open" : "token") words
+  method = words = ""
+  open = 0
+}
+/^[a-z]/ { flush(); inside = /^paths:/ }
+!inside { next }
+/^  \/.*:$/ { flush(); path = substr($1, 1, length($1) - 1) }
+/^    (get|put|post|delete|patch|head|options):$/ { flush(); method = substr($1, 1, length($1) - 1) }
+/^      security: \[\]$/ { open = 1 }
+/^        - name: / { name = $3 }
+/^          in: query$/ { words = words " " name }
+/parameters\/[a-zA-Z]*'"'"'$/ {
+  split($0, part, "parameters/")
+  name = part[2]
+  sub(/'"'"'$/, "", name)
+  if (name ~ /Cursor$/)
+    name = "cursor"
+  if (name != "jobId")
+    words = words " " name
+}
+END { flush() }' docs/api/openapi.yaml | sort >"$work/contract"
+
+if [ ! -s "$work/table" ]; then
+  echo "aggregator/api.c has no route table that this script can read"
+  exit 1
+fi
+diff -u --label aggregator/api.c --label docs/api/openapi.yaml "$work/table" "$work/contract"
