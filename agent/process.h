@@ -59,6 +59,7 @@ struct nt_process {
 	uint32_t libraries; /* bits: 1 << enum nt_library */
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */
+	bool met; /* its facts were read since it makes calls */
 	bool mpich; /* its MPI's handles are numbers */
 	bool mpi_begun; /* all its MPI calls are seen, from the first on */
 	bool mpi_called; /* it has communicated through MPI */

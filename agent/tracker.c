@@ -607,12 +607,30 @@ static void on_destroy(struct nt_process *process, const struct nt_probe *probe,
 		process->finalized = true;
 }
 
+/*
+ * A process is found when it maps a library, which may be a moment after it was forked and before
+ * it became the program that it is: what was read of it then was its launcher's. By its first call
+ * it is itself.
+ */
+static void meet(struct nt_tracker *tracker, struct nt_process *process)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_process_facts facts = {0};
+
+	process->met = true;
+	nt_environ_parse("", 0, &facts.env);
+	if (source->describe(source->data, process->pid, &facts) == 0)
+		process->facts = facts;
+}
+
 static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_probe *probe, const struct nt_event_call *call,
 		     const uint8_t *id)
 {
 	struct nt_registry *registry = &tracker->registry;
 
+	if (!process->met)
+		meet(tracker, process);
 	switch (probe->role) {
 	case NT_ROLE_COLLECTIVE:
 	case NT_ROLE_START:
