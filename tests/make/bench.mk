@@ -23,3 +23,10 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 .PHONY: bench-probes
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
+
+.PHONY: bench-verdict bench-overhead bench
+bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
+	$(Q)bench/verdict.sh $(N)
+bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
+	$(Q)bench/overhead.sh $(PAIRS)
+bench: bench-probes bench-overhead ## all figures of the docs but those of bench-verdict, in one run
