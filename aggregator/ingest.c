@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "aggregator/pack.h"
+#include "aggregator/table.h"
 #include "common/hash.h"
 
 /* No time or sum of ours comes near: 146 years. Above, sums of a frame could overflow. */
@@ -154,6 +153,10 @@ static int find_stream(struct nt_ingest *ingest, struct stream **streams,
 		stream->id = id;
 		stream->first = stream->newest = message->seq;
 		HASH_ADD(hh, *streams, id, sizeof(stream->id), stream);
+		if (!nt_table_has(stream)) {
+			free(stream);
+			return -ENOMEM;
+		}
 	}
 	*ret_stream = stream;
 	return 0;
@@ -345,6 +348,10 @@ int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 			stream->seen[j] = nt_unpack_u64(&unpacker);
 		HASH_REPLACE(hh, loaded, id, sizeof(stream->id), stream, same);
 		free(same);
+		if (!nt_table_has(stream)) {
+			free(stream);
+			unpacker.error = -ENOMEM;
+		}
 	}
 	if (unpacker.error) {
 		free_streams(&loaded);

@@ -14,9 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
 #include "aggregator/member.h"
+#include "aggregator/table.h"
 #include "common/cleanup.h"
 #include "detect/detect.h"
 #include "proto/wire.h"

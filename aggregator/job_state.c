@@ -206,10 +206,14 @@ static void load_series(struct nt_unpacker *unpacker, struct nt_member *member)
 	series->comm_rank = nt_unpack_u32(unpacker);
 	series->calls = nt_unpack_u64(unpacker);
 	series->bytes = nt_unpack_u64(unpacker);
+	if (series->key.op >= NT_OP_END)
+		(void)damaged(unpacker);
 	HASH_REPLACE(hh, member->series, key, sizeof(series->key), series, same);
 	free(same);
-	if (member->series && series->key.op >= NT_OP_END)
-		(void)damaged(unpacker);
+	if (!nt_table_has(series)) {
+		free(series);
+		unpacker->error = -ENOMEM;
+	}
 }
 
 static void load_alignments(struct nt_unpacker *unpacker, struct nt_member *member)

@@ -73,8 +73,13 @@ int nt_jobs_find_node(struct nt_jobs *jobs, const char *name, struct nt_node_ent
 		return -ENOMEM;
 	}
 	node->index = (uint32_t)jobs->nodes;
-	jobs->node_at[jobs->nodes++] = node;
 	HASH_ADD_KEYPTR(hh, jobs->node, node->name, strlen(node->name), node);
+	if (!nt_table_has(node)) {
+		free(node->name);
+		free(node);
+		return -ENOMEM;
+	}
+	jobs->node_at[jobs->nodes++] = node;
 	*ret_node = node;
 	return 0;
 }
@@ -99,6 +104,11 @@ int nt_jobs_find_source(struct nt_jobs *jobs, struct nt_job_key *key, const char
 			return -ENOMEM;
 		}
 		HASH_ADD_KEYPTR(hh, key->source, source->agent, strlen(source->agent), source);
+		if (!nt_table_has(source)) {
+			free(source->agent);
+			free(source);
+			return -ENOMEM;
+		}
 	}
 	*ret_source = source;
 	return 0;
@@ -212,6 +222,11 @@ int nt_jobs_find_key(struct nt_jobs *jobs, const char *text, struct nt_job_key *
 			return -ENOMEM;
 		}
 		HASH_ADD_KEYPTR(hh, jobs->key, key->key, strlen(key->key), key);
+		if (!nt_table_has(key)) {
+			free(key->key);
+			free(key);
+			return -ENOMEM;
+		}
 	}
 	*ret_key = key;
 	return 0;
@@ -235,6 +250,10 @@ int nt_jobs_find_process(struct nt_jobs *jobs, struct nt_job_key *key,
 			return -ENOMEM;
 		process->id = *id;
 		HASH_ADD(hh, key->process, id, sizeof(process->id), process);
+		if (!nt_table_has(process)) {
+			free(process);
+			return -ENOMEM;
+		}
 	}
 	*ret_process = process;
 	return 0;
@@ -289,6 +308,10 @@ static int index_tie(struct nt_jobs *jobs, struct nt_job *job, const struct nt_t
 	index->comm = tie->comm;
 	index->job = job;
 	HASH_ADD(hh, key->tie, comm, sizeof(index->comm), index);
+	if (!nt_table_has(index)) {
+		free(index);
+		return -ENOMEM;
+	}
 	if (tie->size == job->size)
 		job->world_ties++;
 	return 0;

@@ -273,8 +273,12 @@ int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
 			return -ENOMEM;
 		entry->node = node;
 		entry->index = (uint32_t)job->nodes;
-		job->node_at[job->nodes++] = entry;
 		HASH_ADD(hh, job->node, node, sizeof(entry->node), entry);
+		if (!nt_table_has(entry)) {
+			free(entry);
+			return -ENOMEM;
+		}
+		job->node_at[job->nodes++] = entry;
 	}
 	*ret_index = entry->index;
 	return 0;
@@ -423,6 +427,8 @@ int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns)
 		r = choose_job(jobs, key, member, &job);
 		if (r >= 0)
 			r = join_job(jobs, job, member);
+		if (r < 0 && member->job)
+			return r; /* it is in, if not all of it */
 		if (r < 0) {
 			nt_jobs_forget_member(key, member);
 			nt_member_free(member);

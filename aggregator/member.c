@@ -157,6 +157,10 @@ static int add_series(struct nt_member *member, const struct nt_comm_window *com
 			return -ENOMEM;
 		series->key = find.key;
 		HASH_ADD(hh, member->series, key, sizeof(series->key), series);
+		if (!nt_table_has(series)) {
+			free(series);
+			return -ENOMEM;
+		}
 	}
 	series->library = comm->library;
 	series->comm_size = comm->size;

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
+#include "aggregator/table.h"
 #include "common/cleanup.h"
 #include "proto/wire.h"
 

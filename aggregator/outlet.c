@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "aggregator/table.h"
 #include "common/buf.h"
 #include "common/clock.h"
 
@@ -78,7 +77,11 @@ static struct open_incident *find_open(struct nt_outlet *outlet, const char *id)
 		return NULL;
 	}
 	HASH_ADD_KEYPTR(hh, outlet->open, open->id, strlen(open->id), open);
-	return open;
+	if (nt_table_has(open))
+		return open;
+	free(open->id);
+	free(open);
+	return NULL;
 }
 
 static int publish_incident(struct nt_outlet *outlet, const struct nt_message *message)

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
-#include <uthash.h>
-
 #include "aggregator/pack.h"
+#include "aggregator/table.h"
 
 enum {
 	SAVE_VERSION = 1,
@@ -71,6 +70,10 @@ int nt_places_take(struct nt_places *places, const struct nt_bus_record *record,
 			return -ENOMEM;
 		place->id = id;
 		HASH_ADD(hh, places->place, id, sizeof(place->id), place);
+		if (!nt_table_has(place)) {
+			free(place);
+			return -ENOMEM;
+		}
 	}
 	/* Later in time and yet before in place: somebody has begun the log anew. */
 	if (place->loaded && record->real_ns > place->saved_ns + SLACK_NS)
@@ -168,10 +171,14 @@ int nt_places_load(struct nt_places *places, const void *data, size_t size)
 		place->offset = place->saved = nt_unpack_u64(&unpacker);
 		place->real_ns = place->saved_ns = nt_unpack_u64(&unpacker);
 		place->loaded = true;
-		HASH_REPLACE(hh, loaded, id, sizeof(place->id), place, same);
-		free(same);
 		if (place->id >> 32 >= NT_TOPIC_END)
 			unpacker.error = -EBADMSG;
+		HASH_REPLACE(hh, loaded, id, sizeof(place->id), place, same);
+		free(same);
+		if (!nt_table_has(place)) {
+			free(place);
+			unpacker.error = -ENOMEM;
+		}
 	}
 	if (unpacker.error) {
 		free_all(&loaded);

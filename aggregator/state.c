@@ -143,26 +143,33 @@ static int load_jobs(struct nt_engine *engine, const struct nt_state_set *set)
 	return 0;
 }
 
-static int take_set(void *loader, const struct nt_state_set *set)
+int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
+		  struct nt_ingest *ingest, struct nt_places *places)
 {
-	struct loading *loading = loader;
-	const struct nt_state_item *ingest = find_item(set, "", "ingest");
-	const struct nt_state_item *places = find_item(set, "", "places");
-	const struct nt_state_item *jobs = find_item(set, "", "jobs");
+	const struct nt_state_item *of_ingest = find_item(set, "", "ingest");
+	const struct nt_state_item *of_places = find_item(set, "", "places");
+	const struct nt_state_item *of_jobs = find_item(set, "", "jobs");
 	int r;
 
-	if (!ingest || !places || !jobs)
+	if (!of_ingest || !of_places || !of_jobs)
 		return -EBADMSG;
-	r = nt_ingest_load(loading->ingest, ingest->bytes, ingest->size);
+	r = nt_ingest_load(ingest, of_ingest->bytes, of_ingest->size);
 	if (r < 0)
 		return r;
-	r = nt_places_load(loading->places, places->bytes, places->size);
+	r = nt_places_load(places, of_places->bytes, of_places->size);
 	if (r < 0)
 		return r;
-	r = nt_jobs_load(nt_engine_jobs(loading->engine), jobs->bytes, jobs->size);
+	r = nt_jobs_load(nt_engine_jobs(engine), of_jobs->bytes, of_jobs->size);
 	if (r < 0)
 		return r;
-	return load_jobs(loading->engine, set);
+	return load_jobs(engine, set);
+}
+
+static int take_set(void *loader, const struct nt_state_set *set)
+{
+	const struct loading *loading = loader;
+
+	return nt_state_take(set, loading->engine, loading->ingest, loading->places);
 }
 
 int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,

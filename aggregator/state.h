@@ -19,4 +19,8 @@ NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, struct nt_e
 NT_MUST_CHECK int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,
 				struct nt_ingest *ingest, struct nt_places *places);
 
+/* The same from a set at hand. */
+NT_MUST_CHECK int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
+				struct nt_ingest *ingest, struct nt_places *places);
+
 #endif
