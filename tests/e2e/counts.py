@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compares what the API says of a job's ranks with what its ranks counted themselves.
 
-    counts.py RANKS.json TRUTH_DIR [LAUNCHER_PID...]
+    counts.py RANKS.json TRUTH_DIR [LAUNCHER_PID...] [--only OPERATION]
 
 RANKS.json is the answer of /api/v1/jobs/ID/ranks. Calls and bytes of each rank, operation and
-group must be equal, exactly; groups are told apart by size and place. No launcher may be a rank.
+group must be equal, exactly; groups are told apart by size and place. No launcher may be a rank. --only is for jobs whose
+framework makes calls of other operations by itself.
 """
 import json
 import pathlib
@@ -13,12 +14,14 @@ import sys
 
 
 def main():
-    seen = {rank["rank"]: rank for rank in json.load(open(sys.argv[1]))["items"]}
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else None
+    arguments = sys.argv[1 : sys.argv.index("--only")] if only else sys.argv[1:]
+    seen = {rank["rank"]: rank for rank in json.load(open(arguments[0]))["items"]}
     truth = {}
-    for path in sorted(pathlib.Path(sys.argv[2]).glob("rank-*.json")):
+    for path in sorted(pathlib.Path(arguments[1]).glob("rank-*.json")):
         rank = json.load(open(path))
         truth[rank["rank"]] = rank
-    launchers = {int(pid) for pid in sys.argv[3:]}
+    launchers = {int(pid) for pid in arguments[2:]}
     wrong = []
     if set(seen) != set(truth):
         wrong.append(f"ranks {sorted(seen)} were seen, {sorted(truth)} ran")
@@ -37,7 +40,7 @@ def main():
         got = sorted(
             (op["operation"], op["size"], op["rank"], op["calls"], op["bytes"])
             for op in rank["operations"]
-            if op["calls"]
+            if op["calls"] and only in (None, op["operation"])
         )
         calls += sum(op[3] for op in expected)
         if got != expected:

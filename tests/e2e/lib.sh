@@ -157,7 +157,7 @@ stop_agent() { # stop_agent NAME [SIGNAL]
   unset "agent_pid[$1]"
 }
 
-# start_job train|mpi RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
+# start_job train|mpi|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
 start_job() {
   local kind=$1 ranks=$2 options=() launcher=()
   shift 2
@@ -176,6 +176,10 @@ start_job() {
       "$sim/launch" -n "$ranks" --port "$(free_port)" --pids "$control/pids" "${launcher[@]}" -- "$sim/train" --seconds 3600 \
         "${options[@]}" >"$job_log" 2>&1 &
       ;;
+    gloo)
+      "$sim/launch" -n "$ranks" --plain --port "$(free_port)" --pids "$control/pids" "${launcher[@]}" -- \
+        tests/sim/ddp_gloo.py --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
+      ;;
     mpi)
       # mpirun gives its ranks a session of their own; on SIGTERM it ends them.
       env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
@@ -185,7 +189,7 @@ start_job() {
     *) fail "no kind of job '$kind'" ;;
   esac
   job_pid=$!
-  wait_until 20 "the job to step" job_steps || fail "the job does not run"
+  wait_until 40 "the job to step" job_steps || fail "the job does not run"
 }
 
 job_steps() {

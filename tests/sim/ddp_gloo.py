@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real PyTorch DistributedDataParallel job over Gloo, one process a rank.
+
+    launch -n 4 --plain -- ddp_gloo.py [--seconds S] [--compute-ms MS] [--faults FILE] [--out DIR]
+
+Compute is sleeping, so that ranks do not fight for the CPU. Faults are those of fault.h: compute,
+loader, hang, exit and stop. With --subgroups each half of the ranks also reduces by itself. Every
+collective is counted where it is made: DistributedDataParallel's own by a communication hook.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+FLOAT_BYTES = 4
+
+
+def faults(path, rank):
+    found = {}
+    try:
+        lines = pathlib.Path(path).read_text().splitlines() if path else []
+    except OSError:
+        lines = []
+    for line in lines:
+        word = line.split()
+        if len(word) >= 2 and word[1] in ("all", str(rank)):
+            found[word[0]] = float(word[2]) if len(word) > 2 else 1.0
+    return found
+
+
+class Truth:
+    def __init__(self, rank, size):
+        self.rank, self.size, self.steps = rank, size, 0
+        self.rows = collections.Counter()
+        self.moved = collections.Counter()
+
+    def add(self, operation, group, comm_rank, size, count):
+        row = (operation, group, comm_rank, size)
+        self.rows[row] += 1
+        self.moved[row] += count * FLOAT_BYTES
+
+    def write(self, directory):
+        text = json.dumps({
+            "rank": self.rank, "size": self.size, "pid": os.getpid(), "steps": self.steps,
+            "launches": 0,
+            "ops": [{"op": row[0], "comm": row[1], "comm_rank": row[2], "size": row[3],
+                     "calls": calls, "bytes": self.moved[row]} for row, calls in self.rows.items()],
+        })
+        hidden = pathlib.Path(directory, f".rank-{self.rank}.json")
+        hidden.write_text(text)
+        hidden.rename(pathlib.Path(directory, f"rank-{self.rank}.json"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--compute-ms", type=float, default=40)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--subgroups", action="store_true")
+    parser.add_argument("--faults")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    truth = Truth(rank, size)
+    half = None
+    if options.subgroups:
+        groups = [dist.new_group(list(range(start, size, 2))) for start in (0, 1)]
+        half = groups[rank % 2]
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(options.width, options.width), torch.nn.ReLU(),
+        torch.nn.Linear(options.width, options.width))
+    model = torch.nn.parallel.DistributedDataParallel(model)
+
+    def hook(_, bucket):
+        truth.add("all-reduce", "world", rank, size, bucket.buffer().numel())
+        work = dist.all_reduce(bucket.buffer(), async_op=True)
+        return work.get_future().then(lambda done: done.value()[0] / size)
+
+    model.register_comm_hook(None, hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    begin = shown = time.monotonic()
+    shown_steps = 0
+    while True:
+        now = faults(options.faults, rank)
+        while "hang" in now:
+            time.sleep(0.01)
+            now = faults(options.faults, rank)
+        if "exit" in now:
+            os._exit(int(now["exit"]))
+        time.sleep(now.get("loader", 0) / 1e3)
+        batch = torch.rand(16, options.width)
+        time.sleep(options.compute_ms / 1e3 * now.get("compute", 1))
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+        if half is not None:
+            dist.all_reduce(torch.ones(100), group=half)
+            truth.add("all-reduce", "half", rank // 2, dist.get_world_size(half), 100)
+        over = (truth.steps + 1 >= options.steps if options.steps
+                else time.monotonic() - begin >= options.seconds)
+        wish = torch.tensor([1.0 if over or "stop" in now else 0.0])
+        dist.all_reduce(wish)
+        truth.add("all-reduce", "world", rank, size, 1)
+        truth.steps += 1
+        if rank == 0 and time.monotonic() - shown >= 1:
+            took = (time.monotonic() - shown) * 1e3 / (truth.steps - shown_steps)
+            print(f"step {truth.steps}, {took:.1f} ms a step", flush=True)
+            shown, shown_steps = time.monotonic(), truth.steps
+        if wish.item() > 0:
+            break
+    if options.out:
+        truth.write(options.out)
+    dist.barrier()
+    return 0
+
+
+sys.exit(main())
