@@ -130,8 +130,8 @@ static int walk(struct work *work, size_t segment, uint64_t least,
 	if (r < 0)
 		return r;
 	nt_spool_scan_start(&scan, fd, base);
-	while ((r = nt_spool_scan_next(&scan, &item)) > 0) {
-		if (r == 2 || item.frame.offset < least)
+	while ((r = nt_spool_scan_next(&scan, &item)) == 1) {
+		if (item.frame.offset < least)
 			continue;
 		r = visit(work, segment, &item.frame);
 		if (r < 0)
@@ -142,7 +142,7 @@ static int walk(struct work *work, size_t segment, uint64_t least,
 	if (work->end[segment] < scan.least)
 		work->end[segment] = scan.least;
 	nt_spool_scan_release(&scan);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int write_out(struct work *work)

@@ -132,6 +132,8 @@ static int open_segment(struct nt_spool_cursor *cursor, uint64_t base)
 	leave_segment(cursor);
 	cursor->fd = nt_take_fd(&fd);
 	cursor->base = base;
+	if (cursor->end < base)
+		cursor->end = base; /* so that nothing damaged in here leads back */
 	cursor->segment_ino = st.st_ino;
 	nt_spool_scan_start(&cursor->scan, cursor->fd, base);
 	return 0;
@@ -344,8 +346,8 @@ int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor)
 		if (r != -ENOENT || i == OPEN_TRIES)
 			break;
 	}
-	while (r >= 0 && (r = nt_spool_scan_next(&cursor->scan, &item)) > 0)
-		;
+	while (r == 0 && (r = nt_spool_scan_next(&cursor->scan, &item)) == 1)
+		r = 0;
 	if (r < 0)
 		return r;
 	cursor->scan.damaged = 0;

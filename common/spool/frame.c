@@ -85,7 +85,7 @@ int nt_spool_header_read(const uint8_t *data, size_t size, struct nt_spool_heade
 {
 	if (size < NT_SPOOL_HEADER_BYTES || memcmp(data, header_magic, sizeof(header_magic)) != 0 ||
 	    !crc_is_right(data, NT_SPOOL_HEADER_BYTES) || get16(data + 8) != NT_SPOOL_VERSION ||
-	    get64(data + 16) > NT_SPOOL_MAX_OFFSET)
+	    get32(data + 12) == 0 || get64(data + 16) > NT_SPOOL_MAX_OFFSET)
 		return -EBADMSG;
 	*ret_header = (struct nt_spool_header){
 		.is_compacted = get16(data + 10) & FLAG_COMPACTED,
@@ -186,7 +186,7 @@ struct nt_spool_item nt_spool_parse(const uint8_t *data, size_t size, const uint
 	is_frame = memcmp(data, frame_magic, sizeof(frame_magic)) == 0;
 	is_seal = memcmp(data, seal_magic, sizeof(seal_magic)) == 0;
 	item.log = get32(data + 8);
-	if ((!is_frame && !is_seal) || (log && item.log != *log))
+	if ((!is_frame && !is_seal) || !item.log || (log && item.log != *log))
 		item.found = NT_SPOOL_DAMAGED;
 	else if (is_frame)
 		item.found = parse_frame(data, size, &item.frame);

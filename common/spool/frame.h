@@ -13,7 +13,7 @@
  *	32 u64 real_ns when made	32 key, value			32 u64 records
  *	40 u64 zero
  *
- * `log` is drawn when a partition is made and stands in all its segments and frames. A reader that
+ * `log`, never 0, is drawn when a partition is made and stands in all its segments and frames. A reader that
  * looks for the next whole frame behind damage can so not be led to bytes inside a value which
  * only look like a frame. `boot` names the boot of the machine: see partition.c.
  */

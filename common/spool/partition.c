@@ -273,7 +273,6 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 	struct nt_spool_scan scan = {0};
 	struct nt_spool_item item;
 	nt_autoclose int fd = -1;
-	bool is_sealed = false;
 	char name[NT_SPOOL_NAME_BYTES];
 	struct stat st;
 	int r;
@@ -285,10 +284,7 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
 	nt_spool_scan_start(&scan, fd, base);
-	while ((r = nt_spool_scan_next(&scan, &item)) > 0) {
-		is_sealed = r == 2;
-		if (is_sealed)
-			continue;
+	while ((r = nt_spool_scan_next(&scan, &item)) == 1) {
 		partition->records++;
 		if (partition->newest_real_ns < item.frame.real_ns)
 			partition->newest_real_ns = item.frame.real_ns;
@@ -305,14 +301,14 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 	partition->base = base;
 	partition->size = scan.pos;
 	partition->made_real_ns = scan.header.made_real_ns;
-	if ((uint64_t)st.st_size > scan.pos && !is_sealed) {
+	if ((uint64_t)st.st_size > scan.pos && !scan.is_sealed) {
 		partition->stats->recovered_torn++;
 		/* Had the tail been whole once, readers may have had as many records from it. */
 		partition->next += ((uint64_t)st.st_size - scan.pos) / NT_SPOOL_FRAME_BYTES;
 		if (ftruncate(fd, (off_t)scan.pos) < 0)
 			return -errno;
 	}
-	if (!is_sealed && scan.log_is_known && scan.header.log && scan.damaged == 0)
+	if (!scan.is_sealed && scan.log_is_known && scan.header.log && scan.damaged == 0)
 		partition->fd = nt_take_fd(&fd);
 	if (partition->boot && scan.header.boot && scan.header.boot != partition->boot) {
 		nt_spool_partition_roll(partition);
@@ -320,6 +316,25 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 		partition->next += BOOT_GAP;
 	}
 	return 0;
+}
+
+/*
+ * Where a compaction stopped half way, the newest file is not the one that goes farthest. No
+ * offset that a seal knows is given again.
+ */
+static void skip_sealed(struct nt_spool_partition *partition,
+			const struct nt_spool_segments *segments)
+{
+	for (size_t i = 0; i + 1 < segments->count; i++) {
+		struct nt_spool_seal seal;
+		nt_autoclose int fd = -1;
+
+		if (nt_spool_open_segment(partition->dirfd, segments->base[i], &fd) == 0 &&
+		    nt_spool_read_seal(fd, &seal) == 0 && partition->next < seal.end) {
+			partition->next = seal.end;
+			drop_segment(partition); /* offsets in one segment leave no gap */
+		}
+	}
 }
 
 static int recover(struct nt_spool_partition *partition)
@@ -336,7 +351,11 @@ static int recover(struct nt_spool_partition *partition)
 		if (getrandom(&partition->log, sizeof(partition->log), 0) < 0)
 			return -errno;
 	partition->boot = read_boot();
-	return segments.count ? recover_segment(partition, segments.base[segments.count - 1]) : 0;
+	if (segments.count)
+		r = recover_segment(partition, segments.base[segments.count - 1]);
+	if (r == 0)
+		skip_sealed(partition, &segments);
+	return r == 0 && partition->next > NT_SPOOL_MAX_OFFSET / 2 ? -EOVERFLOW : r;
 }
 
 int nt_spool_partition_open(int topic, uint32_t index, const struct nt_spool_limits *limits,

@@ -18,6 +18,7 @@ void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
 {
 	scan->fd = fd;
 	scan->header_is_read = false;
+	scan->is_sealed = false;
 	scan->header = (struct nt_spool_header){.base = base};
 	scan->pos = NT_SPOOL_HEADER_BYTES;
 	scan->least = 0;
@@ -162,6 +163,14 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 		if (r <= 0)
 			return r;
 	}
+	if (scan->is_sealed) {
+		*ret_item = (struct nt_spool_item){
+			.found = NT_SPOOL_SEAL,
+			.log = scan->log,
+			.seal = scan->seal,
+		};
+		return 2;
+	}
 	r = parse_at(scan, pos, ret_item);
 	if (r == 0 && !is_whole(ret_item)) {
 		/* The window may hold what a writer has cut off and written anew since. */
@@ -183,6 +192,8 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	scan->log_is_known = true;
 	if (ret_item->found == NT_SPOOL_SEAL) {
 		scan->pos = pos + NT_SPOOL_SEAL_BYTES;
+		scan->is_sealed = true;
+		scan->seal = ret_item->seal;
 		if (scan->least < ret_item->seal.end)
 			scan->least = ret_item->seal.end;
 		return 2;

@@ -15,6 +15,8 @@
 struct nt_spool_scan {
 	int fd; /* borrowed */
 	bool header_is_read; /* or found damaged */
+	bool is_sealed; /* the seal was met: behind it is nothing */
+	struct nt_spool_seal seal;
 	bool log_is_known;
 	uint32_t log;
 	struct nt_spool_header header; /* zeros, but base, where it is damaged */

@@ -669,6 +669,27 @@ static void a_segment_of_noise_is_passed_over_and_counted(void **state)
 	assert_in_range(corrupt_frames(reader), 1, 2);
 }
 
+/* Found by fuzz_spool: such a segment led the reader back to the one before, for ever. */
+static void a_segment_that_is_damaged_throughout_behind_another_is_passed_over_once(void **state)
+{
+	const char *dir = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	static const uint8_t zeros[500];
+	nt_autobuf struct nt_buf buf = {0};
+	char spool[PATH_BYTES], path[PATH_BYTES];
+
+	make_segment(dir, &buf);
+	make_spool(dir, 0, buf.data, NT_SPOOL_HEADER_BYTES + DAMAGE_FRAME, spool);
+	segment_path(spool, 5, path);
+	assert_int_equal(nt_file_create(path, 0640, zeros, sizeof(zeros)), 0);
+	reader = open_reader(spool, NT_TOPIC_WINDOW);
+	assert_int_equal(read_number(reader), 0);
+	assert_nothing_more(reader);
+	publish_many(spool, NULL, 100, 101, 8);
+	assert_int_equal(read_number(reader), 100);
+	assert_nothing_more(reader);
+}
+
 static void a_file_cut_short_under_a_reader_ends_early_and_goes_on(void **state)
 {
 	const char *dir = *state;
@@ -1361,6 +1382,7 @@ int main(void)
 		SPOOL_TEST(a_flipped_bit_in_the_last_frame_is_cut_off_by_the_next_writer),
 		SPOOL_TEST(bytes_that_look_like_a_frame_inside_a_damaged_one_are_not_taken_for_one),
 		SPOOL_TEST(a_segment_of_noise_is_passed_over_and_counted),
+		SPOOL_TEST(a_segment_that_is_damaged_throughout_behind_another_is_passed_over_once),
 		SPOOL_TEST(a_file_cut_short_under_a_reader_ends_early_and_goes_on),
 		SPOOL_TEST(what_is_no_segment_in_the_directory_is_left_alone),
 		SPOOL_TEST(kill_9_at_any_instant_loses_nothing_that_was_flushed),

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Messages from anywhere: what decodes must encode, and decode again to the same bytes. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/utf8.h"
+#include "proto/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_text(const char *text)
+{
+	size_t len = strnlen(text, NT_WIRE_MAX_TEXT + 1);
+
+	assert(len <= NT_WIRE_MAX_TEXT && nt_utf8_is_valid(text, len));
+	for (size_t i = 0; i < len; i++)
+		assert((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+}
+
+static void check_window(const struct nt_window *window)
+{
+	check_text(window->rank.node);
+	check_text(window->rank.comm);
+	check_text(window->host.state);
+	assert(window->comms <= NT_WIRE_MAX_COMMS && window->samples <= NT_WIRE_MAX_SAMPLES);
+	assert(window->step_samples <= NT_WIRE_MAX_STEPS);
+	for (size_t i = 0; i < window->comms; i++) {
+		const struct nt_comm_window *comm = &window->comm[i];
+
+		check_text(comm->name);
+		assert((unsigned int)comm->library < NT_LIBRARY_END);
+		assert(comm->ops <= NT_WIRE_MAX_OPS && comm->recents <= NT_WIRE_MAX_RECENT);
+		for (size_t j = 0; j < comm->ops; j++) {
+			const struct nt_sketch_wire *sketch = &comm->op[j].duration;
+
+			assert((unsigned int)comm->op[j].op < NT_OP_END);
+			for (size_t k = 0; k < sketch->buckets; k++)
+				assert(sketch->bucket[k] < NT_WIRE_MAX_BUCKETS);
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	nt_auto(nt_message) struct nt_message *first = NULL, *second = NULL;
+	nt_autobuf struct nt_buf once = {0}, twice = {0};
+	int r = nt_message_decode(data, size, &first);
+
+	if (r < 0) {
+		assert(r == -EBADMSG && !first);
+		return 0;
+	}
+	check_text(first->agent);
+	check_text(first->key);
+	(void)nt_message_real_ns(first, first->watermark_boot_ns);
+	if (first->body == NT_BODY_WINDOW)
+		check_window(&first->window);
+	if (first->body == NT_BODY_NONE) {
+		assert(nt_message_encode(first, &once) == -EINVAL);
+		return 0;
+	}
+	assert(nt_message_encode(first, &once) == 0);
+	assert(once.len <= size + 3); /* what it means is not longer than how it was said */
+	assert(nt_message_decode(once.data, once.len, &second) == 0);
+	assert(nt_message_encode(second, &twice) == 0);
+	assert(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
+	return 0;
+}
