@@ -30,9 +30,10 @@
 #include "common/log.h"
 #include "common/num.h"
 
-#define TICK_NS (100 * NT_MILLISECOND)
-#define BTF     "/sys/kernel/btf/vmlinux"
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define TICK_NS     (100 * NT_MILLISECOND)
+#define BUS_WELL_NS (10 * NT_SECOND)
+#define BTF         "/sys/kernel/btf/vmlinux"
+#define BOOT_ID     "/proc/sys/kernel/random/boot_id"
 
 enum {
 	NODE_NAME = 256,
@@ -55,7 +56,8 @@ struct nt_agent {
 	int epoll, timer, signals;
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;
-	bool warned_metrics, warned_bus;
+	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
+	bool warned_metrics;
 };
 
 /* ---- what the parts ask of each other ------------------------------------------------------- */
@@ -187,7 +189,6 @@ static int open_probes(struct nt_agent *agent)
 				 "CAP_SYS_PTRACE");
 	if (r < 0)
 		return nt_err(r, "load the probes");
-	nt_info("probes are attached by %s", nt_attach_mode_name(nt_attach_mode(agent->attach)));
 	return 0;
 }
 
@@ -212,7 +213,8 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	r = nt_bus_open(agent->config->bus, &options, &agent->bus);
 	if (r < 0)
 		return nt_err(r, "open the bus '%s' for writing", agent->config->bus);
-	return nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
+	r = nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
+	return r < 0 ? nt_err(r, "start") : 0;
 }
 
 static int open_tracker(struct nt_agent *agent, uint64_t boot)
@@ -242,20 +244,16 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 	int r;
 
 	r = nt_tracker_new(&options, &agent->tracker);
+	if (r == 0)
+		r = nt_attachment_new(&hooks, &agent->attachment);
+	if (r == 0)
+		r = nt_meter_new(&agent->metrics);
 	if (r < 0)
-		return r;
-	r = nt_attachment_new(&hooks, &agent->attachment);
-	if (r < 0)
-		return r;
-	r = nt_meter_new(&agent->metrics);
-	if (r < 0)
-		return r;
+		return nt_err(r, "start");
 	r = nt_discover_new(agent->config->cgroup, &handler, &agent->discover);
-	if (r < 0)
-		return nt_err(r, "look for processes%s%s",
-			      agent->config->cgroup ? " of cgroup " : "",
-			      agent->config->cgroup ? agent->config->cgroup : "");
-	return 0;
+	if (r < 0 && agent->config->cgroup)
+		return nt_err(r, "look for the processes of cgroup '%s'", agent->config->cgroup);
+	return r < 0 ? nt_err(r, "look for processes") : 0;
 }
 
 static int watch(const struct nt_agent *agent, int fd)
@@ -331,10 +329,15 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	r = open_bus(agent, boot);
 	if (r < 0)
 		return r;
-	*ret_exit = NT_EXIT_KERNEL;
 	r = open_tracker(agent, boot);
-	if (r < 0)
+	if (r < 0) {
+		bool no_cgroup = r == -ENOENT || r == -ENOTDIR || r == -EINVAL;
+
+		*ret_exit = r == -ENOMEM                         ? NT_EXIT_SYSTEM
+			    : agent->config->cgroup && no_cgroup ? NT_EXIT_USAGE
+								 : NT_EXIT_KERNEL;
 		return r;
+	}
 	*ret_exit = NT_EXIT_SYSTEM;
 	r = open_loop(agent);
 	if (r < 0)
@@ -436,10 +439,18 @@ static void flush(struct nt_agent *agent)
 {
 	int r = nt_publisher_flush(agent->publisher);
 
-	if (r < 0 && !agent->warned_bus)
-		(void)nt_warn(r, "write to the bus '%s': messages are lost until there is room",
-			      agent->config->bus);
-	agent->warned_bus = r < 0;
+	if (r < 0) {
+		if (!agent->bus_failed_ns)
+			(void)nt_warn(
+				r, "write to the bus '%s': messages are lost until there is room",
+				agent->config->bus);
+		agent->bus_failed_ns = nt_clock_boot_ns();
+	} else if (agent->bus_failed_ns &&
+		   nt_clock_boot_ns() - agent->bus_failed_ns > BUS_WELL_NS) {
+		/* A flush of nothing succeeds too: only a while without failure says something. */
+		nt_info("the bus '%s' takes messages again", agent->config->bus);
+		agent->bus_failed_ns = 0;
+	}
 }
 
 /* Events first, so that a process's calls are known before its end is. */
@@ -537,7 +548,8 @@ int nt_agent_run(struct nt_agent *agent)
 
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
-	nt_info("watching node '%s', messages go to '%s'", agent->node, agent->config->bus);
+	nt_info("watching node '%s' with probes by %s, messages go to '%s'", agent->node,
+		nt_attach_mode_name(nt_attach_mode(agent->attach)), agent->config->bus);
 	catch_up(agent); /* attaches to what runs already */
 	while (!agent->ends && r == 0)
 		r = wait_and_work(agent);

@@ -85,6 +85,21 @@ static void remember(struct nt_comm *comm, const struct nt_comm_call *call, uint
 		comm->last = number;
 }
 
+static void sample(struct nt_comm *comm, const struct nt_comm_call *call, uint64_t number)
+{
+	comm->sampler.cap =
+		comm->epoch == NT_COMM_EPOCH_WHOLE ? NT_SAMPLER_ALIGNED : NT_SAMPLER_CAP;
+	nt_sampler_offer(&comm->sampler, &(struct nt_sample){
+						 .comm = comm->id,
+						 .number = number,
+						 .bytes = call->bytes,
+						 .epoch = comm->epoch,
+						 .op = call->op,
+						 .arrive_boot_ns = call->entry_ns,
+						 .release_boot_ns = call->ret_ns,
+					 });
+}
+
 static struct nt_comm_sum *sum_of(struct nt_comm *comm, enum nt_op op)
 {
 	if (!comm->sum[op])
@@ -110,6 +125,8 @@ uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
 		remember(comm, call, number);
 	}
 	comm->calls_window++;
+	if (nt_comm_is_collective(op))
+		sample(comm, call, number);
 	if (!sum)
 		return number;
 	if (!sum->calls || number < sum->first)
@@ -147,6 +164,7 @@ void nt_comm_clear(struct nt_comm *comm)
 		sum->first = 0;
 		sum->last = 0;
 	}
+	nt_sampler_clear(&comm->sampler);
 	comm->calls_reported = comm->calls;
 	comm->calls_window = 0;
 }

@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "agent/layout.h"
+#include "agent/sampler.h"
 #include "common/sketch.h"
 #include "proto/wire.h"
 
@@ -59,6 +60,8 @@ struct nt_comm {
 	struct nt_signature recent[NT_COMM_RECENT]; /* a ring: calls % NT_COMM_RECENT is next */
 	uint64_t calls, calls_reported; /* of numbered operations */
 	uint64_t calls_window; /* of any operation, since the last window */
+
+	struct nt_sampler sampler;
 
 	struct nt_rank *rank_of; /* borrowed */
 	struct nt_comm *next_ended; /* in the list of those that are gone but not yet reported */

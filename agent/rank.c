@@ -209,14 +209,6 @@ static bool is_blocking_library(const struct nt_comm *comm)
 bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_comm_call *call,
 		  uint64_t stream, uint64_t launches)
 {
-	struct nt_sample sample = {
-		.comm = comm->id,
-		.op = call->op,
-		.bytes = call->bytes,
-		.arrive_boot_ns = call->entry_ns,
-		.release_boot_ns = call->ret_ns,
-	};
-
 	see(rank, call->entry_ns, call->ret_ns ? call->ret_ns : call->entry_ns);
 	if (!rank->first_comm_ns)
 		rank->first_comm_ns = call->entry_ns;
@@ -227,11 +219,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 	if (!is_blocking_library(comm))
 		become_asynchronous(rank);
 
-	sample.number = nt_comm_count(comm, call);
-	sample.epoch = comm->epoch;
-	if (nt_comm_is_collective(call->op))
-		nt_sampler_offer(&rank->sampler, &sample);
-
+	(void)nt_comm_count(comm, call);
 	if (!is_blocking_library(comm) && rank->order)
 		nt_order_enqueue(rank->order, &rank->work, stream, call->entry_ns, launches);
 	follow_steps(rank, comm, call, launches);
@@ -294,5 +282,4 @@ void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns)
 	rank->window_ns = end_ns;
 	rank->first_comm_ns = 0;
 	rank->errors = 0;
-	nt_sampler_clear(&rank->sampler);
 }

@@ -15,7 +15,6 @@
 #include "agent/identity.h"
 #include "agent/order.h"
 #include "agent/process.h"
-#include "agent/sampler.h"
 #include "agent/step.h"
 #include "agent/work.h"
 #include "common/cleanup.h"
@@ -44,7 +43,6 @@ struct nt_rank {
 	struct nt_step *step; /* owned */
 	struct nt_order *order; /* owned; NULL until a call only enqueues */
 	struct nt_work work;
-	struct nt_sampler sampler;
 	struct nt_rank_sums sums;
 	uint64_t found_count; /* of nt_step_info, as seen last */
 	uint64_t step_epoch;

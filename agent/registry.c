@@ -19,7 +19,8 @@ static bool is_nccl(uint64_t library)
 
 uint64_t nt_registry_epoch(struct nt_registry *registry)
 {
-	uint64_t epoch = nt_hash_mix(nt_hash_u64(registry->boot, ++registry->epochs));
+	/* 32 bits: it is sent with every sample. */
+	uint64_t epoch = nt_hash_mix(nt_hash_u64(registry->boot, ++registry->epochs)) >> 32;
 
 	return epoch > NT_COMM_EPOCH_WHOLE ? epoch : NT_COMM_EPOCH_WHOLE + 1;
 }

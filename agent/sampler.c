@@ -28,11 +28,23 @@ static void raise_level(struct nt_sampler *sampler)
 	sampler->count = kept;
 }
 
+static uint32_t cap_of(const struct nt_sampler *sampler)
+{
+	return sampler->cap && sampler->cap < NT_SAMPLER_CAP ? sampler->cap : NT_SAMPLER_CAP;
+}
+
 void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample)
 {
-	while (sampler->count == NT_SAMPLER_CAP && sampler->level < LEVEL_MAX)
+	uint32_t cap = cap_of(sampler);
+
+	/* One that would be left out anyway must not cost the others their places. */
+	if (level_of(sample) < sampler->level) {
+		sampler->left_out++;
+		return;
+	}
+	while (sampler->count >= cap && sampler->level < LEVEL_MAX)
 		raise_level(sampler);
-	if (sampler->count == NT_SAMPLER_CAP || level_of(sample) < sampler->level) {
+	if (sampler->count >= cap || level_of(sample) < sampler->level) {
 		sampler->left_out++;
 		return;
 	}
@@ -41,7 +53,7 @@ void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample
 
 void nt_sampler_clear(struct nt_sampler *sampler)
 {
-	if (sampler->level > 0 && sampler->count < NT_SAMPLER_CAP / 4)
+	if (sampler->level > 0 && sampler->count < cap_of(sampler) / 4)
 		sampler->level--;
 	sampler->count = 0;
 	sampler->left_out = 0;

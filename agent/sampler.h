@@ -11,12 +11,14 @@
 #include "proto/wire.h"
 
 enum {
-	NT_SAMPLER_CAP = 64,
+	NT_SAMPLER_CAP = 16, /* calls of one communicator in one window */
+	NT_SAMPLER_ALIGNED = 8, /* enough where the numbers are known to be those of all ranks */
 };
 
 struct nt_sampler {
 	struct nt_sample sample[NT_SAMPLER_CAP];
 	uint32_t count;
+	uint32_t cap; /* at most NT_SAMPLER_CAP; 0: that */
 	uint32_t level; /* calls of a lower one are left out */
 	uint64_t left_out; /* since the last clear */
 };

@@ -10,12 +10,18 @@ struct nt_window_message {
 	struct nt_comm_window *comm;
 	struct nt_comm_op *op;
 	struct nt_signature *recent;
+	struct nt_sample *sample;
 	uint32_t *bucket;
+};
+
+enum {
+	MAX_SAMPLES = 64,
+	RECENT_MOVING = 8, /* last calls told of a communicator that moves on; the rest is hashed */
 };
 
 /* How much of each a window needs. */
 struct room {
-	size_t comms, ops, recents, buckets;
+	size_t comms, ops, recents, samples, buckets;
 };
 
 void nt_window_free(struct nt_window_message *message)
@@ -25,6 +31,7 @@ void nt_window_free(struct nt_window_message *message)
 	free(message->comm);
 	free(message->op);
 	free(message->recent);
+	free(message->sample);
 	free(message->bucket);
 	free(message);
 }
@@ -46,9 +53,11 @@ static size_t used_buckets(const struct nt_sketch *sketch)
 /* All of the last calls where the rank stands still; else those that are new. */
 static uint64_t recents_of(const struct nt_rank *rank, const struct nt_comm *comm)
 {
-	uint64_t wanted = rank->sums.steps ? comm->calls - comm->calls_reported : comm->calls;
+	bool moves = rank->sums.steps > 0;
+	uint64_t wanted = moves ? comm->calls - comm->calls_reported : comm->calls;
+	uint64_t most = moves ? RECENT_MOVING : NT_COMM_RECENT;
 
-	return wanted < NT_COMM_RECENT ? wanted : NT_COMM_RECENT;
+	return wanted < most ? wanted : most;
 }
 
 /* Walks the rank's communicators, those that are gone but unreported included. */
@@ -76,6 +85,7 @@ static void measure(const struct nt_rank *rank, struct room *room)
 	while ((comm = next_comm(rank, comm, &ended))) {
 		room->comms++;
 		room->recents += (size_t)recents_of(rank, comm);
+		room->samples += comm->sampler.count;
 		for (int i = 0; i < NT_OP_END; i++) {
 			const struct nt_comm_sum *sum = comm->sum[i];
 
@@ -152,6 +162,14 @@ static void fill_comm(const struct nt_rank *rank, const struct nt_comm *comm,
 		*(*recent)++ = comm->recent[i % NT_COMM_RECENT];
 }
 
+static void add_samples(const struct nt_comm *comm, struct nt_window_message *message)
+{
+	const struct nt_sampler *sampler = &comm->sampler;
+
+	for (uint32_t i = 0; i < sampler->count && message->window.samples < MAX_SAMPLES; i++)
+		message->sample[message->window.samples++] = sampler->sample[i];
+}
+
 static void fill_comms(const struct nt_rank *rank, struct nt_window_message *message)
 {
 	struct nt_comm_op *op = message->op;
@@ -160,10 +178,14 @@ static void fill_comms(const struct nt_rank *rank, struct nt_window_message *mes
 	const struct nt_comm *comm = NULL;
 	bool ended = false;
 
-	while ((comm = next_comm(rank, comm, &ended)) && message->window.comms < NT_WIRE_MAX_COMMS)
+	while ((comm = next_comm(rank, comm, &ended)) &&
+	       message->window.comms < NT_WIRE_MAX_COMMS) {
 		fill_comm(rank, comm, &op, &recent, &bucket,
 			  &message->comm[message->window.comms++]);
+		add_samples(comm, message);
+	}
 	message->window.comm = message->comm;
+	message->window.sample = message->sample;
 }
 
 static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
@@ -251,16 +273,16 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	message->comm = calloc(room.comms + 1, sizeof(*message->comm));
 	message->op = calloc(room.ops + 1, sizeof(*message->op));
 	message->recent = calloc(room.recents + 1, sizeof(*message->recent));
+	message->sample = calloc(room.samples + 1, sizeof(*message->sample));
 	message->bucket = calloc(room.buckets + 1, sizeof(*message->bucket));
-	if (!message->comm || !message->op || !message->recent || !message->bucket)
+	if (!message->comm || !message->op || !message->recent || !message->sample ||
+	    !message->bucket)
 		return -ENOMEM;
 
 	message->window = (struct nt_window){
 		.start_boot_ns = rank->window_ns,
 		.end_boot_ns = context->end_ns,
 		.errors = rank->errors,
-		.sample = (struct nt_sample *)rank->sampler.sample,
-		.samples = rank->sampler.count,
 		.host = *context->host,
 		.ended = context->ended,
 		.finalized = context->ended && rank->process->finalized,

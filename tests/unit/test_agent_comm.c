@@ -177,10 +177,38 @@ static void ranks_sample_the_same_calls_or_one_a_part_of_the_others(void **state
 		offer(&a, i);
 	for (uint64_t i = 0; i < 1000; i++)
 		offer(&b, 9000 + i);
-	assert_in_range(a.count, 16, NT_SAMPLER_CAP);
+	assert_in_range(a.count, NT_SAMPLER_CAP / 4, NT_SAMPLER_CAP);
 	assert_int_equal(a.count + a.left_out, 10000);
 	for (uint32_t i = 0; i < a.count; i++)
 		assert_true(a.sample[i].number < 9000 || has(&b, a.sample[i].number));
+}
+
+static void aligned_numbers_need_fewer_samples(void **state)
+{
+	struct nt_sampler sampler = {.cap = NT_SAMPLER_ALIGNED};
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++)
+		offer(&sampler, i);
+	assert_in_range(sampler.count, 1, NT_SAMPLER_ALIGNED);
+}
+
+static void a_communicators_calls_are_sampled_with_its_epoch(void **state)
+{
+	struct nt_comm *comm = fresh();
+
+	(void)state;
+	comm->id = 0x1234;
+	for (int i = 0; i < 100; i++)
+		(void)call(comm, NT_OP_ALL_REDUCE, 10, 0);
+	(void)call(comm, NT_OP_SEND, 10, 0);
+	assert_in_range(comm->sampler.count, 1, NT_SAMPLER_ALIGNED);
+	assert_int_equal(comm->sampler.count + comm->sampler.left_out, 100);
+	assert_int_equal(comm->sampler.sample[0].comm, 0x1234);
+	assert_int_equal(comm->sampler.sample[0].epoch, NT_COMM_EPOCH_WHOLE);
+	nt_comm_clear(comm);
+	assert_int_equal(comm->sampler.count, 0);
+	nt_comm_free(comm);
 }
 
 static void the_rate_follows_the_calls_down(void **state)
@@ -209,6 +237,8 @@ int main(void)
 		cmocka_unit_test(ids_depend_on_all_that_makes_a_communicator),
 		cmocka_unit_test(few_calls_are_all_sampled),
 		cmocka_unit_test(ranks_sample_the_same_calls_or_one_a_part_of_the_others),
+		cmocka_unit_test(aligned_numbers_need_fewer_samples),
+		cmocka_unit_test(a_communicators_calls_are_sampled_with_its_epoch),
 		cmocka_unit_test(the_rate_follows_the_calls_down),
 	};
 
