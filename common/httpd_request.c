@@ -33,14 +33,24 @@ const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_le
 	return request->body.data;
 }
 
-static int dump(const char *text, size_t len, void *data)
+struct sink {
+	struct nt_buf *buf;
+	int error; /* sticks: jansson does not pass on every one */
+};
+
+static int append(const char *text, size_t len, void *data)
 {
-	return nt_buf_append(data, text, len);
+	struct sink *sink = data;
+
+	if (!sink->error)
+		sink->error = nt_buf_append(sink->buf, text, len);
+	return sink->error;
 }
 
 int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request *request,
 		     unsigned int status, const char *code, const char *fmt, ...)
 {
+	struct sink sink = {.buf = &reply->body};
 	char detail[512];
 	json_t *problem;
 	va_list ap;
@@ -60,7 +70,7 @@ int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request
 			    json_string(detail), "code", code, "request_id", request->id);
 	if (!problem)
 		return -ENOMEM;
-	r = json_dump_callback(problem, dump, &reply->body, JSON_COMPACT) ? -ENOMEM : 0;
+	r = json_dump_callback(problem, append, &sink, JSON_COMPACT) ? -ENOMEM : sink.error;
 	json_decref(problem);
 	return r;
 }

@@ -212,11 +212,13 @@ struct sink {
 	int error;
 };
 
+/* jansson 2.14 goes on after an error while it writes a member's name: the error must stick. */
 static int append(const char *text, size_t len, void *data)
 {
 	struct sink *sink = data;
 
-	sink->error = nt_buf_append(sink->buf, text, len);
+	if (!sink->error)
+		sink->error = nt_buf_append(sink->buf, text, len);
 	return sink->error;
 }
 
@@ -226,13 +228,15 @@ int nt_json_dump(const json_t *json, bool indent, struct nt_buf *buf)
 	size_t len = buf->len;
 	int r;
 
-	if (json_dump_callback(json, append, &sink,
+	r = json_dump_callback(json, append, &sink,
 			       JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY |
-				       (indent ? JSON_INDENT(2) : JSON_COMPACT))) {
-		buf->len = len;
-		return sink.error ? sink.error : -ENOMEM;
-	}
-	r = nt_buf_append(buf, "\n", 1);
+				       (indent ? JSON_INDENT(2) : JSON_COMPACT))
+		    ? -ENOMEM
+		    : 0;
+	if (sink.error)
+		r = sink.error;
+	if (r == 0)
+		r = nt_buf_append(buf, "\n", 1);
 	if (r < 0)
 		buf->len = len;
 	return r;
