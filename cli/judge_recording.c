@@ -74,6 +74,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
 	const struct nt_ingest_counters *counters;
+	struct nt_bus_stats stats = {0};
 	nt_autofree char *url = NULL;
 	int r;
 
@@ -92,7 +93,10 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	if (!counters->records)
 		return -ENOENT;
 	recording.messages = counters->messages;
-	recording.refused = counters->undecodable + counters->impossible + counters->unknown;
+	/* A gap is known for sure only once much has come after it: damage is counted by itself. */
+	nt_bus_reader_stats(reader, &stats);
+	recording.refused = counters->undecodable + counters->impossible + counters->unknown +
+			    stats.corrupt_frames;
 	recording.missing = counters->gaps;
 	*ret_recording = recording;
 	return 0;
