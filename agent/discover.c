@@ -26,6 +26,7 @@ enum {
 	PROGRAMS_MAX = 4096, /* main programs whose symbols were looked at */
 	PATH_BYTES = NT_PROC_PATH + 64,
 	RECHECK_NS = 1000000000,
+	RESCAN_NS = 1000000000, /* between scans, however many records are lost */
 };
 
 /* A file of interest in a process. */
@@ -69,7 +70,7 @@ struct nt_discover {
 	struct program *program;
 	size_t programs;
 	bool rescan, scanning_first;
-	uint64_t rechecked_ns;
+	uint64_t rechecked_ns, scanned_ns;
 	struct nt_discover_stats stats;
 };
 
@@ -446,7 +447,7 @@ int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handle
 	if (!d)
 		return -ENOMEM;
 	d->handler = *handler;
-	d->rescan = d->scanning_first = true;
+	d->rescan = true;
 	if (cgroup) {
 		r = nt_subtree_new(cgroup, &d->subtree);
 		if (r < 0)
@@ -490,19 +491,21 @@ int nt_discover_run(struct nt_discover *discover)
 	int64_t lost;
 	int r;
 
-	if (discover->rescan) {
+	lost = nt_mapwatch_read(discover->watch, take_record, discover);
+	if (lost < 0)
+		return (int)lost;
+	discover->stats.lost_records += (uint64_t)lost;
+	discover->rescan |= lost > 0;
+	if (discover->rescan && now_ns - discover->scanned_ns >= RESCAN_NS) {
 		discover->rescan = false;
+		discover->scanned_ns = now_ns;
+		discover->scanning_first = discover->stats.scans == 0;
 		r = scan(discover);
 		discover->scanning_first = false;
 		if (r < 0)
 			return r;
 	}
-	lost = nt_mapwatch_read(discover->watch, take_record, discover);
-	if (lost < 0)
-		return (int)lost;
-	discover->stats.lost_records += (uint64_t)lost;
-	discover->rescan = lost > 0;
-	if (lost > 0 || now_ns - discover->rechecked_ns >= RECHECK_NS) {
+	if (now_ns - discover->rechecked_ns >= RECHECK_NS) {
 		discover->rechecked_ns = now_ns;
 		recheck(discover);
 	}

@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Real processes that map stand-in libraries in all the ways that there are: before and after the
+ * agent, forked, deleted, in a mount namespace, linked statically, moved between cgroups.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+
+#include "agent/discover.h"
+#include "tests/bpf/harness.h"
+
+enum {
+	NOTES_MAX = 256,
+	PATIENCE_MS = 5000,
+};
+
+struct note {
+	uint32_t pid;
+	enum nt_library library;
+	bool executable, late, exited;
+	uint64_t start_ns;
+	char path[PATH_MAX], name[PATH_MAX];
+};
+
+static struct note note[NOTES_MAX];
+static size_t notes;
+static struct stub nccl; /* its path alone: this process must not map it */
+static struct nt_discover *discover;
+
+static void on_mapped(void *data, const struct nt_mapped_file *file)
+{
+	struct note *n = &note[notes];
+	struct stat st;
+
+	(void)data;
+	if (notes == NOTES_MAX)
+		return;
+	*n = (struct note){
+		.pid = file->pid,
+		.library = file->library,
+		.executable = file->executable,
+		.late = file->late,
+		.start_ns = file->start_boot_ns,
+	};
+	(void)snprintf(n->path, sizeof(n->path), "%s", file->path);
+	(void)snprintf(n->name, sizeof(n->name), "%s", file->name);
+	/* The path must lead to the very file, now. */
+	if (stat(file->path, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino)
+		notes++;
+}
+
+static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
+{
+	(void)data;
+	if (notes == NOTES_MAX || boot_ns < start_boot_ns)
+		return;
+	note[notes++] = (struct note){.pid = pid, .exited = true, .start_ns = start_boot_ns};
+}
+
+static const struct note *find(pid_t pid, bool exited)
+{
+	for (size_t i = 0; i < notes; i++)
+		if (note[i].pid == (uint32_t)pid && note[i].exited == exited)
+			return &note[i];
+	return NULL;
+}
+
+static size_t count(pid_t pid, bool exited)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < notes; i++)
+		n += note[i].pid == (uint32_t)pid && note[i].exited == exited;
+	return n;
+}
+
+static void run_for(int ms)
+{
+	uint64_t end_ns = nt_clock_mono_ns() + (uint64_t)ms * NT_MILLISECOND;
+
+	while (nt_clock_mono_ns() < end_ns) {
+		struct pollfd fd = {.fd = nt_discover_fd(discover), .events = POLLIN};
+
+		(void)poll(&fd, 1, 20);
+		assert_int_equal(nt_discover_run(discover), 0);
+	}
+}
+
+/* Runs until it is noted, but not for ever. */
+static const struct note *wait_for(pid_t pid, bool exited)
+{
+	for (int ms = 0; ms < PATIENCE_MS && !find(pid, exited); ms += 20)
+		run_for(20);
+	return find(pid, exited);
+}
+
+static struct nt_discover_stats stats(void)
+{
+	struct nt_discover_stats s;
+
+	nt_discover_stats(discover, &s);
+	return s;
+}
+
+static void start(const char *cgroup)
+{
+	const struct nt_discover_handler handler = {.mapped = on_mapped, .exited = on_exited};
+
+	notes = 0;
+	assert_int_equal(nt_discover_new(cgroup, &handler, &discover), 0);
+	assert_int_equal(nt_discover_run(discover), 0);
+}
+
+/* ---- processes to be found ---------------------------------------------------------------- */
+
+struct child {
+	pid_t pid;
+	int to, from; /* pipes: it does a step for every byte, and answers with one */
+};
+
+static struct child children[8];
+static size_t child_count;
+
+static void step(const struct child *child)
+{
+	char byte = 0;
+
+	assert_int_equal(write(child->to, &byte, 1), 1);
+	assert_int_equal(read(child->from, &byte, 1), 1);
+}
+
+/* In the child: waits for the next step. */
+static void next(int in, int out)
+{
+	char byte = 0;
+
+	if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1)
+		_exit(0);
+}
+
+/* body runs in a new process, and begins when it is first stepped. */
+static struct child *spawn(void (*body)(int in, int out))
+{
+	struct child *child = &children[child_count];
+	int to[2], from[2];
+	char byte;
+
+	assert_true(child_count < sizeof(children) / sizeof(children[0]));
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	child->pid = fork();
+	assert_true(child->pid >= 0);
+	if (child->pid == 0) {
+		(void)close(to[1]);
+		(void)close(from[0]);
+		next(to[0], from[1]);
+		body(to[0], from[1]);
+		next(to[0], from[1]);
+		_exit(0);
+	}
+	child_count++;
+	(void)close(to[0]);
+	(void)close(from[1]);
+	child->to = to[1];
+	child->from = from[0];
+	assert_int_equal(read(child->from, &byte, 1), 1);
+	return child;
+}
+
+static void finish(struct child *child)
+{
+	int status;
+
+	if (child->to >= 0)
+		(void)close(child->to);
+	child->to = -1;
+	if (child->pid <= 0)
+		return;
+	/* It may not see the end of its pipe: children made later hold it open too. */
+	(void)kill(child->pid, SIGKILL);
+	(void)waitpid(child->pid, &status, 0);
+	child->pid = -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < child_count; i++) {
+		finish(&children[i]);
+		(void)close(children[i].from);
+	}
+	child_count = 0;
+	nt_discover_free(discover);
+	discover = NULL;
+	return 0;
+}
+
+static void map_nccl(int in, int out)
+{
+	(void)in;
+	(void)out;
+	if (!dlopen(nccl.path, RTLD_NOW))
+		_exit(1);
+}
+
+/* ---- tests -------------------------------------------------------------------------------- */
+
+static void a_process_that_ran_before_is_found_late(void **state)
+{
+	struct child *child = spawn(map_nccl);
+	const struct note *n;
+
+	(void)state;
+	step(child);
+	start(NULL);
+	n = find(child->pid, false);
+	assert_non_null(n);
+	assert_true(n->late);
+	assert_false(n->executable);
+	assert_int_equal(n->library, NT_LIBRARY_NCCL);
+	assert_string_equal(n->name, nccl.path);
+}
+
+static void a_process_that_maps_a_library_later_is_found_once(void **state)
+{
+	struct child *child = spawn(map_nccl);
+	const struct note *n;
+
+	(void)state;
+	start(NULL);
+	assert_null(find(child->pid, false));
+	step(child);
+	n = wait_for(child->pid, false);
+	assert_non_null(n);
+	assert_false(n->late);
+	assert_true(n->start_ns > 0 && n->start_ns <= nt_clock_boot_ns());
+	run_for(100);
+	assert_int_equal(count(child->pid, false), 1);
+}
+
+static void its_end_is_told_once(void **state)
+{
+	struct child *child = spawn(map_nccl);
+	pid_t pid = child->pid;
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(pid, false));
+	finish(child);
+	assert_non_null(wait_for(pid, true));
+	run_for(100);
+	assert_int_equal(count(pid, true), 1);
+	assert_int_equal(find(pid, true)->start_ns, find(pid, false)->start_ns);
+}
+
+/* Not reaped: a zombie has ended all the same. */
+static void a_killed_process_has_ended_before_it_is_reaped(void **state)
+{
+	struct child *child = spawn(map_nccl);
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+	assert_non_null(wait_for(child->pid, true));
+}
+
+static void map_nothing_of_interest(int in, int out)
+{
+	(void)in;
+	(void)out;
+	if (!dlopen("libm.so.6", RTLD_NOW))
+		_exit(1);
+}
+
+static void a_process_without_such_a_library_is_never_told(void **state)
+{
+	struct child *child = spawn(map_nothing_of_interest);
+	pid_t pid = child->pid;
+
+	(void)state;
+	start(NULL);
+	step(child);
+	finish(child);
+	run_for(200);
+	assert_null(find(pid, false));
+	assert_null(find(pid, true));
+}
+
+static pid_t *grandchild; /* shared memory */
+
+static void map_and_fork(int in, int out)
+{
+	pid_t pid;
+
+	map_nccl(in, out);
+	next(in, out);
+	pid = fork();
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	*grandchild = pid;
+	next(in, out);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void a_forked_child_has_its_parents_libraries(void **state)
+{
+	struct child *child = spawn(map_and_fork);
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	step(child);
+	assert_non_null(wait_for(*grandchild, false));
+	step(child);
+	assert_non_null(wait_for(*grandchild, true));
+	assert_null(find(child->pid, true));
+}
+
+static void map_and_exec(int in, int out)
+{
+	map_nccl(in, out);
+	next(in, out);
+	(void)execlp("sleep", "sleep", "1000", (char *)NULL);
+	_exit(1);
+}
+
+static void a_process_that_runs_another_program_has_ended(void **state)
+{
+	struct child *child = spawn(map_and_exec);
+	char byte = 0;
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	assert_int_equal(write(child->to, &byte, 1), 1);
+	assert_non_null(wait_for(child->pid, true));
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+}
+
+static void *return_soon(void *data)
+{
+	return data;
+}
+
+static void *stay(void *data)
+{
+	(void)pause();
+	return data;
+}
+
+static void map_and_thread(int in, int out)
+{
+	pthread_t thread;
+
+	map_nccl(in, out);
+	next(in, out);
+	if (pthread_create(&thread, NULL, return_soon, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0 || pthread_create(&thread, NULL, stay, NULL) != 0)
+		_exit(1);
+	next(in, out);
+	if (write(out, "", 1) == 1)
+		pthread_exit(NULL); /* the first thread ends, the process does not */
+}
+
+static void the_end_of_a_thread_is_not_that_of_its_process(void **state)
+{
+	struct child *child = spawn(map_and_thread);
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	step(child);
+	run_for(200);
+	assert_null(find(child->pid, true));
+	step(child);
+	run_for(1500);
+	assert_null(find(child->pid, true));
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+	assert_non_null(wait_for(child->pid, true));
+}
+
+static char copy_path[2 * PATH_MAX];
+
+static void map_copy(int in, int out)
+{
+	(void)in;
+	(void)out;
+	if (!dlopen(copy_path, RTLD_NOW))
+		_exit(1);
+}
+
+static void make_copy(const char *name)
+{
+	const char *const argv[] = {"cp", nccl.path, copy_path, NULL};
+
+	(void)snprintf(copy_path, sizeof(copy_path), "%s/%s", stub_dir, name);
+	assert_int_equal(stub_run(argv), 0);
+}
+
+static void a_library_that_was_deleted_is_reached_through_its_mapping(void **state)
+{
+	const struct note *n;
+	struct child *child;
+
+	(void)state;
+	make_copy("libnccl.so.2.1.1");
+	child = spawn(map_copy);
+	step(child);
+	assert_int_equal(unlink(copy_path), 0);
+	start(NULL);
+	n = find(child->pid, false);
+	assert_non_null(n);
+	assert_non_null(strstr(n->path, "/map_files/"));
+	assert_string_equal(n->name, copy_path);
+}
+
+/* As a new container image: the file at that path is another one by now. */
+static void a_library_that_was_replaced_is_reached_through_its_mapping(void **state)
+{
+	char other[2 * PATH_MAX];
+	const struct note *n;
+	struct child *child;
+
+	(void)state;
+	make_copy("libnccl.so.2.1.2");
+	child = spawn(map_copy);
+	(void)snprintf(other, sizeof(other), "%s", copy_path);
+	step(child);
+	make_copy("replacement");
+	assert_int_equal(rename(copy_path, other), 0);
+	start(NULL);
+	n = find(child->pid, false);
+	assert_non_null(n);
+	assert_non_null(strstr(n->path, "/map_files/"));
+	assert_int_equal(unlink(other), 0);
+}
+
+static void map_in_namespace(int in, int out)
+{
+	const char *const argv[] = {"cp", nccl.path, "/mnt/libnccl.so.2.7", NULL};
+
+	(void)in;
+	(void)out;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/mnt", "tmpfs", 0, NULL) < 0 || stub_run(argv) != 0 ||
+	    !dlopen("/mnt/libnccl.so.2.7", RTLD_NOW))
+		_exit(1);
+}
+
+static void a_library_in_another_mount_namespace_is_reached_through_the_process(void **state)
+{
+	struct child *child = spawn(map_in_namespace);
+	const struct note *n;
+
+	(void)state;
+	start(NULL);
+	step(child);
+	n = wait_for(child->pid, false);
+	assert_non_null(n);
+	assert_string_equal(n->name, "/mnt/libnccl.so.2.7");
+	assert_true(access("/mnt/libnccl.so.2.7", F_OK) < 0);
+	assert_non_null(strstr(n->path, "/root/mnt/libnccl.so.2.7"));
+}
+
+static char program_path[2 * PATH_MAX];
+
+static void run_program(int in, int out)
+{
+	(void)in;
+	(void)out;
+	(void)execl(program_path, program_path, (char *)NULL);
+	_exit(1);
+}
+
+static void make_program(const char *name, const char *source)
+{
+	FILE *pipe_to;
+	char command[3 * PATH_MAX];
+
+	(void)snprintf(program_path, sizeof(program_path), "%s/%s", stub_dir, name);
+	(void)snprintf(command, sizeof(command), "cc -w -x c - -o '%s'", program_path);
+	if (access(program_path, X_OK) == 0)
+		return;
+	pipe_to = popen(command, "w");
+	assert_non_null(pipe_to);
+	(void)fputs(source, pipe_to);
+	assert_int_equal(pclose(pipe_to), 0);
+}
+
+static void a_program_that_holds_a_library_is_found_by_its_symbols(void **state)
+{
+	const struct note *n;
+	struct child *child;
+	char byte = 0;
+
+	(void)state;
+	make_program("static-nccl", "static int ncclCommInitRank(void) { return 1; }\n"
+				    "int main(void) { pause(); return ncclCommInitRank(); }\n");
+	child = spawn(run_program);
+	start(NULL);
+	assert_int_equal(write(child->to, &byte, 1), 1);
+	n = wait_for(child->pid, false);
+	assert_non_null(n);
+	assert_true(n->executable);
+	assert_int_equal(n->library, NT_LIBRARY_UNKNOWN);
+	assert_string_equal(n->name, program_path);
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+	assert_non_null(wait_for(child->pid, true));
+}
+
+static void map_many(int in, int out)
+{
+	char path[2 * PATH_MAX + 16];
+
+	(void)in;
+	(void)out;
+	for (int i = 0; i < 40; i++) {
+		const char *const argv[] = {"cp", nccl.path, path, NULL};
+
+		(void)snprintf(path, sizeof(path), "%s/libnccl.so.9.%d", stub_dir, i);
+		if (stub_run(argv) != 0 || !dlopen(path, RTLD_NOW) || unlink(path) < 0)
+			_exit(1);
+	}
+}
+
+static void the_files_of_one_process_are_capped_and_counted(void **state)
+{
+	struct child *child = spawn(map_many);
+
+	(void)state;
+	step(child);
+	start(NULL);
+	assert_int_equal(count(child->pid, false), 32);
+	assert_int_equal(stats().over_cap, 8);
+}
+
+static void map_too_often(int in, int out)
+{
+	int fd = open(nccl.path, O_RDONLY | O_CLOEXEC);
+
+	(void)in;
+	(void)out;
+	for (int i = 0; fd >= 0 && i < 20000; i++) {
+		void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+		if (at == MAP_FAILED || munmap(at, 4096) < 0)
+			_exit(1);
+	}
+	(void)close(fd);
+	if (!dlopen(nccl.path, RTLD_NOW))
+		_exit(1);
+}
+
+static void lost_records_are_counted_and_made_up_for_by_a_scan(void **state)
+{
+	struct child *child = spawn(map_too_often);
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	for (int ms = 0; ms < PATIENCE_MS && stats().scans < 2; ms += 20)
+		run_for(20);
+	assert_true(stats().lost_records > 0);
+	assert_true(stats().scans >= 2);
+}
+
+/* ---- cgroups ------------------------------------------------------------------------------ */
+
+static const char *const cgroup_mounts[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer",
+					    "/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+static char group[2 * PATH_MAX], inner[2 * PATH_MAX + 8];
+
+static bool move_to(const char *directory, pid_t pid)
+{
+	char path[2 * PATH_MAX + 32], text[16];
+	int len = snprintf(text, sizeof(text), "%d", (int)pid), fd;
+	bool ok;
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, text, (size_t)len) == len;
+	if (fd >= 0)
+		(void)close(fd);
+	return ok;
+}
+
+/* A directory that processes can be moved to, and one within; false: none can be made here. */
+static bool make_group(const char *mount_point)
+{
+	(void)snprintf(group, sizeof(group), "%s/nt-test-%d", mount_point, getpid());
+	(void)snprintf(inner, sizeof(inner), "%s/inner", group);
+	if (mkdir(group, 0755) < 0)
+		return false;
+	if (mkdir(inner, 0755) == 0)
+		return true;
+	(void)rmdir(group);
+	return false;
+}
+
+static void remove_group(void)
+{
+	/* Members leave a moment after they have ended. */
+	for (int i = 0; i < 100 && rmdir(inner) < 0 && errno == EBUSY; i++)
+		run_for(10);
+	for (int i = 0; i < 100 && rmdir(group) < 0 && errno == EBUSY; i++)
+		run_for(10);
+}
+
+static void only_processes_of_the_subtree_are_told(void **state)
+{
+	bool made = false;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cgroup_mounts) / sizeof(cgroup_mounts[0]) && !made; i++) {
+		struct child *in, *out, *moved;
+
+		if (!make_group(cgroup_mounts[i]))
+			continue;
+		in = spawn(map_nccl);
+		out = spawn(map_nccl);
+		moved = spawn(map_nccl);
+		if (!move_to(inner, in->pid)) {
+			remove_group();
+			continue;
+		}
+		made = true;
+		start(group);
+		step(in);
+		step(out);
+		step(moved);
+		assert_non_null(wait_for(in->pid, false));
+		run_for(100);
+		assert_null(find(out->pid, false));
+		assert_null(find(moved->pid, false));
+		assert_true(move_to(inner, moved->pid));
+		assert_non_null(wait_for(moved->pid, false));
+		assert_null(find(out->pid, false));
+		finish(in);
+		finish(moved);
+		finish(out);
+		run_for(100);
+		remove_group();
+	}
+	if (!made) {
+		print_message("skip: cgroup: none can be made here\n");
+		skip();
+	}
+}
+
+#define WITH(test) cmocka_unit_test_teardown(test, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(a_process_that_ran_before_is_found_late),
+		WITH(a_process_that_maps_a_library_later_is_found_once),
+		WITH(its_end_is_told_once),
+		WITH(a_killed_process_has_ended_before_it_is_reaped),
+		WITH(a_process_without_such_a_library_is_never_told),
+		WITH(a_forked_child_has_its_parents_libraries),
+		WITH(a_process_that_runs_another_program_has_ended),
+		WITH(the_end_of_a_thread_is_not_that_of_its_process),
+		WITH(a_library_that_was_deleted_is_reached_through_its_mapping),
+		WITH(a_library_that_was_replaced_is_reached_through_its_mapping),
+		WITH(a_library_in_another_mount_namespace_is_reached_through_the_process),
+		WITH(a_program_that_holds_a_library_is_found_by_its_symbols),
+		WITH(the_files_of_one_process_are_capped_and_counted),
+		WITH(lost_records_are_counted_and_made_up_for_by_a_scan),
+		WITH(only_processes_of_the_subtree_are_told),
+	};
+	const struct nt_discover_handler handler = {.mapped = on_mapped, .exited = on_exited};
+	int r = nt_discover_new(NULL, &handler, &discover);
+
+	if (r < 0) {
+		printf("skip: bpf: mappings of other processes cannot be watched here\n");
+		return EXIT_SKIP;
+	}
+	nt_discover_free(discover);
+	discover = NULL;
+	grandchild = mmap(NULL, sizeof(*grandchild), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (grandchild == MAP_FAILED || !stub_begin())
+		return 1;
+	/* Made, and not kept: this process shall not map it. */
+	if (!stub_open(&nccl, NT_LIBRARY_NCCL) || dlclose(nccl.handle) != 0)
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	stub_clean();
+	return r;
+}
