@@ -119,10 +119,14 @@ NT_MUST_CHECK int nt_bus_reader_seek_end(struct nt_bus_reader *reader);
  * The next record of any topic, or 0 after timeout_ms without one (-1: wait for ever; 0: do not
  * wait). 1 with a record, whose key and value are valid until the next call on this reader.
  * Within a partition records come in order. A damaged frame is skipped and counted, never returned.
+ * -EINTR where a signal ended the wait.
  */
 NT_MUST_CHECK int nt_bus_reader_next(struct nt_bus_reader *reader, int timeout_ms,
 				     struct nt_bus_record *ret_record);
-/* Readable when a wait may end; -1 where the implementation has none. */
+/*
+ * Readable when a wait may end; -1 where the implementation has none. Read until there is nothing
+ * more before waiting on it.
+ */
 int nt_bus_reader_fd(const struct nt_bus_reader *reader);
 uint64_t nt_bus_reader_missed(const struct nt_bus_reader *reader);
 void nt_bus_reader_stats(const struct nt_bus_reader *reader, struct nt_bus_stats *ret_stats);

@@ -13,7 +13,7 @@
 
 enum {
 	BLIND_MS = 100, /* between two looks where not all can be watched */
-	DRAIN_EVERY = 64, /* records, so that a long backlog does not hide new partitions */
+	DRAIN_EVERY = 64, /* records, so that a long backlog hides nothing else */
 };
 
 struct topic {
@@ -168,6 +168,8 @@ static void drain(struct reader *reader)
 	enum nt_spool_change change = nt_spool_watch_drain(&reader->watch);
 
 	reader->since_drain = 0;
+	if (!reader->watch.is_open)
+		change = NT_SPOOL_NAMES; /* for all we know */
 	if (change == NT_SPOOL_NOTHING)
 		return;
 	reader->generation++;
@@ -260,7 +262,7 @@ static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_
 	release_head(reader);
 	if (++reader->since_drain >= DRAIN_EVERY)
 		drain(reader);
-	for (;;) {
+	for (bool is_fresh = false;;) {
 		uint64_t generation;
 
 		if (reader->names_changed) {
@@ -274,6 +276,16 @@ static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_
 		if (r > 0) {
 			describe(reader, topic, ret_record);
 			return 1;
+		}
+		if (!reader->watch.is_open) {
+			/* Watching begins with the first wait: who reads files to their end needs none. */
+			if (timeout_ms == 0 && is_fresh)
+				return 0;
+			if (timeout_ms != 0)
+				nt_spool_watch_open(&reader->watch);
+			reader->names_changed = true;
+			is_fresh = true;
+			continue;
 		}
 		generation = reader->generation;
 		drain(reader);
@@ -337,10 +349,16 @@ static int seek_end(struct nt_bus_reader *bus)
 	return seek_all(reader, true);
 }
 
+/* Const for the caller, to whom the reader is the same before and after. */
 static int reader_fd(const struct nt_bus_reader *bus)
 {
-	const struct reader *reader = (const struct reader *)bus;
+	struct reader *reader = (struct reader *)bus;
 
+	if (!reader->watch.is_open) {
+		nt_spool_watch_open(&reader->watch);
+		if (look(reader) < 0)
+			reader->names_changed = true; /* the next read says why */
+	}
 	return reader->watch.is_partial ? -1 : reader->watch.fd;
 }
 
@@ -362,7 +380,7 @@ int nt_spool_reader_open(const char *dir, uint32_t topics, struct nt_bus_reader 
 	reader->bus.seek_end = seek_end;
 	reader->bus.next = next_record;
 	reader->bus.fd = reader_fd;
-	nt_spool_watch_open(&reader->watch);
+	nt_spool_watch_init(&reader->watch);
 	for (int i = 0; i < NT_TOPIC_END; i++)
 		reader->topic[i].is_wanted = topics >> i & 1;
 	reader->path = strdup(dir);

@@ -179,8 +179,20 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	}
 	if (r == 0 && !is_whole(ret_item) && scan->window.len) {
 		r = search(scan, ret_item, &pos);
-		if (r == 0 && is_whole(ret_item))
-			scan->damaged++;
+		/*
+		 * While we searched, what we could not find may have been written, and what we
+		 * found behind it. Now that this is there, so is all before it.
+		 */
+		if (r == 0 && is_whole(ret_item)) {
+			nt_buf_clear(&scan->window);
+			r = parse_at(scan, scan->pos, ret_item);
+			if (r == 0 && is_whole(ret_item)) {
+				pos = scan->pos;
+			} else if (r == 0) {
+				scan->damaged++;
+				r = parse_at(scan, pos, ret_item);
+			}
+		}
 	}
 	if (r < 0)
 		return r;

@@ -17,11 +17,18 @@ enum {
 		     IN_IGNORED,
 };
 
+void nt_spool_watch_init(struct nt_spool_watch *watch)
+{
+	*watch = (struct nt_spool_watch){.fd = -1, .waiting = -1};
+}
+
 void nt_spool_watch_open(struct nt_spool_watch *watch)
 {
+	if (watch->is_open)
+		return;
+	watch->is_open = true;
 	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	watch->is_partial = watch->fd < 0;
-	watch->waiting = -1;
 }
 
 void nt_spool_watch_close(struct nt_spool_watch *watch)

@@ -12,7 +12,8 @@
 #include "common/cleanup.h"
 
 struct nt_spool_watch {
-	int fd; /* -1: none to be had */
+	bool is_open;
+	int fd; /* -1: not open, or none to be had */
 	bool is_partial; /* something could not be watched */
 	int waiting; /* watch of the place where DIR is to appear, or -1 */
 };
@@ -23,6 +24,8 @@ enum nt_spool_change {
 	NT_SPOOL_NAMES, /* directories or files came or went, or we do not know what */
 };
 
+/* Until it is opened, all other calls do nothing. Ending watches takes the kernel many ms. */
+void nt_spool_watch_init(struct nt_spool_watch *watch);
 void nt_spool_watch_open(struct nt_spool_watch *watch);
 void nt_spool_watch_close(struct nt_spool_watch *watch);
 
