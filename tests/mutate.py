@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -129,15 +130,26 @@ def make(tree, targets, jobs=1):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
 
 
-def run_tests(tree, tests, limit):
-    """The first test that fails, or None."""
-    for test in tests:
+def run_test(tree, test, limit):
+    """Whether a test program passes; all that it started ends with it."""
+    quick = {"ASAN_OPTIONS": "symbolize=0", "UBSAN_OPTIONS": "symbolize=0"}
+    with subprocess.Popen([f"build/{MODE}/test/{test}"], cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, **quick}) as child:
         try:
-            done = subprocess.run([f"build/{MODE}/test/{test}"], cwd=tree, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=limit, check=False)
+            passed = child.wait(limit) == 0
         except subprocess.TimeoutExpired:
-            return f"{test} (hangs)"
-        if done.returncode != 0:
+            passed = False
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return passed
+
+
+def run_tests(tree, limits):
+    """The first test that fails, or None. limits: seconds by test, the quickest first."""
+    for test, limit in limits.items():
+        if not run_test(tree, test, limit):
             return test
     return None
 
@@ -186,7 +198,8 @@ class Worker(threading.Thread):
             tests = tests_of(path)
             if make(self.tree, [f"build/{MODE}/test/{t}" for t in tests]).returncode != 0:
                 return "no code"
-            return run_tests(self.tree, tests, self.draw.limit) or "SURVIVED"
+            limits = {t: limit for t, limit in self.draw.limits.items() if t in tests}
+            return run_tests(self.tree, limits) or "SURVIVED"
         finally:
             with open(source, "w", encoding="utf-8") as f:
                 f.write(text)
@@ -196,12 +209,12 @@ class Worker(threading.Thread):
 class Draw:
     """Hands out mutants until enough of them counted."""
 
-    def __init__(self, mutants, count, limit):
+    def __init__(self, mutants, count, limits):
         self.lock = threading.Lock()
         self.mutants = iter(mutants)
         self.wanted = count
         self.running = 0
-        self.limit = limit
+        self.limits = limits
         self.caught = 0
         self.survivors = []
         self.wake = threading.Condition(self.lock)
@@ -265,17 +278,17 @@ def main():
         built = make(tree, [f"build/{MODE}/test/{t}" for t in tests], jobs=os.cpu_count() or 1)
         if built.returncode != 0:
             sys.exit(f"the tree does not build:\n{built.stdout[-3000:]}")
-    slowest = 0.0
+    took = {}
     for test in tests:
         before = time.monotonic()
-        failed = run_tests(trees[0], [test], 120)
-        if failed:
-            sys.exit(f"{failed} fails without a mutation")
-        slowest = max(slowest, time.monotonic() - before)
+        if not run_test(trees[0], test, 120):
+            sys.exit(f"{test} fails without a mutation")
+        took[test] = time.monotonic() - before
+    limits = {t: 5 + 4 * took[t] for t in sorted(took, key=took.get)}
     print(f"{len(mutants)} possible mutations, seed {args.seed}; the unmutated tree passes "
           f"({time.monotonic() - started:.0f} s)", flush=True)
 
-    draw = Draw(mutants, args.count, 5 + 10 * slowest)
+    draw = Draw(mutants, args.count, limits)
     workers = [Worker(tree, draw) for tree in trees]
     for worker in workers:
         worker.start()
