@@ -1,52 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/tracker.h"
+#include "agent/tracker_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/rank.h"
-#include "agent/registry.h"
-#include "agent/window.h"
-#include "common/clock.h"
 #include "common/hash.h"
-
-enum {
-	FOREIGN = 256, /* pids of processes that are not watched */
-};
-
-#define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
-#define WINDOW_LONGEST_NS NT_SECOND
-#define HEARTBEAT_NS      NT_SECOND
-#define KEY_FORGET_NS     NT_MINUTE
-
-/* An event that came before discovery told of its process. */
-struct orphan {
-	struct nt_event_call call;
-	bool has_id;
-	uint8_t id[NT_ID_BYTES];
-};
-
-/* A job's key with something to send under it. */
-struct key {
-	char key[NT_IDENTITY_KEY];
-	uint32_t ranks;
-	uint64_t sent_ns, watermark_ns; /* of the last message */
-	uint64_t empty_ns; /* since when it has no ranks */
-	UT_hash_handle hh;
-};
-
-struct nt_tracker {
-	struct nt_tracker_options options;
-	struct nt_registry registry;
-	struct nt_process *processes; /* uthash by pid, owned */
-	struct key *keys; /* uthash, owned */
-	struct orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
-	uint32_t orphans;
-	uint32_t foreign[FOREIGN]; /* hashed; 0: free */
-	uint64_t now_ns; /* of the last tick */
-	struct nt_tracker_stats stats;
-};
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -76,7 +35,7 @@ static void free_process(struct nt_tracker *tracker, struct nt_process *process)
 void nt_tracker_free(struct nt_tracker *tracker)
 {
 	struct nt_process *process, *next;
-	struct key *key, *next_key;
+	struct nt_tracker_key *key, *next_key;
 
 	if (!tracker)
 		return;
@@ -89,215 +48,6 @@ void nt_tracker_free(struct nt_tracker *tracker)
 	}
 	free(tracker->orphan);
 	free(tracker);
-}
-
-/* ---- windows -------------------------------------------------------------------------------- */
-
-static struct key *find_key(struct nt_tracker *tracker, const char *text)
-{
-	struct key *key = NULL;
-
-	HASH_FIND_STR(tracker->keys, text, key);
-	if (key)
-		return key;
-	if (HASH_COUNT(tracker->keys) >= NT_TRACKER_KEYS) {
-		tracker->stats.keys_over_cap++;
-		return NULL;
-	}
-	key = calloc(1, sizeof(*key));
-	if (!key) {
-		tracker->stats.no_memory++;
-		return NULL;
-	}
-	memcpy(key->key, text, strlen(text) + 1);
-	HASH_ADD_STR(tracker->keys, key, key);
-	return key;
-}
-
-/* Nothing of the key that lies before this is still to come. */
-static uint64_t watermark_of(const struct nt_tracker *tracker, const char *key, uint64_t now_ns)
-{
-	uint64_t mark = now_ns;
-
-	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		for (uint32_t i = 0; i < p->ranks; i++) {
-			const struct nt_rank *rank = p->rank[i];
-
-			if (rank->window_ns && rank->window_ns < mark &&
-			    strcmp(rank->key, key) == 0)
-				mark = rank->window_ns;
-		}
-	}
-	return mark;
-}
-
-static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
-{
-	const struct nt_process *process = rank->process;
-	struct nt_identity_facts facts = {
-		.boot = tracker->options.boot,
-		.parent = process->facts.parent,
-	};
-	struct key *key;
-
-	if (rank->world && rank->world->from_unique_id && !rank->world->id_is_local)
-		facts.first_id = rank->world->id;
-	(void)nt_identity_key(&process->facts.env, &facts, rank->key);
-	nt_identity_name(&process->facts.env, process->facts.command, rank->key, rank->name);
-	key = find_key(tracker, rank->key);
-	if (key)
-		key->ranks++;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)
-{
-	static const struct {
-		char letter;
-		const char *text;
-	} states[] = {{'R', "R"}, {'S', "S"}, {'D', "D"}, {'T', "T"}, {'t', "T"}, {'Z', "Z"}};
-	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_host_evidence host = {.state = ""};
-	struct nt_host_sample now, *before = &rank->host_before;
-	uint32_t tid = nt_rank_thread(rank);
-
-	if (rank->host && nt_host_tid(rank->host) != tid) {
-		nt_host_close(rank->host);
-		rank->host = NULL;
-		rank->host_before_holds = false;
-	}
-	if (source->sample(source->data, rank->process->pid, tid, &rank->host, &now) < 0) {
-		rank->host_before_holds = false;
-		return host;
-	}
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		if (states[i].letter == now.state)
-			host.state = states[i].text;
-	}
-	if (rank->host_before_holds) {
-		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
-		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
-		host.read_bytes = less(now.read_bytes, before->read_bytes);
-		host.write_bytes = less(now.write_bytes, before->write_bytes);
-		host.major_faults = less(now.major_faults, before->major_faults);
-		host.minor_faults = less(now.minor_faults, before->minor_faults);
-		host.voluntary_switches = less(now.voluntary_switches, before->voluntary_switches);
-		host.involuntary_switches =
-			less(now.involuntary_switches, before->involuntary_switches);
-		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
-	}
-	*before = now;
-	rank->host_before_holds = true;
-	return host;
-}
-
-/* Counters are the process's: with several ranks in it, they are told by the first. */
-static struct nt_process_counters take_counters(struct nt_tracker *tracker, struct nt_rank *rank)
-{
-	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_process *process = rank->process;
-	struct nt_process_counters now, since = {0};
-
-	if (rank != process->rank[0] || !source->counters(source->data, process->pid, &now))
-		return since;
-	for (int i = 0; i < NT_COUNTER_END; i++) {
-		since.calls[i] = less(now.calls[i], process->counters.calls[i]);
-		since.bytes[i] = less(now.bytes[i], process->counters.bytes[i]);
-	}
-	process->counters = now;
-	return since;
-}
-
-/* Short synchronising calls come as sums of the whole window, steps or not. */
-static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
-			    uint64_t end_ns)
-{
-	struct nt_rank_sums *sums = &rank->sums;
-	uint64_t window_ns = less(end_ns, rank->window_ns);
-	double ns = (double)counters->bytes[NT_COUNTER_SYNC];
-
-	if (!window_ns || !sums->step_ns)
-		return;
-	if (sums->step_ns < window_ns)
-		ns = ns * (double)sums->step_ns / (double)window_ns;
-	if (ns > (double)sums->host_ns)
-		ns = (double)sums->host_ns;
-	sums->blocked_ns += (uint64_t)ns;
-	sums->host_ns -= (uint64_t)ns;
-}
-
-static void clear_comms(struct nt_rank *rank)
-{
-	struct nt_comm **at = &rank->process->ended;
-
-	for (struct nt_comm *comm = rank->process->comms; comm; comm = comm->hh.next) {
-		if (comm->rank_of == rank)
-			nt_comm_clear(comm);
-	}
-	while (*at) {
-		struct nt_comm *comm = *at;
-
-		if (comm->rank_of != rank) {
-			at = &comm->next_ended;
-			continue;
-		}
-		*at = comm->next_ended;
-		nt_comm_free(comm);
-	}
-}
-
-static void send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended)
-{
-	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
-	struct nt_host_evidence host = take_host(tracker, rank);
-	struct nt_process_counters counters = take_counters(tracker, rank);
-	struct nt_window_context context = {
-		.node = tracker->options.node,
-		.end_ns = end_ns,
-		.host = &host,
-		.counters = &counters,
-		.lost = tracker->stats.lost_events - rank->lost_seen,
-		.ended = ended,
-	};
-	struct key *key;
-
-	nt_rank_identify(rank);
-	if (!rank->key[0])
-		fix_key(tracker, rank);
-	add_short_syncs(rank, &counters, end_ns);
-	if (nt_window_build(rank, &context, &message) < 0) {
-		tracker->stats.no_memory++;
-		return; /* the sums stay, for the next window */
-	}
-	tracker->stats.windows++;
-	tracker->stats.steps += rank->sums.steps;
-	rank->lost_seen = tracker->stats.lost_events;
-	clear_comms(rank);
-	key = find_key(tracker, rank->key);
-	if (key) {
-		uint64_t start_ns = rank->window_ns;
-
-		rank->window_ns = end_ns; /* its window is with the message */
-		key->watermark_ns = watermark_of(tracker, rank->key, end_ns);
-		rank->window_ns = start_ns;
-		key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
-		tracker->options.sink.window(tracker->options.sink.data, rank->key,
-					     nt_window_get(message), key->watermark_ns);
-	}
-	nt_rank_clear(rank, end_ns);
-}
-
-/* A step has ended: is the window long enough? */
-static void stepped(struct nt_tracker *tracker, struct nt_rank *rank)
-{
-	uint64_t end_ns = rank->sums.end_ns;
-
-	if (end_ns >= rank->window_ns + tracker->options.window_min_ns)
-		send(tracker, rank, end_ns, false);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -314,15 +64,12 @@ static void end_process(struct nt_tracker *tracker, struct nt_process *process, 
 {
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		struct nt_rank *rank = process->rank[i];
-		struct key *key;
 
 		if (!rank->window_ns && !rank->key[0])
 			continue;
 		(void)nt_rank_settle(rank, UINT64_MAX);
-		send(tracker, rank, boot_ns > rank->window_ns ? boot_ns : rank->window_ns, true);
-		key = find_key(tracker, rank->key);
-		if (key && key->ranks && --key->ranks == 0)
-			key->empty_ns = boot_ns;
+		nt_tracker_send(tracker, rank,
+				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, true);
 	}
 	free_process(tracker, process);
 }
@@ -516,7 +263,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 	    probe->library != NT_LIBRARY_GLOO)
 		rank->errors++;
 	if (nt_rank_comm(rank, comm, &made, nt_probe_word(call, probe->stream), call->launches))
-		stepped(tracker, rank);
+		nt_tracker_stepped(tracker, rank);
 }
 
 static void on_sync(struct nt_process *process, const struct nt_probe *probe,
@@ -687,13 +434,13 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 
 static bool is_foreign(const struct nt_tracker *tracker, uint32_t pid)
 {
-	return tracker->foreign[nt_hash_mix(pid) % FOREIGN] == pid;
+	return tracker->foreign[nt_hash_mix(pid) % NT_TRACKER_FOREIGN] == pid;
 }
 
 static void keep_orphan(struct nt_tracker *tracker, const struct nt_event_call *call,
 			const uint8_t *id)
 {
-	struct orphan *orphan;
+	struct nt_tracker_orphan *orphan;
 
 	if (tracker->orphans == NT_TRACKER_ORPHANS || is_foreign(tracker, call->h.pid)) {
 		tracker->stats.foreign_events++;
@@ -731,7 +478,7 @@ void nt_tracker_discovered(struct nt_tracker *tracker)
 	/* They are given again, in order, and none can become an orphan anew. */
 	tracker->orphans = 0;
 	for (uint32_t i = 0; i < orphans; i++) {
-		const struct orphan *orphan = &tracker->orphan[i];
+		const struct nt_tracker_orphan *orphan = &tracker->orphan[i];
 		uint32_t pid = orphan->call.h.pid;
 		struct nt_process *process = find_process(tracker, pid);
 
@@ -741,7 +488,7 @@ void nt_tracker_discovered(struct nt_tracker *tracker)
 			continue;
 		}
 		tracker->stats.foreign_events++;
-		tracker->foreign[nt_hash_mix(pid) % FOREIGN] = pid;
+		tracker->foreign[nt_hash_mix(pid) % NT_TRACKER_FOREIGN] = pid;
 	}
 }
 
@@ -823,67 +570,6 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 		rank->inside.number = made.number;
 	else if (comm && nt_comm_is_collective(made.op))
 		rank->inside.number = comm->last + 1;
-}
-
-/* ---- time ----------------------------------------------------------------------------------- */
-
-static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
-{
-	uint64_t longest = 2 * tracker->options.window_min_ns, age;
-
-	if (!rank->window_ns)
-		return;
-	if (nt_rank_settle(rank, now_ns))
-		stepped(tracker, rank);
-	if (longest > WINDOW_LONGEST_NS)
-		longest = WINDOW_LONGEST_NS;
-	age = less(now_ns, rank->window_ns);
-	if (age >= longest && (rank->key[0] || age >= FIRST_WINDOW_NS))
-		send(tracker, rank, now_ns, false);
-}
-
-static void tick_key(struct nt_tracker *tracker, struct key *key, uint64_t now_ns)
-{
-	const struct nt_tracker_sink *sink = &tracker->options.sink;
-
-	if (!key->ranks && less(now_ns, key->empty_ns) > KEY_FORGET_NS) {
-		HASH_DEL(tracker->keys, key);
-		free(key);
-		return;
-	}
-	if (less(now_ns, key->sent_ns) < HEARTBEAT_NS)
-		return;
-	key->watermark_ns = watermark_of(tracker, key->key, now_ns);
-	key->sent_ns = now_ns;
-	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
-}
-
-void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
-{
-	struct key *key, *next;
-
-	tracker->now_ns = now_ns;
-	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		for (uint32_t i = 0; i < p->ranks; i++)
-			tick_rank(tracker, p->rank[i], now_ns);
-	}
-	HASH_ITER(hh, tracker->keys, key, next)
-	tick_key(tracker, key, now_ns);
-}
-
-void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
-{
-	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		for (uint32_t i = 0; i < p->ranks; i++) {
-			struct nt_rank *rank = p->rank[i];
-
-			if (!rank->window_ns)
-				continue;
-			(void)nt_rank_settle(rank, UINT64_MAX);
-			send(tracker, rank, now_ns > rank->window_ns ? now_ns : rank->window_ns,
-			     false);
-		}
-	}
 }
 
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats)
