@@ -16,8 +16,9 @@ build=(
 )
 test=(
   libcmocka-dev libclang-rt-14-dev
-  openmpi-bin libopenmpi-dev
-  curl jq git python3 binutils procps iproute2 util-linux sqlite3
+  openmpi-bin libopenmpi-dev python3-torch
+  curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
+  python3 python3-pip python3-venv ca-certificates bpftrace
   qemu-system-x86 busybox-static xz-utils
 )
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
