@@ -71,6 +71,7 @@ progress() {
   begin=$(now_ms)
   end=$((begin + limit * 1000))
   until "$@"; do
+    check_alive
     if [ "$(now_ms)" -ge "$end" ]; then
       status=1
       break
@@ -88,7 +89,7 @@ progress() {
 
 step_time() { tail -n 1 "$job_log" | sed -n 's/.*, \(.*\) a step/\1/p'; }
 firing() {
-  [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" -ge 1 ] &&
+  [[ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" -ge 1 ]] &&
     [ "$(slow_ranks)" != '[]' ]
 }
 resolved() { [ "$(api "/api/v1/incidents/$1" | jq -r .state)" = resolved ]; }

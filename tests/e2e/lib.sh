@@ -67,10 +67,11 @@ stop() { # stop PID [SIGNAL]
 cleanup() {
   local status=$? pid
   trap '' INT TERM HUP
+  trap - EXIT
   set +e
   stop "$job_pid"
-  for pid in "${agent_pid[@]}"; do stop "$pid"; done
-  stop "$agg_pid"
+  for pid in "${agent_pid[@]}" $agg_pid; do stop "$pid"; done
+  agent_pid=() agg_pid=''
   for pid in "${children[@]}"; do stop "$pid"; done
   for pid in "${cgroups[@]}"; do
     wait_until 5 "the cgroup to empty" rmdir "$pid" 2>/dev/null
@@ -85,6 +86,14 @@ cleanup() {
   exit "$status"
 }
 
+# Nobody waits for an answer of who is gone.
+check_alive() {
+  local pid
+  for pid in $agg_pid "${agent_pid[@]}"; do
+    kill -0 "$pid" 2>/dev/null || fail "process $pid has ended: agent or aggregator"
+  done
+}
+
 now_ms() { date +%s%3N; }
 
 # wait_until SECONDS WHAT COMMAND...: 1 when the time is over.
@@ -92,6 +101,7 @@ wait_until() {
   local end=$(($(now_ms) + $1 * 1000)) what=$2
   shift 2
   until "$@"; do
+    check_alive
     if [ "$(now_ms)" -ge "$end" ]; then
       echo "gave up waiting: $what" >&2
       return 1
@@ -250,7 +260,7 @@ job_is_seen() { # job_is_seen RANKS
 
 # has_incident FILTER: some incident for which the jq filter is true.
 has_incident() {
-  [ "$(incidents | jq "[.[] | select($1)] | length")" -ge 1 ]
+  [[ "$(incidents | jq "[.[] | select($1)] | length")" -ge 1 ]]
 }
 
 no_incident() { # no_incident: none at all, of any class and state
@@ -275,7 +285,7 @@ expect() {
   echo "$what: $class, rank $* after $begin ms"
 }
 
-none_open() { [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" -eq 0 ]; }
+none_open() { [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" = 0 ]; }
 
 # Heals, and waits until what was open has ended.
 heal() {

@@ -37,7 +37,7 @@ start_aggregator --resolve-after 10s
 start_agent here
 
 # A run starts where the one before has left no open incident.
-nothing_open() { [ "$(open_incidents | jq length)" -eq 0 ]; }
+nothing_open() { [ "$(open_incidents | jq length)" = 0 ]; }
 
 healthy_run() {
   local end=$((SECONDS + seconds))

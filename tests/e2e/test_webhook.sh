@@ -25,6 +25,7 @@ fault "compute $rank 1.8"
 expect 20 "a slow rank" compute "$rank"
 wait_until 30 "the firing message" has_message firing || fail "no firing message"
 stop "$agg_pid"
+agg_pid=''
 start_aggregator --resolve-after 10s --webhook-url-file "$work/url"
 heal
 wait_until 30 "the resolved message" has_message resolved || fail "no resolved message"
