@@ -82,7 +82,8 @@ static void decode_slow(const uint8_t *code, size_t len, size_t at, uint8_t rex,
 	insn->cost = NT_INSN_SLOW;
 	if ((op & 0xf8) == 0xb8) { /* mov $imm,reg */
 		written = (op & 7) | (rex & 1) << 3;
-		insn->len = at + (rex & 8 ? 8 : word ? 2 : 4);
+		immediate = rex & 8 ? 8 : word ? 2 : 4;
+		insn->len = immediate <= len - at ? at + immediate : 0;
 		insn->harmless = !is_watched(written);
 		return;
 	}

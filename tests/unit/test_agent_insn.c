@@ -106,14 +106,11 @@ static void what_the_kernel_does_not_take_is_refused(void **state)
 	CHECK("\x66\xe8\x00\x00", 0, REFUSED, REFUSED); /* call of 16 bits */
 }
 
-static void code_that_is_cut_short_is_never_read_past_its_end(void **state)
+static void check_cut_short(const uint8_t *code, size_t whole)
 {
-	static const uint8_t code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x81, 0x3d, 0x11, 0x00,
-				       0x00, 0x00, 0x00, 0xba, 0x1c, 0x32, 0x74, 0x01};
 	struct nt_insn_plan plan;
 
-	(void)state;
-	for (size_t len = 0; len <= sizeof(code); len++) {
+	for (size_t len = 0; len <= whole; len++) {
 		uint8_t *exact = test_malloc(len ? len : 1);
 
 		memcpy(exact, code, len);
@@ -123,6 +120,15 @@ static void code_that_is_cut_short_is_never_read_past_its_end(void **state)
 		assert_true(plan.entry <= len);
 		test_free(exact);
 	}
+}
+
+static void code_that_is_cut_short_is_never_read_past_its_end(void **state)
+{
+	(void)state;
+	check_cut_short(CODE("\xf3\x0f\x1e\xfa\x81\x3d\x11\x00\x00\x00\x00\xba\x1c\x32\x74\x01"));
+	check_cut_short(CODE("\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08\x55"));
+	check_cut_short(CODE("\x66\xb8\x01\x02\x0f\x84\x00\x00\x00\x00"));
+	check_cut_short(CODE("\x48\x8b\x84\x24\x00\x01\x00\x00\x53"));
 }
 
 static void check_arm64(uint32_t first, uint32_t second, uint32_t entry, enum nt_insn entry_insn,
