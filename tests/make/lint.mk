@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Style and static analysis.
 
-c_files = $(shell git ls-files -co --exclude-standard '*.c' '*.h' | grep -v -e '^bpf/vmlinux.h$$')
-shell_files = $(shell git ls-files -co --exclude-standard '*.sh') .ci/run
+c_files = $(shell tests/files.sh '\.[ch]$$' | grep -v -e '^bpf/vmlinux.h$$')
+shell_files = $(shell tests/files.sh '\.sh$$') .ci/run
 
 .PHONY: fmt
 fmt: ## format the C files in place
@@ -10,6 +10,8 @@ fmt: ## format the C files in place
 
 .PHONY: lint
 lint: $(generated) ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, shellcheck
-	$(Q)clang-format-14 --dry-run -Werror $(c_files)
-	$(Q)shellcheck -x $(shell_files)
-	$(Q)tests/lint.sh "$(CPPFLAGS)"
+	$(Q)bad=0; \
+	clang-format-14 --dry-run -Werror $(c_files) || bad=1; \
+	shellcheck -x $(shell_files) || bad=1; \
+	tests/lint.sh "$(CPPFLAGS)" || bad=1; \
+	exit $$bad
