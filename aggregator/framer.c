@@ -124,11 +124,12 @@ static int add_recent(struct nt_framer *framer, const struct nt_message *message
 		      const struct nt_comm_window *comm, uint64_t shift, struct nt_frame_comm *sum)
 {
 	size_t count = comm->recents < NT_FRAME_RECENT ? comm->recents : NT_FRAME_RECENT;
-	const struct nt_signature *from = comm->recent + (comm->recents - count);
+	const struct nt_signature *from;
 	struct nt_frame_signature *to;
 
 	if (!count)
 		return 0;
+	from = comm->recent + (comm->recents - count);
 	to = alloc(framer, count, sizeof(*to));
 	if (!to)
 		return -ENOMEM;
@@ -557,7 +558,7 @@ void nt_framer_skip(struct nt_framer *framer, struct nt_job *job, uint64_t closa
 	for (size_t i = 0; i < job->members - job->retired; i++)
 		if (job->member[i]->waitings && job->member[i]->waiting[0].end_ns < next)
 			next = job->member[i]->waiting[0].end_ns;
-	if (next < due + NT_FRAMER_SKIP_NS)
+	if (next < due + NT_FRAMER_SKIP_NS || next == UINT64_MAX)
 		return;
 	cells = (next - job->grid.start_ns) / job->grid.length_ns;
 	job->grid.start_ns += cells * job->grid.length_ns;

@@ -102,7 +102,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 			return r;
 		jobs->counters.windows++;
 	}
-	if (member->ended)
+	if (member->ended || member->retired || (member->job && member->job->closed))
 		return 0;
 	if (member->job && end_ns < member->job->grid.start_ns) {
 		if (again)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* States of the aggregator that a disk has damaged: the first byte says which. */
+#include <assert.h>
+#include <errno.h>
+
+#include "aggregator/engine.h"
+#include "aggregator/ingest.h"
+#include "aggregator/job_state.h"
+#include "aggregator/picture.h"
+#include "aggregator/place.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_result(int r)
+{
+	assert(r == 0 || r == -EBADMSG || r == -ENOBUFS);
+}
+
+/* What loads can be shown, saved and gone on with. */
+static void load_jobs(const uint8_t *data, size_t size)
+{
+	const struct nt_engine_options options = nt_engine_options_default();
+	nt_auto(nt_engine) struct nt_engine *engine = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_snapshot *snapshot = NULL;
+	int r;
+
+	assert(nt_engine_new(&options, NULL, &engine) == 0);
+	r = nt_jobs_load(nt_engine_jobs(engine), data, size);
+	check_result(r);
+	if (r < 0)
+		return;
+	assert(nt_jobs_save(nt_engine_jobs(engine), &buf) == 0);
+	assert(nt_picture_draw(engine, NULL, 0, &snapshot) == 0);
+	nt_snapshot_release(snapshot);
+	assert(nt_engine_sweep(engine, true) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
+	nt_auto(nt_places) struct nt_places *places = NULL;
+
+	if (!size)
+		return 0;
+	switch (data[0] % 3) {
+	case 0:
+		load_jobs(data + 1, size - 1);
+		break;
+	case 1:
+		assert(nt_ingest_new(NULL, NULL, &ingest) == 0);
+		check_result(nt_ingest_load(ingest, data + 1, size - 1));
+		break;
+	default:
+		assert(nt_places_new(&places) == 0);
+		check_result(nt_places_load(places, data + 1, size - 1));
+	}
+	return 0;
+}
