@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A segment that grows while it is read. pread() is this file's own: each call sees the segment as
+ * long as the test says.
+ */
+#include "common/spool/scan.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	FRAMES = 4,
+	MAX_READS = 64,
+};
+
+static size_t visible[MAX_READS]; /* bytes that the n-th read sees, the last one for ever */
+static unsigned int reads, views;
+
+ssize_t pread(int fd, void *buf, size_t size, off_t offset)
+{
+	size_t end = visible[reads < views ? reads : views - 1];
+
+	reads++;
+	if ((size_t)offset >= end)
+		return 0;
+	if (size > end - (size_t)offset)
+		size = end - (size_t)offset;
+	return syscall(SYS_pread64, fd, buf, size, offset);
+}
+
+/* A segment of four frames of growing size, in memory. Ends of the frames in ret_end. */
+static int make_segment(size_t ret_end[FRAMES], bool is_sealed)
+{
+	const struct nt_spool_header header = {.log = 7, .base = 10};
+	const struct nt_spool_seal seal = {.end = 10 + FRAMES, .records = FRAMES};
+	uint8_t bytes[1024];
+	size_t len = NT_SPOOL_HEADER_BYTES;
+	int fd = memfd_create("segment", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	nt_spool_header_write(&header, bytes);
+	for (uint64_t i = 0; i < FRAMES; i++) {
+		const struct nt_bus_record record = {
+			.key = "key",
+			.key_len = 3,
+			.value = "NTFRNTSEvalue",
+			.value_len = 5 + i * 2,
+		};
+
+		nt_spool_frame_write(&record, header.log, 10 + i, bytes + len);
+		len += nt_spool_frame_size(&record);
+		ret_end[i] = len;
+	}
+	if (is_sealed) {
+		nt_spool_seal_write(&seal, header.log, bytes + len);
+		len += NT_SPOOL_SEAL_BYTES;
+	}
+	assert_int_equal(write(fd, bytes, len), len);
+	return fd;
+}
+
+static void see(size_t size)
+{
+	visible[0] = size;
+	views = 1;
+	reads = 0;
+}
+
+/* Whatever is seen when: frames come whole, in order, none is skipped and none is called damaged. */
+static void frames_that_are_being_written_are_waited_for(void **state)
+{
+	size_t end[FRAMES], all;
+	int fd = make_segment(end, false);
+	uint64_t seed = 1;
+
+	(void)state;
+	all = end[FRAMES - 1];
+	for (int round = 0; round < 20000; round++) {
+		struct nt_spool_scan scan = {0};
+		struct nt_spool_item item;
+		uint64_t next = 10;
+		size_t seen = 0;
+
+		/* Many reads see little more than the one before, some much more. */
+		for (views = 0; views < MAX_READS && seen < all; views++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			seen += (seed >> 33) % (seed >> 60 ? 9 : 90);
+			if (seen > all)
+				seen = all;
+			visible[views] = seen;
+		}
+		visible[views - 1] = all;
+		reads = 0;
+		nt_spool_scan_start(&scan, fd, 10);
+		while (next < 10 + FRAMES && reads < 2 * MAX_READS) {
+			int r = nt_spool_scan_next(&scan, &item);
+
+			assert_in_range(r, 0, 1);
+			if (r == 0)
+				continue;
+			assert_int_equal(item.frame.offset, next);
+			next++;
+		}
+		assert_int_equal(next, 10 + FRAMES);
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+		assert_int_equal(scan.damaged, 0);
+		assert_int_equal(scan.pos, all);
+		nt_spool_scan_release(&scan);
+	}
+	(void)close(fd);
+}
+
+/* A tail is cut off by a writer that comes back, and written anew with other bytes. */
+static void a_tail_that_is_written_anew_is_read_anew(void **state)
+{
+	const struct nt_bus_record record = {.key = "other", .key_len = 5};
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	uint8_t bytes[64];
+	size_t end[FRAMES];
+	int fd = make_segment(end, false);
+
+	(void)state;
+	see(end[1] + 20);
+	nt_spool_scan_start(&scan, fd, 10);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+	nt_spool_frame_write(&record, 7, 12, bytes);
+	assert_int_equal(pwrite(fd, bytes, NT_SPOOL_FRAME_BYTES + 5, (off_t)end[1]),
+			 NT_SPOOL_FRAME_BYTES + 5);
+	visible[0] = end[1] + NT_SPOOL_FRAME_BYTES + 5;
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(item.frame.offset, 12);
+	assert_int_equal(item.frame.key_len, 5);
+	assert_int_equal(scan.damaged, 0);
+	nt_spool_scan_release(&scan);
+	(void)close(fd);
+}
+
+static void behind_a_seal_is_nothing(void **state)
+{
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_seal seal;
+	struct nt_spool_item item;
+	uint8_t bytes[64];
+	size_t end[FRAMES], all;
+	int fd = make_segment(end, true);
+	const struct nt_bus_record record = {.key = "late", .key_len = 4};
+
+	(void)state;
+	all = end[FRAMES - 1] + NT_SPOOL_SEAL_BYTES;
+	see(all);
+	assert_int_equal(nt_spool_read_seal(fd, &seal), 0);
+	assert_int_equal(seal.end, 10 + FRAMES);
+	assert_int_equal(seal.records, FRAMES);
+	nt_spool_frame_write(&record, 7, 14, bytes);
+	assert_int_equal(pwrite(fd, bytes, NT_SPOOL_FRAME_BYTES + 4, (off_t)all),
+			 NT_SPOOL_FRAME_BYTES + 4);
+	all += NT_SPOOL_FRAME_BYTES + 4;
+	see(all);
+	nt_spool_scan_start(&scan, fd, 10);
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 2);
+		assert_int_equal(item.seal.end, 10 + FRAMES);
+	}
+	nt_spool_scan_release(&scan);
+	(void)close(fd);
+}
+
+static void a_segment_without_a_seal_of_its_own_has_none(void **state)
+{
+	const struct nt_spool_seal forged = {.end = 1000, .records = 1};
+	struct nt_spool_seal seal;
+	uint8_t bytes[NT_SPOOL_SEAL_BYTES];
+	size_t end[FRAMES], all;
+	int fd = make_segment(end, false);
+
+	(void)state;
+	all = end[FRAMES - 1];
+	see(all);
+	assert_int_equal(nt_spool_read_seal(fd, &seal), -ENOENT);
+	/* Of another log: the end of a value may look like that. */
+	nt_spool_seal_write(&forged, 8, bytes);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), (off_t)all), sizeof(bytes));
+	all += sizeof(bytes);
+	see(all);
+	assert_int_equal(nt_spool_read_seal(fd, &seal), -ENOENT);
+	(void)close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_that_are_being_written_are_waited_for),
+		cmocka_unit_test(a_tail_that_is_written_anew_is_read_anew),
+		cmocka_unit_test(behind_a_seal_is_nothing),
+		cmocka_unit_test(a_segment_without_a_seal_of_its_own_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
