@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/bus.h"
+#include "common/file.h"
+#include "proto/wire.h"
+#include "tests/golden/wire/messages.h"
+#include "tests/oom/oom.h"
+#include "tests/unit/scratch.h"
+
+static const struct nt_message *const messages[] = {
+	&golden_window, &golden_node,    &golden_detail,    &golden_incident,
+	&golden_state,  &golden_control, &golden_heartbeat,
+};
+
+enum {
+	MESSAGES = sizeof(messages) / sizeof(messages[0]),
+};
+
+static int encode_message(void *message)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	return nt_message_encode(message, &buf);
+}
+
+static int decode_message(void *bytes)
+{
+	const struct nt_buf *buf = bytes;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	int r = nt_message_decode(buf->data, buf->len, &message);
+
+	return r < 0 && message ? -EPROTO : r;
+}
+
+static void messages_survive_failed_allocations(void **state)
+{
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		nt_autobuf struct nt_buf buf = {0};
+		struct nt_message message = *messages[i];
+
+		assert_true(nt_oom_sweep(encode_message, &message) >= 2);
+		assert_int_equal(nt_message_encode(&message, &buf), 0);
+		assert_true(nt_oom_sweep(decode_message, &buf) >= 2);
+	}
+}
+
+/* A directory per run: what one run leaves must not help the next. */
+struct place {
+	char dir[SCRATCH_BYTES];
+	unsigned int runs;
+};
+
+static int publish_and_read(const char *url, enum nt_topic topic)
+{
+	const struct nt_bus_options options = {.segment_bytes = 4096};
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	uint64_t value[64] = {0};
+	struct nt_bus_record record = {
+		.topic = topic,
+		.key = "key",
+		.key_len = 3,
+		.value = value,
+		.value_len = sizeof(value),
+	};
+	int r = nt_bus_open(url, &options, &bus);
+
+	if (r < 0)
+		return r;
+	for (value[0] = 0; value[0] < 20; value[0]++) {
+		r = nt_bus_publish(bus, &record);
+		if (r < 0)
+			return r;
+	}
+	r = nt_bus_flush(bus);
+	if (r < 0)
+		return r;
+	r = nt_bus_reader_open(url, 1U << topic, &reader);
+	if (r < 0)
+		return r;
+	do {
+		r = nt_bus_reader_next(reader, 0, &record);
+	} while (r == 1);
+	if (r < 0)
+		return r;
+	r = nt_bus_reader_seek_time(reader, 1);
+	return r < 0 ? r : nt_bus_reader_seek_end(reader);
+}
+
+static int use_plain_topic(void *data)
+{
+	struct place *place = data;
+	char url[SCRATCH_BYTES + 32];
+
+	(void)snprintf(url, sizeof(url), "spool:%s/%u", place->dir, place->runs++);
+	return publish_and_read(url, NT_TOPIC_WINDOW);
+}
+
+static int use_compacted_topic(void *data)
+{
+	struct place *place = data;
+	char url[SCRATCH_BYTES + 32];
+
+	(void)snprintf(url, sizeof(url), "spool:%s/%u", place->dir, place->runs++);
+	return publish_and_read(url, NT_TOPIC_STATE);
+}
+
+/* Tidying up may fail without harm: the next roll tries again. */
+static void the_spool_survives_failed_allocations(void **state)
+{
+	struct place place = {0};
+
+	(void)state;
+	assert_int_equal(scratch_make_in_memory(place.dir), 0);
+	assert_true(nt_oom_sweep_lenient(use_plain_topic, &place) >= 10);
+	assert_true(nt_oom_sweep_lenient(use_compacted_topic, &place) >= 10);
+	scratch_remove(place.dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_survive_failed_allocations),
+		cmocka_unit_test(the_spool_survives_failed_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
