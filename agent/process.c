@@ -18,8 +18,7 @@ enum {
 	STAT_START = 19,
 };
 
-struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns,
-				  const struct nt_process_facts *facts)
+struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns)
 {
 	struct nt_process *process = calloc(1, sizeof(*process));
 
@@ -27,7 +26,7 @@ struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns,
 		return NULL;
 	process->pid = pid;
 	process->start_ns = start_ns;
-	process->facts = *facts;
+	nt_environ_parse("", 0, &process->facts.env);
 	return process;
 }
 

@@ -59,6 +59,7 @@ struct nt_process {
 	uint32_t libraries; /* bits: 1 << enum nt_library */
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */
+	bool has_called; /* an event of it has been seen */
 	bool met; /* its facts were read since it makes calls */
 	bool mpich; /* its MPI's handles are numbers */
 	bool mpi_begun; /* all its MPI calls are seen, from the first on */
@@ -81,9 +82,8 @@ struct nt_process {
 	UT_hash_handle hh;
 };
 
-/* NULL where memory is short. */
-struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns,
-				  const struct nt_process_facts *facts);
+/* Its facts are empty. NULL where memory is short. */
+struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns);
 /* Releases the communicators; the ranks must be gone. Accepts NULL. */
 void nt_process_free(struct nt_process *process);
 

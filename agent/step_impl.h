@@ -11,8 +11,7 @@
 
 enum {
 	NT_STEP_CALLS_MIN = 4, /* before the first search */
-	NT_STEP_REFINE_LAST =
-		NT_RHYTHM_GAPS, /* steps after which rounds are no longer looked for */
+	NT_STEP_REFINE_LAST = NT_RHYTHM_GAPS, /* steps until rounds are no longer looked for */
 	NT_KIND_SLOTS = 2 * NT_STEP_KINDS, /* of the hash from a call to its kind */
 	NT_KIND_OTHER = NT_STEP_KINDS, /* the kind of what finds the table full */
 	NT_KIND_NONE = UINT16_MAX,

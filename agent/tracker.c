@@ -83,24 +83,28 @@ void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_
 		end_process(tracker, process, boot_ns);
 }
 
-static struct nt_process *add_process(struct nt_tracker *tracker, const struct nt_mapped_file *file)
+static void describe(struct nt_tracker *tracker, struct nt_process *process)
 {
 	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_process_facts facts = {0};
+
+	if (source->describe(source->data, process->pid, &process->facts) < 0)
+		tracker->stats.undescribed++;
+}
+
+static struct nt_process *add_process(struct nt_tracker *tracker, const struct nt_mapped_file *file)
+{
 	struct nt_process *process;
 
 	if (HASH_COUNT(tracker->processes) >= NT_TRACKER_PROCESSES) {
 		tracker->stats.processes_over_cap++;
 		return NULL;
 	}
-	nt_environ_parse("", 0, &facts.env);
-	if (source->describe(source->data, file->pid, &facts) < 0)
-		tracker->stats.undescribed++;
-	process = nt_process_new(file->pid, file->start_boot_ns, &facts);
+	process = nt_process_new(file->pid, file->start_boot_ns);
 	if (!process) {
 		tracker->stats.no_memory++;
 		return NULL;
 	}
+	describe(tracker, process);
 	process->late = file->late;
 	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
 	return process;

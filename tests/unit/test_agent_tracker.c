@@ -1119,6 +1119,22 @@ static void a_pid_that_comes_again_is_another_process(void **state)
 	node_stop(&node);
 }
 
+static void a_rank_is_described_by_the_program_that_makes_the_calls(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	/* A launcher's child, not yet the program that it will run. */
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	mpi_process(&node, PID, 1, false);
+	node.processes = 0;
+	ENVIRON(&node, PID, MPI_ENVIRON("1"));
+	mpi_steps(&node, PID, 40);
+	assert_string_equal(node_last(&node)->key, "mpi:77");
+	node_stop(&node);
+}
+
 static void bytes_that_would_overflow_are_none(void **state)
 {
 	struct node node;
@@ -1173,6 +1189,7 @@ int main(void)
 		cmocka_unit_test(pending_communicators_over_the_cap_are_counted),
 		cmocka_unit_test(events_before_discovery_are_kept_and_those_of_strangers_are_not),
 		cmocka_unit_test(a_pid_that_comes_again_is_another_process),
+		cmocka_unit_test(a_rank_is_described_by_the_program_that_makes_the_calls),
 		cmocka_unit_test(bytes_that_would_overflow_are_none),
 	};
 
