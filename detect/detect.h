@@ -103,7 +103,8 @@ enum {
 
 /* One incident as it stands. Pointers are valid until the next step or free of its detector. */
 struct nt_finding {
-	uint64_t id; /* hash of (job, attempt, first culprit or "job", n-th such): fixed from pending */
+	uint64_t
+		id; /* hash of (job, attempt, first culprit or "job", n-th such): fixed from pending */
 	enum nt_incident_state state;
 	enum nt_class class;
 	enum nt_severity severity;

@@ -13,6 +13,8 @@ enum {
 	APART_ROUNDS = 20,
 };
 
+/* The width of twenty windows is too narrow by chance as often as not. */
+static const double past_caution = 1.25;
 static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
 
 static bool is_plausible(const struct nt_frame_rank *seen)
@@ -115,20 +117,20 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	track->growth = 0.0;
 	if (has_past) {
 		own_base = nt_kpi_base(rules, track->past.value_centre, c->step);
-		own_width = fmax(rules->kpi_floor, track->past.value_width);
+		own_width = fmax(rules->kpi_floor, past_caution * track->past.value_width);
 		track->growth = (value - track->past.value_centre) / own_base;
 	}
 	shift = level;
 	if (mode == NT_MODE_PEERS) {
 		level.z = kpi / width;
 		level.cost = kpi * base / c->step;
-		shift.kpi = kpi - nt_past_floor(&track->past);
+		shift.kpi = kpi - nt_past_floor(&track->past, rules->size_floor / 4.0);
 		shift.z = shift.kpi / fmax(width, track->past.kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past ? shift.cost : level.cost;
 	} else if (has_past) {
 		level.kpi = track->growth;
-		level.z = track->growth / own_width;
+		level.z = (track->growth - nt_past_doubt(&track->past)) / own_width;
 		level.cost = track->growth * own_base / c->step;
 		shift = level;
 		track->residual = level.cost;
@@ -174,6 +176,11 @@ static void count_apart(const struct contest *c, const struct nt_space *space, d
 		past->apart_gap *= 0.95;
 		return;
 	}
+	/* Of two ranks it must be the same one all the time. */
+	if (c->n == 2 && past->apart &&
+	    past->apart_slower != c->detect->rank[c->index[c->value[1] > c->value[0]]].rank)
+		past->apart = 0;
+	past->apart_slower = c->detect->rank[c->index[c->n > 1 && c->value[1] > c->value[0]]].rank;
 	past->apart += past->apart < 2 * APART_ROUNDS;
 	past->apart_low = middle + fmin(space->other, space->normal) * base;
 	past->apart_high = middle + fmax(space->other, space->normal) * base;

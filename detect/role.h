@@ -71,6 +71,7 @@ struct nt_group {
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
 		uint32_t apart; /* rounds of two populations that no past explains */
+		uint32_t apart_slower; /* rank, of two */
 		double apart_gap, apart_cost; /* slow mean, of the smaller value; of the step */
 		double apart_low, apart_high; /* ns */
 		/* Who was the slowest, in the last rounds. */

@@ -249,6 +249,7 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 		code_ring(codec, &past->core[i]);
 	}
 	nt_code_u32(codec, &past->apart, UINT32_MAX);
+	nt_code_u32(codec, &past->apart_slower, UINT32_MAX);
 	nt_code_real(codec, &past->apart_gap);
 	nt_code_real(codec, &past->apart_cost);
 	nt_code_real(codec, &past->apart_low);

@@ -41,11 +41,18 @@ void nt_past_unlearn(struct nt_past *past, uint64_t frame)
 		past->count--;
 }
 
-double nt_past_floor(const struct nt_past *past)
+double nt_past_doubt(const struct nt_past *past)
 {
-	const double doubt = 2.0 * 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
+	return 2.0 * 1.25 * past->value_width / sqrt(NT_PAST_WINDOWS);
+}
 
-	return past->kpi_centre < 0.0 ? fmin(0.0, past->kpi_centre + doubt) : past->kpi_centre;
+double nt_past_floor(const struct nt_past *past, double most)
+{
+	const double error = 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
+
+	if (past->kpi_centre < 0.0)
+		return fmin(0.0, past->kpi_centre + 2.0 * error);
+	return fmax(0.0, past->kpi_centre - fmin(error, most));
 }
 
 bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value)

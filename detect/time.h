@@ -27,10 +27,13 @@ void nt_past_unlearn(struct nt_past *past, uint64_t frame);
 void nt_past_clear(struct nt_past *past);
 /*
  * The centre of the KPI, from which a shift is measured. The median of a few noisy windows is off by
- * chance, and among thousands of ranks some are off by much: that a rank is faster than its peers by
- * nature is only believed beyond two standard errors.
+ * chance, and among thousands of ranks some are off by much: it is drawn towards zero, by two standard
+ * errors where the rank seems faster than its peers, by one and no more than `most` where it
+ * seems slower, because there a mistake would accuse.
  */
-double nt_past_floor(const struct nt_past *past);
+double nt_past_floor(const struct nt_past *past, double most);
+/* Two standard errors of the centre of the value, relative to it. */
+double nt_past_doubt(const struct nt_past *past);
 /* What was normal before `frame`, also while still learning. False: not enough is known. */
 bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value);
 

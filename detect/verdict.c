@@ -52,19 +52,48 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_rank *rank
 		return nt_cusum_cost(sum) > fleet_spread;
 	if (kpi > fleet_spread)
 		return true;
-	if (rank->rounds < NT_PAST_WINDOWS)
+	/* The spread of two or three is small by chance too often. */
+	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= FEW_PEERS)
 		return false;
 	return kpi > fleet_times * fmax(fleet_least, long_run_spread(detect, rank, series));
+}
+
+/*
+ * What it costs since the onset at least: the mean of a few noisy windows may be high by chance, so
+ * its standard error is taken off. `was_kpi` of it was there before.
+ */
+static double sure_cost(const struct nt_cusum *sum, const struct nt_track *track, double was_kpi)
+{
+	const double cost = nt_cusum_cost(sum), kpi = nt_cusum_kpi(sum);
+
+	if (kpi <= 0.0)
+		return 0.0;
+	return cost / kpi * (kpi - was_kpi - track->width / sqrt(sum->windows));
+}
+
+static bool is_high(const struct nt_detect *detect, const struct nt_cusum *sum)
+{
+	return sum->sum >= detect->threshold && nt_cusum_lasts(sum);
+}
+
+/* Few peers prove little: its own past must agree. */
+static bool agrees(const struct nt_detect *detect, const struct nt_rank *rank,
+		   const struct nt_track *track, double was_value)
+{
+	const double base = nt_kpi_base(&detect->rules, was_value, rank->pace[NT_PACE_STEP]);
+
+	return track->mode == NT_MODE_PAST || track->peers_seen > FEW_PEERS ||
+	       track->value - was_value >= detect->rules.size_floor / 2.0 * base;
 }
 
 /* The sum that makes this series of the rank abnormal now, or NULL. */
 static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const struct nt_rank *rank,
 					    enum nt_series series)
 {
-	const struct nt_rules *rules = &detect->rules;
+	const double floor_cost = detect->rules.size_floor;
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
-	double cost, kpi, was_kpi, was_value;
+	double was_kpi, was_value;
 
 	if (track->frame != detect->frames)
 		return NULL;
@@ -72,28 +101,20 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	if (track->mode == NT_MODE_PAST &&
 	    detect->step.wide[series].growth >= explains * track->growth)
 		return NULL;
-	if (shift->sum >= detect->threshold && nt_cusum_lasts(shift) &&
-	    nt_cusum_cost(shift) >= rules->size_floor) {
-		/* Few peers prove little: its own past must agree. */
-		if (track->mode == NT_MODE_PAST || track->peers_seen > FEW_PEERS ||
-		    track->growth >= rules->size_floor / 2.0)
-			return shift;
-	}
-	if (level->sum < detect->threshold || !nt_cusum_lasts(level))
-		return NULL;
-	cost = nt_cusum_cost(level);
-	kpi = nt_cusum_kpi(level);
-	if (cost < rules->size_floor || kpi <= 0.0)
+	if (is_high(detect, shift) && sure_cost(shift, track, 0.0) >= floor_cost &&
+	    agrees(detect, rank, track, track->past.value_centre))
+		return shift;
+	if (!is_high(detect, level) || nt_cusum_cost(level) < floor_cost)
 		return NULL;
 	if (track->mode == NT_MODE_PAST)
-		return level;
-	if (nt_past_before(&track->past, level->onset_frame, &was_kpi, &was_value) &&
-	    cost * (kpi - was_kpi) / kpi >= rules->size_floor &&
-	    (track->peers_seen > FEW_PEERS ||
-	     track->value - was_value >=
-		     rules->size_floor / 2.0 *
-			     nt_kpi_base(rules, was_value, rank->pace[NT_PACE_STEP])))
-		return level;
+		return sure_cost(level, track, 0.0) >= floor_cost ? level : NULL;
+	if (nt_past_before(&track->past, level->onset_frame, &was_kpi, &was_value)) {
+		if (track->past.ready)
+			was_kpi = nt_past_floor(&track->past, floor_cost / 4.0);
+		if (sure_cost(level, track, was_kpi) >= floor_cost &&
+		    agrees(detect, rank, track, was_value))
+			return level;
+	}
 	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
 	if (track->peers_seen < FEW_PEERS)
 		return NULL;

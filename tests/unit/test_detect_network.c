@@ -219,11 +219,11 @@ static void samples_without_the_last_member_prove_nothing(void **state)
 	sim.out_sample = calloc(64, sizeof(*sim.out_sample));
 	/* Whoever is left out may have been the last: the rest all wait. */
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(nt_detect_step(detect,
-						with_samples(&sim, (i < 40 ? 5.0 : 50.0) * SIM_MS,
-							     0),
-						&finding, &findings),
-				 0);
+		assert_int_equal(
+			nt_detect_step(detect,
+				       with_samples(&sim, (i < 40 ? 5.0 : 50.0) * SIM_MS, 0),
+				       &finding, &findings),
+			0);
 		assert_null(sim_firing(detect, 0));
 	}
 	nt_detect_free(detect);

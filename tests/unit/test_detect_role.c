@@ -232,8 +232,11 @@ static void a_slow_rank_is_found_in_every_layout(void **state)
 static void communicators_beyond_the_cap_of_a_rank_are_counted(void **state)
 {
 	struct nt_frame_comm comm[NT_FRAME_MAX_COMMS];
-	struct nt_frame_rank rank = {
-		.rank = 3, .observed = true, .stage = -1, .comm = comm, .comms = NT_FRAME_MAX_COMMS};
+	struct nt_frame_rank rank = {.rank = 3,
+				     .observed = true,
+				     .stage = -1,
+				     .comm = comm,
+				     .comms = NT_FRAME_MAX_COMMS};
 	struct nt_frame frame = {.end_ns = 1, .rank = &rank, .ranks = 1, .completeness = 1.0};
 	struct nt_detect *detect = sim_detect();
 	const struct nt_finding *finding;
