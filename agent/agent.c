@@ -20,6 +20,7 @@
 #include "agent/attachment.h"
 #include "agent/discover.h"
 #include "agent/meter.h"
+#include "agent/node.h"
 #include "agent/process.h"
 #include "agent/publisher.h"
 #include "agent/tracker.h"
@@ -40,6 +41,8 @@ enum {
 	BOOT_ID_BYTES = 64,
 	STATM_BYTES = 256,
 	TICKS_A_SECOND = 10,
+	NODE_SECONDS = 5, /* between two vectors of the node */
+	NODE_JOBS = 64,
 	EVENTS = 8, /* of one epoll_wait() */
 };
 
@@ -53,6 +56,7 @@ struct nt_agent {
 	struct nt_attach *attach;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
+	struct nt_node vector;
 	int epoll, timer, signals;
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;
@@ -477,6 +481,18 @@ static void look_inside(struct nt_agent *agent)
 	read_events(agent); /* those that have left since */
 }
 
+static void send_node(struct nt_agent *agent)
+{
+	const char *job[NODE_JOBS];
+	struct nt_node_vector vector = {.node = agent->node, .job = job};
+
+	nt_node_read(&agent->vector);
+	vector.metric = agent->vector.metric;
+	vector.metrics = agent->vector.metrics;
+	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
+	nt_publisher_node(agent->publisher, &vector);
+}
+
 static void tick(struct nt_agent *agent)
 {
 	uint64_t boot_ns, real_ns;
@@ -490,6 +506,8 @@ static void tick(struct nt_agent *agent)
 	catch_up(agent);
 	take_losses(agent);
 	nt_tracker_tick(agent->tracker, boot_ns);
+	if (agent->ticks % (NODE_SECONDS * TICKS_A_SECOND) == 0)
+		send_node(agent);
 	flush(agent);
 	if (agent->ticks % TICKS_A_SECOND == 0)
 		write_metrics(agent);

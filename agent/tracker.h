@@ -98,6 +98,9 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);
 /* The agent ends: sends what there is. */
 void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
 
+/* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
+size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);
+
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats);
 
 #endif

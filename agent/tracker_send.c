@@ -284,3 +284,14 @@ void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
 		}
 	}
 }
+
+size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct nt_tracker_key *key = tracker->keys; key && n < max; key = key->hh.next) {
+		if (key->ranks)
+			ret_key[n++] = key->key;
+	}
+	return n;
+}
