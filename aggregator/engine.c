@@ -370,6 +370,8 @@ static int advance(struct nt_engine *engine, struct nt_job_key *key)
 	if (key->lead_ns < key->due_ns)
 		return 0;
 	closable_ns = nt_jobs_closable_ns(key);
+	if (closable_ns < key->due_ns)
+		return 0;
 	r = advance_to(engine, key, closable_ns);
 	if (r < 0)
 		return r;

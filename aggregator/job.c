@@ -55,6 +55,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	const struct nt_window *window = &(*message)->window;
 	const uint64_t start_ns = nt_message_real_ns(*message, window->start_boot_ns);
 	const uint64_t end_ns = nt_message_real_ns(*message, window->end_boot_ns);
+	const uint32_t window_size = window->rank.size;
 	struct nt_process_index *process;
 	struct nt_node_entry *node;
 	struct nt_process_id id;
@@ -119,6 +120,8 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	*message = NULL;
 	if (!member->job && nt_member_due_ns(key, member) < key->due_ns)
 		key->due_ns = nt_member_due_ns(key, member);
+	if (!member->job && window_size > key->lobby_size)
+		key->lobby_size = window_size;
 	return 0;
 }
 

@@ -124,12 +124,14 @@ struct nt_job_key {
 	struct nt_tie_index *tie;
 	struct nt_member **lobby; /* in no order */
 	size_t lobbies, lobby_cap;
+	uint32_t lobby_size; /* largest size of a job that one of them claims */
 	struct nt_job *job; /* list, oldest first */
 	size_t jobs;
 	uint32_t splits; /* numbers given so far */
 	size_t members; /* of all jobs and the lobby */
 	uint64_t lead_ns; /* watermark of the most advanced agent */
 	uint64_t due_ns; /* nothing is due before */
+	const struct nt_source *laggard; /* one that was behind due_ns; or NULL */
 	UT_hash_handle hh;
 };
 
@@ -178,8 +180,11 @@ void nt_jobs_hear(struct nt_jobs *jobs, uint64_t real_ns);
 /* The end of the oldest window that waits for its frame; UINT64_MAX: none does. */
 uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs);
 
-/* Everything before this has arrived for the key, or is not waited for any more. */
-uint64_t nt_jobs_closable_ns(const struct nt_job_key *key);
+/*
+ * Everything before this has arrived for the key, or is not waited for any more; where that is
+ * before due_ns, it may be too low.
+ */
+uint64_t nt_jobs_closable_ns(struct nt_job_key *key);
 
 /* When the next member can leave the lobby; UINT64_MAX: none waits. */
 uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key);

@@ -455,6 +455,8 @@ static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
 		if (r < 0)
 			return r;
 		key->lobby[key->lobbies++] = member;
+		if (member->size > key->lobby_size)
+			key->lobby_size = member->size;
 		r = register_member(jobs, key, member);
 		if (r < 0)
 			return r;

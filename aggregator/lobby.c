@@ -58,25 +58,33 @@ static bool expects_more(const struct nt_job_key *key)
 			return true;
 		size = SIZE_MAX;
 	}
-	for (size_t i = 0; i < key->lobbies && size != SIZE_MAX; i++)
-		if (key->lobby[i]->size > size)
-			size = key->lobby[i]->size;
-	return size != SIZE_MAX && size > key->lobbies;
+	return size != SIZE_MAX && key->lobby_size > key->lobbies;
 }
 
-uint64_t nt_jobs_closable_ns(const struct nt_job_key *key)
+static bool is_waited_for(const struct nt_source *source, uint64_t lead_ns)
+{
+	return source->members && source->watermark_ns + NT_JOBS_SILENCE_NS >= lead_ns;
+}
+
+uint64_t nt_jobs_closable_ns(struct nt_job_key *key)
 {
 	const uint64_t lead = key->lead_ns;
 	uint64_t bound = lead > NT_JOBS_LATENESS_NS ? lead - NT_JOBS_LATENESS_NS : 0;
+	const struct nt_source *laggard = key->laggard;
 	uint64_t least = lead;
 
-	if (expects_more(key))
+	if (bound >= key->due_ns || expects_more(key))
+		return bound;
+	/* With thousands of agents most messages change nothing, as this one is still behind. */
+	if (laggard && laggard->watermark_ns < key->due_ns && is_waited_for(laggard, lead))
 		return bound;
 	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
-		if (!source->members || source->watermark_ns + NT_JOBS_SILENCE_NS < lead)
+		if (!is_waited_for(source, lead))
 			continue;
 		if (source->unsure_ns)
 			return bound;
+		if (source->watermark_ns < key->due_ns)
+			key->laggard = source;
 		if (source->watermark_ns < least)
 			least = source->watermark_ns;
 	}
@@ -349,6 +357,20 @@ static int describe_job(struct nt_job *job, const struct nt_member *member)
 	return 0;
 }
 
+/* Where its number belongs; those of one job mostly come in order. */
+static void insert_member(struct nt_job *job, struct nt_member *member)
+{
+	size_t at = job->members;
+
+	while (at > 0 &&
+	       (job->member[at - 1]->retired || job->member[at - 1]->number > member->number))
+		at--;
+	memmove(job->member + at + 1, job->member + at,
+		(job->members - at) * sizeof(struct nt_member *));
+	job->member[at] = member;
+	job->members++;
+}
+
 static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_member *member)
 {
 	int r;
@@ -364,11 +386,10 @@ static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_member *
 		return r;
 	number_member(jobs, job, member);
 	member->job = job;
-	job->member[job->members++] = member;
+	insert_member(job, member);
 	job->live++;
 	job->ended_ns = 0;
 	job->changed = true;
-	nt_job_sort(job);
 	return nt_jobs_index_ties(jobs, member, 0);
 }
 
@@ -385,59 +406,101 @@ int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member)
 	return 0;
 }
 
+/* A member that is due, and what its place in line depends on. */
+struct candidate {
+	struct nt_member *member;
+	uint64_t due_ns;
+	const char *node;
+};
+
 /* By time, and then by what cannot be equal: the order in which they came leaves no trace. */
-static bool due_before(const struct nt_jobs *jobs, const struct nt_job_key *key,
-		       const struct nt_member *a, const struct nt_member *b)
+static int by_due(const void *a, const void *b)
 {
-	uint64_t due_a = nt_member_due_ns(key, a), due_b = nt_member_due_ns(key, b);
+	const struct candidate *left = a, *right = b;
+	const struct nt_member *x = left->member, *y = right->member;
 	int order;
 
-	if (due_a != due_b)
-		return due_a < due_b;
-	order = strcmp(jobs->node_at[a->node]->name, jobs->node_at[b->node]->name);
+	if (left->due_ns != right->due_ns)
+		return left->due_ns < right->due_ns ? -1 : 1;
+	order = strcmp(left->node, right->node);
 	if (order)
-		return order < 0;
-	if (a->pid != b->pid)
-		return a->pid < b->pid;
-	if (a->start_boot_ns != b->start_boot_ns)
-		return a->start_boot_ns < b->start_boot_ns;
-	return a->rank < b->rank;
+		return order;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->start_boot_ns != y->start_boot_ns)
+		return x->start_boot_ns < y->start_boot_ns ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_member *member)
+{
+	struct nt_job *job;
+	int r;
+
+	r = choose_job(jobs, key, member, &job);
+	if (r >= 0)
+		r = join_job(jobs, job, member);
+	if (r < 0 && member->job)
+		return r; /* it is in, if not all of it */
+	if (r < 0) {
+		nt_jobs_forget_member(key, member);
+		nt_member_free(member);
+		return r == -ENOBUFS ? 0 : r;
+	}
+	if (!job->grid.frames && !job->grid.start_ns)
+		job->grid.start_ns = member->waiting[0].end_ns;
+	jobs->counters.early_windows += nt_member_drop(member, job->grid.start_ns);
+	return 0;
+}
+
+/* Lets in who is due; whom the arrival of another made wait longer stays. */
+static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
+		      const struct candidate *line, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct nt_member *member = line[i].member;
+
+		if (r < 0 || nt_member_due_ns(key, member) > now_ns)
+			key->lobby[key->lobbies++] = member;
+		else
+			r = admit_member(jobs, key, member);
+	}
+	return r;
 }
 
 int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns)
 {
 	for (;;) {
-		struct nt_member *member = NULL;
-		struct nt_job *job;
-		size_t at = 0;
+		nt_autofree struct candidate *line = calloc(key->lobbies + 1, sizeof(*line));
+		size_t count = 0, left = 0;
+		const size_t before = key->lobbies;
 		int r;
 
-		for (size_t i = 0; i < key->lobbies; i++) {
-			if (nt_member_due_ns(key, key->lobby[i]) > now_ns)
-				continue;
-			if (!member || due_before(jobs, key, key->lobby[i], member)) {
-				member = key->lobby[i];
-				at = i;
-			}
-		}
-		if (!member)
-			return 0;
-		key->lobby[at] = key->lobby[--key->lobbies];
+		if (!line)
+			return -ENOMEM;
+		for (size_t i = 0; i < before; i++) {
+			struct nt_member *member = key->lobby[i];
+			const uint64_t due_ns = nt_member_due_ns(key, member);
 
-		r = choose_job(jobs, key, member, &job);
-		if (r >= 0)
-			r = join_job(jobs, job, member);
-		if (r < 0 && member->job)
-			return r; /* it is in, if not all of it */
-		if (r < 0) {
-			nt_jobs_forget_member(key, member);
-			nt_member_free(member);
-			if (r != -ENOBUFS)
-				return r;
-			continue;
+			if (due_ns > now_ns)
+				key->lobby[left++] = member;
+			else
+				line[count++] = (struct candidate){
+					.member = member,
+					.due_ns = due_ns,
+					.node = jobs->node_at[member->node]->name,
+				};
 		}
-		if (!job->grid.frames && !job->grid.start_ns)
-			job->grid.start_ns = member->waiting[0].end_ns;
-		jobs->counters.early_windows += nt_member_drop(member, job->grid.start_ns);
+		key->lobbies = left;
+		if (count)
+			qsort(line, count, sizeof(*line), by_due);
+		r = admit_line(jobs, key, now_ns, line, count);
+		if (!key->lobbies)
+			key->lobby_size = 0;
+		/* Those let in may have made others due. */
+		if (r < 0 || key->lobbies == before)
+			return r;
 	}
 }

@@ -70,6 +70,8 @@ static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 	rank->threshold = view.threshold;
 	if (!view.peers || !view.peer_count)
 		return 0;
+	if (view.peer_count > NT_SNAPSHOT_MAX_PEERS)
+		view.peer_count = NT_SNAPSHOT_MAX_PEERS;
 	peers = nt_snapshot_job_alloc(picture, view.peer_count, sizeof(*peers));
 	if (!peers)
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 
 enum {
 	NT_JOB_ID_LEN = 16, /* hex digits of a job's id in URLs */
+	NT_SNAPSHOT_MAX_PEERS = 128, /* of one rank: more are left out of the picture */
 };
 
 enum nt_job_state {
