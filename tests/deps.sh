@@ -13,6 +13,7 @@ build=(
   protobuf-c-compiler libprotobuf-c-dev
   libmicrohttpd-dev libjansson-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev
   libcyaml-dev uthash-dev
+  curl jq util-linux
 )
 test=(
   libcmocka-dev libclang-rt-14-dev
