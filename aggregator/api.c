@@ -18,11 +18,9 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/metrics", NT_HTTPD_READ, "text/plain; version=0.0.4; charset=utf-8", NULL,
 	 nt_api_metrics},
 	{"GET", "/openapi.yaml", NT_HTTPD_OPEN, "application/yaml", NULL, nt_api_contract},
-	{"GET", "/api/v1/jobs", NT_HTTPD_READ, json, "job state since limit cursor",
-	 nt_api_jobs},
+	{"GET", "/api/v1/jobs", NT_HTTPD_READ, json, "job state since limit cursor", nt_api_jobs},
 	{"GET", "/api/v1/jobs/{id}", NT_HTTPD_READ, json, NULL, nt_api_job},
-	{"GET", "/api/v1/jobs/{id}/ranks", NT_HTTPD_READ, json, "node limit cursor",
-	 nt_api_ranks},
+	{"GET", "/api/v1/jobs/{id}/ranks", NT_HTTPD_READ, json, "node limit cursor", nt_api_ranks},
 	{"GET", "/api/v1/slow-ranks", NT_HTTPD_READ, json, "job class since limit cursor",
 	 nt_api_slow_ranks},
 	{"GET", "/api/v1/incidents", NT_HTTPD_READ, json,
@@ -30,8 +28,7 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/api/v1/incidents/{id}", NT_HTTPD_READ, json, NULL, nt_api_incident},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
 	/* The last: left out where the aggregator does not offer it. */
-	{"POST", "/api/v1/jobs/{id}/rebaseline", NT_HTTPD_ADMIN, json, NULL,
-	 nt_api_rebaseline},
+	{"POST", "/api/v1/jobs/{id}/rebaseline", NT_HTTPD_ADMIN, json, NULL, nt_api_rebaseline},
 };
 
 enum {
@@ -42,17 +39,20 @@ enum {
 __asm__(".pushsection .rodata\n"
 	"nt_api_contract_text:\n"
 	".incbin \"docs/api/openapi.yaml\"\n"
-	"nt_api_contract_end:\n"
+	"0:\n"
+	".balign 8\n"
+	"nt_api_contract_bytes:\n"
+	".8byte 0b - nt_api_contract_text\n"
 	".popsection\n");
-extern const char nt_api_contract_text[], nt_api_contract_end[];
+extern const char nt_api_contract_text[];
+extern const uint64_t nt_api_contract_bytes;
 
 int nt_api_contract(void *data, const struct nt_httpd_request *request,
 		    struct nt_httpd_reply *reply)
 {
 	(void)data;
 	(void)request;
-	return nt_buf_append(&reply->body, nt_api_contract_text,
-			     (size_t)(nt_api_contract_end - nt_api_contract_text));
+	return nt_buf_append(&reply->body, nt_api_contract_text, nt_api_contract_bytes);
 }
 
 /* ---- health -------------------------------------------------------------------------------------- */

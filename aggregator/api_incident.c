@@ -58,6 +58,11 @@ static int add_row(struct rows *rows, const struct nt_incident *incident, size_t
 	return 0;
 }
 
+static void release_rows(struct rows *rows)
+{
+	free(rows->row);
+}
+
 static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
 		   struct rows *rows)
 {
@@ -184,8 +189,7 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 {
 	const struct nt_api *api = data;
 	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
-	nt_autofree struct row *row = NULL;
-	struct rows rows = {0};
+	__attribute__((cleanup(release_rows))) struct rows rows = {0};
 	struct nt_api_query query;
 	struct place place;
 	size_t first = 0;
@@ -198,7 +202,6 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 		return nt_api_bad_cursor(request, reply);
 	if (snapshot) {
 		r = collect(snapshot, &query, &rows);
-		row = rows.row;
 		if (r < 0)
 			return r;
 	}

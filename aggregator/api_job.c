@@ -111,10 +111,10 @@ static int parse_place(const char *text, struct place *ret_place)
 static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_query *query,
 		      const struct place *after)
 {
-	if (query->job && strcmp(query->job, job->name) && strcmp(query->job, job->key) &&
-	    strcmp(query->job, job->id))
+	if (query->job && strcmp(query->job, job->name) != 0 && strcmp(query->job, job->key) != 0 &&
+	    strcmp(query->job, job->id) != 0)
 		return false;
-	if (query->state && strcmp(query->state, nt_job_state_name(job->state)))
+	if (query->state && strcmp(query->state, nt_job_state_name(job->state)) != 0)
 		return false;
 	if (job->since_ns < query->since_ns)
 		return false;
@@ -354,7 +354,7 @@ int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_h
 		const struct nt_snapshot_rank *rank = &job->rank[i];
 
 		if ((after != UINT64_MAX && rank->rank <= after) ||
-		    (query.node && strcmp(query.node, rank->node)))
+		    (query.node && strcmp(query.node, rank->node) != 0))
 			continue;
 		if (json_array_size(items) == query.limit) {
 			json_t *last = json_array_get(items, query.limit - 1);

@@ -183,7 +183,7 @@ static int write_picture(const struct nt_snapshot *snapshot, bool openmetrics, s
 {
 	for (size_t i = 0; i < snapshot->metrics; i++) {
 		const struct nt_snapshot_metric *row = &snapshot->metric[i];
-		bool first = i == 0 || strcmp(row->name, snapshot->metric[i - 1].name);
+		bool first = i == 0 || strcmp(row->name, snapshot->metric[i - 1].name) != 0;
 		int r = write_row(row, first, openmetrics, out);
 
 		if (r < 0)

@@ -130,7 +130,7 @@ static int identify(sqlite3 *db, const char **ret_why)
 	r = nt_db_prepare(db, "PRAGMA quick_check(1)", &check);
 	if (r == 0)
 		r = nt_db_step(check);
-	if (r >= 0 && strcmp(nt_db_text(check, 0), "ok"))
+	if (r >= 0 && strcmp(nt_db_text(check, 0), "ok") != 0)
 		r = -EBADMSG;
 	if (r == -EBADMSG)
 		*ret_why = "it is damaged; move it away to start afresh";
@@ -184,6 +184,8 @@ static int prepare_file(struct nt_store *store)
 				 &waiting);
 	if (r < 0)
 		return r;
+	if (page_bytes <= 0)
+		return -EBADMSG;
 	(void)snprintf(cap, sizeof(cap), "PRAGMA max_page_count = %llu",
 		       (unsigned long long)(store->options.max_bytes / (uint64_t)page_bytes));
 	atomic_store(&store->incidents_now, (uint64_t)incidents);
@@ -492,7 +494,8 @@ static int read_positions(struct nt_store *store, struct loaded_set *set)
 	while (r == 0 && (r = nt_db_step(select)) > 0) {
 		enum nt_topic topic = 0;
 
-		while (topic < NT_TOPIC_END && strcmp(nt_db_text(select, 0), nt_topic_name(topic)))
+		while (topic < NT_TOPIC_END &&
+		       strcmp(nt_db_text(select, 0), nt_topic_name(topic)) != 0)
 			topic++;
 		if (topic == NT_TOPIC_END) {
 			r = 0; /* of another version: nobody here reads that topic */

@@ -101,7 +101,7 @@ static int read_told(struct nt_store *store, const char *incident, const char *r
 		}
 		if (severity > told.severity)
 			told.severity = severity;
-		told.taken = told.taken || strcmp(nt_db_text(select, 2), "failed");
+		told.taken = told.taken || strcmp(nt_db_text(select, 2), "failed") != 0;
 	}
 	*ret_told = told;
 	return r;

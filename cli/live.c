@@ -105,7 +105,7 @@ const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT])
 		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "s", s);
 	else if (s < 7200)
 		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "m", s / 60);
-	else if (s < 2 * 86400)
+	else if (s < 172800)
 		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "h", s / 3600);
 	else
 		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "d", s / 86400);

@@ -120,7 +120,7 @@ int nt_table_new(const struct nt_column *columns, size_t count, struct nt_table 
 
 	if (!table)
 		return -ENOMEM;
-	if (count > NT_TABLE_MAX_COLUMNS)
+	if (!count || count > NT_TABLE_MAX_COLUMNS)
 		return -E2BIG;
 	memcpy(table->column, columns, count * sizeof(*columns));
 	table->columns = count;
@@ -144,28 +144,36 @@ void nt_table_free(struct nt_table *table)
 	free(table);
 }
 
+static int grow(struct nt_table *table)
+{
+	size_t cap = table->cap ? 2 * table->cap : 64;
+	struct cell *cell = reallocarray(table->cell, cap, sizeof(*cell));
+
+	if (!cell)
+		return -ENOMEM;
+	table->cell = cell;
+	table->cap = cap;
+	return 0;
+}
+
 int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, ...)
 {
-	char *text = NULL;
+	nt_autofree char *text = NULL;
 	va_list ap;
 	int n;
 
-	if (table->cells == table->cap) {
-		size_t cap = table->cap ? 2 * table->cap : 64;
-		struct cell *cell = reallocarray(table->cell, cap, sizeof(*cell));
-
-		if (!cell)
-			return -ENOMEM;
-		table->cell = cell;
-		table->cap = cap;
-	}
 	va_start(ap, fmt);
 	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	if (n < 0)
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	if (table->cells == table->cap && grow(table) < 0)
 		return -ENOMEM;
 	nt_table_defuse(text);
-	table->cell[table->cells++] = (struct cell){text, width_of(text), style};
+	n = (int)width_of(text);
+	table->cell[table->cells++] = (struct cell){nt_take(text), (size_t)n, style};
 	return 0;
 }
 
@@ -208,11 +216,11 @@ static void fit(const struct nt_table *table, size_t available, size_t *width)
 	size_t natural[NT_TABLE_MAX_COLUMNS] = {0};
 	size_t optional = table->columns;
 
-	for (size_t i = 0; i < table->cells; i++) {
-		size_t *column = &natural[i % table->columns];
-
-		if (*column < table->cell[i].width)
-			*column = table->cell[i].width;
+	for (size_t row = 0; row + table->columns <= table->cells; row += table->columns) {
+		for (size_t i = 0; i < table->columns; i++) {
+			if (natural[i] < table->cell[row + i].width)
+				natural[i] = table->cell[row + i].width;
+		}
 	}
 	for (;;) {
 		memcpy(width, natural, sizeof(natural));
@@ -226,13 +234,14 @@ static void fit(const struct nt_table *table, size_t available, size_t *width)
 	}
 }
 
-static void print_cell(const struct nt_table *table, size_t i, size_t width, bool last, FILE *out)
+static void print_cell(const struct nt_table *table, size_t row, size_t column, size_t width,
+		       bool last, FILE *out)
 {
-	const struct cell *cell = &table->cell[i];
+	const struct cell *cell = &table->cell[row + column];
 	bool cut = cell->width > width;
 	size_t shown = cut ? width : cell->width;
 	int pad = (int)(width - shown);
-	bool right = table->column[i % table->columns].right;
+	bool right = table->column[column].right;
 	int bytes = (int)bytes_of(cell->text, cut ? shown - 1 : shown);
 
 	(void)fprintf(out, "%*s%s%.*s%s%s", right ? pad : 0, "", nt_style_begin(cell->style, out),
@@ -249,12 +258,11 @@ void nt_table_print(const struct nt_table *table, FILE *out)
 	fit(table, terminal_width(out), width);
 	for (size_t i = table->columns; i-- > 0 && width[i] == HIDDEN;)
 		end = i;
-	for (size_t i = 0; i < table->cells; i++) {
-		size_t column = i % table->columns;
-
-		if (width[column] != HIDDEN)
-			print_cell(table, i, width[column], column == end - 1, out);
-		if (column == table->columns - 1)
-			(void)fputc('\n', out);
+	for (size_t row = 0; row + table->columns <= table->cells; row += table->columns) {
+		for (size_t i = 0; i < end; i++) {
+			if (width[i] != HIDDEN)
+				print_cell(table, row, i, width[i], i == end - 1, out);
+		}
+		(void)fputc('\n', out);
 	}
 }

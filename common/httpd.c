@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -44,7 +45,7 @@ static bool etag_matches(const struct nt_httpd_request *request, const char *eta
 	const char *header = nt_httpd_header(request, "If-None-Match");
 	char quoted[sizeof(request->refusal.etag) + 3];
 
-	if (!header || !*etag || strcmp(request->route->method, "GET"))
+	if (!header || !*etag || strcmp(request->route->method, "GET") != 0)
 		return false;
 	(void)snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
 	return !strcmp(header, "*") || strstr(header, quoted);
@@ -295,13 +296,19 @@ static void *reap(void *data)
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-#define fail(error, r, ...)                                                                        \
-	({                                                                                         \
-		(void)snprintf((error)->text, sizeof((error)->text), __VA_ARGS__);                 \
-		(r);                                                                               \
-	})
+static int __attribute__((format(printf, 3, 4)))
+fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
+{
+	va_list ap;
 
-static int bind_one(const struct addrinfo *address, int *ret_fd)
+	va_start(ap, fmt);
+	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+/* A listening socket, or a negative errno. */
+static int bind_one(const struct addrinfo *address)
 {
 	nt_autoclose int fd = -1;
 	int on = 1, off = 0;
@@ -317,8 +324,7 @@ static int bind_one(const struct addrinfo *address, int *ret_fd)
 		return -errno;
 	if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, BACKLOG))
 		return -errno;
-	*ret_fd = nt_take_fd(&fd);
-	return 0;
+	return nt_take_fd(&fd);
 }
 
 static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
@@ -329,9 +335,14 @@ static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 		.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
 	};
 	const char *colon = strrchr(text, ':');
-	struct sockaddr_storage bound;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} bound = {.v6 = {0}};
 	socklen_t bound_len = sizeof(bound);
 	struct addrinfo *address;
+	nt_autoclose int fd = -1;
 	char host[256];
 	size_t len;
 	uint32_t port;
@@ -352,14 +363,15 @@ static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 	if (r)
 		return fail(error, -EINVAL, "'%s' is no address to listen on: %s", host,
 			    gai_strerror(r));
-	r = bind_one(address, ret_fd);
+	fd = bind_one(address);
 	freeaddrinfo(address);
-	if (r < 0)
-		return fail(error, r, "listen on %s port %u: %s", host, port, strerrordesc_np(-r));
-	if (getsockname(*ret_fd, (struct sockaddr *)&bound, &bound_len))
+	if (fd < 0)
+		return fail(error, fd, "listen on %s port %u: %s", host, port,
+			    strerrordesc_np(-fd));
+	if (getsockname(fd, &bound.any, &bound_len))
 		return fail(error, -errno, "listen on %s port %u: %m", host, port);
-	*ret_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-						      : ((struct sockaddr_in *)&bound)->sin_port);
+	*ret_port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
+	*ret_fd = nt_take_fd(&fd);
 	return 0;
 }
 

@@ -117,7 +117,7 @@ static bool path_matches(const char *path, const struct nt_target *target, const
 				return false;
 			segment[segments++] = target->segment[i];
 		} else if (strlen(target->segment[i]) != len ||
-			   memcmp(path, target->segment[i], len)) {
+			   memcmp(path, target->segment[i], len) != 0) {
 			return false;
 		}
 		path += len;
@@ -290,7 +290,8 @@ int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
 					"this path answers %s", request->route->content_type);
 	type = nt_httpd_header(request, "Content-Type");
 	if (!strcmp(request->route->method, "POST") && type &&
-	    (strncasecmp(type, "application/json", 16) || (type[16] && !strchr("; \t", type[16]))))
+	    (strncasecmp(type, "application/json", 16) != 0 ||
+	     (type[16] && !strchr("; \t", type[16]))))
 		return nt_httpd_problem(&request->refusal, request, 415, "not_json",
 					"a body here is application/json");
 	return check_query(request);
