@@ -455,7 +455,8 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	httpd->data = options->data;
 	httpd->request_timeout_ns =
 		options->request_timeout_ns ? options->request_timeout_ns : 15 * NT_SECOND;
-	httpd->idle_timeout_ns = httpd->request_timeout_ns;
+	/* A little longer, so that what drips is seen as what it is. */
+	httpd->idle_timeout_ns = httpd->request_timeout_ns + NT_SECOND;
 	httpd->max_body_bytes = options->max_body_bytes ? options->max_body_bytes : 64 << 10;
 	if (getrandom(&httpd->request_id_base, sizeof(httpd->request_id_base), 0) < 0)
 		httpd->request_id_base = (uint32_t)nt_clock_mono_ns();
