@@ -16,6 +16,7 @@
 
 enum {
 	RING_PAGES = 32, /* of data, per CPU: about a thousand records */
+	FULL_BYTES = 4096 + 256, /* the longest record, which has a path: less room is none */
 
 	/*
 	 * A library should be probed before its process calls it, so every record wakes us; but
@@ -286,13 +287,16 @@ static void copy_out(const struct nt_mapwatch *w, const struct ring *ring, uint6
 	memcpy(to + first, base, len - first);
 }
 
-/* Up to what was there when it began. Returns the records lost; a ring out of step counts as one. */
+/*
+ * Up to what was there when it began. Returns the records lost; a ring out of step counts as one, and
+ * so does a full one: the kernel tells how many did not fit only before the next that does.
+ */
 static uint64_t read_ring(struct nt_mapwatch *w, struct ring *ring, nt_map_fn fn, void *data)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t lost = head - ring->tail > RING_PAGES * w->page_bytes - FULL_BYTES, more;
 	struct perf_event_header header;
 	struct nt_map_record record;
-	uint64_t lost = 0, more;
 
 	while (ring->tail < head) {
 		copy_out(w, ring, ring->tail, (char *)&header, sizeof(header));

@@ -4,7 +4,8 @@
  * real name, with a function for every row. Each function calls a hook, so that a test can wait in
  * it, call another from inside, or leave it by longjmp.
  *
- * NT_STUBS names a directory in which they are kept, for machines where compiling takes long.
+ * NT_STUBS names a directory in which they are kept, for machines where compiling takes long: the
+ * first run of a test fills it.
  */
 #ifndef NT_TESTS_BPF_STUB_H
 #define NT_TESTS_BPF_STUB_H
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "agent/probe.h"
+#include "common/hash.h"
 
 enum {
 	STUB_RESULT = 1000, /* a function returns its row and this */
@@ -114,17 +116,34 @@ static inline bool stub_make(enum nt_library library, const char *path)
 /* Where stand-ins are made; removed by stub_clean(). */
 static char stub_dir[PATH_MAX];
 
+/* Another table makes other libraries. */
+static inline uint64_t stub_version(void)
+{
+	uint64_t hash = NT_HASH_SEED;
+
+	for (uint16_t row = 0; row < nt_probe_rows(); row++)
+		hash = nt_hash_text(hash, nt_probe_row(row)->symbol);
+	return hash;
+}
+
 static inline bool stub_begin(void)
 {
 	const char *kept = getenv("NT_STUBS");
 
 	if (kept) {
-		(void)snprintf(stub_dir, sizeof(stub_dir), "%s", kept);
+		(void)snprintf(stub_dir, sizeof(stub_dir), "%s/%016llx", kept,
+			       (unsigned long long)stub_version());
 		return mkdir(stub_dir, 0755) == 0 || errno == EEXIST;
 	}
 	(void)snprintf(stub_dir, sizeof(stub_dir), "%s/nt-stub-XXXXXX",
 		       getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	return mkdtemp(stub_dir) != NULL;
+}
+
+/* NT_STUBS_ONLY: they are wanted now, the tests elsewhere. */
+static inline bool stub_only(void)
+{
+	return getenv("NT_STUBS_ONLY") != NULL;
 }
 
 static inline void stub_clean(void)
