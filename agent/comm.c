@@ -125,6 +125,7 @@ uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
 		remember(comm, call, number);
 	}
 	comm->calls_window++;
+	comm->last_call_ns = call->entry_ns;
 	if (nt_comm_is_collective(op))
 		sample(comm, call, number);
 	if (!sum)

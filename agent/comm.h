@@ -60,6 +60,7 @@ struct nt_comm {
 	struct nt_signature recent[NT_COMM_RECENT]; /* a ring: calls % NT_COMM_RECENT is next */
 	uint64_t calls, calls_reported; /* of numbered operations */
 	uint64_t calls_window; /* of any operation, since the last window */
+	uint64_t last_call_ns; /* entry of the last call of any operation */
 
 	struct nt_sampler sampler;
 

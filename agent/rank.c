@@ -158,6 +158,7 @@ static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 	if (!begins)
 		return;
 	rank->step_epoch = step_epoch(rank, comm, &info);
+	rank->step_before_ns = rank->work.end_ns ? rank->work.end_ns : rank->work.start_ns;
 	nt_work_boundary(&rank->work, call->entry_ns, launches, info.number);
 }
 
@@ -254,6 +255,22 @@ void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event)
 {
 	if (rank->order)
 		nt_order_wait(rank->order, stream, event);
+}
+
+static bool has_silent_comm(const struct nt_rank *rank)
+{
+	for (const struct nt_comm *comm = rank->process->comms; comm; comm = comm->hh.next) {
+		if (comm->rank_of == rank && comm->size != 1 && comm->last_call_ns &&
+		    comm->last_call_ns < rank->step_before_ns)
+			return true;
+	}
+	return false;
+}
+
+void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches)
+{
+	if (rank->order && has_silent_comm(rank))
+		nt_order_enqueue(rank->order, &rank->work, stream, entry_ns, launches);
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct nt_rank {
 	struct nt_rank_sums sums;
 	uint64_t found_count; /* of nt_step_info, as seen last */
 	uint64_t step_epoch;
+	uint64_t step_before_ns; /* begin of the step before the one that goes on; 0: none */
 
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
 	uint64_t first_comm_ns; /* in the window; 0: none */
@@ -88,6 +89,11 @@ void nt_rank_sync(struct nt_rank *rank, enum nt_order_sync what, uint64_t handle
 		  uint64_t entry_ns, uint64_t ret_ns, uint64_t launches);
 void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
+/*
+ * A captured graph is launched. What it holds is not seen, but a communicator that was called once
+ * and is not any more is taken to be in it: then what waits for the stream may wait for others.
+ */
+void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches);
 
 /* Takes steps that have ended since; true as for nt_rank_comm(). */
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);

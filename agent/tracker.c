@@ -306,8 +306,10 @@ static void on_order(struct nt_process *process, const struct nt_probe *probe,
 		return;
 	if (probe->role == NT_ROLE_EVENT_RECORD)
 		nt_rank_record(rank, event, stream);
-	else
+	else if (probe->role == NT_ROLE_STREAM_WAIT)
 		nt_rank_stream_wait(rank, stream, event);
+	else
+		nt_rank_graph(rank, stream, call->h.entry_ns, call->launches);
 }
 
 static void on_wait(struct nt_process *process, const struct nt_event_call *call)
@@ -429,6 +431,7 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 		break;
 	case NT_ROLE_EVENT_RECORD:
 	case NT_ROLE_STREAM_WAIT:
+	case NT_ROLE_GRAPH_LAUNCH:
 		on_order(process, probe, call);
 		break;
 	default: /* the rest is counted in the kernel */

@@ -650,6 +650,60 @@ static void without_a_check_only_host_work_is_told(void **state)
 	node_stop(&node);
 }
 
+static void graph_launch(struct node *node, uint32_t pid)
+{
+	struct nt_event_call call =
+		node_call(node, pid, pid, "cudaGraphLaunch", NT_LIBRARY_CUDART, 0);
+
+	call.word[0] = 0x9999;
+	call.word[1] = STREAM;
+	node_event(node, &call);
+}
+
+/* As nccl_steps(), the kernels in a graph. */
+static void graph_steps(struct node *node, uint32_t pid, uint64_t handle, int steps)
+{
+	for (int i = 0; i < steps; i++) {
+		node->now_ns += 2 * MS;
+		node->counters.calls[NT_COUNTER_LAUNCH] += 10;
+		graph_launch(node, pid);
+		stream_sync(node, pid, pid, STREAM, 20 * MS);
+		nccl_reduce(node, pid, pid, handle, 1 << 20, STREAM + 1);
+		stream_sync(node, pid, pid, STREAM + 1, 5 * MS);
+	}
+}
+
+static void a_graph_of_kernels_is_own_work(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nccl_init(&node, PID, PID, 0x5000, 0, 2, 0x11);
+	graph_steps(&node, PID, 0x5000, 60);
+	assert_int_equal(node_last(&node)->window.own_tier, NT_TIER_T2);
+	node_stop(&node);
+}
+
+static void a_graph_that_may_hold_communication_is_not(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nccl_init(&node, PID, PID, 0x5000, 0, 2, 0x11);
+	nccl_init(&node, PID, PID, 0x9000, 0, 2, 0x22);
+	/* While it was captured the tensor-parallel communicator was called, and never again. */
+	nccl_reduce(&node, PID, PID, 0x9000, 1 << 20, STREAM);
+	graph_steps(&node, PID, 0x5000, 60);
+	assert_int_equal(node_last(&node)->window.own_tier, NT_TIER_T1);
+	node_stop(&node);
+}
+
 static void communicators_made_in_a_group_are_known_at_its_end(void **state)
 {
 	uint64_t handles[] = {0, 0};
@@ -1172,6 +1226,8 @@ int main(void)
 		cmocka_unit_test(a_local_check_makes_own_work_observable),
 		cmocka_unit_test(the_victim_of_a_slow_peer_has_the_same_own_work),
 		cmocka_unit_test(without_a_check_only_host_work_is_told),
+		cmocka_unit_test(a_graph_of_kernels_is_own_work),
+		cmocka_unit_test(a_graph_that_may_hold_communication_is_not),
 		cmocka_unit_test(communicators_made_in_a_group_are_known_at_its_end),
 		cmocka_unit_test(a_communicator_found_running_is_read_from_memory),
 		cmocka_unit_test(early_and_late_agents_give_a_communicator_the_same_id),
