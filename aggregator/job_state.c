@@ -340,6 +340,17 @@ static int register_member(struct nt_jobs *jobs, struct nt_job_key *key, struct 
 	return 0;
 }
 
+/* The last member behind the one before it: ascending, the retired at the end. */
+static bool is_in_order(const struct nt_job *job)
+{
+	const struct nt_member *last = job->member[job->members - 1];
+	const struct nt_member *before = job->members > 1 ? job->member[job->members - 2] : NULL;
+
+	if (!before || last->retired)
+		return true;
+	return !before->retired && before->number < last->number;
+}
+
 static int load_job_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct nt_job *job)
 {
 	struct nt_member *member;
@@ -353,6 +364,8 @@ static int load_job_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, s
 		return r;
 	member->job = job;
 	job->member[job->members++] = member;
+	if (!is_in_order(job))
+		(void)damaged(unpacker);
 	job->retired += member->retired;
 	job->live += !member->retired && !member->ended;
 	r = register_member(jobs, job->owner, member);
@@ -405,10 +418,7 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 	count = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
 	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++)
 		r = load_job_member(unpacker, jobs, job);
-	if (r < 0)
-		return r;
-	nt_job_sort(job);
-	return unpacker->error;
+	return r < 0 ? r : unpacker->error;
 }
 
 static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)

@@ -294,10 +294,18 @@ int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
 
 static void retire(struct nt_job *job, struct nt_member *member)
 {
+	size_t at = 0;
+
 	if (!member->ended) {
 		member->source->members--;
 		job->live--;
 	}
+	/* The retired are at the end. */
+	while (job->member[at] != member)
+		at++;
+	memmove(job->member + at, job->member + at + 1,
+		(job->members - at - 1) * sizeof(struct nt_member *));
+	job->member[job->members - 1] = member;
 	member->retired = true;
 	job->retired++;
 	(void)nt_member_drop(member, UINT64_MAX);
