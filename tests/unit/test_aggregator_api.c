@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -550,6 +552,39 @@ static void a_vital_check_decides_health_and_any_check_readiness(void **state)
 	json_decref(get_status("/readyz", 503));
 }
 
+/* A file that may not grow is what a full disk looks like to SQLite. */
+static void limit_files(rlim_t bytes)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct rlimit limit;
+
+	assert_int_equal(sigaction(SIGXFSZ, &ignore, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_is_not_ready_but_alive_and_still_shows_who_is_slow(void **state)
+{
+	struct nt_incident incident = nt_test_incident("a1", "firing", &nt_test_rank_5, 1);
+	const struct nt_sink sink = nt_store_sink(store);
+	nt_autojson json_t *ready = NULL, *slow = NULL;
+
+	(void)state;
+	limit_files(16 << 10);
+	assert_true(sink.incident(sink.data, &incident) < 0);
+	limit_files(RLIM_INFINITY);
+	ready = get_status("/readyz", 503);
+	assert_string_equal(text(json_array_get(json_object_get(ready, "checks"), 1), "detail"),
+			    "the disk is full, or the database has reached its cap");
+	json_decref(get_status("/healthz", 200));
+	slow = get("/api/v1/slow-ranks");
+	assert_string_equal(names(slow, "kind"), "node rank ");
+	nt_store_tick(store, NT_TEST_TIME_NS);
+	json_decref(get_status("/readyz", 200));
+	json_decref(get_status("/api/v1/incidents/a1", 200));
+}
+
 /* ---- rebaseline ---------------------------------------------------------------------------------- */
 
 static int rebaseline_result;
@@ -713,6 +748,7 @@ int main(void)
 		TEST_BOARD(without_a_store_the_open_incidents_are_shown),
 		TEST_BOARD(before_the_first_picture_lists_are_empty_and_it_is_not_ready),
 		TEST_BOARD(a_vital_check_decides_health_and_any_check_readiness),
+		TEST(a_full_disk_is_not_ready_but_alive_and_still_shows_who_is_slow),
 		TEST_BOARD(a_rebaseline_is_handed_on),
 		TEST(a_rebaseline_that_is_not_offered_is_404),
 		TEST(metrics_hold_the_pictures_rows_and_our_own),
