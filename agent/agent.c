@@ -41,7 +41,7 @@ enum {
 	BOOT_ID_BYTES = 64,
 	STATM_BYTES = 256,
 	TICKS_A_SECOND = 10,
-	NODE_SECONDS = 5, /* between two vectors of the node */
+	NODE_TICKS = 50, /* between two vectors of the node */
 	NODE_JOBS = 64,
 	EVENTS = 8, /* of one epoll_wait() */
 };
@@ -506,7 +506,7 @@ static void tick(struct nt_agent *agent)
 	catch_up(agent);
 	take_losses(agent);
 	nt_tracker_tick(agent->tracker, boot_ns);
-	if (agent->ticks % (NODE_SECONDS * TICKS_A_SECOND) == 0)
+	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
 	flush(agent);
 	if (agent->ticks % TICKS_A_SECOND == 0)

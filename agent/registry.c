@@ -29,8 +29,12 @@ uint64_t nt_registry_epoch(struct nt_registry *registry)
 
 static struct nt_comm *look_up(struct nt_process *process, uint64_t library, uint64_t handle)
 {
-	struct nt_comm_key key = {.handle = handle, .library = library};
 	struct nt_comm *comm = NULL;
+	struct nt_comm_key key;
+
+	memset(&key, 0, sizeof(key)); /* hashed byte by byte */
+	key.handle = handle;
+	key.library = library;
 
 	HASH_FIND(hh, process->comms, &key, sizeof(key), comm);
 	return comm;

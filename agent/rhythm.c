@@ -2,6 +2,7 @@
 #include "agent/rhythm.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
 	ROUNDS = 4, /* that must be seen */
@@ -27,7 +28,7 @@ static double steadiness(const uint32_t *gap_us, uint32_t rounds, uint32_t round
 	uint32_t hits = 0;
 
 	for (uint32_t r = 0; r < rounds; r++) {
-		const uint32_t *gap = gap_us + r * round;
+		const uint32_t *gap = gap_us + (size_t)r * round;
 		uint32_t other = 0;
 
 		for (uint32_t i = 0; i < round; i++) {

@@ -81,9 +81,9 @@ static uint16_t find_kind(const struct nt_step *step, uint64_t hash, uint32_t *r
 
 static uint16_t free_kind(const struct nt_step *step)
 {
-	for (uint16_t i = 0; i < NT_STEP_KINDS; i++) {
+	for (uint32_t i = 0; i < NT_STEP_KINDS; i++) {
 		if (!step->kind[i].hash)
-			return i;
+			return (uint16_t)i;
 	}
 	return NT_KIND_NONE;
 }

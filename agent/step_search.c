@@ -85,7 +85,7 @@ static uint16_t rarest(const struct nt_step *step)
 {
 	uint16_t best = NT_KIND_NONE;
 
-	for (uint16_t i = 0; i < NT_STEP_KINDS; i++) {
+	for (uint32_t i = 0; i < NT_STEP_KINDS; i++) {
 		const struct nt_step_kind *kind = &step->kind[i];
 
 		if (!kind->alive)
@@ -93,7 +93,7 @@ static uint16_t rarest(const struct nt_step *step)
 		if (best == NT_KIND_NONE || mean_gap(kind) > mean_gap(&step->kind[best]) ||
 		    (mean_gap(kind) == mean_gap(&step->kind[best]) &&
 		     kind->stable < step->kind[best].stable))
-			best = i;
+			best = (uint16_t)i;
 	}
 	return best;
 }
@@ -396,7 +396,7 @@ static uint16_t find_marker(const struct nt_step *step)
 {
 	uint16_t best = NT_KIND_NONE;
 
-	for (uint16_t i = 0; i < NT_STEP_KINDS; i++) {
+	for (uint32_t i = 0; i < NT_STEP_KINDS; i++) {
 		const struct nt_step_kind *kind = &step->kind[i];
 
 		if (kind->in_pattern || kind->met < PERIODS + 1 || kind->units < 2)
@@ -404,7 +404,7 @@ static uint16_t find_marker(const struct nt_step *step)
 		if (best == NT_KIND_NONE || kind->units < step->kind[best].units ||
 		    (kind->units == step->kind[best].units &&
 		     kind->stable < step->kind[best].stable))
-			best = i;
+			best = (uint16_t)i;
 	}
 	return best;
 }
