@@ -33,6 +33,8 @@ void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct n
 	const double window = (double)seen->window_ns;
 
 	rank->inside = seen->inside;
+	/* From here on the two exclude each other: in_call means a call of a communicator. */
+	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
 	rank->seen_ns = detect->end_ns;
 	rank->seen_frame = detect->frames;
 	rank->working = seen->state == 'D' || seen->read_bytes >= working_bytes ||

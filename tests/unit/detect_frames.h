@@ -308,7 +308,7 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 			out->blocked_ns = (uint64_t)((device + wait) * steps);
 		}
 		out->inside = (struct nt_frame_inside){
-			.in_call = rank->in_call,
+			.in_call = rank->in_call || rank->synchronising,
 			.synchronising = rank->synchronising,
 			.comm = rank->inside_comm,
 			.number = rank->inside_number,
