@@ -34,7 +34,7 @@ int nt_db_error(sqlite3 *db)
 	case SQLITE_TOOBIG:
 		return -EMSGSIZE;
 	default:
-		return os == ENOSPC || os == EDQUOT || os == EFBIG ? -ENOSPC : -EIO;
+		return os == ENOSPC || os == EDQUOT ? -ENOSPC : -EIO;
 	}
 }
 

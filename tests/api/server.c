@@ -4,7 +4,7 @@
  * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
  * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
  * also delivers what it stores. A line "firing ID" or "resolved ID" on its input puts an incident,
- * and is repeated on its output when that is in the store.
+ * and is repeated on its output when that is in the store; otherwise that says "refused ID".
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +51,7 @@ static void obey(struct nt_store *store, char *line)
 	if (!id)
 		return;
 	*id++ = '\0';
-	if (put(store, id, line) == 0)
-		(void)printf("%s %s\n", line, id);
+	(void)printf("%s %s\n", put(store, id, line) < 0 ? "refused" : line, id);
 	(void)fflush(stdout);
 }
 

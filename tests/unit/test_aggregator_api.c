@@ -552,7 +552,7 @@ static void a_vital_check_decides_health_and_any_check_readiness(void **state)
 	json_decref(get_status("/readyz", 503));
 }
 
-/* A file that may not grow is what a full disk looks like to SQLite. */
+/* A file that may not grow: to SQLite the disk fails. tests/api/full_disk.py fills a real one. */
 static void limit_files(rlim_t bytes)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -564,7 +564,7 @@ static void limit_files(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_is_not_ready_but_alive_and_still_shows_who_is_slow(void **state)
+static void with_a_disk_that_fails_it_is_not_ready_but_alive_and_tells_who_is_slow(void **state)
 {
 	struct nt_incident incident = nt_test_incident("a1", "firing", &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
@@ -576,7 +576,7 @@ static void a_full_disk_is_not_ready_but_alive_and_still_shows_who_is_slow(void 
 	limit_files(RLIM_INFINITY);
 	ready = get_status("/readyz", 503);
 	assert_string_equal(text(json_array_get(json_object_get(ready, "checks"), 1), "detail"),
-			    "the disk is full, or the database has reached its cap");
+			    "the database cannot be written");
 	json_decref(get_status("/healthz", 200));
 	slow = get("/api/v1/slow-ranks");
 	assert_string_equal(names(slow, "kind"), "node rank ");
@@ -748,7 +748,7 @@ int main(void)
 		TEST_BOARD(without_a_store_the_open_incidents_are_shown),
 		TEST_BOARD(before_the_first_picture_lists_are_empty_and_it_is_not_ready),
 		TEST_BOARD(a_vital_check_decides_health_and_any_check_readiness),
-		TEST(a_full_disk_is_not_ready_but_alive_and_still_shows_who_is_slow),
+		TEST(with_a_disk_that_fails_it_is_not_ready_but_alive_and_tells_who_is_slow),
 		TEST_BOARD(a_rebaseline_is_handed_on),
 		TEST(a_rebaseline_that_is_not_offered_is_404),
 		TEST(metrics_hold_the_pictures_rows_and_our_own),
