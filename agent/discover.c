@@ -195,6 +195,14 @@ static void report(struct nt_discover *d, struct process *p, struct mapped *m)
 	d->handler.mapped(d->handler.data, &file);
 }
 
+/* It was moved into the subtree: what it maps since before is news. */
+static void come_inside(struct nt_discover *d, struct process *p)
+{
+	p->inside = true;
+	for (size_t i = 0; i < p->files; i++)
+		report(d, p, &p->mapped[i]);
+}
+
 /* Notes a file of interest and reports it, once. */
 static void add_file(struct nt_discover *d, uint32_t pid, const struct mapped *seen,
 		     const char *name, uint64_t ino)
@@ -227,8 +235,10 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct mapped *s
 	if (!m->name)
 		return;
 	p->files++;
-	p->inside = p->inside || nt_subtree_holds(d->subtree, pid);
-	report(d, p, m);
+	if (p->inside || !nt_subtree_holds(d->subtree, pid))
+		report(d, p, m);
+	else
+		come_inside(d, p);
 }
 
 /* ---- libraries and main programs ---------------------------------------------------------- */
@@ -430,11 +440,8 @@ static void recheck(struct nt_discover *d)
 			end_process(d, p, now_ns);
 			continue;
 		}
-		if (p->inside || !nt_subtree_holds(d->subtree, p->pid))
-			continue;
-		p->inside = true;
-		for (size_t i = 0; i < p->files; i++)
-			report(d, p, &p->mapped[i]);
+		if (!p->inside && nt_subtree_holds(d->subtree, p->pid))
+			come_inside(d, p);
 	}
 }
 
