@@ -226,7 +226,7 @@ static bool find_target(struct nt_attach *a, const struct file *file, const stru
 		return false;
 	}
 	*ret_target = (struct target){
-		.place = {.offset = kind == KIND_PAIR ? symbol.offset : symbol.entry_offset,
+		.place = {.offset = kind == KIND_PAIR ? symbol.return_offset : symbol.entry_offset,
 			  .cookie = nt_probe_cookie(row)},
 		.subject = probe->subject,
 		.kind = kind,

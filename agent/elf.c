@@ -328,6 +328,7 @@ int nt_elf_find(const struct nt_elf *elf, const char *name, struct nt_elf_symbol
 	*ret_symbol = (struct nt_elf_symbol){
 		.offset = offset,
 		.entry_offset = offset + plan.entry,
+		.return_offset = offset + plan.ret,
 		.insn = plan.entry_insn,
 		.return_insn = plan.return_insn,
 	};

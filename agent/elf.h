@@ -24,9 +24,13 @@ enum nt_insn {
 
 struct nt_elf_symbol {
 	uint64_t offset; /* in the file */
-	uint64_t entry_offset; /* where an entry probe goes: past endbr64, or the second instruction */
-	enum nt_insn insn; /* at entry_offset */
-	enum nt_insn return_insn; /* at offset: return and session probes sit there */
+	/*
+	 * Where a probe goes: past endbr64, or to the second instruction where the first is dear and
+	 * leaves alone what the probe looks at. A return probe reads and writes the return address
+	 * as well, so that it may have to stay where an entry probe need not.
+	 */
+	uint64_t entry_offset, return_offset;
+	enum nt_insn insn, return_insn; /* there */
 };
 
 NT_MUST_CHECK int nt_elf_open(const char *path, struct nt_elf **ret_elf);

@@ -192,29 +192,36 @@ static struct x86 decode(const uint8_t *code, size_t len)
 	}
 }
 
+/*
+ * The return address is at (%rsp) as long as %rsp has not moved, and the kernel takes it from there:
+ * a return probe may go wherever an entry probe may.
+ */
 void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	struct nt_insn_plan plan = {.entry_insn = NT_INSN_SLOW, .return_insn = NT_INSN_SLOW};
+	struct nt_insn_plan plan = {0};
 	struct x86 insn;
 
 	if (len >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
 		plan.entry = sizeof(endbr64);
 	insn = decode(code + plan.entry, len - plan.entry);
 	plan.entry_insn = insn.cost;
-	if (!plan.entry)
-		plan.return_insn = insn.cost;
 	if (insn.cost == NT_INSN_SLOW && insn.len && insn.harmless) {
 		struct x86 second =
 			decode(code + plan.entry + insn.len, len - plan.entry - insn.len);
 
 		if (second.cost == NT_INSN_CHEAP) {
-			plan.entry += insn.len;
+			plan.entry += (uint32_t)insn.len;
 			plan.entry_insn = NT_INSN_CHEAP;
 		}
 	}
+	plan.ret = plan.entry;
+	plan.return_insn = plan.entry_insn;
 	*ret_plan = plan;
 }
+
+#define BTI_C   0xd503245fU /* both leave the arguments alone */
+#define PACIASP 0xd503233fU
 
 static enum nt_insn cost_arm64(uint32_t insn)
 {
@@ -242,10 +249,18 @@ void nt_insn_plan_arm64(const uint8_t *code, size_t len, struct nt_insn_plan *re
 	memcpy(insn, code, len < sizeof(insn) ? len : sizeof(insn));
 	if (len >= sizeof(insn[0]))
 		plan.entry_insn = plan.return_insn = cost_arm64(insn[0]);
-	/* bti c, paciasp: both leave the arguments alone. */
-	if (len >= sizeof(insn) && (insn[0] == 0xd503245f || insn[0] == 0xd503233f)) {
+	if (len < sizeof(insn)) {
+		*ret_plan = plan;
+		return;
+	}
+	if (insn[0] == BTI_C || insn[0] == PACIASP) {
 		plan.entry = sizeof(insn[0]);
 		plan.entry_insn = cost_arm64(insn[1]);
+	}
+	/* Once the return address is signed, another in its place would not pass for it. */
+	if (insn[0] == BTI_C && insn[1] != PACIASP) {
+		plan.ret = plan.entry;
+		plan.return_insn = plan.entry_insn;
 	}
 	*ret_plan = plan;
 }

@@ -17,9 +17,8 @@ enum {
 
 /* Where to probe a function and at what cost; code holds its first `len` bytes. */
 struct nt_insn_plan {
-	uint32_t entry; /* bytes past the start at which an entry probe goes */
-	enum nt_insn entry_insn;
-	enum nt_insn return_insn; /* at the start itself */
+	uint32_t entry, ret; /* bytes past the start at which an entry and a return probe go */
+	enum nt_insn entry_insn, return_insn; /* there */
 };
 
 void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan);

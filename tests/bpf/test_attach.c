@@ -43,7 +43,11 @@ static const char cudart_source[] =
 	".globl cudaMemcpyAsync\n.type cudaMemcpyAsync,@function\n"
 	"cudaMemcpyAsync: endbr64\n xor %eax,%eax\n push %rbx\n pop %rbx\n ret\n"
 	".globl cudaStreamSynchronize\n.type cudaStreamSynchronize,@function\n"
-	"cudaStreamSynchronize: push %rbx\n pop %rbx\n ret\n";
+	"cudaStreamSynchronize: push %rbx\n pop %rbx\n ret\n"
+	".globl cudaFree\n.type cudaFree,@function\n"
+	"cudaFree: cmpl $0x321cba00,stub_hook(%rip)\n je 1f\n1: mov $1234,%eax\n ret\n"
+	".globl cudaEventSynchronize\n.type cudaEventSynchronize,@function\n"
+	"cudaEventSynchronize: endbr64\n push %rbx\n mov $1234,%eax\n pop %rbx\n ret\n";
 
 static void make(struct stub *stub, const char *name, const char *source)
 {
@@ -119,7 +123,7 @@ static void a_hot_function_is_probed_cheaply_or_not_at_all(void **state)
 
 	(void)state;
 	make(&cudart, "libcudart.so.99", cudart_source);
-	assert_int_equal(harness_attach(&h, &cudart, NT_LIBRARY_CUDART, UINT32_MAX), 3);
+	assert_int_equal(harness_attach(&h, &cudart, NT_LIBRARY_CUDART, UINT32_MAX), 5);
 	assert_int_equal(harness_stats(&h).refused_slow, 2);
 	args[1] = 4096;
 	args[2] = 77;
@@ -135,6 +139,30 @@ static void a_hot_function_is_probed_cheaply_or_not_at_all(void **state)
 	assert_int_equal(counters.bytes[NT_COUNTER_ALLOC], 5 * 4096);
 	assert_int_equal(counters.calls[NT_COUNTER_COPY], 5);
 	assert_int_equal(counters.bytes[NT_COUNTER_COPY], 5 * 77);
+}
+
+/* Both: past endbr64, and at the second instruction. */
+static void returns_are_seen_from_past_the_first_instruction(void **state)
+{
+	static const char *const symbols[] = {"cudaFree", "cudaEventSynchronize"};
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	struct stub cudart;
+
+	(void)state;
+	harness_release(&h);
+	options.min_call_ns = 0;
+	harness_init(&h, &options);
+	make(&cudart, "libcudart.so.99", cudart_source);
+	assert_int_equal(harness_attach(&h, &cudart, NT_LIBRARY_CUDART, 1U << NT_SUBJECT_SYNC), 3);
+	args[0] = 0xf00d;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(stub_call(&cudart, symbols[i], args), 1234);
+		assert_int_equal(harness_poll(&h), 1);
+		assert_int_equal(h.event[0].call.h.row, harness_row(symbols[i], NT_LIBRARY_CUDART));
+		assert_int_equal(h.event[0].call.h.flags, NT_CALL_RETURNED);
+		assert_int_equal(h.event[0].call.ret, 1234);
+		assert_int_equal(h.event[0].call.word[0], 0xf00d);
+	}
 }
 
 static void subjects_are_attached_one_by_one(void **state)
@@ -313,6 +341,7 @@ int main(void)
 		WITH(one_place_that_the_kernel_refuses_spoils_no_other),
 		WITH(a_function_of_two_names_is_probed_once),
 		WITH(a_hot_function_is_probed_cheaply_or_not_at_all),
+		WITH(returns_are_seen_from_past_the_first_instruction),
 		WITH(a_dropped_file_is_seen_no_more_until_it_is_attached_again),
 		WITH(a_file_that_was_exchanged_meanwhile_is_stale),
 		WITH(copies_of_a_library_are_files_of_their_own),
