@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "common/bus_spool.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "common/bus_impl.h"
@@ -73,6 +74,7 @@ static void tidy_topic(struct topic *topic, enum nt_topic index, uint64_t now_re
 	bool is_compacted = nt_topic_is_compacted(index);
 	int r = 0;
 
+	assert(topic->partition);
 	if (is_compacted && topic->partition->fd < 0)
 		r = nt_spool_compact(topic->partition, now_real_ns);
 	if (r == 0)

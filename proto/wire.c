@@ -405,13 +405,15 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 			*ret_set |= sub_is_set;
 		} else if (field->kind == NT_WIRE_MANY && n) {
 			const char *array = read_pointer(from);
-			ProtobufCMessage **subs = nt_arena_alloc(arena, n * sizeof(*subs));
+			void **subs = nt_arena_alloc(arena, n * sizeof(*subs));
 
 			if (!subs)
 				return -ENOMEM;
-			for (size_t j = 0; j < n && r == 0; j++)
+			for (size_t j = 0; j < n && r == 0; j++) {
 				r = give_message(field->shape, array + j * field->shape->here_bytes,
-						 arena, &sub_is_set, &subs[j]);
+						 arena, &sub_is_set, &sub);
+				subs[j] = sub;
+			}
 			write_pointer(to, subs);
 			*ret_set = true;
 		} else if (field->kind != NT_WIRE_MANY) {

@@ -88,31 +88,45 @@ static bool is_worth_it(const struct work *work)
 	return dirty >= clean;
 }
 
+/* The analyzer of gcc loses sight of the table's own memory, which release_work() ends. */
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
+static struct entry *add_entry(struct work *work, const struct nt_spool_frame *frame)
+{
+	struct entry *entry = calloc(1, sizeof(*entry) + frame->key_len);
+
+	if (!entry)
+		return NULL;
+	memcpy(entry->key, frame->key, frame->key_len);
+	HASH_ADD_KEYPTR(hh, work->entries, entry->key, frame->key_len, entry);
+	if (!entry->is_lost)
+		return entry;
+	free(entry);
+	return NULL;
+}
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
+
 static int note_frame(struct work *work, size_t segment, const struct nt_spool_frame *frame)
 {
 	struct entry *entry;
 
 	HASH_FIND(hh, work->entries, frame->key, frame->key_len, entry);
-	if (!entry) {
-		if (HASH_COUNT(work->entries) >= MAX_KEYS) {
-			work->live[segment] += frame->size;
-			return 0;
-		}
-		entry = calloc(1, sizeof(*entry) + frame->key_len);
+	if (entry) {
+		work->live[entry->segment] -= entry->size;
+	} else if (HASH_COUNT(work->entries) < MAX_KEYS) {
+		entry = add_entry(work, frame);
 		if (!entry)
 			return -ENOMEM;
-		memcpy(entry->key, frame->key, frame->key_len);
-		HASH_ADD_KEYPTR(hh, work->entries, entry->key, frame->key_len, entry);
-		if (entry->is_lost) {
-			free(entry);
-			return -ENOMEM;
-		}
-	} else {
-		work->live[entry->segment] -= entry->size;
 	}
-	entry->newest = frame->offset;
-	entry->segment = segment;
-	entry->size = frame->size;
+	if (entry) {
+		entry->newest = frame->offset;
+		entry->segment = segment;
+		entry->size = frame->size;
+	}
 	work->live[segment] += frame->size;
 	return 0;
 }

@@ -178,7 +178,7 @@ int nt_spool_list_partitions(int topic, uint64_t *ret_mask)
 	uint64_t mask = 0, n;
 	int r = open_listing(topic, &dir);
 
-	if (r < 0)
+	if (r < 0 || !dir)
 		return r;
 	for (errno = 0; (entry = readdir(dir));) {
 		size_t len = strlen(entry->d_name);
@@ -209,7 +209,7 @@ int nt_spool_list_segments(int partition, struct nt_spool_segments *ret_segments
 	uint64_t base;
 	int r = open_listing(partition, &dir);
 
-	if (r < 0)
+	if (r < 0 || !dir)
 		return r;
 	for (errno = 0; (entry = readdir(dir));) {
 		if (!parse_file_name(entry->d_name, segment_suffix, &base) ||
@@ -244,7 +244,7 @@ int nt_spool_remove_drafts(int partition)
 	uint64_t base;
 	int r = open_listing(partition, &dir);
 
-	if (r < 0)
+	if (r < 0 || !dir)
 		return r;
 	while ((entry = readdir(dir)))
 		if (parse_file_name(entry->d_name, draft_suffix, &base))

@@ -54,17 +54,18 @@ static void close_reader(struct nt_bus_reader *bus)
 static struct nt_spool_cursor *find_cursor(struct reader *reader, enum nt_topic topic,
 					   uint32_t partition)
 {
-	struct nt_spool_cursor **cursor = &reader->topic[topic].cursor[partition];
+	struct nt_spool_cursor *cursor = reader->topic[topic].cursor[partition];
 
-	if (*cursor)
-		return *cursor;
-	*cursor = malloc(sizeof(**cursor));
-	if (!*cursor)
+	if (cursor)
+		return cursor;
+	cursor = malloc(sizeof(*cursor));
+	if (!cursor)
 		return NULL;
-	nt_spool_cursor_init(*cursor, partition);
+	nt_spool_cursor_init(cursor, partition);
 	if (reader->from_real_ns)
-		nt_spool_cursor_seek_time(*cursor, reader->from_real_ns);
-	return *cursor;
+		nt_spool_cursor_seek_time(cursor, reader->from_real_ns);
+	reader->topic[topic].cursor[partition] = cursor;
+	return cursor;
 }
 
 static int look_at_partition(struct reader *reader, enum nt_topic topic, int topic_fd, uint32_t i)

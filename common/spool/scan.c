@@ -70,7 +70,7 @@ static const uint8_t *window_at(const struct nt_spool_scan *scan, uint64_t pos)
 
 static int parse_at(struct nt_spool_scan *scan, uint64_t pos, struct nt_spool_item *ret_item)
 {
-	size_t size, want = NT_SPOOL_SEAL_BYTES;
+	size_t size = 0, want = NT_SPOOL_SEAL_BYTES;
 	int r = fill_window(scan, pos, want, &size);
 
 	if (r < 0)
@@ -98,7 +98,7 @@ static bool is_whole(const struct nt_spool_item *item)
 static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, uint64_t *ret_pos)
 {
 	uint64_t pos = scan->pos + 1, effort = 0;
-	size_t size, at;
+	size_t size = 0, at;
 	int r;
 
 	ret_item->found = NT_SPOOL_DAMAGED;
@@ -132,7 +132,7 @@ static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, ui
 static int read_header(struct nt_spool_scan *scan)
 {
 	struct nt_spool_header header;
-	size_t size;
+	size_t size = 0;
 	int r = fill_window(scan, 0, NT_SPOOL_HEADER_BYTES, &size);
 
 	if (r < 0)
