@@ -106,9 +106,6 @@ static struct entry *add_entry(struct work *work, const struct nt_spool_frame *f
 	free(entry);
 	return NULL;
 }
-#ifndef __clang__
-#pragma GCC diagnostic pop
-#endif
 
 static int note_frame(struct work *work, size_t segment, const struct nt_spool_frame *frame)
 {
@@ -130,6 +127,10 @@ static int note_frame(struct work *work, size_t segment, const struct nt_spool_f
 	work->live[segment] += frame->size;
 	return 0;
 }
+
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
 
 /* Runs over a segment's frames: notes them in the first pass, copies them in the second. */
 static int walk(struct work *work, size_t segment, uint64_t least,
