@@ -391,7 +391,6 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		break;
 	case NT_BODY_NODE:
 		engine->counters.node_vectors += !again;
-		nt_jobs_hear(engine->jobs, message->real_ns);
 		nt_message_free(message);
 		return 0;
 	default:
@@ -405,8 +404,7 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 	return advance(engine, key);
 }
 
-/* All that waits is judged, as if nothing of the key were to arrive any more. */
-static int flush(struct nt_engine *engine, struct nt_job_key *key)
+static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
 {
 	int r;
 
@@ -424,38 +422,36 @@ static int flush(struct nt_engine *engine, struct nt_job_key *key)
 				return r;
 		}
 	}
-	return end_jobs(engine, key, key->lead_ns);
+	return end_jobs(engine, key, UINT64_MAX);
 }
 
 int nt_engine_finish(struct nt_engine *engine)
 {
 	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
-		int r = flush(engine, key);
+		int r = finish_key(engine, key);
 
-		if (r >= 0)
-			r = end_jobs(engine, key, UINT64_MAX);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int nt_engine_sweep(struct nt_engine *engine, bool idle)
+int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns)
 {
-	const uint64_t lead = nt_jobs_lead_ns(engine->jobs);
-
+	nt_jobs_wait(engine->jobs, waited_ns);
 	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		const uint64_t bound_ns = key->lead_ns + key->quiet_ns - NT_JOBS_LATENESS_NS;
 		int r;
 
-		if (!idle && key->lead_ns + NT_JOBS_SILENCE_NS >= lead)
+		if (key->quiet_ns < NT_JOBS_LATENESS_NS)
 			continue;
-		r = flush(engine, key);
+		r = advance_to(engine, key, bound_ns);
 		if (r >= 0)
-			r = end_jobs(engine, key, lead);
+			r = end_jobs(engine, key, bound_ns);
 		if (r < 0)
 			return r;
 	}
-	nt_jobs_sweep(engine->jobs, lead);
+	nt_jobs_sweep(engine->jobs);
 	return 0;
 }
 

@@ -60,9 +60,10 @@ NT_MUST_CHECK int nt_engine_finish(struct nt_engine *engine);
 
 /*
  * Every second or so: judges what waits for agents that no longer speak, and forgets what is long
- * over. With `idle` nothing at all has come for a while, so that no other agent's clock can tell.
+ * over. waited_ns is the time for which the bus had nothing more to read since the last call: where
+ * an agent is the only one of its job, nothing else tells that time goes on.
  */
-NT_MUST_CHECK int nt_engine_sweep(struct nt_engine *engine, bool idle);
+NT_MUST_CHECK int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns);
 
 /* What the job does now is normal. -ENOENT. */
 NT_MUST_CHECK int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id);

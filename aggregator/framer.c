@@ -390,8 +390,7 @@ static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t 
 }
 
 /* Ends that the windows of the cell tell, and those that nobody told. */
-static void end_members(struct nt_jobs *jobs, struct nt_job *job, const size_t *windows,
-			uint64_t end_ns)
+static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_ns)
 {
 	uint64_t unreported = UNREPORTED_CELLS * job->grid.length_ns;
 
@@ -404,12 +403,12 @@ static void end_members(struct nt_jobs *jobs, struct nt_job *job, const size_t *
 			const struct nt_window *window = &member->waiting[j].message->window;
 
 			if (window->ended)
-				nt_jobs_end_member(jobs, member, member->waiting[j].end_ns,
+				nt_jobs_end_member(member, member->waiting[j].end_ns,
 						   window->finalized);
 		}
 		if (!member->ended && member->source->watermark_ns >= end_ns &&
 		    member->last_seen_ns + unreported < end_ns)
-			nt_jobs_end_member(jobs, member, member->last_seen_ns, false);
+			nt_jobs_end_member(member, member->last_seen_ns, false);
 	}
 }
 
@@ -565,8 +564,7 @@ void nt_framer_skip(struct nt_framer *framer, struct nt_job *job, uint64_t closa
 	framer->counters.skipped_gaps++;
 }
 
-static int draw_up(struct nt_framer *framer, struct nt_jobs *jobs, struct nt_job *job,
-		   uint64_t end_ns)
+static int draw_up(struct nt_framer *framer, struct nt_job *job, uint64_t end_ns)
 {
 	const size_t members = job->members - job->retired;
 	struct nt_frame_rank *rank = alloc(framer, members, sizeof(*rank));
@@ -578,7 +576,7 @@ static int draw_up(struct nt_framer *framer, struct nt_jobs *jobs, struct nt_job
 		return -ENOMEM;
 	for (size_t i = 0; i < members; i++)
 		windows[i] = count_windows(job->member[i], end_ns);
-	end_members(jobs, job, windows, end_ns);
+	end_members(job, windows, end_ns);
 	r = nt_align_cell(job, windows, &framer->arena, &framer->counters.align);
 	if (r < 0)
 		return r;
@@ -616,7 +614,7 @@ int nt_framer_close(struct nt_framer *framer, struct nt_jobs *jobs, struct nt_jo
 	r = update_members(framer, jobs, job, end_ns);
 	if (r < 0)
 		return r;
-	r = draw_up(framer, jobs, job, end_ns);
+	r = draw_up(framer, job, end_ns);
 	if (r < 0)
 		return r;
 	job->grid.start_ns = end_ns;

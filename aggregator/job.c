@@ -68,6 +68,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 		return r;
 	if (end_ns > node->last_seen_ns)
 		node->last_seen_ns = end_ns;
+	node->quiet_ns = 0;
 	id = (struct nt_process_id){
 		.node = node->index,
 		.pid = window->rank.pid,
@@ -111,7 +112,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 		jobs->counters.member.late_windows++;
 		/* Too late to be judged, but an end is an end. */
 		if (window->ended)
-			nt_jobs_end_member(jobs, member, end_ns, window->finalized);
+			nt_jobs_end_member(member, end_ns, window->finalized);
 		return 0;
 	}
 	r = nt_member_queue(member, *message, start_ns, end_ns, &jobs->counters.member);
@@ -202,25 +203,19 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 		if (r < 0 && r != -ENOBUFS)
 			return r;
 	}
+	key->quiet_ns = 0;
 	if (source->claimed_ns > key->lead_ns)
 		key->lead_ns = source->claimed_ns;
-	nt_jobs_hear(jobs, source->claimed_ns);
+	if (source->claimed_ns > jobs->lead_ns)
+		jobs->lead_ns = source->claimed_ns;
 	*ret_key = key;
 	return 0;
 }
 
-void nt_jobs_hear(struct nt_jobs *jobs, uint64_t real_ns)
-{
-	if (real_ns > jobs->lead_ns)
-		jobs->lead_ns = real_ns;
-}
-
-void nt_jobs_end_member(struct nt_jobs *jobs, struct nt_member *member, uint64_t ended_ns,
-			bool finalized)
+void nt_jobs_end_member(struct nt_member *member, uint64_t ended_ns, bool finalized)
 {
 	struct nt_job *job = member->job;
 
-	(void)jobs;
 	if (member->ended || member->retired)
 		return;
 	member->ended = true;

@@ -130,6 +130,7 @@ struct nt_job_key {
 	uint32_t splits; /* numbers given so far */
 	size_t members; /* of all jobs and the lobby */
 	uint64_t lead_ns; /* watermark of the most advanced agent */
+	uint64_t quiet_ns; /* time waited since the last message */
 	uint64_t due_ns; /* nothing is due before */
 	const struct nt_source *laggard; /* one that was behind due_ns; or NULL */
 	UT_hash_handle hh;
@@ -140,6 +141,7 @@ struct nt_node_entry {
 	char *name;
 	uint32_t index;
 	uint64_t last_seen_ns;
+	uint64_t quiet_ns; /* time waited since then */
 	uint32_t live; /* ranks, as of the last nt_jobs_nodes() */
 	UT_hash_handle hh;
 };
@@ -174,8 +176,8 @@ NT_DEFINE_AUTO(nt_jobs, nt_jobs_free)
 NT_MUST_CHECK int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 			      struct nt_job_key **ret_key);
 
-/* Some agent is alive at this time, whatever it said. */
-void nt_jobs_hear(struct nt_jobs *jobs, uint64_t real_ns);
+/* So much time has gone by in which nothing came. Each key and node has its own account of it. */
+void nt_jobs_wait(struct nt_jobs *jobs, uint64_t waited_ns);
 
 /* The end of the oldest window that waits for its frame; UINT64_MAX: none does. */
 uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs);
@@ -193,8 +195,7 @@ uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key);
 NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns);
 
 /* Takes the member's end to the job: what is left of it is shown, not judged. */
-void nt_jobs_end_member(struct nt_jobs *jobs, struct nt_member *member, uint64_t ended_ns,
-			bool finalized);
+void nt_jobs_end_member(struct nt_member *member, uint64_t ended_ns, bool finalized);
 
 /* What the member now says of the job and of its own rank, which may have become known. -ENOMEM. */
 NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member);
@@ -202,8 +203,8 @@ NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *membe
 /* The job has been judged to its end, and is only shown from now on. */
 void nt_jobs_close(struct nt_jobs *jobs, struct nt_job *job);
 
-/* Forgets jobs that ended or fell silent long before now_ns, and ended ones over the cap. */
-void nt_jobs_sweep(struct nt_jobs *jobs, uint64_t now_ns);
+/* Forgets jobs that ended or fell silent long ago, and ended ones over the cap. */
+void nt_jobs_sweep(struct nt_jobs *jobs);
 
 /* All keys, nodes and counters, for pictures and saving. Lists of uthash. */
 struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs);

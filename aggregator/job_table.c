@@ -366,7 +366,24 @@ void nt_jobs_close(struct nt_jobs *jobs, struct nt_job *job)
 		(void)nt_member_drop(job->member[i], UINT64_MAX);
 }
 
-void nt_jobs_sweep(struct nt_jobs *jobs, uint64_t now_ns)
+void nt_jobs_wait(struct nt_jobs *jobs, uint64_t waited_ns)
+{
+	for (struct nt_job_key *key = jobs->key; key; key = key->hh.next)
+		key->quiet_ns += waited_ns;
+	for (size_t i = 0; i < jobs->nodes; i++)
+		jobs->node_at[i]->quiet_ns += waited_ns;
+}
+
+/* How long ago that was, as far as this key can tell. */
+static uint64_t age_of(const struct nt_job_key *key, const struct nt_job *job)
+{
+	const uint64_t last_ns = job->ended_ns ? job->ended_ns : job->last_seen_ns;
+	const uint64_t now_ns = key->lead_ns + key->quiet_ns;
+
+	return last_ns && last_ns < now_ns ? now_ns - last_ns : 0;
+}
+
+void nt_jobs_sweep(struct nt_jobs *jobs)
 {
 	struct nt_job_key *key, *next_key;
 	size_t ended = 0;
@@ -382,16 +399,14 @@ void nt_jobs_sweep(struct nt_jobs *jobs, uint64_t now_ns)
 		struct nt_job *job, *next_job;
 
 		for (job = key->job; job; job = next_job) {
-			uint64_t last = job->ended_ns ? job->ended_ns : job->last_seen_ns;
-			bool old = last && last + NT_JOBS_FORGET_NS < now_ns;
-
 			next_job = job->next;
-			if (!old && !(job->closed && ended > NT_JOBS_MAX_ENDED))
+			if (age_of(key, job) <= NT_JOBS_FORGET_NS &&
+			    !(job->closed && ended > NT_JOBS_MAX_ENDED))
 				continue;
 			ended -= job->closed;
 			remove_job(jobs, key, job);
 		}
-		if (key->job || key->lobbies || key->lead_ns + NT_JOBS_FORGET_NS >= now_ns)
+		if (key->job || key->lobbies || key->quiet_ns < NT_JOBS_FORGET_NS)
 			continue;
 		HASH_DEL(jobs->key, key);
 		free_key(jobs, key);

@@ -126,13 +126,13 @@ static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-static enum nt_job_state job_state(const struct nt_job *job, uint64_t lead_ns)
+static enum nt_job_state job_state(const struct nt_job *job)
 {
 	const struct nt_job_view *view = nt_engine_view(job);
 
 	if (job->closed || job->ended_ns)
 		return NT_JOB_ENDED;
-	if (job->last_seen_ns + NT_JOBS_SILENCE_NS < lead_ns)
+	if (job->owner->quiet_ns >= NT_JOBS_SILENCE_NS)
 		return NT_JOB_UNOBSERVED;
 	for (size_t i = 0; view && i < view->opens; i++)
 		if (view->open[i].firing && (view->open[i].class == NT_CLASS_HANG ||
@@ -170,7 +170,7 @@ static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_v
 	return 0;
 }
 
-static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job, uint64_t lead_ns)
+static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job)
 {
 	const size_t members = job->members - job->retired;
 	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(picture, members, sizeof(*rank));
@@ -184,7 +184,7 @@ static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job, u
 		return -ENOMEM;
 	(void)snprintf(picture->id, sizeof(picture->id), "%016" PRIx64, job->id);
 	picture->attempt = job->attempt;
-	picture->state = job_state(job, lead_ns);
+	picture->state = job_state(job);
 	picture->size = job->size;
 	picture->live = job->live;
 	picture->nodes = (uint32_t)job->nodes;
@@ -206,20 +206,20 @@ static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job, u
 }
 
 /* The job's picture, the old one where nothing has changed. Borrowed from the job's view. */
-static int draw_job(struct nt_job *job, uint64_t lead_ns, struct nt_snapshot_job **ret_picture)
+static int draw_job(struct nt_job *job, struct nt_snapshot_job **ret_picture)
 {
 	struct nt_job_view *view = job->user;
 	struct nt_snapshot_job *picture;
 	int r;
 
-	if (view->picture && !job->changed && view->picture->state == job_state(job, lead_ns)) {
+	if (view->picture && !job->changed && view->picture->state == job_state(job)) {
 		*ret_picture = view->picture;
 		return 0;
 	}
 	picture = nt_snapshot_job_new();
 	if (!picture)
 		return -ENOMEM;
-	r = fill_job(picture, job, lead_ns);
+	r = fill_job(picture, job);
 	if (r < 0) {
 		nt_snapshot_job_unref(picture);
 		return r;
@@ -264,7 +264,7 @@ static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot)
 			/* Nothing was judged of it yet. */
 			if (!job->user)
 				continue;
-			r = draw_job(job, nt_jobs_lead_ns(jobs), &picture);
+			r = draw_job(job, &picture);
 			if (r < 0)
 				return r;
 			list[snapshot->jobs++] = nt_snapshot_job_ref(picture);
@@ -298,7 +298,7 @@ static int draw_nodes(struct nt_engine *engine, struct nt_snapshot *snapshot)
 			return -ENOMEM;
 		node[at].ranks = entry->live;
 		node[at].last_seen_ns = entry->last_seen_ns;
-		node[at].silent = entry->last_seen_ns + NT_JOBS_SILENCE_NS < nt_jobs_lead_ns(jobs);
+		node[at].silent = entry->quiet_ns >= NT_JOBS_SILENCE_NS;
 		at++;
 	}
 	qsort(node, count, sizeof(*node), by_name);

@@ -31,7 +31,6 @@ enum {
 #define PICTURE_NS       (500 * NT_MILLISECOND)
 #define SWEEP_NS         NT_SECOND
 #define SAVE_NS          (30 * NT_SECOND)
-#define IDLE_NS          (3 * NT_SECOND)
 #define CLOCK_AHEAD_NS   (60 * NT_SECOND) /* a message from further in the future is turned down */
 #define STREAM_FORGET_NS NT_HOUR
 
@@ -43,7 +42,8 @@ struct nt_service {
 	struct nt_places *places;
 	struct nt_bus_reader *reader;
 	struct nt_outlet *outlet; /* NULL: the bus cannot be written */
-	uint64_t picture_ns, sweep_ns, saved_ns, heard_ns; /* when it was done last */
+	uint64_t picture_ns, sweep_ns, saved_ns; /* when it was done last */
+	uint64_t waited_ns; /* since the last sweep, with nothing to read */
 	uint64_t sink_errors, save_errors;
 
 	atomic_bool stopping, caught_up;
@@ -188,7 +188,7 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	r = load(service);
 	if (r < 0)
 		return r;
-	service->saved_ns = service->heard_ns = nt_clock_mono_ns();
+	service->saved_ns = nt_clock_mono_ns();
 	*ret_service = nt_take(service);
 	return 0;
 }
@@ -311,7 +311,8 @@ static int do_due(struct nt_service *service)
 	take_requests(service);
 	if (now_ns - service->sweep_ns >= SWEEP_NS) {
 		service->sweep_ns = now_ns;
-		r = nt_engine_sweep(service->engine, now_ns - service->heard_ns >= IDLE_NS);
+		r = nt_engine_sweep(service->engine, service->waited_ns);
+		service->waited_ns = 0;
 		if (r < 0)
 			return r;
 		nt_ingest_sweep(service->ingest, nt_clock_real_ns() - STREAM_FORGET_NS);
@@ -334,21 +335,24 @@ static int do_due(struct nt_service *service)
 int nt_service_turn(struct nt_service *service, int timeout_ms)
 {
 	const uint64_t latest_ns = nt_clock_real_ns() + CLOCK_AHEAD_NS;
+	const uint64_t started_ns = nt_clock_mono_ns();
 	struct nt_bus_record record;
 	int r = 0;
 
-	atomic_store(&service->turned_ns, nt_clock_mono_ns());
+	atomic_store(&service->turned_ns, started_ns);
 	for (int i = 0; i < TURN_RECORDS; i++) {
 		r = nt_bus_reader_next(service->reader, i ? 0 : timeout_ms, &record);
 		if (r <= 0)
 			break;
-		service->heard_ns = nt_clock_mono_ns();
 		r = take_record(service, &record, latest_ns);
 		if (r < 0)
 			return r;
 	}
 	if (r < 0)
 		return r;
+	/* Time that went by with nothing left to read; a backlog makes none. */
+	if (r == 0)
+		service->waited_ns += nt_clock_mono_ns() - started_ns;
 	if (r == 0 && !atomic_load(&service->caught_up)) {
 		/* The bus has been read to its end once. */
 		nt_ingest_caught_up(service->ingest);

@@ -33,7 +33,7 @@ static void load_jobs(const uint8_t *data, size_t size)
 	assert(nt_jobs_save(nt_engine_jobs(engine), &buf) == 0);
 	assert(nt_picture_draw(engine, NULL, 0, &snapshot) == 0);
 	nt_snapshot_release(snapshot);
-	assert(nt_engine_sweep(engine, true) == 0);
+	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -356,6 +356,29 @@ static void what_comes_too_late_is_counted_and_not_used(void **state)
 	assert_int_equal(before.len, printed.len);
 }
 
+static void what_waits_is_judged_when_nothing_comes_any_more(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	uint64_t before;
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5200);
+	push_all(&batch);
+	before = last.end_ns;
+	assert_true(before < REAL_0 + 5200 * MS);
+	/* A frame needs three seconds of silence, however they come about. */
+	assert_int_equal(nt_engine_sweep(engine, 2 * SECOND), 0);
+	assert_int_equal(last.end_ns, before);
+	assert_int_equal(nt_engine_sweep(engine, 2 * SECOND), 0);
+	assert_true(last.end_ns > REAL_0 + 5203 * MS);
+	/* The agent was only slow: it goes on without loss. */
+	add_run(&batch, &agent, 0, RANKS, 9000, 15000);
+	push_all(&batch);
+	assert_int_equal(counters()->member.late_windows, 0);
+	assert_true(last.end_ns > REAL_0 + 13000 * MS);
+}
+
 static void a_frame_closes_three_seconds_after_its_end_whoever_is_missing(void **state)
 {
 	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
@@ -552,6 +575,7 @@ int main(void)
 		TEST(a_frame_waits_for_the_slower_agent),
 		TEST(an_agent_that_stops_is_silent_after_ten_seconds_and_not_waited_for),
 		TEST(what_comes_too_late_is_counted_and_not_used),
+		TEST(what_waits_is_judged_when_nothing_comes_any_more),
 		TEST(a_frame_closes_three_seconds_after_its_end_whoever_is_missing),
 		TEST(an_end_stays_in_the_frames_that_follow),
 		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),

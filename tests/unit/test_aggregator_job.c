@@ -242,6 +242,36 @@ static void new_processes_after_the_old_ones_ended_are_the_next_attempt(void **s
 	assert_int_equal(counters()->attempts, 1);
 }
 
+static void a_job_is_over_though_its_agent_has_nothing_more_to_say(void **state)
+{
+	const struct party party = {&agent, 0, 4, 4, 100, 0xaaa};
+
+	(void)state;
+	run_party(&party, 0, 8000);
+	end_party(&party, 8000);
+	assert_int_equal(job_at(0)->live, 4);
+	assert_int_equal(nt_engine_sweep(engine, 5 * SECOND), 0);
+	assert_int_equal(job_at(0)->live, 0);
+	assert_true(job_at(0)->closed);
+	assert_int_equal(job_at(0)->ended_ns, REAL_0 + 8500 * MS);
+}
+
+static void an_agent_whose_clock_is_ahead_does_not_hurry_other_jobs(void **state)
+{
+	struct feed_agent ahead = feed_agent("n2", "another");
+	const struct party party = {&agent, 0, 2, 2, 100, 0xaaa};
+	const struct party hasty = {&ahead, 0, 2, 2, 100, 0xbbb};
+
+	(void)state;
+	for (uint64_t at = 0; at < 10000; at += 500) {
+		run_party(&party, at, at + 500);
+		run_party(&hasty, at + 50000, at + 50500);
+		assert_int_equal(nt_engine_sweep(engine, 0), 0);
+	}
+	assert_int_equal(counters()->member.late_windows, 0);
+	assert_int_equal(counters()->early_windows, 0);
+}
+
 static void ends_that_nobody_saw_do_not_hold_up_the_next_attempt(void **state)
 {
 	/* The agent was killed with the job, and both came back. */
@@ -480,14 +510,14 @@ static void ended_jobs_are_forgotten_over_the_cap_and_in_time(void **state)
 		run_party(&party, at, at + 2000);
 		end_party(&party, at + 2000);
 		push(feed_heartbeat(&agent, at + 4000));
-		assert_int_equal(nt_engine_sweep(engine, false), 0);
+		assert_int_equal(nt_engine_sweep(engine, 0), 0);
 	}
 	assert_int_equal(counters()->jobs, NT_JOBS_MAX_ENDED + 10);
 	assert_int_equal(only_key()->jobs, NT_JOBS_MAX_ENDED);
 	assert_true(counters()->forgotten_jobs > 0);
 	assert_int_equal(counters()->refused_jobs, 0);
 	push(feed_heartbeat(&agent, at + 2 * 3600 * 1000));
-	assert_int_equal(nt_engine_sweep(engine, false), 0);
+	assert_int_equal(nt_engine_sweep(engine, 0), 0);
 	assert_int_equal(only_key()->jobs, 0);
 	assert_int_equal(only_key()->members, 0);
 	assert_null(only_key()->process);
@@ -549,6 +579,8 @@ int main(void)
 		TEST(sets_of_ranks_that_share_no_communicator_are_two_jobs),
 		TEST(parts_that_share_a_communicator_of_some_ranks_are_one_job),
 		TEST(new_processes_after_the_old_ones_ended_are_the_next_attempt),
+		TEST(a_job_is_over_though_its_agent_has_nothing_more_to_say),
+		TEST(an_agent_whose_clock_is_ahead_does_not_hurry_other_jobs),
 		TEST(ends_that_nobody_saw_do_not_hold_up_the_next_attempt),
 		TEST(the_restart_count_of_the_launcher_numbers_attempts),
 		TEST(a_restarted_agent_goes_on_with_the_same_job),
