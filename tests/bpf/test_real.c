@@ -3,6 +3,8 @@
  * The real libcudart and libnccl, of two CUDA majors and two NCCL releases (tests/bpf/wheels.txt).
  * Without a GPU their calls fail, but the probes fire: each row that the library has is called in a
  * process of its own, and what the kernel says of it must be what was passed and returned.
+ *
+ * NT_LIBCUDA names a real libcuda.so, which no wheel has: then that is tried too.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -36,6 +38,8 @@ static const struct real cudart12 = {"nvidia-cuda-runtime-cu12-12.9.79/libcudart
 				     NT_LIBRARY_CUDART, 77};
 static const struct real nccl228 = {"nvidia-nccl-cu13-2.28.9/libnccl.so.2", NT_LIBRARY_NCCL, 23};
 static const struct real nccl232 = {"nvidia-nccl-cu13-2.32.3/libnccl.so.2", NT_LIBRARY_NCCL, 35};
+
+static const struct real libcuda = {"libcuda", NT_LIBRARY_CUDA, 0};
 
 static char cache[PATH_MAX];
 static struct shared *shared;
@@ -187,7 +191,10 @@ static void every_function_of_the_real_library_fires_with_exact_words(void **sta
 	struct stub stub;
 	int functions, called = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", cache, real->path);
+	if (real == &libcuda)
+		(void)snprintf(path, sizeof(path), "%s", getenv("NT_LIBCUDA"));
+	else
+		(void)snprintf(path, sizeof(path), "%s/%s", cache, real->path);
 	if (!stub_load(&stub, path))
 		fail_msg("%s", dlerror());
 	options.min_call_ns = 0;
@@ -202,7 +209,8 @@ static void every_function_of_the_real_library_fires_with_exact_words(void **sta
 	}
 	print_message("# %s: %d functions\n", real->path, functions);
 	assert_int_equal(functions, called);
-	assert_int_equal(functions, real->functions);
+	if (real->functions)
+		assert_int_equal(functions, real->functions);
 	assert_int_equal(harness_stats(&h).refused_slow, 0);
 	assert_int_equal(harness_stats(&h).failed, 0);
 	harness_release(&h);
@@ -230,6 +238,8 @@ static bool fetch(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {OF(cudart13), OF(cudart12), OF(nccl228), OF(nccl232)};
+	const struct CMUnitTest driver[] = {OF(libcuda)};
+	int r;
 
 	harness_require();
 	if (!fetch()) {
@@ -240,5 +250,8 @@ int main(void)
 		      0);
 	if (shared == MAP_FAILED)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	if (getenv("NT_LIBCUDA"))
+		r |= cmocka_run_group_tests(driver, NULL, NULL);
+	return r;
 }
