@@ -332,7 +332,8 @@ static int update_members(struct nt_framer *framer, struct nt_jobs *jobs, struct
 
 	if (!member)
 		return -ENOMEM;
-	memcpy(member, job->member, members * sizeof(struct nt_member *));
+	if (members)
+		memcpy(member, job->member, members * sizeof(struct nt_member *));
 	for (size_t i = 0; i < members; i++) {
 		if (member[i]->retired)
 			continue;

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "aggregator/framer.h"
 #include "aggregator/job_impl.h"
 #include "aggregator/pack.h"
 
 enum {
 	SAVE_VERSION = 1,
+	TIME_BITS = 62, /* of a time in nanoseconds */
 };
 
 /* ---- save --------------------------------------------------------------------------------------- */
@@ -176,6 +178,16 @@ static int damaged(struct nt_unpacker *unpacker)
 	return unpacker->error;
 }
 
+/* Beyond, sums of times could overflow. */
+static uint64_t load_time(struct nt_unpacker *unpacker)
+{
+	const uint64_t time_ns = nt_unpack_u64(unpacker);
+
+	if (time_ns >> TIME_BITS)
+		(void)damaged(unpacker);
+	return unpacker->error ? 0 : time_ns;
+}
+
 static void load_inside(struct nt_unpacker *unpacker, struct nt_member *member)
 {
 	struct nt_inside_wire *inside = &member->inside;
@@ -188,7 +200,7 @@ static void load_inside(struct nt_unpacker *unpacker, struct nt_member *member)
 	inside->count = nt_unpack_u64(unpacker);
 	inside->op = (enum nt_op)nt_unpack_count(unpacker, NT_OP_END - 1);
 	inside->type = nt_unpack_u32(unpacker);
-	member->inside_since_ns = nt_unpack_u64(unpacker);
+	member->inside_since_ns = load_time(unpacker);
 }
 
 static void load_series(struct nt_unpacker *unpacker, struct nt_member *member)
@@ -290,7 +302,7 @@ static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struc
 	member->node = nt_unpack_u32(unpacker);
 	member->pid = nt_unpack_u32(unpacker);
 	member->start_boot_ns = nt_unpack_u64(unpacker);
-	member->start_ns = nt_unpack_u64(unpacker);
+	member->start_ns = load_time(unpacker);
 	member->rank = nt_unpack_u32(unpacker);
 	member->size = nt_unpack_u32(unpacker);
 	member->local_rank = nt_unpack_u32(unpacker);
@@ -303,7 +315,7 @@ static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struc
 	member->ended = nt_unpack_bool(unpacker);
 	member->finalized = nt_unpack_bool(unpacker);
 	member->retired = nt_unpack_bool(unpacker);
-	member->ended_ns = nt_unpack_u64(unpacker);
+	member->ended_ns = load_time(unpacker);
 	agent = nt_unpack_text(unpacker);
 	for (size_t i = 0; i <= NT_MEMBER_PROCESS; i++)
 		member->names[i] = nt_unpack_text(unpacker);
@@ -398,13 +410,15 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 	job->namespace = nt_unpack_text(unpacker);
 	job->size = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
 	job->unknowns = nt_unpack_u32(unpacker);
-	job->grid.start_ns = nt_unpack_u64(unpacker);
+	job->grid.start_ns = load_time(unpacker);
 	job->grid.length_ns = nt_unpack_u64(unpacker);
+	if (job->grid.length_ns > NT_FRAMER_CELL_MAX_NS)
+		(void)damaged(unpacker);
 	job->grid.frames = nt_unpack_u64(unpacker);
 	job->grid.completeness = nt_unpack_f64(unpacker);
-	job->since_ns = nt_unpack_u64(unpacker);
-	job->last_seen_ns = nt_unpack_u64(unpacker);
-	job->ended_ns = nt_unpack_u64(unpacker);
+	job->since_ns = load_time(unpacker);
+	job->last_seen_ns = load_time(unpacker);
+	job->ended_ns = load_time(unpacker);
 	job->closed = nt_unpack_bool(unpacker);
 	job->is_shifted = nt_unpack_bool(unpacker);
 	job->changed = true;
@@ -418,7 +432,10 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 	count = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
 	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++)
 		r = load_job_member(unpacker, jobs, job);
-	return r < 0 ? r : unpacker->error;
+	if (r < 0)
+		return r;
+	/* A job begins with its first member, and whoever retires is replaced. */
+	return job->members > job->retired ? unpacker->error : damaged(unpacker);
 }
 
 static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
@@ -435,7 +452,7 @@ static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
 	if (r < 0)
 		return r;
 	key->splits = nt_unpack_u32(unpacker);
-	key->lead_ns = nt_unpack_u64(unpacker);
+	key->lead_ns = load_time(unpacker);
 	count = nt_unpack_count(unpacker, NT_JOBS_MAX_NODES);
 	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
 		nt_autofree char *agent = nt_unpack_text(unpacker);
@@ -445,7 +462,7 @@ static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
 		r = nt_jobs_find_source(jobs, key, agent, &source);
 		if (r < 0)
 			return r;
-		source->watermark_ns = nt_unpack_u64(unpacker);
+		source->watermark_ns = load_time(unpacker);
 	}
 	count = nt_unpack_count(unpacker, NT_JOBS_MAX_LIVE);
 	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
@@ -483,7 +500,7 @@ int nt_jobs_load(struct nt_jobs *jobs, const void *data, size_t size)
 
 	if (nt_unpack_u32(&unpacker) != SAVE_VERSION)
 		return -EBADMSG;
-	jobs->lead_ns = nt_unpack_u64(&unpacker);
+	jobs->lead_ns = load_time(&unpacker);
 	count = nt_unpack_count(&unpacker, NT_JOBS_MAX_NODES);
 	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
 		nt_autofree char *name = nt_unpack_text(&unpacker);
@@ -493,7 +510,7 @@ int nt_jobs_load(struct nt_jobs *jobs, const void *data, size_t size)
 		r = nt_jobs_find_node(jobs, name, &node);
 		if (r < 0)
 			return r;
-		node->last_seen_ns = nt_unpack_u64(&unpacker);
+		node->last_seen_ns = load_time(&unpacker);
 	}
 	count = nt_unpack_count(&unpacker, NT_JOBS_MAX_KEYS);
 	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
