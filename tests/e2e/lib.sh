@@ -293,12 +293,13 @@ heal() {
   wait_until 90 "the incident to resolve" none_open || fail "not resolved: $(open_incidents)"
 }
 
-# quiet SECONDS: nobody is accused for so long.
+# quiet SECONDS: nobody is accused for so long, but for what was over before.
 quiet() {
-  local end=$((SECONDS + $1)) found
+  local end=$((SECONDS + $1)) found old
+  old=$(incidents | jq -c '[.[] | select(.state == "resolved") | .id]')
   while [ $SECONDS -lt $end ]; do
-    found=$(incidents)
-    [ "$(jq '[.[] | select(.severity != "info")] | length' <<<"$found")" -eq 0 ] || fail "somebody is accused: $found"
+    found=$(incidents | jq -c --argjson old "$old" '[.[] | select(.severity != "info" and (.id | IN($old[]) | not))]')
+    [ "$found" = '[]' ] || fail "somebody is accused: $found"
     sleep 0.5
   done
 }
