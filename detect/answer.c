@@ -39,6 +39,8 @@ static int compare_placed(const void *a, const void *b)
 static int answer_blames(struct nt_detect *detect, struct nt_incident *incident)
 {
 	struct placed *placed = calloc(incident->blames + 1, sizeof(*placed));
+	uint32_t *sorted = detect->scratch.index;
+	const uint32_t ranks = nt_node_list(detect, sorted);
 	uint32_t n = 0;
 
 	if (!placed)
@@ -52,14 +54,17 @@ static int answer_blames(struct nt_detect *detect, struct nt_incident *incident)
 	qsort(placed, incident->blames, sizeof(*placed), compare_placed);
 	for (uint32_t i = 0, end; i < incident->blames; i = end) {
 		const uint32_t node = placed[i].node;
+		bool compared = node != NT_FRAME_NO_NODE;
 
 		for (end = i + 1; end < incident->blames && placed[end].node == node;)
 			end++;
-		for (uint32_t j = i; j < end; j++)
+		for (uint32_t j = i; j < end; j++) {
+			const struct nt_rank *rank = nt_detect_find(detect, placed[j].rank);
+
+			compared = compared && rank && nt_node_is_compared(detect, rank);
 			incident->node_rank[j] = placed[j].rank;
-		if (node != NT_FRAME_NO_NODE && end - i >= 2 &&
-		    nt_node_blames(detect, incident, node) == end - i &&
-		    nt_node_ranks(detect, node) == end - i) {
+		}
+		if (compared && end - i >= 2 && nt_node_ranks(sorted, ranks, node) == end - i) {
 			incident->culprit[n++] = (struct nt_finding_culprit){
 				.kind = NT_CULPRIT_NODE,
 				.node = node,

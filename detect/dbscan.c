@@ -12,7 +12,7 @@
 uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min_samples,
 			  uint32_t *ret_label)
 {
-	size_t low = 0, high = 0, last_core = 0;
+	size_t low = 0, high = 0, last_core = 0, labelled = 0;
 	uint32_t clusters = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -26,9 +26,9 @@ uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min
 			continue;
 		if (!clusters || sorted[i] - sorted[last_core] > eps)
 			clusters++;
-		for (size_t j = low; j < high; j++)
-			if (ret_label[j] == NT_DBSCAN_NOISE)
-				ret_label[j] = clusters - 1;
+		/* What lies before is labelled, or out of reach for good. */
+		for (labelled = labelled < low ? low : labelled; labelled < high; labelled++)
+			ret_label[labelled] = clusters - 1;
 		last_core = i;
 	}
 	return clusters;

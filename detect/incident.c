@@ -108,6 +108,7 @@ void nt_incidents_begin(struct nt_detect *detect)
 		incident->stands = false;
 		incident->judged = false;
 		incident->changed = false;
+		incident->shown_cost = -1.0;
 		for (uint32_t j = 0; j < incident->blames; j++)
 			incident->blame[j].stands = false;
 	}
@@ -205,6 +206,7 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 	incident->counted_ns = proposal->onset_ns;
 	incident->seen_ns = detect->end_ns;
 	incident->changed = true;
+	incident->shown_cost = -1.0;
 	incidents->open[incidents->opens++] = incident;
 	*ret_incident = incident;
 	return 0;
@@ -334,7 +336,8 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 	blame->stands = true;
 	incident->stands = true;
 	incident->judged = true;
-	if (blame == worst_blame(incident)) {
+	if (blame->cost > incident->shown_cost) {
+		incident->shown_cost = blame->cost;
 		memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
 		incident->evidences = (uint32_t)proposal->evidences;
 	}

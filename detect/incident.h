@@ -139,8 +139,9 @@ struct nt_incident {
 	uint32_t listed, list_cap;
 	double cost, chance;
 	struct nt_recovery recovery; /* of families that are judged as a whole */
-	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE]; /* on its worst culprit */
 	uint32_t evidences;
+	double shown_cost; /* scratch of the step: what that one costs */
 	/* For the answer, made anew in each step. */
 	struct nt_finding_culprit *culprit;
 	uint32_t *node_rank; /* the ranks of its culprits of kind node */

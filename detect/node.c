@@ -4,19 +4,49 @@
 
 #include <stdlib.h>
 
-static bool counts(const struct nt_detect *detect, const struct nt_rank *rank, uint32_t node)
+static int compare_u32(const void *a, const void *b)
 {
-	return rank && rank->node == node && rank->group < detect->roles.groups &&
-	       detect->roles.group[rank->group].spans_nodes;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
 }
 
-uint32_t nt_node_ranks(const struct nt_detect *detect, uint32_t node)
+bool nt_node_is_compared(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	return rank->group < detect->roles.groups && detect->roles.group[rank->group].spans_nodes;
+}
+
+static bool counts(const struct nt_detect *detect, const struct nt_rank *rank, uint32_t node)
+{
+	return rank && rank->node == node && nt_node_is_compared(detect, rank);
+}
+
+uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < detect->ranks; i++)
-		n += detect->rank[i].node == node && !detect->rank[i].ended;
+		if (!detect->rank[i].ended)
+			ret_node[n++] = detect->rank[i].node;
+	qsort(ret_node, n, sizeof(*ret_node), compare_u32);
 	return n;
+}
+
+uint32_t nt_node_ranks(const uint32_t *sorted, uint32_t n, uint32_t node)
+{
+	uint32_t low = 0, high = n, end;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < n && sorted[end] == node;)
+		end++;
+	return end - low;
 }
 
 uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_incident *incident,
@@ -29,17 +59,11 @@ uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_incident
 	return n;
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node)
 {
 	const struct nt_incidents *incidents = &detect->incidents;
-	uint32_t *node = detect->scratch.index, n = 0, slow = 0;
+	uint32_t *node = detect->scratch.index, n = 0, slow = 0, ranks;
+	uint32_t *sorted = &detect->scratch.index[detect->scratch.cap];
 
 	for (uint32_t i = 0; i < incidents->opens; i++) {
 		const struct nt_incident *incident = incidents->open[i];
@@ -57,12 +81,13 @@ bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node)
 	if (slow < 2)
 		return false;
 	qsort(node, n, sizeof(*node), compare_u32);
+	ranks = nt_node_list(detect, sorted);
 	for (uint32_t i = 0, end; i < n; i = end) {
 		uint32_t holders = 0;
 
 		for (end = i + 1; end < n && node[end] == node[i];)
 			end++;
-		if (end - i < 2 || end - i != nt_node_ranks(detect, node[i]))
+		if (end - i < 2 || end - i != nt_node_ranks(sorted, ranks, node[i]))
 			continue;
 		for (uint32_t j = 0; j < incidents->opens; j++)
 			holders += nt_node_blames(detect, incidents->open[j], node[i]) > 0;

@@ -7,8 +7,12 @@
 
 #include "detect/core.h"
 
-/* Live ranks on it. */
-uint32_t nt_node_ranks(const struct nt_detect *detect, uint32_t node);
+/* The nodes of all live ranks, ascending, into room for as many; their count. */
+uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node);
+/* How often a node is in such a list: its live ranks. */
+uint32_t nt_node_ranks(const uint32_t *sorted, uint32_t n, uint32_t node);
+/* Whether the rank has peers on other nodes. */
+bool nt_node_is_compared(const struct nt_detect *detect, const struct nt_rank *rank);
 /* How many ranks of the node the incident blames against peers on other nodes. */
 uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_incident *incident,
 			uint32_t node);
