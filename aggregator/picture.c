@@ -307,72 +307,7 @@ static int draw_nodes(struct nt_engine *engine, struct nt_snapshot *snapshot)
 	return 0;
 }
 
-static int draw_metrics(struct nt_engine *engine, const struct nt_snapshot_metric *metric,
-			size_t metrics, struct nt_snapshot *snapshot)
-{
-	const struct nt_jobs_counters *jobs = nt_jobs_counters(nt_engine_jobs(engine));
-	const struct nt_framer_counters *framer = nt_engine_framer_counters(engine);
-	const struct nt_engine_counters *own = nt_engine_counters(engine);
-	static const char evicted[] = "Data passed over because a limit was reached.";
-	static const char late[] = "Windows that came too late to be judged.";
-	const struct nt_snapshot_metric row[] = {
-		{"neutracer_aggregator_windows", "Windows taken.", "", false,
-		 (double)jobs->windows},
-		{"neutracer_aggregator_windows_late", late, "why=\"late\"", false,
-		 (double)jobs->member.late_windows},
-		{"neutracer_aggregator_windows_late", late, "why=\"early\"", false,
-		 (double)jobs->early_windows},
-		{"neutracer_aggregator_refused", evicted, "what=\"key\"", false,
-		 (double)jobs->refused_keys},
-		{"neutracer_aggregator_refused", evicted, "what=\"job\"", false,
-		 (double)jobs->refused_jobs},
-		{"neutracer_aggregator_refused", evicted, "what=\"rank\"", false,
-		 (double)jobs->refused_ranks},
-		{"neutracer_aggregator_refused", evicted, "what=\"node\"", false,
-		 (double)jobs->refused_nodes},
-		{"neutracer_aggregator_refused", evicted, "what=\"communicator\"", false,
-		 (double)(jobs->member.refused_comms + framer->dropped_comms)},
-		{"neutracer_aggregator_refused", evicted, "what=\"series\"", false,
-		 (double)jobs->member.refused_series},
-		{"neutracer_aggregator_refused", evicted, "what=\"window\"", false,
-		 (double)jobs->member.evicted_windows},
-		{"neutracer_aggregator_refused", evicted, "what=\"frame\"", false,
-		 (double)own->refused_frames},
-		{"neutracer_aggregator_refused", evicted, "what=\"sample\"", false,
-		 (double)framer->unaligned_samples},
-		{"neutracer_aggregator_jobs_seen", "Attempts of jobs seen.", "", false,
-		 (double)jobs->jobs},
-		{"neutracer_aggregator_jobs_split", "Jobs that shared their key with another one.",
-		 "", false, (double)jobs->splits},
-		{"neutracer_aggregator_ranks_conflicting",
-		 "Processes whose rank was another's: they are never accused.", "", false,
-		 (double)jobs->conflicting_ranks},
-		{"neutracer_aggregator_frames", "Frames judged.", "", false,
-		 (double)framer->frames},
-		{"neutracer_aggregator_frames_incomplete",
-		 "Frames judged without a window of every rank.", "", false,
-		 (double)framer->incomplete_frames},
-		{"neutracer_aggregator_gaps_skipped",
-		 "Stretches of a job's time of which nothing is known.", "", false,
-		 (double)framer->skipped_gaps},
-		{"neutracer_aggregator_incident_changes", "Changes of incidents.", "", false,
-		 (double)own->incidents},
-	};
-	const size_t rows = sizeof(row) / sizeof(row[0]);
-	struct nt_snapshot_metric *all = nt_snapshot_alloc(snapshot, rows + metrics, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	memcpy(all, row, sizeof(row));
-	if (metrics)
-		memcpy(all + rows, metric, metrics * sizeof(*metric));
-	snapshot->metric = all;
-	snapshot->metrics = rows + metrics;
-	return 0;
-}
-
-int nt_picture_draw(struct nt_engine *engine, const struct nt_snapshot_metric *metric,
-		    size_t metrics, struct nt_snapshot **ret_snapshot)
+int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	int r;
@@ -383,8 +318,6 @@ int nt_picture_draw(struct nt_engine *engine, const struct nt_snapshot_metric *m
 	r = draw_jobs(engine, snapshot);
 	if (r >= 0)
 		r = draw_nodes(engine, snapshot);
-	if (r >= 0)
-		r = draw_metrics(engine, metric, metrics, snapshot);
 	if (r < 0) {
 		nt_snapshot_release(snapshot);
 		return r;

@@ -10,11 +10,7 @@
 #include "aggregator/snapshot.h"
 #include "common/cleanup.h"
 
-/*
- * Jobs that have not changed since the last picture are shared with it. `metric` are rows of other
- * modules to put beside the engine's own; their texts are constants. -ENOMEM.
- */
-NT_MUST_CHECK int nt_picture_draw(struct nt_engine *engine, const struct nt_snapshot_metric *metric,
-				  size_t metrics, struct nt_snapshot **ret_snapshot);
+/* Jobs that have not changed since the last picture are shared with it. -ENOMEM. */
+NT_MUST_CHECK int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot);
 
 #endif

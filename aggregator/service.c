@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "aggregator/ingest.h"
+#include "aggregator/meter.h"
 #include "aggregator/outlet.h"
 #include "aggregator/picture.h"
 #include "aggregator/place.h"
@@ -210,61 +211,28 @@ void nt_service_free(struct nt_service *service)
 
 static int draw(struct nt_service *service)
 {
-	const struct nt_ingest_counters *in = nt_ingest_counters(service->ingest);
-	static const struct nt_outlet_counters none;
-	const struct nt_outlet_counters *out =
-		service->outlet ? nt_outlet_counters(service->outlet) : &none;
-	static const char refused[] = "Records turned down.";
-	struct nt_bus_stats bus;
+	struct nt_meter meter = {
+		.engine = service->engine,
+		.ingest = nt_ingest_counters(service->ingest),
+		.outlet = service->outlet ? nt_outlet_counters(service->outlet) : NULL,
+		.bus_missed = nt_bus_reader_missed(service->reader),
+		.sink_errors = service->sink_errors,
+		.save_errors = service->save_errors,
+	};
 	struct nt_snapshot *snapshot;
+	struct nt_bus_stats bus;
 	int r;
 
 	nt_bus_reader_stats(service->reader, &bus);
-	const struct nt_snapshot_metric row[] = {
-		{"neutracer_aggregator_records", "Records read from the bus.", "", false,
-		 (double)in->records},
-		{"neutracer_aggregator_record_bytes", "Bytes read from the bus.", "", false,
-		 (double)in->bytes},
-		{"neutracer_aggregator_messages", "Messages taken.", "", false,
-		 (double)in->messages},
-		{"neutracer_aggregator_duplicates", "Messages that were here already.", "", false,
-		 (double)in->duplicates},
-		{"neutracer_aggregator_gaps", "Messages that never came.", "", false,
-		 (double)in->gaps},
-		{"neutracer_aggregator_records_refused", refused, "why=\"undecodable\"", false,
-		 (double)in->undecodable},
-		{"neutracer_aggregator_records_refused", refused, "why=\"impossible\"", false,
-		 (double)in->impossible},
-		{"neutracer_aggregator_records_refused", refused, "why=\"ahead\"", false,
-		 (double)in->ahead},
-		{"neutracer_aggregator_records_refused", refused, "why=\"unknown\"", false,
-		 (double)in->unknown},
-		{"neutracer_aggregator_streams_unwatched",
-		 "Messages of streams over the cap: duplicates and gaps of them do not show.", "",
-		 false, (double)in->unwatched},
-		{"neutracer_aggregator_bus_missed",
-		 "Records that the bus had removed before they were read.", "", false,
-		 (double)nt_bus_reader_missed(service->reader)},
-		{"neutracer_aggregator_bus_corrupt", "Damaged frames on the bus.", "", false,
-		 (double)bus.corrupt_frames},
-		{"neutracer_aggregator_incidents_published", "Incidents written to the bus.", "",
-		 false, (double)out->incidents},
-		{"neutracer_aggregator_dlq", "Refused records passed on to the bus.", "", false,
-		 (double)out->refused},
-		{"neutracer_aggregator_dlq_dropped",
-		 "Refused records that were too many to be passed on.", "", false,
-		 (double)out->refused_dropped},
-		{"neutracer_aggregator_bus_errors", "Writes that the bus refused.", "", false,
-		 (double)out->errors},
-		{"neutracer_aggregator_sink_errors", "Incidents that could not be kept.", "", false,
-		 (double)service->sink_errors},
-		{"neutracer_aggregator_save_errors", "States that could not be saved.", "", false,
-		 (double)service->save_errors},
-	};
-
-	r = nt_picture_draw(service->engine, row, sizeof(row) / sizeof(row[0]), &snapshot);
+	meter.bus_corrupt = bus.corrupt_frames;
+	r = nt_picture_draw(service->engine, &snapshot);
 	if (r < 0)
 		return r;
+	r = nt_meter_read(&meter, snapshot);
+	if (r < 0) {
+		nt_snapshot_release(snapshot);
+		return r;
+	}
 	nt_board_post(service->board, snapshot);
 	return 0;
 }

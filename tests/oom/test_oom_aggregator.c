@@ -118,7 +118,7 @@ static int run(void *data)
 	if (r >= 0)
 		r = take_records(engine, ingest, places);
 	if (r >= 0)
-		r = nt_picture_draw(engine, NULL, 0, &snapshot);
+		r = nt_picture_draw(engine, &snapshot);
 	nt_snapshot_release(snapshot);
 	if (r < 0)
 		return r;
