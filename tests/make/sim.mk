@@ -12,7 +12,7 @@ sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
 # The exported functions begin with a push, as those of the real libraries do: a probe there is
 # cheap. Only without optimisation is that so for all of them.
-$(addprefix build/sim/obj/lib/,driver.o nccl.o runtime-12.o runtime-13.o): private sim_lib_cflags += -O0
+$(addprefix build/sim/obj/lib/,driver.o nccl.o runtime-12.o runtime-13.o compiled.o): private sim_lib_cflags += -O0
 sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
 	-Wl,-rpath,'$$ORIGIN'
 
@@ -43,7 +43,8 @@ $(SIM)/lib/libcuda.so.1: $(addprefix $(SIM)/obj/lib/,driver.o memory.o model.o) 
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
 # The real runtime names its version node after itself.
-$(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime-%.o
+$(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime-%.o \
+		$(addprefix $(SIM)/obj/lib/,compiled.o properties.o unsupported.o)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)echo 'libcudart.so.$* { global: cuda*; __cuda*; local: *; };' > $(SIM)/obj/libcudart-$*.map

@@ -169,6 +169,7 @@ typedef CUevent cudaEvent_t;
 typedef CUgraph cudaGraph_t;
 typedef CUgraphExec cudaGraphExec_t;
 typedef CUmemoryPool cudaMemPool_t;
+typedef CUfunction cudaKernel_t;
 
 typedef struct {
 	unsigned int x, y, z;
@@ -184,6 +185,15 @@ typedef struct {
 
 _Static_assert(offsetof(cudaLaunchConfig_t, stream) == 32, "as the runtime's");
 
+struct cudaFuncAttributes {
+	size_t shared_bytes, constant_bytes, local_bytes;
+	int max_threads_per_block, registers, ptx_version, binary_version, cache_mode;
+	int max_dynamic_shared_bytes;
+	int rest[24];
+};
+
+_Static_assert(sizeof(struct cudaFuncAttributes) == 144, "as the runtime's");
+
 struct cudaPointerAttributes {
 	int type, device;
 	void *device_pointer, *host_pointer;
@@ -198,6 +208,7 @@ enum {
 	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorInvalidDevice = 101,
 	cudaErrorNotReady = 600,
+	cudaErrorNotSupported = 801,
 
 	cudaMemcpyHostToHost = 0,
 	cudaMemcpyHostToDevice = 1,
@@ -285,5 +296,38 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
 							  int block_size, size_t shared_bytes);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, const void *function, int block_size, size_t shared_bytes, unsigned int flags);
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, const void *function);
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, int attribute, int value,
+					    int device);
+cudaError_t cudaGetSymbolAddress(void **ret, const void *symbol);
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+			       int kind);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+				size_t bytes, cudaStream_t stream);
+cudaError_t cudaGetDeviceProperties(void *ret, int device);
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **ret, unsigned int version,
+					     unsigned long long flags, int *status);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, int *status, unsigned long long *id,
+				     cudaGraph_t *graph, const void **dependencies,
+				     const void **edges, size_t *count);
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
+
+/* Called by what nvcc makes. */
+void **__cudaRegisterFatBinary(void *image);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name,
+			    int thread_limit, void *thread, void *block, dim3 *block_size,
+			    dim3 *grid_size, int *warp_size);
+void __cudaRegisterVar(void **handle, char *shadow, char *address, const char *name, int external,
+		       size_t bytes, int constant, int global);
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+					 cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+				       cudaStream_t *stream);
+cudaError_t __cudaGetKernel(cudaKernel_t *ret, const void *stub);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+			       size_t shared_bytes, cudaStream_t stream);
 
 #endif

@@ -512,6 +512,52 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 	return is_valid(comm) ? ncclSuccess : ncclInvalidArgument;
 }
 
+ncclResult_t ncclCommMemStats(ncclComm_t comm, int statistic, uint64_t *value)
+{
+	(void)statistic;
+	*value = 0;
+	return is_valid(comm) ? ncclSuccess : ncclInvalidArgument;
+}
+
+/* Communicators for kernels: frameworks are linked against them; there are none here. */
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void *requirements, void *ret)
+{
+	(void)comm;
+	(void)requirements;
+	(void)ret;
+	return ncclInvalidUsage;
+}
+
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const void *device_comm)
+{
+	(void)comm;
+	(void)device_comm;
+	return ncclInvalidUsage;
+}
+
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **ret)
+{
+	(void)window;
+	(void)offset;
+	(void)ret;
+	return ncclInvalidUsage;
+}
+
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **ret)
+{
+	(void)window;
+	(void)offset;
+	(void)peer;
+	(void)ret;
+	return ncclInvalidUsage;
+}
+
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **ret)
+{
+	*ret = window;
+	return is_valid(comm) ? ncclSuccess : ncclInvalidArgument;
+}
+
 /* ---- library ---- */
 
 ncclResult_t ncclGetVersion(int *version)

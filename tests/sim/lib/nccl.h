@@ -94,6 +94,12 @@ ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size,
 				    ncclWindow_t *window, int flags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
+ncclResult_t ncclCommMemStats(ncclComm_t comm, int statistic, uint64_t *value);
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void *requirements, void *ret);
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const void *device_comm);
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **ret);
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **ret);
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **ret);
 ncclResult_t ncclMemAlloc(void **ret, size_t size);
 ncclResult_t ncclMemFree(void *pointer);
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,

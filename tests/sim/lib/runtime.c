@@ -13,6 +13,7 @@
 
 #define DRIVER(X)                                                                                  \
 	X(cuInit)                                                                                  \
+	X(cuGetProcAddress_v2)                                                                     \
 	X(cuDriverGetVersion)                                                                      \
 	X(cuDeviceGetCount)                                                                        \
 	X(cuDeviceGetAttribute)                                                                    \
@@ -226,6 +227,29 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 	return cudaSuccess;
 }
 
+/* What the driver lacks is no error, but said in the status: as the real call has it. */
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **ret, unsigned int version,
+					     unsigned long long flags, int *status)
+{
+	cudaError_t r = enter();
+
+	if (r != cudaSuccess)
+		return r;
+	if (driver.cuGetProcAddress_v2(symbol, ret, (int)version, flags, status) != CUDA_SUCCESS)
+		*ret = NULL;
+	return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStart(void)
+{
+	return enter();
+}
+
+cudaError_t cudaProfilerStop(void)
+{
+	return enter();
+}
+
 cudaError_t cudaGetLastError(void)
 {
 	cudaError_t r = last;
@@ -355,6 +379,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, 
 	}
 }
 
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+				size_t bytes, cudaStream_t stream)
+{
+	(void)to_device;
+	(void)from_device;
+	return CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
+}
+
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
 	return CALL(cuMemsetD8_v2, (CUdeviceptr)to, (unsigned char)value, bytes);
@@ -452,6 +484,16 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret)
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
 {
 	return CALL(cuStreamIsCapturing, stream, status);
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, int *status, unsigned long long *id,
+				     cudaGraph_t *graph, const void **dependencies,
+				     const void **edges, size_t *count)
+{
+	if (edges)
+		*edges = NULL;
+	return CALL(cuStreamGetCaptureInfo_v2, stream, status, (uint64_t *)id, graph, dependencies,
+		    count);
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode)
