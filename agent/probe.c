@@ -94,6 +94,8 @@ uint64_t nt_probe_word(const struct nt_event_call *call, int8_t word)
 {
 	if (word == NT_DEREF_WORD)
 		return call->deref;
+	if (word >= NT_LOW_WORD && word < NT_LOW_WORD + NT_CALL_WORDS)
+		return (uint32_t)call->word[word - NT_LOW_WORD];
 	if (word >= NT_HIGH_WORD && word < NT_HIGH_WORD + NT_CALL_WORDS)
 		return call->word[word - NT_HIGH_WORD] >> 32;
 	if (word >= 0 && word < NT_CALL_WORDS)

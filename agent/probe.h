@@ -62,7 +62,9 @@ enum nt_role {
 enum {
 	NT_NO_WORD = -1,
 	NT_DEREF_WORD = NT_CALL_WORDS, /* not an argument: what `deref` read */
-	NT_HIGH_WORD = 16, /* added to a word: its upper 32 bits alone */
+	/* Added to a word: one half of it alone. Above an int argument lies whatever was there. */
+	NT_HIGH_WORD = 16,
+	NT_LOW_WORD = 32,
 };
 
 struct nt_probe {

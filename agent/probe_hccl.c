@@ -11,18 +11,18 @@ enum {
 #define DATA(name, op_, words_, count_, type_, comm_, stream_, peer_, root_)                       \
 	{                                                                                          \
 		HCCL_ROW(name), .role = NT_ROLE_COLLECTIVE, .op = op_, .words = words_,            \
-				.count = count_, .type = type_, .comm = comm_, .stream = stream_,  \
-				.peer = peer_, .root = root_, .number = NO, NT_NO_MAKE,            \
-				NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                             \
+				.count = count_, .type = NT_INT(type_), .comm = comm_,             \
+				.stream = stream_, .peer = NT_INT(peer_), .root = NT_INT(root_),   \
+				.number = NO, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT   \
 	}
 
 #define MAKE(name, role_, words_, comm_, nranks_, rank_, id_, newcomm_, color_)                    \
 	{                                                                                          \
 		HCCL_ROW(name), .role = role_, .returns = true, .words = words_, .comm = comm_,    \
-				.nranks = nranks_, .rank = rank_, .id = id_, .newcomm = newcomm_,  \
-				.color = color_, .key = NO, .deref = newcomm_,                     \
-				.deref_at_return = true, NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE,   \
-				NT_NO_COUNT                                                        \
+				.nranks = NT_INT(nranks_), .rank = NT_INT(rank_), .id = id_,       \
+				.newcomm = newcomm_, .color = color_, .key = NO,                   \
+				.deref = newcomm_, .deref_at_return = true, NT_NO_DATA,            \
+				NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                            \
 	}
 
 static const struct nt_probe rows[] = {

@@ -17,20 +17,20 @@ enum {
 #define BLOCKING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_COLLECTIVE, .op = op_, .returns = true,  \
-			 .hot = hot_, .words = words_, .count = count_, .type = type_,             \
-			 .comm = comm_, .peer = peer_, .root = root_, .number = NT_NO_WORD,        \
-			 .deref = type_, .deref_off = TYPE_SIZE, NT_NO_STREAM, NT_NO_MAKE,         \
-			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
+			 .hot = hot_, .words = words_, .count = NT_INT(count_), .type = type_,     \
+			 .comm = comm_, .peer = NT_INT(peer_), .root = NT_INT(root_),              \
+			 .number = NT_NO_WORD, .deref = type_, .deref_off = TYPE_SIZE,             \
+			 NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_COUNT                       \
 	}
 
 /* Its non-blocking sibling: the same words and a request after them. */
 #define STARTING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_START, .op = op_, .hot = hot_,           \
-			 .words = words_, .count = count_, .type = type_, .comm = comm_,           \
-			 .peer = peer_, .root = root_, .number = NT_NO_WORD, .deref = type_,       \
-			 .deref_off = TYPE_SIZE, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE,           \
-			 NT_NO_COUNT                                                               \
+			 .words = words_, .count = NT_INT(count_), .type = type_, .comm = comm_,   \
+			 .peer = NT_INT(peer_), .root = NT_INT(root_), .number = NT_NO_WORD,       \
+			 .deref = type_, .deref_off = TYPE_SIZE, NT_NO_STREAM, NT_NO_MAKE,         \
+			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
 	}
 
 #define BOTH(blocking, starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)            \
@@ -49,10 +49,10 @@ enum {
 #define MAKING(name, words_, color_, key_, newcomm_)                                               \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_SPLIT, .returns = true, .words = words_, \
-			 .comm = 0, .color = color_, .key = key_, .newcomm = newcomm_,             \
-			 .deref = newcomm_, .deref_at_return = true, .nranks = NT_NO_WORD,         \
-			 .rank = NT_NO_WORD, .id = NT_NO_WORD, NT_NO_DATA, NT_NO_STREAM,           \
-			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
+			 .comm = 0, .color = NT_INT(color_), .key = NT_INT(key_),                  \
+			 .newcomm = newcomm_, .deref = newcomm_, .deref_at_return = true,          \
+			 .nranks = NT_NO_WORD, .rank = NT_NO_WORD, .id = NT_NO_WORD, NT_NO_DATA,   \
+			 NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                                   \
 	}
 
 #define LIFE(name, role_, returns_, words_, comm_)                                                 \

@@ -15,27 +15,27 @@ enum {
 #define DATA(lib, name, op_, words_, count_, type_, comm_, stream_, peer_, root_)                  \
 	{                                                                                          \
 		ROW(lib, name), .role = NT_ROLE_COLLECTIVE, .op = op_, .words = words_,            \
-				.count = count_, .type = type_, .comm = comm_, .stream = stream_,  \
-				.peer = peer_, .root = root_, .number = NO, NT_NO_MAKE,            \
-				NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                             \
+				.count = count_, .type = NT_INT(type_), .comm = comm_,             \
+				.stream = stream_, .peer = NT_INT(peer_), .root = NT_INT(root_),   \
+				.number = NO, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT   \
 	}
 
 #define MAKE(lib, name, role_, words_, comm_, nranks_, rank_, id_, newcomm_, color_, key_)         \
 	{                                                                                          \
 		ROW(lib, name), .role = role_, .returns = true, .words = words_, .comm = comm_,    \
-				.nranks = nranks_, .rank = rank_, .id = id_, .newcomm = newcomm_,  \
-				.color = color_, .key = key_, .deref = newcomm_,                   \
-				.deref_at_return = true, NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE,   \
-				NT_NO_COUNT                                                        \
+				.nranks = NT_INT(nranks_), .rank = NT_INT(rank_), .id = id_,       \
+				.newcomm = newcomm_, .color = NT_INT(color_), .key = NT_INT(key_), \
+				.deref = newcomm_, .deref_at_return = true, NT_NO_DATA,            \
+				NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                            \
 	}
 
 #define MAKE_BY_VALUE(lib, name, words_)                                                           \
 	{                                                                                          \
 		ROW(lib, name), .role = NT_ROLE_INIT, .returns = true, .words = words_,            \
-				.nranks = 1, .rank = 2, .id = 6, .id_on_stack = true,              \
-				.newcomm = 0, .deref = 0, .deref_at_return = true, .color = NO,    \
-				.key = NO, NT_NO_COMM, NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE,     \
-				NT_NO_COUNT                                                        \
+				.nranks = NT_INT(1), .rank = NT_INT(2), .id = 6,                   \
+				.id_on_stack = true, .newcomm = 0, .deref = 0,                     \
+				.deref_at_return = true, .color = NO, .key = NO, NT_NO_COMM,       \
+				NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                \
 	}
 
 #define LIFE(lib, name, role_, op_, returns_, words_, comm_)                                       \

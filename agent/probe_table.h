@@ -41,6 +41,9 @@ extern const struct nt_probe_piece nt_probe_cudart, nt_probe_cuda;
 #define NT_NO_STREAM .stream = NT_NO_WORD
 #define NT_NO_COMM   .comm = NT_NO_WORD
 
+/* A word that is an int to the library. */
+#define NT_INT(word) ((int)(word) < 0 ? (int)NT_NO_WORD : (int)(word) + NT_LOW_WORD)
+
 /* The same table for any architecture: tests look at the one that does not run here. */
 const struct nt_probe *nt_probe_arch_row(enum nt_arch arch, uint16_t row);
 

@@ -58,6 +58,14 @@ static void keep_of_caller(void *data, const struct nt_event_call *call, const u
 	seen_count++;
 }
 
+static void set_arg(int8_t word, uint64_t value)
+{
+	if (word >= NT_LOW_WORD)
+		word = (int8_t)(word - NT_LOW_WORD);
+	if (word != NT_NO_WORD)
+		shared->args[word] = value;
+}
+
 static void fill_args(const struct nt_probe *p)
 {
 	uint64_t *args = shared->args;
@@ -69,28 +77,18 @@ static void fill_args(const struct nt_probe *p)
 	 */
 	for (size_t i = 0; i < STUB_ARGS; i++)
 		args[i] = (uintptr_t)(shared->room + 4096 * i);
-	if (p->count != NT_NO_WORD)
-		args[p->count] = 1234;
-	if (p->type != NT_NO_WORD)
-		args[p->type] = 7;
-	if (p->root != NT_NO_WORD)
-		args[p->root] = 0xabcd000000000002;
-	if (p->peer != NT_NO_WORD)
-		args[p->peer] = 0xabcd000000000003;
-	if (p->nranks != NT_NO_WORD)
-		args[p->nranks] = 8;
-	if (p->rank != NT_NO_WORD)
-		args[p->rank] = 3;
-	if (p->color != NT_NO_WORD)
-		args[p->color] = 5;
-	if (p->key != NT_NO_WORD)
-		args[p->key] = 6;
-	if (p->bytes != NT_NO_WORD)
-		args[p->bytes] = 4096;
+	set_arg(p->count, 1234);
+	set_arg(p->type, 7);
+	set_arg(p->root, 0xabcd000000000002);
+	set_arg(p->peer, 0xabcd000000000003);
+	set_arg(p->nranks, 8);
+	set_arg(p->rank, 3);
+	set_arg(p->color, 5);
+	set_arg(p->key, 6);
+	set_arg(p->bytes, 4096);
 	if (p->role == NT_ROLE_DESTROY) /* these look into a communicator before they check it */
 		args[p->comm] = 0;
-	if (p->newcomm != NT_NO_WORD)
-		args[p->newcomm] = (uintptr_t)&shared->output;
+	set_arg(p->newcomm, (uintptr_t)&shared->output);
 	for (size_t i = 0; i < sizeof(shared->id); i++)
 		shared->id[i] = (uint8_t)(i + 1);
 	if (p->id_on_stack)
