@@ -313,8 +313,12 @@ static int update_member(struct nt_member *member, size_t windows)
 
 		if (!waiting->message->window.steps || waiting->end_ns <= waiting->start_ns)
 			continue;
+		/* A long step is reported in several windows, the last of which has it. */
 		member->step_window_ns[1] = member->step_window_ns[0];
-		member->step_window_ns[0] = waiting->end_ns - waiting->start_ns;
+		member->step_window_ns[0] =
+			waiting->end_ns -
+			(member->step_end_ns ? member->step_end_ns : waiting->start_ns);
+		member->step_end_ns = waiting->end_ns;
 	}
 	note_inside(member, last->message);
 	if (last->end_ns > member->job->last_seen_ns)

@@ -49,6 +49,7 @@ static void save_totals(struct nt_packer *packer, const struct nt_member *member
 		member->blocked_ns,
 		member->comm_ns,
 		member->step_ns,
+		member->step_end_ns,
 	};
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
@@ -268,6 +269,7 @@ static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 		&member->blocked_ns,
 		&member->comm_ns,
 		&member->step_ns,
+		&member->step_end_ns,
 	};
 	uint32_t count;
 

@@ -93,7 +93,8 @@ struct nt_member {
 	bool observed, silent, ended, finalized,
 		retired; /* retired: another process has its rank */
 	uint64_t ended_ns;
-	uint64_t step_window_ns[2]; /* the last two windows with steps, newest first; 0: none */
+	uint64_t step_end_ns; /* of the last window with steps; 0: none yet */
+	uint64_t step_window_ns[2]; /* between such ends, the last two, newest first; 0: none */
 	struct nt_inside_wire inside;
 	uint64_t inside_since_ns;
 	enum nt_tier tier;

@@ -269,6 +269,23 @@ static void long_steps_make_long_frames_and_short_ones_come_back_slowly(void **s
 	assert_int_equal(last.end_ns - last.start_ns, 625 * MS);
 }
 
+static void steps_longer_than_windows_make_frames_with_steps(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {.size = 1, .step_ms = 4000, .own_ms = 1};
+
+	(void)state;
+	for (uint64_t n = 0; n < 60; n++) {
+		window.from_ms = 1000 * n;
+		window.to_ms = 1000 * (n + 1);
+		window.steps = n % 4 == 3;
+		push(feed_window(&agent, &window));
+		if (n > 20)
+			assert_true(last_rank[0].steps > 0);
+	}
+	assert_int_equal(last.end_ns - last.start_ns, 5000 * MS);
+}
+
 static void a_long_silence_is_skipped(void **state)
 {
 	struct feed_agent agent = feed_agent("n0", "job");
@@ -571,6 +588,7 @@ int main(void)
 		TEST(sums_of_all_frames_are_the_sums_of_all_windows),
 		TEST(shuffled_arrival_makes_the_same_frames),
 		TEST(long_steps_make_long_frames_and_short_ones_come_back_slowly),
+		TEST(steps_longer_than_windows_make_frames_with_steps),
 		TEST(a_long_silence_is_skipped),
 		TEST(a_frame_waits_for_the_slower_agent),
 		TEST(an_agent_that_stops_is_silent_after_ten_seconds_and_not_waited_for),
