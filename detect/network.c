@@ -14,6 +14,8 @@
 static const double least_width = 0.1;
 /* Calls whose size differs by more are other calls. */
 static const double same_bytes = 0.05;
+/* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
+static const double least_part = 0.01;
 
 /* One round of one communicator: calls of one operation. */
 struct round {
@@ -113,6 +115,20 @@ static void hear_samples(struct nt_detect *detect, const struct nt_frame_sample 
 	round->transfer = nt_stats_median_of(transfer, calls);
 }
 
+static double bytes_a_step(const struct nt_comm *comm)
+{
+	return comm->steps > 0.0 ? comm->sync_bytes / comm->steps : comm->sync_bytes;
+}
+
+/* What it moves cannot be what takes long: barriers, a loss, a flag. */
+static bool is_negligible(const struct nt_comm *comm, const struct nt_comm *beside)
+{
+	if (nt_comm_use(comm) == NT_COMM_IDLE)
+		return true;
+	return nt_comm_use(comm) == NT_COMM_REDUCING && comm->p2p_calls <= 0.0 &&
+	       bytes_a_step(comm) < least_part * bytes_a_step(beside);
+}
+
 /*
  * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
  * member that waited least came last most often. Uneven work makes all wait, too: what the members'
@@ -131,7 +147,7 @@ static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, str
 			return;
 		for (uint32_t j = 0; j < rank->links; j++)
 			others += rank->link[j].comm != comm && rank->link[j].comm->members > 1 &&
-				  nt_comm_use(rank->link[j].comm) != NT_COMM_IDLE;
+				  !is_negligible(rank->link[j].comm, comm);
 		if (others)
 			return;
 		track = &rank->track[NT_SERIES_OWN];

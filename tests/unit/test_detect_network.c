@@ -68,6 +68,25 @@ static void without_durations_the_least_wait_tells(void **state)
 	sim_free(&sim);
 }
 
+static void a_small_reduction_beside_does_not_hide_a_slow_network(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 42);
+	sim.jitter = 0.02;
+	/* The loss of each step, on a communicator of its own. */
+	sim_comm_add(&sim, 0xa11, NT_FRAME_SYNCHRONISING, 1, 4, 0.0)->world = true;
+	sim_pass(&sim, detect, 40);
+	sim.comm[0].transfer *= 3.0;
+	assert_in_range(sim_run(&sim, detect, 30), 5, 9);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void a_slow_rank_is_not_a_slow_network(void **state)
 {
 	struct nt_detect *detect;
@@ -235,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_nic_names_the_communicator),
 		cmocka_unit_test(without_durations_the_least_wait_tells),
+		cmocka_unit_test(a_small_reduction_beside_does_not_hide_a_slow_network),
 		cmocka_unit_test(a_slow_rank_is_not_a_slow_network),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
