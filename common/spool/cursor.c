@@ -353,7 +353,6 @@ int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor)
 	cursor->scan.damaged = 0;
 	cursor->from_oldest = false;
 	cursor->next = cursor->scan.least > cursor->base ? cursor->scan.least : cursor->base;
-	cursor->end = cursor->next;
 	cursor->log = cursor->scan.log_is_known ? cursor->scan.log : 0;
 	return 0;
 }

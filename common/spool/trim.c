@@ -19,6 +19,7 @@ struct survey {
 	size_t count, cap;
 	uint64_t bytes; /* of the topic */
 	uint64_t oldest_ns; /* what is older goes; 0: age is no matter */
+	uint64_t newest_ns; /* in the partition that is surveyed, up to here */
 	/* Partitions whose newest segment could go, were it not the newest; and is too old anyway: */
 	uint64_t retirable, aged;
 };
@@ -74,6 +75,10 @@ static int survey_segment(struct survey *survey, int dirfd, uint32_t partition, 
 		candidate.newest_real_ns = modified_ns;
 		candidate.records = next_base - base;
 	}
+	/* So that no segment goes before those in front of it. */
+	if (candidate.newest_real_ns < survey->newest_ns)
+		candidate.newest_real_ns = survey->newest_ns;
+	survey->newest_ns = candidate.newest_real_ns;
 	return add_candidate(survey, &candidate);
 }
 
@@ -109,6 +114,7 @@ static int survey_topic(int topic, struct survey *survey)
 		if (!(mask >> i & 1) || open_partition(topic, i, &fd) < 0)
 			continue;
 		r = nt_spool_list_segments(fd, &segments);
+		survey->newest_ns = 0;
 		for (size_t j = 0; j < segments.count && r == 0; j++)
 			r = survey_segment(survey, fd, i, segments.base[j],
 					   j + 1 < segments.count ? segments.base[j + 1] : 0);

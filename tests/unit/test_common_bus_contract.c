@@ -202,6 +202,11 @@ static void an_empty_key_and_an_empty_value_are_records(void **state)
 	assert_int_equal(record.value_len, 0);
 	assert_int_equal(record.real_ns, 5);
 	assert_int_equal(read_number(reader), 6);
+	record = (struct nt_bus_record){.topic = NT_TOPIC_DLQ, .real_ns = 7};
+	assert_int_equal(nt_bus_publish(bus, &record), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+	assert_int_equal(record.real_ns, 7);
 }
 
 static void the_largest_record_passes_and_one_byte_more_is_refused_and_counted(void **state)

@@ -1086,6 +1086,126 @@ static void the_bytes_of_writers_that_are_gone_count_and_go(void **state)
 	}
 }
 
+static void without_a_segment_size_the_size_cap_holds_too(void **state)
+{
+	const struct nt_bus_options options = {.max_bytes = 64 << 10};
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(*state, &options);
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, i, 100), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_true(measure(*state, NT_TOPIC_WINDOW, 0).bytes <= 64 << 10);
+	assert_true(measure(*state, NT_TOPIC_WINDOW, 0).bytes > 32 << 10);
+	/* A quarter goes at once, and what is left is the newest. */
+	reader = open_reader(*state, NT_TOPIC_WINDOW);
+	assert_in_range(read_number(reader), 5000 - (64 << 10) / 134, 5000 - (32 << 10) / 134);
+}
+
+static void records_of_a_segment_without_a_seal_are_counted_when_it_goes(void **state)
+{
+	const char *dir = *state;
+	nt_autobuf struct nt_buf buf = {0};
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	struct nt_bus_stats stats;
+	char path[PATH_BYTES], spool[PATH_BYTES];
+	uint64_t kept = 0;
+	struct nt_bus_record record;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	/* A damaged frame in the middle makes the next writer begin a segment of its own. */
+	(void)snprintf(spool, sizeof(spool), "%s/whole", dir);
+	publish_many(spool, &small, 0, 50, 100);
+	read_segment(spool, &buf);
+	buf.data[buf.len / 2] ^= 1;
+	segment_path(spool, 0, path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(nt_file_create(path, 0640, buf.data, buf.len), 0);
+	bus = open_bus(spool, &small);
+	for (uint64_t i = 50; i < 5000; i++)
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, i, 100), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_true(measure(spool, NT_TOPIC_WINDOW, 0).bytes <= 64 << 10);
+	reader = open_reader(spool, NT_TOPIC_WINDOW);
+	while (nt_bus_reader_next(reader, 0, &record) == 1)
+		kept++;
+	nt_bus_stats(bus, &stats);
+	assert_int_equal(stats.evicted_records + kept, 5000);
+	assert_true(stats.evicted_records > 50);
+	assert_int_equal(corrupt_frames(reader), 0);
+}
+
+/* The time at which a segment was made stands in its header. */
+static void set_made(const char *dir, uint64_t made_real_ns)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_spool_header header;
+	char path[PATH_BYTES];
+
+	read_segment(dir, &buf);
+	assert_int_equal(nt_spool_header_read(buf.data, buf.len, &header), 0);
+	header.made_real_ns = made_real_ns;
+	nt_spool_header_write(&header, buf.data);
+	segment_path(dir, 0, path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(nt_file_create(path, 0640, buf.data, buf.len), 0);
+}
+
+static void a_segment_is_closed_when_it_is_an_eighth_of_the_age_cap_old(void **state)
+{
+	const struct nt_bus_options options = {.max_age_ns = 8 * NT_HOUR};
+	char young[PATH_BYTES], old[PATH_BYTES];
+	uint64_t now_ns = nt_clock_real_ns();
+
+	(void)snprintf(young, sizeof(young), "%s/young", (const char *)*state);
+	publish_many(young, &options, now_ns, now_ns + 1, 8);
+	set_made(young, now_ns - 50 * NT_MINUTE);
+	publish_many(young, &options, now_ns, now_ns + 1, 8);
+	assert_int_equal(measure(young, NT_TOPIC_WINDOW, 0).segments, 1);
+	publish_many(young, NULL, now_ns, now_ns + 1, 8);
+	assert_int_equal(measure(young, NT_TOPIC_WINDOW, 0).segments, 1);
+
+	(void)snprintf(old, sizeof(old), "%s/old", (const char *)*state);
+	publish_many(old, &options, now_ns, now_ns + 1, 8);
+	set_made(old, now_ns - 70 * NT_MINUTE);
+	publish_many(old, NULL, now_ns, now_ns + 1, 8);
+	assert_int_equal(measure(old, NT_TOPIC_WINDOW, 0).segments, 1);
+	publish_many(old, &options, now_ns, now_ns + 1, 8);
+	assert_int_equal(measure(old, NT_TOPIC_WINDOW, 0).segments, 2);
+}
+
+static void what_a_writer_that_is_gone_left_goes_when_it_is_old(void **state)
+{
+	const struct nt_bus_options options = {.max_age_ns = NT_HOUR};
+	const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	struct nt_bus *a = open_bus(*state, &options), *b = open_bus(*state, &options);
+	char name[NT_SPOOL_NAME_BYTES];
+	nt_autoclose int fd = -1;
+	struct nt_bus_stats stats;
+
+	assert_int_equal(publish(a, NT_TOPIC_WINDOW, nt_clock_real_ns(), 100), 0);
+	assert_int_equal(publish(b, NT_TOPIC_WINDOW, 1000, 100), 0);
+	nt_bus_close(a);
+	nt_bus_close(b);
+
+	/* Partition 1 is nobody's now, but not old. */
+	a = open_bus(*state, &options);
+	assert_int_equal(publish(a, NT_TOPIC_WINDOW, nt_clock_real_ns(), 100), 0);
+	nt_bus_close(a);
+	assert_true(measure(*state, NT_TOPIC_WINDOW, 1).bytes > 100);
+
+	fd = open_partition(*state, NT_TOPIC_WINDOW, 1);
+	nt_spool_segment_name(0, name);
+	assert_int_equal(utimensat(fd, name, times, 0), 0);
+	a = open_bus(*state, &options);
+	assert_int_equal(publish(a, NT_TOPIC_WINDOW, nt_clock_real_ns(), 100), 0);
+	nt_bus_stats(a, &stats);
+	assert_int_equal(stats.evicted_records, 1);
+	nt_bus_close(a);
+	assert_int_equal(measure(*state, NT_TOPIC_WINDOW, 1).bytes, NT_SPOOL_HEADER_BYTES);
+	assert_true(measure(*state, NT_TOPIC_WINDOW, 0).bytes > 300);
+}
+
 static void what_is_older_than_the_age_cap_goes(void **state)
 {
 	const struct nt_bus_options options = {
@@ -1357,6 +1477,83 @@ static void a_compaction_that_stopped_half_way_shows_every_record_once(void **st
 		nt_buf_release(&content[i]);
 }
 
+static void
+the_end_of_a_partition_stays_the_end_when_its_last_records_are_compacted_away(void **state)
+{
+	const char *dir = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	struct nt_bus_position position = {NT_TOPIC_CONTROL, 0, 0};
+	struct nt_bus_record record;
+	uint64_t last_offset = 0;
+
+	/* Old deletions at the end of a segment, which is then closed and compacted. */
+	{
+		nt_auto(nt_bus) struct nt_bus *bus = open_bus(dir, &small);
+
+		assert_int_equal(publish(bus, NT_TOPIC_CONTROL, 1, 100), 0);
+		for (uint64_t i = 0; i < 200; i++)
+			delete_key(bus, "k2", i);
+		/* Too large for the rest of the segment: it is rolled; and refused afterwards. */
+		assert_int_equal(publish(bus, NT_TOPIC_CONTROL, 3, 4000), 0);
+	}
+	reader = open_reader(dir, NT_TOPIC_CONTROL);
+	while (nt_bus_reader_next(reader, 0, &record) == 1)
+		last_offset = record.offset;
+	assert_true(last_offset >= 200);
+	position.offset = last_offset + 1;
+	assert_int_equal(nt_bus_reader_seek(reader, &position), 0);
+	assert_nothing_more(reader);
+	assert_int_equal(nt_bus_reader_missed(reader), 0);
+}
+
+static void offsets_near_their_end_are_not_gone_on_with(void **state)
+{
+	const char *dir = *state;
+	const struct nt_spool_header header = {.log = 1, .base = NT_SPOOL_MAX_OFFSET - 5};
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	struct nt_bus_stats stats;
+	uint8_t bytes[NT_SPOOL_HEADER_BYTES];
+	char path[PATH_BYTES];
+
+	nt_spool_header_write(&header, bytes);
+	segment_path(dir, header.base, path);
+	assert_int_equal(nt_file_make_parent(path, 0750), 0);
+	assert_int_equal(nt_file_create(path, 0640, bytes, sizeof(bytes)), 0);
+	bus = open_bus(dir, NULL);
+	assert_int_equal(publish(bus, NT_TOPIC_WINDOW, 1, 8), -EOVERFLOW);
+	nt_bus_stats(bus, &stats);
+	assert_int_equal(stats.dropped_full, 1);
+}
+
+static unsigned int count_open_files(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void nothing_stays_open(void **state)
+{
+	unsigned int before = count_open_files();
+
+	publish_many(*state, &small, 0, 1000, 100);
+	publish_many(*state, &small, 1000, 1010, 100);
+	{
+		nt_auto(nt_bus) struct nt_bus *bus = open_bus(*state, &small);
+		nt_auto(nt_bus_reader) struct nt_bus_reader *reader =
+			open_reader(*state, NT_TOPIC_WINDOW);
+
+		assert_true(read_number(reader) > 0);
+		assert_int_equal(nt_bus_reader_seek_end(reader), 0);
+		assert_true(nt_bus_reader_fd(reader) >= 0);
+		for (uint64_t i = 0; i < 1000; i++)
+			assert_int_equal(publish(bus, NT_TOPIC_CONTROL, i, 100), 0);
+	}
+	assert_int_equal(count_open_files(), before);
+}
+
 static void many_small_flushes_are_many_writes_and_one_flush_is_one(void **state)
 {
 	nt_auto(nt_bus) struct nt_bus *bus = open_bus(*state, NULL);
@@ -1422,6 +1619,10 @@ int main(void)
 		SPOOL_TEST(the_size_cap_holds_and_what_it_costs_is_counted),
 		SPOOL_TEST(a_reader_whose_place_was_evicted_goes_on_at_the_oldest_and_counts),
 		SPOOL_TEST(the_bytes_of_writers_that_are_gone_count_and_go),
+		SPOOL_TEST(without_a_segment_size_the_size_cap_holds_too),
+		SPOOL_TEST(records_of_a_segment_without_a_seal_are_counted_when_it_goes),
+		SPOOL_TEST(a_segment_is_closed_when_it_is_an_eighth_of_the_age_cap_old),
+		SPOOL_TEST(what_a_writer_that_is_gone_left_goes_when_it_is_old),
 		SPOOL_TEST(what_is_older_than_the_age_cap_goes),
 		SPOOL_TEST(seeking_a_time_passes_over_closed_segments),
 		SPOOL_TEST(compaction_leaves_little_more_than_one_record_a_key),
@@ -1429,6 +1630,10 @@ int main(void)
 		SPOOL_TEST(a_deletion_goes_too_but_not_before_an_hour),
 		SPOOL_TEST(readers_survive_compaction_wherever_they_are),
 		SPOOL_TEST(a_compaction_that_stopped_half_way_shows_every_record_once),
+		SPOOL_TEST(
+			the_end_of_a_partition_stays_the_end_when_its_last_records_are_compacted_away),
+		SPOOL_TEST(offsets_near_their_end_are_not_gone_on_with),
+		SPOOL_TEST(nothing_stays_open),
 		SPOOL_TEST(many_small_flushes_are_many_writes_and_one_flush_is_one),
 		SPOOL_TEST(a_bus_that_syncs_works_as_one_that_does_not),
 	};

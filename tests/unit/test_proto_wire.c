@@ -378,6 +378,10 @@ static void encoding_appends_and_leaves_the_buffer_alone_on_failure(void **state
 	in.body = (enum nt_body)99;
 	assert_int_equal(nt_message_encode(&in, &buf), -EINVAL);
 	assert_int_equal(buf.len, 6);
+	in.body = NT_BODY_HEARTBEAT;
+	buf.max = 8;
+	assert_int_equal(nt_message_encode(&in, &buf), -ENOBUFS);
+	assert_int_equal(buf.len, 6);
 	nt_message_free(NULL);
 }
 
