@@ -98,7 +98,7 @@ int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 	double **values[] = {&scratch->a, &scratch->b, &scratch->c};
 	uint32_t cap = scratch->cap ? scratch->cap : 16;
 
-	if (need <= scratch->cap)
+	if (scratch->cap && need <= scratch->cap)
 		return 0;
 	while (cap < need)
 		cap *= 2;

@@ -147,7 +147,7 @@ int nt_roles_learn(struct nt_detect *detect, struct nt_rank *rank, const struct 
 		for (size_t j = 0; j < said->ops; j++) {
 			const struct nt_frame_op *op = &said->op[j];
 
-			if (op->op < NT_ROLE_OPS)
+			if (op->op < NT_ROLE_OPS && op->kind <= NT_FRAME_POINT_TO_POINT)
 				comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
 			if (op->kind == NT_FRAME_SYNCHRONISING) {
 				comm->sync_calls += (double)op->calls;
