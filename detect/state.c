@@ -305,7 +305,8 @@ static void code_groups(struct nt_codec *codec, struct nt_detect *detect)
 	for (uint32_t i = 0; i < groups && !codec->error; i++) {
 		struct nt_group *group = &roles->group[i];
 
-		roles->groups = i + 1;
+		if (codec->loads)
+			roles->groups = i + 1;
 		code_group(codec, group);
 		nt_code_fail(codec, !group->members || group->members > detect->ranks - at);
 		nt_code_fail(codec,
@@ -506,9 +507,10 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 	for (uint32_t i = 0; i < ranks && !codec->error; i++) {
 		struct nt_rank *rank = &detect->rank[i];
 
-		if (codec->loads)
+		if (codec->loads) {
 			rank->group = NT_NO_INDEX;
-		detect->ranks = i + 1;
+			detect->ranks = i + 1;
+		}
 		code_rank(codec, rank);
 		nt_code_fail(codec, i && rank->rank <= rank[-1].rank);
 		code_links(codec, rank, comm, comms);
