@@ -138,11 +138,12 @@ struct nt_job_key {
 
 /* A node's name, and what is known of it. */
 struct nt_node_entry {
-	char *name;
+	char *name; /* NULL: the index is free */
 	uint32_t index;
 	uint64_t last_seen_ns;
 	uint64_t quiet_ns; /* time waited since then */
 	uint32_t live; /* ranks, as of the last nt_jobs_nodes() */
+	bool is_used; /* private */
 	UT_hash_handle hh;
 };
 

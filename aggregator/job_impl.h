@@ -12,6 +12,7 @@ struct nt_jobs {
 	struct nt_node_entry *node; /* hash by name */
 	struct nt_node_entry **node_at; /* by index */
 	size_t nodes, node_cap;
+	uint32_t free_nodes; /* entries of node_at without a name */
 	uint32_t live; /* jobs */
 	uint64_t lead_ns;
 	nt_job_gone_fn gone;
@@ -24,6 +25,9 @@ NT_MUST_CHECK int nt_jobs_grow(void *array, size_t count, size_t *cap, size_t si
 /* What is missing is made; -ENOBUFS at a cap, which is counted; -ENOMEM. */
 NT_MUST_CHECK int nt_jobs_find_node(struct nt_jobs *jobs, const char *name,
 				    struct nt_node_entry **ret_node);
+/* At the next index; "" leaves it free. -EEXIST for a name that is there already. */
+NT_MUST_CHECK int nt_jobs_append_node(struct nt_jobs *jobs, const char *name,
+				      struct nt_node_entry **ret_node);
 NT_MUST_CHECK int nt_jobs_find_source(struct nt_jobs *jobs, struct nt_job_key *key,
 				      const char *agent, struct nt_source **ret_source);
 NT_MUST_CHECK int nt_jobs_find_key(struct nt_jobs *jobs, const char *text,

@@ -292,6 +292,11 @@ static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 		load_series(unpacker, member);
 }
 
+static bool is_node(const struct nt_jobs *jobs, uint32_t index)
+{
+	return index < jobs->nodes && jobs->node_at[index]->name;
+}
+
 static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct nt_job_key *key,
 		       struct nt_member **ret_member)
 {
@@ -327,7 +332,7 @@ static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struc
 	if (unpacker->error)
 		return unpacker->error;
 	HASH_FIND_STR(key->source, agent, source);
-	if (!source || member->node >= jobs->nodes)
+	if (!source || !is_node(jobs, member->node))
 		return damaged(unpacker);
 	nt_member_move(member, source);
 	*ret_member = nt_take(member);
@@ -429,7 +434,7 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++) {
 		uint32_t node = nt_unpack_u32(unpacker);
 
-		r = node < jobs->nodes ? nt_job_find_node(job, node, &index) : damaged(unpacker);
+		r = is_node(jobs, node) ? nt_job_find_node(job, node, &index) : damaged(unpacker);
 	}
 	count = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
 	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++)
@@ -509,9 +514,9 @@ int nt_jobs_load(struct nt_jobs *jobs, const void *data, size_t size)
 
 		if (!name)
 			return unpacker.error;
-		r = nt_jobs_find_node(jobs, name, &node);
+		r = nt_jobs_append_node(jobs, name, &node);
 		if (r < 0)
-			return r;
+			return r == -ENOMEM ? r : -EBADMSG;
 		node->last_seen_ns = load_time(&unpacker);
 	}
 	count = nt_unpack_count(&unpacker, NT_JOBS_MAX_KEYS);

@@ -46,16 +46,12 @@ int nt_jobs_new(const struct nt_jobs_limits *limits, nt_job_gone_fn gone, void *
 
 /* ---- nodes and sources -------------------------------------------------------------------------- */
 
-int nt_jobs_find_node(struct nt_jobs *jobs, const char *name, struct nt_node_entry **ret_node)
+/* An entry without a name, at a new index. */
+static int append_node(struct nt_jobs *jobs, struct nt_node_entry **ret_node)
 {
 	struct nt_node_entry *node;
 	int r;
 
-	HASH_FIND_STR(jobs->node, name, node);
-	if (node) {
-		*ret_node = node;
-		return 0;
-	}
 	if (jobs->nodes >= jobs->limits.nodes) {
 		jobs->counters.refused_nodes++;
 		return -ENOBUFS;
@@ -67,19 +63,66 @@ int nt_jobs_find_node(struct nt_jobs *jobs, const char *name, struct nt_node_ent
 	node = calloc(1, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	node->name = strdup(name);
-	if (!node->name) {
-		free(node);
-		return -ENOMEM;
-	}
 	node->index = (uint32_t)jobs->nodes;
+	jobs->node_at[jobs->nodes++] = node;
+	jobs->free_nodes++;
+	*ret_node = node;
+	return 0;
+}
+
+static int name_node(struct nt_jobs *jobs, struct nt_node_entry *node, const char *name)
+{
+	node->name = strdup(name);
+	if (!node->name)
+		return -ENOMEM;
 	HASH_ADD_KEYPTR(hh, jobs->node, node->name, strlen(node->name), node);
 	if (!nt_table_has(node)) {
-		free(node->name);
-		free(node);
+		free(nt_take(node->name));
 		return -ENOMEM;
 	}
-	jobs->node_at[jobs->nodes++] = node;
+	node->last_seen_ns = node->quiet_ns = 0;
+	jobs->free_nodes--;
+	return 0;
+}
+
+int nt_jobs_find_node(struct nt_jobs *jobs, const char *name, struct nt_node_entry **ret_node)
+{
+	struct nt_node_entry *node;
+	int r;
+
+	HASH_FIND_STR(jobs->node, name, node);
+	if (node) {
+		*ret_node = node;
+		return 0;
+	}
+	for (size_t i = 0; jobs->free_nodes && i < jobs->nodes && !node; i++)
+		if (!jobs->node_at[i]->name)
+			node = jobs->node_at[i];
+	if (!node) {
+		r = append_node(jobs, &node);
+		if (r < 0)
+			return r;
+	}
+	r = name_node(jobs, node, name);
+	if (r < 0)
+		return r;
+	*ret_node = node;
+	return 0;
+}
+
+int nt_jobs_append_node(struct nt_jobs *jobs, const char *name, struct nt_node_entry **ret_node)
+{
+	struct nt_node_entry *node;
+	int r;
+
+	HASH_FIND_STR(jobs->node, name, node);
+	if (node)
+		return -EEXIST;
+	r = append_node(jobs, &node);
+	if (r >= 0 && *name)
+		r = name_node(jobs, node, name);
+	if (r < 0)
+		return r;
 	*ret_node = node;
 	return 0;
 }
@@ -383,6 +426,29 @@ static uint64_t age_of(const struct nt_job_key *key, const struct nt_job *job)
 	return last_ns && last_ns < now_ns ? now_ns - last_ns : 0;
 }
 
+/* Names of nodes come and go for ever; an index is free when no rank needs it to be named. */
+static void sweep_nodes(struct nt_jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->nodes; i++)
+		jobs->node_at[i]->is_used = jobs->node_at[i]->quiet_ns < NT_JOBS_FORGET_NS;
+	for (const struct nt_job_key *key = jobs->key; key; key = key->hh.next) {
+		for (size_t i = 0; i < key->lobbies; i++)
+			jobs->node_at[key->lobby[i]->node]->is_used = true;
+		for (const struct nt_job *job = key->job; job; job = job->next)
+			for (size_t i = 0; i < job->nodes; i++)
+				jobs->node_at[job->node_at[i]->node]->is_used = true;
+	}
+	for (size_t i = 0; i < jobs->nodes; i++) {
+		struct nt_node_entry *node = jobs->node_at[i];
+
+		if (node->is_used || !node->name)
+			continue;
+		HASH_DEL(jobs->node, node);
+		free(nt_take(node->name));
+		jobs->free_nodes++;
+	}
+}
+
 void nt_jobs_sweep(struct nt_jobs *jobs)
 {
 	struct nt_job_key *key, *next_key;
@@ -411,6 +477,7 @@ void nt_jobs_sweep(struct nt_jobs *jobs)
 		HASH_DEL(jobs->key, key);
 		free_key(jobs, key);
 	}
+	sweep_nodes(jobs);
 }
 
 /* ---- views -------------------------------------------------------------------------------------- */

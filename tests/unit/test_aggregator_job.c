@@ -467,6 +467,34 @@ static void nodes_over_the_cap_are_refused_and_counted(void **state)
 	assert_int_equal(counters()->refused_nodes, 2);
 }
 
+static void nodes_that_are_long_gone_make_room_for_new_ones(void **state)
+{
+	nt_autobuf struct nt_buf before = {0}, after = {0};
+	char name[32];
+
+	(void)state;
+	options.limits.nodes = 3;
+	start_engine();
+	for (uint32_t i = 0; i < 20; i++) {
+		struct feed_agent one = feed_agent(name, name);
+
+		(void)snprintf(name, sizeof(name), "node-%u", i);
+		push_window(&one, 0, (struct feed_window){.size = 1});
+		push(feed_heartbeat(&one, 5000));
+		/* One of them stays. */
+		push_window(&agent, 5000 * (uint64_t)i, (struct feed_window){.size = 1});
+		assert_int_equal(nt_engine_sweep(engine, 2400 * SECOND), 0);
+	}
+	assert_int_equal(counters()->refused_nodes, 0);
+	assert_true(HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(engine))) <= 3);
+	assert_int_equal(nt_jobs_save(nt_engine_jobs(engine), &before), 0);
+	start_engine();
+	assert_int_equal(nt_jobs_load(nt_engine_jobs(engine), before.data, before.len), 0);
+	assert_int_equal(nt_jobs_save(nt_engine_jobs(engine), &after), 0);
+	assert_int_equal(before.len, after.len);
+	assert_memory_equal(before.data, after.data, before.len);
+}
+
 static void jobs_over_the_cap_are_refused_and_counted(void **state)
 {
 	(void)state;
@@ -593,6 +621,7 @@ int main(void)
 		TEST(keys_over_the_cap_are_refused_and_counted),
 		TEST(ranks_over_the_cap_are_refused_and_counted),
 		TEST(nodes_over_the_cap_are_refused_and_counted),
+		TEST(nodes_that_are_long_gone_make_room_for_new_ones),
 		TEST(jobs_over_the_cap_are_refused_and_counted),
 		TEST(communicators_and_series_over_the_cap_are_refused_and_counted),
 		TEST(ended_jobs_are_forgotten_over_the_cap_and_in_time),
