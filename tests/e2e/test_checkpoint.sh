@@ -16,7 +16,7 @@ fault "checkpoint all 30000"
 quiet 40
 [ "$(incidents)" = '[]' ] || fail "a checkpoint of all: $(incidents)"
 echo "a checkpoint of all ranks: silent"
-fault "checkpoint 0 30000"
+fault "checkpoint 0 30001" # another number than before is another checkpoint
 wait_until 28 "the note on rank 0" has_incident '.severity == "info" and .class == "host"' || fail "no note: $(incidents)"
 [ "$(incidents | jq -c '[.[] | [.severity, .class, (.culprits | map([.kind, .rank]))]]')" = '[["info","host",[["rank",0]]]]' ] ||
   fail "a checkpoint of rank 0: $(incidents)"
