@@ -2,6 +2,7 @@
 #include "aggregator/meter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/metrics.h"
@@ -180,12 +181,12 @@ static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric,
 		   struct nt_snapshot_metric *row)
 {
 	static const char suffix[] = "_total";
-	const size_t len = strlen(metric->name) - (sizeof(suffix) - 1);
-	char *name = nt_snapshot_alloc(snapshot, len + 1, 1);
+	const size_t size = strlen(metric->name) + 1 - (sizeof(suffix) - 1);
+	char *name = nt_snapshot_alloc(snapshot, size, 1);
 
 	if (!name)
 		return -ENOMEM;
-	memcpy(name, metric->name, len);
+	(void)snprintf(name, size, "%s", metric->name);
 	*row = (struct nt_snapshot_metric){
 		.name = name,
 		.help = metric->help,
