@@ -414,11 +414,15 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const uint64_t hang_ns = at_least(detect->rules.hang_min_ns, period_ns);
 	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
-	struct stall stall = {.culprit = detect->scratch.index,
-			      .members = &detect->scratch.index[detect->scratch.cap]};
+	struct stall stall = {.culprit = detect->scratch.index};
 	struct member *member = NULL;
 	bool moved = false, inside = false;
 	int r = 0;
+
+	/* Before the first rank there is no scratch. */
+	if (!detect->ranks)
+		return 0;
+	stall.members = &detect->scratch.index[detect->scratch.cap];
 
 	for (uint32_t i = 0; i < detect->ranks && r == 0; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
