@@ -35,7 +35,8 @@ ranks_have_ended() {
 
 start_aggregator --resolve-after 10s
 start_agent here
-torchrun --seconds 3600
+width=$((128 + $(draw 256))) # at most a megabyte: one bucket
+torchrun --seconds 3600 --width "$width"
 launcher=$job_pid
 wait_until 60 "the job to step" job_steps || fail "the job does not run"
 seen "$ranks"

@@ -5,10 +5,10 @@
     torch.distributed.run --nproc-per-node 4 ddp_nccl.py [--seconds S] [--compute-ms MS]
         [--faults FILE] [--out DIR] [--limit SECONDS]
 
-Compute is a kernel of the stand-in device on PyTorch's stream, and the loss is read before the
-gradients are reduced, as jobs that log it do. Faults are those of fault.h: compute, loader, hang,
+Compute is a kernel of the stand-in device on PyTorch's stream. The norm of the gradients is read
+before they are reduced, as Megatron's check for wrong numbers does. Faults are those of fault.h: compute, loader, hang,
 exit and stop. Collectives of the loop are counted where they are made, by a communication hook;
-those that DistributedDataParallel makes when it is set up are known from the model. A rank ends
+those that DistributedDataParallel makes to set itself up are known from the model. A rank ends
 after --limit seconds, whatever it hangs in.
 """
 import argparse
@@ -21,7 +21,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from ddp import Truth, faults
+from ddp import FLOAT_BYTES, Truth, faults
 
 
 class Kernel:
@@ -50,9 +50,20 @@ class Kernel:
 
 
 def count_setup(truth, model):
-    """What the constructor sends: the parameters of rank 0, all in one group."""
-    for parameter in model.parameters():
-        truth.add("broadcast", "world", truth.rank, truth.size, parameter.numel())
+    """What DistributedDataParallel sends by itself, before the loop and after its first step."""
+    def broadcast(count, element_bytes):
+        truth.add("broadcast", "world", truth.rank, truth.size, count, element_bytes)
+
+    parameters = list(model.parameters())
+    # How many parameters each rank has: gathered, which PyTorch does as one broadcast by each rank.
+    for _ in range(truth.size):
+        broadcast(1, 8)
+    # Their sizes and strides; their values, flattened into one; then the buckets, in the order in
+    # which the gradients came: the parameters' indices and one number more, the sizes of the buckets.
+    broadcast(sum(2 * parameter.dim() for parameter in parameters), 8)
+    broadcast(sum(parameter.numel() for parameter in parameters), FLOAT_BYTES)
+    broadcast(len(parameters) + 1, 4)
+    broadcast(1, 4)
 
 
 def main():
@@ -81,6 +92,7 @@ def main():
 
     def hook(_, bucket):
         truth.add("all-reduce", "world", rank, size, bucket.buffer().numel())
+        bucket.buffer().norm().item()
         work = dist.all_reduce(bucket.buffer(), async_op=True)
         return work.get_future().then(lambda done: done.value()[0] / size)
 
@@ -101,7 +113,6 @@ def main():
         optimizer.zero_grad()
         loss = model(batch).square().mean()
         kernel.run(options.compute_ms * now.get("compute", 1))
-        loss.item()
         loss.backward()
         optimizer.step()
         over = (truth.steps + 1 >= options.steps if options.steps
