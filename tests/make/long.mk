@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# All that takes longer than `make test` may: what it downloads, what it repeats. FUZZ_TIME: seconds
+# for each fuzz target.
+
+long_scripts := $(sort $(wildcard tests/long/test_*.sh))
+FUZZ_TIME ?= 3600
+
+.PHONY: check-long
+check-long: all sim ## jobs that need large downloads: PyTorch on NCCL (root)
+	$(Q)NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(long_scripts)
+
+long_stages := all check-long "check SAN=thread" "check-vm KERNEL=6.1" "check-vm KERNEL=6.12" \
+	"fuzz TIME=$(FUZZ_TIME)" "mutate N=200"
+.PHONY: test-long
+test-long: export MAKE := $(MAKE)
+test-long: ## everything at full length: hours (FUZZ_TIME=3600)
+	$(Q)tests/deps.sh
+	$(run) --stages $(long_stages)
