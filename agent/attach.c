@@ -369,7 +369,7 @@ int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t 
 
 	if (!file) {
 		r = add_file(attach, path, dev, ino, &file);
-		if (r < 0)
+		if (r < 0 || !file)
 			return r;
 	}
 	subjects &= ~file->subjects;

@@ -10,65 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <uthash.h>
 
-#include "agent/elf.h"
 #include "agent/mapwatch.h"
 #include "agent/probe.h"
 #include "agent/proc.h"
+#include "agent/program.h"
+#include "agent/roster.h"
 #include "agent/subtree.h"
 #include "common/clock.h"
 #include "common/num.h"
 
 enum {
-	PROCESSES_MAX = 4096,
-	FILES_MAX = 32, /* of one process */
-	PROGRAMS_MAX = 4096, /* main programs whose symbols were looked at */
 	PATH_BYTES = NT_PROC_PATH + 64,
 	RECHECK_NS = 1000000000,
 	RESCAN_NS = 1000000000, /* between scans, however many records are lost */
-};
-
-/* A file of interest in a process. */
-struct mapped {
-	dev_t dev;
-	ino_t ino;
-	uint64_t start, end; /* of the mapping; 0 for a main program */
-	enum nt_library library;
-	bool executable, late;
-	bool reported;
-	char *name;
-};
-
-struct process {
-	uint32_t pid;
-	uint64_t start_ns;
-	bool inside; /* the subtree */
-	struct mapped mapped[FILES_MAX];
-	size_t files;
-	UT_hash_handle hh;
-};
-
-/* What a main program was found to be. A changed file is another program. */
-struct program_key {
-	dev_t dev;
-	ino_t ino;
-	int64_t size, changed_ns;
-};
-
-struct program {
-	struct program_key key;
-	bool of_interest;
-	UT_hash_handle hh;
 };
 
 struct nt_discover {
 	struct nt_discover_handler handler;
 	struct nt_subtree *subtree;
 	struct nt_mapwatch *watch;
-	struct process *process;
-	struct program *program;
-	size_t programs;
+	struct nt_roster roster;
+	struct nt_programs *programs;
 	bool rescan, scanning_first;
 	uint64_t rechecked_ns, scanned_ns;
 	struct nt_discover_stats stats;
@@ -83,39 +46,23 @@ static const char *base_of(const char *path)
 
 /* ---- one process -------------------------------------------------------------------------- */
 
-static struct process *find_process(struct nt_discover *d, uint32_t pid)
-{
-	struct process *p;
-
-	HASH_FIND(hh, d->process, &pid, sizeof(pid), p);
-	return p;
-}
-
-static void forget(struct nt_discover *d, struct process *p)
-{
-	for (size_t i = 0; i < p->files; i++)
-		free(p->mapped[i].name);
-	HASH_DEL(d->process, p);
-	free(p);
-}
-
-static void end_process(struct nt_discover *d, struct process *p, uint64_t boot_ns)
+static void end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
 {
 	uint32_t pid = p->pid;
 	uint64_t start_ns = p->start_ns;
 	bool reported = false;
 
 	for (size_t i = 0; i < p->files; i++)
-		reported |= p->mapped[i].reported;
-	forget(d, p);
+		reported |= p->file[i].reported;
+	nt_roster_remove(&d->roster, p);
 	if (reported)
 		d->handler.exited(d->handler.data, pid, start_ns, boot_ns);
 }
 
 /* The living process of this number; an entry of an earlier one is ended. NULL: none, or no room. */
-static struct process *living_process(struct nt_discover *d, uint32_t pid)
+static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t pid)
 {
-	struct process *p = find_process(d, pid);
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
 	uint64_t start_ns;
 
 	if (nt_proc_start_ns(pid, &start_ns) < 0)
@@ -124,16 +71,9 @@ static struct process *living_process(struct nt_discover *d, uint32_t pid)
 		return p;
 	if (p)
 		end_process(d, p, nt_clock_boot_ns());
-	if (HASH_COUNT(d->process) >= PROCESSES_MAX) {
-		d->stats.over_cap++;
-		return NULL;
-	}
-	p = calloc(1, sizeof(*p));
+	p = nt_roster_add(&d->roster, pid, start_ns);
 	if (!p)
-		return NULL;
-	p->pid = pid;
-	p->start_ns = start_ns;
-	HASH_ADD(hh, d->process, pid, sizeof(p->pid), p);
+		d->stats.over_cap++;
 	return p;
 }
 
@@ -141,10 +81,10 @@ static struct process *living_process(struct nt_discover *d, uint32_t pid)
  * A path by which we can open the file: through the process's own root where that leads to the
  * same inode, else through the mapping itself (deleted, or hidden under a mount).
  */
-static bool path_of(uint32_t pid, const struct mapped *m, const char *name, uint64_t ino,
+static bool path_of(uint32_t pid, const struct nt_roster_file *m, const char *name, uint64_t ino,
 		    char *path, struct stat *st)
 {
-	struct stat by_root;
+	struct stat by_root = {0};
 	bool root;
 
 	if (m->executable) {
@@ -167,7 +107,7 @@ static bool path_of(uint32_t pid, const struct mapped *m, const char *name, uint
 	return root;
 }
 
-static void report(struct nt_discover *d, struct process *p, struct mapped *m)
+static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m)
 {
 	char path[PATH_BYTES];
 	struct stat st;
@@ -196,19 +136,19 @@ static void report(struct nt_discover *d, struct process *p, struct mapped *m)
 }
 
 /* It was moved into the subtree: what it maps since before is news. */
-static void come_inside(struct nt_discover *d, struct process *p)
+static void come_inside(struct nt_discover *d, struct nt_roster_process *p)
 {
 	p->inside = true;
 	for (size_t i = 0; i < p->files; i++)
-		report(d, p, &p->mapped[i]);
+		report(d, p, &p->file[i]);
 }
 
 /* Notes a file of interest and reports it, once. */
-static void add_file(struct nt_discover *d, uint32_t pid, const struct mapped *seen,
+static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster_file *seen,
 		     const char *name, uint64_t ino)
 {
-	struct process *p = find_process(d, pid);
-	struct mapped *m;
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	struct nt_roster_file file = *seen, *m;
 	char path[PATH_BYTES];
 	struct stat st;
 
@@ -217,24 +157,19 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct mapped *s
 		return;
 	}
 	for (size_t i = 0; p && i < p->files; i++)
-		if (p->mapped[i].dev == st.st_dev && p->mapped[i].ino == st.st_ino)
+		if (p->file[i].dev == st.st_dev && p->file[i].ino == st.st_ino)
 			return;
 	p = living_process(d, pid);
 	if (!p)
 		return;
-	if (p->files == FILES_MAX) {
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	file.late = d->scanning_first;
+	m = nt_roster_add_file(p, &file, name);
+	if (!m) {
 		d->stats.over_cap++;
 		return;
 	}
-	m = &p->mapped[p->files];
-	*m = *seen;
-	m->dev = st.st_dev;
-	m->ino = st.st_ino;
-	m->late = d->scanning_first;
-	m->name = strdup(name);
-	if (!m->name)
-		return;
-	p->files++;
 	if (p->inside || !nt_subtree_holds(d->subtree, pid))
 		report(d, p, m);
 	else
@@ -251,7 +186,7 @@ struct place {
 static void see_mapping(void *data, const struct nt_mapping *mapping)
 {
 	const struct place *place = data;
-	struct mapped m = {
+	struct nt_roster_file m = {
 		.start = mapping->start,
 		.end = mapping->end,
 		.library = nt_probe_library_of(base_of(mapping->path)),
@@ -261,64 +196,17 @@ static void see_mapping(void *data, const struct nt_mapping *mapping)
 		add_file(place->d, place->pid, &m, mapping->path, mapping->ino);
 }
 
-/* Does the program hold a library of ours, linked statically? */
-static bool holds_library(const char *path)
-{
-	static const char *const prefixes[] = {"ncclComm", "cudaLaunchKernel", "MPI_Init",
-					       "_ZN4gloo9allreduce"};
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-
-	if (nt_elf_open(path, &elf) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (nt_elf_has_prefix(elf, prefixes[i]))
-			return true;
-	return false;
-}
-
-/* As before if it was looked at before. The table is emptied when it is full. */
-static bool is_program_of_interest(struct nt_discover *d, const char *path, const struct stat *st)
-{
-	struct program_key key;
-	struct program *program, *next;
-
-	memset(&key, 0, sizeof(key)); /* the padding is part of the hash */
-	key.dev = st->st_dev;
-	key.ino = st->st_ino;
-	key.size = st->st_size;
-	key.changed_ns = st->st_ctim.tv_sec * (int64_t)NT_SECOND + st->st_ctim.tv_nsec;
-	HASH_FIND(hh, d->program, &key, sizeof(key), program);
-	if (program)
-		return program->of_interest;
-	if (d->programs == PROGRAMS_MAX) {
-		d->stats.over_cap++;
-		HASH_ITER(hh, d->program, program, next)
-		{
-			HASH_DEL(d->program, program);
-			free(program);
-		}
-		d->programs = 0;
-	}
-	program = calloc(1, sizeof(*program));
-	if (!program)
-		return false;
-	program->key = key;
-	program->of_interest = holds_library(path);
-	HASH_ADD(hh, d->program, key, sizeof(program->key), program);
-	d->programs++;
-	return program->of_interest;
-}
-
 static void see_program(struct nt_discover *d, uint32_t pid)
 {
-	struct mapped m = {.library = NT_LIBRARY_UNKNOWN, .executable = true};
+	struct nt_roster_file m = {.library = NT_LIBRARY_UNKNOWN, .executable = true};
 	char path[64], name[NT_PROC_PATH];
 	struct stat st;
 	ssize_t len;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	/* Kernel threads have none; a short-lived process is gone by now. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || !is_program_of_interest(d, path, &st))
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !nt_programs_hold(d->programs, path, &st))
 		return;
 	len = readlink(path, name, sizeof(name) - 1);
 	if (len < 0)
@@ -340,7 +228,7 @@ static void see_process(struct nt_discover *d, uint32_t pid)
 /* ---- records ------------------------------------------------------------------------------ */
 
 struct check {
-	const struct process *process;
+	const struct nt_roster_process *process;
 	size_t still; /* files of it that are mapped still */
 };
 
@@ -349,14 +237,14 @@ static void check_mapping(void *data, const struct nt_mapping *mapping)
 	struct check *check = data;
 
 	for (size_t i = 0; i < check->process->files; i++)
-		if (strcmp(check->process->mapped[i].name, mapping->path) == 0)
+		if (strcmp(check->process->file[i].name, mapping->path) == 0)
 			check->still++;
 }
 
 /* A known process runs another program: it begins anew, unless that maps the same files. */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct process *p = find_process(d, pid);
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
 	struct check check = {.process = p};
 
 	if (p && (nt_proc_mappings(pid, check_mapping, &check) < 0 || !check.still))
@@ -367,13 +255,13 @@ static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 /* A child has its parent's mappings, without a record of them. */
 static void see_fork(struct nt_discover *d, uint32_t pid, uint32_t parent)
 {
-	if (find_process(d, parent))
+	if (nt_roster_find(&d->roster, parent))
 		see_process(d, pid);
 }
 
 static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct process *p = find_process(d, pid);
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
 
 	if (p && nt_proc_has_ended(pid))
 		end_process(d, p, boot_ns);
@@ -429,11 +317,11 @@ static int scan(struct nt_discover *d)
 /* Ends whose records were lost, and processes that were moved into the subtree. */
 static void recheck(struct nt_discover *d)
 {
-	struct process *p, *next;
+	struct nt_roster_process *p, *next;
 	uint64_t now_ns = nt_clock_boot_ns(), start_ns;
 
-	HASH_ITER(hh, d->process, p, next)
-	{
+	for (p = nt_roster_next(&d->roster, NULL); p; p = next) {
+		next = nt_roster_next(&d->roster, p);
 		int r = nt_proc_start_ns(p->pid, &start_ns);
 
 		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns)) {
@@ -453,6 +341,9 @@ int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handle
 
 	if (!d)
 		return -ENOMEM;
+	d->programs = nt_programs_new();
+	if (!d->programs)
+		return -ENOMEM;
 	d->handler = *handler;
 	d->rescan = true;
 	if (cgroup) {
@@ -470,18 +361,10 @@ int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handle
 
 void nt_discover_free(struct nt_discover *discover)
 {
-	struct program *program, *next_program;
-	struct process *p, *next;
-
 	if (!discover)
 		return;
-	HASH_ITER(hh, discover->process, p, next)
-	forget(discover, p);
-	HASH_ITER(hh, discover->program, program, next_program)
-	{
-		HASH_DEL(discover->program, program);
-		free(program);
-	}
+	nt_roster_release(&discover->roster);
+	nt_programs_free(discover->programs);
 	nt_mapwatch_free(discover->watch);
 	nt_subtree_free(discover->subtree);
 	free(discover);
@@ -522,5 +405,6 @@ int nt_discover_run(struct nt_discover *discover)
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats)
 {
 	*ret_stats = discover->stats;
-	ret_stats->processes = HASH_COUNT(discover->process);
+	ret_stats->processes = nt_roster_count(&discover->roster);
+	ret_stats->over_cap += nt_programs_over_cap(discover->programs);
 }

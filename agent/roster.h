@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The processes that map a file of interest, and those files: what agent/discover.c has told. */
+#ifndef NT_AGENT_ROSTER_H
+#define NT_AGENT_ROSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_ROSTER_PROCESSES = 4096,
+	NT_ROSTER_FILES = 32, /* of one process */
+};
+
+struct nt_roster_file {
+	dev_t dev;
+	ino_t ino;
+	uint64_t start, end; /* of the mapping; 0 for a main program */
+	enum nt_library library;
+	bool executable, late;
+	bool reported;
+	char *name; /* owned */
+};
+
+struct nt_roster_process {
+	uint32_t pid;
+	uint64_t start_ns;
+	bool inside; /* the subtree */
+	struct nt_roster_file file[NT_ROSTER_FILES];
+	size_t files;
+	UT_hash_handle hh;
+};
+
+struct nt_roster {
+	struct nt_roster_process *process; /* uthash, owned */
+};
+
+void nt_roster_release(struct nt_roster *roster);
+
+struct nt_roster_process *nt_roster_find(const struct nt_roster *roster, uint32_t pid);
+
+/* One that is not there yet. NULL at the cap, or where memory is short. */
+struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, uint64_t start_ns);
+
+/* Adds a copy of file, with a copy of name. NULL at the cap, or where memory is short. */
+struct nt_roster_file *nt_roster_add_file(struct nt_roster_process *process,
+					  const struct nt_roster_file *file, const char *name);
+
+/* Releases the process. */
+void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *process);
+
+/* The one after `process`, or the first; NULL: no more. Ask before you remove. */
+struct nt_roster_process *nt_roster_next(const struct nt_roster *roster,
+					 const struct nt_roster_process *process);
+
+size_t nt_roster_count(const struct nt_roster *roster);
+
+#endif
