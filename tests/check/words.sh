@@ -17,7 +17,7 @@ search() {
   bad=1
 }
 
-search 'a path of one machine' '(^|[^A-Za-z0-9_.])/work/|\.\./shared|/tmp/w/|/home/[a-z]+/|/root/[A-Za-z]'
+search 'a path of one machine' '(^|[^A-Za-z0-9_.])(/work/|/tmp/w/|/home/[a-z]+/|/root/[A-Za-z])|\.\./shared'
 search 'a host of a package registry' 'pypi\.org|pythonhosted\.org|proxy\.golang\.org|registry\.npmjs|crates\.io|deb\.debian\.org'
 search 'how the work was organised' '\b([Ww]orking|[Pp]revious|[Nn]ext|[Ll]ater|[Ee]arlier|[Cc]oding) session|workplace|[Ll]anguage model|AI assistant'
 search 'a TODO names its issue: TODO(#12)' '\b(TODO|FIXME|XXX)\b([^(]|$)'
