@@ -119,7 +119,7 @@ stages() {
     before=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
     start=$SECONDS
     # shellcheck disable=SC2086 # a stage is a target and its variables
-    ${MAKE:-make} --no-print-directory $stage &
+    ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
     child=$!
     if ! wait "$child"; then
       after=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
