@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+# For the scripts beside: tests/e2e/lib.sh, and a job of PyTorch on NCCL over the stand-in libraries.
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+
+[ "$(uname -m)" = x86_64 ] || skip "torch: the pinned wheels are for x86_64"
+/usr/bin/python3 -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
+  skip "torch: the pinned wheels are for Python 3.11"
+setup
+ranks=4
+torchrun_pid=
+limit=150 # seconds that a rank may live
+directories=$(tests/long/torch.sh "$sim/lib") || fail "PyTorch cannot be installed"
+{ read -r site; read -r dummies; } <<<"$directories"
+
+torchrun() { # torchrun OPTION...: options of the script
+  job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
+  rm -rf "$control/truth"
+  mkdir "$control/truth"
+  env PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore OMP_NUM_THREADS=1 \
+    LD_LIBRARY_PATH="$PWD/$sim/lib:$dummies" \
+    /usr/bin/python3 -m torch.distributed.run --nproc-per-node "$ranks" --master-port "$(free_port)" \
+    tests/sim/ddp_nccl.py --faults "$control/faults" --out "$control/truth" --limit "$limit" "$@" \
+    >"$job_log" 2>&1 &
+  job_pid=$!
+}
+
+# Starts the programs and the job, and waits until all of it is known and nobody accused.
+start_all() {
+  start_aggregator --resolve-after 10s
+  start_agent here
+  width=$((128 + $(draw 256))) # at most a megabyte: one bucket
+  torchrun --seconds 3600 --width "$width"
+  torchrun_pid=$job_pid
+  wait_until 60 "the job to step" job_steps || fail "the job does not run"
+  seen "$ranks"
+  quiet 6
+}
