@@ -378,6 +378,37 @@ static void a_program_of_commands_names_them_everywhere(void **state)
 	assert_false(nt_opt_answer(&with_commands, "--print-completion", "csh"));
 }
 
+static char *complete(const struct nt_opt_program *of, const char *shell)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	nt_opt_print_completion(of, shell, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void completion_offers_options_choices_and_commands(void **state)
+{
+	nt_autofree char *bash = complete(&program, "bash");
+	nt_autofree char *zsh = complete(&program, "zsh");
+	nt_autofree char *commands_bash = complete(&with_commands, "bash");
+	nt_autofree char *commands_zsh = complete(&with_commands, "zsh");
+
+	(void)state;
+	assert_non_null(strstr(bash, "--mode)\n\t\tmapfile -t COMPREPLY < "
+				     "<(compgen -W 'auto fast slow' -- \"$word\")"));
+	assert_null(strstr(bash, "--json)")); /* takes no value */
+	assert_non_null(strstr(bash, "complete -o default -F _nt_neutracer_example "
+				     "neutracer-example\n"));
+	assert_non_null(strstr(zsh, "'--mode=[how]:word:(auto fast slow)'"));
+	assert_non_null(strstr(zsh, "compdef _nt_neutracer_example neutracer-example\n"));
+	assert_non_null(strstr(commands_bash, "slow-ranks) _nt_neutracer_slow_ranks ;;"));
+	assert_non_null(strstr(commands_zsh, "compadd slow-ranks jobs"));
+}
+
 static void no_line_of_help_is_wider_than_a_terminal(void **state)
 {
 	nt_autofree char *help = print(nt_opt_print_help, &program);
@@ -431,6 +462,7 @@ int main(void)
 		TEST(a_missing_file_is_a_config_error),
 		TEST(a_file_over_the_cap_is_refused),
 		TEST(help_and_manual_name_every_option_and_exit_code),
+		TEST(completion_offers_options_choices_and_commands),
 		TEST(no_line_of_help_is_wider_than_a_terminal),
 		TEST(nearest_takes_hostile_lengths),
 		TEST(free_accepts_a_zeroed_config_twice),
