@@ -32,6 +32,7 @@ start_all() {
   start_agent here
   width=$((128 + $(draw 256))) # at most a megabyte: one bucket
   torchrun --seconds 3600 --width "$width"
+  # shellcheck disable=SC2034 # for the scripts
   torchrun_pid=$job_pid
   wait_until 60 "the job to step" job_steps || fail "the job does not run"
   seen "$ranks"
