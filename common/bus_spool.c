@@ -57,11 +57,9 @@ static void close_spool(struct nt_bus *bus)
 	(void)flush_spool(bus);
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		nt_spool_partition_free(spool->topic[i].partition);
-		if (spool->topic[i].fd >= 0)
-			(void)close(spool->topic[i].fd);
+		nt_closep(&spool->topic[i].fd);
 	}
-	if (spool->fd >= 0)
-		(void)close(spool->fd);
+	nt_closep(&spool->fd);
 	free(spool);
 }
 

@@ -53,8 +53,7 @@ static void release_work(struct work *work)
 		HASH_DEL(work->entries, entry);
 		free(entry);
 	}
-	if (work->fd >= 0)
-		(void)close(work->fd);
+	nt_closep(&work->fd);
 	free(work->live);
 	free(work->end);
 	nt_spool_segments_release(&work->segments);

@@ -11,8 +11,7 @@ enum {
 
 static void leave_segment(struct nt_spool_cursor *cursor)
 {
-	if (cursor->fd >= 0)
-		(void)close(cursor->fd);
+	nt_closep(&cursor->fd);
 	cursor->fd = -1;
 	cursor->is_doubted = false;
 	cursor->has_head = false;
@@ -31,8 +30,7 @@ void nt_spool_cursor_init(struct nt_spool_cursor *cursor, uint32_t partition)
 void nt_spool_cursor_release(struct nt_spool_cursor *cursor)
 {
 	leave_segment(cursor);
-	if (cursor->dirfd >= 0)
-		(void)close(cursor->dirfd);
+	nt_closep(&cursor->dirfd);
 	cursor->dirfd = -1;
 	nt_spool_scan_release(&cursor->scan);
 	nt_spool_segments_release(&cursor->segments);
@@ -266,12 +264,8 @@ static bool accept(struct nt_spool_cursor *cursor, const struct nt_spool_frame *
 	if (cursor->end <= frame->offset)
 		cursor->end = frame->offset + 1;
 	cursor->is_doubted = false;
-	if (frame->offset < cursor->next)
+	if (frame->offset < cursor->next || frame->real_ns < cursor->from_real_ns)
 		return false;
-	if (frame->real_ns < cursor->from_real_ns) {
-		cursor->next = frame->offset + 1;
-		return false;
-	}
 	cursor->from_real_ns = 0;
 	cursor->is_seeking = false;
 	cursor->head = *frame;

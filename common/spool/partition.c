@@ -69,8 +69,7 @@ static int write_at(int fd, uint64_t at, const uint8_t *data, size_t size, size_
 
 static void drop_segment(struct nt_spool_partition *partition)
 {
-	if (partition->fd >= 0)
-		(void)close(partition->fd);
+	nt_closep(&partition->fd);
 	partition->fd = -1;
 }
 
@@ -79,10 +78,8 @@ void nt_spool_partition_free(struct nt_spool_partition *partition)
 	if (!partition)
 		return;
 	drop_segment(partition);
-	if (partition->dirfd >= 0)
-		(void)close(partition->dirfd);
-	if (partition->lockfd >= 0)
-		(void)close(partition->lockfd);
+	nt_closep(&partition->dirfd);
+	nt_closep(&partition->lockfd);
 	nt_buf_release(&partition->waiting);
 	free(partition);
 }

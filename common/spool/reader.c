@@ -306,7 +306,6 @@ static int seek(struct nt_bus_reader *bus, const struct nt_bus_position *positio
 	if (!reader->topic[position->topic].is_wanted ||
 	    position->partition >= NT_SPOOL_MAX_PARTITIONS)
 		return -EINVAL;
-	release_head(reader);
 	cursor = find_cursor(reader, position->topic, position->partition);
 	if (!cursor)
 		return -ENOMEM;
@@ -317,10 +316,8 @@ static int seek(struct nt_bus_reader *bus, const struct nt_bus_position *positio
 
 static int seek_all(struct reader *reader, bool to_end)
 {
-	int r;
+	int r = look(reader);
 
-	release_head(reader);
-	r = look(reader);
 	for (int i = 0; i < NT_TOPIC_END && r == 0; i++) {
 		for (int j = 0; j < NT_SPOOL_MAX_PARTITIONS && r == 0; j++) {
 			struct nt_spool_cursor *cursor = reader->topic[i].cursor[j];

@@ -33,8 +33,7 @@ void nt_spool_watch_open(struct nt_spool_watch *watch)
 
 void nt_spool_watch_close(struct nt_spool_watch *watch)
 {
-	if (watch->fd >= 0)
-		(void)close(watch->fd);
+	nt_closep(&watch->fd);
 	watch->fd = -1;
 }
 

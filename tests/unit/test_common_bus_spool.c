@@ -268,13 +268,18 @@ static void no_symbolic_link_is_followed_below_the_directory(void **state)
 	const char *dir = *state;
 	nt_auto(nt_bus) struct nt_bus *bus = open_bus(dir, NULL);
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *early = NULL;
 	char elsewhere[PATH_BYTES], topic[PATH_BYTES], url[PATH_BYTES];
+	struct nt_bus_record record;
 
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", dir);
 	(void)snprintf(topic, sizeof(topic), "%s/%s", dir, nt_topic_name(NT_TOPIC_WINDOW));
 	(void)snprintf(url, sizeof(url), "spool:%s", dir);
+	assert_int_equal(nt_bus_reader_open(url, 1 << NT_TOPIC_WINDOW, &early), 0);
 	assert_int_equal(mkdir(elsewhere, 0750), 0);
 	assert_int_equal(symlink(elsewhere, topic), 0);
+	assert_true(nt_bus_reader_next(early, 0, &record) < 0);
+	assert_true(nt_bus_reader_next(early, 1000, &record) < 0);
 	assert_true(publish(bus, NT_TOPIC_WINDOW, 1, 8) < 0);
 	assert_int_equal(rmdir(elsewhere), 0);
 	assert_true(nt_bus_reader_open(url, 1 << NT_TOPIC_WINDOW, &reader) < 0);
@@ -696,6 +701,68 @@ static void a_segment_of_noise_is_passed_over_and_counted(void **state)
 		assert_int_equal(read_number(reader), i);
 	assert_nothing_more(reader);
 	assert_in_range(corrupt_frames(reader), 1, 2);
+}
+
+/* The damaged frame is larger than what is read at a time. */
+static void a_large_damaged_frame_is_searched_to_its_end(void **state)
+{
+	const char *dir = *state;
+	nt_autofree uint8_t *value = calloc(1, NT_BUS_MAX_VALUE);
+	const struct nt_bus_record large = {
+		.topic = NT_TOPIC_WINDOW,
+		.value = value,
+		.value_len = NT_BUS_MAX_VALUE,
+	};
+	char whole[PATH_BYTES], spool[PATH_BYTES];
+	nt_autobuf struct nt_buf buf = {0};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	assert_non_null(value);
+	/* Full of what looks like the head of a frame. */
+	for (size_t i = 0; i + 8 < NT_BUS_MAX_VALUE; i += 1000)
+		memcpy(value + i, "NTFRNTSE", 8);
+	(void)snprintf(whole, sizeof(whole), "%s/whole", dir);
+	{
+		nt_auto(nt_bus) struct nt_bus *bus = open_bus(whole, NULL);
+
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, 1, 8), 0);
+		assert_int_equal(nt_bus_publish(bus, &large), 0);
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, 2, 8), 0);
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, 3, 8), 0);
+	}
+	read_segment(whole, &buf);
+	buf.data[buf.len / 2] ^= 1;
+	make_spool(dir, 0, buf.data, buf.len, spool);
+	reader = open_reader(spool, NT_TOPIC_WINDOW);
+	assert_int_equal(read_number(reader), 1);
+	assert_int_equal(read_number(reader), 2);
+	assert_int_equal(read_number(reader), 3);
+	assert_nothing_more(reader);
+	assert_int_equal(corrupt_frames(reader), 1);
+}
+
+static void no_offset_that_a_seal_knows_is_given_again(void **state)
+{
+	const char *dir = *state;
+	const struct nt_spool_header first = {.log = 9, .base = 0}, second = {.log = 9, .base = 5};
+	const struct nt_spool_seal seal = {.end = 100};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	uint8_t bytes[NT_SPOOL_HEADER_BYTES + NT_SPOOL_SEAL_BYTES];
+	struct nt_bus_record record;
+	char path[PATH_BYTES];
+
+	nt_spool_header_write(&first, bytes);
+	nt_spool_seal_write(&seal, first.log, bytes + NT_SPOOL_HEADER_BYTES);
+	segment_path(dir, 0, path);
+	assert_int_equal(nt_file_make_parent(path, 0750), 0);
+	assert_int_equal(nt_file_create(path, 0640, bytes, sizeof(bytes)), 0);
+	nt_spool_header_write(&second, bytes);
+	segment_path(dir, 5, path);
+	assert_int_equal(nt_file_create(path, 0640, bytes, NT_SPOOL_HEADER_BYTES), 0);
+	publish_many(dir, NULL, 1, 2, 8);
+	reader = open_reader(dir, NT_TOPIC_WINDOW);
+	assert_int_equal(nt_bus_reader_next(reader, 0, &record), 1);
+	assert_int_equal(record.offset, 100);
 }
 
 /* Found by fuzz_spool: such a segment led the reader back to the one before, for ever. */
@@ -1260,6 +1327,54 @@ static void seeking_a_time_passes_over_closed_segments(void **state)
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
+/* Flips a bit of the segment at `base`, `back` bytes before its end. */
+static void damage_segment(const char *dir, uint64_t base, size_t back)
+{
+	char path[PATH_BYTES];
+	nt_autoclose int fd = -1;
+	struct stat st;
+	uint8_t byte;
+
+	segment_path(dir, base, path);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pread(fd, &byte, 1, st.st_size - (off_t)back), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, st.st_size - (off_t)back), 1);
+}
+
+static void a_segment_that_is_too_old_is_not_even_read(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	publish_many(*state, &small, 0, 200, 100);
+	damage_segment(*state, 0, 500);
+	reader = open_reader(*state, NT_TOPIC_WINDOW);
+	assert_int_equal(nt_bus_reader_seek_time(reader, 150), 0);
+	assert_int_equal(read_number(reader), 150);
+	assert_int_equal(corrupt_frames(reader), 0);
+	assert_int_equal(nt_bus_reader_seek_time(reader, 10), 0);
+	while (read_number(reader) < 199)
+		;
+	assert_int_equal(corrupt_frames(reader), 1);
+}
+
+static void a_damaged_last_frame_does_not_hide_the_seal_behind_it(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	uint64_t seen = 0;
+
+	publish_many(*state, &small, 0, 200, 100);
+	damage_segment(*state, 0, NT_SPOOL_SEAL_BYTES + 10);
+	reader = open_reader(*state, NT_TOPIC_WINDOW);
+	while (read_number(reader) < 199)
+		seen++;
+	assert_int_equal(seen, 198);
+	assert_nothing_more(reader);
+	assert_int_equal(corrupt_frames(reader), 1);
+}
+
 /* ---- compaction ------------------------------------------------------------------------------ */
 
 /* Records of topic control in order; asserts that offsets rise. Returns how many. */
@@ -1545,7 +1660,10 @@ static void nothing_stays_open(void **state)
 		nt_auto(nt_bus_reader) struct nt_bus_reader *reader =
 			open_reader(*state, NT_TOPIC_WINDOW);
 
-		assert_true(read_number(reader) > 0);
+		while (read_number(reader) < 1009)
+			;
+		assert_int_equal(nt_bus_reader_seek_time(reader, 900), 0);
+		assert_int_equal(read_number(reader), 900);
 		assert_int_equal(nt_bus_reader_seek_end(reader), 0);
 		assert_true(nt_bus_reader_fd(reader) >= 0);
 		for (uint64_t i = 0; i < 1000; i++)
@@ -1608,6 +1726,8 @@ int main(void)
 		SPOOL_TEST(a_flipped_bit_in_the_header_costs_no_frame),
 		SPOOL_TEST(a_flipped_bit_in_the_last_frame_is_cut_off_by_the_next_writer),
 		SPOOL_TEST(bytes_that_look_like_a_frame_inside_a_damaged_one_are_not_taken_for_one),
+		SPOOL_TEST(a_large_damaged_frame_is_searched_to_its_end),
+		SPOOL_TEST(no_offset_that_a_seal_knows_is_given_again),
 		SPOOL_TEST(a_segment_of_noise_is_passed_over_and_counted),
 		SPOOL_TEST(a_segment_that_is_damaged_throughout_behind_another_is_passed_over_once),
 		SPOOL_TEST(a_file_cut_short_under_a_reader_ends_early_and_goes_on),
@@ -1625,6 +1745,8 @@ int main(void)
 		SPOOL_TEST(what_a_writer_that_is_gone_left_goes_when_it_is_old),
 		SPOOL_TEST(what_is_older_than_the_age_cap_goes),
 		SPOOL_TEST(seeking_a_time_passes_over_closed_segments),
+		SPOOL_TEST(a_segment_that_is_too_old_is_not_even_read),
+		SPOOL_TEST(a_damaged_last_frame_does_not_hide_the_seal_behind_it),
 		SPOOL_TEST(compaction_leaves_little_more_than_one_record_a_key),
 		SPOOL_TEST(more_keys_than_fit_a_segment_are_all_kept),
 		SPOOL_TEST(a_deletion_goes_too_but_not_before_an_hour),

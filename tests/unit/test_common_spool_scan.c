@@ -145,6 +145,36 @@ static void a_tail_that_is_written_anew_is_read_anew(void **state)
 	(void)close(fd);
 }
 
+/* A whole frame behind damage, but an old one: it was in a value, or the file was patched. */
+static void behind_damage_no_offset_comes_back(void **state)
+{
+	const struct nt_bus_record record = {.key = "old", .key_len = 3};
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	uint8_t bytes[128] = {0};
+	size_t end[FRAMES], all;
+	int fd = make_segment(end, false);
+
+	(void)state;
+	nt_spool_frame_write(&record, 7, 11, bytes + 20);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), (off_t)end[3]), sizeof(bytes));
+	all = end[3] + sizeof(bytes);
+	see(all);
+	nt_spool_scan_start(&scan, fd, 10);
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+	assert_int_equal(scan.pos, end[3]);
+	assert_int_equal(scan.damaged, 0);
+	nt_spool_frame_write(&record, 7, 14, bytes + 60);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), (off_t)end[3]), sizeof(bytes));
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(item.frame.offset, 14);
+	assert_int_equal(scan.damaged, 1);
+	nt_spool_scan_release(&scan);
+	(void)close(fd);
+}
+
 static void behind_a_seal_is_nothing(void **state)
 {
 	struct nt_spool_scan scan = {0};
@@ -203,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_that_are_being_written_are_waited_for),
 		cmocka_unit_test(a_tail_that_is_written_anew_is_read_anew),
+		cmocka_unit_test(behind_damage_no_offset_comes_back),
 		cmocka_unit_test(behind_a_seal_is_nothing),
 		cmocka_unit_test(a_segment_without_a_seal_of_its_own_has_none),
 	};
