@@ -106,8 +106,8 @@ static inline uint16_t harness_row(const char *symbol, enum nt_library library)
 	return 0;
 }
 
-/* Exits with "skip" where nothing can be loaded, as without root. */
-static inline void harness_require(void)
+/* False, and says so, where nothing can be loaded, as without root. */
+static inline bool harness_can_load(void)
 {
 	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
 	struct nt_attach *attach = NULL;
@@ -116,10 +116,11 @@ static inline void harness_require(void)
 	if (r < 0) {
 		printf("skip: bpf: probes cannot be loaded here: %s\n",
 		       r == -EPERM ? "not permitted" : "not supported");
-		_exit(EXIT_SKIP);
+		return false;
 	}
 	fprintf(stderr, "# this kernel: %s mode\n", nt_attach_mode_name(nt_attach_mode(attach)));
 	nt_attach_free(attach);
+	return true;
 }
 
 static inline bool harness_has_mode(enum nt_attach_mode mode)

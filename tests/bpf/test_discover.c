@@ -473,7 +473,8 @@ static void a_library_in_another_mount_namespace_is_reached_through_the_process(
 	assert_non_null(n);
 	assert_string_equal(n->name, "/mnt/libnccl.so.2.7");
 	assert_true(access("/mnt/libnccl.so.2.7", F_OK) < 0);
-	assert_non_null(strstr(n->path, "/root" "/mnt/libnccl.so.2.7"));
+	assert_non_null(strstr(n->path, "/root"
+					"/mnt/libnccl.so.2.7"));
 }
 
 static char program_path[2 * PATH_MAX];
@@ -696,6 +697,7 @@ int main(void)
 	r = nt_discover_new(NULL, &handler, &discover);
 	if (r < 0) {
 		printf("skip: bpf: mappings of other processes cannot be watched here\n");
+		stub_clean();
 		return EXIT_SKIP;
 	}
 	nt_discover_free(discover);
