@@ -16,10 +16,10 @@ ranks_have_ended() {
 }
 
 compare() { # compare NAME RANKS
-  local name=$1 ranks=$2 status=0
+  local name=$1 ranks=$2 found
   wait_until 20 "the ranks of '$name' to end" ranks_have_ended "$job_id" "$ranks" || fail "$(cat "$work/ranks.json")"
-  echo "$name: $(tests/e2e/counts.py "$work/ranks.json" "$control/truth" "$job_launcher")" || status=1
-  [ "$status" -eq 0 ] || fail "$name: the counts differ"
+  found=$(tests/e2e/counts.py "$work/ranks.json" "$control/truth" "$job_launcher") || fail "$name: the counts differ: $found"
+  echo "$name: $found"
 }
 
 run() { # run NAME KIND RANKS [OPTION...]
