@@ -302,14 +302,12 @@ void nt_message_free(struct nt_message *message)
 
 /* ---- encoding: from here to there ------------------------------------------------------------ */
 
-/* Sets *ret_set where the value is not the one that absence stands for. */
 static int give_value(const struct nt_wire_field *field, const void *here, void *to, size_t n,
-		      struct nt_arena *arena, bool *ret_set)
+		      struct nt_arena *arena)
 {
 	const void *from = (const char *)here + field->here;
 	ProtobufCBinaryData *data = to;
 	protobuf_c_boolean flag;
-	uint64_t wide = 0;
 	const char *text;
 	uint32_t number;
 	double real;
@@ -321,49 +319,40 @@ static int give_value(const struct nt_wire_field *field, const void *here, void 
 	case NT_WIRE_U64:
 	case NT_WIRE_I64:
 		memcpy(to, from, scalar_bytes(field->kind));
-		memcpy(&wide, from, scalar_bytes(field->kind));
-		*ret_set |= wide != 0;
 		return 0;
 	case NT_WIRE_F64:
 		memcpy(&real, from, sizeof(real));
 		if (!isfinite(real))
 			return -EINVAL;
 		memcpy(to, &real, sizeof(real));
-		*ret_set |= real < 0 || real > 0;
 		return 0;
 	case NT_WIRE_BOOL:
 		memcpy(&yes, from, sizeof(yes));
 		flag = yes;
 		memcpy(to, &flag, sizeof(flag));
-		*ret_set |= yes;
 		return 0;
 	case NT_WIRE_ENUM:
 		memcpy(&number, from, sizeof(number));
 		if (number >= field->max)
 			number = 0;
 		memcpy(to, &number, sizeof(number));
-		*ret_set |= number != 0;
 		return 0;
 	case NT_WIRE_TEXT:
 		r = keep_text(read_pointer(from), arena, &text);
 		if (r < 0)
 			return r;
 		write_pointer(to, text);
-		*ret_set |= *text != '\0';
 		return 0;
 	case NT_WIRE_DATA:
 		n = read_count(here, field->here_count);
 		if (n > field->max)
 			return -EMSGSIZE;
-		*ret_set |= n != 0;
 		data->len = n;
 		return copy_array(read_pointer(from), n, 1, arena, &data->data);
 	case NT_WIRE_U32S:
 	case NT_WIRE_U64S:
-		*ret_set |= n != 0;
 		return copy_array(read_pointer(from), n, scalar_bytes(field->kind), arena, to);
 	case NT_WIRE_TEXTS:
-		*ret_set |= n != 0;
 		return copy_texts(read_pointer(from), n, arena, to);
 	case NT_WIRE_ONE:
 	case NT_WIRE_MANY:
@@ -373,7 +362,7 @@ static int give_value(const struct nt_wire_field *field, const void *here, void 
 }
 
 static int give_message(const struct nt_wire_shape *shape, const void *here, struct nt_arena *arena,
-			bool *ret_set, ProtobufCMessage **ret_there)
+			ProtobufCMessage **ret_there)
 {
 	ProtobufCMessage *there = nt_arena_alloc(arena, shape->there->sizeof_message);
 
@@ -386,7 +375,6 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 		const char *from = (const char *)here + field->here;
 		void *to = (char *)there + field->there;
 		ProtobufCMessage *sub = NULL;
-		bool sub_is_set = false;
 		size_t n = 0;
 		int r = 0;
 
@@ -399,10 +387,10 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 			write_count(there, field->there_count, n);
 		}
 		if (field->kind == NT_WIRE_ONE) {
-			r = give_message(field->shape, from, arena, &sub_is_set, &sub);
-			if (sub_is_set)
+			r = give_message(field->shape, from, arena, &sub);
+			/* What says nothing is left out. */
+			if (r == 0 && protobuf_c_message_get_packed_size(sub))
 				write_pointer(to, sub);
-			*ret_set |= sub_is_set;
 		} else if (field->kind == NT_WIRE_MANY && n) {
 			const char *array = read_pointer(from);
 			void **subs = nt_arena_alloc(arena, n * sizeof(*subs));
@@ -411,13 +399,12 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 				return -ENOMEM;
 			for (size_t j = 0; j < n && r == 0; j++) {
 				r = give_message(field->shape, array + j * field->shape->here_bytes,
-						 arena, &sub_is_set, &sub);
+						 arena, &sub);
 				subs[j] = sub;
 			}
 			write_pointer(to, subs);
-			*ret_set = true;
 		} else if (field->kind != NT_WIRE_MANY) {
-			r = give_value(field, here, to, n, arena, ret_set);
+			r = give_value(field, here, to, n, arena);
 		}
 		if (r < 0)
 			return r;
@@ -434,17 +421,16 @@ int nt_message_encode(const struct nt_message *message, struct nt_buf *buf)
 	const struct nt_wire_body *body;
 	Neutracer__V1__Envelope *envelope;
 	ProtobufCMessage *there, *inner;
-	bool is_set = false;
 	size_t size;
 	int r;
 
 	if ((unsigned int)message->body >= NT_WIRE_BODIES || message->body == NT_BODY_NONE)
 		return -EINVAL;
 	body = &nt_wire_bodies[message->body];
-	r = give_message(&nt_wire_envelope, message, &arena, &is_set, &there);
+	r = give_message(&nt_wire_envelope, message, &arena, &there);
 	if (r < 0)
 		return r;
-	r = give_message(body->shape, (const char *)message + body->here, &arena, &is_set, &inner);
+	r = give_message(body->shape, (const char *)message + body->here, &arena, &inner);
 	if (r < 0)
 		return r;
 	envelope = (Neutracer__V1__Envelope *)there;

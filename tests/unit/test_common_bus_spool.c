@@ -399,6 +399,39 @@ static void a_reader_at_the_tail_of_a_busy_writer_misses_nothing(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void a_time_sought_is_that_of_later_partitions_too(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *a = open_bus(*state, NULL);
+	nt_auto(nt_bus) struct nt_bus *b = open_bus(*state, NULL);
+
+	assert_int_equal(publish(a, NT_TOPIC_WINDOW, 90, 8), 0);
+	assert_int_equal(publish(a, NT_TOPIC_WINDOW, 100, 8), 0);
+	assert_int_equal(nt_bus_flush(a), 0);
+	reader = open_reader(*state, NT_TOPIC_WINDOW);
+	assert_int_equal(nt_bus_reader_seek_time(reader, 100), 0);
+	assert_int_equal(read_number(reader), 100);
+	assert_int_equal(publish(b, NT_TOPIC_WINDOW, 99, 8), 0);
+	assert_int_equal(publish(b, NT_TOPIC_WINDOW, 101, 8), 0);
+	assert_int_equal(nt_bus_flush(b), 0);
+	assert_int_equal(read_number(reader), 101);
+	assert_nothing_more(reader);
+}
+
+static void the_end_of_an_empty_partition_is_its_beginning(void **state)
+{
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(*state, NULL);
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	/* Published, but not flushed: there is a partition, and no segment in it. */
+	assert_int_equal(publish(bus, NT_TOPIC_WINDOW, 1, 8), 0);
+	reader = open_reader(*state, NT_TOPIC_WINDOW);
+	assert_int_equal(nt_bus_reader_seek_end(reader), 0);
+	assert_nothing_more(reader);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(read_number(reader), 1);
+}
+
 static void what_waits_in_several_partitions_is_read_by_time(void **state)
 {
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -809,9 +842,30 @@ static void a_file_cut_short_under_a_reader_ends_early_and_goes_on(void **state)
 	}
 }
 
+static void what_is_no_partition_is_not_listed(void **state)
+{
+	static const char *const names[] = {"64", "99", "00", "07", "1x", "x", "-1", "1000", ".7"};
+	const char *dir = *state;
+	nt_autoclose int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t mask = 77;
+
+	assert_int_equal(nt_spool_list_partitions(fd, &mask), 0);
+	assert_int_equal(mask, 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(mkdirat(fd, names[i], 0700), 0);
+	assert_int_equal(nt_spool_list_partitions(fd, &mask), 0);
+	assert_int_equal(mask, 0);
+	assert_int_equal(mkdirat(fd, "0", 0700), 0);
+	assert_int_equal(mkdirat(fd, "9", 0700), 0);
+	assert_int_equal(mkdirat(fd, "63", 0700), 0);
+	assert_int_equal(nt_spool_list_partitions(fd, &mask), 0);
+	assert_true(mask == (1ULL | 1ULL << 9 | 1ULL << 63));
+}
+
 static void what_is_no_segment_in_the_directory_is_left_alone(void **state)
 {
 	const char *dir = *state;
+	nt_autosegments struct nt_spool_segments segments = {0};
 	static const char *const names[] = {"00000000000000000009.seg", "x.seg", "9.seg",
 					    "99999999999999999999.seg", "18446744073709551615.seg"};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -823,6 +877,9 @@ static void what_is_no_segment_in_the_directory_is_left_alone(void **state)
 	for (int i = 1; i < 5; i++)
 		assert_int_equal(mkdirat(fd, names[i], 0700), 0);
 	assert_int_equal(symlinkat("/dev/zero", fd, "00000000000000000002.seg"), 0);
+	assert_int_equal(nt_spool_list_segments(fd, &segments), 0);
+	assert_int_equal(segments.count, 1);
+	assert_int_equal(segments.base[0], 0);
 	publish_many(dir, NULL, 3, 6, 8);
 	reader = open_reader(dir, NT_TOPIC_WINDOW);
 	for (uint64_t i = 0; i < 6; i++)
@@ -1324,6 +1381,10 @@ static void seeking_a_time_passes_over_closed_segments(void **state)
 		assert_int_equal(nt_bus_reader_seek_time(reader, time), 0);
 		assert_int_equal(read_number(reader), 1000 + (first ^ 3));
 	}
+	/* Behind the first one, all come, also those of an earlier time. */
+	assert_int_equal(nt_bus_reader_seek_time(reader, 2003), 0);
+	for (uint64_t i = 1000; i < 2000; i++)
+		assert_int_equal(read_number(reader), 1000 + (i ^ 3));
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
@@ -1598,8 +1659,9 @@ the_end_of_a_partition_stays_the_end_when_its_last_records_are_compacted_away(vo
 	const char *dir = *state;
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	struct nt_bus_position position = {NT_TOPIC_CONTROL, 0, 0};
+	char name[NT_SPOOL_NAME_BYTES];
 	struct nt_bus_record record;
-	uint64_t last_offset = 0;
+	nt_autoclose int fd = -1;
 
 	/* Old deletions at the end of a segment, which is then closed and compacted. */
 	{
@@ -1608,14 +1670,17 @@ the_end_of_a_partition_stays_the_end_when_its_last_records_are_compacted_away(vo
 		assert_int_equal(publish(bus, NT_TOPIC_CONTROL, 1, 100), 0);
 		for (uint64_t i = 0; i < 200; i++)
 			delete_key(bus, "k2", i);
-		/* Too large for the rest of the segment: it is rolled; and refused afterwards. */
+		/* Too large for the rest of the segment. */
 		assert_int_equal(publish(bus, NT_TOPIC_CONTROL, 3, 4000), 0);
 	}
 	reader = open_reader(dir, NT_TOPIC_CONTROL);
 	while (nt_bus_reader_next(reader, 0, &record) == 1)
-		last_offset = record.offset;
-	assert_true(last_offset >= 200);
-	position.offset = last_offset + 1;
+		position.offset = record.offset;
+	assert_int_equal(position.offset, 201);
+	/* The segment behind, as if the writer had been killed before it was made. */
+	fd = open_partition(dir, NT_TOPIC_CONTROL, 0);
+	nt_spool_segment_name(position.offset, name);
+	assert_int_equal(unlinkat(fd, name, 0), 0);
 	assert_int_equal(nt_bus_reader_seek(reader, &position), 0);
 	assert_nothing_more(reader);
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
@@ -1716,6 +1781,8 @@ int main(void)
 		SPOOL_TEST(one_writer_too_many_is_refused_and_counted),
 		SPOOL_TEST(partitions_and_topics_that_appear_later_are_read),
 		SPOOL_TEST(a_reader_at_the_tail_of_a_busy_writer_misses_nothing),
+		SPOOL_TEST(a_time_sought_is_that_of_later_partitions_too),
+		SPOOL_TEST(the_end_of_an_empty_partition_is_its_beginning),
 		SPOOL_TEST(what_waits_in_several_partitions_is_read_by_time),
 		SPOOL_TEST(a_spool_that_is_removed_and_made_anew_is_read_from_its_start),
 		SPOOL_TEST(segments_that_are_replaced_by_another_log_are_read_from_their_start),
@@ -1731,6 +1798,7 @@ int main(void)
 		SPOOL_TEST(a_segment_of_noise_is_passed_over_and_counted),
 		SPOOL_TEST(a_segment_that_is_damaged_throughout_behind_another_is_passed_over_once),
 		SPOOL_TEST(a_file_cut_short_under_a_reader_ends_early_and_goes_on),
+		SPOOL_TEST(what_is_no_partition_is_not_listed),
 		SPOOL_TEST(what_is_no_segment_in_the_directory_is_left_alone),
 		SPOOL_TEST(kill_9_at_any_instant_loses_nothing_that_was_flushed),
 		SPOOL_TEST(kill_9_in_a_compaction_loses_no_key),

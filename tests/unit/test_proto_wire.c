@@ -362,6 +362,21 @@ static void an_empty_window_costs_next_to_nothing(void **state)
 	assert_int_equal(buf.len, 3);
 }
 
+static void what_has_but_one_field_is_not_left_out(void **state)
+{
+	uint32_t bucket[] = {0}, count[] = {0};
+	struct nt_peer_time peer = {.duration = {.bucket = bucket, .count = count, .buckets = 1}};
+	struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.peer = &peer, .peers = 1, .inside = {.in_call = true}},
+	};
+	nt_auto(nt_message) struct nt_message *out = decode_again(&in);
+
+	(void)state;
+	assert_int_equal(out->window.peer[0].duration.buckets, 1);
+	assert_true(out->window.inside.in_call);
+}
+
 static void encoding_appends_and_leaves_the_buffer_alone_on_failure(void **state)
 {
 	struct nt_message in = {.body = NT_BODY_HEARTBEAT, .heartbeat_ranks = 8};
@@ -812,6 +827,7 @@ int main(void)
 		cmocka_unit_test(an_empty_body_has_empty_texts_and_no_arrays),
 		cmocka_unit_test(no_bytes_are_a_message_without_a_body),
 		cmocka_unit_test(an_empty_window_costs_next_to_nothing),
+		cmocka_unit_test(what_has_but_one_field_is_not_left_out),
 		cmocka_unit_test(encoding_appends_and_leaves_the_buffer_alone_on_failure),
 		cmocka_unit_test(text_is_mended_on_both_ways),
 		cmocka_unit_test(long_text_is_cut_between_characters),
