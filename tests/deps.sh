@@ -13,11 +13,11 @@ build=(
   protobuf-c-compiler libprotobuf-c-dev
   libmicrohttpd-dev libjansson-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev
   libcyaml-dev uthash-dev
-  curl jq util-linux
+  curl jq util-linux python3
 )
 test=(
   libcmocka-dev libclang-rt-14-dev
-  openmpi-bin libopenmpi-dev python3-torch
+  openmpi-bin libopenmpi-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
   python3 python3-pip python3-venv ca-certificates bpftrace
   qemu-system-x86 busybox-static xz-utils
