@@ -3,6 +3,7 @@
  * `neutracer analyze`: the verdict on files. What a path is, is told by what it holds: a directory
  * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
@@ -267,6 +268,7 @@ static int analyze(const struct config *config)
 		r = add_path(&given, NULL, config->paths.value[i]);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
+	assert(given.count); /* the option table wants one */
 	if (access(given.path[0], R_OK) < 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", given.path[0], strerrordesc_np(errno));
 		return fail(text);

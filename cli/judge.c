@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/judge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ int nt_judgement_add(struct nt_judgement *judgement, const struct nt_incident *i
 		nt_arena_release(&copy.arena);
 		return r;
 	}
+	assert(judged);
 	nt_arena_release(&judged->arena);
 	*judged = copy;
 	return 0;

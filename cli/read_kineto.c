@@ -299,11 +299,11 @@ static int by_u64(const void *a, const void *b)
 static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
 {
 	nt_autofree uint64_t *arrival = NULL;
-	size_t calls = SIZE_MAX;
+	size_t calls = in->ranks ? SIZE_MAX : 0;
 
 	for (size_t i = 0; i < in->ranks; i++)
 		calls = in->rank[i].comms < calls ? in->rank[i].comms : calls;
-	arrival = calloc(in->ranks, sizeof(*arrival));
+	arrival = calloc(in->ranks + 1, sizeof(*arrival));
 	trace->collective = calloc(calls + 1, sizeof(*trace->collective));
 	if (!arrival || !trace->collective)
 		return -ENOMEM;

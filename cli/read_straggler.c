@@ -6,6 +6,7 @@
  */
 #include "cli/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -388,6 +389,7 @@ int nt_trace_read_straggler(const char *path, struct nt_trace **ret_trace,
 	rows = table.row;
 	if (r < 0)
 		return r;
+	assert(rows); /* an empty table was refused */
 	qsort(rows, table.rows, sizeof(*rows), by_step_rank_start);
 	job_ranks = count_ranks(rows, table.rows);
 

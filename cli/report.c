@@ -82,8 +82,9 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 			  report->ranks, report->frames,
 			  (double)(report->end_ns - report->start_ns) / 1e9);
 	if (r == 0 && report->skipped)
-		r = nt_buf_printf(buf, "%" PRIu64 " messages are missing or could not be read: incomplete\n",
-				  report->skipped);
+		r = nt_buf_printf(
+			buf, "%" PRIu64 " messages are missing or could not be read: incomplete\n",
+			report->skipped);
 	r = r ?: print_collectives(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_incident *incident = &judgement->judged[i].incident;
