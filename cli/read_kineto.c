@@ -304,7 +304,7 @@ static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
 	for (size_t i = 0; i < in->ranks; i++)
 		calls = in->rank[i].comms < calls ? in->rank[i].comms : calls;
 	arrival = calloc(in->ranks + 1, sizeof(*arrival));
-	trace->collective = calloc(calls + 1, sizeof(*trace->collective));
+	trace->collective = calloc(calls ? calls : 1, sizeof(*trace->collective));
 	if (!arrival || !trace->collective)
 		return -ENOMEM;
 
