@@ -162,11 +162,11 @@ int nt_answers_make(struct nt_detect *detect)
 
 	incidents->answers = 0;
 	incidents->standings = 0;
-	r = nt_array_grow((void **)&incidents->answer, &incidents->answer_cap, all,
+	r = nt_array_room((void **)&incidents->answer, &incidents->answer_cap, all,
 			  sizeof(*incidents->answer));
 	if (r < 0)
 		return r;
-	r = nt_array_grow((void **)&incidents->standing, &incidents->standing_cap, all,
+	r = nt_array_room((void **)&incidents->standing, &incidents->standing_cap, all,
 			  sizeof(*incidents->standing));
 	if (r < 0)
 		return r;
@@ -176,6 +176,9 @@ int nt_answers_make(struct nt_detect *detect)
 			is_gone ? incidents->gone[i - incidents->opens] : incidents->open[i];
 		struct nt_finding finding;
 
+		/* Opened and taken over in one step: nobody ever heard of it. */
+		if (is_gone && !incident->version)
+			continue;
 		r = make_culprits(detect, incident);
 		if (r < 0)
 			return r;

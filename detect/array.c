@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int nt_array_grow(void **array, uint32_t *cap, uint32_t need, size_t size)
+int nt_array_room(void **array, uint32_t *cap, uint32_t used, size_t size)
 {
 	uint32_t more = *cap ? *cap : 4;
 	void *grown;
 
-	if (need <= *cap)
+	if (used < *cap)
 		return 0;
-	while (more < need)
-		more = more > UINT32_MAX / 2 ? need : 2 * more;
+	while (more <= used)
+		more = more > UINT32_MAX / 2 ? UINT32_MAX : 2 * more;
 	grown = realloc(*array, more * size);
 	if (!grown)
 		return -ENOMEM;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for `need` elements of that size, at least doubled where it is short. -ENOMEM. */
-int nt_array_grow(void **array, uint32_t *cap, uint32_t need, size_t size)
+/* Room for one more element of that size behind `used`, doubling where it is short. -ENOMEM. */
+int nt_array_room(void **array, uint32_t *cap, uint32_t used, size_t size)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -54,10 +54,13 @@ static void compare_roles(struct nt_detect *detect)
 		base = nt_kpi_base(&detect->rules, others, group->step_ns);
 		group->excess = (group->median[NT_SERIES_OWN] - others) / base;
 		group->cost = (group->median[NT_SERIES_OWN] - others) / group->step_ns;
-		if (group->excess > uneven_roles && group->cost > detect->rules.size_floor)
-			group->long_rounds += group->long_rounds < 2 * LONG_ROUNDS;
-		else
+		if (group->excess <= uneven_roles || group->cost <= detect->rules.size_floor) {
 			group->long_rounds -= group->long_rounds > 0;
+			continue;
+		}
+		if (!group->long_rounds)
+			group->long_since_ns = group->wait_start_ns;
+		group->long_rounds += group->long_rounds < 2 * LONG_ROUNDS;
 	}
 }
 
@@ -98,7 +101,6 @@ static int raise_roles(struct nt_detect *detect)
 		.family = NT_FAMILY_IMBALANCE,
 		.class = NT_CLASS_IMBALANCE,
 		.kind = NT_CULPRIT_STAGE,
-		.onset_ns = detect->start_ns,
 	};
 
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
@@ -113,6 +115,7 @@ static int raise_roles(struct nt_detect *detect)
 	}
 	if (!longest)
 		return 0;
+	proposal.onset_ns = longest->long_since_ns;
 	proposal.rank = detect->scratch.index;
 	proposal.ranks = list_ranks(detect);
 	proposal.cost = fmax(0.0, longest->cost);
@@ -183,12 +186,13 @@ static int raise_turns(struct nt_detect *detect)
 	return nt_incidents_raise(detect, &proposal);
 }
 
-int nt_balance_check(struct nt_detect *detect)
+int nt_balance_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	double residual = 0.0, cost;
 	bool judged = false;
 	int r;
 
+	(void)frame;
 	compare_roles(detect);
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
 		const struct nt_group *group = &detect->roles.group[i];

@@ -9,6 +9,6 @@
 #include "detect/core.h"
 
 /* Raises imbalance where it lasts. -ENOMEM. */
-int nt_balance_check(struct nt_detect *detect);
+int nt_balance_check(struct nt_detect *detect, const struct nt_frame *frame);
 
 #endif

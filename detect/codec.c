@@ -13,7 +13,7 @@ static void put(struct nt_codec *codec, uint8_t byte)
 	if (codec->error)
 		return;
 	if (codec->out_size == UINT32_MAX ||
-	    nt_array_grow((void **)&codec->out, &codec->out_cap, codec->out_size + 1, 1) < 0) {
+	    nt_array_room((void **)&codec->out, &codec->out_cap, codec->out_size, 1) < 0) {
 		codec->error = -ENOMEM;
 		return;
 	}

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "detect/comm.h"
 #include "detect/cusum.h"
 #include "detect/detect.h"
 #include "detect/frame.h"
@@ -123,6 +124,7 @@ struct nt_detect {
 
 	struct nt_rank *rank; /* ascending by rank */
 	uint32_t ranks, rank_cap;
+	struct nt_comm *comms; /* head of a hash table, in the order of arrival */
 	struct nt_roles roles;
 	struct nt_step step;
 	struct nt_incidents incidents;

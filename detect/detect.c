@@ -62,6 +62,7 @@ void nt_detect_free(struct nt_detect *detect)
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		free(detect->rank[i].link);
 	free(detect->rank);
+	nt_comm_free_all(&detect->comms);
 	nt_roles_free(&detect->roles);
 	nt_incidents_free(&detect->incidents);
 	free(detect->scratch.a);
@@ -177,6 +178,16 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
+static int renew(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	(void)frame;
+	if (!detect->rebaseline)
+		return 0;
+	detect->rebaseline = false;
+	nt_step_forget(detect, true);
+	return nt_incidents_close(detect, NT_FAMILY_END);
+}
+
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t at = 0;
@@ -214,7 +225,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		if (seen->own_tier)
 			rank->tier = seen->own_tier;
 		nt_kpi_sum(detect, rank, seen);
-		r = nt_roles_learn(detect, rank, seen);
+		r = nt_comm_learn(detect, rank, seen);
 		if (r < 0)
 			return r;
 	}
@@ -222,11 +233,21 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 }
 
 /* The mix of operations settles in the first windows and seldom changes later. */
-static bool is_time_to_derive(const struct nt_detect *detect)
+static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	return detect->roles.dirty || (detect->frames & (detect->frames - 1)) == 0 ||
-	       detect->frames % 64 == 0;
+	(void)frame;
+	if (!detect->roles.dirty && (detect->frames & (detect->frames - 1)) != 0 &&
+	    detect->frames % 64 != 0)
+		return 0;
+	return nt_roles_derive(detect);
 }
+
+/* What a frame goes through. Measures come before the rules that read them. */
+static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *frame) = {
+	renew,           take_in,          derive_roles,        nt_kpi_rounds, nt_step_learn,
+	nt_verdict_slow, nt_network_check, nt_balance_check,    nt_step_check, nt_mismatch_check,
+	nt_hang_check,   nt_hang_missing,  nt_incidents_settle,
+};
 
 int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 		   const struct nt_finding **ret_finding, size_t *ret_findings)
@@ -250,45 +271,9 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,
 					       detect->window_ns);
 	nt_incidents_begin(detect);
-	if (detect->rebaseline) {
-		detect->rebaseline = false;
-		r = nt_incidents_close(detect, NT_FAMILY_END);
-		if (r < 0)
-			return r;
-		nt_step_forget(detect, true);
-	}
-	r = take_in(detect, frame);
-	if (r < 0)
-		return r;
-	if (is_time_to_derive(detect)) {
-		r = nt_roles_derive(detect);
-		if (r < 0)
-			return r;
-	}
-	nt_kpi_rounds(detect);
-	nt_step_learn(detect);
-	r = nt_verdict_slow(detect);
-	if (r < 0)
-		return r;
-	r = nt_network_check(detect, frame);
-	if (r < 0)
-		return r;
-	r = nt_balance_check(detect);
-	if (r < 0)
-		return r;
-	r = nt_step_check(detect);
-	if (r < 0)
-		return r;
-	r = nt_mismatch_check(detect, frame);
-	if (r < 0)
-		return r;
-	r = nt_hang_check(detect, frame);
-	if (r < 0)
-		return r;
-	r = nt_hang_missing(detect);
-	if (r < 0)
-		return r;
-	r = nt_incidents_settle(detect);
+	r = 0;
+	for (size_t i = 0; i < sizeof(stage) / sizeof(stage[0]) && r == 0; i++)
+		r = stage[i](detect, frame);
 	if (r < 0)
 		return r;
 	*ret_finding = detect->incidents.answer;

@@ -485,7 +485,7 @@ static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone
 	return false;
 }
 
-int nt_hang_missing(struct nt_detect *detect)
+int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t *missing = detect->scratch.index, n = 0, here = 0;
 	uint64_t first_ns = UINT64_MAX;
@@ -497,6 +497,7 @@ int nt_hang_missing(struct nt_detect *detect)
 		.tier = NT_FRAME_T1,
 	};
 
+	(void)frame;
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		here += !detect->rank[i].ended && !detect->rank[i].finalized;
 	if (detect->ranks && !here)

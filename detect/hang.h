@@ -11,7 +11,7 @@
 /* Raises what stands still at the end of this frame. -ENOMEM. */
 int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* Ranks that are gone while others wait on them; closes everything when all are gone. -ENOMEM. */
-int nt_hang_missing(struct nt_detect *detect);
+int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame);
 /* Remembers what the rank is in the middle of. */
 void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
 

@@ -152,7 +152,7 @@ static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id,
 		incidents->refused++;
 		return 0;
 	}
-	r = nt_array_grow((void **)&incidents->name, &incidents->name_cap, incidents->names + 1,
+	r = nt_array_room((void **)&incidents->name, &incidents->name_cap, incidents->names,
 			  sizeof(*incidents->name));
 	if (r < 0)
 		return r;
@@ -177,7 +177,7 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 		incidents->refused++;
 		return 0;
 	}
-	r = nt_array_grow((void **)&incidents->open, &incidents->open_cap, incidents->opens + 1,
+	r = nt_array_room((void **)&incidents->open, &incidents->open_cap, incidents->opens,
 			  sizeof(*incidents->open));
 	if (r < 0)
 		return r;
@@ -246,7 +246,7 @@ static struct nt_blame *find_blame(const struct nt_incident *incident, uint32_t 
 static int blame_insert(struct nt_incident *incident, const struct nt_blame *blame)
 {
 	uint32_t at = incident->blames;
-	int r = nt_array_grow((void **)&incident->blame, &incident->blame_cap, incident->blames + 1,
+	int r = nt_array_room((void **)&incident->blame, &incident->blame_cap, incident->blames,
 			      sizeof(*incident->blame));
 
 	if (r < 0)
@@ -369,7 +369,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 				       proposal->ranks * sizeof(*proposal->rank)) != 0))
 		incident->changed = true;
 	if (proposal->ranks) {
-		r = nt_array_grow((void **)&incident->list, &incident->list_cap,
+		r = nt_array_room((void **)&incident->list, &incident->list_cap,
 				  (uint32_t)proposal->ranks, sizeof(*incident->list));
 		if (r < 0)
 			return r;
@@ -382,7 +382,11 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->note = proposal->note;
 	incident->comm = proposal->comm;
 	incident->tier = proposal->tier;
-	incident->cost = proposal->cost;
+	/* One window is noisy; what stands still costs everything at once. */
+	if (incident->version && proposal->cost >= 0.0 && incident->cost >= 0.0)
+		incident->cost += 0.3 * (proposal->cost - incident->cost);
+	else
+		incident->cost = proposal->cost;
 	incident->chance = proposal->chance;
 	incident->stands = true;
 	incident->judged = true;
@@ -418,16 +422,32 @@ static void release_rank(struct nt_detect *detect, uint32_t number)
 	}
 }
 
+/* The evidence of what is over must not open it again. */
+static void release_evidence(struct nt_detect *detect, const struct nt_incident *incident)
+{
+	struct nt_comm *comm;
+
+	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
+		release_rank(detect, incident->blame[i].rank);
+	if (incident->family == NT_FAMILY_NETWORK) {
+		comm = nt_comm_find(detect->comms, incident->comm);
+		if (comm)
+			nt_cusum_clear(&comm->network.level);
+	} else if (incident->family == NT_FAMILY_JOB_WIDE) {
+		for (int i = 0; i < NT_SERIES_END; i++)
+			nt_cusum_clear(&detect->step.wide[i].level);
+	}
+}
+
 static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64_t until_ns)
 {
 	struct nt_incidents *incidents = &detect->incidents;
-	int r = nt_array_grow((void **)&incidents->gone, &incidents->gone_cap, incidents->gones + 1,
+	int r = nt_array_room((void **)&incidents->gone, &incidents->gone_cap, incidents->gones,
 			      sizeof(*incidents->gone));
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
-		release_rank(detect, incident->blame[i].rank);
+	release_evidence(detect, incident);
 	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
 	incident->state = NT_INCIDENT_RESOLVED;
 	incident->changed = true;
@@ -567,8 +587,11 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 	}
 	severity = (uint8_t)nt_cost_severity(&detect->rules, incident->class, incident->note,
 					     incident->slowdown);
-	incident->changed |= severity != incident->severity;
-	incident->severity = severity;
+	/* It never falls: every rise is told, and a cost that dances on the border would ring for ever. */
+	if (severity > incident->severity) {
+		incident->changed = true;
+		incident->severity = severity;
+	}
 	incident->completeness = detect->completeness;
 	incident->confidence = (1.0 - incident->chance) * detect->completeness;
 	if (fabs(incident->slowdown - incident->told_slowdown) > 0.1 * incident->told_slowdown)
@@ -628,11 +651,12 @@ static int widen(struct nt_detect *detect)
 	return 0;
 }
 
-int nt_incidents_settle(struct nt_detect *detect)
+int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_incidents *incidents = &detect->incidents;
 	int r;
 
+	(void)frame;
 	for (uint32_t i = 0; i < incidents->opens;) {
 		struct nt_incident *incident = incidents->open[i];
 		uint64_t until_ns = 0;

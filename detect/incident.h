@@ -10,6 +10,7 @@
 #include "detect/detect.h"
 #include "detect/recovery.h"
 
+struct nt_frame;
 struct nt_rank;
 
 enum {
@@ -180,7 +181,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm,
 			double cost);
 /* Ages, fires, widens, resolves; then makes the answers. -ENOMEM. */
-int nt_incidents_settle(struct nt_detect *detect);
+int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame);
 /* The open incident of a family (of the network: for that communicator), or NULL. */
 struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
 				      uint64_t comm);

@@ -181,6 +181,8 @@ static void count_apart(const struct contest *c, const struct nt_space *space, d
 	    past->apart_slower != c->detect->rank[c->index[c->value[1] > c->value[0]]].rank)
 		past->apart = 0;
 	past->apart_slower = c->detect->rank[c->index[c->n > 1 && c->value[1] > c->value[0]]].rank;
+	if (!past->apart)
+		past->apart_since_ns = c->group->wait_start_ns;
 	past->apart += past->apart < 2 * APART_ROUNDS;
 	past->apart_low = middle + fmin(space->other, space->normal) * base;
 	past->apart_high = middle + fmax(space->other, space->normal) * base;
@@ -389,8 +391,9 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 	group->round_frame = detect->frames;
 }
 
-void nt_kpi_rounds(struct nt_detect *detect)
+int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	(void)frame;
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;
@@ -414,4 +417,5 @@ void nt_kpi_rounds(struct nt_detect *detect)
 		}
 		judge_group(detect, group, ready, n);
 	}
+	return 0;
 }

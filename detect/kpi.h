@@ -12,9 +12,9 @@ void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_
 /*
  * Judges the groups whose ranks have ended steps. Windows of ranks end at their own step boundaries,
  * so a frame may hold the steps of some ranks alone: a group then waits for the rest, up to
- * three frames.
+ * three frames. Returns 0.
  */
-void nt_kpi_rounds(struct nt_detect *detect);
+int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame);
 /* The smallest value that a KPI is divided by: the peers' or a part of the step. */
 double nt_kpi_base(const struct nt_rules *rules, double peers, double step);
 

@@ -155,7 +155,7 @@ bool nt_mismatch_matters(const struct nt_comm *comm, const struct nt_mismatch_ca
 
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t op = call[i].op;
-		const int kind = op < NT_ROLE_OPS ? comm->kind_of[op] - 1 : -1;
+		const int kind = op < NT_COMM_OPS ? comm->kind_of[op] - 1 : -1;
 
 		if (kind == NT_FRAME_POINT_TO_POINT || kind == NT_FRAME_OTHER)
 			return false;
@@ -205,7 +205,7 @@ static bool is_mismatch(const struct nt_incident *incident)
 
 int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next) {
+	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
 		struct nt_mismatch_call *call;
 		uint64_t number = 0;
 		size_t n = 0, blamed;

@@ -38,13 +38,13 @@ static bool is_synchronising(uint8_t kind)
 static bool hear_members(struct nt_detect *detect, const struct nt_frame *frame,
 			 const struct nt_comm *comm, struct round *round)
 {
-	double bytes[NT_ROLE_OPS] = {0}, calls[NT_ROLE_OPS] = {0}, shortest[NT_ROLE_OPS];
-	uint32_t timed[NT_ROLE_OPS] = {0};
+	double bytes[NT_COMM_OPS] = {0}, calls[NT_COMM_OPS] = {0}, shortest[NT_COMM_OPS];
+	uint32_t timed[NT_COMM_OPS] = {0};
 	double steps = 0.0, *step = detect->scratch.a;
 	uint32_t heard = 0;
 	int most = -1;
 
-	for (int i = 0; i < NT_ROLE_OPS; i++)
+	for (int i = 0; i < NT_COMM_OPS; i++)
 		shortest[i] = INFINITY;
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct nt_frame_rank *rank = nt_frame_find(frame, comm->member[i]);
@@ -58,7 +58,7 @@ static bool hear_members(struct nt_detect *detect, const struct nt_frame *frame,
 		for (size_t j = 0; j < said->ops; j++) {
 			const struct nt_frame_op *op = &said->op[j];
 
-			if (op->op >= NT_ROLE_OPS || !is_synchronising(op->kind) || !op->calls)
+			if (op->op >= NT_COMM_OPS || !is_synchronising(op->kind) || !op->calls)
 				continue;
 			bytes[op->op] += (double)op->bytes;
 			calls[op->op] += (double)op->calls;
@@ -70,7 +70,7 @@ static bool hear_members(struct nt_detect *detect, const struct nt_frame *frame,
 	}
 	if (heard < comm->size)
 		return false;
-	for (int i = 0; i < NT_ROLE_OPS; i++)
+	for (int i = 0; i < NT_COMM_OPS; i++)
 		if (calls[i] > 0.0 && (most < 0 || bytes[i] > bytes[most]))
 			most = i;
 	if (most < 0)
@@ -261,7 +261,7 @@ static const struct nt_frame_sample *find_samples(const struct nt_frame *frame, 
 
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next) {
+	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
 		struct round round = {0};
 		const struct nt_frame_sample *sample;
 		size_t samples;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "detect/core.h"
 
@@ -12,176 +11,6 @@ enum {
 	MAX_PARTNERS = 256, /* of a rank, that are looked at */
 	LARGE_PART = 64, /* calls smaller than this part of the largest carry no gradients */
 };
-
-struct nt_comm *nt_roles_find(const struct nt_roles *roles, uint64_t id)
-{
-	struct nt_comm *comm = NULL;
-
-	HASH_FIND(hh, roles->comm, &id, sizeof(id), comm);
-	return comm;
-}
-
-struct nt_comm *nt_roles_comm(struct nt_roles *roles, uint64_t id)
-{
-	struct nt_comm *comm = nt_roles_find(roles, id);
-
-	if (comm || HASH_COUNT(roles->comm) >= NT_ROLE_MAX_COMMS)
-		return comm;
-	comm = calloc(1, sizeof(*comm));
-	if (!comm)
-		return NULL;
-	comm->id = id;
-	HASH_ADD(hh, roles->comm, id, sizeof(comm->id), comm);
-	if (!comm->hh.tbl) {
-		free(comm);
-		return NULL;
-	}
-	roles->dirty = true;
-	return comm;
-}
-
-static void comm_free(struct nt_comm *comm)
-{
-	free(comm->member);
-	free(comm);
-}
-
-static int member_add(struct nt_comm *comm, uint32_t rank)
-{
-	if (comm->members == comm->member_cap) {
-		const uint32_t cap = comm->member_cap ? 2 * comm->member_cap : 8;
-		uint32_t *grown = realloc(comm->member, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		comm->member = grown;
-		comm->member_cap = cap;
-	}
-	comm->member[comm->members++] = rank;
-	return 0;
-}
-
-static int link_add(struct nt_detect *detect, struct nt_rank *rank, uint64_t id,
-		    struct nt_link **ret_link)
-{
-	struct nt_comm *comm;
-	int r;
-
-	if (rank->links == NT_FRAME_MAX_COMMS) {
-		detect->dropped_comms++;
-		*ret_link = NULL;
-		return 0;
-	}
-	comm = nt_roles_comm(&detect->roles, id);
-	if (!comm && HASH_COUNT(detect->roles.comm) >= NT_ROLE_MAX_COMMS) {
-		detect->dropped_comms++;
-		*ret_link = NULL;
-		return 0;
-	}
-	if (!comm)
-		return -ENOMEM;
-	if (rank->links == rank->link_cap) {
-		const uint32_t cap = rank->link_cap ? 2 * rank->link_cap : 4;
-		struct nt_link *grown = realloc(rank->link, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		rank->link = grown;
-		rank->link_cap = cap;
-	}
-	r = member_add(comm, rank->rank);
-	if (r < 0)
-		return r;
-	detect->roles.dirty = true;
-	*ret_link = &rank->link[rank->links++];
-	**ret_link = (struct nt_link){.comm = comm};
-	return 0;
-}
-
-static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
-{
-	if (comm->heard_frame != frame) {
-		comm->heard_frame = frame;
-		comm->heard_epoch = said->epoch;
-		comm->heard_last = said->last;
-		comm->heard_hash = said->rolling_hash;
-	} else if (comm->heard_epoch == said->epoch && comm->heard_last == said->last) {
-		if (comm->heard_hash == said->rolling_hash)
-			comm->agreed_frame = frame;
-		else
-			comm->differed_frame = frame;
-	}
-}
-
-int nt_roles_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
-{
-	for (size_t i = 0; i < seen->comms; i++) {
-		const struct nt_frame_comm *said = &seen->comm[i];
-		struct nt_link *link = NULL;
-		struct nt_comm *comm;
-		int r;
-
-		/* The order seldom changes from frame to frame. */
-		if (i < rank->links && rank->link[i].comm->id == said->id)
-			link = &rank->link[i];
-		for (uint32_t j = 0; !link && j < rank->links; j++)
-			if (rank->link[j].comm->id == said->id)
-				link = &rank->link[j];
-		if (!link) {
-			r = link_add(detect, rank, said->id, &link);
-			if (r < 0)
-				return r;
-			if (!link)
-				continue;
-		}
-		comm = link->comm;
-		if (said->size > comm->size)
-			comm->size = said->size;
-		if (link->last != said->last || link->epoch != said->epoch || !link->frame)
-			link->progress_ns = detect->end_ns;
-		link->epoch = said->epoch;
-		link->last = said->last;
-		link->frame = detect->frames;
-		compare_hash(comm, said, detect->frames);
-		comm->steps += seen->steps;
-		for (size_t j = 0; j < said->ops; j++) {
-			const struct nt_frame_op *op = &said->op[j];
-
-			if (op->op < NT_ROLE_OPS && op->kind <= NT_FRAME_POINT_TO_POINT)
-				comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
-			if (op->kind == NT_FRAME_SYNCHRONISING) {
-				comm->sync_calls += (double)op->calls;
-				comm->sync_bytes += (double)op->bytes;
-			} else if (op->kind == NT_FRAME_ALL_TO_ALL) {
-				comm->all_to_all_calls += (double)op->calls;
-			} else if (op->kind == NT_FRAME_POINT_TO_POINT) {
-				comm->p2p_calls += (double)op->calls;
-			}
-		}
-	}
-	return 0;
-}
-
-enum nt_comm_use nt_comm_use(const struct nt_comm *comm)
-{
-	if (comm->all_to_all_calls > 0.0)
-		return NT_COMM_EXPERT;
-	if (comm->sync_calls > 0.0)
-		return NT_COMM_REDUCING;
-	if (comm->p2p_calls > 0.0)
-		return NT_COMM_PIPELINE;
-	return NT_COMM_IDLE;
-}
-
-double nt_comm_calls(const struct nt_comm *comm)
-{
-	return comm->steps > 0.0 ? comm->sync_calls / comm->steps : comm->sync_calls;
-}
-
-static double call_bytes(const struct nt_comm *comm)
-{
-	return comm->sync_calls > 0.0 ? comm->sync_bytes / comm->sync_calls : 0.0;
-}
 
 static bool is_member(const struct nt_detect *detect, uint32_t rank, const struct nt_comm *comm)
 {
@@ -223,8 +52,8 @@ static bool is_better(const struct nt_comm *a, const struct nt_comm *b)
 
 	if (calls_a * 1.5 < calls_b || calls_b * 1.5 < calls_a)
 		return calls_a < calls_b;
-	if (call_bytes(a) * calls_a != call_bytes(b) * calls_b)
-		return call_bytes(a) * calls_a > call_bytes(b) * calls_b;
+	if (nt_comm_call_bytes(a) * calls_a != nt_comm_call_bytes(b) * calls_b)
+		return nt_comm_call_bytes(a) * calls_a > nt_comm_call_bytes(b) * calls_b;
 	if (a->members != b->members)
 		return a->members > b->members;
 	return a->id < b->id;
@@ -245,11 +74,11 @@ static const struct nt_comm *pick(const struct nt_detect *detect, const struct n
 			    (without_experts && holds_partners(detect, rank, comm, NT_COMM_EXPERT)))
 				continue;
 			if (pass == 0) {
-				if (call_bytes(comm) > largest)
-					largest = call_bytes(comm);
+				if (nt_comm_call_bytes(comm) > largest)
+					largest = nt_comm_call_bytes(comm);
 				continue;
 			}
-			if (call_bytes(comm) * LARGE_PART < largest)
+			if (nt_comm_call_bytes(comm) * LARGE_PART < largest)
 				continue;
 			if (!best || is_better(comm, best))
 				best = comm;
@@ -282,15 +111,19 @@ struct key {
 	uint32_t index;
 };
 
+static int compare_ids(uint8_t kind, uint64_t id, uint8_t other_kind, uint64_t other_id)
+{
+	if (kind != other_kind)
+		return (kind > other_kind) - (kind < other_kind);
+	return (id > other_id) - (id < other_id);
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
+	const int order = compare_ids(x->kind, x->id, y->kind, y->id);
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
 static struct key key_of(const struct nt_detect *detect, uint32_t index)
@@ -315,95 +148,109 @@ static void forget(struct nt_rank *rank)
 	rank->rounds = 0;
 }
 
-static void adopt(struct nt_group *group, struct nt_group *old)
+/* One group for each run of equal keys. -ENOMEM leaves what was made, for the caller to free. */
+static int cut_groups(struct nt_roles *made, const struct key *key, uint32_t n)
 {
+	for (uint32_t i = 0, end; i < n; i = end) {
+		struct nt_group *group = &made->group[made->groups];
+
+		for (end = i + 1;
+		     end < n && key[end].kind == key[i].kind && key[end].id == key[i].id;)
+			end++;
+		*group = (struct nt_group){.kind = key[i].kind,
+					   .id = key[i].id,
+					   .first = i,
+					   .members = end - i,
+					   .median = {-1.0, -1.0}};
+		if (group->members > 1) {
+			group->past = calloc(1, sizeof(*group->past));
+			if (!group->past)
+				return -ENOMEM;
+		}
+		made->groups++;
+	}
+	return 0;
+}
+
+/* A group that was there before keeps what it knows. */
+static void inherit(struct nt_group *group, struct nt_group *old)
+{
+	struct nt_group_past *const fresh = group->past;
 	const uint32_t first = group->first, members = group->members;
 
 	*group = *old;
 	group->first = first;
 	group->members = members;
-	old->past = NULL;
+	group->past = fresh;
+	if (fresh && old->past)
+		*fresh = *old->past;
+}
+
+static void inherit_all(struct nt_roles *made, struct nt_roles *old)
+{
+	for (uint32_t i = 0, at = 0; i < made->groups; i++) {
+		struct nt_group *group = &made->group[i];
+
+		while (at < old->groups && compare_ids(old->group[at].kind, old->group[at].id,
+						       group->kind, group->id) < 0)
+			at++;
+		if (at < old->groups && compare_ids(old->group[at].kind, old->group[at].id,
+						    group->kind, group->id) == 0)
+			inherit(group, &old->group[at]);
+	}
+}
+
+static void place_ranks(struct nt_detect *detect, struct nt_roles *made, const struct key *key)
+{
+	for (uint32_t i = 0; i < made->groups; i++) {
+		struct nt_group *group = &made->group[i];
+		const struct key *mine = &key[group->first];
+
+		group->spans_nodes = false;
+		for (uint32_t j = 0; j < group->members; j++) {
+			struct nt_rank *rank = &detect->rank[mine[j].index];
+
+			made->member[group->first + j] = mine[j].index;
+			made->peer[2 * (size_t)group->first + j] = rank->rank;
+			made->peer[2 * (size_t)group->first + group->members + j] = rank->rank;
+			if (rank->group_kind != group->kind || rank->group_id != group->id)
+				forget(rank);
+			rank->group_kind = group->kind;
+			rank->group_id = group->id;
+			rank->group = i;
+			rank->place = j;
+			group->spans_nodes |= rank->node != detect->rank[mine[0].index].node;
+		}
+	}
 }
 
 int nt_roles_derive(struct nt_detect *detect)
 {
-	struct nt_roles *roles = &detect->roles;
 	const uint32_t n = detect->ranks;
-	struct key *key = calloc(n + 1, sizeof(*key));
-	struct nt_group *group = calloc(n + 1, sizeof(*group));
-	uint32_t *member = calloc(n + 1, sizeof(*member));
-	uint32_t *peer = calloc(2 * (size_t)n + 1, sizeof(*peer));
-	uint32_t groups = 0;
-	bool failed = !key || !group || !member || !peer;
+	struct key *key = calloc((size_t)n + 1, sizeof(*key));
+	struct nt_roles made = {
+		.group = calloc((size_t)n + 1, sizeof(*made.group)),
+		.member = calloc((size_t)n + 1, sizeof(*made.member)),
+		.peer = calloc(2 * (size_t)n + 1, sizeof(*made.peer)),
+	};
+	int r = key && made.group && made.member && made.peer ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !failed && i < n; i++)
-		key[i] = key_of(detect, i);
-	if (!failed)
+	if (r == 0) {
+		for (uint32_t i = 0; i < n; i++)
+			key[i] = key_of(detect, i);
 		qsort(key, n, sizeof(*key), compare_keys);
-	for (uint32_t i = 0, end; !failed && i < n; i = end) {
-		struct nt_group *made = &group[groups++];
-
-		for (end = i; end < n && key[end].kind == key[i].kind && key[end].id == key[i].id;)
-			end++;
-		*made = (struct nt_group){.kind = key[i].kind,
-					  .id = key[i].id,
-					  .first = i,
-					  .members = end - i,
-					  .median = {-1.0, -1.0}};
-		made->past = made->members > 1 ? calloc(1, sizeof(*made->past)) : NULL;
-		failed = made->members > 1 && !made->past;
+		r = cut_groups(&made, key, n);
 	}
-	if (failed) {
-		for (uint32_t i = 0; group && i < groups; i++)
-			free(group[i].past);
-		free(key);
-		free(group);
-		free(member);
-		free(peer);
-		return -ENOMEM;
+	if (r == 0) {
+		inherit_all(&made, &detect->roles);
+		place_ranks(detect, &made, key);
+		nt_roles_free(&detect->roles);
+		detect->roles = made;
+	} else {
+		nt_roles_free(&made);
 	}
-
-	for (uint32_t i = 0, at = 0; i < groups; i++) {
-		bool spans = false;
-
-		while (at < roles->groups && (roles->group[at].kind < group[i].kind ||
-					      (roles->group[at].kind == group[i].kind &&
-					       roles->group[at].id < group[i].id)))
-			at++;
-		if (at < roles->groups && roles->group[at].kind == group[i].kind &&
-		    roles->group[at].id == group[i].id && roles->group[at].past && group[i].past) {
-			free(group[i].past);
-			adopt(&group[i], &roles->group[at]);
-		}
-		for (uint32_t j = 0; j < group[i].members; j++) {
-			const uint32_t first = group[i].first;
-			struct nt_rank *rank = &detect->rank[key[first + j].index];
-
-			member[first + j] = key[first + j].index;
-			peer[2 * (size_t)first + j] = rank->rank;
-			peer[2 * (size_t)first + group[i].members + j] = rank->rank;
-			if (rank->group_kind != group[i].kind || rank->group_id != group[i].id)
-				forget(rank);
-			rank->group_kind = group[i].kind;
-			rank->group_id = group[i].id;
-			rank->group = i;
-			rank->place = j;
-			spans |= rank->node != detect->rank[key[first].index].node;
-		}
-		group[i].spans_nodes = spans;
-	}
-	for (uint32_t i = 0; i < roles->groups; i++)
-		free(roles->group[i].past);
-	free(roles->group);
-	free(roles->member);
-	free(roles->peer);
 	free(key);
-	roles->group = group;
-	roles->groups = groups;
-	roles->member = member;
-	roles->peer = peer;
-	roles->dirty = false;
-	return 0;
+	return r;
 }
 
 const uint32_t *nt_role_peers(const struct nt_detect *detect, const struct nt_rank *rank,
@@ -423,13 +270,6 @@ const uint32_t *nt_role_peers(const struct nt_detect *detect, const struct nt_ra
 
 void nt_roles_free(struct nt_roles *roles)
 {
-	struct nt_comm *comm, *next;
-
-	HASH_ITER(hh, roles->comm, comm, next)
-	{
-		HASH_DEL(roles->comm, comm);
-		comm_free(comm);
-	}
 	for (uint32_t i = 0; i < roles->groups; i++)
 		free(roles->group[i].past);
 	free(roles->group);

@@ -200,20 +200,20 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	nt_code_real(codec, &comm->all_to_all_calls);
 	nt_code_real(codec, &comm->p2p_calls);
 	code_network(codec, &comm->network);
-	for (int i = 0; i < NT_ROLE_OPS; i++)
+	for (int i = 0; i < NT_COMM_OPS; i++)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
 	nt_code_bool(codec, &comm->varies);
 }
 
-/* On loading fills roles.comm; *ret_comm lists them in their order either way. */
+/* On loading fills the table; *ret_comm lists them in their order either way. */
 static void code_comms(struct nt_codec *codec, struct nt_detect *detect, struct nt_comm ***ret_comm,
 		       uint32_t *ret_comms)
 {
-	struct nt_comm *comm = detect->roles.comm, **list;
-	uint32_t n = HASH_COUNT(detect->roles.comm);
+	struct nt_comm *comm = detect->comms, **list;
+	uint32_t n = HASH_COUNT(detect->comms);
 
-	nt_code_count(codec, &n, NT_ROLE_MAX_COMMS);
+	nt_code_count(codec, &n, NT_COMM_MAX);
 	list = calloc((size_t)n + 1, sizeof(struct nt_comm *));
 	if (!list) {
 		codec->error = -ENOMEM;
@@ -227,8 +227,8 @@ static void code_comms(struct nt_codec *codec, struct nt_detect *detect, struct 
 		if (codec->loads) {
 			if (codec->error)
 				return;
-			nt_code_fail(codec, nt_roles_find(&detect->roles, id) != NULL);
-			comm = codec->error ? NULL : nt_roles_comm(&detect->roles, id);
+			nt_code_fail(codec, nt_comm_find(detect->comms, id) != NULL);
+			comm = codec->error ? NULL : nt_comm_add(&detect->comms, id);
 			if (!comm && !codec->error)
 				codec->error = -ENOMEM;
 			if (codec->error)
@@ -249,6 +249,7 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 		code_ring(codec, &past->core[i]);
 	}
 	nt_code_u32(codec, &past->apart, UINT32_MAX);
+	nt_code_u64(codec, &past->apart_since_ns);
 	nt_code_u32(codec, &past->apart_slower, UINT32_MAX);
 	nt_code_real(codec, &past->apart_gap);
 	nt_code_real(codec, &past->apart_cost);
@@ -277,6 +278,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 	nt_code_real(codec, &group->excess);
 	nt_code_real(codec, &group->cost);
 	nt_code_u32(codec, &group->long_rounds, UINT32_MAX);
+	nt_code_u64(codec, &group->long_since_ns);
 	if (group->members > 1 && codec->loads && !codec->error) {
 		group->past = calloc(1, sizeof(*group->past));
 		if (!group->past)
@@ -349,6 +351,8 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 		code_cusum(codec, &step->wide[i].level);
 		code_past(codec, &step->wide[i].past);
 		nt_code_real(codec, &step->wide[i].growth);
+		nt_code_real(codec, &step->wide[i].drop);
+		nt_code_u64(codec, &step->wide[i].dropped_ns);
 	}
 }
 

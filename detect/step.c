@@ -48,11 +48,16 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 		centre[n] = track->past.value_centre;
 		growth[n++] = track->growth;
 	}
-	wide->growth = 0.0;
+	wide->growth = wide->drop = 0.0;
 	if (!n || (double)n < (1.0 - share) * judged)
 		return;
 	nt_stats_sort(growth, n);
 	wide->growth = nt_stats_quantile(growth, n, share);
+	wide->drop = fmin(0.0, nt_stats_quantile(growth, n, 1.0 - share));
+	if (wide->drop > -detect->rules.size_floor)
+		wide->dropped_ns = 0;
+	else if (!wide->dropped_ns)
+		wide->dropped_ns = detect->end_ns;
 	if (!wide->past.ready) {
 		nt_past_learn(&wide->past, wide->growth, 0.0, detect->frames);
 		return;
@@ -68,19 +73,21 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 	nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, window.cost);
 }
 
-void nt_step_learn(struct nt_detect *detect)
+int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_step *step = &detect->step;
 	uint32_t n;
 	const double median = median_pace(detect, NT_PACE_STEP, &n);
 
+	(void)frame;
 	if (!n)
-		return;
+		return 0;
 	step->step_ns = median;
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, 0.0, median, detect->frames);
 	learn_wide(detect, NT_SERIES_OWN);
 	learn_wide(detect, NT_SERIES_HOST);
+	return 0;
 }
 
 void nt_step_forget(struct nt_detect *detect, bool all)
@@ -101,7 +108,7 @@ void nt_step_forget(struct nt_detect *detect, bool all)
 			nt_cusum_clear(&rank->track[j].shift);
 		}
 	}
-	for (struct nt_comm *comm = detect->roles.comm; comm; comm = comm->hh.next)
+	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
 		comm->network = (struct nt_network){0};
 	for (uint32_t i = 0; i < detect->roles.groups; i++)
 		if (detect->roles.group[i].past)
@@ -111,12 +118,27 @@ void nt_step_forget(struct nt_detect *detect, bool all)
 					.longest_pause_ns = longest_ns};
 }
 
-int nt_step_check(struct nt_detect *detect)
+/* All became faster and stay so: no finding, but another normal. */
+static bool is_faster_for_good(const struct nt_detect *detect)
+{
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		const struct nt_wide *wide = &detect->step.wide[i];
+
+		if (wide->dropped_ns &&
+		    detect->end_ns - wide->dropped_ns >= detect->rules.new_normal_ns)
+			return true;
+	}
+	return false;
+}
+
+int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
 	const struct nt_step *step = &detect->step;
 
-	if (open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) {
+	(void)frame;
+	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
+	    is_faster_for_good(detect)) {
 		nt_step_forget(detect, false);
 		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
 	}

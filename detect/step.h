@@ -10,6 +10,7 @@
 #include "detect/time.h"
 
 struct nt_detect;
+struct nt_frame;
 
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
@@ -21,13 +22,15 @@ struct nt_step {
 		struct nt_cusum level;
 		struct nt_past past; /* of the growth */
 		double growth; /* of the last frame; 0 where too few ranks have a past */
+		double drop; /* what three of four fell by at least: not above 0 */
+		uint64_t dropped_ns; /* since when, 0: not */
 	} wide[2];
 };
 
-/* Takes the steps of the ranks judged in this frame. */
-void nt_step_learn(struct nt_detect *detect);
+/* Takes the steps of the ranks judged in this frame. Returns 0. */
+int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame);
 /* Raises what all ranks have together; makes it the new normal when it lasts. -ENOMEM. */
-int nt_step_check(struct nt_detect *detect);
+int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
 void nt_step_forget(struct nt_detect *detect, bool all);
 

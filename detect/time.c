@@ -50,8 +50,6 @@ double nt_past_floor(const struct nt_past *past, double most)
 {
 	const double error = 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
 
-	if (past->kpi_centre < 0.0)
-		return fmin(0.0, past->kpi_centre + 2.0 * error);
 	return fmax(0.0, past->kpi_centre - fmin(error, most));
 }
 

@@ -26,10 +26,9 @@ void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t fram
 void nt_past_unlearn(struct nt_past *past, uint64_t frame);
 void nt_past_clear(struct nt_past *past);
 /*
- * The centre of the KPI, from which a shift is measured. The median of a few noisy windows is off by
- * chance, and among thousands of ranks some are off by much: it is drawn towards zero, by two standard
- * errors where the rank seems faster than its peers, by one and no more than `most` where it
- * seems slower, because there a mistake would accuse.
+ * How far above its peers the rank is by nature: from there a shift is measured. Not below zero: who
+ * was faster and becomes average costs nothing. The median of a few noisy windows is off by chance, so
+ * one standard error is taken off, and no more than `most`, because there a mistake would accuse.
  */
 double nt_past_floor(const struct nt_past *past, double most);
 /* Two standard errors of the centre of the value, relative to it. */

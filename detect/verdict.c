@@ -76,14 +76,24 @@ static bool is_high(const struct nt_detect *detect, const struct nt_cusum *sum)
 	return sum->sum >= detect->threshold && nt_cusum_lasts(sum);
 }
 
-/* Few peers prove little: its own past must agree. */
-static bool agrees(const struct nt_detect *detect, const struct nt_rank *rank,
-		   const struct nt_track *track, double was_value)
+/*
+ * The rank itself must have become slower, not only its peers faster (those of them that were slow
+ * before): of what it is worse than them now, at least half is its own growth. What all dropped by
+ * together counts as grown.
+ */
+static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enum nt_series series,
+		 const struct nt_cusum *sum, double was_value)
 {
+	const struct nt_track *track = &rank->track[series];
 	const double base = nt_kpi_base(&detect->rules, was_value, rank->pace[NT_PACE_STEP]);
+	const double growth = (track->value - was_value) / base - detect->step.wide[series].drop;
 
-	return track->mode == NT_MODE_PAST || track->peers_seen > FEW_PEERS ||
-	       track->value - was_value >= detect->rules.size_floor / 2.0 * base;
+	if (track->mode == NT_MODE_PAST)
+		return true;
+	/* A window that is good for once is not the end of the fault. */
+	if (rank->in_incident)
+		return true;
+	return growth >= explains * nt_cusum_kpi(sum);
 }
 
 /* The sum that makes this series of the rank abnormal now, or NULL. */
@@ -102,7 +112,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	    detect->step.wide[series].growth >= explains * track->growth)
 		return NULL;
 	if (is_high(detect, shift) && sure_cost(shift, track, 0.0) >= floor_cost &&
-	    agrees(detect, rank, track, track->past.value_centre))
+	    grew(detect, rank, series, shift, track->past.value_centre))
 		return shift;
 	if (!is_high(detect, level) || nt_cusum_cost(level) < floor_cost)
 		return NULL;
@@ -112,7 +122,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 		if (track->past.ready)
 			was_kpi = nt_past_floor(&track->past, floor_cost / 4.0);
 		if (sure_cost(level, track, was_kpi) >= floor_cost &&
-		    agrees(detect, rank, track, was_value))
+		    grew(detect, rank, series, level, was_value))
 			return level;
 	}
 	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
@@ -298,7 +308,6 @@ static int judge_apart(struct nt_detect *detect)
 		.class = NT_CLASS_UNKNOWN,
 		.cause = NT_WORD_TWO_POPULATIONS,
 		.kind = NT_CULPRIT_STAGE,
-		.onset_ns = detect->start_ns,
 	};
 	double residual = 0.0;
 	bool judged = false;
@@ -319,6 +328,7 @@ static int judge_apart(struct nt_detect *detect)
 		nt_incidents_judge(detect, NT_FAMILY_APART, 0, residual);
 	if (!worst)
 		return 0;
+	proposal.onset_ns = worst->past->apart_since_ns;
 	proposal.cost = worst->past->apart_cost;
 	proposal.tier = worst->tier[NT_SERIES_OWN];
 	add_row(&proposal, NT_WORD_GAP, NT_WORD_MS, NT_WORD_RATIO, worst->past->apart_high / 1e6,
@@ -326,8 +336,9 @@ static int judge_apart(struct nt_detect *detect)
 	return nt_incidents_raise(detect, &proposal);
 }
 
-int nt_verdict_slow(struct nt_detect *detect)
+int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	(void)frame;
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		struct nt_rank *rank = &detect->rank[i];
 		int r;

@@ -6,6 +6,6 @@
 #include "detect/core.h"
 
 /* Judges every rank whose group was judged in this frame and blames the culprits. -ENOMEM. */
-int nt_verdict_slow(struct nt_detect *detect);
+int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame);
 
 #endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Communicators, learned from what the ranks say of them. */
+#include "detect/comm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "detect/array.h"
+#include "detect/core.h"
+
+struct nt_comm *nt_comm_find(struct nt_comm *head, uint64_t id)
+{
+	struct nt_comm *comm = NULL;
+
+	HASH_FIND(hh, head, &id, sizeof(id), comm);
+	return comm;
+}
+
+struct nt_comm *nt_comm_add(struct nt_comm **head, uint64_t id)
+{
+	struct nt_comm *comm = nt_comm_find(*head, id);
+
+	if (comm || HASH_COUNT(*head) >= NT_COMM_MAX)
+		return comm;
+	comm = calloc(1, sizeof(*comm));
+	if (!comm)
+		return NULL;
+	comm->id = id;
+	HASH_ADD(hh, *head, id, sizeof(comm->id), comm);
+	if (!comm->hh.tbl) {
+		free(comm);
+		return NULL;
+	}
+	return comm;
+}
+
+static void comm_free(struct nt_comm *comm)
+{
+	free(comm->member);
+	free(comm);
+}
+
+/* The rank's link to it, NULL beyond a cap. */
+static int link_add(struct nt_detect *detect, struct nt_rank *rank, uint64_t id,
+		    struct nt_link **ret_link)
+{
+	struct nt_comm *comm;
+
+	*ret_link = NULL;
+	if (rank->links == NT_FRAME_MAX_COMMS) {
+		detect->dropped_comms++;
+		return 0;
+	}
+	comm = nt_comm_add(&detect->comms, id);
+	if (!comm && HASH_COUNT(detect->comms) >= NT_COMM_MAX) {
+		detect->dropped_comms++;
+		return 0;
+	}
+	if (!comm ||
+	    nt_array_room((void **)&rank->link, &rank->link_cap, rank->links, sizeof(*rank->link)) <
+		    0 ||
+	    nt_array_room((void **)&comm->member, &comm->member_cap, comm->members,
+			  sizeof(*comm->member)) < 0)
+		return -ENOMEM;
+	comm->member[comm->members++] = rank->rank;
+	detect->roles.dirty = true;
+	*ret_link = &rank->link[rank->links++];
+	**ret_link = (struct nt_link){.comm = comm};
+	return 0;
+}
+
+/* What the rank said of it before; it is mostly in the same place. */
+static struct nt_link *find_link(const struct nt_rank *rank, uint64_t id, size_t likely)
+{
+	if (likely < rank->links && rank->link[likely].comm->id == id)
+		return &rank->link[likely];
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (rank->link[i].comm->id == id)
+			return &rank->link[i];
+	return NULL;
+}
+
+static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+{
+	if (comm->heard_frame != frame) {
+		comm->heard_frame = frame;
+		comm->heard_epoch = said->epoch;
+		comm->heard_last = said->last;
+		comm->heard_hash = said->rolling_hash;
+	} else if (comm->heard_epoch == said->epoch && comm->heard_last == said->last) {
+		if (comm->heard_hash == said->rolling_hash)
+			comm->agreed_frame = frame;
+		else
+			comm->differed_frame = frame;
+	}
+}
+
+int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
+{
+	for (size_t i = 0; i < seen->comms; i++) {
+		const struct nt_frame_comm *said = &seen->comm[i];
+		struct nt_link *link = find_link(rank, said->id, i);
+		struct nt_comm *comm;
+
+		if (!link && link_add(detect, rank, said->id, &link) < 0)
+			return -ENOMEM;
+		if (!link)
+			continue;
+		comm = link->comm;
+		if (said->size > comm->size)
+			comm->size = said->size;
+		if (link->last != said->last || link->epoch != said->epoch || !link->frame)
+			link->progress_ns = detect->end_ns;
+		link->epoch = said->epoch;
+		link->last = said->last;
+		link->frame = detect->frames;
+		compare_hash(comm, said, detect->frames);
+		comm->steps += seen->steps;
+		for (size_t j = 0; j < said->ops; j++) {
+			const struct nt_frame_op *op = &said->op[j];
+
+			if (op->op < NT_COMM_OPS && op->kind <= NT_FRAME_POINT_TO_POINT)
+				comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
+			if (op->kind == NT_FRAME_SYNCHRONISING) {
+				comm->sync_calls += (double)op->calls;
+				comm->sync_bytes += (double)op->bytes;
+			} else if (op->kind == NT_FRAME_ALL_TO_ALL) {
+				comm->all_to_all_calls += (double)op->calls;
+			} else if (op->kind == NT_FRAME_POINT_TO_POINT) {
+				comm->p2p_calls += (double)op->calls;
+			}
+		}
+	}
+	return 0;
+}
+
+enum nt_comm_use nt_comm_use(const struct nt_comm *comm)
+{
+	if (comm->all_to_all_calls > 0.0)
+		return NT_COMM_EXPERT;
+	if (comm->sync_calls > 0.0)
+		return NT_COMM_REDUCING;
+	if (comm->p2p_calls > 0.0)
+		return NT_COMM_PIPELINE;
+	return NT_COMM_IDLE;
+}
+
+double nt_comm_calls(const struct nt_comm *comm)
+{
+	return comm->steps > 0.0 ? comm->sync_calls / comm->steps : comm->sync_calls;
+}
+
+double nt_comm_call_bytes(const struct nt_comm *comm)
+{
+	return comm->sync_calls > 0.0 ? comm->sync_bytes / comm->sync_calls : 0.0;
+}
+
+void nt_comm_free_all(struct nt_comm **head)
+{
+	struct nt_comm *comm, *next;
+
+	HASH_ITER(hh, *head, comm, next)
+	{
+		HASH_DEL(*head, comm);
+		comm_free(comm);
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Communicators, learned from what the ranks say of them. */
+#ifndef NT_DETECT_COMM_H
+#define NT_DETECT_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "detect/network.h"
+
+struct nt_detect;
+struct nt_rank;
+struct nt_frame_rank;
+
+enum {
+	NT_COMM_MAX = 262144,
+	NT_COMM_OPS = 32, /* operations whose kind is remembered */
+};
+
+enum nt_comm_use {
+	NT_COMM_IDLE, /* nothing seen that tells */
+	NT_COMM_REDUCING, /* data or tensor: which one depends on the rank's others */
+	NT_COMM_PIPELINE, /* sends and receives only */
+	NT_COMM_EXPERT, /* all-to-all */
+};
+
+struct nt_comm {
+	uint64_t id;
+	uint32_t size;
+	uint32_t *member; /* ranks of the job, ascending once the roles are derived */
+	uint32_t members, member_cap;
+	/* Sums over the members' steps. */
+	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
+	struct nt_network network;
+	uint8_t kind_of[NT_COMM_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
+	/* Whether members that are at the same number called the same until there: see mismatch.h. */
+	uint32_t agreed; /* frames, up to a few */
+	bool varies; /* they never did, or not for good: it means nothing */
+	uint64_t agreed_frame, differed_frame;
+	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
+	uint64_t checked_frame; /* scratch of the step */
+	uint32_t index; /* scratch of saving and loading */
+	UT_hash_handle hh;
+};
+
+/* Takes in what one rank says of its communicators. -ENOMEM. */
+int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
+enum nt_comm_use nt_comm_use(const struct nt_comm *comm);
+/* Calls of synchronising operations per step of a member. */
+double nt_comm_calls(const struct nt_comm *comm);
+/* Bytes of such a call. */
+double nt_comm_call_bytes(const struct nt_comm *comm);
+/* In the hash table at `head`, or NULL. */
+struct nt_comm *nt_comm_find(struct nt_comm *head, uint64_t id);
+/* Made where it is new; NULL at the cap or without memory. */
+struct nt_comm *nt_comm_add(struct nt_comm **head, uint64_t id);
+void nt_comm_free_all(struct nt_comm **head);
+
+#endif
