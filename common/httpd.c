@@ -282,9 +282,10 @@ static void *reap(void *data)
 		for (struct nt_httpd_connection *one = httpd->first; one; one = one->next) {
 			if (one->deadline_ns > now_ns)
 				continue;
-			(void)shutdown(one->fd, SHUT_RDWR);
 			one->deadline_ns = UINT64_MAX;
+			/* Counted before the other side can notice. */
 			atomic_fetch_add(&httpd->reaped, 1);
+			(void)shutdown(one->fd, SHUT_RDWR);
 		}
 		now_ns += NT_SECOND / 2;
 		until = (struct timespec){(time_t)(now_ns / NT_SECOND), (long)(now_ns % NT_SECOND)};
