@@ -1509,8 +1509,49 @@ static void more_keys_than_fit_a_segment_are_all_kept(void **state)
 	}
 	for (uint64_t i = 19999; i > 19999 - 900; i--)
 		assert_true(newest[i * i % 997] >= i);
+	assert_int_equal(measure(*state, NT_TOPIC_STATE, 0).drafts, 0);
 	/* 499 keys (squares modulo a prime) of 44 bytes, and what has not been compacted yet. */
 	assert_true(measure(*state, NT_TOPIC_STATE, 0).bytes < 4 * 499 * 44);
+}
+
+static void much_that_stays_is_compacted_too(void **state)
+{
+	const struct nt_bus_options options = {.segment_bytes = 1 << 20, .max_bytes = 16 << 20};
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(*state, &options);
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	static uint64_t newest[200];
+	char value[4000];
+	struct nt_bus_record record;
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		uint8_t key = (uint8_t)(i % 200);
+
+		memset(value, (int)i, sizeof(value));
+		memcpy(value, &i, sizeof(i));
+		record = (struct nt_bus_record){
+			.topic = NT_TOPIC_STATE,
+			.key = &key,
+			.key_len = 1,
+			.value = value,
+			.value_len = sizeof(value),
+		};
+		assert_int_equal(nt_bus_publish(bus, &record), 0);
+	}
+	assert_int_equal(nt_bus_flush(bus), 0);
+	reader = open_reader(*state, NT_TOPIC_STATE);
+	while (nt_bus_reader_next(reader, 0, &record) == 1) {
+		uint64_t number = number_of(&record);
+
+		newest[*(const uint8_t *)record.key] = number;
+		assert_int_equal(record.value_len, sizeof(value));
+		for (size_t i = sizeof(number); i < sizeof(value); i++)
+			assert_int_equal(((const uint8_t *)record.value)[i], (uint8_t)number);
+	}
+	for (uint64_t i = 2800; i < 3000; i++)
+		assert_int_equal(newest[i % 200], i);
+	assert_int_equal(corrupt_frames(reader), 0);
+	assert_int_equal(measure(*state, NT_TOPIC_STATE, 0).drafts, 0);
+	assert_true(measure(*state, NT_TOPIC_STATE, 0).bytes < 4 << 20);
 }
 
 static void delete_key(struct nt_bus *bus, const char *key, uint64_t real_ns)
@@ -1709,7 +1750,7 @@ static unsigned int count_open_files(void)
 {
 	unsigned int n = 0;
 
-	for (int fd = 0; fd < 256; fd++)
+	for (int fd = 0; fd < 1 << 15; fd++)
 		n += fcntl(fd, F_GETFD) >= 0;
 	return n;
 }
@@ -1817,6 +1858,7 @@ int main(void)
 		SPOOL_TEST(a_damaged_last_frame_does_not_hide_the_seal_behind_it),
 		SPOOL_TEST(compaction_leaves_little_more_than_one_record_a_key),
 		SPOOL_TEST(more_keys_than_fit_a_segment_are_all_kept),
+		SPOOL_TEST(much_that_stays_is_compacted_too),
 		SPOOL_TEST(a_deletion_goes_too_but_not_before_an_hour),
 		SPOOL_TEST(readers_survive_compaction_wherever_they_are),
 		SPOOL_TEST(a_compaction_that_stopped_half_way_shows_every_record_once),
