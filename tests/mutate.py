@@ -30,6 +30,9 @@ WORK = "build/mutate"
 MODE = "asan"
 MAKE = ["make", "-s", "SAN=1", "WERROR=0"]
 
+# A whole number that stands alone.
+CONSTANT = r"(?<![\w.])(\d+)(?![\w.])"
+
 # What a line may become: (pattern in the code, replacement). Strings and comments are masked.
 OPERATORS = [
     (r" < ", " <= "),
@@ -57,11 +60,20 @@ OPERATORS = [
     (r"\bif \((?!!)(.*)\)$", r"if (!(\1))"),
     (r"\bif \(!(\w+)\)", r"if (\1)"),
     (r"\bcontinue;", "break;"),
-    (r"(?<![\w.])(\d+)(?![\w.])", lambda m: str(int(m.group(1)) + 1)),
+    (CONSTANT, lambda m: str(int(m.group(1)) + 1)),
     (r"^(\t+)(?!return|break|continue|case|goto|const|static|struct|enum|int|u?int\d|size_t|bool|double|char|nt_auto)"
      r"[\w>.*\[\]()-]+ [+|&-]?= .*;$", r"\1;"),
     (r"^(\t+)(?!return|free|nt_\w+_free|nt_\w+_release|assert|memset)\(?(?:void\) ?)?[a-z_]\w*\(.*\);$", r"\1;"),
 ]
+
+
+# Where a change of the boundary by one has no effect: a tie of two real numbers does not happen, and
+# descriptor 0 is never one of ours.
+BOUNDARIES = {(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > ")}
+NO_TIE = re.compile(r"\d\.\d|\(double\)|\bNAN\b|fd [<>]")
+
+# How much room an array is given: too little is what the sanitizers find, too much nobody should.
+CAPACITY = re.compile(r"(?:\b|_)(?:cap|more|grow)(?:\b|_)")
 
 
 def mask(text):
@@ -83,9 +95,11 @@ def candidates(path, text):
             continue
         following = lines[number + 1] if number + 1 < len(lines) else ""
         # Failed allocations are the business of check-oom, assertions that of nobody.
-        if "ENOMEM" in line or "ENOMEM" in following or "assert(" in code:
+        if "ENOMEM" in line or "ENOMEM" in following or "assert(" in code or CAPACITY.search(code):
             continue
         for pattern, replacement in OPERATORS:
+            if NO_TIE.search(code) and ((pattern, replacement) in BOUNDARIES or pattern == CONSTANT):
+                continue
             for match in re.finditer(pattern, code):
                 new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
                 if "\x01" in new:
