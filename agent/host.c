@@ -158,6 +158,8 @@ void nt_host_parse_io(const char *text, size_t len, struct nt_host_sample *sampl
 {
 	find_number(text, len, "read_bytes", &sample->read_bytes);
 	find_number(text, len, "write_bytes", &sample->write_bytes);
+	find_number(text, len, "rchar", &sample->read_chars);
+	find_number(text, len, "wchar", &sample->write_chars);
 }
 
 void nt_host_parse_status(const char *text, size_t len, struct nt_host_sample *sample)

@@ -13,6 +13,7 @@
 struct nt_host_sample {
 	uint64_t on_cpu_ns, run_queue_ns;
 	uint64_t read_bytes, write_bytes; /* of storage, by the thread */
+	uint64_t read_chars, write_chars; /* by its calls: of memory file systems and pipes too */
 	uint64_t major_faults, minor_faults;
 	uint64_t voluntary_switches, involuntary_switches;
 	uint64_t process_cpu_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Every stream that carries communication is a lane with a counter of enqueued calls. A stream and
- * an event know, per lane, up to which call they are ordered behind: a vector clock.
+ * A lane is communication that ends in the order in which it was enqueued, with a counter of its
+ * calls. A stream and an event know, per lane, up to which call they are ordered behind: a vector
+ * clock.
  */
 #include "agent/order.h"
 
@@ -34,11 +35,16 @@ struct event {
 	bool used;
 };
 
+struct lane {
+	uint64_t key;
+	struct bounds after; /* where its last call stands: the next one comes behind it */
+};
+
 struct nt_order {
 	struct stream stream[NT_ORDER_STREAMS];
 	uint32_t streams;
 	struct event event[NT_ORDER_EVENTS]; /* one place per hash: the newer takes it */
-	uint64_t lane[NT_ORDER_LANES]; /* stream handles */
+	struct lane lane[NT_ORDER_LANES];
 	uint32_t lanes;
 	bool last_lane_shared; /* it proves nothing then */
 	struct clock enqueued, done;
@@ -125,11 +131,11 @@ static struct bounds after_event(struct nt_order *order, uint64_t handle)
 	return event->used && event->handle == handle ? event->after : unknown(order);
 }
 
-/* Streams beyond the lanes share the last one. */
-static uint32_t find_lane(struct nt_order *order, uint64_t handle)
+/* What finds no lane shares the last one. */
+static uint32_t find_lane(struct nt_order *order, uint64_t key)
 {
 	for (uint32_t i = 0; i < order->lanes; i++) {
-		if (order->lane[i] == handle)
+		if (order->lane[i].key == key)
 			return i;
 	}
 	if (order->lanes == NT_ORDER_LANES) {
@@ -137,7 +143,7 @@ static uint32_t find_lane(struct nt_order *order, uint64_t handle)
 		order->last_lane_shared = true;
 		return NT_ORDER_LANES - 1;
 	}
-	order->lane[order->lanes] = handle;
+	order->lane[order->lanes] = (struct lane){.key = key};
 	return order->lanes++;
 }
 
@@ -180,21 +186,36 @@ static void prove(struct nt_order *order, struct nt_work *work, uint64_t until_n
 	order->covered_launches += more;
 }
 
-void nt_order_enqueue(struct nt_order *order, struct nt_work *work, uint64_t stream,
-		      uint64_t entry_ns, uint64_t launches)
+/* The stream goes on behind the call, and the call comes behind all before it in its lane. */
+static void chain(struct nt_order *order, struct stream *stream, uint32_t index)
+{
+	struct lane *lane = &order->lane[index];
+	bool shared = order->last_lane_shared && index == NT_ORDER_LANES - 1;
+
+	if (!stream) {
+		lane->after = unknown(order);
+		return;
+	}
+	merge(&stream->after.possibly, &lane->after.possibly);
+	stream->after.possibly.call[index] = order->enqueued.call[index];
+	if (!shared) {
+		merge(&stream->after.surely, &lane->after.surely);
+		stream->after.surely.call[index] = order->enqueued.call[index];
+	}
+	lane->after = stream->after;
+}
+
+void nt_order_enqueue(struct nt_order *order, struct nt_work *work, uint64_t lane_key,
+		      uint64_t stream, uint64_t entry_ns, uint64_t launches)
 {
 	struct stream *s = find_stream(order, stream);
-	uint32_t lane = find_lane(order, stream);
+	uint32_t lane = find_lane(order, lane_key);
 
 	if (order->open && nt_order_is_clear(order) &&
 	    launches <= order->covered_launches + FEW_LAUNCHES)
 		prove(order, work, entry_ns, launches, false);
 	order->enqueued.call[lane]++;
-	if (!s)
-		return;
-	s->after.possibly.call[lane] = order->enqueued.call[lane];
-	if (!order->last_lane_shared || lane != NT_ORDER_LANES - 1)
-		s->after.surely.call[lane] = order->enqueued.call[lane];
+	chain(order, s, lane);
 }
 
 static struct bounds reach(struct nt_order *order, enum nt_order_sync what, uint64_t handle)

@@ -20,7 +20,7 @@
 #include "common/cleanup.h"
 
 enum {
-	NT_ORDER_LANES = 8, /* streams that carry communication */
+	NT_ORDER_LANES = 16, /* communicators, or streams that carry communication */
 	NT_ORDER_STREAMS = 64,
 	NT_ORDER_EVENTS = 512,
 };
@@ -32,10 +32,14 @@ void nt_order_free(struct nt_order *order);
 NT_DEFINE_AUTO(nt_order, nt_order_free)
 
 /*
+ * lane: calls of one lane are known to end in the order in which they are enqueued, on whatever
+ * streams. NCCL chains the calls of a communicator so (ncclLaunchFinish: its device stream waits for
+ * each, and each waits for it); of others only calls on one stream are. This matters where a program
+ * asks whether a call has ended, and, as it has, does not wait for it: the queries are not seen.
  * launches: of the process at the entry of the call. Proven own work goes to `work`. The times of
  * one order must not go backwards by more than calls of its threads overlap.
  */
-void nt_order_enqueue(struct nt_order *order, struct nt_work *work, uint64_t stream,
+void nt_order_enqueue(struct nt_order *order, struct nt_work *work, uint64_t lane, uint64_t stream,
 		      uint64_t entry_ns, uint64_t launches);
 void nt_order_record(struct nt_order *order, uint64_t event, uint64_t stream);
 void nt_order_wait(struct nt_order *order, uint64_t stream, uint64_t event);

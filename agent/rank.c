@@ -207,6 +207,12 @@ static bool is_blocking_library(const struct nt_comm *comm)
 	return comm->key.library == NT_LIBRARY_MPI || comm->key.library == NT_LIBRARY_GLOO;
 }
 
+/* Handles of both kinds are addresses, and stream 0 is nobody's. */
+static uint64_t lane_of(const struct nt_comm *comm, uint64_t stream)
+{
+	return comm->key.library == NT_LIBRARY_HCCL ? stream : comm->key.handle;
+}
+
 bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_comm_call *call,
 		  uint64_t stream, uint64_t launches)
 {
@@ -222,7 +228,8 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 
 	(void)nt_comm_count(comm, call);
 	if (!is_blocking_library(comm) && rank->order)
-		nt_order_enqueue(rank->order, &rank->work, stream, call->entry_ns, launches);
+		nt_order_enqueue(rank->order, &rank->work, lane_of(comm, stream), stream,
+				 call->entry_ns, launches);
 	follow_steps(rank, comm, call, launches);
 	if (call->ret_ns && is_blocking_library(comm))
 		nt_work_comm(&rank->work, call->entry_ns, call->ret_ns);
@@ -270,7 +277,7 @@ static bool has_silent_comm(const struct nt_rank *rank)
 void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches)
 {
 	if (rank->order && has_silent_comm(rank))
-		nt_order_enqueue(rank->order, &rank->work, stream, entry_ns, launches);
+		nt_order_enqueue(rank->order, &rank->work, stream, stream, entry_ns, launches);
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */

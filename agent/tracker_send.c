@@ -76,6 +76,11 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)
 {
 	static const struct {
@@ -103,8 +108,11 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 	if (rank->host_before_holds) {
 		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
 		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
-		host.read_bytes = less(now.read_bytes, before->read_bytes);
-		host.write_bytes = less(now.write_bytes, before->write_bytes);
+		/* A mapped file moves no characters; one in memory or in user space, no blocks. */
+		host.read_bytes = larger(less(now.read_bytes, before->read_bytes),
+					 less(now.read_chars, before->read_chars));
+		host.write_bytes = larger(less(now.write_bytes, before->write_bytes),
+					  less(now.write_chars, before->write_chars));
 		host.major_faults = less(now.major_faults, before->major_faults);
 		host.minor_faults = less(now.minor_faults, before->minor_faults);
 		host.voluntary_switches = less(now.voluntary_switches, before->voluntary_switches);

@@ -65,6 +65,8 @@ static void io_and_status_are_lines_with_names(void **state)
 	nt_host_parse_status(status, sizeof(status) - 1, &sample);
 	assert_int_equal(sample.read_bytes, 4096);
 	assert_int_equal(sample.write_bytes, 8192);
+	assert_int_equal(sample.read_chars, 9);
+	assert_int_equal(sample.write_chars, 8);
 	assert_int_equal(sample.voluntary_switches, 150);
 	assert_int_equal(sample.involuntary_switches, 5);
 	nt_host_parse_io("read_bytes: x\n", 14, &sample);

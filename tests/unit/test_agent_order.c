@@ -13,6 +13,7 @@ enum {
 	COMPUTE = 0x100,
 	REDUCE = 0x200,
 	OTHER = 0x300,
+	COMM = 0x800, /* communicators */
 	READY = 0x1000, /* events */
 	REDUCED = 0x2000,
 };
@@ -45,7 +46,7 @@ static struct nt_work_step finish(struct rank *r, uint64_t end_ns, uint64_t laun
 
 static void enqueue(struct rank *r, uint64_t stream, uint64_t ns, uint64_t launches)
 {
-	nt_order_enqueue(r->order, r->work, stream, ns, launches);
+	nt_order_enqueue(r->order, r->work, stream, stream, ns, launches);
 }
 
 static void await(struct rank *r, enum nt_order_sync what, uint64_t handle, uint64_t entry_ns,
@@ -82,6 +83,44 @@ static void a_local_check_before_the_reduction_is_own_work(void **state)
 	assert_int_equal(step.covered_launches, 100);
 	assert_int_equal(step.local_syncs, 1);
 	assert_true(nt_work_is_covered(&step));
+}
+
+/* The program asks whether the reduction has ended, and does not wait for it, as it has. */
+static void a_later_call_of_the_communicator_tells_that_the_one_before_has_ended(void **state)
+{
+	struct nt_work_step step;
+	struct rank r;
+
+	(void)state;
+	begin_clear(&r);
+	nt_order_enqueue(r.order, r.work, COMM, REDUCE, 1000, 10);
+	await(&r, NT_ORDER_STREAM, COMPUTE, 1100, 1200, 10);
+	assert_false(nt_order_is_clear(r.order));
+	nt_order_enqueue(r.order, r.work, COMM, COMPUTE, 1300, 10);
+	await(&r, NT_ORDER_STREAM, COMPUTE, 1400, 2000, 10);
+	assert_true(nt_order_is_clear(r.order));
+	await(&r, NT_ORDER_STREAM, COMPUTE, 2100, 4000, 110);
+	step = finish(&r, 5000, 110);
+	assert_int_equal(step.own_ns, 2200); /* beside the reduction, and after it */
+	assert_int_equal(step.covered_launches, 100);
+}
+
+/* Also what the stream of that earlier call was behind. */
+static void the_order_of_a_communicator_carries_that_of_its_streams(void **state)
+{
+	struct rank r;
+
+	(void)state;
+	begin_clear(&r);
+	nt_order_enqueue(r.order, r.work, COMM + 1, REDUCE, 1000, 10);
+	nt_order_enqueue(r.order, r.work, COMM, REDUCE, 1010, 10);
+	nt_order_enqueue(r.order, r.work, COMM + 2, OTHER, 1020, 10);
+	nt_order_enqueue(r.order, r.work, COMM, COMPUTE, 1030, 10);
+	await(&r, NT_ORDER_STREAM, COMPUTE, 1400, 2000, 10);
+	assert_false(nt_order_is_clear(r.order)); /* nothing was said of OTHER */
+	await(&r, NT_ORDER_STREAM, OTHER, 2100, 2200, 10);
+	assert_true(nt_order_is_clear(r.order));
+	(void)finish(&r, 5000, 10);
 }
 
 static void without_a_check_own_work_is_not_observable(void **state)
@@ -284,6 +323,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_local_check_before_the_reduction_is_own_work),
+		cmocka_unit_test(
+			a_later_call_of_the_communicator_tells_that_the_one_before_has_ended),
+		cmocka_unit_test(the_order_of_a_communicator_carries_that_of_its_streams),
 		cmocka_unit_test(without_a_check_own_work_is_not_observable),
 		cmocka_unit_test(a_check_of_a_stream_behind_communication_is_waiting),
 		cmocka_unit_test(a_check_beside_a_reduction_that_runs_elsewhere_is_own_work),
