@@ -202,6 +202,23 @@ static int raise(struct nt_detect *detect, const struct nt_comm *comm, double co
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/*
+ * The longest that a member's thread had to wait for a CPU in a step: while it does not run it
+ * moves no bytes either, and all others wait inside the call. That is a host's fault.
+ */
+static double longest_starving(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	double longest = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank && rank->round_frame == detect->frames)
+			longest = fmax(longest, rank->pace[NT_PACE_RUN_QUEUE]);
+	}
+	return longest;
+}
+
 static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
@@ -219,7 +236,8 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	}
 	network->tier = round->tier;
 	network->frame = detect->frames;
-	network->transfer = round->transfer * round->calls;
+	network->transfer =
+		fmax(0.0, round->transfer * round->calls - longest_starving(detect, comm));
 	network->step_ns = round->step_ns;
 	if (!past->ready) {
 		nt_past_learn(past, 0.0, network->transfer, detect->frames);

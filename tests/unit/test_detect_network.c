@@ -107,6 +107,29 @@ static void a_slow_rank_is_not_a_slow_network(void **state)
 	}
 }
 
+/* Something else takes the processors of the host: calls of all take longer. */
+static void a_host_without_free_processors_is_not_a_slow_network(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	for (int timed = 0; timed < 2; timed++) {
+		detect = start(&sim, 47);
+		sim.comm[0].timed = timed;
+		sim.blocking = timed;
+		sim_pass(&sim, detect, 40);
+		sim.comm[0].transfer *= 3.0;
+		for (uint32_t i = 0; i < sim.ranks; i++)
+			sim.rank[i].run_queue = (10.0 + i) * 2.0 * SIM_MS;
+		sim_pass(&sim, detect, 200);
+		for (size_t i = 0; sim_firing(detect, i); i++)
+			assert_int_not_equal(sim_firing(detect, i)->class, NT_CLASS_NETWORK);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 static void pauses_of_changing_ranks_are_not_the_network(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -256,6 +279,7 @@ int main(void)
 		cmocka_unit_test(without_durations_the_least_wait_tells),
 		cmocka_unit_test(a_small_reduction_beside_does_not_hide_a_slow_network),
 		cmocka_unit_test(a_slow_rank_is_not_a_slow_network),
+		cmocka_unit_test(a_host_without_free_processors_is_not_a_slow_network),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(other_sizes_are_another_past),
