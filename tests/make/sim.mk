@@ -9,10 +9,18 @@ sim_cflags := -std=gnu17 -g -O2 $(warnings) -D_GNU_SOURCE -I. -MMD -MP
 sim_mpi_cflags = $(patsubst -I%,-isystem %,$(shell $(MPICC) --showme:compile 2>/dev/null))
 sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 
+# The exported functions of each library, and what is under them.
+sim_objects = $(addprefix $(SIM)/obj/lib/,$(1:%=%.o))
+sim_driver := $(call sim_objects,driver driver_event driver_launch driver_memory driver_stream)
+sim_device := $(call sim_objects,event graph memory model operation stream thread)
+sim_nccl := $(call sim_objects,nccl nccl_call nccl_comm nccl_cuda nccl_group nccl_handle nccl_init)
+sim_ranks := $(call sim_objects,comm reduce transfer)
+sim_runtime := $(call sim_objects,runtime-12 runtime-13 compiled)
+
 sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
 # The exported functions begin with a push, as those of the real libraries do: a probe there is
 # cheap. Only without optimisation is that so for all of them.
-$(addprefix build/sim/obj/lib/,driver.o nccl.o runtime-12.o runtime-13.o compiled.o): private sim_lib_cflags += -O0
+$(sim_driver) $(sim_nccl) $(sim_runtime): private sim_lib_cflags += -O0
 sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
 	-Wl,-rpath,'$$ORIGIN'
 
@@ -36,7 +44,7 @@ $(SIM)/obj/%.o: tests/sim/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(sim_cflags) -fPIE -c $< -o $@
 
-$(SIM)/lib/libcuda.so.1: $(addprefix $(SIM)/obj/lib/,driver.o memory.o model.o) tests/sim/lib/libcuda.map
+$(SIM)/lib/libcuda.so.1: $(sim_driver) $(sim_device) tests/sim/lib/libcuda.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcuda.so.1 -Wl,--version-script,tests/sim/lib/libcuda.map \
@@ -52,11 +60,11 @@ $(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime-%.o \
 		-Wl,--version-script,$(SIM)/obj/libcudart-$*.map -o $@ $(filter %.o,$^) -lpthread -ldl
 
 # Each function of the real library has a second name at the same address, pncclX for ncclX.
-$(SIM)/lib/libnccl.so.2: $(addprefix $(SIM)/obj/lib/,comm.o nccl.o reduce.o transfer.o) tests/sim/lib/libnccl.map
+$(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/libnccl.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnccl.so.2 -Wl,--version-script,tests/sim/lib/libnccl.map \
-		$$(nm --defined-only $(SIM)/obj/lib/nccl.o | awk '$$2 == "T" { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
+		$$(nm --defined-only $(sim_nccl) | awk '$$2 == "T" && $$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
 $(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o) $(SIM)/lib/libcudart.so.13

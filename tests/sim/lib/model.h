@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "tests/sim/lib/cuda.h"
 #include "tests/sim/lib/standin.h"
@@ -106,7 +107,12 @@ struct sim_event {
 void sim_model_lock(void);
 void sim_model_unlock(void);
 uint64_t sim_model_now(void);
+struct timespec sim_model_timespec(uint64_t ns);
 void sim_model_sleep_until(uint64_t ns);
+/* Unlocks until some stream has moved on. */
+void sim_model_await(void);
+/* Some stream has. */
+void sim_model_moved(void);
 
 struct sim_stream *sim_stream_new(int device, unsigned int flags, int priority);
 /* Freed now, or when its queue has drained. */
@@ -124,6 +130,8 @@ CUresult sim_stream_put(struct sim_stream *stream, const struct sim_op *op);
 void sim_stream_wait(struct sim_stream *stream);
 void sim_device_wait_all(int device);
 bool sim_stream_ready(const struct sim_stream *stream);
+/* Streams that were captured into the graph no longer are. */
+void sim_stream_end_capture(const struct sim_graph *graph);
 
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
 CUresult sim_event_await(struct sim_event *event, struct sim_stream *stream);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The driver's calls on memory: allocate, register, copy, set, look up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/lib/driver.h"
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	sim_model_lock();
+	*total_bytes = SIM_DEVICE_BYTES;
+	*free_bytes = SIM_DEVICE_BYTES - sim_memory_used(sim_driver_device());
+	return sim_driver_leave(CUDA_SUCCESS);
+}
+
+static CUresult allocate(void **ret, size_t bytes, enum sim_memory kind)
+{
+	void *memory;
+
+	if (bytes == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_model_lock();
+	if (kind == SIM_MEMORY_DEVICE &&
+	    bytes > SIM_DEVICE_BYTES - sim_memory_used(sim_driver_device()))
+		return sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	memory = sim_memory_alloc(bytes, kind, sim_driver_device());
+	if (memory)
+		*ret = memory;
+	return sim_driver_leave(memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static CUresult allocate_device(CUdeviceptr *ret, size_t bytes, enum sim_memory kind)
+{
+	void *memory = NULL;
+	CUresult r = allocate(&memory, bytes, kind);
+
+	if (r == CUDA_SUCCESS)
+		*ret = (CUdeviceptr)memory;
+	return r;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+	return allocate_device(ret, bytes, SIM_MEMORY_DEVICE);
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+	(void)stream;
+	return allocate_device(ret, bytes, SIM_MEMORY_DEVICE);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate_device(ret, bytes, SIM_MEMORY_MANAGED);
+}
+
+CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
+{
+	return allocate(ret, bytes, SIM_MEMORY_HOST);
+}
+
+CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate(ret, bytes, SIM_MEMORY_HOST);
+}
+
+/* Freeing waits for the device, as the real call does. */
+static CUresult release(void *pointer)
+{
+	if (!pointer)
+		return CUDA_SUCCESS;
+	sim_model_lock();
+	sim_device_wait_all(sim_driver_device());
+	return sim_driver_leave(sim_memory_free(pointer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer)
+{
+	return release((void *)pointer);
+}
+
+CUresult cuMemFreeHost(void *pointer)
+{
+	return release(pointer);
+}
+
+static void free_memory(void *pointer)
+{
+	sim_model_lock();
+	(void)sim_memory_free(pointer);
+	sim_model_unlock();
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
+{
+	struct sim_op op = {.kind = SIM_OP_HOST,
+			    .host = {.fn = free_memory, .data = (void *)pointer}};
+	struct sim_stream *on = sim_driver_enter(stream);
+
+	return sim_driver_leave(sim_stream_put(on, &op));
+}
+
+CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	sim_model_lock();
+	return sim_driver_leave(sim_memory_register(pointer, bytes, sim_driver_device())
+					? CUDA_SUCCESS
+					: CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult cuMemHostUnregister(void *pointer)
+{
+	sim_model_lock();
+	return sim_driver_leave(sim_memory_free(pointer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *pointer, unsigned int flags)
+{
+	(void)flags;
+	*ret = (CUdeviceptr)pointer;
+	return CUDA_SUCCESS;
+}
+
+static bool on_device(enum sim_memory kind)
+{
+	return kind == SIM_MEMORY_DEVICE || kind == SIM_MEMORY_MANAGED;
+}
+
+/* What the real calls do with pageable memory: read it before they return, or wait until written. */
+static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, bool wait)
+{
+	struct sim_op op = {.kind = SIM_OP_COPY, .copy = {.to = to, .from = from, .bytes = bytes}};
+	struct sim_stream *on;
+	enum sim_memory source, target;
+	CUresult r;
+
+	if (bytes == 0)
+		return CUDA_SUCCESS;
+	if (!to || !from)
+		return CUDA_ERROR_INVALID_VALUE;
+	on = sim_driver_enter(stream);
+	source = sim_memory_find(from, NULL, NULL, NULL);
+	target = sim_memory_find(to, NULL, NULL, NULL);
+	op.copy.across = !on_device(source) || !on_device(target);
+	if (source == SIM_MEMORY_NONE && !wait && !on->capture && on->head) {
+		op.copy.staged = malloc(bytes);
+		if (!op.copy.staged)
+			return sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		memcpy(op.copy.staged, from, bytes);
+	}
+	r = sim_stream_put(on, &op);
+	if (r != CUDA_SUCCESS)
+		free(op.copy.staged);
+	else if ((wait || target == SIM_MEMORY_NONE) && !on->capture)
+		sim_stream_wait(on);
+	return sim_driver_leave(r);
+}
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	return copy((void *)to, (const void *)from, bytes, NULL, true);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return copy((void *)to, (const void *)from, bytes, stream, false);
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+	return copy((void *)to, from, bytes, NULL, true);
+}
+
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+	return copy(to, (const void *)from, bytes, NULL, true);
+}
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	return copy((void *)to, (const void *)from, bytes, NULL, false);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+	return copy((void *)to, from, bytes, stream, false);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return copy(to, (const void *)from, bytes, stream, false);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return copy((void *)to, (const void *)from, bytes, stream, false);
+}
+
+static CUresult set(CUdeviceptr to, uint32_t value, unsigned int width, size_t count,
+		    CUstream stream)
+{
+	struct sim_op op = {
+		.kind = SIM_OP_SET,
+		.set = {.to = (void *)to, .value = value, .width = width, .count = count}};
+	struct sim_stream *on = sim_driver_enter(stream);
+
+	return sim_driver_leave(sim_stream_put(on, &op));
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+{
+	return set(to, value, 1, count, NULL);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+	return set(to, value, 1, count, stream);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
+{
+	return set(to, value, 4, count, NULL);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
+{
+	return set(to, value, 4, count, stream);
+}
+
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer)
+{
+	int device = 0;
+	void *start = NULL;
+	size_t bytes = 0;
+	enum sim_memory kind;
+
+	sim_model_lock();
+	kind = sim_memory_find((void *)pointer, &device, &start, &bytes);
+	sim_model_unlock();
+	if (kind == SIM_MEMORY_NONE)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attribute) {
+	case 1: /* context */
+		*(struct sim_context **)value = sim_driver_context(device);
+		return CUDA_SUCCESS;
+	case 2: /* memory type */
+		*(int *)value = kind == SIM_MEMORY_HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		return CUDA_SUCCESS;
+	case 3: /* device pointer */
+	case 4: /* host pointer */
+		*(CUdeviceptr *)value = pointer;
+		return CUDA_SUCCESS;
+	case 7: /* buffer id */
+	case 11: /* start of the range */
+		*(void **)value = start;
+		return CUDA_SUCCESS;
+	case 8: /* managed */
+		*(int *)value = kind == SIM_MEMORY_MANAGED;
+		return CUDA_SUCCESS;
+	case 9: /* device */
+		*(int *)value = device;
+		return CUDA_SUCCESS;
+	case 12: /* size of the range */
+		*(size_t *)value = bytes;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
