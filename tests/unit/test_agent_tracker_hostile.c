@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Events that make no sense, that come too early, or that are too many. */
+#include "tests/unit/agent_job.h"
+
+static void events_that_make_no_sense_are_counted_and_left_out(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct nt_event_call call;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	call = node_call(&node, PID, PID, "MPI_Allreduce", NT_LIBRARY_MPI, MS);
+	call.h.row = 0xffff;
+	node_event(&node, &call);
+	call = node_call(&node, PID, PID, "MPI_Allreduce", NT_LIBRARY_MPI, MS);
+	call.ret_ns = call.h.entry_ns - 1; /* returns before it is entered */
+	node_event(&node, &call);
+	mpi_reduce(&node, PID, 0, 10, MS); /* no communicator */
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.malformed_events, 3);
+	assert_int_equal(stats.ranks, 0);
+	node_stop(&node);
+}
+
+static void random_events_do_no_harm(void **state)
+{
+	struct nt_event_call call;
+	struct nt_inside inside;
+	uint8_t id[NT_ID_BYTES];
+	uint64_t seed = 1;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	for (uint32_t pid = PID; pid < PID + 4; pid++) {
+		ENVIRON(&node, pid, MPI_ENVIRON("0"));
+		node_map(&node, pid, "/x/libmpi.so", NT_LIBRARY_MPI, pid & 1);
+		node_map(&node, pid, "/x/libnccl.so", NT_LIBRARY_NCCL, pid & 1);
+	}
+	memset(&call, 0, sizeof(call));
+	for (int i = 0; i < 200000; i++) {
+		uint64_t *words = (uint64_t *)(void *)&call;
+
+		for (size_t w = 0; w < sizeof(call) / 8; w++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			words[w] = seed >> (seed % 64);
+		}
+		memset(id, (int)(seed >> 20), sizeof(id));
+		call.h.row = (uint16_t)((seed >> 8) % (nt_probe_rows() + 1));
+		call.h.pid = PID + (seed >> 30) % 5;
+		call.h.tid = call.h.pid + (seed >> 33) % 100;
+		call.h.entry_ns = node.now_ns += (seed >> 40) % MS;
+		call.ret_ns = call.h.entry_ns + (seed >> 50);
+		call.h.flags = (uint16_t)(seed >> 41) & NT_CALL_RETURNED;
+		call.ret = (seed >> 60) == 0;
+		call.word[0] &= 0xff0;
+		nt_tracker_event(node.tracker, &call, (seed >> 62) ? id : NULL);
+		if (i % 100 == 0) {
+			inside.entry_ns = node.now_ns;
+			memcpy(inside.word, call.word, sizeof(inside.word));
+			inside.deref = call.deref;
+			nt_tracker_inside(node.tracker, call.h.pid, call.h.tid, call.h.row, &inside,
+					  node.now_ns);
+			nt_tracker_discovered(node.tracker);
+			nt_tracker_tick(node.tracker, node.now_ns);
+		}
+		if (i % 20000 == 0)
+			nt_tracker_lost(node.tracker, seed % 3);
+	}
+	nt_tracker_drain(node.tracker, node.now_ns);
+	assert_true(node.windows > 0);
+	node_stop(&node);
+}
+
+static void communicators_over_the_cap_are_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	for (uint32_t i = 0; i < NT_PROCESS_COMMS + 7; i++)
+		nccl_reduce(&node, PID, PID, 0x5000 + 0x1000ULL * i, 1 << 20, STREAM);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, NT_PROCESS_COMMS);
+	assert_int_equal(stats.comms_over_cap, 7);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node.windows, 1);
+	node_stop(&node);
+}
+
+static void ranks_over_the_cap_are_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	for (uint32_t i = 0; i < NT_PROCESS_RANKS + 3; i++) {
+		nccl_init(&node, PID, PID, 0x5000 + 0x1000ULL * i, i, 64, 0x11);
+		nccl_reduce(&node, PID, PID, 0x5000 + 0x1000ULL * i, 1 << 20, STREAM);
+	}
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.ranks, NT_PROCESS_RANKS);
+	assert_int_equal(stats.ranks_over_cap, 3);
+	node_stop(&node);
+}
+
+static void processes_over_the_cap_are_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	for (uint32_t i = 0; i < NT_TRACKER_PROCESSES + 5; i++)
+		node_map(&node, 1000 + i, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.processes, NT_TRACKER_PROCESSES);
+	assert_int_equal(stats.processes_over_cap, 5);
+	assert_int_equal(stats.undescribed, NT_TRACKER_PROCESSES);
+	node_stop(&node);
+}
+
+static void threads_over_the_cap_are_counted_and_their_calls_are_not_lost(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nccl_init(&node, PID, PID, 0x5000, 0, 2, 0x11);
+	for (uint32_t i = 0; i < NT_PROCESS_THREADS + 10; i++)
+		nccl_reduce(&node, PID, PID + i, 0x5000, 1 << 20, STREAM);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.threads_over_cap, 10);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node_last(&node)->op[0][0].calls, NT_PROCESS_THREADS + 10);
+	node_stop(&node);
+}
+
+static void pending_communicators_over_the_cap_are_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct nt_event_call call;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	for (uint32_t i = 0; i < NT_PROCESS_PENDING + 2; i++) {
+		uint8_t id[NT_ID_BYTES] = {1};
+
+		call = node_call(&node, PID, PID, "ncclCommInitRank", NT_LIBRARY_NCCL, MS);
+		call.word[0] = 0x6000 + 8 * i;
+		call.word[1] = 2;
+		nt_tracker_event(node.tracker, &call, id);
+	}
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.pending_over_cap, 2);
+	node_stop(&node);
+}
+
+static void events_before_discovery_are_kept_and_those_of_strangers_are_not(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM); /* known to be foreign by now */
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.foreign_events, 2);
+	assert_int_equal(node.windows, 1);
+	assert_int_equal(node_last(&node)->window.rank.rank, 5);
+	assert_int_equal(node_last(&node)->op[0][0].calls, 2);
+	node_stop(&node);
+}
+
+static void a_pid_that_comes_again_is_another_process(void **state)
+{
+	struct nt_mapped_file file = {
+		.pid = PID,
+		.start_boot_ns = 777777,
+		.path = "/x/libmpi.so",
+		.name = "/x/libmpi.so",
+		.library = NT_LIBRARY_MPI,
+	};
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	nt_tracker_mapped(node.tracker, &file);
+	assert_true(node_last(&node)->window.ended);
+	mpi_steps(&node, PID, 60);
+	assert_int_equal(node_last(&node)->window.rank.start_boot_ns, 777777);
+	/* The end of the first is no end of the second. */
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	assert_false(node_last(&node)->window.ended);
+	node_stop(&node);
+}
+
+static void a_rank_is_described_by_the_program_that_makes_the_calls(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	/* A launcher's child, not yet the program that it will run. */
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	mpi_process(&node, PID, 1, false);
+	node.processes = 0;
+	ENVIRON(&node, PID, MPI_ENVIRON("1"));
+	mpi_steps(&node, PID, 40);
+	assert_string_equal(node_last(&node)->key, "mpi:77");
+	node_stop(&node);
+}
+
+static void bytes_that_would_overflow_are_none(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nccl_reduce(&node, PID, PID, 0x5000, UINT64_MAX, STREAM);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node_last(&node)->op[0][0].bytes, 0);
+	node_stop(&node);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_that_make_no_sense_are_counted_and_left_out),
+		cmocka_unit_test(random_events_do_no_harm),
+		cmocka_unit_test(communicators_over_the_cap_are_counted),
+		cmocka_unit_test(ranks_over_the_cap_are_counted),
+		cmocka_unit_test(processes_over_the_cap_are_counted),
+		cmocka_unit_test(threads_over_the_cap_are_counted_and_their_calls_are_not_lost),
+		cmocka_unit_test(pending_communicators_over_the_cap_are_counted),
+		cmocka_unit_test(events_before_discovery_are_kept_and_those_of_strangers_are_not),
+		cmocka_unit_test(a_pid_that_comes_again_is_another_process),
+		cmocka_unit_test(a_rank_is_described_by_the_program_that_makes_the_calls),
+		cmocka_unit_test(bytes_that_would_overflow_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When windows, heartbeats and watermarks come, and what a window tells of its thread. */
+#include "tests/unit/agent_job.h"
+
+static void a_rank_that_stands_still_tells_where_it_is_every_second(void **state)
+{
+	struct nt_inside inside = {.entry_ns = 0};
+	const struct node_window *w;
+	struct node node;
+	size_t before;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	before = node.windows;
+	inside.entry_ns = node.now_ns + 20 * MS;
+	inside.word[2] = 1000;
+	inside.word[5] = WORLD;
+	inside.deref = 8;
+	for (int i = 0; i < 50; i++) {
+		node.now_ns += 100 * MS;
+		if (i % 10 == 0) {
+			nt_tracker_look(node.tracker);
+			nt_tracker_inside(node.tracker, PID, PID,
+					  node_row("MPI_Allreduce", NT_LIBRARY_MPI), &inside,
+					  node.now_ns);
+		}
+		nt_tracker_tick(node.tracker, node.now_ns);
+	}
+	assert_in_range(node.windows - before, 4, 6);
+	w = node_last(&node);
+	assert_int_equal(w->window.steps, 0);
+	assert_true(w->window.inside.in_call);
+	assert_false(w->window.inside.synchronising);
+	assert_int_equal(w->window.inside.op, NT_OP_ALL_REDUCE);
+	assert_int_equal(w->window.inside.number, 41);
+	assert_int_equal(w->window.inside.count, 1000);
+	assert_true(w->window.inside.comm == w->comm[0].id);
+	assert_int_equal(w->window.inside.since_boot_ns, inside.entry_ns);
+	assert_int_equal(w->comm[0].recents, NT_WIRE_MAX_RECENT);
+	assert_true(w->watermark_ns + 1100 * MS >= node.now_ns);
+	node_stop(&node);
+}
+
+static void a_call_that_has_ended_is_not_told_as_going_on(void **state)
+{
+	struct nt_inside inside = {0};
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	inside.entry_ns = node.now_ns;
+	inside.word[5] = WORLD;
+	nt_tracker_inside(node.tracker, PID, PID, node_row("MPI_Allreduce", NT_LIBRARY_MPI),
+			  &inside, node.now_ns + MS);
+	mpi_steps(&node, PID, 40);
+	assert_false(node_last(&node)->window.inside.in_call);
+	node_stop(&node);
+}
+
+static void a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute(void **state)
+{
+	struct node node;
+	size_t windows;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	windows = node.windows;
+	assert_true(node_last(&node)->window.ended);
+	assert_false(node_last(&node)->window.finalized);
+	for (int i = 0; i < 30; i++)
+		nt_tracker_tick(node.tracker, node.now_ns += SECOND);
+	assert_in_range(node.heartbeats, 29, 30);
+	assert_int_equal(node.heartbeat_ranks, 0);
+	assert_int_equal(node.heartbeat_mark_ns, node.now_ns);
+	for (int i = 0; i < 60; i++)
+		nt_tracker_tick(node.tracker, node.now_ns += SECOND);
+	assert_in_range(node.heartbeats, 59, 61);
+	assert_int_equal(node.windows, windows);
+	node_stop(&node);
+}
+
+static void a_rank_that_said_goodbye_is_finalized(void **state)
+{
+	struct nt_event_call call;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	call = node_call(&node, PID, PID, "MPI_Finalize", NT_LIBRARY_MPI, MS);
+	node_event(&node, &call);
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	assert_true(node_last(&node)->window.finalized);
+	node_stop(&node);
+}
+
+static void the_watermark_waits_for_the_slowest_rank(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	ENVIRON(&node, PID + 1, MPI_ENVIRON("1"));
+	mpi_process(&node, PID, 0, false);
+	mpi_process(&node, PID + 1, 1, false);
+	mpi_steps(&node, PID, 1);
+	mpi_steps(&node, PID + 1, 1);
+	nt_tracker_tick(node.tracker, node.now_ns += SECOND); /* both known from here on */
+	mpi_steps(&node, PID, 40);
+	assert_int_equal(node_last(&node)->window.rank.pid, PID);
+	assert_true(node_last(&node)->watermark_ns <= node.window[0].window.end_boot_ns);
+	nt_tracker_tick(node.tracker, node.now_ns);
+	assert_int_equal(node_last(&node)->window.rank.pid, PID + 1);
+	assert_true(node_last(&node)->watermark_ns + 500 * MS >= node.now_ns);
+	node_stop(&node);
+}
+
+static void lost_events_are_told_and_change_the_epoch(void **state)
+{
+	struct node node;
+	uint64_t epoch;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_init(&node, PID);
+	mpi_steps(&node, PID, 40);
+	epoch = node_last(&node)->comm[0].epoch;
+	assert_int_equal(node_last(&node)->window.lost, 0);
+	nt_tracker_lost(node.tracker, 0);
+	mpi_steps(&node, PID, 30);
+	assert_true(node_last(&node)->comm[0].epoch == epoch);
+	nt_tracker_lost(node.tracker, 5);
+	mpi_steps(&node, PID, 30);
+	assert_int_equal(node.window[node.windows - 1].window.lost +
+				 node.window[node.windows - 2].window.lost,
+			 5);
+	assert_true(node_last(&node)->comm[0].epoch != epoch);
+	node_stop(&node);
+}
+
+static void what_the_thread_did_is_told_as_differences(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	node.has_host = true;
+	node.host = (struct nt_host_sample){.on_cpu_ns = 5 * SECOND, .state = 'S'};
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 20);
+	assert_int_equal(node.windows, 0);
+	mpi_steps(&node, PID, 1);
+	assert_int_equal(node.windows, 1);
+	assert_int_equal(node_last(&node)->window.host.on_cpu_ns, 0);
+	node.host.on_cpu_ns += 30 * MS;
+	node.host.run_queue_ns += 3 * MS;
+	node.host.read_bytes += 4096;
+	node.host.read_chars += 100;
+	node.host.write_chars += 8192;
+	node.host.state = 'D';
+	mpi_steps(&node, PID, 21);
+	assert_int_equal(node.windows, 2);
+	assert_int_equal(node_last(&node)->window.host.on_cpu_ns, 30 * MS);
+	assert_int_equal(node_last(&node)->window.host.run_queue_ns, 3 * MS);
+	assert_int_equal(node_last(&node)->window.host.read_bytes, 4096);
+	assert_int_equal(node_last(&node)->window.host.write_bytes, 8192);
+	assert_string_equal(node_last(&node)->state, "D");
+	node_stop(&node);
+}
+
+static void short_synchronising_calls_count_as_blocked(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 30);
+	node.counters.calls[NT_COUNTER_SYNC] = 1000;
+	node.counters.bytes[NT_COUNTER_SYNC] = 100 * MS;
+	mpi_steps(&node, PID, 20);
+	assert_int_equal(node_last(&node)->window.steps, 20);
+	assert_int_equal(node_last(&node)->window.blocked_ns, 100 * MS);
+	assert_int_equal(node_last(&node)->window.host_ns, 300 * MS);
+	assert_int_equal(node_last(&node)->window.own_ns, 400 * MS);
+	node_stop(&node);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rank_that_stands_still_tells_where_it_is_every_second),
+		cmocka_unit_test(a_call_that_has_ended_is_not_told_as_going_on),
+		cmocka_unit_test(a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute),
+		cmocka_unit_test(a_rank_that_said_goodbye_is_finalized),
+		cmocka_unit_test(the_watermark_waits_for_the_slowest_rank),
+		cmocka_unit_test(lost_events_are_told_and_change_the_epoch),
+		cmocka_unit_test(what_the_thread_did_is_told_as_differences),
+		cmocka_unit_test(short_synchronising_calls_count_as_blocked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
