@@ -11,6 +11,7 @@
 #include "detect/array.h"
 #include "detect/core.h"
 #include "detect/cost.h"
+#include "detect/fault.h"
 #include "detect/node.h"
 
 enum {
@@ -109,6 +110,7 @@ void nt_incidents_begin(struct nt_detect *detect)
 		incident->judged = false;
 		incident->changed = false;
 		incident->shown_cost = -1.0;
+		incident->window_cost = 0.0;
 		for (uint32_t j = 0; j < incident->blames; j++)
 			incident->blame[j].stands = false;
 	}
@@ -402,6 +404,8 @@ void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_
 	if (!incident)
 		return;
 	incident->judged = true;
+	/* A family may be judged by several series. */
+	incident->window_cost = fmax(incident->window_cost, cost);
 	nt_recovery_add(&incident->recovery, &detect->rules, detect->start_ns, detect->end_ns,
 			cost);
 }
@@ -448,6 +452,7 @@ static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64
 	if (r < 0)
 		return r;
 	release_evidence(detect, incident);
+	nt_fault_tell(incident);
 	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
 	incident->state = NT_INCIDENT_RESOLVED;
 	incident->changed = true;
@@ -535,7 +540,7 @@ static void sum_up(struct nt_incident *incident)
 	incident->chance = worst->chance;
 }
 
-static bool needs_windows(const struct nt_incident *incident)
+bool nt_incident_needs_windows(const struct nt_incident *incident)
 {
 	return incident->family != NT_FAMILY_STALL && incident->family != NT_FAMILY_MISSING &&
 	       incident->family != NT_FAMILY_PAUSE;
@@ -548,7 +553,7 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 		if (age_blames(detect, incident, ret_until))
 			return true;
 		sum_up(incident);
-	} else if (!needs_windows(incident)) {
+	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
 		incident->absent = incident->stands ? 0 : incident->absent + 1;
 		if (incident->absent >= ABSENT_FRAMES ||
@@ -664,6 +669,7 @@ int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame)
 
 		weigh(detect, incident);
 		if (!over) {
+			nt_fault_hold(detect, incident);
 			i++;
 			continue;
 		}

@@ -113,6 +113,15 @@ struct nt_proposal {
 	size_t evidences;
 };
 
+/* What an incident was in the last window that was bad: that is told of it when it is over. */
+struct nt_fault {
+	bool held;
+	uint8_t class, cause, tier;
+	double cost, worst_cost, chance, slowdown, gpu_hours, confidence;
+	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	uint32_t evidences;
+};
+
 struct nt_blame {
 	uint32_t rank;
 	uint64_t onset_ns;
@@ -143,6 +152,8 @@ struct nt_incident {
 	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE]; /* on its worst culprit */
 	uint32_t evidences;
 	double shown_cost; /* scratch of the step: what that one costs */
+	double window_cost; /* scratch of the step: as nt_incidents_judge() was told */
+	struct nt_fault fault;
 	/* For the answer, made anew in each step. */
 	struct nt_finding_culprit *culprit;
 	uint32_t *node_rank; /* the ranks of its culprits of kind node */
@@ -190,6 +201,8 @@ struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_fa
  * another now.
  */
 int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
+/* Of the others every frame tells whether they go on. */
+bool nt_incident_needs_windows(const struct nt_incident *incident);
 void nt_incident_free(struct nt_incident *incident);
 void nt_incidents_free(struct nt_incidents *incidents);
 

@@ -11,7 +11,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 1,
+	STATE_VERSION = 2,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -404,6 +404,39 @@ static void code_incident_lists(struct nt_codec *codec, struct nt_incident *inci
 		nt_code_u32(codec, &incident->list[i], UINT32_MAX);
 }
 
+static void code_evidence(struct nt_codec *codec, struct nt_evidence *evidence, uint32_t *rows)
+{
+	nt_code_u32(codec, rows, NT_FINDING_MAX_EVIDENCE);
+	for (uint32_t i = 0; i < *rows; i++) {
+		struct nt_evidence *row = &evidence[i];
+
+		nt_code_u8(codec, &row->what, NT_WORD_END - 1);
+		nt_code_u8(codec, &row->unit, NT_WORD_END - 1);
+		nt_code_u8(codec, &row->method, NT_WORD_END - 1);
+		nt_code_real(codec, &row->value);
+		nt_code_real(codec, &row->peers);
+		nt_code_real(codec, &row->width);
+		nt_code_u32(codec, &row->windows, UINT32_MAX);
+	}
+}
+
+static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
+{
+	nt_code_bool(codec, &fault->held);
+	if (!fault->held)
+		return;
+	nt_code_u8(codec, &fault->class, NT_CLASS_END - 1);
+	nt_code_u8(codec, &fault->cause, NT_WORD_END - 1);
+	nt_code_u8(codec, &fault->tier, NT_FRAME_T3);
+	nt_code_real(codec, &fault->cost);
+	nt_code_real(codec, &fault->worst_cost);
+	nt_code_real(codec, &fault->chance);
+	nt_code_real(codec, &fault->slowdown);
+	nt_code_real(codec, &fault->gpu_hours);
+	nt_code_real(codec, &fault->confidence);
+	code_evidence(codec, fault->evidence, &fault->evidences);
+}
+
 static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 {
 	nt_code_fixed(codec, &incident->id);
@@ -433,18 +466,8 @@ static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 	nt_code_u32(codec, &incident->culprits, UINT32_MAX);
 	code_incident_lists(codec, incident);
 	code_recovery(codec, &incident->recovery);
-	nt_code_u32(codec, &incident->evidences, NT_FINDING_MAX_EVIDENCE);
-	for (uint32_t i = 0; i < incident->evidences; i++) {
-		struct nt_evidence *row = &incident->evidence[i];
-
-		nt_code_u8(codec, &row->what, NT_WORD_END - 1);
-		nt_code_u8(codec, &row->unit, NT_WORD_END - 1);
-		nt_code_u8(codec, &row->method, NT_WORD_END - 1);
-		nt_code_real(codec, &row->value);
-		nt_code_real(codec, &row->peers);
-		nt_code_real(codec, &row->width);
-		nt_code_u32(codec, &row->windows, UINT32_MAX);
-	}
+	code_evidence(codec, incident->evidence, &incident->evidences);
+	code_fault(codec, &incident->fault);
 }
 
 static void code_incidents(struct nt_codec *codec, struct nt_incidents *incidents)

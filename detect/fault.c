@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an incident was while it lasted. */
+#include "detect/fault.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/core.h"
+
+/* Does the window cost at least half of what the fault is held to cost, and that part of its worst? */
+static bool is_bad(const struct nt_detect *detect, const struct nt_incident *incident, double part)
+{
+	const double least =
+		fmax(0.5 * detect->rules.size_floor, part * incident->fault.worst_cost);
+
+	if (!nt_incident_needs_windows(incident))
+		return incident->stands;
+	if (incident->family != NT_FAMILY_SLOW)
+		return incident->stands &&
+		       incident->window_cost >= fmax(0.5 * incident->cost, least);
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (blame->stands && rank && rank->round_frame == detect->frames &&
+		    rank->track[blame->series].residual >= fmax(0.5 * blame->cost, least))
+			return true;
+	}
+	return false;
+}
+
+void nt_fault_hold(const struct nt_detect *detect, struct nt_incident *incident)
+{
+	struct nt_fault *fault = &incident->fault;
+
+	if (!fault->held || is_bad(detect, incident, 0.0))
+		fault->gpu_hours = incident->gpu_hours;
+	/* A noisy window of the recovery is not the fault. */
+	if (fault->held && !is_bad(detect, incident, 0.5))
+		return;
+	*fault = (struct nt_fault){
+		.held = true,
+		.class = incident->class,
+		.cause = incident->cause,
+		.tier = incident->tier,
+		.cost = incident->cost,
+		.worst_cost = fmax(fault->worst_cost, incident->cost),
+		.chance = incident->chance,
+		.slowdown = incident->slowdown,
+		.gpu_hours = fault->gpu_hours,
+		.confidence = incident->confidence,
+		.evidences = incident->evidences,
+	};
+	memcpy(fault->evidence, incident->evidence, sizeof(fault->evidence));
+}
+
+void nt_fault_tell(struct nt_incident *incident)
+{
+	const struct nt_fault *fault = &incident->fault;
+
+	if (!fault->held)
+		return;
+	incident->class = fault->class;
+	incident->cause = fault->cause;
+	incident->tier = fault->tier;
+	incident->cost = fault->cost;
+	incident->chance = fault->chance;
+	incident->slowdown = fault->slowdown;
+	incident->gpu_hours = fault->gpu_hours;
+	incident->confidence = fault->confidence;
+	memcpy(incident->evidence, fault->evidence, sizeof(incident->evidence));
+	incident->evidences = fault->evidences;
+}
