@@ -130,9 +130,11 @@ hidden() {
     'mount -t tmpfs -o ro,size=4k none "$0" && exec "$@"' "$control" "$@"
 }
 
-# The namespace of the process, seen from inside, has no control files.
+# The namespace of the process, seen from inside, has no control files. Its root too: where all this
+# runs in a chroot, that of the namespace alone is the machine's, in which there is no $control at all.
 blind() { # blind PID
-  [ -z "$(nsenter --target "$1" --mount ls -A "$control")" ]
+  local names
+  names=$(nsenter --target "$1" --mount --root ls -A "$control") && [ -z "$names" ]
 }
 
 # shellcheck disable=SC2120 # options may be none
@@ -178,6 +180,7 @@ start_job() {
   [ $# -eq 0 ] || shift
   launcher=("$@")
   job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
+  : >"$job_log" # the job's own process may come to open it later than we look for the first step
   rm -rf "$control/truth"
   mkdir "$control/truth"
   options+=(--faults "$control/faults" --out "$control/truth")
@@ -204,7 +207,7 @@ start_job() {
 
 job_steps() {
   kill -0 "$job_pid" 2>/dev/null || fail "the job ended"
-  grep -qs '^step ' "$job_log"
+  grep -q '^step ' "$job_log"
 }
 
 job_runs() { kill -0 "$job_pid" 2>/dev/null; }
