@@ -50,7 +50,15 @@ class Kernel:
 
 
 def count_setup(truth, model):
-    """What DistributedDataParallel sends by itself, before the loop and after its first step."""
+    """What DistributedDataParallel sends by itself, before the loop and after its first step.
+
+    Unlike the loop's collectives, which are counted where they are made, these are derived and not
+    observed: from the model's parameters, by what PyTorch 2.15 does (it gathers their number, compares
+    their shapes, sends their values, and agrees on its buckets anew after the first step). A test that
+    compares them with what was traced therefore shows that both agree with PyTorch 2.15, not that an
+    independent count does. Another release may send otherwise. It holds for a model as below alone:
+    all parameters float32, no buffers, one bucket.
+    """
     def broadcast(count, element_bytes):
         truth.add("broadcast", "world", truth.rank, truth.size, count, element_bytes)
 
