@@ -25,7 +25,7 @@ struct nt_mapped_file {
 	ino_t ino;
 	const char *path; /* as a path of this mount namespace: /proc/PID/root/… or map_files */
 	const char *name; /* the path as the process sees it */
-	enum nt_library library; /* by name; UNKNOWN for an executable that may hold one statically */
+	enum nt_library library; /* by name; UNKNOWN: an executable that may hold one statically */
 	bool executable; /* the process's main program */
 	bool late; /* found by the first scan: the process ran before the agent */
 };

@@ -225,8 +225,7 @@ static __always_inline __u64 dereference(__u64 cookie, const __u64 *word)
 
 	/* An int at the end of a page: its 8 bytes cannot be read, its 4 can. */
 	if (bpf_probe_read_user(&value, 8, (void *)at) < 0 &&
-	    (at % PAGE_BYTES <= PAGE_BYTES - 8 ||
-	     bpf_probe_read_user(&value, 4, (void *)at) < 0))
+	    (at % PAGE_BYTES <= PAGE_BYTES - 8 || bpf_probe_read_user(&value, 4, (void *)at) < 0))
 		return 0;
 	return value;
 }

@@ -174,8 +174,8 @@ static inline void sim_init_layout(struct sim *sim, uint32_t tp, uint32_t pp, ui
 		comm->member[comm->members++] = i + (pp - 1) * tp * dp;
 	}
 	for (uint32_t i = 0; dp > 1 && i < tp * pp; i++) {
-		struct sim_comm *comm = sim_comm_add(sim, 0xd000 + i, NT_FRAME_SYNCHRONISING, 4,
-						     1e8, 0.5 * SIM_MS);
+		struct sim_comm *comm =
+			sim_comm_add(sim, 0xd000 + i, NT_FRAME_SYNCHRONISING, 4, 1e8, 0.5 * SIM_MS);
 
 		for (uint32_t d = 0; d < dp; d++)
 			comm->member[comm->members++] = i % tp + tp * (d + dp * (i / tp));

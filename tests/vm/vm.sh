@@ -108,9 +108,9 @@ unpack_kernel() {	# -> $cache/$kver: vmlinux, config, lib/modules
 	deb=$(echo deb/*.deb) mods=lib/modules/$kver
 	dpkg-deb --fsys-tarfile "$deb" | tar -x --strip-components=1 \
 		--exclude='*/drivers/net/wireless' --exclude='*/drivers/net/ethernet' \
-		./boot ./$mods/modules.{builtin,order} \
-		./$mods/kernel/{arch,crypto,fs,lib,net} \
-		./$mods/kernel/drivers/{char,infiniband,net,virtio} 2>/dev/null ||
+		./boot "./$mods"/modules.{builtin,order} \
+		"./$mods"/kernel/{arch,crypto,fs,lib,net} \
+		"./$mods"/kernel/drivers/{char,infiniband,net,virtio} 2>/dev/null ||
 		[ -d "$mods/kernel/drivers/infiniband" ] || die "cannot unpack $deb"
 	find lib -name '*.ko.xz' -print0 | xargs -0r -n64 -P"$(nproc)" xz -d
 	busybox depmod -b "$tmp" "$kver"
@@ -237,6 +237,7 @@ printf 'export PATH=%q HOME=/root\ncd %q || exit 125\nexec%s\n' \
 	"$PATH" "$PWD" "$(printf ' %q' "$@")" >"$run/share/cmd"
 
 share=security_model=none,multidevs=remap
+# shellcheck disable=SC2054 # the commas are QEMU's
 args=(
 	-nodefaults -no-user-config -display none -no-reboot
 	-machine q35 -accel "${VM_ACCEL:-tcg}" -cpu "${VM_CPU:-max,la57=off}"
@@ -251,15 +252,15 @@ args=(
 )
 [ -z "$wdir" ] || args+=(-virtfs "local,path=$wdir,mount_tag=wdir,$share")
 
-cat "$run/out" & cats=$!
-cat "$run/err" >&2 & cats+=" $!"
+cat "$run/out" & cats=("$!")
+cat "$run/err" >&2 & cats+=("$!")
 timeout -k 5 "$limit" qemu-system-x86_64 "${args[@]}" </dev/null & qemu=$!
 rc=0; wait $qemu || rc=$?; qemu=''
 : <>"$run/out" <>"$run/err"	# should QEMU never have opened them
-wait $cats
+wait "${cats[@]}"
 
 [ -z "$verbose" ] || cat "$run/console" >&2 || :
-[ $rc -ne 124 ] && [ $rc -ne 137 ] || { say "timed out after $limit s"; exit 124; }
+case $rc in 124 | 137) say "timed out after $limit s"; exit 124 ;; esac
 [ -s "$run/share/rc" ] && exit "$(cat "$run/share/rc")"
 [ -n "$verbose" ] || tail -n 40 "$run/console" >&2 || :
 die "the guest died before the command ended (qemu: $rc)"
