@@ -16,7 +16,7 @@
 
 /* One link per subject and library file, so that one hot subject can be let go alone. */
 enum nt_subject {
-	NT_SUBJECT_COMM, /* communicators and collectives: never duty-cycled */
+	NT_SUBJECT_COMM, /* communicators, collectives and what captures them: never duty-cycled */
 	NT_SUBJECT_LAUNCH,
 	NT_SUBJECT_SYNC,
 	NT_SUBJECT_ORDER, /* events and stream waits: what a synchronisation covers */
@@ -45,7 +45,12 @@ enum nt_role {
 	NT_ROLE_LIBRARY_END, /* MPI_Finalize, MPI_Abort */
 	NT_ROLE_COMM_RANK, /* MPI_Comm_rank: comm, and *newcomm is this process's rank in it */
 	NT_ROLE_LAUNCH, /* counted */
-	NT_ROLE_GRAPH_LAUNCH,
+	NT_ROLE_GRAPH_LAUNCH, /* of `graph` on `stream` */
+	NT_ROLE_CAPTURE_BEGIN, /* what `stream` is given from here on goes into `graph`, or a new one */
+	NT_ROLE_CAPTURE_END, /* and that is `graph` */
+	NT_ROLE_GRAPH_COPY, /* `graph` holds what `from` holds: instantiate, update, clone */
+	NT_ROLE_GRAPH_ADD, /* `graph` holds what `from` holds besides: a child */
+	NT_ROLE_GRAPH_DESTROY,
 	NT_ROLE_SYNC_STREAM, /* waits for `stream` */
 	NT_ROLE_SYNC_EVENT, /* waits for `event` */
 	NT_ROLE_SYNC_DEVICE, /* waits for all streams: also cudaMemcpy, cudaFree */
@@ -81,6 +86,7 @@ struct nt_probe {
 	int8_t number; /* the library's own number of the call within its communicator (Gloo's tag) */
 	int8_t nranks, rank, id, newcomm, color, key; /* of the making of a communicator */
 	int8_t event;
+	int8_t graph, from; /* CUDA graphs, executable or not */
 	int8_t bytes; /* whole bytes of the call; for a collective, in place of count and type */
 	bool id_on_stack; /* by value, from word 6 on (x86-64) */
 	uint8_t words; /* to capture */

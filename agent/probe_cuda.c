@@ -13,22 +13,24 @@ enum {
 	NO = NT_NO_WORD,
 };
 
-#define ROW(lib, name, subject_)                                                                   \
-	.symbol = name, .library = lib, .subject = subject_, .hot = true, .op = NT_OP_UNKNOWN,     \
-	NT_NO_COMM, NT_NO_DATA, NT_NO_MAKE, NT_NO_DEREF
+#define RARE(lib, name, subject_)                                                                  \
+	.symbol = name, .library = lib, .subject = subject_, .op = NT_OP_UNKNOWN, NT_NO_COMM,      \
+	NT_NO_DATA, NT_NO_MAKE
+#define ROW(lib, name, subject_) RARE(lib, name, subject_), .hot = true
 
 /* Counted in the kernel. bytes_: the word with the bytes, or NO. */
 #define COUNTED(lib, name, subject_, role_, counter_, bytes_)                                      \
 	{                                                                                          \
 		ROW(lib, name, subject_), .role = role_, .counter = counter_, .bytes = bytes_,     \
-					  .stream = NO, .event = NO                                \
+					  .stream = NO, .event = NO, NT_NO_GRAPH, NT_NO_DEREF      \
 	}
 
 /* An event at the entry. */
 #define SEEN(lib, name, subject_, role_, words_, stream_, event_, counter_)                        \
 	{                                                                                          \
 		ROW(lib, name, subject_), .role = role_, .words = words_, .stream = stream_,       \
-					  .event = event_, .counter = counter_, .bytes = NO        \
+					  .event = event_, .counter = counter_, .bytes = NO,       \
+					  NT_NO_GRAPH, NT_NO_DEREF                                 \
 	}
 
 /* May block: entry and return, and an event if it lasts. */
@@ -36,7 +38,28 @@ enum {
 	{                                                                                          \
 		ROW(lib, name, NT_SUBJECT_SYNC),                                                   \
 			.role = role_, .returns = true, .long_only = true, .words = words_,        \
-			.stream = stream_, .event = event_, .counter = counter_, .bytes = bytes_   \
+			.stream = stream_, .event = event_, .counter = counter_, .bytes = bytes_,  \
+			NT_NO_GRAPH, NT_NO_DEREF                                                   \
+	}
+
+/*
+ * What graphs hold. The result decides, and the handle that is made is read at the return. Seen of
+ * the runtime, the driver's own call inside is nested and skipped.
+ */
+#define GRAPH(lib, subject_, name, role_, words_, stream_, graph_, from_, deref_)                  \
+	{                                                                                          \
+		RARE(lib, name, subject_), .role = role_, .returns = true, .words = words_,        \
+					   .stream = stream_, .event = NO, .counter = -1,          \
+					   .bytes = NO, .graph = graph_, .from = from_,            \
+					   .deref = deref_, .deref_at_return = (deref_) != NO      \
+	}
+
+/* An event at the entry: its time is that of all calls that the graph holds. */
+#define GRAPH_LAUNCH(lib, subject_, name, counter_)                                                \
+	{                                                                                          \
+		ROW(lib, name, subject_), .role = NT_ROLE_GRAPH_LAUNCH, .words = 2, .stream = 1,   \
+					  .event = NO, .counter = counter_, .bytes = NO,           \
+					  .graph = 0, .from = NO, NT_NO_DEREF                      \
 	}
 
 #define RT NT_LIBRARY_CUDART
@@ -65,6 +88,28 @@ enum {
 #define SYNC_STREAM(lib, name)                                                                     \
 	SYNC(lib, name, NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO),                                    \
 		SYNC(lib, name "_ptsz", NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO)
+/* Every name with its sibling. begin: the driver's has a version. */
+#define CAPTURES(lib, subject, prefix, begin)                                                      \
+	GRAPH(lib, subject, begin, NT_ROLE_CAPTURE_BEGIN, 2, 0, NO, NO, NO),                       \
+		GRAPH(lib, subject, begin "_ptsz", NT_ROLE_CAPTURE_BEGIN, 2, 0, NO, NO, NO),       \
+		GRAPH(lib, subject, prefix "StreamBeginCaptureToGraph", NT_ROLE_CAPTURE_BEGIN, 2,  \
+		      0, 1, NO, NO),                                                               \
+		GRAPH(lib, subject, prefix "StreamBeginCaptureToGraph_ptsz",                       \
+		      NT_ROLE_CAPTURE_BEGIN, 2, 0, 1, NO, NO),                                     \
+		GRAPH(lib, subject, prefix "StreamEndCapture", NT_ROLE_CAPTURE_END, 2, 0,          \
+		      NT_DEREF_WORD, NO, 1),                                                       \
+		GRAPH(lib, subject, prefix "StreamEndCapture_ptsz", NT_ROLE_CAPTURE_END, 2, 0,     \
+		      NT_DEREF_WORD, NO, 1)
+#define COPIES_GRAPH(lib, subject, name)                                                           \
+	GRAPH(lib, subject, name, NT_ROLE_GRAPH_COPY, 2, NO, NT_DEREF_WORD, 1, 0)
+#define UPDATES_GRAPH(lib, subject, name)                                                          \
+	GRAPH(lib, subject, name, NT_ROLE_GRAPH_COPY, 2, NO, 0, 1, NO)
+#define CHANGES_GRAPH(lib, subject, prefix)                                                        \
+	GRAPH(lib, subject, prefix "GraphAddChildGraphNode", NT_ROLE_GRAPH_ADD, 5, NO, 1, 4, NO),  \
+		GRAPH(lib, subject, prefix "GraphExecDestroy", NT_ROLE_GRAPH_DESTROY, 1, NO, 0,    \
+		      NO, NO),                                                                     \
+		GRAPH(lib, subject, prefix "GraphDestroy", NT_ROLE_GRAPH_DESTROY, 1, NO, 0, NO,    \
+		      NO)
 #define SYNC_DEVICE(lib, name) SYNC(lib, name, NT_ROLE_SYNC_DEVICE, 0, NO, NO, -1, NO)
 /* A copy that returns when it is done, and so waits for the streams. */
 #define SYNC_COPY(lib, name, words, counter, bytes)                                                \
@@ -76,8 +121,16 @@ static const struct nt_probe cudart[] = {
 	LAUNCHES("cudaLaunchKernelExC"),
 	LAUNCHES("cudaLaunchCooperativeKernel"),
 	LAUNCH("cudaLaunchCooperativeKernelMultiDevice"),
-	SEEN_TWICE(RT, "cudaGraphLaunch", NT_SUBJECT_LAUNCH, NT_ROLE_GRAPH_LAUNCH, 2, 1, NO,
-		   NT_COUNTER_LAUNCH),
+	GRAPH_LAUNCH(RT, NT_SUBJECT_COMM, "cudaGraphLaunch", NT_COUNTER_LAUNCH),
+	GRAPH_LAUNCH(RT, NT_SUBJECT_COMM, "cudaGraphLaunch_ptsz", NT_COUNTER_LAUNCH),
+	CAPTURES(RT, NT_SUBJECT_COMM, "cuda", "cudaStreamBeginCapture"),
+	COPIES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphInstantiate"),
+	COPIES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphInstantiateWithFlags"),
+	COPIES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphInstantiateWithParams"),
+	COPIES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphInstantiateWithParams_ptsz"),
+	COPIES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphClone"),
+	UPDATES_GRAPH(RT, NT_SUBJECT_COMM, "cudaGraphExecUpdate"),
+	CHANGES_GRAPH(RT, NT_SUBJECT_COMM, "cuda"),
 
 	SYNC_STREAM(RT, "cudaStreamSynchronize"),
 	SYNC(RT, "cudaEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO),
@@ -136,11 +189,21 @@ static const struct nt_probe cuda[] = {
 	DRIVER_LAUNCHES("cuLaunchKernel"),
 	DRIVER_LAUNCHES("cuLaunchKernelEx"),
 	DRIVER_LAUNCHES("cuLaunchCooperativeKernel"),
-	DRIVER_LAUNCHES("cuGraphLaunch"),
 	DRIVER_LAUNCH("cuLaunchCooperativeKernelMultiDevice"),
 	DRIVER_LAUNCH("cuLaunch"),
 	DRIVER_LAUNCH("cuLaunchGrid"),
 	DRIVER_LAUNCH("cuLaunchGridAsync"),
+	/* Where the runtime's is probed too, both are seen: the agent takes the runtime's. */
+	GRAPH_LAUNCH(DR, NT_SUBJECT_DRIVER, "cuGraphLaunch", NT_COUNTER_DRIVER_LAUNCH),
+	GRAPH_LAUNCH(DR, NT_SUBJECT_DRIVER, "cuGraphLaunch_ptsz", NT_COUNTER_DRIVER_LAUNCH),
+	CAPTURES(DR, NT_SUBJECT_DRIVER, "cu", "cuStreamBeginCapture_v2"),
+	COPIES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphInstantiate_v2"),
+	COPIES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphInstantiateWithFlags"),
+	COPIES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphInstantiateWithParams"),
+	COPIES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphInstantiateWithParams_ptsz"),
+	COPIES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphClone"),
+	UPDATES_GRAPH(DR, NT_SUBJECT_DRIVER, "cuGraphExecUpdate_v2"),
+	CHANGES_GRAPH(DR, NT_SUBJECT_DRIVER, "cu"),
 
 	DRIVER_COPIES("cuMemcpyAsync", 2),
 	DRIVER_COPIES("cuMemcpyHtoDAsync_v2", 2),

@@ -17,7 +17,7 @@ enum {
 #define GLOO_ROW                                                                                   \
 	.library = NT_LIBRARY_GLOO, .subject = NT_SUBJECT_COMM, .role = NT_ROLE_COLLECTIVE,        \
 	.returns = true, .peer = NT_NO_WORD, .event = NT_NO_WORD, NT_NO_STREAM, NT_NO_MAKE,        \
-	NT_NO_COUNT
+	NT_NO_GRAPH, NT_NO_COUNT
 
 /* Whose options hold a count and the size of one element. */
 #define COUNTED(name, op_, words_, count_, type_, root_, number_)                                  \

@@ -35,7 +35,8 @@ extern const struct nt_probe_piece nt_probe_cudart, nt_probe_cuda;
 #define NT_NO_MAKE                                                                                 \
 	.nranks = NT_NO_WORD, .rank = NT_NO_WORD, .id = NT_NO_WORD, .newcomm = NT_NO_WORD,         \
 	.color = NT_NO_WORD, .key = NT_NO_WORD
-#define NT_NO_DEVICE .event = NT_NO_WORD, .bytes = NT_NO_WORD
+#define NT_NO_GRAPH  .graph = NT_NO_WORD, .from = NT_NO_WORD
+#define NT_NO_DEVICE .event = NT_NO_WORD, .bytes = NT_NO_WORD, NT_NO_GRAPH
 #define NT_NO_DEREF  .deref = NT_NO_WORD
 #define NT_NO_COUNT  .counter = -1
 #define NT_NO_STREAM .stream = NT_NO_WORD

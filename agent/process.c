@@ -45,6 +45,7 @@ void nt_process_free(struct nt_process *process)
 		next = comm->next_ended;
 		nt_comm_free(comm);
 	}
+	nt_graph_free(process->graph);
 	free(process);
 }
 

@@ -12,6 +12,7 @@
 
 #include "agent/comm.h"
 #include "agent/environ.h"
+#include "agent/graph.h"
 #include "agent/identity.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
@@ -64,12 +65,15 @@ struct nt_process {
 	bool mpich; /* its MPI's handles are numbers */
 	bool mpi_begun; /* all its MPI calls are seen, from the first on */
 	bool mpi_called; /* it has communicated through MPI */
+	bool runtime; /* its calls of the CUDA runtime are seen: the driver's are made by it */
 	bool finalized;
 
 	struct nt_comm *comms; /* uthash, owned */
 	uint32_t comm_count;
 	uint64_t ordinals; /* communicators so far */
 	struct nt_comm *ended; /* owned: gone, but not yet reported */
+
+	struct nt_graph *graph; /* owned; NULL until a stream captures */
 
 	struct nt_rank *rank[NT_PROCESS_RANKS]; /* owned by agent/tracker.c */
 	uint32_t ranks;

@@ -90,8 +90,9 @@ void nt_rank_sync(struct nt_rank *rank, enum nt_order_sync what, uint64_t handle
 void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
 /*
- * A captured graph is launched. What it holds is not seen, but a communicator that was called once
- * and is not any more is taken to be in it: then what waits for the stream may wait for others.
+ * A graph is launched whose capture was not seen. What it holds is not known, but a communicator
+ * that was called once and is not any more is taken to be in it: then what waits for the stream may
+ * wait for others.
  */
 void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches);
 

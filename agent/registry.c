@@ -52,6 +52,12 @@ static void end(struct nt_process *process, struct nt_comm *comm)
 	process->ended = comm;
 }
 
+struct nt_comm *nt_registry_known(struct nt_process *process, enum nt_library library,
+				  uint64_t handle)
+{
+	return look_up(process, library, handle);
+}
+
 void nt_registry_end(struct nt_process *process, enum nt_library library, uint64_t handle)
 {
 	struct nt_comm *comm = look_up(process, library, handle);

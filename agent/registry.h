@@ -29,6 +29,10 @@ struct nt_registry {
 struct nt_comm *nt_registry_find(struct nt_registry *registry, struct nt_process *process,
 				 enum nt_library library, uint64_t handle);
 
+/* The same, but learns nothing. */
+struct nt_comm *nt_registry_known(struct nt_process *process, enum nt_library library,
+				  uint64_t handle);
+
 /* Calls that make communicators; each is given at entry and at return, or at return alone. */
 void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 		      const struct nt_probe *probe, const struct nt_event_call *call,

@@ -259,7 +259,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		process->mpi_called = true;
 	comm = nt_registry_find(&tracker->registry, process, probe->library, handle);
 	rank = comm ? rank_of(tracker, process, thread, comm) : NULL;
-	if (!rank)
+	if (!rank || nt_tracker_captured(process, probe, call, comm, &made))
 		return;
 	if (thread)
 		thread->comm_calls++;
@@ -302,14 +302,28 @@ static void on_order(struct nt_process *process, const struct nt_probe *probe,
 	uint64_t event = nt_probe_word(call, probe->event);
 	uint64_t stream = nt_probe_word(call, probe->stream);
 
-	if (!rank)
+	if (nt_tracker_captured_order(process, probe, call) || !rank)
 		return;
 	if (probe->role == NT_ROLE_EVENT_RECORD)
 		nt_rank_record(rank, event, stream);
-	else if (probe->role == NT_ROLE_STREAM_WAIT)
-		nt_rank_stream_wait(rank, stream, event);
 	else
-		nt_rank_graph(rank, stream, call->h.entry_ns, call->launches);
+		nt_rank_stream_wait(rank, stream, event);
+}
+
+static void on_graph_launch(struct nt_tracker *tracker, struct nt_process *process,
+			    const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	struct nt_thread *thread = nt_process_thread(process, call->h.tid);
+	struct nt_rank *rank;
+
+	if (probe->library == NT_LIBRARY_CUDA && process->runtime)
+		return;
+	if (nt_tracker_graph_launch(tracker, process, thread, probe, call))
+		return;
+	rank = rank_of_thread(process, thread);
+	if (rank)
+		nt_rank_graph(rank, nt_probe_word(call, probe->stream), call->h.entry_ns,
+			      call->launches);
 }
 
 static void on_wait(struct nt_process *process, const struct nt_event_call *call)
@@ -384,6 +398,8 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 
 	if (!process->met)
 		meet(tracker, process);
+	if (probe->library == NT_LIBRARY_CUDART)
+		process->runtime = true;
 	switch (probe->role) {
 	case NT_ROLE_COLLECTIVE:
 	case NT_ROLE_START:
@@ -431,8 +447,17 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 		break;
 	case NT_ROLE_EVENT_RECORD:
 	case NT_ROLE_STREAM_WAIT:
-	case NT_ROLE_GRAPH_LAUNCH:
 		on_order(process, probe, call);
+		break;
+	case NT_ROLE_GRAPH_LAUNCH:
+		on_graph_launch(tracker, process, probe, call);
+		break;
+	case NT_ROLE_CAPTURE_BEGIN:
+	case NT_ROLE_CAPTURE_END:
+	case NT_ROLE_GRAPH_COPY:
+	case NT_ROLE_GRAPH_ADD:
+	case NT_ROLE_GRAPH_DESTROY:
+		nt_tracker_graph(tracker, process, probe, call);
 		break;
 	default: /* the rest is counted in the kernel */
 		break;
@@ -507,6 +532,8 @@ void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		for (struct nt_comm *comm = p->comms; comm; comm = comm->hh.next)
 			nt_comm_set_epoch(comm, nt_registry_epoch(&tracker->registry));
+		if (p->graph)
+			nt_graph_lose(p->graph);
 	}
 }
 
@@ -586,7 +613,7 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 	stats.comms_over_cap = tracker->registry.comms_over_cap;
 	stats.pending_over_cap = tracker->registry.pending_over_cap;
 	stats.unresolved_comms = tracker->registry.unresolved;
-	stats.no_memory += tracker->registry.no_memory;
+	stats.no_memory += tracker->registry.no_memory + stats.graphs.no_memory;
 	stats.processes = HASH_COUNT(tracker->processes);
 	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		stats.ranks += p->ranks;

@@ -67,6 +67,7 @@ struct nt_tracker_stats {
 	uint64_t unresolved_comms; /* whose place in the job could not be read */
 	uint64_t undescribed; /* processes that /proc told nothing of */
 	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
+	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t lost_events; /* as told by nt_tracker_lost() */
 };

@@ -47,4 +47,21 @@ void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank);
 /* Sends what there is. ended: its process is gone, and it is the rank's last window. */
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended);
 
+/*
+ * agent/tracker_graph.c: what is captured, and what a launch makes of it. True: the call, or the
+ * order of the streams, is captured, and of no effect now.
+ */
+bool nt_tracker_captured(struct nt_process *process, const struct nt_probe *probe,
+			 const struct nt_event_call *call, const struct nt_comm *comm,
+			 const struct nt_comm_call *made);
+bool nt_tracker_captured_order(struct nt_process *process, const struct nt_probe *probe,
+			       const struct nt_event_call *call);
+/* A call that begins or ends a capture, or makes or changes a graph. */
+void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
+		      const struct nt_probe *probe, const struct nt_event_call *call);
+/* False: what the graph holds is not known. thread: NULL at the cap. */
+bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *process,
+			     struct nt_thread *thread, const struct nt_probe *probe,
+			     const struct nt_event_call *call);
+
 #endif

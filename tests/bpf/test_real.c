@@ -33,9 +33,9 @@ struct real {
 };
 
 static const struct real cudart13 = {"nvidia-cuda-runtime-13.5.37/libcudart.so.13",
-				     NT_LIBRARY_CUDART, 78};
+				     NT_LIBRARY_CUDART, 93};
 static const struct real cudart12 = {"nvidia-cuda-runtime-cu12-12.9.79/libcudart.so.12",
-				     NT_LIBRARY_CUDART, 77};
+				     NT_LIBRARY_CUDART, 92};
 static const struct real nccl228 = {"nvidia-nccl-cu13-2.28.9/libnccl.so.2", NT_LIBRARY_NCCL, 23};
 static const struct real nccl232 = {"nvidia-nccl-cu13-2.32.3/libnccl.so.2", NT_LIBRARY_NCCL, 35};
 

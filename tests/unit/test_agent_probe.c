@@ -39,9 +39,9 @@ static const struct nt_probe *nccl(const char *symbol)
 
 static void check_row(const struct nt_probe *p)
 {
-	const int8_t captured[] = {p->count, p->type,   p->comm,  p->stream, p->peer,
-				   p->root,  p->number, p->rank,  p->nranks, p->newcomm,
-				   p->color, p->key,    p->event, p->deref};
+	const int8_t captured[] = {p->count,  p->type,  p->comm,   p->stream,  p->peer,  p->root,
+				   p->number, p->rank,  p->nranks, p->newcomm, p->color, p->key,
+				   p->event,  p->deref, p->graph,  p->from};
 
 	assert_in_range(p->library, NT_LIBRARY_UNKNOWN + 1, NT_LIBRARY_END - 1);
 	assert_in_range(p->subject, 0, NT_SUBJECT_END - 1);
@@ -211,6 +211,49 @@ static void hccl_has_an_argument_order_of_its_own(void **state)
 	assert_int_equal(p->newcomm, 3);
 }
 
+static const struct nt_probe *cuda(const char *symbol)
+{
+	return row_of(NT_ARCH_X86_64, NT_LIBRARY_CUDART, symbol);
+}
+
+static void graphs_are_where_the_signatures_have_them(void **state)
+{
+	(void)state;
+	assert_int_equal(cuda("cudaGraphLaunch")->graph, 0);
+	assert_int_equal(cuda("cudaGraphLaunch")->stream, 1);
+	assert_int_equal(cuda("cudaStreamBeginCapture")->stream, 0);
+	assert_int_equal(cuda("cudaStreamBeginCapture")->graph, NT_NO_WORD);
+	assert_int_equal(cuda("cudaStreamBeginCaptureToGraph")->graph, 1);
+	assert_int_equal(cuda("cudaStreamEndCapture")->graph, NT_DEREF_WORD);
+	assert_int_equal(cuda("cudaStreamEndCapture")->deref, 1);
+	assert_int_equal(cuda("cudaGraphInstantiate")->graph, NT_DEREF_WORD);
+	assert_int_equal(cuda("cudaGraphInstantiate")->deref, 0);
+	assert_int_equal(cuda("cudaGraphInstantiate")->from, 1);
+	assert_int_equal(cuda("cudaGraphExecUpdate")->graph, 0);
+	assert_int_equal(cuda("cudaGraphExecUpdate")->from, 1);
+	assert_int_equal(cuda("cudaGraphAddChildGraphNode")->graph, 1);
+	assert_int_equal(cuda("cudaGraphAddChildGraphNode")->from, 4);
+}
+
+/* The counts of a job hang on them: an instruction that is slow to probe is no reason. */
+static void what_makes_graphs_is_probed_at_any_price(void **state)
+{
+	size_t rows = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		if (p->role < NT_ROLE_CAPTURE_BEGIN || p->role > NT_ROLE_GRAPH_DESTROY)
+			continue;
+		assert_true(p->returns && !p->long_only && !p->hot);
+		assert_int_equal(p->subject, p->library == NT_LIBRARY_CUDART ? NT_SUBJECT_COMM
+									     : NT_SUBJECT_DRIVER);
+		rows++;
+	}
+	assert_int_equal(rows, 2 * 15);
+}
+
 static void mpi_reads_the_size_of_a_type_in_open_mpis(void **state)
 {
 	const struct nt_probe *p = row_of(NT_ARCH_X86_64, NT_LIBRARY_MPI, "MPI_Sendrecv");
@@ -320,6 +363,8 @@ int main(void)
 		cmocka_unit_test(an_id_by_value_lies_elsewhere_on_each_architecture),
 		cmocka_unit_test(the_architectures_differ_in_nothing_else),
 		cmocka_unit_test(hccl_has_an_argument_order_of_its_own),
+		cmocka_unit_test(graphs_are_where_the_signatures_have_them),
+		cmocka_unit_test(what_makes_graphs_is_probed_at_any_price),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
 		cmocka_unit_test(words_are_read_where_the_row_says),
 		cmocka_unit_test(libraries_are_known_by_their_names),
