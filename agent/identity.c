@@ -28,7 +28,7 @@ static void finish_key(const char *raw, char ret_key[NT_IDENTITY_KEY])
 {
 	size_t len = 0;
 
-	for (; raw[len] && len < KEY_PLAIN; len++)
+	for (; len < KEY_PLAIN && raw[len]; len++)
 		ret_key[len] = isalnum((unsigned char)raw[len]) || strchr("._:/-", raw[len])
 				       ? raw[len]
 				       : '-';

@@ -2,6 +2,7 @@
 /* The tables of the job model: nodes, agents, keys, processes and communicators; what goes away. */
 #include "aggregator/job_impl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -443,6 +444,7 @@ static void sweep_nodes(struct nt_jobs *jobs)
 
 		if (node->is_used || !node->name)
 			continue;
+		assert(jobs->node); /* which has every node with a name */
 		HASH_DEL(jobs->node, node);
 		free(nt_take(node->name));
 		jobs->free_nodes++;

@@ -110,7 +110,7 @@ static enum nt_exit open_store(struct running *running)
 		.receiver = receiver,
 		.receivers = config->webhook_url_file ? 1 : 0,
 	};
-	struct nt_store_error error;
+	struct nt_store_error error = {0};
 
 	if (nt_store_open(&options, &running->store, &error) < 0) {
 		(void)nt_err(0, "%s", error.text);

@@ -202,7 +202,7 @@ static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
 	}
 	base = base ? base + 1 : path;
 	base += strcspn(base, "0123456789");
-	for (; isdigit((unsigned char)base[digits]) && digits < 9; digits++)
+	for (; digits < 9 && isdigit((unsigned char)base[digits]); digits++)
 		number = number * 10 + (uint64_t)(base[digits] - '0');
 	*ret_rank = (uint32_t)number;
 	return digits > 0 && number < NT_FRAME_MAX_RANKS;

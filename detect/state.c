@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of a job's detection as bytes. Whatever a later step reads and does not make is here. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +235,7 @@ static void code_comms(struct nt_codec *codec, struct nt_detect *detect, struct 
 			if (codec->error)
 				return;
 		}
+		assert(comm); /* the table holds n of them */
 		comm->index = i;
 		list[i] = comm;
 		code_comm(codec, comm);
@@ -492,6 +494,7 @@ static void code_incidents(struct nt_codec *codec, struct nt_incidents *incident
 			}
 			incidents->opens = i + 1;
 		}
+		assert(incidents->open[i]);
 		code_incident(codec, incidents->open[i]);
 	}
 	nt_code_count(codec, &names, NT_INCIDENT_MAX_NAMES);

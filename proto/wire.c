@@ -305,12 +305,13 @@ void nt_message_free(struct nt_message *message)
 static int give_value(const struct nt_wire_field *field, const void *here, void *to, size_t n,
 		      struct nt_arena *arena)
 {
+	static const uint32_t none;
 	const void *from = (const char *)here + field->here;
 	ProtobufCBinaryData *data = to;
 	protobuf_c_boolean flag;
 	const char *text;
-	uint32_t number;
-	double real;
+	const uint32_t *number;
+	const double *real;
 	bool yes;
 	int r;
 
@@ -321,10 +322,10 @@ static int give_value(const struct nt_wire_field *field, const void *here, void 
 		memcpy(to, from, scalar_bytes(field->kind));
 		return 0;
 	case NT_WIRE_F64:
-		memcpy(&real, from, sizeof(real));
-		if (!isfinite(real))
+		real = from;
+		if (!isfinite(*real))
 			return -EINVAL;
-		memcpy(to, &real, sizeof(real));
+		memcpy(to, real, sizeof(*real));
 		return 0;
 	case NT_WIRE_BOOL:
 		memcpy(&yes, from, sizeof(yes));
@@ -332,10 +333,8 @@ static int give_value(const struct nt_wire_field *field, const void *here, void 
 		memcpy(to, &flag, sizeof(flag));
 		return 0;
 	case NT_WIRE_ENUM:
-		memcpy(&number, from, sizeof(number));
-		if (number >= field->max)
-			number = 0;
-		memcpy(to, &number, sizeof(number));
+		number = from;
+		memcpy(to, *number < field->max ? number : &none, sizeof(*number));
 		return 0;
 	case NT_WIRE_TEXT:
 		r = keep_text(read_pointer(from), arena, &text);
