@@ -81,7 +81,7 @@ static int usage(FILE *out, int code)
 		"  --check bucket|step|none  await own work before reductions (default bucket)\n"
 		"  --comms init|split   how groups are made (default init)\n"
 		"  --shard              reduce-scatter and all-gather in place of all-reduce\n"
-		"  --graph              layers are captured graphs\n"
+		"  --graph              layers and gradient reductions are captured graphs\n"
 		"  --faults FILE        read once a step: tests/sim/fault.h\n"
 		"  --out DIR            write the exact counts to DIR/rank-N.json\n"
 		"  --id HEX             the unique id of the job\n");

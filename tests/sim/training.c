@@ -18,7 +18,9 @@ struct sim_training {
 	struct sim_world *world;
 	cudaStream_t compute, reduce, load;
 	cudaEvent_t loaded, ready, reduced;
-	cudaGraphExec_t layer_graph[2]; /* forward, backward; NULL: not captured */
+	/* NULL: not captured */
+	cudaGraphExec_t layer_graph[2]; /* forward, backward */
+	cudaGraphExec_t *bucket_graph; /* owned, one a bucket */
 	float *activation, *gradient, *loss; /* on the device */
 	float *loss_host, *batch_host;
 	void *batch;
@@ -63,6 +65,19 @@ static void put_layer(struct sim_training *training, bool backward, const struct
 	}
 }
 
+/* A graph is a launch, and makes calls that nobody counts while it is captured. */
+static void launch_graph(struct sim_training *training, cudaGraphExec_t exec, cudaStream_t stream,
+			 const struct sim_group *group, const char *op, int calls, size_t floats)
+{
+	struct sim_truth *truth = &training->world->truth;
+
+	sim_must(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
+	truth->launches++;
+	for (int i = 0; i < calls && group->comm; i++)
+		sim_truth_add(truth, op, group->name, group->rank, group->size,
+			      floats * sizeof(float));
+}
+
 static void layer(struct sim_training *training, bool backward, const struct sim_fault *fault)
 {
 	cudaGraphExec_t exec = training->layer_graph[backward];
@@ -72,26 +87,61 @@ static void layer(struct sim_training *training, bool backward, const struct sim
 		put_layer(training, backward, fault);
 		return;
 	}
-	sim_must(cudaGraphLaunch(exec, training->compute), "cudaGraphLaunch");
-	if (!training->world->tensor.comm)
-		return;
-	for (int i = 0; i < 2; i++)
-		sim_truth_add(&training->world->truth, "all-reduce (graph)", "tp",
-			      training->world->tensor.rank, training->world->tensor.size,
-			      training->activation_floats * sizeof(float));
+	launch_graph(training, exec, training->compute, &training->world->tensor, "all-reduce", 2,
+		     training->activation_floats);
 }
 
-static void capture(struct sim_training *training, bool backward)
+/* The gradients of one bucket, on the stream for it. */
+static void put_bucket(struct sim_training *training, uint32_t bucket, size_t floats)
+{
+	struct sim_group *data = &training->world->data;
+	float *gradient = training->gradient + bucket * training->bucket_floats;
+
+	if (training->opt.shard)
+		sim_reduce_scatter(training->world, data, gradient, floats / data->size,
+				   training->reduce);
+	else
+		sim_all_reduce(training->world, data, gradient, floats, training->reduce);
+}
+
+/* Instantiates what was captured, and forgets that it was counted: nothing of it ran. */
+static void end_capture(struct sim_training *training, const struct sim_truth *before,
+			cudaGraphExec_t *ret_exec)
+{
+	struct sim_truth *truth = &training->world->truth;
+	uint64_t launches = truth->launches;
+	cudaGraph_t graph = NULL;
+
+	sim_must(cudaStreamEndCapture(training->compute, &graph), "cudaStreamEndCapture");
+	sim_must(cudaGraphInstantiate(ret_exec, graph, 0), "cudaGraphInstantiate");
+	sim_must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+	*truth = *before;
+	truth->launches = launches; /* calls of cudaLaunchKernel they are all the same */
+}
+
+static void capture_layer(struct sim_training *training, bool backward)
 {
 	struct sim_fault healthy = {.compute = 1, .nic = 1};
-	cudaGraph_t graph = NULL;
+	struct sim_truth before = training->world->truth;
 
 	sim_must(cudaStreamBeginCapture(training->compute, 0), "cudaStreamBeginCapture");
 	put_layer(training, backward, &healthy);
-	sim_must(cudaStreamEndCapture(training->compute, &graph), "cudaStreamEndCapture");
-	sim_must(cudaGraphInstantiate(&training->layer_graph[backward], graph, 0),
-		 "cudaGraphInstantiate");
-	sim_must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+	end_capture(training, &before, &training->layer_graph[backward]);
+}
+
+/* On a stream that joins the capture, and is joined at its end. */
+static void capture_bucket(struct sim_training *training, uint32_t bucket)
+{
+	struct sim_truth before = training->world->truth;
+
+	sim_must(cudaStreamBeginCapture(training->compute, 0), "cudaStreamBeginCapture");
+	sim_must(cudaEventRecord(training->ready, training->compute), "cudaEventRecord");
+	sim_must(cudaStreamWaitEvent(training->reduce, training->ready, 0), "cudaStreamWaitEvent");
+	put_bucket(training, bucket, training->bucket_floats);
+	sim_must(cudaEventRecord(training->reduced, training->reduce), "cudaEventRecord");
+	sim_must(cudaStreamWaitEvent(training->compute, training->reduced, 0),
+		 "cudaStreamWaitEvent");
+	end_capture(training, &before, &training->bucket_graph[bucket]);
 }
 
 /* ---- the passes ---- */
@@ -125,8 +175,8 @@ static void reduce_bucket(struct sim_training *training, uint32_t bucket,
 			  const struct sim_fault *fault)
 {
 	struct sim_group *data = &training->world->data;
-	float *gradient = training->gradient + bucket * training->bucket_floats;
-	size_t floats = training->bucket_floats - (fault->mismatch && bucket == 0 ? 1 : 0);
+	size_t floats = training->bucket_floats;
+	bool wrong = fault->mismatch && bucket == 0;
 
 	if (!data->comm)
 		return;
@@ -135,11 +185,12 @@ static void reduce_bucket(struct sim_training *training, uint32_t bucket,
 		sim_must(cudaStreamSynchronize(training->compute), "cudaStreamSynchronize");
 	sim_must(cudaEventRecord(training->ready, training->compute), "cudaEventRecord");
 	sim_must(cudaStreamWaitEvent(training->reduce, training->ready, 0), "cudaStreamWaitEvent");
-	if (training->opt.shard)
-		sim_reduce_scatter(training->world, data, gradient, floats / data->size,
-				   training->reduce);
+	if (wrong || !training->bucket_graph[bucket])
+		put_bucket(training, bucket, floats - (wrong ? 1 : 0));
 	else
-		sim_all_reduce(training->world, data, gradient, floats, training->reduce);
+		launch_graph(training, training->bucket_graph[bucket], training->reduce, data,
+			     training->opt.shard ? "reduce-scatter" : "all-reduce", 1,
+			     training->opt.shard ? floats / data->size : floats);
 }
 
 static void backward(struct sim_training *training, const struct sim_fault *fault, bool is_last)
@@ -242,6 +293,8 @@ struct sim_training *sim_training_new(struct sim_world *world,
 	size_t gradient_floats = (size_t)(options->gradient_mb * (1 << 20) / sizeof(float));
 
 	sim_must(!training, "calloc");
+	training->bucket_graph = calloc(options->buckets, sizeof(cudaGraphExec_t));
+	sim_must(!training->bucket_graph, "calloc");
 	training->opt = *options;
 	training->world = world;
 	training->seed = world->world.rank + 1;
@@ -267,8 +320,10 @@ struct sim_training *sim_training_new(struct sim_world *world,
 		 "cudaHostAlloc");
 	sim_must(cudaHostAlloc((void **)&training->batch_host, BATCH_BYTES, 0), "cudaHostAlloc");
 	if (options->graph) {
-		capture(training, false);
-		capture(training, true);
+		capture_layer(training, false);
+		capture_layer(training, true);
+		for (uint32_t i = 0; i < options->buckets && world->data.comm; i++)
+			capture_bucket(training, i);
 	}
 	/* Of gradients and activations only the time matters, not the values. */
 	ncclSimMoveData(4096);
@@ -286,6 +341,10 @@ void sim_training_free(struct sim_training *training)
 	for (int i = 0; i < 2; i++)
 		if (training->layer_graph[i])
 			(void)cudaGraphExecDestroy(training->layer_graph[i]);
+	for (uint32_t i = 0; i < training->opt.buckets; i++)
+		if (training->bucket_graph[i])
+			(void)cudaGraphExecDestroy(training->bucket_graph[i]);
+	free(training->bucket_graph);
 	(void)cudaFree(training->activation);
 	(void)cudaFree(training->gradient);
 	(void)cudaFree(training->loss);

@@ -23,7 +23,7 @@ struct sim_model_options {
 	double gradient_mb, activation_kb;
 	enum sim_check check;
 	bool shard; /* reduce-scatter and all-gather in place of all-reduce */
-	bool graph; /* a layer's kernels and tensor reductions are one captured graph */
+	bool graph; /* layers with their tensor reductions, and buckets, are captured graphs */
 };
 
 struct sim_training;
