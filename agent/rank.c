@@ -133,6 +133,11 @@ static uint64_t step_epoch(const struct nt_rank *rank, const struct nt_comm *anc
 	return nt_hash_mix(nt_hash_u64(hash, info->anchors));
 }
 
+static bool is_blocking_library(const struct nt_comm *comm)
+{
+	return comm->key.library == NT_LIBRARY_MPI || comm->key.library == NT_LIBRARY_GLOO;
+}
+
 /* The rank's calls up to here are known: does a step begin? */
 static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 			 const struct nt_comm_call *call, uint64_t launches)
@@ -144,6 +149,8 @@ static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 		.bytes = call->bytes,
 		.type = call->type,
 		.entry_ns = call->entry_ns,
+		.ret_ns = is_blocking_library(comm) ? call->ret_ns : 0,
+		.launches = launches,
 	};
 	bool begins = nt_step_call(rank->step, &step_call);
 	struct nt_step_info info;
@@ -202,11 +209,6 @@ static void become_asynchronous(struct nt_rank *rank)
 		rank->order = NULL;
 }
 
-static bool is_blocking_library(const struct nt_comm *comm)
-{
-	return comm->key.library == NT_LIBRARY_MPI || comm->key.library == NT_LIBRARY_GLOO;
-}
-
 /* Handles of both kinds are addresses, and stream 0 is nobody's. */
 static uint64_t lane_of(const struct nt_comm *comm, uint64_t stream)
 {
@@ -239,6 +241,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns)
 {
 	see(rank, entry_ns, ret_ns);
+	nt_step_wait(rank->step, entry_ns, ret_ns);
 	nt_work_comm(&rank->work, entry_ns, ret_ns);
 }
 

@@ -21,4 +21,18 @@ enum {
  */
 uint32_t nt_rhythm_find(const uint32_t *gap_us, uint32_t count, uint32_t hint, uint32_t *ret_first);
 
+/*
+ * The same for distances without what the events themselves take. Nothing else evens them out, so a
+ * smaller difference will do if it is seen for longer.
+ */
+uint32_t nt_rhythm_find_idle(const uint32_t *idle_us, uint32_t count, uint32_t hint,
+			     uint32_t *ret_first);
+
+/*
+ * The same in what lies between the events and is counted, such as launches: the same on all ranks,
+ * and not touched by anything that is slow. Returns 1 where all distances are alike: then no event
+ * begins a round before another does. 0: it tells nothing.
+ */
+uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, uint32_t *ret_first);
+
 #endif

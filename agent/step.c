@@ -136,6 +136,16 @@ static void hold_kind(struct nt_step *step, uint16_t index, bool hold)
 		step->gone += --kind->in_ring == 0 && index != NT_KIND_OTHER;
 }
 
+void nt_step_wait(struct nt_step *step, uint64_t entry_ns, uint64_t ret_ns)
+{
+	if (ret_ns < entry_ns)
+		ret_ns = entry_ns;
+	if (step->busy_ns && entry_ns > step->busy_ns)
+		step->idle_ns += entry_ns - step->busy_ns;
+	if (ret_ns > step->busy_ns)
+		step->busy_ns = ret_ns;
+}
+
 /* ---- the ring ------------------------------------------------------------------------------- */
 
 /* Where memory is short the ring stays as small as it is: long periods are then not found. */
@@ -161,7 +171,7 @@ static void grow_ring(struct nt_step *step)
 static struct nt_step_entry push_call(struct nt_step *step, const struct nt_step_call *call)
 {
 	struct nt_step_entry entry;
-	uint64_t gap_us = 0;
+	uint64_t gap_ns = 0, launches = 0;
 
 	if (step->len == step->cap && step->cap < NT_STEP_RING)
 		grow_ring(step);
@@ -173,9 +183,16 @@ static struct nt_step_entry push_call(struct nt_step *step, const struct nt_step
 		step->len--;
 	}
 	if (step->last_ns && call->entry_ns > step->last_ns)
-		gap_us = (call->entry_ns - step->last_ns) / 1000;
+		gap_ns = call->entry_ns - step->last_ns;
+	if (step->last_ns && call->launches > step->launches)
+		launches = call->launches - step->launches;
 	step->last_ns = call->entry_ns;
-	entry.gap_us = gap_us < UINT32_MAX ? (uint32_t)gap_us : UINT32_MAX;
+	step->launches = call->launches;
+	nt_step_wait(step, call->entry_ns, call->ret_ns);
+	entry.gap_us = nt_step_fit(gap_ns / 1000);
+	entry.idle_us = nt_step_fit(step->idle_ns / 1000);
+	entry.launches = nt_step_fit(launches);
+	step->idle_ns = 0;
 	/* Held at once, so that the second cannot take the place of the first. */
 	entry.exact = take_kind(step, call, false);
 	hold_kind(step, entry.exact, true);
@@ -261,21 +278,33 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	}
 	take_time(step, entry_ns);
 	step->number = kind->total / step->anchors;
-	if (!step->refined && step->steps >= step->next_refine &&
-	    step->steps <= NT_STEP_REFINE_LAST) {
-		nt_step_refine(step);
-		if (step->refined)
-			return follow(step, index, entry_ns);
-	}
 	return true;
+}
+
+/* A better explanation of the step may come later, or a worse one be gone. */
+static bool look_again(struct nt_step *step, uint16_t index)
+{
+	if (!step->found || step->by_anchor || step->steps < step->next_refine ||
+	    index != step->base_anchor)
+		return false;
+	/* Where a marker begins the step, it is not known which of several calls begins a period. */
+	if (step->base_anchors > 1 && (step->marker != NT_KIND_NONE || step->anchors_seen != 1))
+		return false;
+	return nt_step_refine(step);
 }
 
 bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 {
 	struct nt_step_entry entry = push_call(step, call);
 
-	if (step->found)
-		return follow(step, step->loose ? entry.loose : entry.exact, call->entry_ns);
+	if (step->found) {
+		uint16_t index = step->loose ? entry.loose : entry.exact;
+		bool begins = follow(step, index, call->entry_ns);
+
+		if (look_again(step, index))
+			begins = follow(step, index, call->entry_ns);
+		return begins;
+	}
 	if (step->calls >= step->next_search)
 		nt_step_search(step);
 	return false;

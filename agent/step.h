@@ -30,6 +30,8 @@ struct nt_step_call {
 	uint64_t bytes;
 	uint32_t type;
 	uint64_t entry_ns;
+	uint64_t ret_ns; /* of a call that blocks; 0: it only enqueues */
+	uint64_t launches; /* of the process so far */
 };
 
 struct nt_step_info {
@@ -52,6 +54,9 @@ NT_DEFINE_AUTO(nt_step, nt_step_free)
 
 /* Takes the next call of the rank. True: a step begins at its entry. */
 bool nt_step_call(struct nt_step *step, const struct nt_step_call *call);
+
+/* From entry to return the rank waits for others: that time is nobody's rhythm. */
+void nt_step_wait(struct nt_step *step, uint64_t entry_ns, uint64_t ret_ns);
 
 void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info);
 

@@ -11,7 +11,7 @@
 
 enum {
 	NT_STEP_CALLS_MIN = 4, /* before the first search */
-	NT_STEP_REFINE_LAST = NT_RHYTHM_GAPS, /* steps until rounds are no longer looked for */
+	NT_STEP_REFINE_LAST = NT_RHYTHM_GAPS, /* steps until times no longer tell rounds */
 	NT_KIND_SLOTS = 2 * NT_STEP_KINDS, /* of the hash from a call to its kind */
 	NT_KIND_OTHER = NT_STEP_KINDS, /* the kind of what finds the table full */
 	NT_KIND_NONE = UINT16_MAX,
@@ -19,7 +19,16 @@ enum {
 
 struct nt_step_entry {
 	uint16_t exact, loose; /* kinds: with the bytes, and without */
-	uint32_t gap_us; /* since the call before */
+	/* Since the call before: the time, that outside of calls, and what was launched. */
+	uint32_t gap_us, idle_us, launches;
+};
+
+/* What told that several periods make one step. The better replaces the worse. */
+enum nt_step_grade {
+	NT_GRADE_NONE,
+	NT_GRADE_TIMES, /* differ a little from rank to rank */
+	NT_GRADE_MARKER, /* times, and a small call that comes as seldom */
+	NT_GRADE_COUNTS, /* launches: the same on all ranks, however slow anything is */
 };
 
 struct nt_step_kind {
@@ -58,15 +67,27 @@ struct nt_step {
 	uint32_t anchors, anchors_seen; /* in one step; since the last boundary, with its own */
 	uint32_t since; /* calls that count since the last boundary */
 	uint32_t bad;
-	uint32_t base_period; /* before several of it were found to make a round */
-	bool refined;
+	/* Before several of it were found to make a round: */
+	uint32_t base_period, base_anchors;
+	uint16_t base_anchor;
+	uint16_t marker; /* small call that begins the round, or NT_KIND_NONE */
+	uint32_t round; /* periods that make the step */
+	enum nt_step_grade grade;
 	uint32_t next_refine; /* when `steps` reaches it */
 	uint64_t last_ns; /* entry of the last call */
+	uint64_t busy_ns; /* end of what was waited for last */
+	uint64_t idle_ns; /* outside of calls, since the last one */
+	uint64_t launches; /* as the last call knew them */
 	uint64_t begin_ns; /* of the last boundary; 0: none yet */
 	uint64_t step_ns; /* smoothed */
 	uint32_t steps; /* boundaries since the period was found */
 	uint64_t number, found_count, unknown_kinds;
 };
+
+static inline uint32_t nt_step_fit(uint64_t value)
+{
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
 
 /* The i-th of the remembered calls, the oldest first. */
 static inline const struct nt_step_entry *nt_step_entry_at(const struct nt_step *step, uint32_t i)
@@ -82,8 +103,14 @@ static inline bool nt_step_counts(const struct nt_step_kind *kind, uint64_t floo
 
 /* Looks for a period in the remembered calls, and follows it from now on. */
 void nt_step_search(struct nt_step *step);
-/* At the begin of a step: do several of what was found make one? */
-void nt_step_refine(struct nt_step *step);
+/*
+ * At a call that begins a period: do several of what was found make one step? True: another step is
+ * followed now.
+ */
+bool nt_step_refine(struct nt_step *step);
+/* A step is the last `period` calls of the view. start: which of them begins it; period: any. */
+void nt_step_settle(struct nt_step *step, uint32_t len, uint32_t period, uint32_t start, bool loose,
+		    uint64_t floor_bytes);
 /* No period is followed any more. */
 void nt_step_forget(struct nt_step *step);
 

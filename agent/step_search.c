@@ -4,10 +4,6 @@
  * constant. Two rules keep a period from being too short: every kind of call that still recurs must
  * fit into it once, and each kind must repeat, not only most of the calls: a thousand equal
  * tensor-parallel calls and one gradient reduction have the period 1001.
- *
- * Yet a step may be several times the same calls. What was found is therefore looked at again when
- * more of it has been seen: do several of it make a round (agent/rhythm.h)? A small call that comes
- * once in so many, such as the reduction of a loss, speaks for it, and is then the boundary.
  */
 #include "agent/step_impl.h"
 
@@ -19,7 +15,7 @@ enum {
 	LOOSE_CALLS = 64, /* before calls are compared without their bytes */
 	RUNS = 4, /* run starts of an anchor that must be regular */
 	RUN_GAP = 5, /* from this distance on they may be off by one */
-	REFINE_FIRST = 6, /* steps after which to look for rounds of them */
+	REFINE_FIRST = 6, /* steps after which to look for rounds of them (agent/step_rounds.c) */
 };
 
 /* ---- the search ----------------------------------------------------------------------------- */
@@ -225,9 +221,8 @@ static uint32_t smallest_rotation(const struct nt_step *step, const uint16_t *la
 	return start;
 }
 
-/* A step is the last `period` calls of the view. start: which of them begins it; period: any. */
-static void settle(struct nt_step *step, uint32_t len, uint32_t period, uint32_t start, bool loose,
-		   uint64_t floor_bytes)
+void nt_step_settle(struct nt_step *step, uint32_t len, uint32_t period, uint32_t start, bool loose,
+		    uint64_t floor_bytes)
 {
 	const uint16_t *last = step->view + len - period;
 
@@ -241,11 +236,15 @@ static void settle(struct nt_step *step, uint32_t len, uint32_t period, uint32_t
 	step->loose = loose;
 	step->floor_bytes = floor_bytes;
 	step->period = period;
-	step->base_period = period;
-	step->refined = false;
+	step->grade = NT_GRADE_NONE;
 	step->next_refine = REFINE_FIRST;
 	step->anchor = last[start];
 	step->anchors = step->kind[step->anchor].in_pattern;
+	step->base_period = period;
+	step->base_anchor = step->anchor;
+	step->base_anchors = step->anchors;
+	step->marker = NT_KIND_NONE;
+	step->round = 1;
 	step->anchors_seen = 0;
 	for (uint32_t i = start; i < period; i++)
 		step->anchors_seen += last[i] == step->anchor;
@@ -268,7 +267,6 @@ static void settle_runs(struct nt_step *step, uint32_t len, uint32_t gap, bool l
 	step->floor_bytes = floor_bytes;
 	step->period = gap;
 	step->base_period = gap;
-	step->refined = true; /* its order varies already */
 	step->anchor = anchor;
 	step->anchors = 1;
 	step->previous = step->view[len - 1];
@@ -304,7 +302,7 @@ static bool search_period(struct nt_step *step, bool loose)
 	    step->base_period == period && step->floor_bytes == floor_bytes &&
 	    is_in_pattern(step, len, period))
 		return true;
-	settle(step, len, period, period, loose, floor_bytes);
+	nt_step_settle(step, len, period, period, loose, floor_bytes);
 	return true;
 }
 
@@ -332,123 +330,4 @@ void nt_step_search(struct nt_step *step)
 		return;
 	if (!search_period(step, true))
 		(void)search_runs(step, true);
-}
-
-/* ---- rounds of what was found --------------------------------------------------------------- */
-
-struct units {
-	uint32_t gap_us[NT_RHYTHM_GAPS]; /* between the begins of units, the newest first */
-	uint32_t at[NT_RHYTHM_GAPS + 1]; /* calls from the newest back to each begin */
-	uint32_t count; /* of gaps */
-};
-
-static uint16_t kind_at(const struct nt_step *step, uint32_t i)
-{
-	const struct nt_step_entry *call = nt_step_entry_at(step, i);
-
-	return step->loose ? call->loose : call->exact;
-}
-
-/* A small call, met `units` begins further back than last time. */
-static void meet(struct nt_step_kind *kind, uint32_t units)
-{
-	uint32_t distance = units - kind->unit;
-
-	if (kind->met == 1)
-		kind->units = distance;
-	else if (kind->met > 1 && distance != kind->units)
-		kind->units = 0;
-	kind->unit = units;
-	kind->met++;
-}
-
-/* Walks back from the newest call, which begins a unit. */
-static void find_units(struct nt_step *step, struct units *units)
-{
-	uint32_t left = 1, begins = 0;
-	uint64_t gap_us = 0;
-
-	units->count = 0;
-	for (uint32_t i = 0; i <= NT_STEP_KINDS; i++) {
-		step->kind[i].met = 0;
-		step->kind[i].units = 0;
-	}
-	for (uint32_t i = step->len; i-- > 0 && units->count < NT_RHYTHM_GAPS;) {
-		uint16_t index = kind_at(step, i);
-		struct nt_step_kind *kind = &step->kind[index];
-
-		if (!kind->in_pattern)
-			meet(kind, begins);
-		if (index == step->anchor && --left == 0) {
-			left = step->anchors;
-			if (begins++ > 0)
-				units->gap_us[units->count++] =
-					gap_us < UINT32_MAX ? (uint32_t)gap_us : UINT32_MAX;
-			units->at[units->count] = step->len - 1 - i;
-			gap_us = 0;
-		}
-		gap_us += nt_step_entry_at(step, i)->gap_us;
-	}
-}
-
-/* The most frequent small call that comes once in a constant number of units. */
-static uint16_t find_marker(const struct nt_step *step)
-{
-	uint16_t best = NT_KIND_NONE;
-
-	for (uint32_t i = 0; i < NT_STEP_KINDS; i++) {
-		const struct nt_step_kind *kind = &step->kind[i];
-
-		if (kind->in_pattern || kind->met < PERIODS + 1 || kind->units < 2)
-			continue;
-		if (best == NT_KIND_NONE || kind->units < step->kind[best].units ||
-		    (kind->units == step->kind[best].units &&
-		     kind->stable < step->kind[best].stable))
-			best = (uint16_t)i;
-	}
-	return best;
-}
-
-/* The calls of the period and the marker, in the last `calls` calls. */
-static uint32_t view_with(struct nt_step *step, uint32_t calls, uint16_t marker)
-{
-	uint32_t len = 0;
-
-	for (uint32_t i = step->len - calls; i < step->len; i++) {
-		uint16_t kind = kind_at(step, i);
-
-		if (step->kind[kind].in_pattern || kind == marker)
-			step->view[len++] = kind;
-	}
-	return len;
-}
-
-/* At the begin of a unit: do several of them make a step? */
-void nt_step_refine(struct nt_step *step)
-{
-	uint32_t round, first = 0, len, base = step->base_period, begin;
-	struct units units;
-	uint16_t marker;
-
-	step->next_refine += step->next_refine / 4 + 1;
-	find_units(step, &units);
-	marker = find_marker(step);
-	round = nt_rhythm_find(units.gap_us, units.count,
-			       marker == NT_KIND_NONE ? 0 : step->kind[marker].units, &first);
-	if (!round || units.count < round)
-		return;
-	if (marker != NT_KIND_NONE && step->kind[marker].units != round)
-		marker = NT_KIND_NONE;
-	/* The last round: between two begins of a unit, so that each call is in it once. */
-	len = view_with(step, units.at[round] + 1, marker) - 1; /* without the newest call */
-	if (len != round * base + (marker != NT_KIND_NONE))
-		return; /* something else came in between: another time */
-	if (marker != NT_KIND_NONE) {
-		settle(step, len, len, len, step->loose, step->floor_bytes);
-	} else {
-		begin = (round - first) % round; /* unit of the view that begins the step */
-		settle(step, len, len, begin * base, step->loose, step->floor_bytes);
-	}
-	step->base_period = base;
-	step->refined = true;
 }

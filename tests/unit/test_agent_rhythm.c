@@ -91,6 +91,90 @@ static void no_distances_and_zero_distances_are_no_rounds(void **state)
 	assert_int_equal(nt_rhythm_find(gap, NT_RHYTHM_GAPS, 4, &first), 0);
 }
 
+static void of_unequal_parts_the_whole_is_the_round(void **state)
+{
+	static const uint32_t round[] = {30000, 1000, 15000, 1000};
+	uint32_t gap[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	assert_int_equal(nt_rhythm_find(gap, fill(gap, round, 4, 12), 0, &first), 4);
+	assert_int_equal(first, 0);
+}
+
+static void idle_times_need_less_of_a_difference_and_more_rounds(void **state)
+{
+	static const uint32_t round[] = {12000, 6000, 6000, 6000};
+	uint32_t idle[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	assert_int_equal(nt_rhythm_find_idle(idle, fill(idle, round, 4, 7), 0, &first), 0);
+	assert_int_equal(nt_rhythm_find_idle(idle, fill(idle, round, 4, 8), 0, &first), 4);
+	assert_int_equal(first, 0);
+}
+
+static void counts_tell_their_rounds_soon(void **state)
+{
+	static const uint32_t round[] = {30, 31, 90, 30};
+	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 2), &first), 0);
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 3), &first), 4);
+	assert_int_equal(first, 2);
+}
+
+static void the_longest_round_of_counts_is_told(void **state)
+{
+	uint32_t round[NT_RHYTHM_LONGEST], value[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	for (uint32_t i = 0; i < NT_RHYTHM_LONGEST; i++)
+		round[i] = i == 7 ? 100 : 10;
+	assert_int_equal(nt_rhythm_count(value,
+					 fill(value, round, NT_RHYTHM_LONGEST,
+					      NT_RHYTHM_GAPS / NT_RHYTHM_LONGEST),
+					 &first),
+			 NT_RHYTHM_LONGEST);
+	assert_int_equal(first, 7);
+}
+
+static void equal_counts_are_alike_and_none_tell_nothing(void **state)
+{
+	static const uint32_t equal[] = {500, 501, 499}, none[] = {0};
+	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED, count = fill(value, equal, 3, 80);
+
+	(void)state;
+	value[17] = 9000;
+	assert_int_equal(nt_rhythm_count(value, count, &first), 1);
+	assert_int_equal(nt_rhythm_count(value, fill(value, none, 1, 200), &first), 0);
+	assert_int_equal(nt_rhythm_count(value, 0, &first), 0);
+	assert_int_equal(first, UNTOUCHED);
+}
+
+static void a_little_more_now_and_then_is_not_a_round_of_counts(void **state)
+{
+	static const uint32_t round[] = {500, 500, 500, 500, 500, 500, 500, 500, 500, 600};
+	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 10, 25), &first), 1);
+	assert_int_equal(first, UNTOUCHED);
+}
+
+static void counts_at_random_tell_nothing(void **state)
+{
+	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED;
+	uint64_t seed = 5;
+
+	(void)state;
+	for (uint32_t i = 0; i < NT_RHYTHM_GAPS; i++) {
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		value[i] = (uint32_t)(seed >> 54);
+	}
+	assert_int_equal(nt_rhythm_count(value, NT_RHYTHM_GAPS, &first), 0);
+	assert_int_equal(first, UNTOUCHED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +185,13 @@ int main(void)
 		cmocka_unit_test(long_distances_at_random_places_are_no_rounds),
 		cmocka_unit_test(one_pause_does_not_hide_the_rounds),
 		cmocka_unit_test(no_distances_and_zero_distances_are_no_rounds),
+		cmocka_unit_test(of_unequal_parts_the_whole_is_the_round),
+		cmocka_unit_test(idle_times_need_less_of_a_difference_and_more_rounds),
+		cmocka_unit_test(counts_tell_their_rounds_soon),
+		cmocka_unit_test(the_longest_round_of_counts_is_told),
+		cmocka_unit_test(equal_counts_are_alike_and_none_tell_nothing),
+		cmocka_unit_test(a_little_more_now_and_then_is_not_a_round_of_counts),
+		cmocka_unit_test(counts_at_random_tell_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
