@@ -372,6 +372,70 @@ static void events_have_a_cap(void **state)
 	nt_graph_free(graph);
 }
 
+/* ---- any order of anything -------------------------------------------------------------------- */
+
+static void change(struct nt_graph *graph, uint64_t what, uint64_t a, uint64_t b)
+{
+	switch (what) {
+	case 0:
+		nt_graph_begin(graph, a, b % 3 ? 0 : b + 1);
+		break;
+	case 1:
+		nt_graph_end(graph, a, b);
+		break;
+	case 2:
+		(void)nt_graph_record(graph, a, b);
+		break;
+	case 3:
+		(void)nt_graph_wait(graph, a, b);
+		break;
+	case 4:
+		nt_graph_copy(graph, a + 1, b + 1);
+		break;
+	case 5:
+		nt_graph_add(graph, a + 1, b + 1);
+		break;
+	case 6:
+		nt_graph_nest(graph, a, b + 1);
+		break;
+	case 7:
+		nt_graph_drop(graph, b + 1);
+		break;
+	default:
+		call(graph, a, b);
+		break;
+	}
+}
+
+static void whatever_happened_all_room_comes_back(void **state)
+{
+	struct nt_graph *graph = start();
+	uint64_t seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		change(graph, (seed >> 33) % 20, (seed >> 40) % 8, (seed >> 50) % 8);
+		if (i % 10000 == 0)
+			nt_graph_lose(graph);
+	}
+	nt_graph_lose(graph);
+	for (uint64_t handle = 0; handle <= 8; handle++)
+		nt_graph_drop(graph, handle);
+	stats = (struct nt_graph_stats){0};
+	for (uint64_t handle = 1; handle <= NT_GRAPH_KEPT / NT_GRAPH_CALLS; handle++) {
+		nt_graph_begin(graph, MAIN, 0);
+		for (uint64_t i = 0; i < NT_GRAPH_CALLS; i++)
+			call(graph, MAIN, i);
+		nt_graph_end(graph, MAIN, handle);
+	}
+	assert_int_equal(stats.calls_over_cap, 0);
+	nt_graph_begin(graph, MAIN, 0);
+	call(graph, MAIN, 1);
+	assert_int_equal(stats.calls_over_cap, 1);
+	nt_graph_free(graph);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +455,7 @@ int main(void)
 		cmocka_unit_test(the_oldest_capture_makes_room_for_a_new_one),
 		cmocka_unit_test(a_capture_never_makes_room_for_its_own_streams),
 		cmocka_unit_test(events_have_a_cap),
+		cmocka_unit_test(whatever_happened_all_room_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
