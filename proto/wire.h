@@ -217,14 +217,14 @@ struct nt_cost {
 };
 
 struct nt_delivery {
-	const char *receiver, *event, *state;
+	const char *receiver, *event, *state, *severity;
 	uint32_t attempts;
 	uint64_t real_ns;
 };
 
 struct nt_incident {
 	const char *id, *state, *severity, *class, *cause, *job, *namespace, *summary, *job_key;
-	uint32_t attempt;
+	uint32_t attempt, shard;
 	struct nt_culprit *culprit;
 	size_t culprits;
 	uint64_t since_real_ns, until_real_ns, seen_real_ns, version;
@@ -243,9 +243,18 @@ struct nt_position {
 	uint64_t offset;
 };
 
+struct nt_job_head {
+	const char *id, *name, *namespace, *state;
+	uint32_t attempt, size, live, nodes;
+	double step_ns, completeness;
+	uint64_t cell_ns, frames, since_real_ns, seen_real_ns, ended_real_ns;
+};
+
 struct nt_state {
 	const char *job_key, *owner;
-	uint32_t shard, version;
+	uint32_t shard, version, chunk, chunks;
+	uint64_t generation, total, hash; /* total: bytes of all chunks */
+	struct nt_job_head head;
 	const uint8_t *data;
 	size_t size;
 	struct nt_position *position;

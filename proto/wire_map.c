@@ -329,6 +329,7 @@ static const struct nt_wire_field fields_nt_delivery[] = {
 	TEXT(Delivery, nt_delivery, state),
 	U32(Delivery, nt_delivery, attempts),
 	U64(Delivery, nt_delivery, real_ns),
+	TEXT(Delivery, nt_delivery, severity),
 };
 SHAPE(nt_delivery, delivery, NULL);
 
@@ -355,6 +356,7 @@ static const struct nt_wire_field fields_nt_incident[] = {
 	MANY(Incident, nt_incident, delivery, deliveries, NT_WIRE_MAX_DELIVERIES, Delivery, nt_delivery),
 	TEXT(Incident, nt_incident, job_key),
 	U64(Incident, nt_incident, version),
+	U32(Incident, nt_incident, shard),
 };
 SHAPE(nt_incident, incident, NULL);
 
@@ -365,6 +367,25 @@ static const struct nt_wire_field fields_nt_position[] = {
 };
 SHAPE(nt_position, position, NULL);
 
+static const struct nt_wire_field fields_nt_job_head[] = {
+	TEXT(JobHead, nt_job_head, id),
+	TEXT(JobHead, nt_job_head, name),
+	TEXT_(JobHead, nt_job_head, namespace),
+	U32(JobHead, nt_job_head, attempt),
+	TEXT(JobHead, nt_job_head, state),
+	U32(JobHead, nt_job_head, size),
+	U32(JobHead, nt_job_head, live),
+	U32(JobHead, nt_job_head, nodes),
+	F64(JobHead, nt_job_head, step_ns),
+	U64(JobHead, nt_job_head, cell_ns),
+	U64(JobHead, nt_job_head, frames),
+	F64(JobHead, nt_job_head, completeness),
+	U64(JobHead, nt_job_head, since_real_ns),
+	U64(JobHead, nt_job_head, seen_real_ns),
+	U64(JobHead, nt_job_head, ended_real_ns),
+};
+SHAPE(nt_job_head, job_head, NULL);
+
 static const struct nt_wire_field fields_nt_state[] = {
 	TEXT(State, nt_state, job_key),
 	U32(State, nt_state, shard),
@@ -372,6 +393,12 @@ static const struct nt_wire_field fields_nt_state[] = {
 	DATA(State, nt_state, data, size, NT_WIRE_MAX_STATE_BYTES),
 	MANY(State, nt_state, position, positions, NT_WIRE_MAX_POSITIONS, Position, nt_position),
 	TEXT(State, nt_state, owner),
+	U64(State, nt_state, generation),
+	U32(State, nt_state, chunk),
+	U32(State, nt_state, chunks),
+	{.kind = NT_WIRE_U64, .there = OFFSET(THERE(State), size, uint64_t), .here = OFFSET(struct nt_state, total, uint64_t)},
+	U64(State, nt_state, hash),
+	ONE(State, nt_state, head, JobHead, nt_job_head),
 };
 SHAPE(nt_state, state, NULL);
 

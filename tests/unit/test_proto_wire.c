@@ -91,6 +91,8 @@ static void the_map_has_every_field_and_the_golden_messages_fill_it(void **state
 		nt_auto(nt_message) struct nt_message *message = NULL;
 		const struct nt_wire_body *body = &nt_wire_bodies[goldens[i].message->body];
 
+		if (goldens[i].superseded)
+			continue;
 		read_golden(goldens[i].name, &buf);
 		message = decode(&buf);
 		assert_true(is_filled(&nt_wire_envelope, (const char *)message));
@@ -378,5 +380,6 @@ int main(void)
 		cmocka_unit_test(five_operations_synchronise),
 	};
 
+	golden_fill();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,11 +20,15 @@
 struct golden {
 	const char *name;
 	const struct nt_message *message;
+	bool superseded; /* a later one has the fields that were added since */
 };
 
+/* After golden_fill(). */
 static const struct golden goldens[] = {
-	{"window", &golden_window},       {"node", &golden_node},   {"detail", &golden_detail},
-	{"incident", &golden_incident},   {"state", &golden_state}, {"control", &golden_control},
+	{"window", &golden_window},         {"node", &golden_node},
+	{"detail", &golden_detail},         {"incident", &golden_incident, true},
+	{"incident-2", &golden_incident_2}, {"state", &golden_state, true},
+	{"state-2", &golden_state_2},       {"control", &golden_control},
 	{"heartbeat", &golden_heartbeat},
 };
 

@@ -564,4 +564,48 @@ static struct nt_message golden_heartbeat = {
 	.heartbeat_ranks = 8,
 };
 
+/*
+ * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
+ * must decode for ever.
+ */
+static struct nt_message golden_incident_2, golden_state_2;
+
+/* Call it first. */
+static inline void golden_fill(void)
+{
+	static struct nt_delivery delivery[2];
+
+	golden_incident_2 = golden_incident;
+	for (size_t i = 0; i < 2; i++)
+		delivery[i] = golden_incident.incident.delivery[i];
+	delivery[0].severity = "warning";
+	delivery[1].severity = "critical";
+	golden_incident_2.incident.delivery = delivery;
+	golden_incident_2.incident.shard = 4011;
+
+	golden_state_2 = golden_state;
+	golden_state_2.state.generation = 5007;
+	golden_state_2.state.chunk = 5008;
+	golden_state_2.state.chunks = 5009;
+	golden_state_2.state.total = 5010;
+	golden_state_2.state.hash = 0xa1b2c3d4e5f60718;
+	golden_state_2.state.head = (struct nt_job_head){
+		.id = "0123456789abcdef",
+		.name = "llm-70b",
+		.namespace = "train",
+		.attempt = 5011,
+		.state = "running",
+		.size = 5012,
+		.live = 5013,
+		.nodes = 5014,
+		.step_ns = 0.5,
+		.cell_ns = 5015,
+		.frames = 5016,
+		.completeness = 0.25,
+		.since_real_ns = 5017,
+		.seen_real_ns = 5018,
+		.ended_real_ns = 5019,
+	};
+}
+
 #endif
