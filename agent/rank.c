@@ -102,10 +102,6 @@ static void add_step(struct nt_rank *rank, const struct nt_work_step *step)
 		sums->first_step = step->number;
 		sums->step_epoch = rank->step_epoch;
 	}
-	if (sums->steps < NT_WIRE_MAX_STEPS) {
-		sums->step_own_ns[sums->steps] = covered ? step->own_ns : 0;
-		sums->step_duration_ns[sums->steps] = step->end_ns - step->start_ns;
-	}
 	sums->steps++;
 	sums->covered += covered;
 	if (covered) {

@@ -27,7 +27,6 @@ struct nt_rank_sums {
 	uint64_t host_ns, blocked_ns, comm_ns, step_ns, launches;
 	uint32_t local_syncs;
 	uint64_t end_ns; /* of the last step */
-	uint64_t step_own_ns[NT_WIRE_MAX_STEPS], step_duration_ns[NT_WIRE_MAX_STEPS];
 	bool asynchronous;
 };
 

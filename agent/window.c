@@ -158,8 +158,13 @@ static void fill_comm(const struct nt_rank *rank, const struct nt_comm *comm,
 		(*op)++;
 		ret_comm->ops++;
 	}
-	for (uint64_t i = comm->calls - recents; i < comm->calls; i++)
-		*(*recent)++ = comm->recent[i % NT_COMM_RECENT];
+	for (uint64_t i = comm->calls - recents; i < comm->calls; i++) {
+		**recent = comm->recent[i % NT_COMM_RECENT];
+		/* Where the rank stands is told by the last alone; times are what does not compress. */
+		if (i + 1 < comm->calls)
+			(*recent)->entry_boot_ns = 0;
+		(*recent)++;
+	}
 }
 
 static void add_samples(const struct nt_comm *comm, struct nt_window_message *message)
@@ -239,9 +244,6 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 	window->blocked_ns = sums->blocked_ns;
 	window->comm_ns = sums->comm_ns;
 	window->step_ns = sums->step_ns;
-	window->step_samples = sums->steps < NT_WIRE_MAX_STEPS ? sums->steps : NT_WIRE_MAX_STEPS;
-	window->step_own_ns = (uint64_t *)sums->step_own_ns;
-	window->step_duration_ns = (uint64_t *)sums->step_duration_ns;
 }
 
 static void fill_counters(const struct nt_process_counters *counters, struct nt_window *window)

@@ -139,7 +139,9 @@ static int add_recent(struct nt_framer *framer, const struct nt_message *message
 			.count = from[i].count,
 			.type = from[i].type,
 			.op = (uint8_t)from[i].op,
-			.entry_ns = nt_message_real_ns(message, from[i].entry_boot_ns),
+			.entry_ns = from[i].entry_boot_ns
+					    ? nt_message_real_ns(message, from[i].entry_boot_ns)
+					    : 0,
 		};
 	sum->recent = to;
 	sum->recents = count;

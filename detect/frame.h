@@ -50,7 +50,7 @@ struct nt_frame_signature {
 	uint64_t count;
 	uint32_t type;
 	uint8_t op;
-	uint64_t entry_ns;
+	uint64_t entry_ns; /* 0: not told */
 };
 
 struct nt_frame_comm {

@@ -14,6 +14,7 @@
 #include "neutracer.pb-c.h"
 #include "proto/arena.h"
 #include "proto/text.h"
+#include "proto/wire_column.h"
 #include "proto/wire_map.h"
 
 enum {
@@ -167,6 +168,7 @@ static int take_value(const struct nt_wire_field *field, const void *from, void 
 		return copy_texts(read_pointer(from), n, arena, to);
 	case NT_WIRE_ONE:
 	case NT_WIRE_MANY:
+	case NT_WIRE_COLUMNS:
 		break;
 	}
 	return -EBADMSG;
@@ -183,6 +185,26 @@ static void take_nothing(const struct nt_wire_shape *shape, void *here)
 		else if (field->kind == NT_WIRE_ONE)
 			take_nothing(field->shape, (char *)here + field->here);
 	}
+}
+
+/* A message tells its rows in one form alone. */
+static int take_columns(const struct nt_wire_field *field, const void *there, void *here,
+			struct nt_arena *arena)
+{
+	void *rows;
+	size_t n;
+	int r;
+
+	if (!there)
+		return 0;
+	r = nt_wire_columns_take(field, there, arena, &rows, &n);
+	if (r < 0 || !n)
+		return r;
+	if (read_count(here, field->here_count))
+		return -EBADMSG;
+	write_count(here, field->here_count, n);
+	write_pointer((char *)here + field->here, rows);
+	return 0;
 }
 
 /* `here` is zeroed. Calls itself no deeper than the proto nests. */
@@ -221,6 +243,8 @@ static int take_message(const struct nt_wire_shape *shape, const void *there, vo
 			for (size_t j = 0; j < n && r == 0; j++)
 				r = take_message(field->shape, subs[j], array + j * bytes, arena);
 			write_pointer(to, array);
+		} else if (field->kind == NT_WIRE_COLUMNS) {
+			r = take_columns(field, read_pointer(from), here, arena);
 		} else if (field->kind != NT_WIRE_MANY) {
 			r = take_value(field, from, here, n, arena);
 		}
@@ -355,6 +379,7 @@ static int give_value(const struct nt_wire_field *field, const void *here, void 
 		return copy_texts(read_pointer(from), n, arena, to);
 	case NT_WIRE_ONE:
 	case NT_WIRE_MANY:
+	case NT_WIRE_COLUMNS:
 		break;
 	}
 	return -EINVAL;
@@ -377,13 +402,16 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 		size_t n = 0;
 		int r = 0;
 
-		if (field->there_count) {
+		if (field->old)
+			continue;
+		if (field->here_count && field->kind != NT_WIRE_DATA) {
 			n = read_count(here, field->here_count);
 			if (n > field->max)
 				return -EMSGSIZE;
 			if (n && !read_pointer(from))
 				return -EINVAL;
-			write_count(there, field->there_count, n);
+			if (field->there_count)
+				write_count(there, field->there_count, n);
 		}
 		if (field->kind == NT_WIRE_ONE) {
 			r = give_message(field->shape, from, arena, &sub);
@@ -402,6 +430,9 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 				subs[j] = sub;
 			}
 			write_pointer(to, subs);
+		} else if (field->kind == NT_WIRE_COLUMNS) {
+			r = nt_wire_columns_give(field, read_pointer(from), n, arena, &sub);
+			write_pointer(to, sub);
 		} else if (field->kind != NT_WIRE_MANY) {
 			r = give_value(field, here, to, n, arena);
 		}

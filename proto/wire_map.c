@@ -59,6 +59,34 @@
 		.here = OFFSET(struct nt, member, struct sub_nt *),                                \
 		COUNTS(type, member, nt, count), .max = (limit), .shape = &shape_##sub_nt          \
 	}
+/* The form in which it was told before it was told by column. */
+#define MANY_OLD(type, nt, member, count, limit, sub_type, sub_nt)                                 \
+	{                                                                                          \
+		.kind = NT_WIRE_MANY, .there = OFFSET(THERE(type), member, THERE(sub_type) **),    \
+		.here = OFFSET(struct nt, member, struct sub_nt *),                                \
+		COUNTS(type, member, nt, count), .max = (limit), .shape = &shape_##sub_nt,         \
+		.old = true                                                                        \
+	}
+#define COLUMNS(type, nt, columns_member, member, count, limit, columns_type, sub_nt)              \
+	{                                                                                          \
+		.kind = NT_WIRE_COLUMNS,                                                           \
+		.there = OFFSET(THERE(type), columns_member, THERE(columns_type) *),               \
+		.here = OFFSET(struct nt, member, struct sub_nt *),                                \
+		.here_count = OFFSET(struct nt, count, size_t), .max = (limit),                    \
+		.shape = &shape_##sub_nt, .columns = &columns_##sub_nt                             \
+	}
+#define COLUMN(type, member)                                                                       \
+	{                                                                                          \
+		OFFSET(THERE(type), member, int64_t *), OFFSET(THERE(type), n_##member, size_t)    \
+	}
+#define COLUMNS_OF(nt, descriptor_)                                                                \
+	_Static_assert(sizeof(column_##nt) / sizeof(column_##nt[0]) ==                             \
+			       sizeof(fields_##nt) / sizeof(fields_##nt[0]),                       \
+		       "a column for each field of " #nt);                                         \
+	static const struct nt_wire_columns columns_##nt = {                                       \
+		.there = &neutracer__v1__##descriptor_##__descriptor,                              \
+		.column = column_##nt,                                                             \
+	}
 #define ARRAY(KIND, type, nt, member, count, limit, there_type, here_type, is_paired)              \
 	{                                                                                          \
 		.kind = NT_WIRE_##KIND, .there = OFFSET(THERE(type), member, there_type),          \
@@ -146,6 +174,15 @@ static const struct nt_wire_field fields_nt_signature[] = {
 };
 SHAPE(nt_signature, signature, NULL);
 
+static const struct nt_wire_column column_nt_signature[] = {
+	COLUMN(SignatureColumns, number),
+	COLUMN(SignatureColumns, op),
+	COLUMN(SignatureColumns, count),
+	COLUMN(SignatureColumns, type),
+	COLUMN(SignatureColumns, entry_boot_ns),
+};
+COLUMNS_OF(nt_signature, signature_columns);
+
 static const struct nt_wire_field fields_nt_comm_window[] = {
 	U64(Comm, nt_comm_window, id),
 	U32(Comm, nt_comm_window, rank),
@@ -158,8 +195,9 @@ static const struct nt_wire_field fields_nt_comm_window[] = {
 	BOOL(Comm, nt_comm_window, numbered_by_library),
 	U64(Comm, nt_comm_window, rolling_hash),
 	U64(Comm, nt_comm_window, last),
-	MANY(Comm, nt_comm_window, recent, recents, NT_WIRE_MAX_RECENT, Signature, nt_signature),
+	MANY_OLD(Comm, nt_comm_window, recent, recents, NT_WIRE_MAX_RECENT, Signature, nt_signature),
 	TEXT(Comm, nt_comm_window, name),
+	COLUMNS(Comm, nt_comm_window, recent_columns, recent, recents, NT_WIRE_MAX_RECENT, SignatureColumns, nt_signature),
 };
 SHAPE(nt_comm_window, comm, NULL);
 
@@ -175,6 +213,19 @@ static const struct nt_wire_field fields_nt_sample[] = {
 	U64(Sample, nt_sample, epoch),
 };
 SHAPE(nt_sample, sample, NULL);
+
+static const struct nt_wire_column column_nt_sample[] = {
+	COLUMN(SampleColumns, comm),
+	COLUMN(SampleColumns, number),
+	COLUMN(SampleColumns, op),
+	COLUMN(SampleColumns, bytes),
+	COLUMN(SampleColumns, arrive_boot_ns),
+	COLUMN(SampleColumns, release_boot_ns),
+	COLUMN(SampleColumns, gpu_start_boot_ns),
+	COLUMN(SampleColumns, gpu_end_boot_ns),
+	COLUMN(SampleColumns, epoch),
+};
+COLUMNS_OF(nt_sample, sample_columns);
 
 static const struct nt_wire_field fields_nt_host_evidence[] = {
 	U64(HostEvidence, nt_host_evidence, on_cpu_ns),
@@ -241,7 +292,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, alloc_bytes),
 	U64(Window, nt_window, errors),
 	MANY(Window, nt_window, comm, comms, NT_WIRE_MAX_COMMS, Comm, nt_comm_window),
-	MANY(Window, nt_window, sample, samples, NT_WIRE_MAX_SAMPLES, Sample, nt_sample),
+	MANY_OLD(Window, nt_window, sample, samples, NT_WIRE_MAX_SAMPLES, Sample, nt_sample),
 	ONE(Window, nt_window, host, HostEvidence, nt_host_evidence),
 	ONE(Window, nt_window, inside, Inside, nt_inside_wire),
 	MANY(Window, nt_window, peer, peers, NT_WIRE_MAX_PEERS, PeerTime, nt_peer_time),
@@ -254,6 +305,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, first_comm_boot_ns),
 	BOOL(Window, nt_window, uses_gpu),
 	U32(Window, nt_window, attempt_hint),
+	COLUMNS(Window, nt_window, sample_columns, sample, samples, NT_WIRE_MAX_SAMPLES, SampleColumns, nt_sample),
 };
 SHAPE(nt_window, window, NULL);
 

@@ -27,17 +27,30 @@ enum nt_wire_kind {
 	NT_WIRE_U32S,
 	NT_WIRE_U64S,
 	NT_WIRE_TEXTS,
+	NT_WIRE_COLUMNS, /* an array of messages as NT_WIRE_MANY, told by column: wire_column.h */
 };
 
 struct nt_wire_shape;
+
+/* Offsets in the generated struct of a columns message. */
+struct nt_wire_column {
+	uint16_t values, count;
+};
+
+struct nt_wire_columns {
+	const ProtobufCMessageDescriptor *there;
+	const struct nt_wire_column *column; /* one for each field of the row, in its order */
+};
 
 struct nt_wire_field {
 	enum nt_wire_kind kind;
 	uint16_t there, here; /* offsets in the generated and in our struct */
 	uint16_t there_count, here_count;
 	bool paired; /* the count is that of the row before: they must be equal */
+	bool old; /* decoded, but no longer encoded: the next row tells the same */
 	uint32_t max;
 	const struct nt_wire_shape *shape;
+	const struct nt_wire_columns *columns; /* of NT_WIRE_COLUMNS */
 };
 
 struct nt_wire_shape {

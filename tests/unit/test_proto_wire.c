@@ -36,6 +36,48 @@ static void golden_bytes_decode_and_encode_to_themselves(void **state)
 	}
 }
 
+/* Windows of before rows were told by column. */
+static void the_first_form_of_a_window_still_says_the_same(void **state)
+{
+	nt_autobuf struct nt_buf old = {0}, want = {0}, got = {0};
+	nt_auto(nt_message) struct nt_message *message = NULL;
+
+	(void)state;
+	read_golden("window", &old);
+	read_golden("window_columns", &want);
+	message = decode(&old);
+	assert_int_equal(message->window.samples, 2);
+	assert_int_equal(message->window.comm[1].recents, 2);
+	assert_int_equal(nt_message_encode(message, &got), 0);
+	assert_int_equal(got.len, want.len);
+	assert_memory_equal(got.data, want.data, want.len);
+}
+
+/* Differences go both ways and wrap; columns of zeros are not there. */
+static void rows_by_column_hold_any_number(void **state)
+{
+	struct nt_sample sample[] = {
+		{.comm = UINT64_MAX, .number = 7, .op = NT_OP_GROUP_END, .bytes = 0},
+		{.comm = 0, .number = UINT64_MAX, .op = NT_OP_ALL_REDUCE, .bytes = 0},
+		{.comm = 1ULL << 63, .number = 0, .op = NT_OP_UNKNOWN, .bytes = 0},
+	};
+	struct nt_signature recent[] = {{.type = UINT32_MAX}, {.type = 0}, {.type = 5}};
+	struct nt_comm_window comm = {.recent = recent, .recents = 3, .name = ""};
+	struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.sample = sample, .samples = 3, .comm = &comm, .comms = 1},
+	};
+	nt_auto(nt_message) struct nt_message *out = decode_again(&in);
+
+	(void)state;
+	assert_int_equal(out->window.samples, 3);
+	assert_memory_equal(out->window.sample, sample, sizeof(sample));
+	assert_int_equal(out->window.comm[0].recents, 3);
+	assert_int_equal(out->window.comm[0].recent[0].type, UINT32_MAX);
+	assert_int_equal(out->window.comm[0].recent[1].type, 0);
+	assert_int_equal(out->window.comm[0].recent[2].type, 5);
+}
+
 static bool value_is_filled(const struct nt_wire_field *field, const char *here)
 {
 	static const char zeros[8];
@@ -70,7 +112,7 @@ static bool is_filled(const struct nt_wire_shape *shape, const char *here)
 		const char *sub = here + field->here;
 		bool filled = field->kind == NT_WIRE_ONE || value_is_filled(field, here);
 
-		if (filled && field->kind == NT_WIRE_MANY)
+		if (filled && (field->kind == NT_WIRE_MANY || field->kind == NT_WIRE_COLUMNS))
 			memcpy(&sub, here + field->here, sizeof(sub));
 		if (filled && field->shape)
 			filled = is_filled(field->shape, sub);
@@ -364,6 +406,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_encode_to_the_golden_bytes),
 		cmocka_unit_test(golden_bytes_decode_and_encode_to_themselves),
+		cmocka_unit_test(the_first_form_of_a_window_still_says_the_same),
+		cmocka_unit_test(rows_by_column_hold_any_number),
 		cmocka_unit_test(the_map_has_every_field_and_the_golden_messages_fill_it),
 		cmocka_unit_test(decoded_fields_are_where_they_belong),
 		cmocka_unit_test(unknown_fields_are_ignored_wherever_they_are),

@@ -16,6 +16,14 @@ struct cap {
 static const struct cap caps[] = {
 	{{ENVELOPE_WINDOW}, WINDOW_COMM, NT_WIRE_MAX_COMMS, EMPTY_MESSAGES},
 	{{ENVELOPE_WINDOW}, WINDOW_SAMPLE, NT_WIRE_MAX_SAMPLES, EMPTY_MESSAGES},
+	{{ENVELOPE_WINDOW, WINDOW_SAMPLE_COLUMNS},
+	 SAMPLE_COLUMNS_NUMBER,
+	 NT_WIRE_MAX_SAMPLES,
+	 NUMBERS},
+	{{ENVELOPE_WINDOW, WINDOW_COMM, COMM_RECENT_COLUMNS},
+	 SIGNATURE_COLUMNS_NUMBER,
+	 NT_WIRE_MAX_RECENT,
+	 NUMBERS},
 	{{ENVELOPE_WINDOW}, WINDOW_PEER, NT_WIRE_MAX_PEERS, EMPTY_MESSAGES},
 	{{ENVELOPE_WINDOW, WINDOW_COMM}, COMM_OP, NT_WIRE_MAX_OPS, EMPTY_MESSAGES},
 	{{ENVELOPE_WINDOW, WINDOW_COMM}, COMM_RECENT, NT_WIRE_MAX_RECENT, EMPTY_MESSAGES},
@@ -45,6 +53,48 @@ static void put_array(struct nt_buf *buf, const struct cap *cap, uint32_t n)
 		depth++;
 	while (depth > 0)
 		wrap(buf, cap->path[--depth]);
+}
+
+static void columns_must_be_of_one_length_and_tell_alone(void **state)
+{
+	nt_autobuf struct nt_buf even = {0}, uneven = {0}, twice = {0}, wide = {0}, odd = {0};
+	nt_auto(nt_message) struct nt_message *message = NULL, *unknown = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		put_number(&even, SAMPLE_COLUMNS_NUMBER, 2);
+		put_number(&uneven, SAMPLE_COLUMNS_NUMBER, 2);
+		put_number(&twice, SAMPLE_COLUMNS_NUMBER, 2);
+		put_number(&odd, SAMPLE_COLUMNS_NUMBER, 2);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		put_number(&odd, SAMPLE_COLUMNS_OP, 2 * 1000);
+	wrap(&odd, WINDOW_SAMPLE_COLUMNS);
+	wrap(&odd, ENVELOPE_WINDOW);
+	unknown = decode(&odd);
+	assert_int_equal(unknown->window.sample[2].op, NT_OP_UNKNOWN);
+	assert_int_equal(unknown->window.sample[2].number, 3);
+
+	wrap(&even, WINDOW_SAMPLE_COLUMNS);
+	wrap(&even, ENVELOPE_WINDOW);
+	message = decode(&even);
+	assert_int_equal(message->window.samples, 3);
+
+	put_number(&uneven, SAMPLE_COLUMNS_OP, 2);
+	wrap(&uneven, WINDOW_SAMPLE_COLUMNS);
+	wrap(&uneven, ENVELOPE_WINDOW);
+	assert_refused(&uneven);
+
+	wrap(&twice, WINDOW_SAMPLE_COLUMNS);
+	put_bytes(&twice, WINDOW_SAMPLE, "", 0);
+	wrap(&twice, ENVELOPE_WINDOW);
+	assert_refused(&twice);
+
+	put_number(&wide, SIGNATURE_COLUMNS_TYPE, 1ULL << 33);
+	wrap(&wide, COMM_RECENT_COLUMNS);
+	wrap(&wide, WINDOW_COMM);
+	wrap(&wide, ENVELOPE_WINDOW);
+	assert_refused(&wide);
 }
 
 static void arrays_pass_at_their_cap_and_are_refused_over_it(void **state)
@@ -329,6 +379,7 @@ static void damaged_bytes_are_refused_or_decoded_but_never_believed(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_must_be_of_one_length_and_tell_alone),
 		cmocka_unit_test(arrays_pass_at_their_cap_and_are_refused_over_it),
 		cmocka_unit_test(the_encoder_keeps_the_caps_of_the_decoder),
 		cmocka_unit_test(too_much_state_is_refused),

@@ -25,7 +25,7 @@ struct golden {
 
 /* After golden_fill(). */
 static const struct golden goldens[] = {
-	{"window", &golden_window},         {"node", &golden_node},
+	{"window_columns", &golden_window}, {"node", &golden_node},
 	{"detail", &golden_detail},         {"incident", &golden_incident, true},
 	{"incident-2", &golden_incident_2}, {"state", &golden_state, true},
 	{"state-2", &golden_state_2},       {"control", &golden_control},
@@ -120,6 +120,12 @@ enum {
 	WINDOW_OWN_TIER = 7,
 	WINDOW_COMM = 21,
 	WINDOW_SAMPLE = 22,
+	WINDOW_SAMPLE_COLUMNS = 35,
+	SAMPLE_COLUMNS_NUMBER = 2,
+	SAMPLE_COLUMNS_OP = 3,
+	COMM_RECENT_COLUMNS = 14,
+	SIGNATURE_COLUMNS_NUMBER = 1,
+	SIGNATURE_COLUMNS_TYPE = 4,
 	WINDOW_PEER = 25,
 	WINDOW_STEP_OWN = 30,
 	WINDOW_STEP_DURATION = 31,
