@@ -37,6 +37,7 @@ enum nt_pace {
 	NT_PACE_READ,
 	NT_PACE_WRITE,
 	NT_PACE_FAULTS,
+	NT_PACE_CALLS, /* that synchronise */
 	NT_PACE_END,
 	NT_PACE_THREAD = NT_PACE_ON_CPU,
 };

@@ -7,6 +7,7 @@
 
 #include "detect/space.h"
 #include "detect/stats.h"
+#include "detect/unit.h"
 
 enum {
 	WAIT_FRAMES = 3, /* for the ranks of a group that have not ended a step */
@@ -45,6 +46,7 @@ void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_
 		[NT_PACE_READ] = seen->read_bytes,
 		[NT_PACE_WRITE] = seen->write_bytes,
 		[NT_PACE_FAULTS] = seen->major_faults,
+		[NT_PACE_CALLS] = nt_unit_calls(seen),
 	};
 
 	if (seen->steps && !is_plausible(seen)) {
@@ -352,10 +354,11 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 			    .label = detect->scratch.label};
 	uint32_t *chosen = &detect->scratch.index[detect->scratch.cap];
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		set_pace(&detect->rank[ready[i]]);
+	nt_unit_align(detect, ready, n);
+	for (uint32_t i = 0; i < n; i++)
 		c.value[i] = detect->rank[ready[i]].pace[NT_PACE_STEP];
-	}
 	c.step = fmax(nt_stats_median_of(c.value, n), 1.0);
 	group->step_ns = c.step;
 	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);

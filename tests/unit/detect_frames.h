@@ -31,6 +31,7 @@ struct sim_rank {
 	double device; /* busy time of its GPU, awaited */
 	double host; /* work of its thread outside all calls */
 	double noise; /* relative, on top of the job's */
+	double parts; /* what it holds for a step: so many are one; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
 	uint8_t tier;
@@ -269,7 +270,7 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 		*out = (struct nt_frame_rank){
 			.rank = rank->rank,
 			.node = rank->node,
-			.steps = (uint32_t)steps,
+			.steps = (uint32_t)(steps * (rank->parts > 0.0 ? rank->parts : 1.0)),
 			.own_tier = rank->tier,
 			.rank_known = rank->known,
 			.observed = !rank->silent && !rank->ended,

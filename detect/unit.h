@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a step is, is learned by each rank alone. Ranks of one role that hold other parts of the same
+ * work for a step are compared as if their steps were equal, and a change of mind is no change of
+ * pace: where the calls of a step and its time change alike, only the unit has changed.
+ */
+#ifndef NT_DETECT_UNIT_H
+#define NT_DETECT_UNIT_H
+
+#include <stdint.h>
+
+struct nt_detect;
+struct nt_frame_rank;
+
+/* Synchronising calls of the rank in the frame: members of one role make equally many. */
+uint64_t nt_unit_calls(const struct nt_frame_rank *seen);
+
+/*
+ * Scales the paces of the ranks at these indexes, which have one role, to the steps of the middle one.
+ * What was normal is forgotten where that is another unit now.
+ */
+void nt_unit_align(struct nt_detect *detect, const uint32_t *index, uint32_t n);
+
+#endif
