@@ -106,7 +106,7 @@ static const struct row rows[] = {
 	COUNTER("windows", NULL, tracker.windows, "Windows sent."),
 	COUNTER("steps", NULL, tracker.steps, "Steps measured."),
 	COUNTER("messages", NULL, publisher.messages, "Messages handed to the bus."),
-	COUNTER("message_bytes", NULL, publisher.bytes, "Bytes of those messages."),
+	COUNTER("message_bytes", NULL, publisher.bytes, "Bytes of the messages handed to the bus."),
 	COUNTER("messages_dropped", "reason=\"bus\"", publisher.dropped_bus, UNSENT),
 	COUNTER("messages_dropped", "reason=\"invalid\"", publisher.dropped_invalid, UNSENT),
 	COUNTER("messages_dropped", "reason=\"keys\"", publisher.dropped_keys, UNSENT),

@@ -83,7 +83,7 @@ static const struct nt_metric table[METRICS] = {
 	[STORE_STATES_WRITTEN] = {STORE "state_writes_total", NT_METRIC_COUNTER,
 				  "Snapshots of the detection's state written.", NULL},
 	[STORE_STATE_BYTES] = {STORE "state_bytes_total", NT_METRIC_COUNTER,
-			       "Bytes of those snapshots.", NULL},
+			       "Bytes of the snapshots of the detection's state.", NULL},
 	[STORE_WRITE_ERRORS] = {STORE "write_errors_total", NT_METRIC_COUNTER,
 				"Transactions that the disk or the file refused.", NULL},
 	[STORE_UNSAVED] = {STORE "unsaved_incidents", NT_METRIC_GAUGE,
