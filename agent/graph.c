@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,7 @@ void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
 
 	if (!held)
 		return;
+	assert(graph->held); /* which has what was found in it */
 	HASH_DEL(graph->held, held);
 	clear(graph, &held->list);
 	free(held);
