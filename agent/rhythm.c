@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/rhythm.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -136,6 +137,7 @@ static uint32_t count_misses(const uint32_t *value, uint32_t count, uint32_t rou
 {
 	uint32_t sorted[NT_RHYTHM_GAPS], misses = 0;
 
+	assert(round <= count); /* so that every place has a value */
 	for (uint32_t i = 0; i < round; i++) {
 		uint32_t n = 0, usual, slack;
 
