@@ -16,6 +16,7 @@ directories=$(tests/long/torch.sh "$sim/lib") || fail "PyTorch cannot be install
 
 torchrun() { # torchrun OPTION...: options of the script
   job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
+  : >"$job_log" # there before the job's own process opens it
   rm -rf "$control/truth"
   mkdir "$control/truth"
   env PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore OMP_NUM_THREADS=1 \
