@@ -13,18 +13,12 @@
 #define SUM_MAX_NS   (1ULL << 50)
 #define STEPS_MAX    (1U << 24)
 #define SLACK_NS     1000000000ULL /* a sender may look at its clock twice */
-#define SAVE_VERSION 1
+#define SAVE_VERSION 2 /* 1: only the bits near the newest */
 
-enum {
-	WINDOW_WORDS = NT_INGEST_WINDOW / 64,
-};
-
-/* What was seen of a stream: seen bit i is sequence number newest - i. */
 struct stream {
 	uint64_t id;
-	uint64_t first, newest;
+	struct nt_sequence sequence;
 	uint64_t last_ns; /* real time of the newest message */
-	uint64_t seen[WINDOW_WORDS];
 	UT_hash_handle hh;
 };
 
@@ -47,6 +41,12 @@ int nt_ingest_new(nt_ingest_refused_fn refused, void *data, struct nt_ingest **r
 	return 0;
 }
 
+static void free_stream(struct stream *stream)
+{
+	nt_sequence_release(&stream->sequence);
+	free(stream);
+}
+
 static void free_streams(struct stream **streams)
 {
 	struct stream *stream, *next;
@@ -54,7 +54,7 @@ static void free_streams(struct stream **streams)
 	HASH_ITER(hh, *streams, stream, next)
 	{
 		HASH_DEL(*streams, stream);
-		free(stream);
+		free_stream(stream);
 	}
 }
 
@@ -77,57 +77,7 @@ const struct nt_ingest_counters *nt_ingest_counters(const struct nt_ingest *inge
 	return &ingest->counters;
 }
 
-/* ---- sequence numbers --------------------------------------------------------------------------- */
-
-static bool test_bit(const struct stream *stream, uint64_t behind)
-{
-	return stream->seen[behind / 64] >> (behind % 64) & 1;
-}
-
-static void set_bit(struct stream *stream, uint64_t behind)
-{
-	stream->seen[behind / 64] |= 1ULL << (behind % 64);
-}
-
-/* One place further from the newest for all; what falls out unseen is lost. */
-static void shift(struct stream *stream, struct nt_ingest_counters *counters)
-{
-	const uint64_t oldest = stream->newest - (NT_INGEST_WINDOW - 1);
-
-	if (stream->newest >= NT_INGEST_WINDOW - 1 && oldest > stream->first &&
-	    !test_bit(stream, NT_INGEST_WINDOW - 1))
-		counters->gaps++;
-	for (size_t i = WINDOW_WORDS - 1; i > 0; i--)
-		stream->seen[i] = stream->seen[i] << 1 | stream->seen[i - 1] >> 63;
-	stream->seen[0] <<= 1;
-	stream->newest++;
-}
-
-/* All that the window still waits for has not come, and then there is a hole of `skipped`. */
-static void jump(struct stream *stream, uint64_t seq, struct nt_ingest_counters *counters)
-{
-	const uint64_t skipped = seq - stream->newest - 1;
-
-	for (uint64_t i = 1; i < NT_INGEST_WINDOW && i <= stream->newest; i++)
-		if (stream->newest - i > stream->first && !test_bit(stream, i))
-			counters->gaps++;
-	counters->gaps += skipped;
-	memset(stream->seen, 0, sizeof(stream->seen));
-	stream->first = stream->newest = seq;
-}
-
-/* False: seen before, or so old that nobody can tell. */
-static bool is_new(struct stream *stream, uint64_t seq, struct nt_ingest_counters *counters)
-{
-	if (seq > stream->newest && seq - stream->newest > NT_INGEST_WINDOW)
-		jump(stream, seq, counters);
-	while (stream->newest < seq)
-		shift(stream, counters);
-	if (stream->newest - seq >= NT_INGEST_WINDOW || test_bit(stream, stream->newest - seq))
-		return false;
-	set_bit(stream, stream->newest - seq);
-	return true;
-}
+/* ---- streams ------------------------------------------------------------------------------------ */
 
 static uint64_t stream_id(const struct nt_message *message, enum nt_topic topic)
 {
@@ -151,7 +101,7 @@ static int find_stream(struct nt_ingest *ingest, struct stream **streams,
 		if (!stream)
 			return -ENOMEM;
 		stream->id = id;
-		stream->first = stream->newest = message->seq;
+		nt_sequence_start(&stream->sequence, message->seq);
 		HASH_ADD(hh, *streams, id, sizeof(stream->id), stream);
 		if (!nt_table_has(stream)) {
 			free(stream);
@@ -280,10 +230,10 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 	if (r < 0)
 		return r;
 	if (stream) {
-		if (!is_new(stream, message->seq, counters)) {
-			counters->duplicates++;
-			return 0;
-		}
+		r = nt_sequence_take(&stream->sequence, message->seq, &counters->sequence);
+		counters->duplicates += r == 0;
+		if (r <= 0)
+			return r;
 		if (message->real_ns > stream->last_ns)
 			stream->last_ns = message->real_ns;
 	}
@@ -301,7 +251,7 @@ void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
 		if (stream->last_ns >= before_ns)
 			continue;
 		HASH_DEL(ingest->stream, stream);
-		free(stream);
+		free_stream(stream);
 	}
 }
 
@@ -315,22 +265,37 @@ int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
 	nt_pack_u32(&packer, HASH_COUNT(ingest->stream));
 	for (const struct stream *stream = ingest->stream; stream; stream = stream->hh.next) {
 		nt_pack_u64(&packer, stream->id);
-		nt_pack_u64(&packer, stream->first);
-		nt_pack_u64(&packer, stream->newest);
 		nt_pack_u64(&packer, stream->last_ns);
-		for (size_t i = 0; i < WINDOW_WORDS; i++)
-			nt_pack_u64(&packer, stream->seen[i]);
+		nt_sequence_save(&stream->sequence, &packer);
 	}
 	return packer.error;
+}
+
+static void load_stream(struct stream *stream, uint32_t version, struct nt_unpacker *unpacker)
+{
+	struct nt_sequence *sequence = &stream->sequence;
+
+	stream->id = nt_unpack_u64(unpacker);
+	if (version == SAVE_VERSION) {
+		stream->last_ns = nt_unpack_u64(unpacker);
+		nt_sequence_load(sequence, unpacker);
+		return;
+	}
+	sequence->joined = sequence->first = nt_unpack_u64(unpacker);
+	sequence->newest = nt_unpack_u64(unpacker);
+	stream->last_ns = nt_unpack_u64(unpacker);
+	for (size_t i = 0; i < sizeof(sequence->seen) / sizeof(sequence->seen[0]); i++)
+		sequence->seen[i] = nt_unpack_u64(unpacker);
 }
 
 int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 {
 	struct nt_unpacker unpacker = {.data = data, .size = size};
 	struct stream *loaded = NULL;
-	uint32_t count;
+	uint32_t version, count;
 
-	if (nt_unpack_u32(&unpacker) != SAVE_VERSION)
+	version = nt_unpack_u32(&unpacker);
+	if (version < 1 || version > SAVE_VERSION)
 		return -EBADMSG;
 	count = nt_unpack_count(&unpacker, NT_INGEST_MAX_STREAMS);
 	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
@@ -340,16 +305,12 @@ int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 			unpacker.error = -ENOMEM;
 			break;
 		}
-		stream->id = nt_unpack_u64(&unpacker);
-		stream->first = nt_unpack_u64(&unpacker);
-		stream->newest = nt_unpack_u64(&unpacker);
-		stream->last_ns = nt_unpack_u64(&unpacker);
-		for (size_t j = 0; j < WINDOW_WORDS; j++)
-			stream->seen[j] = nt_unpack_u64(&unpacker);
+		load_stream(stream, version, &unpacker);
 		HASH_REPLACE(hh, loaded, id, sizeof(stream->id), stream, same);
-		free(same);
+		if (same)
+			free_stream(same);
 		if (!nt_table_has(stream)) {
-			free(stream);
+			free_stream(stream);
 			unpacker.error = -ENOMEM;
 		}
 	}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregator/sequence.h"
 #include "common/buf.h"
 #include "common/bus.h"
 #include "common/cleanup.h"
@@ -16,14 +17,13 @@
 
 enum {
 	NT_INGEST_MAX_STREAMS = 65536, /* (agent, boot, topic, key): more are taken, not watched */
-	NT_INGEST_WINDOW = 256, /* so far behind the newest a message may come and still be new */
 };
 
 /* Monotonic. */
 struct nt_ingest_counters {
 	uint64_t records, bytes, messages;
 	uint64_t duplicates; /* seen before, and dropped */
-	uint64_t gaps; /* sequence numbers that never came */
+	struct nt_sequence_counters sequence; /* what is missing, and what came after all */
 	uint64_t undecodable; /* no message at all */
 	uint64_t impossible; /* a message that says what cannot be */
 	uint64_t ahead; /* from a clock that is ahead of ours */

@@ -13,6 +13,8 @@ enum metric {
 	MESSAGES,
 	DUPLICATES,
 	GAPS,
+	GAPS_FILLED,
+	GAPS_FORGOTTEN,
 	REFUSED_UNDECODABLE,
 	REFUSED_IMPOSSIBLE,
 	REFUSED_AHEAD,
@@ -62,7 +64,15 @@ static const struct nt_metric table[METRICS] = {
 	[MESSAGES] = {NAME "messages_total", NT_METRIC_COUNTER, "Messages taken.", NULL},
 	[DUPLICATES] = {NAME "duplicates_total", NT_METRIC_COUNTER,
 			"Messages that were here already.", NULL},
-	[GAPS] = {NAME "gaps_total", NT_METRIC_COUNTER, "Messages that never came.", NULL},
+	[GAPS] = {NAME "gaps_total", NT_METRIC_COUNTER,
+		  "Messages that were missing when later ones had come.", NULL},
+	[GAPS_FILLED] = {NAME "gaps_filled_total", NT_METRIC_COUNTER,
+			 "Missing messages that came after all; the rest of the gaps never came.",
+			 NULL},
+	[GAPS_FORGOTTEN] =
+		{NAME "gaps_forgotten_total", NT_METRIC_COUNTER,
+		 "Missing messages that would now be taken for repeated ones: too many gaps.",
+		 NULL},
 	[REFUSED_UNDECODABLE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 				 "why=\"undecodable\""},
 	[REFUSED_IMPOSSIBLE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
@@ -131,7 +141,9 @@ static void read_ingest(const struct nt_ingest_counters *in, uint64_t value[METR
 	value[RECORD_BYTES] = in->bytes;
 	value[MESSAGES] = in->messages;
 	value[DUPLICATES] = in->duplicates;
-	value[GAPS] = in->gaps;
+	value[GAPS] = in->sequence.gaps;
+	value[GAPS_FILLED] = in->sequence.filled;
+	value[GAPS_FORGOTTEN] = in->sequence.forgotten;
 	value[REFUSED_UNDECODABLE] = in->undecodable;
 	value[REFUSED_IMPOSSIBLE] = in->impossible;
 	value[REFUSED_AHEAD] = in->ahead;

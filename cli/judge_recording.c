@@ -97,7 +97,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	nt_bus_reader_stats(reader, &stats);
 	recording.refused = counters->undecodable + counters->impossible + counters->unknown +
 			    stats.corrupt_frames;
-	recording.missing = counters->gaps;
+	recording.missing = counters->sequence.gaps - counters->sequence.filled;
 	*ret_recording = recording;
 	return 0;
 }

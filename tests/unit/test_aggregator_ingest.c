@@ -72,7 +72,7 @@ static void a_message_is_taken_once(void **state)
 	assert_false(take_seq(1));
 	assert_int_equal(nt_ingest_counters(ingest)->duplicates, 2);
 	assert_int_equal(nt_ingest_counters(ingest)->messages, 2);
-	assert_int_equal(nt_ingest_counters(ingest)->gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
 }
 
 static void messages_out_of_order_are_neither_lost_nor_gaps(void **state)
@@ -82,19 +82,19 @@ static void messages_out_of_order_are_neither_lost_nor_gaps(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		assert_true(take_seq(order[i]));
-	for (uint64_t seq = 17; seq < 17 + 2 * NT_INGEST_WINDOW; seq++)
+	for (uint64_t seq = 17; seq < 17 + 2 * NT_SEQUENCE_WINDOW; seq++)
 		assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
 	assert_int_equal(nt_ingest_counters(ingest)->duplicates, 0);
 }
 
 static void a_number_that_never_came_is_one_gap(void **state)
 {
 	(void)state;
-	for (uint64_t seq = 1; seq <= 2 * NT_INGEST_WINDOW; seq++)
+	for (uint64_t seq = 1; seq <= 2 * NT_SEQUENCE_WINDOW; seq++)
 		if (seq != 20 && seq != 30)
 			assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->gaps, 2);
+	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 2);
 }
 
 static void a_hole_wider_than_the_window_is_counted_whole(void **state)
@@ -103,7 +103,7 @@ static void a_hole_wider_than_the_window_is_counted_whole(void **state)
 	assert_true(take_seq(1));
 	assert_true(take_seq(2));
 	assert_true(take_seq(1003));
-	assert_int_equal(nt_ingest_counters(ingest)->gaps, 1000);
+	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 1000);
 	assert_true(take_seq(UINT64_MAX));
 	assert_true(take_seq(UINT64_MAX - 1));
 }
@@ -112,9 +112,9 @@ static void where_a_stream_begins_in_the_middle_is_no_gap(void **state)
 {
 	(void)state;
 	assert_true(take_seq(5000));
-	for (uint64_t seq = 5001; seq < 5001 + 2 * NT_INGEST_WINDOW; seq++)
+	for (uint64_t seq = 5001; seq < 5001 + 2 * NT_SEQUENCE_WINDOW; seq++)
 		assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
 }
 
 static void another_boot_counts_from_one_again(void **state)
