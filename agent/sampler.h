@@ -12,7 +12,7 @@
 
 enum {
 	NT_SAMPLER_CAP = 16, /* calls of one communicator in one window */
-	NT_SAMPLER_ALIGNED = 8, /* enough where the numbers are known to be those of all ranks */
+	NT_SAMPLER_ALIGNED = 4, /* enough where the numbers are known to be those of all ranks */
 };
 
 struct nt_sampler {

@@ -16,7 +16,7 @@ struct nt_window_message {
 
 enum {
 	MAX_SAMPLES = 64,
-	RECENT_MOVING = 8, /* last calls told of a communicator that moves on; the rest is hashed */
+	RECENT_MOVING = 4, /* last calls told of a communicator that moves on; the rest is hashed */
 };
 
 /* How much of each a window needs. */
