@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/event.h"
 #include "call.skel.h"
 #include "common/clock.h"
 #include "session.skel.h"
@@ -40,23 +41,16 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
 	return 0;
 }
 
-/* Hands one record out if it is what it says to be. The ring is ours, but a bug must not spread. */
 static int take_event(void *context, void *record, size_t size)
 {
 	struct nt_kernel *k = context;
-	const struct nt_event_header *h = record;
+	struct nt_event_call call;
 	const uint8_t *id = NULL;
 
 	if (++k->polled > POLL_EVENTS_MAX)
 		return -EAGAIN;
-	if (size < sizeof(struct nt_event_call) || h->size > size)
-		return 0;
-	if (h->type == NT_EVENT_INIT && h->size == sizeof(struct nt_event_init) &&
-	    size >= sizeof(struct nt_event_init))
-		id = ((const struct nt_event_init *)record)->id;
-	else if (h->type != NT_EVENT_CALL || h->size != sizeof(struct nt_event_call))
-		return 0;
-	k->fn(k->data, record, id);
+	if (nt_event_read(record, size, &call, &id) == 0)
+		k->fn(k->data, &call, id);
 	return 0;
 }
 
@@ -93,6 +87,7 @@ static int load_session(struct nt_kernel *k, const struct nt_attach_options *opt
 	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(k->call->maps.counters));
 	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(k->call->maps.inside));
 	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(k->call->maps.ids));
+	r = r ? r : bpf_map__reuse_fd(s->maps.data_shared, bpf_map__fd(k->call->maps.data_shared));
 	return r ? r : session_bpf__load(s);
 }
 

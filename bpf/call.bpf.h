@@ -27,6 +27,12 @@ struct {
 } counters SEC(".maps");
 
 /*
+ * Entries that `counters` ever had, to know without a look-up that a process still has none. One
+ * for all objects: the agent shares this section's map, too.
+ */
+__u64 counters_made SEC(".data.shared");
+
+/*
  * Key: pid << 32 | tid. Made by a thread's first call and used again by all later ones, so that a
  * call costs a look-up and no update. LRU, because threads end unseen; the agent also deletes the
  * threads of an ended process.
@@ -83,7 +89,11 @@ static __always_inline struct nt_process_counters *counters_of(__u64 pid_tgid)
 	if (c)
 		return c;
 	/* Another thread may be first: then this fails and the look-up finds its entry. */
-	bpf_map_update_elem(&counters, &tgid, &no_counters, BPF_NOEXIST);
+	if (bpf_map_update_elem(&counters, &tgid, &no_counters, BPF_NOEXIST) == 0) {
+		__u64 before = __sync_fetch_and_add(&counters_made, 1);
+
+		barrier_var(before); /* a result that is wanted makes the addition ordered */
+	}
 	c = bpf_map_lookup_elem(&counters, &tgid);
 	if (!c)
 		__sync_fetch_and_add(&untracked, 1);
@@ -164,16 +174,42 @@ static __always_inline void count(struct pt_regs *ctx, __u64 pid_tgid, __u64 coo
 		counter_add(pid_tgid, counter - 1, word ? register_word(ctx, word - 1) : 0);
 }
 
+static __always_inline __u64 launches_in(const struct nt_process_counters *c)
+{
+	return c->calls[NT_COUNTER_LAUNCH] ?: c->calls[NT_COUNTER_DRIVER_LAUNCH];
+}
+
 static __always_inline __u64 launches_of(__u64 pid_tgid)
 {
 	__u32 tgid = pid_tgid >> 32;
 	struct nt_process_counters *c = bpf_map_lookup_elem(&counters, &tgid);
 
-	if (!c)
+	return c ? launches_in(c) : 0;
+}
+
+/*
+ * The same, for a thread that remembers at which counters_made its process had no counters: 1 is
+ * added to it, so that 0 remembers nothing. An ended process of the same number is as good: what
+ * counters it had, the agent has deleted.
+ */
+static __always_inline __u64 launches_remembered(__u64 pid_tgid, __u64 *uncounted)
+{
+	__u32 tgid = pid_tgid >> 32;
+	struct nt_process_counters *c;
+	__u64 made;
+
+	if (*uncounted == *(volatile __u64 *)&counters_made + 1)
 		return 0;
-	if (c->calls[NT_COUNTER_LAUNCH])
-		return c->calls[NT_COUNTER_LAUNCH];
-	return c->calls[NT_COUNTER_DRIVER_LAUNCH];
+	c = bpf_map_lookup_elem(&counters, &tgid);
+	if (c)
+		return launches_in(c);
+	/* An atomic addition is ordered: what this look-up misses is made after `made` was read. */
+	made = __sync_fetch_and_add(&counters_made, 0);
+	c = bpf_map_lookup_elem(&counters, &tgid);
+	if (c)
+		return launches_in(c);
+	*uncounted = made + 1;
+	return 0;
 }
 
 /* Every word of the array is written: the caller's memory may be the ring's, with old events. */
@@ -243,42 +279,41 @@ static __always_inline void capture_id(struct pt_regs *ctx, __u64 cookie, const 
 	bpf_probe_read_user(id, NT_ID_BYTES, (void *)at);
 }
 
-static __always_inline void emit_call(__u64 pid_tgid, const struct nt_inside *slot, __u64 ret_ns,
-				      __u64 ret, __u64 deref)
+static __always_inline const struct nt_event_call *event_in(const struct nt_inside *slot)
 {
-	struct nt_event_call *e =
-		nt_reserve(NT_EVENT_CALL, sizeof(*e), pid_tgid, slot->cookie, slot->entry_ns);
-
-	if (!e)
-		return;
-	e->h.flags = NT_CALL_RETURNED;
-	e->ret_ns = ret_ns;
-	e->ret = ret;
-	e->deref = deref;
-	e->launches = slot->launches;
-	__builtin_memcpy(e->word, slot->word, sizeof(e->word));
-	nt_submit(e, sizeof(*e));
+	return (const void *)slot + __builtin_offsetof(struct nt_inside, type);
 }
 
-static __always_inline void emit_init(__u64 pid_tgid, const struct nt_inside *slot,
-				      const struct nt_id *id, __u64 ret_ns, __u64 ret, __u64 deref)
+/* Of an event with the words that the cookie asks for. */
+static __always_inline __u32 call_bytes(__u64 cookie)
 {
-	struct nt_event_init *e =
-		nt_reserve(NT_EVENT_INIT, sizeof(*e), pid_tgid, slot->cookie, slot->entry_ns);
+	__u32 words = NT_COOKIE_WORDS(cookie);
+
+	/* Not to be one value with capture_words' count: the verifier would lose its bounds. */
+	barrier_var(words);
+	if (words > NT_CALL_WORDS)
+		words = NT_CALL_WORDS;
+	return NT_CALL_BYTES(words);
+}
+
+static __always_inline void emit_init(const struct nt_inside *slot, const struct nt_id *id,
+				      __u16 flags)
+{
+	/* The event itself does not count yet. */
+	__u64 wakeup = nt_wakeup(sizeof(struct nt_event_init));
+	struct nt_event_init *e = nt_reserve(NT_EVENT_INIT, sizeof(*e));
 
 	if (!e)
 		return;
-	e->call.h.flags = ret_ns ? NT_CALL_RETURNED : 0;
-	e->call.ret_ns = ret_ns;
-	e->call.ret = ret;
-	e->call.deref = deref;
-	e->call.launches = slot->launches;
-	__builtin_memcpy(e->call.word, slot->word, sizeof(e->call.word));
+	__builtin_memcpy(&e->call, event_in(slot), sizeof(e->call));
+	e->call.h.type = NT_EVENT_INIT;
+	e->call.h.size = sizeof(*e);
+	e->call.h.flags = flags;
 	if (id)
 		__builtin_memcpy(e->id, id->byte, NT_ID_BYTES);
 	else
 		__builtin_memset(e->id, 0, NT_ID_BYTES);
-	nt_submit(e, sizeof(*e));
+	bpf_ringbuf_submit(e, wakeup);
 }
 
 /* Is the thread inside a call that this one was made by? Deeper in the stack, then. */
@@ -292,20 +327,29 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 wakeup;
 	struct nt_event_call *e;
 
 	if (nested(bpf_map_lookup_elem(&inside, &pid_tgid), PT_REGS_SP(ctx)))
 		return;
 	count(ctx, pid_tgid, cookie);
-	e = nt_reserve(NT_EVENT_CALL, sizeof(*e), pid_tgid, cookie, bpf_ktime_get_boot_ns());
+	wakeup = nt_wakeup(sizeof(*e));
+	e = nt_reserve(NT_EVENT_CALL, sizeof(*e));
 	if (!e)
 		return;
+	e->h.type = NT_EVENT_CALL;
+	e->h.size = sizeof(*e);
+	e->h.row = NT_COOKIE_ROW(cookie);
+	e->h.flags = 0;
+	e->h.pid = pid_tgid >> 32;
+	e->h.tid = (__u32)pid_tgid;
+	e->h.entry_ns = bpf_ktime_get_boot_ns();
 	e->ret_ns = 0;
 	e->ret = 0;
 	e->launches = launches_of(pid_tgid);
 	capture_words(ctx, cookie, e->word);
 	e->deref = NT_COOKIE_DEREF(cookie) ? dereference(cookie, e->word) : 0;
-	nt_submit(e, sizeof(*e));
+	bpf_ringbuf_submit(e, wakeup);
 }
 
 /* False: the return is of no interest. */
@@ -331,7 +375,13 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	barrier();
 	slot->cookie = cookie;
 	slot->sp = PT_REGS_SP(ctx);
-	slot->launches = launches_of(pid_tgid);
+	slot->type = NT_EVENT_CALL;
+	slot->size = call_bytes(cookie);
+	slot->row = NT_COOKIE_ROW(cookie);
+	slot->flags = NT_CALL_RETURNED;
+	slot->pid = pid_tgid >> 32;
+	slot->tid = (__u32)pid_tgid;
+	slot->launches = launches_remembered(pid_tgid, &slot->uncounted);
 	capture_words(ctx, cookie, slot->word);
 	slot->deref = 0;
 	if (NT_COOKIE_DEREF(cookie) && !NT_COOKIE_DEREF_RET(cookie))
@@ -344,7 +394,9 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	id = bpf_map_lookup_elem(&ids, &pid_tgid);
 	if (id)
 		capture_id(ctx, cookie, slot->word, id);
-	emit_init(pid_tgid, slot, id, 0, 0, 0);
+	slot->ret_ns = 0;
+	slot->ret = 0;
+	emit_init(slot, id, 0);
 	return true;
 }
 
@@ -353,7 +405,7 @@ static __always_inline void call_returned(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_boot_ns();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct nt_inside *slot = bpf_map_lookup_elem(&inside, &pid_tgid);
-	__u64 cookie, deref;
+	__u64 cookie;
 
 	if (!slot) {
 		/* Pushed out of the table since it was entered. */
@@ -368,15 +420,15 @@ static __always_inline void call_returned(struct pt_regs *ctx)
 		slot->entry_ns = 0;
 		return;
 	}
-	deref = slot->deref;
+	slot->ret_ns = now;
+	slot->ret = PT_REGS_RC(ctx);
 	if (NT_COOKIE_DEREF_RET(cookie))
-		deref = dereference(cookie, slot->word);
+		slot->deref = dereference(cookie, slot->word);
 	if (NT_COOKIE_ID_WORD(cookie) || NT_COOKIE_ID_STACK(cookie)) {
-		emit_init(pid_tgid, slot, bpf_map_lookup_elem(&ids, &pid_tgid), now,
-			  PT_REGS_RC(ctx), deref);
+		emit_init(slot, bpf_map_lookup_elem(&ids, &pid_tgid), NT_CALL_RETURNED);
 		bpf_map_delete_elem(&ids, &pid_tgid);
 	} else {
-		emit_call(pid_tgid, slot, now, PT_REGS_RC(ctx), deref);
+		nt_output(NT_EVENT_CALL, event_in(slot), call_bytes(cookie));
 	}
 	slot->entry_ns = 0;
 }

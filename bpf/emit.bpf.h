@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * How a probe emits: reserve, fill, submit. Nothing here wakes the agent but a ring that fills:
- * it looks every few milliseconds anyway, and a wake-up costs the traced process more than the
- * event itself.
+ * How a probe emits. Nothing here wakes the agent but a ring that fills: it looks every few
+ * milliseconds anyway, and a wake-up costs the traced process more than the event itself.
  */
 #ifndef NT_BPF_EMIT_BPF_H
 #define NT_BPF_EMIT_BPF_H
@@ -23,39 +22,36 @@ enum {
 /* Events that found the ring full, by type; the agent exports them as a metric. */
 __u64 dropped[NT_EVENT_TYPE_END];
 
-/* Header filled in but for the flags; the rest is for the caller to fill, every byte of it. */
-static __always_inline void *nt_reserve(enum nt_event_type type, __u32 size, __u64 pid_tgid,
-					__u64 cookie, __u64 entry_ns)
-{
-	struct nt_event_header *h = bpf_ringbuf_reserve(&events, size, 0);
-
-	if (!h) {
-		__sync_fetch_and_add(&dropped[type], 1);
-		return NULL;
-	}
-	h->type = type;
-	h->size = size;
-	h->row = NT_COOKIE_ROW(cookie);
-	h->flags = 0;
-	h->pid = pid_tgid >> 32;
-	h->tid = (__u32)pid_tgid;
-	h->entry_ns = entry_ns;
-	return h;
-}
-
 /*
- * Wakes the agent once, as the unread data grow past wakeup_bytes, not for each event beyond: a
- * wake-up costs ten times what the event does, and a crossing missed to a race only means that
- * the agent looks when it would have looked anyway.
+ * Flags for an event of that size which is about to be sent. Wakes the agent once, as the unread
+ * data grow past wakeup_bytes, not for each event beyond: a wake-up costs ten times what the event
+ * does, and a crossing missed to a race only means that the agent looks when it would have looked
+ * anyway.
  */
-static __always_inline void nt_submit(void *event, __u32 size)
+static __always_inline __u64 nt_wakeup(__u32 size)
 {
 	__u64 unread = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-	__u64 flags = BPF_RB_NO_WAKEUP;
 
-	if (unread >= wakeup_bytes && unread - size - RING_HEADER < wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	bpf_ringbuf_submit(event, flags);
+	return unread < wakeup_bytes && unread + size + RING_HEADER >= wakeup_bytes
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
+/* Copies an event of any size into the ring. It must be complete. */
+static __always_inline void nt_output(enum nt_event_type type, const void *event, __u32 size)
+{
+	if (bpf_ringbuf_output(&events, (void *)event, size, nt_wakeup(size)) < 0)
+		__sync_fetch_and_add(&dropped[type], 1);
+}
+
+/* For an event that is put together in the ring itself. The caller fills every byte of it. */
+static __always_inline void *nt_reserve(enum nt_event_type type, __u32 size)
+{
+	void *event = bpf_ringbuf_reserve(&events, size, 0);
+
+	if (!event)
+		__sync_fetch_and_add(&dropped[type], 1);
+	return event;
 }
 
 #endif

@@ -87,6 +87,7 @@ enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
 };
 
+/* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */
 struct nt_event_call {
 	struct nt_event_header h;
 	__u64 ret_ns; /* boot time; 0 for an entry-only probe */
@@ -101,19 +102,29 @@ struct nt_event_call {
  * return, and one at its return with all there is to know.
  */
 struct nt_event_init {
-	struct nt_event_call call;
+	struct nt_event_call call; /* with all its words */
 	__u8 id[NT_ID_BYTES];
 };
+
+#define NT_CALL_BYTES(words) (__builtin_offsetof(struct nt_event_call, word) + (words)*8)
 
 /*
  * The call that a thread is in, or was in last. Key: pid << 32 | tid. Readable by the agent at any
  * time, so that a call which never returns shows. A thread that left its call by longjmp is found
  * out by the stack pointer: a new call at the same depth or above replaces it.
+ *
+ * From `type` on it is the event that the return sends: a copy in one piece is cheaper than one
+ * word by word.
  */
 struct nt_inside {
-	__u64 entry_ns; /* boot time; 0: in no call */
 	__u64 cookie;
 	__u64 sp;
+	__u64 uncounted; /* for the kernel side */
+	__u16 type, size, row, flags;
+	__u32 pid, tid;
+	__u64 entry_ns; /* boot time; 0: in no call */
+	__u64 ret_ns; /* this and `ret`: of the last call that has returned */
+	__u64 ret;
 	__u64 deref;
 	__u64 launches;
 	__u64 word[NT_CALL_WORDS];
@@ -123,6 +134,12 @@ _Static_assert(sizeof(struct nt_process_counters) == 128, "map layout");
 _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
-_Static_assert(sizeof(struct nt_inside) == 136, "map layout");
+_Static_assert(sizeof(struct nt_inside) == 24 + sizeof(struct nt_event_call), "map layout");
+_Static_assert(__builtin_offsetof(struct nt_inside, entry_ns) ==
+		       24 + __builtin_offsetof(struct nt_event_call, h.entry_ns),
+	       "an event is part of it");
+_Static_assert(__builtin_offsetof(struct nt_inside, word) ==
+		       24 + __builtin_offsetof(struct nt_event_call, word),
+	       "an event is part of it");
 
 #endif

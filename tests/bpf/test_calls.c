@@ -101,6 +101,26 @@ static void counted_calls_are_counted_wherever_they_are_made(void **state)
 	assert_int_equal(after.calls[NT_COUNTER_LAUNCH], before.calls[NT_COUNTER_LAUNCH] + 1);
 }
 
+/* That a process has counted nothing is remembered, but not beyond its first launch. */
+static void launches_show_in_the_calls_after_them(void **state)
+{
+	struct harness *h = *state;
+
+	nt_attach_forget(h->attach, (uint32_t)getpid());
+	for (uint64_t launches = 0; launches < 4; launches++) {
+		for (int i = 0; i < 2; i++)
+			(void)stub_call(&mpi, "MPI_Barrier", args);
+		assert_int_equal(harness_poll(h), 2);
+		assert_int_equal(h->event[0].call.launches, launches);
+		assert_int_equal(h->event[1].call.launches, launches);
+		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	}
+	nt_attach_forget(h->attach, (uint32_t)getpid());
+	(void)stub_call(&mpi, "MPI_Barrier", args);
+	assert_int_equal(harness_poll(h), 1);
+	assert_int_equal(h->event[0].call.launches, 0);
+}
+
 /* ---- left without returning --------------------------------------------------------------- */
 
 static void jump_out(void)
@@ -378,6 +398,7 @@ static int load_libraries(void **state)
 #define CALL_TESTS(mode)                                                                           \
 	IN(mode, calls_made_inside_a_call_are_no_calls_of_the_program),                            \
 		IN(mode, counted_calls_are_counted_wherever_they_are_made),                        \
+		IN(mode, launches_show_in_the_calls_after_them),                                   \
 		IN(mode, a_call_left_by_longjmp_makes_room_for_the_next),                          \
 		IN(mode, who_is_inside_a_call_can_be_seen_before_it_returns),                      \
 		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
