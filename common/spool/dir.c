@@ -278,8 +278,14 @@ int nt_spool_make_draft(int partition, uint64_t base, int *ret_fd)
 	if (unlinkat(partition, name, 0) < 0 && errno != ENOENT)
 		return -errno;
 	fd = openat(partition, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (fd < 0 || fchmod(fd, FILE_MODE) < 0)
+	if (fd < 0)
 		return -errno;
+	if (fchmod(fd, FILE_MODE) < 0) {
+		int r = -errno;
+
+		(void)unlinkat(partition, name, 0);
+		return r;
+	}
 	*ret_fd = nt_take_fd(&fd);
 	return 0;
 }

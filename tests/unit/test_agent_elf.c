@@ -152,6 +152,100 @@ static void a_file_without_build_id_has_an_empty_one(void **state)
 	nt_elf_close(elf);
 }
 
+static void a_build_id_of_the_longest_kind_is_whole(void **state)
+{
+	struct nt_elf *elf;
+
+	(void)state;
+	((Elf64_Nhdr *)(void *)(image.bytes + AT_NOTE))->n_descsz = 32;
+	memset(image.bytes + AT_NOTE + 16, 0xab, 32);
+	image_section(&image, SECTION_NOTE)->sh_size = 16 + 32;
+	elf = open_image();
+	assert_int_equal(strlen(nt_elf_build_id(elf)), 64);
+	assert_int_equal(strspn(nt_elf_build_id(elf), "ab"), 64);
+	nt_elf_close(elf);
+	image_close(&image);
+	((Elf64_Nhdr *)(void *)(image.bytes + AT_NOTE))->n_descsz = 33;
+	image_section(&image, SECTION_NOTE)->sh_size = 16 + 36;
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "");
+	nt_elf_close(elf);
+}
+
+static void a_build_id_is_one_among_the_notes_alone(void **state)
+{
+	struct nt_elf *elf;
+
+	(void)state;
+	image_section(&image, SECTION_NOTE)->sh_type = SHT_PROGBITS;
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "");
+	nt_elf_close(elf);
+	image_close(&image);
+	image_section(&image, SECTION_NOTE)->sh_type = SHT_NOTE;
+	((Elf64_Nhdr *)(void *)(image.bytes + AT_NOTE))->n_type = NT_GNU_BUILD_ID + 1;
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "");
+	nt_elf_close(elf);
+	image_close(&image);
+	((Elf64_Nhdr *)(void *)(image.bytes + AT_NOTE))->n_type = NT_GNU_BUILD_ID;
+	image.bytes[AT_NOTE + 12] = 'X';
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "");
+	nt_elf_close(elf);
+}
+
+static void notes_are_read_up_to_a_page(void **state)
+{
+	struct nt_elf *elf;
+
+	(void)state;
+	image_section(&image, SECTION_NOTE)->sh_size = 4096;
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "deadbeef");
+	nt_elf_close(elf);
+	image_close(&image);
+	image_section(&image, SECTION_NOTE)->sh_size = 4097;
+	elf = open_image();
+	assert_string_equal(nt_elf_build_id(elf), "");
+	nt_elf_close(elf);
+}
+
+/* Real libraries have tens of thousands. */
+static void each_of_thousands_of_functions_is_found(void **state)
+{
+	enum {
+		MANY = 5000,
+		NAME_BYTES = 8,
+	};
+	static Elf64_Sym symbol[MANY];
+	static char names[MANY * NAME_BYTES];
+	struct nt_elf_symbol found;
+	struct nt_elf *elf = NULL;
+	const char *path;
+
+	(void)state;
+	for (uint32_t i = 1; i < MANY; i++) {
+		(void)snprintf(names + (size_t)i * NAME_BYTES, NAME_BYTES, "f%u", i);
+		symbol[i] = image_function(i * NAME_BYTES, i % IMAGE_CODE_BYTES);
+	}
+	image_section(&image, SECTION_VERSYM)->sh_type = SHT_NULL;
+	image_section(&image, SECTION_DYNSYM)->sh_offset = IMAGE_BYTES;
+	image_section(&image, SECTION_DYNSYM)->sh_size = sizeof(symbol);
+	image_section(&image, SECTION_DYNSTR)->sh_offset = IMAGE_BYTES + sizeof(symbol);
+	image_section(&image, SECTION_DYNSTR)->sh_size = sizeof(names);
+	path = image_save(&image);
+	assert_int_equal(write(image.fd, symbol, sizeof(symbol)), sizeof(symbol));
+	assert_int_equal(write(image.fd, names, sizeof(names)), sizeof(names));
+	assert_int_equal(nt_elf_open(path, &elf), 0);
+	for (uint32_t i = 1; i < MANY; i++) {
+		assert_int_equal(nt_elf_find(elf, names + (size_t)i * NAME_BYTES, &found), 0);
+		assert_int_equal(found.offset, IMAGE_CODE + i % IMAGE_CODE_BYTES);
+	}
+	assert_int_equal(nt_elf_find(elf, "f5000", &found), -ENOENT);
+	nt_elf_close(elf);
+}
+
 static void the_first_instruction_decides_where_probes_go(void **state)
 {
 	struct nt_elf_symbol symbol;
@@ -207,6 +301,14 @@ static void code_beyond_the_end_of_the_file_is_an_error(void **state)
 	image_segment(&image)->p_offset = IMAGE_BYTES;
 	(void)image_add_dynamic(&image, "ncclSend", 0x40, 1);
 	check_missing("ncclSend", -EBADMSG);
+}
+
+static void segments_beyond_the_end_of_the_file_are_refused(void **state)
+{
+	(void)state;
+	image_header(&image)->e_phnum = 2000;
+	image_header(&image)->e_phoff = IMAGE_BYTES - 56;
+	check_refused(-EBADMSG);
 }
 
 static void an_offset_that_wraps_around_is_an_error(void **state)
@@ -364,10 +466,15 @@ int main(void)
 		WITH(prefixes_find_what_is_linked_statically),
 		WITH(the_build_id_is_hex),
 		WITH(a_file_without_build_id_has_an_empty_one),
+		WITH(a_build_id_of_the_longest_kind_is_whole),
+		WITH(a_build_id_is_one_among_the_notes_alone),
+		WITH(notes_are_read_up_to_a_page),
+		WITH(each_of_thousands_of_functions_is_found),
 		WITH(the_first_instruction_decides_where_probes_go),
 		WITH(arm64_code_is_read_as_such),
 		WITH(an_address_outside_the_code_is_an_error),
 		WITH(code_beyond_the_end_of_the_file_is_an_error),
+		WITH(segments_beyond_the_end_of_the_file_are_refused),
 		WITH(an_offset_that_wraps_around_is_an_error),
 		WITH(a_segment_that_is_not_executable_holds_no_functions),
 		WITH(a_name_beyond_its_table_is_passed_over),

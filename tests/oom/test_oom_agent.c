@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "agent/elf.h"
+#include "tests/oom/oom.h"
+#include "tests/unit/elf_image.h"
+
+/* Our own executable: it has a .symtab, which only the second look-up reads. */
+static int look_up(void *data)
+{
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct nt_elf_symbol symbol;
+	int r;
+
+	(void)data;
+	r = nt_elf_open("/proc/self/exe", &elf);
+	if (r < 0)
+		return r;
+	r = nt_elf_find(elf, "look_up", &symbol);
+	if (r < 0)
+		return r;
+	(void)nt_elf_has_prefix(elf, "look_");
+	return nt_elf_find(elf, "no_such_function", &symbol) == -ENOENT ? 0 : -EPROTO;
+}
+
+/* A library: it has a dynamic symbol. */
+static int open_library(void *data)
+{
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct nt_elf_symbol symbol;
+	struct image image;
+	int r;
+
+	(void)data;
+	image_init(&image);
+	(void)image_add_dynamic(&image, "ncclSend", 0x40, 1);
+	r = nt_elf_open(image_save(&image), &elf);
+	image_close(&image);
+	return r < 0 ? r : nt_elf_find(elf, "ncclSend", &symbol);
+}
+
+static void an_elf_file_survives_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(look_up, NULL) >= 1);
+	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_elf_file_survives_failed_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
