@@ -47,6 +47,11 @@ struct nt_comm {
 	uint64_t id, parent;
 	uint64_t ordinal; /* in the process, in order of appearance */
 	uint32_t rank, size; /* size 0: not known, and then the rank is not either */
+	/* What the program was told when it asked; a size without a rank is none. */
+	bool rank_told;
+	uint32_t size_told;
+	uint64_t whole_id; /* its id if it turns out to be as large as its parent */
+	uint32_t whole_size; /* 0: it would not be known even then */
 	bool id_is_local;
 	bool from_unique_id; /* the id is that of a unique id, which a job's key may be made of */
 	bool is_world; /* MPI_COMM_WORLD */

@@ -44,6 +44,7 @@ enum nt_role {
 	NT_ROLE_LIBRARY_INIT, /* MPI_Init: the process is a rank of MPI_COMM_WORLD */
 	NT_ROLE_LIBRARY_END, /* MPI_Finalize, MPI_Abort */
 	NT_ROLE_COMM_RANK, /* MPI_Comm_rank: comm, and *newcomm is this process's rank in it */
+	NT_ROLE_COMM_SIZE, /* MPI_Comm_size: the same of its size */
 	NT_ROLE_LAUNCH, /* counted */
 	NT_ROLE_GRAPH_LAUNCH, /* of `graph` on `stream` */
 	NT_ROLE_CAPTURE_BEGIN, /* what `stream` is given from here on goes into `graph`, or a new one */

@@ -55,6 +55,19 @@ enum {
 			 NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                                   \
 	}
 
+/*
+ * A number of the communicator that the program asks for: all that tells MPICH's, whose handles are
+ * no addresses. An int: the upper half of what is read there is whatever lies beside it.
+ */
+#define ASKING(name, role_)                                                                        \
+	{                                                                                          \
+		MPI_ROW, .symbol = #name, .role = role_, .returns = true, .hot = true, .words = 2, \
+			 .comm = 0, .newcomm = 1, .deref = 1, .deref_at_return = true,             \
+			 .nranks = NT_NO_WORD, .rank = NT_NO_WORD, .id = NT_NO_WORD,               \
+			 .color = NT_NO_WORD, .key = NT_NO_WORD, NT_NO_DATA, NT_NO_STREAM,         \
+			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
+	}
+
 #define LIFE(name, role_, returns_, words_, comm_)                                                 \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = role_, .returns = returns_, .words = words_,     \
@@ -123,11 +136,8 @@ static const struct nt_probe rows[] = {
 	{MPI_ROW, .symbol = "MPI_Comm_free", .role = NT_ROLE_DESTROY, .returns = true, .words = 1,
 	 .comm = NT_DEREF_WORD, .deref = 0, NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE,
 	 NT_NO_COUNT},
-	/* An int: the upper half of what is read there is whatever lies beside it. */
-	{MPI_ROW, .symbol = "MPI_Comm_rank", .role = NT_ROLE_COMM_RANK, .returns = true,
-	 .hot = true, .words = 2, .comm = 0, .newcomm = 1, .deref = 1, .deref_at_return = true,
-	 .nranks = NT_NO_WORD, .rank = NT_NO_WORD, .id = NT_NO_WORD, .color = NT_NO_WORD,
-	 .key = NT_NO_WORD, NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT},
+	ASKING(MPI_Comm_rank, NT_ROLE_COMM_RANK),
+	ASKING(MPI_Comm_size, NT_ROLE_COMM_SIZE),
 
 	LIFE(MPI_Init, NT_ROLE_LIBRARY_INIT, true, 2, NO),
 	LIFE(MPI_Init_thread, NT_ROLE_LIBRARY_INIT, true, 4, NO),

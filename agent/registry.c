@@ -163,8 +163,11 @@ static struct nt_comm *make(struct nt_registry *registry, struct nt_process *pro
 		confirm_nccl(registry, process, comm);
 	else if (pending->library == NT_LIBRARY_MPI)
 		confirm_mpi(registry, process, comm, parent_size);
-	if (comm->id_is_local)
+	if (comm->id_is_local) {
+		comm->whole_id = pending->id;
+		comm->whole_size = parent_size;
 		give_local_id(registry, process, comm);
+	}
 	return comm;
 }
 
@@ -318,8 +321,12 @@ void nt_registry_child(struct nt_registry *registry, struct nt_process *process,
 		pending.parent = parent->id;
 		pending.rank_of = parent->rank_of;
 		pending.id = nt_comm_id_child(parent->id, color, ++parent->children, where);
-		if (probe->library == NT_LIBRARY_MPI && probe->color == NT_NO_WORD)
+		if (strncmp(probe->symbol, "MPI_Comm_dup", strlen("MPI_Comm_dup")) == 0) {
+			pending.rank = parent->rank;
+			pending.size = parent->size;
+		} else if (probe->library == NT_LIBRARY_MPI && probe->color == NT_NO_WORD) {
 			pending.id_is_local = true; /* unless it is as large as its parent */
+		}
 	}
 	if (!takes_part(probe, color))
 		return;
@@ -447,11 +454,38 @@ struct nt_comm *nt_registry_find(struct nt_registry *registry, struct nt_process
 	return comm;
 }
 
+/* MPICH's communicators: what the program knows of them is all that is known. */
+static void take_answers(struct nt_comm *comm)
+{
+	if (comm->size || !comm->rank_told || comm->rank >= comm->size_told)
+		return;
+	comm->size = comm->size_told;
+	/* Calls that are counted under one id stay there. */
+	if (comm->id_is_local && !comm->calls && comm->size == comm->whole_size) {
+		comm->id = comm->whole_id;
+		comm->id_is_local = false;
+	}
+}
+
 void nt_registry_rank(struct nt_registry *registry, struct nt_process *process, uint64_t handle,
 		      uint32_t rank)
 {
 	struct nt_comm *comm = nt_registry_find(registry, process, NT_LIBRARY_MPI, handle);
 
-	if (comm && (!comm->size || rank < comm->size))
-		comm->rank = rank;
+	if (!comm || (comm->size && rank >= comm->size))
+		return;
+	comm->rank = rank;
+	comm->rank_told = true;
+	take_answers(comm);
+}
+
+void nt_registry_size(struct nt_registry *registry, struct nt_process *process, uint64_t handle,
+		      uint32_t size)
+{
+	struct nt_comm *comm = nt_registry_find(registry, process, NT_LIBRARY_MPI, handle);
+
+	if (!comm || !size || size > INT32_MAX)
+		return;
+	comm->size_told = size;
+	take_answers(comm);
 }

@@ -47,6 +47,9 @@ void nt_registry_settle(struct nt_registry *registry, struct nt_process *process
 /* MPI_Comm_rank said so. */
 void nt_registry_rank(struct nt_registry *registry, struct nt_process *process, uint64_t handle,
 		      uint32_t rank);
+/* MPI_Comm_size said so: believed where nothing else tells, and once the rank is told too. */
+void nt_registry_size(struct nt_registry *registry, struct nt_process *process, uint64_t handle,
+		      uint32_t size);
 
 /* The communicator is gone; its sums stay until they are reported. */
 void nt_registry_end(struct nt_process *process, enum nt_library library, uint64_t handle);

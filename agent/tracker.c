@@ -360,6 +360,25 @@ static void on_library_end(struct nt_process *process, const struct nt_probe *pr
 	process->mpi_begun = true;
 }
 
+static void on_question(struct nt_registry *registry, struct nt_process *process,
+			const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	uint64_t handle = nt_probe_word(call, probe->comm);
+
+	/*
+	 * The first process of a library may be inside MPI_Init while it is attached. But programs
+	 * ask for their rank before they communicate.
+	 */
+	if (!process->late && !process->mpi_called)
+		process->mpi_begun = true;
+	if (!(call->h.flags & NT_CALL_RETURNED) || (uint32_t)call->ret != 0)
+		return;
+	if (probe->role == NT_ROLE_COMM_RANK)
+		nt_registry_rank(registry, process, handle, (uint32_t)call->deref);
+	else
+		nt_registry_size(registry, process, handle, (uint32_t)call->deref);
+}
+
 static void on_destroy(struct nt_process *process, const struct nt_probe *probe,
 		       const struct nt_event_call *call)
 {
@@ -431,14 +450,8 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 		on_library_end(process, probe);
 		break;
 	case NT_ROLE_COMM_RANK:
-		/*
-		 * The first process of a library may be inside MPI_Init while it is attached. But
-		 * programs ask for their rank before they communicate.
-		 */
-		if (!process->late && !process->mpi_called)
-			process->mpi_begun = true;
-		nt_registry_rank(registry, process, nt_probe_word(call, probe->comm),
-				 (uint32_t)call->deref);
+	case NT_ROLE_COMM_SIZE:
+		on_question(registry, process, probe, call);
 		break;
 	case NT_ROLE_SYNC_STREAM:
 	case NT_ROLE_SYNC_EVENT:

@@ -225,6 +225,127 @@ static void a_handle_of_mpich_is_a_number(void **state)
 	node_stop(&node);
 }
 
+/* word[1] points at an int, beside which there lies something. */
+static void ask(struct node *node, const char *symbol, uint64_t handle, uint32_t answer)
+{
+	struct nt_event_call call = node_call(node, PID, PID, symbol, NT_LIBRARY_MPI, MS / 100);
+
+	call.word[0] = handle;
+	call.deref = 0x7700000000ULL + answer;
+	node_event(node, &call);
+}
+
+static void make_child(struct node *node, const char *symbol, uint64_t parent, uint64_t color,
+		       uint64_t handle)
+{
+	struct nt_event_call call = node_call(node, PID, PID, symbol, NT_LIBRARY_MPI, MS);
+
+	call.word[0] = parent;
+	call.word[1] = color;
+	call.deref = handle;
+	node_event(node, &call);
+}
+
+static void reduce_over(struct node *node, uint64_t handle)
+{
+	struct nt_event_call call = node_call(node, PID, PID, "MPI_Allreduce", NT_LIBRARY_MPI, MS);
+
+	call.word[2] = 100;
+	call.word[3] = 0x4c00080b;
+	call.word[5] = handle;
+	node_event(node, &call);
+	node->now_ns += 20 * MS;
+}
+
+static const struct nt_comm_window *comm_of(const struct node_window *w, uint32_t size)
+{
+	for (size_t i = 0; i < w->window.comms; i++)
+		if (w->comm[i].size == size)
+			return &w->comm[i];
+	return NULL;
+}
+
+static void begin_mpich(struct node *node)
+{
+	node_start(node);
+	ENVIRON(node, PID, "PMI_RANK=5\0PMI_SIZE=8\0");
+	node_map(node, PID, "/usr/lib/libmpich.so.12", NT_LIBRARY_MPI, false);
+	ask(node, "MPI_Comm_rank", 0x44000000, 5);
+}
+
+static void communicators_of_mpich_are_known_by_what_the_program_asks(void **state)
+{
+	const struct nt_comm_window *half, *quarter, *whole;
+	const struct node_window *w;
+	struct node node;
+
+	(void)state;
+	begin_mpich(&node);
+	make_child(&node, "MPI_Comm_split", 0x44000000, 1, 0x84000002);
+	ask(&node, "MPI_Comm_size", 0x84000002, 4);
+	ask(&node, "MPI_Comm_rank", 0x84000002, 2);
+	make_child(&node, "MPI_Comm_dup", 0x84000002, 0, 0x84000003);
+	make_child(&node, "MPI_Comm_create", 0x44000000, 0, 0x84000004);
+	ask(&node, "MPI_Comm_rank", 0x84000004, 1);
+	ask(&node, "MPI_Comm_size", 0x84000004, 2);
+	make_child(&node, "MPI_Cart_create", 0x44000000, 0, 0x84000005);
+	ask(&node, "MPI_Comm_size", 0x84000005, 8);
+	ask(&node, "MPI_Comm_rank", 0x84000005, 5);
+	for (int i = 0; i < 30; i++) {
+		reduce_over(&node, 0x84000003);
+		reduce_over(&node, 0x84000004);
+		reduce_over(&node, 0x84000005);
+	}
+	w = node_last(&node);
+	assert_int_equal(w->window.comms, 3);
+	half = comm_of(w, 4);
+	quarter = comm_of(w, 2);
+	whole = comm_of(w, 8);
+	/* A duplicate is all of its parent, and nobody need ask. */
+	assert_non_null(half);
+	assert_int_equal(half->rank, 2);
+	assert_false(half->id_is_local);
+	/* Which part of its parent that is, is not told. */
+	assert_non_null(quarter);
+	assert_int_equal(quarter->rank, 1);
+	assert_true(quarter->id_is_local);
+	assert_non_null(whole);
+	assert_int_equal(whole->rank, 5);
+	assert_false(whole->id_is_local);
+	node_stop(&node);
+}
+
+static void a_size_without_a_rank_or_with_a_wrong_one_is_none(void **state)
+{
+	const struct node_window *w;
+	struct node node;
+
+	(void)state;
+	begin_mpich(&node);
+	make_child(&node, "MPI_Comm_split", 0x44000000, 1, 0x84000002);
+	ask(&node, "MPI_Comm_size", 0x84000002, 4);
+	make_child(&node, "MPI_Comm_split", 0x44000000, 2, 0x84000003);
+	ask(&node, "MPI_Comm_rank", 0x84000003, 4);
+	ask(&node, "MPI_Comm_size", 0x84000003, 4);
+	ask(&node, "MPI_Comm_size", 0x84000003, UINT32_MAX);
+	ask(&node, "MPI_Comm_size", 0x84000003, 0);
+	/* The world's is known already. */
+	ask(&node, "MPI_Comm_size", 0x44000000, 77);
+	for (int i = 0; i < 30; i++) {
+		reduce_over(&node, 0x84000002);
+		reduce_over(&node, 0x84000003);
+		reduce_over(&node, 0x44000000);
+	}
+	w = node_last(&node);
+	assert_int_equal(w->window.comms, 3);
+	assert_non_null(comm_of(w, 0));
+	assert_non_null(comm_of(w, 8));
+	assert_null(comm_of(w, 4));
+	assert_null(comm_of(w, 77));
+	assert_int_equal(w->window.rank.size, 8);
+	node_stop(&node);
+}
+
 static void memory_that_cannot_be_read_leaves_the_environment(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -305,6 +426,8 @@ int main(void)
 		cmocka_unit_test(a_launcher_that_maps_the_libraries_is_no_rank),
 		cmocka_unit_test(waiting_for_started_calls_is_communication),
 		cmocka_unit_test(a_handle_of_mpich_is_a_number),
+		cmocka_unit_test(communicators_of_mpich_are_known_by_what_the_program_asks),
+		cmocka_unit_test(a_size_without_a_rank_or_with_a_wrong_one_is_none),
 		cmocka_unit_test(memory_that_cannot_be_read_leaves_the_environment),
 		cmocka_unit_test(a_pool_of_threads_is_measured_as_one_rank),
 	};
