@@ -9,11 +9,19 @@
 #ifndef NT_AGGREGATOR_SINK_H
 #define NT_AGGREGATOR_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/bus.h"
 #include "proto/wire.h"
+
+/* Where incidents are published: all of them, then the flush. */
+struct nt_sink_outlet {
+	int (*incident)(void *data, const struct nt_incident *incident);
+	int (*flush)(void *data);
+	void *data;
+};
 
 /*
  * An incident was opened, changed or resolved: the whole object as it now stands; `state` says
@@ -22,6 +30,18 @@
  */
 struct nt_sink {
 	int (*incident)(void *data, const struct nt_incident *incident);
+	/*
+	 * The rest may be NULL. Where several aggregators share the work, each takes what the others
+	 * publish, so that it can answer for all and go on where another one stops. is_ours: the
+	 * shard's owner is this aggregator, and all that can be new is how messages fared.
+	 */
+	int (*take)(void *data, const struct nt_incident *incident, bool is_ours);
+	/* Hands over, with its deliveries, what the bus does not know yet. How many, or an errno. */
+	int (*publish)(void *data, const struct nt_sink_outlet *outlet);
+	/* The shard is ours from now on, with all that its owner before has left undone … */
+	int (*adopt)(void *data, uint32_t shard, uint64_t real_ns);
+	/* … or no longer: nothing is sent for it any more when this returns. */
+	int (*release)(void *data, uint32_t shard);
 	void *data;
 };
 
@@ -34,7 +54,7 @@ struct nt_state_item {
 
 /*
  * The state of everything at one instant, and the bus positions that it stands for. Stored in one
- * transaction: all of it or nothing. It replaces whatever was stored before.
+ * transaction: all of it or nothing. It replaces whatever was stored of its shard before.
  */
 struct nt_state_set {
 	uint64_t real_ns; /* event time */
@@ -42,16 +62,17 @@ struct nt_state_set {
 	size_t items;
 	const struct nt_bus_position *position; /* next record to read, per topic and partition */
 	size_t positions;
+	uint32_t shard; /* 0: everything; otherwise a partition of the window topic, plus one */
 };
 
 struct nt_state_store {
 	int (*save)(void *data, const struct nt_state_set *set);
 	/*
-	 * Calls `loaded` once with the newest set, which is borrowed for that call, and returns what
-	 * it returned. -ENOENT where none was ever saved.
+	 * Calls `loaded` once with the shard's newest set, which is borrowed for that call, and returns
+	 * what it returned. -ENOENT where none was ever saved.
 	 */
-	int (*load)(void *data, int (*loaded)(void *loader, const struct nt_state_set *set),
-		    void *loader);
+	int (*load)(void *data, uint32_t shard,
+		    int (*loaded)(void *loader, const struct nt_state_set *set), void *loader);
 	void *data;
 };
 

@@ -177,5 +177,5 @@ int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,
 {
 	struct loading loading = {.engine = engine, .ingest = ingest, .places = places};
 
-	return states->load(states->data, take_set, &loading);
+	return states->load(states->data, 0, take_set, &loading);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening, migrating and closing the file; the state of the detection; how the store is. */
+/* Opening, migrating and closing the file; transactions; how the store is. */
 #include "aggregator/store.h"
 
 #include <errno.h>
@@ -49,6 +49,29 @@ static const char *const migrations[] = {
 	"CREATE TABLE position (topic TEXT NOT NULL, partition INTEGER NOT NULL,"
 	"  offset INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID;"
 	"CREATE TABLE state_time (one INTEGER PRIMARY KEY CHECK (one = 1), real_ns INTEGER NOT NULL);",
+
+	/* Several aggregators share the work: a state for each shard, and what the bus knows already. */
+	"ALTER TABLE incident ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;"
+	/* `changed` counts what must be published of it, `published` how much of that was. */
+	"ALTER TABLE incident ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE incident ADD COLUMN published INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX incident_unpublished ON incident (number) WHERE changed > published;"
+	"CREATE INDEX incident_shard ON incident (shard, number);"
+	"CREATE TABLE new_state (shard INTEGER NOT NULL, name TEXT NOT NULL, bytes BLOB NOT NULL,"
+	"  PRIMARY KEY (shard, name)) WITHOUT ROWID;"
+	"INSERT INTO new_state SELECT 0, name, bytes FROM state;"
+	"DROP TABLE state;"
+	"ALTER TABLE new_state RENAME TO state;"
+	"CREATE TABLE new_position (shard INTEGER NOT NULL, topic TEXT NOT NULL,"
+	"  partition INTEGER NOT NULL, offset INTEGER NOT NULL,"
+	"  PRIMARY KEY (shard, topic, partition)) WITHOUT ROWID;"
+	"INSERT INTO new_position SELECT 0, topic, partition, offset FROM position;"
+	"DROP TABLE position;"
+	"ALTER TABLE new_position RENAME TO position;"
+	"CREATE TABLE new_time (shard INTEGER PRIMARY KEY, real_ns INTEGER NOT NULL);"
+	"INSERT INTO new_time SELECT 0, real_ns FROM state_time;"
+	"DROP TABLE state_time;"
+	"ALTER TABLE new_time RENAME TO state_time;",
 };
 
 enum {
@@ -165,7 +188,7 @@ static int migrate(sqlite3 *db)
 
 static int prepare_file(struct nt_store *store)
 {
-	int64_t page_bytes = 0, incidents = 0, waiting = 0;
+	int64_t page_bytes = 0, incidents = 0, unpublished = 0;
 	char cap[64];
 	int r;
 
@@ -179,9 +202,14 @@ static int prepare_file(struct nt_store *store)
 		r = nt_db_number(store->db, "PRAGMA page_size", &page_bytes);
 	if (r == 0)
 		r = nt_db_number(store->db, "SELECT count(*) FROM incident", &incidents);
+	/* Whose incidents they are turns out when shards are assigned. */
+	if (r == 0 && store->options.shared)
+		r = nt_db_exec(store->db,
+			       "UPDATE message SET state = 'parked' WHERE state = 'waiting'");
 	if (r == 0)
-		r = nt_db_number(store->db, "SELECT count(*) FROM message WHERE state = 'waiting'",
-				 &waiting);
+		r = nt_db_number(store->db,
+				 "SELECT count(*) FROM incident WHERE changed > published",
+				 &unpublished);
 	if (r < 0)
 		return r;
 	if (page_bytes <= 0)
@@ -189,7 +217,8 @@ static int prepare_file(struct nt_store *store)
 	(void)snprintf(cap, sizeof(cap), "PRAGMA max_page_count = %llu",
 		       (unsigned long long)(store->options.max_bytes / (uint64_t)page_bytes));
 	atomic_store(&store->incidents_now, (uint64_t)incidents);
-	atomic_store(&store->outbox_now, (uint64_t)waiting);
+	atomic_store(&store->unpublished, unpublished > 0);
+	nt_store_count_outbox(store);
 	return nt_db_exec(store->db, cap);
 }
 
@@ -202,6 +231,8 @@ static int is_over_time(void *data)
 
 static int init(struct nt_store *store, const struct nt_store_options *options)
 {
+	pthread_condattr_t monotonic;
+
 	store->lock_fd = -1;
 	store->options = *options;
 	store->options.path = NULL;
@@ -214,6 +245,10 @@ static int init(struct nt_store *store, const struct nt_store_options *options)
 		store->options.max_age_ns = default_max_age_ns;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_mutex_init(&store->read_lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&store->landed, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
 	for (size_t i = 0; i < options->receivers; i++) {
 		store->receiver[i] = strdup(options->receiver[i]);
 		if (!store->receiver[i])
@@ -291,6 +326,7 @@ void nt_store_close(struct nt_store *store)
 		(void)close(store->lock_fd);
 	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++)
 		free(store->receiver[i]);
+	pthread_cond_destroy(&store->landed);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->read_lock);
 	free(store);
@@ -349,210 +385,25 @@ int nt_store_end(struct nt_store *store, int r)
 	return 0;
 }
 
-/* ---- the state of the detection ------------------------------------------------------------------- */
-
-static int write_items(struct nt_store *store, const struct nt_state_set *set)
-{
-	nt_autostmt sqlite3_stmt *insert = NULL;
-	int r;
-
-	r = nt_db_exec(store->db, "DELETE FROM state");
-	if (r == 0)
-		r = nt_db_prepare(store->db, "INSERT INTO state (name, bytes) VALUES (?, ?)",
-				  &insert);
-	for (size_t i = 0; r == 0 && i < set->items; i++) {
-		(void)sqlite3_reset(insert);
-		nt_db_bind_text(insert, 1, set->item[i].name);
-		nt_db_bind_blob(insert, 2, set->item[i].bytes, set->item[i].size);
-		r = nt_db_run(insert);
-	}
-	return r;
-}
-
-static int write_positions(struct nt_store *store, const struct nt_state_set *set)
-{
-	nt_autostmt sqlite3_stmt *insert = NULL;
-	int r;
-
-	r = nt_db_exec(store->db, "DELETE FROM position");
-	if (r == 0)
-		r = nt_db_prepare(
-			store->db,
-			"INSERT INTO position (topic, partition, offset) VALUES (?, ?, ?)",
-			&insert);
-	for (size_t i = 0; r == 0 && i < set->positions; i++) {
-		(void)sqlite3_reset(insert);
-		nt_db_bind_text(insert, 1, nt_topic_name(set->position[i].topic));
-		nt_db_bind_number(insert, 2, set->position[i].partition);
-		nt_db_bind_number(insert, 3, set->position[i].offset);
-		r = nt_db_run(insert);
-	}
-	return r;
-}
-
-static int write_time(struct nt_store *store, uint64_t real_ns)
-{
-	nt_autostmt sqlite3_stmt *insert = NULL;
-	int r;
-
-	r = nt_db_prepare(store->db,
-			  "INSERT OR REPLACE INTO state_time (one, real_ns) VALUES (1, ?)",
-			  &insert);
-	if (r < 0)
-		return r;
-	nt_db_bind_number(insert, 1, real_ns);
-	return nt_db_run(insert);
-}
-
-static int save_state(void *data, const struct nt_state_set *set)
-{
-	struct nt_store *store = data;
-	uint64_t bytes = 0;
-	int r;
-
-	pthread_mutex_lock(&store->lock);
-	/* Positions beyond an incident that is only in memory would lose it: it goes first. */
-	r = nt_store_flush(store);
-	if (r == 0)
-		r = nt_store_begin(store);
-	if (r == 0) {
-		r = write_items(store, set);
-		if (r == 0)
-			r = write_positions(store, set);
-		if (r == 0)
-			r = write_time(store, set->real_ns);
-		r = nt_store_end(store, r);
-	}
-	pthread_mutex_unlock(&store->lock);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < set->items; i++)
-		bytes += set->item[i].size;
-	atomic_fetch_add(&store->states_written, 1);
-	atomic_fetch_add(&store->state_bytes, bytes);
-	return 0;
-}
-
-/* A set that is read back; its texts and bytes are its own. */
-struct loaded_set {
-	struct nt_state_item *item;
-	struct nt_bus_position *position;
-	size_t items, positions;
-};
-
-static void release_set(struct loaded_set *set)
-{
-	for (size_t i = 0; i < set->items; i++) {
-		free((void *)(uintptr_t)set->item[i].name);
-		free((void *)(uintptr_t)set->item[i].bytes);
-	}
-	free(set->item);
-	free(set->position);
-}
-
-static int read_item(sqlite3_stmt *select, struct nt_state_item *ret_item)
-{
-	size_t size = (size_t)sqlite3_column_bytes(select, 1);
-	const void *bytes = sqlite3_column_blob(select, 1);
-	nt_autofree char *name = strdup(nt_db_text(select, 0));
-	nt_autofree void *copy = malloc(size + 1);
-
-	if (!name || !copy)
-		return -ENOMEM;
-	if (size)
-		memcpy(copy, bytes, size);
-	*ret_item = (struct nt_state_item){nt_take(name), nt_take(copy), size};
-	return 0;
-}
-
-static int read_items(struct nt_store *store, struct loaded_set *set)
-{
-	nt_autostmt sqlite3_stmt *select = NULL;
-	struct nt_state_item *items;
-	int r;
-
-	r = nt_db_prepare(store->db, "SELECT name, bytes FROM state ORDER BY name", &select);
-	while (r == 0 && (r = nt_db_step(select)) > 0) {
-		items = reallocarray(set->item, set->items + 1, sizeof(*items));
-		if (!items)
-			return -ENOMEM;
-		set->item = items;
-		r = read_item(select, &items[set->items]);
-		set->items += r == 0;
-	}
-	return r;
-}
-
-static int read_positions(struct nt_store *store, struct loaded_set *set)
-{
-	nt_autostmt sqlite3_stmt *select = NULL;
-	struct nt_bus_position *positions;
-	int r;
-
-	r = nt_db_prepare(store->db, "SELECT topic, partition, offset FROM position ORDER BY 1, 2",
-			  &select);
-	while (r == 0 && (r = nt_db_step(select)) > 0) {
-		enum nt_topic topic = 0;
-
-		while (topic < NT_TOPIC_END &&
-		       strcmp(nt_db_text(select, 0), nt_topic_name(topic)) != 0)
-			topic++;
-		if (topic == NT_TOPIC_END) {
-			r = 0; /* of another version: nobody here reads that topic */
-			continue;
-		}
-		positions = reallocarray(set->position, set->positions + 1, sizeof(*positions));
-		if (!positions)
-			return -ENOMEM;
-		set->position = positions;
-		positions[set->positions++] = (struct nt_bus_position){
-			.topic = topic,
-			.partition = (uint32_t)nt_db_column(select, 1),
-			.offset = nt_db_column(select, 2),
-		};
-		r = 0;
-	}
-	return r;
-}
-
-static int load_state(void *data, int (*loaded)(void *loader, const struct nt_state_set *set),
-		      void *loader)
-{
-	__attribute__((cleanup(release_set))) struct loaded_set own = {0};
-	struct nt_store *store = data;
-	int64_t real_ns = 0, saved = 0;
-	int r;
-
-	pthread_mutex_lock(&store->lock);
-	r = nt_db_number(store->db, "SELECT count(*) FROM state_time", &saved);
-	if (r == 0)
-		r = nt_db_number(store->db, "SELECT real_ns FROM state_time", &real_ns);
-	if (r == 0)
-		r = read_items(store, &own);
-	if (r == 0)
-		r = read_positions(store, &own);
-	pthread_mutex_unlock(&store->lock);
-	if (r < 0)
-		return r;
-	if (!saved)
-		return -ENOENT;
-	return loaded(loader, &(struct nt_state_set){
-				      .real_ns = (uint64_t)real_ns,
-				      .item = own.item,
-				      .items = own.items,
-				      .position = own.position,
-				      .positions = own.positions,
-			      });
-}
-
 struct nt_sink nt_store_sink(struct nt_store *store)
 {
-	return (struct nt_sink){.incident = nt_store_put, .data = store};
+	return (struct nt_sink){
+		.incident = nt_store_put,
+		.take = nt_store_take,
+		.publish = nt_store_publish,
+		.adopt = nt_store_adopt,
+		.release = nt_store_release,
+		.data = store,
+	};
 }
 
 struct nt_state_store nt_store_states(struct nt_store *store)
 {
-	return (struct nt_state_store){.save = save_state, .load = load_state, .data = store};
+	return (struct nt_state_store){
+		.save = nt_store_save_state,
+		.load = nt_store_load_state,
+		.data = store,
+	};
 }
 
 /* ---- how it is ------------------------------------------------------------------------------------ */
@@ -586,6 +437,9 @@ void nt_store_stats(struct nt_store *store, struct nt_store_stats *ret_stats)
 		.pruned = atomic_load(&store->pruned),
 		.queued = atomic_load(&store->outbox_queued),
 		.queue_skipped = atomic_load(&store->outbox_skipped),
+		.adopted = atomic_load(&store->adopted),
+		.taken = atomic_load(&store->taken),
+		.deliveries_refused = atomic_load(&store->deliveries_refused),
 		.outbox_now = atomic_load(&store->outbox_now),
 		.incidents_now = atomic_load(&store->incidents_now),
 		.file_bytes_now = atomic_load(&store->file_bytes_now),

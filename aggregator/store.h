@@ -28,6 +28,11 @@ struct nt_store_options {
 	uint64_t max_bytes; /* of the file; 0: 256 MiB. Old incidents give way first */
 	uint32_t max_incidents; /* 0: 100,000 */
 	uint64_t max_age_ns; /* of a resolved incident; 0: one year */
+	/*
+	 * Other aggregators decide too: messages of an earlier run wait until the shard of their
+	 * incident is adopted.
+	 */
+	bool shared;
 	/* Who is told about incidents: names of receivers, borrowed for the call. */
 	const char *const *receiver;
 	size_t receivers;
@@ -139,6 +144,9 @@ struct nt_store_stats {
 	uint64_t unsaved_now, unsaved_dropped;
 	uint64_t pruned;
 	uint64_t queued, queue_skipped; /* messages; skipped: resolved ones without a firing one */
+	uint64_t adopted; /* messages of others that are ours to send: perhaps they were sent */
+	uint64_t taken; /* versions of incidents that others decided */
+	uint64_t deliveries_refused; /* in incidents of others: no such receiver, event or state */
 	uint64_t outbox_now;
 	uint64_t incidents_now, file_bytes_now;
 	bool healthy; /* the last write went through and nothing waits */

@@ -14,7 +14,7 @@ enum {
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static int encode(const struct nt_incident *incident, struct nt_buf *buf)
+int nt_store_encode(const struct nt_incident *incident, struct nt_buf *buf)
 {
 	const struct nt_message message = {
 		.agent = "",
@@ -26,8 +26,7 @@ static int encode(const struct nt_incident *incident, struct nt_buf *buf)
 	return nt_message_encode(&message, buf);
 }
 
-/* The version that is there; 0: none. */
-static int known_version(struct nt_store *store, const char *id, uint64_t *ret_version)
+int nt_store_version(struct nt_store *store, const char *id, uint64_t *ret_version)
 {
 	nt_autostmt sqlite3_stmt *find = NULL;
 	int r;
@@ -43,19 +42,19 @@ static int known_version(struct nt_store *store, const char *id, uint64_t *ret_v
 	return r;
 }
 
-static int write_incident(struct nt_store *store, const struct nt_incident *incident,
-			  const struct nt_buf *body)
+int nt_store_write(struct nt_store *store, const struct nt_incident *incident,
+		   const struct nt_buf *body, bool is_ours)
 {
 	nt_autostmt sqlite3_stmt *put = NULL;
 	int r;
 
 	r = nt_db_prepare(store->db,
 			  "INSERT INTO incident (id, version, state, severity, class, job, job_key,"
-			  " attempt, since_ns, until_ns, body)"
-			  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+			  " attempt, since_ns, until_ns, body, shard, changed)"
+			  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
 			  " ON CONFLICT (id) DO UPDATE SET version = ?2, state = ?3, severity = ?4,"
 			  " class = ?5, job = ?6, job_key = ?7, attempt = ?8, since_ns = ?9,"
-			  " until_ns = ?10, body = ?11",
+			  " until_ns = ?10, body = ?11, shard = ?12, changed = changed + ?13",
 			  &put);
 	if (r < 0)
 		return r;
@@ -70,7 +69,25 @@ static int write_incident(struct nt_store *store, const struct nt_incident *inci
 	nt_db_bind_number(put, 9, incident->since_real_ns);
 	nt_db_bind_number(put, 10, incident->until_real_ns);
 	nt_db_bind_blob(put, 11, body->data, body->len);
+	nt_db_bind_number(put, 12, incident->shard);
+	nt_db_bind_number(put, 13, is_ours);
+	if (is_ours)
+		atomic_store(&store->unpublished, true);
 	return nt_db_run(put);
+}
+
+int nt_store_touch(struct nt_store *store, const char *id)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db, "UPDATE incident SET changed = changed + 1 WHERE id = ?",
+			  &update);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(update, 1, id);
+	atomic_store(&store->unpublished, true);
+	return nt_db_run(update);
 }
 
 /* The incident and the messages about it in one transaction: neither is ever without the other. */
@@ -81,18 +98,18 @@ static int put_now(struct nt_store *store, const struct nt_incident *incident)
 	size_t queued = 0;
 	int existed, r;
 
-	r = encode(incident, &body);
+	r = nt_store_encode(incident, &body);
 	if (r < 0)
 		return r;
 	r = nt_store_begin(store);
 	if (r < 0)
 		return r;
-	existed = known_version(store, incident->id, &known);
+	existed = nt_store_version(store, incident->id, &known);
 	if (existed > 0 && incident->version <= known) {
 		atomic_fetch_add(&store->incidents_stale, 1);
 		return nt_store_end(store, 0);
 	}
-	r = existed < 0 ? existed : write_incident(store, incident, &body);
+	r = existed < 0 ? existed : nt_store_write(store, incident, &body, true);
 	if (r == 0)
 		r = nt_store_queue(store, incident, &queued);
 	r = nt_store_end(store, r);
@@ -141,7 +158,7 @@ static int keep(struct nt_store *store, const struct nt_incident *incident)
 
 	if (!unsaved)
 		return -ENOMEM;
-	r = encode(incident, &body);
+	r = nt_store_encode(incident, &body);
 	if (r == 0)
 		r = nt_message_decode(body.data, body.len, &unsaved->message);
 	if (r < 0)
@@ -285,7 +302,7 @@ static void begin_read(struct nt_store *store)
 	store->read_until_ns = nt_clock_mono_ns() + READ_LIMIT_MS * NT_MILLISECOND;
 }
 
-static int decode_column(sqlite3_stmt *stmt, int column, struct nt_message **ret_message)
+int nt_store_decode(sqlite3_stmt *stmt, int column, struct nt_message **ret_message)
 {
 	nt_auto(nt_message) struct nt_message *message = NULL;
 	size_t size = (size_t)sqlite3_column_bytes(stmt, column);
@@ -345,7 +362,7 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 		}
 		bytes += (size_t)sqlite3_column_bytes(select, 1);
 		page->number[page->count] = nt_db_column(select, 0);
-		r = decode_column(select, 1, &page->incident[page->count]);
+		r = nt_store_decode(select, 1, &page->incident[page->count]);
 		if (r < 0)
 			return r;
 		page->count++;
@@ -386,7 +403,7 @@ static int read_one(struct nt_store *store, const char *id, struct nt_message **
 	r = nt_db_step(select);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
-	return decode_column(select, 0, ret_incident);
+	return nt_store_decode(select, 0, ret_incident);
 }
 
 int nt_store_get(struct nt_store *store, const char *id, struct nt_message **ret_incident)

@@ -12,25 +12,32 @@
 #include "common/clock.h"
 #include "proto/json.h"
 
-enum severity {
-	INFO,
-	WARNING,
-	CRITICAL,
-};
+static const char *const severity_names[NT_SEVERITY_END] = {"info", "warning", "critical"};
 
-static const char *const severity_names[] = {"info", "warning", "critical"};
-
-static enum severity severity_of(const struct nt_incident *incident)
+const char *nt_severity_name(enum nt_severity severity)
 {
-	if (!strcmp(incident->severity, "critical"))
-		return CRITICAL;
-	return strcmp(incident->severity, "warning") ? INFO : WARNING;
+	return (unsigned int)severity < NT_SEVERITY_END ? severity_names[severity] : NULL;
+}
+
+enum nt_severity nt_severity_of(const char *name)
+{
+	for (unsigned int i = 0; i < NT_SEVERITY_END; i++)
+		if (!strcmp(name, severity_names[i]))
+			return (enum nt_severity)i;
+	return NT_SEVERITY_END;
+}
+
+static enum nt_severity severity_of(const struct nt_incident *incident)
+{
+	enum nt_severity severity = nt_severity_of(incident->severity);
+
+	return severity == NT_SEVERITY_END ? NT_SEVERITY_INFO : severity;
 }
 
 /* ---- queueing ------------------------------------------------------------------------------------ */
 
-/* {"type": "incident.firing", "timestamp": …, "data": incident}: the same bytes whenever it is made. */
-static int make_body(const struct nt_incident *incident, bool resolved, struct nt_buf *body)
+/* {"type": "incident.firing", "timestamp": …, "data": incident} */
+int nt_store_body(const struct nt_incident *incident, bool resolved, struct nt_buf *body)
 {
 	nt_autojson json_t *message = json_object();
 	uint64_t when_ns = resolved && incident->until_real_ns ? incident->until_real_ns
@@ -45,13 +52,13 @@ static int make_body(const struct nt_incident *incident, bool resolved, struct n
 }
 
 static int insert_message(struct nt_store *store, const struct nt_incident *incident,
-			  const char *receiver, bool resolved, enum severity severity)
+			  const char *receiver, bool resolved, enum nt_severity severity)
 {
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *insert = NULL;
 	int r;
 
-	r = make_body(incident, resolved, &body);
+	r = nt_store_body(incident, resolved, &body);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(store->db,
@@ -131,7 +138,7 @@ static int queue_for(struct nt_store *store, const struct nt_incident *incident,
 		     const char *receiver, size_t *ret_queued)
 {
 	bool resolved = !strcmp(incident->state, "resolved");
-	enum severity severity = severity_of(incident);
+	enum nt_severity severity = severity_of(incident);
 	struct told told;
 	int replaced = 0, r;
 
@@ -148,7 +155,7 @@ static int queue_for(struct nt_store *store, const struct nt_incident *incident,
 		*ret_queued += 1;
 		return insert_message(store, incident, receiver, true, severity);
 	}
-	if (severity < WARNING || (int)severity <= told.severity)
+	if (severity < NT_SEVERITY_WARNING || (int)severity <= told.severity)
 		return 0;
 	r = replace_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)
@@ -187,7 +194,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 		.next_real_ns = nt_db_column(select, 7),
 	};
 
-	if (severity > CRITICAL)
+	if (severity >= NT_SEVERITY_END)
 		return -EBADMSG;
 	(void)snprintf(message.incident, sizeof(message.incident), "%s", nt_db_text(select, 1));
 	(void)snprintf(message.receiver, sizeof(message.receiver), "%s", nt_db_text(select, 2));
@@ -253,6 +260,8 @@ int nt_store_outbox_next(struct nt_store *store, uint64_t real_ns,
 	*ret_next_ns = UINT64_MAX;
 	pthread_mutex_lock(&store->lock);
 	r = next_message(store, real_ns, ret_message, ret_next_ns);
+	if (r > 0)
+		store->flying = ret_message->number;
 	if (r > 0 && nt_store_begin(store) == 0)
 		(void)!nt_store_end(store, count_attempt(store, ret_message->number));
 	pthread_mutex_unlock(&store->lock);
@@ -264,10 +273,13 @@ static int set_state(struct nt_store *store, uint64_t number, const char *state,
 	nt_autostmt sqlite3_stmt *update = NULL;
 	int r;
 
-	r = nt_db_prepare(store->db,
-			  "UPDATE message SET state = ?2, next_ns = ?3,"
-			  " body = CASE ?2 WHEN 'waiting' THEN body END WHERE number = ?1",
-			  &update);
+	r = nt_db_prepare(
+		store->db,
+		"UPDATE message SET next_ns = ?3,"
+		/* Released while it was under way: another one may try it again. */
+		" state = CASE WHEN state = 'parked' AND ?2 = 'waiting' THEN state ELSE ?2 END,"
+		" body = CASE ?2 WHEN 'waiting' THEN body END WHERE number = ?1",
+		&update);
 	if (r < 0)
 		return r;
 	nt_db_bind_number(update, 1, number);
@@ -300,6 +312,32 @@ static int skip_resolved(struct nt_store *store, uint64_t number, int *ret_skipp
 	return r;
 }
 
+void nt_store_count_outbox(struct nt_store *store)
+{
+	int64_t waiting = 0;
+
+	if (nt_db_number(store->db, "SELECT count(*) FROM message WHERE state = 'waiting'",
+			 &waiting) == 0)
+		atomic_store(&store->outbox_now, (uint64_t)waiting);
+}
+
+/* The bus is to know how the message fared. */
+static int touch_incident(struct nt_store *store, uint64_t number)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "UPDATE incident SET changed = changed + 1"
+			  " WHERE id = (SELECT incident FROM message WHERE number = ?)",
+			  &update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, number);
+	atomic_store(&store->unpublished, true);
+	return nt_db_run(update);
+}
+
 int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox_result result,
 			 uint64_t now_real_ns, uint64_t next_real_ns)
 {
@@ -318,12 +356,16 @@ int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox
 		r = set_state(store, number, states[result], next_ns);
 		if (r == 0 && result == NT_OUTBOX_FAILED)
 			r = skip_resolved(store, number, &skipped);
+		if (r == 0 && result != NT_OUTBOX_RETRY)
+			r = touch_incident(store, number);
 		r = nt_store_end(store, r);
 	}
 	if (r == 0) {
 		atomic_fetch_add(&store->outbox_skipped, (uint64_t)skipped);
-		atomic_fetch_sub(&store->outbox_now,
-				 (uint64_t)skipped + (result == NT_OUTBOX_RETRY ? 0 : 1));
+		nt_store_count_outbox(store);
+		if (store->flying == number)
+			store->flying = 0;
+		pthread_cond_broadcast(&store->landed);
 	}
 	pthread_mutex_unlock(&store->lock);
 	return r;

@@ -60,13 +60,14 @@ static int save_set(void *data, const struct nt_state_set *set)
 	return 0;
 }
 
-static int load_set(void *data, int (*loaded)(void *loader, const struct nt_state_set *set),
-		    void *loader)
+static int load_set(void *data, uint32_t shard,
+		    int (*loaded)(void *loader, const struct nt_state_set *set), void *loader)
 {
 	struct memory *memory = data;
 	struct nt_state_item item[64];
 	const struct nt_state_set set = {.item = item, .items = memory->items};
 
+	(void)shard;
 	if (!memory->items)
 		return -ENOENT;
 	for (size_t i = 0; i < memory->items; i++)

@@ -155,7 +155,7 @@ static void no_state_yet_is_enoent(void **state)
 	struct want want = {.set = &whole};
 
 	(void)state;
-	assert_int_equal(states.load(states.data, compare_set, &want), -ENOENT);
+	assert_int_equal(states.load(states.data, 0, compare_set, &want), -ENOENT);
 	assert_int_equal(want.calls, 0);
 }
 
@@ -168,7 +168,7 @@ static void a_state_comes_back_with_its_positions_after_a_restart(void **state)
 	assert_int_equal(states.save(states.data, &whole), 0);
 	reopen();
 	states = nt_store_states(store);
-	assert_int_equal(states.load(states.data, compare_set, &want), 7);
+	assert_int_equal(states.load(states.data, 0, compare_set, &want), 7);
 	assert_int_equal(want.calls, 1);
 }
 
@@ -181,7 +181,7 @@ static void a_new_state_replaces_the_old_one_whole(void **state)
 	(void)state;
 	assert_int_equal(states.save(states.data, &whole), 0);
 	assert_int_equal(states.save(states.data, &smaller), 0);
-	assert_int_equal(states.load(states.data, compare_set, &want), 7);
+	assert_int_equal(states.load(states.data, 0, compare_set, &want), 7);
 }
 
 static void a_state_that_cannot_be_saved_whole_leaves_the_old_one(void **state)
@@ -195,7 +195,7 @@ static void a_state_that_cannot_be_saved_whole_leaves_the_old_one(void **state)
 	(void)state;
 	assert_int_equal(states.save(states.data, &whole), 0);
 	assert_true(states.save(states.data, &bad) < 0);
-	assert_int_equal(states.load(states.data, compare_set, &want), 7);
+	assert_int_equal(states.load(states.data, 0, compare_set, &want), 7);
 	nt_store_stats(store, &stats);
 	assert_int_equal(stats.write_errors, 1);
 	assert_false(stats.healthy);

@@ -214,7 +214,7 @@ static void a_state_never_overtakes_an_incident_that_waits(void **state)
 	assert_true(put_as("a1", "firing", "info", 1) < 0);
 	assert_true(states.save(states.data, &whole) < 0);
 	limit_files(RLIM_INFINITY);
-	assert_int_equal(states.load(states.data, compare_set, &want), -ENOENT);
+	assert_int_equal(states.load(states.data, 0, compare_set, &want), -ENOENT);
 	assert_int_equal(states.save(states.data, &whole), 0);
 	assert_int_equal(count_listed(&(struct nt_store_filter){.limit = 10}), 1);
 }
