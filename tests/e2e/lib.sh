@@ -14,7 +14,7 @@ bin=${NT_BIN:-build/release/bin}
 sim=build/sim
 work='' control='' port='' agg_pid='' job_pid='' job_log='' job_id='' job_name=''
 declare -A agent_pid=()
-children=() cgroups=()
+children=() cgroups=() apart=''
 
 skip() {
   echo "skip: $1"
@@ -73,6 +73,7 @@ cleanup() {
   for pid in "${agent_pid[@]}" $agg_pid; do stop "$pid"; done
   agent_pid=() agg_pid=''
   for pid in "${children[@]}"; do stop "$pid"; done
+  [ -z "$apart" ] || echo $$ >"${apart%/*}/cgroup.procs"
   for pid in "${cgroups[@]}"; do
     wait_until 5 "the cgroup to empty" rmdir "$pid" 2>/dev/null
   done
@@ -321,6 +322,14 @@ make_cgroup() { # make_cgroup NAME: sets cgroup
     mkdir "$cgroup" 2>/dev/null && cgroups+=("$cgroup") && return
   done
   skip "bpf: no hierarchy of cgroups can be written"
+}
+
+# This script and all that it starts from here on, in a cgroup for an agent to watch: other jobs of
+# the machine are then none of its business.
+stay_apart() { # sets apart
+  make_cgroup apart
+  apart=$cgroup
+  echo $$ >"$apart/cgroup.procs"
 }
 
 draw() { # draw N: a number from 0 to N-1

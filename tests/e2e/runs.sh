@@ -34,7 +34,8 @@ class=compute
 
 setup
 start_aggregator --resolve-after 10s
-start_agent here
+stay_apart
+start_agent here --cgroup "$apart"
 
 # A run starts where the one before has left no open incident.
 nothing_open() { [ "$(open_incidents | jq length)" = 0 ]; }
