@@ -90,9 +90,9 @@ enum nt_severity {
 };
 
 /* "info" …; NULL for none. */
-const char *nt_severity_name(enum nt_severity severity);
+const char *nt_store_severity_name(enum nt_severity severity);
 /* NT_SEVERITY_END where it has none of the names. */
-enum nt_severity nt_severity_of(const char *name);
+enum nt_severity nt_store_severity_of(const char *name);
 
 /* The bytes of a message, the same whenever they are made. -ENOMEM. */
 NT_MUST_CHECK int nt_store_body(const struct nt_incident *incident, bool resolved,

@@ -14,12 +14,12 @@
 
 static const char *const severity_names[NT_SEVERITY_END] = {"info", "warning", "critical"};
 
-const char *nt_severity_name(enum nt_severity severity)
+const char *nt_store_severity_name(enum nt_severity severity)
 {
 	return (unsigned int)severity < NT_SEVERITY_END ? severity_names[severity] : NULL;
 }
 
-enum nt_severity nt_severity_of(const char *name)
+enum nt_severity nt_store_severity_of(const char *name)
 {
 	for (unsigned int i = 0; i < NT_SEVERITY_END; i++)
 		if (!strcmp(name, severity_names[i]))
@@ -29,7 +29,7 @@ enum nt_severity nt_severity_of(const char *name)
 
 static enum nt_severity severity_of(const struct nt_incident *incident)
 {
-	enum nt_severity severity = nt_severity_of(incident->severity);
+	enum nt_severity severity = nt_store_severity_of(incident->severity);
 
 	return severity == NT_SEVERITY_END ? NT_SEVERITY_INFO : severity;
 }

@@ -104,7 +104,7 @@ static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row
 	const size_t len = strlen(delivery->receiver);
 	struct row row = {
 		.resolved = !strcmp(delivery->event, "resolved"),
-		.severity = nt_severity_of(delivery->severity),
+		.severity = nt_store_severity_of(delivery->severity),
 		.outcome = outcome_of_delivery(delivery->state),
 		.attempts = delivery->attempts,
 		.real_ns = delivery->real_ns,
@@ -307,7 +307,7 @@ static int publish_one(const struct nt_incident *incident, const struct rows *ro
 		delivery[i] = (struct nt_delivery){
 			.receiver = rows->row[i].receiver,
 			.event = rows->row[i].resolved ? "resolved" : "firing",
-			.severity = nt_severity_name(rows->row[i].severity),
+			.severity = nt_store_severity_name(rows->row[i].severity),
 			.state = outcomes[rows->row[i].outcome].delivery,
 			.attempts = rows->row[i].attempts,
 			.real_ns = rows->row[i].real_ns,
@@ -380,7 +380,7 @@ static int fill_body(struct nt_store *store, const struct nt_incident *incident,
 	if (!row->resolved) {
 		told.state = "firing";
 		told.until_real_ns = 0;
-		told.severity = nt_severity_name(row->severity);
+		told.severity = nt_store_severity_name(row->severity);
 	}
 	told.deliveries = 0;
 	r = nt_store_body(&told, row->resolved, &body);
