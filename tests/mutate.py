@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mutation test: do the unit tests notice when one line of the core is wrong?
 
-Draws one-line mutations of the code where a silent mistake would be worst, builds each in a copy of
-the tree under sanitizers, and runs the unit tests of its room. A mutant is caught when a test fails,
-crashes or hangs. Mutants that do not compile, or compile to the same code, are drawn again.
+Draws one-line mutations of the code where a silent mistake would be worst. Each is compiled alone,
+under sanitizers, and linked with the tests of its room: unit tests and the sweep of failed
+allocations. A mutant is caught when a test fails, crashes or hangs. Mutants that do not compile, or
+compile to the same code, are drawn again.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import glob
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,14 +21,15 @@ import sys
 import threading
 import time
 
-# Files, and the unit tests that answer for them.
+# Files, and the tests that answer for them: of tests/unit, and of tests/oom where so named.
 ROOMS = [
-    (["detect/*.c", "detect/*/*.c"], ["test_detect_*"]),
-    (["agent/elf*.c", "agent/insn*.c"], ["test_agent_elf*", "test_agent_insn*"]),
-    (["common/bus_spool*.c", "common/spool/*.c"], ["test_common_bus*", "test_common_spool*"]),
-    (["proto/wire*.c"], ["test_proto_*"]),
+    (["detect/*.c", "detect/*/*.c"], ["test_detect_*", "test_oom_detect"]),
+    (["agent/elf*.c", "agent/insn*.c"], ["test_agent_elf*", "test_agent_insn*", "test_oom_agent"]),
+    (["common/bus_spool*.c", "common/spool/*.c"], ["test_common_bus*", "test_common_spool*", "test_oom_bus"]),
+    (["proto/wire*.c"], ["test_proto_*", "test_oom_bus"]),
 ]
 WORK = "build/mutate"
+TREE = f"{WORK}/tree"
 MODE = "asan"
 MAKE = ["make", "-s", "SAN=1", "WERROR=0"]
 
@@ -66,14 +69,25 @@ OPERATORS = [
     (r"^(\t+)(?!return|free|nt_\w+_free|nt_\w+_release|assert|memset)\(?(?:void\) ?)?[a-z_]\w*\(.*\);$", r"\1;"),
 ]
 
+# What is left out: (code, the mutations within it). Nothing here may be something that a test could
+# notice: a filter that hides such a change makes the figure a lie. When in doubt it stays in.
+BOUNDARY = {(r" < ", " <= "), (r" >= ", " > ")}
+EQUIVALENT = [
+    # Descriptor 0 is nobody's but stdin's, so "is open" may be asked with 0 on either side.
+    (re.compile(r"fd(?: < | >= )0\b"), BOUNDARY | {CONSTANT}),
+    # An array that starts with one place more, or grows a little faster, holds the same.
+    (re.compile(r"\b(?:cap|more) = .* \? .* \* 2 : \d+;"), {CONSTANT}),
+    # Memory for two where one is needed.
+    (re.compile(r"\bcalloc\(1,"), {CONSTANT}),
+    # Closed is any negative number, and so is "for ever" to poll().
+    (re.compile(r"\b(?:\w*fd|left_ms) = -1;"), {CONSTANT}),
+]
 
-# Where a change of the boundary by one has no effect: a tie of two real numbers does not happen, and
-# descriptor 0 is never one of ours.
-BOUNDARIES = {(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > ")}
-NO_TIE = re.compile(r"\d\.\d|\(double\)|\bNAN\b|fd [<>]")
 
-# How much room an array is given: too little is what the sanitizers find, too much nobody should.
-CAPACITY = re.compile(r"(?:\b|_)(?:cap|more|grow)(?:\b|_)")
+def is_equivalent(code, match, pattern, replacement):
+    return any(found.start() <= match.start() and match.end() <= found.end() and
+               (pattern in kinds or (pattern, replacement) in kinds)
+               for regex, kinds in EQUIVALENT for found in regex.finditer(code))
 
 
 def mask(text):
@@ -86,25 +100,20 @@ def mask(text):
 def candidates(path, text):
     """(path, line number, old line, new line) of every mutation of a file."""
     lines = text.split("\n")
-    masked = mask(text).split("\n")
     depth = 0
-    for number, (line, code) in enumerate(zip(lines, masked)):
+    for number, (line, code) in enumerate(zip(lines, mask(text).split("\n"))):
         inside = depth > 0
         depth += code.count("{") - code.count("}")
-        if not inside or not code.strip() or code.lstrip().startswith(("#", "case ")):
-            continue
-        following = lines[number + 1] if number + 1 < len(lines) else ""
-        # Failed allocations are the business of check-oom, assertions that of nobody.
-        if "ENOMEM" in line or "ENOMEM" in following or "assert(" in code or CAPACITY.search(code):
+        # An assertion fails for a caller that we do not have.
+        if not inside or not code.strip() or code.lstrip().startswith(("#", "case ")) or "assert(" in code:
             continue
         for pattern, replacement in OPERATORS:
-            if NO_TIE.search(code) and ((pattern, replacement) in BOUNDARIES or pattern == CONSTANT):
-                continue
             for match in re.finditer(pattern, code):
+                if is_equivalent(code, match, pattern, replacement):
+                    continue
                 new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
                 if "\x01" in new:
-                    new = re.sub(pattern, replacement, line, count=1)
-                    mutated = new
+                    mutated = re.sub(pattern, replacement, line, count=1)
                 else:
                     mutated = line[:match.start()] + new + line[match.end():]
                 if mutated != line:
@@ -112,11 +121,16 @@ def candidates(path, text):
 
 
 def tests_of(path):
+    """The tests of a file's room."""
     for sources, tests in ROOMS:
         if any(path in glob.glob(s) for s in sources):
-            found = sorted({os.path.basename(f)[:-2] for t in tests for f in glob.glob(f"tests/unit/{t}.c")})
-            return found
+            return sorted({os.path.basename(f)[:-2] for t in tests
+                           for f in glob.glob(f"tests/{'oom' if '_oom_' in t else 'unit'}/{t}.c")})
     return []
+
+
+def program(test):
+    return f"build/{MODE}/{'test-oom' if '_oom_' in test else 'test'}/{test}"
 
 
 def copy_tree(target):
@@ -133,21 +147,33 @@ def copy_tree(target):
         os.makedirs(os.path.dirname(to), exist_ok=True)
         shutil.copy(name, to)
     # What is no longer in the project must not be built.
-    for room in ("agent", "aggregator", "bpf", "cli", "common", "detect", "proto", "tests/unit"):
+    for room in ("agent", "aggregator", "bpf", "cli", "common", "detect", "proto", "tests/unit", "tests/oom"):
         for old in glob.glob(f"{target}/{room}/**/*.[ch]", recursive=True):
             if not os.path.exists(os.path.relpath(old, target)):
                 os.unlink(old)
 
 
-def make(tree, targets, jobs=1):
-    return subprocess.run(MAKE + [f"-j{jobs}"] + targets, cwd=tree, stdin=subprocess.DEVNULL,
+def make(targets, jobs=1):
+    return subprocess.run(MAKE + [f"-j{jobs}"] + targets, cwd=TREE, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
 
 
-def run_test(tree, test, limit):
+def words_of_make(name):
+    """A variable of the Makefile, as words."""
+    return shlex.split(make(["--eval", f"say-{name}: ; $(info $({name}))", f"say-{name}"]).stdout)
+
+
+def build(command):
+    """What a compiler complains about, or None."""
+    done = subprocess.run(command, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    return (done.stdout or "it failed") if done.returncode else None
+
+
+def run_test(binary, limit):
     """Whether a test program passes; all that it started ends with it."""
     quick = {"ASAN_OPTIONS": "symbolize=0", "UBSAN_OPTIONS": "symbolize=0"}
-    with subprocess.Popen([f"build/{MODE}/test/{test}"], cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    with subprocess.Popen([binary], cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, **quick}) as child:
         try:
             passed = child.wait(limit) == 0
@@ -160,81 +186,94 @@ def run_test(tree, test, limit):
         return passed
 
 
-def run_tests(tree, limits):
-    """The first test that fails, or None. limits: seconds by test, the quickest first."""
-    for test, limit in limits.items():
-        if not run_test(tree, test, limit):
-            return test
-    return None
+class Builder:
+    """Compiles one changed file and links tests with it, in a directory of its own."""
 
+    def __init__(self, place):
+        self.place = os.path.abspath(place)
+        self.good = {}
+        os.makedirs(self.place, exist_ok=True)
+        self.compiler = words_of_make("CC") + words_of_make("CPPFLAGS")
+        self.flags = words_of_make("CFLAGS")
+        self.wrap = words_of_make("oom_link")
+        # In the order of the Makefile: two rooms may have a function of one name.
+        self.archives = [f"build/{MODE}/lib/lib{room}.a" for room in words_of_make("libraries")]
+        self.libraries = words_of_make("LDFLAGS") + words_of_make("link_tests")
 
-def machine_code(tree, path):
-    """What an optimising compiler makes of a file: the same for an equivalent change it sees through."""
-    obj = os.path.join(WORK, f"{os.path.basename(tree)}.o")
-    built = subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-I.", "-Ibuild/gen", "-O2", "-g0", "-w", "-c",
-                            path, "-o", os.path.abspath(obj)], cwd=tree, stderr=subprocess.DEVNULL, check=False)
-    if built.returncode != 0:
-        return None
-    with open(obj, "rb") as f:
-        return f.read()
+    def compile(self, text, flags, obj):
+        source = f"{self.place}/mutant.c"
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        return not build([*self.compiler, *flags, "-w", "-c", source, "-o", f"{self.place}/{obj}"])
 
+    def machine_code(self, text):
+        """What an optimising compiler makes of a file: the same for an equivalent change it sees through."""
+        if not self.compile(text, ["-std=gnu17", "-O2", "-g0"], "code.o"):
+            return None
+        with open(f"{self.place}/code.o", "rb") as f:
+            return f.read()
 
-class Worker(threading.Thread):
-    def __init__(self, tree, draw):
-        super().__init__(daemon=True)
-        self.tree = tree
-        self.draw = draw
+    def good_code(self, path, text):
+        if path not in self.good:
+            self.good[path] = self.machine_code(text)
+        return self.good[path]
 
-    def run(self):
-        while True:
-            mutant = self.draw.next()
-            if mutant is None:
-                return
-            self.draw.done(mutant, self.judge(*mutant))
+    def link(self, test):
+        """A test program with the mutant in it: an object goes before the same one of an archive."""
+        is_sweep = "_oom_" in test
+        room = f"build/{MODE}/obj/tests/{'oom' if is_sweep else 'unit'}"
+        objects = [f"{room}/{test}.o"] + ([f"{room}/oom.o", *self.wrap] if is_sweep else [])
+        binary = f"{self.place}/{test}"
+        complaint = build([self.compiler[0], "-o", binary, *objects, f"{self.place}/mutant.o", "-Wl,--start-group",
+                           *self.archives, "-Wl,--end-group", *self.libraries])
+        if complaint:
+            raise RuntimeError(f"{test} does not link with a changed object:\n{complaint}")
+        return binary
 
-    def judge(self, path, number, old, new):
-        source = os.path.join(self.tree, path)
-        obj = f"build/{MODE}/obj/{path[:-2]}.o"
-        with open(source, encoding="utf-8") as f:
+    def judge(self, mutant, limits):
+        """The test that notices, SURVIVED, or None where there is nothing to notice."""
+        path, number, old, new = mutant
+        with open(f"{TREE}/{path}", encoding="utf-8") as f:
             text = f.read()
-        good = machine_code(self.tree, path)
+        good = self.good_code(path, text)
         lines = text.split("\n")
         assert lines[number] == old
         lines[number] = new
-        try:
-            with open(source, "w", encoding="utf-8") as f:
-                f.write("\n".join(lines))
-            code = machine_code(self.tree, path)
-            if code is None:
-                return "no code"
-            if code == good:
-                return "same code"
-            tests = tests_of(path)
-            if make(self.tree, [f"build/{MODE}/test/{t}" for t in tests]).returncode != 0:
-                return "no code"
-            limits = {t: limit for t, limit in self.draw.limits.items() if t in tests}
-            return run_tests(self.tree, limits) or "SURVIVED"
-        finally:
-            with open(source, "w", encoding="utf-8") as f:
-                f.write(text)
-            make(self.tree, [obj])
+        text = "\n".join(lines)
+        code = self.machine_code(text)
+        if code is None or code == good or not self.compile(text, self.flags, "mutant.o"):
+            return None
+        for test, limit in limits.items():
+            binary = self.link(test)
+            passed = run_test(binary, limit)
+            os.unlink(binary)
+            if not passed:
+                return test
+        return "SURVIVED"
+
+
+def limits_of(path, took):
+    """Seconds by test of a file's room: first those that share words with its name, then the quickest."""
+    words = set(re.split(r"\W|_", path))
+    tests = sorted(set(tests_of(path)) & set(took), key=lambda t: (-len(words & set(t.split("_"))), took[t]))
+    return {t: 5 + 4 * took[t] for t in tests}
 
 
 class Draw:
     """Hands out mutants until enough of them counted."""
 
-    def __init__(self, mutants, count, limits):
+    def __init__(self, mutants, count, took):
         self.lock = threading.Lock()
+        self.wake = threading.Condition(self.lock)
         self.mutants = iter(mutants)
         self.wanted = count
         self.running = 0
-        self.limits = limits
+        self.took = took
         self.caught = 0
-        self.survivors = []
-        self.wake = threading.Condition(self.lock)
+        self.survived = 0
 
     def counted(self):
-        return self.caught + len(self.survivors)
+        return self.caught + self.survived
 
     def next(self):
         with self.lock:
@@ -251,14 +290,16 @@ class Draw:
         path, number, old, new = mutant
         with self.lock:
             self.running -= 1
-            if verdict == "SURVIVED":
-                self.survivors.append(mutant)
-            elif verdict not in ("no code", "same code"):
-                self.caught += 1
-            if verdict not in ("no code", "same code"):
-                print(f"{self.counted():3}  {verdict:32} {path}:{number + 1}: {old.strip()}  →  {new.strip()}",
+            if verdict:
+                self.survived += verdict == "SURVIVED"
+                self.caught += verdict != "SURVIVED"
+                print(f"{self.counted():3}  {verdict:26} {path}:{number + 1}: {old.strip()}  →  {new.strip()}",
                       flush=True)
             self.wake.notify_all()
+
+    def work(self, builder):
+        while mutant := self.next():
+            self.done(mutant, builder.judge(mutant, limits_of(mutant[0], self.took)))
 
 
 def main():
@@ -267,6 +308,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--need", type=int, help="default: 90 %% of the count")
     parser.add_argument("--only", default="", help="only files whose path starts so")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     args = parser.parse_args()
     need = args.need if args.need is not None else (args.count * 9 + 9) // 10
 
@@ -276,7 +318,7 @@ def main():
             if not path.startswith(args.only):
                 continue
             if not tests_of(path):
-                sys.exit(f"{path} has no unit test of its room")
+                sys.exit(f"{path} has no test of its room")
             with open(path, encoding="utf-8") as f:
                 mutants += candidates(path, f.read())
     if not mutants:
@@ -284,26 +326,23 @@ def main():
     random.Random(args.seed).shuffle(mutants)
     tests = sorted({t for path in {m[0] for m in mutants} for t in tests_of(path)})
 
-    trees = [f"{WORK}/{i}" for i in range(min(2, os.cpu_count() or 1))]
     started = time.monotonic()
-    for tree in trees:
-        os.makedirs(tree, exist_ok=True)
-        copy_tree(tree)
-        built = make(tree, [f"build/{MODE}/test/{t}" for t in tests], jobs=os.cpu_count() or 1)
-        if built.returncode != 0:
-            sys.exit(f"the tree does not build:\n{built.stdout[-3000:]}")
+    copy_tree(TREE)
+    built = make([program(t) for t in tests], jobs=args.jobs)
+    if built.returncode != 0:
+        sys.exit(f"the tree does not build:\n{built.stdout[-3000:]}")
     took = {}
     for test in tests:
         before = time.monotonic()
-        if not run_test(trees[0], test, 120):
+        if not run_test(os.path.abspath(f"{TREE}/{program(test)}"), 120):
             sys.exit(f"{test} fails without a mutation")
         took[test] = time.monotonic() - before
-    limits = {t: 5 + 4 * took[t] for t in sorted(took, key=took.get)}
     print(f"{len(mutants)} possible mutations, seed {args.seed}; the unmutated tree passes "
           f"({time.monotonic() - started:.0f} s)", flush=True)
 
-    draw = Draw(mutants, args.count, limits)
-    workers = [Worker(tree, draw) for tree in trees]
+    draw = Draw(mutants, args.count, took)
+    workers = [threading.Thread(target=draw.work, args=(Builder(f"{WORK}/{i}"),), daemon=True)
+               for i in range(args.jobs)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -107,5 +107,5 @@ cov: ## which lines the unit tests run, by file
 	$(Q)tests/cov.sh build/cov
 
 .PHONY: mutate
-mutate: unit ## 50 seeded one-line mutations; at least 45 must be caught (N=50 SEED=1)
+mutate: $(tools) ## 50 seeded one-line mutations; at least 45 must be caught (N=50 SEED=1)
 	$(Q)python3 tests/mutate.py --count $(or $(N),50) --seed $(or $(SEED),1)
