@@ -66,6 +66,35 @@ static void equal_calls_have_no_sides(void **state)
 	assert_int_equal(nt_mismatch_sides(call, 0), 0);
 }
 
+static void a_call_is_found_among_the_last_of_its_rank_by_its_number(void **state)
+{
+	const struct nt_frame_signature recent[] = {{.number = 7, .op = 1, .count = 70, .type = 3},
+						    {.number = 8, .op = 2, .count = 80, .type = 4},
+						    {.number = 9, .op = 3, .count = 90, .type = 5}};
+	const struct nt_frame_comm comm[] = {{.id = 1},
+					     {.id = DATA, .recent = recent, .recents = 3}};
+	const struct nt_frame_rank rank[] = {{.rank = 0}, {.rank = 5, .comm = comm, .comms = 2}};
+	const struct nt_frame frame = {.rank = rank, .ranks = 2};
+	struct nt_mismatch_call call = {.count = 42};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(nt_frame_find_call(&frame, 5, DATA, 7 + i, &call));
+		assert_int_equal(call.rank, 5);
+		assert_int_equal(call.op, recent[i].op);
+		assert_int_equal(call.type, recent[i].type);
+		assert_int_equal(call.count, recent[i].count);
+	}
+	call.count = 42;
+	assert_false(nt_frame_find_call(&frame, 5, DATA, 6, &call));
+	assert_false(nt_frame_find_call(&frame, 5, DATA, 10, &call));
+	assert_false(nt_frame_find_call(&frame, 5, 1, 7, &call));
+	assert_false(nt_frame_find_call(&frame, 5, 2, 7, &call));
+	assert_false(nt_frame_find_call(&frame, 0, DATA, 7, &call));
+	assert_false(nt_frame_find_call(&frame, 4, DATA, 7, &call));
+	assert_int_equal(call.count, 42);
+}
+
 static void another_count_in_the_same_call_names_both_sides(void **state)
 {
 	struct job *job = *state;
@@ -170,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sides_are_sorted_with_the_largest_last),
 		cmocka_unit_test(two_equal_sides_are_both_to_blame),
+		cmocka_unit_test(a_call_is_found_among_the_last_of_its_rank_by_its_number),
 		cmocka_unit_test(equal_calls_have_no_sides),
 		CASE(another_count_in_the_same_call_names_both_sides),
 		CASE(another_operation_at_t1_is_seen_in_the_last_calls),
