@@ -59,9 +59,9 @@ programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 libs_neutracer-agent := agent proto common
 libs_neutracer-aggregator := aggregator detect proto common
 libs_neutracer := cli aggregator detect proto common
-link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lcyaml
-link_neutracer-aggregator := -lprotobuf-c -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
-link_neutracer := -lprotobuf-c -ljansson -lcurl -lcyaml -lsqlite3 -lmicrohttpd -lcrypto -lz -lm -lpthread
+link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lcyaml -lpthread
+link_neutracer-aggregator := -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
+link_neutracer := -lprotobuf-c -lrdkafka -ljansson -lcurl -lcyaml -lsqlite3 -lmicrohttpd -lcrypto -lz -lm -lpthread
 
 bpf_objects := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 skeletons := $(bpf_objects:%=$(GEN)/%.skel.h)
@@ -127,7 +127,7 @@ $(foreach p,$(programs),$(eval $(call program_rule,$(p))))
 # ---- unit tests ----------------------------------------------------------------------------------
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-link_tests := -lcmocka -lbpf -lelf -lprotobuf-c -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lz -lm -lpthread
+link_tests := -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lz -lm -lpthread
 
 $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
 	@mkdir -p $(@D)

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "common/bus_impl.h"
+#include "common/bus_kafka.h"
 #include "common/bus_spool.h"
 
-static const char spool_scheme[] = "spool:";
+static const char spool_scheme[] = "spool:", kafka_scheme[] = "kafka://";
+static const struct nt_bus_options no_options = {0};
 
 const char *nt_topic_name(enum nt_topic topic)
 {
@@ -29,6 +31,25 @@ bool nt_topic_is_compacted(enum nt_topic topic)
 	return topic == NT_TOPIC_INCIDENT || topic == NT_TOPIC_STATE || topic == NT_TOPIC_CONTROL;
 }
 
+const char *nt_bus_cause_name(enum nt_bus_cause cause)
+{
+	static const char *const names[NT_BUS_CAUSE_END] = {
+		[NT_BUS_WELL] = "well",
+		[NT_BUS_CONNECTING] = "connecting",
+		[NT_BUS_UNREACHABLE] = "unreachable",
+		[NT_BUS_REFUSED] = "refused",
+		[NT_BUS_CERTIFICATE] = "certificate",
+		[NT_BUS_DENIED] = "denied",
+		[NT_BUS_NO_TOPIC] = "no-topic",
+		[NT_BUS_TOO_LARGE] = "too-large",
+		[NT_BUS_TIMED_OUT] = "timed-out",
+		[NT_BUS_FENCED] = "fenced",
+		[NT_BUS_FAILED] = "failed",
+	};
+
+	return (unsigned int)cause < NT_BUS_CAUSE_END ? names[cause] : "";
+}
+
 /* The rest of a url of this scheme, or NULL. */
 static const char *match_scheme(const char *url, const char *scheme)
 {
@@ -39,11 +60,14 @@ static const char *match_scheme(const char *url, const char *scheme)
 
 int nt_bus_open(const char *url, const struct nt_bus_options *options, struct nt_bus **ret_bus)
 {
-	static const struct nt_bus_options defaults = {0};
 	const char *dir = match_scheme(url, spool_scheme);
 
+	if (!options)
+		options = &no_options;
 	if (dir)
-		return nt_spool_open(dir, options ? options : &defaults, ret_bus);
+		return nt_spool_open(dir, options, ret_bus);
+	if (match_scheme(url, kafka_scheme))
+		return nt_kafka_open(url, options, ret_bus);
 	return -EINVAL;
 }
 
@@ -72,9 +96,19 @@ int nt_bus_flush(struct nt_bus *bus)
 void nt_bus_stats(const struct nt_bus *bus, struct nt_bus_stats *ret_stats)
 {
 	*ret_stats = bus->stats;
+	if (bus->get_stats)
+		bus->get_stats(bus, ret_stats);
 }
 
-int nt_bus_reader_open(const char *url, uint32_t topics, struct nt_bus_reader **ret_reader)
+void nt_bus_health(const struct nt_bus *bus, struct nt_bus_health *ret_health)
+{
+	*ret_health = (struct nt_bus_health){.cause = NT_BUS_WELL};
+	if (bus->get_health)
+		bus->get_health(bus, ret_health);
+}
+
+int nt_bus_reader_open_with(const char *url, uint32_t topics, const struct nt_bus_options *options,
+			    struct nt_bus_reader **ret_reader)
 {
 	const char *dir = match_scheme(url, spool_scheme);
 
@@ -82,13 +116,66 @@ int nt_bus_reader_open(const char *url, uint32_t topics, struct nt_bus_reader **
 		return -EINVAL;
 	if (dir)
 		return nt_spool_reader_open(dir, topics, ret_reader);
+	if (match_scheme(url, kafka_scheme))
+		return nt_kafka_reader_open(url, topics, options ? options : &no_options, NULL,
+					    ret_reader);
 	return -EINVAL;
+}
+
+int nt_bus_reader_open(const char *url, uint32_t topics, struct nt_bus_reader **ret_reader)
+{
+	return nt_bus_reader_open_with(url, topics, NULL, ret_reader);
+}
+
+int nt_bus_reader_join(const char *url, uint32_t topics, const struct nt_bus_options *options,
+		       const struct nt_bus_group *group, struct nt_bus_reader **ret_reader)
+{
+	int r;
+
+	if (!topics || topics >= 1U << NT_TOPIC_END || !group->grouped ||
+	    (group->grouped & ~topics) || !group->name || !*group->name)
+		return -EINVAL;
+	if (match_scheme(url, kafka_scheme))
+		return nt_kafka_reader_open(url, topics, options ? options : &no_options, group,
+					    ret_reader);
+	r = nt_bus_reader_open_with(url, topics, options, ret_reader);
+	if (r < 0)
+		return r;
+	(*ret_reader)->group = *group;
+	(*ret_reader)->is_joined = true;
+	return 0;
+}
+
+/* Who is alone owns everything. */
+static void own_all(struct nt_bus_reader *reader, bool is_assigned)
+{
+	const struct nt_bus_group *group = &reader->group;
+
+	if (!reader->is_joined || reader->is_assigned == is_assigned)
+		return;
+	reader->is_assigned = is_assigned;
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		struct nt_bus_position position = {
+			.topic = (enum nt_topic)i,
+			.partition = NT_BUS_EVERY_PARTITION,
+			.offset = NT_BUS_OLDEST,
+		};
+
+		if (!(group->grouped >> i & 1))
+			continue;
+		if (is_assigned && group->assigned)
+			group->assigned(group->data, &position);
+		if (!is_assigned && group->revoked)
+			group->revoked(group->data, &position, false);
+	}
 }
 
 void nt_bus_reader_close(struct nt_bus_reader *reader)
 {
-	if (reader)
-		reader->close(reader);
+	if (!reader)
+		return;
+	own_all(reader, false);
+	reader->close(reader);
 }
 
 int nt_bus_reader_seek(struct nt_bus_reader *reader, const struct nt_bus_position *position)
@@ -111,6 +198,7 @@ int nt_bus_reader_seek_end(struct nt_bus_reader *reader)
 int nt_bus_reader_next(struct nt_bus_reader *reader, int timeout_ms,
 		       struct nt_bus_record *ret_record)
 {
+	own_all(reader, true);
 	return reader->next(reader, timeout_ms, ret_record);
 }
 
@@ -127,4 +215,43 @@ uint64_t nt_bus_reader_missed(const struct nt_bus_reader *reader)
 void nt_bus_reader_stats(const struct nt_bus_reader *reader, struct nt_bus_stats *ret_stats)
 {
 	*ret_stats = reader->stats;
+	if (reader->get_stats)
+		reader->get_stats(reader, ret_stats);
+}
+
+void nt_bus_reader_health(const struct nt_bus_reader *reader, struct nt_bus_health *ret_health)
+{
+	*ret_health = (struct nt_bus_health){.cause = NT_BUS_WELL};
+	if (reader->get_health)
+		reader->get_health(reader, ret_health);
+}
+
+static int set_paused(struct nt_bus_reader *reader, uint32_t topics, bool is_paused)
+{
+	if (topics >= 1U << NT_TOPIC_END)
+		return -EINVAL;
+	reader->paused = is_paused ? reader->paused | topics : reader->paused & ~topics;
+	return reader->pause ? reader->pause(reader) : 0;
+}
+
+int nt_bus_reader_pause(struct nt_bus_reader *reader, uint32_t topics)
+{
+	return set_paused(reader, topics, true);
+}
+
+int nt_bus_reader_resume(struct nt_bus_reader *reader, uint32_t topics)
+{
+	return set_paused(reader, topics, false);
+}
+
+int nt_bus_reader_lag(struct nt_bus_reader *reader, uint32_t topics, uint64_t now_real_ns,
+		      struct nt_bus_lag *ret_lag)
+{
+	return reader->lag ? reader->lag(reader, topics, now_real_ns, ret_lag) : -EOPNOTSUPP;
+}
+
+int nt_bus_reader_commit(struct nt_bus_reader *reader, const struct nt_bus_position *positions,
+			 size_t count)
+{
+	return reader->commit ? reader->commit(reader, positions, count) : 0;
 }

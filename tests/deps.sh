@@ -10,7 +10,7 @@ set -euo pipefail
 build=(
   gcc libc6-dev make pkg-config
   clang-14 llvm-14 libbpf-dev bpftool libelf-dev zlib1g-dev
-  protobuf-c-compiler libprotobuf-c-dev
+  protobuf-c-compiler libprotobuf-c-dev librdkafka-dev
   libmicrohttpd-dev libjansson-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev
   libcyaml-dev uthash-dev
   curl jq util-linux python3
@@ -20,6 +20,7 @@ test=(
   openmpi-bin libopenmpi-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
   python3 python3-pip python3-venv ca-certificates bpftrace
+  openjdk-17-jre-headless maven kcat
   qemu-system-x86 busybox-static xz-utils
 )
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)

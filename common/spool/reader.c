@@ -194,7 +194,7 @@ static int choose(struct reader *reader, enum nt_topic *ret_topic)
 			struct nt_spool_cursor *cursor = reader->topic[i].cursor[j];
 			int r;
 
-			if (!cursor)
+			if (!cursor || reader->bus.paused >> i & 1)
 				continue;
 			r = nt_spool_cursor_peek(cursor, reader->generation);
 			reader->bus.missed += cursor->missed;

@@ -64,8 +64,8 @@ never() {
   done
 }
 
-links neutracer-agent libbpf libelf libprotobuf-c
-links neutracer-aggregator libprotobuf-c libmicrohttpd libjansson libsqlite3 libcurl
+links neutracer-agent libbpf libelf libprotobuf-c librdkafka
+links neutracer-aggregator libprotobuf-c librdkafka libmicrohttpd libjansson libsqlite3 libcurl
 links neutracer libjansson libcurl
 never neutracer-aggregator libbpf libelf
 never neutracer libbpf

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What it takes to speak with a cluster: where it is, how to be let in, how it is. Handles of the
+ * library are made from it, and made anew when the secrets change.
+ */
+#ifndef NT_COMMON_KAFKA_CLIENT_H
+#define NT_COMMON_KAFKA_CLIENT_H
+
+#include <librdkafka/rdkafka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/bus.h"
+#include "common/kafka/health.h"
+#include "common/kafka/secrets.h"
+#include "common/kafka/url.h"
+
+struct nt_kafka_client {
+	struct nt_kafka_url url;
+	struct nt_kafka_secrets secrets;
+	struct nt_kafka_health health;
+	char *name;
+	_Atomic(const char *) certificate_reason; /* found by the library's threads; a constant */
+	uint64_t look_mono_ns; /* when the secrets are looked at next */
+};
+
+/* A setting of the library. */
+struct nt_kafka_setting {
+	const char *name;
+	const char *text; /* NULL: the number */
+	uint64_t number;
+};
+
+/*
+ * Reads the url and copies what the options point to; speaks with nobody yet. Where it fails,
+ * options->error says why, and nt_kafka_client_release() is still due.
+ */
+NT_MUST_CHECK int nt_kafka_client_init(struct nt_kafka_client *client, const char *url,
+				       const struct nt_bus_options *options);
+void nt_kafka_client_release(struct nt_kafka_client *client);
+
+/*
+ * A handle with these settings on top, whose queue delivers these events (RD_KAFKA_EVENT_…). -EINVAL
+ * with the text, -ENOMEM, or what a file says.
+ */
+NT_MUST_CHECK int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type,
+				       int events, const struct nt_kafka_setting *settings,
+				       size_t count, struct nt_bus_error *error,
+				       rd_kafka_t **ret_rk);
+
+/* Whether the secrets differ from those of the last handle; looks at most every few seconds. */
+bool nt_kafka_client_is_stale(struct nt_kafka_client *client);
+
+/* Notes an error of a handle, about `what` ("topic 'x'"; NULL: the cluster) in its health. */
+enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_resp_err_t error,
+				       const char *reason, const char *what);
+
+/* A thread that takes no signals. 0 or a negative errno. */
+NT_MUST_CHECK int nt_kafka_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *data);
+
+#endif

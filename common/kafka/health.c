@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/kafka/health.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+
+void nt_kafka_health_init(struct nt_kafka_health *health)
+{
+	memset(health, 0, sizeof(*health));
+	(void)pthread_mutex_init(&health->lock, NULL);
+	health->now.cause = NT_BUS_CONNECTING;
+	health->now.since_mono_ns = nt_clock_mono_ns();
+	(void)snprintf(health->now.text, sizeof(health->now.text), "connecting");
+}
+
+void nt_kafka_health_release(struct nt_kafka_health *health)
+{
+	(void)pthread_mutex_destroy(&health->lock);
+}
+
+/* With the lock held. A cause that lasts keeps its beginning. */
+static void set(struct nt_bus_health *now, enum nt_bus_cause cause)
+{
+	if (now->cause == cause)
+		return;
+	now->cause = cause;
+	now->since_mono_ns = nt_clock_mono_ns();
+}
+
+static void set_text(struct nt_bus_health *now, const char *fmt, va_list args)
+{
+	(void)vsnprintf(now->text, sizeof(now->text), fmt, args);
+	for (char *c = now->text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = ' ';
+}
+
+void nt_kafka_health_succeed(struct nt_kafka_health *health)
+{
+	(void)pthread_mutex_lock(&health->lock);
+	set(&health->now, NT_BUS_WELL);
+	health->now.text[0] = '\0';
+	health->hint.cause = NT_BUS_WELL;
+	(void)pthread_mutex_unlock(&health->lock);
+}
+
+void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
+			  ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)pthread_mutex_lock(&health->lock);
+	health->errors[cause]++;
+	set(&health->now, cause);
+	set_text(&health->now, fmt, args);
+	(void)pthread_mutex_unlock(&health->lock);
+	va_end(args);
+}
+
+void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
+			  ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)pthread_mutex_lock(&health->lock);
+	health->errors[cause]++;
+	set(&health->hint, cause);
+	set_text(&health->hint, fmt, args);
+	(void)pthread_mutex_unlock(&health->lock);
+	va_end(args);
+}
+
+void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
+{
+	(void)pthread_mutex_lock(&health->lock);
+	if (health->hint.cause != NT_BUS_WELL) {
+		set(&health->now, health->hint.cause);
+		memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
+	} else if (health->now.cause != NT_BUS_REFUSED && health->now.cause != NT_BUS_CERTIFICATE) {
+		set(&health->now, NT_BUS_UNREACHABLE);
+		(void)snprintf(health->now.text, sizeof(health->now.text),
+			       "no broker answers at %s", servers);
+	}
+	(void)pthread_mutex_unlock(&health->lock);
+}
+
+void nt_kafka_health_get(struct nt_kafka_health *health, struct nt_bus_health *ret_health)
+{
+	(void)pthread_mutex_lock(&health->lock);
+	*ret_health = health->now;
+	(void)pthread_mutex_unlock(&health->lock);
+}
+
+void nt_kafka_health_add_errors(struct nt_kafka_health *health, uint64_t errors[NT_BUS_CAUSE_END])
+{
+	(void)pthread_mutex_lock(&health->lock);
+	for (int i = 0; i < NT_BUS_CAUSE_END; i++)
+		errors[i] += health->errors[i];
+	(void)pthread_mutex_unlock(&health->lock);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a client is: what it said last about its brokers. Its functions may be called by any thread. */
+#ifndef NT_COMMON_KAFKA_HEALTH_H
+#define NT_COMMON_KAFKA_HEALTH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/bus.h"
+
+struct nt_kafka_health {
+	pthread_mutex_t lock;
+	struct nt_bus_health now;
+	struct nt_bus_health hint; /* of one broker: the reason, once none is left */
+	uint64_t errors[NT_BUS_CAUSE_END];
+};
+
+void nt_kafka_health_init(struct nt_kafka_health *health);
+void nt_kafka_health_release(struct nt_kafka_health *health);
+
+/* Something worked. */
+void nt_kafka_health_succeed(struct nt_kafka_health *health);
+/* The text is made printable: parts of it come from brokers. */
+void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
+			  ...) __attribute__((format(printf, 3, 4)));
+/* One broker failed so: counted, and told should it turn out to be the last one. */
+void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
+			  ...) __attribute__((format(printf, 3, 4)));
+/* No broker is left. */
+void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers);
+
+void nt_kafka_health_get(struct nt_kafka_health *health, struct nt_bus_health *ret_health);
+void nt_kafka_health_add_errors(struct nt_kafka_health *health, uint64_t errors[NT_BUS_CAUSE_END]);
+
+#endif

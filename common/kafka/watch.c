@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/kafka/watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/clock.h"
+
+enum {
+	TICK_MS = 1000,
+	METADATA_MS = 2000,
+};
+
+#define LOOK_NS       (30 * NT_SECOND) /* for partitions that are new */
+#define LOOK_AGAIN_NS NT_SECOND /* while a topic is missing, or the brokers are */
+
+static void wake(const struct nt_kafka_watch *watch)
+{
+	static const uint64_t one = 1;
+
+	/* It can only fail when it is readable already. */
+	if (write(watch->event_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static const struct rd_kafka_metadata_topic *find(const struct rd_kafka_metadata *metadata,
+						  const char *name)
+{
+	for (int i = 0; i < metadata->topic_cnt; i++)
+		if (strcmp(metadata->topics[i].topic, name) == 0)
+			return &metadata->topics[i];
+	return NULL;
+}
+
+/* Whether all topics are there. */
+static bool learn(struct nt_kafka_watch *watch, const struct rd_kafka_metadata *metadata)
+{
+	bool is_complete = true, is_new = false;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		const struct rd_kafka_metadata_topic *topic;
+		uint32_t count;
+
+		if (!watch->topics[i])
+			continue;
+		topic = find(metadata, rd_kafka_topic_name(watch->topics[i]));
+		/* A topic between two leaders keeps its partitions. */
+		if (!topic || topic->err != RD_KAFKA_RESP_ERR_NO_ERROR ||
+		    topic->partition_cnt <= 0) {
+			is_complete = false;
+			continue;
+		}
+		count = (uint32_t)topic->partition_cnt;
+		is_new |= count != watch->partitions[i];
+		watch->partitions[i] = count;
+	}
+	if (is_new || watch->generation == 0) {
+		watch->generation++;
+		wake(watch);
+		(void)pthread_cond_broadcast(&watch->changed);
+	}
+	(void)pthread_mutex_unlock(&watch->lock);
+	return is_complete;
+}
+
+static void note_topics(struct nt_kafka_watch *watch, const struct rd_kafka_metadata *metadata)
+{
+	bool is_well = true;
+
+	for (int i = 0; i < metadata->topic_cnt; i++) {
+		const struct rd_kafka_metadata_topic *topic = &metadata->topics[i];
+		char what[NT_KAFKA_TOPIC_BYTES + 16];
+
+		if (topic->err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART &&
+		    topic->err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			continue;
+		is_well = false;
+		(void)snprintf(what, sizeof(what), "topic '%.160s'", topic->topic);
+		(void)nt_kafka_client_note(watch->client, topic->err, NULL, what);
+	}
+	if (is_well)
+		nt_kafka_health_succeed(&watch->client->health);
+}
+
+/* The time of the next look. */
+static uint64_t look(struct nt_kafka_watch *watch)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t error = rd_kafka_metadata(watch->rk, 0, NULL, &metadata, METADATA_MS);
+	bool is_complete;
+
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return nt_clock_mono_ns() + LOOK_AGAIN_NS;
+	note_topics(watch, metadata);
+	is_complete = learn(watch, metadata);
+	rd_kafka_metadata_destroy(metadata);
+	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
+}
+
+static bool must_end(struct nt_kafka_watch *watch, bool is_stale)
+{
+	bool yes;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	if (watch->wants_call || (is_stale && !watch->is_stale))
+		wake(watch);
+	watch->wants_call = false;
+	watch->is_stale |= is_stale;
+	yes = watch->must_end;
+	(void)pthread_mutex_unlock(&watch->lock);
+	return yes;
+}
+
+static void serve_one(struct nt_kafka_watch *watch)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(watch->queue, TICK_MS);
+
+	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)
+		(void)nt_kafka_client_note(watch->client, rd_kafka_event_error(event),
+					   rd_kafka_event_error_string(event), NULL);
+	rd_kafka_event_destroy(event);
+}
+
+static void *observe(void *data)
+{
+	struct nt_kafka_watch *watch = data;
+	uint64_t look_ns = 0;
+
+	while (!must_end(watch, nt_kafka_client_is_stale(watch->client))) {
+		if (nt_clock_mono_ns() >= look_ns)
+			look_ns = look(watch);
+		serve_one(watch);
+	}
+	return NULL;
+}
+
+int nt_kafka_watch_start(struct nt_kafka_watch *watch, struct nt_kafka_client *client,
+			 rd_kafka_t *rk, rd_kafka_topic_t *const *topics, int event_fd)
+{
+	pthread_condattr_t monotonic;
+	int r;
+
+	memset(watch, 0, sizeof(*watch));
+	watch->client = client;
+	watch->rk = rk;
+	watch->topics = topics;
+	watch->event_fd = event_fd;
+	watch->queue = rd_kafka_queue_get_main(rk);
+	(void)pthread_mutex_init(&watch->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&watch->changed, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+	r = nt_kafka_thread_start(&watch->thread, observe, watch);
+	if (r < 0) {
+		rd_kafka_queue_destroy(watch->queue);
+		watch->queue = NULL;
+	}
+	return r;
+}
+
+void nt_kafka_watch_end(struct nt_kafka_watch *watch)
+{
+	if (!watch->queue)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->must_end = true;
+	(void)pthread_mutex_unlock(&watch->lock);
+	rd_kafka_queue_yield(watch->queue);
+	(void)pthread_join(watch->thread, NULL);
+	rd_kafka_queue_destroy(watch->queue);
+	watch->queue = NULL;
+	(void)pthread_cond_destroy(&watch->changed);
+	(void)pthread_mutex_destroy(&watch->lock);
+}
+
+void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_news)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	memcpy(ret_news->partitions, watch->partitions, sizeof(ret_news->partitions));
+	ret_news->generation = watch->generation;
+	ret_news->is_stale = watch->is_stale;
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+int nt_kafka_watch_wait(struct nt_kafka_watch *watch, int timeout_ms)
+{
+	uint64_t at_ns = nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND;
+	struct timespec at = {
+		.tv_sec = (time_t)(at_ns / NT_SECOND),
+		.tv_nsec = (long)(at_ns % NT_SECOND),
+	};
+	int r = 0;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	while (!watch->generation && r == 0)
+		r = pthread_cond_timedwait(&watch->changed, &watch->lock, &at);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return -r;
+}
+
+void nt_kafka_watch_call(struct nt_kafka_watch *watch)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->wants_call = true;
+	(void)pthread_mutex_unlock(&watch->lock);
+}

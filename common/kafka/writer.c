@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The writer. One thread serves the library: it counts acknowledgements, notices errors, and makes
+ * the client anew after a fatal error or with new secrets; what was not acknowledged then is sent
+ * again. The caller's thread only hands over, and takes back what could not be delivered. One lock
+ * protects the outbox and the handle; nothing that can wait is done under it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bus_impl.h"
+#include "common/bus_kafka.h"
+#include "common/clock.h"
+#include "common/kafka/cause.h"
+#include "common/kafka/client.h"
+#include "common/kafka/outbox.h"
+#include "common/kafka/record.h"
+
+enum {
+	DEFAULT_QUEUE_BYTES = 16 << 20,
+	DEFAULT_QUEUE_RECORDS = 50000,
+	MAX_QUEUE_BYTES = 1 << 30,
+	MAX_QUEUE_RECORDS = 10000000,
+	/* The library's own queue is a little larger, so that ours is the one that is full. */
+	SPARE_KBYTES = 2048,
+	SPARE_RECORDS = 1000,
+	MAX_MESSAGE_BYTES = NT_BUS_MAX_VALUE + (64 << 10),
+	TICK_MS = 100, /* the thread looks at all there is to do at least so often */
+	PROBE_MS = 500,
+	FLUSH_SLICE_MS = 50,
+};
+
+#define DEFAULT_LINGER_NS  (100 * NT_MILLISECOND)
+#define DEFAULT_GIVE_UP_NS (30 * NT_SECOND)
+#define DEFAULT_FLUSH_NS   (5 * NT_SECOND)
+#define PROBE_EVERY_NS     (2 * NT_SECOND)
+#define MAKE_AGAIN_NS      NT_SECOND /* after the first failure; doubles */
+#define MAKE_AGAIN_MAX_NS  (30 * NT_SECOND)
+#define DRAIN_NS           (2 * NT_SECOND) /* of a client that still works, before it goes */
+
+struct writer {
+	struct nt_bus bus;
+	struct nt_kafka_client client;
+	char topic_name[NT_TOPIC_END][NT_KAFKA_TOPIC_BYTES];
+	uint64_t linger_ns, give_up_ns, flush_ns;
+	void (*undelivered)(void *data, const struct nt_bus_record *record,
+			    enum nt_bus_cause cause);
+	void *data;
+
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* users, acknowledgements */
+	/* The following are protected by the lock; rk and queue change on the thread alone. */
+	rd_kafka_t *rk; /* NULL while it is made anew: records wait in the outbox */
+	rd_kafka_queue_t *queue;
+	unsigned int users; /* of rk outside the lock */
+	struct nt_kafka_outbox outbox;
+	struct nt_bus_stats stats;
+	bool must_end;
+
+	/* The thread's own: */
+	bool is_broken; /* a fatal error: the handle is of no more use */
+	bool is_outdated; /* the secrets have changed */
+	uint64_t make_mono_ns, make_wait_ns; /* when to make one again, and the wait after that */
+	uint64_t probe_mono_ns;
+};
+
+/* ---- handing over ---------------------------------------------------------------------------- */
+
+/* With the lock held. The library refers to the bytes until it reports their delivery. */
+static rd_kafka_resp_err_t send_one(struct writer *writer, struct nt_kafka_message *message)
+{
+	const struct nt_bus_record *record = &message->record;
+	bool is_deletion = record->value_len == 0 && nt_topic_is_compacted(record->topic);
+	uint8_t time[NT_KAFKA_TIME_BYTES];
+	rd_kafka_resp_err_t error;
+
+	nt_kafka_time_encode(record->real_ns, time);
+	error = rd_kafka_producev(
+		writer->rk, RD_KAFKA_V_TOPIC(writer->topic_name[record->topic]),
+		/* An empty key is a key: records of one key stay in order. */
+		RD_KAFKA_V_KEY(record->key, record->key_len),
+		RD_KAFKA_V_VALUE(is_deletion ? NULL : (void *)(uintptr_t)record->value,
+				 record->value_len),
+		RD_KAFKA_V_TIMESTAMP(nt_kafka_time_ms(record->real_ns)),
+		RD_KAFKA_V_HEADER(NT_KAFKA_TIME_HEADER, time, sizeof(time)),
+		RD_KAFKA_V_OPAQUE(message), RD_KAFKA_V_END);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_SENT);
+	return error;
+}
+
+/* With the lock held. It is given back to the caller in its next call, if it wants that. */
+static void give_up(struct writer *writer, struct nt_kafka_message *message,
+		    enum nt_bus_cause cause)
+{
+	message->cause = cause;
+	nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_UNDELIVERED);
+}
+
+/* With the lock held. Oldest first, so that the order within a partition stays. */
+static void send_waiting(struct writer *writer)
+{
+	struct nt_kafka_message *message = writer->outbox.oldest;
+
+	for (; message && writer->outbox.waiting; message = message->next) {
+		rd_kafka_resp_err_t error;
+
+		if (message->state != NT_KAFKA_WAITING)
+			continue;
+		error = send_one(writer, message);
+		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL || error == RD_KAFKA_RESP_ERR__FATAL)
+			break; /* the next tick tries again */
+		if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+			give_up(writer, message, nt_kafka_cause(error, NULL));
+	}
+}
+
+/* Counts the record as lost, or gives it back. Without the lock. */
+static void return_message(struct writer *writer, struct nt_kafka_message *message)
+{
+	if (writer->undelivered)
+		writer->undelivered(writer->data, &message->record, message->cause);
+	free(message);
+}
+
+/* On the caller's thread. */
+static void return_undelivered(struct writer *writer)
+{
+	for (;;) {
+		struct nt_kafka_message *message;
+
+		(void)pthread_mutex_lock(&writer->lock);
+		message = nt_kafka_outbox_pick(&writer->outbox);
+		if (message)
+			writer->stats.undelivered[message->cause]++;
+		(void)pthread_mutex_unlock(&writer->lock);
+		if (!message)
+			return;
+		return_message(writer, message);
+	}
+}
+
+/* With the lock held. Keeps the message, or returns why not. */
+static int take(struct writer *writer, struct nt_kafka_message *message)
+{
+	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+	bool is_first = writer->outbox.waiting == 0;
+
+	if (!nt_kafka_outbox_add(&writer->outbox, message)) {
+		writer->stats.dropped_full++;
+		return -EAGAIN;
+	}
+	if (writer->rk && is_first)
+		error = send_one(writer, message);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__QUEUE_FULL &&
+	    error != RD_KAFKA_RESP_ERR__FATAL) {
+		nt_kafka_outbox_remove(&writer->outbox, message);
+		writer->stats.undelivered[nt_kafka_cause(error, NULL)]++;
+		return nt_kafka_errno(error);
+	}
+	writer->stats.published++;
+	writer->stats.published_bytes += message->record.key_len + message->record.value_len;
+	return 0;
+}
+
+static int publish_to_kafka(struct nt_bus *bus, const struct nt_bus_record *record)
+{
+	struct writer *writer = (struct writer *)bus;
+	struct nt_kafka_message *message = nt_kafka_message_new(record);
+	int r;
+
+	if (!message)
+		return -ENOMEM;
+	return_undelivered(writer);
+	(void)pthread_mutex_lock(&writer->lock);
+	r = take(writer, message);
+	(void)pthread_mutex_unlock(&writer->lock);
+	if (r < 0)
+		free(message);
+	return r;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Milliseconds until then, rounded up; 0: it is past. */
+static int ms_until(uint64_t deadline_ns)
+{
+	uint64_t now_ns = nt_clock_mono_ns();
+
+	if (now_ns >= deadline_ns)
+		return 0;
+	return (int)((deadline_ns - now_ns + NT_MILLISECOND - 1) / NT_MILLISECOND);
+}
+
+/* With the lock held, for a while at most. */
+static void wait_for_change(struct writer *writer, int timeout_ms)
+{
+	uint64_t at_ns = nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND;
+	struct timespec at = {
+		.tv_sec = (time_t)(at_ns / NT_SECOND),
+		.tv_nsec = (long)(at_ns % NT_SECOND),
+	};
+
+	(void)pthread_cond_timedwait(&writer->changed, &writer->lock, &at);
+}
+
+/* Until all is acknowledged or given up, or the time is over. */
+static int drain(struct writer *writer, uint64_t deadline_ns)
+{
+	bool is_done;
+	int left_ms;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	while (writer->outbox.messages > writer->outbox.undelivered &&
+	       (left_ms = ms_until(deadline_ns)) > 0) {
+		rd_kafka_t *rk = writer->rk;
+
+		if (left_ms > FLUSH_SLICE_MS)
+			left_ms = FLUSH_SLICE_MS;
+		if (!rk) {
+			wait_for_change(writer, left_ms);
+			continue;
+		}
+		/* Only the library can send before the linger time is over. */
+		writer->users++;
+		(void)pthread_mutex_unlock(&writer->lock);
+		(void)rd_kafka_flush(rk, left_ms);
+		(void)pthread_mutex_lock(&writer->lock);
+		writer->users--;
+		(void)pthread_cond_broadcast(&writer->changed);
+	}
+	is_done = writer->outbox.messages == writer->outbox.undelivered;
+	(void)pthread_mutex_unlock(&writer->lock);
+	return is_done ? 0 : -ETIMEDOUT;
+}
+
+static int flush_kafka(struct nt_bus *bus)
+{
+	struct writer *writer = (struct writer *)bus;
+	int r = drain(writer, nt_clock_mono_ns() + writer->flush_ns);
+
+	return_undelivered(writer);
+	return r;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* With the lock held. */
+static void acknowledge(struct writer *writer, const rd_kafka_message_t *report,
+			enum nt_bus_cause cause)
+{
+	struct nt_kafka_message *message = report->_private;
+
+	if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		writer->stats.delivered++;
+		nt_kafka_outbox_remove(&writer->outbox, message);
+		free(message);
+	} else if (report->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+		   report->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
+		   report->err == RD_KAFKA_RESP_ERR__FATAL) {
+		/* The next client sends it. */
+		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_WAITING);
+	} else if (writer->undelivered) {
+		give_up(writer, message, cause);
+	} else {
+		writer->stats.undelivered[cause]++;
+		nt_kafka_outbox_remove(&writer->outbox, message);
+		free(message);
+	}
+}
+
+/* A record that waited for brokers which are known to be away failed for that reason. */
+static enum nt_bus_cause note_failure(struct writer *writer, const rd_kafka_message_t *report)
+{
+	const struct nt_kafka_message *message = report->_private;
+	char what[NT_KAFKA_TOPIC_BYTES + 16];
+	struct nt_bus_health health;
+
+	if (nt_kafka_cause(report->err, NULL) == NT_BUS_TIMED_OUT) {
+		nt_kafka_health_get(&writer->client.health, &health);
+		if (health.cause != NT_BUS_WELL && health.cause != NT_BUS_CONNECTING)
+			return health.cause;
+	}
+	(void)snprintf(what, sizeof(what), "topic '%s'", writer->topic_name[message->record.topic]);
+	return nt_kafka_client_note(&writer->client, report->err, NULL, what);
+}
+
+static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
+{
+	const rd_kafka_message_t *report;
+
+	while ((report = rd_kafka_event_message_next(event))) {
+		enum nt_bus_cause cause = NT_BUS_WELL;
+
+		if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			nt_kafka_health_succeed(&writer->client.health);
+			writer->make_wait_ns = MAKE_AGAIN_NS;
+		} else if (report->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
+			   report->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
+			   report->err != RD_KAFKA_RESP_ERR__FATAL) {
+			cause = note_failure(writer, report);
+		}
+		(void)pthread_mutex_lock(&writer->lock);
+		acknowledge(writer, report, cause);
+		(void)pthread_mutex_unlock(&writer->lock);
+	}
+	(void)pthread_mutex_lock(&writer->lock);
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+}
+
+static void serve_error(struct writer *writer, rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	char text[NT_BUS_TEXT] = "";
+
+	if (error == RD_KAFKA_RESP_ERR__FATAL) {
+		writer->is_broken = true;
+		error = rd_kafka_fatal_error(writer->rk, text, sizeof(text));
+		(void)nt_kafka_client_note(&writer->client, error, text, NULL);
+		return;
+	}
+	(void)nt_kafka_client_note(&writer->client, error, rd_kafka_event_error_string(event),
+				   NULL);
+}
+
+static void serve_one(struct writer *writer, int timeout_ms)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(writer->queue, timeout_ms);
+
+	switch (rd_kafka_event_type(event)) {
+	case RD_KAFKA_EVENT_DR:
+		serve_reports(writer, event);
+		break;
+	case RD_KAFKA_EVENT_ERROR:
+		serve_error(writer, event);
+		break;
+	default:
+		break;
+	}
+	rd_kafka_event_destroy(event);
+}
+
+/* An idle writer asks, so that it knows how its brokers are. */
+static void probe(struct writer *writer)
+{
+	const struct rd_kafka_metadata *metadata;
+	struct nt_bus_health health;
+	uint64_t now_ns = nt_clock_mono_ns();
+	bool is_idle;
+
+	if (now_ns < writer->probe_mono_ns)
+		return;
+	writer->probe_mono_ns = now_ns + PROBE_EVERY_NS;
+	(void)pthread_mutex_lock(&writer->lock);
+	is_idle = writer->outbox.messages == writer->outbox.undelivered;
+	(void)pthread_mutex_unlock(&writer->lock);
+	nt_kafka_health_get(&writer->client.health, &health);
+	if (!is_idle || health.cause == NT_BUS_WELL)
+		return;
+	if (rd_kafka_metadata(writer->rk, 0, NULL, &metadata, PROBE_MS) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	rd_kafka_metadata_destroy(metadata);
+	/* What a topic refuses is not mended by brokers that answer. */
+	if (health.cause < NT_BUS_DENIED || health.cause == NT_BUS_TIMED_OUT)
+		nt_kafka_health_succeed(&writer->client.health);
+}
+
+static int make(struct writer *writer, struct nt_bus_error *error, rd_kafka_t **ret_rk)
+{
+	const struct nt_kafka_setting settings[] = {
+		{"enable.idempotence", "true"},
+		{"compression.codec", "lz4"},
+		{"partitioner", "murmur2_random"}, /* as Java's: one key, one partition */
+		{"batch.size", "262144"},
+		{"batch.num.messages", "10000"},
+		{"topic.metadata.propagation.max.ms", "5000"},
+		{"message.max.bytes", NULL, MAX_MESSAGE_BYTES},
+		{"linger.ms", NULL, writer->linger_ns / NT_MILLISECOND},
+		{"message.timeout.ms", NULL, writer->give_up_ns / NT_MILLISECOND},
+		{"queue.buffering.max.kbytes", NULL,
+		 writer->outbox.max_bytes / 1024 + SPARE_KBYTES},
+		{"queue.buffering.max.messages", NULL, writer->outbox.max_messages + SPARE_RECORDS},
+	};
+
+	return nt_kafka_client_make(&writer->client, RD_KAFKA_PRODUCER,
+				    RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR, settings,
+				    sizeof(settings) / sizeof(settings[0]), error, ret_rk);
+}
+
+/* Nobody uses the old handle when this returns, and nobody sees it any more. */
+static rd_kafka_t *withdraw(struct writer *writer)
+{
+	rd_kafka_t *old;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	old = writer->rk;
+	writer->rk = NULL;
+	while (writer->users)
+		wait_for_change(writer, FLUSH_SLICE_MS);
+	(void)pthread_mutex_unlock(&writer->lock);
+	return old;
+}
+
+static void destroy_handle(rd_kafka_t *rk, rd_kafka_queue_t *queue)
+{
+	if (!rk)
+		return;
+	(void)rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+					 RD_KAFKA_PURGE_F_NON_BLOCKING);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(rk);
+}
+
+/*
+ * Only without a report is a record sent again. It may have arrived all the same, as after any lost
+ * acknowledgement: readers drop what they have seen, by its sequence number.
+ */
+static void replace(struct writer *writer)
+{
+	struct nt_bus_error error = {0};
+	struct nt_kafka_message *message;
+	rd_kafka_t *fresh = NULL, *old;
+	uint64_t now_ns = nt_clock_mono_ns(), deadline_ns = now_ns + DRAIN_NS;
+	int r;
+
+	if (now_ns < writer->make_mono_ns)
+		return;
+	writer->make_mono_ns = now_ns + writer->make_wait_ns;
+	writer->make_wait_ns *= 2;
+	if (writer->make_wait_ns > MAKE_AGAIN_MAX_NS)
+		writer->make_wait_ns = MAKE_AGAIN_MAX_NS;
+	r = make(writer, &error, &fresh);
+	if (r < 0) {
+		/* A half-written secret is well soon; the old client may still work. */
+		nt_kafka_health_hint(&writer->client.health, NT_BUS_FAILED, "%s", error.text);
+		return;
+	}
+	old = withdraw(writer);
+	while (!writer->is_broken && rd_kafka_outq_len(old) > 0 && ms_until(deadline_ns) > 0)
+		serve_one(writer, ms_until(deadline_ns) < TICK_MS ? 1 : TICK_MS);
+	destroy_handle(old, writer->queue);
+	writer->is_broken = false;
+	writer->is_outdated = false;
+	writer->queue = rd_kafka_queue_get_main(fresh);
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->rk = fresh;
+	writer->stats.reconnected++;
+	for (message = writer->outbox.oldest; message; message = message->next)
+		if (message->state == NT_KAFKA_SENT)
+			nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_WAITING);
+	send_waiting(writer);
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+}
+
+static bool must_end(struct writer *writer)
+{
+	bool yes;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	yes = writer->must_end;
+	if (!yes && !writer->is_broken)
+		send_waiting(writer);
+	(void)pthread_mutex_unlock(&writer->lock);
+	return yes;
+}
+
+static void *serve(void *data)
+{
+	struct writer *writer = data;
+
+	while (!must_end(writer)) {
+		serve_one(writer, TICK_MS);
+		if (!writer->is_broken)
+			probe(writer);
+		if (nt_kafka_client_is_stale(&writer->client))
+			writer->is_outdated = true;
+		if (writer->is_broken || writer->is_outdated)
+			replace(writer);
+	}
+	return NULL;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void end_thread(struct writer *writer)
+{
+	if (!writer->has_thread)
+		return;
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->must_end = true;
+	if (writer->queue)
+		rd_kafka_queue_yield(writer->queue);
+	(void)pthread_mutex_unlock(&writer->lock);
+	(void)pthread_join(writer->thread, NULL);
+}
+
+/* What is left after the time of a last flush. */
+static void return_rest(struct writer *writer)
+{
+	struct nt_bus_health health;
+	struct nt_kafka_message *message;
+
+	nt_kafka_health_get(&writer->client.health, &health);
+	while ((message = writer->outbox.oldest)) {
+		if (message->state != NT_KAFKA_UNDELIVERED)
+			message->cause =
+				health.cause > NT_BUS_CONNECTING ? health.cause : NT_BUS_TIMED_OUT;
+		nt_kafka_outbox_remove(&writer->outbox, message);
+		return_message(writer, message);
+	}
+}
+
+static void close_kafka(struct nt_bus *bus)
+{
+	struct writer *writer = (struct writer *)bus;
+
+	if (writer->has_thread)
+		(void)flush_kafka(bus);
+	end_thread(writer);
+	destroy_handle(writer->rk, writer->queue);
+	return_rest(writer);
+	nt_kafka_client_release(&writer->client);
+	(void)pthread_cond_destroy(&writer->changed);
+	(void)pthread_mutex_destroy(&writer->lock);
+	free(writer);
+}
+
+static void get_stats(const struct nt_bus *bus, struct nt_bus_stats *stats)
+{
+	/* Const for the caller, to whom the writer is the same before and after. */
+	struct writer *writer = (struct writer *)(uintptr_t)bus;
+	uint64_t too_large = stats->dropped_too_large; /* counted in front of us */
+
+	(void)pthread_mutex_lock(&writer->lock);
+	*stats = writer->stats;
+	stats->queued_now = writer->outbox.messages;
+	stats->queued_bytes_now = writer->outbox.bytes;
+	(void)pthread_mutex_unlock(&writer->lock);
+	stats->dropped_too_large += too_large;
+	nt_kafka_health_add_errors(&writer->client.health, stats->errors);
+}
+
+static void get_health(const struct nt_bus *bus, struct nt_bus_health *ret_health)
+{
+	struct writer *writer = (struct writer *)(uintptr_t)bus;
+
+	nt_kafka_health_get(&writer->client.health, ret_health);
+}
+
+static uint64_t or_default(uint64_t value, uint64_t preset, uint64_t max)
+{
+	if (!value)
+		return preset;
+	return value > max ? max : value;
+}
+
+static void set_options(struct writer *writer, const struct nt_bus_options *options)
+{
+	writer->outbox.max_bytes =
+		or_default(options->queue_bytes, DEFAULT_QUEUE_BYTES, MAX_QUEUE_BYTES);
+	writer->outbox.max_messages =
+		or_default(options->queue_records, DEFAULT_QUEUE_RECORDS, MAX_QUEUE_RECORDS);
+	writer->linger_ns = or_default(options->linger_ns, DEFAULT_LINGER_NS, NT_MINUTE);
+	writer->give_up_ns = or_default(options->give_up_ns, DEFAULT_GIVE_UP_NS, NT_DAY);
+	/* The library wants to be able to wait for company. */
+	if (writer->give_up_ns < writer->linger_ns + NT_MILLISECOND)
+		writer->give_up_ns = writer->linger_ns + NT_MILLISECOND;
+	writer->flush_ns = or_default(options->flush_ns, DEFAULT_FLUSH_NS, NT_HOUR);
+	writer->undelivered = options->undelivered;
+	writer->data = options->data;
+	writer->make_wait_ns = MAKE_AGAIN_NS;
+}
+
+int nt_kafka_open(const char *url, const struct nt_bus_options *options, struct nt_bus **ret_bus)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct nt_bus_error error = {0};
+	pthread_condattr_t monotonic;
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->bus.close = close_kafka;
+	writer->bus.publish = publish_to_kafka;
+	writer->bus.flush = flush_kafka;
+	writer->bus.get_stats = get_stats;
+	writer->bus.get_health = get_health;
+	(void)pthread_mutex_init(&writer->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&writer->changed, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+	set_options(writer, options);
+	r = nt_kafka_client_init(&writer->client, url, options);
+	if (r == 0) {
+		r = make(writer, &error, &writer->rk);
+		if (r < 0 && options->error)
+			*options->error = error;
+	}
+	if (r == 0) {
+		writer->queue = rd_kafka_queue_get_main(writer->rk);
+		for (int i = 0; i < NT_TOPIC_END; i++)
+			(void)nt_kafka_topic_name(&writer->client.url, (enum nt_topic)i,
+						  writer->topic_name[i]);
+		r = nt_kafka_thread_start(&writer->thread, serve, writer);
+		writer->has_thread = r == 0;
+	}
+	if (r < 0) {
+		close_kafka(&writer->bus);
+		return r;
+	}
+	*ret_bus = &writer->bus;
+	return 0;
+}
