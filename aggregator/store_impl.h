@@ -82,17 +82,17 @@ NT_MUST_CHECK int nt_store_touch(struct nt_store *store, const char *id);
 
 /* ---- store_outbox.c ------------------------------------------------------------------------------- */
 
-enum nt_severity {
-	NT_SEVERITY_INFO,
-	NT_SEVERITY_WARNING,
-	NT_SEVERITY_CRITICAL,
-	NT_SEVERITY_END,
+enum nt_store_severity {
+	NT_STORE_SEVERITY_INFO,
+	NT_STORE_SEVERITY_WARNING,
+	NT_STORE_SEVERITY_CRITICAL,
+	NT_STORE_SEVERITY_END,
 };
 
 /* "info" …; NULL for none. */
-const char *nt_store_severity_name(enum nt_severity severity);
-/* NT_SEVERITY_END where it has none of the names. */
-enum nt_severity nt_store_severity_of(const char *name);
+const char *nt_store_severity_name(enum nt_store_severity severity);
+/* NT_STORE_SEVERITY_END where it has none of the names. */
+enum nt_store_severity nt_store_severity_of(const char *name);
 
 /* The bytes of a message, the same whenever they are made. -ENOMEM. */
 NT_MUST_CHECK int nt_store_body(const struct nt_incident *incident, bool resolved,

@@ -12,26 +12,26 @@
 #include "common/clock.h"
 #include "proto/json.h"
 
-static const char *const severity_names[NT_SEVERITY_END] = {"info", "warning", "critical"};
+static const char *const severity_names[NT_STORE_SEVERITY_END] = {"info", "warning", "critical"};
 
-const char *nt_store_severity_name(enum nt_severity severity)
+const char *nt_store_severity_name(enum nt_store_severity severity)
 {
-	return (unsigned int)severity < NT_SEVERITY_END ? severity_names[severity] : NULL;
+	return (unsigned int)severity < NT_STORE_SEVERITY_END ? severity_names[severity] : NULL;
 }
 
-enum nt_severity nt_store_severity_of(const char *name)
+enum nt_store_severity nt_store_severity_of(const char *name)
 {
-	for (unsigned int i = 0; i < NT_SEVERITY_END; i++)
+	for (unsigned int i = 0; i < NT_STORE_SEVERITY_END; i++)
 		if (!strcmp(name, severity_names[i]))
-			return (enum nt_severity)i;
-	return NT_SEVERITY_END;
+			return (enum nt_store_severity)i;
+	return NT_STORE_SEVERITY_END;
 }
 
-static enum nt_severity severity_of(const struct nt_incident *incident)
+static enum nt_store_severity severity_of(const struct nt_incident *incident)
 {
-	enum nt_severity severity = nt_store_severity_of(incident->severity);
+	enum nt_store_severity severity = nt_store_severity_of(incident->severity);
 
-	return severity == NT_SEVERITY_END ? NT_SEVERITY_INFO : severity;
+	return severity == NT_STORE_SEVERITY_END ? NT_STORE_SEVERITY_INFO : severity;
 }
 
 /* ---- queueing ------------------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ int nt_store_body(const struct nt_incident *incident, bool resolved, struct nt_b
 }
 
 static int insert_message(struct nt_store *store, const struct nt_incident *incident,
-			  const char *receiver, bool resolved, enum nt_severity severity)
+			  const char *receiver, bool resolved, enum nt_store_severity severity)
 {
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *insert = NULL;
@@ -138,7 +138,7 @@ static int queue_for(struct nt_store *store, const struct nt_incident *incident,
 		     const char *receiver, size_t *ret_queued)
 {
 	bool resolved = !strcmp(incident->state, "resolved");
-	enum nt_severity severity = severity_of(incident);
+	enum nt_store_severity severity = severity_of(incident);
 	struct told told;
 	int replaced = 0, r;
 
@@ -155,7 +155,7 @@ static int queue_for(struct nt_store *store, const struct nt_incident *incident,
 		*ret_queued += 1;
 		return insert_message(store, incident, receiver, true, severity);
 	}
-	if (severity < NT_SEVERITY_WARNING || (int)severity <= told.severity)
+	if (severity < NT_STORE_SEVERITY_WARNING || (int)severity <= told.severity)
 		return 0;
 	r = replace_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)
@@ -194,7 +194,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 		.next_real_ns = nt_db_column(select, 7),
 	};
 
-	if (severity >= NT_SEVERITY_END)
+	if (severity >= NT_STORE_SEVERITY_END)
 		return -EBADMSG;
 	(void)snprintf(message.incident, sizeof(message.incident), "%s", nt_db_text(select, 1));
 	(void)snprintf(message.receiver, sizeof(message.receiver), "%s", nt_db_text(select, 2));

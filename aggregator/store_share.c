@@ -58,7 +58,7 @@ static int outcome_of_delivery(const char *state)
 struct row {
 	char receiver[NT_STORE_MAX_NAME];
 	bool resolved;
-	enum nt_severity severity;
+	enum nt_store_severity severity;
 	int outcome;
 	uint32_t attempts;
 	uint64_t real_ns;
@@ -88,8 +88,8 @@ static int read_rows(struct nt_store *store, const char *incident, struct rows *
 
 		(void)snprintf(row->receiver, sizeof(row->receiver), "%s", nt_db_text(select, 0));
 		row->resolved = !strcmp(nt_db_text(select, 1), "resolved");
-		row->severity =
-			severity < NT_SEVERITY_END ? (enum nt_severity)severity : NT_SEVERITY_INFO;
+		row->severity = severity < NT_STORE_SEVERITY_END ? (enum nt_store_severity)severity
+								 : NT_STORE_SEVERITY_INFO;
 		row->outcome = outcome_of_row(nt_db_text(select, 3));
 		if (row->outcome < 0)
 			return row->outcome;
@@ -111,7 +111,7 @@ static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row
 	};
 
 	if (!len || len >= sizeof(row.receiver) || row.outcome < 0 ||
-	    row.severity == NT_SEVERITY_END ||
+	    row.severity == NT_STORE_SEVERITY_END ||
 	    (!row.resolved && strcmp(delivery->event, "firing") != 0))
 		return -EINVAL;
 	memcpy(row.receiver, delivery->receiver, len);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * State sets on the bus, on a topic that keeps the last record of each key. A set is cut into chunks;
+ * a manifest follows when all of them are there. Successive generations alternate between two places
+ * of keys, so that a crash in the middle of one leaves the one before as it was.
+ */
+#ifndef NT_AGGREGATOR_DEPOT_H
+#define NT_AGGREGATOR_DEPOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/sink.h"
+#include "common/bus.h"
+#include "common/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_DEPOT_PLACES = 2,
+	NT_DEPOT_CHUNK_BYTES = NT_WIRE_MAX_STATE_BYTES,
+	NT_DEPOT_MAX_CHUNKS = 1024, /* of one set */
+	NT_DEPOT_MAX_KEY = 64, /* bytes, with the end */
+};
+
+/* ---- publishing ----------------------------------------------------------------------------------- */
+
+/* Where records go. The envelope is the port's to fill, but for key and body. */
+struct nt_depot_port {
+	int (*publish)(void *data, const struct nt_message *message);
+	int (*remove)(void *data, const char *key); /* the bus may forget the key */
+	int (*flush)(void *data); /* 0: all is where it survives a crash */
+	void *data;
+};
+
+/* What is on the bus of a shard. Zeroes: nothing. */
+struct nt_depot_mark {
+	uint64_t generation; /* of the newest; the next one's place is (generation + 1) % PLACES */
+	uint32_t chunks[NT_DEPOT_PLACES]; /* keys in use */
+};
+
+/*
+ * The set as the next generation. On failure the mark stays, and the next attempt writes to the same
+ * place. -EFBIG over the cap of chunks, or what the port says.
+ */
+NT_MUST_CHECK int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
+				   const struct nt_state_set *set, struct nt_depot_mark *mark);
+
+/* ---- reading -------------------------------------------------------------------------------------- */
+
+/* Monotonic. */
+struct nt_depot_counters {
+	uint64_t records; /* of the shard */
+	uint64_t refused; /* that say what cannot be */
+	uint64_t over_cap; /* chunks beyond the cap */
+	uint64_t torn; /* manifests whose chunks are not all there */
+};
+
+struct nt_depot; /* all that the bus has of one shard */
+
+NT_MUST_CHECK int nt_depot_new(uint32_t shard, struct nt_depot **ret_depot);
+void nt_depot_free(struct nt_depot *depot);
+NT_DEFINE_AUTO(nt_depot, nt_depot_free)
+
+/* A record of the topic, of any shard, in the order of the bus; hostile ones too. -ENOMEM. */
+NT_MUST_CHECK int nt_depot_take(struct nt_depot *depot, const struct nt_bus_record *record);
+
+/*
+ * Calls `loaded` with the newest set that is whole, and returns what it returned; where that is
+ * -EBADMSG, the other one gets its chance. -ENOENT where none is. It is the one that stands for the
+ * later position; the state is a function of what was read, whoever wrote it.
+ */
+NT_MUST_CHECK int nt_depot_load(struct nt_depot *depot,
+				int (*loaded)(void *loader, const struct nt_state_set *set),
+				void *loader);
+
+/* After loading: publishing goes on where another one left off. */
+struct nt_depot_mark nt_depot_mark(const struct nt_depot *depot);
+const struct nt_depot_counters *nt_depot_counters(const struct nt_depot *depot);
+
+/* The offset in the partition of the window topic that the set stands for; 0: none. */
+uint64_t nt_state_set_offset(const struct nt_state_set *set);
+
+#endif

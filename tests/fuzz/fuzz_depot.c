@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * States of the aggregator as the bus gives them. With an even first byte the rest is records, each a
+ * byte of the key, two of the length, and the value; with an odd one it is the content of a set whose
+ * manifest is right, so that what lies behind the hash is reached.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/depot.h"
+#include "aggregator/engine.h"
+#include "aggregator/ingest.h"
+#include "aggregator/place.h"
+#include "aggregator/state.h"
+#include "common/buf.h"
+#include "common/hash.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	SHARD = 1,
+};
+
+static const char *const names[] = {
+	"state/1/0/manifest", "state/1/1/manifest", "state/1/0/0",    "state/1/0/1",
+	"state/1/1/0",        "state/1/1/1023",     "state/1/1/1024", "state/2/0/0",
+};
+
+static int load(void *loader, const struct nt_state_set *set)
+{
+	const struct nt_engine_options options = nt_engine_options_default();
+	nt_auto(nt_engine) struct nt_engine *engine = NULL;
+	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
+	nt_auto(nt_places) struct nt_places *places = NULL;
+
+	(void)loader;
+	assert(nt_engine_new(&options, NULL, &engine) == 0);
+	assert(nt_ingest_new(NULL, NULL, &ingest) == 0);
+	assert(nt_places_new(&places) == 0);
+	return nt_state_take(set, engine, ingest, places);
+}
+
+static void take(struct nt_depot *depot, const char *key, const void *value, size_t size)
+{
+	const struct nt_bus_record record = {
+		.topic = NT_TOPIC_STATE,
+		.key = key,
+		.key_len = strlen(key),
+		.value = value,
+		.value_len = size,
+	};
+
+	assert(nt_depot_take(depot, &record) == 0);
+}
+
+static void take_records(struct nt_depot *depot, const uint8_t *data, size_t size)
+{
+	while (size >= 3) {
+		const char *key = names[data[0] % (sizeof(names) / sizeof(names[0]))];
+		size_t len = (size_t)data[1] | (size_t)data[2] << 8;
+
+		data += 3;
+		size -= 3;
+		if (len > size)
+			len = size;
+		take(depot, key, data, len);
+		data += len;
+		size -= len;
+	}
+}
+
+static void take_message(struct nt_depot *depot, const char *key, const struct nt_message *message)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	assert(nt_message_encode(message, &buf) == 0);
+	take(depot, key, buf.data, buf.len);
+}
+
+static void take_set(struct nt_depot *depot, const uint8_t *data, size_t size)
+{
+	struct nt_message message = {
+		.agent = "",
+		.key = "",
+		.body = NT_BODY_STATE,
+		.state = {.shard = SHARD, .generation = 2, .data = data, .size = size},
+	};
+
+	if (size > NT_DEPOT_CHUNK_BYTES)
+		return;
+	take_message(depot, "state/1/0/0", &message);
+	message.state.size = 0;
+	message.state.chunks = 1;
+	message.state.total = size;
+	message.state.hash = nt_hash_bytes(NT_HASH_SEED, data, size);
+	take_message(depot, "state/1/0/manifest", &message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	nt_auto(nt_depot) struct nt_depot *depot = NULL;
+	int r;
+
+	if (!size)
+		return 0;
+	assert(nt_depot_new(SHARD, &depot) == 0);
+	if (data[0] % 2)
+		take_set(depot, data + 1, size - 1);
+	else
+		take_records(depot, data + 1, size - 1);
+	r = nt_depot_load(depot, load, NULL);
+	assert(r == 0 || r == -ENOENT || r == -EBADMSG || r == -ENOBUFS);
+	(void)nt_depot_mark(depot);
+	return 0;
+}
