@@ -14,6 +14,13 @@ enum {
 	APART_ROUNDS = 20,
 };
 
+/*
+ * Where threads wait for a processor, a part of that falls into what is taken for their own work, and
+ * for seconds more on one rank than on another. Of the median time that ranks wait so in a step this
+ * part counts as noise. Seen on eight ranks that shared two processors with other programs: 33 % of
+ * the step spent waiting, and one rank's own work 7 % longer for 5 s.
+ */
+static const double starved_noise = 0.25;
 /* The width of twenty windows is too narrow by chance as often as not. */
 static const double past_caution = 1.25;
 static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
@@ -98,7 +105,13 @@ struct contest {
 	double *value, *sorted, *kpi; /* value in the order of index, the others ascending */
 	uint32_t *label;
 	double step;
+	double starved; /* waiting for a processor, median of the ranks, a step */
 };
+
+static double starved_width(const struct contest *c, double base)
+{
+	return starved_noise * c->starved / base;
+}
 
 static void judge_rank(const struct contest *c, struct nt_rank *rank, double value, double width,
 		       enum nt_mode mode)
@@ -120,6 +133,7 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	if (has_past) {
 		own_base = nt_kpi_base(rules, track->past.value_centre, c->step);
 		own_width = fmax(rules->kpi_floor, past_caution * track->past.value_width);
+		own_width = fmax(own_width, starved_width(c, own_base));
 		track->growth = (value - track->past.value_centre) / own_base;
 	}
 	shift = level;
@@ -226,6 +240,15 @@ static double reach(uint32_t n)
 	return fmax(0.75, 2.0 * sqrt(8.0 / fmax(8.0, n)));
 }
 
+static double median_starved(const struct contest *c)
+{
+	double *starved = c->detect->scratch.column[NT_PACE_RUN_QUEUE];
+
+	for (uint32_t i = 0; i < c->n; i++)
+		starved[i] = c->detect->rank[c->index[i]].pace[NT_PACE_RUN_QUEUE];
+	return nt_stats_median_of(starved, c->n);
+}
+
 static void judge_series(struct contest *c)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -234,6 +257,7 @@ static void judge_series(struct contest *c)
 	enum nt_mode mode = NT_MODE_PAST;
 	double width = rules->kpi_floor, middle;
 
+	c->starved = median_starved(c);
 	memcpy(c->sorted, c->value, c->n * sizeof(*c->sorted));
 	nt_stats_sort(c->sorted, c->n);
 	middle = nt_stats_median(c->sorted, c->n);
@@ -265,6 +289,7 @@ static void judge_series(struct contest *c)
 		width = past->width[c->series].count ? nt_ring_median(&past->width[c->series])
 						     : core;
 		width = fmax(width, rules->kpi_floor);
+		width = fmax(width, starved_width(c, base));
 		mode = space.two ? NT_MODE_PAST : NT_MODE_PEERS;
 	} else if (c->n == 2 && past) {
 		const double base = nt_kpi_base(rules, c->sorted[0], c->step);

@@ -331,10 +331,38 @@ static void one_rank_far_out_of_a_narrow_fleet_is_found_from_the_start(void **st
 	assert_names_rank(sim_firing(job->detect, 0), 6);
 }
 
+/* Eight ranks that share few processors with other programs: own work holds some of the waiting. */
+static void where_all_wait_for_processors_a_little_more_proves_nothing(void **state)
+{
+	static const double factor[] = {1.08, 1.08, 1.5};
+	static const double run_queue[] = {0.0, 28.0, 28.0};
+	static const bool named[] = {true, false, true};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 8, 61);
+		sim.jitter = 0.01;
+		for (uint32_t j = 0; j < sim.ranks; j++)
+			sim.rank[j].run_queue = run_queue[i] * SIM_MS;
+		sim_pass(&sim, detect, 40);
+		sim.rank[3].device *= factor[i];
+		sim_pass(&sim, detect, 60);
+		assert_int_equal(sim_open(detect), named[i]);
+		if (named[i])
+			assert_names_rank(sim_firing(detect, 0), 3);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_all_wait_for_processors_a_little_more_proves_nothing),
 		CASE(long_device_time_is_compute),
 		CASE(long_kernels_at_t3_are_compute),
 		CASE(a_slow_gpu_behind_a_host_that_runs_ahead_does_not_show),
