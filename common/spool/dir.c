@@ -35,12 +35,19 @@ void nt_spool_segments_release(struct nt_spool_segments *segments)
 	*segments = (struct nt_spool_segments){0};
 }
 
-/* A directory that hands its group down keeps doing so. */
+/*
+ * A directory that hands its group down keeps doing so. A service manager may forbid us to set that
+ * bit; where the umask let it through as the parent had it, there is nothing to set.
+ */
 static int set_dir_mode(int fd)
 {
 	struct stat st;
+	mode_t mode;
 
-	if (fstat(fd, &st) < 0 || fchmod(fd, DIR_MODE | (st.st_mode & S_ISGID)) < 0)
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	mode = DIR_MODE | (st.st_mode & S_ISGID);
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
 		return -errno;
 	return 0;
 }

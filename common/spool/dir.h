@@ -2,7 +2,9 @@
 /*
  * Names, modes and listings of the spool's directories. Below DIR no symbolic link is followed:
  * its topics belong to different users. Modes are 0750 and 0640 whatever the umask, and never
- * seen narrower, because things are made under another name first.
+ * seen narrower, because things are made under another name first. A directory that has the
+ * set-group-ID bit gives its group, and that bit, to all that is made in it: so an agent that is root
+ * and an aggregator that is not read each other.
  */
 #ifndef NT_COMMON_SPOOL_DIR_H
 #define NT_COMMON_SPOOL_DIR_H

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `make install DESTDIR=` puts programs, manual pages and completions where they belong, and nothing else.
+# `make install DESTDIR=` puts programs, manual pages, completions and units where they belong, and
+# nothing else; the directories for agent and aggregator have the owners and modes that let each write
+# its own part, read the other's, and let nobody else do either.
 set -euo pipefail
 
 bad=0
@@ -27,10 +29,64 @@ done
 while IFS= read -r file; do
   case ${file#"$root"} in
     /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
-      /usr/share/zsh/site-functions/_* | /usr/lib/systemd/system/*.service) ;;
+      /usr/share/zsh/site-functions/_* | /usr/lib/systemd/system/neutracer-*.service | \
+      /usr/lib/sysusers.d/neutracer.conf | /usr/lib/tmpfiles.d/neutracer.conf) ;;
     *) report "${file#"$root"} should not be installed" ;;
   esac
 done < <(find "$root" -type f)
+
+# The units start what was installed.
+for name in neutracer-agent neutracer-aggregator; do
+  unit=$root/usr/lib/systemd/system/$name.service
+  [ "$(sed -n 's/^ExecStart=//p' "$unit")" = "/usr/sbin/$name" ] || report "$name.service does not start /usr/sbin/$name"
+  ! grep -q "@[a-z]*@" "$unit" || report "$name.service has a place that was not filled in: $(grep "@[a-z]*@" "$unit")"
+done
+grep -qx 'u neutracer .*' "$root/usr/lib/sysusers.d/neutracer.conf" || report "sysusers.d makes no account"
+
+# Directories: who writes what is told by the topic. The spool's place is no one's to take but root's.
+state=/var/lib/neutracer
+layout() { # layout PREFIX: path, mode, user and group of each
+  echo "$state 1770 $1"
+  echo "$state/spool 2750 $1"
+  local topic
+  sed -n 's/.*"\(neutracer\.[a-z]*\.v1\)".*/\1/p' common/bus.c | while read -r topic; do
+    case $topic in
+      neutracer.window.v1 | neutracer.node.v1 | neutracer.detail.v1) echo "$state/spool/$topic 2750 $1" ;;
+      *) echo "$state/spool/$topic 2750 ${2:-$1}" ;;
+    esac
+  done
+}
+found() { # found ROOT: the same of what is there
+  find "$1/var" -mindepth 2 -path "*$state*" -printf '%p %m %U:%G\n' | sed "s|^$1||"
+}
+same() { # same WHAT ROOT LAYOUT
+  local difference
+  difference=$(diff <(sort <<<"$3") <(found "$2" | sort)) || report "$1: $difference"
+}
+same "directories" "$root" "$(layout "$(id -u):$(id -g)")"
+[ "$(grep -c . <<<"$(layout x)")" -eq 9 ] || report "the topics of common/bus.c cannot be read"
+grep -v '^#' "$root/usr/lib/tmpfiles.d/neutracer.conf" | awk '{ print $2, $3, $4 ":" $5 }' | sort |
+  diff <(layout root:neutracer neutracer:neutracer | sort) - || report "tmpfiles.d makes other directories"
+if [ "$(id -u)" -eq 0 ]; then
+  # An image that has the account: owners too. Twice, for what is there already keeps to it.
+  image=$root/image
+  mkdir -p "$image/etc"
+  echo 'neutracer:x:64001:64002::/:/usr/sbin/nologin' >"$image/etc/passwd"
+  echo 'neutracer:x:64002:' >"$image/etc/group"
+  for _ in 1 2; do
+    deploy/systemd/setup.sh "$image"
+    same "directories of an image" "$image" "$(layout 0:64002 64001:64002)"
+    chmod 755 "$image$state/spool"
+    chown 0:0 "$image$state/spool/neutracer.incident.v1"
+  done
+fi
+if command -v systemd-tmpfiles >/dev/null && [ "$(id -u)" -eq 0 ]; then
+  rm -rf "${image:?}/var"
+  systemd-tmpfiles --root="$image" --create "$PWD/deploy/systemd/neutracer.tmpfiles" 2>"$root/tmpfiles.log" ||
+    report "systemd-tmpfiles: $(cat "$root/tmpfiles.log")"
+  rm -f "$root/tmpfiles.log"
+  same "directories that systemd-tmpfiles makes" "$image" "$(layout 0:64002 64001:64002)"
+fi
 
 # Completing really offers the commands and the options of one.
 words() {

@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION := $(shell sed -n 's/^\#define NT_VERSION "\(.*\)"$$/\1/p' common/version.h)
 
-units := $(wildcard deploy/systemd/*.service)
+units := $(wildcard deploy/systemd/*.service.in)
 
 .PHONY: man
 man: all ## write docs/man and the list of metrics from the tables in the sources
@@ -13,7 +13,7 @@ man: all ## write docs/man and the list of metrics from the tables in the source
 	$(Q)tests/metrics.sh --write
 
 .PHONY: install
-install: all ## install programs, manuals, completion, units (DESTDIR=, PREFIX=/usr/local)
+install: all ## install programs, manuals, completion, units, account, directories (DESTDIR=, PREFIX=/usr/local)
 	$(Q)for p in $(programs); do \
 		case $$p in neutracer) dir=bin ;; *) dir=sbin ;; esac; \
 		install -D -m 755 "$(B)/bin/$$p" "$(DESTDIR)$(PREFIX)/$$dir/$$p" && \
@@ -28,9 +28,15 @@ install: all ## install programs, manuals, completion, units (DESTDIR=, PREFIX=/
 	$(Q)for m in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 "$$m" "$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}" || exit 1; \
 	done
-	$(Q)for u in $(units); do \
-		install -D -m 644 "$$u" "$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; \
+	$(Q)for u in $(units:deploy/systemd/%.in=%); do \
+		install -D -m 644 "deploy/systemd/$$u.in" "$(DESTDIR)$(PREFIX)/lib/systemd/system/$$u" && \
+		sed -i 's|@sbindir@|$(PREFIX)/sbin|' "$(DESTDIR)$(PREFIX)/lib/systemd/system/$$u" || exit 1; \
 	done
+	$(Q)for d in sysusers tmpfiles; do \
+		install -D -m 644 "deploy/systemd/neutracer.$$d" \
+			"$(DESTDIR)$(PREFIX)/lib/$$d.d/neutracer.conf" || exit 1; \
+	done
+	$(Q)deploy/systemd/setup.sh "$(DESTDIR)"
 
 .PHONY: vmlinux
 vmlinux: ## dump this kernel's types to build/vmlinux.h, to look things up
