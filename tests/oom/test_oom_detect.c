@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/detect_frames.h"
 
+#include <errno.h>
+
 #include "tests/oom/oom.h"
 
 /* A slow rank, then a mismatch, saved and loaded in between. */
@@ -37,6 +39,27 @@ static int live(void *data)
 	return r;
 }
 
+/* A call that differs and is done with: only its hash tells. */
+static int live_on(void *data)
+{
+	struct sim sim = *(const struct sim *)data;
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_detect *detect = NULL;
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+	int r = nt_detect_new(&rules, 1, 1, &detect);
+
+	for (int i = 0; i < 16 && r == 0; i++) {
+		sim.rank[2].salt = i < 12 ? 0 : 9;
+		sim.rank[2].odd_count = i == 12 ? 77 : 0;
+		r = nt_detect_step(detect, sim_next(&sim), &finding, &findings);
+	}
+	if (r == 0 && !sim_firing(detect, 0))
+		r = -EPROTO;
+	nt_detect_free(detect);
+	return r;
+}
+
 static void a_life_survives_failed_allocations(void **state)
 {
 	struct sim sim;
@@ -48,10 +71,22 @@ static void a_life_survives_failed_allocations(void **state)
 	sim_free(&sim);
 }
 
+static void a_mismatch_that_is_over_survives_them_too(void **state)
+{
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 1);
+	sim.blocking = true;
+	assert_true(nt_oom_sweep(live_on, &sim) >= 20);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_life_survives_failed_allocations),
+		cmocka_unit_test(a_mismatch_that_is_over_survives_them_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
