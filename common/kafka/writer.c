@@ -163,7 +163,7 @@ static int take(struct writer *writer, struct nt_kafka_message *message)
 		writer->stats.undelivered[nt_kafka_cause(error, NULL)]++;
 		return nt_kafka_errno(error);
 	}
-	writer->stats.published++;
+	message->record.offset = ++writer->stats.published;
 	writer->stats.published_bytes += message->record.key_len + message->record.value_len;
 	return 0;
 }
@@ -183,6 +183,38 @@ static int publish_to_kafka(struct nt_bus *bus, const struct nt_bus_record *reco
 	if (r < 0)
 		free(message);
 	return r;
+}
+
+/* ---- for a shelter in front of it ------------------------------------------------------------ */
+
+static uint64_t settled(const struct nt_bus *bus)
+{
+	struct writer *writer = (struct writer *)(uintptr_t)bus;
+	uint64_t number;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	number = writer->outbox.oldest ? writer->outbox.oldest->record.offset - 1
+				       : writer->stats.published;
+	(void)pthread_mutex_unlock(&writer->lock);
+	return number;
+}
+
+static void give_back(struct nt_bus *bus)
+{
+	return_undelivered((struct writer *)bus);
+}
+
+/* Rare, and before a disk that is slow the brokers' answers can wait. */
+static void each_unsettled(struct nt_bus *bus,
+			   void (*fn)(void *data, const struct nt_bus_record *record), void *data)
+{
+	struct writer *writer = (struct writer *)bus;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	for (const struct nt_kafka_message *message = writer->outbox.oldest; message;
+	     message = message->next)
+		fn(data, &message->record);
+	(void)pthread_mutex_unlock(&writer->lock);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -300,9 +332,10 @@ static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
 		if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			nt_kafka_health_succeed(&writer->client.health);
 			writer->make_wait_ns = MAKE_AGAIN_NS;
+		} else if (report->err == RD_KAFKA_RESP_ERR__FATAL) {
+			writer->is_broken = true;
 		} else if (report->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
-			   report->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
-			   report->err != RD_KAFKA_RESP_ERR__FATAL) {
+			   report->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
 			cause = note_failure(writer, report);
 		}
 		(void)pthread_mutex_lock(&writer->lock);
@@ -317,14 +350,9 @@ static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
 static void serve_error(struct writer *writer, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
-	char text[NT_BUS_TEXT] = "";
 
-	if (error == RD_KAFKA_RESP_ERR__FATAL) {
+	if (error == RD_KAFKA_RESP_ERR__FATAL || rd_kafka_event_error_is_fatal(event))
 		writer->is_broken = true;
-		error = rd_kafka_fatal_error(writer->rk, text, sizeof(text));
-		(void)nt_kafka_client_note(&writer->client, error, text, NULL);
-		return;
-	}
 	(void)nt_kafka_client_note(&writer->client, error, rd_kafka_event_error_string(event),
 				   NULL);
 }
@@ -593,6 +621,9 @@ int nt_kafka_open(const char *url, const struct nt_bus_options *options, struct 
 	writer->bus.flush = flush_kafka;
 	writer->bus.get_stats = get_stats;
 	writer->bus.get_health = get_health;
+	writer->bus.settled = settled;
+	writer->bus.give_back = give_back;
+	writer->bus.each_unsettled = each_unsettled;
 	(void)pthread_mutex_init(&writer->lock, NULL);
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
