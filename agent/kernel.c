@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agent/event.h"
 #include "call.skel.h"
@@ -189,9 +190,22 @@ static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *
 	return 0;
 }
 
+/* A perf link takes two descriptors for each end of a function; of a node that is thousands. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* who runs out is told then */
+}
+
 int nt_kernel_new(const struct nt_attach_options *options, struct nt_kernel **ret_kernel)
 {
 	bool forbidden = true;
+
+	allow_descriptors();
 
 	(void)libbpf_set_print(be_silent);
 	for (enum nt_attach_mode mode = NT_ATTACH_SESSION; mode <= NT_ATTACH_PERF; mode++) {

@@ -11,7 +11,7 @@
 
 struct nt_kernel;
 
-/* Errors as of nt_attach_new(). */
+/* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard one. */
 NT_MUST_CHECK int nt_kernel_new(const struct nt_attach_options *options,
 				struct nt_kernel **ret_kernel);
 /* After all links are gone. Accepts NULL. */
