@@ -207,16 +207,25 @@ static uint64_t hash_boot_id(void)
 
 static int open_bus(struct nt_agent *agent, uint64_t boot)
 {
+	char client[sizeof(agent->node) + 32];
+	struct nt_bus_error error = {0};
 	struct nt_bus_options options = {
 		.max_bytes = agent->config->bus_bytes,
 		.max_age_ns = agent->config->bus_age_ns,
+		.security = agent->config->bus_security,
+		.client = client,
+		.flush_ns =
+			NT_MILLISECOND, /* what brokers have not taken by then waits with the bus */
+		.error = &error,
 	};
 	uint64_t start = nt_hash_u64(nt_hash_u64(boot, nt_clock_boot_ns()), (uint64_t)getpid());
 	int r;
 
+	(void)snprintf(client, sizeof(client), "neutracer-agent-%s", agent->node);
 	r = nt_bus_open(agent->config->bus, &options, &agent->bus);
 	if (r < 0)
-		return nt_err(r, "open the bus '%s' for writing", agent->config->bus);
+		return nt_err(r, "open the bus '%s' for writing%s%s", agent->config->bus,
+			      *error.text ? ": " : "", error.text);
 	r = nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
 	return r < 0 ? nt_err(r, "start") : 0;
 }
@@ -443,7 +452,7 @@ static void flush(struct nt_agent *agent)
 {
 	int r = nt_publisher_flush(agent->publisher);
 
-	if (r < 0) {
+	if (r < 0 && r != -ETIMEDOUT) {
 		if (!agent->bus_failed_ns)
 			(void)nt_warn(
 				r, "write to the bus '%s': messages are lost until there is room",

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "common/bus_options.h"
 #include "common/clock.h"
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
@@ -13,7 +14,7 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(bus),
 	 .def = "spool:/var/lib/neutracer/spool",
 	 .arg = "URL",
-	 .help = "where messages go: spool:DIR"},
+	 .help = "where messages go: " NT_BUS_URL_HELP},
 	{.name = "node",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(node),
@@ -75,6 +76,7 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(bus_age_ns),
 	 .def = "1d",
 	 .help = "age at which messages leave the spool, 0 for never"},
+	NT_BUS_SECURITY_OPTIONS(struct nt_agent_config, bus_security),
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

@@ -5,10 +5,12 @@
 
 #include <stdint.h>
 
+#include "common/bus.h"
 #include "common/opt.h"
 
 struct nt_agent_config {
 	char *bus;
+	struct nt_bus_security bus_security;
 	char *node; /* NULL: the host's name */
 	char *cgroup; /* NULL: all processes */
 	uint64_t window_min_ns, min_call_ns;

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "common/bus_options.h"
 #include "common/clock.h"
 #include "common/defaults.h"
 #include "detect/frame.h"
@@ -15,7 +16,8 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(bus),
 	 .def = "spool:/var/lib/neutracer/spool",
 	 .arg = "URL",
-	 .help = "where messages come from: spool:DIR"},
+	 .help = "where messages come from: " NT_BUS_URL_HELP},
+	NT_BUS_SECURITY_OPTIONS(struct nt_aggregator_config, bus_security),
 	{.name = "listen",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(listen),

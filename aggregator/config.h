@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/bus.h"
 #include "common/opt.h"
 
 struct nt_aggregator_config {
 	char *bus;
+	struct nt_bus_security bus_security;
 	char *listen, *token_file, *tls_cert_file, *tls_key_file;
 	bool metrics_open;
 	char *store; /* "": none */

@@ -170,6 +170,7 @@ static enum nt_exit open_service(struct running *running)
 	const struct nt_aggregator_config *config = running->config;
 	struct nt_service_options options = {
 		.bus_url = config->bus,
+		.bus_security = &config->bus_security,
 		.engine = nt_engine_options_default(),
 		.sink = &running->sink,
 		.states = &running->states,

@@ -25,7 +25,8 @@ struct nt_outlet {
 	struct nt_outlet_counters counters;
 };
 
-int nt_outlet_open(const char *bus_url, uint64_t boot, struct nt_outlet **ret_outlet)
+int nt_outlet_open(const char *bus_url, const struct nt_bus_options *options, uint64_t boot,
+		   struct nt_outlet **ret_outlet)
 {
 	nt_auto(nt_outlet) struct nt_outlet *outlet = calloc(1, sizeof(*outlet));
 	int r;
@@ -33,7 +34,7 @@ int nt_outlet_open(const char *bus_url, uint64_t boot, struct nt_outlet **ret_ou
 	if (!outlet)
 		return -ENOMEM;
 	outlet->boot = boot;
-	r = nt_bus_open(bus_url, NULL, &outlet->bus);
+	r = nt_bus_open(bus_url, options, &outlet->bus);
 	if (r < 0)
 		return r;
 	*ret_outlet = nt_take(outlet);

@@ -24,7 +24,8 @@ struct nt_outlet_counters {
 struct nt_outlet;
 
 /* `boot` tells this run from others. What the bus says where it cannot be written. */
-NT_MUST_CHECK int nt_outlet_open(const char *bus_url, uint64_t boot, struct nt_outlet **ret_outlet);
+NT_MUST_CHECK int nt_outlet_open(const char *bus_url, const struct nt_bus_options *options,
+				 uint64_t boot, struct nt_outlet **ret_outlet);
 void nt_outlet_close(struct nt_outlet *outlet);
 NT_DEFINE_AUTO(nt_outlet, nt_outlet_close)
 

@@ -162,6 +162,12 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 		   struct nt_service **ret_service)
 {
 	nt_auto(nt_service) struct nt_service *service = calloc(1, sizeof(*service));
+	struct nt_bus_error error = {0};
+	struct nt_bus_options bus = {
+		.client = "neutracer-aggregator",
+		.flush_ns = 100 * NT_MILLISECOND,
+		.error = &error,
+	};
 	uint64_t boot;
 	int r;
 
@@ -176,13 +182,17 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	if (!service->options.save_every_ns)
 		service->options.save_every_ns = SAVE_NS;
 	service->board = board;
-	r = nt_bus_reader_open(options->bus_url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE,
-			       &service->reader);
+	if (options->bus_security)
+		bus.security = *options->bus_security;
+	r = nt_bus_reader_open_with(options->bus_url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE,
+				    &bus, &service->reader);
+	if (r < 0 && *error.text)
+		return nt_err(r, "%s", error.text);
 	if (r < 0)
 		return r;
 	boot = nt_hash_mix(
 		nt_hash_u64(nt_hash_u64(NT_HASH_SEED, nt_clock_real_ns()), (uint64_t)getpid()));
-	r = nt_outlet_open(options->bus_url, boot, &service->outlet);
+	r = nt_outlet_open(options->bus_url, &bus, boot, &service->outlet);
 	if (r < 0)
 		(void)nt_warn(r, "write to bus '%s': incidents are not published on it",
 			      options->bus_url);

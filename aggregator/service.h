@@ -12,10 +12,12 @@
 #include "aggregator/engine.h"
 #include "aggregator/sink.h"
 #include "aggregator/snapshot.h"
+#include "common/bus.h"
 #include "common/cleanup.h"
 
 struct nt_service_options {
 	const char *bus_url;
+	const struct nt_bus_security *bus_security; /* NULL: none */
 	struct nt_engine_options engine;
 	const struct nt_sink *sink; /* NULL: none */
 	const struct nt_state_store *states; /* NULL: nothing survives a restart */

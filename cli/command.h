@@ -25,5 +25,6 @@ int nt_command_slow_ranks(int argc, char **argv);
 int nt_command_jobs(int argc, char **argv);
 int nt_command_incidents(int argc, char **argv);
 int nt_command_analyze(int argc, char **argv);
+int nt_command_topics(int argc, char **argv);
 
 #endif

@@ -8,6 +8,7 @@ const struct nt_command nt_commands[] = {
 	{"jobs", "show the jobs that are seen, or the ranks of one", nt_command_jobs},
 	{"incidents", "show incidents, or all about one of them", nt_command_incidents},
 	{"analyze", "find the culprit in recorded files", nt_command_analyze},
+	{"topics", "make, check or list the topics of a Kafka bus", nt_command_topics},
 };
 
 const size_t nt_command_count = sizeof(nt_commands) / sizeof(nt_commands[0]);

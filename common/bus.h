@@ -132,7 +132,8 @@ struct nt_bus_options {
 	uint32_t queue_records; /* 0: 50,000 */
 	uint64_t linger_ns; /* how long a record may wait for company; 0: 100 ms */
 	uint64_t give_up_ns; /* after which an unacknowledged record counts as failed; 0: 30 s */
-	uint64_t flush_ns; /* how long nt_bus_flush() and nt_bus_close() may wait; 0: 5 s */
+	uint64_t flush_ns; /* how long nt_bus_flush() may wait; 0: 5 s */
+	uint64_t close_ns; /* how long nt_bus_close() may wait; 0: 5 s */
 	uint64_t idle_ns; /* reader: how long a broker may hold an empty answer back; 0: 100 ms */
 	/*
 	 * A record that could not be delivered, given back so that it is not lost. Called only from

@@ -21,6 +21,13 @@ void nt_kafka_health_release(struct nt_kafka_health *health)
 	(void)pthread_mutex_destroy(&health->lock);
 }
 
+void nt_kafka_make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = ' ';
+}
+
 /* With the lock held. A cause that lasts keeps its beginning. */
 static void set(struct nt_bus_health *now, enum nt_bus_cause cause)
 {
@@ -33,9 +40,7 @@ static void set(struct nt_bus_health *now, enum nt_bus_cause cause)
 static void set_text(struct nt_bus_health *now, const char *fmt, va_list args)
 {
 	(void)vsnprintf(now->text, sizeof(now->text), fmt, args);
-	for (char *c = now->text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = ' ';
+	nt_kafka_make_printable(now->text);
 }
 
 void nt_kafka_health_succeed(struct nt_kafka_health *health)

@@ -29,6 +29,9 @@ void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause caus
 /* No broker is left. */
 void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers);
 
+/* In place: what brokers say must not command a terminal. */
+void nt_kafka_make_printable(char *text);
+
 void nt_kafka_health_get(struct nt_kafka_health *health, struct nt_bus_health *ret_health);
 void nt_kafka_health_add_errors(struct nt_kafka_health *health, uint64_t errors[NT_BUS_CAUSE_END]);
 

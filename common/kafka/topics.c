@@ -52,8 +52,9 @@ static void note(struct nt_kafka_topic_state *state, enum nt_kafka_topic_status 
 	if (state->notes >= NT_KAFKA_TOPIC_NOTES)
 		return;
 	va_start(args, fmt);
-	(void)vsnprintf(state->note[state->notes++], NT_BUS_TEXT, fmt, args);
+	(void)vsnprintf(state->note[state->notes], NT_BUS_TEXT, fmt, args);
 	va_end(args);
+	nt_kafka_make_printable(state->note[state->notes++]);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -152,6 +153,7 @@ static rd_kafka_event_t *wait_for_answer(struct admin *admin, struct nt_bus_erro
 		return event;
 	(void)snprintf(error->text, sizeof(error->text), "%.300s",
 		       event ? rd_kafka_event_error_string(event) : "no answer in time");
+	nt_kafka_make_printable(error->text);
 	rd_kafka_event_destroy(event);
 	return NULL;
 }
@@ -265,6 +267,10 @@ static rd_kafka_NewTopic_t *plan(const struct admin *admin, struct nt_kafka_topi
 		(void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
 	state->partitions = partitions;
 	state->replication = replication;
+	if (!nt_topic_is_compacted(state->topic) && wish->retention_ns != UINT64_MAX)
+		state->retention_ms =
+			(wish->retention_ns ? wish->retention_ns : DEFAULT_RETENTION_NS) /
+			NT_MILLISECOND;
 	return topic;
 }
 
@@ -336,22 +342,6 @@ static int make_missing(struct admin *admin, const struct nt_kafka_topics_wish *
 		return -EIO;
 	rd_kafka_event_destroy(event);
 	return 0;
-}
-
-int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
-			   const struct nt_kafka_topics_wish *wish,
-			   struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
-			   struct nt_bus_error *error)
-{
-	struct admin admin;
-	int r = open_admin(&admin, url, options, error);
-
-	if (r == 0)
-		r = describe_topics(&admin, ret_states, error);
-	if (r == 0)
-		r = make_missing(&admin, wish, ret_states, error);
-	close_admin(&admin);
-	return r;
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -462,6 +452,24 @@ static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *w
 	}
 	rd_kafka_event_destroy(event);
 	return 0;
+}
+
+int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
+			   const struct nt_kafka_topics_wish *wish,
+			   struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
+			   struct nt_bus_error *error)
+{
+	struct admin admin;
+	int r = open_admin(&admin, url, options, error);
+
+	if (r == 0)
+		r = describe_topics(&admin, ret_states, error);
+	if (r == 0)
+		r = make_missing(&admin, wish, ret_states, error);
+	if (r == 0)
+		r = compare_all(&admin, wish, ret_states, error);
+	close_admin(&admin);
+	return r;
 }
 
 int nt_kafka_topics_check(const char *url, const struct nt_bus_options *options,

@@ -45,7 +45,7 @@ struct nt_kafka_topic_state {
 };
 
 /*
- * Makes those that are missing, leaves the others as they are, and fills the states of all. What
+ * Makes those that are missing, leaves and compares the others, and fills the states of all. What
  * keeps from asking at all is the result, and `error` has a line about it.
  */
 NT_MUST_CHECK int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,

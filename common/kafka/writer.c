@@ -44,7 +44,7 @@ struct writer {
 	struct nt_bus bus;
 	struct nt_kafka_client client;
 	char topic_name[NT_TOPIC_END][NT_KAFKA_TOPIC_BYTES];
-	uint64_t linger_ns, give_up_ns, flush_ns;
+	uint64_t linger_ns, give_up_ns, flush_ns, close_ns;
 	void (*undelivered)(void *data, const struct nt_bus_record *record,
 			    enum nt_bus_cause cause);
 	void *data;
@@ -271,13 +271,19 @@ static int drain(struct writer *writer, uint64_t deadline_ns)
 	return is_done ? 0 : -ETIMEDOUT;
 }
 
-static int flush_kafka(struct nt_bus *bus)
+static int flush_within(struct writer *writer, uint64_t timeout_ns)
 {
-	struct writer *writer = (struct writer *)bus;
-	int r = drain(writer, nt_clock_mono_ns() + writer->flush_ns);
+	int r = drain(writer, nt_clock_mono_ns() + timeout_ns);
 
 	return_undelivered(writer);
 	return r;
+}
+
+static int flush_kafka(struct nt_bus *bus)
+{
+	struct writer *writer = (struct writer *)bus;
+
+	return flush_within(writer, writer->flush_ns);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -551,7 +557,7 @@ static void close_kafka(struct nt_bus *bus)
 	struct writer *writer = (struct writer *)bus;
 
 	if (writer->has_thread)
-		(void)flush_kafka(bus);
+		(void)!flush_within(writer, writer->close_ns);
 	end_thread(writer);
 	destroy_handle(writer->rk, writer->queue);
 	return_rest(writer);
@@ -602,6 +608,7 @@ static void set_options(struct writer *writer, const struct nt_bus_options *opti
 	if (writer->give_up_ns < writer->linger_ns + NT_MILLISECOND)
 		writer->give_up_ns = writer->linger_ns + NT_MILLISECOND;
 	writer->flush_ns = or_default(options->flush_ns, DEFAULT_FLUSH_NS, NT_HOUR);
+	writer->close_ns = or_default(options->close_ns, DEFAULT_FLUSH_NS, NT_HOUR);
 	writer->undelivered = options->undelivered;
 	writer->data = options->data;
 	writer->make_wait_ns = MAKE_AGAIN_NS;

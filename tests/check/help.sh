@@ -86,6 +86,7 @@ for path in "$bin"/neutracer*; do
     for command in $commands; do
       needs=()
       [ "$command" != analyze ] || needs=(/no/such/recording)
+      [ "$command" != topics ] || needs=(check)
       check_table "$name" "$command"
     done
     # For the docs, an option of any command is one of the program.

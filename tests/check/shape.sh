@@ -66,7 +66,7 @@ never() {
 
 links neutracer-agent libbpf libelf libprotobuf-c librdkafka
 links neutracer-aggregator libprotobuf-c librdkafka libmicrohttpd libjansson libsqlite3 libcurl
-links neutracer libjansson libcurl
+links neutracer libjansson libcurl librdkafka
 never neutracer-aggregator libbpf libelf
 never neutracer libbpf
 
