@@ -189,8 +189,11 @@ static enum nt_class name_own_class(const struct nt_rank *rank, enum nt_word *re
 	*ret_cause = NT_WORD_NONE;
 	if (excess <= 0.0)
 		return NT_CLASS_UNKNOWN;
-	if (rank->tier == NT_FRAME_T3 ||
-	    excess_of(evidence, NT_PACE_OWN_BLOCKED) >= explains * excess)
+	if (rank->tier == NT_FRAME_T3)
+		return NT_CLASS_COMPUTE;
+	/* The device's time is seen from the thread that awaits it, and then waits for a processor. */
+	if (excess_of(evidence, NT_PACE_OWN_BLOCKED) >= explains * excess &&
+	    excess_of(evidence, NT_PACE_RUN_QUEUE) < explains * excess)
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
 		return name_host_cause(evidence, excess, ret_cause);

@@ -358,10 +358,32 @@ static void where_all_wait_for_processors_a_little_more_proves_nothing(void **st
 	}
 }
 
+/* From outside a kernel ends when the thread that awaits it runs again. */
+static void device_time_that_is_waiting_for_a_processor_is_the_hosts(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 62);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, 40);
+	sim.rank[5].device *= 1.5;
+	sim.rank[5].run_queue = 30.0 * SIM_MS;
+	sim_pass(&sim, detect, 40);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HOST);
+	assert_string_equal(sim_firing(detect, 0)->cause, "cpu contention");
+	assert_int_equal(sim_firing(detect, 0)->culprit[0].rank, 5);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(device_time_that_is_waiting_for_a_processor_is_the_hosts),
 		cmocka_unit_test(where_all_wait_for_processors_a_little_more_proves_nothing),
 		CASE(long_device_time_is_compute),
 		CASE(long_kernels_at_t3_are_compute),
