@@ -154,6 +154,13 @@ static int print_states(const struct nt_kafka_topic_state states[NT_TOPIC_END], 
 	return code;
 }
 
+/* What the brokers say, or do not; the rest is about our own settings and files. */
+static bool is_of_bus(int r)
+{
+	return r == -EHOSTUNREACH || r == -ECONNREFUSED || r == -EKEYREJECTED || r == -EIO ||
+	       r == -ETIMEDOUT;
+}
+
 static int run(const struct config *config)
 {
 	const char *action = config->args.value[0];
@@ -181,7 +188,7 @@ static int run(const struct config *config)
 	if (r < 0) {
 		(void)fprintf(stderr, "neutracer topics: %s\n",
 			      *error.text ? error.text : strerrordesc_np(-r));
-		return r == -EINVAL ? NT_EXIT_CONFIG : NT_EXIT_BUS;
+		return is_of_bus(r) ? NT_EXIT_BUS : NT_EXIT_CONFIG;
 	}
 	return print_states(states, is_list);
 }

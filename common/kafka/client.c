@@ -175,13 +175,33 @@ bool nt_kafka_client_is_stale(struct nt_kafka_client *client)
 	return nt_kafka_secrets_have_changed(&client->secrets);
 }
 
+static void note_certificate(struct nt_kafka_client *client, const char *reason)
+{
+	const char *refusal = atomic_load(&client->certificate_reason);
+
+	if (refusal && strstr(reason, "certificate verify failed"))
+		nt_kafka_health_fail(&client->health, NT_BUS_CERTIFICATE,
+				     "no TLS with the brokers: their certificate is refused: %s",
+				     refusal);
+	else if (strstr(reason, "alert") && strstr(reason, "certificate"))
+		nt_kafka_health_fail(
+			&client->health, NT_BUS_CERTIFICATE,
+			"no TLS with the brokers: they refuse our certificate "
+			"(bus-cert-file: is it there, in its time, signed by whom they "
+			"trust?): %s",
+			reason);
+	else
+		nt_kafka_health_fail(&client->health, NT_BUS_CERTIFICATE,
+				     "no TLS with the brokers: %s", reason);
+}
+
 /* The library begins with "sasl_ssl://host:9093/bootstrap: ", which is worth its room. */
 enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_resp_err_t error,
 				       const char *reason, const char *what)
 {
 	struct nt_kafka_health *health = &client->health;
 	enum nt_bus_cause cause = nt_kafka_cause(error, reason);
-	const char *servers = client->url.servers, *refusal;
+	const char *servers = client->url.servers;
 
 	if (!reason)
 		reason = rd_kafka_err2str(error);
@@ -205,10 +225,7 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 				     client->secrets.user ? client->secrets.user : "", reason);
 		break;
 	case NT_BUS_CERTIFICATE:
-		refusal = atomic_exchange(&client->certificate_reason, NULL);
-		nt_kafka_health_fail(health, cause, "no TLS with the brokers: %s%s",
-				     refusal ? "their certificate is refused: " : "",
-				     refusal ? refusal : reason);
+		note_certificate(client, reason);
 		break;
 	case NT_BUS_DENIED:
 		nt_kafka_health_fail(health, cause, "not allowed%s%s: %s", what ? " on " : "",

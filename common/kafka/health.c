@@ -88,8 +88,11 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 		memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
 	} else if (health->now.cause != NT_BUS_REFUSED && health->now.cause != NT_BUS_CERTIFICATE) {
 		set(&health->now, NT_BUS_UNREACHABLE);
-		(void)snprintf(health->now.text, sizeof(health->now.text),
-			       "no broker answers at %s", servers);
+		(void)snprintf(
+			health->now.text, sizeof(health->now.text),
+			"no broker at %.120s speaks with us: do they expect TLS or a password "
+			"(bus-ca-file, bus-user), or neither?",
+			servers);
 	}
 	(void)pthread_mutex_unlock(&health->lock);
 }

@@ -136,7 +136,7 @@ static int ask_metadata(struct admin *admin, struct nt_bus_error *error,
 			       admin->client.url.servers, rd_kafka_err2str(result));
 	switch (health.cause) {
 	case NT_BUS_REFUSED:
-		return -EACCES;
+		return -ECONNREFUSED;
 	case NT_BUS_CERTIFICATE:
 		return -EKEYREJECTED;
 	default:
