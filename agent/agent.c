@@ -189,8 +189,8 @@ static int open_probes(struct nt_agent *agent)
 		return nt_err(-errno, "this kernel has no type information (BTF) at '%s'", BTF);
 	r = nt_attach_new(&options, &agent->attach);
 	if (r == -EPERM || r == -EACCES)
-		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON and "
-				 "CAP_SYS_PTRACE");
+		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON, "
+				 "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
 	if (r < 0)
 		return nt_err(r, "load the probes");
 	return 0;

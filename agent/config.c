@@ -100,8 +100,8 @@ const struct nt_opt_program nt_agent_program = {
 		"already or started later, attaches probes to those libraries, and tells per rank "
 		"and window what each did by itself and what it waited for. Jobs need no change and "
 		"no restart.\n\n"
-		"Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE on a "
-		"kernel of 6.6 or later, and a kernel with type information "
+		"Needs root, or the capabilities CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and "
+		"CAP_DAC_READ_SEARCH on a kernel of 6.6 or later, and a kernel with type information "
 		"(/sys/kernel/btf/vmlinux). SIGTERM ends it in good order.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),

@@ -32,10 +32,18 @@ id_of() {
   fi
 }
 
-# An aggregator that ran as root before there was this account left files that are now another's.
-# Asked of the first directory alone, and before anybody but root may write there.
-was_roots=
-[ -n "$root" ] || [ ! -d "$state" ] || [ "$(stat -c %g "$state")" != 0 ] || was_roots=1
+# What is there already was perhaps made while both programs were root. Links are not followed: the
+# account may have made some.
+adopt() { # adopt PATH USER UID GID
+  case $1 in
+    "$state") find "$1" -maxdepth 1 \( -name 'store.db*' -o -name token \) -exec chown -h "$name:$name" {} + ;;
+    "$state/spool") ;;
+    *)
+      chown -R -h "$3:$4" "$1"
+      [ "$2" != root ] || find "$1" -type d -exec chmod g+s {} +
+      ;;
+  esac
+}
 
 while read -r kind path mode user group _; do
   [ "$kind" = d ] || continue
@@ -43,12 +51,7 @@ while read -r kind path mode user group _; do
   uid=0 gid=$(id_of group "$group")
   [ "$user" = root ] || uid=$(id_of passwd "$user")
   [ "$(id -u)" -ne 0 ] || [ -z "$uid" ] || [ -z "$gid" ] || owner=(-o "$uid" -g "$gid")
-  if [ -n "$was_roots" ] && [ "$path" != "$state" ] && [ -d "$path" ]; then
-    chown -R -h "$uid:$gid" "$path"
-    find "$path" -type d -exec chmod g+s {} +
-  elif [ -n "$was_roots" ] && [ "$path" = "$state" ]; then
-    find "$path" -mindepth 1 -maxdepth 1 -type f -exec chown -h "$name:$name" {} +
-  fi
+  [ -n "$root" ] || [ ! -d "$path" ] || adopt "$path" "$user" "$uid" "$gid"
   install -d -m "$mode" "${owner[@]}" "$root$path"
 done <"$here/neutracer.tmpfiles"
 

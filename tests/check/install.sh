@@ -88,6 +88,41 @@ if command -v systemd-tmpfiles >/dev/null && [ "$(id -u)" -eq 0 ]; then
   same "directories that systemd-tmpfiles makes" "$image" "$(layout 0:64002 64001:64002)"
 fi
 
+# On a machine where both ran as root before: the account is made, and what is there is given to it. In
+# a mount namespace, where this machine's /etc and /var/lib are others.
+# shellcheck disable=SC2317 # called by a shell of its own
+adopts() { # adopts DIR
+  mount -t tmpfs none "$1" && cp -a /etc "$1/etc" && mkdir "$1/lib" "$1/run" &&
+    sed -i '/^neutracer:/d' "$1"/etc/{passwd,group,shadow,gshadow} &&
+    mount --bind "$1/etc" /etc && mount --bind "$1/lib" /var/lib && mount --bind "$1/run" /run || return
+  local state=/var/lib/neutracer topic
+  umask 027
+  for topic in window incident; do
+    mkdir -p "$state/spool/neutracer.$topic.v1/0"
+    : >"$state/spool/neutracer.$topic.v1/0/1.seg"
+  done
+  : >"$state/store.db"
+  : >"$state/agent.prom"
+  deploy/systemd/setup.sh && deploy/systemd/setup.sh || return
+  find "$state" -mindepth 1 -maxdepth 1 -type f -printf '%f %U:%G\n' | sort
+  find "$state/spool" -path '*/0*' -printf '%P %m %U:%G\n' | sort
+}
+if [ "$(id -u)" -eq 0 ] && command -v useradd >/dev/null && unshare --mount true 2>/dev/null; then
+  export -f adopts
+  mkdir "$root/copies"
+  # shellcheck disable=SC2016 # for the inner shell
+  adopted=$(unshare --mount --propagation private bash -c 'adopts "$0"; id -u neutracer; id -g neutracer' "$root/copies" 2>&1)
+  gid=$(tail -n 1 <<<"$adopted") uid=$(tail -n 2 <<<"$adopted" | head -n 1)
+  [ "$adopted" = "agent.prom 0:0
+store.db $uid:$gid
+neutracer.incident.v1/0 750 $uid:$gid
+neutracer.incident.v1/0/1.seg 640 $uid:$gid
+neutracer.window.v1/0 2750 0:$gid
+neutracer.window.v1/0/1.seg 640 0:$gid
+$uid
+$gid" ] || report "what was there already: $adopted"
+fi
+
 # Completing really offers the commands and the options of one.
 words() {
   bash --norc -c '. "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); _nt_neutracer; echo "${COMPREPLY[@]}"' \
