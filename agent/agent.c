@@ -25,6 +25,7 @@
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/buf.h"
+#include "common/bus_shelter.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/hash.h"
@@ -50,6 +51,7 @@ struct nt_agent {
 	const struct nt_agent_config *config;
 	char node[NODE_NAME];
 	struct nt_bus *bus;
+	struct nt_bus *shelter; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
@@ -61,7 +63,7 @@ struct nt_agent {
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
-	bool warned_metrics;
+	bool warned_metrics, is_sheltered;
 };
 
 /* ---- what the parts ask of each other ------------------------------------------------------- */
@@ -205,8 +207,32 @@ static uint64_t hash_boot_id(void)
 	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 }
 
+/* A spool is on this machine, and needs none. */
+static int open_shelter(struct nt_agent *agent, struct nt_bus_options *options)
+{
+	const struct nt_shelter_options shelter = {
+		.dir = agent->config->shelter,
+		.limits = {.max_bytes = agent->config->shelter_bytes,
+			   .max_age_ns = agent->config->shelter_age_ns},
+	};
+	int r;
+
+	if (!shelter.dir || !*shelter.dir || strncmp(agent->config->bus, "spool:", 6) == 0)
+		return 0;
+	r = nt_shelter_open(&shelter, &agent->bus);
+	if (r == -EWOULDBLOCK)
+		return nt_err(r, "the shelter '%s' is used by another agent", shelter.dir);
+	if (r < 0)
+		return nt_err(r, "open the shelter '%s'", shelter.dir);
+	agent->shelter = agent->bus;
+	options->undelivered = nt_shelter_undelivered;
+	options->data = agent->shelter;
+	return 0;
+}
+
 static int open_bus(struct nt_agent *agent, uint64_t boot)
 {
+	struct nt_bus *bus = NULL;
 	char client[sizeof(agent->node) + 32];
 	struct nt_bus_error error = {0};
 	struct nt_bus_options options = {
@@ -222,10 +248,17 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	int r;
 
 	(void)snprintf(client, sizeof(client), "neutracer-agent-%s", agent->node);
-	r = nt_bus_open(agent->config->bus, &options, &agent->bus);
+	r = open_shelter(agent, &options);
+	if (r < 0)
+		return r;
+	r = nt_bus_open(agent->config->bus, &options, &bus);
 	if (r < 0)
 		return nt_err(r, "open the bus '%s' for writing%s%s", agent->config->bus,
 			      *error.text ? ": " : "", error.text);
+	if (agent->shelter)
+		nt_shelter_attach(agent->shelter, bus);
+	else
+		agent->bus = bus;
 	r = nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
 	return r < 0 ? nt_err(r, "start") : 0;
 }
@@ -440,6 +473,8 @@ static void write_metrics(struct nt_agent *agent)
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
 	nt_bus_stats(agent->bus, &reading.bus);
+	if (agent->shelter)
+		nt_shelter_stats(agent->shelter, &reading.shelter);
 	nt_meter_set(agent->metrics, &reading);
 	r = nt_meter_write(agent->metrics, agent->config->metrics_file);
 	if (r < 0 && !agent->warned_metrics) {
@@ -464,6 +499,26 @@ static void flush(struct nt_agent *agent)
 		nt_info("the bus '%s' takes messages again", agent->config->bus);
 		agent->bus_failed_ns = 0;
 	}
+}
+
+static void look_at_shelter(struct nt_agent *agent)
+{
+	struct nt_shelter_stats stats;
+	struct nt_bus_health health;
+
+	if (!agent->shelter)
+		return;
+	nt_shelter_stats(agent->shelter, &stats);
+	if (agent->is_sheltered == (stats.is_away != 0))
+		return;
+	agent->is_sheltered = stats.is_away != 0;
+	nt_bus_health(agent->bus, &health);
+	if (agent->is_sheltered)
+		(void)nt_warn(0, "the bus '%s' is away: messages wait in '%s'%s%s",
+			      agent->config->bus, agent->config->shelter,
+			      health.text[0] ? ": " : "", health.text);
+	else
+		nt_info("the bus '%s' is back: what waits follows", agent->config->bus);
 }
 
 /* Events first, so that a process's calls are known before its end is. */
@@ -518,8 +573,12 @@ static void tick(struct nt_agent *agent)
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
 	flush(agent);
-	if (agent->ticks % TICKS_A_SECOND == 0)
+	if (agent->shelter)
+		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
+	if (agent->ticks % TICKS_A_SECOND == 0) {
+		look_at_shelter(agent);
 		write_metrics(agent);
+	}
 }
 
 static void take_signal(struct nt_agent *agent)

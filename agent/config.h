@@ -19,6 +19,8 @@ struct nt_agent_config {
 	uint32_t max_processes, max_threads;
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;
+	char *shelter; /* "": none */
+	uint64_t shelter_bytes, shelter_age_ns;
 	char *metrics_file;
 };
 

@@ -45,6 +45,21 @@ struct row {
 		.offset = FIELD(path)                                                              \
 	}
 
+#define SHELTERED(name_, path_, help_)                                                             \
+	COUNTER("shelter_" name_, "class=\"verdict\"", shelter.path_(NT_SHELTER_VERDICT), help_),  \
+		COUNTER("shelter_" name_, "class=\"other\"", shelter.path_(NT_SHELTER_OTHER),      \
+			help_),                                                                    \
+		COUNTER("shelter_" name_, "class=\"detail\"", shelter.path_(NT_SHELTER_DETAIL),    \
+			help_)
+#define FOUND(class_)   class[class_].found
+#define STORED(class_)  class[class_].stored
+#define DRAINED(class_) class[class_].drained
+#define EVICTED(class_) class[class_].evicted
+#define EXPIRED(class_) class[class_].expired
+#define CORRUPT(class_) class[class_].corrupt
+#define LOST(class_)    class[class_].dropped
+#define REFUSED(class_) refused[class_]
+
 #define DROPPED  "Events that found the ring buffer full."
 #define OVER_CAP "Things that were left out because a table was full."
 #define UNSENT   "Messages that did not reach the bus."
@@ -117,6 +132,19 @@ static const struct row rows[] = {
 		"Records removed by the bus's size or age limit."),
 	COUNTER("bus_recovered_torn", NULL, bus.recovered_torn,
 		"Torn tails that an earlier crash had left."),
+	SHELTERED("found", FOUND, "Records that the last run had left in the shelter."),
+	SHELTERED("stored", STORED, "Records that went to the shelter."),
+	SHELTERED("drained", DRAINED, "Records that left the shelter for the bus."),
+	SHELTERED("evicted", EVICTED, "Records lost because the shelter was full."),
+	SHELTERED("expired", EXPIRED, "Records lost because they were in the shelter too long."),
+	SHELTERED("corrupt", CORRUPT, "Records lost because the shelter's file was damaged."),
+	SHELTERED("dropped", LOST, "Records lost because the shelter would not take them."),
+	SHELTERED("refused", REFUSED, "Records lost because brokers would never take them."),
+	COUNTER("shelter_given_back", NULL, shelter.given_back,
+		"Records that the bus could not deliver and gave back."),
+	COUNTER("shelter_outages", NULL, shelter.outages, "Times at which the bus went away."),
+	GAUGE("shelter_bytes", shelter.bytes, "Disk space of the shelter now."),
+	GAUGE("shelter_away", shelter.is_away, "Whether the bus is away now: 0 or 1."),
 	SECONDS("cpu", cpu_ns, "Processor time of the agent."),
 	GAUGE("resident_bytes", resident_bytes, "Memory of the agent."),
 };

@@ -10,6 +10,7 @@
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/bus.h"
+#include "common/bus_shelter.h"
 #include "common/cleanup.h"
 #include "common/metrics.h"
 
@@ -20,6 +21,7 @@ struct nt_meter_reading {
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_bus_stats bus;
+	struct nt_shelter_stats shelter; /* zeros without one */
 	uint64_t attachments_over_cap, attach_failures;
 	uint64_t cpu_ns, resident_bytes;
 };
