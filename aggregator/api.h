@@ -34,6 +34,7 @@ struct nt_api_options {
 	struct nt_board *board; /* borrowed */
 	struct nt_store *store; /* borrowed; NULL: only open incidents are known */
 	struct nt_notify *notify; /* borrowed, for /metrics; or NULL */
+	const char *address; /* borrowed: where others reach this interface; NULL: unknown */
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	/* nt_service_rebaseline(); NULL: the route is not there. */

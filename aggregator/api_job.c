@@ -66,6 +66,7 @@ static json_t *job_json(const struct nt_snapshot_job *job)
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
 	failed |= set(object, "incidents", open_incidents(job));
+	failed |= set(object, "owner", *job->owner ? nt_json_text(job->owner) : json_null());
 	return failed ? NULL : nt_take(object);
 }
 
@@ -329,6 +330,20 @@ static json_t *rank_json(const struct nt_snapshot_rank *rank)
 	return failed ? NULL : nt_take(object);
 }
 
+/* Another aggregator has it. */
+static int reply_elsewhere(const struct nt_snapshot_job *job,
+			   const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	reply->retry_after_s = 5;
+	if (*job->owner)
+		return nt_httpd_problem(reply, request, 503, "not_owner",
+					"this job is another aggregator's: ask the one at %s",
+					job->owner);
+	return nt_httpd_problem(
+		reply, request, 503, "not_owner",
+		"this job is another aggregator's, which does not say where it is reached");
+}
+
 int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
@@ -350,6 +365,8 @@ int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_h
 	job = find_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
+	if (job->is_head)
+		return reply_elsewhere(job, request, reply);
 	for (size_t i = 0; i < job->ranks; i++) {
 		const struct nt_snapshot_rank *rank = &job->rank[i];
 
@@ -373,10 +390,14 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
 	const char *id = nt_httpd_segment(request, 0);
+	const struct nt_snapshot_job *job = snapshot ? nt_snapshot_find(snapshot, id) : NULL;
 	nt_autojson json_t *object = NULL;
 	int r;
 
+	if (job && job->is_head)
+		return reply_elsewhere(job, request, reply);
 	r = api->options.rebaseline(api->options.data, id);
 	if (r == -ENOENT)
 		return nt_httpd_problem(reply, request, 404, "no_such_job",

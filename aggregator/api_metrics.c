@@ -31,11 +31,14 @@ enum {
 	STORE_UNSAVED,
 	STORE_UNSAVED_DROPPED,
 	STORE_PRUNED,
+	STORE_TAKEN,
+	STORE_DELIVERIES_REFUSED,
 	STORE_HEALTHY,
 	STORE_INCIDENTS,
 	STORE_FILE_BYTES,
 	OUTBOX_QUEUED,
 	OUTBOX_SKIPPED,
+	OUTBOX_ADOPTED,
 	OUTBOX_WAITING,
 	NOTIFY_SENT,
 	NOTIFY_RETRIED,
@@ -92,6 +95,12 @@ static const struct nt_metric table[METRICS] = {
 				   "Incidents lost because the disk took none for too long.", NULL},
 	[STORE_PRUNED] = {STORE "incidents_pruned_total", NT_METRIC_COUNTER,
 			  "Old incidents removed to keep the caps.", NULL},
+	[STORE_TAKEN] = {STORE "incidents_taken_total", NT_METRIC_COUNTER,
+			 "Versions of incidents kept that other aggregators decided.", NULL},
+	[STORE_DELIVERIES_REFUSED] = {STORE "deliveries_refused_total", NT_METRIC_COUNTER,
+				      "Deliveries in incidents of other aggregators that made no "
+				      "sense.",
+				      NULL},
 	[STORE_HEALTHY] = {STORE "healthy", NT_METRIC_GAUGE,
 			   "1 where the last write went through, 0 otherwise.", NULL},
 	[STORE_INCIDENTS] = {STORE "incidents", NT_METRIC_GAUGE, "Incidents stored now.", NULL},
@@ -101,6 +110,9 @@ static const struct nt_metric table[METRICS] = {
 			   NULL},
 	[OUTBOX_SKIPPED] = {NOTIFY "skipped_total", NT_METRIC_COUNTER,
 			    "Messages of a resolution whose alarm was never taken.", NULL},
+	[OUTBOX_ADOPTED] =
+		{NOTIFY "adopted_total", NT_METRIC_COUNTER,
+		 "Messages taken over from another aggregator, which may have sent them.", NULL},
 	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
 	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			 "result=\"sent\""},
@@ -141,11 +153,14 @@ static void set_store(struct nt_metrics *metrics, struct nt_store *store)
 	nt_metrics_set(metrics, STORE_UNSAVED, stats.unsaved_now);
 	nt_metrics_set(metrics, STORE_UNSAVED_DROPPED, stats.unsaved_dropped);
 	nt_metrics_set(metrics, STORE_PRUNED, stats.pruned);
+	nt_metrics_set(metrics, STORE_TAKEN, stats.taken);
+	nt_metrics_set(metrics, STORE_DELIVERIES_REFUSED, stats.deliveries_refused);
 	nt_metrics_set(metrics, STORE_HEALTHY, stats.healthy);
 	nt_metrics_set(metrics, STORE_INCIDENTS, stats.incidents_now);
 	nt_metrics_set(metrics, STORE_FILE_BYTES, stats.file_bytes_now);
 	nt_metrics_set(metrics, OUTBOX_QUEUED, stats.queued);
 	nt_metrics_set(metrics, OUTBOX_SKIPPED, stats.queue_skipped);
+	nt_metrics_set(metrics, OUTBOX_ADOPTED, stats.adopted);
 	nt_metrics_set(metrics, OUTBOX_WAITING, stats.outbox_now);
 }
 

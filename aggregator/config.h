@@ -12,6 +12,7 @@
 struct nt_aggregator_config {
 	char *bus;
 	struct nt_bus_security bus_security;
+	char *member, *advertise; /* NULL: none */
 	char *listen, *token_file, *tls_cert_file, *tls_key_file;
 	bool metrics_open;
 	char *store; /* "": none */

@@ -316,6 +316,13 @@ static bool parse_key(const struct nt_bus_record *record, uint32_t *ret_shard, u
 	return true;
 }
 
+bool nt_depot_owns(const struct nt_bus_record *record, uint32_t *ret_shard)
+{
+	uint32_t place, chunk;
+
+	return record->topic == NT_TOPIC_STATE && parse_key(record, ret_shard, &place, &chunk);
+}
+
 static int grow(struct place *place, uint32_t chunks)
 {
 	struct chunk *grown;

@@ -7,6 +7,7 @@
 #ifndef NT_AGGREGATOR_DEPOT_H
 #define NT_AGGREGATOR_DEPOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,9 @@ struct nt_depot; /* all that the bus has of one shard */
 NT_MUST_CHECK int nt_depot_new(uint32_t shard, struct nt_depot **ret_depot);
 void nt_depot_free(struct nt_depot *depot);
 NT_DEFINE_AUTO(nt_depot, nt_depot_free)
+
+/* The record is part of the state of a shard: which one. */
+bool nt_depot_owns(const struct nt_bus_record *record, uint32_t *ret_shard);
 
 /* A record of the topic, of any shard, in the order of the bus; hostile ones too. -ENOMEM. */
 NT_MUST_CHECK int nt_depot_take(struct nt_depot *depot, const struct nt_bus_record *record);

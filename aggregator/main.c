@@ -64,10 +64,17 @@ static int check_loop(void *data, char text[160])
 	return 0;
 }
 
-static int check_caught_up(void *data, char text[160])
+static int check_bus(void *data, char text[160])
 {
 	struct running *running = data;
+	struct nt_bus_health health;
 
+	nt_service_bus_health(running->service, &health);
+	if (health.cause != NT_BUS_WELL) {
+		(void)snprintf(text, 160, "%s: %.140s", nt_bus_cause_name(health.cause),
+			       health.text);
+		return -EHOSTUNREACH;
+	}
 	if (nt_service_caught_up(running->service))
 		return 0;
 	(void)snprintf(text, 160, "still reading what the bus has from before");
@@ -100,6 +107,14 @@ static enum nt_exit become_user(const char *name)
 	return NT_EXIT_OK;
 }
 
+/* A spool is one machine's; everything else is shared out among those who read it. */
+static bool is_shared(const struct nt_aggregator_config *config)
+{
+	static const char spool[] = "spool:";
+
+	return strncmp(config->bus, spool, sizeof(spool) - 1) != 0;
+}
+
 static enum nt_exit open_store(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
@@ -109,6 +124,7 @@ static enum nt_exit open_store(struct running *running)
 		.max_bytes = config->store_bytes,
 		.receiver = receiver,
 		.receivers = config->webhook_url_file ? 1 : 0,
+		.shared = is_shared(config),
 	};
 	struct nt_store_error error = {0};
 
@@ -174,6 +190,9 @@ static enum nt_exit open_service(struct running *running)
 		.engine = nt_engine_options_default(),
 		.sink = &running->sink,
 		.states = &running->states,
+		.shared = is_shared(config),
+		.member = config->member,
+		.address = config->advertise,
 		.rewind_ns = config->rewind_ns,
 		.save_every_ns = config->save_every_ns,
 	};
@@ -219,6 +238,7 @@ static enum nt_exit open_api(struct running *running)
 		.board = running->board,
 		.store = running->store,
 		.notify = running->notify,
+		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),
 		.rebaseline = rebaseline,
@@ -234,7 +254,7 @@ static enum nt_exit open_api(struct running *running)
 	};
 	running->check[1] = (struct nt_api_check){
 		.name = "bus",
-		.check = check_caught_up,
+		.check = check_bus,
 		.data = running,
 	};
 	if (nt_api_start(&options, &running->api, &error) < 0) {

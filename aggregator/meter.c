@@ -49,8 +49,22 @@ enum metric {
 	FRAMES_INCOMPLETE,
 	GAPS_SKIPPED,
 	INCIDENT_CHANGES,
+	SHARDS,
+	SHARDS_ASSIGNED,
+	SHARDS_REVOKED,
+	SHARDS_LOST,
+	INCIDENTS_TAKEN,
+	HEADS_PUBLISHED,
+	HEADS_TAKEN,
+	REPLICA_REFUSED,
+	REPLICA_OVER_CAP,
+	BUS_WELL,
+	LAG_RECORDS,
+	LAG_NS,
 	METRICS,
 };
+
+_Static_assert((int)METRICS <= (int)NT_METER_MAX, "sums hold every row");
 
 #define NAME     "neutracer_aggregator_"
 #define REFUSED  "Records turned down."
@@ -133,25 +147,49 @@ static const struct nt_metric table[METRICS] = {
 			  "Stretches of a job's time of which nothing is known.", NULL},
 	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,
 			      "Changes of incidents.", NULL},
+	[SHARDS] = {NAME "shards", NT_METRIC_GAUGE, "Shards that this aggregator owns now.", NULL},
+	[SHARDS_ASSIGNED] = {NAME "shards_assigned_total", NT_METRIC_COUNTER,
+			     "Shards that were given to this aggregator.", NULL},
+	[SHARDS_REVOKED] = {NAME "shards_revoked_total", NT_METRIC_COUNTER,
+			    "Shards that were taken from this aggregator.", NULL},
+	[SHARDS_LOST] = {NAME "shards_lost_total", NT_METRIC_COUNTER,
+			 "Shards that another one may have owned before they were given up here.",
+			 NULL},
+	[INCIDENTS_TAKEN] = {NAME "incidents_taken_total", NT_METRIC_COUNTER,
+			     "Incidents read that other aggregators had published.", NULL},
+	[HEADS_PUBLISHED] = {NAME "heads_published_total", NT_METRIC_COUNTER,
+			     "Heads of jobs published for other aggregators.", NULL},
+	[HEADS_TAKEN] = {NAME "heads_taken_total", NT_METRIC_COUNTER,
+			 "Heads of jobs read that other aggregators had published.", NULL},
+	[REPLICA_REFUSED] = {NAME "replica_refused_total", NT_METRIC_COUNTER,
+			     "Incidents and heads of other aggregators that made no sense.", NULL},
+	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
+			      "Heads of other aggregators' jobs that were too many.", NULL},
+	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE,
+		      "1 where the bus can be reached, 0 otherwise.", NULL},
+	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
+			 "Records of windows on the bus that are still to be read.", NULL},
+	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
+		    "Age of the last record read, where there are more to read.", NULL},
 };
 
-static void read_ingest(const struct nt_ingest_counters *in, uint64_t value[METRICS])
+static void add_ingest(const struct nt_ingest_counters *in, uint64_t *value)
 {
-	value[RECORDS] = in->records;
-	value[RECORD_BYTES] = in->bytes;
-	value[MESSAGES] = in->messages;
-	value[DUPLICATES] = in->duplicates;
-	value[GAPS] = in->sequence.gaps;
-	value[GAPS_FILLED] = in->sequence.filled;
-	value[GAPS_FORGOTTEN] = in->sequence.forgotten;
-	value[REFUSED_UNDECODABLE] = in->undecodable;
-	value[REFUSED_IMPOSSIBLE] = in->impossible;
-	value[REFUSED_AHEAD] = in->ahead;
-	value[REFUSED_UNKNOWN] = in->unknown;
-	value[STREAMS_UNWATCHED] = in->unwatched;
+	value[RECORDS] += in->records;
+	value[RECORD_BYTES] += in->bytes;
+	value[MESSAGES] += in->messages;
+	value[DUPLICATES] += in->duplicates;
+	value[GAPS] += in->sequence.gaps;
+	value[GAPS_FILLED] += in->sequence.filled;
+	value[GAPS_FORGOTTEN] += in->sequence.forgotten;
+	value[REFUSED_UNDECODABLE] += in->undecodable;
+	value[REFUSED_IMPOSSIBLE] += in->impossible;
+	value[REFUSED_AHEAD] += in->ahead;
+	value[REFUSED_UNKNOWN] += in->unknown;
+	value[STREAMS_UNWATCHED] += in->unwatched;
 }
 
-static void read_outlet(const struct nt_outlet_counters *out, uint64_t value[METRICS])
+static void read_outlet(const struct nt_outlet_counters *out, uint64_t *value)
 {
 	value[BUS_ERRORS] = out->errors;
 	value[INCIDENTS_PUBLISHED] = out->incidents;
@@ -159,41 +197,49 @@ static void read_outlet(const struct nt_outlet_counters *out, uint64_t value[MET
 	value[DLQ_DROPPED] = out->refused_dropped;
 }
 
-static void read_engine(struct nt_engine *engine, uint64_t value[METRICS])
+static void add_engine(struct nt_engine *engine, uint64_t *value)
 {
 	const struct nt_jobs_counters *jobs = nt_jobs_counters(nt_engine_jobs(engine));
 	const struct nt_framer_counters *framer = nt_engine_framer_counters(engine);
 	const struct nt_engine_counters *own = nt_engine_counters(engine);
 
-	value[WINDOWS] = jobs->windows;
-	value[WINDOWS_LATE] = jobs->member.late_windows;
-	value[WINDOWS_EARLY] = jobs->early_windows;
-	value[OVER_KEY] = jobs->refused_keys;
-	value[OVER_JOB] = jobs->refused_jobs;
-	value[OVER_RANK] = jobs->refused_ranks;
-	value[OVER_NODE] = jobs->refused_nodes;
-	value[OVER_COMM] = jobs->member.refused_comms + framer->dropped_comms;
-	value[OVER_SERIES] = jobs->member.refused_series;
-	value[OVER_WINDOW] = jobs->member.evicted_windows;
-	value[OVER_FRAME] = own->refused_frames;
-	value[SAMPLES_UNUSED] = framer->unaligned_samples;
-	value[EPOCHS_ALIGNED] = framer->align.aligned;
-	value[EPOCHS_TRIED] = framer->align.tried;
-	value[JOBS] = jobs->jobs;
-	value[JOBS_SPLIT] = jobs->splits;
-	value[RANKS_CONFLICTING] = jobs->conflicting_ranks;
-	value[FRAMES] = framer->frames;
-	value[FRAMES_INCOMPLETE] = framer->incomplete_frames;
-	value[GAPS_SKIPPED] = framer->skipped_gaps;
-	value[INCIDENT_CHANGES] = own->incidents;
+	value[WINDOWS] += jobs->windows;
+	value[WINDOWS_LATE] += jobs->member.late_windows;
+	value[WINDOWS_EARLY] += jobs->early_windows;
+	value[OVER_KEY] += jobs->refused_keys;
+	value[OVER_JOB] += jobs->refused_jobs;
+	value[OVER_RANK] += jobs->refused_ranks;
+	value[OVER_NODE] += jobs->refused_nodes;
+	value[OVER_COMM] += jobs->member.refused_comms + framer->dropped_comms;
+	value[OVER_SERIES] += jobs->member.refused_series;
+	value[OVER_WINDOW] += jobs->member.evicted_windows;
+	value[OVER_FRAME] += own->refused_frames;
+	value[SAMPLES_UNUSED] += framer->unaligned_samples;
+	value[EPOCHS_ALIGNED] += framer->align.aligned;
+	value[EPOCHS_TRIED] += framer->align.tried;
+	value[JOBS] += jobs->jobs;
+	value[JOBS_SPLIT] += jobs->splits;
+	value[RANKS_CONFLICTING] += jobs->conflicting_ranks;
+	value[FRAMES] += framer->frames;
+	value[FRAMES_INCOMPLETE] += framer->incomplete_frames;
+	value[GAPS_SKIPPED] += framer->skipped_gaps;
+	value[INCIDENT_CHANGES] += own->incidents;
 }
 
-/* A row of the picture is named without the suffix of its type. */
+void nt_meter_add(struct nt_meter_sum *sum, struct nt_engine *engine,
+		  const struct nt_ingest_counters *ingest)
+{
+	add_ingest(ingest, sum->value);
+	add_engine(engine, sum->value);
+}
+
+/* A row of the picture is named without the suffix of its type; a gauge has none. */
 static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric, uint64_t value,
 		   struct nt_snapshot_metric *row)
 {
 	static const char suffix[] = "_total";
-	const size_t size = strlen(metric->name) + 1 - (sizeof(suffix) - 1);
+	const bool gauge = metric->kind != NT_METRIC_COUNTER;
+	const size_t size = strlen(metric->name) + 1 - (gauge ? 0 : sizeof(suffix) - 1);
 	char *name = nt_snapshot_alloc(snapshot, size, 1);
 
 	if (!name)
@@ -203,34 +249,57 @@ static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric,
 		.name = name,
 		.help = metric->help,
 		.labels = metric->labels ? metric->labels : "",
-		.value = (double)value,
+		.gauge = gauge,
+		.value = metric->kind == NT_METRIC_GAUGE_NS ? (double)value / 1e9 : (double)value,
 	};
 	return 0;
 }
 
+static void read_own(const struct nt_meter *meter, uint64_t *value)
+{
+	value[BUS_MISSED] = meter->bus_missed;
+	value[BUS_CORRUPT] = meter->bus_corrupt;
+	value[SINK_ERRORS] = meter->sink_errors;
+	value[SAVE_ERRORS] = meter->save_errors;
+	value[SHARDS] = meter->shards_now;
+	value[SHARDS_ASSIGNED] = meter->assigned;
+	value[SHARDS_REVOKED] = meter->revoked;
+	value[SHARDS_LOST] = meter->lost;
+	value[INCIDENTS_TAKEN] = meter->foreign_incidents;
+	value[REPLICA_REFUSED] = meter->foreign_refused;
+	value[BUS_WELL] = meter->bus_well;
+	value[LAG_RECORDS] = meter->lag_records;
+	value[LAG_NS] = meter->lag_ns;
+}
+
 int nt_meter_read(const struct nt_meter *meter, struct nt_snapshot *snapshot)
 {
-	uint64_t value[METRICS] = {
-		[BUS_MISSED] = meter->bus_missed,
-		[BUS_CORRUPT] = meter->bus_corrupt,
-		[SINK_ERRORS] = meter->sink_errors,
-		[SAVE_ERRORS] = meter->save_errors,
-	};
+	struct nt_meter_sum sum = meter->shards;
 	struct nt_snapshot_metric *row = nt_snapshot_alloc(snapshot, METRICS, sizeof(*row));
+	size_t rows = 0;
 	int r;
 
 	if (!row)
 		return -ENOMEM;
-	read_ingest(meter->ingest, value);
+	read_own(meter, sum.value);
 	if (meter->outlet)
-		read_outlet(meter->outlet, value);
-	read_engine(meter->engine, value);
+		read_outlet(meter->outlet, sum.value);
+	if (meter->heads) {
+		sum.value[HEADS_PUBLISHED] = meter->heads->published;
+		sum.value[HEADS_TAKEN] = meter->heads->taken;
+		sum.value[REPLICA_REFUSED] += meter->heads->refused;
+		sum.value[REPLICA_OVER_CAP] = meter->heads->over_cap;
+	}
 	for (size_t i = 0; i < METRICS; i++) {
-		r = add_row(snapshot, &table[i], value[i], &row[i]);
+		/* A bus that cannot tell how far behind we are does not say that we are not. */
+		if ((i == LAG_RECORDS || i == LAG_NS) && !meter->lag_known)
+			continue;
+		r = add_row(snapshot, &table[i], sum.value[i], &row[rows]);
 		if (r < 0)
 			return r;
+		rows++;
 	}
 	snapshot->metric = row;
-	snapshot->metrics = METRICS;
+	snapshot->metrics = rows;
 	return 0;
 }

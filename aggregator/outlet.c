@@ -8,9 +8,9 @@
 #include "common/buf.h"
 #include "common/clock.h"
 
-/* Sequence numbers are per key, and the key is the incident. */
-struct open_incident {
-	char *id;
+/* Sequence numbers are per key. */
+struct sent {
+	char *key;
 	uint64_t seq;
 	UT_hash_handle hh;
 };
@@ -18,7 +18,7 @@ struct open_incident {
 struct nt_outlet {
 	struct nt_bus *bus;
 	uint64_t boot;
-	struct open_incident *open;
+	struct sent *sent; /* least recently used first */
 	uint64_t second; /* of real time, in which `passed` were passed on */
 	uint32_t passed;
 	bool dirty;
@@ -41,92 +41,158 @@ int nt_outlet_open(const char *bus_url, const struct nt_bus_options *options, ui
 	return 0;
 }
 
-static void remove_open(struct nt_outlet *outlet, struct open_incident *open)
+static void remove_sent(struct nt_outlet *outlet, struct sent *sent)
 {
-	HASH_DEL(outlet->open, open);
-	free(open->id);
-	free(open);
+	HASH_DEL(outlet->sent, sent);
+	free(sent->key);
+	free(sent);
 }
 
 void nt_outlet_close(struct nt_outlet *outlet)
 {
-	struct open_incident *open, *next;
+	struct sent *sent, *next;
 
 	if (!outlet)
 		return;
-	HASH_ITER(hh, outlet->open, open, next)
-	remove_open(outlet, open);
+	HASH_ITER(hh, outlet->sent, sent, next)
+	remove_sent(outlet, sent);
 	nt_bus_close(outlet->bus);
 	free(outlet);
 }
 
-static struct open_incident *find_open(struct nt_outlet *outlet, const char *id)
+static int add_sent(struct nt_outlet *outlet, struct sent *sent)
 {
-	struct open_incident *open;
-
-	HASH_FIND_STR(outlet->open, id, open);
-	if (open)
-		return open;
-	if (HASH_COUNT(outlet->open) >= NT_OUTLET_MAX_OPEN)
-		return NULL;
-	open = calloc(1, sizeof(*open));
-	if (!open)
-		return NULL;
-	open->id = strdup(id);
-	if (!open->id) {
-		free(open);
-		return NULL;
-	}
-	HASH_ADD_KEYPTR(hh, outlet->open, open->id, strlen(open->id), open);
-	if (nt_table_has(open))
-		return open;
-	free(open->id);
-	free(open);
-	return NULL;
+	HASH_ADD_KEYPTR(hh, outlet->sent, sent->key, strlen(sent->key), sent);
+	if (nt_table_has(sent))
+		return 0;
+	free(sent->key);
+	free(sent);
+	return -ENOMEM;
 }
 
-static int publish_incident(struct nt_outlet *outlet, const struct nt_message *message)
+/* Without memory for the key, its next number is 1 again: readers then see a message twice at most. */
+static uint64_t next_seq(struct nt_outlet *outlet, const char *key)
+{
+	struct sent *sent;
+	uint64_t seq;
+
+	HASH_FIND_STR(outlet->sent, key, sent);
+	if (sent) {
+		HASH_DEL(outlet->sent, sent);
+	} else {
+		if (HASH_COUNT(outlet->sent) >= NT_OUTLET_MAX_KEYS)
+			remove_sent(outlet, outlet->sent);
+		sent = calloc(1, sizeof(*sent));
+		if (!sent)
+			return 1;
+		sent->key = strdup(key);
+		if (!sent->key) {
+			free(sent);
+			return 1;
+		}
+	}
+	seq = ++sent->seq;
+	(void)add_sent(outlet, sent);
+	return seq;
+}
+
+static int publish(struct nt_outlet *outlet, enum nt_topic topic, struct nt_message *message)
 {
 	nt_autobuf struct nt_buf buf = {.max = NT_WIRE_MAX_BYTES};
 	struct nt_bus_record record = {
-		.topic = NT_TOPIC_INCIDENT,
+		.topic = topic,
 		.key = message->key,
 		.key_len = strlen(message->key),
-		.real_ns = message->real_ns,
 	};
 	int r;
 
+	message->agent = "neutracer-aggregator";
+	message->boot = outlet->boot;
+	message->seq = next_seq(outlet, message->key);
+	nt_clock_pair(&message->boot_ns, &message->real_ns);
+	message->watermark_boot_ns = message->boot_ns;
+	record.real_ns = message->real_ns;
 	r = nt_message_encode(message, &buf);
+	if (r == 0) {
+		record.value = buf.data;
+		record.value_len = buf.len;
+		r = nt_bus_publish(outlet->bus, &record);
+	}
+	/* A full queue empties by itself, if there is anybody to take what is in it. */
+	if (r == -EAGAIN && nt_bus_flush(outlet->bus) == 0)
+		r = nt_bus_publish(outlet->bus, &record);
 	if (r < 0)
-		return r;
-	record.value = buf.data;
-	record.value_len = buf.len;
-	return nt_bus_publish(outlet->bus, &record);
+		outlet->counters.errors++;
+	outlet->dirty = true;
+	return r;
 }
 
-void nt_outlet_incident(struct nt_outlet *outlet, const struct nt_incident *incident,
-			uint64_t boot_ns, uint64_t real_ns)
+int nt_outlet_incident(struct nt_outlet *outlet, const struct nt_incident *incident)
 {
-	struct open_incident *open = find_open(outlet, incident->id);
-	const struct nt_message message = {
-		.agent = "neutracer-aggregator",
-		.boot = outlet->boot,
-		.seq = open ? ++open->seq : incident->version,
-		.boot_ns = boot_ns,
-		.real_ns = real_ns,
-		.watermark_boot_ns = boot_ns,
+	struct nt_message message = {
 		.key = incident->id,
 		.body = NT_BODY_INCIDENT,
 		.incident = *incident,
 	};
+	int r = publish(outlet, NT_TOPIC_INCIDENT, &message);
 
-	if (publish_incident(outlet, &message) < 0)
-		outlet->counters.errors++;
-	else
+	if (r == 0)
 		outlet->counters.incidents++;
+	return r;
+}
+
+static int publish_state(void *data, const struct nt_message *state)
+{
+	struct nt_outlet *outlet = data;
+	struct nt_message message = *state;
+	int r;
+
+	r = publish(outlet, NT_TOPIC_STATE, &message);
+	if (r == 0)
+		outlet->counters.states++;
+	return r;
+}
+
+static int remove_state(void *data, const char *key)
+{
+	struct nt_outlet *outlet = data;
+	const struct nt_bus_record record = {
+		.topic = NT_TOPIC_STATE,
+		.key = key,
+		.key_len = strlen(key),
+		.real_ns = nt_clock_real_ns(),
+	};
+	int r = nt_bus_publish(outlet->bus, &record);
+
+	if (r < 0)
+		outlet->counters.errors++;
 	outlet->dirty = true;
-	if (open && strcmp(incident->state, "resolved") == 0)
-		remove_open(outlet, open);
+	return r;
+}
+
+static int flush_states(void *data)
+{
+	return nt_outlet_flush(data);
+}
+
+struct nt_depot_port nt_outlet_port(struct nt_outlet *outlet)
+{
+	return (struct nt_depot_port){
+		.publish = publish_state,
+		.remove = remove_state,
+		.flush = flush_states,
+		.data = outlet,
+	};
+}
+
+uint64_t nt_outlet_boot(const struct nt_outlet *outlet)
+{
+	return outlet->boot;
+}
+
+void nt_outlet_health(const struct nt_outlet *outlet, struct nt_bus_health *ret_health)
+{
+	nt_bus_health(outlet->bus, ret_health);
 }
 
 void nt_outlet_refused(struct nt_outlet *outlet, const struct nt_bus_record *record,
@@ -153,13 +219,17 @@ void nt_outlet_refused(struct nt_outlet *outlet, const struct nt_bus_record *rec
 	outlet->dirty = true;
 }
 
-void nt_outlet_flush(struct nt_outlet *outlet)
+int nt_outlet_flush(struct nt_outlet *outlet)
 {
+	int r;
+
 	if (!outlet->dirty)
-		return;
-	outlet->dirty = false;
-	if (nt_bus_flush(outlet->bus) < 0)
+		return 0;
+	r = nt_bus_flush(outlet->bus);
+	outlet->dirty = r < 0;
+	if (r < 0)
 		outlet->counters.errors++;
+	return r;
 }
 
 const struct nt_outlet_counters *nt_outlet_counters(const struct nt_outlet *outlet)

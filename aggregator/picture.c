@@ -244,20 +244,21 @@ static int by_life(const void *a, const void *b)
 	return strcmp(left->id, right->id);
 }
 
-static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot)
+static size_t count_jobs(struct nt_engine *engine)
 {
-	struct nt_jobs *jobs = nt_engine_jobs(engine);
-	const struct nt_snapshot_job **list;
-	size_t most = 0;
+	size_t count = 0;
+
+	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
+		count += key->jobs;
+	return count;
+}
+
+static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot,
+		     const struct nt_snapshot_job **list)
+{
 	int r;
 
-	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
-		most += key->jobs;
-	list = nt_snapshot_alloc(snapshot, most, sizeof(const struct nt_snapshot_job *));
-	if (!list)
-		return -ENOMEM;
-	snapshot->job = list;
-	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
+	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
 		for (struct nt_job *job = key->job; job; job = job->next) {
 			struct nt_snapshot_job *picture;
 
@@ -269,6 +270,55 @@ static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot)
 				return r;
 			list[snapshot->jobs++] = nt_snapshot_job_ref(picture);
 		}
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *left = *(const struct nt_snapshot_job *const *)a;
+	const struct nt_snapshot_job *right = *(const struct nt_snapshot_job *const *)b;
+	const int order = strcmp(left->id, right->id);
+
+	return order ? order : left->is_head - right->is_head;
+}
+
+/* Our own picture of a job comes before what another one said of it. */
+static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_job **list)
+{
+	size_t kept = 0;
+
+	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_id);
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		if (kept && list[i]->is_head && !strcmp(list[kept - 1]->id, list[i]->id))
+			nt_snapshot_job_unref((struct nt_snapshot_job *)list[i]);
+		else
+			list[kept++] = list[i];
+	}
+	snapshot->jobs = kept;
+}
+
+static int draw_all_jobs(const struct nt_picture *from, struct nt_snapshot *snapshot)
+{
+	const struct nt_snapshot_job **list;
+	size_t most = from->heads;
+	int r;
+
+	for (size_t i = 0; i < from->engines; i++)
+		most += count_jobs(from->engine[i]);
+	list = nt_snapshot_alloc(snapshot, most, sizeof(const struct nt_snapshot_job *));
+	if (!list)
+		return -ENOMEM;
+	snapshot->job = list;
+	for (size_t i = 0; i < from->engines; i++) {
+		r = draw_jobs(from->engine[i], snapshot, list);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < from->heads; i++)
+		list[snapshot->jobs++] =
+			nt_snapshot_job_ref((struct nt_snapshot_job *)from->head[i]);
+	if (from->heads)
+		drop_twins(snapshot, list);
 	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_life);
 	return 0;
 }
@@ -282,46 +332,81 @@ static int by_name(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-static int draw_nodes(struct nt_engine *engine, struct nt_snapshot *snapshot)
+/* One entry of a node that ranks of several shards share. */
+static void join_nodes(struct nt_snapshot_node *node, size_t *count)
 {
-	struct nt_jobs *jobs = nt_engine_jobs(engine);
-	const size_t count = HASH_COUNT(nt_jobs_nodes(jobs));
-	struct nt_snapshot_node *node = nt_snapshot_alloc(snapshot, count, sizeof(*node));
-	size_t at = 0;
+	size_t kept = 0;
 
+	for (size_t i = 0; i < *count; i++) {
+		struct nt_snapshot_node *last = kept ? &node[kept - 1] : NULL;
+
+		if (!last || strcmp(last->name, node[i].name) != 0) {
+			node[kept++] = node[i];
+			continue;
+		}
+		last->ranks += node[i].ranks;
+		last->silent = last->silent && node[i].silent;
+		if (node[i].last_seen_ns > last->last_seen_ns)
+			last->last_seen_ns = node[i].last_seen_ns;
+	}
+	*count = kept;
+}
+
+static int draw_nodes(const struct nt_picture *from, struct nt_snapshot *snapshot)
+{
+	struct nt_snapshot_node *node;
+	size_t most = 0, at = 0;
+
+	for (size_t i = 0; i < from->engines; i++)
+		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i])));
+	node = nt_snapshot_alloc(snapshot, most, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	for (const struct nt_node_entry *entry = nt_jobs_nodes(jobs); entry;
-	     entry = entry->hh.next) {
-		node[at].name = nt_snapshot_text(snapshot, entry->name);
-		if (!node[at].name)
-			return -ENOMEM;
-		node[at].ranks = entry->live;
-		node[at].last_seen_ns = entry->last_seen_ns;
-		node[at].silent = entry->quiet_ns >= NT_JOBS_SILENCE_NS;
-		at++;
-	}
-	qsort(node, count, sizeof(*node), by_name);
+	for (size_t i = 0; i < from->engines; i++)
+		for (const struct nt_node_entry *entry =
+			     nt_jobs_nodes(nt_engine_jobs(from->engine[i]));
+		     entry; entry = entry->hh.next) {
+			node[at].name = nt_snapshot_text(snapshot, entry->name);
+			if (!node[at].name)
+				return -ENOMEM;
+			node[at].ranks = entry->live;
+			node[at].last_seen_ns = entry->last_seen_ns;
+			node[at].silent = entry->quiet_ns >= NT_JOBS_SILENCE_NS;
+			at++;
+		}
+	qsort(node, at, sizeof(*node), by_name);
+	join_nodes(node, &at);
 	snapshot->node = node;
-	snapshot->nodes = count;
+	snapshot->nodes = at;
 	return 0;
 }
 
-int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot)
+int nt_picture_draw_all(const struct nt_picture *from, struct nt_snapshot **ret_snapshot)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	int r;
 
 	if (!snapshot)
 		return -ENOMEM;
-	snapshot->made_ns = nt_jobs_lead_ns(nt_engine_jobs(engine));
-	r = draw_jobs(engine, snapshot);
+	for (size_t i = 0; i < from->engines; i++) {
+		const uint64_t lead_ns = nt_jobs_lead_ns(nt_engine_jobs(from->engine[i]));
+
+		if (lead_ns > snapshot->made_ns)
+			snapshot->made_ns = lead_ns;
+	}
+	r = draw_all_jobs(from, snapshot);
 	if (r >= 0)
-		r = draw_nodes(engine, snapshot);
+		r = draw_nodes(from, snapshot);
 	if (r < 0) {
 		nt_snapshot_release(snapshot);
 		return r;
 	}
 	*ret_snapshot = snapshot;
 	return 0;
+}
+
+int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot)
+{
+	return nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+				   ret_snapshot);
 }

@@ -10,6 +10,17 @@
 #include "aggregator/snapshot.h"
 #include "common/cleanup.h"
 
+struct nt_picture {
+	struct nt_engine *const *engine;
+	size_t engines;
+	const struct nt_snapshot_job *const *head; /* of jobs that others own */
+	size_t heads;
+};
+
+/* All of them as one: a node that several engines know is one node. -ENOMEM. */
+NT_MUST_CHECK int nt_picture_draw_all(const struct nt_picture *from,
+				      struct nt_snapshot **ret_snapshot);
+
 /* Jobs that have not changed since the last picture are shared with it. -ENOMEM. */
 NT_MUST_CHECK int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot);
 

@@ -7,12 +7,21 @@
 #include "aggregator/table.h"
 
 enum {
-	SAVE_VERSION = 1,
+	SAVE_VERSION = 2,
+	FIRST_VERSION = 1, /* without the start */
 	MAX_PARTITIONS = 65536,
+	MARKS = 64, /* of one partition */
 };
 
 /* Records of one partition are in the order of their time, give or take this. */
 #define SLACK_NS (2ULL * 1000000000)
+
+#define MARK_NS (1000000000ULL / 2) /* between two marks, at the least */
+
+/* All records before the offset are of this time or earlier. */
+struct mark {
+	uint64_t real_ns, offset;
+};
 
 struct place {
 	uint64_t id; /* topic << 32 | partition */
@@ -20,6 +29,13 @@ struct place {
 	uint64_t real_ns; /* of it */
 	bool loaded; /* `saved` holds */
 	uint64_t saved, saved_ns; /* offset and time when the state was saved */
+	uint64_t start; /* where reading began, as loaded */
+	bool rereads; /* up to `saved`, and `reread` is the last one so far, at reread_ns */
+	uint64_t reread, reread_ns;
+	/* What was read by time, oldest first; the further back, the wider apart. */
+	struct mark mark[MARKS];
+	size_t marks;
+	uint64_t high_ns; /* latest time of all records read */
 	UT_hash_handle hh;
 };
 
@@ -58,6 +74,43 @@ void nt_places_free(struct nt_places *places)
 	free(places);
 }
 
+/* Every second one makes room, but for the first. */
+static void thin(struct place *place)
+{
+	size_t kept = 1;
+
+	for (size_t i = 2; i < place->marks; i += 2)
+		place->mark[kept++] = place->mark[i];
+	place->marks = kept;
+}
+
+static void set_mark(struct place *place, const struct nt_bus_record *record)
+{
+	const struct mark *last = place->marks ? &place->mark[place->marks - 1] : NULL;
+
+	if (!last ||
+	    (place->high_ns > last->real_ns && place->high_ns - last->real_ns >= MARK_NS)) {
+		if (place->marks == MARKS)
+			thin(place);
+		place->mark[place->marks++] = (struct mark){
+			.real_ns = place->high_ns,
+			.offset = record->offset,
+		};
+	}
+	if (record->real_ns > place->high_ns)
+		place->high_ns = record->real_ns;
+}
+
+/* The offset before which nothing is of from_ns or later; the oldest one known. */
+static uint64_t find_mark(const struct place *place, uint64_t from_ns)
+{
+	uint64_t offset = place->marks ? place->mark[0].offset : place->start;
+
+	for (size_t i = 1; i < place->marks && place->mark[i].real_ns < from_ns; i++)
+		offset = place->mark[i].offset;
+	return offset;
+}
+
 int nt_places_take(struct nt_places *places, const struct nt_bus_record *record, bool *ret_again)
 {
 	const uint64_t id = (uint64_t)record->topic << 32 | record->partition;
@@ -78,11 +131,43 @@ int nt_places_take(struct nt_places *places, const struct nt_bus_record *record,
 	/* Later in time and yet before in place: somebody has begun the log anew. */
 	if (place->loaded && record->real_ns > place->saved_ns + SLACK_NS)
 		place->loaded = false;
+	set_mark(place, record);
 	*ret_again = place->loaded && record->offset <= place->saved;
-	if (*ret_again)
+	place->rereads = *ret_again && record->offset < place->saved;
+	if (*ret_again) {
+		place->reread = record->offset;
+		place->reread_ns = record->real_ns;
 		return 0;
+	}
 	place->offset = record->offset;
 	place->real_ns = record->real_ns;
+	return 0;
+}
+
+bool nt_places_rereads(const struct nt_places *places)
+{
+	for (const struct place *place = places->place; place; place = place->hh.next)
+		if (place->rereads)
+			return true;
+	return false;
+}
+
+void nt_places_caught_up(struct nt_places *places)
+{
+	for (struct place *place = places->place; place; place = place->hh.next)
+		place->rereads = false;
+}
+
+int nt_places_start(const struct nt_places *places, enum nt_topic topic, uint32_t partition,
+		    uint64_t *ret_offset)
+{
+	const uint64_t id = (uint64_t)topic << 32 | partition;
+	const struct place *place;
+
+	HASH_FIND(hh, places->place, &id, sizeof(id), place);
+	if (!place)
+		return -ENOENT;
+	*ret_offset = place->start;
 	return 0;
 }
 
@@ -134,10 +219,29 @@ int nt_places_list(const struct nt_places *places, struct nt_bus_position **ret_
 	return 0;
 }
 
+/* In the middle of a second reading, what is still to be read waits as much as what is here. */
+static uint64_t waiting_with(const struct nt_places *places, uint64_t waiting_ns)
+{
+	for (const struct place *place = places->place; place; place = place->hh.next)
+		if (place->rereads && place->reread_ns < waiting_ns)
+			waiting_ns = place->reread_ns;
+	return waiting_ns;
+}
+
+static uint64_t start_of(const struct place *place, uint64_t waiting_ns)
+{
+	uint64_t start = place->offset;
+
+	if (waiting_ns != UINT64_MAX)
+		start = find_mark(place, waiting_ns > SLACK_NS ? waiting_ns - SLACK_NS : 0);
+	return start < place->offset ? start : place->offset;
+}
+
 int nt_places_save(const struct nt_places *places, uint64_t waiting_ns, struct nt_buf *buf)
 {
 	struct nt_packer packer = {.buf = buf};
 
+	waiting_ns = waiting_with(places, waiting_ns);
 	nt_pack_u32(&packer, SAVE_VERSION);
 	nt_pack_u64(&packer, waiting_ns);
 	nt_pack_u32(&packer, HASH_COUNT(places->place));
@@ -145,6 +249,7 @@ int nt_places_save(const struct nt_places *places, uint64_t waiting_ns, struct n
 		nt_pack_u64(&packer, place->id);
 		nt_pack_u64(&packer, place->offset);
 		nt_pack_u64(&packer, place->real_ns);
+		nt_pack_u64(&packer, start_of(place, waiting_ns));
 	}
 	return packer.error;
 }
@@ -154,9 +259,9 @@ int nt_places_load(struct nt_places *places, const void *data, size_t size)
 	struct nt_unpacker unpacker = {.data = data, .size = size};
 	struct place *loaded = NULL;
 	uint64_t waiting_ns;
-	uint32_t count;
+	uint32_t version = nt_unpack_u32(&unpacker), count;
 
-	if (nt_unpack_u32(&unpacker) != SAVE_VERSION)
+	if (version != SAVE_VERSION && version != FIRST_VERSION)
 		return -EBADMSG;
 	waiting_ns = nt_unpack_u64(&unpacker);
 	count = nt_unpack_count(&unpacker, MAX_PARTITIONS);
@@ -171,6 +276,12 @@ int nt_places_load(struct nt_places *places, const void *data, size_t size)
 		place->offset = place->saved = nt_unpack_u64(&unpacker);
 		place->real_ns = place->saved_ns = nt_unpack_u64(&unpacker);
 		place->loaded = true;
+		place->start = version == FIRST_VERSION ? place->saved : nt_unpack_u64(&unpacker);
+		/* Until something is read, all of it is still to be read once more. */
+		place->rereads = place->start < place->saved;
+		place->reread_ns = waiting_ns;
+		if (place->start > place->saved)
+			unpacker.error = -EBADMSG;
 		if (place->id >> 32 >= NT_TOPIC_END)
 			unpacker.error = -EBADMSG;
 		HASH_REPLACE(hh, loaded, id, sizeof(place->id), place, same);

@@ -24,6 +24,18 @@ NT_DEFINE_AUTO(nt_places, nt_places_free)
 NT_MUST_CHECK int nt_places_take(struct nt_places *places, const struct nt_bus_record *record,
 				 bool *ret_again);
 
+/*
+ * Where to read a partition from: behind what was taken, or further back to the windows that waited
+ * when the state was saved. -ENOENT where it was never read. Needs no look at the bus.
+ */
+NT_MUST_CHECK int nt_places_start(const struct nt_places *places, enum nt_topic topic,
+				  uint32_t partition, uint64_t *ret_offset);
+
+/* Something that had been taken before is still to be read once more … */
+bool nt_places_rereads(const struct nt_places *places);
+/* … or, as the end was reached, is not there any more. */
+void nt_places_caught_up(struct nt_places *places);
+
 /* Winds the reader to where it was, or further back to the windows that waited. */
 NT_MUST_CHECK int nt_places_seek(const struct nt_places *places, struct nt_bus_reader *reader);
 

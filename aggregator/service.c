@@ -7,18 +7,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/ingest.h"
-#include "aggregator/meter.h"
-#include "aggregator/outlet.h"
 #include "aggregator/picture.h"
-#include "aggregator/place.h"
-#include "aggregator/state.h"
-#include "common/buf.h"
+#include "aggregator/service_impl.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
@@ -26,55 +19,38 @@
 enum {
 	TURN_MS = 200, /* a stop is noticed after so long */
 	TURN_RECORDS = 4096, /* of one turn, so that pictures and saving get their time */
-	MAX_REQUESTS = 16,
 };
 
 #define PICTURE_NS       (500 * NT_MILLISECOND)
 #define SWEEP_NS         NT_SECOND
 #define SAVE_NS          (30 * NT_SECOND)
+#define HEADS_NS         (5 * NT_SECOND)
 #define CLOCK_AHEAD_NS   (60 * NT_SECOND) /* a message from further in the future is turned down */
 #define STREAM_FORGET_NS NT_HOUR
 
-struct nt_service {
-	struct nt_service_options options;
-	struct nt_board *board;
-	struct nt_engine *engine;
-	struct nt_ingest *ingest;
-	struct nt_places *places;
-	struct nt_bus_reader *reader;
-	struct nt_outlet *outlet; /* NULL: the bus cannot be written */
-	uint64_t picture_ns, sweep_ns, saved_ns; /* when it was done last */
-	uint64_t waited_ns; /* since the last sweep, with nothing to read */
-	uint64_t sink_errors, save_errors;
-
-	atomic_bool stopping, caught_up;
-	_Atomic uint64_t turned_ns;
-	pthread_mutex_t lock; /* covers requests */
-	uint64_t request[MAX_REQUESTS];
-	size_t requests;
-};
+static const char client_name[] = "neutracer-aggregator";
 
 /* ---- what comes out ----------------------------------------------------------------------------- */
 
-static void take_incident(void *data, const struct nt_incident *incident)
+static void take_incident(void *data, const struct nt_shard *shard,
+			  const struct nt_incident *decided)
 {
 	struct nt_service *service = data;
 	const struct nt_sink *sink = service->options.sink;
-	int r;
+	const bool pending = strcmp(decided->state, "pending") == 0;
+	struct nt_incident incident = *decided;
+	int r = 0;
 
-	if (service->outlet) {
-		uint64_t boot_ns, real_ns;
-
-		nt_clock_pair(&boot_ns, &real_ns);
-		nt_outlet_incident(service->outlet, incident, boot_ns, real_ns);
-	}
-	if (strcmp(incident->state, "pending") != 0)
-		nt_debug("incident %s %s: %s", incident->id, incident->state, incident->summary);
-	if (!sink)
-		return;
-	r = sink->incident(sink->data, incident);
+	incident.shard = shard->number;
+	if (!pending)
+		nt_debug("incident %s %s: %s", incident.id, incident.state, incident.summary);
+	if (sink)
+		r = sink->incident(sink->data, &incident);
 	if (r < 0 && service->sink_errors++ == 0)
-		(void)nt_err(r, "keep incident %s; later failures are only counted", incident->id);
+		(void)nt_err(r, "keep incident %s; later failures are only counted", incident.id);
+	/* What is stored is published from there, with its deliveries, as often as it takes. */
+	if (service->outlet && (pending || !sink || !sink->publish || r < 0))
+		(void)nt_outlet_incident(service->outlet, &incident);
 }
 
 static void pass_refused(void *data, const struct nt_bus_record *record, const char *reason)
@@ -85,90 +61,80 @@ static void pass_refused(void *data, const struct nt_bus_record *record, const c
 		nt_outlet_refused(service->outlet, record, reason, nt_clock_real_ns());
 }
 
-/* ---- state -------------------------------------------------------------------------------------- */
-
-static int save(struct nt_service *service)
-{
-	const struct nt_state_store *states = service->options.states;
-	int r;
-
-	if (!states)
-		return 0;
-	r = nt_state_save(states, service->engine, service->ingest, service->places);
-	if (r < 0 && service->save_errors++ == 0)
-		(void)nt_err(r, "save the state; later failures are only counted");
-	return r;
-}
-
-/* Where to read from: behind all that was taken, but for the windows that still wait. */
-static int seek(struct nt_service *service, bool loaded)
-{
-	uint64_t from_ns = 0;
-
-	if (loaded)
-		return nt_places_seek(service->places, service->reader);
-	if (service->options.rewind_ns)
-		from_ns = nt_clock_real_ns() - service->options.rewind_ns;
-	return from_ns ? nt_bus_reader_seek_time(service->reader, from_ns) : 0;
-}
-
 /* ---- new and free ------------------------------------------------------------------------------- */
 
-/* The parts whose state is stored, empty. */
-static int make_parts(struct nt_service *service)
+/* The members of a group read the same topics: those of the prefix, which the url ends in. */
+static void name_group(const char *url, char name[NT_SERVICE_MAX_GROUP])
 {
-	const struct nt_engine_handler handler = {.incident = take_incident, .data = service};
-	int r;
+	const char *hosts = strstr(url, "://"), *slash = hosts ? strchr(hosts + 3, '/') : NULL;
 
-	nt_engine_free(nt_take(service->engine));
-	nt_ingest_free(nt_take(service->ingest));
-	nt_places_free(nt_take(service->places));
-	r = nt_engine_new(&service->options.engine, &handler, &service->engine);
-	if (r < 0)
-		return r;
-	r = nt_ingest_new(pass_refused, service, &service->ingest);
-	if (r < 0)
-		return r;
-	return nt_places_new(&service->places);
+	(void)snprintf(name, NT_SERVICE_MAX_GROUP, "%.200s-aggregator",
+		       slash && slash[1] ? slash + 1 : "neutracer");
 }
 
-static int load(struct nt_service *service)
+static int join(struct nt_service *service)
 {
-	const struct nt_state_store *states = service->options.states;
+	char name[NT_SERVICE_MAX_GROUP];
+	const struct nt_service_options *options = &service->options;
+	const struct nt_bus_group group = {
+		.name = name,
+		.member = options->member,
+		.grouped = 1U << NT_TOPIC_WINDOW,
+		.assigned = nt_service_assigned,
+		.revoked = nt_service_revoked,
+		.data = service,
+	};
+	/* Nothing is made of node vectors yet: whoever shares the work need not read them all. */
+	const uint32_t topics = 1U << NT_TOPIC_WINDOW | (options->shared ? 0 : 1U << NT_TOPIC_NODE);
 	int r;
 
-	r = make_parts(service);
+	name_group(options->bus_url, name);
+	r = (options->join ? options->join : nt_bus_reader_join)(
+		options->bus_url, topics, &service->bus, &group, &service->reader);
+	if (r < 0 || !options->rewind_ns)
+		return r;
+	return nt_bus_reader_seek_time(service->reader, nt_clock_real_ns() - options->rewind_ns);
+}
+
+static int open_news(struct nt_service *service)
+{
+	int r;
+
+	r = nt_heads_new(&service->heads);
 	if (r < 0)
 		return r;
-	if (!states)
-		return seek(service, false);
-	r = nt_state_load(states, service->engine, service->ingest, service->places);
-	if (r == -ENOMEM)
+	return nt_bus_reader_open_with(service->options.bus_url,
+				       1U << NT_TOPIC_INCIDENT | 1U << NT_TOPIC_STATE,
+				       &service->bus, &service->news);
+}
+
+static int open_bus(struct nt_service *service)
+{
+	const struct nt_service_options *options = &service->options;
+	uint64_t boot;
+	int r;
+
+	boot = nt_hash_mix(
+		nt_hash_u64(nt_hash_u64(NT_HASH_SEED, nt_clock_real_ns()), (uint64_t)getpid()));
+	r = nt_outlet_open(options->bus_url, &service->bus, boot, &service->outlet);
+	if (r == -EINVAL)
 		return r;
-	if (r >= 0)
-		return seek(service, true);
-	if (r == -ENOENT) {
-		nt_info("no stored state: starting afresh");
-	} else {
-		(void)nt_warn(r, "the stored state cannot be used: starting afresh");
-		r = make_parts(service);
+	if (r < 0)
+		(void)nt_warn(r, "write to bus '%s': incidents are not published on it",
+			      options->bus_url);
+	service->bus_error = (struct nt_bus_error){0};
+	if (options->shared) {
+		r = open_news(service);
 		if (r < 0)
 			return r;
 	}
-	return seek(service, false);
+	return join(service);
 }
 
 int nt_service_new(const struct nt_service_options *options, struct nt_board *board,
 		   struct nt_service **ret_service)
 {
 	nt_auto(nt_service) struct nt_service *service = calloc(1, sizeof(*service));
-	struct nt_bus_error error = {0};
-	struct nt_bus_options bus = {
-		.client = "neutracer-aggregator",
-		.flush_ns = 100 * NT_MILLISECOND,
-		.error = &error,
-	};
-	uint64_t boot;
 	int r;
 
 	if (!service)
@@ -181,22 +147,26 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	service->options = *options;
 	if (!service->options.save_every_ns)
 		service->options.save_every_ns = SAVE_NS;
+	if (!service->options.picture_every_ns)
+		service->options.picture_every_ns = PICTURE_NS;
+	if (!service->options.heads_every_ns)
+		service->options.heads_every_ns = HEADS_NS;
+	service->handler = (struct nt_shard_handler){
+		.incident = take_incident,
+		.refused = pass_refused,
+		.data = service,
+	};
 	service->board = board;
+	service->bus = (struct nt_bus_options){
+		.client = client_name,
+		.flush_ns = 2 * NT_SECOND,
+		.error = &service->bus_error,
+	};
 	if (options->bus_security)
-		bus.security = *options->bus_security;
-	r = nt_bus_reader_open_with(options->bus_url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE,
-				    &bus, &service->reader);
-	if (r < 0 && *error.text)
-		return nt_err(r, "%s", error.text);
-	if (r < 0)
-		return r;
-	boot = nt_hash_mix(
-		nt_hash_u64(nt_hash_u64(NT_HASH_SEED, nt_clock_real_ns()), (uint64_t)getpid()));
-	r = nt_outlet_open(options->bus_url, &bus, boot, &service->outlet);
-	if (r < 0)
-		(void)nt_warn(r, "write to bus '%s': incidents are not published on it",
-			      options->bus_url);
-	r = load(service);
+		service->bus.security = *options->bus_security;
+	r = open_bus(service);
+	if (r < 0 && *service->bus_error.text)
+		return nt_err(r, "%s", service->bus_error.text);
 	if (r < 0)
 		return r;
 	service->saved_ns = nt_clock_mono_ns();
@@ -206,12 +176,20 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 
 void nt_service_free(struct nt_service *service)
 {
+	struct nt_shard *shard, *next;
+
 	if (!service)
 		return;
-	nt_engine_free(service->engine);
-	nt_ingest_free(service->ingest);
-	nt_places_free(service->places);
+	service->closing = true;
 	nt_bus_reader_close(service->reader);
+	HASH_ITER(hh, service->shard, shard, next)
+	{
+		HASH_DEL(service->shard, shard);
+		nt_shard_free(shard);
+	}
+	nt_service_settle(service);
+	nt_bus_reader_close(service->news);
+	nt_heads_free(service->heads);
 	nt_outlet_close(service->outlet);
 	(void)pthread_mutex_destroy(&service->lock);
 	free(service);
@@ -219,23 +197,67 @@ void nt_service_free(struct nt_service *service)
 
 /* ---- the loop ----------------------------------------------------------------------------------- */
 
-static int draw(struct nt_service *service)
+static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapshot)
 {
-	struct nt_meter meter = {
-		.engine = service->engine,
-		.ingest = nt_ingest_counters(service->ingest),
-		.outlet = service->outlet ? nt_outlet_counters(service->outlet) : NULL,
-		.bus_missed = nt_bus_reader_missed(service->reader),
-		.sink_errors = service->sink_errors,
-		.save_errors = service->save_errors,
-	};
-	struct nt_snapshot *snapshot;
-	struct nt_bus_stats bus;
+	nt_autofree struct nt_engine **engine = NULL;
+	struct nt_picture from = {0};
 	int r;
 
+	engine = calloc(HASH_COUNT(service->shard) + 1, sizeof(struct nt_engine *));
+	if (!engine)
+		return -ENOMEM;
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
+		engine[from.engines++] = shard->engine;
+	from.engine = engine;
+	if (service->heads) {
+		const struct nt_snapshot_job **head;
+
+		r = nt_heads_list(service->heads, &head, &from.heads);
+		if (r < 0)
+			return r;
+		from.head = head;
+	}
+	return nt_picture_draw_all(&from, ret_snapshot);
+}
+
+static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
+{
+	struct nt_bus_health health;
+	struct nt_bus_stats bus;
+
 	nt_bus_reader_stats(service->reader, &bus);
-	meter.bus_corrupt = bus.corrupt_frames;
-	r = nt_picture_draw(service->engine, &snapshot);
+	nt_service_bus_health(service, &health);
+	*ret_meter = (struct nt_meter){
+		.shards = service->gone,
+		.outlet = service->outlet ? nt_outlet_counters(service->outlet) : NULL,
+		.heads = service->heads ? nt_heads_counters(service->heads) : NULL,
+		.bus_missed = nt_bus_reader_missed(service->reader),
+		.bus_corrupt = bus.corrupt_frames,
+		.sink_errors = service->sink_errors,
+		.save_errors = service->save_errors,
+		.shards_now = HASH_COUNT(service->shard),
+		.assigned = service->assigned,
+		.revoked = service->revoked,
+		.lost = service->lost,
+		.foreign_incidents = service->foreign_incidents,
+		.foreign_refused = service->foreign_refused,
+		.lag_known = service->lag_known,
+		.lag_records = service->lag.records,
+		.lag_ns = service->lag.ns,
+		.bus_well = health.cause == NT_BUS_WELL,
+	};
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
+		nt_meter_add(&ret_meter->shards, shard->engine, nt_ingest_counters(shard->ingest));
+}
+
+static int draw(struct nt_service *service)
+{
+	struct nt_snapshot *snapshot;
+	struct nt_meter meter;
+	int r;
+
+	fill_meter(service, &meter);
+	r = draw_all(service, &snapshot);
 	if (r < 0)
 		return r;
 	r = nt_meter_read(&meter, snapshot);
@@ -247,9 +269,16 @@ static int draw(struct nt_service *service)
 	return 0;
 }
 
+static void rebaseline(struct nt_service *service, uint64_t job_id)
+{
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
+		if (nt_engine_rebaseline(shard->engine, job_id) == 0)
+			nt_info("job %016" PRIx64 " takes what it does now as normal", job_id);
+}
+
 static void take_requests(struct nt_service *service)
 {
-	uint64_t request[MAX_REQUESTS];
+	uint64_t request[NT_SERVICE_MAX_REQUESTS];
 	size_t requests;
 
 	(void)pthread_mutex_lock(&service->lock);
@@ -257,27 +286,34 @@ static void take_requests(struct nt_service *service)
 	memcpy(request, service->request, sizeof(request));
 	service->requests = 0;
 	(void)pthread_mutex_unlock(&service->lock);
-	for (size_t i = 0; i < requests; i++) {
-		if (nt_engine_rebaseline(service->engine, request[i]) < 0)
-			continue;
-		nt_info("job %016" PRIx64 " takes what it does now as normal", request[i]);
-	}
+	for (size_t i = 0; i < requests; i++)
+		rebaseline(service, request[i]);
 }
 
 static int take_record(struct nt_service *service, const struct nt_bus_record *record,
 		       uint64_t latest_ns)
 {
-	struct nt_message *message;
-	bool again;
-	int r;
+	const bool is_whole = !service->options.shared;
+	struct nt_shard *shard = nt_service_find(
+		service, is_whole ? NT_SHARD_WHOLE : nt_service_number(record->partition));
 
-	r = nt_places_take(service->places, record, &again);
-	if (r < 0)
-		return r;
-	r = nt_ingest_take(service->ingest, record, latest_ns, again, &message);
-	if (r <= 0)
-		return r;
-	return nt_engine_push(service->engine, message, again);
+	/* It was revoked with this record on its way. */
+	if (!shard || (!is_whole && record->topic != NT_TOPIC_WINDOW))
+		return 0;
+	return nt_shard_take(shard, record, latest_ns);
+}
+
+static int sweep(struct nt_service *service)
+{
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
+		int r = nt_engine_sweep(shard->engine, service->waited_ns);
+
+		if (r < 0)
+			return r;
+		nt_ingest_sweep(shard->ingest, nt_clock_real_ns() - STREAM_FORGET_NS);
+	}
+	service->waited_ns = 0;
+	return 0;
 }
 
 /* Everything that has its hour. */
@@ -289,55 +325,112 @@ static int do_due(struct nt_service *service)
 	take_requests(service);
 	if (now_ns - service->sweep_ns >= SWEEP_NS) {
 		service->sweep_ns = now_ns;
-		r = nt_engine_sweep(service->engine, service->waited_ns);
-		service->waited_ns = 0;
+		r = sweep(service);
 		if (r < 0)
 			return r;
-		nt_ingest_sweep(service->ingest, nt_clock_real_ns() - STREAM_FORGET_NS);
 	}
-	if (service->outlet)
-		nt_outlet_flush(service->outlet);
-	if (now_ns - service->picture_ns >= PICTURE_NS) {
+	nt_service_publish(service);
+	if (service->outlet && now_ns >= service->publish_after_ns)
+		(void)nt_outlet_flush(service->outlet);
+	if (now_ns - service->picture_ns >= service->options.picture_every_ns) {
 		service->picture_ns = now_ns;
 		r = draw(service);
 		if (r < 0)
 			return r;
 	}
+	if (now_ns - service->heads_ns >= service->options.heads_every_ns) {
+		service->heads_ns = now_ns;
+		nt_service_publish_heads(service);
+	}
 	if (now_ns - service->saved_ns >= service->options.save_every_ns) {
 		service->saved_ns = now_ns;
-		(void)save(service);
+		(void)nt_service_save(service);
 	}
 	return 0;
 }
 
-int nt_service_turn(struct nt_service *service, int timeout_ms)
+/* There was nothing more to read; is that the end of what there is? */
+static void look_around(struct nt_service *service)
+{
+	service->lag_known = nt_bus_reader_lag(service->reader, 1U << NT_TOPIC_WINDOW,
+					       nt_clock_real_ns(), &service->lag) == 0;
+	if (service->lag_known &&
+	    (service->lag.records || service->lag.partitions < HASH_COUNT(service->shard)))
+		return;
+	if (atomic_load(&service->caught_up))
+		return;
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
+		nt_ingest_caught_up(shard->ingest);
+		nt_places_caught_up(shard->places);
+	}
+	atomic_store(&service->caught_up, true);
+	service->picture_ns = 0;
+}
+
+static int read_records(struct nt_service *service, int timeout_ms)
 {
 	const uint64_t latest_ns = nt_clock_real_ns() + CLOCK_AHEAD_NS;
-	const uint64_t started_ns = nt_clock_mono_ns();
 	struct nt_bus_record record;
 	int r = 0;
 
-	atomic_store(&service->turned_ns, started_ns);
 	for (int i = 0; i < TURN_RECORDS; i++) {
 		r = nt_bus_reader_next(service->reader, i ? 0 : timeout_ms, &record);
+		if (service->error < 0)
+			return service->error;
 		if (r <= 0)
 			break;
 		r = take_record(service, &record, latest_ns);
 		if (r < 0)
 			return r;
+		r = 1;
 	}
+	return r;
+}
+
+int nt_service_turn(struct nt_service *service, int timeout_ms)
+{
+	const uint64_t started_ns = nt_clock_mono_ns();
+	int r;
+
+	atomic_store(&service->turned_ns, started_ns);
+	r = read_records(service, timeout_ms);
+	nt_service_settle(service);
 	if (r < 0)
 		return r;
 	/* Time that went by with nothing left to read; a backlog makes none. */
-	if (r == 0)
+	if (r == 0) {
 		service->waited_ns += nt_clock_mono_ns() - started_ns;
-	if (r == 0 && !atomic_load(&service->caught_up)) {
-		/* The bus has been read to its end once. */
-		nt_ingest_caught_up(service->ingest);
-		atomic_store(&service->caught_up, true);
-		service->picture_ns = 0;
+		look_around(service);
 	}
+	r = nt_service_take_news(service);
+	if (r < 0)
+		return r;
 	return do_due(service);
+}
+
+/* In good order: what is ours is given back while the others can still be told. */
+static void leave(struct nt_service *service)
+{
+	struct nt_shard *shard, *next;
+
+	if (!service->options.shared) {
+		(void)nt_service_save(service);
+		service->publish_after_ns = 0;
+		nt_service_publish(service);
+	}
+	HASH_ITER(hh, service->shard, shard, next)
+	{
+		const struct nt_bus_position position = {
+			.topic = NT_TOPIC_WINDOW,
+			.partition = shard->number - 1,
+		};
+
+		if (service->options.shared)
+			nt_service_revoked(service, &position, false);
+	}
+	if (service->outlet)
+		(void)nt_outlet_flush(service->outlet);
+	service->closing = true;
 }
 
 int nt_service_run(struct nt_service *service)
@@ -348,9 +441,7 @@ int nt_service_run(struct nt_service *service)
 		r = nt_service_turn(service, TURN_MS);
 	if (r < 0)
 		return r;
-	(void)save(service);
-	if (service->outlet)
-		nt_outlet_flush(service->outlet);
+	leave(service);
 	return 0;
 }
 
@@ -369,6 +460,13 @@ uint64_t nt_service_turned_ns(const struct nt_service *service)
 bool nt_service_caught_up(const struct nt_service *service)
 {
 	return atomic_load(&service->caught_up);
+}
+
+void nt_service_bus_health(const struct nt_service *service, struct nt_bus_health *ret_health)
+{
+	nt_bus_reader_health(service->reader, ret_health);
+	if (ret_health->cause == NT_BUS_WELL && service->outlet)
+		nt_outlet_health(service->outlet, ret_health);
 }
 
 static bool parse_id(const char *text, uint64_t *ret_id)
@@ -393,7 +491,7 @@ static int add_request(struct nt_service *service, uint64_t id)
 	for (size_t i = 0; i < service->requests; i++)
 		if (service->request[i] == id)
 			return 0;
-	if (service->requests == MAX_REQUESTS)
+	if (service->requests == NT_SERVICE_MAX_REQUESTS)
 		return -EBUSY;
 	service->request[service->requests++] = id;
 	return 0;

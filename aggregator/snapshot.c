@@ -161,7 +161,7 @@ struct nt_snapshot_job *nt_snapshot_job_new(void)
 		return NULL;
 	}
 	atomic_init(&job->refs, 1);
-	job->key = job->name = job->namespace = "";
+	job->key = job->name = job->namespace = job->owner = "";
 	return job;
 }
 

@@ -74,6 +74,8 @@ struct nt_snapshot_job {
 	struct nt_arena *arena; /* private */
 	char id[NT_JOB_ID_LEN + 1];
 	const char *key, *name, *namespace;
+	bool is_head; /* another aggregator owns it, and has its ranks and incidents */
+	const char *owner; /* where that one answers; "" where unknown */
 	uint32_t attempt; /* from 1 */
 	enum nt_job_state state;
 	uint32_t size; /* ranks that it has by its own account */

@@ -75,12 +75,15 @@ static int fill_items(struct items *items, struct nt_engine *engine, const struc
 	return 0;
 }
 
-int nt_state_save(const struct nt_state_store *states, struct nt_engine *engine,
+int nt_state_save(const struct nt_state_store *states, uint32_t shard, struct nt_engine *engine,
 		  const struct nt_ingest *ingest, const struct nt_places *places)
 {
 	__attribute__((cleanup(release_items))) struct items items = {.cap = FIXED_ITEMS};
 	nt_autofree struct nt_bus_position *position = NULL;
-	struct nt_state_set set = {.real_ns = nt_jobs_lead_ns(nt_engine_jobs(engine))};
+	struct nt_state_set set = {
+		.real_ns = nt_jobs_lead_ns(nt_engine_jobs(engine)),
+		.shard = shard,
+	};
 	int r;
 
 	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
@@ -104,12 +107,6 @@ int nt_state_save(const struct nt_state_store *states, struct nt_engine *engine,
 	set.position = position;
 	return states->save(states->data, &set);
 }
-
-struct loading {
-	struct nt_engine *engine;
-	struct nt_ingest *ingest;
-	struct nt_places *places;
-};
 
 static const struct nt_state_item *find_item(const struct nt_state_set *set, const char *prefix,
 					     const char *name)
@@ -163,19 +160,4 @@ int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
 	if (r < 0)
 		return r;
 	return load_jobs(engine, set);
-}
-
-static int take_set(void *loader, const struct nt_state_set *set)
-{
-	const struct loading *loading = loader;
-
-	return nt_state_take(set, loading->engine, loading->ingest, loading->places);
-}
-
-int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,
-		  struct nt_ingest *ingest, struct nt_places *places)
-{
-	struct loading loading = {.engine = engine, .ingest = ingest, .places = places};
-
-	return states->load(states->data, 0, take_set, &loading);
 }

@@ -9,17 +9,14 @@
 #include "aggregator/sink.h"
 #include "common/cleanup.h"
 
-NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, struct nt_engine *engine,
-				const struct nt_ingest *ingest, const struct nt_places *places);
+NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, uint32_t shard,
+				struct nt_engine *engine, const struct nt_ingest *ingest,
+				const struct nt_places *places);
 
 /*
- * Into an engine that has taken nothing yet. -ENOENT where nothing was saved; -EBADMSG for a state
- * that is damaged or of another version: the three are then only to be freed.
+ * Into an engine that has taken nothing yet. -EBADMSG for a set that is damaged or of another
+ * version: the three are then only to be freed.
  */
-NT_MUST_CHECK int nt_state_load(const struct nt_state_store *states, struct nt_engine *engine,
-				struct nt_ingest *ingest, struct nt_places *places);
-
-/* The same from a set at hand. */
 NT_MUST_CHECK int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
 				struct nt_ingest *ingest, struct nt_places *places);
 

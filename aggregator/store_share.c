@@ -226,19 +226,13 @@ static int take_now(struct nt_store *store, const struct nt_incident *incident,
 	return is_behind ? nt_store_touch(store, incident->id) : 0;
 }
 
-static bool is_too_old(const struct nt_store *store, const struct nt_incident *incident)
-{
-	return !strcmp(incident->state, "resolved") &&
-	       incident->until_real_ns + store->options.max_age_ns < nt_clock_real_ns();
-}
-
 int nt_store_take(void *data, const struct nt_incident *incident, bool is_ours)
 {
 	nt_autobuf struct nt_buf body = {0};
 	struct nt_store *store = data;
 	int r;
 
-	if (!strcmp(incident->state, "pending") || is_too_old(store, incident))
+	if (!strcmp(incident->state, "pending"))
 		return 0;
 	if (!*incident->id || strlen(incident->id) >= NT_STORE_MAX_NAME)
 		return -EINVAL;

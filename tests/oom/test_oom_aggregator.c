@@ -122,7 +122,7 @@ static int run(void *data)
 	nt_snapshot_release(snapshot);
 	if (r < 0)
 		return r;
-	return nt_state_save(&states, engine, ingest, places);
+	return nt_state_save(&states, 0, engine, ingest, places);
 }
 
 static void a_failed_allocation_is_an_error_and_no_more(void **state)

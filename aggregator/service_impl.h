@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files of the service; nobody else includes it. */
+#ifndef NT_AGGREGATOR_SERVICE_IMPL_H
+#define NT_AGGREGATOR_SERVICE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "aggregator/head.h"
+#include "aggregator/meter.h"
+#include "aggregator/outlet.h"
+#include "aggregator/service.h"
+#include "aggregator/shard.h"
+
+enum {
+	NT_SERVICE_MAX_REQUESTS = 16,
+	NT_SERVICE_MAX_GROUP = 256, /* bytes of the name of the group */
+};
+
+struct nt_service {
+	struct nt_service_options options;
+	struct nt_bus_options bus; /* for all that is opened on it */
+	struct nt_bus_error bus_error;
+	struct nt_board *board;
+	struct nt_shard_handler handler;
+	struct nt_shard *shard; /* those that are ours, by number */
+	struct nt_bus_reader *reader;
+	struct nt_outlet *outlet; /* NULL: the bus cannot be written */
+	/* Where the bus is shared out; NULL otherwise. */
+	struct nt_bus_reader *news; /* incidents and heads of others */
+	struct nt_heads *heads;
+	struct nt_depots *depots; /* during one assignment */
+	int error; /* of an assignment: ends the loop */
+	bool closing; /* nothing is saved any more */
+
+	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */
+	uint64_t publish_after_ns; /* the bus did not take it */
+	uint64_t waited_ns; /* since the last sweep, with nothing to read */
+	uint64_t sink_errors, save_errors;
+	uint64_t assigned, revoked, lost, foreign_incidents, foreign_refused;
+	struct nt_meter_sum gone; /* counted by shards that are no longer here */
+	struct nt_bus_lag lag;
+	bool lag_known;
+
+	atomic_bool stopping, caught_up;
+	_Atomic uint64_t turned_ns;
+	pthread_mutex_t lock; /* covers requests */
+	uint64_t request[NT_SERVICE_MAX_REQUESTS];
+	size_t requests;
+};
+
+/* ---- service_share.c ------------------------------------------------------------------------------ */
+
+/* nt_bus_group's: `data` is the service. */
+void nt_service_assigned(void *data, struct nt_bus_position *position);
+void nt_service_revoked(void *data, const struct nt_bus_position *position, bool is_lost);
+
+/* After nt_bus_reader_next(): what was collected for an assignment is let go. */
+void nt_service_settle(struct nt_service *service);
+
+/* What others have published, as far as it is there. -ENOMEM. */
+NT_MUST_CHECK int nt_service_take_news(struct nt_service *service);
+
+/* To the end of what there is, for a limited time. -ETIMEDOUT, -ENOMEM. */
+NT_MUST_CHECK int nt_service_catch_up(struct nt_service *service);
+
+/* What the bus does not know yet of our incidents, and of our jobs. */
+void nt_service_publish(struct nt_service *service);
+void nt_service_publish_heads(struct nt_service *service);
+
+/* All shards; the first failure. */
+int nt_service_save(struct nt_service *service);
+
+/* The shard of a record; NULL: it is not ours (any more). */
+struct nt_shard *nt_service_find(struct nt_service *service, uint32_t number);
+
+/* Of a partition of the window topic. */
+uint32_t nt_service_number(uint32_t partition);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Shards that come and go, and what is shared with the other aggregators of the group.
+ *
+ * Coming: what others have published is read to its end, the newest state of the shard is loaded,
+ * and the messages that its owner before has not sent are ours. Going: no message is under way any
+ * more, the bus knows how each fared, and the state is where the next owner finds it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "aggregator/service_impl.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+enum {
+	NEXT_MS = 100,
+	NEWS_RECORDS = 1024, /* of one turn */
+	IDLE_ROUNDS = 4, /* without a record, at the end as far as is known */
+};
+
+#define CATCH_UP_NS      (30 * NT_SECOND)
+#define PUBLISH_PAUSE_NS (5 * NT_SECOND)
+
+uint32_t nt_service_number(uint32_t partition)
+{
+	return partition == NT_BUS_EVERY_PARTITION ? NT_SHARD_WHOLE : partition + 1;
+}
+
+struct nt_shard *nt_service_find(struct nt_service *service, uint32_t number)
+{
+	struct nt_shard *shard;
+
+	HASH_FIND(hh, service->shard, &number, sizeof(number), shard);
+	return shard;
+}
+
+/* ---- reading to the end --------------------------------------------------------------------------- */
+
+/* True where the bus says that there is nothing more, or cannot say more than that nothing came. */
+static bool is_at_end(struct nt_bus_reader *reader, const enum nt_topic *topic, size_t topics,
+		      bool *ret_sure)
+{
+	for (size_t i = 0; i < topics; i++) {
+		struct nt_bus_lag lag;
+
+		*ret_sure = nt_bus_reader_lag(reader, 1U << topic[i], 0, &lag) < 0;
+		if (*ret_sure)
+			return true;
+		if (!lag.partitions || lag.records)
+			return false;
+	}
+	return true;
+}
+
+/* Hands every record to `take`, which may be called for what another reader has had already. */
+static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic, size_t topics,
+		       int (*take)(void *data, const struct nt_bus_record *record), void *data)
+{
+	const uint64_t until_ns = nt_clock_mono_ns() + CATCH_UP_NS;
+	struct nt_bus_record record;
+	int idle = 0, r;
+
+	for (;;) {
+		bool sure;
+
+		r = nt_bus_reader_next(reader, idle ? NEXT_MS : 0, &record);
+		if (r < 0 && r != -EINTR)
+			return r;
+		if (r > 0) {
+			idle = 0;
+			r = take(data, &record);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		/* Partitions tell one by one where they end: for a while, none may have more. */
+		if (is_at_end(reader, topic, topics, &sure) && (sure || ++idle > IDLE_ROUNDS))
+			return 0;
+		idle += !idle;
+		if (nt_clock_mono_ns() > until_ns)
+			return -ETIMEDOUT;
+	}
+}
+
+/* ---- what others say ------------------------------------------------------------------------------ */
+
+static int take_incident(struct nt_service *service, const struct nt_bus_record *record)
+{
+	const struct nt_sink *sink = service->options.sink;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	const struct nt_incident *incident;
+	int r;
+
+	if (!sink || !sink->take || !record->value_len)
+		return 0;
+	r = nt_message_decode(record->value, record->value_len, &message);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || message->body != NT_BODY_INCIDENT) {
+		service->foreign_refused++;
+		return 0;
+	}
+	if (service->outlet && message->boot == nt_outlet_boot(service->outlet))
+		return 0;
+	incident = &message->incident;
+	service->foreign_incidents++;
+	r = sink->take(sink->data, incident, nt_service_find(service, incident->shard) != NULL);
+	if (r < 0 && service->sink_errors++ == 0)
+		(void)nt_err(r,
+			     "keep incident %s of another aggregator; later failures are only "
+			     "counted",
+			     incident->id);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int take_news(void *data, const struct nt_bus_record *record)
+{
+	struct nt_service *service = data;
+
+	if (record->topic == NT_TOPIC_INCIDENT)
+		return take_incident(service, record);
+	return nt_heads_take(service->heads, record,
+			     service->outlet ? nt_outlet_boot(service->outlet) : 0);
+}
+
+int nt_service_take_news(struct nt_service *service)
+{
+	struct nt_bus_record record;
+	int r;
+
+	if (!service->news)
+		return 0;
+	for (int i = 0; i < NEWS_RECORDS; i++) {
+		r = nt_bus_reader_next(service->news, 0, &record);
+		if (r <= 0)
+			return r == -EINTR ? 0 : r;
+		r = take_news(service, &record);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nt_service_catch_up(struct nt_service *service)
+{
+	static const enum nt_topic topics[] = {NT_TOPIC_INCIDENT, NT_TOPIC_STATE};
+
+	if (!service->news)
+		return 0;
+	return read_to_end(service->news, topics, 2, take_news, service);
+}
+
+/* ---- the states of an assignment ------------------------------------------------------------------ */
+
+/*
+ * All that the bus has of all shards, read once for the many that come in one go. For as long as the
+ * assignment lasts, because it may be large.
+ */
+struct depot_entry {
+	uint32_t number;
+	struct nt_depot *depot;
+	UT_hash_handle hh;
+};
+
+struct nt_depots {
+	struct depot_entry *entry;
+};
+
+static void free_depots(struct nt_depots *depots)
+{
+	struct depot_entry *entry, *next;
+
+	if (!depots)
+		return;
+	HASH_ITER(hh, depots->entry, entry, next)
+	{
+		HASH_DEL(depots->entry, entry);
+		nt_depot_free(entry->depot);
+		free(entry);
+	}
+	free(depots);
+}
+NT_DEFINE_AUTO(nt_depots, free_depots)
+
+static int find_depot(struct nt_depots *depots, uint32_t number, struct nt_depot **ret_depot)
+{
+	struct depot_entry *entry;
+	int r;
+
+	HASH_FIND(hh, depots->entry, &number, sizeof(number), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		entry->number = number;
+		r = nt_depot_new(number, &entry->depot);
+		if (r == 0)
+			HASH_ADD(hh, depots->entry, number, sizeof(entry->number), entry);
+		if (r < 0 || !nt_table_has(entry)) {
+			nt_depot_free(entry->depot);
+			free(entry);
+			return -ENOMEM;
+		}
+	}
+	*ret_depot = entry->depot;
+	return 0;
+}
+
+static int take_state(void *data, const struct nt_bus_record *record)
+{
+	struct nt_depot *depot;
+	uint32_t number;
+	int r;
+
+	if (!nt_depot_owns(record, &number))
+		return 0;
+	r = find_depot(data, number, &depot);
+	return r < 0 ? r : nt_depot_take(depot, record);
+}
+
+static int read_depots(struct nt_service *service)
+{
+	static const enum nt_topic topic = NT_TOPIC_STATE;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_depots) struct nt_depots *depots = calloc(1, sizeof(*depots));
+	int r;
+
+	if (!depots)
+		return -ENOMEM;
+	r = nt_bus_reader_open_with(service->options.bus_url, 1U << NT_TOPIC_STATE, &service->bus,
+				    &reader);
+	if (r == 0)
+		r = read_to_end(reader, &topic, 1, take_state, depots);
+	if (r == -ENOMEM)
+		return r;
+	/* The store may have a state all the same. */
+	if (r < 0)
+		(void)nt_warn(r, "read the states of shards from the bus");
+	service->depots = nt_take(depots);
+	return 0;
+}
+
+void nt_service_settle(struct nt_service *service)
+{
+	free_depots(nt_take(service->depots));
+}
+
+/* ---- coming --------------------------------------------------------------------------------------- */
+
+static int load(struct nt_service *service, struct nt_shard *shard)
+{
+	struct nt_depot *depot = NULL;
+	int r = 0;
+
+	if (shard->number != NT_SHARD_WHOLE && !service->depots)
+		r = read_depots(service);
+	if (r == 0 && service->depots)
+		r = find_depot(service->depots, shard->number, &depot);
+	return r < 0 ? r : nt_shard_load(shard, service->options.states, depot);
+}
+
+/* Behind all that was taken, but for the windows that still wait. */
+static int start(struct nt_service *service, struct nt_shard *shard,
+		 struct nt_bus_position *position)
+{
+	if (shard->number == NT_SHARD_WHOLE)
+		return shard->loaded ? nt_places_seek(shard->places, service->reader) : 0;
+	/* What the group has committed is of no use without a state. */
+	if (!shard->loaded || nt_places_start(shard->places, position->topic, position->partition,
+					      &position->offset) < 0)
+		position->offset = NT_BUS_OLDEST;
+	return 0;
+}
+
+static int adopt(struct nt_service *service, uint32_t number)
+{
+	const struct nt_sink *sink = service->options.sink;
+	int r;
+
+	if (number == NT_SHARD_WHOLE || !sink || !sink->adopt)
+		return 0;
+	r = sink->adopt(sink->data, number, nt_clock_real_ns());
+	if (r < 0)
+		(void)nt_err(r, "take over the messages of shard %u", number);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int assign(struct nt_service *service, struct nt_bus_position *position)
+{
+	const uint32_t number = nt_service_number(position->partition);
+	nt_auto(nt_shard) struct nt_shard *shard = NULL;
+	int r;
+
+	if (nt_service_find(service, number))
+		return 0;
+	/* Before anything is decided: what the owner before has decided and sent must be known. */
+	r = nt_service_catch_up(service);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		(void)nt_warn(r, "read from the bus what other aggregators have decided");
+	r = nt_shard_new(number, &service->options.engine, &service->handler, &shard);
+	if (r == 0)
+		r = load(service, shard);
+	if (r == 0)
+		r = start(service, shard, position);
+	if (r == 0)
+		r = adopt(service, number);
+	if (r < 0)
+		return r;
+	HASH_ADD(hh, service->shard, number, sizeof(shard->number), shard);
+	if (!nt_table_has(shard))
+		return -ENOMEM;
+	(void)nt_take(shard);
+	service->assigned++;
+	if (number != NT_SHARD_WHOLE)
+		nt_info("shard %u is ours", number);
+	return 0;
+}
+
+void nt_service_assigned(void *data, struct nt_bus_position *position)
+{
+	struct nt_service *service = data;
+	int r;
+
+	if (position->topic != NT_TOPIC_WINDOW || service->error < 0)
+		return;
+	r = assign(service, position);
+	if (r < 0)
+		service->error = r;
+	else
+		atomic_store(&service->caught_up, false);
+}
+
+/* ---- going ---------------------------------------------------------------------------------------- */
+
+static int save(struct nt_service *service, struct nt_shard *shard)
+{
+	struct nt_depot_port port = {0};
+	bool shares = service->outlet && shard->number != NT_SHARD_WHOLE;
+	int r;
+
+	if (shares)
+		port = nt_outlet_port(service->outlet);
+	r = nt_shard_save(shard, service->options.states, shares ? &port : NULL,
+			  service->options.address ? service->options.address : "");
+	if (r < 0 && service->save_errors++ == 0)
+		(void)nt_err(r, "save the state; later failures are only counted");
+	return r;
+}
+
+/* For tools that show how far the group is; what counts is in the state. */
+static void commit(struct nt_service *service, const struct nt_shard *shard)
+{
+	nt_autofree struct nt_bus_position *position = NULL;
+	size_t positions;
+
+	if (shard->number == NT_SHARD_WHOLE ||
+	    nt_places_list(shard->places, &position, &positions) < 0)
+		return;
+	for (size_t i = 0; i < positions; i++)
+		position[i].offset++;
+	(void)!nt_bus_reader_commit(service->reader, position, positions);
+}
+
+int nt_service_save(struct nt_service *service)
+{
+	int first = 0;
+
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
+		int r = save(service, shard);
+
+		if (r < 0 && first == 0)
+			first = r;
+		if (r == 0)
+			commit(service, shard);
+	}
+	return first;
+}
+
+static void release(struct nt_service *service, struct nt_shard *shard, bool is_lost)
+{
+	const struct nt_sink *sink = service->options.sink;
+	int r = 0;
+
+	if (shard->number != NT_SHARD_WHOLE && sink && sink->release)
+		r = sink->release(sink->data, shard->number);
+	if (r < 0)
+		(void)nt_err(r, "give up the messages of shard %u", shard->number);
+	/* The next owner must not have to guess, but what it says by now is newer than ours. */
+	if (!is_lost) {
+		service->publish_after_ns = 0;
+		nt_service_publish(service);
+		(void)save(service, shard);
+	}
+	if (service->heads)
+		nt_heads_drop(service->heads, shard->number);
+}
+
+void nt_service_revoked(void *data, const struct nt_bus_position *position, bool is_lost)
+{
+	struct nt_service *service = data;
+	struct nt_shard *shard;
+
+	if (position->topic != NT_TOPIC_WINDOW)
+		return;
+	shard = nt_service_find(service, nt_service_number(position->partition));
+	if (!shard)
+		return;
+	if (!service->closing)
+		release(service, shard, is_lost);
+	nt_meter_add(&service->gone, shard->engine, nt_ingest_counters(shard->ingest));
+	HASH_DEL(service->shard, shard);
+	service->revoked++;
+	service->lost += is_lost;
+	if (!service->closing && shard->number != NT_SHARD_WHOLE)
+		nt_info("shard %u is %s", shard->number, is_lost ? "lost" : "given back");
+	nt_shard_free(shard);
+}
+
+/* ---- what we say ---------------------------------------------------------------------------------- */
+
+static int publish_incident(void *data, const struct nt_incident *incident)
+{
+	struct nt_service *service = data;
+
+	return nt_outlet_incident(service->outlet, incident);
+}
+
+static int flush(void *data)
+{
+	struct nt_service *service = data;
+
+	return nt_outlet_flush(service->outlet);
+}
+
+void nt_service_publish(struct nt_service *service)
+{
+	const struct nt_sink *sink = service->options.sink;
+	const struct nt_sink_outlet outlet = {
+		.incident = publish_incident,
+		.flush = flush,
+		.data = service,
+	};
+	int r;
+
+	if (!service->outlet || !sink || !sink->publish ||
+	    nt_clock_mono_ns() < service->publish_after_ns)
+		return;
+	/* What fails is counted by the outlet or the store, and comes again. */
+	do
+		r = sink->publish(sink->data, &outlet);
+	while (r > 0);
+	if (r < 0)
+		service->publish_after_ns = nt_clock_mono_ns() + PUBLISH_PAUSE_NS;
+}
+
+static int publish_shard_heads(struct nt_service *service, const struct nt_depot_port *port,
+			       struct nt_shard *shard)
+{
+	nt_autofree const struct nt_snapshot_job **job = NULL;
+	struct nt_jobs *jobs = nt_engine_jobs(shard->engine);
+	size_t most = 0, count = 0;
+
+	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
+		most += key->jobs;
+	job = calloc(most ? most : 1, sizeof(const struct nt_snapshot_job *));
+	if (!job)
+		return -ENOMEM;
+	for (struct nt_job_key *key = nt_jobs_keys(jobs); key; key = key->hh.next)
+		for (struct nt_job *one = key->job; one; one = one->next) {
+			const struct nt_job_view *view = nt_engine_view(one);
+
+			if (view && view->picture)
+				job[count++] = view->picture;
+		}
+	return nt_heads_publish(service->heads, port,
+				service->options.address ? service->options.address : "",
+				shard->number, job, count);
+}
+
+void nt_service_publish_heads(struct nt_service *service)
+{
+	struct nt_depot_port port;
+
+	if (!service->heads || !service->outlet)
+		return;
+	port = nt_outlet_port(service->outlet);
+	/* What the bus does not take is counted, and tried again the next time. */
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
+		(void)!publish_shard_heads(service, &port, shard);
+}

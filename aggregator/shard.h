@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One share of the work: the jobs of one partition of the window topic, with the state that belongs
+ * to them. On a bus that is not shared out there is one shard, of everything.
+ */
+#ifndef NT_AGGREGATOR_SHARD_H
+#define NT_AGGREGATOR_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregator/depot.h"
+#include "aggregator/engine.h"
+#include "aggregator/ingest.h"
+#include "aggregator/place.h"
+#include "aggregator/sink.h"
+#include "aggregator/table.h"
+#include "common/cleanup.h"
+
+enum {
+	NT_SHARD_WHOLE = 0, /* otherwise the partition plus one */
+};
+
+struct nt_shard;
+
+struct nt_shard_handler {
+	void (*incident)(void *data, const struct nt_shard *shard,
+			 const struct nt_incident *incident);
+	nt_ingest_refused_fn refused;
+	void *data;
+};
+
+struct nt_shard {
+	uint32_t number;
+	const struct nt_engine_options *options; /* borrowed, as the handler */
+	const struct nt_shard_handler *handler;
+	struct nt_engine *engine;
+	struct nt_ingest *ingest;
+	struct nt_places *places;
+	struct nt_depot_mark mark; /* of its state on the bus */
+	bool loaded; /* it goes on from a state that was saved */
+	UT_hash_handle hh; /* the owner's */
+};
+
+/* Empty. Options and handler are borrowed and outlive it. */
+NT_MUST_CHECK int nt_shard_new(uint32_t number, const struct nt_engine_options *options,
+			       const struct nt_shard_handler *handler, struct nt_shard **ret_shard);
+void nt_shard_free(struct nt_shard *shard);
+NT_DEFINE_AUTO(nt_shard, nt_shard_free)
+
+/*
+ * Goes on from what was saved: in the store or on the bus (either may be NULL), whichever stands for
+ * the later position. What cannot be used is logged and left behind. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_shard_load(struct nt_shard *shard, const struct nt_state_store *states,
+				struct nt_depot *depot);
+
+/* Saves to the store, and to the bus where there is a port: each may be NULL. The first failure. */
+NT_MUST_CHECK int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
+				const struct nt_depot_port *port, const char *owner);
+
+/* A record of the shard. Real times after latest_ns are turned down. -ENOMEM. */
+NT_MUST_CHECK int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record,
+				uint64_t latest_ns);
+
+#endif
