@@ -37,7 +37,7 @@ id_of() {
 adopt() { # adopt PATH USER UID GID
   case $1 in
     "$state") find "$1" -maxdepth 1 \( -name 'store.db*' -o -name token \) -exec chown -h "$name:$name" {} + ;;
-    "$state/spool") ;;
+    "$state/spool" | "$state/shelter") ;;
     *)
       chown -R -h "$3:$4" "$1"
       [ "$2" != root ] || find "$1" -type d -exec chmod g+s {} +
@@ -48,7 +48,8 @@ adopt() { # adopt PATH USER UID GID
 while read -r kind path mode user group _; do
   [ "$kind" = d ] || continue
   owner=()
-  uid=0 gid=$(id_of group "$group")
+  uid=0 gid=0
+  [ "$group" = root ] || gid=$(id_of group "$group")
   [ "$user" = root ] || uid=$(id_of passwd "$user")
   [ "$(id -u)" -ne 0 ] || [ -z "$uid" ] || [ -z "$gid" ] || owner=(-o "$uid" -g "$gid")
   [ -n "$root" ] || [ ! -d "$path" ] || adopt "$path" "$user" "$uid" "$gid"

@@ -45,8 +45,9 @@ grep -qx 'u neutracer .*' "$root/usr/lib/sysusers.d/neutracer.conf" || report "s
 
 # Directories: who writes what is told by the topic. The spool's place is no one's to take but root's.
 state=/var/lib/neutracer
-layout() { # layout PREFIX: path, mode, user and group of each
+layout() { # layout OURS [THEIRS [ROOT]]: path, mode, user:group of each; THEIRS: the aggregator's
   echo "$state 1770 $1"
+  echo "$state/shelter 750 ${3:-$1}"
   echo "$state/spool 2750 $1"
   local topic
   sed -n 's/.*"\(neutracer\.[a-z]*\.v1\)".*/\1/p' common/bus.c | while read -r topic; do
@@ -64,9 +65,9 @@ same() { # same WHAT ROOT LAYOUT
   difference=$(diff <(sort <<<"$3") <(found "$2" | sort)) || report "$1: $difference"
 }
 same "directories" "$root" "$(layout "$(id -u):$(id -g)")"
-[ "$(grep -c . <<<"$(layout x)")" -eq 9 ] || report "the topics of common/bus.c cannot be read"
-grep -v '^#' "$root/usr/lib/tmpfiles.d/neutracer.conf" | awk '{ print $2, $3, $4 ":" $5 }' | sort |
-  diff <(layout root:neutracer neutracer:neutracer | sort) - || report "tmpfiles.d makes other directories"
+[ "$(grep -c . <<<"$(layout x)")" -eq 10 ] || report "the topics of common/bus.c cannot be read"
+grep -v '^#' "$root/usr/lib/tmpfiles.d/neutracer.conf" | awk '{ sub(/^0/, "", $3); print $2, $3, $4 ":" $5 }' | sort |
+  diff <(layout root:neutracer neutracer:neutracer root:root | sort) - || report "tmpfiles.d makes other directories"
 if [ "$(id -u)" -eq 0 ]; then
   # An image that has the account: owners too. Twice, for what is there already keeps to it.
   image=$root/image
@@ -75,7 +76,7 @@ if [ "$(id -u)" -eq 0 ]; then
   echo 'neutracer:x:64002:' >"$image/etc/group"
   for _ in 1 2; do
     deploy/systemd/setup.sh "$image"
-    same "directories of an image" "$image" "$(layout 0:64002 64001:64002)"
+    same "directories of an image" "$image" "$(layout 0:64002 64001:64002 0:0)"
     chmod 755 "$image$state/spool"
     chown 0:0 "$image$state/spool/neutracer.incident.v1"
   done
@@ -85,7 +86,7 @@ if command -v systemd-tmpfiles >/dev/null && [ "$(id -u)" -eq 0 ]; then
   systemd-tmpfiles --root="$image" --create "$PWD/deploy/systemd/neutracer.tmpfiles" 2>"$root/tmpfiles.log" ||
     report "systemd-tmpfiles: $(cat "$root/tmpfiles.log")"
   rm -f "$root/tmpfiles.log"
-  same "directories that systemd-tmpfiles makes" "$image" "$(layout 0:64002 64001:64002)"
+  same "directories that systemd-tmpfiles makes" "$image" "$(layout 0:64002 64001:64002 0:0)"
 fi
 
 # On a machine where both ran as root before: the account is made, and what is there is given to it. In
