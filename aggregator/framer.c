@@ -353,6 +353,16 @@ static int update_members(struct nt_framer *framer, struct nt_jobs *jobs, struct
 	return 0;
 }
 
+/* What its agent said of this time, or what all did, was missing when they were heard again. */
+static bool is_unheard(const struct nt_member *member, uint64_t start_ns, uint64_t end_ns)
+{
+	const struct nt_source *source = member->source;
+	const struct nt_job_key *key = member->job->owner;
+
+	return (start_ns < source->heard_ns && source->unheard_ns < end_ns) ||
+	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
+}
+
 static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t windows,
 		     uint64_t end_ns, struct nt_frame_rank *rank)
 {
@@ -361,8 +371,9 @@ static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t 
 	rank->rank_known = member->rank_known;
 	rank->observed = windows > 0;
 	/* An agent is silent 10 s behind the most advanced one, which is 3 s past the cell. */
-	rank->silent =
-		member->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) < end_ns;
+	rank->silent = member->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) <
+			       end_ns ||
+		       (!windows && is_unheard(member, framer->frame.start_ns, end_ns));
 	rank->ended = member->ended;
 	rank->finalized = member->finalized;
 	rank->ended_ns = member->ended_ns;
@@ -413,8 +424,10 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 				nt_jobs_end_member(member, member->waiting[j].end_ns,
 						   window->finalized);
 		}
+		/* Its agent must have been heard of for as long. */
 		if (!member->ended && member->source->watermark_ns >= end_ns &&
-		    member->last_seen_ns + unreported < end_ns)
+		    member->last_seen_ns + unreported < end_ns &&
+		    member->source->heard_ns + unreported < end_ns)
 			nt_jobs_end_member(member, member->last_seen_ns, false);
 	}
 }

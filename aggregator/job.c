@@ -78,6 +78,13 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	if (r < 0)
 		return r;
 	member = find_member(process, &window->rank);
+	if (!member && key->job && end_ns + NT_JOBS_SILENCE_NS < key->lead_ns) {
+		/* It was there and is gone, or is heard of soon: no job is made of what is over. */
+		jobs->counters.member.late_windows += !again;
+		if (!process->member)
+			nt_jobs_forget_process(key, process);
+		return 0;
+	}
 	if (!member && again) {
 		/* Whoever counted when the state was saved is in it. */
 		if (!process->member)
@@ -159,9 +166,15 @@ static void give_up(struct nt_source *source)
 static void advance_source(struct nt_source *source, const struct nt_message *message)
 {
 	const uint64_t watermark_ns = nt_message_real_ns(message, message->watermark_boot_ns);
+	const uint64_t before_ns = source->watermark_ns;
+	bool is_missing;
 
+	/* Of an earlier run of the agent: its backlog says nothing of what this one has sent. */
+	if (source->next_seq && source->boot != message->boot && watermark_ns <= source->claimed_ns)
+		return;
 	if (watermark_ns > source->claimed_ns)
 		source->claimed_ns = watermark_ns;
+	is_missing = source->boot != message->boot || message->seq > source->next_seq;
 	if (source->boot != message->boot || !source->next_seq) {
 		source->boot = message->boot;
 		source->next_seq = message->seq;
@@ -180,6 +193,10 @@ static void advance_source(struct nt_source *source, const struct nt_message *me
 		source->unsure_ns = 0;
 	while (source->aheads && source->claimed_ns >= source->watermark_ns + NT_JOBS_LATENESS_NS)
 		give_up(source);
+	if (is_missing && before_ns && source->watermark_ns > before_ns + NT_JOBS_LATENESS_NS) {
+		source->unheard_ns = before_ns;
+		source->heard_ns = source->watermark_ns;
+	}
 }
 
 int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
@@ -204,6 +221,12 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 			return r;
 	}
 	key->quiet_ns = 0;
+	if (key->lead_ns && source->heard_ns == source->claimed_ns &&
+	    source->claimed_ns > key->lead_ns + NT_JOBS_LATENESS_NS) {
+		/* The first to be heard again: the others only could not speak either. */
+		key->unheard_ns = key->lead_ns;
+		key->heard_ns = source->claimed_ns;
+	}
 	if (source->claimed_ns > key->lead_ns)
 		key->lead_ns = source->claimed_ns;
 	if (source->claimed_ns > jobs->lead_ns)

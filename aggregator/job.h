@@ -50,6 +50,8 @@ struct nt_source {
 	uint64_t boot, next_seq;
 	uint64_t claimed_ns; /* highest watermark, whatever is missing */
 	uint64_t unsure_ns; /* first watermark, where messages before it may still come; 0: none */
+	/* The last long stretch of which nothing had come when it was given up. */
+	uint64_t unheard_ns, heard_ns;
 	struct nt_ahead ahead[NT_SOURCE_MAX_AHEAD]; /* in no order */
 	uint32_t aheads;
 	uint32_t members; /* living ones of this key */
@@ -130,6 +132,7 @@ struct nt_job_key {
 	uint32_t splits; /* numbers given so far */
 	size_t members; /* of all jobs and the lobby */
 	uint64_t lead_ns; /* watermark of the most advanced agent */
+	uint64_t unheard_ns, heard_ns; /* as of a source, but of all of them */
 	uint64_t quiet_ns; /* time waited since the last message */
 	uint64_t due_ns; /* nothing is due before */
 	const struct nt_source *laggard; /* one that was behind due_ns; or NULL */
