@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "common/bus.h"
+#include "common/bus_shelter.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "proto/wire.h"
 #include "tests/golden/wire/messages.h"
@@ -125,11 +127,69 @@ static void the_spool_survives_failed_allocations(void **state)
 	scratch_remove(place.dir);
 }
 
+/* Into a shelter with nothing behind it, and from there to a spool. */
+static int use_shelter(void *data)
+{
+	struct place *place = data;
+	char dir[SCRATCH_BYTES + 32], url[SCRATCH_BYTES + 32];
+	const struct nt_shelter_options options = {.dir = dir, .limits = {.max_age_ns = NT_HOUR}};
+	nt_auto(nt_bus) struct nt_bus *shelter = NULL;
+	nt_auto(nt_bus) struct nt_bus *behind = NULL;
+	uint64_t value[128] = {0};
+	struct nt_bus_record record = {
+		.key = "key",
+		.key_len = 3,
+		.value = value,
+		.value_len = sizeof(value),
+		.real_ns = NT_DAY,
+	};
+	struct nt_shelter_stats stats;
+	int r;
+
+	(void)snprintf(dir, sizeof(dir), "%s/shelter-%u", place->dir, place->runs);
+	(void)snprintf(url, sizeof(url), "spool:%s/%u", place->dir, place->runs++);
+	r = nt_shelter_open(&options, &shelter);
+	if (r < 0)
+		return r;
+	for (value[0] = 0; value[0] < 40; value[0]++) {
+		record.topic = value[0] % 2 ? NT_TOPIC_WINDOW : NT_TOPIC_DETAIL;
+		r = nt_bus_publish(shelter, &record);
+		if (r < 0)
+			return r;
+	}
+	r = nt_bus_flush(shelter);
+	if (r < 0)
+		return r;
+	/* What is left there is found again. */
+	nt_bus_close(nt_take(shelter));
+	r = nt_shelter_open(&options, &shelter);
+	if (r == 0)
+		r = nt_bus_open(url, NULL, &behind);
+	if (r < 0)
+		return r;
+	nt_shelter_attach(shelter, nt_take(behind));
+	for (uint64_t turn = 1; turn < 10; turn++)
+		nt_shelter_turn(shelter, turn * NT_SECOND, NT_DAY);
+	nt_shelter_stats(shelter, &stats);
+	return stats.class[NT_SHELTER_VERDICT].left ? -ENOMEM : 0;
+}
+
+static void the_shelter_survives_failed_allocations(void **state)
+{
+	struct place place = {0};
+
+	(void)state;
+	assert_int_equal(scratch_make_in_memory(place.dir), 0);
+	assert_true(nt_oom_sweep_lenient(use_shelter, &place) >= 10);
+	scratch_remove(place.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_survive_failed_allocations),
 		cmocka_unit_test(the_spool_survives_failed_allocations),
+		cmocka_unit_test(the_shelter_survives_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
