@@ -175,6 +175,19 @@ bool nt_kafka_client_is_stale(struct nt_kafka_client *client)
 	return nt_kafka_secrets_have_changed(&client->secrets);
 }
 
+/*
+ * Before 2.6.1 the library repeats a part of the nonce, which brokers from 4.0 on refuse
+ * (CVE-2024-56128); they call it a wrong password.
+ */
+static const char old_scram[] =
+	" (or they are Kafka 4, with which this machine's librdkafka cannot "
+	"do SCRAM: 2.6.1 can)";
+
+static bool scram_may_fail(const struct nt_kafka_client *client)
+{
+	return client->secrets.mechanism != NT_BUS_PLAIN && rd_kafka_version() < 0x020601ff;
+}
+
 static void note_certificate(struct nt_kafka_client *client, const char *reason)
 {
 	const char *refusal = atomic_load(&client->certificate_reason);
@@ -221,8 +234,9 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 					     reason);
 		break;
 	case NT_BUS_REFUSED:
-		nt_kafka_health_fail(health, cause, "the brokers refuse the user '%.64s': %s",
-				     client->secrets.user ? client->secrets.user : "", reason);
+		nt_kafka_health_fail(health, cause, "the brokers refuse the user '%.64s'%s: %s",
+				     client->secrets.user ? client->secrets.user : "",
+				     scram_may_fail(client) ? old_scram : "", reason);
 		break;
 	case NT_BUS_CERTIFICATE:
 		note_certificate(client, reason);

@@ -87,6 +87,7 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 		set(&health->now, health->hint.cause);
 		memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
 	} else if (health->now.cause != NT_BUS_REFUSED && health->now.cause != NT_BUS_CERTIFICATE) {
+		health->errors[NT_BUS_UNREACHABLE]++;
 		set(&health->now, NT_BUS_UNREACHABLE);
 		(void)snprintf(
 			health->now.text, sizeof(health->now.text),

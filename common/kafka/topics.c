@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/kafka/cause.h"
@@ -15,6 +16,7 @@
 enum {
 	ASK_MS = 500,
 	ASK_TIMES = 20,
+	PAUSE_NS = 200000000,
 	DO_MS = 30000,
 	ERROR_BYTES = 512, /* of the library */
 	MAX_CONFIGS = 8,
@@ -180,12 +182,27 @@ static void describe_topic(struct admin *admin, const struct rd_kafka_metadata *
 	note(state, NT_KAFKA_TOPIC_MISSING, "it is missing: 'neutracer topics create' makes it");
 }
 
+/* A topic that was made just now has no leaders for a moment. */
+static bool is_settled(const struct rd_kafka_metadata *metadata)
+{
+	for (int i = 0; i < metadata->topic_cnt; i++)
+		if (metadata->topics[i].err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
+			return false;
+	return true;
+}
+
 static int describe_topics(struct admin *admin, struct nt_kafka_topic_state states[NT_TOPIC_END],
 			   struct nt_bus_error *error)
 {
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	const struct rd_kafka_metadata *metadata;
 	int r = ask_metadata(admin, error, &metadata);
 
+	for (int i = 0; i < ASK_TIMES && r == 0 && !is_settled(metadata); i++) {
+		rd_kafka_metadata_destroy(metadata);
+		(void)nanosleep(&pause, NULL);
+		r = ask_metadata(admin, error, &metadata);
+	}
 	if (r < 0)
 		return r;
 	admin->brokers = (uint32_t)metadata->broker_cnt;

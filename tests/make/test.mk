@@ -9,7 +9,7 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
-test_stages := all check "check SAN=1" check-oom check-bpf check-vm check-e2e fuzz-short
+test_stages := all check "check SAN=1" check-oom check-bpf check-vm check-kafka check-e2e fuzz-short
 test: export MAKE := $(MAKE)
 .PHONY: test
 test: ## install what is missing, then every test; ends with the sum of all

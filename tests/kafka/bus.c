@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the contract does not say and only a real Kafka can show, on one broker without secrets. */
+#include <errno.h>
+#include <librdkafka/rdkafka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/bus.h"
+#include "tests/kafka/control.h"
+
+enum {
+	PARTITIONS = 6,
+	PATIENCE_MS = 30000,
+	MAX_KEYS = 64,
+};
+
+struct place {
+	char url[KAFKA_URL_BYTES];
+};
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	*state = place;
+	return place ? kafka_fresh_url(PARTITIONS, place->url) : -1;
+}
+
+static int tear_down(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static const char *url_of(void **state)
+{
+	return ((const struct place *)*state)->url;
+}
+
+static int publish(struct nt_bus *bus, enum nt_topic topic, const char *key, uint64_t number)
+{
+	const struct nt_bus_record record = {
+		.topic = topic,
+		.key = key,
+		.key_len = strlen(key),
+		.value = &number,
+		.value_len = sizeof(number),
+		.real_ns = number,
+	};
+
+	return nt_bus_publish(bus, &record);
+}
+
+/* Of as many keys as there are numbers, so that every partition gets some. */
+static void publish_many(struct nt_bus *bus, enum nt_topic topic, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "key-%u", (unsigned int)(i % MAX_KEYS));
+		assert_int_equal(publish(bus, topic, key, i), 0);
+	}
+	assert_int_equal(nt_bus_flush(bus), 0);
+}
+
+static struct nt_bus *open_bus(const char *url)
+{
+	struct nt_bus *bus = NULL;
+
+	assert_int_equal(nt_bus_open(url, NULL, &bus), 0);
+	return bus;
+}
+
+static uint64_t number_of(const struct nt_bus_record *record)
+{
+	uint64_t number;
+
+	assert_int_equal(record->value_len, sizeof(number));
+	memcpy(&number, record->value, sizeof(number));
+	return number;
+}
+
+/* ---- topics ---------------------------------------------------------------------------------- */
+
+/* The broker of this test makes topics for whoever asks. */
+static void using_a_topic_does_not_make_it(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	const struct nt_bus_options options = {0};
+	const struct nt_kafka_topics_wish wish = {0};
+	struct nt_kafka_topic_state states[NT_TOPIC_END];
+	struct nt_bus_record record;
+	struct nt_bus_health health;
+	struct nt_bus_error error;
+	char url[KAFKA_URL_BYTES];
+
+	(void)state;
+	(void)snprintf(url, sizeof(url), "kafka://%s/never-made", kafka_servers());
+	bus = open_bus(url);
+	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", 1), 0);
+	assert_true(EVENTUALLY((nt_bus_health(bus, &health), health.cause == NT_BUS_NO_TOPIC)));
+	assert_non_null(strstr(health.text, "there is no topic 'never-made.window.v1'"));
+	assert_int_equal(nt_bus_reader_next(reader, 2000, &record), 0);
+	nt_bus_reader_health(reader, &health);
+	assert_int_equal(health.cause, NT_BUS_NO_TOPIC);
+	assert_int_equal(nt_kafka_topics_check(url, &options, &wish, states, &error), 0);
+	for (int i = 0; i < NT_TOPIC_END; i++)
+		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_MISSING);
+}
+
+static void topics_that_are_made_later_are_found(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	const struct nt_bus_options options = {0};
+	const struct nt_kafka_topics_wish wish = {.partitions = 3, .retention_ns = UINT64_MAX};
+	struct nt_kafka_topic_state states[NT_TOPIC_END];
+	struct nt_bus_record record;
+	struct nt_bus_error error;
+	char url[KAFKA_URL_BYTES];
+
+	(void)state;
+	(void)snprintf(url, sizeof(url), "kafka://%s/later-%llx", kafka_servers(),
+		       (unsigned long long)nt_clock_real_ns());
+	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	assert_int_equal(nt_bus_reader_next(reader, 500, &record), 0);
+	assert_int_equal(nt_kafka_topics_create(url, &options, &wish, states, &error), 0);
+	bus = open_bus(url);
+	assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", 7), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+	assert_int_equal(number_of(&record), 7);
+}
+
+static void a_check_says_what_differs(void **state)
+{
+	const struct nt_bus_options options = {0};
+	const struct nt_kafka_topics_wish wish = {
+		.partitions = PARTITIONS + 1, .replication = 2, .retention_ns = NT_DAY};
+	struct nt_kafka_topic_state states[NT_TOPIC_END];
+	struct nt_bus_error error;
+
+	assert_int_equal(nt_kafka_topics_check(url_of(state), &options, &wish, states, &error), 0);
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_DIFFERS);
+		assert_int_equal(states[i].partitions, PARTITIONS);
+		assert_int_equal(states[i].notes, nt_topic_is_compacted((enum nt_topic)i) ? 2 : 3);
+	}
+	assert_non_null(strstr(states[NT_TOPIC_NODE].note[0], "it has 6 partitions"));
+	assert_non_null(strstr(states[NT_TOPIC_NODE].note[1], "it has 1 replicas"));
+	assert_non_null(strstr(states[NT_TOPIC_NODE].note[2],
+			       "retention.ms is -1, it should be 86400000: kafka-configs.sh"));
+}
+
+static void making_topics_twice_changes_nothing(void **state)
+{
+	const struct nt_bus_options options = {0};
+	const struct nt_kafka_topics_wish wish = {0};
+	struct nt_kafka_topic_state states[NT_TOPIC_END];
+	struct nt_bus_error error;
+
+	assert_int_equal(nt_kafka_topics_create(url_of(state), &options, &wish, states, &error), 0);
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_FINE);
+		assert_int_equal(states[i].partitions, PARTITIONS);
+	}
+}
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/* What retention does in hours: the partition begins at this offset. */
+static void delete_before(const char *url, uint32_t partition, int64_t offset)
+{
+	char servers[KAFKA_URL_BYTES], name[KAFKA_URL_BYTES];
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_DeleteRecords_t *request;
+	rd_kafka_queue_t *queue;
+	rd_kafka_event_t *event;
+	rd_kafka_t *rk;
+
+	(void)snprintf(servers, sizeof(servers), "%s", kafka_servers());
+	(void)snprintf(name, sizeof(name), "%s.window.v1", strrchr(url, '/') + 1);
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", servers, NULL, 0), 0);
+	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
+	assert_non_null(rk);
+	queue = rd_kafka_queue_new(rk);
+	rd_kafka_topic_partition_list_add(list, name, (int32_t)partition)->offset = offset;
+	request = rd_kafka_DeleteRecords_new(list);
+	rd_kafka_DeleteRecords(rk, &request, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	assert_non_null(event);
+	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_event_destroy(event);
+	rd_kafka_DeleteRecords_destroy(request);
+	rd_kafka_topic_partition_list_destroy(list);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(rk);
+}
+
+static void an_evicted_position_moves_to_the_oldest_and_counts_as_missed(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(url_of(state));
+	struct nt_bus_record record;
+	struct nt_bus_position position = {.topic = NT_TOPIC_WINDOW};
+
+	for (uint64_t i = 0; i < 100; i++)
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", i), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(nt_bus_reader_open(url_of(state), 1U << NT_TOPIC_WINDOW, &reader), 0);
+	for (uint64_t i = 0; i < 10; i++) {
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_int_equal(number_of(&record), i);
+	}
+	position.partition = record.partition;
+	position.offset = 20;
+	delete_before(url_of(state), record.partition, 50);
+	assert_int_equal(nt_bus_reader_seek(reader, &position), 0);
+	for (uint64_t i = 50; i < 100; i++) {
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_int_equal(number_of(&record), i);
+	}
+	assert_int_equal(nt_bus_reader_missed(reader), 30);
+}
+
+static void lag_counts_what_is_not_read_yet(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(url_of(state));
+	const uint32_t topics = 1U << NT_TOPIC_WINDOW;
+	struct nt_bus_record record;
+	struct nt_bus_lag lag;
+
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", i * NT_SECOND), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(nt_bus_reader_open(url_of(state), topics, &reader), 0);
+	for (uint64_t i = 1; i <= 40; i++)
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+	assert_int_equal(nt_bus_reader_lag(reader, topics, 100 * NT_SECOND, &lag), 0);
+	assert_int_equal(lag.records, 60);
+	assert_int_equal(lag.ns, 60 * NT_SECOND);
+	for (uint64_t i = 41; i <= 100; i++)
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+	assert_int_equal(nt_bus_reader_lag(reader, topics, 200 * NT_SECOND, &lag), 0);
+	assert_int_equal(lag.records, 0);
+	assert_int_equal(lag.ns, 0);
+	assert_true(lag.partitions >= 1);
+}
+
+static void a_paused_topic_is_silent_and_loses_nothing(void **state)
+{
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(url_of(state));
+	uint64_t window = 0, node = 0;
+	struct nt_bus_record record;
+
+	assert_int_equal(nt_bus_reader_open(url_of(state),
+					    1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE, &reader),
+			 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", i), 0);
+		assert_int_equal(publish(bus, NT_TOPIC_NODE, "a", i), 0);
+	}
+	assert_int_equal(nt_bus_flush(bus), 0);
+	while (window < 10) {
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		if (record.topic == NT_TOPIC_WINDOW)
+			assert_int_equal(number_of(&record), window++);
+		else
+			assert_int_equal(number_of(&record), node++);
+	}
+	assert_int_equal(nt_bus_reader_pause(reader, 1U << NT_TOPIC_WINDOW), 0);
+	while (node < 1000) {
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_int_equal(record.topic, NT_TOPIC_NODE);
+		assert_int_equal(number_of(&record), node++);
+	}
+	assert_int_equal(nt_bus_reader_next(reader, 300, &record), 0);
+	assert_int_equal(nt_bus_reader_resume(reader, 1U << NT_TOPIC_WINDOW), 0);
+	while (window < 1000) {
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_int_equal(number_of(&record), window++);
+	}
+}
+
+/* ---- brokers that go ------------------------------------------------------------------------- */
+
+/* kill: as a power cut does. Each number once, each key's in order. */
+static void write_through(const char *url, const char *verb, uint64_t count)
+{
+	const struct nt_bus_options options = {.give_up_ns = 10 * NT_MINUTE};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	uint64_t next[MAX_KEYS] = {0};
+	struct nt_bus_record record;
+	struct nt_bus_stats stats;
+
+	assert_int_equal(nt_bus_open(url, &options, &bus), 0);
+	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	for (uint64_t i = 0; i < count; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "key-%u", (unsigned int)(i % MAX_KEYS));
+		assert_int_equal(publish(bus, NT_TOPIC_WINDOW, key, i), 0);
+		if (i == count / 3)
+			assert_int_equal(control(verb, "1"), 0);
+		if (i == 2 * count / 3)
+			assert_int_equal(control("start", "1"), 0);
+	}
+	assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
+	nt_bus_stats(bus, &stats);
+	assert_int_equal(stats.delivered, count);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t number;
+
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		number = number_of(&record);
+		assert_int_equal(number / MAX_KEYS, next[number % MAX_KEYS]++);
+	}
+	assert_int_equal(nt_bus_reader_next(reader, 300, &record), 0);
+	assert_int_equal(nt_bus_reader_missed(reader), 0);
+}
+
+static void a_broker_that_is_restarted_loses_and_repeats_nothing(void **state)
+{
+	write_through(url_of(state), "stop", 6000);
+}
+
+static void a_broker_that_is_killed_loses_and_repeats_nothing(void **state)
+{
+	write_through(url_of(state), "kill", 6000);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+struct member {
+	struct nt_bus_reader *reader;
+	bool owns[PARTITIONS];
+	unsigned int assigned, revoked, lost;
+	uint64_t committed[PARTITIONS];
+};
+
+static void take(void *data, struct nt_bus_position *position)
+{
+	struct member *member = data;
+
+	assert_int_equal(position->topic, NT_TOPIC_WINDOW);
+	assert_true(position->partition < PARTITIONS);
+	assert_false(member->owns[position->partition]);
+	member->owns[position->partition] = true;
+	member->committed[position->partition] = position->offset;
+	member->assigned++;
+}
+
+static void give(void *data, const struct nt_bus_position *position, bool is_lost)
+{
+	struct member *member = data;
+
+	assert_true(member->owns[position->partition]);
+	member->owns[position->partition] = false;
+	member->revoked++;
+	member->lost += is_lost;
+}
+
+static unsigned int owned(const struct member *member)
+{
+	unsigned int count = 0;
+
+	for (int i = 0; i < PARTITIONS; i++)
+		count += member->owns[i];
+	return count;
+}
+
+static void join(struct member *member, const char *url, const char *group, const char *name)
+{
+	const struct nt_bus_group options = {
+		.name = group,
+		.member = name,
+		.grouped = 1U << NT_TOPIC_WINDOW,
+		.session_ns = 6 * NT_SECOND,
+		.assigned = take,
+		.revoked = give,
+		.data = member,
+	};
+
+	assert_int_equal(nt_bus_reader_join(url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE, NULL,
+					    &options, &member->reader),
+			 0);
+}
+
+/* One look of a member at what there is: true with a record. */
+static bool look(struct member *member, struct nt_bus_record *ret_record)
+{
+	int r = nt_bus_reader_next(member->reader, 20, ret_record);
+
+	assert_true(r >= 0);
+	return r > 0;
+}
+
+/* Until the shares are these; no record may come meanwhile. */
+static void wait_for_shares(struct member *one, unsigned int of_one, struct member *other,
+			    unsigned int of_other)
+{
+	struct nt_bus_record record;
+
+	for (int i = 0; i < 1500; i++) {
+		if (one)
+			assert_false(look(one, &record));
+		if (other)
+			assert_false(look(other, &record));
+		if ((!one || owned(one) == of_one) && (!other || owned(other) == of_other))
+			return;
+	}
+	fail_msg("shares are %u and %u, wanted %u and %u", one ? owned(one) : 0,
+		 other ? owned(other) : 0, of_one, of_other);
+}
+
+static void members_share_one_topic_and_each_read_the_other_whole(void **state)
+{
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(url_of(state));
+	struct member one = {0}, other = {0};
+	unsigned int windows = 0, nodes_one = 0, nodes_other = 0, by_one = 0;
+	bool seen[600] = {false};
+	struct nt_bus_record record;
+
+	join(&one, url_of(state), "share", NULL);
+	wait_for_shares(&one, PARTITIONS, NULL, 0);
+	join(&other, url_of(state), "share", NULL);
+	wait_for_shares(&one, PARTITIONS / 2, &other, PARTITIONS / 2);
+	for (int i = 0; i < PARTITIONS; i++)
+		assert_int_not_equal(one.owns[i], other.owns[i]);
+
+	publish_many(bus, NT_TOPIC_WINDOW, 0, 600);
+	publish_many(bus, NT_TOPIC_NODE, 0, 100);
+	for (int i = 0; i < 4000 && (windows < 600 || nodes_one < 100 || nodes_other < 100); i++) {
+		struct member *member = i % 2 ? &one : &other;
+
+		if (!look(member, &record))
+			continue;
+		if (record.topic == NT_TOPIC_NODE) {
+			nodes_one += member == &one;
+			nodes_other += member == &other;
+			continue;
+		}
+		assert_true(member->owns[record.partition]);
+		assert_false(seen[number_of(&record)]);
+		seen[number_of(&record)] = true;
+		windows++;
+		by_one += member == &one;
+	}
+	assert_int_equal(windows, 600);
+	assert_int_equal(nodes_one, 100);
+	assert_int_equal(nodes_other, 100);
+	assert_in_range(by_one, 1, 599);
+
+	/* Who goes gives its share back. */
+	nt_bus_reader_close(other.reader);
+	assert_int_equal(owned(&other), 0);
+	assert_int_equal(other.lost, 0);
+	for (int i = 0; i < 1500 && owned(&one) < PARTITIONS; i++)
+		(void)look(&one, &record);
+	assert_int_equal(owned(&one), PARTITIONS);
+	nt_bus_reader_close(one.reader);
+	assert_int_equal(owned(&one), 0);
+}
+
+static void a_member_that_is_back_soon_moves_nothing(void **state)
+{
+	struct member one = {0}, other = {0};
+	unsigned int revoked;
+
+	join(&one, url_of(state), "static", "member-1");
+	wait_for_shares(&one, PARTITIONS, NULL, 0);
+	join(&other, url_of(state), "static", "member-2");
+	wait_for_shares(&one, PARTITIONS / 2, &other, PARTITIONS / 2);
+	revoked = one.revoked;
+	nt_bus_reader_close(other.reader);
+	other = (struct member){0};
+	join(&other, url_of(state), "static", "member-2");
+	wait_for_shares(&one, PARTITIONS / 2, &other, PARTITIONS / 2);
+	assert_int_equal(one.revoked, revoked);
+	nt_bus_reader_close(one.reader);
+	nt_bus_reader_close(other.reader);
+}
+
+static void what_is_committed_comes_with_the_next_assignment(void **state)
+{
+	nt_auto(nt_bus) struct nt_bus *bus = open_bus(url_of(state));
+	struct nt_bus_position position[PARTITIONS] = {0};
+	struct member member = {0};
+	struct nt_bus_record record;
+	unsigned int windows = 0;
+	size_t count = 0;
+
+	publish_many(bus, NT_TOPIC_WINDOW, 0, 300);
+	join(&member, url_of(state), "commit", NULL);
+	while (windows < 300) {
+		assert_int_equal(nt_bus_reader_next(member.reader, PATIENCE_MS, &record), 1);
+		windows++;
+		position[record.partition].partition = record.partition;
+		position[record.partition].offset = record.offset + 1;
+	}
+	for (int i = 0; i < PARTITIONS; i++) {
+		assert_true(member.committed[i] == NT_BUS_OLDEST);
+		if (position[i].offset)
+			position[count++] = position[i];
+	}
+	assert_int_equal(nt_bus_reader_commit(member.reader, position, count), 0);
+	nt_bus_reader_close(member.reader);
+
+	member = (struct member){0};
+	join(&member, url_of(state), "commit", NULL);
+	wait_for_shares(&member, PARTITIONS, NULL, 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(member.committed[position[i].partition], position[i].offset);
+	publish_many(bus, NT_TOPIC_WINDOW, 300, 301);
+	assert_int_equal(nt_bus_reader_next(member.reader, PATIENCE_MS, &record), 1);
+	assert_int_equal(number_of(&record), 300);
+	nt_bus_reader_close(member.reader);
+}
+
+#define KAFKA_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(using_a_topic_does_not_make_it),
+		cmocka_unit_test(topics_that_are_made_later_are_found),
+		KAFKA_TEST(a_check_says_what_differs),
+		KAFKA_TEST(making_topics_twice_changes_nothing),
+		KAFKA_TEST(an_evicted_position_moves_to_the_oldest_and_counts_as_missed),
+		KAFKA_TEST(lag_counts_what_is_not_read_yet),
+		KAFKA_TEST(a_paused_topic_is_silent_and_loses_nothing),
+		KAFKA_TEST(members_share_one_topic_and_each_read_the_other_whole),
+		KAFKA_TEST(a_member_that_is_back_soon_moves_nothing),
+		KAFKA_TEST(what_is_committed_comes_with_the_next_assignment),
+		KAFKA_TEST(a_broker_that_is_restarted_loses_and_repeats_nothing),
+		KAFKA_TEST(a_broker_that_is_killed_loses_and_repeats_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What three brokers are for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/bus.h"
+#include "tests/kafka/control.h"
+
+enum {
+	PATIENCE_MS = 60000,
+	KEYS = 32,
+	RECORDS = 3000,
+};
+
+static void topics_have_three_replicas_of_which_two_must_write(void **state)
+{
+	const struct nt_bus_options options = {0};
+	const struct nt_kafka_topics_wish wish = {.replication = 3};
+	struct nt_kafka_topic_state states[NT_TOPIC_END];
+	struct nt_bus_error error;
+	char url[KAFKA_URL_BYTES];
+
+	(void)state;
+	assert_int_equal(kafka_fresh_url(3, url), 0);
+	assert_true(EVENTUALLY(nt_kafka_topics_check(url, &options, &wish, states, &error) == 0));
+	for (int i = 0; i < NT_TOPIC_END; i++) {
+		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_FINE);
+		assert_int_equal(states[i].replication, 3);
+	}
+}
+
+/* Each broker is killed once, and comes back, while records are written and read. */
+static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
+{
+	const struct nt_bus_options options = {.give_up_ns = 10 * NT_MINUTE};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	uint64_t next[KEYS] = {0}, read = 0;
+	struct nt_bus_record record;
+	struct nt_bus_health health;
+	struct nt_bus_stats stats;
+	char url[KAFKA_URL_BYTES];
+
+	(void)state;
+	assert_int_equal(kafka_fresh_url(3, url), 0);
+	assert_int_equal(nt_bus_open(url, &options, &bus), 0);
+	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		const char key[] = {'k', (char)('A' + i % KEYS)};
+		const struct nt_bus_record out = {
+			.topic = NT_TOPIC_WINDOW,
+			.key = key,
+			.key_len = sizeof(key),
+			.value = &i,
+			.value_len = sizeof(i),
+			.real_ns = i,
+		};
+		const char node[] = {(char)('1' + i / (RECORDS / 3)), '\0'};
+
+		assert_int_equal(nt_bus_publish(bus, &out), 0);
+		if (i % (RECORDS / 3) == 200)
+			assert_int_equal(control("kill", node), 0);
+		if (i % (RECORDS / 3) == 600) {
+			/* The other two must do. */
+			assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
+			nt_bus_health(bus, &health);
+			assert_int_equal(health.cause, NT_BUS_WELL);
+			assert_int_equal(control("start", node), 0);
+		}
+	}
+	assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
+	nt_bus_stats(bus, &stats);
+	assert_int_equal(stats.delivered, RECORDS);
+	for (; read < RECORDS; read++) {
+		uint64_t number;
+
+		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		memcpy(&number, record.value, sizeof(number));
+		assert_int_equal(number / KEYS, next[number % KEYS]++);
+	}
+	assert_int_equal(nt_bus_reader_next(reader, 500, &record), 0);
+	assert_int_equal(nt_bus_reader_missed(reader), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(topics_have_three_replicas_of_which_two_must_write),
+		cmocka_unit_test(brokers_that_are_killed_in_turn_cost_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The tests on a real Kafka (tests/kafka).
+
+kafka_tests := $(patsubst tests/kafka/%.c,%,$(sort $(wildcard tests/kafka/*.c)))
+kafka_programs := $(kafka_tests:%=$(B)/test-kafka/%) $(B)/test-kafka/contract
+kafka_scripts := $(sort $(wildcard tests/kafka/test_*.sh))
+
+$(B)/test-kafka/%: $(B)/obj/tests/kafka/%.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+# The very suite that the spool passes.
+$(B)/test-kafka/contract: $(B)/test/test_common_bus_contract
+	@mkdir -p $(@D)
+	$(Q)ln -sf ../test/$(<F) $@
+
+.PHONY: check-kafka
+check-kafka: all $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured
+	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 tests/run.sh $(kafka_scripts)
