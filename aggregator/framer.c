@@ -353,13 +353,17 @@ static int update_members(struct nt_framer *framer, struct nt_jobs *jobs, struct
 	return 0;
 }
 
-/* What its agent said of this time, or what all did, was missing when they were heard again. */
+/*
+ * Nobody has spoken of this time yet, and it is judged because the wait is over; or what its agent said
+ * of it, or what all did, was missing when they were heard again.
+ */
 static bool is_unheard(const struct nt_member *member, uint64_t start_ns, uint64_t end_ns)
 {
 	const struct nt_source *source = member->source;
 	const struct nt_job_key *key = member->job->owner;
 
-	return (start_ns < source->heard_ns && source->unheard_ns < end_ns) ||
+	return key->lead_ns < end_ns ||
+	       (start_ns < source->heard_ns && source->unheard_ns < end_ns) ||
 	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
 }
 
