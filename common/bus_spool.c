@@ -14,6 +14,7 @@
 enum {
 	DEFAULT_SEGMENT_BYTES = 8 << 20,
 	MIN_SEGMENT_BYTES = 4 << 10,
+	MAX_KEYS = 1 << 20,
 	SEGMENTS_AT_LEAST = 4, /* of a topic at its size cap: no more than a quarter goes at once */
 };
 
@@ -132,6 +133,7 @@ static void set_limits(struct nt_spool_limits *limits, const struct nt_bus_optio
 		limits->segment_bytes = limits->max_bytes / SEGMENTS_AT_LEAST;
 	if (limits->segment_bytes < MIN_SEGMENT_BYTES)
 		limits->segment_bytes = MIN_SEGMENT_BYTES;
+	limits->max_keys = MAX_KEYS;
 	limits->sync = options->sync;
 }
 

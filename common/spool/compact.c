@@ -15,7 +15,6 @@
 #include "common/spool/scan.h"
 
 enum {
-	MAX_KEYS = 1 << 20, /* records of keys beyond stay, all of them */
 	WRITE_BYTES = 256 << 10,
 };
 
@@ -67,19 +66,15 @@ static bool is_worth_it(const struct work *work)
 	uint64_t clean = 0, dirty = 0;
 
 	for (size_t i = 0; i < work->segments.count; i++) {
-		uint8_t bytes[NT_SPOOL_HEADER_BYTES];
 		struct nt_spool_header header;
 		nt_autoclose int fd = -1;
 		struct stat st;
-		ssize_t n;
 
 		if (nt_spool_open_segment(work->partition->dirfd, work->segments.base[i], &fd) <
 			    0 ||
 		    fstat(fd, &st) < 0)
 			continue;
-		n = pread(fd, bytes, sizeof(bytes), 0);
-		if (n > 0 && nt_spool_header_read(bytes, (size_t)n, &header) == 0 &&
-		    header.is_compacted)
+		if (nt_spool_read_header(fd, &header) == 0 && header.is_compacted)
 			clean += (uint64_t)st.st_size;
 		else
 			dirty += (uint64_t)st.st_size;
@@ -113,7 +108,7 @@ static int note_frame(struct work *work, size_t segment, const struct nt_spool_f
 	HASH_FIND(hh, work->entries, frame->key, frame->key_len, entry);
 	if (entry) {
 		work->live[entry->segment] -= entry->size;
-	} else if (HASH_COUNT(work->entries) < MAX_KEYS) {
+	} else if (HASH_COUNT(work->entries) < work->partition->limits->max_keys) {
 		entry = add_entry(work, frame);
 		if (!entry)
 			return -ENOMEM;
@@ -161,21 +156,12 @@ static int walk(struct work *work, size_t segment, uint64_t least,
 
 static int write_out(struct work *work)
 {
-	size_t done = 0;
+	size_t written;
+	int r = nt_spool_write_at(work->fd, work->at, work->buf.data, work->buf.len, &written);
 
-	while (done < work->buf.len) {
-		ssize_t n = pwrite(work->fd, work->buf.data + done, work->buf.len - done,
-				   (off_t)(work->at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		done += (size_t)n;
-	}
-	work->at += done;
+	work->at += written;
 	nt_buf_clear(&work->buf);
-	return 0;
+	return r;
 }
 
 static int begin_group(struct work *work, uint64_t base)

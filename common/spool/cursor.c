@@ -42,10 +42,8 @@ static void restart(struct nt_spool_cursor *cursor)
 	cursor->is_seeking = false;
 	cursor->from_real_ns = 0;
 	cursor->from_oldest = true;
-	cursor->next = 0;
 	cursor->end = 0;
 	cursor->idle = 0;
-	cursor->listed = 0;
 }
 
 void nt_spool_cursor_displace(struct nt_spool_cursor *cursor)
@@ -192,8 +190,7 @@ static void count_torn(struct nt_spool_cursor *cursor)
 {
 	struct stat st;
 
-	if (fstat(cursor->fd, &st) == 0 && st.st_size > 0 &&
-	    (uint64_t)st.st_size > cursor->scan.pos)
+	if (fstat(cursor->fd, &st) == 0 && (uint64_t)st.st_size > cursor->scan.pos)
 		cursor->damaged++;
 }
 
@@ -253,7 +250,6 @@ static void check_log(struct nt_spool_cursor *cursor)
 		/* Another log under the same name: positions in the old one mean nothing here. */
 		cursor->next = cursor->base;
 		cursor->end = cursor->base;
-		cursor->is_seeking = false;
 	}
 	cursor->log = scan->header.log;
 }
@@ -263,7 +259,6 @@ static bool accept(struct nt_spool_cursor *cursor, const struct nt_spool_frame *
 {
 	if (cursor->end <= frame->offset)
 		cursor->end = frame->offset + 1;
-	cursor->is_doubted = false;
 	if (frame->offset < cursor->next || frame->real_ns < cursor->from_real_ns)
 		return false;
 	cursor->from_real_ns = 0;
@@ -309,10 +304,8 @@ int nt_spool_cursor_peek(struct nt_spool_cursor *cursor, uint64_t generation)
 		else if (r == 0)
 			break;
 	}
-	if (r == 0) {
-		cursor->is_seeking = false;
+	if (r == 0)
 		cursor->idle = generation;
-	}
 	return r;
 }
 
@@ -327,25 +320,22 @@ void nt_spool_cursor_pass(struct nt_spool_cursor *cursor)
 int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor)
 {
 	struct nt_spool_item item;
-	int r;
+	int r = -ENOENT;
 
 	restart(cursor);
 	if (cursor->dirfd < 0)
 		return 0;
-	for (int i = 0;; i++) {
+	for (int i = 0; i < OPEN_TRIES && r == -ENOENT; i++) {
 		r = list(cursor, 0);
 		if (r < 0 || !cursor->segments.count)
 			return r;
 		r = open_segment(cursor, cursor->segments.base[cursor->segments.count - 1]);
-		if (r != -ENOENT || i == OPEN_TRIES)
-			break;
 	}
 	while (r == 0 && (r = nt_spool_scan_next(&cursor->scan, &item)) == 1)
 		r = 0;
 	if (r < 0)
 		return r;
 	cursor->scan.damaged = 0;
-	cursor->from_oldest = false;
 	cursor->next = cursor->scan.least > cursor->base ? cursor->scan.least : cursor->base;
 	cursor->log = cursor->scan.log_is_known ? cursor->scan.log : 0;
 	return 0;

@@ -46,8 +46,7 @@ static int write_error(int err)
 	return err == EDQUOT || err == EFBIG ? -ENOSPC : -err;
 }
 
-/* Writes all or says how much of it. */
-static int write_at(int fd, uint64_t at, const uint8_t *data, size_t size, size_t *ret_written)
+int nt_spool_write_at(int fd, uint64_t at, const uint8_t *data, size_t size, size_t *ret_written)
 {
 	size_t done = 0;
 	int r = 0;
@@ -101,7 +100,7 @@ static int make_segment(struct nt_spool_partition *partition, uint64_t base)
 	if (r < 0)
 		return write_error(-r);
 	nt_spool_header_write(&header, bytes);
-	r = write_at(fd, 0, bytes, sizeof(bytes), &written);
+	r = nt_spool_write_at(fd, 0, bytes, sizeof(bytes), &written);
 	if (r == 0)
 		r = nt_spool_publish_draft(partition->dirfd, base);
 	if (r < 0) {
@@ -165,7 +164,8 @@ int nt_spool_partition_flush(struct nt_spool_partition *partition)
 	if (partition->fd < 0)
 		r = make_segment(partition, partition->next - partition->waiting_records);
 	if (r == 0)
-		r = write_at(partition->fd, partition->size, waiting->data, waiting->len, &written);
+		r = nt_spool_write_at(partition->fd, partition->size, waiting->data, waiting->len,
+				      &written);
 	count_written(partition, written);
 	nt_buf_clear(waiting);
 	partition->waiting_records = 0;
@@ -191,7 +191,7 @@ void nt_spool_partition_roll(struct nt_spool_partition *partition)
 		return;
 	nt_spool_seal_write(&seal, partition->log, bytes);
 	/* A segment without a seal is only slower to read. */
-	r = write_at(partition->fd, partition->size, bytes, sizeof(bytes), &written);
+	r = nt_spool_write_at(partition->fd, partition->size, bytes, sizeof(bytes), &written);
 	if (r < 0)
 		r = ftruncate(partition->fd, (off_t)partition->size);
 	(void)r;
@@ -322,7 +322,7 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 static void skip_sealed(struct nt_spool_partition *partition,
 			const struct nt_spool_segments *segments)
 {
-	for (size_t i = 0; i + 1 < segments->count; i++) {
+	for (size_t i = 0; i < segments->count; i++) {
 		struct nt_spool_seal seal;
 		nt_autoclose int fd = -1;
 

@@ -14,6 +14,7 @@
 
 struct nt_spool_limits {
 	uint64_t max_bytes, max_age_ns, segment_bytes;
+	size_t max_keys; /* that a compaction knows: records of keys beyond stay, all of them */
 	bool sync;
 };
 
@@ -32,6 +33,10 @@ struct nt_spool_partition {
 	struct nt_buf waiting;
 	uint64_t waiting_records, waiting_payload, waiting_newest_real_ns;
 };
+
+/* Writes all, or says how much of it. -ENOSPC for all the ways in which a disk is full. */
+NT_MUST_CHECK int nt_spool_write_at(int fd, uint64_t at, const uint8_t *data, size_t size,
+				    size_t *ret_written);
 
 /*
  * Takes the partition and makes it sound: a torn tail is cut off. -EWOULDBLOCK where another

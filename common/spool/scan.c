@@ -216,9 +216,17 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	return 1;
 }
 
+int nt_spool_read_header(int fd, struct nt_spool_header *ret_header)
+{
+	uint8_t bytes[NT_SPOOL_HEADER_BYTES];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+
+	return n < 0 ? -errno : nt_spool_header_read(bytes, (size_t)n, ret_header);
+}
+
 int nt_spool_read_seal(int fd, struct nt_spool_seal *ret_seal)
 {
-	uint8_t bytes[NT_SPOOL_SEAL_BYTES], head[NT_SPOOL_HEADER_BYTES];
+	uint8_t bytes[NT_SPOOL_SEAL_BYTES];
 	struct nt_spool_header header;
 	struct nt_spool_item item;
 	struct stat st;
@@ -231,11 +239,9 @@ int nt_spool_read_seal(int fd, struct nt_spool_seal *ret_seal)
 	n = pread(fd, bytes, sizeof(bytes), st.st_size - NT_SPOOL_SEAL_BYTES);
 	if (n < 0)
 		return -errno;
-	if (n < (ssize_t)sizeof(bytes) ||
-	    pread(fd, head, sizeof(head), 0) < (ssize_t)sizeof(head) ||
-	    nt_spool_header_read(head, sizeof(head), &header) < 0)
+	if (nt_spool_read_header(fd, &header) < 0)
 		return -ENOENT;
-	item = nt_spool_parse(bytes, sizeof(bytes), &header.log);
+	item = nt_spool_parse(bytes, (size_t)n, &header.log);
 	if (item.found != NT_SPOOL_SEAL)
 		return -ENOENT;
 	*ret_seal = item.seal;

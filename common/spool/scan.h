@@ -39,6 +39,9 @@ void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base);
  */
 NT_MUST_CHECK int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_item);
 
+/* The header of a segment file. -EBADMSG where it has none that we know. */
+NT_MUST_CHECK int nt_spool_read_header(int fd, struct nt_spool_header *ret_header);
+
 /* The seal of a segment file, without reading the rest. -ENOENT where there is none to be sure of. */
 NT_MUST_CHECK int nt_spool_read_seal(int fd, struct nt_spool_seal *ret_seal);
 

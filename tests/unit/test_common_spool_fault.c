@@ -383,7 +383,8 @@ static struct nt_spool_partition *fill_partition(const struct nt_spool_limits *l
 
 static void a_compaction_that_fails_leaves_the_newest_of_every_key(void **state)
 {
-	const struct nt_spool_limits limits = {.max_bytes = 1 << 20, .segment_bytes = 4 << 10};
+	const struct nt_spool_limits limits = {
+		.max_bytes = 1 << 20, .segment_bytes = 4 << 10, .max_keys = 100};
 
 	SWEEP(n, *state)
 	{

@@ -102,10 +102,134 @@ static void the_oldest_goes_first_whichever_partition_it_is_in(void **state)
 	assert_int_equal(measure(*state, NT_TOPIC_WINDOW, 1).segments, 3);
 }
 
+/* One segment for each of the times, whose records bear its number. */
+static struct nt_spool_partition *write_times(int topic_fd, uint32_t index,
+					      const struct nt_spool_limits *limits,
+					      struct nt_bus_stats *stats, size_t n,
+					      const uint64_t *times)
+{
+	struct nt_spool_partition *partition = NULL;
+
+	assert_int_equal(nt_spool_partition_open(topic_fd, index, limits, stats, &partition), 0);
+	for (size_t i = 0; i < n; i++) {
+		add(partition, NT_TOPIC_WINDOW, times[i]);
+		assert_int_equal(nt_spool_partition_flush(partition), 0);
+		nt_spool_partition_roll(partition);
+	}
+	return partition;
+}
+
+enum {
+	/* Of a segment with one record. */
+	ONE = NT_SPOOL_HEADER_BYTES + NT_SPOOL_FRAME_BYTES + 2 + sizeof(uint64_t) +
+	      NT_SPOOL_SEAL_BYTES,
+};
+
+/* The segments that are left when all but `kept` of nine have had to go. */
+static void assert_left(const char *scratch, unsigned int kept, const uint64_t times[3][3],
+			const unsigned int left[3])
+{
+	const struct nt_spool_limits limits = {
+		.max_bytes = kept * ONE + SEGMENT_BYTES,
+		.segment_bytes = SEGMENT_BYTES,
+	};
+	struct nt_spool_partition *partition[3];
+	struct nt_bus_stats stats = {0};
+	char dir[PATH_BYTES];
+	nt_autoclose int topic = -1;
+
+	(void)snprintf(dir, sizeof(dir), "%.200s/%u", scratch, kept);
+	topic = open_topic(dir, NT_TOPIC_WINDOW);
+	for (uint32_t i = 0; i < 3; i++)
+		partition[i] = write_times(topic, i, &limits, &stats, 3, times[i]);
+	assert_int_equal(nt_spool_trim(topic, partition[0], false, 1), 0);
+	assert_int_equal(stats.evicted_records, 9 - kept);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(measure(dir, NT_TOPIC_WINDOW, i).segments, left[i]);
+		nt_spool_partition_free(partition[i]);
+	}
+}
+
+static void of_the_same_age_the_lower_partition_goes_first(void **state)
+{
+	static const uint64_t times[3][3] = {{5, 6, 7}, {4, 6, 7}, {6, 6, 7}};
+
+	assert_left(*state, 9, times, (const unsigned int[]){3, 3, 3});
+	assert_left(*state, 8, times, (const unsigned int[]){3, 2, 3});
+	assert_left(*state, 7, times, (const unsigned int[]){2, 2, 3});
+	assert_left(*state, 6, times, (const unsigned int[]){1, 2, 3});
+	assert_left(*state, 5, times, (const unsigned int[]){1, 1, 3});
+	assert_left(*state, 4, times, (const unsigned int[]){1, 1, 2});
+	/* The newest of each stays. */
+	assert_left(*state, 3, times, (const unsigned int[]){1, 1, 1});
+}
+
+static void none_goes_before_those_in_front_of_it_whatever_their_times(void **state)
+{
+	static const uint64_t times[3][3] = {{9, 1, 9}, {0, 0, 9}, {8, 1, 9}};
+
+	assert_left(*state, 7, times, (const unsigned int[]){3, 1, 3});
+	assert_left(*state, 6, times, (const unsigned int[]){3, 1, 2});
+	assert_left(*state, 5, times, (const unsigned int[]){3, 1, 1});
+	assert_left(*state, 4, times, (const unsigned int[]){2, 1, 1});
+}
+
+/* The times are 0 and 1: the least there are. */
+static void the_time_of_one_partition_is_nothing_to_another(void **state)
+{
+	static const uint64_t times[3][3] = {{1, 1, 9}, {0, 0, 9}, {1, 1, 9}};
+
+	assert_left(*state, 8, times, (const unsigned int[]){3, 2, 3});
+	assert_left(*state, 7, times, (const unsigned int[]){3, 1, 3});
+}
+
+static void one_byte_over_the_cap_and_the_oldest_goes(void **state)
+{
+	struct nt_spool_limits limits = {
+		.max_bytes = 3 * ONE + SEGMENT_BYTES,
+		.segment_bytes = SEGMENT_BYTES,
+	};
+	static const uint64_t times[] = {1, 2, 3};
+	nt_autoclose int topic = open_topic(*state, NT_TOPIC_WINDOW);
+	nt_auto(nt_spool_partition) struct nt_spool_partition *partition = NULL;
+	struct nt_bus_stats stats = {0};
+
+	partition = write_times(topic, 0, &limits, &stats, 3, times);
+	assert_int_equal(nt_spool_trim(topic, partition, false, 1), 0);
+	assert_int_equal(stats.evicted_records, 0);
+	limits.max_bytes--;
+	assert_int_equal(nt_spool_trim(topic, partition, false, 1), 0);
+	assert_int_equal(stats.evicted_records, 1);
+}
+
+static void what_is_as_old_as_the_age_cap_stays_what_is_older_goes(void **state)
+{
+	const struct nt_spool_limits limits = {
+		.max_bytes = 1 << 20, .segment_bytes = SEGMENT_BYTES, .max_age_ns = 100};
+	static const uint64_t times[] = {50, 51, 52};
+	nt_autoclose int topic = open_topic(*state, NT_TOPIC_WINDOW);
+	nt_auto(nt_spool_partition) struct nt_spool_partition *partition = NULL;
+	struct nt_bus_stats stats = {0};
+
+	partition = write_times(topic, 0, &limits, &stats, 3, times);
+	assert_int_equal(nt_spool_trim(topic, partition, true, 99), 0);
+	assert_int_equal(nt_spool_trim(topic, partition, true, 150), 0);
+	assert_int_equal(stats.evicted_records, 0);
+	assert_int_equal(nt_spool_trim(topic, partition, false, 152), 0);
+	assert_int_equal(stats.evicted_records, 0);
+	assert_int_equal(nt_spool_trim(topic, partition, true, 151), 0);
+	assert_int_equal(stats.evicted_records, 1);
+	assert_int_equal(nt_spool_trim(topic, partition, true, 152), 0);
+	assert_int_equal(stats.evicted_records, 2);
+	/* The last one knows the offset. */
+	assert_int_equal(nt_spool_trim(topic, partition, true, 1000), 0);
+	assert_int_equal(stats.evicted_records, 2);
+}
+
 static void who_went_to_the_end_sees_nothing_old_when_it_is_compacted(void **state)
 {
-	const struct nt_spool_limits limits = {.max_bytes = 1 << 20,
-					       .segment_bytes = SEGMENT_BYTES};
+	const struct nt_spool_limits limits = {
+		.max_bytes = 1 << 20, .segment_bytes = SEGMENT_BYTES, .max_keys = 100};
 	nt_autoclose int topic = open_topic(*state, NT_TOPIC_CONTROL);
 	nt_auto(nt_spool_partition) struct nt_spool_partition *partition = NULL;
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -129,6 +253,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SPOOL_TEST(a_segment_keeps_its_size_however_much_of_it_still_waits),
 		SPOOL_TEST(the_oldest_goes_first_whichever_partition_it_is_in),
+		SPOOL_TEST(of_the_same_age_the_lower_partition_goes_first),
+		SPOOL_TEST(none_goes_before_those_in_front_of_it_whatever_their_times),
+		SPOOL_TEST(the_time_of_one_partition_is_nothing_to_another),
+		SPOOL_TEST(one_byte_over_the_cap_and_the_oldest_goes),
+		SPOOL_TEST(what_is_as_old_as_the_age_cap_stays_what_is_older_goes),
 		SPOOL_TEST(who_went_to_the_end_sees_nothing_old_when_it_is_compacted),
 	};
 

@@ -3,13 +3,16 @@
 #include "common/spool/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -169,6 +172,71 @@ static void a_directory_is_waited_for_component_by_component(void **state)
 	nt_spool_watch_close(&watch);
 }
 
+static void a_file_that_goes_changes_no_names(void **state)
+{
+	const struct place *place = *state;
+	char path[SCRATCH_BYTES + 16];
+	struct nt_spool_watch watch;
+	int fd;
+
+	has_instances = true;
+	has_watches = true;
+	nt_spool_watch_init(&watch);
+	nt_spool_watch_open(&watch);
+	nt_spool_watch_dir(&watch, place->dir);
+	(void)snprintf(path, sizeof(path), "%s/file", place->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_NAMES);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_DATA);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_DATA);
+	/* Of a directory, only that it goes is told as such. */
+	(void)snprintf(path, sizeof(path), "%s/dir", place->dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_NAMES);
+	assert_int_equal(chmod(path, 0750), 0);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_DATA);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(nt_spool_watch_drain(&watch), NT_SPOOL_NAMES);
+	nt_spool_watch_close(&watch);
+}
+
+static void what_cannot_be_watched_is_told_by_each_kind_of_watch(void **state)
+{
+	const struct place *place = *state;
+	struct nt_spool_watch watch;
+
+	has_instances = true;
+	has_watches = false;
+	nt_spool_watch_init(&watch);
+	nt_spool_watch_open(&watch);
+	assert_false(watch.is_partial);
+	nt_spool_watch_missing(&watch, "/nt-no-such-dir");
+	assert_true(watch.is_partial);
+	assert_int_equal(watch.waiting, -1);
+	nt_spool_watch_close(&watch);
+
+	nt_spool_watch_init(&watch);
+	nt_spool_watch_open(&watch);
+	nt_spool_watch_dir(&watch, place->dir);
+	assert_true(watch.is_partial);
+	nt_spool_watch_close(&watch);
+
+	/* What is not there is another's business. */
+	has_watches = true;
+	nt_spool_watch_init(&watch);
+	nt_spool_watch_open(&watch);
+	nt_spool_watch_dir(&watch, "/nt-no-such-dir");
+	assert_false(watch.is_partial);
+	nt_spool_watch_missing(&watch, "/");
+	assert_true(watch.is_partial);
+	nt_spool_watch_close(&watch);
+}
+
 static void relative_and_odd_paths_have_parents_too(void **state)
 {
 	static const char *const paths[] = {"nt-no-such-dir", "./nt-no-such-dir/x",
@@ -198,6 +266,8 @@ int main(void)
 		PLACE_TEST(without_a_watch_to_be_had_a_reader_looks_at_intervals),
 		PLACE_TEST(looking_at_intervals_keeps_the_time_limit_and_does_not_spin),
 		PLACE_TEST(a_directory_is_waited_for_component_by_component),
+		PLACE_TEST(a_file_that_goes_changes_no_names),
+		PLACE_TEST(what_cannot_be_watched_is_told_by_each_kind_of_watch),
 		cmocka_unit_test(relative_and_odd_paths_have_parents_too),
 	};
 
