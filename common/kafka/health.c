@@ -46,8 +46,11 @@ static void set_text(struct nt_bus_health *now, const char *fmt, va_list args)
 void nt_kafka_health_succeed(struct nt_kafka_health *health)
 {
 	(void)pthread_mutex_lock(&health->lock);
-	set(&health->now, NT_BUS_WELL);
-	health->now.text[0] = '\0';
+	/* Who is fenced off stays so, however well the brokers are. */
+	if (health->now.cause != NT_BUS_FENCED) {
+		set(&health->now, NT_BUS_WELL);
+		health->now.text[0] = '\0';
+	}
 	health->hint.cause = NT_BUS_WELL;
 	(void)pthread_mutex_unlock(&health->lock);
 }

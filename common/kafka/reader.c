@@ -263,6 +263,8 @@ static int next_fetched(struct nt_kafka_reader *reader, struct nt_bus_record *re
 		n = rd_kafka_consume_batch_queue(reader->queue, 0, reader->batch, NT_KAFKA_BATCH);
 		if (n <= 0)
 			return 0;
+		if (reader->batch[0]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			nt_kafka_health_succeed(&reader->client.health);
 		reader->batch_at = 0;
 		reader->batch_count = (size_t)n;
 	}

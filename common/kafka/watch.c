@@ -98,6 +98,18 @@ static uint64_t look(struct nt_kafka_watch *watch)
 	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
 }
 
+/* While something is wrong, it is asked sooner whether it still is. */
+static bool is_due(struct nt_kafka_watch *watch, uint64_t look_ns, uint64_t looked_ns)
+{
+	uint64_t now_ns = nt_clock_mono_ns();
+	struct nt_bus_health health;
+
+	if (now_ns >= look_ns)
+		return true;
+	nt_kafka_health_get(&watch->client->health, &health);
+	return health.cause != NT_BUS_WELL && now_ns >= looked_ns + LOOK_AGAIN_NS;
+}
+
 static bool must_end(struct nt_kafka_watch *watch, bool is_stale)
 {
 	bool yes;
@@ -125,11 +137,13 @@ static void serve_one(struct nt_kafka_watch *watch)
 static void *observe(void *data)
 {
 	struct nt_kafka_watch *watch = data;
-	uint64_t look_ns = 0;
+	uint64_t look_ns = 0, looked_ns = 0;
 
 	while (!must_end(watch, nt_kafka_client_is_stale(watch->client))) {
-		if (nt_clock_mono_ns() >= look_ns)
+		if (is_due(watch, look_ns, looked_ns)) {
 			look_ns = look(watch);
+			looked_ns = nt_clock_mono_ns();
+		}
 		serve_one(watch);
 	}
 	return NULL;
