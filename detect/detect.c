@@ -184,7 +184,7 @@ static int renew(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!detect->rebaseline)
 		return 0;
 	detect->rebaseline = false;
-	nt_step_forget(detect, true);
+	nt_normal_forget(detect, true);
 	return nt_incidents_close(detect, NT_FAMILY_END);
 }
 

@@ -90,7 +90,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
-void nt_step_forget(struct nt_detect *detect, bool all)
+void nt_normal_forget(struct nt_detect *detect, bool all)
 {
 	const uint64_t moved_ns = detect->step.moved_ns;
 	const uint64_t longest_ns = detect->step.longest_pause_ns;
@@ -139,7 +139,7 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 	(void)frame;
 	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
 	    is_faster_for_good(detect)) {
-		nt_step_forget(detect, false);
+		nt_normal_forget(detect, false);
 		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
 	}
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {

@@ -32,6 +32,6 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame);
 /* Raises what all ranks have together; makes it the new normal when it lasts. -ENOMEM. */
 int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
-void nt_step_forget(struct nt_detect *detect, bool all);
+void nt_normal_forget(struct nt_detect *detect, bool all);
 
 #endif

@@ -52,7 +52,7 @@ static bool is_another(double calls, double step, double calls_then, double step
 
 static void forget(struct nt_detect *detect, const uint32_t *index, uint32_t n)
 {
-	nt_step_forget(detect, false);
+	nt_normal_forget(detect, false);
 	for (uint32_t i = 0; i < n; i++) {
 		struct nt_rank *rank = &detect->rank[index[i]];
 

@@ -81,10 +81,19 @@ EQUIVALENT = [
     (re.compile(r"\bcalloc\(1,"), {CONSTANT}),
     # Closed is any negative number, and so is "for ever" to poll().
     (re.compile(r"\b(?:\w*fd|left_ms) = -1;"), {CONSTANT}),
+    # The kernel numbers its watches from 1: one with number 0 there is not.
+    (re.compile(r"\b(?:wd|watch->waiting) >= 0\b"), BOUNDARY | {CONSTANT}),
 ]
 
+# `if (a < b)` over `a = b;`: the greater of two, or the lesser, is the same where they are equal.
+GREATER = re.compile(r"\tif \(([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+)\)$")
+AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= ")}
 
-def is_equivalent(code, match, pattern, replacement):
+
+def is_equivalent(code, below, match, pattern, replacement):
+    greater = GREATER.search(code)
+    if greater and (pattern, replacement) in AT_A_TIE:
+        return below.strip() in ("{} = {};".format(*greater.groups()), "{1} = {0};".format(*greater.groups()))
     return any(found.start() <= match.start() and match.end() <= found.end() and
                (pattern in kinds or (pattern, replacement) in kinds)
                for regex, kinds in EQUIVALENT for found in regex.finditer(code))
@@ -101,7 +110,8 @@ def candidates(path, text):
     """(path, line number, old line, new line) of every mutation of a file."""
     lines = text.split("\n")
     depth = 0
-    for number, (line, code) in enumerate(zip(lines, mask(text).split("\n"))):
+    masked = mask(text).split("\n")
+    for number, (line, code) in enumerate(zip(lines, masked)):
         inside = depth > 0
         depth += code.count("{") - code.count("}")
         # An assertion fails for a caller that we do not have.
@@ -109,7 +119,7 @@ def candidates(path, text):
             continue
         for pattern, replacement in OPERATORS:
             for match in re.finditer(pattern, code):
-                if is_equivalent(code, match, pattern, replacement):
+                if is_equivalent(code, masked[number + 1], match, pattern, replacement):
                     continue
                 new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
                 if "\x01" in new:

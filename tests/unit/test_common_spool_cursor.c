@@ -42,7 +42,7 @@ int own_closedir(DIR *dir)
 	return r;
 }
 
-/* ---- segments ------------------------------------------------------------------------------------ */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 struct segment {
 	uint64_t base;
@@ -118,7 +118,7 @@ static void append(int partition, uint64_t base, uint32_t log, uint64_t first, u
 	write_segment(partition, base, O_APPEND, bytes, len);
 }
 
-/* ---- a cursor in a directory of its own ---------------------------------------------------------- */
+/* ---- a cursor in a directory of its own ------------------------------------------------------ */
 
 struct place {
 	char *dir;
@@ -191,7 +191,7 @@ static void tell(struct place *place)
 	place->generation++;
 }
 
-/* ---- places -------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static void every_place_is_found_in_the_segment_that_has_it(void **state)
 {
@@ -295,7 +295,7 @@ static void the_newest_record_of_a_segment_is_not_too_old_for_its_own_time(void 
 	assert_int_equal(place->cursor.missed, 0);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void what_is_missed_counts_from_the_end_gone_to(void **state)
 {
@@ -361,7 +361,7 @@ static void nothing_is_looked_at_twice_in_one_generation(void **state)
 	assert_next(place, 16, 17);
 }
 
-/* ---- damage and other logs ----------------------------------------------------------------------- */
+/* ---- damage and other logs ------------------------------------------------------------------- */
 
 static void a_torn_tail_counts_where_nobody_writes_any_more(void **state)
 {
@@ -451,7 +451,7 @@ static void an_end_once_seen_is_not_taken_back(void **state)
 	assert_int_equal(place->cursor.missed, 0);
 }
 
-/* ---- while it is listed -------------------------------------------------------------------------- */
+/* ---- while it is listed ---------------------------------------------------------------------- */
 
 static void write_on_and_begin_another(int partition)
 {

@@ -56,7 +56,7 @@ static int stop(void **state)
 	return remove_place(state);
 }
 
-/* ---- cut short ----------------------------------------------------------------------------------- */
+/* ---- cut short ------------------------------------------------------------------------------- */
 
 static void what_is_written_in_pieces_is_whole(void **state)
 {
@@ -199,7 +199,7 @@ static void a_compaction_that_cannot_write_on_changes_nothing(void **state)
 	assert_seal(place, 0, 7, 6, 0);
 }
 
-/* ---- when it is written -------------------------------------------------------------------------- */
+/* ---- when it is written ---------------------------------------------------------------------- */
 
 static void what_waits_is_written_when_there_is_enough_of_it(void **state)
 {
@@ -280,7 +280,7 @@ static void a_segment_is_closed_when_it_is_older_than_an_eighth_of_the_age_cap(v
 		nt_spool_partition_make_room(place->partition, record_of(2, 1), UINT64_MAX), 0);
 }
 
-/* ---- what a segment knows ------------------------------------------------------------------------ */
+/* ---- what a segment knows -------------------------------------------------------------------- */
 
 static void a_segment_knows_its_own_records_and_no_others(void **state)
 {

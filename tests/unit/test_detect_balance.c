@@ -130,6 +130,25 @@ static void two_ranks_that_always_differed_are_two_populations(void **state)
 	sim_free(&sim);
 }
 
+/* Its role is long because it is slow, and that is told already. */
+static void the_role_of_a_culprit_is_not_uneven(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 1, 66);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, 60);
+	assert_null(sim_firing(detect, 0));
+	sim.rank[2].device *= 1.6;
+	sim_pass(&sim, detect, 100);
+	assert_names_rank(sim_firing(detect, 0), 2);
+	assert_int_equal(sim_open(detect), 1);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +157,7 @@ int main(void)
 		cmocka_unit_test(the_slow_rank_of_an_uneven_pipeline_is_still_found),
 		cmocka_unit_test(another_rank_slow_each_time_is_imbalance),
 		cmocka_unit_test(two_halves_since_the_start_are_two_populations),
+		cmocka_unit_test(the_role_of_a_culprit_is_not_uneven),
 		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),
 	};
 

@@ -117,6 +117,34 @@ static void another_count_in_the_same_call_names_both_sides(void **state)
 	assert_null(sim_firing(job->detect, 1));
 }
 
+/* All are to blame, each for another call: the first is held against the last. */
+static void three_that_all_differ_are_all_named(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+
+	(void)state;
+	sim_init(&sim, 3, 22);
+	sim.blocking = true;
+	sim_pass(&sim, detect, 30);
+	sim_stick(&sim, DATA, UINT32_MAX);
+	for (uint32_t i = 0; i < 3; i++)
+		sim.rank[i].inside_count = 1003 - i;
+	assert_in_range(sim_run(&sim, detect, 60), 4, 8);
+	finding = sim_firing(detect, 0);
+	assert_int_equal(finding->class, NT_CLASS_MISMATCH);
+	assert_int_equal(finding->culprits, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(finding->culprit[i].rank, i);
+	assert_int_equal(finding->evidences, 2);
+	assert_string_equal(finding->evidence[1].what, "elements of the call");
+	assert_true(finding->evidence[1].value == 1003.0);
+	assert_true(finding->evidence[1].peers == 1001.0);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void another_operation_at_t1_is_seen_in_the_last_calls(void **state)
 {
 	struct job *job = *state;
@@ -202,6 +230,7 @@ int main(void)
 		cmocka_unit_test(a_call_is_found_among_the_last_of_its_rank_by_its_number),
 		cmocka_unit_test(equal_calls_have_no_sides),
 		CASE(another_count_in_the_same_call_names_both_sides),
+		cmocka_unit_test(three_that_all_differ_are_all_named),
 		CASE(another_operation_at_t1_is_seen_in_the_last_calls),
 		CASE(a_rolling_hash_that_turns_tells_without_a_hang),
 		cmocka_unit_test(hashes_that_always_differed_mean_nothing),

@@ -87,6 +87,32 @@ static void a_small_reduction_beside_does_not_hide_a_slow_network(void **state)
 	sim_free(&sim);
 }
 
+/* One after the other is judged, whichever comes first. */
+static void of_two_communicators_the_slow_one_is_named(void **state)
+{
+	(void)state;
+	for (uint32_t slow = 0; slow < 2; slow++) {
+		struct nt_detect *detect;
+		struct sim sim;
+
+		detect = start(&sim, 48);
+		sim_comm_add(&sim, 0xda7b, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world =
+			true;
+		sim.comm[1].timed = true;
+		sim_pass(&sim, detect, 40);
+		sim.comm[slow].transfer *= 2.0;
+		sim_pass(&sim, detect, 20);
+		assert_names_comm(sim_firing(detect, 0), DATA + slow, 8);
+		assert_null(sim_firing(detect, 1));
+		/* The other one as well: two incidents. */
+		sim.comm[1 - slow].transfer *= 2.0;
+		sim_pass(&sim, detect, 20);
+		assert_names_comm(sim_firing(detect, 1), DATA + 1 - slow, 8);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 static void a_slow_rank_is_not_a_slow_network(void **state)
 {
 	struct nt_detect *detect;
@@ -278,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_slow_nic_names_the_communicator),
 		cmocka_unit_test(without_durations_the_least_wait_tells),
 		cmocka_unit_test(a_small_reduction_beside_does_not_hide_a_slow_network),
+		cmocka_unit_test(of_two_communicators_the_slow_one_is_named),
 		cmocka_unit_test(a_slow_rank_is_not_a_slow_network),
 		cmocka_unit_test(a_host_without_free_processors_is_not_a_slow_network),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),

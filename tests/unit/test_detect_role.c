@@ -255,6 +255,64 @@ static void communicators_beyond_the_cap_of_a_rank_are_counted(void **state)
 	nt_detect_free(detect);
 }
 
+/* Five frames have passed: the sixth derives roles only where there is a reason. */
+static void what_changes_roles_does_so_at_once(void **state)
+{
+	static const uint32_t none[1] = {0};
+	struct nt_detect *detect = sim_detect();
+	const uint32_t other[] = {1}, later[] = {2};
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 4, 1);
+	sim_pass(&sim, detect, 5);
+	assert_peers(detect, 0, none, 0);
+	sim_comm_add(&sim, 1, NT_FRAME_SYNCHRONISING, 1, 1e6, 0.0);
+	sim.comm[0].member[0] = 0;
+	sim.comm[0].member[1] = 1;
+	sim.comm[0].members = 2;
+	sim_pass(&sim, detect, 1);
+	assert_peers(detect, 0, other, 1);
+	assert_false(detect->roles.group[detect->rank[0].group].spans_nodes);
+	/* A container moves. */
+	sim_pass(&sim, detect, 3);
+	sim.rank[1].node = 7;
+	sim_pass(&sim, detect, 1);
+	assert_true(detect->roles.group[detect->rank[0].group].spans_nodes);
+	/* A file says more. */
+	sim.rank[0].stage = 5;
+	sim.rank[2].stage = 5;
+	sim_pass(&sim, detect, 1);
+	assert_peers(detect, 0, later, 1);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void the_first_stage_is_a_stage(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const uint32_t peers[] = {1, 2, 3}, others[] = {5, 6, 7};
+	struct sim sim;
+
+	(void)state;
+	/* Two communicators in each stage, and the stage counts. */
+	sim_init_ranks(&sim, 8, 1);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct sim_comm *comm =
+			sim_comm_add(&sim, i + 1, NT_FRAME_SYNCHRONISING, 1, 1e6, 0.0);
+
+		comm->member[comm->members++] = 2 * i;
+		comm->member[comm->members++] = 2 * i + 1;
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		sim.rank[i].stage = (int32_t)(i / 4);
+	sim_pass(&sim, detect, 2);
+	assert_peers(detect, 0, peers, 3);
+	assert_peers(detect, 4, others, 3);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +328,8 @@ int main(void)
 		cmocka_unit_test(without_communicators_nobody_is_compared),
 		cmocka_unit_test(a_rank_that_appears_later_joins_its_peers),
 		cmocka_unit_test(a_slow_rank_is_found_in_every_layout),
+		cmocka_unit_test(what_changes_roles_does_so_at_once),
+		cmocka_unit_test(the_first_stage_is_a_stage),
 		cmocka_unit_test(communicators_beyond_the_cap_of_a_rank_are_counted),
 	};
 

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is looked up is found wherever it is, and what is measured is measured only where it may be. */
+#include "detect_frames.h"
+
+#include <errno.h>
+
+#include "detect/core.h"
+#include "detect/mismatch.h"
+#include "detect/node.h"
+
+/* ---- looking up ------------------------------------------------------------------------------ */
+
+static void ranks_are_found_by_number_however_many_there_are(void **state)
+{
+	(void)state;
+	for (uint32_t n = 0; n < 12; n++) {
+		struct nt_frame_rank rank[12] = {{0}};
+		struct nt_frame frame = {.rank = rank, .ranks = n, .end_ns = 1};
+		struct nt_detect *detect = sim_detect();
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			rank[i] = (struct nt_frame_rank){.rank = 3 * i + 1, .node = i};
+		assert_int_equal(nt_detect_step(detect, &frame, &finding, &findings), 0);
+		for (uint32_t number = 0; number < 3 * n + 3; number++) {
+			const struct nt_frame_rank *seen = nt_frame_find(&frame, number);
+			const struct nt_rank *known = nt_detect_find(detect, number);
+
+			assert_int_equal(seen != NULL, number % 3 == 1 && number / 3 < n);
+			assert_int_equal(known != NULL, seen != NULL);
+			if (seen)
+				assert_int_equal(seen->rank, number);
+			if (known)
+				assert_int_equal(known->node, number / 3);
+		}
+		nt_detect_free(detect);
+	}
+}
+
+static void the_ranks_of_a_node_are_counted_wherever_it_is(void **state)
+{
+	(void)state;
+	for (uint32_t nodes = 0; nodes < 8; nodes++) {
+		uint32_t sorted[32], n = 0;
+
+		/* One of node 1, two of node 3, three of node 5 and so on. */
+		for (uint32_t i = 0; i < nodes; i++)
+			for (uint32_t j = 0; j <= i; j++)
+				sorted[n++] = 2 * i + 1;
+		for (uint32_t node = 0; node < 2 * nodes + 2; node++)
+			assert_int_equal(nt_node_ranks(sorted, n, node),
+					 node % 2 && node / 2 < nodes ? node / 2 + 1 : 0);
+	}
+}
+
+static void the_nodes_of_those_that_have_ended_are_not_listed(void **state)
+{
+	struct nt_rank rank[] = {{.node = 3}, {.node = 1, .ended = true}, {.node = 2}};
+	const struct nt_detect detect = {.rank = rank, .ranks = 3};
+	uint32_t node[3];
+
+	(void)state;
+	assert_int_equal(nt_node_list(&detect, node), 2);
+	assert_int_equal(node[0], 2);
+	assert_int_equal(node[1], 3);
+}
+
+static void incidents_are_counted_by_whom_they_begin_with(void **state)
+{
+	static const uint32_t order[] = {5, 1, 9, 3, 7, 5, 0, 9, 5, 8};
+	static const uint32_t nth[] = {0, 0, 0, 0, 0, 1, 0, 1, 2, 0};
+	struct nt_detect *detect = sim_detect();
+	struct nt_incidents *incidents = &detect->incidents;
+	uint64_t id[10];
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++) {
+		const struct nt_proposal proposal = {
+			.family = NT_FAMILY_STALL,
+			.class = NT_CLASS_HANG,
+			.kind = NT_CULPRIT_RANK,
+			.rank = &order[i],
+			.ranks = 1,
+			.onset_ns = i,
+		};
+
+		assert_int_equal(nt_incidents_raise(detect, &proposal), 0);
+		id[i] = incidents->open[0]->id;
+		for (size_t j = 0; j < i; j++)
+			assert_true(id[j] != id[i]);
+		assert_int_equal(nt_incidents_close(detect, NT_FAMILY_STALL), 0);
+		nt_incidents_begin(detect);
+		for (uint32_t j = 0; j < incidents->names; j++)
+			if (incidents->name[j].id == order[i])
+				assert_int_equal(incidents->name[j].count, nth[i] + 1);
+	}
+	assert_int_equal(incidents->names, 7);
+	for (uint32_t i = 1; i < incidents->names; i++)
+		assert_true(incidents->name[i - 1].id < incidents->name[i].id);
+	nt_detect_free(detect);
+}
+
+static void culprits_are_kept_in_order_and_found_again(void **state)
+{
+	static const uint32_t order[] = {4, 0, 7, 2, 6, 1, 5, 3};
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 1);
+	sim_pass(&sim, detect, 3);
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 8; i++) {
+			const struct nt_proposal proposal = {
+				.family = NT_FAMILY_SLOW,
+				.kind = NT_CULPRIT_RANK,
+				.onset_ns = 5,
+				.cost = order[i],
+			};
+			const struct nt_incident *incident;
+
+			assert_int_equal(
+				nt_incidents_blame(detect, &detect->rank[order[i]], &proposal), 0);
+			incident = detect->incidents.open[0];
+			assert_int_equal(incident->blames, round ? 8 : i + 1);
+			for (uint32_t j = 1; j < incident->blames; j++)
+				assert_true(incident->blame[j - 1].rank < incident->blame[j].rank);
+			for (uint32_t j = 0; j < incident->blames; j++)
+				assert_true(incident->blame[j].cost == incident->blame[j].rank);
+		}
+	}
+	assert_int_equal(detect->incidents.opens, 1);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+enum {
+	RANKS = 3,
+	COMMS = 5,
+	MAX_SAMPLES = 64,
+};
+
+struct job {
+	struct sim sim;
+	struct nt_detect *detect;
+	struct nt_frame_sample sample[MAX_SAMPLES];
+	size_t samples;
+};
+
+static int begin(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	assert_non_null(job);
+	sim_init_ranks(&job->sim, RANKS, 1);
+	job->sim.blocking = true;
+	job->detect = sim_detect();
+	*state = job;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct job *job = *state;
+
+	nt_detect_free(job->detect);
+	sim_free(&job->sim);
+	free(job);
+	return 0;
+}
+
+static void add_comms(struct job *job, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		sim_comm_add(&job->sim, 10 * (i + 1), NT_FRAME_SYNCHRONISING, 2, 1e6, SIM_MS)
+			->world = true;
+}
+
+/* A call that all made, one after the other, and that took `transfer` from when the last one came. */
+static void add_call(struct job *job, uint64_t comm, uint64_t number, uint64_t transfer)
+{
+	for (uint32_t i = 0; i < RANKS; i++)
+		job->sample[job->samples++] = (struct nt_frame_sample){
+			.comm = comm,
+			.epoch = 1,
+			.number = number,
+			.bytes = 1000000,
+			.op = 1,
+			.kind = NT_FRAME_SYNCHRONISING,
+			.rank = i,
+			.arrive_ns = 1000 + 10 * i,
+			.release_ns = 1000 + 10 * (RANKS - 1) + transfer,
+		};
+}
+
+static void step(struct job *job, const struct nt_frame *frame)
+{
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+
+	assert_int_equal(nt_detect_step(job->detect, frame, &finding, &findings), 0);
+}
+
+static const struct nt_network *network_of(const struct job *job, uint64_t comm)
+{
+	return &nt_comm_find(job->detect->comms, comm)->network;
+}
+
+static void each_communicator_is_measured_by_its_own_samples(void **state)
+{
+	struct job *job = *state;
+
+	add_comms(job, COMMS);
+	(void)sim_next(&job->sim);
+	for (uint64_t i = 1; i <= COMMS; i++) {
+		add_call(job, 10 * i, 1, 500 * i);
+		add_call(job, 10 * i, 2, 100 * i);
+		add_call(job, 10 * i, 3, 300 * i);
+	}
+	job->sim.frame.sample = job->sample;
+	job->sim.frame.samples = job->samples;
+	step(job, &job->sim.frame);
+	for (uint64_t i = 1; i <= COMMS; i++) {
+		const struct nt_network *network = network_of(job, 10 * i);
+
+		assert_int_equal(network->method, NT_NETWORK_SAMPLES);
+		/* The median of the calls, twice a step. */
+		assert_true(network->transfer == 600.0 * (double)i);
+		assert_true(network->bytes == 1e6);
+		assert_int_equal(network->op, 1);
+		assert_int_equal(network->tier, NT_FRAME_T2);
+	}
+	/* A window without samples says nothing of what they watch. */
+	(void)sim_next(&job->sim);
+	step(job, &job->sim.frame);
+	for (uint64_t i = 1; i <= COMMS; i++)
+		assert_int_equal(network_of(job, 10 * i)->frame, 1);
+}
+
+static enum nt_network_method method_with(void (*change)(struct nt_frame_sample *sample, size_t *n))
+{
+	void *state = NULL;
+	enum nt_network_method method;
+	struct job *job;
+
+	assert_int_equal(begin(&state), 0);
+	job = state;
+	add_comms(job, 1);
+	(void)sim_next(&job->sim);
+	add_call(job, 10, 1, 500);
+	change(job->sample, &job->samples);
+	job->sim.frame.sample = job->sample;
+	job->sim.frame.samples = job->samples;
+	step(job, &job->sim.frame);
+	method = (enum nt_network_method)network_of(job, 10)->method;
+	assert_int_equal(end(&state), 0);
+	return method;
+}
+
+static void leave(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)sample;
+	(void)n;
+}
+
+static void end_at_once(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[1].release_ns = sample[1].arrive_ns;
+}
+
+static void end_soon(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[1].release_ns = sample[1].arrive_ns + 1;
+}
+
+static void call_something_else(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[2].op = 2;
+}
+
+static void move_a_little_more(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[0].bytes = 1050000;
+	sample[1].bytes = 950000;
+}
+
+static void move_more(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[0].bytes = 1050001;
+}
+
+static void move_less(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[2].bytes = 949999;
+}
+
+static void miss_one(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)sample;
+	(*n)--;
+}
+
+static void be_of_another_epoch(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[2].epoch = 2;
+}
+
+static void be_of_another_number(struct nt_frame_sample *sample, size_t *n)
+{
+	(void)n;
+	sample[2].number = 2;
+}
+
+static void be_told_twice(struct nt_frame_sample *sample, size_t *n)
+{
+	sample[3] = sample[2];
+	*n = 4;
+}
+
+static void a_sample_counts_where_all_made_the_same_call(void **state)
+{
+	(void)state;
+	assert_int_equal(method_with(leave), NT_NETWORK_SAMPLES);
+	assert_int_equal(method_with(end_soon), NT_NETWORK_SAMPLES);
+	assert_int_equal(method_with(move_a_little_more), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(end_at_once), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(call_something_else), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(move_more), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(move_less), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(miss_one), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(be_of_another_epoch), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(be_of_another_number), NT_NETWORK_SAMPLES);
+	assert_int_not_equal(method_with(be_told_twice), NT_NETWORK_SAMPLES);
+}
+
+/* Who is not heard may be the one that came last. */
+static void a_communicator_is_measured_while_all_its_members_are_heard(void **state)
+{
+	struct job *job = *state;
+
+	add_comms(job, 1);
+	job->sim.comm[0].timed = true;
+	for (uint64_t i = 1; i <= 8; i++) {
+		struct nt_frame_rank *rank;
+
+		(void)sim_next(&job->sim);
+		rank = &job->sim.out[1];
+		if (i == 2)
+			rank->observed = false;
+		if (i == 3)
+			rank->steps = 0;
+		if (i == 4)
+			rank->comms = 0;
+		for (uint32_t j = 0; j < RANKS && i == 5; j++)
+			job->sim.out_op[j].kind = NT_FRAME_ROOTED;
+		for (uint32_t j = 0; j < RANKS && i == 6; j++)
+			job->sim.out_op[j].op = 32;
+		/* The largest size that was told stays: one has never been heard of. */
+		if (i == 8)
+			job->sim.out_comm[1].size = RANKS + 1;
+		step(job, &job->sim.frame);
+		assert_int_equal(network_of(job, 10)->frame, i < 7 ? 1 : 7);
+		assert_int_equal(network_of(job, 10)->method, NT_NETWORK_SHORTEST);
+	}
+}
+
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+/* One frame in which nobody ends a step; it ends then. */
+static void stand_until(struct job *job, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < RANKS; i++)
+		job->sim.rank[i].stuck = true;
+	job->sim.now_ns = end_ns - SIM_SECOND / 2;
+	(void)sim_next(&job->sim);
+	assert_true(job->sim.frame.end_ns == end_ns);
+	step(job, &job->sim.frame);
+}
+
+static const struct nt_incident *pause_of(const struct job *job)
+{
+	return nt_incidents_find(job->detect, NT_FAMILY_PAUSE, 0);
+}
+
+static void a_job_may_stand_for_half_an_hour_or_ten_times_as_long_as_it_did(void **state)
+{
+	const uint64_t half_hour_ns = 1800ull * SIM_SECOND;
+	struct job *job = *state;
+	uint64_t moved_ns;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	moved_ns = job->sim.now_ns;
+	assert_true(job->detect->step.moved_ns == moved_ns);
+	stand_until(job, moved_ns + half_hour_ns - 1);
+	assert_null(pause_of(job));
+	stand_until(job, moved_ns + half_hour_ns);
+	assert_non_null(pause_of(job));
+	assert_true(pause_of(job)->since_ns == moved_ns);
+	assert_true(pause_of(job)->evidence[0].value == 1800.0);
+	sim_unstick(&job->sim);
+	sim_pass(&job->sim, job->detect, 5);
+	assert_null(pause_of(job));
+	/* So long it has stood, and went on. */
+	assert_true(job->detect->step.longest_pause_ns > half_hour_ns);
+	moved_ns = job->sim.now_ns;
+	job->detect->step.longest_pause_ns = half_hour_ns;
+	stand_until(job, moved_ns + 10 * half_hour_ns - 1);
+	assert_null(pause_of(job));
+	stand_until(job, moved_ns + 10 * half_hour_ns);
+	assert_non_null(pause_of(job));
+	assert_true(pause_of(job)->evidence[0].peers == 1800.0);
+}
+
+static void who_goes_on_calling_does_not_stand(void **state)
+{
+	struct job *job = *state;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	for (int i = 0; i < 5; i++) {
+		job->sim.comm[0].last++;
+		stand_until(job, job->sim.now_ns + 1000ull * SIM_SECOND);
+		assert_true(job->detect->step.moved_ns == job->sim.now_ns);
+		assert_null(pause_of(job));
+	}
+}
+
+/* ---- who is gone ----------------------------------------------------------------------------- */
+
+static void who_is_gone_is_missed_after_five_seconds_by_those_that_wait(void **state)
+{
+	struct job *job = *state;
+	const struct nt_incident *missing;
+	uint64_t gone_ns;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	gone_ns = job->sim.now_ns - 7;
+	sim_stick(&job->sim, 10, 1);
+	job->sim.rank[1].ended = true;
+	job->sim.rank[1].ended_ns = gone_ns;
+	stand_until(job, gone_ns + 5ull * SIM_SECOND - 1);
+	assert_null(nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0));
+	stand_until(job, gone_ns + 5ull * SIM_SECOND);
+	missing = nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0);
+	assert_non_null(missing);
+	assert_true(missing->since_ns == gone_ns);
+	assert_int_equal(missing->listed, 1);
+	assert_int_equal(missing->list[0], 1);
+	assert_true(missing->evidence[0].value == 5.0);
+	/* A second one: the first that went tells since when. */
+	job->sim.rank[2].ended = true;
+	job->sim.rank[2].ended_ns = gone_ns + SIM_SECOND;
+	stand_until(job, gone_ns + 8ull * SIM_SECOND);
+	missing = nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0);
+	assert_int_equal(missing->listed, 2);
+	assert_int_equal(missing->list[1], 2);
+	assert_true(missing->evidence[0].value == 8.0);
+}
+
+static void who_said_good_bye_or_is_not_known_is_not_missed(void **state)
+{
+	struct job *job = *state;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	sim_stick(&job->sim, 10, 1);
+	job->sim.rank[1].ended = true;
+	job->sim.rank[1].ended_ns = job->sim.now_ns;
+	job->sim.rank[1].finalized = true;
+	stand_until(job, job->sim.now_ns + 10ull * SIM_SECOND);
+	assert_null(nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0));
+	job->sim.rank[1].finalized = false;
+	job->sim.rank[1].known = false;
+	stand_until(job, job->sim.now_ns + 10ull * SIM_SECOND);
+	assert_null(nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0));
+	job->sim.rank[1].known = true;
+	stand_until(job, job->sim.now_ns + 10ull * SIM_SECOND);
+	assert_non_null(nt_incidents_find(job->detect, NT_FAMILY_MISSING, 0));
+}
+
+/* ---- what a frame may be --------------------------------------------------------------------- */
+
+static int try_frame(const struct nt_frame *frame)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+	int r = nt_detect_step(detect, frame, &finding, &findings);
+
+	nt_detect_free(detect);
+	return r;
+}
+
+static void a_frame_is_refused_over_each_of_its_caps(void **state)
+{
+	static struct nt_frame_comm comm[NT_FRAME_MAX_COMMS + 1];
+	struct nt_frame_rank rank[] = {{.rank = 4, .comm = comm}, {.rank = 5}};
+	struct nt_frame frame = {.rank = rank, .ranks = 2, .start_ns = 5, .end_ns = 5};
+
+	(void)state;
+	for (uint64_t i = 0; i <= NT_FRAME_MAX_COMMS; i++)
+		comm[i].id = i;
+	assert_int_equal(try_frame(&frame), 0);
+	frame.end_ns = 4;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+	frame.end_ns = 5;
+	rank[0].comms = NT_FRAME_MAX_COMMS;
+	assert_int_equal(try_frame(&frame), 0);
+	rank[0].comms++;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+	rank[0].comms = 0;
+	rank[0].own_tier = NT_FRAME_T3;
+	assert_int_equal(try_frame(&frame), 0);
+	rank[0].own_tier++;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+	rank[0].own_tier = 0;
+	rank[1].rank = 4;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+	rank[1].rank = 3;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+	frame.ranks = NT_FRAME_MAX_RANKS + 1;
+	assert_int_equal(try_frame(&frame), -EINVAL);
+}
+
+#define JOB_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranks_are_found_by_number_however_many_there_are),
+		cmocka_unit_test(the_ranks_of_a_node_are_counted_wherever_it_is),
+		cmocka_unit_test(the_nodes_of_those_that_have_ended_are_not_listed),
+		cmocka_unit_test(incidents_are_counted_by_whom_they_begin_with),
+		cmocka_unit_test(culprits_are_kept_in_order_and_found_again),
+		JOB_TEST(each_communicator_is_measured_by_its_own_samples),
+		cmocka_unit_test(a_sample_counts_where_all_made_the_same_call),
+		JOB_TEST(a_communicator_is_measured_while_all_its_members_are_heard),
+		JOB_TEST(a_job_may_stand_for_half_an_hour_or_ten_times_as_long_as_it_did),
+		JOB_TEST(who_goes_on_calling_does_not_stand),
+		JOB_TEST(who_is_gone_is_missed_after_five_seconds_by_those_that_wait),
+		JOB_TEST(who_said_good_bye_or_is_not_known_is_not_missed),
+		cmocka_unit_test(a_frame_is_refused_over_each_of_its_caps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
