@@ -105,7 +105,7 @@ struct contest {
 	double *value, *sorted, *kpi; /* value in the order of index, the others ascending */
 	uint32_t *label;
 	double step;
-	double starved; /* waiting for a processor, median of the ranks, a step */
+	double starved; /* waiting for a processor outside of calls, median of the ranks, a step */
 };
 
 static double starved_width(const struct contest *c, double base)
@@ -244,8 +244,13 @@ static double median_starved(const struct contest *c)
 {
 	double *starved = c->detect->scratch.column[NT_PACE_RUN_QUEUE];
 
-	for (uint32_t i = 0; i < c->n; i++)
-		starved[i] = c->detect->rank[c->index[i]].pace[NT_PACE_RUN_QUEUE];
+	for (uint32_t i = 0; i < c->n; i++) {
+		const double *pace = c->detect->rank[c->index[i]].pace;
+		/* A library that spins in its calls waits most of it there, which is no harm. */
+		const double outside = 1.0 - pace[NT_PACE_COMM] / fmax(1.0, pace[NT_PACE_STEP]);
+
+		starved[i] = pace[NT_PACE_RUN_QUEUE] * fmax(0.0, outside);
+	}
 	return nt_stats_median_of(starved, c->n);
 }
 
