@@ -38,6 +38,7 @@ int nt_kafka_client_init(struct nt_kafka_client *client, const char *url,
 
 	memset(client, 0, sizeof(*client));
 	nt_kafka_health_init(&client->health);
+	(void)pthread_mutex_init(&client->lock, NULL);
 	r = nt_kafka_url_parse(url, strlen(url), &client->url);
 	if (r < 0)
 		(void)snprintf(error.text, sizeof(error.text),
@@ -57,6 +58,7 @@ void nt_kafka_client_release(struct nt_kafka_client *client)
 {
 	nt_kafka_secrets_release(&client->secrets);
 	nt_kafka_health_release(&client->health);
+	(void)pthread_mutex_destroy(&client->lock);
 	free(client->name);
 }
 
@@ -146,7 +148,12 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	char text[TEXT] = "";
 	rd_kafka_t *rk;
-	int r = configure(client, conf, settings, count, error);
+	int r;
+
+	(void)pthread_mutex_lock(&client->lock);
+	r = configure(client, conf, settings, count, error);
+	client->look_mono_ns = nt_clock_mono_ns() + LOOK_NS;
+	(void)pthread_mutex_unlock(&client->lock);
 
 	if (r < 0) {
 		rd_kafka_conf_destroy(conf);
@@ -160,7 +167,6 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 		(void)snprintf(error->text, sizeof(error->text), "%.300s", text);
 		return -EINVAL;
 	}
-	client->look_mono_ns = nt_clock_mono_ns() + LOOK_NS;
 	*ret_rk = rk;
 	return 0;
 }
@@ -168,11 +174,15 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 bool nt_kafka_client_is_stale(struct nt_kafka_client *client)
 {
 	uint64_t now_ns = nt_clock_mono_ns();
+	bool yes = false;
 
-	if (now_ns < client->look_mono_ns)
-		return false;
-	client->look_mono_ns = now_ns + LOOK_NS;
-	return nt_kafka_secrets_have_changed(&client->secrets);
+	(void)pthread_mutex_lock(&client->lock);
+	if (now_ns >= client->look_mono_ns) {
+		client->look_mono_ns = now_ns + LOOK_NS;
+		yes = nt_kafka_secrets_have_changed(&client->secrets);
+	}
+	(void)pthread_mutex_unlock(&client->lock);
+	return yes;
 }
 
 /*

@@ -21,6 +21,8 @@ struct nt_kafka_client {
 	struct nt_kafka_health health;
 	char *name;
 	_Atomic(const char *) certificate_reason; /* found by the library's threads; a constant */
+	pthread_mutex_t
+		lock; /* of what is known of the secrets: a reader makes handles beside its watch */
 	uint64_t look_mono_ns; /* when the secrets are looked at next */
 };
 

@@ -17,6 +17,7 @@ enum {
 	ASK_MS = 500,
 	ASK_TIMES = 20,
 	PAUSE_NS = 200000000,
+	MADE_TIMES = 100,
 	DO_MS = 30000,
 	ERROR_BYTES = 512, /* of the library */
 	MAX_CONFIGS = 8,
@@ -189,6 +190,15 @@ static bool is_settled(const struct rd_kafka_metadata *metadata)
 		if (metadata->topics[i].err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
 			return false;
 	return true;
+}
+
+/* Brokers learn of a new topic one after the other. */
+static bool is_known(const struct rd_kafka_metadata *metadata, const char *name)
+{
+	for (int i = 0; i < metadata->topic_cnt; i++)
+		if (strcmp(metadata->topics[i].topic, name) == 0)
+			return metadata->topics[i].err == RD_KAFKA_RESP_ERR_NO_ERROR;
+	return false;
 }
 
 static int describe_topics(struct admin *admin, struct nt_kafka_topic_state states[NT_TOPIC_END],
@@ -471,6 +481,33 @@ static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *w
 	return 0;
 }
 
+/* What is used at once must be there: who made them may start the programs next. */
+static int wait_for_made(struct admin *admin,
+			 const struct nt_kafka_topic_state states[NT_TOPIC_END],
+			 struct nt_bus_error *error)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (int tries = 0; tries < MADE_TIMES; tries++) {
+		const struct rd_kafka_metadata *metadata;
+		bool is_complete = true;
+		int r = ask_metadata(admin, error, &metadata);
+
+		if (r < 0)
+			return r;
+		for (int i = 0; i < NT_TOPIC_END; i++)
+			if (states[i].status == NT_KAFKA_TOPIC_MADE)
+				is_complete &= is_known(metadata, states[i].name);
+		rd_kafka_metadata_destroy(metadata);
+		if (is_complete)
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)snprintf(error->text, sizeof(error->text),
+		       "the topics are made, but the brokers do not show them yet: try 'check'");
+	return -ETIMEDOUT;
+}
+
 int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
 			   const struct nt_kafka_topics_wish *wish,
 			   struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
@@ -483,6 +520,8 @@ int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options
 		r = describe_topics(&admin, ret_states, error);
 	if (r == 0)
 		r = make_missing(&admin, wish, ret_states, error);
+	if (r == 0)
+		r = wait_for_made(&admin, ret_states, error);
 	if (r == 0)
 		r = compare_all(&admin, wish, ret_states, error);
 	close_admin(&admin);

@@ -59,8 +59,8 @@ struct writer {
 	rd_kafka_queue_t *queue;
 	unsigned int users; /* of rk outside the lock */
 	struct nt_kafka_outbox outbox;
-	struct nt_bus_stats stats;
 	bool must_end;
+	struct nt_bus_stats stats;
 
 	/* The thread's own: */
 	bool is_broken; /* a fatal error: the handle is of no more use */

@@ -21,6 +21,7 @@
 #include "common/bus.h"
 #include "common/clock.h"
 #include "common/num.h"
+#include "tests/unit/kafka_threads.h"
 
 enum {
 	MOCK_URL_BYTES = 512,
