@@ -74,11 +74,6 @@ static bool is_blamed(const struct nt_detect *detect, const struct nt_group *gro
 	return 2 * blamed >= group->members;
 }
 
-static int compare_u32(const uint32_t a, const uint32_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Ranks of all long roles, ascending, into scratch. */
 static uint32_t list_ranks(struct nt_detect *detect)
 {
@@ -107,10 +102,7 @@ static int raise_roles(struct nt_detect *detect)
 		const struct nt_group *group = &detect->roles.group[i];
 
 		if (group->long_rounds >= LONG_ROUNDS && is_current(detect, group) &&
-		    !is_blamed(detect, group) &&
-		    (!longest || group->cost > longest->cost ||
-		     (group->cost == longest->cost &&
-		      compare_u32(group->members, longest->members) > 0)))
+		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
 			longest = group;
 	}
 	if (!longest)

@@ -318,7 +318,7 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 				incident = incidents->open[i];
 		if (!incident) {
 			r = incident_new(detect, proposal, NT_CULPRIT_RANK, rank->rank, &incident);
-			if (r < 0 || !incident)
+			if (!incident)
 				return r;
 		}
 		r = blame_insert(incident, &first);
@@ -361,7 +361,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 				 : named ? proposal->comm
 					 : 0,
 				 &incident);
-		if (r < 0 || !incident)
+		if (!incident)
 			return r;
 	}
 	if (incident->class != proposal->class || incident->cause != proposal->cause ||

@@ -2,6 +2,8 @@
 /* The life of incidents: pending, firing, resolved; who is in one, and what it is called. */
 #include "detect_frames.h"
 
+#include "detect/core.h"
+
 struct count {
 	uint32_t pending, firing, resolved;
 };
@@ -144,6 +146,26 @@ static void faults_at_different_times_are_two_incidents(void **state)
 	assert_int_equal(sim_firing(detect, 1)->class, NT_CLASS_HOST);
 	nt_detect_free(detect);
 	sim_free(&sim);
+}
+
+/* What was learned since the fault began was learned from the fault. */
+static void a_culprits_past_ends_where_its_fault_began(void **state)
+{
+	struct nt_detect *detect;
+	const struct nt_past *past;
+	struct sim sim;
+
+	(void)state;
+	warm(&sim, &detect, 8, 79);
+	sim.rank[2].device *= 1.5;
+	sim_pass(&sim, detect, 20);
+	assert_names_rank(sim_firing(detect, 0), 2);
+	past = &detect->rank[2].track[NT_SERIES_OWN].past;
+	assert_true(past->count >= NT_PAST_FEW);
+	for (uint32_t i = 0; i < past->count; i++)
+		assert_true(past->frame[i] <= 60);
+	sim_free(&sim);
+	nt_detect_free(detect);
 }
 
 static void a_whole_node_is_named_as_the_node(void **state)
@@ -401,6 +423,7 @@ int main(void)
 		cmocka_unit_test(an_intermittent_fault_is_one_incident),
 		cmocka_unit_test(simultaneous_culprits_are_one_incident),
 		cmocka_unit_test(faults_at_different_times_are_two_incidents),
+		cmocka_unit_test(a_culprits_past_ends_where_its_fault_began),
 		cmocka_unit_test(a_whole_node_is_named_as_the_node),
 		cmocka_unit_test(
 			a_node_slow_from_the_start_with_three_times_as_many_peers_is_named),

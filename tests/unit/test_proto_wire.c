@@ -3,6 +3,7 @@
 #include "proto/wire_map.h"
 #include "tests/unit/wire_bytes.h"
 
+#include <errno.h>
 #include <math.h>
 
 /* ---- golden bytes ---------------------------------------------------------------------------- */
@@ -76,6 +77,66 @@ static void rows_by_column_hold_any_number(void **state)
 	assert_int_equal(out->window.comm[0].recent[0].type, UINT32_MAX);
 	assert_int_equal(out->window.comm[0].recent[1].type, 0);
 	assert_int_equal(out->window.comm[0].recent[2].type, 5);
+}
+
+/* Also where it says the same in every row; only what is nothing in all of them is left out. */
+static void a_column_that_says_anything_is_told(void **state)
+{
+	struct nt_sample sample[3] = {{0}};
+	struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.sample = sample, .samples = 3},
+	};
+	nt_autobuf struct nt_buf zeros = {0};
+
+	(void)state;
+	assert_int_equal(nt_message_encode(&in, &zeros), 0);
+	for (int i = 0; i < 3; i++) {
+		for (uint64_t value = 1; value < 3; value++) {
+			nt_auto(nt_message) struct nt_message *out = NULL;
+			nt_autobuf struct nt_buf told = {0};
+
+			for (int j = 0; j < 3; j++)
+				sample[j] = (struct nt_sample){.number = j >= i ? value : 0};
+			assert_int_equal(nt_message_encode(&in, &told), 0);
+			/* Its tag, its length and a difference for each row. */
+			assert_int_equal(told.len, zeros.len + 5);
+			out = decode_again(&in);
+			assert_int_equal(out->window.samples, 3);
+			assert_memory_equal(out->window.sample, sample, sizeof(sample));
+		}
+	}
+}
+
+static void an_operation_of_no_name_is_unknown_in_a_column_too(void **state)
+{
+	struct nt_sample sample[] = {{.op = (enum nt_op)1000}, {.op = NT_OP_ALL_REDUCE}};
+	struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.sample = sample, .samples = 2},
+	};
+	nt_auto(nt_message) struct nt_message *out = decode_again(&in);
+
+	(void)state;
+	assert_int_equal(out->window.sample[0].op, NT_OP_UNKNOWN);
+	assert_int_equal(out->window.sample[1].op, NT_OP_ALL_REDUCE);
+}
+
+static void no_rows_over_their_cap_are_sent(void **state)
+{
+	struct nt_sample *sample = calloc(NT_WIRE_MAX_SAMPLES + 1, sizeof(*sample));
+	struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.sample = sample, .samples = NT_WIRE_MAX_SAMPLES},
+	};
+	nt_autobuf struct nt_buf at = {0}, over = {0};
+
+	(void)state;
+	assert_non_null(sample);
+	assert_int_equal(nt_message_encode(&in, &at), 0);
+	in.window.samples++;
+	assert_int_equal(nt_message_encode(&in, &over), -EMSGSIZE);
+	free(sample);
 }
 
 static bool value_is_filled(const struct nt_wire_field *field, const char *here)
@@ -408,6 +469,9 @@ int main(void)
 		cmocka_unit_test(golden_bytes_decode_and_encode_to_themselves),
 		cmocka_unit_test(the_first_form_of_a_window_still_says_the_same),
 		cmocka_unit_test(rows_by_column_hold_any_number),
+		cmocka_unit_test(a_column_that_says_anything_is_told),
+		cmocka_unit_test(an_operation_of_no_name_is_unknown_in_a_column_too),
+		cmocka_unit_test(no_rows_over_their_cap_are_sent),
 		cmocka_unit_test(the_map_has_every_field_and_the_golden_messages_fill_it),
 		cmocka_unit_test(decoded_fields_are_where_they_belong),
 		cmocka_unit_test(unknown_fields_are_ignored_wherever_they_are),
