@@ -158,40 +158,6 @@ static int publish_chunk(const struct nt_depot_port *port, uint32_t shard, uint6
 	return port->publish(port->data, &message);
 }
 
-static int publish_manifest(const struct nt_depot_port *port, const char *owner,
-			    const struct nt_state_set *set, uint64_t generation, uint32_t chunks,
-			    const struct nt_buf *buf)
-{
-	char key[NT_DEPOT_MAX_KEY];
-	struct nt_position position[NT_WIRE_MAX_POSITIONS];
-	struct nt_message message = {
-		.key = key,
-		.body = NT_BODY_STATE,
-		.state =
-			{
-				.shard = set->shard,
-				.version = SET_VERSION,
-				.generation = generation,
-				.chunks = chunks,
-				.total = buf->len,
-				.hash = nt_hash_bytes(NT_HASH_SEED, buf->data, buf->len),
-				.owner = owner,
-				.position = position,
-			},
-	};
-
-	/* For people and tools; a loader takes those in the chunks. */
-	for (size_t i = 0; i < set->positions && i < NT_WIRE_MAX_POSITIONS; i++)
-		position[message.state.positions++] = (struct nt_position){
-			.topic = nt_topic_name(set->position[i].topic),
-			.partition = set->position[i].partition,
-			.offset = set->position[i].offset,
-		};
-	(void)snprintf(key, sizeof(key), "%s%" PRIu32 "/%u/%s", prefix, set->shard,
-		       (unsigned int)(generation % NT_DEPOT_PLACES), manifest_name);
-	return port->publish(port->data, &message);
-}
-
 /* Keys that this generation does not use would stay for ever. */
 static int remove_rest(const struct nt_depot_port *port, uint32_t shard, unsigned int place,
 		       uint32_t from, uint32_t to)
@@ -207,37 +173,93 @@ static int remove_rest(const struct nt_depot_port *port, uint32_t shard, unsigne
 	return r;
 }
 
-int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
-		     const struct nt_state_set *set, struct nt_depot_mark *mark)
+int nt_depot_begin(const struct nt_depot_port *port, const struct nt_state_set *set,
+		   struct nt_depot_mark *mark, struct nt_depot_draft *ret_draft)
 {
 	nt_autobuf struct nt_buf buf = {.max = (size_t)NT_DEPOT_MAX_CHUNKS * NT_DEPOT_CHUNK_BYTES};
-	const uint64_t generation = mark->generation + 1;
-	const unsigned int place = generation % NT_DEPOT_PLACES;
-	uint32_t chunks, before = mark->chunks[place];
+	struct nt_depot_draft draft = {.shard = set->shard, .generation = mark->generation + 1};
+	const unsigned int place = draft.generation % NT_DEPOT_PLACES;
 	int r;
 
 	r = pack_set(set, &buf);
 	if (r < 0)
 		return r == -ENOBUFS ? -EFBIG : r;
-	chunks = (uint32_t)((buf.len + NT_DEPOT_CHUNK_BYTES - 1) / NT_DEPOT_CHUNK_BYTES);
-	if (chunks > before)
-		mark->chunks[place] = chunks;
-	for (uint32_t i = 0; i < chunks && r == 0; i++)
-		r = publish_chunk(port, set->shard, generation, i, &buf);
+	draft.total = buf.len;
+	draft.hash = nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
+	draft.chunks = (uint32_t)((buf.len + NT_DEPOT_CHUNK_BYTES - 1) / NT_DEPOT_CHUNK_BYTES);
+	draft.before = mark->chunks[place];
+	draft.position = (struct nt_bus_position){
+		.topic = NT_TOPIC_WINDOW,
+		.partition = set->shard ? set->shard - 1 : 0,
+		.offset = nt_state_set_offset(set),
+	};
+	if (draft.chunks > draft.before)
+		mark->chunks[place] = draft.chunks;
+	for (uint32_t i = 0; i < draft.chunks && r == 0; i++)
+		r = publish_chunk(port, set->shard, draft.generation, i, &buf);
+	if (r == 0)
+		*ret_draft = draft;
+	return r;
+}
+
+int nt_depot_end(const struct nt_depot_port *port, const char *owner,
+		 const struct nt_depot_draft *draft)
+{
+	const unsigned int place = draft->generation % NT_DEPOT_PLACES;
+	char key[NT_DEPOT_MAX_KEY];
+	/* For people and tools; a loader takes those in the chunks. */
+	struct nt_position position = {
+		.topic = nt_topic_name(draft->position.topic),
+		.partition = draft->position.partition,
+		.offset = draft->position.offset,
+	};
+	const struct nt_message message = {
+		.key = key,
+		.body = NT_BODY_STATE,
+		.state =
+			{
+				.shard = draft->shard,
+				.version = SET_VERSION,
+				.generation = draft->generation,
+				.chunks = draft->chunks,
+				.total = draft->total,
+				.hash = draft->hash,
+				.owner = owner,
+				.position = &position,
+				.positions = 1,
+			},
+	};
+	int r;
+
+	(void)snprintf(key, sizeof(key), "%s%" PRIu32 "/%u/%s", prefix, draft->shard, place,
+		       manifest_name);
+	r = port->publish(port->data, &message);
+	return r < 0 ? r : remove_rest(port, draft->shard, place, draft->chunks, draft->before);
+}
+
+void nt_depot_commit(const struct nt_depot_draft *draft, struct nt_depot_mark *mark)
+{
+	mark->generation = draft->generation;
+	mark->chunks[draft->generation % NT_DEPOT_PLACES] = draft->chunks;
+}
+
+int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
+		     const struct nt_state_set *set, struct nt_depot_mark *mark)
+{
+	struct nt_depot_draft draft;
+	int r;
+
+	r = nt_depot_begin(port, set, mark, &draft);
 	/* Keys go by different ways: the manifest must not overtake. */
 	if (r == 0)
 		r = port->flush(port->data);
 	if (r == 0)
-		r = publish_manifest(port, owner, set, generation, chunks, &buf);
-	if (r == 0)
-		r = remove_rest(port, set->shard, place, chunks, before);
+		r = nt_depot_end(port, owner, &draft);
 	if (r == 0)
 		r = port->flush(port->data);
-	if (r < 0)
-		return r;
-	mark->generation = generation;
-	mark->chunks[place] = chunks;
-	return 0;
+	if (r == 0)
+		nt_depot_commit(&draft, mark);
+	return r;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */

@@ -39,10 +39,26 @@ struct nt_depot_mark {
 	uint32_t chunks[NT_DEPOT_PLACES]; /* keys in use */
 };
 
+/* A publication that has begun. */
+struct nt_depot_draft {
+	uint32_t shard, chunks, before; /* before: keys that its place had */
+	uint64_t generation, total, hash;
+	struct nt_bus_position position; /* in the shard's partition of the window topic */
+};
+
 /*
- * The set as the next generation. On failure the mark stays, and the next attempt writes to the same
- * place. -EFBIG over the cap of chunks, or what the port says.
+ * The set as the next generation: its chunks; when they are where they survive a crash, the manifest;
+ * and when that is too, the mark moves on. So that many shards need two flushes, not two each. After
+ * a failure the mark is as it was, and the next attempt writes to the same place. -EFBIG over the cap
+ * of chunks, or what the port says.
  */
+NT_MUST_CHECK int nt_depot_begin(const struct nt_depot_port *port, const struct nt_state_set *set,
+				 struct nt_depot_mark *mark, struct nt_depot_draft *ret_draft);
+NT_MUST_CHECK int nt_depot_end(const struct nt_depot_port *port, const char *owner,
+			       const struct nt_depot_draft *draft);
+void nt_depot_commit(const struct nt_depot_draft *draft, struct nt_depot_mark *mark);
+
+/* All of it, with its flushes. */
 NT_MUST_CHECK int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
 				   const struct nt_state_set *set, struct nt_depot_mark *mark);
 

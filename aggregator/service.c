@@ -159,7 +159,7 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	service->board = board;
 	service->bus = (struct nt_bus_options){
 		.client = client_name,
-		.flush_ns = 2 * NT_SECOND,
+		.flush_ns = 5 * NT_SECOND,
 		.error = &service->bus_error,
 	};
 	if (options->bus_security)
@@ -271,9 +271,12 @@ static int draw(struct nt_service *service)
 
 static void rebaseline(struct nt_service *service, uint64_t job_id)
 {
-	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
-		if (nt_engine_rebaseline(shard->engine, job_id) == 0)
-			nt_info("job %016" PRIx64 " takes what it does now as normal", job_id);
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
+		if (nt_engine_rebaseline(shard->engine, job_id) < 0)
+			continue;
+		shard->saved = false;
+		nt_info("job %016" PRIx64 " takes what it does now as normal", job_id);
+	}
 }
 
 static void take_requests(struct nt_service *service)
@@ -310,6 +313,7 @@ static int sweep(struct nt_service *service)
 
 		if (r < 0)
 			return r;
+		shard->saved = false;
 		nt_ingest_sweep(shard->ingest, nt_clock_real_ns() - STREAM_FORGET_NS);
 	}
 	service->waited_ns = 0;

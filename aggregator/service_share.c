@@ -294,8 +294,8 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 
 	if (nt_service_find(service, number))
 		return 0;
-	/* Before anything is decided: what the owner before has decided and sent must be known. */
-	r = nt_service_catch_up(service);
+	/* What the owner before has decided and sent must be known; once for all that come in one go. */
+	r = service->depots ? 0 : nt_service_catch_up(service);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -335,21 +335,6 @@ void nt_service_assigned(void *data, struct nt_bus_position *position)
 
 /* ---- going ---------------------------------------------------------------------------------------- */
 
-static int save(struct nt_service *service, struct nt_shard *shard)
-{
-	struct nt_depot_port port = {0};
-	bool shares = service->outlet && shard->number != NT_SHARD_WHOLE;
-	int r;
-
-	if (shares)
-		port = nt_outlet_port(service->outlet);
-	r = nt_shard_save(shard, service->options.states, shares ? &port : NULL,
-			  service->options.address ? service->options.address : "");
-	if (r < 0 && service->save_errors++ == 0)
-		(void)nt_err(r, "save the state; later failures are only counted");
-	return r;
-}
-
 /* For tools that show how far the group is; what counts is in the state. */
 static void commit(struct nt_service *service, const struct nt_shard *shard)
 {
@@ -364,17 +349,48 @@ static void commit(struct nt_service *service, const struct nt_shard *shard)
 	(void)!nt_bus_reader_commit(service->reader, position, positions);
 }
 
+/* What was begun for all shards is ended for all: a bus may take its time for each flush. */
+static int end_drafts(struct nt_service *service, const struct nt_depot_port *port)
+{
+	const char *address = service->options.address ? service->options.address : "";
+	int r = port->flush(port->data);
+
+	for (struct nt_shard *shard = service->shard; shard && r == 0; shard = shard->hh.next)
+		if (shard->drafted)
+			r = nt_depot_end(port, address, &shard->draft);
+	if (r == 0)
+		r = port->flush(port->data);
+	for (struct nt_shard *shard = service->shard; shard && r == 0; shard = shard->hh.next)
+		if (shard->drafted)
+			nt_depot_commit(&shard->draft, &shard->mark);
+	return r;
+}
+
 int nt_service_save(struct nt_service *service)
 {
+	const bool shares = service->outlet && service->options.shared;
+	struct nt_depot_port port = {0};
 	int first = 0;
 
+	if (shares)
+		port = nt_outlet_port(service->outlet);
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
-		int r = save(service, shard);
+		int r = nt_shard_save(shard, service->options.states, shares ? &port : NULL);
 
 		if (r < 0 && first == 0)
 			first = r;
-		if (r == 0)
-			commit(service, shard);
+	}
+	if (shares) {
+		int r = end_drafts(service, &port);
+
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	if (first < 0 && service->save_errors++ == 0)
+		(void)nt_err(first, "save the state; later failures are only counted");
+	for (struct nt_shard *shard = service->shard; shard && first == 0; shard = shard->hh.next) {
+		shard->saved = true;
+		commit(service, shard);
 	}
 	return first;
 }
@@ -392,7 +408,9 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 	if (!is_lost) {
 		service->publish_after_ns = 0;
 		nt_service_publish(service);
-		(void)save(service, shard);
+		/* They go all at once: the first one's saving is that of the others too. */
+		if (!shard->saved)
+			(void)nt_service_save(service);
 	}
 	if (service->heads)
 		nt_heads_drop(service->heads, shard->number);

@@ -152,29 +152,31 @@ struct saving {
 	struct nt_shard *shard;
 	const struct nt_state_store *states;
 	const struct nt_depot_port *port;
-	const char *owner;
 };
 
 /* The store first: it is the one that incidents and their messages are in. */
 static int save_set(void *data, const struct nt_state_set *set)
 {
 	const struct saving *saving = data;
+	struct nt_shard *shard = saving->shard;
 	int stored = 0, published = 0;
 
 	if (saving->states)
 		stored = saving->states->save(saving->states->data, set);
-	if (saving->port)
-		published =
-			nt_depot_publish(saving->port, saving->owner, set, &saving->shard->mark);
+	if (saving->port) {
+		published = nt_depot_begin(saving->port, set, &shard->mark, &shard->draft);
+		shard->drafted = published == 0;
+	}
 	return stored < 0 ? stored : published;
 }
 
 int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
-		  const struct nt_depot_port *port, const char *owner)
+		  const struct nt_depot_port *port)
 {
-	struct saving saving = {.shard = shard, .states = states, .port = port, .owner = owner};
+	struct saving saving = {.shard = shard, .states = states, .port = port};
 	const struct nt_state_store both = {.save = save_set, .data = &saving};
 
+	shard->drafted = false;
 	if (!states && !port)
 		return 0;
 	return nt_state_save(&both, shard->number, shard->engine, shard->ingest, shard->places);
@@ -186,6 +188,7 @@ int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record, ui
 	bool again;
 	int r;
 
+	shard->saved = false;
 	r = nt_places_take(shard->places, record, &again);
 	if (r < 0)
 		return r;

@@ -38,6 +38,8 @@ struct nt_shard {
 	struct nt_ingest *ingest;
 	struct nt_places *places;
 	struct nt_depot_mark mark; /* of its state on the bus */
+	struct nt_depot_draft draft; /* of the saving under way */
+	bool drafted, saved; /* draft holds; saved: and nothing has changed since */
 	bool loaded; /* it goes on from a state that was saved */
 	UT_hash_handle hh; /* the owner's */
 };
@@ -55,9 +57,12 @@ NT_DEFINE_AUTO(nt_shard, nt_shard_free)
 NT_MUST_CHECK int nt_shard_load(struct nt_shard *shard, const struct nt_state_store *states,
 				struct nt_depot *depot);
 
-/* Saves to the store, and to the bus where there is a port: each may be NULL. The first failure. */
+/*
+ * Saves to the store, and begins to publish where there is a port: each may be NULL. The first
+ * failure; `drafted` says whether the publication goes on.
+ */
 NT_MUST_CHECK int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
-				const struct nt_depot_port *port, const char *owner);
+				const struct nt_depot_port *port);
 
 /* A record of the shard. Real times after latest_ns are turned down. -ENOMEM. */
 NT_MUST_CHECK int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record,
