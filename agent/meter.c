@@ -60,6 +60,10 @@ struct row {
 #define LOST(class_)    class[class_].dropped
 #define REFUSED(class_) refused[class_]
 
+#define BUS_ERROR(label_, cause_)                                                                  \
+	COUNTER("bus_errors", "cause=\"" label_ "\"", bus.errors[cause_],                          \
+		"What went wrong with the brokers, by cause.")
+
 #define DROPPED  "Events that found the ring buffer full."
 #define OVER_CAP "Things that were left out because a table was full."
 #define UNSENT   "Messages that did not reach the bus."
@@ -128,6 +132,18 @@ static const struct row rows[] = {
 	COUNTER("bus_dropped_full", NULL, bus.dropped_full, "Records that found no room."),
 	COUNTER("bus_dropped_too_large", NULL, bus.dropped_too_large,
 		"Records over the size that the bus takes."),
+	COUNTER("bus_delivered", NULL, bus.delivered, "Records that brokers have acknowledged."),
+	COUNTER("bus_reconnected", NULL, bus.reconnected,
+		"Times at which the client of the brokers was made anew."),
+	BUS_ERROR("unreachable", NT_BUS_UNREACHABLE),
+	BUS_ERROR("refused", NT_BUS_REFUSED),
+	BUS_ERROR("certificate", NT_BUS_CERTIFICATE),
+	BUS_ERROR("denied", NT_BUS_DENIED),
+	BUS_ERROR("no-topic", NT_BUS_NO_TOPIC),
+	BUS_ERROR("too-large", NT_BUS_TOO_LARGE),
+	BUS_ERROR("timed-out", NT_BUS_TIMED_OUT),
+	BUS_ERROR("failed", NT_BUS_FAILED),
+	GAUGE("bus_queued", bus.queued_now, "Records that brokers have not acknowledged yet."),
 	COUNTER("bus_evicted", NULL, bus.evicted_records,
 		"Records removed by the bus's size or age limit."),
 	COUNTER("bus_recovered_torn", NULL, bus.recovered_torn,

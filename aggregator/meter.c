@@ -61,14 +61,27 @@ enum metric {
 	BUS_WELL,
 	LAG_RECORDS,
 	LAG_NS,
+	READ_UNREACHABLE, /* in the order of enum nt_bus_cause */
+	READ_REFUSED,
+	READ_CERTIFICATE,
+	READ_DENIED,
+	READ_NO_TOPIC,
+	READ_TOO_LARGE,
+	READ_TIMED_OUT,
+	READ_FENCED,
+	READ_FAILED,
 	METRICS,
 };
 
+_Static_assert(READ_FAILED - READ_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE &&
+		       READ_FENCED - READ_UNREACHABLE == NT_BUS_FENCED - NT_BUS_UNREACHABLE,
+	       "a row for each cause");
 _Static_assert((int)METRICS <= (int)NT_METER_MAX, "sums hold every row");
 
 #define NAME     "neutracer_aggregator_"
 #define REFUSED  "Records turned down."
 #define LATE     "Windows that could not be judged: too late, or before their job began."
+#define READ     "What went wrong with the brokers while reading, by cause."
 #define OVER_CAP "Data passed over because a limit was reached, or the data made no sense."
 
 static const struct nt_metric table[METRICS] = {
@@ -167,6 +180,21 @@ static const struct nt_metric table[METRICS] = {
 			      "Heads of other aggregators' jobs that were too many.", NULL},
 	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE,
 		      "1 where the bus can be reached, 0 otherwise.", NULL},
+	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			      "cause=\"unreachable\""},
+	[READ_REFUSED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			  "cause=\"refused\""},
+	[READ_CERTIFICATE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			      "cause=\"certificate\""},
+	[READ_DENIED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"denied\""},
+	[READ_NO_TOPIC] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			   "cause=\"no-topic\""},
+	[READ_TOO_LARGE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			    "cause=\"too-large\""},
+	[READ_TIMED_OUT] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			    "cause=\"timed-out\""},
+	[READ_FENCED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"fenced\""},
+	[READ_FAILED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"failed\""},
 	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
 			 "Records of windows on the bus that are still to be read.", NULL},
 	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
@@ -270,6 +298,8 @@ static void read_own(const struct nt_meter *meter, uint64_t *value)
 	value[BUS_WELL] = meter->bus_well;
 	value[LAG_RECORDS] = meter->lag_records;
 	value[LAG_NS] = meter->lag_ns;
+	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
+		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = meter->bus_errors[i];
 }
 
 int nt_meter_read(const struct nt_meter *meter, struct nt_snapshot *snapshot)

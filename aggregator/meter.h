@@ -11,6 +11,7 @@
 #include "aggregator/ingest.h"
 #include "aggregator/outlet.h"
 #include "aggregator/snapshot.h"
+#include "common/bus.h"
 #include "common/cleanup.h"
 
 enum {
@@ -37,6 +38,7 @@ struct nt_meter {
 	bool lag_known;
 	uint64_t lag_records, lag_ns;
 	bool bus_well;
+	uint64_t bus_errors[NT_BUS_CAUSE_END];
 };
 
 /* Puts the rows into the snapshot. -ENOMEM. */

@@ -246,6 +246,7 @@ static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 		.lag_ns = service->lag.ns,
 		.bus_well = health.cause == NT_BUS_WELL,
 	};
+	memcpy(ret_meter->bus_errors, bus.errors, sizeof(ret_meter->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_meter_add(&ret_meter->shards, shard->engine, nt_ingest_counters(shard->ingest));
 }

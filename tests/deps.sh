@@ -20,7 +20,7 @@ test=(
   openmpi-bin libopenmpi-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
   python3 python3-pip python3-venv ca-certificates bpftrace
-  openjdk-17-jre-headless maven kcat
+  openjdk-17-jre-headless maven kcat openssl
   qemu-system-x86 busybox-static xz-utils
 )
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
