@@ -63,6 +63,9 @@ struct row {
 #define BUS_ERROR(label_, cause_)                                                                  \
 	COUNTER("bus_errors", "cause=\"" label_ "\"", bus.errors[cause_],                          \
 		"What went wrong with the brokers, by cause.")
+#define UNDELIVERED(label_, cause_)                                                                \
+	COUNTER("bus_undelivered", "cause=\"" label_ "\"", bus.undelivered[cause_],                \
+		"Records that brokers did not acknowledge: lost, unless there is a shelter.")
 
 #define DROPPED  "Events that found the ring buffer full."
 #define OVER_CAP "Things that were left out because a table was full."
@@ -143,6 +146,14 @@ static const struct row rows[] = {
 	BUS_ERROR("too-large", NT_BUS_TOO_LARGE),
 	BUS_ERROR("timed-out", NT_BUS_TIMED_OUT),
 	BUS_ERROR("failed", NT_BUS_FAILED),
+	UNDELIVERED("unreachable", NT_BUS_UNREACHABLE),
+	UNDELIVERED("refused", NT_BUS_REFUSED),
+	UNDELIVERED("certificate", NT_BUS_CERTIFICATE),
+	UNDELIVERED("denied", NT_BUS_DENIED),
+	UNDELIVERED("no-topic", NT_BUS_NO_TOPIC),
+	UNDELIVERED("too-large", NT_BUS_TOO_LARGE),
+	UNDELIVERED("timed-out", NT_BUS_TIMED_OUT),
+	UNDELIVERED("failed", NT_BUS_FAILED),
 	GAUGE("bus_queued", bus.queued_now, "Records that brokers have not acknowledged yet."),
 	COUNTER("bus_evicted", NULL, bus.evicted_records,
 		"Records removed by the bus's size or age limit."),
