@@ -63,6 +63,16 @@ static void release_rows(struct rows *rows)
 	free(rows->row);
 }
 
+static int add_culprits(struct rows *rows, const struct nt_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		if (nt_json_culprit_accuses(&incident->culprit[i]) &&
+		    add_row(rows, incident, i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
 		   struct rows *rows)
 {
@@ -74,17 +84,60 @@ static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query
 		for (size_t k = 0; k < job->incidents; k++) {
 			const struct nt_incident *incident = job->incident[k];
 
-			if (!is_slow(incident, query))
-				continue;
-			for (size_t c = 0; c < incident->culprits; c++) {
-				if (!nt_json_culprit_accuses(&incident->culprit[c]))
-					continue;
-				if (add_row(rows, incident, c) < 0)
-					return -ENOMEM;
-			}
+			if (is_slow(incident, query) && add_culprits(rows, incident) < 0)
+				return -ENOMEM;
 		}
 	}
 	return 0;
+}
+
+/* Another aggregator owns the job of the incident, as far as the picture knows. */
+static bool is_elsewhere(const struct nt_snapshot *snapshot, const struct nt_incident *incident)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (job->attempt != incident->attempt || !is_same(job->key, incident->job_key))
+			continue;
+		if (!job->is_head)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* What others have found is in the store alone. The page is borrowed by the rows. */
+static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
+			  const struct nt_api_query *query, struct nt_store_page *page,
+			  struct rows *rows)
+{
+	const struct nt_snapshot_job *job =
+		query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
+	const struct nt_store_filter filter = {
+		.job = job ? job->key : query->job,
+		.attempt = job ? job->attempt : 0,
+		.class = query->class,
+		.state = "firing",
+		.since_ns = query->since_ns,
+		.limit = NT_STORE_MAX_PAGE,
+	};
+	bool shares = false;
+	int r;
+
+	for (size_t i = 0; i < snapshot->jobs && !shares; i++)
+		shares = snapshot->job[i]->is_head;
+	if (!shares || !api->options.store)
+		return 0;
+	r = nt_store_list(api->options.store, &filter, page);
+	for (size_t i = 0; r == 0 && i < page->count; i++) {
+		const struct nt_incident *incident = &page->incident[i]->incident;
+
+		if (is_slow(incident, query) && is_elsewhere(snapshot, incident))
+			r = add_culprits(rows, incident);
+	}
+	return r;
 }
 
 /* A cursor holds the place in the order, so that a page follows although the first row is gone. */
@@ -190,6 +243,7 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 	const struct nt_api *api = data;
 	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
 	__attribute__((cleanup(release_rows))) struct rows rows = {0};
+	nt_autopage struct nt_store_page page = {0};
 	struct nt_api_query query;
 	struct place place;
 	size_t first = 0;
@@ -202,6 +256,8 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 		return nt_api_bad_cursor(request, reply);
 	if (snapshot) {
 		r = collect(snapshot, &query, &rows);
+		if (r == 0)
+			r = collect_stored(api, snapshot, &query, &page, &rows);
 		if (r < 0)
 			return r;
 	}

@@ -44,7 +44,28 @@ static json_t *open_incidents(const struct nt_snapshot_job *job)
 	return nt_take(ids);
 }
 
-static json_t *job_json(const struct nt_snapshot_job *job)
+/* Of another aggregator's job: what is in the store. */
+static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapshot_job *job)
+{
+	const struct nt_store_filter filter = {
+		.job = job->key,
+		.attempt = job->attempt,
+		.state = "firing",
+		.limit = NT_API_DEFAULT_LIMIT,
+	};
+	nt_autopage struct nt_store_page page = {0};
+	nt_autojson json_t *ids = json_array();
+
+	if (api->options.store && nt_store_list(api->options.store, &filter, &page) < 0)
+		return NULL;
+	for (size_t i = 0; i < page.count; i++) {
+		if (json_array_append_new(ids, nt_json_text(page.incident[i]->incident.id)))
+			return NULL;
+	}
+	return nt_take(ids);
+}
+
+static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *job)
 {
 	nt_autojson json_t *object = json_object();
 	int failed = 0;
@@ -65,7 +86,8 @@ static json_t *job_json(const struct nt_snapshot_job *job)
 	failed |= set(object, "since", nt_json_time(job->since_ns));
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
-	failed |= set(object, "incidents", open_incidents(job));
+	failed |= set(object, "incidents",
+		      job->is_head ? stored_incidents(api, job) : open_incidents(job));
 	failed |= set(object, "owner", *job->owner ? nt_json_text(job->owner) : json_null());
 	return failed ? NULL : nt_take(object);
 }
@@ -123,14 +145,14 @@ static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_que
 				      after->since_ns, after->id) > 0;
 }
 
-static int reply_jobs(struct nt_httpd_reply *reply, const struct nt_snapshot_job **job,
-		      size_t count, size_t limit)
+static int reply_jobs(const struct nt_api *api, struct nt_httpd_reply *reply,
+		      const struct nt_snapshot_job **job, size_t count, size_t limit)
 {
 	nt_autojson json_t *items = json_array();
 	char next[64] = "";
 
 	for (size_t i = 0; i < count && i < limit; i++) {
-		if (json_array_append_new(items, job_json(job[i])))
+		if (json_array_append_new(items, job_json(api, job[i])))
 			return -ENOMEM;
 	}
 	if (count > limit)
@@ -163,7 +185,7 @@ int nt_api_jobs(void *data, const struct nt_httpd_request *request, struct nt_ht
 			job[count++] = snapshot->job[i];
 	}
 	qsort(job, count, sizeof(const struct nt_snapshot_job *), compare_job_pointers);
-	return reply_jobs(reply, job, count, query.limit);
+	return reply_jobs(api, reply, job, count, query.limit);
 }
 
 /* NULL with the problem in the reply, or -ENOMEM in *ret_error. */
@@ -187,7 +209,7 @@ int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_htt
 	int r;
 	const struct nt_snapshot_job *job = find_job(snapshot, request, reply, &r);
 
-	return job ? nt_api_reply_object(reply, job_json(job)) : r;
+	return job ? nt_api_reply_object(reply, job_json(api, job)) : r;
 }
 
 /* ---- ranks --------------------------------------------------------------------------------------- */

@@ -74,14 +74,28 @@ void nt_places_free(struct nt_places *places)
 	free(places);
 }
 
-/* Every second one makes room, but for the first. */
+/*
+ * The one makes room that leaves the narrowest gap, as seen from now: so that the way back is never
+ * much longer than it has to be, however far it goes. The first one stays.
+ */
 static void thin(struct place *place)
 {
-	size_t kept = 1;
+	double narrowest = 0;
+	size_t at = 0;
 
-	for (size_t i = 2; i < place->marks; i += 2)
-		place->mark[kept++] = place->mark[i];
-	place->marks = kept;
+	for (size_t i = 1; i + 1 < place->marks; i++) {
+		const struct mark *mark = &place->mark[i];
+		const double gap = (double)(mark[1].real_ns - mark[-1].real_ns) /
+				   ((double)(place->high_ns - mark[0].real_ns) + 1);
+
+		if (!at || gap < narrowest) {
+			narrowest = gap;
+			at = i;
+		}
+	}
+	for (size_t i = at; i + 1 < place->marks; i++)
+		place->mark[i] = place->mark[i + 1];
+	place->marks--;
 }
 
 static void set_mark(struct place *place, const struct nt_bus_record *record)

@@ -220,11 +220,18 @@ static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapsho
 	return nt_picture_draw_all(&from, ret_snapshot);
 }
 
+static void read_lag(struct nt_service *service)
+{
+	service->lag_known = nt_bus_reader_lag(service->reader, 1U << NT_TOPIC_WINDOW,
+					       nt_clock_real_ns(), &service->lag) == 0;
+}
+
 static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 {
 	struct nt_bus_health health;
 	struct nt_bus_stats bus;
 
+	read_lag(service);
 	nt_bus_reader_stats(service->reader, &bus);
 	nt_service_bus_health(service, &health);
 	*ret_meter = (struct nt_meter){
@@ -357,8 +364,7 @@ static int do_due(struct nt_service *service)
 /* There was nothing more to read; is that the end of what there is? */
 static void look_around(struct nt_service *service)
 {
-	service->lag_known = nt_bus_reader_lag(service->reader, 1U << NT_TOPIC_WINDOW,
-					       nt_clock_real_ns(), &service->lag) == 0;
+	read_lag(service);
 	if (service->lag_known &&
 	    (service->lag.records || service->lag.partitions < HASH_COUNT(service->shard)))
 		return;

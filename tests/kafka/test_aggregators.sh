@@ -16,7 +16,17 @@ jobs=6
 work=$(mktemp -d "${TMPDIR:-/tmp}/neutracer-XXXXXX")
 mkdir "$work/log"
 declare -A pid=() ports=()
-trap 'tests/kafka/kafka.sh down; rm -rf "$kafka_dir"; cleanup' EXIT
+# Who is told to stop can still say what there is to say.
+finish() {
+  local status=$? name
+  set +e
+  for name in "${!pid[@]}"; do stop "${pid[$name]}"; done
+  tests/kafka/kafka.sh down
+  rm -rf "$kafka_dir"
+  (exit "$status")
+  cleanup
+}
+trap finish EXIT
 
 kafka --nodes 1
 url=kafka://$NT_TEST_KAFKA

@@ -124,6 +124,58 @@ static void check_problem(const char *target, int status, const char *code)
 	assert_string_not_equal(text(problem, "request_id"), "(none)");
 }
 
+/* ---- what another aggregator owns ----------------------------------------------------------------- */
+
+/* In place of the picture: one job, of which there is only a head. */
+static void show_head(const char *owner)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	struct nt_snapshot_job *job = nt_snapshot_job_new();
+	const struct nt_snapshot_job **list =
+		nt_snapshot_alloc(snapshot, 1, sizeof(const struct nt_snapshot_job *));
+
+	assert_true(snapshot && job && list);
+	(void)snprintf(job->id, sizeof(job->id), "00000000000000aa");
+	job->key = "10.0.0.1:29500/run";
+	job->name = "llm-70b";
+	job->owner = owner;
+	job->is_head = true;
+	job->attempt = 1;
+	job->size = job->live = 8;
+	list[0] = job;
+	snapshot->job = list;
+	snapshot->jobs = 1;
+	nt_board_post(board, snapshot);
+}
+
+static void a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it(void **state)
+{
+	nt_autojson json_t *job = NULL, *slow = NULL;
+
+	(void)state;
+	put("theirs", "firing");
+	show_head("http://two:9480");
+	job = get("/api/v1/jobs/00000000000000aa");
+	assert_string_equal(text(job, "owner"), "http://two:9480");
+	assert_int_equal(json_array_size(json_object_get(job, "incidents")), 1);
+	slow = get("/api/v1/slow-ranks");
+	assert_string_equal(names(slow, "incident"), "theirs ");
+}
+
+static void who_owns_a_job_is_named_where_its_ranks_are_asked_for(void **state)
+{
+	nt_autojson json_t *problem = NULL, *unknown = NULL;
+
+	(void)state;
+	show_head("http://two:9480");
+	check_problem("/api/v1/jobs/00000000000000aa/ranks", 503, "not_owner");
+	problem = get_status("/api/v1/jobs/00000000000000aa/ranks", 503);
+	assert_non_null(strstr(text(problem, "detail"), "http://two:9480"));
+	show_head("");
+	unknown = get_status("/api/v1/jobs/00000000000000aa/ranks", 503);
+	assert_non_null(strstr(text(unknown, "detail"), "does not say"));
+}
+
 /* ---- slow ranks ---------------------------------------------------------------------------------- */
 
 static void slow_ranks_come_worst_first_and_without_notes(void **state)
@@ -726,6 +778,8 @@ static void everything_but_health_and_contract_wants_the_token(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it),
+		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
 		TEST(a_cursor_leads_to_the_rest_of_the_slow_ranks),
 		TEST(slow_ranks_are_filtered_by_job_class_and_time),
