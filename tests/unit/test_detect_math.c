@@ -227,8 +227,23 @@ static void dbscan_agrees_with_its_definition(void **state)
 				 nt_dbscan_points(point, n, 1, eps, min_samples, label,
 						  (uint32_t[MANY]){0}));
 		check_dbscan(point, n, 1, eps, min_samples, queue);
+		/* Border points and the order of the labels, too. */
+		assert_memory_equal(queue, label, n * sizeof(*label));
 	}
 	assert_int_equal(nt_dbscan_sorted(point, 0, 1.0, 1, label), 0);
+}
+
+static void labels_go_up_from_0(void **state)
+{
+	static const double point[] = {1, 2, 3, 10, 11, 12, 20, 21, 22, 40};
+	static const uint32_t want[] = {0, 0, 0, 1, 1, 1, 2, 2, 2, NT_DBSCAN_NOISE};
+	uint32_t label[10], queue[10];
+
+	(void)state;
+	assert_int_equal(nt_dbscan_sorted(point, 10, 1.0, 2, label), 3);
+	assert_memory_equal(label, want, sizeof(want));
+	assert_int_equal(nt_dbscan_points(point, 10, 1, 1.0, 2, label, queue), 3);
+	assert_memory_equal(label, want, sizeof(want));
 }
 
 static void the_largest_cluster_is_normal(void **state)
@@ -484,6 +499,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_values_being_slow_does_not_move_the_core),
 		cmocka_unit_test(other_statistics),
 		cmocka_unit_test(dbscan_agrees_with_its_definition),
+		cmocka_unit_test(labels_go_up_from_0),
 		cmocka_unit_test(the_largest_cluster_is_normal),
 		cmocka_unit_test(ksigma_finds_a_step_and_does_not_learn_it),
 		cmocka_unit_test(ksigma_slides_and_has_a_least_width),
