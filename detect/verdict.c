@@ -180,6 +180,15 @@ static enum nt_class name_cpu_class(const struct nt_case *evidence, double exces
 	return own - most >= explains * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
 }
 
+/* Waiting for a processor beyond the others', as far as it falls outside of calls that may spin. */
+static double starved_excess(const struct nt_case *evidence)
+{
+	const double outside =
+		1.0 - evidence->value[NT_PACE_COMM] / fmax(1.0, evidence->value[NT_PACE_STEP]);
+
+	return excess_of(evidence, NT_PACE_RUN_QUEUE) * fmax(0.0, outside);
+}
+
 /* Own work is long. */
 static enum nt_class name_own_class(const struct nt_rank *rank, enum nt_word *ret_cause)
 {
@@ -193,7 +202,7 @@ static enum nt_class name_own_class(const struct nt_rank *rank, enum nt_word *re
 		return NT_CLASS_COMPUTE;
 	/* The device's time is seen from the thread that awaits it, and then waits for a processor. */
 	if (excess_of(evidence, NT_PACE_OWN_BLOCKED) >= explains * excess &&
-	    excess_of(evidence, NT_PACE_RUN_QUEUE) < explains * excess)
+	    starved_excess(evidence) < explains * excess)
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
 		return name_host_cause(evidence, excess, ret_cause);
