@@ -417,6 +417,54 @@ static void a_compaction_that_fails_leaves_the_newest_of_every_key(void **state)
 	}
 }
 
+/* Of some keys the newest is in the middle, where an older one must not be taken for it. */
+static void a_segment_that_cannot_be_read_hides_no_newer_record(void **state)
+{
+	const struct nt_spool_limits limits = {
+		.max_bytes = 1 << 20, .segment_bytes = 4 << 10, .max_keys = 100};
+	static const uint64_t numbers[] = {1, 2, 3, 4, 0, 11, 12, 0, 23, 24, 0};
+
+	SWEEP(n, *state)
+	{
+		nt_auto(nt_spool_partition) struct nt_spool_partition *partition = NULL;
+		nt_autoclose int root = -1, topic = -1;
+		struct nt_bus_stats stats = {0};
+		struct count count;
+		int r;
+
+		assert_int_equal(nt_spool_make_root(where, &root), 0);
+		assert_int_equal(nt_spool_make_dir(root, nt_topic_name(NT_TOPIC_CONTROL), &topic),
+				 0);
+		assert_int_equal(nt_spool_partition_open(topic, 0, &limits, &stats, &partition), 0);
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+			const char key = (char)('0' + numbers[i] % 10);
+			const struct nt_bus_record record = {
+				.topic = NT_TOPIC_CONTROL,
+				.key = &key,
+				.key_len = 1,
+				.value = &numbers[i],
+				.value_len = sizeof(numbers[i]),
+			};
+
+			if (numbers[i]) {
+				assert_int_equal(nt_spool_partition_add(partition, &record), 0);
+				continue;
+			}
+			assert_int_equal(nt_spool_partition_flush(partition), 0);
+			nt_spool_partition_roll(partition);
+		}
+		fail_nth(n);
+		r = nt_spool_compact(partition, 1);
+		(void)has_failed();
+		count = read_all(where, NT_TOPIC_CONTROL);
+		assert_int_equal(count.newest[1], 11);
+		assert_int_equal(count.newest[2], 12);
+		assert_int_equal(count.newest[3], 23);
+		assert_int_equal(count.newest[4], 24);
+		assert_int_equal(count.records, r < 0 ? 8 : 4);
+	}
+}
+
 static void what_a_failing_trim_has_removed_is_counted(void **state)
 {
 	const struct nt_spool_limits limits = {.max_bytes = 8 << 10, .segment_bytes = 4 << 10};
@@ -531,6 +579,7 @@ int main(void)
 		SPOOL_TEST(a_reader_says_that_it_could_not_read_and_then_reads_all),
 		SPOOL_TEST(a_reader_that_could_not_go_to_a_place_goes_there_the_next_time),
 		SPOOL_TEST(a_compaction_that_fails_leaves_the_newest_of_every_key),
+		SPOOL_TEST(a_segment_that_cannot_be_read_hides_no_newer_record),
 		SPOOL_TEST(what_a_failing_trim_has_removed_is_counted),
 		SPOOL_TEST(a_recovery_that_fails_can_be_done_again),
 		SPOOL_TEST(a_segment_without_a_seal_is_as_old_as_its_file),
