@@ -32,13 +32,20 @@ static int encode_message(void *message)
 	return nt_message_encode(message, &buf);
 }
 
+/* What decodes in spite of a failure must say the same. */
 static int decode_message(void *bytes)
 {
 	const struct nt_buf *buf = bytes;
 	nt_auto(nt_message) struct nt_message *message = NULL;
+	nt_autobuf struct nt_buf again = {0};
 	int r = nt_message_decode(buf->data, buf->len, &message);
 
-	return r < 0 && message ? -EPROTO : r;
+	if (r < 0)
+		return message ? -EPROTO : r;
+	r = nt_message_encode(message, &again);
+	if (r < 0)
+		return r;
+	return again.len == buf->len && memcmp(again.data, buf->data, buf->len) == 0 ? 0 : -EPROTO;
 }
 
 static void messages_survive_failed_allocations(void **state)
@@ -47,6 +54,38 @@ static void messages_survive_failed_allocations(void **state)
 	for (int i = 0; i < MESSAGES; i++) {
 		nt_autobuf struct nt_buf buf = {0};
 		struct nt_message message = *messages[i];
+
+		assert_true(nt_oom_sweep(encode_message, &message) >= 2);
+		assert_int_equal(nt_message_encode(&message, &buf), 0);
+		assert_true(nt_oom_sweep(decode_message, &buf) >= 2);
+	}
+}
+
+enum {
+	MANY = NT_WIRE_MAX_CULPRITS, /* more than one chunk of an arena holds */
+};
+
+/* Whatever it is that needs more memory than there was left of the last. */
+static void long_arrays_survive_failed_allocations(void **state)
+{
+	static uint32_t ranks[MANY];
+	static struct nt_sample sample[NT_WIRE_MAX_SAMPLES];
+	struct nt_culprit culprit[2] = {{.ranks = ranks, .rank_count = MANY},
+					{.peers = ranks, .peer_count = MANY}};
+	const struct nt_message long_messages[] = {
+		{.body = NT_BODY_INCIDENT, .incident = {.culprit = culprit, .culprits = 2}},
+		{.body = NT_BODY_WINDOW,
+		 .window = {.sample = sample, .samples = NT_WIRE_MAX_SAMPLES}},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++)
+		ranks[i] = i + 1;
+	for (uint32_t i = 0; i < NT_WIRE_MAX_SAMPLES; i++)
+		sample[i].number = i + 1;
+	for (size_t i = 0; i < sizeof(long_messages) / sizeof(long_messages[0]); i++) {
+		struct nt_message message = long_messages[i];
+		nt_autobuf struct nt_buf buf = {0};
 
 		assert_true(nt_oom_sweep(encode_message, &message) >= 2);
 		assert_int_equal(nt_message_encode(&message, &buf), 0);
@@ -188,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_survive_failed_allocations),
+		cmocka_unit_test(long_arrays_survive_failed_allocations),
 		cmocka_unit_test(the_spool_survives_failed_allocations),
 		cmocka_unit_test(the_shelter_survives_failed_allocations),
 	};

@@ -441,6 +441,25 @@ static bool recovers(double cost, uint64_t window_ns, uint32_t windows)
 	return nt_recovery_is_over(&recovery, &rules, now);
 }
 
+static void half_the_floor_is_still_too_much(void **state)
+{
+	/* Numbers that add up without rounding. */
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 16};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct nt_recovery recovery = {.buckets = 0};
+		uint64_t now = 1000;
+
+		for (int j = 0; j < 64; j++, now += 10)
+			nt_recovery_add(&recovery, &rules, now, now + 10,
+					i && j % 16 == 15 ? 0.0625 : 0.125);
+		assert_int_equal(nt_recovery_is_over(&recovery, &rules, now), i);
+		assert_true(recovery.bad_ns == (i ? now - 10 : now));
+	}
+}
+
 static void recovery_takes_a_minute_and_twenty_windows(void **state)
 {
 	(void)state;
@@ -509,6 +528,7 @@ int main(void)
 		cmocka_unit_test(a_few_wild_windows_do_not_last),
 		cmocka_unit_test(a_past_is_what_was_before_the_fault),
 		cmocka_unit_test(rings_remember_the_last_values),
+		cmocka_unit_test(half_the_floor_is_still_too_much),
 		cmocka_unit_test(recovery_takes_a_minute_and_twenty_windows),
 		cmocka_unit_test(costs),
 		cmocka_unit_test(names),
