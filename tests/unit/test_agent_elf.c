@@ -246,6 +246,36 @@ static void each_of_thousands_of_functions_is_found(void **state)
 	nt_elf_close(elf);
 }
 
+/* A table of symbols that stands behind so many sections is not looked for. */
+static void sections_are_looked_at_up_to_a_cap(void **state)
+{
+	enum {
+		CAP = 4096, /* and the first, which is none */
+	};
+	static Elf64_Shdr section[CAP + 2];
+
+	(void)state;
+	(void)image_add_static(&image, "f", 0x10);
+	image_header(&image)->e_shoff = IMAGE_BYTES;
+	image_header(&image)->e_shnum = CAP + 2;
+	section[1] = *image_section(&image, SECTION_STRTAB);
+	for (size_t at = CAP; at <= CAP + 1; at++) {
+		struct nt_elf_symbol symbol;
+		struct nt_elf *elf = NULL;
+		const char *path;
+
+		section[at] = *image_section(&image, SECTION_SYMTAB);
+		section[at].sh_link = 1;
+		path = image_save(&image);
+		assert_int_equal(write(image.fd, section, sizeof(section)), sizeof(section));
+		assert_int_equal(nt_elf_open(path, &elf), 0);
+		assert_int_equal(nt_elf_find(elf, "f", &symbol), at == CAP ? 0 : -ENOENT);
+		nt_elf_close(elf);
+		image_close(&image);
+		section[at] = (Elf64_Shdr){.sh_type = SHT_NULL};
+	}
+}
+
 static void the_first_instruction_decides_where_probes_go(void **state)
 {
 	struct nt_elf_symbol symbol;
@@ -470,6 +500,7 @@ int main(void)
 		WITH(a_build_id_is_one_among_the_notes_alone),
 		WITH(notes_are_read_up_to_a_page),
 		WITH(each_of_thousands_of_functions_is_found),
+		WITH(sections_are_looked_at_up_to_a_cap),
 		WITH(the_first_instruction_decides_where_probes_go),
 		WITH(arm64_code_is_read_as_such),
 		WITH(an_address_outside_the_code_is_an_error),

@@ -313,6 +313,63 @@ static void the_first_stage_is_a_stage(void **state)
 	sim_free(&sim);
 }
 
+/* Rank 0 is with rank 1 in one communicator, with rank 2 in another. Whom is it compared with? */
+static uint32_t peer_of_two(const struct sim_comm *first, const struct sim_comm *second)
+{
+	struct nt_detect *detect = sim_detect();
+	const uint32_t *peers;
+	struct sim sim;
+	uint32_t peer;
+	size_t n;
+
+	sim_init_ranks(&sim, 3, 1);
+	*sim_comm_add(&sim, 0, 0, 0, 0, 0) = *first;
+	*sim_comm_add(&sim, 0, 0, 0, 0, 0) = *second;
+	sim_pass(&sim, detect, 2);
+	peers = nt_role_peers(detect, nt_detect_find(detect, 0), &n);
+	assert_int_equal(n, 1);
+	peer = peers[0];
+	nt_detect_free(detect);
+	sim_free(&sim);
+	return peer;
+}
+
+static void assert_better(uint64_t id, double calls, double bytes, uint64_t other_id,
+			  double other_calls, double other_bytes)
+{
+	const struct sim_comm better = {.id = id,
+					.kind = NT_FRAME_SYNCHRONISING,
+					.calls = calls,
+					.bytes = bytes,
+					.epoch = 1,
+					.member = {0, 1},
+					.members = 2};
+	const struct sim_comm other = {.id = other_id,
+				       .kind = NT_FRAME_SYNCHRONISING,
+				       .calls = other_calls,
+				       .bytes = other_bytes,
+				       .epoch = 1,
+				       .member = {0, 2},
+				       .members = 2};
+
+	assert_int_equal(peer_of_two(&better, &other), 1);
+	assert_int_equal(peer_of_two(&other, &better), 1);
+}
+
+static void fewer_calls_then_more_bytes_tell_who_is_compared(void **state)
+{
+	(void)state;
+	assert_better(2, 2, 1e6, 1, 4, 1e6);
+	/* Up to half as many more are as many: then bytes count. */
+	assert_better(2, 3, 1e6, 1, 2, 1e6);
+	assert_better(2, 2, 2e6, 1, 3, 1e6);
+	/* As many bytes, as many members: the lower number. */
+	assert_better(1, 2, 3e6, 2, 3, 2e6);
+	/* Small calls carry no gradients, however few there are. */
+	assert_better(2, 64, 64e6, 1, 2, 0.99e6);
+	assert_better(2, 2, 1e6, 1, 64, 64e6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_slow_rank_is_found_in_every_layout),
 		cmocka_unit_test(what_changes_roles_does_so_at_once),
 		cmocka_unit_test(the_first_stage_is_a_stage),
+		cmocka_unit_test(fewer_calls_then_more_bytes_tell_who_is_compared),
 		cmocka_unit_test(communicators_beyond_the_cap_of_a_rank_are_counted),
 	};
 

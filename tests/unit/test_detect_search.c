@@ -205,6 +205,11 @@ static void step(struct job *job, const struct nt_frame *frame)
 	assert_int_equal(nt_detect_step(job->detect, frame, &finding, &findings), 0);
 }
 
+static void step_now(struct job *job)
+{
+	step(job, &job->sim.frame);
+}
+
 static const struct nt_network *network_of(const struct job *job, uint64_t comm)
 {
 	return &nt_comm_find(job->detect->comms, comm)->network;
@@ -373,6 +378,76 @@ static void a_communicator_is_measured_while_all_its_members_are_heard(void **st
 		assert_int_equal(network_of(job, 10)->frame, i < 7 ? 1 : 7);
 		assert_int_equal(network_of(job, 10)->method, NT_NETWORK_SHORTEST);
 	}
+}
+
+/* Twice 5 ms beside 80 ms of work, then twice 10 ms. */
+static void transfers_are_held_against_their_own_past(void **state)
+{
+	struct job *job = *state;
+	const struct nt_network *network;
+	double step_ns;
+
+	add_comms(job, 1);
+	job->sim.comm[0].timed = true;
+	job->sim.comm[0].transfer = 5.0 * SIM_MS;
+	for (uint32_t i = 1; i <= 20; i++) {
+		(void)sim_next(&job->sim);
+		step_now(job);
+		assert_int_equal(network_of(job, 10)->past.count, i);
+	}
+	network = network_of(job, 10);
+	assert_true(network->past.ready);
+	assert_true(network->past.value_centre == 10.0 * SIM_MS);
+	assert_true(network->transfer == 10.0 * SIM_MS);
+	assert_true(network->level.sum == 0.0);
+	job->sim.comm[0].transfer = 10.0 * SIM_MS;
+	(void)sim_next(&job->sim);
+	step_now(job);
+	network = network_of(job, 10);
+	step_ns = network->step_ns;
+	assert_true(fabs(step_ns - 100.0 * SIM_MS) < 10.0);
+	assert_true(network->transfer == 20.0 * SIM_MS);
+	assert_true(network->level.sum == 2.0);
+	assert_true(fabs(network->level.kpi - 1.0) < 1e-9);
+	assert_true(fabs(network->level.cost - 10.0 * SIM_MS / step_ns) < 1e-9);
+	/* What a member waited for a processor is the host's: 10 ms of it are nothing more. */
+	for (uint32_t i = 0; i < RANKS; i++)
+		job->sim.rank[i].run_queue = (4.0 + 3.0 * i) * SIM_MS;
+	(void)sim_next(&job->sim);
+	step_now(job);
+	network = network_of(job, 10);
+	assert_true(fabs(network->transfer - 10.0 * SIM_MS) < 10.0);
+	assert_true(fabs(network->level.sum - 1.0) < 1e-6);
+}
+
+/* Another size, or another operation, is another past. */
+static void other_calls_have_another_past(void **state)
+{
+	struct job *job = *state;
+
+	add_comms(job, 1);
+	job->sim.comm[0].timed = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)sim_next(&job->sim);
+		step_now(job);
+	}
+	assert_int_equal(network_of(job, 10)->past.count, 3);
+	job->sim.comm[0].bytes = 1.05e6;
+	(void)sim_next(&job->sim);
+	step_now(job);
+	assert_int_equal(network_of(job, 10)->past.count, 4);
+	assert_true(network_of(job, 10)->bytes == 1e6);
+	job->sim.comm[0].bytes = 1.06e6;
+	(void)sim_next(&job->sim);
+	step_now(job);
+	assert_int_equal(network_of(job, 10)->past.count, 1);
+	assert_true(network_of(job, 10)->bytes == 1.06e6);
+	(void)sim_next(&job->sim);
+	for (uint32_t i = 0; i < RANKS; i++)
+		job->sim.out_op[i].op = 2;
+	step_now(job);
+	assert_int_equal(network_of(job, 10)->past.count, 1);
+	assert_int_equal(network_of(job, 10)->op, 2);
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -721,6 +796,8 @@ int main(void)
 		JOB_TEST(each_communicator_is_measured_by_its_own_samples),
 		cmocka_unit_test(a_sample_counts_where_all_made_the_same_call),
 		JOB_TEST(a_communicator_is_measured_while_all_its_members_are_heard),
+		JOB_TEST(transfers_are_held_against_their_own_past),
+		JOB_TEST(other_calls_have_another_past),
 		JOB_TEST(a_job_may_stand_for_half_an_hour_or_ten_times_as_long_as_it_did),
 		JOB_TEST(who_goes_on_calling_does_not_stand),
 		JOB_TEST(who_is_gone_is_missed_after_five_seconds_by_those_that_wait),
