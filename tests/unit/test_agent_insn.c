@@ -226,6 +226,20 @@ static void every_prefix_and_privilege_that_the_kernel_refuses_is_refused(void *
 	}
 }
 
+/* No processor takes an instruction of more than fifteen bytes. */
+static void more_prefixes_than_there_may_be_are_not_looked_behind(void **state)
+{
+	uint8_t code[20];
+
+	(void)state;
+	memset(code, 0x66, sizeof(code));
+	code[14] = 0x90;
+	check_x86(code, sizeof(code), 0, NT_INSN_CHEAP, __LINE__);
+	code[14] = 0x66;
+	code[16] = 0x90;
+	check_x86(code, sizeof(code), 0, NT_INSN_SLOW, __LINE__);
+}
+
 /* In memory that ends where the code does, for the sanitizers to see. */
 static void check_cut_short(const uint8_t *code, size_t whole)
 {
@@ -356,6 +370,7 @@ int main(void)
 		cmocka_unit_test(what_is_cheap_is_not_with_an_operand_size),
 		cmocka_unit_test(each_of_the_nops_that_the_kernel_knows_is_cheap),
 		cmocka_unit_test(every_prefix_and_privilege_that_the_kernel_refuses_is_refused),
+		cmocka_unit_test(more_prefixes_than_there_may_be_are_not_looked_behind),
 		cmocka_unit_test(code_that_is_cut_short_is_never_read_past_its_end),
 		cmocka_unit_test(arm64_has_its_own_cheap_ones),
 		cmocka_unit_test(arm64_instructions_are_told_from_their_neighbours),

@@ -349,6 +349,47 @@ static void a_sample_counts_where_all_made_the_same_call(void **state)
 	assert_int_not_equal(method_with(be_told_twice), NT_NETWORK_SAMPLES);
 }
 
+/* Of several operations the one that moves most is watched, whatever its number and its place. */
+static void the_operation_that_moves_most_is_watched(void **state)
+{
+	static const struct {
+		uint8_t op[2], watched;
+		uint64_t bytes[2];
+	} then[] = {
+		{{0, 1}, 0, {5000, 4000}}, {{1, 0}, 0, {4000, 5000}}, {{0, 1}, 1, {4000, 5000}},
+		{{3, 31}, 31, {1, 2}},     {{31, 3}, 3, {1, 2}},      {{4, 5}, 4, {7, 7}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
+		struct nt_frame_op op[2] = {{0}};
+		void *data = NULL;
+		struct job *job;
+
+		assert_int_equal(begin(&data), 0);
+		job = data;
+		add_comms(job, 1);
+		(void)sim_next(&job->sim);
+		for (int j = 0; j < 2; j++)
+			op[j] = (struct nt_frame_op){.op = then[i].op[j],
+						     .kind = NT_FRAME_SYNCHRONISING,
+						     .calls = 12,
+						     .bytes = then[i].bytes[j],
+						     .timed_calls = 12,
+						     .min_ns = 100};
+		for (uint32_t j = 0; j < RANKS; j++) {
+			job->sim.out_comm[j].op = op;
+			job->sim.out_comm[j].ops = 2;
+		}
+		step(job, &job->sim.frame);
+		assert_int_equal(network_of(job, 10)->method, NT_NETWORK_SHORTEST);
+		assert_int_equal(network_of(job, 10)->op, then[i].watched);
+		/* Twelve calls of every member in six steps. */
+		assert_true(network_of(job, 10)->transfer == 200.0);
+		assert_int_equal(end(&data), 0);
+	}
+}
+
 /* Who is not heard may be the one that came last. */
 static void a_communicator_is_measured_while_all_its_members_are_heard(void **state)
 {
@@ -795,6 +836,7 @@ int main(void)
 		cmocka_unit_test(culprits_are_kept_in_order_and_found_again),
 		JOB_TEST(each_communicator_is_measured_by_its_own_samples),
 		cmocka_unit_test(a_sample_counts_where_all_made_the_same_call),
+		cmocka_unit_test(the_operation_that_moves_most_is_watched),
 		JOB_TEST(a_communicator_is_measured_while_all_its_members_are_heard),
 		JOB_TEST(transfers_are_held_against_their_own_past),
 		JOB_TEST(other_calls_have_another_past),
