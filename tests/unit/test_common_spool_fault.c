@@ -319,6 +319,34 @@ static void a_reader_says_that_it_could_not_read_and_then_reads_all(void **state
 	}
 }
 
+/* What it was told of once, by its watches, it is not told of again. */
+static void a_watching_reader_that_could_not_look_looks_again(void **state)
+{
+	SWEEP(n, *state)
+	{
+		nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+		nt_auto(nt_bus) struct nt_bus *first = open_bus(where, &synced), *second = NULL;
+		struct count count = {0};
+		unsigned int told;
+
+		assert_int_equal(publish(first, NT_TOPIC_WINDOW, 1, RECORD_BYTES), 0);
+		assert_int_equal(nt_bus_flush(first), 0);
+		reader = open_reader(where, NT_TOPIC_WINDOW);
+		assert_true(nt_bus_reader_fd(reader) >= 0);
+		assert_int_equal(insist(reader, &count), 0);
+		/* A partition more. */
+		second = open_bus(where, &synced);
+		assert_int_equal(publish(second, NT_TOPIC_WINDOW, 2, RECORD_BYTES), 0);
+		assert_int_equal(nt_bus_flush(second), 0);
+		fail_nth(n);
+		told = insist(reader, &count);
+		(void)has_failed();
+		assert_int_equal(count.records, 2);
+		if (failed == CALL_LIST || failed == CALL_READ_DIR || failed == CALL_OPEN)
+			assert_int_equal(told, 1);
+	}
+}
+
 static void a_reader_that_could_not_go_to_a_place_goes_there_the_next_time(void **state)
 {
 	char spool[PATH_BYTES];
@@ -577,6 +605,7 @@ int main(void)
 		SPOOL_TEST(a_writer_counts_what_a_failing_disk_cost_and_says_so),
 		SPOOL_TEST(what_was_promised_to_be_on_the_disk_is_or_the_flush_fails),
 		SPOOL_TEST(a_reader_says_that_it_could_not_read_and_then_reads_all),
+		SPOOL_TEST(a_watching_reader_that_could_not_look_looks_again),
 		SPOOL_TEST(a_reader_that_could_not_go_to_a_place_goes_there_the_next_time),
 		SPOOL_TEST(a_compaction_that_fails_leaves_the_newest_of_every_key),
 		SPOOL_TEST(a_segment_that_cannot_be_read_hides_no_newer_record),
