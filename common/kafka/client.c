@@ -96,12 +96,13 @@ static int verify_certificate(rd_kafka_t *rk, const char *broker, int32_t broker
 	return 0;
 }
 
-static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
+static int set(rd_kafka_conf_t *conf, const char *name, const char *value, bool may_be_unknown,
 	       struct nt_bus_error *error)
 {
 	char text[TEXT];
+	rd_kafka_conf_res_t r = rd_kafka_conf_set(conf, name, value, text, sizeof(text));
 
-	if (rd_kafka_conf_set(conf, name, value, text, sizeof(text)) == RD_KAFKA_CONF_OK)
+	if (r == RD_KAFKA_CONF_OK || (r == RD_KAFKA_CONF_UNKNOWN && may_be_unknown))
 		return 0;
 	(void)snprintf(error->text, sizeof(error->text),
 		       "the library refuses '%s' = '%.64s': %.160s", name, value, text);
@@ -112,19 +113,19 @@ static int configure(struct nt_kafka_client *client, rd_kafka_conf_t *conf,
 		     const struct nt_kafka_setting *settings, size_t count,
 		     struct nt_bus_error *error)
 {
-	int r = set(conf, "bootstrap.servers", client->url.servers, error);
+	int r = set(conf, "bootstrap.servers", client->url.servers, false, error);
 
 	if (r == 0)
-		r = set(conf, "client.id", client->name, error);
+		r = set(conf, "client.id", client->name, false, error);
 	for (size_t i = 0; i < sizeof(basics) / sizeof(basics[0]) && r == 0; i++)
-		r = set(conf, basics[i].name, basics[i].value, error);
+		r = set(conf, basics[i].name, basics[i].value, false, error);
 	for (size_t i = 0; i < count && r == 0; i++) {
 		char number[24];
 
 		(void)snprintf(number, sizeof(number), "%llu",
 			       (unsigned long long)settings[i].number);
 		r = set(conf, settings[i].name, settings[i].text ? settings[i].text : number,
-			error);
+			settings[i].may_be_unknown, error);
 	}
 	if (r == 0)
 		r = nt_kafka_secrets_apply(&client->secrets, conf, error);

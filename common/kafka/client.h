@@ -31,6 +31,7 @@ struct nt_kafka_setting {
 	const char *name;
 	const char *text; /* NULL: the number */
 	uint64_t number;
+	bool may_be_unknown; /* to the library of this machine */
 };
 
 /*

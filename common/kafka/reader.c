@@ -12,13 +12,14 @@
 #include "common/kafka/record.h"
 
 enum {
-	FETCH_KBYTES = 4096, /* in advance, of all partitions together; a batch may be as much */
+	FETCH_KBYTES = 8192, /* in advance, of all partitions together; a batch may be as much */
 	FIRST_NEWS_MS = 5000,
 	SERVE_EVERY = 256, /* records, so that a long backlog hides nothing else */
 	WAIT_MS = 1000, /* at a time, for what no descriptor tells */
 	RETRY_MS = 100,
 };
 
+#define RECONNECT_NS    (2 * NT_SECOND)
 #define DEFAULT_IDLE_NS (100 * NT_MILLISECOND)
 
 /* ---- the client ------------------------------------------------------------------------------ */
@@ -63,6 +64,8 @@ static int make(struct nt_kafka_reader *reader, struct nt_bus_error *error, rd_k
 		{"queued.max.messages.kbytes", NULL, FETCH_KBYTES},
 		{"fetch.message.max.bytes", "1048576"},
 		{"fetch.max.bytes", "4194304"},
+		/* Before 2.2 a partition that finds the queue full waits for a second. */
+		{"fetch.queue.backoff.ms", "20", .may_be_unknown = true},
 		{"fetch.wait.max.ms", NULL, reader->idle_ns / NT_MILLISECOND},
 	};
 
@@ -103,8 +106,9 @@ static int reconnect(struct nt_kafka_reader *reader)
 	int r = make(reader, &error, &rk);
 
 	if (r < 0) {
-		/* Half-written; the old client may still work, and the next look is soon. */
+		/* Half-written, perhaps; the old client may still work. */
 		nt_kafka_health_hint(&reader->client.health, NT_BUS_FAILED, "%s", error.text);
+		reader->reconnect_mono_ns = nt_clock_mono_ns() + RECONNECT_NS;
 		return 0;
 	}
 	if (reader->group)
@@ -133,7 +137,7 @@ static int look(struct nt_kafka_reader *reader)
 	int r = 0;
 
 	nt_kafka_watch_get(&reader->watch, &news);
-	if (news.is_stale)
+	if (news.is_stale && nt_clock_mono_ns() >= reader->reconnect_mono_ns)
 		return reconnect(reader);
 	if (news.generation == reader->generation)
 		return 0;

@@ -43,6 +43,7 @@ struct nt_kafka_reader {
 	rd_kafka_topic_t *topic[NT_TOPIC_END]; /* NULL: not wanted */
 	struct nt_kafka_partitions partitions[NT_TOPIC_END];
 	struct nt_kafka_watch watch;
+	uint64_t reconnect_mono_ns; /* not before this, after a failure */
 	uint64_t generation; /* of the watch's news, as far as we know it */
 
 	bool must_start; /* a partition may have to be started */
