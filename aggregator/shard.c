@@ -75,6 +75,8 @@ static int load_from(const struct source *source, uint32_t shard,
 {
 	if (source->depot)
 		return nt_depot_load(source->depot, loaded, loader);
+	if (!source->states)
+		return -ENOENT;
 	return source->states->load(source->states->data, shard, loaded, loader);
 }
 

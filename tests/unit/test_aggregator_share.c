@@ -607,6 +607,44 @@ static void sums_do_not_fall_when_a_shard_goes(void **state)
 	assert_true(metric(0, "neutracer_aggregator_shards_revoked") == JOBS);
 }
 
+static void what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing(void **state)
+{
+	static const struct nt_bus_record junk[] = {
+		{.topic = NT_TOPIC_INCIDENT,
+		 .key = "i1",
+		 .key_len = 2,
+		 .value = "\xff",
+		 .value_len = 1},
+		{.topic = NT_TOPIC_INCIDENT, .key = "", .key_len = 0, .value = "", .value_len = 0},
+		{.topic = NT_TOPIC_STATE,
+		 .key = "job/0123456789abcdef",
+		 .key_len = 20,
+		 .value = "\xff",
+		 .value_len = 1},
+		{.topic = NT_TOPIC_STATE,
+		 .key = "state/1/0/manifest",
+		 .key_len = 18,
+		 .value = "\xff",
+		 .value_len = 1},
+		{.topic = NT_TOPIC_STATE,
+		 .key = "state/1/0/0",
+		 .key_len = 11,
+		 .value = "\xff",
+		 .value_len = 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(junk) / sizeof(junk[0]); i++)
+		assert_int_equal(nt_bus_publish(bus[0], &junk[i]), 0);
+	give_all(0);
+	publish_run(520, 60000, 30000, UINT64_MAX);
+	turn_all();
+	assert_int_equal(count_sent("_firing_"), JOBS);
+	/* An incident that is none, and a head that is none. */
+	assert_true(metric(0, "neutracer_aggregator_replica_refused") == 2);
+	assert_true(metric(1, "neutracer_aggregator_replica_refused") == 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -622,6 +660,7 @@ int main(void)
 		TEST(who_has_lost_a_shard_saves_nothing_for_it),
 		TEST(a_job_of_another_member_is_shown_with_its_owner),
 		TEST(sums_do_not_fall_when_a_shard_goes),
+		TEST(what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
