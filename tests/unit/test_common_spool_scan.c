@@ -21,12 +21,17 @@ enum {
 };
 
 static size_t visible[MAX_READS]; /* bytes that the n-th read sees, the last one for ever */
-static unsigned int reads, views;
+static unsigned int reads, views, interruptions;
 
 ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
 	size_t end = visible[reads < views ? reads : views - 1];
 
+	if (interruptions) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
 	reads++;
 	if ((size_t)offset >= end)
 		return 0;
@@ -175,6 +180,25 @@ static void behind_damage_no_offset_comes_back(void **state)
 	(void)close(fd);
 }
 
+static void an_interrupted_read_is_read_again(void **state)
+{
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	size_t end[FRAMES];
+	int fd = make_segment(end, false);
+
+	(void)state;
+	see(end[FRAMES - 1]);
+	interruptions = 3;
+	nt_spool_scan_start(&scan, fd, 10);
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(interruptions, 0);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+	nt_spool_scan_release(&scan);
+	(void)close(fd);
+}
+
 static void behind_a_seal_is_nothing(void **state)
 {
 	struct nt_spool_scan scan = {0};
@@ -234,6 +258,7 @@ int main(void)
 		cmocka_unit_test(frames_that_are_being_written_are_waited_for),
 		cmocka_unit_test(a_tail_that_is_written_anew_is_read_anew),
 		cmocka_unit_test(behind_damage_no_offset_comes_back),
+		cmocka_unit_test(an_interrupted_read_is_read_again),
 		cmocka_unit_test(behind_a_seal_is_nothing),
 		cmocka_unit_test(a_segment_without_a_seal_of_its_own_has_none),
 	};

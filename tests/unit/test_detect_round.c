@@ -225,6 +225,11 @@ static void ranks_of_another_tier_are_not_compared(void **state)
 	assert_int_equal(own_of(&job, 2)->tier, NT_FRAME_T2);
 	assert_near(own_of(&job, 2)->value, 80.0 * SIM_MS);
 	assert_in_range(own_of(&job, 2)->past.count, 1, 3);
+	/* Where nobody tells own work any more, there is no median of it. */
+	for (uint32_t i = 0; i < 7; i++)
+		job.sim.rank[i].tier = NT_FRAME_T1;
+	sim_pass(&job.sim, job.detect, 3);
+	assert_true(group_of(&job, 0)->median[NT_SERIES_OWN] == -1.0);
 	end_job(&job);
 }
 

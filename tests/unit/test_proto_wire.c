@@ -139,6 +139,40 @@ static void no_rows_over_their_cap_are_sent(void **state)
 	free(sample);
 }
 
+static void a_message_has_a_mebibyte_and_not_a_byte_more(void **state)
+{
+	static uint32_t ranks[NT_WIRE_MAX_CULPRITS];
+	struct nt_culprit culprit[13] = {{0}};
+	struct nt_message in = {
+		.body = NT_BODY_INCIDENT,
+		.incident = {.culprit = culprit, .culprits = 13},
+	};
+	char name[200] = "";
+	size_t len = 0, left;
+	int r;
+
+	(void)state;
+	memset(ranks, 0xff, sizeof(ranks)); /* five bytes each */
+	for (int i = 0; i < 12; i++)
+		culprit[i] =
+			(struct nt_culprit){.ranks = ranks, .rank_count = NT_WIRE_MAX_CULPRITS};
+	left = NT_WIRE_MAX_BYTES - 12 * 5 * NT_WIRE_MAX_CULPRITS;
+	culprit[12] = (struct nt_culprit){.ranks = ranks, .rank_count = left / 5 - 50};
+	culprit[12].name = name;
+	/* Letter by letter, until it is full. */
+	for (size_t i = 0; i < sizeof(name) - 1; i++) {
+		nt_autobuf struct nt_buf buf = {0};
+
+		r = nt_message_encode(&in, &buf);
+		if (r < 0)
+			break;
+		len = buf.len;
+		name[i] = 'x';
+	}
+	assert_int_equal(r, -EMSGSIZE);
+	assert_int_equal(len, NT_WIRE_MAX_BYTES);
+}
+
 static bool value_is_filled(const struct nt_wire_field *field, const char *here)
 {
 	static const char zeros[8];
@@ -472,6 +506,7 @@ int main(void)
 		cmocka_unit_test(a_column_that_says_anything_is_told),
 		cmocka_unit_test(an_operation_of_no_name_is_unknown_in_a_column_too),
 		cmocka_unit_test(no_rows_over_their_cap_are_sent),
+		cmocka_unit_test(a_message_has_a_mebibyte_and_not_a_byte_more),
 		cmocka_unit_test(the_map_has_every_field_and_the_golden_messages_fill_it),
 		cmocka_unit_test(decoded_fields_are_where_they_belong),
 		cmocka_unit_test(unknown_fields_are_ignored_wherever_they_are),
