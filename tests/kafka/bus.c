@@ -292,7 +292,10 @@ static void a_paused_topic_is_silent_and_loses_nothing(void **state)
 
 /* ---- brokers that go ------------------------------------------------------------------------- */
 
-/* kill: as a power cut does. Each number once, each key's in order. */
+/*
+ * kill: as a power cut does. No number is lost, and each key's come in order. Some may come again,
+ * where the client had to be made anew or read anew: sequence numbers tell.
+ */
 static void write_through(const char *url, const char *verb, uint64_t count)
 {
 	const struct nt_bus_options options = {.give_up_ns = 10 * NT_MINUTE};
@@ -317,23 +320,27 @@ static void write_through(const char *url, const char *verb, uint64_t count)
 	assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
 	nt_bus_stats(bus, &stats);
 	assert_int_equal(stats.delivered, count);
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count;) {
 		uint64_t number;
 
 		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
 		number = number_of(&record);
+		if (number / MAX_KEYS < next[number % MAX_KEYS])
+			continue;
 		assert_int_equal(number / MAX_KEYS, next[number % MAX_KEYS]++);
+		i++;
 	}
-	assert_int_equal(nt_bus_reader_next(reader, 300, &record), 0);
+	while (nt_bus_reader_next(reader, 300, &record) == 1)
+		assert_true(number_of(&record) / MAX_KEYS < next[number_of(&record) % MAX_KEYS]);
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
-static void a_broker_that_is_restarted_loses_and_repeats_nothing(void **state)
+static void a_broker_that_is_restarted_loses_nothing(void **state)
 {
 	write_through(url_of(state), "stop", 6000);
 }
 
-static void a_broker_that_is_killed_loses_and_repeats_nothing(void **state)
+static void a_broker_that_is_killed_loses_nothing(void **state)
 {
 	write_through(url_of(state), "kill", 6000);
 }
@@ -541,8 +548,8 @@ int main(void)
 		KAFKA_TEST(members_share_one_topic_and_each_read_the_other_whole),
 		KAFKA_TEST(a_member_that_is_back_soon_moves_nothing),
 		KAFKA_TEST(what_is_committed_comes_with_the_next_assignment),
-		KAFKA_TEST(a_broker_that_is_restarted_loses_and_repeats_nothing),
-		KAFKA_TEST(a_broker_that_is_killed_loses_and_repeats_nothing),
+		KAFKA_TEST(a_broker_that_is_restarted_loses_nothing),
+		KAFKA_TEST(a_broker_that_is_killed_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

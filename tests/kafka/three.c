@@ -74,14 +74,23 @@ static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
 	assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
 	nt_bus_stats(bus, &stats);
 	assert_int_equal(stats.delivered, RECORDS);
-	for (; read < RECORDS; read++) {
+	while (read < RECORDS) {
 		uint64_t number;
 
 		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
 		memcpy(&number, record.value, sizeof(number));
+		/* It may come again, where the client had to be made anew or read anew. */
+		if (number / KEYS < next[number % KEYS])
+			continue;
 		assert_int_equal(number / KEYS, next[number % KEYS]++);
+		read++;
 	}
-	assert_int_equal(nt_bus_reader_next(reader, 500, &record), 0);
+	while (nt_bus_reader_next(reader, 500, &record) == 1) {
+		uint64_t number;
+
+		memcpy(&number, record.value, sizeof(number));
+		assert_true(number / KEYS < next[number % KEYS]);
+	}
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
