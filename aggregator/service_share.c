@@ -411,6 +411,9 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 		/* They go all at once: the first one's saving is that of the others too. */
 		if (!shard->saved)
 			(void)nt_service_save(service);
+	} else if (nt_shard_save(shard, service->options.states, NULL) < 0) {
+		/* For ourselves: where only the brokers were away, nobody else has decided meanwhile. */
+		service->save_errors++;
 	}
 	if (service->heads)
 		nt_heads_drop(service->heads, shard->number);

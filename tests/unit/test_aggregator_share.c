@@ -522,7 +522,46 @@ static void who_leaves_in_good_order_hands_over_at_once(void **state)
 	assert_int_equal(sents, JOBS);
 }
 
-static void who_has_lost_a_shard_saves_nothing_for_it(void **state)
+static int note_set(void *loader, const struct nt_state_set *set)
+{
+	*(uint64_t *)loader = set->real_ns;
+	return 0;
+}
+
+/* The brokers are away, and the group with them; nobody else has the shard meanwhile. */
+static void who_has_lost_a_shard_keeps_its_state_for_the_return(void **state)
+{
+	nt_autofree char *want = NULL, *got = NULL;
+	const struct nt_state_store *states = &members[0].states;
+
+	(void)state;
+	want = reference(60000, UINT64_MAX);
+	give_all(0);
+	publish_run(520, 45760, 30000, UINT64_MAX);
+	turn_all();
+	for (uint32_t i = 0; i < JOBS; i++)
+		assert_int_equal(states->load(states->data, i + 1, note_set, &(uint64_t){0}),
+				 -ENOENT);
+	members[0].fake->lost = true;
+	give_all(MEMBERS); /* nobody */
+	turn_all();
+	assert_true(metric(0, "neutracer_aggregator_shards_lost") == JOBS);
+	for (uint32_t i = 0; i < JOBS; i++) {
+		uint64_t saved_ns = 0;
+
+		assert_int_equal(states->load(states->data, i + 1, note_set, &saved_ns), 0);
+		assert_true(saved_ns > 0);
+	}
+	members[0].fake->lost = false;
+	give_all(0);
+	publish_run(45760, 60000, 30000, UINT64_MAX);
+	turn_all();
+	got = show(0);
+	assert_string_equal(want, got);
+	no_message_was_sent_twice();
+}
+
+static void who_has_lost_a_shard_tells_nobody_of_it(void **state)
 {
 	nt_autofree char *want = NULL, *got = NULL;
 
@@ -657,7 +696,8 @@ int main(void)
 		TEST(what_the_dead_one_had_no_time_to_publish_is_sent_again_and_counted),
 		TEST(who_comes_back_after_a_crash_repeats_nothing),
 		TEST(who_leaves_in_good_order_hands_over_at_once),
-		TEST(who_has_lost_a_shard_saves_nothing_for_it),
+		TEST(who_has_lost_a_shard_keeps_its_state_for_the_return),
+		TEST(who_has_lost_a_shard_tells_nobody_of_it),
 		TEST(a_job_of_another_member_is_shown_with_its_owner),
 		TEST(sums_do_not_fall_when_a_shard_goes),
 		TEST(what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing),
