@@ -21,7 +21,7 @@
 
 enum {
 	NT_TRACKER_PROCESSES = 1024,
-	NT_TRACKER_ORPHANS = 1024, /* events of processes that discovery has not reported yet */
+	NT_TRACKER_ORPHANS = 8192, /* events of processes that discovery has not reported yet */
 	NT_TRACKER_KEYS = 256,
 };
 
