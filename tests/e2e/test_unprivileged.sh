@@ -98,9 +98,12 @@ setpriv --regid "$gid" --clear-groups --bounding-set "-all,$capabilities" cat "$
   fail "the agent cannot read what the aggregator writes"
 refuses setpriv --regid "$gid" --clear-groups --bounding-set "-all,$capabilities" touch "$spool/neutracer.control.v1/here"
 
-"$real/neutracer" slow-ranks --server "http://127.0.0.1:$port" --token-file "$state/token" --json |
-  jq -e --argjson rank "$rank" '[.. | objects | select(.rank? == $rank)] | length > 0' >/dev/null ||
-  fail "the command does not name rank $rank"
+command_names() {
+  "$real/neutracer" slow-ranks --server "http://127.0.0.1:$port" --token-file "$state/token" --json |
+    jq -e --argjson rank "$rank" '[.. | objects | select(.rank? == $rank)] | length > 0' >/dev/null
+}
+# The pictures that it shows are drawn twice a second.
+wait_until 5 "the command to name rank $rank" command_names || fail "the command does not name rank $rank"
 stop_agent here
 end_job || fail "the job failed"
 echo "agent with ${capabilities//,/ }, aggregator as nobody: rank $rank named, nothing open to others"
