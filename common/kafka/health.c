@@ -37,7 +37,8 @@ static void set(struct nt_bus_health *now, enum nt_bus_cause cause)
 	now->since_mono_ns = nt_clock_mono_ns();
 }
 
-static void set_text(struct nt_bus_health *now, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static void set_text(struct nt_bus_health *now,
+							   const char *fmt, va_list args)
 {
 	(void)vsnprintf(now->text, sizeof(now->text), fmt, args);
 	nt_kafka_make_printable(now->text);
