@@ -527,10 +527,11 @@ static void catch_up(struct nt_agent *agent)
 	int r;
 
 	read_events(agent);
+	nt_tracker_discovering(agent->tracker);
 	r = nt_discover_run(agent->discover);
 	if (r < 0)
 		(void)nt_warn(r, "look for processes");
-	nt_tracker_discovered(agent->tracker);
+	nt_tracker_discovered(agent->tracker, r == 0 && nt_discover_is_complete(agent->discover));
 }
 
 static void look_inside(struct nt_agent *agent)

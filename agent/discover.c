@@ -402,6 +402,11 @@ int nt_discover_run(struct nt_discover *discover)
 	return 0;
 }
 
+bool nt_discover_is_complete(const struct nt_discover *discover)
+{
+	return !discover->rescan;
+}
+
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats)
 {
 	*ret_stats = discover->stats;

@@ -52,6 +52,8 @@ NT_DEFINE_AUTO(nt_discover, nt_discover_free)
 int nt_discover_fd(const struct nt_discover *discover);
 /* Calls the handler for what is new. Call at least every second too. */
 NT_MUST_CHECK int nt_discover_run(struct nt_discover *discover);
+/* False: records were lost, and the scan that makes up for them is still to come. */
+bool nt_discover_is_complete(const struct nt_discover *discover);
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats);
 
 #endif

@@ -103,6 +103,7 @@ static const struct row rows[] = {
 	COUNTER("over_cap", "what=\"keys\"", tracker.keys_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"threads\"", tracker.threads_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"pending\"", tracker.pending_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"orphans\"", tracker.orphans_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"call-kinds\"", tracker.unknown_kinds, OVER_CAP),
 	COUNTER("over_cap", "what=\"streams\"", tracker.order_overflows, OVER_CAP),
 	COUNTER("over_cap", "what=\"steps\"", tracker.step_overruns, OVER_CAP),

@@ -17,8 +17,8 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 	tracker->registry.memory = options->source.memory;
 	tracker->registry.boot = options->boot;
 	tracker->registry.epochs = options->seed;
-	tracker->orphan = calloc(NT_TRACKER_ORPHANS, sizeof(*tracker->orphan));
-	if (!tracker->orphan)
+	tracker->orphans.orphan = calloc(NT_TRACKER_ORPHANS, sizeof(*tracker->orphans.orphan));
+	if (!tracker->orphans.orphan)
 		return -ENOMEM;
 	*ret_tracker = nt_take(tracker);
 	return 0;
@@ -46,7 +46,7 @@ void nt_tracker_free(struct nt_tracker *tracker)
 		HASH_DEL(tracker->keys, key);
 		free(key);
 	}
-	free(tracker->orphan);
+	free(tracker->orphans.orphan);
 	free(tracker);
 }
 
@@ -133,6 +133,7 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 		process->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
 		process->mpich = true;
+	nt_tracker_claim(tracker, process);
 }
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
@@ -409,10 +410,10 @@ static void meet(struct nt_tracker *tracker, struct nt_process *process)
 		process->facts = facts;
 }
 
-static void on_event(struct nt_tracker *tracker, struct nt_process *process,
-		     const struct nt_probe *probe, const struct nt_event_call *call,
-		     const uint8_t *id)
+void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
+		     const struct nt_event_call *call, const uint8_t *id)
 {
+	const struct nt_probe *probe = nt_probe_row(call->h.row);
 	struct nt_registry *registry = &tracker->registry;
 
 	if (!process->met)
@@ -477,27 +478,6 @@ static void on_event(struct nt_tracker *tracker, struct nt_process *process,
 	}
 }
 
-static bool is_foreign(const struct nt_tracker *tracker, uint32_t pid)
-{
-	return tracker->foreign[nt_hash_mix(pid) % NT_TRACKER_FOREIGN] == pid;
-}
-
-static void keep_orphan(struct nt_tracker *tracker, const struct nt_event_call *call,
-			const uint8_t *id)
-{
-	struct nt_tracker_orphan *orphan;
-
-	if (tracker->orphans == NT_TRACKER_ORPHANS || is_foreign(tracker, call->h.pid)) {
-		tracker->stats.foreign_events++;
-		return;
-	}
-	orphan = &tracker->orphan[tracker->orphans++];
-	orphan->call = *call;
-	orphan->has_id = id != NULL;
-	if (id)
-		memcpy(orphan->id, id, NT_ID_BYTES);
-}
-
 void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
 		      const uint8_t *id)
 {
@@ -511,30 +491,9 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 	}
 	process = find_process(tracker, call->h.pid);
 	if (process)
-		on_event(tracker, process, probe, call, id);
+		nt_tracker_give(tracker, process, call, id);
 	else
-		keep_orphan(tracker, call, id);
-}
-
-void nt_tracker_discovered(struct nt_tracker *tracker)
-{
-	uint32_t orphans = tracker->orphans;
-
-	/* They are given again, in order, and none can become an orphan anew. */
-	tracker->orphans = 0;
-	for (uint32_t i = 0; i < orphans; i++) {
-		const struct nt_tracker_orphan *orphan = &tracker->orphan[i];
-		uint32_t pid = orphan->call.h.pid;
-		struct nt_process *process = find_process(tracker, pid);
-
-		if (process) {
-			on_event(tracker, process, nt_probe_row(orphan->call.h.row), &orphan->call,
-				 orphan->has_id ? orphan->id : NULL);
-			continue;
-		}
-		tracker->stats.foreign_events++;
-		tracker->foreign[nt_hash_mix(pid) % NT_TRACKER_FOREIGN] = pid;
-	}
+		nt_tracker_keep(tracker, call, id);
 }
 
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)

@@ -64,6 +64,7 @@ struct nt_tracker_stats {
 	uint64_t foreign_events; /* of processes that are not watched */
 	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
 	uint64_t threads_over_cap, pending_over_cap;
+	uint64_t orphans_over_cap; /* events, which are also counted as lost */
 	uint64_t unresolved_comms; /* whose place in the job could not be read */
 	uint64_t undescribed; /* processes that /proc told nothing of */
 	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
@@ -81,8 +82,12 @@ NT_DEFINE_AUTO(nt_tracker, nt_tracker_free)
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file);
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns);
-/* Discovery is up to date: events of processes it has not reported are nobody's. */
-void nt_tracker_discovered(struct nt_tracker *tracker);
+/*
+ * Around a look for processes, which may report some and read events meanwhile. Events from before a
+ * complete look whose processes it has not reported are strangers'.
+ */
+void nt_tracker_discovering(struct nt_tracker *tracker);
+void nt_tracker_discovered(struct nt_tracker *tracker, bool complete);
 
 /* From the probes, in the order of the ring. id: NT_ID_BYTES or NULL. */
 void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,

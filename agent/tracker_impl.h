@@ -11,7 +11,7 @@
 #include "agent/tracker.h"
 
 enum {
-	NT_TRACKER_FOREIGN = 256, /* pids of processes that are not watched */
+	NT_TRACKER_STRANGERS = 256, /* pids of processes that are not watched */
 };
 
 /* An event that came before discovery told of its process. */
@@ -19,6 +19,19 @@ struct nt_tracker_orphan {
 	struct nt_event_call call;
 	bool has_id;
 	uint8_t id[NT_ID_BYTES];
+};
+
+struct nt_tracker_stranger {
+	uint32_t pid; /* 0: free */
+	uint64_t until_ns; /* by the clock of events: a pid may come again as another process */
+};
+
+struct nt_tracker_orphans {
+	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned, oldest first */
+	uint32_t count;
+	uint32_t judged; /* of them, those that came before the look that runs */
+	uint64_t over_cap; /* since the last look */
+	struct nt_tracker_stranger stranger[NT_TRACKER_STRANGERS]; /* hashed */
 };
 
 /* A job's key with something to send under it. */
@@ -35,9 +48,7 @@ struct nt_tracker {
 	struct nt_registry registry;
 	struct nt_process *processes; /* uthash by pid, owned */
 	struct nt_tracker_key *keys; /* uthash, owned */
-	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
-	uint32_t orphans;
-	uint32_t foreign[NT_TRACKER_FOREIGN]; /* hashed; 0: free */
+	struct nt_tracker_orphans orphans;
 	uint64_t now_ns; /* of the last tick */
 	struct nt_tracker_stats stats;
 };
@@ -46,6 +57,18 @@ struct nt_tracker {
 void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank);
 /* Sends what there is. ended: its process is gone, and it is the rank's last window. */
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended);
+
+/* The process exists: what the event means. Its row is valid. id: NT_ID_BYTES or NULL. */
+void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
+		     const struct nt_event_call *call, const uint8_t *id);
+
+/*
+ * agent/tracker_orphan.c: keeps an event whose process is not known, or counts it as a stranger's; and
+ * gives a process that is known now what was kept of it, in order.
+ */
+void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *call,
+		     const uint8_t *id);
+void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
 
 /*
  * agent/tracker_graph.c: what is captured, and what a launch makes of it. True: the call, or the

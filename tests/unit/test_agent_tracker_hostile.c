@@ -64,7 +64,8 @@ static void random_events_do_no_harm(void **state)
 			inside.deref = call.deref;
 			nt_tracker_inside(node.tracker, call.h.pid, call.h.tid, call.h.row, &inside,
 					  node.now_ns);
-			nt_tracker_discovered(node.tracker);
+			nt_tracker_discovered(node.tracker, i % 300 == 0);
+			nt_tracker_discovering(node.tracker);
 			nt_tracker_tick(node.tracker, node.now_ns);
 		}
 		if (i % 20000 == 0)
@@ -182,8 +183,9 @@ static void events_before_discovery_are_kept_and_those_of_strangers_are_not(void
 	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
 	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
 	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
 	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
-	nt_tracker_discovered(node.tracker);
+	nt_tracker_discovered(node.tracker, true);
 	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
 	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM); /* known to be foreign by now */
 	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
@@ -192,6 +194,117 @@ static void events_before_discovery_are_kept_and_those_of_strangers_are_not(void
 	assert_int_equal(node.windows, 1);
 	assert_int_equal(node_last(&node)->window.rank.rank, 5);
 	assert_int_equal(node_last(&node)->op[0][0].calls, 2);
+	node_stop(&node);
+}
+
+/* A look that began before a process mapped its libraries does not find it. */
+static void events_that_come_during_a_look_wait_for_the_next(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nt_tracker_discovering(node.tracker);
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nt_tracker_discovered(node.tracker, true);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker, true);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.foreign_events, 0);
+	assert_int_equal(node_last(&node)->window.rank.rank, 5);
+	assert_int_equal(node_last(&node)->op[0][0].calls, 1);
+	node_stop(&node);
+}
+
+static void what_a_look_that_lost_records_does_not_find_is_nobodys_yet(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nt_tracker_discovering(node.tracker);
+	nt_tracker_discovered(node.tracker, false);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.foreign_events, 0);
+	assert_int_equal(node_last(&node)->window.rank.rank, 5);
+	node_stop(&node);
+}
+
+/* More events may be read while processes are reported: they are not to overtake what waits. */
+static void events_that_waited_come_before_those_read_after_their_process_was_found(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM);
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nccl_reduce(&node, 999, 999, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node_last(&node)->window.rank.rank, 5);
+	/* Its making was seen first: its numbers are those of its whole life. */
+	assert_int_equal(node_last(&node)->comm[0].epoch, NT_COMM_EPOCH_WHOLE);
+	node_stop(&node);
+}
+
+static void a_strangers_pid_is_asked_about_again(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	nt_tracker_discovered(node.tracker, true);
+	node.now_ns += 2 * SECOND;
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.foreign_events, 1);
+	assert_int_equal(node_last(&node)->window.rank.rank, 5);
+	node_stop(&node);
+}
+
+static void events_over_the_cap_before_discovery_are_lost_and_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	for (int i = 1; i < NT_TRACKER_ORPHANS + 3; i++)
+		nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker, true);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.orphans_over_cap, 3);
+	assert_int_equal(stats.lost_events, 3);
+	assert_int_equal(stats.foreign_events, 0);
+	assert_int_equal(node_last(&node)->window.lost, 3);
+	assert_int_not_equal(node_last(&node)->comm[0].epoch, NT_COMM_EPOCH_WHOLE);
 	node_stop(&node);
 }
 
@@ -262,6 +375,12 @@ int main(void)
 		cmocka_unit_test(threads_over_the_cap_are_counted_and_their_calls_are_not_lost),
 		cmocka_unit_test(pending_communicators_over_the_cap_are_counted),
 		cmocka_unit_test(events_before_discovery_are_kept_and_those_of_strangers_are_not),
+		cmocka_unit_test(events_that_come_during_a_look_wait_for_the_next),
+		cmocka_unit_test(what_a_look_that_lost_records_does_not_find_is_nobodys_yet),
+		cmocka_unit_test(
+			events_that_waited_come_before_those_read_after_their_process_was_found),
+		cmocka_unit_test(a_strangers_pid_is_asked_about_again),
+		cmocka_unit_test(events_over_the_cap_before_discovery_are_lost_and_counted),
 		cmocka_unit_test(a_pid_that_comes_again_is_another_process),
 		cmocka_unit_test(a_rank_is_described_by_the_program_that_makes_the_calls),
 		cmocka_unit_test(bytes_that_would_overflow_are_none),
