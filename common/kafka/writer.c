@@ -56,7 +56,7 @@ struct writer {
 	pthread_cond_t changed; /* users, acknowledgements */
 	/* The following are protected by the lock; rk and queue change on the thread alone. */
 	rd_kafka_t *rk; /* NULL while it is made anew: records wait in the outbox */
-	rd_kafka_queue_t *queue;
+	rd_kafka_queue_t *queue; /* NULL while the old one goes */
 	unsigned int users; /* of rk outside the lock */
 	struct nt_kafka_outbox outbox;
 	bool must_end;
@@ -442,6 +442,18 @@ static rd_kafka_t *withdraw(struct writer *writer)
 	return old;
 }
 
+/* What is destroyed takes its time, and who closes the writer wakes the thread by this queue. */
+static rd_kafka_queue_t *withdraw_queue(struct writer *writer)
+{
+	rd_kafka_queue_t *old;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	old = writer->queue;
+	writer->queue = NULL;
+	(void)pthread_mutex_unlock(&writer->lock);
+	return old;
+}
+
 static void destroy_handle(rd_kafka_t *rk, rd_kafka_queue_t *queue)
 {
 	if (!rk)
@@ -479,12 +491,12 @@ static void replace(struct writer *writer)
 	old = withdraw(writer);
 	while (!writer->is_broken && rd_kafka_outq_len(old) > 0 && ms_until(deadline_ns) > 0)
 		serve_one(writer, ms_until(deadline_ns) < TICK_MS ? 1 : TICK_MS);
-	destroy_handle(old, writer->queue);
+	destroy_handle(old, withdraw_queue(writer));
 	writer->is_broken = false;
 	writer->is_outdated = false;
-	writer->queue = rd_kafka_queue_get_main(fresh);
 	(void)pthread_mutex_lock(&writer->lock);
 	writer->rk = fresh;
+	writer->queue = rd_kafka_queue_get_main(fresh);
 	writer->stats.reconnected++;
 	for (message = writer->outbox.oldest; message; message = message->next)
 		if (message->state == NT_KAFKA_SENT)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -330,6 +331,70 @@ static void after_a_fatal_error_a_new_client_sends_all_again(void **state)
 	assert_int_equal(health_of(bus).cause, NT_BUS_WELL);
 }
 
+/*
+ * In front of the library's: a handle takes long to go, as one with connections may, and who wakes
+ * a queue that is gone is noticed, not left to luck.
+ */
+static atomic_bool goes_slowly, is_going;
+static _Atomic(rd_kafka_queue_t *) gone;
+static atomic_uint woken_when_gone;
+
+void rd_kafka_queue_destroy(rd_kafka_queue_t *queue)
+{
+	void (*destroy)(rd_kafka_queue_t *) = dlsym(RTLD_NEXT, "rd_kafka_queue_destroy");
+
+	atomic_store(&gone, queue);
+	destroy(queue);
+}
+
+void rd_kafka_destroy(rd_kafka_t *rk)
+{
+	const struct timespec while_others_act = {.tv_nsec = 300000000};
+	void (*destroy)(rd_kafka_t *) = dlsym(RTLD_NEXT, "rd_kafka_destroy");
+
+	if (atomic_load(&goes_slowly)) {
+		atomic_store(&is_going, true);
+		(void)nanosleep(&while_others_act, NULL);
+	}
+	destroy(rk);
+	/* Its address may be another's soon. */
+	atomic_store(&gone, NULL);
+}
+
+void rd_kafka_queue_yield(rd_kafka_queue_t *queue)
+{
+	void (*yield)(rd_kafka_queue_t *) = dlsym(RTLD_NEXT, "rd_kafka_queue_yield");
+
+	if (queue == atomic_load(&gone))
+		atomic_fetch_add(&woken_when_gone, 1);
+	else
+		yield(queue);
+}
+
+static void closing_while_the_client_is_made_anew_touches_no_old_one(void **state)
+{
+	struct back back = {0};
+	const struct nt_bus_options options = {
+		.flush_ns = NT_MILLISECOND,
+		.close_ns = NT_MILLISECOND,
+		.undelivered = keep,
+		.data = &back,
+	};
+	struct mock *mock = *state;
+	struct nt_bus *bus;
+
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_INIT_PRODUCER_ID, 1,
+					  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+	bus = open_with(mock, &options);
+	atomic_store(&goes_slowly, true);
+	assert_int_equal(publish(bus, 1), 0);
+	assert_true(MOCK_EVENTUALLY(atomic_load(&is_going)));
+	nt_bus_close(bus);
+	atomic_store(&goes_slowly, false);
+	assert_int_equal(atomic_load(&woken_when_gone), 0);
+	assert_int_equal(back.count, 1);
+}
+
 static void one_broker_of_three_may_go(void **state)
 {
 	struct mock three = {0};
@@ -371,6 +436,7 @@ int main(void)
 		MOCK_TEST(a_topic_that_is_not_there_is_named),
 		MOCK_TEST(a_record_that_is_too_large_for_its_topic_is_given_back),
 		MOCK_TEST(after_a_fatal_error_a_new_client_sends_all_again),
+		MOCK_TEST(closing_while_the_client_is_made_anew_touches_no_old_one),
 		cmocka_unit_test(one_broker_of_three_may_go),
 	};
 
