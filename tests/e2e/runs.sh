@@ -83,13 +83,22 @@ faulty_run() {
   end_job || fail "the job failed"
 }
 
-for ((i = 1; i <= runs; i++)); do
+# In a shell of its own, that a wrong run may not be the last one.
+one_run() {
+  trap 'kill_job TERM' EXIT
   start_job "$job" "$ranks" "${options[@]}"
-  wait_until 20 "the ranks to be seen" job_is_seen "$ranks" || fail "run $i: the ranks are not seen: $(api /api/v1/jobs)"
+  wait_until 20 "the ranks to be seen" job_is_seen "$ranks" || fail "run $1: the ranks are not seen: $(api /api/v1/jobs)"
   if [ "$fault" = none ]; then
     healthy_run
-    echo "run $i: $job, healthy for $seconds s: silent"
+    echo "run $1: $job, healthy for $seconds s: silent"
+    [ -z "$json" ] || printf '{"job": "%s", "fault": "none"}\n' "$job" >>"$json"
   else
-    faulty_run "$i"
+    faulty_run "$1"
   fi
+}
+
+wrong=0
+for ((i = 1; i <= runs; i++)); do
+  (one_run "$i") || wrong=$((wrong + 1))
 done
+[ "$wrong" -eq 0 ] || fail "$wrong of $runs runs were wrong"
