@@ -15,7 +15,10 @@ enum {
 
 /* A thread that works on something of its own, as a checkpoint, is not hung. */
 static const double working_part = 0.1;
-static const uint64_t working_bytes = 1 << 20; /* a frame */
+static const double working_bytes = 1
+				    << 17; /* a second: more than a thread writes that only logs */
+/* One look may find it between two writes to a slow disk. */
+static const uint64_t working_lasts_ns = 5000000000;
 static const uint64_t mismatch_after_ns = 2000000000;
 
 static bool is_collective(uint8_t kind)
@@ -28,19 +31,30 @@ static bool is_live(const struct nt_rank *rank)
 	return !rank->ended && !rank->finalized && !rank->silent;
 }
 
-void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
+static bool is_at_work(const struct nt_frame_rank *seen)
 {
 	const double window = (double)seen->window_ns;
+	const double bytes = (double)seen->read_bytes + (double)seen->write_bytes;
 
+	return seen->state == 'D' || (bytes > 0.0 && bytes * 1e9 >= working_bytes * window) ||
+	       (window > 0.0 && ((double)seen->on_cpu_ns >= working_part * window ||
+				 (double)seen->io_ns >= working_part * window));
+}
+
+static bool has_worked(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	return rank->worked_ns && detect->end_ns - rank->worked_ns <= working_lasts_ns;
+}
+
+void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
+{
 	rank->inside = seen->inside;
 	/* From here on the two exclude each other: in_call means a call of a communicator. */
 	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
 	rank->seen_ns = detect->end_ns;
 	rank->seen_frame = detect->frames;
-	rank->working = seen->state == 'D' || seen->read_bytes >= working_bytes ||
-			seen->write_bytes >= working_bytes ||
-			(window > 0.0 && ((double)seen->on_cpu_ns >= working_part * window ||
-					  (double)seen->io_ns >= working_part * window));
+	if (is_at_work(seen))
+		rank->worked_ns = detect->end_ns;
 }
 
 /* One member of a communicator that somebody waits in. */
@@ -126,12 +140,12 @@ static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_rank
 	return false;
 }
 
-static void accuse(struct stall *stall, const struct member *member)
+static void accuse(const struct nt_detect *detect, struct stall *stall, const struct member *member)
 {
 	for (uint32_t i = 0; i < stall->culprits; i++)
 		if (stall->culprit[i] == member->rank->rank)
 			return;
-	stall->working = (!stall->culprits || stall->working) && member->rank->working;
+	stall->working = (!stall->culprits || stall->working) && has_worked(detect, member->rank);
 	stall->culprit[stall->culprits++] = member->rank->rank;
 }
 
@@ -209,7 +223,7 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm
 		}
 		/* It entered, others came out and it did not. */
 		same_call |= member[i].in && member[i].rank->inside.in_call;
-		accuse(stall, &member[i]);
+		accuse(detect, stall, &member[i]);
 	}
 	if (stall->culprits == before)
 		return;
@@ -300,7 +314,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 		/* Some came out. A host that runs ahead looks the same where calls do not block. */
 		for (uint32_t i = 0; i < n; i++)
 			if (member[i].in)
-				accuse(stall, &member[i]);
+				accuse(detect, stall, &member[i]);
 		stall->working = false;
 		stall->cause = NT_WORD_NETWORK;
 	} else if (in == n && patient == n) {

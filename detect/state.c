@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 2,
+	STATE_VERSION = 3,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -144,7 +144,7 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank)
 	nt_code_bool(codec, &rank->accepted);
 	nt_code_u64(codec, &rank->ended_ns);
 	code_inside(codec, &rank->inside);
-	nt_code_bool(codec, &rank->working);
+	nt_code_u64(codec, &rank->worked_ns);
 	nt_code_u64(codec, &rank->seen_ns);
 	nt_code_u64(codec, &rank->seen_frame);
 	nt_code_u64(codec, &rank->rounds);

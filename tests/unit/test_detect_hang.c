@@ -112,6 +112,30 @@ static void a_checkpoint_of_all_is_silent(void **state)
 	assert_int_equal(sim_open(job->detect), 0);
 }
 
+/* A slow disk: most looks find the thread between two of its writes. */
+static void a_checkpoint_that_trickles_is_a_note_and_no_hang(void **state)
+{
+	struct job *job = *state;
+	const struct nt_finding *finding;
+
+	sim_stick(&job->sim, DATA, 0);
+	job->sim.rank[0].behind = 1;
+	for (int i = 0; i < 120; i++) {
+		job->sim.rank[0].write = i % 6 == 0 ? 1 << 20 : 0;
+		sim_pass(&job->sim, job->detect, 1);
+	}
+	finding = sim_firing(job->detect, 0);
+	assert_names_rank(finding, 0);
+	assert_int_equal(finding->class, NT_CLASS_HOST);
+	assert_string_equal(finding->cause, "slow host");
+	/* And no more than that. */
+	job->sim.rank[0].write = 0;
+	sim_pass(&job->sim, job->detect, 4);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_HOST);
+	sim_pass(&job->sim, job->detect, 4);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_HANG);
+}
+
 static void a_checkpoint_on_one_rank_is_a_note_and_no_hang(void **state)
 {
 	struct job *job = *state;
@@ -358,6 +382,7 @@ int main(void)
 		CASE(nobody_inside_anything_is_a_pause_and_silent),
 		CASE(a_checkpoint_of_all_is_silent),
 		CASE(a_checkpoint_on_one_rank_is_a_note_and_no_hang),
+		CASE(a_checkpoint_that_trickles_is_a_note_and_no_hang),
 		CASE(a_rank_that_works_for_more_than_ten_minutes_hangs_the_job),
 		CASE(most_ranks_at_work_while_one_waits_is_a_pause),
 		CASE(all_in_and_none_out_is_the_network),

@@ -267,8 +267,8 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 2);
-	data[8] = 1;
+	assert_int_equal(data[8], 3);
+	data[8] = 2;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);
 	free(data);
