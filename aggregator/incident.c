@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/sentence.h"
@@ -208,6 +209,24 @@ int nt_incident_copy(const struct nt_incident *incident, struct nt_arena *arena,
 
 /* ---- from a finding ----------------------------------------------------------------------------- */
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The detection lists ranks in an order of its own; people look for a number in a list. */
+static void sort_ranks(struct nt_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		struct nt_culprit *culprit = &incident->culprit[i];
+
+		qsort(culprit->peers, culprit->peer_count, sizeof(*culprit->peers), by_number);
+		qsort(culprit->ranks, culprit->rank_count, sizeof(*culprit->ranks), by_number);
+	}
+}
+
 static int name_culprits(const struct nt_finding *finding, const struct nt_incident_names *names,
 			 struct nt_arena *arena, struct nt_incident *incident)
 {
@@ -289,6 +308,7 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 	r = nt_incident_copy(&incident, arena, &incident);
 	if (r < 0)
 		return r;
+	sort_ranks(&incident);
 	r = nt_sentence_write(finding->class, &incident, arena, &incident.summary);
 	if (r < 0)
 		return r;

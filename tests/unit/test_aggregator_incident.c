@@ -132,6 +132,26 @@ static void an_incident_has_names_for_numbers(void **state)
 	assert_string_equal(incident.evidence[0].what, "own work of the step");
 }
 
+static void the_ranks_of_a_culprit_are_listed_in_order_of_their_numbers(void **state)
+{
+	static const uint32_t given[] = {15, 0, 7, 3};
+	const uint32_t *numbers;
+
+	(void)state;
+	culprit[0].peers = culprit[0].ranks = given;
+	culprit[0].peer_count = culprit[0].rank_count = 4;
+	for (int i = 0; i < 2; i++) {
+		const struct nt_culprit named = *describe().culprit;
+
+		numbers = i ? named.ranks : named.peers;
+		assert_int_equal(i ? named.rank_count : named.peer_count, 4);
+		assert_int_equal(numbers[0], 0);
+		assert_int_equal(numbers[1], 3);
+		assert_int_equal(numbers[2], 7);
+		assert_int_equal(numbers[3], 15);
+	}
+}
+
 static void what_has_no_price_has_no_cost_in_money(void **state)
 {
 	struct nt_incident incident = describe();
@@ -348,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_incident_has_names_for_numbers),
+		TEST(the_ranks_of_a_culprit_are_listed_in_order_of_their_numbers),
 		TEST(what_has_no_price_has_no_cost_in_money),
 		TEST(a_slow_rank_is_told_in_one_sentence),
 		TEST(a_resolved_incident_says_from_when_to_when),
