@@ -217,16 +217,8 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	r = r ?: nt_judge_trace(trace, &rules, judgement);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
-	report.frames = trace->frames;
-	for (size_t i = 0; i < trace->frames; i++)
-		if (trace->frame[i].frame.ranks > report.ranks)
-			report.ranks = trace->frame[i].frame.ranks;
-	report.start_ns = trace->frame[0].frame.start_ns;
-	report.end_ns = trace->frame[trace->frames - 1].frame.end_ns;
+	nt_report_trace(&report, trace, judgement);
 	report.relative = format == FORMAT_STRAGGLER;
-	report.collective = trace->collective;
-	report.collectives = trace->collectives;
-	report.judgement = judgement;
 	return print(config, &report);
 }
 

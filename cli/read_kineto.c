@@ -34,7 +34,7 @@ struct interval {
 
 struct rank_trace {
 	const char *path;
-	uint32_t rank;
+	uint32_t rank, world; /* world 0: it does not say */
 	struct interval *kernel, *step;
 	size_t kernels, steps;
 	const struct interval **comm; /* the kernels that are NCCL's, in order */
@@ -208,6 +208,23 @@ static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
 	return digits > 0 && number < NT_FRAME_MAX_RANKS;
 }
 
+/* How many ranks the job had; old files do not say. */
+static int find_world(const json_t *root, struct rank_trace *out, struct nt_trace_error *error)
+{
+	const json_t *info = json_is_object(root) ? json_object_get(root, "distributedInfo") : NULL;
+	const json_t *size = json_object_get(info, "world_size");
+
+	if (!size)
+		return 0;
+	if (!json_is_integer(size) || json_integer_value(size) <= (json_int_t)out->rank ||
+	    json_integer_value(size) > NT_FRAME_MAX_RANKS)
+		return nt_trace_refuse(
+			error, "%s: distributedInfo.world_size is not a number from %u to %d",
+			out->path, out->rank + 1, NT_FRAME_MAX_RANKS);
+	out->world = (uint32_t)json_integer_value(size);
+	return 0;
+}
+
 static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 {
 	__attribute__((cleanup(release_json))) json_t *root = NULL;
@@ -234,6 +251,9 @@ static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 			error,
 			"%s: rank unknown: no distributedInfo.rank from 0 to %d, and no number in the file's name",
 			out->path, NT_FRAME_MAX_RANKS - 1);
+	r = find_world(root, out, error);
+	if (r < 0)
+		return r;
 	base = json_is_object(root) ? json_object_get(root, "baseTimeNanoseconds") : NULL;
 	if (json_is_integer(base) && json_integer_value(base) > 0)
 		base_ns = (uint64_t)json_integer_value(base);
@@ -360,6 +380,7 @@ static bool step_bounds(const struct rank_trace *trace, size_t n, uint64_t *ret_
 
 static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t n, bool *ret_more)
 {
+	const uint32_t expected = trace->world ? trace->world : (uint32_t)in->ranks;
 	struct nt_trace_frame *out = NULL;
 	uint64_t start = UINT64_MAX, end = 0;
 	size_t seen = 0;
@@ -385,8 +406,8 @@ static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t
 	out->frame.start_ns = start;
 	out->frame.end_ns = end > start ? end : start + 1;
 	out->frame.ranks = in->ranks;
-	out->frame.expected_ranks = (uint32_t)in->ranks;
-	out->frame.completeness = (double)seen / (double)in->ranks;
+	out->frame.expected_ranks = expected;
+	out->frame.completeness = (double)seen / expected;
 
 	for (size_t i = 0; i < in->ranks; i++) {
 		struct nt_frame_rank *rank = &out->rank[i];
@@ -412,6 +433,34 @@ static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t
 	return 0;
 }
 
+/* In the order of their ranks, each there once and all of one job. */
+static int check_ranks(const struct rank_traces *in, struct nt_trace *trace,
+		       struct nt_trace_error *error)
+{
+	const struct rank_trace *told = NULL; /* that says how large the job was */
+
+	for (size_t i = 0; i < in->ranks; i++) {
+		const struct rank_trace *rank = &in->rank[i];
+
+		if (i && rank->rank == rank[-1].rank)
+			return nt_trace_refuse(error, "%s and %s: both are of rank %u",
+					       rank[-1].path, rank->path, rank->rank);
+		if (!rank->world)
+			continue;
+		if (told && rank->world != told->world)
+			return nt_trace_refuse(
+				error, "%s and %s: not of one job, which had %u or %u ranks",
+				told->path, rank->path, told->world, rank->world);
+		told = rank;
+	}
+	/* A file that does not say may be of a rank that the others leave no room for. */
+	if (told && in->rank[in->ranks - 1].rank >= told->world)
+		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
+				       told->path, in->rank[in->ranks - 1].path, told->world);
+	trace->world = told ? told->world : 0;
+	return 0;
+}
+
 int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace **ret_trace,
 			 struct nt_trace_error *ret_error)
 {
@@ -434,12 +483,9 @@ int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace
 			return r;
 	}
 	qsort(in.rank, in.ranks, sizeof(*in.rank), by_rank);
-	for (size_t i = 1; i < in.ranks; i++)
-		if (in.rank[i].rank == in.rank[i - 1].rank)
-			return nt_trace_refuse(ret_error, "%s and %s: both are of rank %u",
-					       in.rank[i - 1].path, in.rank[i].path,
-					       in.rank[i].rank);
-
+	r = check_ranks(&in, trace, ret_error);
+	if (r < 0)
+		return r;
 	r = add_collectives(trace, &in);
 	if (r < 0)
 		return r;

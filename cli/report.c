@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "proto/json.h"
+
+enum {
+	NOTE_BYTES = 512,
+};
 
 /* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
 static int print_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
@@ -72,6 +77,53 @@ static int print_collectives(const struct nt_report *report, struct nt_buf *buf)
 	return r;
 }
 
+/* What makes the report less than whole, one sentence each: see each_note(). */
+typedef int take_note(void *data, const char *note);
+
+static int each_note(const struct nt_report *report, take_note *take, void *data)
+{
+	char note[NOTE_BYTES];
+	int r = 0;
+
+	if (report->world > report->ranks) {
+		(void)snprintf(note, sizeof(note), "%zu of %zu ranks were given: incomplete",
+			       report->ranks, report->world);
+		r = take(data, note);
+	}
+	if (r == 0 && report->skipped) {
+		(void)snprintf(note, sizeof(note),
+			       "%" PRIu64 " messages are missing or could not be read: incomplete",
+			       report->skipped);
+		r = take(data, note);
+	}
+	return r;
+}
+
+static int print_note(void *data, const char *note)
+{
+	return nt_buf_printf(data, "%s\n", note);
+}
+
+static int list_note(void *data, const char *note)
+{
+	return json_array_append_new(data, nt_json_text(note));
+}
+
+void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
+		     const struct nt_judgement *judgement)
+{
+	for (size_t i = 0; i < trace->frames; i++)
+		if (trace->frame[i].frame.ranks > report->ranks)
+			report->ranks = trace->frame[i].frame.ranks;
+	report->frames = trace->frames;
+	report->world = trace->world;
+	report->start_ns = trace->frame[0].frame.start_ns;
+	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
+	report->collective = trace->collective;
+	report->collectives = trace->collectives;
+	report->judgement = judgement;
+}
+
 int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 {
 	const struct nt_judgement *judgement = report->judgement;
@@ -81,10 +133,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	r = nt_buf_printf(buf, "%s: %zu ranks, %zu windows, %.1f s\n", report->source,
 			  report->ranks, report->frames,
 			  (double)(report->end_ns - report->start_ns) / 1e9);
-	if (r == 0 && report->skipped)
-		r = nt_buf_printf(
-			buf, "%" PRIu64 " messages are missing or could not be read: incomplete\n",
-			report->skipped);
+	r = r ?: each_note(report, print_note, buf);
 	r = r ?: print_collectives(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_incident *incident = &judgement->judged[i].incident;
@@ -118,6 +167,13 @@ static json_t *collectives(const struct nt_report *report)
 	return json_incref(list);
 }
 
+static json_t *notes(const struct nt_report *report)
+{
+	nt_autojson json_t *list = json_array();
+
+	return each_note(report, list_note, list) < 0 ? NULL : json_incref(list);
+}
+
 static json_t *incidents(const struct nt_judgement *judgement)
 {
 	nt_autojson json_t *list = json_array();
@@ -136,12 +192,16 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 
 	r |= json_object_set_new(root, "source", nt_json_text(report->source));
 	r |= json_object_set_new(root, "ranks", json_integer((json_int_t)report->ranks));
+	r |= json_object_set_new(
+		root, "expected_ranks",
+		json_integer((json_int_t)(report->world ? report->world : report->ranks)));
 	r |= json_object_set_new(root, "windows", json_integer((json_int_t)report->frames));
 	r |= json_object_set_new(root, "relative_times", json_boolean(report->relative));
 	r |= json_object_set_new(root, "start", nt_json_time(report->start_ns));
 	r |= json_object_set_new(root, "end", nt_json_time(report->end_ns));
 	r |= json_object_set_new(root, "missing_messages",
 				 json_integer((json_int_t)report->skipped));
+	r |= json_object_set_new(root, "notes", notes(report));
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));
 	r |= json_object_set_new(root, "incidents", incidents(report->judgement));

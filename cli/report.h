@@ -15,6 +15,7 @@
 struct nt_report {
 	const char *source; /* path as given */
 	size_t ranks, frames;
+	size_t world; /* ranks that the job has, where not all were given */
 	uint64_t start_ns, end_ns;
 	bool relative; /* times count from the start of the trace, not from 1970 */
 	const struct nt_trace_collective *collective;
@@ -22,6 +23,10 @@ struct nt_report {
 	uint64_t skipped; /* messages of a recording that could not be read, or are missing */
 	const struct nt_judgement *judgement;
 };
+
+/* Fills in what a trace says of itself, and the judgement on it; both are borrowed. */
+void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
+		     const struct nt_judgement *judgement);
 
 NT_MUST_CHECK int nt_report_text(const struct nt_report *report, struct nt_buf *buf);
 NT_MUST_CHECK int nt_report_json(const struct nt_report *report, struct nt_buf *buf);

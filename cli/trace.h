@@ -36,6 +36,7 @@ struct nt_trace_collective {
 
 struct nt_trace {
 	char job[64];
+	uint32_t world; /* ranks that the job has, given or not; 0: the files do not say */
 	struct nt_trace_frame *frame;
 	size_t frames;
 	struct nt_trace_collective *collective;

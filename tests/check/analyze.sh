@@ -30,6 +30,11 @@ PY
 "$neutracer" analyze "$dir/dlrm_kineto" >"$dir/folder.txt"
 cmp <(tail -n +2 "$dir/files.txt") <(tail -n +2 "$dir/folder.txt") || fail "files and their folder differ"
 
+# Some of the files say of how many ranks they are some.
+"$neutracer" analyze "$dir"/dlrm_kineto/worker[024]_* >"$dir/some.txt"
+grep -qx '3 of 8 ranks were given: incomplete' "$dir/some.txt" || fail "three of eight files pass for all"
+! grep -q 'incomplete' "$dir/folder.txt" || fail "eight of eight files are called incomplete"
+
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz >"$dir/ar.json"
 python3 - "$dir/ar.json" <<'PY'
 import json

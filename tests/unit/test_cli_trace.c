@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/judge.h"
+#include "cli/report.h"
 #include "cli/trace.h"
 
 #define HEADER "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n"
@@ -163,11 +164,67 @@ static void kineto_ranks_are_compared_by_the_order_of_their_collectives(void **s
 	/* Overlapping kernels are busy time once. */
 	assert_int_equal(trace->frame[0].rank[0].own_ns, 30500);
 	assert_int_equal(trace->frame[0].rank[1].own_ns, 80000);
+	/* Neither says how many there were. */
+	assert_int_equal(trace->world, 0);
+	assert_int_equal(trace->frame[0].frame.expected_ranks, 2);
+	assert_true(trace->frame[0].frame.completeness == 1);
 	assert_int_equal(trace->collectives, 1);
 	assert_string_equal(trace->collective[0].name, "AllReduce");
 	assert_int_equal(trace->collective[0].last_rank, 1);
 	assert_int_equal(trace->collective[0].spread_ns, 50000);
 	assert_int_equal(trace->collective[0].transfer_ns, 10000);
+}
+
+#define RANK_OF(rank, world)                                                                       \
+	"{\"distributedInfo\": {\"rank\": " rank ", \"world_size\": " world                        \
+	"}, \"traceEvents\": ["                                                                    \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":10,\"dur\":20}]}"
+
+static void kineto_files_of_some_ranks_are_incomplete_and_say_so(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	nt_autobuf struct nt_buf text = {0}, json = {0};
+	const char *paths[] = {path[0], path[1]};
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_report report = {.source = "traces"};
+	struct nt_trace_error error = {0};
+
+	(void)state;
+	put_file(0, "first.json", RANK_OF("5", "8"));
+	put_file(1, "second.json", RANK_OF("2", "8"));
+	assert_int_equal(nt_trace_read_kineto(paths, 2, &trace, &error), 0);
+	assert_int_equal(trace->world, 8);
+	assert_int_equal(trace->frames, 1);
+	assert_int_equal(trace->frame[0].frame.ranks, 2);
+	assert_int_equal(trace->frame[0].frame.expected_ranks, 8);
+	assert_true(trace->frame[0].frame.completeness == 0.25);
+
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	nt_report_trace(&report, trace, judgement);
+	assert_int_equal(nt_report_text(&report, &text), 0);
+	assert_int_equal(nt_report_json(&report, &json), 0);
+	assert_non_null(memmem(text.data, text.len, "\n2 of 8 ranks were given: incomplete\n", 36));
+	assert_non_null(memmem(json.data, json.len, "\"2 of 8 ranks were given: incomplete\"", 36));
+	assert_non_null(memmem(json.data, json.len, "\"expected_ranks\": 8", 19));
+}
+
+static void kineto_files_of_jobs_of_different_sizes_are_refused(void **state)
+{
+	const char *paths[] = {path[0], path[1]};
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+
+	(void)state;
+	put_file(0, "first.json", RANK_OF("1", "4"));
+	put_file(1, "second.json", RANK_OF("0", "8"));
+	assert_int_equal(nt_trace_read_kineto(paths, 2, &trace, &error), -EBADMSG);
+	assert_non_null(strstr(error.text, "not of one job, which had 8 or 4 ranks"));
+	put_file(0, "first.json", RANK_OF("0", "1"));
+	put_file(1, "rank7.json", rank_1);
+	assert_int_equal(nt_trace_read_kineto(paths, 2, &trace, &error), -EBADMSG);
+	assert_non_null(strstr(error.text, "not of one job, which had 1 ranks"));
 }
 
 static void assert_kineto_refused(const char *text, const char *why)
@@ -192,6 +249,9 @@ static void a_damaged_kineto_trace_is_refused_with_its_reason(void **state)
 	assert_kineto_refused("[]", "no GPU kernels");
 	assert_kineto_refused("{\"distributedInfo\":{\"rank\":-4},\"traceEvents\":[]}",
 			      "rank unknown");
+	assert_kineto_refused(RANK_OF("5", "5"), "world_size is not a number from 6 to");
+	assert_kineto_refused(RANK_OF("5", "99999999999"), "world_size is not");
+	assert_kineto_refused(RANK_OF("5", "\"8\""), "world_size is not");
 	assert_kineto_refused(
 		"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":-1,\"dur\":1}]",
 		"no sound ts");
@@ -271,6 +331,10 @@ int main(void)
 		cmocka_unit_test(a_missing_file_is_enoent_and_says_so),
 		cmocka_unit_test_teardown(
 			kineto_ranks_are_compared_by_the_order_of_their_collectives, remove_files),
+		cmocka_unit_test_teardown(kineto_files_of_some_ranks_are_incomplete_and_say_so,
+					  remove_files),
+		cmocka_unit_test_teardown(kineto_files_of_jobs_of_different_sizes_are_refused,
+					  remove_files),
 		cmocka_unit_test_teardown(a_damaged_kineto_trace_is_refused_with_its_reason,
 					  remove_files),
 		cmocka_unit_test_teardown(two_files_of_one_rank_are_refused, remove_files),
