@@ -45,6 +45,7 @@ struct feed_window {
 	uint64_t last; /* number of the last call */
 	enum nt_tier tier; /* 0: T2 */
 	const char *gpu, *pod;
+	const char *job; /* NULL: "llm" */
 	bool rank_unknown, local_id, ended, finalized, inside;
 	uint32_t attempt_hint;
 };
@@ -131,7 +132,7 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 				.pid = from->pid ? from->pid : 100 + from->rank,
 				.start_boot_ns = feed_boot_ns(agent, from->process_ms),
 				.node = agent->name,
-				.job = "llm",
+				.job = from->job ? from->job : "llm",
 				.namespace = "train",
 				.pod = from->pod ? from->pod : "",
 				.container = "",

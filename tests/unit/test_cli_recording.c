@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `neutracer analyze` on what agents left on a spool: the same verdict as the live service's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "aggregator/service.h"
+#include "cli/judge.h"
+#include "cli/report.h"
+#include "tests/unit/feed.h"
+#include "tests/unit/scratch.h"
+
+enum {
+	RANKS = 8,
+	SLOW = 5,
+	WINDOW_MS = 520,
+	MAX_TOLD = 64,
+};
+
+struct job {
+	struct feed_agent agent;
+	const char *name;
+	uint32_t ranks, slow, pid;
+	uint64_t comm;
+};
+
+static char dir[SCRATCH_BYTES], url[SCRATCH_BYTES + 16];
+static struct nt_bus *bus;
+static struct nt_judgement *judgement;
+static struct nt_recording recording;
+static struct nt_buf text;
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (scratch_make(dir) < 0)
+		return -1;
+	(void)snprintf(url, sizeof(url), "spool:%s", dir);
+	return nt_bus_open(url, NULL, &bus);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nt_judgement_free(judgement);
+	judgement = NULL;
+	nt_buf_release(&text);
+	nt_bus_close(bus);
+	bus = NULL;
+	scratch_remove(dir);
+	return 0;
+}
+
+static struct job job(const char *node, const char *key, const char *name)
+{
+	return (struct job){
+		.agent = feed_agent(node, key),
+		.name = name,
+		.ranks = RANKS,
+		.slow = SLOW,
+		.pid = 100,
+		.comm = 0xabc,
+	};
+}
+
+/* One window of each rank; from 30 s on one of them needs 1.5 times as long. */
+static void publish_windows(struct job *job, uint64_t at_ms)
+{
+	for (uint32_t rank = 0; rank < job->ranks; rank++) {
+		nt_auto(nt_message) struct nt_message *message = NULL;
+		const bool fault = at_ms >= 30000 && job->slow < job->ranks;
+		/* Nothing in the world is as even as a constant. */
+		const double noise = (double)((at_ms / WINDOW_MS * 7 + rank * 13) % 17) * 0.01;
+		const struct feed_window window = {
+			.rank = rank,
+			.size = job->ranks,
+			.pid = job->pid + rank,
+			.from_ms = at_ms,
+			.to_ms = at_ms + WINDOW_MS,
+			.steps = 10,
+			.own_ms = (fault && rank == job->slow ? 30 : 20) + noise,
+			.step_ms = fault ? 31 : 21,
+			.comm = job->comm,
+			.last = at_ms / 52 + 10,
+			.gpu = "GPU-5f",
+			.job = job->name,
+		};
+		nt_autobuf struct nt_buf buf = {0};
+		struct nt_bus_record record;
+
+		message = feed_window(&job->agent, &window);
+		record = feed_record(message, &buf);
+		assert_int_equal(nt_bus_publish(bus, &record), 0);
+	}
+}
+
+/* A minute of these jobs, side by side. */
+static void publish_minute(struct job *jobs, size_t count)
+{
+	for (uint64_t at = 0; at < 60000; at += WINDOW_MS)
+		for (size_t i = 0; i < count; i++)
+			publish_windows(&jobs[i], at);
+	assert_int_equal(nt_bus_flush(bus), 0);
+}
+
+static int judge(void)
+{
+	const struct nt_rules rules = nt_rules_default();
+
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	return nt_judge_recording(dir, &rules, judgement, &recording);
+}
+
+/* ---- the live service on the same spool --------------------------------------------------------- */
+
+struct told {
+	char id[MAX_TOLD][24];
+	uint32_t rank[MAX_TOLD];
+	size_t count;
+};
+
+static int take_incident(void *data, const struct nt_incident *incident)
+{
+	struct told *told = data;
+	size_t i = 0;
+
+	if (strcmp(incident->state, "pending") == 0)
+		return 0;
+	while (i < told->count && strcmp(told->id[i], incident->id) != 0)
+		i++;
+	assert_true(i < MAX_TOLD);
+	if (i == told->count)
+		told->count++;
+	(void)snprintf(told->id[i], sizeof(told->id[i]), "%s", incident->id);
+	assert_int_equal(incident->culprits, 1);
+	told->rank[i] = incident->culprit[0].rank;
+	return 0;
+}
+
+static void serve(struct told *ret_told)
+{
+	const struct nt_sink sink = {.incident = take_incident, .data = ret_told};
+	const struct nt_service_options options = {
+		.bus_url = url,
+		.engine = nt_engine_options_default(),
+		.sink = &sink,
+	};
+	nt_auto(nt_service) struct nt_service *service = NULL;
+	struct nt_board *board = NULL;
+
+	assert_int_equal(nt_board_new(&board), 0);
+	assert_int_equal(nt_service_new(&options, board, &service), 0);
+	for (int i = 0; i < 50 && !nt_service_caught_up(service); i++)
+		assert_int_equal(nt_service_turn(service, 0), 0);
+	assert_true(nt_service_caught_up(service));
+	nt_service_free(nt_take(service));
+	nt_board_free(board);
+}
+
+/* ---- tests -------------------------------------------------------------------------------------- */
+
+static void the_slow_rank_of_a_recording_is_named_and_nobody_else(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+	const struct nt_incident *incident;
+
+	(void)state;
+	publish_minute(jobs, 1);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.ranks, RANKS);
+	assert_int_equal(recording.refused, 0);
+	assert_int_equal(recording.missing, 0);
+	assert_true(recording.frames > 50);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->state, "firing");
+	assert_string_equal(incident->class, "compute");
+	assert_int_equal(incident->culprits, 1);
+	assert_string_equal(incident->culprit[0].kind, "rank");
+	assert_int_equal(incident->culprit[0].rank, SLOW);
+	assert_string_equal(incident->culprit[0].node, "gpu-01");
+	assert_true(incident->since_real_ns >= REAL_0 + 29 * SECOND);
+	assert_true(incident->since_real_ns <= REAL_0 + 32 * SECOND);
+	assert_true(incident->slowdown > 1.4 && incident->slowdown < 1.6);
+}
+
+static void a_recording_and_the_live_service_give_an_incident_the_same_id(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+	struct told told = {0};
+
+	(void)state;
+	publish_minute(jobs, 1);
+	serve(&told);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.rank[0], SLOW);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.id, told.id[0]);
+}
+
+static void a_healthy_recording_accuses_nobody(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+
+	(void)state;
+	jobs[0].slow = UINT32_MAX;
+	publish_minute(jobs, 1);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.ranks, RANKS);
+	assert_int_equal(judgement->incidents, 0);
+}
+
+static void a_directory_without_messages_is_no_recording(void **state)
+{
+	(void)state;
+	assert_int_equal(judge(), -ENOENT);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_slow_rank_of_a_recording_is_named_and_nobody_else),
+		TEST(a_recording_and_the_live_service_give_an_incident_the_same_id),
+		TEST(a_healthy_recording_accuses_nobody),
+		TEST(a_directory_without_messages_is_no_recording),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
