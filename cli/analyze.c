@@ -239,12 +239,7 @@ static int analyze_recording(const struct config *config, const char *dir)
 					    : strerrordesc_np(-r));
 		return fail(text);
 	}
-	report.ranks = recording.ranks;
-	report.frames = recording.frames;
-	report.start_ns = recording.start_ns;
-	report.end_ns = recording.end_ns;
-	report.skipped = recording.refused + recording.missing;
-	report.judgement = judgement;
+	nt_report_recording(&report, &recording, judgement);
 	return print(config, &report);
 }
 

@@ -39,12 +39,13 @@ NT_MUST_CHECK int nt_judge_trace(const struct nt_trace *trace, const struct nt_r
 struct nt_recording {
 	uint64_t messages, refused, missing; /* missing: sequence numbers that never came */
 	uint64_t frames, start_ns, end_ns;
-	uint32_t ranks; /* of the largest job */
+	uint32_t jobs; /* with a window; attempts of one job are one */
+	uint32_t ranks; /* of all jobs; of each in the largest window of its attempts */
 };
 
 /*
  * Judges the windows in a directory of the spool bus as the live service would have. -ENOENT where
- * it holds no windows; -ENOMEM, -EIO.
+ * it holds no windows; -ENOMEM, -EIO; -E2BIG for more jobs or incidents than 65536.
  */
 NT_MUST_CHECK int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 				     struct nt_judgement *judgement,

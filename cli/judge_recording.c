@@ -7,13 +7,71 @@
 
 #include "aggregator/engine.h"
 #include "aggregator/ingest.h"
+#include "aggregator/table.h"
 #include "common/bus.h"
+
+enum {
+	MAX_JOBS = 1 << 16,
+};
+
+struct job {
+	uint64_t hash; /* the same in all its attempts */
+	uint32_t ranks;
+	UT_hash_handle hh;
+};
 
 struct run {
 	struct nt_judgement *judgement;
 	struct nt_recording *recording;
+	struct job *job;
 	int error; /* of a handler, which cannot return it */
 };
+
+static void release_jobs(struct run *run)
+{
+	struct job *job, *next;
+
+	HASH_ITER(hh, run->job, job, next)
+	{
+		HASH_DEL(run->job, job);
+		free(job);
+	}
+}
+
+/* The job, new where it is; NULL with run->error. */
+static struct job *find_job(struct run *run, uint64_t hash)
+{
+	struct job *job;
+
+	HASH_FIND(hh, run->job, &hash, sizeof(hash), job);
+	if (job)
+		return job;
+	if (HASH_COUNT(run->job) == MAX_JOBS) {
+		run->error = run->error ?: -E2BIG;
+		return NULL;
+	}
+	job = calloc(1, sizeof(*job));
+	if (job) {
+		job->hash = hash;
+		HASH_ADD(hh, run->job, hash, sizeof(job->hash), job);
+		if (nt_table_has(job))
+			return job;
+		free(job);
+	}
+	run->error = run->error ?: -ENOMEM;
+	return NULL;
+}
+
+static void count_ranks(struct run *run, const struct nt_job *of, uint32_t ranks)
+{
+	struct job *job = find_job(run, of->hash);
+
+	if (!job || job->ranks >= ranks)
+		return;
+	run->recording->jobs = HASH_COUNT(run->job);
+	run->recording->ranks += ranks - job->ranks;
+	job->ranks = ranks;
+}
 
 static void take_incident(void *data, const struct nt_incident *incident)
 {
@@ -26,15 +84,14 @@ static void take_incident(void *data, const struct nt_incident *incident)
 
 static void take_frame(void *data, const struct nt_job *job, const struct nt_frame *frame)
 {
-	struct nt_recording *recording = ((struct run *)data)->recording;
+	struct run *run = data;
+	struct nt_recording *recording = run->recording;
 
-	(void)job;
 	if (!recording->frames || frame->start_ns < recording->start_ns)
 		recording->start_ns = frame->start_ns;
 	if (frame->end_ns > recording->end_ns)
 		recording->end_ns = frame->end_ns;
-	if (frame->ranks > recording->ranks)
-		recording->ranks = (uint32_t)frame->ranks;
+	count_ranks(run, job, (uint32_t)frame->ranks);
 	recording->frames++;
 }
 
@@ -68,7 +125,10 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 {
 	struct nt_engine_options options = nt_engine_options_default();
 	struct nt_recording recording = {0};
-	struct run run = {judgement, &recording, 0};
+	__attribute__((cleanup(release_jobs))) struct run run = {
+		.judgement = judgement,
+		.recording = &recording,
+	};
 	const struct nt_engine_handler handler = {take_incident, take_frame, &run};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;

@@ -37,14 +37,49 @@ static int print_evidence(const struct nt_incident *incident, struct nt_buf *buf
 	return r;
 }
 
+/* Another incident's job that is called the same. */
+static bool is_ambiguous(const struct nt_judgement *judgement, const struct nt_incident *incident)
+{
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_incident *other = &judgement->judged[i].incident;
+
+		if (strcmp(other->job, incident->job) == 0 &&
+		    strcmp(other->namespace, incident->namespace) == 0 &&
+		    strcmp(other->job_key, incident->job_key) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* "job train/llm: ", where there are several. */
+static int print_job(const struct nt_report *report, const struct nt_incident *incident,
+		     struct nt_buf *buf)
+{
+	bool is_keyed;
+	int r;
+
+	if (report->jobs < 2)
+		return 0;
+	is_keyed = is_ambiguous(report->judgement, incident);
+	r = nt_buf_printf(buf, "job %s%s%s%s%s%s", incident->namespace,
+			  *incident->namespace ? "/" : "", incident->job, is_keyed ? " (" : "",
+			  is_keyed ? incident->job_key : "", is_keyed ? ")" : "");
+	if (r == 0 && incident->attempt > 1)
+		r = nt_buf_printf(buf, " attempt %u", incident->attempt);
+	return r ?: nt_buf_printf(buf, ": ");
+}
+
 static int print_incident(const struct nt_report *report, const struct nt_incident *incident,
 			  struct nt_buf *buf)
 {
 	int r;
 
-	r = nt_buf_printf(buf, "\n%s: %s\n    %s%s%s, %s, since ", incident->severity,
-			  incident->summary, incident->class, *incident->cause ? ", " : "",
-			  incident->cause, incident->state);
+	r = nt_buf_printf(buf, "\n%s: ", incident->severity);
+	r = r ?: print_job(report, incident, buf);
+	r = r
+		    ?: nt_buf_printf(buf, "%s\n    %s%s%s, %s, since ", incident->summary,
+				     incident->class, *incident->cause ? ", " : "", incident->cause,
+				     incident->state);
 	r = r ?: print_time(report, incident->since_real_ns, buf);
 	if (r == 0 && incident->until_real_ns) {
 		r = nt_buf_printf(buf, " until ");
@@ -109,12 +144,25 @@ static int list_note(void *data, const char *note)
 	return json_array_append_new(data, nt_json_text(note));
 }
 
+void nt_report_recording(struct nt_report *report, const struct nt_recording *recording,
+			 const struct nt_judgement *judgement)
+{
+	report->jobs = recording->jobs;
+	report->ranks = recording->ranks;
+	report->frames = recording->frames;
+	report->start_ns = recording->start_ns;
+	report->end_ns = recording->end_ns;
+	report->skipped = recording->refused + recording->missing;
+	report->judgement = judgement;
+}
+
 void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 		     const struct nt_judgement *judgement)
 {
 	for (size_t i = 0; i < trace->frames; i++)
 		if (trace->frame[i].frame.ranks > report->ranks)
 			report->ranks = trace->frame[i].frame.ranks;
+	report->jobs = 1;
 	report->frames = trace->frames;
 	report->world = trace->world;
 	report->start_ns = trace->frame[0].frame.start_ns;
@@ -130,9 +178,13 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	size_t accused = 0;
 	int r;
 
-	r = nt_buf_printf(buf, "%s: %zu ranks, %zu windows, %.1f s\n", report->source,
-			  report->ranks, report->frames,
-			  (double)(report->end_ns - report->start_ns) / 1e9);
+	r = nt_buf_printf(buf, "%s: ", report->source);
+	if (r == 0 && report->jobs > 1)
+		r = nt_buf_printf(buf, "%zu jobs, ", report->jobs);
+	r = r
+		    ?: nt_buf_printf(buf, "%zu ranks, %zu windows, %.1f s\n", report->ranks,
+				     report->frames,
+				     (double)(report->end_ns - report->start_ns) / 1e9);
 	r = r ?: each_note(report, print_note, buf);
 	r = r ?: print_collectives(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
@@ -191,6 +243,7 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	int r = 0;
 
 	r |= json_object_set_new(root, "source", nt_json_text(report->source));
+	r |= json_object_set_new(root, "jobs", json_integer((json_int_t)report->jobs));
 	r |= json_object_set_new(root, "ranks", json_integer((json_int_t)report->ranks));
 	r |= json_object_set_new(
 		root, "expected_ranks",

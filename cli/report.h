@@ -14,6 +14,7 @@
 /* What was read, beside the incidents. A member that the source does not have is 0 or NULL. */
 struct nt_report {
 	const char *source; /* path as given */
+	size_t jobs; /* over 1: incidents say of which they are */
 	size_t ranks, frames;
 	size_t world; /* ranks that the job has, where not all were given */
 	uint64_t start_ns, end_ns;
@@ -24,7 +25,9 @@ struct nt_report {
 	const struct nt_judgement *judgement;
 };
 
-/* Fills in what a trace says of itself, and the judgement on it; both are borrowed. */
+/* Fills in what a source says of itself, and the judgement on it; both are borrowed. */
+void nt_report_recording(struct nt_report *report, const struct nt_recording *recording,
+			 const struct nt_judgement *judgement);
 void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 		     const struct nt_judgement *judgement);
 

@@ -27,7 +27,8 @@ struct job {
 	struct feed_agent agent;
 	const char *name;
 	uint32_t ranks, slow, pid;
-	uint64_t comm;
+	uint64_t comm, process_ms;
+	bool ended;
 };
 
 static char dir[SCRATCH_BYTES], url[SCRATCH_BYTES + 16];
@@ -90,6 +91,8 @@ static void publish_windows(struct job *job, uint64_t at_ms)
 			.last = at_ms / 52 + 10,
 			.gpu = "GPU-5f",
 			.job = job->name,
+			.process_ms = job->process_ms,
+			.ended = job->ended,
 		};
 		nt_autobuf struct nt_buf buf = {0};
 		struct nt_bus_record record;
@@ -115,6 +118,30 @@ static int judge(void)
 
 	assert_int_equal(nt_judgement_new(&judgement), 0);
 	return nt_judge_recording(dir, &rules, judgement, &recording);
+}
+
+/* Either form of the report; the text is the test's until the next call. */
+static const char *report(int (*print)(const struct nt_report *report, struct nt_buf *buf))
+{
+	struct nt_report what = {.source = "rec"};
+
+	nt_report_recording(&what, &recording, judgement);
+	nt_buf_clear(&text);
+	assert_int_equal(print(&what, &text), 0);
+	assert_int_equal(nt_buf_append(&text, "", 1), 0);
+	return (const char *)text.data;
+}
+
+static void says(const char *report, const char *what)
+{
+	if (!strstr(report, what))
+		fail_msg("no '%s' in: %s", what, report);
+}
+
+static void says_not(const char *report, const char *what)
+{
+	if (strstr(report, what))
+		fail_msg("'%s' in: %s", what, report);
 }
 
 /* ---- the live service on the same spool --------------------------------------------------------- */
@@ -205,6 +232,77 @@ static void a_recording_and_the_live_service_give_an_incident_the_same_id(void *
 	assert_string_equal(judgement->judged[0].incident.id, told.id[0]);
 }
 
+static void a_report_on_one_job_does_not_repeat_its_name(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+
+	(void)state;
+	publish_minute(jobs, 1);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.jobs, 1);
+	says(report(nt_report_text), "rec: 8 ranks, ");
+	says(report(nt_report_text), "\ncritical: rank 5 (gpu-01, GPU-5f) computes ");
+	says_not(report(nt_report_text), "job ");
+	says(report(nt_report_json), "\"jobs\": 1,");
+	says(report(nt_report_json), "\"ranks\": 8,");
+}
+
+static void every_incident_says_of_which_of_several_jobs_it_is(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm"), job("gpu-02", "m", "vision")};
+
+	(void)state;
+	jobs[1].ranks = 4;
+	jobs[1].slow = 1;
+	publish_minute(jobs, 2);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.jobs, 2);
+	assert_int_equal(recording.ranks, RANKS + 4);
+	assert_int_equal(judgement->incidents, 2);
+	says(report(nt_report_text), "rec: 2 jobs, 12 ranks, ");
+	says(report(nt_report_text), "\ncritical: job train/llm: rank 5 (gpu-01, GPU-5f) computes");
+	says(report(nt_report_text),
+	     "\ncritical: job train/vision: rank 1 (gpu-02, GPU-5f) computes");
+	says(report(nt_report_json), "\"jobs\": 2,");
+	says(report(nt_report_json), "\"ranks\": 12,");
+	says(report(nt_report_json), "\"job\": \"vision\"");
+}
+
+static void jobs_of_one_name_are_told_apart_by_their_keys(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k:1", "llm"), job("gpu-02", "k:2", "llm")};
+
+	(void)state;
+	jobs[1].slow = 1;
+	publish_minute(jobs, 2);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.jobs, 2);
+	says(report(nt_report_text), "\ncritical: job train/llm (k:1): rank 5 ");
+	says(report(nt_report_text), "\ncritical: job train/llm (k:2): rank 1 ");
+}
+
+static void attempts_are_counted_as_one_job(void **state)
+{
+	struct job attempt = job("gpu-01", "k", "llm");
+
+	(void)state;
+	attempt.slow = UINT32_MAX;
+	for (uint64_t at = 0; at < 20 * WINDOW_MS; at += WINDOW_MS)
+		publish_windows(&attempt, at);
+	attempt.ended = true;
+	publish_windows(&attempt, 20 * WINDOW_MS);
+	attempt.ended = false;
+	attempt.pid += 100;
+	attempt.comm++;
+	attempt.process_ms = 21 * WINDOW_MS;
+	for (uint64_t at = 24 * WINDOW_MS; at < 50 * WINDOW_MS; at += WINDOW_MS)
+		publish_windows(&attempt, at);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.jobs, 1);
+	assert_int_equal(recording.ranks, RANKS);
+}
+
 static void a_healthy_recording_accuses_nobody(void **state)
 {
 	struct job jobs[] = {job("gpu-01", "k", "llm")};
@@ -230,6 +328,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_slow_rank_of_a_recording_is_named_and_nobody_else),
 		TEST(a_recording_and_the_live_service_give_an_incident_the_same_id),
+		TEST(a_report_on_one_job_does_not_repeat_its_name),
+		TEST(every_incident_says_of_which_of_several_jobs_it_is),
+		TEST(jobs_of_one_name_are_told_apart_by_their_keys),
+		TEST(attempts_are_counted_as_one_job),
 		TEST(a_healthy_recording_accuses_nobody),
 		TEST(a_directory_without_messages_is_no_recording),
 	};
