@@ -209,7 +209,6 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	tracker->stats.windows++;
 	tracker->stats.steps += rank->sums.steps;
 	rank->lost_seen = tracker->stats.lost_events;
-	clear_comms(rank);
 	if (key) {
 		uint64_t start_ns = rank->window_ns;
 
@@ -220,6 +219,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		tracker->options.sink.window(tracker->options.sink.data, rank->key,
 					     nt_window_get(message), key->watermark_ns);
 	}
+	clear_comms(rank); /* frees what has ended, whose names the message borrows */
 	nt_rank_clear(rank, end_ns);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/layout.h"
 #include "agent/tracker.h"
 #include "tests/unit/agent_memory.h"
 
@@ -28,6 +29,7 @@ struct node_window {
 	char key[128], job[128];
 	struct nt_window window;
 	struct nt_comm_window comm[NODE_COMMS];
+	char name[NODE_COMMS][NT_LAYOUT_NAME];
 	struct nt_comm_op op[NODE_COMMS][NT_OP_END];
 	struct nt_signature recent[NODE_COMMS][NT_WIRE_MAX_RECENT];
 	struct nt_sample sample[NODE_SAMPLES];
@@ -111,6 +113,8 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 		       window->comm[i].ops * sizeof(copy->op[i][0]));
 		memcpy(copy->recent[i], window->comm[i].recent,
 		       window->comm[i].recents * sizeof(copy->recent[i][0]));
+		(void)snprintf(copy->name[i], sizeof(copy->name[i]), "%s", window->comm[i].name);
+		copy->comm[i].name = copy->name[i];
 		copy->comm[i].op = copy->op[i];
 		copy->comm[i].recent = copy->recent[i];
 	}
