@@ -17,7 +17,7 @@ build=(
 )
 test=(
   libcmocka-dev libclang-rt-14-dev
-  openmpi-bin libopenmpi-dev python3-torch libopenblas0-pthread
+  openmpi-bin libopenmpi-dev mpich libmpich-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
   python3 python3-pip python3-venv ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat openssl

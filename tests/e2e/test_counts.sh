@@ -34,6 +34,9 @@ run() { # run NAME KIND RANKS [OPTION...]
 
 run "mpi" mpi 8
 run "mpi, split in halves" mpi 8 --subgroups
-run "data parallel" train 8
 run "tensor and pipeline parallel" train 8 --tp 2 --pp 2
 run "split communicators, sharded" train 8 --tp 2 --comms split --shard
+# Last, for without it all others have passed.
+[ -x "$sim/mpich_train" ] || skip "mpi: there is no MPICH here"
+run "mpich" mpich 4
+run "mpich, split in halves" mpich 4 --subgroups
