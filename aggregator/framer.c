@@ -588,12 +588,83 @@ void nt_framer_skip(struct nt_framer *framer, struct nt_job *job, uint64_t closa
 	framer->counters.skipped_gaps++;
 }
 
+/* One that ends in a later cell began before this one ended. */
+static bool is_covered_later(const struct nt_member *member, uint64_t end_ns)
+{
+	const struct nt_waiting *next = member->waiting;
+
+	/* What its agent does not vouch for may be here by chance. */
+	if (!member->waitings || member->source->watermark_ns < end_ns)
+		return false;
+	if (!member->covered_boot_ns)
+		return next->start_ns < end_ns;
+	return next->message->window.start_boot_ns <= member->covered_boot_ns;
+}
+
+/*
+ * For how much of the member's time no window came, as far as this cell tells; negative: a window came
+ * after all for what was held for missing. Its windows follow each other without a gap on the clock
+ * of its node, whatever becomes of the real one.
+ */
+static double find_missing(struct nt_member *member, size_t windows, uint64_t end_ns,
+			   uint64_t length_ns)
+{
+	const struct nt_waiting *waiting = member->waiting;
+	double gaps_ns = 0;
+
+	if (!windows && is_covered_later(member, end_ns))
+		return 0;
+	if (!windows) {
+		if (member->covered_boot_ns)
+			member->absent_ns += length_ns;
+		return (double)length_ns;
+	}
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &waiting[i].message->window;
+
+		if (member->covered_boot_ns && window->start_boot_ns > member->covered_boot_ns)
+			gaps_ns += (double)(window->start_boot_ns - member->covered_boot_ns);
+		if (window->end_boot_ns > member->covered_boot_ns)
+			member->covered_boot_ns = window->end_boot_ns;
+	}
+	gaps_ns -= (double)member->absent_ns;
+	member->absent_ns = 0;
+	return gaps_ns;
+}
+
+/* Where the job is larger than what was seen of it, the rest is missing. */
+static void weigh_completeness(struct nt_framer *framer, struct nt_job *job, const size_t *windows)
+{
+	const size_t members = job->members - job->retired;
+	const size_t size = job->size > members ? job->size : members;
+	const uint64_t end_ns = framer->frame.end_ns, length_ns = end_ns - framer->frame.start_ns;
+	const double length = (double)length_ns;
+	double missing_ns = (double)(size - members) * length, missed_ns = 0, expected = 0;
+
+	for (size_t i = 0; i < members; i++) {
+		const struct nt_frame_rank *rank = &framer->frame.rank[i];
+		double ns, now;
+
+		/* Nobody expects a window of the dead. */
+		if (rank->ended && !rank->observed)
+			continue;
+		ns = find_missing(job->member[i], windows[i], end_ns, length_ns);
+		now = ns < 0 ? 0 : ns < length ? ns : length;
+		missing_ns += now;
+		missed_ns += ns - now;
+		expected++;
+	}
+	expected += (double)(size - members);
+	framer->frame.expected_ranks = (uint32_t)size;
+	framer->frame.completeness = expected > 0 ? 1 - missing_ns / (expected * length) : 1;
+	framer->frame.missed_ns = expected > 0 ? missed_ns / expected : 0;
+}
+
 static int draw_up(struct nt_framer *framer, struct nt_job *job, uint64_t end_ns)
 {
 	const size_t members = job->members - job->retired;
 	struct nt_frame_rank *rank = alloc(framer, members, sizeof(*rank));
 	size_t *windows = alloc(framer, members, sizeof(*windows));
-	size_t observed = 0, expected, ended = 0;
 	int r;
 
 	if (!rank || !windows)
@@ -608,21 +679,15 @@ static int draw_up(struct nt_framer *framer, struct nt_job *job, uint64_t end_ns
 		r = fill_rank(framer, job->member[i], windows[i], end_ns, &rank[i]);
 		if (r < 0)
 			return r;
-		observed += rank[i].observed;
-		ended += rank[i].ended && !rank[i].observed;
 	}
 	r = collect_samples(framer, job, windows);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < members; i++)
-		(void)nt_member_drop(job->member[i], end_ns);
-
-	expected = job->size > members ? job->size : members;
-	expected -= ended;
 	framer->frame.rank = rank;
 	framer->frame.ranks = members;
-	framer->frame.expected_ranks = job->size > members ? job->size : (uint32_t)members;
-	framer->frame.completeness = expected ? (double)observed / (double)expected : 1;
+	weigh_completeness(framer, job, windows);
+	for (size_t i = 0; i < members; i++)
+		(void)nt_member_drop(job->member[i], end_ns);
 	return 0;
 }
 

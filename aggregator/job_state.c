@@ -9,7 +9,7 @@
 #include "aggregator/pack.h"
 
 enum {
-	SAVE_VERSION = 1,
+	SAVE_VERSION = 2,
 	TIME_BITS = 62, /* of a time in nanoseconds */
 };
 
@@ -50,6 +50,8 @@ static void save_totals(struct nt_packer *packer, const struct nt_member *member
 		member->comm_ns,
 		member->step_ns,
 		member->step_end_ns,
+		member->covered_boot_ns,
+		member->absent_ns,
 	};
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
@@ -270,6 +272,8 @@ static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 		&member->comm_ns,
 		&member->step_ns,
 		&member->step_end_ns,
+		&member->covered_boot_ns,
+		&member->absent_ns,
 	};
 	uint32_t count;
 

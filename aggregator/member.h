@@ -89,6 +89,9 @@ struct nt_member {
 	struct nt_waiting *waiting;
 	size_t waitings, waiting_cap;
 
+	uint64_t covered_boot_ns; /* up to here windows came; 0: none was judged yet */
+	uint64_t absent_ns; /* time of frames since then that was held for missing */
+
 	/* As of the last closed frame. */
 	bool observed, silent, ended, finalized,
 		retired; /* retired: another process has its rank */

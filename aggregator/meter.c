@@ -155,7 +155,7 @@ static const struct nt_metric table[METRICS] = {
 			       "Processes whose rank was another's: they are never accused.", NULL},
 	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames judged.", NULL},
 	[FRAMES_INCOMPLETE] = {NAME "frames_incomplete_total", NT_METRIC_COUNTER,
-			       "Frames judged without a window of every rank.", NULL},
+			       "Frames judged without all windows of every rank.", NULL},
 	[GAPS_SKIPPED] = {NAME "gaps_skipped_total", NT_METRIC_COUNTER,
 			  "Stretches of a job's time of which nothing is known.", NULL},
 	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,

@@ -185,6 +185,7 @@ int nt_answers_make(struct nt_detect *detect)
 		if (incident->changed) {
 			incident->version++;
 			incident->told_slowdown = incident->slowdown;
+			incident->told_completeness = incident->completeness;
 		}
 		finding = make_answer(incident);
 		if (incident->changed)

@@ -11,6 +11,7 @@
 #include "detect/cusum.h"
 #include "detect/detect.h"
 #include "detect/frame.h"
+#include "detect/gap.h"
 #include "detect/incident.h"
 #include "detect/ring.h"
 #include "detect/role.h"
@@ -119,7 +120,7 @@ struct nt_detect {
 	uint64_t frames, start_ns, end_ns; /* of the last frame */
 	double window_ns; /* slow mean of the frames' lengths */
 	uint32_t expected_ranks;
-	double completeness;
+	struct nt_gaps gaps;
 	double threshold;
 	bool rebaseline; /* asked for: at the next step */
 

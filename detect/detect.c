@@ -265,9 +265,7 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->end_ns = frame->end_ns;
 	detect->window_ns += (detect->frames == 1 ? 1.0 : 0.05) * (length - detect->window_ns);
 	detect->expected_ranks = frame->expected_ranks;
-	detect->completeness = frame->completeness >= 0.0 && frame->completeness <= 1.0
-				       ? frame->completeness
-				       : 0.0;
+	nt_gaps_add(&detect->gaps, frame);
 	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,
 					       detect->window_ns);
 	nt_incidents_begin(detect);

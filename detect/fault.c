@@ -48,7 +48,6 @@ void nt_fault_hold(const struct nt_detect *detect, struct nt_incident *incident)
 		.chance = incident->chance,
 		.slowdown = incident->slowdown,
 		.gpu_hours = fault->gpu_hours,
-		.confidence = incident->confidence,
 		.evidences = incident->evidences,
 	};
 	memcpy(fault->evidence, incident->evidence, sizeof(fault->evidence));
@@ -67,7 +66,7 @@ void nt_fault_tell(struct nt_incident *incident)
 	incident->chance = fault->chance;
 	incident->slowdown = fault->slowdown;
 	incident->gpu_hours = fault->gpu_hours;
-	incident->confidence = fault->confidence;
+	incident->confidence = (1.0 - fault->chance) * incident->completeness;
 	memcpy(incident->evidence, fault->evidence, sizeof(incident->evidence));
 	incident->evidences = fault->evidences;
 }

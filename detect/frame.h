@@ -120,6 +120,11 @@ struct nt_frame {
 	size_t samples;
 	uint32_t expected_ranks; /* size of the job */
 	double completeness; /* rank-windows received ÷ expected */
+	/*
+	 * Of the frames before: what turns out to be missing too, or, negative, was held for missing
+	 * and is not. A rank's time, divided by the number of ranks expected.
+	 */
+	double missed_ns;
 };
 
 #endif

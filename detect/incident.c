@@ -206,6 +206,7 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 	incident->state = NT_INCIDENT_PENDING;
 	incident->since_ns = proposal->onset_ns;
 	incident->counted_ns = proposal->onset_ns;
+	incident->missing_before_ns = nt_gaps_before(&detect->gaps, proposal->onset_ns);
 	incident->seen_ns = detect->end_ns;
 	incident->changed = true;
 	incident->shown_cost = -1.0;
@@ -512,7 +513,7 @@ static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, u
 }
 
 /* Class, tier and cost of the whole are those of its worst culprit; classes do not flicker. */
-static void sum_up(struct nt_incident *incident)
+static void sum_up(const struct nt_detect *detect, struct nt_incident *incident)
 {
 	const struct nt_blame *worst = worst_blame(incident), *same = NULL;
 
@@ -526,6 +527,8 @@ static void sum_up(struct nt_incident *incident)
 			same = blame;
 		if (blame->onset_ns < incident->since_ns) {
 			incident->since_ns = blame->onset_ns;
+			incident->missing_before_ns =
+				nt_gaps_before(&detect->gaps, blame->onset_ns);
 			incident->changed = true;
 		}
 	}
@@ -552,7 +555,7 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 	if (incident->family == NT_FAMILY_SLOW) {
 		if (age_blames(detect, incident, ret_until))
 			return true;
-		sum_up(incident);
+		sum_up(detect, incident);
 	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
 		incident->absent = incident->stands ? 0 : incident->absent + 1;
@@ -577,6 +580,11 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 	return false;
 }
 
+static bool is_news(double value, double told)
+{
+	return fabs(value - told) > 0.1 * told;
+}
+
 static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 {
 	uint32_t gpus = 0;
@@ -597,9 +605,12 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 		incident->changed = true;
 		incident->severity = severity;
 	}
-	incident->completeness = detect->completeness;
-	incident->confidence = (1.0 - incident->chance) * detect->completeness;
-	if (fabs(incident->slowdown - incident->told_slowdown) > 0.1 * incident->told_slowdown)
+	incident->completeness = nt_gaps_completeness(&detect->gaps, incident->missing_before_ns,
+						      incident->since_ns, detect->end_ns);
+	incident->confidence = (1.0 - incident->chance) * incident->completeness;
+	if (is_news(incident->slowdown, incident->told_slowdown) ||
+	    is_news(incident->completeness, incident->told_completeness) ||
+	    (incident->completeness < 1.0) != (incident->told_completeness < 1.0))
 		incident->changed = true;
 }
 

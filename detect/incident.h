@@ -117,7 +117,7 @@ struct nt_proposal {
 struct nt_fault {
 	bool held;
 	uint8_t class, cause, tier;
-	double cost, worst_cost, chance, slowdown, gpu_hours, confidence;
+	double cost, worst_cost, chance, slowdown, gpu_hours;
 	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
 	uint32_t evidences;
 };
@@ -142,7 +142,8 @@ struct nt_incident {
 	uint64_t comm;
 	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
 	double slowdown, gpu_hours, confidence, completeness;
-	double told_slowdown; /* when it was last told */
+	double told_slowdown, told_completeness; /* when it was last told */
+	double missing_before_ns; /* of the input, before since_ns: see gap.h */
 	struct nt_blame *blame; /* family slow: ascending by rank */
 	uint32_t blames, blame_cap;
 	uint32_t *list; /* other families: ranks, ascending */

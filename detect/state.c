@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 3,
+	STATE_VERSION = 4,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -435,7 +435,6 @@ static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
 	nt_code_real(codec, &fault->chance);
 	nt_code_real(codec, &fault->slowdown);
 	nt_code_real(codec, &fault->gpu_hours);
-	nt_code_real(codec, &fault->confidence);
 	code_evidence(codec, fault->evidence, &fault->evidences);
 }
 
@@ -463,6 +462,8 @@ static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 	nt_code_real(codec, &incident->confidence);
 	nt_code_real(codec, &incident->completeness);
 	nt_code_real(codec, &incident->told_slowdown);
+	nt_code_real(codec, &incident->told_completeness);
+	nt_code_real(codec, &incident->missing_before_ns);
 	nt_code_real(codec, &incident->cost);
 	nt_code_real(codec, &incident->chance);
 	nt_code_u32(codec, &incident->culprits, UINT32_MAX);
@@ -547,6 +548,16 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 	}
 }
 
+static void code_gaps(struct nt_codec *codec, struct nt_gaps *gaps)
+{
+	nt_code_count(codec, &gaps->gaps, NT_GAPS_MAX);
+	for (uint32_t i = 0; i < gaps->gaps; i++) {
+		nt_code_u64(codec, &gaps->gap[i].end_ns);
+		nt_code_real(codec, &gaps->gap[i].missing_ns);
+	}
+	nt_code_real(codec, &gaps->missing_ns);
+}
+
 static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 {
 	struct nt_comm **comm = NULL;
@@ -559,7 +570,7 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 	nt_code_u64(codec, &detect->end_ns);
 	nt_code_real(codec, &detect->window_ns);
 	nt_code_u32(codec, &detect->expected_ranks, UINT32_MAX);
-	nt_code_real(codec, &detect->completeness);
+	code_gaps(codec, &detect->gaps);
 	nt_code_real(codec, &detect->threshold);
 	nt_code_bool(codec, &detect->rebaseline);
 	nt_code_u64(codec, &detect->dropped_ranks);

@@ -25,12 +25,18 @@ static struct nt_buf printed; /* all frames as text */
 static size_t frames;
 static struct nt_frame last; /* its scalars */
 static struct nt_frame_rank last_rank[64];
+static double missing_ns; /* of all frames, of the job's time */
+static double least_complete;
 
 static void note_frame(void *data, const struct nt_job *job, const struct nt_frame *frame)
 {
 	(void)data;
 	(void)job;
 	frames++;
+	missing_ns += (1 - frame->completeness) * (double)(frame->end_ns - frame->start_ns) +
+		      frame->missed_ns;
+	if (frame->completeness < least_complete)
+		least_complete = frame->completeness;
 	feed_print_frame(frame, &printed);
 	last = *frame;
 	assert_true(frame->ranks <= 64);
@@ -46,6 +52,8 @@ static void start_engine(void)
 
 	nt_buf_clear(&printed);
 	frames = 0;
+	missing_ns = 0;
+	least_complete = 1;
 	assert_int_equal(nt_engine_new(&options, &handler, &engine), 0);
 }
 
@@ -416,6 +424,101 @@ static void a_frame_closes_three_seconds_after_its_end_whoever_is_missing(void *
 	assert_true(last.end_ns > REAL_0 + 14000 * MS);
 }
 
+/* ---- completeness ------------------------------------------------------------------------------- */
+
+static bool is_about(double ns, uint64_t ms)
+{
+	return ns > (double)(ms * MS) - 1000 && ns < (double)(ms * MS) + 1000;
+}
+
+static void a_window_that_never_came_is_missing_though_its_rank_has_another(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 40000);
+	for (size_t i = 0; i < batch.count; i++) {
+		if (i == 4 * 20 + 2)
+			nt_message_free(batch.message[i]);
+		else
+			push(batch.message[i]);
+	}
+	assert_true(least_complete >= 0.75 && least_complete < 0.85);
+	assert_true(is_about(missing_ns, 520 / RANKS));
+}
+
+static void windows_longer_than_a_frame_are_whole(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	size_t unobserved = 0;
+
+	(void)state;
+	for (uint64_t at = 0; at < 20000; at += 500)
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			/* The last one's windows are twice as long. */
+			const uint64_t length = rank == RANKS - 1 ? 1000 : 500;
+			const struct feed_window window = {
+				.rank = rank,
+				.size = RANKS,
+				.from_ms = at + 500 - length,
+				.to_ms = at + 500,
+				.steps = (uint32_t)length / 50,
+				.own_ms = 30,
+				.step_ms = 50,
+				.comm = 0xabc,
+				.last = (at + 500) / 50,
+			};
+
+			if ((at + 500) % length == 0)
+				add(&batch, feed_window(&agent, &window));
+		}
+	for (size_t i = 0; i < batch.count; i++) {
+		struct nt_message with = *batch.message[i];
+
+		/* Each vouches for what lies before the windows that are still open. */
+		with.watermark_boot_ns -= 500 * MS;
+		push(feed_copy(&with));
+		nt_message_free(batch.message[i]);
+		unobserved += frames && !last_rank[RANKS - 1].observed;
+	}
+	assert_true(frames > 20);
+	assert_true(unobserved > 0);
+	assert_true(least_complete == 1);
+	assert_true(missing_ns == 0);
+}
+
+static void what_an_agent_does_not_say_for_a_while_is_missing_once(void **state)
+{
+	struct feed_agent a = feed_agent("n0", "job"), b = feed_agent("n1", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &a, 0, 2, 0, 60000);
+	add_run(&batch, &b, 2, 2, 0, 20000);
+	b.seq += 40;
+	add_run(&batch, &b, 2, 2, 38 * 520 + 10400, 60000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_true(last.completeness == 1);
+	assert_true(is_about(missing_ns, 10400 / 2));
+}
+
+static void a_stretch_that_is_skipped_is_missing(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5200);
+	push_all(&batch);
+	add_run(&batch, &agent, 0, RANKS, 3600000, 3610000);
+	push_all(&batch);
+	assert_int_equal(nt_engine_framer_counters(engine)->skipped_gaps, 1);
+	assert_true(is_about(missing_ns, 3600000 - 5200));
+}
+
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
 static void an_end_stays_in_the_frames_that_follow(void **state)
@@ -595,6 +698,10 @@ int main(void)
 		TEST(what_comes_too_late_is_counted_and_not_used),
 		TEST(what_waits_is_judged_when_nothing_comes_any_more),
 		TEST(a_frame_closes_three_seconds_after_its_end_whoever_is_missing),
+		TEST(a_window_that_never_came_is_missing_though_its_rank_has_another),
+		TEST(windows_longer_than_a_frame_are_whole),
+		TEST(what_an_agent_does_not_say_for_a_while_is_missing_once),
+		TEST(a_stretch_that_is_skipped_is_missing),
 		TEST(an_end_stays_in_the_frames_that_follow),
 		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),
 		TEST(windows_of_different_tiers_are_not_one_sum),

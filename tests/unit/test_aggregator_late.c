@@ -30,6 +30,7 @@ struct trouble {
 	uint64_t from_s, to_s; /* in which messages do not come through */
 	bool both; /* of both nodes, or of the second alone */
 	uint64_t killed_s; /* then its agent starts anew; 0: never */
+	uint64_t lost_every; /* so many messages, one never comes; 0: none */
 	double slow_ms; /* own work of rank 5 from 40 s on; 0: as the others */
 };
 
@@ -40,6 +41,7 @@ struct outcome {
 	uint64_t duplicates, late_windows, jobs, attempts, splits, live;
 	uint64_t incomplete, after; /* frames; after: incomplete ones 15 s after the trouble */
 	double completeness; /* the least in the trouble */
+	double said, sure; /* completeness and confidence of the last incident */
 	bool missing_are_silent; /* ranks without a window in the trouble */
 };
 
@@ -84,6 +86,8 @@ static void note_incident(void *data, const struct nt_incident *incident)
 	(void)data;
 	if (strcmp(incident->state, "pending") == 0)
 		return;
+	outcome->said = incident->completeness;
+	outcome->sure = incident->confidence;
 	(void)snprintf(now, sizeof(now), "%s %s %s", incident->id, incident->state,
 		       incident->class);
 	if (outcome->verdicts.len && strcmp(now, last) == 0)
@@ -165,6 +169,10 @@ static void deliver_all(void)
 	for (size_t i = 0; i < messages; i++) {
 		const bool is_hit = trouble->both || strcmp(message[i]->agent, "n1") == 0;
 
+		if (trouble->lost_every && i % trouble->lost_every == 0) {
+			nt_message_free(nt_take(message[i]));
+			continue;
+		}
 		if (is_hit && is_in_trouble(message[i]->real_ns)) {
 			late[lates++] = i;
 			/* Where nothing comes at all, time goes on by itself. */
@@ -296,6 +304,24 @@ static void an_agent_that_starts_anew_in_the_outage_changes_no_verdict(void **st
 	compare_all((struct trouble){.both = true, .killed_s = 101, .slow_ms = 45});
 }
 
+/* Evenly lost: what is left is of the finding's windows as much as of all. */
+static void a_verdict_on_what_is_left_says_how_much_is_missing(void **state)
+{
+	const struct trouble none = {.slow_ms = 45}, lossy = {.slow_ms = 45, .lost_every = 33};
+	struct outcome whole, part;
+
+	(void)state;
+	run(&none, &whole);
+	run(&lossy, &part);
+	assert_string_equal(verdicts(&part), verdicts(&whole));
+	assert_true(whole.said == 1);
+	assert_true(whole.sure > 0.999);
+	assert_true(part.said > 1 - 1.5 / 33 && part.said < 1 - 0.5 / 33);
+	assert_true(part.sure > part.said - 0.001 && part.sure <= part.said);
+	nt_buf_release(&whole.verdicts);
+	nt_buf_release(&part.verdicts);
+}
+
 /* A process that lived and died while nobody could hear of it makes no job when its windows come. */
 static void what_was_over_before_it_was_heard_of_is_counted_and_makes_no_job(void **state)
 {
@@ -336,6 +362,7 @@ int main(void)
 		cmocka_unit_test(brokers_that_were_away_for_all_change_no_verdict),
 		cmocka_unit_test(a_fault_that_goes_on_all_the_while_stays_one_incident),
 		cmocka_unit_test(an_agent_that_starts_anew_in_the_outage_changes_no_verdict),
+		cmocka_unit_test(a_verdict_on_what_is_left_says_how_much_is_missing),
 		cmocka_unit_test(what_was_over_before_it_was_heard_of_is_counted_and_makes_no_job),
 	};
 

@@ -392,6 +392,89 @@ static void incompleteness_lowers_the_confidence(void **state)
 	sim_free(&sim);
 }
 
+/* What the next frame has to say of an open incident, NULL where that is nothing new. */
+static const struct nt_finding *told_next(struct sim *sim, struct nt_detect *detect)
+{
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+
+	assert_int_equal(nt_detect_step(detect, sim_next(sim), &finding, &findings), 0);
+	return findings ? finding : NULL;
+}
+
+static void completeness_is_that_of_all_windows_since_the_onset(void **state)
+{
+	const struct nt_finding *told;
+	struct nt_detect *detect;
+	double missing, length;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 86);
+	detect = sim_detect();
+	sim_pass(&sim, detect, 55);
+	sim.completeness = 0.5;
+	sim_pass(&sim, detect, 5);
+	/* What was missing before the fault is none of its own. */
+	sim.completeness = 1.0;
+	sim.rank[1].device *= 2.0;
+	sim_pass(&sim, detect, 20);
+	assert_non_null(sim_firing(detect, 0));
+	assert_true(sim_firing(detect, 0)->completeness == 1.0);
+	sim.completeness = 0.5;
+	told = told_next(&sim, detect);
+	assert_non_null(told);
+	missing = 0.5 * (double)(sim.frame.end_ns - sim.frame.start_ns);
+	/* It stays missing. */
+	sim.completeness = 1.0;
+	sim_pass(&sim, detect, 10);
+	length = (double)(sim.now_ns - sim_firing(detect, 0)->since_ns);
+	assert_true(fabs(sim_firing(detect, 0)->completeness - (1.0 - missing / length)) < 1e-9);
+	assert_true(sim_firing(detect, 0)->confidence <= sim_firing(detect, 0)->completeness);
+	/* But for what came after all. */
+	sim.frame.missed_ns = -missing;
+	told = told_next(&sim, detect);
+	assert_non_null(told);
+	assert_true(told->completeness == 1.0);
+	sim.frame.missed_ns = 0.0;
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void a_job_that_falls_silent_takes_its_incidents_completeness_along(void **state)
+{
+	const struct nt_finding *told;
+	struct nt_detect *detect;
+	uint32_t times = 0;
+	double last = 1.0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 87);
+	detect = sim_detect();
+	sim_pass(&sim, detect, 60);
+	sim.rank[1].device *= 2.0;
+	sim_pass(&sim, detect, 30);
+	sim.completeness = 0.0;
+	for (uint32_t i = 0; i < 8; i++)
+		sim.rank[i].silent = true;
+	for (int i = 0; i < 270; i++) {
+		told = told_next(&sim, detect);
+		if (!told)
+			continue;
+		assert_int_equal(told->state, NT_INCIDENT_FIRING);
+		assert_names_rank(told, 1);
+		assert_true(told->completeness < last);
+		last = told->completeness;
+		times++;
+	}
+	/* A tenth of the time is left, told at each tenth of what was told before. */
+	assert_true(last < 0.12);
+	assert_in_range(times, 5, 25);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void what_does_not_change_is_not_told_again(void **state)
 {
 	struct nt_detect *detect;
@@ -435,6 +518,8 @@ int main(void)
 		cmocka_unit_test(a_fault_is_over_after_a_minute_and_until_tells_when_it_ended),
 		cmocka_unit_test(the_cost_is_counted_in_gpu_hours),
 		cmocka_unit_test(incompleteness_lowers_the_confidence),
+		cmocka_unit_test(completeness_is_that_of_all_windows_since_the_onset),
+		cmocka_unit_test(a_job_that_falls_silent_takes_its_incidents_completeness_along),
 		cmocka_unit_test(what_does_not_change_is_not_told_again),
 	};
 

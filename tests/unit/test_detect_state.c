@@ -9,8 +9,8 @@
 enum {
 	FRAMES = 260,
 	HASHES = FRAMES,
-	PINNED_EMPTY = 61, /* bytes */
-	PINNED_SLOW_RANK = 6981,
+	PINNED_EMPTY = 62, /* bytes */
+	PINNED_SLOW_RANK = 6975,
 };
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
@@ -90,6 +90,7 @@ static void live(uint32_t reload_every, uint64_t *ret_hash, uint8_t **ret_data, 
 		size_t findings = 0;
 		uint64_t hash = 0xcbf29ce484222325ull;
 
+		sim.completeness = i % 13 ? 1.0 : 0.9;
 		if (i == 10)
 			sim.rank[3].device *= 1.5;
 		if (i == 40)
@@ -267,8 +268,8 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 3);
-	data[8] = 2;
+	assert_int_equal(data[8], 4);
+	data[8] = 3;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);
 	free(data);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is missing of the input. */
+#include "detect/gap.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/frame.h"
+
+/* What was missing and came after all leaves errors of rounding, and no window is so short. */
+static const double least_ns = 1.0;
+
+void nt_gaps_add(struct nt_gaps *gaps, const struct nt_frame *frame)
+{
+	const bool is_part = frame->completeness >= 0.0 && frame->completeness <= 1.0;
+	const double length_ns = (double)(frame->end_ns - frame->start_ns);
+	double missing_ns = (is_part ? 1.0 - frame->completeness : 1.0) * length_ns;
+
+	if (isfinite(frame->missed_ns))
+		missing_ns += frame->missed_ns;
+	if (fabs(missing_ns) < least_ns)
+		return;
+	if (gaps->gaps == NT_GAPS_MAX)
+		memmove(gaps->gap, gaps->gap + 1, --gaps->gaps * sizeof(*gaps->gap));
+	gaps->gap[gaps->gaps++] = (struct nt_gap){frame->end_ns, missing_ns};
+	gaps->missing_ns += missing_ns;
+}
+
+double nt_gaps_before(const struct nt_gaps *gaps, uint64_t since_ns)
+{
+	double missing_ns = gaps->missing_ns;
+
+	for (uint32_t i = gaps->gaps; i-- > 0 && gaps->gap[i].end_ns > since_ns;)
+		missing_ns -= gaps->gap[i].missing_ns;
+	return missing_ns;
+}
+
+double nt_gaps_completeness(const struct nt_gaps *gaps, double before_ns, uint64_t since_ns,
+			    uint64_t end_ns)
+{
+	const double missing_ns = gaps->missing_ns - before_ns;
+
+	if (missing_ns < least_ns)
+		return 1.0;
+	if (end_ns <= since_ns)
+		return 0.0;
+	return fmax(0.0, 1.0 - missing_ns / (double)(end_ns - since_ns));
+}
