@@ -14,7 +14,7 @@ bin=${NT_BIN:-build/release/bin}
 sim=build/sim
 work='' control='' port='' agg_pid='' job_pid='' job_log='' job_id='' job_name=''
 declare -A agent_pid=()
-children=() cgroups=() apart=''
+children=() cgroups=() apart='' ended=0
 
 skip() {
   echo "skip: $1"
@@ -48,7 +48,9 @@ setup() {
 }
 
 # Reaps, so that no "Terminated" is printed.
-stop() { # stop PID [SIGNAL]
+# shellcheck disable=SC2034 # who calls may look at ended
+stop() { # stop PID [SIGNAL]: sets ended, its exit status
+  ended=0
   [ -n "${1:-}" ] || return 0
   kill "-${2:-TERM}" "$1" 2>/dev/null || :
   ( # whoever does not listen is made to
@@ -59,7 +61,7 @@ stop() { # stop PID [SIGNAL]
     kill -KILL "$1" 2>/dev/null
   ) &
   local watcher=$!
-  wait "$1" 2>/dev/null || :
+  wait "$1" 2>/dev/null || ended=$?
   kill "$watcher" 2>/dev/null || :
   wait "$watcher" 2>/dev/null || :
 }
@@ -77,6 +79,11 @@ cleanup() {
   for pid in "${cgroups[@]}"; do
     wait_until 5 "the cgroup to empty" rmdir "$pid" 2>/dev/null
   done
+  # What was built with sanitizers says so when it ends: errors, and what it did not free.
+  if [ -n "$work" ] && grep -A 30 -e 'ERROR: [A-Z][A-Za-z]*Sanitizer' -e 'runtime error: ' "$work"/log/*.log >&2; then
+    echo "FAILED: a sanitizer found something" >&2
+    status=1
+  fi
   if [ -n "$work" ]; then
     if [ -n "${NT_KEEP:-}" ]; then
       echo "left: $work"
@@ -170,7 +177,7 @@ stop_agent() { # stop_agent NAME [SIGNAL]
   unset "agent_pid[$1]"
 }
 
-# start_job train|mpi|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
+# start_job train|mpi|mpich|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
 start_job() {
   local kind=$1 ranks=$2 options=() launcher=()
   shift 2
@@ -199,6 +206,9 @@ start_job() {
       env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         mpirun --oversubscribe --bind-to none --quiet -np "$ranks" "${launcher[@]}" "$sim/mpi_train" \
         --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
+      ;;
+    mpich)
+      mpirun.mpich -np "$ranks" "${launcher[@]}" "$sim/mpich_train" --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
       ;;
     *) fail "no kind of job '$kind'" ;;
   esac
@@ -249,10 +259,22 @@ ranks() { api "/api/v1/jobs/$job_id/ranks?limit=1000" | jq -c '.items'; }
 
 children_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
+# The processes of the job's ranks. MPICH's launcher has one of its own between them and itself.
+ranks_of() { # ranks_of LAUNCHER_PID
+  local children
+  children=$(children_of "$1")
+  children=${children% }
+  if [[ $children =~ ^[0-9]+$ ]] && [ "$(cat "/proc/$children/comm" 2>/dev/null)" = hydra_pmi_proxy ]; then
+    children_of "$children"
+  else
+    echo "$children"
+  fi
+}
+
 # The picture knows all ranks of the job: its processes, and nobody else. Sets job_id and job_name.
 job_is_seen() { # job_is_seen RANKS
   local id pids
-  pids=$(children_of "$job_pid" | tr ' ' '\n' | sort -n | grep .) || return 1
+  pids=$(ranks_of "$job_pid" | tr ' ' '\n' | sort -n | grep .) || return 1
   for id in $(api /api/v1/jobs | jq -r ".items[] | select(.state == \"running\" and .live == $1) | .id"); do
     [ "$(api "/api/v1/jobs/$id/ranks?limit=1000" | jq '.items[].pid' | sort -n)" = "$pids" ] || continue
     job_id=$id

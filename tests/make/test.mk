@@ -9,7 +9,8 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
-test_stages := all check "check SAN=1" check-oom check-bpf check-vm check-kafka check-e2e fuzz-short
+test_stages := all check "check SAN=1" check-oom check-bpf "check-bpf SAN=1" check-vm check-kafka \
+	check-e2e check-live-san fuzz-short
 test: export MAKE := $(MAKE)
 .PHONY: test
 test: ## install what is missing, then every test; ends with the sum of all
@@ -74,7 +75,17 @@ e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh))
 
 .PHONY: check-e2e
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
-	$(Q)NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_scripts)
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_scripts)
+
+# The agent's and the aggregator's whole way from start to end under sanitizers: probes, verdict,
+# an end by SIGTERM at which nothing may be left. An error or a leak is a program's exit status 1.
+live_scripts := $(addprefix tests/e2e/test_,slow_rank_train.sh orderly_end.sh)
+
+.PHONY: check-live-san check-live
+check-live-san: ## some of the same with sanitized programs
+	$(Q)$(MAKE) --no-print-directory SAN=1 check-live
+check-live: all sim
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=600 tests/run.sh $(live_scripts)
 
 # ---- fuzz ----------------------------------------------------------------------------------------
 
