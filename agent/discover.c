@@ -156,9 +156,13 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster
 		d->stats.unreadable++;
 		return;
 	}
-	for (size_t i = 0; p && i < p->files; i++)
-		if (p->file[i].dev == st.st_dev && p->file[i].ino == st.st_ino)
-			return;
+	for (size_t i = 0; p && i < p->files; i++) {
+		if (p->file[i].dev != st.st_dev || p->file[i].ino != st.st_ino)
+			continue;
+		if (seen->seen_ns > p->file[i].seen_ns)
+			p->file[i].seen_ns = seen->seen_ns;
+		return;
+	}
 	p = living_process(d, pid);
 	if (!p)
 		return;
@@ -181,6 +185,7 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster
 struct place {
 	struct nt_discover *d;
 	uint32_t pid;
+	uint64_t seen_ns;
 };
 
 static void see_mapping(void *data, const struct nt_mapping *mapping)
@@ -189,6 +194,7 @@ static void see_mapping(void *data, const struct nt_mapping *mapping)
 	struct nt_roster_file m = {
 		.start = mapping->start,
 		.end = mapping->end,
+		.seen_ns = place->seen_ns,
 		.library = nt_probe_library_of(base_of(mapping->path)),
 	};
 
@@ -198,7 +204,11 @@ static void see_mapping(void *data, const struct nt_mapping *mapping)
 
 static void see_program(struct nt_discover *d, uint32_t pid)
 {
-	struct nt_roster_file m = {.library = NT_LIBRARY_UNKNOWN, .executable = true};
+	struct nt_roster_file m = {
+		.seen_ns = nt_clock_boot_ns(),
+		.library = NT_LIBRARY_UNKNOWN,
+		.executable = true,
+	};
 	char path[64], name[NT_PROC_PATH];
 	struct stat st;
 	ssize_t len;
@@ -218,7 +228,7 @@ static void see_program(struct nt_discover *d, uint32_t pid)
 
 static void see_process(struct nt_discover *d, uint32_t pid)
 {
-	struct place place = {.d = d, .pid = pid};
+	struct place place = {.d = d, .pid = pid, .seen_ns = nt_clock_boot_ns()};
 
 	if (nt_proc_mappings(pid, see_mapping, &place) == -EACCES)
 		d->stats.unreadable++;
@@ -227,29 +237,30 @@ static void see_process(struct nt_discover *d, uint32_t pid)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-struct check {
-	const struct nt_roster_process *process;
-	size_t still; /* files of it that are mapped still */
-};
-
-static void check_mapping(void *data, const struct nt_mapping *mapping)
+static bool was_seen_since(const struct nt_roster_process *p, uint64_t boot_ns)
 {
-	struct check *check = data;
-
-	for (size_t i = 0; i < check->process->files; i++)
-		if (strcmp(check->process->file[i].name, mapping->path) == 0)
-			check->still++;
+	for (size_t i = 0; i < p->files; i++)
+		if (p->file[i].seen_ns > boot_ns)
+			return true;
+	return false;
 }
 
-/* A known process runs another program: it begins anew, unless that maps the same files. */
+/*
+ * A process runs another program: it begins anew, unless that maps the same files. It may have called
+ * them by now, and what it did is not to be forgotten.
+ */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
-	struct check check = {.process = p};
+	struct nt_roster_process *p;
 
-	if (p && (nt_proc_mappings(pid, check_mapping, &check) < 0 || !check.still))
+	if (!nt_roster_find(&d->roster, pid)) {
+		see_program(d, pid);
+		return;
+	}
+	see_process(d, pid);
+	p = nt_roster_find(&d->roster, pid);
+	if (p && !was_seen_since(p, boot_ns))
 		end_process(d, p, boot_ns);
-	see_program(d, pid);
 }
 
 /* A child has its parent's mappings, without a record of them. */
@@ -270,7 +281,7 @@ static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 static void take_record(void *data, struct nt_map_record *record)
 {
 	struct nt_discover *d = data;
-	struct place place = {.d = d, .pid = record->pid};
+	struct place place = {.d = d, .pid = record->pid, .seen_ns = record->boot_ns};
 	struct nt_mapping mapping = {
 		.start = record->start,
 		.end = record->end,

@@ -21,6 +21,7 @@ struct nt_roster_file {
 	dev_t dev;
 	ino_t ino;
 	uint64_t start, end; /* of the mapping; 0 for a main program */
+	uint64_t seen_ns; /* boot time at which it was mapped for sure */
 	enum nt_library library;
 	bool executable, late;
 	bool reported;

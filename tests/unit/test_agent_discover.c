@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/mapwatch.h"
+#include "agent/map_ring.h"
 #include "agent/proc.h"
 #include "agent/subtree.h"
 #include "common/clock.h"
@@ -346,6 +346,159 @@ static void records_that_are_too_short_are_malformed(void **state)
 		}
 }
 
+/* ---- rings ------------------------------------------------------------------------------- */
+
+enum {
+	RING_BYTES = 16384,
+	SEEN_MAX = 64,
+};
+
+/* A ring as the kernel writes it. */
+struct made_ring {
+	struct perf_event_mmap_page page;
+	char data[RING_BYTES];
+};
+
+struct seen {
+	uint32_t pid[SEEN_MAX];
+	unsigned int records;
+};
+
+static void write_bytes(struct made_ring *made, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		made->data[(made->page.data_head + i) % RING_BYTES] = ((const char *)bytes)[i];
+	made->page.data_head += size;
+}
+
+/* The exec of a process at a time. */
+static void write_exec(struct made_ring *made, uint32_t pid, uint64_t boot_ns)
+{
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		char name[8];
+		uint32_t trailer_pid, trailer_tid;
+		uint64_t boot_ns;
+	} record = {
+		.header = {.type = PERF_RECORD_COMM,
+			   .misc = PERF_RECORD_MISC_COMM_EXEC,
+			   .size = sizeof(record)},
+		.pid = pid,
+		.tid = pid,
+		.boot_ns = boot_ns,
+	};
+
+	write_bytes(made, &record, sizeof(record));
+}
+
+static void note_record(void *data, struct nt_map_record *record)
+{
+	struct seen *seen = data;
+
+	assert_true(seen->records < SEEN_MAX);
+	seen->pid[seen->records++] = record->pid;
+}
+
+static struct nt_map_ring ring_of(struct made_ring *made)
+{
+	return (struct nt_map_ring){.page = &made->page, .data = made->data, .size = RING_BYTES};
+}
+
+static uint64_t read_rings(struct nt_map_ring *ring, size_t rings, struct seen *seen)
+{
+	static char record[NT_MAP_RECORD_BYTES];
+	unsigned int records = 0;
+	uint64_t lost;
+
+	*seen = (struct seen){0};
+	lost = nt_map_rings_read(ring, rings, record, note_record, seen, &records);
+	assert_int_equal(records, seen->records);
+	return lost;
+}
+
+static void records_of_several_cpus_come_by_time(void **state)
+{
+	static struct made_ring made[3];
+	struct nt_map_ring ring[3] = {ring_of(&made[0]), ring_of(&made[1]), ring_of(&made[2])};
+	struct seen seen;
+
+	(void)state;
+	write_exec(&made[0], 3, 30);
+	write_exec(&made[0], 4, 40);
+	write_exec(&made[1], 1, 10);
+	write_exec(&made[1], 6, 60);
+	write_exec(&made[2], 2, 20);
+	write_exec(&made[2], 5, 50);
+	assert_int_equal(read_rings(ring, 3, &seen), 0);
+	assert_int_equal(seen.records, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(seen.pid[i], i + 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(made[i].page.data_tail, made[i].page.data_head);
+	assert_int_equal(read_rings(ring, 3, &seen), 0);
+	assert_int_equal(seen.records, 0);
+}
+
+static void a_ring_is_read_across_its_end(void **state)
+{
+	static struct made_ring made;
+	struct nt_map_ring ring = ring_of(&made);
+	struct seen seen;
+
+	(void)state;
+	for (uint32_t round = 0; round < 100; round++) {
+		for (uint32_t i = 0; i < 13; i++)
+			write_exec(&made, 13 * round + i, 1000 * round + i);
+		assert_int_equal(read_rings(&ring, 1, &seen), 0);
+		assert_int_equal(seen.records, 13);
+		for (uint32_t i = 0; i < 13; i++)
+			assert_int_equal(seen.pid[i], 13 * round + i);
+	}
+}
+
+static void a_ring_out_of_step_is_left_and_counted(void **state)
+{
+	static struct made_ring made[2];
+	struct nt_map_ring ring[2] = {ring_of(&made[0]), ring_of(&made[1])};
+	struct perf_event_header broken = {.type = PERF_RECORD_COMM, .size = 4};
+	struct seen seen;
+
+	(void)state;
+	write_exec(&made[0], 1, 10);
+	write_bytes(&made[0], &broken, sizeof(broken));
+	write_exec(&made[0], 9, 90);
+	write_exec(&made[1], 2, 20);
+	assert_int_equal(read_rings(ring, 2, &seen), 1);
+	assert_int_equal(seen.records, 2);
+	assert_int_equal(seen.pid[1], 2);
+	broken.size = 2000; /* more than there is */
+	write_bytes(&made[0], &broken, sizeof(broken));
+	assert_int_equal(read_rings(ring, 2, &seen), 1);
+	write_exec(&made[0], 3, 30);
+	assert_int_equal(read_rings(ring, 2, &seen), 0);
+	assert_int_equal(seen.pid[0], 3);
+}
+
+static void a_full_ring_counts_as_a_loss(void **state)
+{
+	static struct made_ring made;
+	struct nt_map_ring ring = ring_of(&made);
+	static char record[NT_MAP_RECORD_BYTES];
+	unsigned int records = 0;
+	struct perf_event_header other = {.type = 0xffff, .size = 64};
+	char filler[64] = {0};
+
+	(void)state;
+	memcpy(filler, &other, sizeof(other));
+	while (made.page.data_head + 64 <= RING_BYTES - 4096)
+		write_bytes(&made, filler, sizeof(filler));
+	assert_int_equal(nt_map_rings_read(&ring, 1, record, note_record, NULL, &records), 1);
+	write_bytes(&made, filler, sizeof(filler));
+	assert_int_equal(nt_map_rings_read(&ring, 1, record, note_record, NULL, &records), 0);
+	assert_int_equal(records, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +518,10 @@ int main(void)
 		cmocka_unit_test(an_exec_is_told_from_a_change_of_name),
 		cmocka_unit_test(lost_records_are_counted),
 		cmocka_unit_test(records_that_are_too_short_are_malformed),
+		cmocka_unit_test(records_of_several_cpus_come_by_time),
+		cmocka_unit_test(a_ring_is_read_across_its_end),
+		cmocka_unit_test(a_ring_out_of_step_is_left_and_counted),
+		cmocka_unit_test(a_full_ring_counts_as_a_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
