@@ -172,14 +172,19 @@ static int fail(const char *what)
 
 static int print(const struct config *config, const struct nt_report *report)
 {
-	nt_autobuf struct nt_buf buf = {0};
+	nt_autobuf struct nt_buf buf = {0}, notes = {0};
 	int r;
 
 	r = config->json ? nt_report_json(report, &buf) : nt_report_text(report, &buf);
+	/* Whoever hands the document to another program sees these all the same. */
+	if (r == 0 && config->json)
+		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
 	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
 		return fail("cannot write the report");
+	if (notes.len)
+		(void)fwrite(notes.data, 1, notes.len, stderr);
 	return NT_EXIT_OK;
 }
 
@@ -228,11 +233,14 @@ static int analyze_recording(const struct config *config, const char *dir)
 	struct nt_rules rules = nt_rules_default();
 	struct nt_report report = {.source = dir};
 	struct nt_recording recording = {0};
+	struct nt_trace_error error = {0};
 	char text[512];
 	int r;
 
 	r = nt_judgement_new(&judgement);
-	r = r ?: nt_judge_recording(dir, &rules, judgement, &recording);
+	r = r ?: nt_judge_recording(dir, &rules, judgement, &recording, &error);
+	if (r < 0 && *error.text)
+		return fail(error.text);
 	if (r < 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", dir,
 			       r == -ENOENT ? "no recording: it has no messages of the spool bus"

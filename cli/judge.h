@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cli/trace.h"
+#include "common/bus.h"
 #include "common/cleanup.h"
 #include "detect/detect.h"
 #include "proto/arena.h"
@@ -35,9 +36,17 @@ NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
 NT_MUST_CHECK int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 				 struct nt_judgement *judgement);
 
+enum {
+	NT_RECORDING_MAX_DAMAGE = 16, /* segments that are named; all damage is counted */
+};
+
 /* What a recording held, beside the incidents. */
 struct nt_recording {
-	uint64_t messages, refused, missing; /* missing: sequence numbers that never came */
+	/* missing: sequence numbers that never came; refused: damage and what is no message */
+	uint64_t messages, refused, missing;
+	struct nt_bus_damage damage[NT_RECORDING_MAX_DAMAGE];
+	size_t damages;
+	uint64_t unnamed; /* places of damage in further segments */
 	uint64_t frames, start_ns, end_ns;
 	uint32_t jobs; /* with a window; attempts of one job are one */
 	uint32_t ranks; /* of all jobs; of each in the largest window of its attempts */
@@ -45,10 +54,11 @@ struct nt_recording {
 
 /*
  * Judges the windows in a directory of the spool bus as the live service would have. -ENOENT where
- * it holds no windows; -ENOMEM, -EIO; -E2BIG for more jobs or incidents than 65536.
+ * it holds no windows; -EBADMSG where nothing in it can be read, and *ret_error then says why; -ENOMEM, -EIO; -E2BIG for more jobs or incidents than 65536.
  */
 NT_MUST_CHECK int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 				     struct nt_judgement *judgement,
-				     struct nt_recording *ret_recording);
+				     struct nt_recording *ret_recording,
+				     struct nt_trace_error *ret_error);
 
 #endif

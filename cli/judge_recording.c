@@ -3,6 +3,7 @@
 #include "cli/judge.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "aggregator/engine.h"
@@ -120,8 +121,41 @@ static int pump(struct nt_bus_reader *reader, struct nt_ingest *ingest, struct n
 	return r;
 }
 
+/* A recording is complete: what is torn will not be written any more. */
+static void note_damage(const struct nt_bus_reader *reader, struct nt_recording *recording)
+{
+	struct nt_bus_stats stats = {0};
+
+	nt_bus_reader_stats(reader, &stats);
+	recording->damages =
+		nt_bus_reader_damage(reader, recording->damage, NT_RECORDING_MAX_DAMAGE);
+	recording->refused += stats.corrupt_frames;
+	recording->unnamed = stats.corrupt_frames;
+	for (size_t i = 0; i < recording->damages; i++) {
+		recording->unnamed -= recording->damage[i].places;
+		recording->refused += recording->damage[i].tail_bytes > 0;
+	}
+}
+
+static int refuse(const char *dir, const struct nt_recording *recording, uint64_t records,
+		  struct nt_trace_error *error)
+{
+	const struct nt_bus_damage *damage = recording->damage;
+
+	if (records)
+		return nt_trace_refuse(error, "%s: none of its %" PRIu64 " messages can be read",
+				       dir, records);
+	if (!recording->damages)
+		return -ENOENT;
+	return nt_trace_refuse(
+		error, "%s: damaged, nothing in it can be read: %s: %" PRIu64 " bytes%s", dir,
+		damage->segment, damage->bytes + damage->tail_bytes,
+		recording->damages > 1 || recording->unnamed ? ", and more segments" : "");
+}
+
 int nt_judge_recording(const char *dir, const struct nt_rules *rules,
-		       struct nt_judgement *judgement, struct nt_recording *ret_recording)
+		       struct nt_judgement *judgement, struct nt_recording *ret_recording,
+		       struct nt_trace_error *ret_error)
 {
 	struct nt_engine_options options = nt_engine_options_default();
 	struct nt_recording recording = {0};
@@ -134,7 +168,6 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
 	const struct nt_ingest_counters *counters;
-	struct nt_bus_stats stats = {0};
 	nt_autofree char *url = NULL;
 	int r;
 
@@ -150,13 +183,12 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	if (r < 0)
 		return r;
 	counters = nt_ingest_counters(ingest);
-	if (!counters->records)
-		return -ENOENT;
 	recording.messages = counters->messages;
+	recording.refused = counters->undecodable + counters->impossible + counters->unknown;
 	/* A gap is known for sure only once much has come after it: damage is counted by itself. */
-	nt_bus_reader_stats(reader, &stats);
-	recording.refused = counters->undecodable + counters->impossible + counters->unknown +
-			    stats.corrupt_frames;
+	note_damage(reader, &recording);
+	if (!recording.messages)
+		return refuse(dir, &recording, counters->records, ret_error);
 	recording.missing = counters->sequence.gaps - counters->sequence.filled;
 	*ret_recording = recording;
 	return 0;

@@ -115,6 +115,40 @@ static int print_collectives(const struct nt_report *report, struct nt_buf *buf)
 /* What makes the report less than whole, one sentence each: see each_note(). */
 typedef int take_note(void *data, const char *note);
 
+static void describe_damage(const struct nt_bus_damage *damage, char note[NOTE_BYTES])
+{
+	if (!damage->places) {
+		(void)snprintf(note, NOTE_BYTES,
+			       "%s ends in %" PRIu64
+			       " bytes that are no whole message: torn, or still being written",
+			       damage->segment, damage->tail_bytes);
+		return;
+	}
+	(void)snprintf(note, NOTE_BYTES,
+		       "%s is damaged at %" PRIu64 " place%s: %" PRIu64 " bytes were passed over",
+		       damage->segment, damage->places + (damage->tail_bytes > 0),
+		       damage->places + (damage->tail_bytes > 0) == 1 ? "" : "s",
+		       damage->bytes + damage->tail_bytes);
+}
+
+static int each_damage(const struct nt_recording *recording, take_note *take, void *data)
+{
+	char note[NOTE_BYTES];
+	int r = 0;
+
+	for (size_t i = 0; i < recording->damages && r == 0; i++) {
+		describe_damage(&recording->damage[i], note);
+		r = take(data, note);
+	}
+	if (r == 0 && recording->unnamed) {
+		(void)snprintf(note, sizeof(note),
+			       "further segments are damaged at %" PRIu64 " places",
+			       recording->unnamed);
+		r = take(data, note);
+	}
+	return r;
+}
+
 static int each_note(const struct nt_report *report, take_note *take, void *data)
 {
 	char note[NOTE_BYTES];
@@ -125,6 +159,8 @@ static int each_note(const struct nt_report *report, take_note *take, void *data
 			       report->ranks, report->world);
 		r = take(data, note);
 	}
+	if (r == 0 && report->recording)
+		r = each_damage(report->recording, take, data);
 	if (r == 0 && report->skipped) {
 		(void)snprintf(note, sizeof(note),
 			       "%" PRIu64 " messages are missing or could not be read: incomplete",
@@ -134,9 +170,16 @@ static int each_note(const struct nt_report *report, take_note *take, void *data
 	return r;
 }
 
+struct lines {
+	const char *prefix;
+	struct nt_buf *buf;
+};
+
 static int print_note(void *data, const char *note)
 {
-	return nt_buf_printf(data, "%s\n", note);
+	const struct lines *lines = data;
+
+	return nt_buf_printf(lines->buf, "%s%s\n", lines->prefix, note);
 }
 
 static int list_note(void *data, const char *note)
@@ -152,6 +195,7 @@ void nt_report_recording(struct nt_report *report, const struct nt_recording *re
 	report->frames = recording->frames;
 	report->start_ns = recording->start_ns;
 	report->end_ns = recording->end_ns;
+	report->recording = recording;
 	report->skipped = recording->refused + recording->missing;
 	report->judgement = judgement;
 }
@@ -172,6 +216,13 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->judgement = judgement;
 }
 
+int nt_report_notes(const struct nt_report *report, const char *prefix, struct nt_buf *buf)
+{
+	struct lines lines = {prefix, buf};
+
+	return each_note(report, print_note, &lines);
+}
+
 int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 {
 	const struct nt_judgement *judgement = report->judgement;
@@ -185,7 +236,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 		    ?: nt_buf_printf(buf, "%zu ranks, %zu windows, %.1f s\n", report->ranks,
 				     report->frames,
 				     (double)(report->end_ns - report->start_ns) / 1e9);
-	r = r ?: each_note(report, print_note, buf);
+	r = r ?: nt_report_notes(report, "", buf);
 	r = r ?: print_collectives(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_incident *incident = &judgement->judged[i].incident;
@@ -226,6 +277,23 @@ static json_t *notes(const struct nt_report *report)
 	return each_note(report, list_note, list) < 0 ? NULL : json_incref(list);
 }
 
+static json_t *damage(const struct nt_report *report)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; report->recording && i < report->recording->damages; i++) {
+		const struct nt_bus_damage *damage = &report->recording->damage[i];
+
+		if (json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "segment",
+							  damage->segment, "places",
+							  (json_int_t)damage->places, "bytes",
+							  (json_int_t)damage->bytes, "tail_bytes",
+							  (json_int_t)damage->tail_bytes)) < 0)
+			return NULL;
+	}
+	return json_incref(list);
+}
+
 static json_t *incidents(const struct nt_judgement *judgement)
 {
 	nt_autojson json_t *list = json_array();
@@ -254,6 +322,8 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	r |= json_object_set_new(root, "end", nt_json_time(report->end_ns));
 	r |= json_object_set_new(root, "missing_messages",
 				 json_integer((json_int_t)report->skipped));
+	if (report->recording)
+		r |= json_object_set_new(root, "damage", damage(report));
 	r |= json_object_set_new(root, "notes", notes(report));
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));

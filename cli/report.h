@@ -21,6 +21,7 @@ struct nt_report {
 	bool relative; /* times count from the start of the trace, not from 1970 */
 	const struct nt_trace_collective *collective;
 	size_t collectives;
+	const struct nt_recording *recording; /* borrowed */
 	uint64_t skipped; /* messages of a recording that could not be read, or are missing */
 	const struct nt_judgement *judgement;
 };
@@ -31,6 +32,9 @@ void nt_report_recording(struct nt_report *report, const struct nt_recording *re
 void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 		     const struct nt_judgement *judgement);
 
+/* What makes the report less than whole: a line each, which begins with the prefix. */
+NT_MUST_CHECK int nt_report_notes(const struct nt_report *report, const char *prefix,
+				  struct nt_buf *buf);
 NT_MUST_CHECK int nt_report_text(const struct nt_report *report, struct nt_buf *buf);
 NT_MUST_CHECK int nt_report_json(const struct nt_report *report, struct nt_buf *buf);
 

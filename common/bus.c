@@ -226,6 +226,12 @@ void nt_bus_reader_health(const struct nt_bus_reader *reader, struct nt_bus_heal
 		reader->get_health(reader, ret_health);
 }
 
+size_t nt_bus_reader_damage(const struct nt_bus_reader *reader, struct nt_bus_damage *ret_damage,
+			    size_t most)
+{
+	return reader->damage ? reader->damage(reader, ret_damage, most) : 0;
+}
+
 static int set_paused(struct nt_bus_reader *reader, uint32_t topics, bool is_paused)
 {
 	if (topics >= 1U << NT_TOPIC_END)

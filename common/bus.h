@@ -224,6 +224,29 @@ void nt_bus_reader_stats(const struct nt_bus_reader *reader, struct nt_bus_stats
 /* How it is now. May be called by any thread. */
 void nt_bus_reader_health(const struct nt_bus_reader *reader, struct nt_bus_health *ret_health);
 
+enum {
+	NT_BUS_SEGMENT_TEXT = 64,
+};
+
+/* A segment of a spool that could not be read whole. */
+struct nt_bus_damage {
+	char segment[NT_BUS_SEGMENT_TEXT]; /* "neutracer.window.v1/0/00000000000000000000.seg" */
+	uint64_t places; /* at which records were skipped; all count as corrupt_frames */
+	uint64_t bytes; /* at those */
+	/*
+	 * Behind the last whole record of a newest segment: torn, or still being written. Says
+	 * something only where there was nothing more to read.
+	 */
+	uint64_t tail_bytes;
+};
+
+/*
+ * The damaged segments that this reader has met, of each partition the first few: at most `most`.
+ * Returns how many. None on Kafka.
+ */
+size_t nt_bus_reader_damage(const struct nt_bus_reader *reader, struct nt_bus_damage *ret_damage,
+			    size_t most);
+
 /*
  * Reads no more of these topics (bits, as above) until they are resumed: what a reader does that
  * cannot keep up with one of them. nt_bus_reader_next() must still be called from time to time.

@@ -35,7 +35,9 @@ struct nt_bus_reader {
 	int (*seek_end)(struct nt_bus_reader *reader);
 	int (*next)(struct nt_bus_reader *reader, int timeout_ms, struct nt_bus_record *ret_record);
 	int (*fd)(const struct nt_bus_reader *reader);
-	/* All below may be NULL: nothing to add, well, nothing to do, unable, nothing to do. */
+	/* All below may be NULL: none, nothing to add, well, nothing to do, unable, nothing to do. */
+	size_t (*damage)(const struct nt_bus_reader *reader, struct nt_bus_damage *ret_damage,
+			 size_t most);
 	void (*get_stats)(const struct nt_bus_reader *reader, struct nt_bus_stats *stats);
 	void (*get_health)(const struct nt_bus_reader *reader, struct nt_bus_health *ret_health);
 	int (*pause)(struct nt_bus_reader *reader); /* after a change of `paused` */

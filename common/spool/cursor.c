@@ -185,13 +185,34 @@ static bool is_replaced(const struct nt_spool_cursor *cursor, uint64_t base)
 	       st.st_ino != cursor->segment_ino;
 }
 
-/* Bytes behind the last whole frame of a segment to which nobody writes any more. */
-static void count_torn(struct nt_spool_cursor *cursor)
+static void count_damage(struct nt_spool_cursor *cursor, uint64_t places, uint64_t bytes)
 {
+	struct nt_spool_damage *damage = NULL;
+
+	if (!places)
+		return;
+	cursor->damaged += places;
+	for (size_t i = 0; i < cursor->damages && !damage; i++)
+		if (cursor->damage[i].base == cursor->base)
+			damage = &cursor->damage[i];
+	if (!damage && cursor->damages < NT_SPOOL_MAX_DAMAGE) {
+		damage = &cursor->damage[cursor->damages++];
+		damage->base = cursor->base;
+	}
+	if (!damage)
+		return;
+	damage->places += places;
+	damage->bytes += bytes;
+}
+
+uint64_t nt_spool_cursor_tail(const struct nt_spool_cursor *cursor)
+{
+	const uint64_t pos = cursor->scan.header_is_read ? cursor->scan.pos : 0;
 	struct stat st;
 
-	if (fstat(cursor->fd, &st) == 0 && (uint64_t)st.st_size > cursor->scan.pos)
-		cursor->damaged++;
+	if (cursor->fd < 0 || fstat(cursor->fd, &st) < 0 || (uint64_t)st.st_size < pos)
+		return 0;
+	return (uint64_t)st.st_size - pos;
 }
 
 /*
@@ -225,8 +246,12 @@ static int advance(struct nt_spool_cursor *cursor, uint64_t generation, bool is_
 		cursor->is_doubted = true;
 		return 1;
 	}
-	if (!is_sealed)
-		count_torn(cursor);
+	if (!is_sealed) {
+		/* Nobody writes to this segment any more. */
+		const uint64_t torn = nt_spool_cursor_tail(cursor);
+
+		count_damage(cursor, torn > 0, torn);
+	}
 	if (index == 0 && segments->base[0] > wanted) {
 		cursor->missed += segments->base[0] - wanted;
 		cursor->next = segments->base[0];
@@ -286,8 +311,8 @@ int nt_spool_cursor_peek(struct nt_spool_cursor *cursor, uint64_t generation)
 		found = nt_spool_scan_next(&cursor->scan, &item);
 		if (found < 0)
 			return found;
-		cursor->damaged += cursor->scan.damaged;
-		cursor->scan.damaged = 0;
+		count_damage(cursor, cursor->scan.damaged, cursor->scan.damaged_bytes);
+		cursor->scan.damaged = cursor->scan.damaged_bytes = 0;
 		check_log(cursor);
 		if (found == 1) {
 			if (accept(cursor, &item.frame))
@@ -335,7 +360,7 @@ int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor)
 		r = 0;
 	if (r < 0)
 		return r;
-	cursor->scan.damaged = 0;
+	cursor->scan.damaged = cursor->scan.damaged_bytes = 0;
 	cursor->next = cursor->scan.least > cursor->base ? cursor->scan.least : cursor->base;
 	cursor->log = cursor->scan.log_is_known ? cursor->scan.log : 0;
 	return 0;

@@ -10,6 +10,15 @@
 #include "common/spool/dir.h"
 #include "common/spool/scan.h"
 
+enum {
+	NT_SPOOL_MAX_DAMAGE = 8, /* damaged segments that a cursor remembers; all are counted */
+};
+
+/* What had to be skipped in a segment. */
+struct nt_spool_damage {
+	uint64_t base, places, bytes;
+};
+
 struct nt_spool_cursor {
 	uint32_t partition;
 	int dirfd; /* -1: the partition is not there */
@@ -40,6 +49,8 @@ struct nt_spool_cursor {
 	struct nt_spool_frame head; /* the next record, until nt_spool_cursor_pass() */
 
 	uint64_t missed, damaged;
+	struct nt_spool_damage damage[NT_SPOOL_MAX_DAMAGE]; /* in the order in which it was met */
+	size_t damages;
 };
 
 void nt_spool_cursor_init(struct nt_spool_cursor *cursor, uint32_t partition);
@@ -61,5 +72,11 @@ NT_MUST_CHECK int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor);
 NT_MUST_CHECK int nt_spool_cursor_peek(struct nt_spool_cursor *cursor, uint64_t generation);
 /* Past the record at head. */
 void nt_spool_cursor_pass(struct nt_spool_cursor *cursor);
+
+/*
+ * Where nothing more is found: the bytes behind the last whole frame of the segment that is read,
+ * which are torn, or still being written.
+ */
+uint64_t nt_spool_cursor_tail(const struct nt_spool_cursor *cursor);
 
 #endif

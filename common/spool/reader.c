@@ -360,6 +360,52 @@ static int reader_fd(const struct nt_bus_reader *bus)
 	return reader->watch.is_partial ? -1 : reader->watch.fd;
 }
 
+static void describe_damage(enum nt_topic topic, uint32_t partition,
+			    const struct nt_spool_damage *damage, uint64_t tail_bytes,
+			    struct nt_bus_damage *ret_damage)
+{
+	char name[NT_SPOOL_NAME_BYTES];
+
+	*ret_damage = (struct nt_bus_damage){
+		.places = damage->places,
+		.bytes = damage->bytes,
+		.tail_bytes = tail_bytes,
+	};
+	nt_spool_segment_name(damage->base, name);
+	(void)snprintf(ret_damage->segment, sizeof(ret_damage->segment), "%s/%u/%s",
+		       nt_topic_name(topic), partition, name);
+}
+
+static size_t list_damage(const struct nt_bus_reader *bus, struct nt_bus_damage *ret_damage,
+			  size_t most)
+{
+	const struct reader *reader = (const struct reader *)bus;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < NT_TOPIC_END * NT_SPOOL_MAX_PARTITIONS; i++) {
+		const enum nt_topic topic = (enum nt_topic)(i / NT_SPOOL_MAX_PARTITIONS);
+		const uint32_t partition = i % NT_SPOOL_MAX_PARTITIONS;
+		const struct nt_spool_cursor *cursor = reader->topic[topic].cursor[partition];
+		struct nt_spool_damage last;
+		uint64_t tail;
+
+		if (!cursor)
+			continue;
+		last = (struct nt_spool_damage){.base = cursor->base};
+		tail = nt_spool_cursor_tail(cursor);
+		for (size_t j = 0; j < cursor->damages && count < most; j++) {
+			const bool is_last = cursor->damage[j].base == cursor->base;
+
+			describe_damage(topic, partition, &cursor->damage[j], is_last ? tail : 0,
+					&ret_damage[count++]);
+			tail = is_last ? 0 : tail;
+		}
+		if (tail && count < most)
+			describe_damage(topic, partition, &last, tail, &ret_damage[count++]);
+	}
+	return count;
+}
+
 int nt_spool_reader_open(const char *dir, uint32_t topics, struct nt_bus_reader **ret_reader)
 {
 	struct reader *reader;
@@ -378,6 +424,7 @@ int nt_spool_reader_open(const char *dir, uint32_t topics, struct nt_bus_reader 
 	reader->bus.seek_end = seek_end;
 	reader->bus.next = next_record;
 	reader->bus.fd = reader_fd;
+	reader->bus.damage = list_damage;
 	nt_spool_watch_init(&reader->watch);
 	for (int i = 0; i < NT_TOPIC_END; i++)
 		reader->topic[i].is_wanted = topics >> i & 1;

@@ -145,6 +145,7 @@ static int read_header(struct nt_spool_scan *scan)
 	r = nt_spool_header_read(window_at(scan, 0), size, &header);
 	if (r < 0 || header.base != scan->header.base) {
 		scan->damaged++;
+		scan->damaged_bytes += NT_SPOOL_HEADER_BYTES;
 		return 1;
 	}
 	scan->header = header;
@@ -190,6 +191,7 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 				pos = scan->pos;
 			} else if (r == 0) {
 				scan->damaged++;
+				scan->damaged_bytes += pos - scan->pos;
 				r = parse_at(scan, pos, ret_item);
 			}
 		}

@@ -23,6 +23,7 @@ struct nt_spool_scan {
 	uint64_t pos; /* in the file, of the next frame; all before it has been dealt with */
 	uint64_t least; /* after the highest offset seen: behind damage nothing lower counts */
 	uint64_t damaged; /* places at which frames had to be skipped */
+	uint64_t damaged_bytes; /* at all of them */
 	struct nt_buf window;
 	uint64_t window_pos;
 };

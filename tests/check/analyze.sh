@@ -58,6 +58,10 @@ refused() { # refused STATUS TEXT ARG...
 
 mkdir "$dir/empty"
 refused 8 'no recording' "$dir/empty"
+# A recording whose only segment is noise is damaged, not missing.
+mkdir -p "$dir/noise/neutracer.window.v1/0"
+head -c 5000 /dev/urandom >"$dir/noise/neutracer.window.v1/0/00000000000000000000.seg"
+refused 8 'damaged.*neutracer.window.v1/0/00000000000000000000.seg: 5000 bytes' "$dir/noise"
 refused 8 'No such file' "$dir/none.csv"
 refused 8 'neither' LICENSE
 refused 8 'one file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "aggregator/service.h"
 #include "cli/judge.h"
@@ -35,6 +36,7 @@ static char dir[SCRATCH_BYTES], url[SCRATCH_BYTES + 16];
 static struct nt_bus *bus;
 static struct nt_judgement *judgement;
 static struct nt_recording recording;
+static struct nt_trace_error error;
 static struct nt_buf text;
 
 static int set_up(void **state)
@@ -117,7 +119,8 @@ static int judge(void)
 	const struct nt_rules rules = nt_rules_default();
 
 	assert_int_equal(nt_judgement_new(&judgement), 0);
-	return nt_judge_recording(dir, &rules, judgement, &recording);
+	error = (struct nt_trace_error){0};
+	return nt_judge_recording(dir, &rules, judgement, &recording, &error);
 }
 
 /* Either form of the report; the text is the test's until the next call. */
@@ -315,10 +318,123 @@ static void a_healthy_recording_accuses_nobody(void **state)
 	assert_int_equal(judgement->incidents, 0);
 }
 
+/* ---- damage -------------------------------------------------------------------------------------- */
+
+#define FIRST_SEGMENT "neutracer.window.v1/0/00000000000000000000.seg"
+
+/* Writes noise into a segment; at UINT64_MAX behind its end. */
+static void spoil(const char *segment, uint64_t at, size_t size)
+{
+	char path[SCRATCH_BYTES + NT_BUS_SEGMENT_TEXT];
+	uint64_t seed = 1;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, segment);
+	file = fopen(path, at == UINT64_MAX ? "ae" : "r+e");
+	assert_non_null(file);
+	if (at != UINT64_MAX)
+		assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		assert_true(fputc((int)(seed >> 56), file) >= 0);
+	}
+	assert_int_equal(fclose(file), 0);
+}
+
+static void a_damaged_segment_is_named_and_hides_no_culprit(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+
+	(void)state;
+	publish_minute(jobs, 1);
+	spoil(FIRST_SEGMENT, 6000, 64);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.damages, 1);
+	assert_string_equal(recording.damage[0].segment, FIRST_SEGMENT);
+	assert_int_equal(recording.damage[0].places, 1);
+	assert_in_range(recording.damage[0].bytes, 64, 2000);
+	assert_int_equal(recording.unnamed, 0);
+	assert_int_equal(recording.refused, 1);
+	assert_int_equal(judgement->incidents, 1);
+	assert_int_equal(judgement->judged[0].incident.culprit[0].rank, SLOW);
+	says(report(nt_report_text), "\n" FIRST_SEGMENT " is damaged at 1 place: ");
+	says(report(nt_report_json), "\"segment\": \"" FIRST_SEGMENT "\"");
+	says(report(nt_report_json), "\"" FIRST_SEGMENT " is damaged at 1 place: ");
+}
+
+static void a_torn_end_is_named(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+
+	(void)state;
+	publish_minute(jobs, 1);
+	spoil(FIRST_SEGMENT, UINT64_MAX, 37);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.refused, 1);
+	says(report(nt_report_text), "\n" FIRST_SEGMENT " ends in 37 bytes that are no whole");
+	says(report(nt_report_json), "\"tail_bytes\": 37");
+}
+
+static void a_recording_of_noise_is_damaged_and_not_missing(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+
+	(void)state;
+	publish_windows(jobs, 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	spoil(FIRST_SEGMENT, 0, 100000);
+	assert_int_equal(judge(), -EBADMSG);
+	says(error.text, "damaged, nothing in it can be read: " FIRST_SEGMENT ": 100000 bytes");
+}
+
+static void a_recording_of_foreign_messages_says_that_none_can_be_read(void **state)
+{
+	const struct nt_bus_record record = {
+		.topic = NT_TOPIC_WINDOW, .value = "\xff\xff", .value_len = 2};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nt_bus_publish(bus, &record), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(judge(), -EBADMSG);
+	says(error.text, "none of its 3 messages can be read");
+}
+
+static void damage_in_more_segments_than_are_named_is_counted(void **state)
+{
+	const struct nt_bus_options options = {.max_bytes = 8 << 20, .segment_bytes = 8 << 10};
+	struct job jobs[] = {job("gpu-01", "k", "llm")};
+	size_t segments = 0;
+
+	(void)state;
+	nt_bus_close(bus);
+	assert_int_equal(nt_bus_open(url, &options, &bus), 0);
+	publish_minute(jobs, 1);
+	/* A segment is called by the number of its first record, of which there are less than 1000. */
+	for (uint64_t base = 0; base < 1000 && segments < 12; base++) {
+		char segment[NT_BUS_SEGMENT_TEXT], path[SCRATCH_BYTES + NT_BUS_SEGMENT_TEXT];
+
+		(void)snprintf(segment, sizeof(segment), "neutracer.window.v1/0/%020llu.seg",
+			       (unsigned long long)base);
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, segment);
+		if (access(path, F_OK) < 0)
+			continue;
+		spoil(segment, 1000, 8);
+		segments++;
+	}
+	assert_int_equal(segments, 12);
+	assert_int_equal(judge(), 0);
+	assert_int_equal(recording.refused, 12);
+	assert_int_equal(recording.damages, 8);
+	assert_int_equal(recording.unnamed, 4);
+	says(report(nt_report_text), "\nfurther segments are damaged at 4 places\n");
+}
+
 static void a_directory_without_messages_is_no_recording(void **state)
 {
 	(void)state;
 	assert_int_equal(judge(), -ENOENT);
+	assert_string_equal(error.text, "");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -333,6 +449,11 @@ int main(void)
 		TEST(jobs_of_one_name_are_told_apart_by_their_keys),
 		TEST(attempts_are_counted_as_one_job),
 		TEST(a_healthy_recording_accuses_nobody),
+		TEST(a_damaged_segment_is_named_and_hides_no_culprit),
+		TEST(a_torn_end_is_named),
+		TEST(a_recording_of_noise_is_damaged_and_not_missing),
+		TEST(a_recording_of_foreign_messages_says_that_none_can_be_read),
+		TEST(damage_in_more_segments_than_are_named_is_counted),
 		TEST(a_directory_without_messages_is_no_recording),
 	};
 

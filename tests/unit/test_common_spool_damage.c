@@ -70,6 +70,20 @@ static void a_file_that_ends_in_its_header_is_begun_anew(void **state)
 }
 
 /* One bit of frame 2 of 5 is flipped: that frame is lost, and no other. */
+/* In the first segment alone. */
+static void assert_damage(const struct nt_bus_reader *reader, uint64_t places, uint64_t bytes,
+			  uint64_t tail_bytes)
+{
+	struct nt_bus_damage damage[2];
+
+	assert_int_equal(nt_bus_reader_damage(reader, damage, 0), 0);
+	assert_int_equal(nt_bus_reader_damage(reader, damage, 2), 1);
+	assert_string_equal(damage[0].segment, "neutracer.window.v1/0/00000000000000000000.seg");
+	assert_int_equal(damage[0].places, places);
+	assert_int_equal(damage[0].bytes, bytes);
+	assert_int_equal(damage[0].tail_bytes, tail_bytes);
+}
+
 static void a_flipped_bit_costs_one_frame_and_is_counted(void **state)
 {
 	const size_t begin = NT_SPOOL_HEADER_BYTES + 2 * DAMAGE_FRAME;
@@ -89,6 +103,7 @@ static void a_flipped_bit_costs_one_frame_and_is_counted(void **state)
 				assert_int_equal(read_number(reader), i);
 		assert_nothing_more(reader);
 		assert_int_equal(corrupt_frames(reader), 1);
+		assert_damage(reader, 1, DAMAGE_FRAME, 0);
 
 		/* The writer goes on in a new segment, and takes nothing away. */
 		publish_many(spool, NULL, 100, 101, 8);
@@ -193,6 +208,7 @@ static void a_segment_of_noise_is_passed_over_and_counted(void **state)
 	make_spool(dir, 0, noise, sizeof(noise), spool);
 	reader = open_reader(spool, NT_TOPIC_WINDOW);
 	assert_nothing_more(reader);
+	assert_damage(reader, 1, NT_SPOOL_HEADER_BYTES, sizeof(noise) - NT_SPOOL_HEADER_BYTES);
 	publish_many(spool, NULL, 0, 100, 8);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_int_equal(read_number(reader), i);
