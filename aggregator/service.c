@@ -328,6 +328,41 @@ static int sweep(struct nt_service *service)
 	return 0;
 }
 
+static bool is_said(const struct nt_service *service, const struct nt_bus_damage *damage)
+{
+	for (size_t i = 0; i < service->damages; i++)
+		if (strcmp(service->damaged[i], damage->segment) == 0)
+			return true;
+	return service->damages == NT_SERVICE_MAX_DAMAGE;
+}
+
+/* Once for a segment. What is torn may still be written: it counts when it is left behind. */
+static void say_damage(struct nt_service *service)
+{
+	struct nt_bus_damage damage[NT_SERVICE_MAX_DAMAGE];
+	struct nt_bus_stats stats;
+	size_t count;
+
+	nt_bus_reader_stats(service->reader, &stats);
+	if (stats.corrupt_frames == service->corrupt)
+		return;
+	service->corrupt = stats.corrupt_frames;
+	count = nt_bus_reader_damage(service->reader, damage, NT_SERVICE_MAX_DAMAGE);
+	for (size_t i = 0; i < count; i++) {
+		if (!damage[i].places || is_said(service, &damage[i]))
+			continue;
+		memcpy(service->damaged[service->damages++], damage[i].segment,
+		       NT_BUS_SEGMENT_TEXT);
+		(void)nt_warn(0,
+			      "bus '%s': segment '%s' is damaged: %" PRIu64
+			      " bytes were passed over; more of it is only counted%s",
+			      service->options.bus_url, damage[i].segment, damage[i].bytes,
+			      service->damages == NT_SERVICE_MAX_DAMAGE
+				      ? ", and so are further segments"
+				      : "");
+	}
+}
+
 /* Everything that has its hour. */
 static int do_due(struct nt_service *service)
 {
@@ -346,6 +381,7 @@ static int do_due(struct nt_service *service)
 		(void)nt_outlet_flush(service->outlet);
 	if (now_ns - service->picture_ns >= service->options.picture_every_ns) {
 		service->picture_ns = now_ns;
+		say_damage(service);
 		r = draw(service);
 		if (r < 0)
 			return r;

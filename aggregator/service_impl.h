@@ -15,6 +15,7 @@
 enum {
 	NT_SERVICE_MAX_REQUESTS = 16,
 	NT_SERVICE_MAX_GROUP = 256, /* bytes of the name of the group */
+	NT_SERVICE_MAX_DAMAGE = 16, /* damaged segments that are named in the log */
 };
 
 struct nt_service {
@@ -41,6 +42,9 @@ struct nt_service {
 	struct nt_meter_sum gone; /* counted by shards that are no longer here */
 	struct nt_bus_lag lag;
 	bool lag_known;
+	uint64_t corrupt; /* frames of the bus, when we last looked where */
+	char damaged[NT_SERVICE_MAX_DAMAGE][NT_BUS_SEGMENT_TEXT]; /* has been said */
+	size_t damages;
 
 	atomic_bool stopping, caught_up;
 	_Atomic uint64_t turned_ns;

@@ -3,6 +3,7 @@
 #include "aggregator/service.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/file.h"
 #include "tests/unit/feed.h"
 #include "tests/unit/scratch.h"
 
@@ -89,6 +92,7 @@ static struct memory memory;
 static struct feed_agent agent;
 static char *told[MAX_TOLD]; /* "id version state: summary", each new one once, as a store does */
 static size_t tolds;
+static uint64_t picture_every_ns; /* 0: as the service likes */
 
 /* A store drops what it has already. */
 static int take_incident(void *data, const struct nt_incident *incident)
@@ -119,6 +123,7 @@ static void start_service(void)
 		.engine = nt_engine_options_default(),
 		.sink = &sink,
 		.states = &states,
+		.picture_every_ns = picture_every_ns,
 	};
 
 	assert_int_equal(nt_service_new(&options, board, &service), 0);
@@ -162,6 +167,7 @@ static int tear_down(void **state)
 	memory = (struct memory){0};
 	while (tolds)
 		free(told[--tolds]);
+	picture_every_ns = 0;
 	scratch_remove(dir);
 	return 0;
 }
@@ -308,6 +314,70 @@ static void incidents_are_published_on_the_bus(void **state)
 		assert_int_equal(message->incident.culprit[0].rank, SLOW);
 	}
 	assert_true(seen > 0);
+}
+
+/* What is logged from now on goes to the file. Returns what to give to restore_log(). */
+static int divert_log(const char *path)
+{
+	nt_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int saved = dup(STDERR_FILENO);
+
+	assert_true(fd >= 0 && saved >= 0);
+	(void)fflush(stderr);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	return saved;
+}
+
+static void restore_log(int saved)
+{
+	(void)fflush(stderr);
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	(void)close(saved);
+}
+
+static void spoil(uint64_t at)
+{
+	char path[SCRATCH_BYTES + 128];
+	nt_autoclose int fd = -1;
+
+	(void)snprintf(path, sizeof(path),
+		       "%s/spool/neutracer.window.v1/0/00000000000000000000.seg", dir);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "noise", 5, (off_t)at), 5);
+}
+
+static void a_damaged_segment_of_the_bus_is_named_in_the_log_just_once(void **state)
+{
+	nt_autobuf struct nt_buf log = {0};
+	const struct nt_snapshot *snapshot;
+	char path[SCRATCH_BYTES + 16];
+	const char *line;
+	int saved;
+
+	(void)state;
+	publish_run(0, 60000, 30000);
+	spoil(6000);
+	spoil(60000);
+	(void)snprintf(path, sizeof(path), "%s/log", dir);
+	picture_every_ns = 1;
+	saved = divert_log(path);
+	start_service();
+	turn_until_read();
+	restore_log(saved);
+
+	assert_int_equal(nt_file_read(path, 1 << 20, &log), 0);
+	assert_int_equal(nt_buf_append(&log, "", 1), 0);
+	line = strstr((const char *)log.data, "level=warn");
+	assert_non_null(line);
+	assert_non_null(strstr(line, "segment 'neutracer.window.v1/0/00000000000000000000.seg' is "
+				     "damaged: "));
+	assert_null(strstr(line + 1, "level=warn"));
+	snapshot = nt_snapshot_acquire(board);
+	assert_true(metric(snapshot, "neutracer_aggregator_bus_corrupt", "") == 2);
+	nt_snapshot_release(snapshot);
+	/* And nobody goes free for it. */
+	assert_true(count_told("firing compute: rank 5 (gpu-01, GPU-5f) computes") > 0);
 }
 
 static void what_cannot_be_read_goes_to_the_dead_letters(void **state)
@@ -603,6 +673,7 @@ int main(void)
 		TEST(a_slow_rank_is_told_and_shown),
 		TEST(a_healthy_job_makes_no_incident),
 		TEST(incidents_are_published_on_the_bus),
+		TEST(a_damaged_segment_of_the_bus_is_named_in_the_log_just_once),
 		TEST(what_cannot_be_read_goes_to_the_dead_letters),
 		TEST(a_restart_in_good_order_changes_nothing),
 		TEST(a_crash_repeats_what_followed_the_last_saving_and_no_more),
