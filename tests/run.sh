@@ -8,7 +8,7 @@
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. Who skips says why in a line "skip: KIND: reason"; KIND is
-# one of bpf, vm, kafka, browser, cluster, or another word. Environment:
+# one of bpf, vm, kafka, wheels, mpi, torch, pip, root, browser, cluster, or another word. Environment:
 #   NT_REQUIRE   kinds that must not be skipped here, with commas: such a skip is a failure
 #   NT_KIND      the kind of a skip that names none
 #   NT_RESULTS   a file that collects "passed failed skipped" of several runs
