@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The checks can fail: each is shown a small tree with one fault, and must name it.
+# The checks can fail: each is shown a small tree with one fault, or this tree with a few, and must
+# name them.
 set -euo pipefail
 
 root=$PWD
 tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+whole=$(mktemp -d)
+trap 'rm -rf "$tree" "$whole"' EXIT
 mkdir -p "$tree/tests"
 cp -r tests/check "$tree/tests/"
 cp tests/files.sh "$tree/tests/"
@@ -61,4 +63,127 @@ cat >agent/x.c <<'C'
 int f(struct s *s) { return s->exit(my_atoi("sprintf(a)")); }
 C
 tests/check/banned.sh || bad=1
+
+# ---- arm64 ---------------------------------------------------------------------------------------
+
+cp -r "$root/bpf" "$tree/"
+cd "$root"
+expect arm64 bpf/x.bpf.c $'#if defined(__TARGET_ARCH_arm64)\n#error none\n#endif' 'bpf/x.bpf.c does not compile for arm64'
+sed -i.kept 's/user_regs\.regs\[6\]/user_regs.regs[5]/' "$tree/bpf/call.bpf.h"
+said=$(cd "$tree" && tests/check/arm64.sh 2>&1) && bad=1
+grep -qF 'word 6 of a call on arm64 is not read from x6' <<<"$said" || {
+  echo "arm64.sh does not name a wrong register but says: $said"
+  bad=1
+}
+
+# ---- in a whole tree -----------------------------------------------------------------------------
+
+# What was built is this tree's, and stays so: nothing below builds.
+tests/files.sh | grep -v '^tests/\(fuzz/corpus\|data\)/' | tar -c --files-from - | tar -x -C "$whole"
+ln -s "$root/build" "$whole/build"
+programs=$tree/programs # where NT_BIN says
+mkdir "$programs"
+
+# names CHECK WORDS...: it fails there, and says each of the words.
+names() {
+  local check=$1 said words
+  shift
+  if said=$(cd "$whole" && NT_BIN=$programs tests/check/"$check".sh 2>&1); then
+    echo "$check.sh lets pass what should be: $*"
+    bad=1
+  fi
+  for words; do
+    grep -qF -e "$words" <<<"$said" || {
+      echo "$check.sh does not say '$words' but: $said"
+      bad=1
+    }
+  done
+}
+
+# edit FILE SED...: what is there already is changed, or this script is out of date.
+edit() {
+  sed -i.kept "${@:2}" "$whole/$1"
+  ! cmp -s "$whole/$1" "$whole/$1.kept" || {
+    echo "self.sh: nothing to change in $1"
+    bad=1
+  }
+  rm "$whole/$1.kept"
+}
+
+edit docs/api/openapi.yaml -e 's|^  /healthz:|  /health:|' -e '0,/in: query/s/in: query/in: header/'
+names routes '-GET /healthz' '+GET /health ' '-GET /api/v1/'
+
+# shellcheck disable=SC2016 # quotes of the page
+edit docs/operations.md -e 's/^| `neutracer_agent_windows_total.*/| gone |/' -e 's/^| 4 | /| 44 | /'
+cat >"$whole/agent/bad.c" <<'C'
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+static const struct row rows[] = {{"neutracer_bad", NT_METRIC_COUNTER, "no sentence"}, {"bad_total", NT_METRIC_COUNTER, "One."}};
+C
+names metrics 'neutracer_bad is COUNTER: counters end in _total' "neutracer_bad: the help is a sentence" \
+  'bad_total is no name for a metric' "-| gone |"
+rm "$whole/agent/bad.c"
+
+edit CONTRIBUTING.md 's/nt_take(line)/nt_tak(line)/'
+names contributing 'nt_tak'
+
+# The agent forgets an option, says too much about a mistake, and is the aggregator in disguise.
+for name in neutracer neutracer-aggregator; do ln -s "$root/build/release/bin/$name" "$programs/$name"; done
+cat >"$programs/neutracer-agent" <<END
+#!/bin/bash
+case \$1 in
+  --help) "$root/build/release/bin/neutracer-agent" --help | grep -v -e '^  --window-min' ;;
+  --no-such-option) printf 'what?\nwhy?\n' >&2 && exit 1 ;;
+  *) exec "$root/build/release/bin/neutracer-agent" "\$@" ;;
+esac
+END
+chmod +x "$programs/neutracer-agent"
+edit docs/man/neutracer-agent.8 's/window/vvindow/'
+echo 'neutracer-agent --no-such-option' >>"$whole/README.md"
+names help 'neutracer-agent --help does not list --window-min' "--no-such-option' ends with 1, want 2" \
+  "--no-such-option' says 2 lines, want one" "docs/man is not what the programs print" \
+  'neutracer-agent has no option --no-such-option' 'exit code 4'
+
+rm "$programs/neutracer-agent" "$programs/neutracer-aggregator"
+ln -s "$root/build/release/bin/neutracer-aggregator" "$programs/neutracer-agent"
+ln -s "$root/build/release/bin/neutracer-agent" "$programs/neutracer-aggregator"
+mkdir "$whole/attic" "$whole/docs/attic"
+rm "$whole/proto/neutracer.proto"
+printf '/* */\n%.0s' {1..801} >"$whole/common/long.c"
+: >"$whole/bpf/new.bpf.c"
+names shape 'attic/ is no room' './docs/attic is empty' 'proto/neutracer.proto is missing' \
+  'common/long.c has 801 lines' 'neutracer-agent does not link libbpf' 'neutracer-aggregator links libbpf' \
+  'build/gen/new.bpf.o is not built'
+rm -r "$whole/attic" "$whole/docs/attic" "$whole/common/long.c" "$whole/bpf/new.bpf.c"
+cp -p "$root/proto/neutracer.proto" "$whole/proto/"
+
+cat >"$whole/Makefile" <<'MAKE'
+Q := @
+B := build/release
+programs := neutracer-agent neutracer-aggregator neutracer
+all:
+include tests/make/install.mk
+MAKE
+edit deploy/systemd/neutracer-agent.service.in 's|@sbindir@|@sbin@|'
+edit deploy/systemd/neutracer.tmpfiles 's| 2750 | 2755 |'
+names install 'neutracer-agent.service does not start' 'has a place that was not filled in' \
+  'tmpfiles.d makes other directories'
+
+# ---- skips ---------------------------------------------------------------------------------------
+
+# What .ci/run requires is not skipped, whether a program of its own or one test of several says so.
+# shellcheck disable=SC2016 # for sed
+kinds=$(sed -n 's/.*NT_REQUIRE:-\([a-z,]*\)}.*/\1/p' .ci/run)
+[ -n "$kinds" ] || bad=1
+for kind in ${kinds//,/ } other; do
+  printf '#!/bin/sh\necho "skip: %s: no such thing"\nexit 77\n' "$kind" >"$tree/alone"
+  printf '#!/bin/sh\necho 1..1\necho "skip: %s: no such thing"\necho "ok 1 - one # SKIP"\n' "$kind" >"$tree/one"
+  chmod +x "$tree/alone" "$tree/one"
+  want='0 passed, 2 failed, 0 skipped'
+  [ "$kind" != other ] || want='0 passed, 0 failed, 2 skipped'
+  said=$(env -u NT_RESULTS NT_REQUIRE="$kinds" tests/run.sh "$tree/alone" "$tree/one" | tail -n 1) || :
+  [ "$said" = "$want" ] || {
+    echo "a skip for want of '$kind' is counted as: $said"
+    bad=1
+  }
+done
 exit $bad
