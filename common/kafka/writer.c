@@ -38,7 +38,7 @@ enum {
 #define PROBE_EVERY_NS     (2 * NT_SECOND)
 #define MAKE_AGAIN_NS      NT_SECOND /* after the first failure; doubles */
 #define MAKE_AGAIN_MAX_NS  (30 * NT_SECOND)
-#define DRAIN_NS           (2 * NT_SECOND) /* of a client that still works, before it goes */
+#define DRAIN_NS           (2 * NT_SECOND) /* of a client, before it goes */
 
 struct writer {
 	struct nt_bus bus;
@@ -288,6 +288,15 @@ static int flush_kafka(struct nt_bus *bus)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* What the library gives up with its client. The sequence numbers are those of its idempotence. */
+static bool ends_with_client(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+	       error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
+	       error == RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER ||
+	       error == RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID;
+}
+
 /* With the lock held. */
 static void acknowledge(struct writer *writer, const rd_kafka_message_t *report,
 			enum nt_bus_cause cause)
@@ -298,9 +307,7 @@ static void acknowledge(struct writer *writer, const rd_kafka_message_t *report,
 		writer->stats.delivered++;
 		nt_kafka_outbox_remove(&writer->outbox, message);
 		free(message);
-	} else if (report->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
-		   report->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
-		   report->err == RD_KAFKA_RESP_ERR__FATAL) {
+	} else if (ends_with_client(report->err)) {
 		/* The next client sends it. */
 		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_WAITING);
 	} else if (writer->undelivered) {
@@ -340,8 +347,7 @@ static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
 			writer->make_wait_ns = MAKE_AGAIN_NS;
 		} else if (report->err == RD_KAFKA_RESP_ERR__FATAL) {
 			writer->is_broken = true;
-		} else if (report->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
-			   report->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
+		} else if (!ends_with_client(report->err)) {
 			cause = note_failure(writer, report);
 		}
 		(void)pthread_mutex_lock(&writer->lock);
@@ -465,6 +471,23 @@ static void destroy_handle(rd_kafka_t *rk, rd_kafka_queue_t *queue)
 }
 
 /*
+ * Takes the reports of what is under way, for a while. What a broken client has not sent yet, it
+ * never will.
+ */
+static void settle(struct writer *writer, rd_kafka_t *old)
+{
+	uint64_t deadline_ns = nt_clock_mono_ns() + DRAIN_NS;
+	int left_ms;
+
+	while (rd_kafka_outq_len(old) > 0 && (left_ms = ms_until(deadline_ns)) > 0) {
+		if (writer->is_broken)
+			(void)rd_kafka_purge(old, RD_KAFKA_PURGE_F_QUEUE |
+							  RD_KAFKA_PURGE_F_NON_BLOCKING);
+		serve_one(writer, left_ms < TICK_MS ? 1 : TICK_MS);
+	}
+}
+
+/*
  * Only without a report is a record sent again. It may have arrived all the same, as after any lost
  * acknowledgement: readers drop what they have seen, by its sequence number.
  */
@@ -473,7 +496,7 @@ static void replace(struct writer *writer)
 	struct nt_bus_error error = {0};
 	struct nt_kafka_message *message;
 	rd_kafka_t *fresh = NULL, *old;
-	uint64_t now_ns = nt_clock_mono_ns(), deadline_ns = now_ns + DRAIN_NS;
+	uint64_t now_ns = nt_clock_mono_ns();
 	int r;
 
 	if (now_ns < writer->make_mono_ns)
@@ -489,8 +512,7 @@ static void replace(struct writer *writer)
 		return;
 	}
 	old = withdraw(writer);
-	while (!writer->is_broken && rd_kafka_outq_len(old) > 0 && ms_until(deadline_ns) > 0)
-		serve_one(writer, ms_until(deadline_ns) < TICK_MS ? 1 : TICK_MS);
+	settle(writer, old);
 	destroy_handle(old, withdraw_queue(writer));
 	writer->is_broken = false;
 	writer->is_outdated = false;

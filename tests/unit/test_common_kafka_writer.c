@@ -28,7 +28,7 @@ static void keep(void *data, const struct nt_bus_record *record, enum nt_bus_cau
 	assert_true(back->count < MAX_BACK);
 	assert_int_equal(record->value_len, sizeof(uint64_t));
 	assert_int_equal(record->topic, NT_TOPIC_WINDOW);
-	assert_memory_equal(record->key, "a", 1);
+	assert_int_equal(record->key_len, 1);
 	memcpy(&back->number[back->count], record->value, sizeof(uint64_t));
 	assert_int_equal(record->real_ns, back->number[back->count]);
 	back->cause = cause;
@@ -58,11 +58,11 @@ static struct nt_bus *open_with(const struct mock *mock, const struct nt_bus_opt
 	return bus;
 }
 
-static int publish(struct nt_bus *bus, uint64_t number)
+static int publish_as(struct nt_bus *bus, const char *key, uint64_t number)
 {
 	const struct nt_bus_record record = {
 		.topic = NT_TOPIC_WINDOW,
-		.key = "a",
+		.key = key,
 		.key_len = 1,
 		.value = &number,
 		.value_len = sizeof(number),
@@ -70,6 +70,11 @@ static int publish(struct nt_bus *bus, uint64_t number)
 	};
 
 	return nt_bus_publish(bus, &record);
+}
+
+static int publish(struct nt_bus *bus, uint64_t number)
+{
+	return publish_as(bus, "a", number);
 }
 
 static struct nt_bus_stats stats_of(const struct nt_bus *bus)
@@ -331,6 +336,33 @@ static void after_a_fatal_error_a_new_client_sends_all_again(void **state)
 	assert_int_equal(health_of(bus).cause, NT_BUS_WELL);
 }
 
+/* Both partitions' batches are under way when the answer to the first one is fatal. */
+static void what_is_acknowledged_after_a_fatal_error_is_not_sent_again(void **state)
+{
+	struct back back = {0};
+	const struct nt_bus_options options = {.undelivered = keep, .data = &back};
+	struct mock *mock = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	struct nt_bus_record record;
+	const char *const keys[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+	const unsigned int count = sizeof(keys) / sizeof(keys[0]);
+	unsigned int times = 0;
+
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_PRODUCE, 1,
+					  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+	bus = open_with(mock, &options);
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(publish_as(bus, keys[i], i), 0);
+	assert_true(MOCK_EVENTUALLY(((void)!nt_bus_flush(bus), stats_of(bus).delivered == count)));
+	assert_int_equal(stats_of(bus).reconnected, 1);
+	assert_int_equal(back.count, 0);
+	assert_int_equal(nt_bus_reader_open(mock->url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	while (nt_bus_reader_next(reader, times ? 300 : 10000, &record) == 1)
+		times++;
+	assert_int_equal(times, count);
+}
+
 /*
  * In front of the library's: a handle takes long to go, as one with connections may, and who wakes
  * a queue that is gone is noticed, not left to luck.
@@ -436,6 +468,7 @@ int main(void)
 		MOCK_TEST(a_topic_that_is_not_there_is_named),
 		MOCK_TEST(a_record_that_is_too_large_for_its_topic_is_given_back),
 		MOCK_TEST(after_a_fatal_error_a_new_client_sends_all_again),
+		MOCK_TEST(what_is_acknowledged_after_a_fatal_error_is_not_sent_again),
 		MOCK_TEST(closing_while_the_client_is_made_anew_touches_no_old_one),
 		cmocka_unit_test(one_broker_of_three_may_go),
 	};
