@@ -14,16 +14,31 @@ void nt_gaps_add(struct nt_gaps *gaps, const struct nt_frame *frame)
 {
 	const bool is_part = frame->completeness >= 0.0 && frame->completeness <= 1.0;
 	const double length_ns = (double)(frame->end_ns - frame->start_ns);
+	struct nt_gap *last = gaps->gaps ? &gaps->gap[gaps->gaps - 1] : NULL;
 	double missing_ns = (is_part ? 1.0 - frame->completeness : 1.0) * length_ns;
 
 	if (isfinite(frame->missed_ns))
 		missing_ns += frame->missed_ns;
 	if (fabs(missing_ns) < least_ns)
 		return;
+	gaps->missing_ns += missing_ns;
+	if (last && last->end_ns == frame->start_ns) {
+		last->end_ns = frame->end_ns;
+		last->missing_ns += missing_ns;
+		return;
+	}
 	if (gaps->gaps == NT_GAPS_MAX)
 		memmove(gaps->gap, gaps->gap + 1, --gaps->gaps * sizeof(*gaps->gap));
-	gaps->gap[gaps->gaps++] = (struct nt_gap){frame->end_ns, missing_ns};
-	gaps->missing_ns += missing_ns;
+	gaps->gap[gaps->gaps++] = (struct nt_gap){frame->start_ns, frame->end_ns, missing_ns};
+}
+
+/* The part of the gap that lies behind since_ns, as if it were even. */
+static double missing_since(const struct nt_gap *gap, uint64_t since_ns)
+{
+	if (gap->start_ns >= since_ns)
+		return gap->missing_ns;
+	return gap->missing_ns * (double)(gap->end_ns - since_ns) /
+	       (double)(gap->end_ns - gap->start_ns);
 }
 
 double nt_gaps_before(const struct nt_gaps *gaps, uint64_t since_ns)
@@ -31,7 +46,7 @@ double nt_gaps_before(const struct nt_gaps *gaps, uint64_t since_ns)
 	double missing_ns = gaps->missing_ns;
 
 	for (uint32_t i = gaps->gaps; i-- > 0 && gaps->gap[i].end_ns > since_ns;)
-		missing_ns -= gaps->gap[i].missing_ns;
+		missing_ns -= missing_since(&gaps->gap[i], since_ns);
 	return missing_ns;
 }
 

@@ -11,10 +11,11 @@ enum {
 	NT_GAPS_MAX = 64, /* remembered; what is older belongs to the time before any new finding */
 };
 
-/* A frame that was not whole. Times are the job's: a rank's, divided by the number of ranks. */
+/* Frames in a row that were not whole. */
 struct nt_gap {
-	uint64_t end_ns; /* of the frame */
-	double missing_ns; /* negative: what was held for missing came after all */
+	uint64_t start_ns, end_ns;
+	/* A rank's time, divided by the number of ranks; negative: it came after all. */
+	double missing_ns;
 };
 
 struct nt_gaps {

@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 4,
+	STATE_VERSION = 5,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -552,6 +552,7 @@ static void code_gaps(struct nt_codec *codec, struct nt_gaps *gaps)
 {
 	nt_code_count(codec, &gaps->gaps, NT_GAPS_MAX);
 	for (uint32_t i = 0; i < gaps->gaps; i++) {
+		nt_code_u64(codec, &gaps->gap[i].start_ns);
 		nt_code_u64(codec, &gaps->gap[i].end_ns);
 		nt_code_real(codec, &gaps->gap[i].missing_ns);
 	}

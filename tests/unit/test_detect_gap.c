@@ -14,6 +14,7 @@
 
 enum {
 	LENGTH = 1000, /* of a frame, ns */
+	MANY = NT_GAPS_MAX + 6,
 };
 
 static void add(struct nt_gaps *gaps, uint64_t number, double completeness, double missed_ns)
@@ -87,17 +88,35 @@ static void the_oldest_of_many_belong_to_the_time_before(void **state)
 
 	(void)state;
 	before_ns = nt_gaps_before(&gaps, 0);
-	for (uint64_t i = 0; i < NT_GAPS_MAX + 6; i++)
-		add(&gaps, i, 0.5, 0.0);
+	/* Every second frame. */
+	for (uint64_t i = 0; i < 2 * MANY; i++)
+		add(&gaps, i, i % 2 ? 0.5 : 1.0, 0.0);
 	assert_int_equal(gaps.gaps, NT_GAPS_MAX);
 	assert_true(is_near(gaps.gap[0].missing_ns, 0.5 * LENGTH));
-	assert_int_equal(gaps.gap[0].end_ns, 7 * LENGTH);
+	assert_int_equal(gaps.gap[0].end_ns, 14 * LENGTH);
 	/* A new finding misses some of its past; an old one has its account. */
-	assert_true(is_near(completeness(&gaps, 0, NT_GAPS_MAX + 6),
-			    1.0 - 0.5 * NT_GAPS_MAX / (NT_GAPS_MAX + 6)));
-	assert_true(is_near(completeness(&gaps, NT_GAPS_MAX, NT_GAPS_MAX + 6), 0.5));
-	assert_true(is_near(nt_gaps_completeness(&gaps, before_ns, 0, (NT_GAPS_MAX + 6) * LENGTH),
-			    0.5));
+	assert_true(is_near(completeness(&gaps, 0, 2 * MANY), 1.0 - 0.25 * NT_GAPS_MAX / MANY));
+	assert_true(is_near(completeness(&gaps, MANY, 2 * MANY), 0.75));
+	assert_true(is_near(nt_gaps_completeness(&gaps, before_ns, 0, 2 * MANY * LENGTH), 0.75));
+}
+
+static void frames_in_a_row_are_one_gap_however_long(void **state)
+{
+	struct nt_gaps gaps = {0};
+
+	(void)state;
+	add(&gaps, 0, 1.0, 0.0);
+	for (uint64_t i = 1; i <= 1000; i++)
+		add(&gaps, i, i <= 500 ? 0.0 : 0.5, 0.0);
+	assert_int_equal(gaps.gaps, 1);
+	assert_true(is_near(completeness(&gaps, 1, 1001), 0.25));
+	assert_true(is_near(completeness(&gaps, 0, 1001), 1.0 - 750.0 / 1001));
+	/* Of its parts only the mean is known. */
+	assert_true(is_near(completeness(&gaps, 501, 1001), 0.25));
+	add(&gaps, 1001, 1.0, 0.0);
+	add(&gaps, 1002, 0.0, 0.0);
+	assert_int_equal(gaps.gaps, 2);
+	assert_true(is_near(completeness(&gaps, 1002, 1003), 0.0));
 }
 
 static void what_is_no_number_is_nothing_received(void **state)
@@ -131,6 +150,7 @@ int main(void)
 		cmocka_unit_test(what_came_after_all_leaves_nothing_behind),
 		cmocka_unit_test(a_stretch_of_which_nothing_came_counts_when_it_shows),
 		cmocka_unit_test(the_oldest_of_many_belong_to_the_time_before),
+		cmocka_unit_test(frames_in_a_row_are_one_gap_however_long),
 		cmocka_unit_test(what_is_no_number_is_nothing_received),
 		cmocka_unit_test(a_finding_of_the_future_has_nothing),
 	};

@@ -268,8 +268,8 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 4);
-	data[8] = 3;
+	assert_int_equal(data[8], 5);
+	data[8] = 4;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);
 	free(data);
