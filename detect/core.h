@@ -146,6 +146,8 @@ struct nt_detect {
 int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
 /* The rank's state or NULL. */
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
+/* Some rank lives whose agent is heard of. */
+bool nt_detect_is_heard(const struct nt_detect *detect);
 /* The largest of the rank's sums. */
 double nt_rank_sum(const struct nt_rank *rank);
 

@@ -32,6 +32,14 @@ struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
 	return low < detect->ranks && detect->rank[low].rank == number ? &detect->rank[low] : NULL;
 }
 
+bool nt_detect_is_heard(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (!detect->rank[i].ended && !detect->rank[i].silent)
+			return true;
+	return false;
+}
+
 double nt_rank_sum(const struct nt_rank *rank)
 {
 	double sum = 0.0;

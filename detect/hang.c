@@ -398,6 +398,11 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 		.tier = NT_FRAME_T1,
 	};
 
+	if (step->moved_ns && !nt_detect_is_heard(detect)) {
+		/* It may move or not: time that nobody sees is no pause. */
+		step->moved_ns += detect->end_ns - detect->start_ns;
+		return 0;
+	}
 	if (!step->moved_ns || moved) {
 		paused_ns = step->moved_ns ? detect->end_ns - step->moved_ns : 0;
 		if (paused_ns > step->longest_pause_ns)

@@ -556,6 +556,9 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 		if (age_blames(detect, incident, ret_until))
 			return true;
 		sum_up(detect, incident);
+	} else if (!nt_incident_needs_windows(incident) && !nt_detect_is_heard(detect)) {
+		/* Nobody waits, as far as is known: that is no end. */
+		return false;
 	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
 		incident->absent = incident->stands ? 0 : incident->absent + 1;

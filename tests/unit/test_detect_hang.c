@@ -304,6 +304,53 @@ static void a_silent_agent_in_a_running_job_is_nothing(void **state)
 	assert_int_equal(sim_run(&job->sim, job->detect, 100), 101);
 }
 
+static void silence_all(struct job *job, bool silent)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].silent = silent;
+}
+
+static void a_job_that_nobody_hears_of_is_no_pause(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].stuck = true;
+	silence_all(job, true);
+	assert_int_equal(sim_run(&job->sim, job->detect, 4000), 4001);
+	/* It stands, as is seen now: half an hour of that is too long, not the time before. */
+	silence_all(job, false);
+	assert_int_equal(sim_run(&job->sim, job->detect, 3400), 3401);
+	assert_in_range(sim_run(&job->sim, job->detect, 400), 190, 210);
+}
+
+static void a_hang_that_nobody_hears_of_any_more_is_not_over(void **state)
+{
+	struct job *job = *state;
+	const struct nt_finding *finding;
+	uint64_t id;
+
+	sim_stick(&job->sim, DATA, 5);
+	job->sim.rank[5].behind = 1;
+	assert_in_range(sim_run(&job->sim, job->detect, 60), 30, 34);
+	id = sim_firing(job->detect, 0)->id;
+	silence_all(job, true);
+	job->sim.completeness = 0.0;
+	sim_pass(&job->sim, job->detect, 100);
+	finding = sim_firing(job->detect, 0);
+	assert_names_rank(finding, 5);
+	assert_true(finding->id == id);
+	assert_true(finding->completeness < 0.3);
+	silence_all(job, false);
+	job->sim.completeness = 1.0;
+	sim_pass(&job->sim, job->detect, 20);
+	assert_names_rank(sim_firing(job->detect, 0), 5);
+	assert_true(sim_firing(job->detect, 0)->id == id);
+	sim_unstick(&job->sim);
+	sim_pass(&job->sim, job->detect, 5);
+	assert_null(sim_firing(job->detect, 0));
+}
+
 static void a_laggard_with_numbers_of_another_epoch_is_still_outside(void **state)
 {
 	struct job *job = *state;
@@ -392,6 +439,8 @@ int main(void)
 		CASE(at_t1_all_inside_is_a_hang_of_unknown_cause),
 		CASE(a_silent_agents_rank_is_unobserved_and_not_accused),
 		CASE(a_silent_agent_in_a_running_job_is_nothing),
+		CASE(a_job_that_nobody_hears_of_is_no_pause),
+		CASE(a_hang_that_nobody_hears_of_any_more_is_not_over),
 		CASE(a_laggard_with_numbers_of_another_epoch_is_still_outside),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),
 		CASE(a_rank_that_said_goodbye_is_not_missing),
