@@ -38,7 +38,6 @@
 #define BOOT_ID     "/proc/sys/kernel/random/boot_id"
 
 enum {
-	NODE_NAME = 256,
 	BOOT_ID_BYTES = 64,
 	STATM_BYTES = 256,
 	TICKS_A_SECOND = 10,
@@ -49,7 +48,7 @@ enum {
 
 struct nt_agent {
 	const struct nt_agent_config *config;
-	char node[NODE_NAME];
+	char node[NT_AGENT_MAX_NODE + 1];
 	struct nt_bus *bus;
 	struct nt_bus *shelter; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
@@ -377,11 +376,7 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 		return r;
 	r = open_tracker(agent, boot);
 	if (r < 0) {
-		bool no_cgroup = r == -ENOENT || r == -ENOTDIR || r == -EINVAL;
-
-		*ret_exit = r == -ENOMEM                         ? NT_EXIT_SYSTEM
-			    : agent->config->cgroup && no_cgroup ? NT_EXIT_USAGE
-								 : NT_EXIT_KERNEL;
+		*ret_exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_KERNEL;
 		return r;
 	}
 	*ret_exit = NT_EXIT_SYSTEM;

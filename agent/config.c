@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/config.h"
 
+#include <errno.h>
 #include <stddef.h>
 
+#include "agent/subtree.h"
 #include "common/bus_options.h"
 #include "common/clock.h"
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
+
+/* What else may go wrong shows when the agent starts. */
+static bool is_cgroup(const char *dir)
+{
+	nt_auto(nt_subtree) struct nt_subtree *subtree = NULL;
+	int r = nt_subtree_new(dir, &subtree);
+
+	return r != -ENOENT && r != -ENOTDIR && r != -EINVAL;
+}
+
+static const struct nt_opt_form cgroup_form = {is_cgroup, "a directory of a mounted cgroup tree"};
 
 static const struct nt_opt options[] = {
 	{.name = "bus",
@@ -14,17 +27,21 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(bus),
 	 .def = "spool:/var/lib/neutracer/spool",
 	 .arg = "URL",
-	 .help = "where messages go: " NT_BUS_URL_HELP},
+	 .help = "where messages go: " NT_BUS_URL_HELP,
+	 .form = &nt_bus_url_form},
 	{.name = "node",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(node),
+	 .min = 1,
+	 .max = NT_AGENT_MAX_NODE,
 	 .arg = "NAME",
 	 .help = "name of this node (default: the host's name)"},
 	{.name = "cgroup",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(cgroup),
 	 .arg = "DIR",
-	 .help = "watch only the processes of this cgroup and those below it"},
+	 .help = "watch only the processes of this cgroup and those below it",
+	 .form = &cgroup_form},
 	{.name = "window-min",
 	 .kind = NT_OPT_DURATION,
 	 .offset = OPT(window_min_ns),

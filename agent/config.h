@@ -8,6 +8,10 @@
 #include "common/bus.h"
 #include "common/opt.h"
 
+enum {
+	NT_AGENT_MAX_NODE = 255, /* bytes of the node's name */
+};
+
 struct nt_agent_config {
 	char *bus;
 	struct nt_bus_security bus_security;

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "aggregator/config.h"
 
+#include <errno.h>
+#include <pwd.h>
 #include <stddef.h>
 
 #include "common/bus_options.h"
 #include "common/clock.h"
 #include "common/defaults.h"
+#include "common/httpd.h"
 #include "detect/frame.h"
 
 #define OPT(field) offsetof(struct nt_aggregator_config, field)
+
+static const struct nt_opt_form listen_form = {nt_httpd_listen_is_sound, "ADDRESS:PORT"};
+
+/* What else may go wrong shows when we become that user. */
+static bool is_user(const char *name)
+{
+	errno = 0;
+	return !*name || getpwnam(name) ||
+	       !(errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF ||
+		 errno == EPERM);
+}
+
+static const struct nt_opt_form user_form = {is_user, "a user of this machine"};
 
 static const struct nt_opt options[] = {
 	{.name = "bus",
@@ -16,7 +32,8 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(bus),
 	 .def = "spool:/var/lib/neutracer/spool",
 	 .arg = "URL",
-	 .help = "where messages come from: " NT_BUS_URL_HELP},
+	 .help = "where messages come from: " NT_BUS_URL_HELP,
+	 .form = &nt_bus_url_form},
 	NT_BUS_SECURITY_OPTIONS(struct nt_aggregator_config, bus_security),
 	{.name = "member",
 	 .kind = NT_OPT_STRING,
@@ -34,7 +51,8 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(listen),
 	 .def = NT_DEFAULT_LISTEN,
 	 .arg = "ADDRESS:PORT",
-	 .help = "where the REST interface listens; port 0 takes any"},
+	 .help = "where the REST interface listens; port 0 takes any",
+	 .form = &listen_form},
 	{.name = "token-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(token_file),
@@ -81,7 +99,8 @@ static const struct nt_opt options[] = {
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(user),
 	 .arg = "NAME",
-	 .help = "become this user before anything is opened (default: stay as started)"},
+	 .help = "become this user before anything is opened (default: stay as started)",
+	 .form = &user_form},
 	{.name = "resolve-after",
 	 .kind = NT_OPT_DURATION,
 	 .offset = OPT(resolve_after_ns),

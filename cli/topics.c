@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/kafka/partition.h"
 #include "common/kafka/topics.h"
+#include "common/kafka/url.h"
 #include "common/num.h"
 
 struct config {
@@ -23,13 +24,23 @@ struct config {
 
 #define OPT(field) offsetof(struct config, field)
 
+static bool is_kafka(const char *url)
+{
+	struct nt_kafka_url kafka;
+
+	return nt_kafka_url_parse(url, strlen(url), &kafka) == 0;
+}
+
+static const struct nt_opt_form brokers_form = {is_kafka, "kafka://HOST:PORT,...[/PREFIX]"};
+
 static const struct nt_opt options[] = {
 	{.name = "bus",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(bus),
 	 .def = "kafka://127.0.0.1:9092",
 	 .arg = "URL",
-	 .help = "the brokers: kafka://HOST:PORT,...[/PREFIX]"},
+	 .help = "the brokers: kafka://HOST:PORT,...[/PREFIX]",
+	 .form = &brokers_form},
 	NT_BUS_SECURITY_OPTIONS(struct config, security),
 	{.name = "partitions",
 	 .kind = NT_OPT_U32,

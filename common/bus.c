@@ -7,6 +7,7 @@
 #include "common/bus_impl.h"
 #include "common/bus_kafka.h"
 #include "common/bus_spool.h"
+#include "common/kafka/url.h"
 
 static const char spool_scheme[] = "spool:", kafka_scheme[] = "kafka://";
 static const struct nt_bus_options no_options = {0};
@@ -56,6 +57,15 @@ static const char *match_scheme(const char *url, const char *scheme)
 	size_t len = strlen(scheme);
 
 	return strncmp(url, scheme, len) == 0 && url[len] ? url + len : NULL;
+}
+
+bool nt_bus_url_is_sound(const char *url)
+{
+	struct nt_kafka_url kafka;
+
+	return match_scheme(url, spool_scheme) ||
+	       (match_scheme(url, kafka_scheme) &&
+		nt_kafka_url_parse(url, strlen(url), &kafka) == 0);
 }
 
 int nt_bus_open(const char *url, const struct nt_bus_options *options, struct nt_bus **ret_bus)

@@ -149,6 +149,9 @@ struct nt_bus_options {
 	struct nt_bus_error *error;
 };
 
+/* Whether the url has one of the forms that nt_bus_open() takes. Looks at the text alone. */
+bool nt_bus_url_is_sound(const char *url);
+
 /*
  * Opens the bus of `url` for writing: "spool:DIR" or "kafka://HOST:PORT[,HOST:PORT…][/PREFIX]".
  * DIR is made if missing. PREFIX takes the place of "neutracer" in the names of topics; a Kafka

@@ -8,6 +8,9 @@
 
 #define NT_BUS_URL_HELP "spool:DIR or kafka://HOST:PORT,...[/PREFIX]"
 
+/* Of an option that names a bus. */
+extern const struct nt_opt_form nt_bus_url_form;
+
 /* In a table of a config of this type, which has a struct nt_bus_security of that name. */
 /* clang-format off */
 #define NT_BUS_SECURITY_OPTIONS(type, field)                                                       \

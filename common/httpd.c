@@ -328,6 +328,38 @@ static int bind_one(const struct addrinfo *address)
 	return nt_take_fd(&fd);
 }
 
+struct listen {
+	char host[256];
+	const char *port_text; /* in the text that was taken apart */
+	uint32_t port;
+};
+
+/* Takes "ADDRESS:PORT" apart, and an IPv6 address out of its brackets. */
+static int split_listen(const char *text, struct listen *ret_listen)
+{
+	const char *colon = strrchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : 0;
+
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+	}
+	if (!colon || !len || len >= sizeof(ret_listen->host) ||
+	    nt_num_u32(colon + 1, strlen(colon + 1), 0, UINT16_MAX, &ret_listen->port) < 0)
+		return -EINVAL;
+	memcpy(ret_listen->host, text, len);
+	ret_listen->host[len] = '\0';
+	ret_listen->port_text = colon + 1;
+	return 0;
+}
+
+bool nt_httpd_listen_is_sound(const char *text)
+{
+	struct listen listen;
+
+	return split_listen(text, &listen) == 0;
+}
+
 static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 		       struct nt_httpd_error *error)
 {
@@ -335,7 +367,6 @@ static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
 	};
-	const char *colon = strrchr(text, ':');
 	union {
 		struct sockaddr any;
 		struct sockaddr_in v4;
@@ -344,33 +375,22 @@ static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 	socklen_t bound_len = sizeof(bound);
 	struct addrinfo *address;
 	nt_autoclose int fd = -1;
-	char host[256];
-	size_t len;
-	uint32_t port;
+	struct listen listen;
 	int r;
 
-	len = colon ? (size_t)(colon - text) : 0;
-	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
-		text++;
-		len -= 2;
-	}
-	if (!colon || !len || len >= sizeof(host) ||
-	    nt_num_u32(colon + 1, strlen(colon + 1), 0, UINT16_MAX, &port) < 0)
+	if (split_listen(text, &listen) < 0)
 		return fail(error, -EINVAL, "'%s' is no address to listen on: ADDRESS:PORT", text);
-	memcpy(host, text, len);
-	host[len] = '\0';
-
-	r = getaddrinfo(host, colon + 1, &hints, &address);
+	r = getaddrinfo(listen.host, listen.port_text, &hints, &address);
 	if (r)
-		return fail(error, -EINVAL, "'%s' is no address to listen on: %s", host,
+		return fail(error, -EINVAL, "'%s' is no address to listen on: %s", listen.host,
 			    gai_strerror(r));
 	fd = bind_one(address);
 	freeaddrinfo(address);
 	if (fd < 0)
-		return fail(error, fd, "listen on %s port %u: %s", host, port,
+		return fail(error, fd, "listen on %s port %u: %s", listen.host, listen.port,
 			    strerrordesc_np(-fd));
 	if (getsockname(fd, &bound.any, &bound_len))
-		return fail(error, -errno, "listen on %s port %u: %m", host, port);
+		return fail(error, -errno, "listen on %s port %u: %m", listen.host, listen.port);
 	*ret_port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
 	*ret_fd = nt_take_fd(&fd);
 	return 0;

@@ -63,6 +63,9 @@ struct nt_httpd_route {
 		      struct nt_httpd_reply *reply);
 };
 
+/* Whether the text is "ADDRESS:PORT". Does not ask whether there is such an address. */
+bool nt_httpd_listen_is_sound(const char *text);
+
 struct nt_httpd_options {
 	const char *listen; /* "ADDRESS:PORT", IPv6 in brackets; port 0: any */
 	const struct nt_httpd_route *route; /* borrowed */

@@ -90,6 +90,10 @@ static int parse_string(const struct nt_opt *opt, const char *value, size_t len,
 	copy = strndup(value, len);
 	if (!copy)
 		return -ENOMEM;
+	if (opt->form && !opt->form->fits(copy)) {
+		free(copy);
+		return -EINVAL;
+	}
 	free(*ret_value);
 	*ret_value = copy;
 	return 0;

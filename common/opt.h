@@ -30,6 +30,12 @@ enum nt_opt_flag {
 	NT_OPT_CLI_ONLY = 1 << 1, /* no environment variable and no key in the file */
 };
 
+/* What a STRING must be beside its length. */
+struct nt_opt_form {
+	bool (*fits)(const char *value);
+	const char *text; /* for messages and the manual: "ADDRESS:PORT" */
+};
+
 struct nt_opt {
 	const char *name; /* "batch-linger": --batch-linger, NT_BATCH_LINGER, key batch-linger */
 	enum nt_opt_kind kind;
@@ -41,6 +47,7 @@ struct nt_opt {
 	const char *arg; /* what --help calls the value; NULL: by kind */
 	const char *choices; /* CHOICE: words separated by blanks */
 	unsigned int flags;
+	const struct nt_opt_form *form; /* STRING; NULL: any text */
 };
 
 /*

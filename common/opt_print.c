@@ -83,6 +83,8 @@ const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALL
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "one of %s", choices);
 	} else if (opt->kind == NT_OPT_BOOL) {
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "true or false");
+	} else if (opt->form) {
+		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "%s", opt->form->text);
 	} else if (opt->kind == NT_OPT_STRING) {
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT,
 			       "a text of %s to %s bytes without control characters", min,

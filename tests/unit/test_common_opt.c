@@ -18,11 +18,18 @@ struct config {
 	uint32_t workers, mode;
 	uint64_t seed, ring_bytes, linger_ns;
 	double floor;
-	char *bus, *token;
+	char *bus, *token, *even;
 	struct nt_opt_args args;
 };
 
 #define OPT(field) offsetof(struct config, field)
+
+static bool is_even(const char *value)
+{
+	return strlen(value) % 2 == 0;
+}
+
+static const struct nt_opt_form form = {is_even, "a text of even length"};
 
 static const struct nt_opt opts[] = {
 	{"json", NT_OPT_BOOL, OPT(json), "false", 0, 0, "print JSON", .flags = NT_OPT_CLI_ONLY},
@@ -36,6 +43,7 @@ static const struct nt_opt opts[] = {
 	{"floor", NT_OPT_DOUBLE, OPT(floor), "0.03", 0, 1, "smallest loss that counts"},
 	{"bus", NT_OPT_STRING, OPT(bus), "spool:/tmp/x", 1, 0, "where data travel", .arg = "URL"},
 	{"token", NT_OPT_STRING, OPT(token), NULL, 0, 8, "secret", .flags = NT_OPT_SECRET},
+	{"even", NT_OPT_STRING, OPT(even), NULL, 0, 8, "a text of its own form", .form = &form},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_KERNEL};
@@ -318,6 +326,26 @@ static void a_missing_file_is_a_config_error(void **state)
 	assert_string_equal(error.text, "config file '/no/such/file': No such file or directory");
 }
 
+static void a_text_that_has_not_the_form_is_refused_with_the_form(void **state)
+{
+	char text[NT_OPT_ALLOWED_TEXT];
+
+	(void)state;
+	assert_int_equal(LOAD("--even", "1234"), 0);
+	assert_string_equal(config.even, "1234");
+	nt_opt_free(&program, &config);
+	assert_int_equal(LOAD("--even=1234", "--even", "123"), -EINVAL);
+	assert_int_equal(error.exit, NT_EXIT_USAGE);
+	assert_string_equal(error.text, "--even: '123' is not a text of even length");
+	assert_string_equal(config.even, "1234"); /* the old one stays */
+	nt_opt_free(&program, &config);
+	write_config("even: abc\n");
+	assert_int_equal(LOAD("--config", path), -EINVAL);
+	assert_int_equal(error.exit, NT_EXIT_CONFIG);
+	assert_non_null(strstr(error.text, ": even: 'abc' is not a text of even length"));
+	assert_string_equal(nt_opt_format_allowed(&opts[10], text), "a text of even length");
+}
+
 static void a_file_over_the_cap_is_refused(void **state)
 {
 	FILE *file = fopen(path, "we");
@@ -461,6 +489,7 @@ int main(void)
 		TEST(an_empty_file_sets_nothing),
 		TEST(a_missing_file_is_a_config_error),
 		TEST(a_file_over_the_cap_is_refused),
+		TEST(a_text_that_has_not_the_form_is_refused_with_the_form),
 		TEST(help_and_manual_name_every_option_and_exit_code),
 		TEST(completion_offers_options_choices_and_commands),
 		TEST(no_line_of_help_is_wider_than_a_terminal),
