@@ -43,6 +43,18 @@ import sys
 incidents = json.load(open(sys.argv[1]))["incidents"]
 assert [(i["class"], [(c["kind"], c["rank"]) for c in i["culprits"]]) for i in incidents] == [("compute", [("rank", 0)])], incidents
 PY
+# Where the work is uneven, that is said, and it is nobody's fault.
+"$neutracer" analyze --json tests/data/straggler/trace-ST.csv.gz >"$dir/st.json"
+python3 - "$dir/st.json" <<'PY'
+import json
+import sys
+
+incidents = json.load(open(sys.argv[1]))["incidents"]
+assert [(i["class"], i["severity"]) for i in incidents] == [("imbalance", "info")], incidents
+assert {c["kind"] for i in incidents for c in i["culprits"]} <= {"stage"}, incidents
+PY
+"$neutracer" analyze tests/data/straggler/trace-ST.csv.gz | grep -q 'no rank, node or link is to blame' ||
+  fail "the report on the uneven job accuses somebody"
 # The same input, the same verdict, byte for byte.
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz | cmp - "$dir/ar.json" || fail "two runs differ"
 

@@ -34,7 +34,7 @@ done
 while IFS= read -r file; do
   lines=$(wc -l <"$file")
   [ "$lines" -le 800 ] || report "$file has $lines lines: split it"
-done < <(tests/files.sh '^(agent|aggregator|bpf|cli|common|detect|plugin|proto)/.*\.[ch]$')
+done < <(tests/files.sh '^(agent|aggregator|bench|bpf|cli|common|detect|plugin|proto|tests)/.*\.[ch]$')
 
 # ---- what was built ------------------------------------------------------------------------------
 
