@@ -81,6 +81,7 @@ struct nt_opt_program {
 	const char *config_path; /* read if it exists and --config is not given; NULL: none */
 	const enum nt_exit *exits; /* those that the program uses, besides ok and usage */
 	size_t exit_count;
+	const char *finding; /* what NT_EXIT_FINDING means here; NULL: a culprit is named */
 };
 
 struct nt_opt_error {

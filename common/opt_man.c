@@ -138,5 +138,5 @@ void nt_opt_print_man(const struct nt_opt_program *program, FILE *out)
 	for (int code = NT_EXIT_OK; code < NT_EXIT_END; code++)
 		if (nt_opt_uses_exit(program, (enum nt_exit)code))
 			(void)fprintf(out, ".TP\n%d\n%s.\n", code,
-				      nt_exit_text((enum nt_exit)code));
+				      nt_opt_exit_text(program, (enum nt_exit)code));
 }

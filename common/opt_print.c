@@ -216,6 +216,11 @@ bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code)
 	return false;
 }
 
+const char *nt_opt_exit_text(const struct nt_opt_program *program, enum nt_exit code)
+{
+	return code == NT_EXIT_FINDING && program->finding ? program->finding : nt_exit_text(code);
+}
+
 static void print_commands(const struct nt_opt_program *program, FILE *out)
 {
 	(void)fprintf(out, "Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n\n", program->name);
@@ -249,5 +254,6 @@ void nt_opt_print_help(const struct nt_opt_program *program, FILE *out)
 	(void)fprintf(out, "\nExit status:\n");
 	for (int code = NT_EXIT_OK; code < NT_EXIT_END; code++)
 		if (nt_opt_uses_exit(program, (enum nt_exit)code))
-			(void)fprintf(out, "  %d  %s\n", code, nt_exit_text((enum nt_exit)code));
+			(void)fprintf(out, "  %d  %s\n", code,
+				      nt_opt_exit_text(program, (enum nt_exit)code));
 }

@@ -22,6 +22,7 @@ const char *nt_opt_arg(const struct nt_opt *opt);
 /* The positional arguments, for a line of usage; may be empty. */
 const char *nt_opt_usage(const struct nt_opt_program *program);
 bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code);
+const char *nt_opt_exit_text(const struct nt_opt_program *program, enum nt_exit code);
 /* The help of an option with its choices and default. */
 void nt_opt_format_help(const struct nt_opt *opt, char *text, size_t size);
 

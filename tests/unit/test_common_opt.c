@@ -391,6 +391,25 @@ static void help_and_manual_name_every_option_and_exit_code(void **state)
 	assert_non_null(strstr(man, "Environment: NT_BATCH_LINGER."));
 }
 
+static void exit_code_1_means_what_the_program_says_it_does(void **state)
+{
+	static const enum nt_exit finding[] = {NT_EXIT_FINDING};
+	struct nt_opt_program other = program;
+	nt_autofree char *help = NULL, *man = NULL, *plain = NULL;
+
+	(void)state;
+	other.exits = finding;
+	plain = print(nt_opt_print_help, &other);
+	assert_non_null(strstr(plain, "  1  the answer is a finding: a culprit is named\n"));
+	other.finding = "the answer is a finding: something is amiss";
+	help = print(nt_opt_print_help, &other);
+	man = print(nt_opt_print_man, &other);
+	assert_non_null(strstr(help, "  1  the answer is a finding: something is amiss\n"));
+	assert_non_null(strstr(man, "finding: something is amiss.\n"));
+	assert_null(strstr(help, "culprit"));
+	assert_null(strstr(man, "culprit"));
+}
+
 static void a_program_of_commands_names_them_everywhere(void **state)
 {
 	nt_autofree char *help = print(nt_opt_print_help, &with_commands);
@@ -484,6 +503,7 @@ int main(void)
 		TEST(an_unknown_option_suggests_the_nearest),
 		TEST(an_option_without_its_value_is_refused),
 		TEST(too_many_arguments_are_refused),
+		TEST(exit_code_1_means_what_the_program_says_it_does),
 		TEST(a_program_of_commands_names_them_everywhere),
 		TEST(a_broken_file_is_one_clear_line),
 		TEST(an_empty_file_sets_nothing),
