@@ -53,6 +53,8 @@ void nt_kafka_health_succeed(struct nt_kafka_health *health)
 		health->now.text[0] = '\0';
 	}
 	health->hint.cause = NT_BUS_WELL;
+	health->is_alone = false;
+	health->has_spoken = true;
 	(void)pthread_mutex_unlock(&health->lock);
 }
 
@@ -64,10 +66,18 @@ void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause caus
 	va_start(args, fmt);
 	(void)pthread_mutex_lock(&health->lock);
 	health->errors[cause]++;
+	health->is_alone = false;
 	set(&health->now, cause);
 	set_text(&health->now, fmt, args);
 	(void)pthread_mutex_unlock(&health->lock);
 	va_end(args);
+}
+
+/* With the lock held. */
+static void tell_hint(struct nt_kafka_health *health)
+{
+	set(&health->now, health->hint.cause);
+	memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
 }
 
 void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
@@ -80,6 +90,9 @@ void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause caus
 	health->errors[cause]++;
 	set(&health->hint, cause);
 	set_text(&health->hint, fmt, args);
+	/* What is seen now is better than what was guessed, or seen before. */
+	if (health->is_alone && cause == NT_BUS_UNREACHABLE)
+		tell_hint(health);
 	(void)pthread_mutex_unlock(&health->lock);
 	va_end(args);
 }
@@ -88,15 +101,18 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 {
 	(void)pthread_mutex_lock(&health->lock);
 	if (health->hint.cause != NT_BUS_WELL) {
-		set(&health->now, health->hint.cause);
-		memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
+		health->is_alone = true;
+		tell_hint(health);
 	} else if (health->now.cause != NT_BUS_REFUSED && health->now.cause != NT_BUS_CERTIFICATE) {
+		health->is_alone = true;
 		health->errors[NT_BUS_UNREACHABLE]++;
 		set(&health->now, NT_BUS_UNREACHABLE);
 		(void)snprintf(
 			health->now.text, sizeof(health->now.text),
-			"no broker at %.120s speaks with us: do they expect TLS or a password "
-			"(bus-ca-file, bus-user), or neither?",
+			health->has_spoken
+				? "no broker at %.120s is left: the connection was closed"
+				: "no broker at %.120s speaks with us: do they expect TLS or a "
+				  "password (bus-ca-file, bus-user), or neither?",
 			servers);
 	}
 	(void)pthread_mutex_unlock(&health->lock);

@@ -12,6 +12,8 @@ struct nt_kafka_health {
 	pthread_mutex_t lock;
 	struct nt_bus_health now;
 	struct nt_bus_health hint; /* of one broker: the reason, once none is left */
+	bool is_alone; /* none is left */
+	bool has_spoken; /* a broker, ever: they understand us */
 	uint64_t errors[NT_BUS_CAUSE_END];
 };
 
@@ -23,10 +25,10 @@ void nt_kafka_health_succeed(struct nt_kafka_health *health);
 /* The text is made printable: parts of it come from brokers. */
 void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
 			  ...) __attribute__((format(printf, 3, 4)));
-/* One broker failed so: counted, and told should it turn out to be the last one. */
+/* One broker failed so: counted, and told where it is the last one or turns out to be. */
 void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause cause, const char *fmt,
 			  ...) __attribute__((format(printf, 3, 4)));
-/* No broker is left. */
+/* No broker is left. The library keeps to itself that one hung up: without a hint it was that. */
 void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers);
 
 /* In place: what brokers say must not command a terminal. */

@@ -199,6 +199,19 @@ static void brokers_that_come_back_get_what_waited_in_order(void **state)
 	}
 }
 
+static void brokers_that_went_are_not_suspected_of_tls(void **state)
+{
+	struct mock *mock = *state;
+	nt_auto(nt_bus) struct nt_bus *bus = open_with(mock, NULL);
+
+	assert_int_equal(publish(bus, 1), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	MOCK_SOON(mock, rd_kafka_mock_broker_set_down(mock->cluster, 1));
+	assert_true(MOCK_EVENTUALLY(health_of(bus).cause == NT_BUS_UNREACHABLE));
+	assert_null(strstr(health_of(bus).text, "TLS"));
+	assert_true(MOCK_EVENTUALLY(strstr(health_of(bus).text, "refused")));
+}
+
 static void a_flush_ends_when_its_time_is_over(void **state)
 {
 	const struct nt_bus_options options = {.flush_ns = 50 * NT_MILLISECOND};
@@ -461,6 +474,7 @@ int main(void)
 		MOCK_TEST(a_full_queue_refuses_and_counts),
 		MOCK_TEST(a_queue_is_full_by_bytes_too),
 		MOCK_TEST(brokers_that_come_back_get_what_waited_in_order),
+		MOCK_TEST(brokers_that_went_are_not_suspected_of_tls),
 		MOCK_TEST(a_flush_ends_when_its_time_is_over),
 		MOCK_TEST(what_cannot_be_delivered_in_time_is_given_back_in_order),
 		MOCK_TEST(without_a_taker_it_is_counted_and_dropped),
