@@ -42,7 +42,7 @@ enum {
 
 /* What a recording held, beside the incidents. */
 struct nt_recording {
-	/* missing: sequence numbers that never came; refused: damage and what is no message */
+	/* missing: never came, or lie where there is damage; refused: read, and of no use */
 	uint64_t messages, refused, missing;
 	struct nt_bus_damage damage[NT_RECORDING_MAX_DAMAGE];
 	size_t damages;

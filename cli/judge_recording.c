@@ -121,20 +121,26 @@ static int pump(struct nt_bus_reader *reader, struct nt_ingest *ingest, struct n
 	return r;
 }
 
-/* A recording is complete: what is torn will not be written any more. */
+/*
+ * A recording is complete: what is torn will not be written any more. What damage took shows as a gap
+ * too, but only once much has come after it: the larger of both numbers is the better one.
+ */
 static void note_damage(const struct nt_bus_reader *reader, struct nt_recording *recording)
 {
 	struct nt_bus_stats stats = {0};
+	uint64_t places, named = 0;
 
 	nt_bus_reader_stats(reader, &stats);
+	places = stats.corrupt_frames;
 	recording->damages =
 		nt_bus_reader_damage(reader, recording->damage, NT_RECORDING_MAX_DAMAGE);
-	recording->refused += stats.corrupt_frames;
-	recording->unnamed = stats.corrupt_frames;
 	for (size_t i = 0; i < recording->damages; i++) {
-		recording->unnamed -= recording->damage[i].places;
-		recording->refused += recording->damage[i].tail_bytes > 0;
+		named += recording->damage[i].places;
+		places += recording->damage[i].tail_bytes > 0;
 	}
+	recording->unnamed = stats.corrupt_frames - named;
+	if (recording->missing < places)
+		recording->missing = places;
 }
 
 static int refuse(const char *dir, const struct nt_recording *recording, uint64_t records,
@@ -185,11 +191,10 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	counters = nt_ingest_counters(ingest);
 	recording.messages = counters->messages;
 	recording.refused = counters->undecodable + counters->impossible + counters->unknown;
-	/* A gap is known for sure only once much has come after it: damage is counted by itself. */
+	recording.missing = counters->sequence.gaps - counters->sequence.filled;
 	note_damage(reader, &recording);
 	if (!recording.messages)
 		return refuse(dir, &recording, counters->records, ret_error);
-	recording.missing = counters->sequence.gaps - counters->sequence.filled;
 	*ret_recording = recording;
 	return 0;
 }

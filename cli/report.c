@@ -163,8 +163,8 @@ static int each_note(const struct nt_report *report, take_note *take, void *data
 		r = each_damage(report->recording, take, data);
 	if (r == 0 && report->skipped) {
 		(void)snprintf(note, sizeof(note),
-			       "%" PRIu64 " messages are missing or could not be read: incomplete",
-			       report->skipped);
+			       "%" PRIu64 " message%s missing or could not be read: incomplete",
+			       report->skipped, report->skipped == 1 ? " is" : "s are");
 		r = take(data, note);
 	}
 	return r;
