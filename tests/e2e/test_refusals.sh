@@ -32,7 +32,11 @@ printf 'windows: 1s\n' >"$work/unknown.yaml"
 refused 3 'windows' "${agent[@]}" --config "$work/unknown.yaml"
 refused 3 'none.yaml' "${agent[@]}" --config "$work/none.yaml"
 refused 2 'resolve-afte' "${aggregator[@]}" --resolve-afte 1s
-refused 7 'nowhere' "${aggregator[@]}" --listen nowhere
+refused 2 'listen.*ADDRESS:PORT' "${aggregator[@]}" --listen nowhere
+refused 3 'NT_LISTEN.*ADDRESS:PORT' env NT_LISTEN=0.0.0.0 "$PWD/$bin/neutracer-aggregator" --bus "spool:$work/spool"
+refused 2 'user.*nosuch' "${aggregator[@]}" --user nosuch
+refused 2 'bus.*carrier.*spool:DIR or kafka' "$PWD/$bin/neutracer-agent" --bus carrier:pigeon
+refused 2 'cgroup.*/none' "${agent[@]}" --cgroup /none
 refused 2 'incident' "$bin/neutracer" incident
 echo "options: refused by name, value and range"
 
@@ -53,7 +57,6 @@ echo "no BTF: refused"
 # A bus that cannot be written, and a store that is none.
 : >"$work/file"
 refused 5 "$work/file" "$PWD/$bin/neutracer-agent" --bus "spool:$work/file"
-refused 5 'carrier' "$PWD/$bin/neutracer-agent" --bus carrier:pigeon
 head -c 8192 /dev/urandom >"$work/bad.db"
 refused 6 'bad.db' "${aggregator[@]}" --store "$work/bad.db"
 echo "bus and store: refused"
@@ -89,8 +92,25 @@ segment=$(find "$work/spool/neutracer.window.v1" -name '*.seg' -size +8k | head 
 [ -n "$segment" ] || fail "there is no segment: $(find "$work/spool")"
 "$bin/neutracer" analyze --json "$work/spool" >"$work/whole.json"
 dd if=/dev/urandom of="$segment" bs=1 seek=6000 count=64 conv=notrunc status=none
-"$bin/neutracer" analyze --json "$work/spool" >"$work/damaged.json"
+"$bin/neutracer" analyze --json "$work/spool" >"$work/damaged.json" 2>"$work/damaged.txt"
 [ "$(jq .missing_messages "$work/whole.json")" -eq 0 ] || fail "a whole recording misses messages"
 [ "$(jq .missing_messages "$work/damaged.json")" -gt 0 ] || fail "a damaged segment went unnoticed"
 [ "$(jq .ranks "$work/damaged.json")" -ge 4 ] || fail "a damaged segment hid the ranks"
-echo "corrupt segment: passed over and counted"
+name=${segment#"$work/spool/"}
+[ "$(jq -r '.damage[].segment' "$work/damaged.json")" = "$name" ] ||
+  fail "the damaged segment $name is not named: $(jq .damage "$work/damaged.json")"
+grep -q "$name is damaged at 1 place: [0-9]* bytes" "$work/damaged.txt" ||
+  fail "no warning names $name: $(cat "$work/damaged.txt")"
+echo "corrupt segment: named, passed over and counted"
+
+# The aggregator reads what it can of it too, and says where it could not: once.
+start_aggregator --rewind 0
+sleep 2
+warnings=$(grep -c "segment '$name' is damaged" "$work/log/aggregator.log" || :)
+[ "$warnings" -eq 1 ] || fail "the damaged segment is named $warnings times: $(cat "$work/log/aggregator.log")"
+echo "corrupt segment: named once in the aggregator's log"
+
+# Nothing but noise: damage, not an empty directory.
+mkdir -p "$work/noise/neutracer.window.v1/0"
+head -c 9000 /dev/urandom >"$work/noise/neutracer.window.v1/0/00000000000000000000.seg"
+refused 8 'damaged.*00000000000000000000.seg: 9000 bytes' "$bin/neutracer" analyze "$work/noise"
