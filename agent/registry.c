@@ -257,18 +257,19 @@ void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 void nt_registry_init_all(struct nt_registry *registry, struct nt_process *process,
 			  const struct nt_probe *probe, const struct nt_event_call *call)
 {
-	uint64_t nranks = nt_probe_word(call, probe->nranks);
+	uint64_t nranks = nt_probe_word(call, probe->nranks), known = nranks;
 	uint64_t address = nt_probe_word(call, probe->newcomm);
 	uint64_t id = nt_comm_id_local(registry->boot, process->pid, process->start_ns,
 				       ++process->ordinals);
 
-	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0)
+	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0 || nranks > INT32_MAX)
 		return;
-	if (nranks > NT_PROCESS_RANKS) {
-		registry->pending_over_cap += nranks - NT_PROCESS_RANKS;
-		nranks = NT_PROCESS_RANKS;
+	/* More than a process may have ranks: who is over that cap is then known for what it is. */
+	if (known > NT_PROCESS_PENDING) {
+		registry->pending_over_cap += known - NT_PROCESS_PENDING;
+		known = NT_PROCESS_PENDING;
 	}
-	for (uint32_t i = 0; i < nranks; i++) {
+	for (uint32_t i = 0; i < known; i++) {
 		struct nt_pending pending = {
 			.address = address + 8 * (uint64_t)i,
 			.library = probe->library,
