@@ -33,9 +33,13 @@ struct nt_live_config {
 	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
 	 "print JSON as the REST interface answers it", NULL, NULL, NT_OPT_CLI_ONLY}
 
-#define NT_LIVE_FILTER(name_, field_, arg_, help_)                                                 \
-	{name_, NT_OPT_STRING, offsetof(struct nt_live_config, field_), NULL, 0, 0, help_, arg_,   \
-	 NULL, NT_OPT_CLI_ONLY}
+#define NT_LIVE_FILTER(name_, field_, arg_, words_, help_)                                         \
+	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
+	 .help = help_, .arg = arg_, .flags = NT_OPT_CLI_ONLY, .words = words_}
+
+/* What shells offer; an aggregator may know more. */
+#define NT_LIVE_CLASSES                                                                            \
+	"compute network host storage missing hang mismatch node unknown imbalance job-wide"
 /* clang-format on */
 
 /* With the client open and the config read: an exit code. */

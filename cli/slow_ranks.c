@@ -8,8 +8,8 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
-	NT_LIVE_FILTER("job", job, "JOB", "only this job: its name, key or id"),
-	NT_LIVE_FILTER("class", class, "CLASS",
+	NT_LIVE_FILTER("job", job, "JOB", NULL, "only this job: its name, key or id"),
+	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, storage, missing, hang, …"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
 	 "end with 1 where a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},

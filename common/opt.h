@@ -44,10 +44,13 @@ struct nt_opt {
 	/* Allowed range in the unit held, whole numbers for DOUBLE; max 0: what the kind holds. */
 	unsigned long long min, max;
 	const char *help; /* lower case, no full stop */
-	const char *arg; /* what --help calls the value; NULL: by kind */
+	const char
+		*arg; /* what --help calls the value; NULL: by kind. Shells complete FILE and DIR */
 	const char *choices; /* CHOICE: words separated by blanks */
 	unsigned int flags;
 	const struct nt_opt_form *form; /* STRING; NULL: any text */
+	const char
+		*words; /* STRING: offered by shells, separated by blanks; others are taken too */
 };
 
 /*

@@ -35,24 +35,47 @@ static void bash_end(const struct nt_opt_program *program, FILE *out)
 	(void)fprintf(out, " %s\n", program->name);
 }
 
+/* What may be offered as the value of an option, by name; NULL: nothing is known. */
+static const char *words_of(const struct nt_opt *opt)
+{
+	return opt->choices ? opt->choices : opt->words;
+}
+
+static bool is_arg(const struct nt_opt *opt, const char *arg)
+{
+	const char *own = nt_opt_arg(opt);
+
+	return own && strcmp(own, arg) == 0;
+}
+
+/* Where nothing fits, bash would offer files of its own accord. */
+#define BASH_NO_FILES "\t\tcompopt +o default 2>/dev/null\n"
+
+static void bash_value(const struct nt_opt *opt, FILE *out)
+{
+	const char *words = words_of(opt);
+
+	(void)fprintf(out, "\t--%s)\n", opt->name);
+	if (words)
+		(void)fprintf(
+			out,
+			"\t\tmapfile -t COMPREPLY < <(compgen -W '%s' -- \"$word\")\n" BASH_NO_FILES,
+			words);
+	else if (is_arg(opt, "FILE") || is_arg(opt, "DIR"))
+		(void)fprintf(out, "\t\tmapfile -t COMPREPLY < <(compgen -%c -- \"$word\")\n",
+			      is_arg(opt, "DIR") ? 'd' : 'f');
+	else
+		(void)fputs("\t\tCOMPREPLY=()\n" BASH_NO_FILES, out);
+	(void)fputs("\t\treturn ;;\n", out);
+}
+
 static void bash_options(const struct nt_opt_program *program, FILE *out)
 {
 	bash_begin(program, out);
 	(void)fputs("\tcase ${COMP_WORDS[COMP_CWORD - 1]} in\n", out);
-	for (size_t i = 0; i < program->opt_count; i++) {
-		const struct nt_opt *opt = &program->opts[i];
-
-		if (opt->choices)
-			(void)fprintf(out,
-				      "\t--%s)\n\t\tmapfile -t COMPREPLY < "
-				      "<(compgen -W '%s' -- \"$word\")\n\t\treturn ;;\n",
-				      opt->name, opt->choices);
-		else if (opt->kind != NT_OPT_BOOL)
-			(void)fprintf(out,
-				      "\t--%s)\n\t\tmapfile -t COMPREPLY < "
-				      "<(compgen -f -- \"$word\")\n\t\treturn ;;\n",
-				      opt->name);
-	}
+	for (size_t i = 0; i < program->opt_count; i++)
+		if (program->opts[i].kind != NT_OPT_BOOL)
+			bash_value(&program->opts[i], out);
 	(void)fputs("\t--config)\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
 		    "\t\treturn ;;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W '",
 		    out);
@@ -100,10 +123,13 @@ static void print_zsh_option(FILE *out, const struct nt_opt *opt)
 	(void)fprintf(out, " \\\n\t\t'--%s%s[", opt->name, nt_opt_arg(opt) ? "=" : "");
 	print_zsh_text(out, opt->help);
 	(void)fputc(']', out);
-	if (opt->choices)
-		(void)fprintf(out, ":word:(%s)", opt->choices);
+	if (words_of(opt))
+		(void)fprintf(out, ":word:(%s)", words_of(opt));
+	else if (is_arg(opt, "FILE") || is_arg(opt, "DIR"))
+		(void)fprintf(out, ":%s:_files%s", nt_opt_arg(opt),
+			      is_arg(opt, "DIR") ? " -/" : "");
 	else if (nt_opt_arg(opt))
-		(void)fprintf(out, ":%s:_files", nt_opt_arg(opt));
+		(void)fprintf(out, ":%s: ", nt_opt_arg(opt)); /* nothing is offered */
 	(void)fputc('\'', out);
 }
 

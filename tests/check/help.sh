@@ -97,6 +97,32 @@ for path in "$bin"/neutracer*; do
   fi
 done
 
+# offers COMMAND WORD...: what bash offers for the last word.
+offers() {
+  # shellcheck disable=SC2016 # for the inner shell
+  bash -c '. <("$1" --print-completion bash); shift
+    COMP_WORDS=(neutracer "$@") COMP_CWORD=$#; _nt_neutracer; echo "${COMPREPLY[*]}"' _ "$bin/neutracer" "$@"
+}
+# expect WANT COMMAND WORD...
+expect() {
+  local want=$1 got
+  shift
+  got=$(offers "$@")
+  [ "$got" = "$want" ] || report "completion of '$*' offers '$got', want '$want'"
+}
+# words SCHEMA: those that the REST interface knows.
+words() { sed -n "/^    $1:/,/enum/s/.*enum: \[\(.*\)\]/\1/p" docs/api/openapi.yaml | tr -d ,; }
+expect "$(words Class)" incidents --class ''
+expect "$(words Class)" slow-ranks --class ''
+expect "$(words IncidentState)" incidents --state ''
+expect "$(words Severity)" incidents --severity ''
+expect "$(words JobState)" jobs --state ''
+expect compute incidents --class com
+expect '' incidents --job ''
+expect '' jobs --server ''
+expect '' incidents --since ''
+expect LICENSE jobs --token-file LICEN
+
 # The pages in the tree are those that the programs print.
 mkdir "$work/man"
 tests/man.sh "$bin" "$work/man"

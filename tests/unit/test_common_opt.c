@@ -18,7 +18,7 @@ struct config {
 	uint32_t workers, mode;
 	uint64_t seed, ring_bytes, linger_ns;
 	double floor;
-	char *bus, *token, *even;
+	char *bus, *token, *even, *class, *store, *shelter;
 	struct nt_opt_args args;
 };
 
@@ -44,6 +44,9 @@ static const struct nt_opt opts[] = {
 	{"bus", NT_OPT_STRING, OPT(bus), "spool:/tmp/x", 1, 0, "where data travel", .arg = "URL"},
 	{"token", NT_OPT_STRING, OPT(token), NULL, 0, 8, "secret", .flags = NT_OPT_SECRET},
 	{"even", NT_OPT_STRING, OPT(even), NULL, 0, 8, "a text of its own form", .form = &form},
+	{"class", NT_OPT_STRING, OPT(class), NULL, 0, 0, "which class", .words = "compute host"},
+	{"store", NT_OPT_STRING, OPT(store), NULL, 0, 0, "what is kept", .arg = "FILE"},
+	{"shelter", NT_OPT_STRING, OPT(shelter), NULL, 0, 0, "what waits", .arg = "DIR"},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_KERNEL};
@@ -446,14 +449,38 @@ static void completion_offers_options_choices_and_commands(void **state)
 
 	(void)state;
 	assert_non_null(strstr(bash, "--mode)\n\t\tmapfile -t COMPREPLY < "
-				     "<(compgen -W 'auto fast slow' -- \"$word\")"));
+				     "<(compgen -W 'auto fast slow' -- \"$word\")\n"
+				     "\t\tcompopt +o default 2>/dev/null\n\t\treturn ;;"));
+	assert_non_null(strstr(bash, "--class)\n\t\tmapfile -t COMPREPLY < "
+				     "<(compgen -W 'compute host' -- \"$word\")\n"
+				     "\t\tcompopt +o default 2>/dev/null\n\t\treturn ;;"));
 	assert_null(strstr(bash, "--json)")); /* takes no value */
 	assert_non_null(strstr(bash, "complete -o default -F _nt_neutracer_example "
 				     "neutracer-example\n"));
 	assert_non_null(strstr(zsh, "'--mode=[how]:word:(auto fast slow)'"));
+	assert_non_null(strstr(zsh, "'--class=[which class]:word:(compute host)'"));
 	assert_non_null(strstr(zsh, "compdef _nt_neutracer_example neutracer-example\n"));
 	assert_non_null(strstr(commands_bash, "slow-ranks) _nt_neutracer_slow_ranks ;;"));
 	assert_non_null(strstr(commands_zsh, "compadd slow-ranks jobs"));
+}
+
+static void completion_offers_files_where_files_are_wanted_and_nowhere_else(void **state)
+{
+	nt_autofree char *bash = complete(&program, "bash");
+	nt_autofree char *zsh = complete(&program, "zsh");
+
+	(void)state;
+	assert_non_null(strstr(bash, "--store)\n\t\tmapfile -t COMPREPLY < "
+				     "<(compgen -f -- \"$word\")\n\t\treturn ;;"));
+	assert_non_null(strstr(bash, "--shelter)\n\t\tmapfile -t COMPREPLY < "
+				     "<(compgen -d -- \"$word\")\n\t\treturn ;;"));
+	assert_non_null(strstr(bash, "--bus)\n\t\tCOMPREPLY=()\n"
+				     "\t\tcompopt +o default 2>/dev/null\n\t\treturn ;;"));
+	assert_non_null(strstr(bash, "--workers)\n\t\tCOMPREPLY=()\n"));
+	assert_non_null(strstr(zsh, "'--store=[what is kept]:FILE:_files'"));
+	assert_non_null(strstr(zsh, "'--shelter=[what waits]:DIR:_files -/'"));
+	assert_non_null(strstr(zsh, "'--bus=[where data travel]:URL: '"));
+	assert_non_null(strstr(zsh, "'--workers=[threads that work]:N: '"));
 }
 
 static void no_line_of_help_is_wider_than_a_terminal(void **state)
@@ -512,6 +539,7 @@ int main(void)
 		TEST(a_text_that_has_not_the_form_is_refused_with_the_form),
 		TEST(help_and_manual_name_every_option_and_exit_code),
 		TEST(completion_offers_options_choices_and_commands),
+		TEST(completion_offers_files_where_files_are_wanted_and_nowhere_else),
 		TEST(no_line_of_help_is_wider_than_a_terminal),
 		TEST(nearest_takes_hostile_lengths),
 		TEST(free_accepts_a_zeroed_config_twice),
