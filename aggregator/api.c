@@ -88,6 +88,27 @@ static int add_checks(const struct nt_api *api, json_t *checks, bool vital_only,
 	return 0;
 }
 
+/* That nobody speaks is normal before the first job: it is said, and keeps nobody from being ready. */
+static int add_agents(json_t *checks, const struct nt_snapshot *snapshot)
+{
+	size_t nodes = 0, silent = 0;
+	bool all_right = true;
+	char text[160] = "";
+
+	for (size_t i = 0; snapshot && i < snapshot->nodes; i++) {
+		const struct nt_snapshot_node *node = &snapshot->node[i];
+
+		nodes += node->ranks > 0;
+		silent += node->ranks > 0 && node->silent;
+	}
+	if (!nodes)
+		(void)snprintf(text, sizeof(text), "no agent tells of a rank");
+	else if (silent)
+		(void)snprintf(text, sizeof(text),
+			       "%zu of %zu nodes with ranks not heard of for 10 s", silent, nodes);
+	return add_check(checks, "agents", 0, text, &all_right);
+}
+
 static int reply_checks(struct nt_httpd_reply *reply, json_t *checks, bool all_right)
 {
 	nt_autojson json_t *object = json_object();
@@ -128,7 +149,7 @@ int nt_api_readyz(void *data, const struct nt_httpd_request *request, struct nt_
 		if (add_check(checks, "store", store.healthy ? 0 : -EIO, store.problem, &all_right))
 			return -ENOMEM;
 	}
-	if (add_checks(api, checks, false, &all_right) < 0)
+	if (add_checks(api, checks, false, &all_right) < 0 || add_agents(checks, snapshot) < 0)
 		return -ENOMEM;
 	return reply_checks(reply, checks, all_right);
 }

@@ -15,6 +15,7 @@ enum {
 
 /* One row of /slow-ranks: a culprit of an open incident. */
 struct row {
+	const struct nt_snapshot_job *job;
 	const struct nt_incident *incident;
 	size_t culprit;
 };
@@ -43,7 +44,7 @@ static bool is_slow(const struct nt_incident *incident, const struct nt_api_quer
 	       incident->since_real_ns >= query->since_ns;
 }
 
-static int add_row(struct rows *rows, const struct nt_incident *incident, size_t culprit)
+static int add_row(struct rows *rows, const struct row *more)
 {
 	if (rows->count == rows->cap) {
 		size_t cap = rows->cap ? 2 * rows->cap : 64;
@@ -54,7 +55,7 @@ static int add_row(struct rows *rows, const struct nt_incident *incident, size_t
 		rows->row = row;
 		rows->cap = cap;
 	}
-	rows->row[rows->count++] = (struct row){incident, culprit};
+	rows->row[rows->count++] = *more;
 	return 0;
 }
 
@@ -63,11 +64,13 @@ static void release_rows(struct rows *rows)
 	free(rows->row);
 }
 
-static int add_culprits(struct rows *rows, const struct nt_incident *incident)
+static int add_culprits(struct rows *rows, const struct nt_snapshot_job *job,
+			const struct nt_incident *incident)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
-		if (nt_json_culprit_accuses(&incident->culprit[i]) &&
-		    add_row(rows, incident, i) < 0)
+		const struct row row = {job, incident, i};
+
+		if (nt_json_culprit_accuses(&incident->culprit[i]) && add_row(rows, &row) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -84,17 +87,18 @@ static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query
 		for (size_t k = 0; k < job->incidents; k++) {
 			const struct nt_incident *incident = job->incident[k];
 
-			if (is_slow(incident, query) && add_culprits(rows, incident) < 0)
+			if (is_slow(incident, query) && add_culprits(rows, job, incident) < 0)
 				return -ENOMEM;
 		}
 	}
 	return 0;
 }
 
-/* Another aggregator owns the job of the incident, as far as the picture knows. */
-static bool is_elsewhere(const struct nt_snapshot *snapshot, const struct nt_incident *incident)
+/* The job of the incident, where another aggregator owns it as far as the picture knows; or NULL. */
+static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *snapshot,
+						    const struct nt_incident *incident)
 {
-	bool found = false;
+	const struct nt_snapshot_job *found = NULL;
 
 	for (size_t i = 0; i < snapshot->jobs; i++) {
 		const struct nt_snapshot_job *job = snapshot->job[i];
@@ -102,8 +106,8 @@ static bool is_elsewhere(const struct nt_snapshot *snapshot, const struct nt_inc
 		if (job->attempt != incident->attempt || !is_same(job->key, incident->job_key))
 			continue;
 		if (!job->is_head)
-			return false;
-		found = true;
+			return NULL;
+		found = job;
 	}
 	return found;
 }
@@ -133,9 +137,10 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 	r = nt_store_list(api->options.store, &filter, page);
 	for (size_t i = 0; r == 0 && i < page->count; i++) {
 		const struct nt_incident *incident = &page->incident[i]->incident;
+		const struct nt_snapshot_job *elsewhere = find_elsewhere(snapshot, incident);
 
-		if (is_slow(incident, query) && is_elsewhere(snapshot, incident))
-			r = add_culprits(rows, incident);
+		if (elsewhere && is_slow(incident, query))
+			r = add_culprits(rows, elsewhere, incident);
 	}
 	return r;
 }
@@ -215,6 +220,36 @@ static size_t first_after(const struct rows *rows, const struct place *place)
 	return i;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	const struct nt_snapshot_rank *left = a, *right = b;
+
+	return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+/* Whether its agent is heard: what was found while it was may have ended since. */
+static bool is_observed(const struct row *row)
+{
+	const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
+	const struct nt_snapshot_rank wanted = {.rank = culprit->rank}, *rank = NULL;
+
+	if (row->job->state == NT_JOB_UNOBSERVED)
+		return false;
+	if (row->job->ranks && is_same(culprit->kind, "rank"))
+		rank = bsearch(&wanted, row->job->rank, row->job->ranks, sizeof(wanted), by_rank);
+	return !rank || !rank->silent;
+}
+
+static json_t *row_json(const struct row *row)
+{
+	nt_autojson json_t *object =
+		nt_json_slow_rank(row->incident, &row->incident->culprit[row->culprit]);
+
+	if (json_object_set_new(object, "observed", json_boolean(is_observed(row))))
+		return NULL;
+	return nt_take(object);
+}
+
 static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, size_t first,
 		      size_t limit)
 {
@@ -227,9 +262,7 @@ static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, siz
 		const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
 
 		numbers += culprit->peer_count + culprit->rank_count;
-		if (json_array_append_new(items,
-					  nt_json_slow_rank(row->incident,
-							    &row->incident->culprit[row->culprit])))
+		if (json_array_append_new(items, row_json(row)))
 			return -ENOMEM;
 	}
 	if (i < rows->count && i > first)

@@ -49,6 +49,12 @@ enum metric {
 	FRAMES_INCOMPLETE,
 	GAPS_SKIPPED,
 	INCIDENT_CHANGES,
+	JOBS_RUNNING, /* in the order of enum nt_job_state */
+	JOBS_HUNG,
+	JOBS_UNOBSERVED,
+	JOBS_ENDED,
+	NODES_OBSERVED,
+	NODES_UNOBSERVED,
 	SHARDS,
 	SHARDS_ASSIGNED,
 	SHARDS_REVOKED,
@@ -76,12 +82,17 @@ enum metric {
 _Static_assert(READ_FAILED - READ_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE &&
 		       READ_FENCED - READ_UNREACHABLE == NT_BUS_FENCED - NT_BUS_UNREACHABLE,
 	       "a row for each cause");
+_Static_assert(JOBS_ENDED - JOBS_RUNNING == NT_JOB_ENDED - NT_JOB_RUNNING &&
+		       NT_JOB_STATE_END == NT_JOB_ENDED + 1,
+	       "a row for each state");
 _Static_assert((int)METRICS <= (int)NT_METER_MAX, "sums hold every row");
 
 #define NAME     "neutracer_aggregator_"
 #define REFUSED  "Records turned down."
 #define LATE     "Windows that could not be judged: too late, or before their job began."
 #define READ     "What went wrong with the brokers while reading, by cause."
+#define STATES   "Jobs of this aggregator now, by state."
+#define NODES    "Nodes with living ranks, by whether anything was heard of them for 10 s."
 #define OVER_CAP "Data passed over because a limit was reached, or the data made no sense."
 
 static const struct nt_metric table[METRICS] = {
@@ -160,6 +171,12 @@ static const struct nt_metric table[METRICS] = {
 			  "Stretches of a job's time of which nothing is known.", NULL},
 	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,
 			      "Changes of incidents.", NULL},
+	[JOBS_RUNNING] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"running\""},
+	[JOBS_HUNG] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"hung\""},
+	[JOBS_UNOBSERVED] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"unobserved\""},
+	[JOBS_ENDED] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"ended\""},
+	[NODES_OBSERVED] = {NAME "nodes", NT_METRIC_GAUGE, NODES, "state=\"observed\""},
+	[NODES_UNOBSERVED] = {NAME "nodes", NT_METRIC_GAUGE, NODES, "state=\"unobserved\""},
 	[SHARDS] = {NAME "shards", NT_METRIC_GAUGE, "Shards that this aggregator owns now.", NULL},
 	[SHARDS_ASSIGNED] = {NAME "shards_assigned_total", NT_METRIC_COUNTER,
 			     "Shards that were given to this aggregator.", NULL},
@@ -302,6 +319,17 @@ static void read_own(const struct nt_meter *meter, uint64_t *value)
 		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = meter->bus_errors[i];
 }
 
+/* What is there now. Another aggregator counts its own jobs. */
+static void read_picture(const struct nt_snapshot *snapshot, uint64_t *value)
+{
+	for (size_t i = 0; i < snapshot->jobs; i++)
+		if (!snapshot->job[i]->is_head)
+			value[JOBS_RUNNING + snapshot->job[i]->state]++;
+	for (size_t i = 0; i < snapshot->nodes; i++)
+		if (snapshot->node[i].ranks)
+			value[snapshot->node[i].silent ? NODES_UNOBSERVED : NODES_OBSERVED]++;
+}
+
 int nt_meter_read(const struct nt_meter *meter, struct nt_snapshot *snapshot)
 {
 	struct nt_meter_sum sum = meter->shards;
@@ -312,6 +340,7 @@ int nt_meter_read(const struct nt_meter *meter, struct nt_snapshot *snapshot)
 	if (!row)
 		return -ENOMEM;
 	read_own(meter, sum.value);
+	read_picture(snapshot, sum.value);
 	if (meter->outlet)
 		read_outlet(meter->outlet, sum.value);
 	if (meter->heads) {

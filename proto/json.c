@@ -197,6 +197,7 @@ json_t *nt_json_slow_rank(const struct nt_incident *incident, const struct nt_cu
 	failed |= set(object, "since", nt_json_time(incident->since_real_ns));
 	failed |= set(object, "tier", tier(incident->tier));
 	failed |= set(object, "confidence", nt_json_number(incident->confidence));
+	failed |= set(object, "completeness", nt_json_number(incident->completeness));
 	failed |= set(object, "incident", nt_json_text(incident->id));
 	return failed ? NULL : nt_take(object);
 }

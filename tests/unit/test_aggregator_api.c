@@ -78,6 +78,49 @@ static void slow_ranks_come_worst_first_and_without_notes(void **state)
 	assert_int_equal(json_array_size(json_object_get(rank, "peers")), 3);
 }
 
+static const json_t *slow_rank(const json_t *list, const char *kind)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(list, "items"), i, item)
+	{
+		if (!strcmp(text(item, "kind"), kind))
+			return item;
+	}
+	fail_msg("no culprit of kind %s", kind);
+	return NULL;
+}
+
+/* The board's picture is read by nobody else yet. */
+static struct nt_snapshot_job *slow_job(struct nt_snapshot *picture)
+{
+	return (struct nt_snapshot_job *)(uintptr_t)picture->job[0];
+}
+
+static void a_slow_rank_says_whether_it_is_still_observed(void **state)
+{
+	struct nt_snapshot *picture = nt_test_picture();
+	nt_autojson json_t *all = get("/api/v1/slow-ranks"), *one = NULL, *none = NULL;
+
+	(void)state;
+	assert_true(json_is_true(json_object_get(slow_rank(all, "rank"), "observed")));
+	assert_true(json_is_true(json_object_get(slow_rank(all, "node"), "observed")));
+	assert_true(json_number_value(json_object_get(slow_rank(all, "rank"), "completeness")) ==
+		    1);
+	((struct nt_snapshot_rank *)(uintptr_t)slow_job(picture)->rank)[5].silent = true;
+	nt_board_post(board, picture);
+	one = get("/api/v1/slow-ranks");
+	assert_true(json_is_false(json_object_get(slow_rank(one, "rank"), "observed")));
+	assert_true(json_is_true(json_object_get(slow_rank(one, "node"), "observed")));
+	picture = nt_test_picture();
+	slow_job(picture)->state = NT_JOB_UNOBSERVED;
+	nt_board_post(board, picture);
+	none = get("/api/v1/slow-ranks");
+	assert_true(json_is_false(json_object_get(slow_rank(none, "rank"), "observed")));
+	assert_true(json_is_false(json_object_get(slow_rank(none, "node"), "observed")));
+}
+
 static void a_cursor_leads_to_the_rest_of_the_slow_ranks(void **state)
 {
 	nt_autojson json_t *first = get("/api/v1/slow-ranks?limit=1");
@@ -435,6 +478,7 @@ int main(void)
 		TEST(a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it),
 		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
+		TEST(a_slow_rank_says_whether_it_is_still_observed),
 		TEST(a_cursor_leads_to_the_rest_of_the_slow_ranks),
 		TEST(slow_ranks_are_filtered_by_job_class_and_time),
 		TEST(parameters_that_are_wrong_are_400),

@@ -62,6 +62,28 @@ static void a_vital_check_decides_health_and_any_check_readiness(void **state)
 	json_decref(get_status("/readyz", 503));
 }
 
+static void readiness_tells_of_silent_nodes_and_is_not_lost_by_them(void **state)
+{
+	nt_autojson json_t *ready = NULL, *empty = NULL;
+	const json_t *checks;
+
+	(void)state;
+	nt_board_post(board, nt_test_picture());
+	assert_int_equal(start((struct nt_api_options){0}), 0);
+	ready = get_status("/readyz", 200);
+	checks = json_object_get(ready, "checks");
+	checks = json_array_get(checks, json_array_size(checks) - 1);
+	assert_string_equal(text(checks, "name"), "agents");
+	assert_true(json_is_true(json_object_get(checks, "ok")));
+	assert_string_equal(text(checks, "detail"),
+			    "1 of 2 nodes with ranks not heard of for 10 s");
+	nt_board_post(board, nt_snapshot_new());
+	empty = get_status("/readyz", 200);
+	checks = json_object_get(empty, "checks");
+	checks = json_array_get(checks, json_array_size(checks) - 1);
+	assert_string_equal(text(checks, "detail"), "no agent tells of a rank");
+}
+
 /* A file that may not grow: to SQLite the disk fails. tests/api/full_disk.py fills a real one. */
 static void limit_files(rlim_t bytes)
 {
@@ -235,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_BOARD(before_the_first_picture_lists_are_empty_and_it_is_not_ready),
 		TEST_BOARD(a_vital_check_decides_health_and_any_check_readiness),
+		TEST_BOARD(readiness_tells_of_silent_nodes_and_is_not_lost_by_them),
 		TEST(with_a_disk_that_fails_it_is_not_ready_but_alive_and_tells_who_is_slow),
 		TEST_BOARD(a_rebaseline_is_handed_on),
 		TEST(a_rebaseline_that_is_not_offered_is_404),

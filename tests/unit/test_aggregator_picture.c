@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the picture shows of a job whose only agent is no longer heard, and when it is again. */
+#include "aggregator/picture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "aggregator/engine.h"
+#include "aggregator/meter.h"
+
+#include "tests/unit/feed.h"
+
+enum {
+	RANKS = 4,
+	SLOW_RANK = 2,
+	WINDOW_MS = 520,
+};
+
+static struct nt_engine *engine;
+static struct feed_agent agent;
+static uint32_t fired, resolved;
+
+static void note_incident(void *data, const struct nt_incident *incident)
+{
+	(void)data;
+	fired += strcmp(incident->state, "firing") == 0 && incident->version > 0;
+	resolved += strcmp(incident->state, "resolved") == 0;
+}
+
+static int set_up(void **state)
+{
+	const struct nt_engine_options options = nt_engine_options_default();
+	const struct nt_engine_handler handler = {.incident = note_incident};
+
+	(void)state;
+	fired = resolved = 0;
+	agent = feed_agent("n0", "job");
+	return nt_engine_new(&options, &handler, &engine);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nt_engine_free(engine);
+	return 0;
+}
+
+/* Whole windows of all ranks; one is slow from 20 s on. */
+static void feed(uint64_t from_ms, uint64_t to_ms)
+{
+	for (uint64_t n = from_ms / WINDOW_MS; (n + 1) * WINDOW_MS <= to_ms; n++)
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			const bool is_slow = rank == SLOW_RANK && n * WINDOW_MS >= 20000;
+			const struct feed_window window = {
+				.rank = rank,
+				.size = RANKS,
+				.from_ms = n * WINDOW_MS + rank,
+				.to_ms = (n + 1) * WINDOW_MS + rank,
+				.steps = 10,
+				.own_ms = is_slow ? 45 : 30 + 0.1 * (double)(n % 7),
+				.step_ms = 52,
+				.comm = 0xabc,
+				.last = 10 * (n + 1),
+			};
+
+			assert_int_equal(
+				nt_engine_push(engine, feed_window(&agent, &window), false), 0);
+		}
+}
+
+static void wait(uint64_t seconds)
+{
+	while (seconds-- > 0)
+		assert_int_equal(nt_engine_sweep(engine, SECOND), 0);
+}
+
+static struct nt_snapshot *draw(void)
+{
+	struct nt_snapshot *snapshot = NULL;
+
+	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(snapshot->jobs, 1);
+	assert_int_equal(snapshot->nodes, 1);
+	return snapshot;
+}
+
+static double metric(const struct nt_snapshot *snapshot, const char *name, const char *labels)
+{
+	for (size_t i = 0; i < snapshot->metrics; i++)
+		if (strcmp(snapshot->metric[i].name, name) == 0 &&
+		    strcmp(snapshot->metric[i].labels, labels) == 0)
+			return snapshot->metric[i].value;
+	fail_msg("no metric %s{%s}", name, labels);
+	return 0;
+}
+
+/* Of one job on one node. */
+static void check_metrics(struct nt_snapshot *snapshot, bool is_observed)
+{
+	const struct nt_meter meter = {0};
+
+	assert_int_equal(nt_meter_read(&meter, snapshot), 0);
+	assert_true(metric(snapshot, "neutracer_aggregator_jobs", "state=\"running\"") ==
+		    is_observed);
+	assert_true(metric(snapshot, "neutracer_aggregator_jobs", "state=\"unobserved\"") ==
+		    !is_observed);
+	assert_true(metric(snapshot, "neutracer_aggregator_nodes", "state=\"observed\"") ==
+		    is_observed);
+	assert_true(metric(snapshot, "neutracer_aggregator_nodes", "state=\"unobserved\"") ==
+		    !is_observed);
+}
+
+static void a_job_whose_only_agent_is_gone_is_unobserved_and_comes_back(void **state)
+{
+	struct nt_snapshot *snapshot;
+	uint64_t seen_ns;
+	char id[64];
+
+	(void)state;
+	feed(0, 40000);
+	snapshot = draw();
+	assert_int_equal(snapshot->job[0]->state, NT_JOB_RUNNING);
+	assert_int_equal(snapshot->job[0]->incidents, 1);
+	assert_true(snapshot->job[0]->incident[0]->completeness == 1);
+	(void)snprintf(id, sizeof(id), "%s", snapshot->job[0]->incident[0]->id);
+	assert_false(snapshot->node[0].silent);
+	check_metrics(snapshot, true);
+	assert_true(snapshot->job[0]->completeness == 1);
+	seen_ns = snapshot->job[0]->last_seen_ns;
+	nt_snapshot_release(snapshot);
+
+	wait(8);
+	snapshot = draw();
+	assert_int_equal(snapshot->job[0]->state, NT_JOB_RUNNING);
+	assert_false(snapshot->node[0].silent);
+	nt_snapshot_release(snapshot);
+
+	wait(14);
+	snapshot = draw();
+	assert_int_equal(snapshot->job[0]->state, NT_JOB_UNOBSERVED);
+	assert_true(snapshot->node[0].silent);
+	check_metrics(snapshot, false);
+	assert_true(snapshot->job[0]->completeness == 0);
+	assert_int_equal(snapshot->job[0]->live, RANKS);
+	assert_in_range(snapshot->job[0]->last_seen_ns, seen_ns, seen_ns + SECOND);
+	for (size_t i = 0; i < RANKS; i++) {
+		assert_true(snapshot->job[0]->rank[i].silent);
+		assert_false(snapshot->job[0]->rank[i].observed);
+		assert_false(snapshot->job[0]->rank[i].ended);
+	}
+	/* It stays, and says that half of its time was not seen. */
+	assert_int_equal(snapshot->job[0]->incidents, 1);
+	assert_string_equal(snapshot->job[0]->incident[0]->id, id);
+	assert_string_equal(snapshot->job[0]->incident[0]->state, "firing");
+	assert_true(snapshot->job[0]->incident[0]->completeness < 0.6);
+	assert_true(snapshot->job[0]->incident[0]->confidence < 0.6);
+	nt_snapshot_release(snapshot);
+
+	agent.boot++;
+	agent.seq = 0;
+	feed(64000, 90000);
+	snapshot = draw();
+	assert_int_equal(snapshot->job[0]->state, NT_JOB_RUNNING);
+	assert_false(snapshot->node[0].silent);
+	assert_true(snapshot->job[0]->completeness == 1);
+	assert_int_equal(snapshot->job[0]->incidents, 1);
+	assert_string_equal(snapshot->job[0]->incident[0]->id, id);
+	for (size_t i = 0; i < RANKS; i++) {
+		assert_false(snapshot->job[0]->rank[i].silent);
+		assert_true(snapshot->job[0]->rank[i].observed);
+	}
+	nt_snapshot_release(snapshot);
+	assert_int_equal(resolved, 0);
+	assert_true(fired >= 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_job_whose_only_agent_is_gone_is_unobserved_and_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
