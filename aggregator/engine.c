@@ -16,6 +16,7 @@ struct nt_engine {
 	struct nt_engine_counters counters;
 	struct nt_jobs *jobs;
 	struct nt_framer *framer;
+	bool is_closing; /* what is forgotten now is not over */
 };
 
 struct nt_engine_options nt_engine_options_default(void)
@@ -35,11 +36,46 @@ static void free_open(struct nt_open_incident *open)
 	free(open->arena);
 }
 
-static void forget_job(void *data, struct nt_job *job)
+static void tell(struct nt_engine *engine, const struct nt_incident *incident)
+{
+	engine->counters.incidents++;
+	if (engine->handler.incident)
+		engine->handler.incident(engine->handler.data, incident);
+}
+
+static void remove_open(struct nt_job_view *view, struct nt_open_incident *open)
+{
+	free_open(open);
+	*open = view->open[--view->opens];
+}
+
+/* The job is over, or given up: what was still open ends with it. What never fired is dropped. */
+static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 {
 	struct nt_job_view *view = job->user;
 
-	(void)data;
+	while (view && view->opens) {
+		struct nt_open_incident *open = &view->open[view->opens - 1];
+
+		if (open->firing) {
+			open->incident.state = nt_incident_state_name(NT_INCIDENT_RESOLVED);
+			open->incident.until_real_ns =
+				job->ended_ns ? job->ended_ns : job->last_seen_ns;
+			open->incident.version++;
+			tell(engine, &open->incident);
+		}
+		remove_open(view, open);
+	}
+}
+
+static void forget_job(void *data, struct nt_job *job)
+{
+	struct nt_engine *engine = data;
+	struct nt_job_view *view = job->user;
+
+	/* Nobody would ever close what a job leaves behind of which nothing was heard for an hour. */
+	if (!engine->is_closing)
+		resolve_all(engine, job);
 	nt_detect_free(job->detect);
 	if (!view)
 		return;
@@ -91,6 +127,7 @@ void nt_engine_free(struct nt_engine *engine)
 {
 	if (!engine)
 		return;
+	engine->is_closing = true;
 	nt_jobs_free(engine->jobs);
 	nt_framer_free(engine->framer);
 	free(engine);
@@ -147,13 +184,6 @@ static const char *name_node(void *data, uint32_t index)
 	return nt_jobs_node(naming->engine->jobs, naming->job->node_at[index]->node)->name;
 }
 
-static void tell(struct nt_engine *engine, const struct nt_incident *incident)
-{
-	engine->counters.incidents++;
-	if (engine->handler.incident)
-		engine->handler.incident(engine->handler.data, incident);
-}
-
 static struct nt_open_incident *find_open(struct nt_job_view *view, uint64_t id)
 {
 	for (size_t i = 0; i < view->opens; i++)
@@ -178,12 +208,6 @@ static int add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incide
 	view->open[view->opens] = (struct nt_open_incident){.id = id};
 	*ret_open = &view->open[view->opens++];
 	return 0;
-}
-
-static void remove_open(struct nt_job_view *view, struct nt_open_incident *open)
-{
-	free_open(open);
-	*open = view->open[--view->opens];
 }
 
 static int take_finding(struct nt_engine *engine, struct nt_job *job,
@@ -225,24 +249,6 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 	if (finding->state == NT_INCIDENT_RESOLVED)
 		remove_open(view, open);
 	return 0;
-}
-
-/* The job is over: what was still open ends with it. What never fired is dropped. */
-static void resolve_all(struct nt_engine *engine, struct nt_job *job)
-{
-	struct nt_job_view *view = job->user;
-
-	while (view && view->opens) {
-		struct nt_open_incident *open = &view->open[view->opens - 1];
-
-		if (open->firing) {
-			open->incident.state = nt_incident_state_name(NT_INCIDENT_RESOLVED);
-			open->incident.until_real_ns = job->ended_ns;
-			open->incident.version++;
-			tell(engine, &open->incident);
-		}
-		remove_open(view, open);
-	}
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */

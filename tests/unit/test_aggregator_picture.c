@@ -179,12 +179,37 @@ static void a_job_whose_only_agent_is_gone_is_unobserved_and_comes_back(void **s
 	assert_true(fired >= 1);
 }
 
+/* Whoever looks at the store would find it firing for ever. */
+static void what_a_job_leaves_behind_that_is_given_up_is_resolved(void **state)
+{
+	(void)state;
+	feed(0, 40000);
+	wait(3500);
+	assert_true(fired > 0);
+	assert_int_equal(resolved, 0);
+	wait(120);
+	assert_null(nt_jobs_keys(nt_engine_jobs(engine)));
+	assert_int_equal(resolved, 1);
+}
+
+static void what_is_let_go_with_the_engine_is_not_resolved(void **state)
+{
+	(void)state;
+	feed(0, 40000);
+	assert_true(fired > 0);
+	nt_engine_free(engine);
+	engine = NULL;
+	assert_int_equal(resolved, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_whose_only_agent_is_gone_is_unobserved_and_comes_back),
+		TEST(what_a_job_leaves_behind_that_is_given_up_is_resolved),
+		TEST(what_is_let_go_with_the_engine_is_not_resolved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
