@@ -18,6 +18,7 @@ enum {
 	STAT_MAJOR_FAULTS = 9,
 	STAT_USER_TIME = 11,
 	STAT_SYSTEM_TIME = 12,
+	STAT_IO_WAIT = 39, /* ticks */
 };
 
 struct nt_host {
@@ -90,12 +91,23 @@ static bool next_word(const char *text, size_t len, size_t *at, const char **wor
 	return *word_len > 0;
 }
 
+/* The n-th word from there on, from 1. */
+static bool find_word(const char *text, size_t len, size_t at, int nth, const char **word,
+		      size_t *word_len)
+{
+	while (nth-- > 0)
+		if (!next_word(text, len, &at, word, word_len))
+			return false;
+	return true;
+}
+
 bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 			struct nt_host_sample *sample, uint64_t *ret_cpu_ns)
 {
 	/* The command may hold anything, brackets too: the last one closes it. */
 	const char *close = memrchr(text, ')', len), *word;
 	uint64_t value[STAT_SYSTEM_TIME + 1] = {0};
+	uint64_t ticks;
 	size_t at, word_len;
 
 	if (!close)
@@ -113,6 +125,10 @@ bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 	sample->state = (char)value[STAT_STATE];
 	sample->minor_faults = value[STAT_MINOR_FAULTS];
 	sample->major_faults = value[STAT_MAJOR_FAULTS];
+	sample->io_wait_ns = 0;
+	if (find_word(text, len, at, STAT_IO_WAIT - STAT_SYSTEM_TIME, &word, &word_len) &&
+	    nt_num_u64(word, word_len, 0, UINT64_MAX / tick_ns, &ticks) == 0)
+		sample->io_wait_ns = ticks * tick_ns;
 	*ret_cpu_ns = (value[STAT_USER_TIME] + value[STAT_SYSTEM_TIME]) * tick_ns;
 	return true;
 }

@@ -12,6 +12,8 @@
 /* Totals since the thread began; process_cpu_ns since the process did. */
 struct nt_host_sample {
 	uint64_t on_cpu_ns, run_queue_ns;
+	/* Blocked in I/O. 0 unless the kernel accounts for delays (kernel.task_delayacct). */
+	uint64_t io_wait_ns;
 	uint64_t read_bytes, write_bytes; /* of storage, by the thread */
 	uint64_t read_chars, write_chars; /* by its calls: of memory file systems and pipes too */
 	uint64_t major_faults, minor_faults;

@@ -108,6 +108,7 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 	if (rank->host_before_holds) {
 		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
 		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
+		host.off_cpu_io_ns = less(now.io_wait_ns, before->io_wait_ns);
 		/* A mapped file moves no characters; one in memory or in user space, no blocks. */
 		host.read_bytes = larger(less(now.read_bytes, before->read_bytes),
 					 less(now.read_chars, before->read_chars));

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Pauses for garbage collection on one rank: that rank, class host, with its cause.
+# Pauses as for garbage collection on one rank: that rank, class host. Why it paused nothing tells live.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -26,6 +26,26 @@ static void stat_is_read_behind_a_command_that_holds_anything(void **state)
 	assert_int_equal(cpu_ns, 460);
 }
 
+static void waiting_for_io_is_read_where_the_kernel_tells_it(void **state)
+{
+	/* As proc(5) has them: 42 is the delay in ticks. */
+	static const char text[] = "42 (a) S 1 42 42 0 -1 4194560 31 0 7 0 12 34 0 0 -51 0 1 0 99 "
+				   "4096 1 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 3 0 0 "
+				   "250 0 0 1 1 1 1 1 1 1 0\n";
+	static const char odd[] = "42 (a) S 1 42 42 0 -1 4194560 31 0 7 0 12 34 0 0 -51 0 1 0 99 "
+				  "4096 1 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 3 0 0 "
+				  "18446744073709551615 0";
+	struct nt_host_sample sample = {0};
+	uint64_t cpu_ns = 0;
+
+	(void)state;
+	assert_true(nt_host_parse_stat(text, sizeof(text) - 1, 10, &sample, &cpu_ns));
+	assert_int_equal(sample.io_wait_ns, 2500);
+	assert_int_equal(cpu_ns, 460);
+	assert_true(nt_host_parse_stat(odd, sizeof(odd) - 1, 10, &sample, &cpu_ns));
+	assert_int_equal(sample.io_wait_ns, 0);
+}
+
 static void a_short_or_odd_stat_is_refused(void **state)
 {
 	static const char *const texts[] = {"", "42 (a)", "42 (a) R 1 2 3",
@@ -114,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_is_read_behind_a_command_that_holds_anything),
+		cmocka_unit_test(waiting_for_io_is_read_where_the_kernel_tells_it),
 		cmocka_unit_test(a_short_or_odd_stat_is_refused),
 		cmocka_unit_test(schedstat_tells_time_on_and_waiting_for_a_processor),
 		cmocka_unit_test(io_and_status_are_lines_with_names),

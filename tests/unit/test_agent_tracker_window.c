@@ -170,6 +170,7 @@ static void what_the_thread_did_is_told_as_differences(void **state)
 	assert_int_equal(node_last(&node)->window.host.on_cpu_ns, 0);
 	node.host.on_cpu_ns += 30 * MS;
 	node.host.run_queue_ns += 3 * MS;
+	node.host.io_wait_ns += 20 * MS;
 	node.host.read_bytes += 4096;
 	node.host.read_chars += 100;
 	node.host.write_chars += 8192;
@@ -178,6 +179,7 @@ static void what_the_thread_did_is_told_as_differences(void **state)
 	assert_int_equal(node.windows, 2);
 	assert_int_equal(node_last(&node)->window.host.on_cpu_ns, 30 * MS);
 	assert_int_equal(node_last(&node)->window.host.run_queue_ns, 3 * MS);
+	assert_int_equal(node_last(&node)->window.host.off_cpu_io_ns, 20 * MS);
 	assert_int_equal(node_last(&node)->window.host.read_bytes, 4096);
 	assert_int_equal(node_last(&node)->window.host.write_bytes, 8192);
 	assert_string_equal(node_last(&node)->state, "D");
