@@ -666,10 +666,11 @@ static void what_has_gone_is_told_as_it_was_held(void **state)
 		.cause = NT_WORD_GC,
 		.tier = NT_FRAME_T3,
 		.cost = 1.5,
-		.chance = 2.5,
+		.chance = 0.25,
 		.slowdown = 3.5,
 		.gpu_hours = 4.5,
-		.confidence = 5.5,
+		.confidence = 0.75,
+		.completeness = 1.0,
 		.evidence = {{.value = 6.5}},
 		.evidences = 1,
 	};
@@ -678,7 +679,11 @@ static void what_has_gone_is_told_as_it_was_held(void **state)
 	nt_fault_tell(&incident);
 	assert_memory_equal(&incident, &was, sizeof(was));
 	nt_fault_hold(job->detect, &incident);
-	incident = (struct nt_incident){.family = NT_FAMILY_STALL, .fault = incident.fault};
+	incident = (struct nt_incident){
+		.family = NT_FAMILY_STALL,
+		.completeness = 0.5,
+		.fault = incident.fault,
+	};
 	/* It does not stand, and so it is held as before. */
 	nt_fault_hold(job->detect, &incident);
 	nt_fault_tell(&incident);
@@ -686,10 +691,12 @@ static void what_has_gone_is_told_as_it_was_held(void **state)
 	assert_int_equal(incident.cause, NT_WORD_GC);
 	assert_int_equal(incident.tier, NT_FRAME_T3);
 	assert_true(incident.cost == 1.5);
-	assert_true(incident.chance == 2.5);
+	assert_true(incident.chance == 0.25);
 	assert_true(incident.slowdown == 3.5);
 	assert_true(incident.gpu_hours == 4.5);
-	assert_true(incident.confidence == 5.5);
+	/* How much was seen is of all its time. */
+	assert_true(incident.confidence == 0.375);
+	assert_true(incident.completeness == 0.5);
 	assert_true(incident.evidence[0].value == 6.5);
 	assert_int_equal(incident.evidences, 1);
 	assert_true(incident.fault.worst_cost == 1.5);
