@@ -121,7 +121,8 @@ static int resolve_all_times(struct nt_kafka_reader *reader)
 
 /*
  * The wanted record is gone: on to the oldest that is left. Behind the end there was another topic
- * of this name: all that the new one has is new.
+ * of this name: all that the new one has is new. In between, a broker only did not know better for a
+ * moment: nothing is read twice for that.
  */
 static int resolve_evicted(struct nt_kafka_reader *reader, struct nt_kafka_partition *partition)
 {
@@ -136,7 +137,8 @@ static int resolve_evicted(struct nt_kafka_reader *reader, struct nt_kafka_parti
 	}
 	if (partition->next < (uint64_t)low)
 		reader->bus.missed += (uint64_t)low - partition->next;
-	partition->next = (uint64_t)low;
+	if (partition->next < (uint64_t)low || partition->next > (uint64_t)high)
+		partition->next = (uint64_t)low;
 	partition->start = NT_KAFKA_FROM_OFFSET;
 	return 0;
 }

@@ -26,6 +26,7 @@
 enum {
 	MOCK_URL_BYTES = 512,
 	MOCK_PRODUCE = 0, /* numbers of requests in Kafka's protocol */
+	MOCK_FETCH = 1,
 	MOCK_METADATA = 3,
 	MOCK_INIT_PRODUCER_ID = 22,
 };

@@ -123,6 +123,23 @@ static void a_reader_goes_on_when_its_broker_comes_back(void **state)
 		(nt_bus_reader_health(reader, &health), health.cause == NT_BUS_WELL)));
 }
 
+static void a_position_that_is_refused_though_it_is_there_is_kept(void **state)
+{
+	struct mock *mock = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+
+	publish_numbers(mock, 1, 11);
+	reader = open_reader(mock);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_number(reader, i);
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_FETCH, 1,
+					  RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
+	publish_numbers(mock, 11, 21);
+	for (uint64_t i = 11; i <= 20; i++)
+		assert_number(reader, i);
+	assert_int_equal(nt_bus_reader_missed(reader), 0);
+}
+
 static void without_a_broker_reading_waits_and_says_why(void **state)
 {
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -309,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MOCK_TEST(a_reader_goes_on_when_its_broker_comes_back),
+		MOCK_TEST(a_position_that_is_refused_though_it_is_there_is_kept),
 		cmocka_unit_test(without_a_broker_reading_waits_and_says_why),
 		MOCK_TEST(what_was_removed_before_it_was_read_is_counted),
 		MOCK_TEST(what_is_over_our_caps_is_passed_over_and_counted),
