@@ -88,8 +88,8 @@ static int print_nobody(struct nt_client *client)
 static int print_table(const json_t *items)
 {
 	nt_auto(nt_table) struct nt_table *table = NULL;
+	size_t i, unobserved = 0;
 	const json_t *item;
-	size_t i;
 
 	if (nt_table_new(columns, sizeof(columns) / sizeof(columns[0]), &table) < 0)
 		return nt_live_no_memory();
@@ -97,8 +97,13 @@ static int print_table(const json_t *items)
 	{
 		if (add_row(table, item) < 0)
 			return nt_live_no_memory();
+		unobserved += json_is_false(json_object_get(item, "observed"));
 	}
 	nt_table_print(table, stdout);
+	if (unobserved)
+		(void)printf("\nNot heard of for 10 s, and slow when last seen: %zu of %zu. Is "
+			     "neutracer-agent running there?\n",
+			     unobserved, json_array_size(items));
 	(void)printf("\n%sThe evidence: neutracer incidents INCIDENT%s\n",
 		     nt_style_begin(NT_STYLE_DIM, stdout), nt_style_end(stdout));
 	return NT_EXIT_OK;
