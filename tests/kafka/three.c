@@ -12,6 +12,7 @@
 enum {
 	PATIENCE_MS = 60000,
 	KEYS = 32,
+	PARTITIONS = 3,
 	RECORDS = 3000,
 };
 
@@ -24,7 +25,7 @@ static void topics_have_three_replicas_of_which_two_must_write(void **state)
 	char url[KAFKA_URL_BYTES];
 
 	(void)state;
-	assert_int_equal(kafka_fresh_url(3, url), 0);
+	assert_int_equal(kafka_fresh_url(PARTITIONS, url), 0);
 	assert_true(EVENTUALLY(nt_kafka_topics_check(url, &options, &wish, states, &error) == 0));
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_FINE);
@@ -32,20 +33,23 @@ static void topics_have_three_replicas_of_which_two_must_write(void **state)
 	}
 }
 
-/* Each broker is killed once, and comes back, while records are written and read. */
+/*
+ * Each broker is killed once, and comes back, while records are written. No record is lost and none
+ * comes twice, as long as brokers know the writer: see write_through() in bus.c.
+ */
 static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
 {
 	const struct nt_bus_options options = {.give_up_ns = 10 * NT_MINUTE};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
-	uint64_t next[KEYS] = {0}, read = 0;
+	uint64_t next[KEYS] = {0}, end[PARTITIONS] = {0}, read = 0;
 	struct nt_bus_record record;
 	struct nt_bus_health health;
 	struct nt_bus_stats stats;
 	char url[KAFKA_URL_BYTES];
 
 	(void)state;
-	assert_int_equal(kafka_fresh_url(3, url), 0);
+	assert_int_equal(kafka_fresh_url(PARTITIONS, url), 0);
 	assert_int_equal(nt_bus_open(url, &options, &bus), 0);
 	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
 	for (uint64_t i = 0; i < RECORDS; i++) {
@@ -56,7 +60,7 @@ static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
 			.key_len = sizeof(key),
 			.value = &i,
 			.value_len = sizeof(i),
-			.real_ns = i,
+			.real_ns = nt_clock_real_ns(),
 		};
 		const char node[] = {(char)('1' + i / (RECORDS / 3)), '\0'};
 
@@ -74,23 +78,17 @@ static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
 	assert_true(EVENTUALLY(nt_bus_flush(bus) == 0));
 	nt_bus_stats(bus, &stats);
 	assert_int_equal(stats.delivered, RECORDS);
-	while (read < RECORDS) {
+	assert_int_equal(stats.reconnected, 0);
+	for (; read < RECORDS; read++) {
 		uint64_t number;
 
 		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_true(record.offset >= end[record.partition]);
+		end[record.partition] = record.offset + 1;
 		memcpy(&number, record.value, sizeof(number));
-		/* It may come again, where the client had to be made anew or read anew. */
-		if (number / KEYS < next[number % KEYS])
-			continue;
 		assert_int_equal(number / KEYS, next[number % KEYS]++);
-		read++;
 	}
-	while (nt_bus_reader_next(reader, 500, &record) == 1) {
-		uint64_t number;
-
-		memcpy(&number, record.value, sizeof(number));
-		assert_true(number / KEYS < next[number % KEYS]);
-	}
+	assert_int_equal(nt_bus_reader_next(reader, 500, &record), 0);
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
