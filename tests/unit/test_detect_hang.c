@@ -324,6 +324,38 @@ static void a_job_that_nobody_hears_of_is_no_pause(void **state)
 	assert_in_range(sim_run(&job->sim, job->detect, 400), 190, 210);
 }
 
+static void who_has_ended_speaks_for_nobody(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].stuck = true;
+	silence_all(job, true);
+	job->sim.rank[0].silent = false;
+	job->sim.rank[0].ended = true;
+	job->sim.rank[0].ended_ns = job->sim.now_ns;
+	assert_int_equal(sim_run(&job->sim, job->detect, 4000), 4001);
+}
+
+/* What lay before the first word was no pause either, to be patient for ten times as long. */
+static void a_job_that_nobody_heard_of_at_first_may_pause_like_any_other(void **state)
+{
+	struct job job = {0};
+
+	(void)state;
+	sim_init(&job.sim, 8, 93);
+	job.detect = sim_detect();
+	silence_all(&job, true);
+	sim_pass(&job.sim, job.detect, 20);
+	silence_all(&job, false);
+	sim_pass(&job.sim, job.detect, 60);
+	for (uint32_t i = 0; i < 8; i++)
+		job.sim.rank[i].stuck = true;
+	assert_in_range(sim_run(&job.sim, job.detect, 4000), 3500, 3700);
+	nt_detect_free(job.detect);
+	sim_free(&job.sim);
+}
+
 static void a_hang_that_nobody_hears_of_any_more_is_not_over(void **state)
 {
 	struct job *job = *state;
@@ -440,6 +472,8 @@ int main(void)
 		CASE(a_silent_agents_rank_is_unobserved_and_not_accused),
 		CASE(a_silent_agent_in_a_running_job_is_nothing),
 		CASE(a_job_that_nobody_hears_of_is_no_pause),
+		CASE(who_has_ended_speaks_for_nobody),
+		cmocka_unit_test(a_job_that_nobody_heard_of_at_first_may_pause_like_any_other),
 		CASE(a_hang_that_nobody_hears_of_any_more_is_not_over),
 		CASE(a_laggard_with_numbers_of_another_epoch_is_still_outside),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),
