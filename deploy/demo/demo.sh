@@ -3,7 +3,7 @@
 # The product at work on one machine: a training job of eight ranks over stand-in GPU libraries, the
 # agent with its probes, the aggregator. One rank, drawn by chance once everything runs, is made
 # slow; the verdict comes from the REST API. Ends with 0 only if it named exactly that rank, with
-# class compute, and took it back after the rank was healed.
+# class compute, within ten seconds, and took it back after the rank was healed.
 #
 # Nothing tells agent or aggregator who it is: the demo's control files lie in a directory that is
 # empty in their mount namespace.
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.."
 usage() {
   cat <<END
 usage: deploy/demo/demo.sh [options]
-  --factor F      how many times as long the slow rank computes (drawn from 1.3 to 2.5)
+  --factor F      how many times as long the slow rank computes (drawn from 1.3 to 3)
   --rank N        which rank (drawn)
   --job train     the training loop over stand-in CUDA and NCCL (the default)
   --job mpi       a real Open MPI job
@@ -27,7 +27,7 @@ usage: deploy/demo/demo.sh [options]
 END
 }
 
-job=train ranks=8 seconds=8 factor='' rank='' quiet='' resolve_after=10s within=30
+job=train ranks=8 seconds=8 factor='' rank='' quiet='' resolve_after=10s within=30 promised=10
 while [ $# -gt 0 ]; do
   case $1 in
     --help) usage && exit 0 ;;
@@ -125,7 +125,7 @@ open=$(open_incidents)
 tell "   nobody is accused."
 
 rank=${rank:-$(draw "$ranks")}
-factor=${factor:-$(awk -v n="$(draw 1201)" 'BEGIN { printf "%.2f", 1.3 + n / 1000 }')}
+factor=${factor:-$(awk -v n="$(draw 1701)" 'BEGIN { printf "%.2f", 1.3 + n / 1000 }')}
 title "4. Now rank $rank computes $factor times as long"
 tell "   drawn by chance just now; every rank suffers, since all wait for the slowest."
 begin=$(now_ms)
@@ -158,6 +158,10 @@ tell "   $(api "/api/v1/incidents/$id" | jq -r '"the incident is \(.state) as of
 final=$(incidents | jq -c '[.[] | [.class, [.culprits[] | [.kind, .rank]]]]')
 end_job || fail "the job failed"
 
+if [ "$took" -gt $((promised * 1000)) ]; then
+  printf '\n%stoo late: the verdict came after %d ms, %d s are promised%s\n' "$red" "$took" "$promised" "$plain"
+  exit 1
+fi
 if [ "$slow" = "[[$rank,\"compute\"]]" ] && [ "$final" = "[[\"compute\",[[\"rank\",$rank]]]]" ]; then
   printf '\n%sright: rank %s, compute, and nobody else%s\n' "$green" "$rank" "$plain"
 else
