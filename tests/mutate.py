@@ -85,15 +85,18 @@ EQUIVALENT = [
     (re.compile(r"\b(?:wd|watch->waiting) >= 0\b"), BOUNDARY | {CONSTANT}),
 ]
 
-# `if (a < b)` over `a = b;`: the greater of two, or the lesser, is the same where they are equal.
-GREATER = re.compile(r"\tif \(([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+)\)$")
+# `if (a < b)` over `a = b;`: the greater of two, or the lesser, is the same where they are equal;
+# also where it is asked last, after other conditions that must hold.
+OPERAND = r"((?:[\w.>-]|\[[^\]]*\])+)"
+GREATER = re.compile(rf"\tif \((?:[^|?]* && )?{OPERAND} [<>] {OPERAND}\)$")
 AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= ")}
 
 
 def is_equivalent(code, below, match, pattern, replacement):
     greater = GREATER.search(code)
-    if greater and (pattern, replacement) in AT_A_TIE:
-        return below.strip() in ("{} = {};".format(*greater.groups()), "{1} = {0};".format(*greater.groups()))
+    if (greater and match.start() == greater.end(1) and (pattern, replacement) in AT_A_TIE and
+            below.strip() in ("{} = {};".format(*greater.groups()), "{1} = {0};".format(*greater.groups()))):
+        return True
     return any(found.start() <= match.start() and match.end() <= found.end() and
                (pattern in kinds or (pattern, replacement) in kinds)
                for regex, kinds in EQUIVALENT for found in regex.finditer(code))
