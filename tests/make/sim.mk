@@ -95,3 +95,31 @@ demo: ## install what is missing, build, and show the product at work on this ma
 	$(Q)$(MAKE) --no-print-directory demo-run DEMO='$(DEMO)'
 demo-run: all $(sim_libs) $(SIM)/train $(SIM)/launch
 	$(Q)deploy/demo/demo.sh $(DEMO)
+
+# ---- the cluster ---------------------------------------------------------------------------------
+
+# Plays thousands of ranks through the product's own agents and engine, in one process.
+cluster_mains := main accuracy
+cluster_objects := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(cluster_mains:%=tests/sim/cluster/%.c),\
+	$(wildcard tests/sim/cluster/*.c)) tests/sim/job.c)
+cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy
+
+$(B)/sim/cluster: $(B)/obj/tests/sim/cluster/main.o
+$(B)/sim/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o
+$(cluster_programs): $(cluster_objects) $(foreach l,cli aggregator detect agent proto common,$(B)/lib/lib$(l).a)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
+
+# Verdicts on played clusters, as a unit test.
+$(B)/test/test_sim_cluster: $(B)/obj/tests/unit/test_sim_cluster.o $(cluster_objects) $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+.PHONY: cluster
+cluster: $(cluster_programs) ## build the simulator of clusters
+
+.PHONY: bench-accuracy
+bench-accuracy: $(B)/sim/accuracy ## who is named on played clusters, by case (SEEDS=1,4)
+	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4)

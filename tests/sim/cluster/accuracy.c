@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plays every case on every layout with several seeds, and prints how often the right one was named:
+ * plain counts, never adjusted. With --wrong it prints the command that plays each run that went
+ * wrong.
+ *
+ *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--wrong]
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/num.h"
+#include "tests/sim/cluster/cluster.h"
+#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/truth.h"
+
+enum {
+	LONG_STEPS = 150, /* until a hang is one */
+	FROM = 30,
+	MAX_SECONDS = 4096,
+};
+
+/* R, N, M and S in a fault stand for a rank, a node, another node and a stage drawn by the seed. */
+struct kind {
+	const char *name;
+	const char *fault[2];
+	double spread, hiccups;
+	uint32_t steps; /* 0: the usual */
+	struct cl_weather weather;
+	bool needs_nodes, needs_stages;
+};
+
+static const struct kind kinds[] = {
+	{"healthy", {NULL}},
+	{"healthy, hiccups", {NULL}, .hiccups = 0.01},
+	{"healthy, ranks differ", {NULL}, .spread = 0.02},
+	{"rank x1.05", {"compute R 1.05 from 30"}},
+	{"rank x1.1", {"compute R 1.1 from 30"}},
+	{"rank x1.3", {"compute R 1.3 from 30"}},
+	{"rank x2", {"compute R 2 from 30"}},
+	{"rank x1.3, a ramp", {"compute R 1.3 from 30 ramp 20"}, .steps = 90},
+	{"rank x1.3 from the start", {"compute R 1.3 from 0"}},
+	{"rank x1.3, 3 of 5", {"compute R 1.3 from 30 on 3 of 5"}, .steps = 90},
+	{"rank x1.3 that ends", {"compute R 1.3 from 30 until 60"}, .steps = 240},
+	{"two ranks", {"compute R 1.3 from 30", "loader R 0.1 from 40"}, .steps = 90},
+	{"node x1.3", {"compute-node N 1.3 from 30"}, .needs_nodes = true},
+	{"half x1.3", {"compute-half 0 1.3 from 30"}},
+	{"batch x2", {"batch 0 2 from 30"}, .steps = 120},
+	{"late stage x1.3", {"stage S 1.3 from 0"}, .needs_stages = true},
+	{"uneven x1.3", {"uneven 0 1.3 from 0"}, .steps = 120},
+	{"loader", {"loader R 0.1 from 30"}},
+	{"contention", {"contention N 0.1 from 30"}, .needs_nodes = true},
+	{"gc", {"gc R 0.1 from 30"}, .steps = 90},
+	{"gc on all", {"gc-all 0 0.1 from 30"}, .steps = 120},
+	{"checkpoint of all", {"checkpoint-all 0 60 from 30"}},
+	{"checkpoint of one", {"checkpoint 0 60 from 30"}},
+	{"nic x5", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90},
+	{"nic x2", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90},
+	{"path x5", {"path N,M 5 from 30"}, .needs_nodes = true, .steps = 90},
+	{"exit", {"exit R 1 from 30"}, .steps = LONG_STEPS},
+	{"laggard", {"laggard R 1 from 30"}, .steps = LONG_STEPS},
+	{"mismatch", {"mismatch R 1 from 30"}, .steps = LONG_STEPS},
+	{"network hang", {"network-hang 0 1 from 30"}, .steps = LONG_STEPS},
+	{"agent dies", {"agent-dies N 1 from 30"}, .needs_nodes = true},
+	{"agent restarts, then x1.3",
+	 {"agent-restarts N 1 from 20", "compute R 1.3 from 50"},
+	 .steps = 100},
+	{"bad weather, healthy",
+	 {NULL},
+	 .weather = {.lost = 0.01, .doubled = 0.01, .late = 0.05, .late_s = 2}},
+	{"bad weather, rank x1.3",
+	 {"compute R 1.3 from 30"},
+	 .weather = {.lost = 0.01, .doubled = 0.01, .late = 0.05, .late_s = 2}},
+	{"clocks 5 ms apart, rank x1.3",
+	 {"compute R 1.3 from 30"},
+	 .weather = {.clock_offset_s = 0.005, .clock_drift = 1e-5}},
+};
+
+static const struct layout {
+	const char *name;
+	uint32_t tp, dp, pp, ep, microbatches;
+	bool sharded;
+} layouts[] = {
+	{"dp8", 1, 8, 1, 1, 1},           {"dp64", 1, 64, 1, 1, 1},
+	{"fsdp32", 1, 32, 1, 1, 1, true}, {"tp2-dp8", 2, 8, 1, 1, 1},
+	{"tp8-dp8", 8, 8, 1, 1, 1},       {"pp4-dp8", 1, 8, 4, 1, 4},
+	{"tp2-pp2-dp8", 2, 8, 2, 1, 4},   {"ep4-dp16", 1, 16, 1, 4, 1},
+};
+
+static const struct mode {
+	const char *name;
+	enum cl_mode mode;
+} modes[] = {
+	{"blocking", CL_BLOCKING},
+	{"local-sync", CL_LOCAL_SYNC},
+	{"async", CL_ASYNC},
+};
+
+struct options {
+	uint64_t first, last;
+	const char *kind, *layout, *mode;
+	bool wrong;
+};
+
+struct sums {
+	uint32_t runs, bad_runs;
+	struct cl_score score;
+	double second[MAX_SECONDS];
+	size_t seconds;
+};
+
+static uint32_t draw(uint64_t *state, uint32_t below)
+{
+	*state = nt_hash_mix(*state + 0x9e3779b97f4a7c15ULL);
+	return (uint32_t)((*state >> 32) * below >> 32);
+}
+
+/* "compute R 1.3 from 30" with numbers in the place of letters. */
+static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
+{
+	char filled[128];
+	size_t n = 0;
+	const char *why;
+
+	for (const char *c = text; *c && n < sizeof(filled) - 16; c++) {
+		uint32_t number;
+
+		if (!strchr("RNMS", *c)) {
+			filled[n++] = *c;
+			continue;
+		}
+		number = draw(random, *c == 'R'   ? cl_scenario_ranks(s)
+				      : *c == 'S' ? s->pp
+						  : cl_scenario_nodes(s));
+		if (*c == 'M' && number == s->fault[0].target)
+			number = (number + 1) % cl_scenario_nodes(s);
+		n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%u", number);
+	}
+	filled[n] = '\0';
+	return cl_fault_parse(filled, &s->fault[s->faults++], &why);
+}
+
+static int make_scenario(const struct kind *kind, const struct layout *layout,
+			 const struct mode *mode, uint64_t seed, struct cl_scenario *ret_scenario)
+{
+	struct cl_scenario s = cl_scenario_default();
+	uint64_t random = nt_hash_u64(nt_hash_text(NT_HASH_SEED, kind->name), seed);
+	int r = 0;
+
+	s.seed = seed;
+	s.tp = layout->tp;
+	s.dp = layout->dp;
+	s.pp = layout->pp;
+	s.ep = layout->ep;
+	s.microbatches = layout->microbatches;
+	s.sharded = layout->sharded;
+	s.mode = mode->mode;
+	s.jitter = seed % 2 ? 0.002 : 0.02;
+	s.spread = kind->spread;
+	s.hiccups = kind->hiccups;
+	s.weather = kind->weather;
+	/* Neighbours of a group are on other nodes, as they are where nodes are many. */
+	s.node_ranks = cl_scenario_ranks(&s) <= 16 ? 4 : 8;
+	s.steps = kind->steps ? kind->steps : s.steps;
+	for (size_t i = 0; i < 2 && kind->fault[i] && r == 0; i++)
+		r = draw_fault(&s, kind->fault[i], &random);
+	*ret_scenario = s;
+	return r;
+}
+
+static bool fits(const struct kind *kind, const struct layout *layout)
+{
+	if (kind->needs_stages && layout->pp < 2)
+		return false;
+	return !kind->needs_nodes || layout->tp * layout->dp * layout->pp >= 16;
+}
+
+static void print_command(const struct cl_scenario *s, const struct mode *mode)
+{
+	(void)printf("    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s --mode %s "
+		     "--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
+		     "--lost %g --doubled %g --late %g --clock-offset %g --clock-drift %g",
+		     s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
+		     mode->name, s->steps, s->jitter, s->spread, s->hiccups, s->node_ranks,
+		     (unsigned long long)s->seed, s->weather.lost, s->weather.doubled,
+		     s->weather.late, s->weather.clock_offset_s, s->weather.clock_drift);
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *f = &s->fault[i];
+
+		(void)printf(" --fault '%s %u,%u %g from %u", cl_fault_name(f->kind), f->target,
+			     f->peer, f->factor, f->from);
+		if (f->until != UINT32_MAX)
+			(void)printf(" until %u", f->until);
+		if (f->ramp)
+			(void)printf(" ramp %u", f->ramp);
+		if (f->of)
+			(void)printf(" on %u of %u", f->on, f->of);
+		(void)printf("'");
+	}
+	(void)printf("\n");
+}
+
+static void add(struct sums *sums, const struct cl_score *score)
+{
+	sums->runs++;
+	sums->bad_runs += score->found < score->wanted || score->wrong || score->needless;
+	sums->score.wanted += score->wanted;
+	sums->score.found += score->found;
+	sums->score.classed += score->classed;
+	sums->score.accused += score->accused;
+	sums->score.wrong += score->wrong;
+	sums->score.needless += score->needless;
+	if (score->seconds >= 0 && sums->seconds < MAX_SECONDS)
+		sums->second[sums->seconds++] = score->seconds;
+}
+
+static int run_one(const struct options *opt, const struct cl_scenario *s, const struct mode *mode,
+		   struct sums *sums, struct sums *all)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct cl_outcome outcome;
+	struct cl_score score;
+	int r = nt_judgement_new(&judgement);
+
+	r = r ?: cl_run(s, NULL, judgement, &outcome);
+	if (r < 0)
+		return r;
+	score = cl_truth_score(s, judgement, &outcome);
+	add(sums, &score);
+	add(all, &score);
+	if (!opt->wrong || (score.found == score.wanted && score.classed == score.wanted &&
+			    !score.wrong && !score.needless))
+		return 0;
+	print_command(s, mode);
+	for (size_t i = 0; i < judgement->incidents; i++)
+		(void)printf("      said: %s\n", judgement->judged[i].incident.summary);
+	if (!judgement->incidents)
+		(void)printf("      said: nothing\n");
+	return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static void print_sums(const char *name, const char *mode, struct sums *sums)
+{
+	const struct cl_score *s = &sums->score;
+
+	qsort(sums->second, sums->seconds, sizeof(double), by_value);
+	(void)printf("%-28s %-10s %5u %7u %6u %6u %8u %6u %8u", name, mode, sums->runs, s->wanted,
+		     s->found, s->classed, s->accused, s->wrong, s->needless);
+	if (sums->seconds)
+		(void)printf(" %7.1f %7.1f\n", sums->second[sums->seconds / 2],
+			     sums->second[sums->seconds - 1]);
+	else
+		(void)printf(" %7s %7s\n", "-", "-");
+}
+
+static bool is_chosen(const char *wanted, const char *name)
+{
+	return !wanted || strcmp(wanted, name) == 0;
+}
+
+static int run_kind(const struct options *opt, const struct kind *kind, const struct mode *mode,
+		    struct sums *all)
+{
+	struct sums *sums = calloc(1, sizeof(*sums));
+	int r = sums ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (!fits(kind, &layouts[i]) || !is_chosen(opt->layout, layouts[i].name))
+			continue;
+		for (uint64_t seed = opt->first; seed <= opt->last && r == 0; seed++) {
+			struct cl_scenario s;
+
+			r = make_scenario(kind, &layouts[i], mode, seed, &s);
+			r = r ?: run_one(opt, &s, mode, sums, all);
+		}
+	}
+	if (r == 0 && sums->runs)
+		print_sums(kind->name, mode->name, sums);
+	(void)fflush(stdout);
+	free(sums);
+	return r;
+}
+
+static double ratio(uint32_t part, uint32_t whole)
+{
+	return whole ? (double)part / whole : 1;
+}
+
+static int run_all(const struct options *opt)
+{
+	struct sums *all = calloc(1, sizeof(*all));
+	int r = all ? 0 : -ENOMEM;
+
+	(void)printf("%-28s %-10s %5s %7s %6s %6s %8s %6s %8s %7s %7s\n", "case", "hosts", "runs",
+		     "wanted", "found", "class", "accused", "wrong", "needless", "median",
+		     "most s");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		for (size_t j = 0; j < sizeof(modes) / sizeof(modes[0]) && r == 0; j++) {
+			if (is_chosen(opt->kind, kinds[i].name) &&
+			    is_chosen(opt->mode, modes[j].name))
+				r = run_kind(opt, &kinds[i], &modes[j], all);
+		}
+	}
+	if (r == 0) {
+		const struct cl_score *s = &all->score;
+
+		print_sums("all", "", all);
+		(void)printf("precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f\n",
+			     1 - ratio(s->wrong, s->accused), ratio(s->found, s->wanted),
+			     ratio(s->classed, s->found), 1 - ratio(all->bad_runs, all->runs));
+	}
+	free(all);
+	return r;
+}
+
+static int take_seeds(const char *text, struct options *opt)
+{
+	const char *comma = strchrnul(text, ',');
+	int r = nt_num_u64(text, (size_t)(comma - text), 0, UINT32_MAX, &opt->first);
+
+	opt->last = opt->first;
+	if (r == 0 && *comma)
+		r = nt_num_u64(comma + 1, strlen(comma + 1), opt->first, UINT32_MAX, &opt->last);
+	return r;
+}
+
+static int usage(FILE *out, int code)
+{
+	(void)fprintf(out, "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
+			   "                [--mode NAME] [--wrong]\n");
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"seeds", required_argument, NULL, 's'},
+		{"case", required_argument, NULL, 'c'},
+		{"layout", required_argument, NULL, 'l'},
+		{"mode", required_argument, NULL, 'm'},
+		{"wrong", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options opt = {.first = 1, .last = 4};
+	int key, r;
+
+	while ((key = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (key) {
+		case 's':
+			if (take_seeds(optarg, &opt) < 0)
+				return usage(stderr, 2);
+			break;
+		case 'c':
+			opt.kind = optarg;
+			break;
+		case 'l':
+			opt.layout = optarg;
+			break;
+		case 'm':
+			opt.mode = optarg;
+			break;
+		case 'w':
+			opt.wrong = true;
+			break;
+		case 'h':
+			return usage(stdout, 0);
+		default:
+			return usage(stderr, 2);
+		}
+	}
+	r = run_all(&opt);
+	if (r < 0)
+		(void)fprintf(stderr, "accuracy: %s\n", strerrordesc_np(-r));
+	return r < 0;
+}

@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A rank is played until it needs a member of its group that is not there yet; the last to come sets
+ * all of them going again. The order of play is not the order of time: each rank carries the clocks
+ * of its host and of its two streams.
+ */
+#include "tests/sim/cluster/play.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/cluster/program.h"
+
+#define US 1000LL
+
+enum {
+	ENQUEUE_NS = 8000, /* the host's part of an asynchronous call */
+	LAUNCH_NS = 5000,
+	LAUNCHES = 12, /* kernels of one stretch of compute */
+	RETURN_NS = 3000,
+	SEND_NS = 20000, /* an eager send: copied, and gone */
+	LEAVE_PERCENT = 5, /* of the transfer: how far apart members leave */
+};
+
+struct group_state {
+	uint32_t arrived;
+	int64_t last_ns;
+};
+
+struct rank {
+	size_t at; /* the act that comes next */
+	int64_t host_ns, compute_ns, comm_ns; /* until when each is busy */
+	int64_t call_ns, arrive_ns; /* of the call that it is in */
+	double nature; /* how long its kernels take, against the average */
+	struct cl_calls calls;
+	struct cl_host host; /* not yet told */
+	uint32_t launches, sequences;
+	bool stalled, gone, stuck; /* waits in play; has ended; will never arrive anywhere */
+	uint8_t awaits; /* 1 + direction of the message that it waits for; 0: none */
+};
+
+/* What is on its way to a rank, in one direction. */
+struct inbox {
+	int64_t *at_ns; /* owned, one for each micro-batch */
+	uint32_t sent, taken;
+};
+
+struct cl_play {
+	const struct cl_scenario *s;
+	struct cl_program *program; /* owned, by stage */
+	struct rank *rank; /* owned */
+	struct group_state *group[CL_GROUP_END]; /* owned, by first rank */
+	struct inbox *inbox[2]; /* owned, by rank; backward and forward */
+	uint32_t *runnable, runnables; /* owned */
+	uint32_t ranks, step;
+	uint64_t random;
+	bool hung; /* the step did not come to its end, and no other will */
+	bool failed; /* no memory */
+	int64_t hung_ns;
+};
+
+/* ---- chance --------------------------------------------------------------------------------- */
+
+static double chance(struct cl_play *play)
+{
+	uint64_t x = play->random += 0x9e3779b97f4a7c15ULL;
+
+	/* SplitMix64. */
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+static double gauss(struct cl_play *play)
+{
+	return sqrt(-2 * log(chance(play) + 1e-300)) * cos(2 * M_PI * chance(play));
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static void put(struct cl_play *play, struct rank *rank, const struct cl_call *call)
+{
+	struct cl_calls *calls = &rank->calls;
+
+	if (calls->count == calls->room && calls->first) {
+		memmove(calls->call, calls->call + calls->first,
+			(calls->count - calls->first) * sizeof(*calls->call));
+		calls->count -= calls->first;
+		calls->first = 0;
+	}
+	if (calls->count == calls->room) {
+		size_t room = calls->room ? 2 * calls->room : 64;
+		struct cl_call *grown = reallocarray(calls->call, room, sizeof(*grown));
+
+		if (!grown) {
+			play->failed = true;
+			return;
+		}
+		calls->call = grown;
+		calls->room = room;
+	}
+	calls->call[calls->count++] = *call;
+}
+
+static void tell_host(struct cl_play *play, struct rank *rank, int64_t start_ns, bool asleep)
+{
+	const struct cl_call call = {
+		.kind = CL_CALL_HOST,
+		.entry_ns = start_ns,
+		.ret_ns = rank->host_ns,
+		.asleep = asleep,
+		.host = rank->host,
+	};
+
+	put(play, rank, &call);
+	rank->host = (struct cl_host){0};
+}
+
+static void tell(struct cl_play *play, struct rank *rank, enum cl_call_kind kind,
+		 const struct cl_act *act, int64_t entry_ns, int64_t ret_ns)
+{
+	const struct cl_call call = {
+		.kind = (uint8_t)kind,
+		.entry_ns = entry_ns,
+		.ret_ns = ret_ns,
+		.count = act ? act->count : 0,
+		.launches = rank->launches,
+		.group = act ? act->group : 0,
+		.op = act ? act->op : 0,
+		.overlaps = act && act->overlaps,
+	};
+
+	if (rank->host.on_cpu_ns || rank->host.run_queue_ns)
+		tell_host(play, rank, entry_ns, false);
+	put(play, rank, &call);
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+static bool is_target(const struct cl_scenario *s, const struct cl_fault *fault, uint32_t rank,
+		      uint32_t step)
+{
+	switch (fault->kind) {
+	case CL_COMPUTE_NODE:
+	case CL_CONTENTION:
+		return cl_scenario_node_of(s, rank) == fault->target;
+	case CL_COMPUTE_HALF:
+		return cl_replica_of(s, rank) % 2 == 0;
+	case CL_LATE_STAGE:
+		return cl_stage_of(s, rank) == fault->target;
+	case CL_UNEVEN:
+		return cl_replica_of(s, rank) == step * 2654435761U % s->dp;
+	case CL_BATCH:
+	case CL_GC_ALL:
+	case CL_CHECKPOINT_ALL:
+	case CL_NETWORK_HANG:
+		return true;
+	default:
+		return rank == fault->target;
+	}
+}
+
+static double compute_factor(const struct cl_play *play, uint32_t rank)
+{
+	double factor = 1;
+
+	for (size_t i = 0; i < play->s->faults; i++) {
+		const struct cl_fault *f = &play->s->fault[i];
+
+		if (f->kind <= CL_UNEVEN && is_target(play->s, f, rank, play->step))
+			factor *= 1 + (f->factor - 1) * cl_fault_strength(f, play->step);
+	}
+	return factor;
+}
+
+/* What keeps the launching thread at the start of a step. */
+static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
+{
+	const struct cl_scenario *s = play->s;
+
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *f = &s->fault[i];
+		double strength = cl_fault_strength(f, play->step);
+		int64_t ns = (int64_t)(f->factor * strength * 1e9), start = rank->host_ns;
+
+		if (!is_target(s, f, number, play->step) || ns <= 0)
+			continue;
+		switch (f->kind) {
+		case CL_LOADER:
+			rank->host.read_bytes += (uint64_t)ns; /* a gigabyte a second */
+			break;
+		case CL_CONTENTION:
+			rank->host.run_queue_ns += (uint64_t)ns;
+			break;
+		case CL_GC_RANK:
+		case CL_GC_ALL:
+			if ((play->step + (f->kind == CL_GC_ALL ? number : 0)) % 2)
+				continue;
+			rank->host.on_cpu_ns += (uint64_t)ns;
+			break;
+		case CL_CHECKPOINT_RANK:
+		case CL_CHECKPOINT_ALL:
+			if (play->step != f->from)
+				continue;
+			rank->host.write_bytes += (uint64_t)ns;
+			rank->host.on_cpu_ns += (uint64_t)(ns / 20);
+			break;
+		default:
+			continue;
+		}
+		rank->host_ns += ns;
+		tell_host(play, rank, start, f->kind != CL_GC_RANK && f->kind != CL_GC_ALL);
+	}
+}
+
+static bool has_node(const struct cl_scenario *s, const struct cl_group *group, uint32_t node)
+{
+	for (uint32_t i = 0; i < group->size; i++) {
+		if (cl_scenario_node_of(s, cl_group_member(group, i)) == node)
+			return true;
+	}
+	return false;
+}
+
+static bool has_two_nodes(const struct cl_scenario *s, const struct cl_group *group)
+{
+	return cl_scenario_node_of(s, group->first) !=
+	       cl_scenario_node_of(s, cl_group_member(group, group->size - 1));
+}
+
+/* A ring is as fast as its slowest edge. */
+static double transfer_factor(const struct cl_play *play, const struct cl_group *group)
+{
+	const struct cl_scenario *s = play->s;
+	double factor = 1;
+
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *f = &s->fault[i];
+		double strength = cl_fault_strength(f, play->step);
+
+		if ((f->kind != CL_NIC && f->kind != CL_PATH) || strength <= 0 ||
+		    !has_two_nodes(s, group) || !has_node(s, group, f->target) ||
+		    (f->kind == CL_PATH && !has_node(s, group, f->peer)))
+			continue;
+		if (1 + (f->factor - 1) * strength > factor)
+			factor = 1 + (f->factor - 1) * strength;
+	}
+	return factor;
+}
+
+static const struct cl_fault *fault_now(const struct cl_play *play, enum cl_fault_kind kind,
+					uint32_t rank)
+{
+	for (size_t i = 0; i < play->s->faults; i++) {
+		const struct cl_fault *f = &play->s->fault[i];
+
+		if (f->kind == kind && f->from == play->step &&
+		    is_target(play->s, f, rank, play->step))
+			return f;
+	}
+	return NULL;
+}
+
+/* ---- acts ----------------------------------------------------------------------------------- */
+
+static void set_going(struct cl_play *play, uint32_t number)
+{
+	play->rank[number].stalled = false;
+	play->runnable[play->runnables++] = number;
+}
+
+static void work(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
+{
+	const struct cl_scenario *s = play->s;
+	double factor = rank->nature * compute_factor(play, number) * (1 + s->jitter * gauss(play));
+	int64_t ns;
+
+	if (s->hiccups > 0 && chance(play) < s->hiccups)
+		factor *= 3;
+	ns = (int64_t)((double)act->ns * (factor > 0.1 ? factor : 0.1));
+	if (s->mode == CL_BLOCKING) {
+		rank->host_ns += ns;
+		rank->host.on_cpu_ns += (uint64_t)ns;
+		return;
+	}
+	/* What updates the weights waits for what was reduced: both streams are awaited before it. */
+	rank->compute_ns =
+		(rank->compute_ns > rank->host_ns ? rank->compute_ns : rank->host_ns) + ns;
+	rank->host_ns += LAUNCHES * LAUNCH_NS;
+	rank->host.on_cpu_ns += LAUNCHES * LAUNCH_NS;
+	rank->launches += LAUNCHES;
+}
+
+/* The call's end, once it is known when the group is through. */
+static void leave(struct cl_play *play, struct rank *rank, const struct cl_act *act,
+		  int64_t done_ns)
+{
+	int64_t ns = done_ns + (int64_t)(chance(play) * LEAVE_PERCENT / 100 * (double)act->ns);
+
+	if (play->s->mode == CL_BLOCKING) {
+		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, ns);
+		rank->host_ns = ns;
+		return;
+	}
+	if (act->overlaps) {
+		tell(play, rank, CL_CALL_RECORD, act, rank->call_ns, rank->call_ns);
+		tell(play, rank, CL_CALL_WAIT, act, rank->call_ns + US, rank->call_ns + US);
+		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns + 2 * US,
+		     rank->call_ns + 2 * US);
+		rank->comm_ns = ns;
+	} else {
+		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, rank->call_ns);
+		rank->compute_ns = ns;
+	}
+	rank->host_ns = rank->call_ns + ENQUEUE_NS;
+	rank->host.on_cpu_ns += ENQUEUE_NS;
+}
+
+/* When the rank's part of the call begins, by whichever clock it runs on. */
+static int64_t arrival(const struct cl_play *play, const struct rank *rank,
+		       const struct cl_act *act)
+{
+	int64_t ns = rank->host_ns;
+
+	if (play->s->mode == CL_BLOCKING)
+		return ns;
+	if (rank->compute_ns > ns)
+		ns = rank->compute_ns;
+	return act->overlaps && rank->comm_ns > ns ? rank->comm_ns : ns;
+}
+
+static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
+		   const struct cl_act *act)
+{
+	struct cl_group group = cl_group_of(play->s, (enum cl_group_kind)act->group, number);
+	struct group_state *state = &play->group[act->group][group.first];
+
+	rank->call_ns = rank->host_ns;
+	rank->arrive_ns = arrival(play, rank, act);
+	rank->stalled = true;
+	if (rank->arrive_ns > state->last_ns)
+		state->last_ns = rank->arrive_ns;
+	if (++state->arrived < group.size)
+		return;
+	int64_t done_ns =
+		state->last_ns + (int64_t)((double)act->ns * transfer_factor(play, &group));
+
+	*state = (struct group_state){0};
+	for (uint32_t i = 0; i < group.size; i++) {
+		uint32_t member = cl_group_member(&group, i);
+		struct rank *other = &play->rank[member];
+
+		leave(play, other, &play->program[cl_stage_of(play->s, member)].act[other->at],
+		      done_ns);
+		other->at++;
+		set_going(play, member);
+	}
+}
+
+static void send(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
+{
+	uint32_t stage_ranks = play->s->tp * play->s->dp;
+	uint32_t to = act->forward ? number + stage_ranks : number - stage_ranks;
+	struct inbox *inbox = &play->inbox[act->forward][to];
+	struct cl_group pair = {act->forward ? number : to, stage_ranks, 2};
+	int64_t ns = arrival(play, rank, act);
+
+	inbox->at_ns[inbox->sent++] =
+		ns + (int64_t)((double)act->ns * transfer_factor(play, &pair));
+	if (play->s->mode == CL_BLOCKING) {
+		tell(play, rank, CL_CALL_COLLECTIVE, act, ns, ns + SEND_NS);
+		rank->host_ns = ns + SEND_NS;
+	} else {
+		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->host_ns, rank->host_ns);
+		rank->host_ns += ENQUEUE_NS;
+	}
+	if (play->rank[to].awaits == 1 + act->forward) {
+		play->rank[to].awaits = 0;
+		set_going(play, to);
+	}
+}
+
+/* False: it is not sent yet. */
+static bool receive(struct cl_play *play, struct rank *rank, uint32_t number,
+		    const struct cl_act *act)
+{
+	struct inbox *inbox = &play->inbox[act->forward][number];
+	int64_t ns;
+
+	if (inbox->taken == inbox->sent) {
+		rank->awaits = (uint8_t)(1 + act->forward);
+		rank->stalled = true;
+		return false;
+	}
+	rank->call_ns = rank->host_ns;
+	ns = arrival(play, rank, act);
+	if (inbox->at_ns[inbox->taken] > ns)
+		ns = inbox->at_ns[inbox->taken];
+	inbox->taken++;
+	leave(play, rank, act, ns);
+	return true;
+}
+
+static void synchronise(struct cl_play *play, struct rank *rank, const struct cl_act *act)
+{
+	bool all = act->kind == CL_SYNC_ALL;
+	int64_t entry_ns = rank->host_ns, ns = entry_ns + RETURN_NS;
+
+	if (rank->compute_ns > ns)
+		ns = rank->compute_ns;
+	if (all && rank->comm_ns > ns)
+		ns = rank->comm_ns;
+	tell(play, rank, all ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL, NULL, entry_ns, ns);
+	rank->host_ns = ns;
+}
+
+/* False: the rank goes no further. */
+static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
+		  const struct cl_act *act)
+{
+	switch (act->kind) {
+	case CL_HOST:
+		rank->host.on_cpu_ns += (uint64_t)act->ns;
+		rank->host_ns += (int64_t)((double)act->ns * (1 + play->s->jitter * gauss(play)));
+		break;
+	case CL_COMPUTE:
+		work(play, rank, number, act);
+		break;
+	case CL_COLLECTIVE: {
+		const struct cl_fault *laggard = fault_now(play, CL_LAGGARD, number);
+
+		if (laggard) {
+			rank->stuck = true;
+			return false;
+		}
+		arrive(play, rank, number, act);
+		return false; /* the last to come set it going again, itself too */
+	}
+	case CL_SEND:
+		send(play, rank, number, act);
+		break;
+	case CL_RECV:
+		if (!receive(play, rank, number, act))
+			return false;
+		break;
+	default:
+		synchronise(play, rank, act);
+		break;
+	}
+	rank->at++;
+	return true;
+}
+
+/* ---- hangs ---------------------------------------------------------------------------------- */
+
+/*
+ * The rank waits for what never comes. A blocking host is inside that call; another goes on to
+ * enqueue, until it waits for its device.
+ */
+static void hang(struct cl_play *play, struct rank *rank, uint32_t number)
+{
+	const struct cl_program *program = &play->program[cl_stage_of(play->s, number)];
+	const struct cl_fault *mismatch = fault_now(play, CL_MISMATCH, number);
+
+	rank->host_ns = rank->awaits ? rank->host_ns : rank->call_ns;
+	for (bool first = true; rank->at < program->acts; rank->at++, first = false) {
+		struct cl_act act = program->act[rank->at];
+
+		if (act.kind == CL_SYNC_LOCAL || act.kind == CL_SYNC_ALL) {
+			tell(play, rank,
+			     act.kind == CL_SYNC_ALL ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL, NULL,
+			     rank->host_ns, CL_NEVER);
+			return;
+		}
+		if (act.kind != CL_COLLECTIVE && act.kind != CL_SEND && act.kind != CL_RECV)
+			continue;
+		if (first && mismatch)
+			act.count *= 2;
+		if (play->s->mode == CL_BLOCKING) {
+			tell(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, CL_NEVER);
+			return;
+		}
+		tell(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, rank->host_ns);
+		rank->host_ns += ENQUEUE_NS;
+	}
+}
+
+static void hang_all(struct cl_play *play)
+{
+	play->hung = true;
+	for (uint32_t i = 0; i < play->ranks; i++) {
+		struct rank *rank = &play->rank[i];
+
+		if (!rank->gone && !rank->stuck &&
+		    rank->at < play->program[cl_stage_of(play->s, i)].acts)
+			hang(play, rank, i);
+		if (rank->host_ns > play->hung_ns)
+			play->hung_ns = rank->host_ns;
+	}
+}
+
+/* Does the first large collective of this step hold everybody for good? */
+static bool holds_all(const struct cl_play *play, const struct cl_act *act)
+{
+	bool holds = false;
+
+	for (uint32_t i = 0; i < play->s->faults; i++) {
+		const struct cl_fault *f = &play->s->fault[i];
+
+		holds |= (f->kind == CL_NETWORK_HANG || f->kind == CL_MISMATCH) &&
+			 f->from == play->step;
+	}
+	return holds && act->kind == CL_COLLECTIVE && act->count > 1000;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void run(struct cl_play *play, uint32_t number)
+{
+	const struct cl_program *program = &play->program[cl_stage_of(play->s, number)];
+	struct rank *rank = &play->rank[number];
+
+	while (rank->at < program->acts) {
+		const struct cl_act *act = &program->act[rank->at];
+
+		if (holds_all(play, act)) {
+			rank->call_ns = rank->host_ns;
+			return;
+		}
+		if (!go_on(play, rank, number, act))
+			return;
+	}
+}
+
+static void begin(struct cl_play *play, uint32_t number)
+{
+	struct rank *rank = &play->rank[number];
+
+	for (int i = 0; i < 2; i++)
+		play->inbox[i][number].sent = play->inbox[i][number].taken = 0;
+	if (fault_now(play, CL_EXIT, number)) {
+		tell(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
+		rank->gone = true;
+		return;
+	}
+	rank->at = 0;
+	hold_host(play, rank, number);
+}
+
+int cl_play_step(struct cl_play *play)
+{
+	bool ended = true;
+
+	if (play->hung) {
+		play->hung_ns += (int64_t)(play->s->step_s * 1e9);
+		play->step++;
+		return 0;
+	}
+	for (uint32_t i = 0; i < play->ranks; i++)
+		begin(play, i);
+	play->runnables = 0;
+	/* Nobody runs before all have begun: messages must not be swept away. */
+	for (uint32_t i = play->ranks; i-- > 0;) {
+		if (!play->rank[i].gone)
+			play->runnable[play->runnables++] = i;
+	}
+	while (play->runnables)
+		run(play, play->runnable[--play->runnables]);
+	for (uint32_t i = 0; i < play->ranks; i++)
+		ended &= play->rank[i].at == play->program[cl_stage_of(play->s, i)].acts &&
+			 !play->rank[i].gone;
+	if (!ended)
+		hang_all(play);
+	play->step++;
+	return play->failed ? -ENOMEM : 0;
+}
+
+int64_t cl_play_known_ns(const struct cl_play *play)
+{
+	int64_t known = INT64_MAX;
+
+	if (play->hung)
+		return play->hung_ns;
+	for (uint32_t i = 0; i < play->ranks; i++) {
+		if (play->rank[i].host_ns < known)
+			known = play->rank[i].host_ns;
+	}
+	return known;
+}
+
+struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank)
+{
+	return &play->rank[rank].calls;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int make_inboxes(struct cl_play *play)
+{
+	for (int i = 0; i < 2; i++) {
+		play->inbox[i] = calloc(play->ranks, sizeof(struct inbox));
+		if (!play->inbox[i])
+			return -ENOMEM;
+		for (uint32_t r = 0; r < play->ranks; r++) {
+			play->inbox[i][r].at_ns = calloc(play->s->microbatches, sizeof(int64_t));
+			if (!play->inbox[i][r].at_ns)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int make_programs(struct cl_play *play)
+{
+	play->program = calloc(play->s->pp, sizeof(*play->program));
+	if (!play->program)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < play->s->pp; i++) {
+		int r = cl_program_build(play->s, i, &play->program[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int make(struct cl_play *play)
+{
+	for (int i = 0; i < CL_GROUP_END; i++) {
+		play->group[i] = calloc(play->ranks, sizeof(struct group_state));
+		if (!play->group[i])
+			return -ENOMEM;
+	}
+	play->rank = calloc(play->ranks, sizeof(*play->rank));
+	play->runnable = calloc(play->ranks, sizeof(*play->runnable));
+	if (!play->rank || !play->runnable)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < play->ranks; i++) {
+		play->rank[i].nature = 1 + play->s->spread * gauss(play);
+		play->rank[i].host_ns = (int64_t)(chance(play) * 5e6);
+	}
+	return make_programs(play) < 0 ? -ENOMEM : make_inboxes(play);
+}
+
+int cl_play_new(const struct cl_scenario *scenario, struct cl_play **ret_play)
+{
+	struct cl_play *play = calloc(1, sizeof(*play));
+	int r;
+
+	if (!play)
+		return -ENOMEM;
+	play->s = scenario;
+	play->ranks = cl_scenario_ranks(scenario);
+	play->random = scenario->seed * 0x2545f4914f6cdd1dULL;
+	r = make(play);
+	if (r < 0) {
+		cl_play_free(play);
+		return r;
+	}
+	*ret_play = play;
+	return 0;
+}
+
+void cl_play_free(struct cl_play *play)
+{
+	if (!play)
+		return;
+	for (uint32_t i = 0; i < play->s->pp && play->program; i++)
+		cl_program_release(&play->program[i]);
+	for (uint32_t i = 0; i < play->ranks; i++) {
+		if (play->rank)
+			free(play->rank[i].calls.call);
+		for (int d = 0; d < 2; d++) {
+			if (play->inbox[d])
+				free(play->inbox[d][i].at_ns);
+		}
+	}
+	for (int i = 0; i < CL_GROUP_END; i++)
+		free(play->group[i]);
+	free(play->inbox[0]);
+	free(play->inbox[1]);
+	free(play->program);
+	free(play->runnable);
+	free(play->rank);
+	free(play);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/sim/cluster/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Shares of a healthy step. What is left is waiting. */
+#define HOST_SHARE     0.03
+#define COMPUTE_SHARE  0.75
+#define TRANSFER_SHARE 0.15
+#define UPDATE_SHARE   0.02
+
+enum {
+	LAYER_ELEMENTS = 1 << 20,
+	GRADIENT_ELEMENTS = 1 << 24,
+	LOSS_ELEMENTS = 4,
+	LOSS_NS = 60000,
+};
+
+struct builder {
+	const struct cl_scenario *s;
+	struct cl_program program;
+	uint32_t stage;
+	bool failed;
+};
+
+static void add(struct builder *b, struct cl_act act)
+{
+	struct cl_program *p = &b->program;
+
+	if (p->acts == p->room) {
+		size_t room = p->room ? 2 * p->room : 64;
+		struct cl_act *grown = reallocarray(p->act, room, sizeof(*grown));
+
+		if (!grown) {
+			b->failed = true;
+			return;
+		}
+		p->act = grown;
+		p->room = room;
+	}
+	p->act[p->acts++] = act;
+}
+
+static int64_t share(const struct builder *b, double part, uint32_t of)
+{
+	return (int64_t)(b->s->step_s * 1e9 * part / of);
+}
+
+static void collective(struct builder *b, enum cl_group_kind group, enum nt_op op, uint32_t count,
+		       int64_t ns, bool overlaps)
+{
+	add(b, (struct cl_act){.kind = CL_COLLECTIVE,
+			       .group = (uint8_t)group,
+			       .op = (uint8_t)op,
+			       .overlaps = overlaps,
+			       .count = count,
+			       .ns = ns});
+}
+
+static void pass(struct builder *b, enum cl_act_kind kind, bool forward)
+{
+	uint32_t s = b->s->pp;
+	bool first = b->stage == 0, last = b->stage == s - 1;
+
+	/* The ends of the pipeline have one neighbour only. */
+	if ((kind == CL_SEND) == forward ? last : first)
+		return;
+	add(b, (struct cl_act){.kind = (uint8_t)kind,
+			       .group = CL_PIPELINE,
+			       .op = kind == CL_SEND ? NT_OP_SEND : NT_OP_RECV,
+			       .forward = forward,
+			       .count = LAYER_ELEMENTS,
+			       .ns = share(b, 0.01, b->s->microbatches)});
+}
+
+/* How many calls of the layers share the time of transfer. */
+static uint32_t layer_calls(const struct cl_scenario *s)
+{
+	uint32_t each = (s->tp > 1) + (s->ep > 1) + (s->sharded && s->dp > 1);
+
+	return each ? 2 * each * s->layers * s->microbatches : 1;
+}
+
+static void layer(struct builder *b, bool backward)
+{
+	const struct cl_scenario *s = b->s;
+	int64_t ns = share(b, TRANSFER_SHARE / 2, layer_calls(s));
+	/* The backward pass takes twice as long. */
+	double part = COMPUTE_SHARE * (backward ? 2 : 1) / 3;
+
+	if (s->sharded && s->dp > 1)
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, false);
+	add(b,
+	    (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, part, s->layers * s->microbatches)});
+	if (s->tp > 1)
+		collective(b, CL_TENSOR, NT_OP_ALL_REDUCE, LAYER_ELEMENTS, ns, false);
+	if (s->ep > 1)
+		collective(b, CL_EXPERT, NT_OP_ALL_TO_ALL, LAYER_ELEMENTS / 2, ns, false);
+	if (backward && s->sharded && s->dp > 1)
+		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, LAYER_ELEMENTS, ns, false);
+}
+
+static void build(struct builder *b)
+{
+	const struct cl_scenario *s = b->s;
+
+	add(b, (struct cl_act){.kind = CL_HOST, .ns = share(b, HOST_SHARE, 1)});
+	for (int backward = 0; backward < 2; backward++) {
+		for (uint32_t m = 0; m < s->microbatches; m++) {
+			pass(b, CL_RECV, !backward);
+			for (uint32_t l = 0; l < s->layers; l++)
+				layer(b, backward);
+			pass(b, CL_SEND, !backward);
+		}
+	}
+	if (s->mode == CL_LOCAL_SYNC)
+		add(b, (struct cl_act){.kind = CL_SYNC_LOCAL});
+	for (uint32_t i = 0; i < s->buckets && s->dp > 1 && !s->sharded; i++)
+		collective(b, CL_DATA, NT_OP_ALL_REDUCE, GRADIENT_ELEMENTS / s->buckets,
+			   share(b, TRANSFER_SHARE / 2, s->buckets), true);
+	if (s->mode != CL_BLOCKING)
+		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
+	add(b, (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, UPDATE_SHARE, 1)});
+	if (s->aligned_end)
+		collective(b, CL_WORLD, NT_OP_ALL_REDUCE, LOSS_ELEMENTS, LOSS_NS, false);
+	if (s->mode != CL_BLOCKING)
+		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
+}
+
+int cl_program_build(const struct cl_scenario *scenario, uint32_t stage,
+		     struct cl_program *ret_program)
+{
+	struct builder b = {.s = scenario, .stage = stage};
+
+	build(&b);
+	if (b.failed) {
+		cl_program_release(&b.program);
+		return -ENOMEM;
+	}
+	*ret_program = b.program;
+	return 0;
+}
+
+void cl_program_release(struct cl_program *program)
+{
+	free(program->act);
+	*program = (struct cl_program){0};
+}

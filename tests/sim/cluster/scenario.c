@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/sim/cluster/scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const fault_names[CL_FAULT_END] = {
+	[CL_COMPUTE_RANK] = "compute",
+	[CL_COMPUTE_NODE] = "compute-node",
+	[CL_COMPUTE_HALF] = "compute-half",
+	[CL_BATCH] = "batch",
+	[CL_LATE_STAGE] = "stage",
+	[CL_UNEVEN] = "uneven",
+	[CL_LOADER] = "loader",
+	[CL_CONTENTION] = "contention",
+	[CL_GC_RANK] = "gc",
+	[CL_GC_ALL] = "gc-all",
+	[CL_CHECKPOINT_RANK] = "checkpoint",
+	[CL_CHECKPOINT_ALL] = "checkpoint-all",
+	[CL_NIC] = "nic",
+	[CL_PATH] = "path",
+	[CL_EXIT] = "exit",
+	[CL_LAGGARD] = "laggard",
+	[CL_MISMATCH] = "mismatch",
+	[CL_NETWORK_HANG] = "network-hang",
+	[CL_AGENT_DIES] = "agent-dies",
+	[CL_AGENT_RESTARTS] = "agent-restarts",
+};
+
+const char *cl_fault_name(enum cl_fault_kind kind)
+{
+	return kind < CL_FAULT_END ? fault_names[kind] : "";
+}
+
+struct cl_scenario cl_scenario_default(void)
+{
+	return (struct cl_scenario){
+		.seed = 1,
+		.tp = 1,
+		.dp = 8,
+		.pp = 1,
+		.ep = 1,
+		.aligned_end = true,
+		.node_ranks = 8,
+		.mode = CL_BLOCKING,
+		.steps = 60,
+		.layers = 8,
+		.microbatches = 1,
+		.buckets = 4,
+		.step_s = 0.5,
+		.jitter = 0.002,
+		.window_s = 0.5,
+		.weather = {.late_s = 2},
+	};
+}
+
+uint32_t cl_scenario_ranks(const struct cl_scenario *scenario)
+{
+	return scenario->tp * scenario->dp * scenario->pp;
+}
+
+uint32_t cl_scenario_nodes(const struct cl_scenario *scenario)
+{
+	return (cl_scenario_ranks(scenario) + scenario->node_ranks - 1) / scenario->node_ranks;
+}
+
+uint32_t cl_scenario_node_of(const struct cl_scenario *scenario, uint32_t rank)
+{
+	return rank / scenario->node_ranks;
+}
+
+const char *cl_scenario_check(const struct cl_scenario *s)
+{
+	uint64_t ranks = (uint64_t)s->tp * s->dp * s->pp;
+
+	if (!s->tp || !s->dp || !s->pp || ranks > CL_MAX_RANKS)
+		return "tp x dp x pp must be 1 to 131072 ranks";
+	if (!s->ep || s->dp % s->ep)
+		return "ep must divide dp";
+	if (!s->node_ranks || s->node_ranks > 64)
+		return "a node has 1 to 64 ranks";
+	if (!s->steps || !s->layers || !s->microbatches || !s->buckets)
+		return "steps, layers, microbatches and buckets must be 1 at least";
+	if (!(s->step_s > 0) || !(s->jitter >= 0 && s->jitter < 0.5))
+		return "a step takes some time, and jitter is less than a half";
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *f = &s->fault[i];
+		bool of_node = f->kind == CL_COMPUTE_NODE || f->kind == CL_CONTENTION ||
+			       f->kind == CL_NIC || f->kind == CL_PATH ||
+			       f->kind == CL_AGENT_DIES || f->kind == CL_AGENT_RESTARTS;
+		uint32_t targets = of_node                    ? cl_scenario_nodes(s)
+				   : f->kind == CL_LATE_STAGE ? s->pp
+							      : (uint32_t)ranks;
+
+		if (f->target >= targets || f->peer >= targets)
+			return "a fault's target does not exist";
+	}
+	return NULL;
+}
+
+static bool read_number(char **at, double *ret_number)
+{
+	char *end;
+
+	*ret_number = strtod(*at, &end);
+	if (end == *at)
+		return false;
+	*at = end;
+	return true;
+}
+
+static bool read_count(char **at, uint32_t *ret_count)
+{
+	double number;
+
+	if (!read_number(at, &number) || !(number >= 0 && number < UINT32_MAX) ||
+	    number != (double)(uint32_t)number)
+		return false;
+	*ret_count = (uint32_t)number;
+	return true;
+}
+
+static bool read_word(char **at, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (**at == ' ')
+		++*at;
+	if (strncmp(*at, word, len) != 0 || ((*at)[len] && (*at)[len] != ' '))
+		return false;
+	*at += len;
+	return true;
+}
+
+int cl_fault_parse(const char *text, struct cl_fault *ret_fault, const char **why)
+{
+	struct cl_fault fault = {.kind = CL_FAULT_END, .until = UINT32_MAX};
+	char copy[256], *at = copy;
+
+	(void)snprintf(copy, sizeof(copy), "%s", text);
+	for (int i = 0; i < CL_FAULT_END && fault.kind == CL_FAULT_END; i++) {
+		if (read_word(&at, fault_names[i]))
+			fault.kind = (enum cl_fault_kind)i;
+	}
+	*why = "no such fault";
+	if (fault.kind == CL_FAULT_END)
+		return -EINVAL;
+	*why = "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M]";
+	if (!read_count(&at, &fault.target))
+		return -EINVAL;
+	if (*at == ',') {
+		at++;
+		if (!read_count(&at, &fault.peer))
+			return -EINVAL;
+	}
+	if (!read_number(&at, &fault.factor) || !read_word(&at, "from") ||
+	    !read_count(&at, &fault.from))
+		return -EINVAL;
+	if (read_word(&at, "until") && !read_count(&at, &fault.until))
+		return -EINVAL;
+	if (read_word(&at, "ramp") && !read_count(&at, &fault.ramp))
+		return -EINVAL;
+	if (read_word(&at, "on") &&
+	    (!read_count(&at, &fault.on) || !read_word(&at, "of") || !read_count(&at, &fault.of)))
+		return -EINVAL;
+	while (*at == ' ')
+		at++;
+	if (*at)
+		return -EINVAL;
+	*ret_fault = fault;
+	return 0;
+}
+
+double cl_fault_strength(const struct cl_fault *fault, uint32_t step)
+{
+	uint32_t age;
+
+	if (step < fault->from || step >= fault->until)
+		return 0;
+	age = step - fault->from;
+	if (fault->of && age % fault->of >= fault->on)
+		return 0;
+	return age < fault->ramp ? (age + 1.0) / (fault->ramp + 1.0) : 1;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is played: a layout of ranks on nodes, how they work and talk, and what goes wrong when. Plain
+ * data. Times are in seconds or nanoseconds as the name says; steps count from 0.
+ */
+#ifndef NT_SIM_CLUSTER_SCENARIO_H
+#define NT_SIM_CLUSTER_SCENARIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CL_MAX_RANKS = 131072,
+	CL_MAX_FAULTS = 8,
+};
+
+/* How a rank's work can be seen from outside. */
+enum cl_mode {
+	CL_BLOCKING, /* MPI: every call blocks, so that own work is what lies outside of calls (T2) */
+	CL_LOCAL_SYNC, /* NCCL, with a synchronisation before the gradients are reduced (T2 with DP) */
+	CL_ASYNC, /* NCCL, and the host waits for everything once, at the end of the step (T1) */
+	CL_MODE_END,
+};
+
+enum cl_fault_kind {
+	CL_COMPUTE_RANK, /* target rank: kernels take `factor` times as long */
+	CL_COMPUTE_NODE, /* target node: the same on all its ranks */
+	CL_COMPUTE_HALF, /* the same on every second member of each data-parallel group */
+	CL_BATCH, /* the same on all ranks: the user's doing */
+	CL_LATE_STAGE, /* target stage: the same on that stage, in all replicas */
+	CL_UNEVEN, /* a different replica each step has a sequence `factor` times as long */
+	CL_LOADER, /* target rank: the step begins `factor` seconds late, which go to reading */
+	CL_CONTENTION, /* target node: launching threads wait for a processor, `factor` s a step */
+	CL_GC_RANK, /* target rank: every other step the thread collects garbage for `factor` s */
+	CL_GC_ALL, /* on all ranks, each in its own time */
+	CL_CHECKPOINT_RANK, /* target rank: writes for `factor` s, once, at step `from` */
+	CL_CHECKPOINT_ALL, /* all do */
+	CL_NIC, /* target node: what leaves or enters it takes `factor` times as long */
+	CL_PATH, /* target and peer node: what goes between the two does */
+	CL_EXIT, /* target rank: its process ends at step `from` */
+	CL_LAGGARD, /* target rank: never enters the first collective of step `from` */
+	CL_MISMATCH, /* target rank: reduces another number of elements, at step `from` */
+	CL_NETWORK_HANG, /* the first large collective of step `from` never ends on any rank */
+	CL_AGENT_DIES, /* target node: nothing more is heard of its agent from step `from` on */
+	CL_AGENT_RESTARTS, /* target node: its agent ends and another begins at step `from` */
+	CL_FAULT_END,
+};
+
+/* Names as on the command line: "compute", "compute-node" … */
+const char *cl_fault_name(enum cl_fault_kind kind);
+
+struct cl_fault {
+	enum cl_fault_kind kind;
+	uint32_t target, peer;
+	double factor;
+	uint32_t from, until; /* steps; until is the first without it, UINT32_MAX: to the end */
+	uint32_t ramp; /* steps in which it grows to its full size */
+	uint32_t on, of; /* on for so many of every so many steps; of 0: always */
+};
+
+/* How messages travel from the agents. Chances in [0, 1]. */
+struct cl_weather {
+	double lost, doubled, late;
+	double late_s; /* the longest */
+	double clock_offset_s, clock_drift; /* the largest of any node, drift as a ratio */
+};
+
+struct cl_scenario {
+	uint64_t seed;
+	uint32_t tp, dp, pp, ep; /* ranks = tp * dp * pp; ep divides dp, 1: no experts */
+	bool sharded; /* FSDP: weights are gathered and gradients scattered, layer by layer */
+	bool aligned_end; /* a small all-reduce of all ranks ends the step */
+	uint32_t node_ranks;
+	enum cl_mode mode;
+	uint32_t steps, layers, microbatches, buckets;
+	double step_s; /* about how long a healthy step takes */
+	double jitter; /* of each kernel, standard deviation */
+	double spread; /* of ranks by nature, standard deviation */
+	double hiccups; /* share of phases that take three times as long, on any rank */
+	double window_s; /* shortest window of the agents */
+	struct cl_weather weather;
+	struct cl_fault fault[CL_MAX_FAULTS];
+	size_t faults;
+};
+
+struct cl_scenario cl_scenario_default(void);
+
+uint32_t cl_scenario_ranks(const struct cl_scenario *scenario);
+uint32_t cl_scenario_nodes(const struct cl_scenario *scenario);
+uint32_t cl_scenario_node_of(const struct cl_scenario *scenario, uint32_t rank);
+
+/*
+ * Reads "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M]". 0, or -EINVAL
+ * with what is wrong in `why`, a constant.
+ */
+int cl_fault_parse(const char *text, struct cl_fault *ret_fault, const char **why);
+
+/* NULL, or what is wrong with it: a constant. */
+const char *cl_scenario_check(const struct cl_scenario *scenario);
+
+/* How much of the fault there is in the step, 0 to 1. */
+double cl_fault_strength(const struct cl_fault *fault, uint32_t step);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/sim/cluster/truth.h"
+
+#include <string.h>
+
+#include "common/num.h"
+#include "tests/sim/cluster/layout.h"
+
+/* Who must be named for a fault. */
+enum who {
+	NOBODY, /* and nothing is said */
+	INFORMATION, /* an incident that accuses nobody */
+	THE_RANK,
+	THE_NODE,
+	THE_HALF,
+	THE_LINK, /* a communicator that holds it will do */
+	EVERYBODY, /* the job hangs */
+};
+
+struct wanted {
+	enum who who;
+	const char *class, *other_class; /* either will do; NULL: any */
+};
+
+bool cl_truth_sees_work(const struct cl_scenario *s)
+{
+	return s->mode == CL_BLOCKING ||
+	       (s->mode == CL_LOCAL_SYNC && s->tp == 1 && s->pp == 1 && s->ep == 1 && !s->sharded);
+}
+
+static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	bool works = cl_truth_sees_work(s);
+
+	switch (f->kind) {
+	case CL_COMPUTE_RANK:
+		return (struct wanted){works ? THE_RANK : NOBODY, "compute", NULL};
+	case CL_COMPUTE_NODE:
+		return (struct wanted){works ? THE_NODE : NOBODY, "compute", NULL};
+	case CL_COMPUTE_HALF:
+		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
+	case CL_BATCH:
+		return (struct wanted){works ? INFORMATION : NOBODY, "job-wide", NULL};
+	case CL_LATE_STAGE:
+	case CL_UNEVEN:
+		return (struct wanted){works ? INFORMATION : NOBODY, "imbalance", NULL};
+	case CL_LOADER:
+	case CL_GC_RANK:
+		return (struct wanted){THE_RANK, "host", "storage"};
+	case CL_CONTENTION:
+		return (struct wanted){THE_NODE, "host", NULL};
+	case CL_GC_ALL:
+		return (struct wanted){INFORMATION, "job-wide", NULL};
+	case CL_CHECKPOINT_RANK:
+		return (struct wanted){THE_RANK, "host", NULL};
+	case CL_NIC:
+	case CL_PATH:
+		return (struct wanted){works ? THE_LINK : NOBODY, "network", NULL};
+	case CL_EXIT:
+		return (struct wanted){THE_RANK, "missing", NULL};
+	case CL_LAGGARD:
+		return (struct wanted){THE_RANK, "hang", NULL};
+	case CL_MISMATCH:
+		return (struct wanted){THE_RANK, "mismatch", NULL};
+	case CL_NETWORK_HANG:
+		return (struct wanted){EVERYBODY, "hang", NULL};
+	default: /* checkpoints of all, agents that come and go */
+		return (struct wanted){NOBODY, NULL, NULL};
+	}
+}
+
+static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uint32_t rank)
+{
+	switch (wanted_for(s, f).who) {
+	case THE_RANK:
+		return rank == f->target;
+	case THE_NODE:
+		return cl_scenario_node_of(s, rank) == f->target;
+	case THE_HALF:
+		return cl_replica_of(s, rank) % 2 == 0;
+	default:
+		return false;
+	}
+}
+
+static bool is_guilty_of_any(const struct cl_scenario *s, uint32_t rank)
+{
+	for (size_t i = 0; i < s->faults; i++) {
+		if (is_guilty(s, &s->fault[i], rank))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t node_number(const char *name)
+{
+	const char *dash = name ? strrchr(name, '-') : NULL;
+	uint32_t number;
+
+	if (!dash || nt_num_u32(dash + 1, strlen(dash + 1), 0, CL_MAX_RANKS, &number) < 0)
+		return UINT32_MAX;
+	return number;
+}
+
+static bool is_node_guilty(const struct cl_scenario *s, uint32_t node)
+{
+	uint32_t ranks = cl_scenario_ranks(s);
+
+	for (uint32_t r = node * s->node_ranks; r < ranks && r < (node + 1) * s->node_ranks; r++) {
+		if (!is_guilty_of_any(s, r))
+			return false;
+	}
+	return node < cl_scenario_nodes(s);
+}
+
+static bool accuses(const struct nt_incident *incident)
+{
+	return strcmp(incident->severity, "info") != 0 &&
+	       strcmp(incident->class, "imbalance") != 0 &&
+	       strcmp(incident->class, "job-wide") != 0;
+}
+
+/* A mismatch names both sides, and so accuses neither by itself. */
+static bool names_both_sides(const struct cl_scenario *s, const struct nt_incident *incident)
+{
+	bool mismatch = false;
+
+	for (size_t i = 0; i < s->faults; i++)
+		mismatch |= s->fault[i].kind == CL_MISMATCH;
+	return mismatch && strcmp(incident->class, "mismatch") == 0;
+}
+
+static void count_accused(const struct cl_scenario *s, const struct nt_incident *incident,
+			  struct cl_score *score)
+{
+	if (!accuses(incident) || names_both_sides(s, incident))
+		return;
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *culprit = &incident->culprit[i];
+
+		if (strcmp(culprit->kind, "rank") == 0) {
+			score->accused++;
+			score->wrong += !is_guilty_of_any(s, culprit->rank);
+		} else if (strcmp(culprit->kind, "node") == 0) {
+			score->accused++;
+			score->wrong += !is_node_guilty(s, node_number(culprit->node));
+		} else if (strcmp(culprit->kind, "communicator") != 0 &&
+			   strcmp(culprit->kind, "stage") != 0) {
+			score->accused++; /* no link is guilty that we can tell apart yet */
+			score->wrong++;
+		}
+	}
+}
+
+static bool holds(const uint32_t *list, size_t count, uint32_t rank)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i] == rank)
+			return true;
+	}
+	return false;
+}
+
+static bool names_rank(const struct nt_incident *incident, uint32_t rank)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *c = &incident->culprit[i];
+
+		if ((strcmp(c->kind, "rank") == 0 && c->rank == rank) ||
+		    (strcmp(c->kind, "node") == 0 && holds(c->ranks, c->rank_count, rank)))
+			return true;
+	}
+	return false;
+}
+
+static bool names_node(const struct cl_scenario *s, const struct nt_incident *incident,
+		       uint32_t node)
+{
+	uint32_t ranks = cl_scenario_ranks(s);
+
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *c = &incident->culprit[i];
+
+		if (strcmp(c->kind, "node") == 0 && node_number(c->node) == node)
+			return true;
+	}
+	/* Or one by one. */
+	for (uint32_t r = node * s->node_ranks; r < ranks && r < (node + 1) * s->node_ranks; r++) {
+		if (!names_rank(incident, r))
+			return false;
+	}
+	return true;
+}
+
+static bool names_half(const struct cl_scenario *s, const struct nt_incident *incident)
+{
+	uint32_t ranks = cl_scenario_ranks(s);
+
+	for (uint32_t r = 0; r < ranks; r++) {
+		if (cl_replica_of(s, r) % 2 == 0 && !names_rank(incident, r))
+			return false;
+	}
+	return true;
+}
+
+static bool names_link(const struct cl_scenario *s, const struct nt_incident *incident,
+		       uint32_t node)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *c = &incident->culprit[i];
+
+		for (size_t j = 0; j < c->rank_count; j++) {
+			if (cl_scenario_node_of(s, c->ranks[j]) == node)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool names(const struct cl_scenario *s, const struct cl_fault *f,
+		  const struct nt_incident *incident)
+{
+	switch (wanted_for(s, f).who) {
+	case THE_RANK:
+		return names_rank(incident, f->target);
+	case THE_NODE:
+		return names_node(s, incident, f->target);
+	case THE_HALF:
+		return names_half(s, incident);
+	case THE_LINK:
+		return names_link(s, incident, f->target);
+	case EVERYBODY:
+		return strcmp(incident->class, "hang") == 0;
+	case INFORMATION:
+		return !accuses(incident);
+	default:
+		return false;
+	}
+}
+
+static bool has_class(const struct wanted *wanted, const struct nt_incident *incident)
+{
+	return strcmp(incident->class, wanted->class) == 0 ||
+	       (wanted->other_class && strcmp(incident->class, wanted->other_class) == 0);
+}
+
+static void score_fault(const struct cl_scenario *s, const struct cl_fault *f,
+			const struct nt_judgement *judgement, const struct cl_outcome *outcome,
+			struct cl_score *score)
+{
+	struct wanted wanted = wanted_for(s, f);
+	bool found = false, classed = false;
+
+	if (wanted.who == NOBODY)
+		return;
+	score->wanted++;
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_incident *incident = &judgement->judged[i].incident;
+		double seconds;
+
+		if (!names(s, f, incident))
+			continue;
+		found = true;
+		classed |= has_class(&wanted, incident);
+		seconds = (double)((int64_t)incident->seen_real_ns - outcome->fault_ns) / 1e9;
+		if (score->seconds < 0 || seconds < score->seconds)
+			score->seconds = seconds;
+	}
+	score->found += found;
+	score->classed += classed;
+}
+
+struct cl_score cl_truth_score(const struct cl_scenario *scenario,
+			       const struct nt_judgement *judgement,
+			       const struct cl_outcome *outcome)
+{
+	struct cl_score score = {.seconds = -1};
+
+	for (size_t i = 0; i < scenario->faults; i++)
+		score_fault(scenario, &scenario->fault[i], judgement, outcome, &score);
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_incident *incident = &judgement->judged[i].incident;
+		bool wanted = false;
+
+		count_accused(scenario, incident, &score);
+		for (size_t j = 0; j < scenario->faults; j++)
+			wanted |= names(scenario, &scenario->fault[j], incident);
+		score.needless += !wanted && !accuses(incident);
+	}
+	return score;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Played clusters through agents, messages, engine and detection: who is named, and who is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/cluster/truth.h"
+
+static struct cl_scenario scenario_with(const char *fault)
+{
+	struct cl_scenario scenario = cl_scenario_default();
+	const char *why;
+
+	if (fault && cl_fault_parse(fault, &scenario.fault[scenario.faults++], &why) < 0)
+		fail_msg("%s: %s", fault, why);
+	return scenario;
+}
+
+/* Plays it with several seeds. Nobody innocent may be accused; `wanted` faults are to be found. */
+static void play(struct cl_scenario scenario, uint32_t wanted)
+{
+	for (scenario.seed = 101; scenario.seed < 104; scenario.seed++) {
+		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+		struct cl_outcome outcome;
+		struct cl_score score;
+
+		assert_null(cl_scenario_check(&scenario));
+		assert_int_equal(nt_judgement_new(&judgement), 0);
+		assert_int_equal(cl_run(&scenario, NULL, judgement, &outcome), 0);
+		score = cl_truth_score(&scenario, judgement, &outcome);
+		for (size_t i = 0; i < judgement->incidents; i++)
+			print_message("%s\n", judgement->judged[i].incident.summary);
+		assert_int_equal(score.wrong, 0);
+		assert_int_equal(score.wanted, wanted);
+		assert_int_equal(score.found, wanted);
+		assert_int_equal(score.classed, wanted);
+		assert_int_equal(score.needless, 0);
+		assert_true(outcome.messages > 0 && outcome.frames > 20);
+		assert_int_equal(outcome.refused, 0);
+	}
+}
+
+static void a_healthy_cluster_is_silent(void **state)
+{
+	struct cl_scenario scenario = scenario_with(NULL);
+
+	(void)state;
+	play(scenario, 0);
+	scenario.tp = 2;
+	scenario.pp = 2;
+	scenario.microbatches = 4;
+	scenario.jitter = 0.02;
+	play(scenario, 0);
+}
+
+static void a_slow_rank_is_named_in_every_layout(void **state)
+{
+	struct cl_scenario scenario = scenario_with("compute 5 1.3 from 30");
+
+	(void)state;
+	play(scenario, 1);
+	scenario.tp = 2;
+	play(scenario, 1);
+	scenario.pp = 2;
+	scenario.microbatches = 4;
+	play(scenario, 1);
+	scenario.pp = scenario.tp = 1;
+	scenario.sharded = true;
+	play(scenario, 1);
+	scenario.sharded = false;
+	scenario.dp = 16;
+	scenario.ep = 4;
+	play(scenario, 1);
+}
+
+static void what_asynchronous_hosts_show_is_judged_and_no_more(void **state)
+{
+	struct cl_scenario scenario = scenario_with("compute 5 1.3 from 30");
+
+	(void)state;
+	scenario.mode = CL_LOCAL_SYNC;
+	play(scenario, 1);
+	scenario.mode = CL_ASYNC;
+	play(scenario, 0);
+	scenario.mode = CL_LOCAL_SYNC;
+	scenario.tp = 2;
+	play(scenario, 0);
+}
+
+static void a_slow_node_is_one_finding(void **state)
+{
+	struct cl_scenario scenario = scenario_with("compute-node 2 1.3 from 30");
+
+	(void)state;
+	scenario.dp = 64;
+	play(scenario, 1);
+}
+
+static void a_job_that_stands_names_who_is_missing(void **state)
+{
+	static const char *const faults[] = {"exit 3 1 from 30", "laggard 3 1 from 30",
+					     "mismatch 3 1 from 30", "network-hang 0 1 from 30"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct cl_scenario scenario = scenario_with(faults[i]);
+
+		scenario.steps = 120;
+		play(scenario, 1);
+		scenario.mode = CL_ASYNC;
+		play(scenario, 1);
+	}
+}
+
+static void bad_weather_changes_no_verdict(void **state)
+{
+	struct cl_scenario scenario = scenario_with("compute 5 1.3 from 30");
+
+	(void)state;
+	scenario.weather = (struct cl_weather){.lost = 0.01,
+					       .doubled = 0.01,
+					       .late = 0.05,
+					       .late_s = 2,
+					       .clock_offset_s = 0.005,
+					       .clock_drift = 1e-5};
+	play(scenario, 1);
+}
+
+static void a_fault_after_a_restart_of_the_agent_is_named(void **state)
+{
+	struct cl_scenario scenario = scenario_with("agent-restarts 1 1 from 20");
+	const char *why;
+
+	(void)state;
+	assert_int_equal(
+		cl_fault_parse("compute 5 1.3 from 50", &scenario.fault[scenario.faults++], &why),
+		0);
+	scenario.node_ranks = 4;
+	scenario.steps = 90;
+	play(scenario, 1);
+	scenario.mode = CL_LOCAL_SYNC;
+	play(scenario, 1);
+}
+
+static void a_fault_that_is_no_fault_is_refused(void **state)
+{
+	static const char *const faults[] = {"",
+					     "none 1 1 from 2",
+					     "compute",
+					     "compute x 1 from 2",
+					     "compute 1 1",
+					     "compute 1 1 from 2 then",
+					     "compute 1.5 1 from 2",
+					     "compute 1 1 from 2 on 3"};
+	struct cl_fault fault;
+	const char *why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		assert_true(cl_fault_parse(faults[i], &fault, &why) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_healthy_cluster_is_silent),
+		cmocka_unit_test(a_slow_rank_is_named_in_every_layout),
+		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),
+		cmocka_unit_test(a_slow_node_is_one_finding),
+		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
+		cmocka_unit_test(bad_weather_changes_no_verdict),
+		cmocka_unit_test(a_fault_after_a_restart_of_the_agent_is_named),
+		cmocka_unit_test(a_fault_that_is_no_fault_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
