@@ -70,6 +70,7 @@ static void who_waits_for_another_is_not_named(void **state)
 
 	(void)state;
 	sim_init_layout(&sim, 2, 1, 4, 303);
+	sim.comms--; /* nothing but tensor partners and replicas */
 	sim.jitter = 0.02;
 	sim_pass(&sim, detect, 20);
 	sim_stick(&sim, 0xd000, 1);
