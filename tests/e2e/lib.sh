@@ -276,7 +276,7 @@ job_is_seen() { # job_is_seen RANKS
   local id pids
   pids=$(ranks_of "$job_pid" | tr ' ' '\n' | sort -n | grep .) || return 1
   for id in $(api /api/v1/jobs | jq -r ".items[] | select(.state == \"running\" and .live == $1) | .id"); do
-    [ "$(api "/api/v1/jobs/$id/ranks?limit=1000" | jq '.items[].pid' | sort -n)" = "$pids" ] || continue
+    [ "$(api "/api/v1/jobs/$id/ranks?limit=1000" | jq '.items[].pid' | sort -nu)" = "$pids" ] || continue
     job_id=$id
     job_name=$(api "/api/v1/jobs/$id" | jq -r '.name')
     return 0

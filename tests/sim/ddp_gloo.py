@@ -5,8 +5,10 @@
     launch -n 4 --plain -- ddp_gloo.py [--seconds S] [--compute-ms MS] [--faults FILE] [--out DIR]
 
 Compute is sleeping, so that ranks do not fight for the CPU. Faults are those of fault.h: compute,
-loader, hang, exit and stop. With --subgroups each half of the ranks also reduces by itself. Every
-collective is counted where it is made: DistributedDataParallel's own by a communication hook.
+loader, hang, exit and stop. With --subgroups each half of the ranks also reduces by itself, and at
+the end makes every other collective some times. Every collective is counted where it is made:
+DistributedDataParallel's own reductions by a communication hook. What else it does by itself, in the
+group of all ranks, is not.
 """
 import argparse
 import os
@@ -17,6 +19,31 @@ import torch
 import torch.distributed as dist
 
 from ddp import Truth, faults
+
+
+def every_collective(truth, half, first):
+    """One call of each in the group half, whose first rank is given."""
+    count, size, rank = 120, dist.get_world_size(half), dist.get_rank(half)
+    data = torch.ones(count)
+    parts = [torch.empty(count) for _ in range(size)] if rank == 0 else None
+
+    def add(operation, moved=count):
+        truth.add(operation, "half", rank, size, moved)
+
+    dist.broadcast(data, first, group=half)
+    add("broadcast")
+    dist.reduce(data, first, group=half)
+    add("reduce")
+    dist.all_gather([torch.empty(count) for _ in range(size)], data, group=half)
+    add("all-gather")
+    dist.gather(data, parts, first, group=half)
+    add("gather")
+    dist.scatter(data, parts, first, group=half)
+    add("scatter")
+    dist.all_to_all_single(torch.empty(count), data, group=half)
+    add("all-to-all")
+    dist.barrier(group=half)
+    add("barrier", 0)
 
 
 def main():
@@ -81,6 +108,8 @@ def main():
             shown, shown_steps = time.monotonic(), truth.steps
         if wish.item() > 0:
             break
+    for _ in range(7 if half is not None else 0):
+        every_collective(truth, half, rank % 2)
     if options.out:
         truth.write(options.out)
     dist.barrier()

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A training job over the stand-in libraries, one process a rank; `launch` starts them. Rank and
- * size come from RANK and WORLD_SIZE, or from --rank and --size where these are left out.
+ * size come from RANK and WORLD_SIZE, or from --rank and --size where these are left out. With
+ * --threads each process is that many ranks, each of which is a thread with a device of its own.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 struct options {
 	double steps, seconds, host_ms, barrier_every, rank, size, local_rank;
-	double tp, dp, pp;
+	double tp, dp, pp, threads;
 	double layers, kernels, microbatches, buckets;
 	struct sim_model_options model;
 	enum sim_making making;
@@ -26,10 +28,14 @@ struct job {
 	struct options opt;
 	struct sim_world world;
 	struct sim_training *training;
+	ncclUniqueId id;
+	pthread_t thread;
 	uint64_t start_ns, checkpoint_ns;
+	int result;
 };
 
 enum {
+	MAX_THREADS = 8, /* devices of a node */
 	TEXT_CHECK = 1,
 	TEXT_COMMS,
 	TEXT_FAULTS,
@@ -66,6 +72,7 @@ static const struct number numbers[] = {
 	{"activation-kb", AT(model.activation_kb),
 	 "KiB of a tensor reduction or send (default 512)"},
 	{"barrier-every", AT(barrier_every), "steps (default 20, 0: none)"},
+	{"threads", AT(threads), "ranks of a process (default 1, at most 8)"},
 	{"rank", AT(rank), "where RANK is not set"},
 	{"size", AT(size), "where WORLD_SIZE is not set"},
 	{"local-rank", AT(local_rank), "where LOCAL_RANK is not set"},
@@ -145,8 +152,12 @@ static int complete(struct options *opt)
 	    from_environment("WORLD_SIZE", &opt->size) < 0 ||
 	    from_environment("LOCAL_RANK", &opt->local_rank) < 0)
 		return -EINVAL;
-	if (!opt->id || !is_count(opt->size) || !is_count(opt->tp) || !is_count(opt->pp))
+	if (!opt->id || !is_count(opt->size) || !is_count(opt->tp) || !is_count(opt->pp) ||
+	    !is_count(opt->threads) || opt->threads > MAX_THREADS)
 		return -EINVAL;
+	opt->size *= opt->threads;
+	opt->rank *= opt->threads;
+	opt->local_rank *= opt->threads;
 	if (opt->dp == 0)
 		opt->dp = opt->size / (opt->tp * opt->pp);
 	if (opt->microbatches == 0)
@@ -184,6 +195,7 @@ static int parse(int argc, char **argv, struct options *ret_opt)
 			      .host_ms = 1,
 			      .barrier_every = 20,
 			      .rank = 0,
+			      .threads = 1,
 			      .tp = 1,
 			      .pp = 1,
 			      .layers = 4,
@@ -287,39 +299,89 @@ static void run(struct job *job)
 	}
 }
 
-int main(int argc, char **argv)
+static int rank_main(struct job *job)
 {
-	struct job job = {0};
-	ncclUniqueId id;
 	int r;
 
-	r = parse(argc, argv, &job.opt);
-	if (r != 0)
-		return r > 0 ? usage(stdout, 0) : usage(stderr, 2);
-	if (parse_id(job.opt.id, &id) < 0)
-		return usage(stderr, 2);
-	/* Sleeps end when they should. */
-	(void)prctl(PR_SET_TIMERSLACK, 1000);
-
-	if (cudaSetDevice((int)job.opt.local_rank % 8) != cudaSuccess) {
+	if (cudaSetDevice((int)job->opt.local_rank % 8) != cudaSuccess) {
 		(void)fprintf(stderr, "train: no device\n");
-		return 1;
+		return -ENODEV;
 	}
-	r = sim_world_open(&job.world, (uint32_t)job.opt.rank,
-			   (struct sim_layout){.tp = (uint32_t)job.opt.tp,
-					       .dp = (uint32_t)job.opt.dp,
-					       .pp = (uint32_t)job.opt.pp},
-			   &id, job.opt.making);
+	r = sim_world_open(&job->world, (uint32_t)job->opt.rank,
+			   (struct sim_layout){.tp = (uint32_t)job->opt.tp,
+					       .dp = (uint32_t)job->opt.dp,
+					       .pp = (uint32_t)job->opt.pp},
+			   &job->id, job->opt.making);
 	if (r < 0) {
 		(void)fprintf(stderr, "train: make communicators: %s\n", strerrordesc_np(-r));
-		return 1;
+		return r;
 	}
-	job.start_ns = sim_now_ns();
-	job.training = sim_training_new(&job.world, &job.opt.model);
-	run(&job);
-	if (job.opt.out)
-		r = sim_truth_write(&job.world.truth, job.opt.out);
-	sim_training_free(job.training);
-	sim_world_close(&job.world);
+	job->start_ns = sim_now_ns();
+	job->training = sim_training_new(&job->world, &job->opt.model);
+	run(job);
+	return 0;
+}
+
+static void *thread_main(void *data)
+{
+	struct job *job = data;
+
+	job->result = rank_main(job);
+	return NULL;
+}
+
+/* Launches are counted by process, and told of its first rank. */
+static void sum_launches(struct job *jobs, int threads)
+{
+	for (int i = 1; i < threads; i++) {
+		jobs[0].world.truth.launches += jobs[i].world.truth.launches;
+		jobs[i].world.truth.launches = 0;
+	}
+}
+
+static int finish(struct job *job)
+{
+	int r = 0;
+
+	if (job->opt.out)
+		r = sim_truth_write(&job->world.truth, job->opt.out);
+	sim_training_free(job->training);
+	sim_world_close(&job->world);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct job jobs[MAX_THREADS];
+	struct options opt = {0};
+	ncclUniqueId id;
+	int threads, r;
+
+	r = parse(argc, argv, &opt);
+	if (r != 0)
+		return r > 0 ? usage(stdout, 0) : usage(stderr, 2);
+	if (parse_id(opt.id, &id) < 0)
+		return usage(stderr, 2);
+	/* Sleeps end when they should; threads inherit it. */
+	(void)prctl(PR_SET_TIMERSLACK, 1000);
+
+	threads = (int)opt.threads;
+	for (int i = 0; i < threads; i++) {
+		jobs[i] = (struct job){.opt = opt, .id = id};
+		jobs[i].opt.rank += i;
+		jobs[i].opt.local_rank += i;
+	}
+	for (int i = 1; i < threads; i++)
+		sim_must(pthread_create(&jobs[i].thread, NULL, thread_main, &jobs[i]), "a thread");
+	(void)thread_main(&jobs[0]);
+	for (int i = 1; i < threads; i++)
+		sim_must(pthread_join(jobs[i].thread, NULL), "a thread's end");
+	for (int i = 0; i < threads; i++)
+		if (jobs[i].result < 0)
+			return 1;
+	sum_launches(jobs, threads);
+	for (int i = 0; i < threads; i++)
+		if (finish(&jobs[i]) < 0)
+			r = -EIO;
 	return r < 0;
 }
