@@ -49,7 +49,7 @@ struct cl_scenario cl_scenario_default(void)
 		.layers = 8,
 		.microbatches = 1,
 		.buckets = 4,
-		.step_s = 0.5,
+		.step_s = 0.6,
 		.jitter = 0.002,
 		.window_s = 0.5,
 		.weather = {.late_s = 2},
