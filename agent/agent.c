@@ -31,9 +31,11 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/trouble.h"
 
 #define TICK_NS     (100 * NT_MILLISECOND)
 #define BUS_WELL_NS (10 * NT_SECOND)
+#define CONNECT_NS  (10 * NT_SECOND) /* a first connection may take so long */
 #define BTF         "/sys/kernel/btf/vmlinux"
 #define BOOT_ID     "/proc/sys/kernel/random/boot_id"
 
@@ -63,6 +65,8 @@ struct nt_agent {
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
 	bool warned_metrics, is_sheltered;
+	struct nt_trouble bus_trouble;
+	bool told_bus; /* a line is to follow when it is over */
 };
 
 /* ---- what the parts ask of each other ------------------------------------------------------- */
@@ -509,11 +513,36 @@ static void look_at_shelter(struct nt_agent *agent)
 	agent->is_sheltered = stats.is_away != 0;
 	nt_bus_health(agent->bus, &health);
 	if (agent->is_sheltered)
-		(void)nt_warn(0, "the bus '%s' is away: messages wait in '%s'%s%s",
+		(void)nt_warn(0, "the bus '%s' is away: messages wait in '%s': %s",
 			      agent->config->bus, agent->config->shelter,
-			      health.text[0] ? ": " : "", health.text);
+			      health.text[0] ? health.text : "brokers acknowledge nothing");
 	else
 		nt_info("the bus '%s' is back: what waits follows", agent->config->bus);
+}
+
+/* What is wrong without the bus being away, above all: a topic that is not there, or too small. */
+static void look_at_bus(struct nt_agent *agent)
+{
+	const uint64_t now_ns = nt_clock_mono_ns();
+	const bool was_sheltered = agent->is_sheltered;
+	struct nt_bus_health health;
+	enum nt_trouble_news news;
+
+	look_at_shelter(agent);
+	nt_bus_health(agent->bus, &health);
+	if (health.cause == NT_BUS_CONNECTING && now_ns - health.since_mono_ns < CONNECT_NS)
+		return;
+	news = nt_trouble_look(&agent->bus_trouble, health.cause, now_ns);
+	if (agent->is_sheltered && !was_sheltered && health.cause != NT_BUS_WELL)
+		return; /* it has just been said */
+	if (news == NT_TROUBLE_BEGINS) {
+		agent->told_bus = true;
+		(void)nt_warn(0, "the bus '%s': %s: %s", agent->config->bus,
+			      nt_bus_cause_name(health.cause), health.text);
+	} else if (news == NT_TROUBLE_ENDS && agent->told_bus) {
+		agent->told_bus = false;
+		nt_info("the bus '%s' is well again", agent->config->bus);
+	}
 }
 
 /* Events first, so that a process's calls are known before its end is. */
@@ -572,7 +601,7 @@ static void tick(struct nt_agent *agent)
 	if (agent->shelter)
 		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
-		look_at_shelter(agent);
+		look_at_bus(agent);
 		write_metrics(agent);
 	}
 }

@@ -19,9 +19,11 @@
 #include "aggregator/store.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/trouble.h"
 
 #define TEND_NS  (5 * NT_SECOND)
 #define STUCK_NS (30 * NT_SECOND) /* the loop goes round many times a second */
+#define JOIN_NS  (10 * NT_SECOND) /* a connection, and a share of the work, may take so long */
 
 static const char webhook_name[] = "webhook";
 
@@ -36,6 +38,7 @@ struct running {
 	struct nt_sink sink;
 	struct nt_state_store states;
 	struct nt_api_check check[2];
+	struct nt_trouble bus_trouble, store_trouble;
 	pthread_t decider;
 	atomic_bool decided; /* the decider has ended by itself */
 	int result; /* of the decider */
@@ -297,6 +300,44 @@ static void *decide(void *data)
 	return NULL;
 }
 
+static void look_at_bus(struct running *running, uint64_t now_ns)
+{
+	struct nt_bus_health health;
+
+	nt_service_bus_health(running->service, &health);
+	if (health.cause == NT_BUS_CONNECTING && now_ns - health.since_mono_ns < JOIN_NS)
+		return;
+	switch (nt_trouble_look(&running->bus_trouble, health.cause, now_ns)) {
+	case NT_TROUBLE_BEGINS:
+		(void)nt_warn(0, "the bus '%s': %s: %s", running->config->bus,
+			      nt_bus_cause_name(health.cause), health.text);
+		break;
+	case NT_TROUBLE_ENDS:
+		nt_info("the bus '%s' is well again", running->config->bus);
+		break;
+	case NT_TROUBLE_NONE:
+		break;
+	}
+}
+
+static void look_at_store(struct running *running, uint64_t now_ns)
+{
+	struct nt_store_stats stats;
+
+	nt_store_stats(running->store, &stats);
+	switch (nt_trouble_look(&running->store_trouble, !stats.healthy, now_ns)) {
+	case NT_TROUBLE_BEGINS:
+		(void)nt_warn(0, "the store '%s': %s: incidents wait in memory",
+			      running->config->store, stats.problem);
+		break;
+	case NT_TROUBLE_ENDS:
+		nt_info("the store '%s' is well again", running->config->store);
+		break;
+	case NT_TROUBLE_NONE:
+		break;
+	}
+}
+
 /* Until a signal asks to stop, or the decider cannot go on. */
 static void tend(struct running *running, const sigset_t *signals)
 {
@@ -306,6 +347,8 @@ static void tend(struct running *running, const sigset_t *signals)
 	while (!atomic_load(&running->decided)) {
 		if (sigtimedwait(signals, NULL, &second) > 0)
 			return;
+		look_at_bus(running, nt_clock_mono_ns());
+		look_at_store(running, nt_clock_mono_ns());
 		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
 			continue;
 		tended_ns = nt_clock_mono_ns();
