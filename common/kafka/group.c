@@ -18,9 +18,11 @@
 enum {
 	COMMITTED_MS = 5000,
 	HEARTBEATS = 4, /* in a session */
+	MAX_REJOINS = 3,
 };
 
 #define DEFAULT_SESSION_NS (10 * NT_SECOND)
+#define LASTING_NS         NT_MINUTE /* a share that is no more in doubt */
 
 int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group **ret_group)
 {
@@ -144,23 +146,49 @@ static void revoke_all(struct nt_kafka_reader *reader, bool is_lost)
 
 static void rebalance(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 {
-	rd_kafka_t *rk = reader->group->rk;
+	struct nt_kafka_group *group = reader->group;
+	rd_kafka_t *rk = group->rk;
 	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(0);
 
 	if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_copy(
 			rd_kafka_event_topic_partition_list(event));
 
-		nt_kafka_health_succeed(&reader->client.health);
 		revoke_all(reader, false);
 		assign(reader, list);
+		group->share_mono_ns = nt_clock_mono_ns();
+		nt_kafka_health_share(&reader->client.health);
 		rd_kafka_topic_partition_list_destroy(list);
 		(void)rd_kafka_assign(rk, none);
 	} else {
+		group->share_mono_ns = 0;
+		nt_kafka_health_wait(&reader->client.health);
 		revoke_all(reader, rd_kafka_assignment_lost(rk));
 		(void)rd_kafka_assign(rk, NULL);
 	}
 	rd_kafka_topic_partition_list_destroy(none);
+}
+
+/* A share that has lasted is taken from us by a double only. */
+static bool has_lasted(const struct nt_kafka_group *group)
+{
+	return group->share_mono_ns && nt_clock_mono_ns() - group->share_mono_ns >= LASTING_NS;
+}
+
+static void fence(struct nt_kafka_group *group)
+{
+	if (has_lasted(group) || group->rejoins >= MAX_REJOINS || group->rejoin_mono_ns)
+		return;
+	group->rejoins++;
+	group->rejoin_mono_ns = nt_clock_mono_ns() + group->session_ns;
+}
+
+static const char *name_grouped(const struct nt_kafka_reader *reader)
+{
+	for (int i = 0; i < NT_TOPIC_END; i++)
+		if ((reader->group->grouped >> i & 1) && reader->topic[i])
+			return rd_kafka_topic_name(reader->topic[i]);
+	return "";
 }
 
 static void note(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
@@ -170,9 +198,31 @@ static void note(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 
 	if (error == RD_KAFKA_RESP_ERR__FATAL)
 		error = rd_kafka_fatal_error(reader->group->rk, text, sizeof(text));
-	(void)snprintf(what, sizeof(what), "group '%.200s'", reader->group->name);
+	/* The library says which one only in its text; there is one. */
+	if (nt_kafka_cause(error, NULL) == NT_BUS_NO_TOPIC)
+		(void)snprintf(what, sizeof(what), "topic '%.200s'", name_grouped(reader));
+	else
+		(void)snprintf(what, sizeof(what), "group '%.200s'", reader->group->name);
 	(void)nt_kafka_client_note(&reader->client, error,
 				   *text ? text : rd_kafka_event_error_string(event), what);
+	if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+		fence(reader->group);
+	else if (reader->group->share_mono_ns)
+		reader->group->share_mono_ns = nt_clock_mono_ns(); /* in doubt again */
+}
+
+static void rejoin(struct nt_kafka_reader *reader)
+{
+	struct nt_kafka_group *group = reader->group;
+	struct nt_bus_error error = {0};
+
+	group->rejoin_mono_ns = 0;
+	nt_kafka_group_leave(reader);
+	if (nt_kafka_group_join(reader, &error) == 0)
+		return;
+	nt_kafka_health_fail(&reader->client.health, NT_BUS_FAILED, "join the group: %s",
+			     error.text);
+	group->rejoin_mono_ns = nt_clock_mono_ns() + group->session_ns;
 }
 
 void nt_kafka_group_serve(struct nt_kafka_reader *reader)
@@ -181,6 +231,10 @@ void nt_kafka_group_serve(struct nt_kafka_reader *reader)
 	rd_kafka_event_t *event;
 
 	group->since_poll = 0;
+	if (has_lasted(group))
+		group->rejoins = 0;
+	if (group->rejoin_mono_ns && nt_clock_mono_ns() >= group->rejoin_mono_ns)
+		rejoin(reader);
 	while (group->rk && (event = rd_kafka_queue_poll(group->queue, 0))) {
 		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)
 			rebalance(reader, event);
@@ -227,6 +281,8 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 
 	if (r < 0)
 		return r;
+	group->share_mono_ns = 0;
+	nt_kafka_health_wait(&reader->client.health);
 	(void)rd_kafka_poll_set_consumer(group->rk);
 	group->queue = rd_kafka_queue_get_consumer(group->rk);
 	rd_kafka_queue_io_event_enable(group->queue, reader->event_fd, &one, sizeof(one));

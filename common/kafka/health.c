@@ -118,10 +118,34 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 	(void)pthread_mutex_unlock(&health->lock);
 }
 
+void nt_kafka_health_wait(struct nt_kafka_health *health)
+{
+	(void)pthread_mutex_lock(&health->lock);
+	if (!health->waits_mono_ns)
+		health->waits_mono_ns = nt_clock_mono_ns();
+	(void)pthread_mutex_unlock(&health->lock);
+}
+
+void nt_kafka_health_share(struct nt_kafka_health *health)
+{
+	(void)pthread_mutex_lock(&health->lock);
+	health->waits_mono_ns = 0;
+	if (health->now.cause == NT_BUS_FENCED)
+		set(&health->now, NT_BUS_CONNECTING);
+	(void)pthread_mutex_unlock(&health->lock);
+	nt_kafka_health_succeed(health);
+}
+
 void nt_kafka_health_get(struct nt_kafka_health *health, struct nt_bus_health *ret_health)
 {
 	(void)pthread_mutex_lock(&health->lock);
 	*ret_health = health->now;
+	if (health->now.cause == NT_BUS_WELL && health->waits_mono_ns) {
+		ret_health->cause = NT_BUS_CONNECTING;
+		ret_health->since_mono_ns = health->waits_mono_ns;
+		(void)snprintf(ret_health->text, sizeof(ret_health->text),
+			       "waiting for a share of the work from the group");
+	}
 	(void)pthread_mutex_unlock(&health->lock);
 }
 

@@ -15,6 +15,7 @@ struct nt_kafka_health {
 	bool is_alone; /* none is left */
 	bool has_spoken; /* a broker, ever: they understand us */
 	uint64_t errors[NT_BUS_CAUSE_END];
+	uint64_t waits_mono_ns; /* since when a group owes us a share; 0: none does */
 };
 
 void nt_kafka_health_init(struct nt_kafka_health *health);
@@ -30,6 +31,13 @@ void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause caus
 			  ...) __attribute__((format(printf, 3, 4)));
 /* No broker is left. The library keeps to itself that one hung up: without a hint it was that. */
 void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers);
+
+/*
+ * A member without a share does no work, however well its brokers are. With it the member may be
+ * fenced off no longer.
+ */
+void nt_kafka_health_wait(struct nt_kafka_health *health);
+void nt_kafka_health_share(struct nt_kafka_health *health);
 
 /* In place: what brokers say must not command a terminal. */
 void nt_kafka_make_printable(char *text);

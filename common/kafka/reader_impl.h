@@ -28,6 +28,14 @@ struct nt_kafka_group {
 	rd_kafka_t *rk; /* for the membership alone: it fetches nothing */
 	rd_kafka_queue_t *queue;
 	unsigned int since_poll; /* records */
+	/*
+	 * Who was cut off may be taken for its own double when it comes back, and is fenced off for
+	 * good by the library: then it joins anew. A real double is found out, because one of the two
+	 * has had its share for long.
+	 */
+	uint64_t share_mono_ns; /* since when we have a share; 0: we have none */
+	uint64_t rejoin_mono_ns; /* not before this; 0: there is no need */
+	unsigned int rejoins; /* since a share lasted */
 };
 
 struct nt_kafka_reader {

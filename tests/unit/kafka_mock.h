@@ -28,6 +28,8 @@ enum {
 	MOCK_PRODUCE = 0, /* numbers of requests in Kafka's protocol */
 	MOCK_FETCH = 1,
 	MOCK_METADATA = 3,
+	MOCK_JOIN_GROUP = 11,
+	MOCK_HEARTBEAT = 12,
 	MOCK_INIT_PRODUCER_ID = 22,
 };
 

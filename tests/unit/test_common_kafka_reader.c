@@ -320,6 +320,109 @@ static void the_only_member_gets_all_from_the_positions_of_its_store(void **stat
 	assert_int_equal(owner.revoked, 2);
 }
 
+/* Its brokers are well at once, but the group's answer is taken in a call of ours. */
+static void a_member_is_not_well_before_it_has_its_share(void **state)
+{
+	struct mock *mock = *state;
+	struct owner owner = {0};
+	const struct nt_bus_group group = {
+		.name = "g",
+		.grouped = WINDOW,
+		.assigned = count_assigned,
+		.revoked = count_revoked,
+		.data = &owner,
+	};
+	struct nt_bus_reader *reader = NULL;
+	struct nt_bus_health health;
+
+	assert_int_equal(nt_bus_reader_join(mock->url, WINDOW, NULL, &group, &reader), 0);
+	nt_bus_reader_health(reader, &health);
+	assert_int_equal(health.cause, NT_BUS_CONNECTING);
+	assert_true(MOCK_EVENTUALLY((nt_bus_reader_health(reader, &health),
+				     strstr(health.text, "a share of the work"))));
+	assert_int_equal(health.cause, NT_BUS_CONNECTING);
+	assert_int_equal(owner.assigned, 0);
+	while (owner.assigned < 2)
+		assert_int_equal(nt_bus_reader_next(reader, 20, &(struct nt_bus_record){0}), 0);
+	nt_bus_reader_health(reader, &health);
+	assert_int_equal(health.cause, NT_BUS_WELL);
+	nt_bus_reader_close(reader);
+}
+
+static void count_lost(void *data, const struct nt_bus_position *position, bool is_lost)
+{
+	struct owner *owner = data;
+
+	(void)position;
+	(void)is_lost;
+	owner->revoked++;
+}
+
+/* As brokers do that have lost sight of it: it is its own double, and nobody else's. */
+static void a_member_that_is_fenced_off_before_its_share_has_lasted_joins_anew(void **state)
+{
+	struct mock *mock = *state;
+	struct owner owner = {0};
+	const struct nt_bus_group group = {
+		.name = "g",
+		.member = "one",
+		.session_ns = 4 * NT_SECOND, /* the mock takes three for a round */
+		.grouped = WINDOW,
+		.assigned = count_assigned,
+		.revoked = count_lost,
+		.data = &owner,
+	};
+	struct nt_bus_reader *reader = NULL;
+	struct nt_bus_health health;
+	struct nt_bus_stats stats;
+
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_JOIN_GROUP, 1,
+					  RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID);
+	assert_int_equal(nt_bus_reader_join(mock->url, WINDOW, NULL, &group, &reader), 0);
+	for (int i = 0; i < 1000 && owner.assigned < 2; i++)
+		assert_int_equal(nt_bus_reader_next(reader, 20, &(struct nt_bus_record){0}), 0);
+	assert_int_equal(owner.assigned, 2);
+	nt_bus_reader_health(reader, &health);
+	assert_int_equal(health.cause, NT_BUS_WELL);
+	nt_bus_reader_stats(reader, &stats);
+	assert_true(stats.errors[NT_BUS_FENCED] > 0);
+	nt_bus_reader_close(reader);
+}
+
+/* Two that fence each other off in turn come to an end: somebody has to look. */
+static void a_member_that_is_fenced_off_again_and_again_gives_up(void **state)
+{
+	struct mock *mock = *state;
+	struct owner owner = {0};
+	const struct nt_bus_group group = {
+		.name = "g",
+		.member = "one",
+		.session_ns = 200 * NT_MILLISECOND,
+		.grouped = WINDOW,
+		.assigned = count_assigned,
+		.revoked = count_lost,
+		.data = &owner,
+	};
+	struct nt_bus_reader *reader = NULL;
+	struct nt_bus_health health;
+	struct nt_bus_stats stats = {0};
+
+	for (int i = 0; i < 4; i++)
+		rd_kafka_mock_push_request_errors(mock->cluster, MOCK_JOIN_GROUP, 1,
+						  RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID);
+	assert_int_equal(nt_bus_reader_join(mock->url, WINDOW, NULL, &group, &reader), 0);
+	for (int i = 0; i < 1000 && stats.errors[NT_BUS_FENCED] < 4; i++) {
+		assert_int_equal(nt_bus_reader_next(reader, 20, &(struct nt_bus_record){0}), 0);
+		stats = (struct nt_bus_stats){0};
+		nt_bus_reader_stats(reader, &stats);
+	}
+	assert_int_equal(nt_bus_reader_next(reader, 500, &(struct nt_bus_record){0}), 0);
+	nt_bus_reader_health(reader, &health);
+	assert_int_equal(health.cause, NT_BUS_FENCED);
+	assert_int_equal(owner.assigned, 0);
+	nt_bus_reader_close(reader);
+}
+
 #define MOCK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -335,6 +438,9 @@ int main(void)
 		MOCK_TEST(a_position_without_sense_is_refused),
 		MOCK_TEST(what_a_group_needs_is_checked),
 		MOCK_TEST(the_only_member_gets_all_from_the_positions_of_its_store),
+		MOCK_TEST(a_member_is_not_well_before_it_has_its_share),
+		MOCK_TEST(a_member_that_is_fenced_off_before_its_share_has_lasted_joins_anew),
+		MOCK_TEST(a_member_that_is_fenced_off_again_and_again_gives_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
