@@ -25,6 +25,7 @@ enum {
 #define SWEEP_NS         NT_SECOND
 #define SAVE_NS          (30 * NT_SECOND)
 #define HEADS_NS         (5 * NT_SECOND)
+#define RETRY_NS         (5 * NT_SECOND)
 #define CLOCK_AHEAD_NS   (60 * NT_SECOND) /* a message from further in the future is turned down */
 #define STREAM_FORGET_NS NT_HOUR
 
@@ -151,6 +152,8 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 		service->options.picture_every_ns = PICTURE_NS;
 	if (!service->options.heads_every_ns)
 		service->options.heads_every_ns = HEADS_NS;
+	if (!service->options.retry_after_ns)
+		service->options.retry_after_ns = RETRY_NS;
 	service->handler = (struct nt_shard_handler){
 		.incident = take_incident,
 		.refused = pass_refused,
@@ -377,8 +380,10 @@ static int do_due(struct nt_service *service)
 			return r;
 	}
 	nt_service_publish(service);
-	if (service->outlet && now_ns >= service->publish_after_ns)
-		(void)nt_outlet_flush(service->outlet);
+	/* It waits for the brokers' answers: not in every turn, where there are none. */
+	if (service->outlet && now_ns >= service->publish_after_ns &&
+	    nt_outlet_flush(service->outlet) < 0)
+		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	if (now_ns - service->picture_ns >= service->options.picture_every_ns) {
 		service->picture_ns = now_ns;
 		say_damage(service);

@@ -36,6 +36,7 @@ struct nt_service {
 
 	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */
 	uint64_t publish_after_ns; /* the bus did not take it */
+	uint64_t held_until_ns; /* the store did not take an incident of another; 0: it did */
 	uint64_t waited_ns; /* since the last sweep, with nothing to read */
 	uint64_t sink_errors, save_errors;
 	uint64_t assigned, revoked, lost, foreign_incidents, foreign_refused;

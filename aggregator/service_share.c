@@ -19,8 +19,7 @@ enum {
 	IDLE_ROUNDS = 4, /* without a record, at the end as far as is known */
 };
 
-#define CATCH_UP_NS      (30 * NT_SECOND)
-#define PUBLISH_PAUSE_NS (5 * NT_SECOND)
+#define CATCH_UP_NS (30 * NT_SECOND)
 
 uint32_t nt_service_number(uint32_t partition)
 {
@@ -85,6 +84,31 @@ static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic,
 
 /* ---- what others say ------------------------------------------------------------------------------ */
 
+/*
+ * A disk that is full today has room tomorrow: nothing that others have decided is passed over. Heads
+ * of jobs, on another topic, go on.
+ */
+static void hold_incidents(struct nt_service *service, const struct nt_bus_record *record)
+{
+	const struct nt_bus_position position = {
+		.topic = record->topic,
+		.partition = record->partition,
+		.offset = record->offset,
+	};
+
+	if (nt_bus_reader_seek(service->news, &position) < 0 ||
+	    nt_bus_reader_pause(service->news, 1U << NT_TOPIC_INCIDENT) < 0)
+		return; /* then it is missing here until the next start */
+	service->held_until_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
+}
+
+static void resume_incidents(struct nt_service *service)
+{
+	if (service->held_until_ns &&
+	    nt_bus_reader_resume(service->news, 1U << NT_TOPIC_INCIDENT) == 0)
+		service->held_until_ns = 0;
+}
+
 static int take_incident(struct nt_service *service, const struct nt_bus_record *record)
 {
 	const struct nt_sink *sink = service->options.sink;
@@ -111,6 +135,8 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 			     "keep incident %s of another aggregator; later failures are only "
 			     "counted",
 			     incident->id);
+	if (r < 0 && r != -EINVAL && r != -EMSGSIZE && r != -ENOMEM)
+		hold_incidents(service, record);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -124,6 +150,15 @@ static int take_news(void *data, const struct nt_bus_record *record)
 			     service->outlet ? nt_outlet_boot(service->outlet) : 0);
 }
 
+/* Where the store takes nothing now, the end is not reached for some time. */
+static int take_all_news(void *data, const struct nt_bus_record *record)
+{
+	const struct nt_service *service = data;
+	int r = take_news(data, record);
+
+	return r == 0 && service->held_until_ns ? -EAGAIN : r;
+}
+
 int nt_service_take_news(struct nt_service *service)
 {
 	struct nt_bus_record record;
@@ -131,6 +166,8 @@ int nt_service_take_news(struct nt_service *service)
 
 	if (!service->news)
 		return 0;
+	if (nt_clock_mono_ns() >= service->held_until_ns)
+		resume_incidents(service);
 	for (int i = 0; i < NEWS_RECORDS; i++) {
 		r = nt_bus_reader_next(service->news, 0, &record);
 		if (r <= 0)
@@ -148,7 +185,8 @@ int nt_service_catch_up(struct nt_service *service)
 
 	if (!service->news)
 		return 0;
-	return read_to_end(service->news, topics, 2, take_news, service);
+	resume_incidents(service);
+	return read_to_end(service->news, topics, 2, take_all_news, service);
 }
 
 /* ---- the states of an assignment ------------------------------------------------------------------ */
@@ -474,7 +512,7 @@ void nt_service_publish(struct nt_service *service)
 		r = sink->publish(sink->data, &outlet);
 	while (r > 0);
 	if (r < 0)
-		service->publish_after_ns = nt_clock_mono_ns() + PUBLISH_PAUSE_NS;
+		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 }
 
 static int publish_shard_heads(struct nt_service *service, const struct nt_depot_port *port,

@@ -164,6 +164,7 @@ static void start_member(size_t i)
 					 .save_every_ns = NT_HOUR,
 					 .heads_every_ns = 1,
 					 .picture_every_ns = 1,
+					 .retry_after_ns = 1,
 				 },
 				 member->board, &member->service),
 			 0);
@@ -392,6 +393,40 @@ static void every_member_shows_what_one_has_decided_and_one_alone_tells(void **s
 	assert_string_equal(one, other);
 	assert_int_equal(sents, JOBS);
 	assert_int_equal(count_sent("_firing_"), JOBS);
+	no_message_was_sent_twice();
+}
+
+static bool disk_is_full;
+
+static int take_on_full_disk(void *data, const struct nt_incident *incident, bool is_ours)
+{
+	if (disk_is_full)
+		return -ENOSPC;
+	return nt_store_sink(data).take(data, incident, is_ours);
+}
+
+/* It would not know that people were told of it, nor how it went on, once the job is its own. */
+static void what_a_full_disk_does_not_take_from_others_is_taken_later(void **state)
+{
+	nt_autofree char *one = NULL, *other = NULL;
+
+	(void)state;
+	members[1].sink.take = take_on_full_disk;
+	disk_is_full = true;
+	give_all(0);
+	publish_run(520, 60000, 30000, UINT64_MAX);
+	turn_all();
+	disk_is_full = false;
+	turn_all();
+	one = show(0);
+	other = show(1);
+	assert_string_equal(one, other);
+	assert_int_equal(sents, JOBS);
+	give_all(1);
+	publish_run(60000, 150800, 30000, 75000);
+	turn_all();
+	assert_int_equal(count_sent("_firing_"), JOBS);
+	assert_int_equal(count_sent("_resolved"), JOBS);
 	no_message_was_sent_twice();
 }
 
@@ -690,6 +725,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_member_shows_what_one_has_decided_and_one_alone_tells),
+		TEST(what_a_full_disk_does_not_take_from_others_is_taken_later),
 		TEST(partitions_that_move_all_the_time_change_nothing),
 		TEST(who_is_killed_is_followed_by_one_that_learns_nothing_anew),
 		TEST(what_the_dead_one_had_not_sent_is_sent_once),
