@@ -76,24 +76,36 @@ enum metric {
 	READ_TIMED_OUT,
 	READ_FENCED,
 	READ_FAILED,
+	UNDELIVERED_UNREACHABLE, /* likewise */
+	UNDELIVERED_REFUSED,
+	UNDELIVERED_CERTIFICATE,
+	UNDELIVERED_DENIED,
+	UNDELIVERED_NO_TOPIC,
+	UNDELIVERED_TOO_LARGE,
+	UNDELIVERED_TIMED_OUT,
+	UNDELIVERED_FENCED,
+	UNDELIVERED_FAILED,
 	METRICS,
 };
 
 _Static_assert(READ_FAILED - READ_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE &&
 		       READ_FENCED - READ_UNREACHABLE == NT_BUS_FENCED - NT_BUS_UNREACHABLE,
 	       "a row for each cause");
+_Static_assert(UNDELIVERED_FAILED - UNDELIVERED_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE,
+	       "a row for each cause");
 _Static_assert(JOBS_ENDED - JOBS_RUNNING == NT_JOB_ENDED - NT_JOB_RUNNING &&
 		       NT_JOB_STATE_END == NT_JOB_ENDED + 1,
 	       "a row for each state");
 _Static_assert((int)METRICS <= (int)NT_METER_MAX, "sums hold every row");
 
-#define NAME     "neutracer_aggregator_"
-#define REFUSED  "Records turned down."
-#define LATE     "Windows that could not be judged: too late, or before their job began."
-#define READ     "What went wrong with the brokers while reading, by cause."
-#define STATES   "Jobs of this aggregator now, by state."
-#define NODES    "Nodes with living ranks, by whether anything was heard of them for 10 s."
-#define OVER_CAP "Data passed over because a limit was reached, or the data made no sense."
+#define NAME        "neutracer_aggregator_"
+#define REFUSED     "Records turned down."
+#define LATE        "Windows that could not be judged: too late, or before their job began."
+#define READ        "What went wrong with the brokers while reading, by cause."
+#define UNDELIVERED "Records that brokers did not acknowledge, by cause."
+#define STATES      "Jobs of this aggregator now, by state."
+#define NODES       "Nodes with living ranks, by whether anything was heard of them for 10 s."
+#define OVER_CAP    "Data passed over because a limit was reached, or the data made no sense."
 
 static const struct nt_metric table[METRICS] = {
 	[RECORDS] = {NAME "records_total", NT_METRIC_COUNTER, "Records read from the bus.", NULL},
@@ -212,6 +224,24 @@ static const struct nt_metric table[METRICS] = {
 			    "cause=\"timed-out\""},
 	[READ_FENCED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"fenced\""},
 	[READ_FAILED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"failed\""},
+	[UNDELIVERED_UNREACHABLE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				     "cause=\"unreachable\""},
+	[UNDELIVERED_REFUSED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				 "cause=\"refused\""},
+	[UNDELIVERED_CERTIFICATE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				     "cause=\"certificate\""},
+	[UNDELIVERED_DENIED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"denied\""},
+	[UNDELIVERED_NO_TOPIC] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				  "cause=\"no-topic\""},
+	[UNDELIVERED_TOO_LARGE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				   "cause=\"too-large\""},
+	[UNDELIVERED_TIMED_OUT] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				   "cause=\"timed-out\""},
+	[UNDELIVERED_FENCED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"fenced\""},
+	[UNDELIVERED_FAILED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"failed\""},
 	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
 			 "Records of windows on the bus that are still to be read.", NULL},
 	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
@@ -240,6 +270,8 @@ static void read_outlet(const struct nt_outlet_counters *out, uint64_t *value)
 	value[INCIDENTS_PUBLISHED] = out->incidents;
 	value[DLQ] = out->refused;
 	value[DLQ_DROPPED] = out->refused_dropped;
+	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
+		value[UNDELIVERED_UNREACHABLE + i - NT_BUS_UNREACHABLE] = out->undelivered[i];
 }
 
 static void add_engine(struct nt_engine *engine, uint64_t *value)

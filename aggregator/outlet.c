@@ -219,6 +219,19 @@ void nt_outlet_refused(struct nt_outlet *outlet, const struct nt_bus_record *rec
 	outlet->dirty = true;
 }
 
+/* Brokers may refuse for good what the bus has taken: a topic's cap, rights, a topic that is gone. */
+static bool has_lost(struct nt_outlet *outlet)
+{
+	struct nt_bus_stats stats;
+	bool yes = false;
+
+	nt_bus_stats(outlet->bus, &stats);
+	for (int i = 0; i < NT_BUS_CAUSE_END; i++)
+		yes |= stats.undelivered[i] != outlet->counters.undelivered[i];
+	memcpy(outlet->counters.undelivered, stats.undelivered, sizeof(stats.undelivered));
+	return yes;
+}
+
 int nt_outlet_flush(struct nt_outlet *outlet)
 {
 	int r;
@@ -227,6 +240,8 @@ int nt_outlet_flush(struct nt_outlet *outlet)
 		return 0;
 	r = nt_bus_flush(outlet->bus);
 	outlet->dirty = r < 0;
+	if (has_lost(outlet) && r == 0)
+		r = -EIO;
 	if (r < 0)
 		outlet->counters.errors++;
 	return r;

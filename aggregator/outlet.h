@@ -21,6 +21,7 @@ enum {
 
 struct nt_outlet_counters {
 	uint64_t incidents, states, refused, refused_dropped, errors;
+	uint64_t undelivered[NT_BUS_CAUSE_END]; /* taken, and then not acknowledged: lost */
 };
 
 struct nt_outlet;
@@ -39,7 +40,10 @@ int nt_outlet_incident(struct nt_outlet *outlet, const struct nt_incident *incid
 void nt_outlet_refused(struct nt_outlet *outlet, const struct nt_bus_record *record,
 		       const char *reason, uint64_t real_ns);
 
-/* After a batch. A failure is counted. */
+/*
+ * After a batch. A failure is counted, and so is what the bus did not get rid of since the last one:
+ * -EIO, and whatever was to be published counts as not published.
+ */
 int nt_outlet_flush(struct nt_outlet *outlet);
 
 /* For the states of shards and the heads of jobs. */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/outlet.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/kafka_mock.h"
+
+static int set_up(void **state)
+{
+	struct mock *mock = calloc(1, sizeof(*mock));
+
+	*state = mock;
+	if (!mock || mock_make(mock, 1, 1) < 0)
+		return -1;
+	MOCK_SOON(mock, rd_kafka_mock_topic_create(mock->cluster, nt_topic_name(NT_TOPIC_INCIDENT),
+						   1, 1));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	mock_remove(*state);
+	free(*state);
+	return 0;
+}
+
+static int publish(struct nt_outlet *outlet)
+{
+	const struct nt_incident incident = {
+		.id = "1", .version = 1, .state = "firing", .severity = "warning", .class = "host"};
+
+	return nt_outlet_incident(outlet, &incident);
+}
+
+/* Whoever believes that it arrived would not publish it again. */
+static void what_brokers_refuse_after_the_bus_took_it_is_not_published(void **state)
+{
+	struct mock *mock = *state;
+	const struct nt_bus_options options = {.flush_ns = 10 * NT_SECOND};
+	nt_auto(nt_outlet) struct nt_outlet *outlet = NULL;
+	struct nt_bus_health health;
+
+	assert_int_equal(nt_outlet_open(mock->url, &options, 1, &outlet), 0);
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_PRODUCE, 1,
+					  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	assert_int_equal(publish(outlet), 0);
+	assert_int_equal(nt_outlet_flush(outlet), -EIO);
+	assert_int_equal(nt_outlet_counters(outlet)->undelivered[NT_BUS_TOO_LARGE], 1);
+	nt_outlet_health(outlet, &health);
+	assert_int_equal(health.cause, NT_BUS_TOO_LARGE);
+
+	assert_int_equal(publish(outlet), 0);
+	assert_int_equal(nt_outlet_flush(outlet), 0);
+	assert_int_equal(nt_outlet_counters(outlet)->undelivered[NT_BUS_TOO_LARGE], 1);
+	nt_outlet_health(outlet, &health);
+	assert_int_equal(health.cause, NT_BUS_WELL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			what_brokers_refuse_after_the_bus_took_it_is_not_published, set_up,
+			tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
