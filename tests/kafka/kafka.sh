@@ -3,11 +3,13 @@
 # A real Apache Kafka for tests: KRaft, one node or three, up in a few seconds. Needs Java 17 and, once
 # per version, Maven.
 #
-#   kafka.sh up [--version V] [--nodes N] [--secure]   start; prints the bootstrap addresses
+#   kafka.sh up [--version V] [--nodes N] [--secure] [--logs DIR]   start; prints the bootstrap
+#                                  addresses. DIR is where node N keeps its data, in DIR/N
 #   kafka.sh tool CLASS ARG...     run a tool, e.g. org.apache.kafka.tools.TopicCommand --list
 #   kafka.sh kill [NODE]           end it as a power cut would; start brings it back on the same data
 #   kafka.sh stop [NODE]           end it in order
 #   kafka.sh start [NODE]          NODE is 1, 2, ...; without one: all
+#   kafka.sh freeze|thaw NODE      cut it off: its connections stay, and nothing answers
 #   kafka.sh down                  stop all and delete
 #
 # NT_KAFKA: state folder (/tmp/neutracer-kafka). NT_KAFKA_PORT: the first port (19092); node N uses the
@@ -127,7 +129,7 @@ advertised.listeners=${listeners#*,}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=INTERNAL
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,CLIENT:$client,MTLS:SSL,EXPIRED:SSL
-log.dirs=$dir/logs
+log.dirs=${4:-$state}/$node/logs
 num.partitions=6
 auto.create.topics.enable=true
 offsets.topic.replication.factor=$count
@@ -162,12 +164,13 @@ CONF
 }
 
 up() {
-  local version=3.9.1 count=1 secure='' node scram=()
+  local version=3.9.1 count=1 secure='' logs='' node scram=()
   while [ $# -gt 0 ]; do
     case $1 in
       --version) version=$2 && shift ;;
       --nodes) count=$2 && shift ;;
       --secure) secure=1 ;;
+      --logs) logs=$2 && shift ;;
       *) die "unknown option '$1'" ;;
     esac
     shift
@@ -186,7 +189,7 @@ up() {
       --add-scram "SCRAM-SHA-512=[name=stranger,password=$password]")
   fi
   for ((node = 1; node <= count; node++)); do
-    write_properties "$node" "$count" "$secure"
+    write_properties "$node" "$count" "$secure" "$logs"
     run_java kafka.tools.StorageTool format -t MkU3OEVBNTcwNTJENDM2Qg -c "$state/$node/server.properties" \
       --ignore-formatted "${scram[@]}" >"$state/$node/format.log" 2>&1 || {
       cat "$state/$node/format.log" >&2
@@ -236,6 +239,7 @@ stop() {
   local node
   for node in ${1:-$(nodes)}; do
     ! alive "$node" || kill "$(cat "$state/$node/pid")"
+    ! alive "$node" || kill -CONT "$(cat "$state/$node/pid")" # who is frozen ends when thawed
   done
   for node in ${1:-$(nodes)}; do
     for _ in {1..150}; do
@@ -267,6 +271,8 @@ case ${1:-} in
     ;;
   start | stop) "$1" "${2:-}" ;;
   kill) cut_power "${2:-}" ;;
+  freeze) kill -STOP "$(cat "$state/${2:?NODE}/pid")" ;;
+  thaw) kill -CONT "$(cat "$state/${2:?NODE}/pid")" ;;
   tool)
     shift
     tool "${@:?CLASS}"
