@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdalign.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	ARENA_CHUNK_BYTES = 4096,
@@ -27,10 +28,11 @@ static int add_chunk(struct nt_arena *arena, size_t least)
 		size = ARENA_CHUNK_MAX_BYTES;
 	if (size < least)
 		size = least;
-	chunk = calloc(1, sizeof(*chunk) + size);
+	chunk = malloc(sizeof(*chunk) + size);
 	if (!chunk)
 		return -1;
 	chunk->size = size;
+	chunk->used = 0;
 	chunk->next = arena->chunk;
 	arena->chunk = chunk;
 	return 0;
@@ -58,6 +60,7 @@ void *nt_arena_alloc(struct nt_arena *arena, size_t size)
 	data = arena->chunk->data + arena->chunk->used;
 	arena->chunk->used += size;
 	arena->taken += size;
+	memset(data, 0, size);
 	return data;
 }
 

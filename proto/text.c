@@ -25,12 +25,30 @@ static bool is_control(uint32_t code)
 	       (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
+/* As many bytes as there are whole words of printable ASCII, which almost all text is. */
+static size_t copy_plain(const char *text, size_t len, char *out)
+{
+	const uint64_t ones = 0x0101010101010101;
+	size_t used = 0;
+	uint64_t word;
+
+	for (; len - used >= sizeof(word); used += sizeof(word)) {
+		memcpy(&word, text + used, sizeof(word));
+		/* 0x20 and above has one of two bits, and one more than 0x7e the highest. */
+		if (((word | word >> 1) & 0x20 * ones) != 0x20 * ones ||
+		    ((word | (word + ones)) & 0x80 * ones))
+			break;
+		memcpy(out + used, &word, sizeof(word));
+	}
+	return used;
+}
+
 size_t nt_text_clean(const char *text, size_t len, char *out, size_t max)
 {
 	const unsigned char *in = (const unsigned char *)text;
-	size_t used = 0;
+	size_t used = copy_plain(text, len < max ? len : max, out);
 
-	for (size_t i = 0; i < len;) {
+	for (size_t i = used; i < len;) {
 		size_t n = nt_utf8_length(text + i, len - i);
 		bool keep = n > 0 && !is_control(decode_character(in + i, n));
 

@@ -15,6 +15,7 @@
 #include "proto/arena.h"
 #include "proto/text.h"
 #include "proto/wire_column.h"
+#include "proto/wire_direct.h"
 #include "proto/wire_map.h"
 
 enum {
@@ -25,6 +26,9 @@ enum {
 	DECODE_FLOOR_BYTES = 4 << 20,
 	DECODE_BYTES_PER_BYTE = 32,
 	DECODE_CHUNK_BYTES = 8 << 10,
+	/* What an honest message needs of ours. */
+	FIRST_BYTES = 512,
+	BYTES_PER_BYTE = 3,
 };
 
 struct decoded {
@@ -280,7 +284,8 @@ static int take_body(const Neutracer__V1__Envelope *envelope, struct decoded *de
 	return 0;
 }
 
-int nt_message_decode(const void *data, size_t size, struct nt_message **ret_message)
+/* In whatever form they come: protobuf-c decides. */
+static int decode_any(const void *data, size_t size, struct nt_message **ret_message)
 {
 	nt_autoarena struct nt_arena arena = {
 		.limit = DECODE_FLOOR_BYTES + size * DECODE_BYTES_PER_BYTE,
@@ -292,8 +297,6 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 	struct decoded *decoded;
 	int r;
 
-	if (size > NT_WIRE_MAX_BYTES)
-		return -EBADMSG;
 	envelope = neutracer__v1__envelope__unpack(&allocator, size, data);
 	if (!envelope)
 		return arena.refused == -ENOMEM ? -ENOMEM : -EBADMSG;
@@ -311,6 +314,25 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 	}
 	*ret_message = message;
 	return 0;
+}
+
+int nt_message_decode(const void *data, size_t size, struct nt_message **ret_message)
+{
+	struct decoded *decoded;
+
+	if (size > NT_WIRE_MAX_BYTES)
+		return -EBADMSG;
+	decoded = calloc(1, sizeof(*decoded));
+	if (!decoded)
+		return -ENOMEM;
+	decoded->arena.limit = DECODE_FLOOR_BYTES + size * DECODE_BYTES_PER_BYTE;
+	decoded->arena.first = FIRST_BYTES + size * BYTES_PER_BYTE;
+	if (nt_wire_direct(data, size, &decoded->arena, &decoded->message)) {
+		*ret_message = &decoded->message;
+		return 0;
+	}
+	nt_message_free(&decoded->message);
+	return decode_any(data, size, ret_message);
 }
 
 void nt_message_free(struct nt_message *message)

@@ -83,9 +83,11 @@
 	_Static_assert(sizeof(column_##nt) / sizeof(column_##nt[0]) ==                             \
 			       sizeof(fields_##nt) / sizeof(fields_##nt[0]),                       \
 		       "a column for each field of " #nt);                                         \
+	static struct nt_wire_plan columns_plan_##nt;                                              \
 	static const struct nt_wire_columns columns_##nt = {                                       \
 		.there = &neutracer__v1__##descriptor_##__descriptor,                              \
 		.column = column_##nt,                                                             \
+		.plan = &columns_plan_##nt,                                                        \
 	}
 #define ARRAY(KIND, type, nt, member, count, limit, there_type, here_type, is_paired)              \
 	{                                                                                          \
@@ -105,12 +107,14 @@
 	ARRAY(TEXTS, type, nt, member, count, limit, char **, const char **, false)
 
 #define SHAPE(nt, descriptor_, is_sound_)                                                          \
+	static struct nt_wire_plan plan_##nt;                                                      \
 	static const struct nt_wire_shape shape_##nt = {                                           \
 		.there = &neutracer__v1__##descriptor_##__descriptor,                              \
 		.here_bytes = sizeof(struct nt),                                                   \
 		.field = fields_##nt,                                                              \
 		.fields = sizeof(fields_##nt) / sizeof(fields_##nt[0]),                            \
 		.is_sound = (is_sound_),                                                           \
+		.plan = &plan_##nt,                                                                \
 	}
 
 /* One row a line, in the order of the numbers. */
@@ -465,11 +469,13 @@ SHAPE(nt_control, control, NULL);
 static const struct nt_wire_field fields_heartbeat[] = {
 	{.kind = NT_WIRE_U32, .there = OFFSET(THERE(Heartbeat), ranks, uint32_t)},
 };
+static struct nt_wire_plan plan_heartbeat;
 static const struct nt_wire_shape shape_heartbeat = {
 	.there = &neutracer__v1__heartbeat__descriptor,
 	.here_bytes = sizeof(uint32_t),
 	.field = fields_heartbeat,
 	.fields = 1,
+	.plan = &plan_heartbeat,
 };
 
 static const struct nt_wire_field fields_nt_message[] = {
@@ -481,11 +487,13 @@ static const struct nt_wire_field fields_nt_message[] = {
 	U64(Envelope, nt_message, watermark_boot_ns),
 	TEXT(Envelope, nt_message, key),
 };
+static struct nt_wire_plan plan_envelope;
 const struct nt_wire_shape nt_wire_envelope = {
 	.there = &neutracer__v1__envelope__descriptor,
 	.here_bytes = sizeof(struct nt_message),
 	.field = fields_nt_message,
 	.fields = sizeof(fields_nt_message) / sizeof(fields_nt_message[0]),
+	.plan = &plan_envelope,
 };
 
 /* clang-format on */

@@ -32,6 +32,23 @@ enum nt_wire_kind {
 
 struct nt_wire_shape;
 
+enum {
+	NT_WIRE_MAX_NUMBER = 40, /* of a field */
+	NT_WIRE_LONG_WAY = 8, /* no wire type */
+};
+
+/* What the field of a number is; without a row: nothing that is known. */
+struct nt_wire_step {
+	const struct nt_wire_field *field;
+	uint8_t wire;
+	bool is_fixed; /* not a varint */
+};
+
+/* By number. Made from rows and descriptors by the first who decodes: wire_direct.h. */
+struct nt_wire_plan {
+	struct nt_wire_step step[NT_WIRE_MAX_NUMBER + 1];
+};
+
 /* Offsets in the generated struct of a columns message. */
 struct nt_wire_column {
 	uint16_t values, count;
@@ -40,6 +57,7 @@ struct nt_wire_column {
 struct nt_wire_columns {
 	const ProtobufCMessageDescriptor *there;
 	const struct nt_wire_column *column; /* one for each field of the row, in its order */
+	struct nt_wire_plan *plan;
 };
 
 struct nt_wire_field {
@@ -59,6 +77,7 @@ struct nt_wire_shape {
 	const struct nt_wire_field *field;
 	size_t fields;
 	bool (*is_sound)(const void *here); /* NULL: whatever the rows let pass */
+	struct nt_wire_plan *plan;
 };
 
 /* Of the bodies by enum nt_body, and where each is in struct nt_message. */

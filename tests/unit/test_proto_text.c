@@ -90,10 +90,45 @@ static void a_nul_inside_is_a_control_character(void **state)
 	assert_string_equal(out, "a?b");
 }
 
+/* Where text is looked at in words, a byte that is none must not hide in one. */
+static void one_bad_byte_is_found_wherever_it_is(void **state)
+{
+	static const unsigned char bad[] = {0x01, 0x1f, 0x7f, 0x80, 0xff};
+	char in[40], out[sizeof(in)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad); i++)
+		for (size_t at = 0; at + 1 < sizeof(in); at++) {
+			memset(in, '~', sizeof(in) - 1);
+			in[sizeof(in) - 1] = '\0';
+			in[at] = (char)bad[i];
+			assert_int_equal(nt_text_clean(in, sizeof(in) - 1, out, sizeof(out) - 1),
+					 sizeof(in) - 1);
+			in[at] = '?';
+			assert_string_equal(out, in);
+		}
+}
+
+static void plain_text_is_cut_at_any_length(void **state)
+{
+	const char *in = "0123456789 abcdefghij";
+	char out[32];
+
+	(void)state;
+	for (size_t max = 0; max <= strlen(in); max++) {
+		memset(out, 'x', sizeof(out));
+		assert_int_equal(nt_text_clean(in, strlen(in), out, max), max);
+		assert_int_equal(strlen(out), max);
+		assert_memory_equal(out, in, max);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_clean_afterwards),
+		cmocka_unit_test(one_bad_byte_is_found_wherever_it_is),
+		cmocka_unit_test(plain_text_is_cut_at_any_length),
 		cmocka_unit_test(text_is_cut_between_characters_and_never_over_the_limit),
 		cmocka_unit_test(a_nul_inside_is_a_control_character),
 	};
