@@ -343,7 +343,8 @@ static int advance_to(struct nt_engine *engine, struct nt_job_key *key, uint64_t
 		if (key->due_ns > closable_ns)
 			return 0;
 		if (lobby <= due) {
-			r = nt_jobs_admit(engine->jobs, key, lobby);
+			r = nt_jobs_admit(engine->jobs, key, lobby,
+					  due < closable_ns ? due : closable_ns);
 		} else {
 			nt_framer_skip(engine->framer, job, closable_ns);
 			r = close_cell(engine, job);

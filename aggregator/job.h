@@ -195,8 +195,12 @@ uint64_t nt_jobs_closable_ns(struct nt_job_key *key);
 /* When the next member can leave the lobby; UINT64_MAX: none waits. */
 uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key);
 
-/* Lets in all members that are due at now_ns, in an order that only the data decide. */
-NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns);
+/*
+ * Lets in all members that are due at now_ns, in an order that only the data decide; then those that
+ * are due by until_ns, as far as no new job begins.
+ */
+NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
+				uint64_t until_ns);
 
 /* Takes the member's end to the job: what is left of it is shown, not judged. */
 void nt_jobs_end_member(struct nt_member *member, uint64_t ended_ns, bool finalized);

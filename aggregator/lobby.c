@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "aggregator/line.h"
 #include "common/hash.h"
 
 /* Clocks of processes and windows are compared with this much slack. */
@@ -365,17 +366,22 @@ static int describe_job(struct nt_job *job, const struct nt_member *member)
 	return 0;
 }
 
-/* Where its number belongs; those of one job mostly come in order. */
+/* Where its number belongs: behind its like, and before the retired. */
 static void insert_member(struct nt_job *job, struct nt_member *member)
 {
-	size_t at = job->members;
+	size_t low = 0, high = job->members - job->retired;
 
-	while (at > 0 &&
-	       (job->member[at - 1]->retired || job->member[at - 1]->number > member->number))
-		at--;
-	memmove(job->member + at + 1, job->member + at,
-		(job->members - at) * sizeof(struct nt_member *));
-	job->member[at] = member;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (job->member[middle]->number <= member->number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	memmove(job->member + low + 1, job->member + low,
+		(job->members - low) * sizeof(struct nt_member *));
+	job->member[low] = member;
 	job->members++;
 }
 
@@ -414,32 +420,6 @@ int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member)
 	return 0;
 }
 
-/* A member that is due, and what its place in line depends on. */
-struct candidate {
-	struct nt_member *member;
-	uint64_t due_ns;
-	const char *node;
-};
-
-/* By time, and then by what cannot be equal: the order in which they came leaves no trace. */
-static int by_due(const void *a, const void *b)
-{
-	const struct candidate *left = a, *right = b;
-	const struct nt_member *x = left->member, *y = right->member;
-	int order;
-
-	if (left->due_ns != right->due_ns)
-		return left->due_ns < right->due_ns ? -1 : 1;
-	order = strcmp(left->node, right->node);
-	if (order)
-		return order;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->start_boot_ns != y->start_boot_ns)
-		return x->start_boot_ns < y->start_boot_ns ? -1 : 1;
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_member *member)
 {
 	struct nt_job *job;
@@ -461,54 +441,91 @@ static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_
 	return 0;
 }
 
-/* Lets in who is due; whom the arrival of another made wait longer stays. */
-static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
-		      const struct candidate *line, size_t count)
+/* Who has become known with one that was let in can make others due. */
+static int learn(struct nt_line *line, const struct nt_job_key *key, const struct nt_member *member,
+		 unsigned int known)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct nt_member *member = line[i].member;
+	if (HASH_COUNT(key->tie) == known)
+		return 0;
+	for (size_t i = 0; i < member->ties && r == 0; i++)
+		r = nt_line_learn(line, key, member->tie[i].comm);
+	return r;
+}
 
-		if (r < 0 || nt_member_due_ns(key, member) > now_ns)
-			key->lobby[key->lobbies++] = member;
-		else
-			r = admit_member(jobs, key, member);
+/* Lets in who is due; whom the arrival of another made wait longer goes back into the line. */
+static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
+		       struct nt_line *line, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		struct nt_turn *turn = line->batch[i];
+		struct nt_member *member = turn->member;
+		const uint64_t due_ns = nt_member_due_ns(key, member);
+		const unsigned int known = HASH_COUNT(key->tie);
+
+		if (due_ns > now_ns) {
+			r = nt_line_put(line, turn, due_ns);
+			continue;
+		}
+		turn->member = NULL;
+		r = admit_member(jobs, key, member);
+		/* Where no job took it, it is gone, and nothing has become known. */
+		if (r == 0)
+			r = learn(line, key, member, known);
 	}
 	return r;
 }
 
-int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns)
+/*
+ * All that are due by now_ns, and who of the rest is due by until_ns. Where a job begins the line is
+ * over, as that changes who is due when: before the first job, anybody with a communicator is.
+ */
+static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_line *line,
+		      uint64_t now_ns, uint64_t until_ns)
+{
+	const size_t before = key->jobs;
+	int r;
+
+	r = nt_line_make(jobs, key, line);
+	while (r == 0 && now_ns <= until_ns) {
+		size_t count;
+
+		/* Those let in may have made others due. */
+		while (r == 0 && (count = nt_line_take(line, now_ns)))
+			r = admit_batch(jobs, key, now_ns, line, count);
+		if (key->jobs != before)
+			break;
+		now_ns = nt_line_due_ns(line);
+	}
+	return r;
+}
+
+static void keep_lobby(struct nt_job_key *key, const struct nt_line *line)
+{
+	if (line->turns < key->lobbies)
+		return; /* it did not come to that */
+	key->lobbies = 0;
+	for (size_t i = 0; i < line->turns; i++)
+		if (line->turn[i].member)
+			key->lobby[key->lobbies++] = line->turn[i].member;
+	if (!key->lobbies)
+		key->lobby_size = 0;
+}
+
+int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns, uint64_t until_ns)
 {
 	for (;;) {
-		nt_autofree struct candidate *line = calloc(key->lobbies + 1, sizeof(*line));
-		size_t count = 0, left = 0;
-		const size_t before = key->lobbies;
-		int r;
+		const bool is_first = !key->job;
+		struct nt_line line = {0};
+		int r = admit_line(jobs, key, &line, now_ns, until_ns);
 
-		if (!line)
-			return -ENOMEM;
-		for (size_t i = 0; i < before; i++) {
-			struct nt_member *member = key->lobby[i];
-			const uint64_t due_ns = nt_member_due_ns(key, member);
-
-			if (due_ns > now_ns)
-				key->lobby[left++] = member;
-			else
-				line[count++] = (struct candidate){
-					.member = member,
-					.due_ns = due_ns,
-					.node = jobs->node_at[member->node]->name,
-				};
-		}
-		key->lobbies = left;
-		if (count)
-			qsort(line, count, sizeof(*line), by_due);
-		r = admit_line(jobs, key, now_ns, line, count);
-		if (!key->lobbies)
-			key->lobby_size = 0;
-		/* Those let in may have made others due. */
-		if (r < 0 || key->lobbies == before)
+		keep_lobby(key, &line);
+		nt_line_release(&line);
+		if (r < 0 || !is_first || !key->job)
 			return r;
+		until_ns = now_ns;
 	}
 }
