@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "aggregator/samples.h"
 #include "common/hash.h"
 #include "proto/arena.h"
 
@@ -164,7 +165,22 @@ static uint64_t hash_last(const struct nt_frame_comm *comm)
 	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, last->count), last->type));
 }
 
-static int add_comm(struct nt_framer *framer, const struct nt_member *member,
+/* The operations of a communicator in these windows, at the most. */
+static size_t count_ops(const struct nt_member *member, size_t windows, uint64_t id)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		for (size_t j = 0; j < window->comms; j++)
+			if (window->comm[j].id == id)
+				count += window->comm[j].ops;
+	}
+	return count < NT_OP_END ? count : NT_OP_END;
+}
+
+static int add_comm(struct nt_framer *framer, const struct nt_member *member, size_t windows,
 		    const struct nt_message *message, const struct nt_comm_window *comm,
 		    struct nt_frame_comm *sum)
 {
@@ -176,7 +192,7 @@ static int add_comm(struct nt_framer *framer, const struct nt_member *member,
 	if (sum->epoch != reading.group)
 		sum->ops = 0;
 	if (!op || sum->ops == 0) {
-		op = alloc(framer, NT_OP_END, sizeof(*op));
+		op = alloc(framer, count_ops(member, windows, comm->id), sizeof(*op));
 		if (!op)
 			return -ENOMEM;
 		sum->op = op;
@@ -225,7 +241,7 @@ static int add_comms(struct nt_framer *framer, const struct nt_member *member, s
 			}
 			if (at == rank->comms)
 				rank->comms++;
-			r = add_comm(framer, member, message, from, &comm[at]);
+			r = add_comm(framer, member, windows, message, from, &comm[at]);
 			if (r < 0)
 				return r;
 		}
@@ -438,23 +454,6 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
-static int by_call(const void *a, const void *b)
-{
-	const struct nt_frame_sample *left = a, *right = b;
-
-	if (left->comm != right->comm)
-		return left->comm < right->comm ? -1 : 1;
-	if (left->epoch != right->epoch)
-		return left->epoch < right->epoch ? -1 : 1;
-	if (left->number != right->number)
-		return left->number < right->number ? -1 : 1;
-	if (left->rank != right->rank)
-		return left->rank < right->rank ? -1 : 1;
-	if (left->op != right->op)
-		return left->op < right->op ? -1 : 1;
-	return 0;
-}
-
 static const struct nt_comm_window *find_comm(const struct nt_window *window, uint64_t id,
 					      uint64_t epoch)
 {
@@ -501,6 +500,7 @@ static int collect_samples(struct nt_framer *framer, const struct nt_job *job,
 {
 	struct nt_frame_sample *sample;
 	size_t most = 0, samples = 0;
+	int r;
 
 	for (size_t i = 0; i < job->members - job->retired; i++)
 		for (size_t j = 0; j < windows[i]; j++)
@@ -512,7 +512,9 @@ static int collect_samples(struct nt_framer *framer, const struct nt_job *job,
 		for (size_t j = 0; j < windows[i]; j++)
 			add_samples(framer, job->member[i], job->member[i]->waiting[j].message,
 				    sample, &samples);
-	qsort(sample, samples, sizeof(*sample), by_call);
+	r = nt_samples_sort(&framer->arena, sample, samples, &sample);
+	if (r < 0)
+		return r;
 	framer->frame.sample = sample;
 	framer->frame.samples = samples;
 	return 0;
