@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <grp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -20,6 +21,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/trouble.h"
+
+enum {
+	HEAP_BLOCK_BYTES = 16 << 20, /* larger ones are the kernel's own */
+	HEAP_SPARE_BYTES = 64 << 20, /* free ones at the end that are kept */
+};
 
 #define TEND_NS  (5 * NT_SECOND)
 #define STUCK_NS (30 * NT_SECOND) /* the loop goes round many times a second */
@@ -410,6 +416,16 @@ static enum nt_exit run(const struct nt_aggregator_config *config)
 	return code;
 }
 
+/*
+ * Frames and windows of large jobs come and go by the megabyte, twice a second: what the heap gives
+ * back to the kernel each time has to be faulted in again.
+ */
+static void keep_heap(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	struct nt_aggregator_config config = {0};
@@ -417,6 +433,7 @@ int main(int argc, char **argv)
 	enum nt_exit code;
 	int r;
 
+	keep_heap();
 	r = nt_opt_load(&nt_aggregator_program, argc, argv, &config, &error);
 	if (r < 0)
 		(void)nt_err(0, "%s", error.text);
