@@ -379,6 +379,9 @@ static int do_due(struct nt_service *service)
 		if (r < 0)
 			return r;
 	}
+	r = nt_service_adopt(service);
+	if (r < 0)
+		return r;
 	nt_service_publish(service);
 	/* It waits for the brokers' answers: not in every turn, where there are none. */
 	if (service->outlet && now_ns >= service->publish_after_ns &&

@@ -36,6 +36,7 @@ struct nt_service {
 
 	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */
 	uint64_t publish_after_ns; /* the bus did not take it */
+	uint64_t adopt_after_ns; /* the store did not take over messages */
 	uint64_t held_until_ns; /* the store did not take an incident of another; 0: it did */
 	uint64_t waited_ns; /* since the last sweep, with nothing to read */
 	uint64_t sink_errors, save_errors;
@@ -68,6 +69,9 @@ NT_MUST_CHECK int nt_service_take_news(struct nt_service *service);
 
 /* To the end of what there is, for a limited time. -ETIMEDOUT, -ENOMEM. */
 NT_MUST_CHECK int nt_service_catch_up(struct nt_service *service);
+
+/* Messages of shards that the store could not take over when they came. -ENOMEM. */
+NT_MUST_CHECK int nt_service_adopt(struct nt_service *service);
 
 /* What the bus does not know yet of our incidents, and of our jobs. */
 void nt_service_publish(struct nt_service *service);

@@ -311,17 +311,34 @@ static int start(struct nt_service *service, struct nt_shard *shard,
 	return 0;
 }
 
-static int adopt(struct nt_service *service, uint32_t number)
+/* On a disk that is full it is tried again: what the owner before has not told, nobody else tells. */
+static int adopt(struct nt_service *service, struct nt_shard *shard)
 {
 	const struct nt_sink *sink = service->options.sink;
 	int r;
 
-	if (number == NT_SHARD_WHOLE || !sink || !sink->adopt)
+	if (shard->number == NT_SHARD_WHOLE || !sink || !sink->adopt)
 		return 0;
-	r = sink->adopt(sink->data, number, nt_clock_real_ns());
-	if (r < 0)
-		(void)nt_err(r, "take over the messages of shard %u", number);
+	r = sink->adopt(sink->data, shard->number, nt_clock_real_ns());
+	if (r < 0 && !shard->must_adopt)
+		(void)nt_err(r, "take over the messages of shard %u; it is tried again",
+			     shard->number);
+	shard->must_adopt = r < 0;
+	service->adopt_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	return r == -ENOMEM ? r : 0;
+}
+
+int nt_service_adopt(struct nt_service *service)
+{
+	if (nt_clock_mono_ns() < service->adopt_after_ns)
+		return 0;
+	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
+		int r = shard->must_adopt ? adopt(service, shard) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int assign(struct nt_service *service, struct nt_bus_position *position)
@@ -344,7 +361,7 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 	if (r == 0)
 		r = start(service, shard, position);
 	if (r == 0)
-		r = adopt(service, number);
+		r = adopt(service, shard);
 	if (r < 0)
 		return r;
 	HASH_ADD(hh, service->shard, number, sizeof(shard->number), shard);

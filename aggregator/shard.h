@@ -41,6 +41,7 @@ struct nt_shard {
 	struct nt_depot_draft draft; /* of the saving under way */
 	bool drafted, saved; /* draft holds; saved: and nothing has changed since */
 	bool loaded; /* it goes on from a state that was saved */
+	bool must_adopt; /* the store did not take over its messages yet */
 	UT_hash_handle hh; /* the owner's */
 };
 

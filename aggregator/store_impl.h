@@ -13,6 +13,7 @@
 struct nt_unsaved {
 	struct nt_unsaved *next;
 	struct nt_message *message;
+	bool is_given_up; /* its shard: somebody else tells of it */
 };
 
 struct nt_store {

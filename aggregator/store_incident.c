@@ -91,7 +91,7 @@ int nt_store_touch(struct nt_store *store, const char *id)
 }
 
 /* The incident and the messages about it in one transaction: neither is ever without the other. */
-static int put_now(struct nt_store *store, const struct nt_incident *incident)
+static int put_now(struct nt_store *store, const struct nt_incident *incident, bool is_ours)
 {
 	nt_autobuf struct nt_buf body = {0};
 	uint64_t known = 0;
@@ -109,8 +109,8 @@ static int put_now(struct nt_store *store, const struct nt_incident *incident)
 		atomic_fetch_add(&store->incidents_stale, 1);
 		return nt_store_end(store, 0);
 	}
-	r = existed < 0 ? existed : nt_store_write(store, incident, &body, true);
-	if (r == 0)
+	r = existed < 0 ? existed : nt_store_write(store, incident, &body, is_ours);
+	if (r == 0 && is_ours)
 		r = nt_store_queue(store, incident, &queued);
 	r = nt_store_end(store, r);
 	if (r < 0)
@@ -138,7 +138,8 @@ static void drop_oldest(struct nt_store *store)
 int nt_store_flush(struct nt_store *store)
 {
 	while (store->unsaved) {
-		int r = put_now(store, &store->unsaved->message->incident);
+		int r = put_now(store, &store->unsaved->message->incident,
+				!store->unsaved->is_given_up);
 
 		if (r < 0)
 			return r;
@@ -186,7 +187,7 @@ int nt_store_put(void *data, const struct nt_incident *incident)
 	pthread_mutex_lock(&store->lock);
 	r = nt_store_flush(store); /* in order: a resolution never overtakes its alarm */
 	if (r == 0)
-		r = put_now(store, incident);
+		r = put_now(store, incident, true);
 	if (r < 0 && r != -EMSGSIZE) {
 		kept = keep(store, incident);
 		r = kept < 0 ? kept : r;

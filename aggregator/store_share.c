@@ -497,6 +497,9 @@ int nt_store_release(void *data, uint32_t shard)
 	int r;
 
 	pthread_mutex_lock(&store->lock);
+	/* The bus has it all the same, and so the next owner. */
+	for (struct nt_unsaved *unsaved = store->unsaved; unsaved; unsaved = unsaved->next)
+		unsaved->is_given_up |= unsaved->message->incident.shard == shard;
 	r = nt_store_begin(store);
 	if (r == 0)
 		r = nt_store_end(store, park(store, shard));

@@ -430,6 +430,37 @@ static void what_a_full_disk_does_not_take_from_others_is_taken_later(void **sta
 	no_message_was_sent_twice();
 }
 
+static unsigned int adoptions_refused;
+
+static int adopt_on_full_disk(void *data, uint32_t shard, uint64_t real_ns)
+{
+	if (disk_is_full) {
+		adoptions_refused++;
+		return -ENOSPC;
+	}
+	return nt_store_sink(data).adopt(data, shard, real_ns);
+}
+
+static void what_a_full_disk_does_not_take_over_is_told_later(void **state)
+{
+	(void)state;
+	members[1].sink.adopt = adopt_on_full_disk;
+	members[0].mute = true;
+	give_all(0);
+	publish_run(520, 60000, 30000, UINT64_MAX);
+	turn_all();
+	assert_int_equal(sents, 0);
+	disk_is_full = true;
+	kill_member(0);
+	give_all(1);
+	turn_all();
+	disk_is_full = false;
+	assert_true(adoptions_refused >= JOBS);
+	turn_all();
+	assert_int_equal(count_sent("_firing_"), JOBS);
+	no_message_was_sent_twice();
+}
+
 static void partitions_that_move_all_the_time_change_nothing(void **state)
 {
 	nt_autofree char *want = NULL, *got = NULL, *other = NULL;
@@ -726,6 +757,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_member_shows_what_one_has_decided_and_one_alone_tells),
 		TEST(what_a_full_disk_does_not_take_from_others_is_taken_later),
+		TEST(what_a_full_disk_does_not_take_over_is_told_later),
 		TEST(partitions_that_move_all_the_time_change_nothing),
 		TEST(who_is_killed_is_followed_by_one_that_learns_nothing_anew),
 		TEST(what_the_dead_one_had_not_sent_is_sent_once),

@@ -3,7 +3,9 @@
 #include "tests/unit/store.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "common/buf.h"
@@ -335,6 +337,40 @@ static void who_releases_a_shard_sends_nothing_more_for_it(void **state)
 	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i1_firing_critical");
 }
 
+static void limit_files(rlim_t bytes)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct rlimit limit;
+
+	assert_int_equal(sigaction(SIGXFSZ, &ignore, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* It is on the bus, and the next owner has told it long before our disk has room. */
+static void what_waited_for_the_disk_is_not_told_once_its_shard_is_released(void **state)
+{
+	const struct nt_sink sink = nt_store_sink(store);
+	const struct nt_incident one = make("i1", "firing", 2);
+	struct nt_incident other_shard = make("i2", "firing", 2);
+
+	(void)state;
+	other_shard.shard = SHARD + 1;
+	limit_files(4 << 10);
+	assert_true(sink.incident(sink.data, &one) < 0);
+	assert_true(sink.incident(sink.data, &other_shard) < 0);
+	release(store);
+	limit_files(RLIM_INFINITY);
+	nt_store_tick(store, nt_clock_real_ns());
+	assert_int_equal(stats_of(store).unsaved_now, 0);
+	assert_int_equal(stats_of(store).incidents_now, 2);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i2_firing_critical");
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "");
+	adopt(store);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i1_firing_critical");
+}
+
 static void *land(void *data)
 {
 	const struct timespec pause = {.tv_nsec = 50 * NT_MILLISECOND};
@@ -576,6 +612,7 @@ int main(void)
 		TEST_TWO(other_shards_are_left_alone),
 		TEST_TWO(an_end_long_ago_is_told_nobody),
 		TEST_TWO(who_releases_a_shard_sends_nothing_more_for_it),
+		TEST_TWO(what_waited_for_the_disk_is_not_told_once_its_shard_is_released),
 		TEST_TWO(releasing_waits_for_the_message_that_is_under_way),
 		TEST_TWO(a_retry_does_not_take_a_released_message_back),
 		TEST_TWO(after_a_restart_nothing_is_sent_before_the_shard_is_ours_again),
