@@ -42,6 +42,7 @@ struct nt_comm {
 	uint64_t agreed_frame, differed_frame;
 	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
 	uint64_t checked_frame; /* scratch of the step */
+	uint64_t moved_ns; /* the same: when a member last went on in it */
 	uint32_t index; /* scratch of saving and loading */
 	UT_hash_handle hh;
 };

@@ -94,7 +94,7 @@ struct nt_rank {
 	uint64_t ended_ns;
 	/* Where it was when it was last heard of, and whether it was busy with something. */
 	struct nt_frame_inside inside;
-	uint64_t worked_ns; /* 0: never */
+	uint64_t worked_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t seen_ns, seen_frame;
 	uint8_t group_kind;
 	uint64_t group_id;

@@ -20,6 +20,8 @@ static const double working_bytes = 1
 /* One look may find it between two writes to a slow disk. */
 static const uint64_t working_lasts_ns = 5000000000;
 static const uint64_t mismatch_after_ns = 2000000000;
+/* Agents look once a second: where some have left a call, the others may have, too. */
+static const uint64_t leaving_ns = 3000000000;
 
 static bool is_collective(uint8_t kind)
 {
@@ -53,6 +55,8 @@ void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct n
 	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
 	rank->seen_ns = detect->end_ns;
 	rank->seen_frame = detect->frames;
+	if (seen->inside.in_call)
+		rank->inside_ns = detect->end_ns;
 	if (is_at_work(seen))
 		rank->worked_ns = detect->end_ns;
 }
@@ -76,7 +80,7 @@ struct stall {
 	uint32_t *members;
 	uint32_t listed;
 	enum nt_word cause;
-	bool found, working, waiting, inside_all;
+	bool found, working, waiting, moving, inside_all;
 	uint8_t tier;
 };
 
@@ -201,10 +205,35 @@ static int compare_entered(struct nt_detect *detect, const struct nt_frame *fram
 	return r;
 }
 
-/* The members that others wait for: those at the lowest number, unless they wait themselves. */
+static bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
+{
+	return when_ns && when_ns + span_ns > detect->end_ns;
+}
+
+/*
+ * Who has just made a call, or come out of one that held it, is on its way; and so is who waits for
+ * its device, where one that it may wait for went on a moment ago.
+ */
+static bool has_moved(const struct nt_detect *detect, const struct nt_rank *rank, uint64_t need_ns)
+{
+	if (!rank->inside.in_call && !rank->inside.synchronising &&
+	    is_recent(detect, rank->inside_ns, need_ns))
+		return true;
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (is_recent(detect, rank->link[i].progress_ns, need_ns) ||
+		    (rank->inside.synchronising &&
+		     is_recent(detect, rank->link[i].comm->moved_ns, leaving_ns)))
+			return true;
+	return false;
+}
+
+/*
+ * The members that others wait for: those at the lowest number, unless they wait themselves, or did
+ * until a moment ago.
+ */
 static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm,
 			    const struct member *member, uint32_t n, uint64_t highest,
-			    struct stall *stall)
+			    uint64_t need_ns, struct stall *stall)
 {
 	const uint32_t before = stall->culprits;
 	uint64_t lowest = highest;
@@ -219,6 +248,10 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm
 		if (member[i].elsewhere || (member[i].rank->inside.synchronising &&
 					    waits_elsewhere(detect, member[i].rank, comm))) {
 			stall->waiting = true;
+			continue;
+		}
+		if (has_moved(detect, member[i].rank, need_ns)) {
+			stall->moving = true;
 			continue;
 		}
 		/* It entered, others came out and it did not. */
@@ -291,7 +324,8 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 		together = together && member[i].in && member[i].number == longest->number;
 		lagging |= member[i].number < highest;
 		in += member[i].in && member[i].number == highest;
-		out += !member[i].in && member[i].number >= highest;
+		out += !member[i].in && member[i].number >= highest &&
+		       !is_recent(detect, member[i].link->progress_ns, leaving_ns);
 		patient += member[i].in && member[i].number == highest &&
 			   member[i].waited_ns >= need_ns;
 	}
@@ -309,7 +343,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 		if (member[i].in && member[i].number == highest && member[i].waited_ns >= need_ns)
 			witness(stall, &member[i]);
 	if (lagging) {
-		accuse_laggards(detect, comm, member, n, highest, stall);
+		accuse_laggards(detect, comm, member, n, highest, need_ns, stall);
 	} else if (out && longest->rank->inside.in_call) {
 		/* Some came out. A host that runs ahead looks the same where calls do not block. */
 		for (uint32_t i = 0; i < n; i++)
@@ -363,6 +397,8 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 		} else if (stall->working) {
 			proposal.cause = NT_WORD_SLOW_HOST;
 		}
+	} else if (stall->moving) {
+		return 0;
 	} else if (stall->comm && !stall->waiting) {
 		proposal.cause = NT_WORD_NETWORK;
 		proposal.kind = NT_CULPRIT_COMMUNICATOR;
@@ -427,6 +463,29 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/* When each communicator last moved. True: something does now. */
+static bool note_moves(struct nt_detect *detect)
+{
+	bool moved = false;
+
+	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+		comm->moved_ns = 0;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+		const bool counts = is_live(rank) && is_fresh(detect, rank);
+
+		moved |= counts && (rank->steps || rank->round_frame == detect->frames);
+		for (uint32_t j = 0; j < rank->links; j++) {
+			const struct nt_link *link = &rank->link[j];
+
+			if (link->progress_ns > link->comm->moved_ns)
+				link->comm->moved_ns = link->progress_ns;
+			moved |= counts && link->progress_ns == detect->end_ns;
+		}
+	}
+	return moved;
+}
+
 int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const uint64_t period_ns = usual_period(detect);
@@ -434,8 +493,9 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
 	struct stall stall = {.culprit = detect->scratch.index};
+	const bool moved = note_moves(detect);
 	struct member *member = NULL;
-	bool moved = false, inside = false;
+	bool inside = false;
 	int r = 0;
 
 	/* Before the first rank there is no scratch. */
@@ -449,9 +509,6 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 
 		if (!is_live(rank) || !is_fresh(detect, rank))
 			continue;
-		moved |= rank->steps || rank->round_frame == detect->frames;
-		for (uint32_t j = 0; j < rank->links; j++)
-			moved |= rank->link[j].progress_ns == detect->end_ns;
 		inside |= wait_ns > 0;
 		if (wait_ns < need_ns && wait_ns < mismatch_after_ns)
 			continue;

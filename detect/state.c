@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 5,
+	STATE_VERSION = 6,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -145,6 +145,7 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank)
 	nt_code_u64(codec, &rank->ended_ns);
 	code_inside(codec, &rank->inside);
 	nt_code_u64(codec, &rank->worked_ns);
+	nt_code_u64(codec, &rank->inside_ns);
 	nt_code_u64(codec, &rank->seen_ns);
 	nt_code_u64(codec, &rank->seen_frame);
 	nt_code_u64(codec, &rank->rounds);

@@ -115,6 +115,21 @@ static void a_job_that_stands_names_who_is_missing(void **state)
 	}
 }
 
+/* Whom it held up is not to blame, and least when it lets them go. */
+static void a_checkpoint_of_one_rank_is_its_own(void **state)
+{
+	struct cl_scenario scenario = scenario_with("checkpoint 0 60 from 30");
+
+	(void)state;
+	play(scenario, 1);
+	scenario.tp = 8;
+	play(scenario, 1);
+	scenario.tp = 1;
+	scenario.pp = 4;
+	scenario.microbatches = 4;
+	play(scenario, 1);
+}
+
 static void bad_weather_changes_no_verdict(void **state)
 {
 	struct cl_scenario scenario = scenario_with("compute 5 1.3 from 30");
@@ -171,6 +186,7 @@ int main(void)
 		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),
 		cmocka_unit_test(a_slow_node_is_one_finding),
 		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
+		cmocka_unit_test(a_checkpoint_of_one_rank_is_its_own),
 		cmocka_unit_test(bad_weather_changes_no_verdict),
 		cmocka_unit_test(a_fault_after_a_restart_of_the_agent_is_named),
 		cmocka_unit_test(a_fault_that_is_no_fault_is_refused),
