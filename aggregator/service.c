@@ -19,6 +19,7 @@
 enum {
 	TURN_MS = 200, /* a stop is noticed after so long */
 	TURN_RECORDS = 4096, /* of one turn, so that pictures and saving get their time */
+	PICTURE_SHARE = 10, /* the time of one picture is this part of the time between two */
 };
 
 #define PICTURE_NS       (500 * NT_MILLISECOND)
@@ -387,12 +388,15 @@ static int do_due(struct nt_service *service)
 	if (service->outlet && now_ns >= service->publish_after_ns &&
 	    nt_outlet_flush(service->outlet) < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
-	if (now_ns - service->picture_ns >= service->options.picture_every_ns) {
+	/* One of a hundred thousand ranks takes a while: a tenth of the time is for pictures, at most. */
+	if (now_ns - service->picture_ns >= service->options.picture_every_ns &&
+	    now_ns - service->picture_ns >= PICTURE_SHARE * service->picture_took_ns) {
 		service->picture_ns = now_ns;
 		say_damage(service);
 		r = draw(service);
 		if (r < 0)
 			return r;
+		service->picture_took_ns = nt_clock_mono_ns() - now_ns;
 	}
 	if (now_ns - service->heads_ns >= service->options.heads_every_ns) {
 		service->heads_ns = now_ns;

@@ -35,6 +35,7 @@ struct nt_service {
 	bool closing; /* nothing is saved any more */
 
 	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */
+	uint64_t picture_took_ns; /* the last one */
 	uint64_t publish_after_ns; /* the bus did not take it */
 	uint64_t adopt_after_ns; /* the store did not take over messages */
 	uint64_t held_until_ns; /* the store did not take an incident of another; 0: it did */
