@@ -319,6 +319,7 @@ static int decode_any(const void *data, size_t size, struct nt_message **ret_mes
 int nt_message_decode(const void *data, size_t size, struct nt_message **ret_message)
 {
 	struct decoded *decoded;
+	bool short_of_memory;
 
 	if (size > NT_WIRE_MAX_BYTES)
 		return -EBADMSG;
@@ -331,8 +332,9 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 		*ret_message = &decoded->message;
 		return 0;
 	}
+	short_of_memory = decoded->arena.refused == -ENOMEM;
 	nt_message_free(&decoded->message);
-	return decode_any(data, size, ret_message);
+	return short_of_memory ? -ENOMEM : decode_any(data, size, ret_message);
 }
 
 void nt_message_free(struct nt_message *message)
