@@ -243,6 +243,7 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 		.max_age_ns = agent->config->bus_age_ns,
 		.security = agent->config->bus_security,
 		.client = client,
+		.is_small = true,
 		.flush_ns =
 			NT_MILLISECOND, /* what brokers have not taken by then waits with the bus */
 		.error = &error,

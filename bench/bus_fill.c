@@ -357,8 +357,10 @@ static int make_cluster(struct fill *fill, uint32_t ranks, uint32_t job_ranks)
 
 static int open_lanes(struct fill *fill)
 {
+	const struct nt_bus_options options = {.is_small = true}; /* as an agent's */
+
 	for (size_t i = 0; i < fill->lanes; i++) {
-		int r = nt_bus_open(fill->url, NULL, &fill->lane[i].bus);
+		int r = nt_bus_open(fill->url, &options, &fill->lane[i].bus);
 
 		if (r < 0)
 			return r;

@@ -131,6 +131,7 @@ struct nt_bus_options {
 	uint64_t queue_bytes; /* of what is not yet acknowledged; 0: 16 MiB */
 	uint32_t queue_records; /* 0: 50,000 */
 	uint64_t linger_ns; /* how long a record may wait for company; 0: 100 ms */
+	bool is_small; /* it writes little at a time: worth compressing harder */
 	uint64_t give_up_ns; /* after which an unacknowledged record counts as failed; 0: 30 s */
 	uint64_t flush_ns; /* how long nt_bus_flush() may wait; 0: 5 s */
 	uint64_t close_ns; /* how long nt_bus_close() may wait; 0: 5 s */
