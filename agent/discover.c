@@ -143,6 +143,27 @@ static void come_inside(struct nt_discover *d, struct nt_roster_process *p)
 		report(d, p, &p->file[i]);
 }
 
+static void report_or_come(struct nt_discover *d, struct nt_roster_process *p,
+			   struct nt_roster_file *m)
+{
+	if (p->inside || !nt_subtree_holds(d->subtree, p->pid))
+		report(d, p, m);
+	else
+		come_inside(d, p);
+}
+
+/* It may be the mapping of another program by now, at another place. */
+static void see_again(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m,
+		      const struct nt_roster_file *seen)
+{
+	if (seen->seen_ns < m->seen_ns)
+		return;
+	m->seen_ns = seen->seen_ns;
+	m->start = seen->start;
+	m->end = seen->end;
+	report_or_come(d, p, m);
+}
+
 /* Notes a file of interest and reports it, once. */
 static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster_file *seen,
 		     const char *name, uint64_t ino)
@@ -159,8 +180,7 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster
 	for (size_t i = 0; p && i < p->files; i++) {
 		if (p->file[i].dev != st.st_dev || p->file[i].ino != st.st_ino)
 			continue;
-		if (seen->seen_ns > p->file[i].seen_ns)
-			p->file[i].seen_ns = seen->seen_ns;
+		see_again(d, p, &p->file[i], seen);
 		return;
 	}
 	p = living_process(d, pid);
@@ -174,10 +194,7 @@ static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster
 		d->stats.over_cap++;
 		return;
 	}
-	if (p->inside || !nt_subtree_holds(d->subtree, pid))
-		report(d, p, m);
-	else
-		come_inside(d, p);
+	report_or_come(d, p, m);
 }
 
 /* ---- libraries and main programs ---------------------------------------------------------- */
