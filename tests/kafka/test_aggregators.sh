@@ -54,7 +54,7 @@ tests/kafka/kafka.sh kill
 wait_until 20 "the feeder to use its shelter" is_away || fail "the feeder does not notice"
 wait_until 20 "the aggregator to notice" is_unready_for three bus unreachable || fail "it says nothing: $(readyz three)"
 faults 50 50 50 8
-wait_until 30 "the group to be lost" is_over three shards_lost_total "$lost" || fail "its shards stay"
+wait_until 90 "the group to be lost" is_over three shards_lost_total "$lost" || fail "its shards stay"
 sleep 8
 tests/kafka/kafka.sh start
 run_one two

@@ -26,7 +26,7 @@ wait_until 20 "the aggregator to notice" is_unready_for one bus unreachable || f
 grep -q "the bus '.*unreachable: no broker" "$work/log/one.log" || fail "no line tells of the bus"
 # Found because they were healthy before: see test_aggregators.sh.
 faults 8 8 0
-wait_until 30 "the group to be lost" is_over one shards_lost_total 2 || fail "its shards stay"
+wait_until 90 "the group to be lost" is_over one shards_lost_total 2 || fail "its shards stay"
 empty_disk broker
 tests/kafka/kafka.sh start
 wait_until 60 "the alarms" told firing 2 || fail "it was learned anew: alarms are missing: $(messages firing)"
