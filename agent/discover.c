@@ -254,9 +254,10 @@ static void see_process(struct nt_discover *d, uint32_t pid)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-static bool was_seen_since(const struct nt_roster_process *p, uint64_t boot_ns)
+/* Any of its first files. */
+static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint64_t boot_ns)
 {
-	for (size_t i = 0; i < p->files; i++)
+	for (size_t i = 0; i < files && i < p->files; i++)
 		if (p->file[i].seen_ns > boot_ns)
 			return true;
 	return false;
@@ -268,16 +269,19 @@ static bool was_seen_since(const struct nt_roster_process *p, uint64_t boot_ns)
  */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct nt_roster_process *p;
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	size_t known = p ? p->files : 0;
 
-	if (!nt_roster_find(&d->roster, pid)) {
+	if (!p) {
 		see_program(d, pid);
 		return;
 	}
-	see_process(d, pid);
+	see_process(d, pid); /* which may have ended it, and begun another of this number */
 	p = nt_roster_find(&d->roster, pid);
-	if (p && !was_seen_since(p, boot_ns))
-		end_process(d, p, boot_ns);
+	if (!p || was_seen_since(p, known, boot_ns))
+		return;
+	end_process(d, p, boot_ns);
+	see_process(d, pid);
 }
 
 /* A child has its parent's mappings, without a record of them. */

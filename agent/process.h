@@ -61,6 +61,7 @@ struct nt_process {
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */
 	bool has_called; /* an event of it has been seen */
+	bool is_awaited; /* events of it were kept until all that it maps is known */
 	bool met; /* its facts were read since it makes calls */
 	bool mpich; /* its MPI's handles are numbers */
 	bool mpi_begun; /* all its MPI calls are seen, from the first on */

@@ -52,7 +52,7 @@ void nt_tracker_free(struct nt_tracker *tracker)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static struct nt_process *find_process(struct nt_tracker *tracker, uint32_t pid)
+struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid)
 {
 	struct nt_process *process = NULL;
 
@@ -77,10 +77,13 @@ static void end_process(struct nt_tracker *tracker, struct nt_process *process, 
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns)
 {
-	struct nt_process *process = find_process(tracker, pid);
+	struct nt_process *process = nt_tracker_process(tracker, pid);
 
-	if (process && process->start_ns == start_boot_ns)
-		end_process(tracker, process, boot_ns);
+	if (!process || process->start_ns != start_boot_ns)
+		return;
+	if (process->is_awaited)
+		nt_tracker_claim(tracker, process);
+	end_process(tracker, process, boot_ns);
 }
 
 static void describe(struct nt_tracker *tracker, struct nt_process *process)
@@ -106,6 +109,7 @@ static struct nt_process *add_process(struct nt_tracker *tracker, const struct n
 	}
 	describe(tracker, process);
 	process->late = file->late;
+	process->is_awaited = nt_tracker_keeps(tracker, file->pid);
 	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
 	return process;
 }
@@ -117,7 +121,7 @@ static bool has_text(const char *text, const char *part)
 
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file)
 {
-	struct nt_process *process = find_process(tracker, file->pid);
+	struct nt_process *process = nt_tracker_process(tracker, file->pid);
 
 	/* The same number, another process: its end was not reported. */
 	if (process && process->start_ns != file->start_boot_ns) {
@@ -133,7 +137,6 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 		process->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
 		process->mpich = true;
-	nt_tracker_claim(tracker, process);
 }
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
@@ -489,11 +492,14 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 		tracker->stats.malformed_events++;
 		return;
 	}
-	process = find_process(tracker, call->h.pid);
-	if (process)
-		nt_tracker_give(tracker, process, call, id);
-	else
+	process = nt_tracker_process(tracker, call->h.pid);
+	if (!process) {
 		nt_tracker_keep(tracker, call, id);
+		return;
+	}
+	if (process->is_awaited)
+		nt_tracker_claim(tracker, process);
+	nt_tracker_give(tracker, process, call, id);
 }
 
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
@@ -532,7 +538,7 @@ static bool tells_more(const struct nt_rank *rank, bool synchronising, uint64_t 
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
 		       const struct nt_inside *inside, uint64_t now_ns)
 {
-	struct nt_process *process = find_process(tracker, pid);
+	struct nt_process *process = nt_tracker_process(tracker, pid);
 	const struct nt_probe *probe = nt_probe_row(row);
 	struct nt_event_call call = {
 		.h = {.row = row, .pid = pid, .tid = tid, .entry_ns = inside->entry_ns},

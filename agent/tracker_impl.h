@@ -62,12 +62,15 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
+struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid);
+
 /*
- * agent/tracker_orphan.c: keeps an event whose process is not known, or counts it as a stranger's; and
- * gives a process that is known now what was kept of it, in order.
+ * agent/tracker_orphan.c: keeps an event whose process is not known, or counts it as a stranger's; says
+ * whether any of a pid are kept; and gives a process what was kept of it, in order.
  */
 void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *call,
 		     const uint8_t *id);
+bool nt_tracker_keeps(const struct nt_tracker *tracker, uint32_t pid);
 void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
 
 /*

@@ -39,12 +39,21 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 		memcpy(orphan->id, id, NT_ID_BYTES);
 }
 
-/* Keeps those that are not of this process, in order. */
+bool nt_tracker_keeps(const struct nt_tracker *tracker, uint32_t pid)
+{
+	for (uint32_t i = 0; i < tracker->orphans.count; i++)
+		if (tracker->orphans.orphan[i].call.h.pid == pid)
+			return true;
+	return false;
+}
+
+/* Leaves those of others, in order. */
 void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
 	uint32_t kept = 0, judged = 0;
 
+	process->is_awaited = false;
 	for (uint32_t i = 0; i < orphans->count; i++) {
 		struct nt_tracker_orphan *orphan = &orphans->orphan[i];
 
@@ -90,6 +99,9 @@ void nt_tracker_discovered(struct nt_tracker *tracker, bool complete)
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
 	uint64_t over_cap = orphans->over_cap;
 
+	for (struct nt_process *p = tracker->processes; p && orphans->count; p = p->hh.next)
+		if (p->is_awaited)
+			nt_tracker_claim(tracker, p);
 	if (complete)
 		judge(tracker);
 	orphans->judged = 0;

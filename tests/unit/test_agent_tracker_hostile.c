@@ -233,7 +233,9 @@ static void what_a_look_that_lost_records_does_not_find_is_nobodys_yet(void **st
 	nt_tracker_discovering(node.tracker);
 	nt_tracker_discovered(node.tracker, false);
 	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
 	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker, true);
 	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.foreign_events, 0);
@@ -262,6 +264,44 @@ static void events_that_waited_come_before_those_read_after_their_process_was_fo
 	node_stop(&node);
 }
 
+/* Which MPI it is, the second of its libraries tells: the upper half of a handle of MPICH is anything. */
+static void what_waited_is_given_when_all_that_a_process_maps_is_known(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PMI_RANK=5\0PMI_SIZE=8\0");
+	mpi_reduce(&node, PID, 0x44000000 | 1ULL << 40, 1000, MS);
+	mpi_reduce(&node, PID, 0x44000000 | 2ULL << 40, 1000, MS);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libcudart.so.13", NT_LIBRARY_CUDART, false);
+	node_map(&node, PID, "/x/libmpich.so.12", NT_LIBRARY_MPI, false);
+	nt_tracker_discovered(node.tracker, true);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node_last(&node)->window.comms, 1);
+	assert_int_equal(node_last(&node)->op[0][0].calls, 2);
+	node_stop(&node);
+}
+
+static void what_waited_comes_before_the_end_of_its_process(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns += SECOND);
+	nt_tracker_discovered(node.tracker, true);
+	assert_true(node_last(&node)->window.ended);
+	assert_int_equal(node_last(&node)->op[0][0].calls, 1);
+	node_stop(&node);
+}
+
 static void a_strangers_pid_is_asked_about_again(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -276,7 +316,9 @@ static void a_strangers_pid_is_asked_about_again(void **state)
 	node.now_ns += 2 * SECOND;
 	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
 	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
 	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker, true);
 	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.foreign_events, 1);
@@ -379,6 +421,8 @@ int main(void)
 		cmocka_unit_test(what_a_look_that_lost_records_does_not_find_is_nobodys_yet),
 		cmocka_unit_test(
 			events_that_waited_come_before_those_read_after_their_process_was_found),
+		cmocka_unit_test(what_waited_is_given_when_all_that_a_process_maps_is_known),
+		cmocka_unit_test(what_waited_comes_before_the_end_of_its_process),
 		cmocka_unit_test(a_strangers_pid_is_asked_about_again),
 		cmocka_unit_test(events_over_the_cap_before_discovery_are_lost_and_counted),
 		cmocka_unit_test(a_pid_that_comes_again_is_another_process),
