@@ -505,6 +505,31 @@ static bool make_program(void)
 	return pclose(compiler) == 0;
 }
 
+static void map_and_run_program(int in, int out)
+{
+	map_nccl(in, out);
+	next(in, out);
+	run_program(in, out);
+}
+
+static void a_process_that_becomes_such_a_program_begins_anew(void **state)
+{
+	struct child *child = spawn(map_and_run_program);
+	char byte = 0;
+
+	(void)state;
+	start(NULL);
+	step(child);
+	assert_non_null(wait_for(child->pid, false));
+	assert_int_equal(write(child->to, &byte, 1), 1);
+	assert_non_null(wait_for(child->pid, true));
+	run_for(100);
+	/* Whatever is told on the way, the program is what comes after the end. */
+	assert_int_equal(note[notes - 1].pid, child->pid);
+	assert_true(note[notes - 1].executable && !note[notes - 1].exited);
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+}
+
 static void a_program_that_holds_a_library_is_found_by_its_symbols(void **state)
 {
 	const struct note *n;
@@ -680,6 +705,7 @@ int main(void)
 		WITH(a_library_that_was_deleted_is_reached_through_its_mapping),
 		WITH(a_library_that_was_replaced_is_reached_through_its_mapping),
 		WITH(a_library_in_another_mount_namespace_is_reached_through_the_process),
+		WITH(a_process_that_becomes_such_a_program_begins_anew),
 		WITH(a_program_that_holds_a_library_is_found_by_its_symbols),
 		WITH(the_files_of_one_process_are_capped_and_counted),
 		WITH(lost_records_are_counted_and_made_up_for_by_a_scan),
