@@ -64,6 +64,7 @@ struct nt_track {
 	uint8_t tier; /* of the values: others start afresh */
 	/* Of the last round. */
 	uint8_t mode;
+	bool far; /* see nt_tail */
 	uint8_t peers_seen; /* at most 255 */
 	uint64_t frame; /* of the last round that held this rank, 0: none */
 	double value, peers, kpi, width;
@@ -121,7 +122,7 @@ struct nt_detect {
 	double window_ns; /* slow mean of the frames' lengths */
 	uint32_t expected_ranks;
 	struct nt_gaps gaps;
-	double threshold;
+	double threshold; /* of sums, where far values are rare */
 	bool rebaseline; /* asked for: at the next step */
 
 	struct nt_rank *rank; /* ascending by rank */
@@ -148,6 +149,9 @@ int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
 /* Some rank lives whose agent is heard of. */
 bool nt_detect_is_heard(const struct nt_detect *detect);
+/* The rank's sums of the series are a finding from here on. The rank is in a group. */
+double nt_rank_threshold(const struct nt_detect *detect, const struct nt_rank *rank,
+			 enum nt_series series);
 /* The largest of the rank's sums. */
 double nt_rank_sum(const struct nt_rank *rank);
 

@@ -65,7 +65,15 @@ double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double win
 	       0.5 * log(fmax(1.0, ranks * windows / rules->false_alarms_a_day));
 }
 
-double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks)
+double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor)
 {
-	return fmin(1.0, ranks * exp(-2.0 * (cusum->sum - rules->threshold_base)));
+	return rules->threshold_base + factor * (threshold - rules->threshold_base);
+}
+
+double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
+		       double factor)
+{
+	const double beyond = fmax(0.0, cusum->sum - rules->threshold_base);
+
+	return fmin(1.0, ranks * exp(-2.0 / factor * beyond));
 }

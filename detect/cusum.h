@@ -33,7 +33,10 @@ double nt_cusum_cost(const struct nt_cusum *cusum);
 double nt_cusum_kpi(const struct nt_cusum *cusum);
 /* Sums beyond this are a finding, where `ranks` are watched in windows of window_ns. */
 double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns);
+/* The same where values are far by chance more often: see nt_tail_factor. */
+double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor);
 /* Chance that one of `ranks` healthy sums stands as high as this one. */
-double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks);
+double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
+		       double factor);
 
 #endif

@@ -49,6 +49,13 @@ double nt_rank_sum(const struct nt_rank *rank)
 	return sum;
 }
 
+double nt_rank_threshold(const struct nt_detect *detect, const struct nt_rank *rank,
+			 enum nt_series series)
+{
+	return nt_cusum_raised(&detect->rules, detect->threshold,
+			       nt_tail_factor(&detect->roles.group[rank->group].tail[series]));
+}
+
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
 		  struct nt_detect **ret_detect)
 {

@@ -105,6 +105,7 @@ struct contest {
 	double *value, *sorted, *kpi; /* value in the order of index, the others ascending */
 	uint32_t *label;
 	double step;
+	double ceiling; /* of sums */
 	double starved; /* waiting for a processor outside of calls, median of the ranks, a step */
 };
 
@@ -125,7 +126,7 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
 					.frame = c->detect->frames,
 					.kpi = kpi,
-					.ceiling = 2.0 * c->detect->threshold};
+					.ceiling = c->ceiling};
 	struct nt_cusum_window shift;
 	double own_base = 1.0, own_width = 0.0;
 
@@ -154,6 +155,8 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 		/* Neither peers nor a past tell what is normal. */
 		track->residual = kpi * base / c->step;
 	}
+	nt_tail_add(&c->group->tail[c->series], track->far, nt_tail_is_far(level.z));
+	track->far = nt_tail_is_far(level.z);
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
@@ -258,6 +261,7 @@ static void judge_series(struct contest *c)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_group_past *past = c->group->past;
+	struct nt_tail *tail = &c->group->tail[c->series];
 	struct nt_space space = {0};
 	enum nt_mode mode = NT_MODE_PAST;
 	double width = rules->kpi_floor, middle;
@@ -304,6 +308,8 @@ static void judge_series(struct contest *c)
 		space.two = space.other * base > rules->size_floor * c->step;
 		middle = c->sorted[0];
 	}
+	c->ceiling = 2.0 * nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
+	nt_tail_fade(tail);
 	for (uint32_t i = 0; i < c->n; i++)
 		judge_rank(c, &c->detect->rank[c->index[i]], c->value[i], width, mode);
 	if (past && c->n >= 2) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "detect/ring.h"
+#include "detect/tail.h"
 
 struct nt_detect;
 struct nt_rank;
@@ -33,6 +34,7 @@ struct nt_group {
 	double step_ns, window_ns; /* of the last round: median step, and how long it was */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
 	uint8_t tier[2]; /* of these */
+	struct nt_tail tail[2];
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
 		uint32_t apart; /* rounds of two populations that no past explains */

@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 6,
+	STATE_VERSION = 7,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -69,6 +69,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track)
 	code_cusum(codec, &track->shift);
 	code_past(codec, &track->past);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
+	nt_code_bool(codec, &track->far);
 	nt_code_u8(codec, &track->peers_seen, UINT8_MAX);
 	nt_code_u64(codec, &track->frame);
 	nt_code_real(codec, &track->value);
@@ -278,6 +279,13 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 	nt_code_reals(codec, group->median, NT_SERIES_END);
 	for (int i = 0; i < NT_SERIES_END; i++)
 		nt_code_u8(codec, &group->tier[i], NT_FRAME_T3);
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		struct nt_tail *tail = &group->tail[i];
+
+		nt_code_real(codec, &tail->windows);
+		nt_code_real(codec, &tail->entries);
+		nt_code_fail(codec, tail->entries < 0.0 || tail->entries > tail->windows);
+	}
 	nt_code_real(codec, &group->excess);
 	nt_code_real(codec, &group->cost);
 	nt_code_u32(codec, &group->long_rounds, UINT32_MAX);

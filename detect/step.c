@@ -152,7 +152,7 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.onset_ns = wide->level.onset_ns,
 			.cost = nt_cusum_cost(&wide->level),
 			.tier = NT_FRAME_T1,
-			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks),
+			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks, 1.0),
 		};
 		double now, was, gc;
 		uint32_t n;

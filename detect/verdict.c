@@ -71,9 +71,9 @@ static double sure_cost(const struct nt_cusum *sum, const struct nt_track *track
 	return cost / kpi * (kpi - was_kpi - track->width / sqrt(sum->windows));
 }
 
-static bool is_high(const struct nt_detect *detect, const struct nt_cusum *sum)
+static bool is_high(const struct nt_cusum *sum, double threshold)
 {
-	return sum->sum >= detect->threshold && nt_cusum_lasts(sum);
+	return sum->sum >= threshold && nt_cusum_lasts(sum);
 }
 
 /*
@@ -103,18 +103,19 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	const double floor_cost = detect->rules.size_floor;
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
-	double was_kpi, was_value;
+	double was_kpi, was_value, threshold;
 
-	if (track->frame != detect->frames)
+	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
+	threshold = nt_rank_threshold(detect, rank, series);
 	/* Nobody is accused by its past alone of what all did together. */
 	if (track->mode == NT_MODE_PAST &&
 	    detect->step.wide[series].growth >= explains * track->growth)
 		return NULL;
-	if (is_high(detect, shift) && sure_cost(shift, track, 0.0) >= floor_cost &&
+	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
 		return shift;
-	if (!is_high(detect, level) || nt_cusum_cost(level) < floor_cost)
+	if (!is_high(level, threshold) || nt_cusum_cost(level) < floor_cost)
 		return NULL;
 	if (track->mode == NT_MODE_PAST)
 		return sure_cost(level, track, 0.0) >= floor_cost ? level : NULL;
@@ -306,7 +307,9 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 					    series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST)) /
 			fmax(1.0, rank->evidence.value[NT_PACE_STEP]);
 	proposal.tier = rank->tier;
-	proposal.chance = nt_cusum_chance(sum, &detect->rules, detect->ranks);
+	proposal.chance = nt_cusum_chance(
+		sum, &detect->rules, detect->ranks,
+		nt_tail_factor(&detect->roles.group[rank->group].tail[series]));
 	tell(&proposal, rank, track, series, sum->windows);
 	return nt_incidents_blame(detect, rank, &proposal);
 }

@@ -364,9 +364,9 @@ static void the_threshold_is_about_ten_at_eight_ranks_and_fourteen_at_sixteen_th
 	(void)state;
 	assert_true(fabs(nt_cusum_threshold(&rules, 8, 1e9) - 10.4) < 0.1);
 	assert_true(fabs(nt_cusum_threshold(&rules, 16384, 1e9) - 14.2) < 0.1);
-	assert_true(nt_cusum_chance(&cusum, &rules, 8) < 1e-7);
+	assert_true(nt_cusum_chance(&cusum, &rules, 8, 1.0) < 1e-7);
 	cusum.sum = 0.0;
-	assert_true(nt_cusum_chance(&cusum, &rules, 8) == 1.0);
+	assert_true(nt_cusum_chance(&cusum, &rules, 8, 1.0) == 1.0);
 }
 
 static void a_few_wild_windows_do_not_last(void **state)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How heavy the tail of healthy windows is. The threshold of a sum assumes that far values are as
+ * rare as a normal distribution has them. Where ranks hiccup, some reach it by chance, so it is
+ * raised by as much as the hiccups call for (Lundberg's exponent of the sum's increments).
+ */
+#ifndef NT_DETECT_TAIL_H
+#define NT_DETECT_TAIL_H
+
+#include <stdbool.h>
+
+/* Of one series of one group, all its ranks together; old windows fade. */
+struct nt_tail {
+	double windows; /* after one that was not far */
+	double entries; /* of these, how many were far */
+};
+
+/*
+ * One more window of a rank, whose last one was far or not. Only the first of several far windows
+ * counts: a rank that stays slow is no tail, and must not hide itself.
+ */
+void nt_tail_add(struct nt_tail *tail, bool was_far, bool is_far);
+/* Before a round's windows are added. */
+void nt_tail_fade(struct nt_tail *tail);
+/* Is z in the tail? */
+bool nt_tail_is_far(double z);
+/* By what the logarithmic part of a threshold grows: 1 where far windows are rare, at most 16. */
+double nt_tail_factor(const struct nt_tail *tail);
+
+#endif
