@@ -80,7 +80,7 @@ struct nt_case {
 
 struct nt_link {
 	struct nt_comm *comm;
-	uint64_t epoch, last;
+	uint64_t epoch, last, hash; /* hash: of all calls of the epoch up to the last */
 	uint64_t progress_ns; /* when `last` last moved */
 	uint64_t frame; /* last seen in */
 };

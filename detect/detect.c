@@ -316,12 +316,14 @@ bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_r
 {
 	const struct nt_rank *rank = nt_detect_find(detect, number);
 	const struct nt_track *own, *host, *main;
+	enum nt_series series;
 
 	if (!rank)
 		return false;
 	own = &rank->track[NT_SERIES_OWN];
 	host = &rank->track[NT_SERIES_HOST];
 	main = rank->tier >= NT_FRAME_T2 ? own : host;
+	series = main == own ? NT_SERIES_OWN : NT_SERIES_HOST;
 	*ret_view = (struct nt_rank_view){
 		.tier = rank->tier,
 		.own_observable = rank->tier >= NT_FRAME_T2,
@@ -332,7 +334,9 @@ bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_r
 		.kpi = main->kpi,
 		.width = main->width,
 		.cusum = fmax(main->level.sum, main->shift.sum),
-		.threshold = detect->threshold,
+		.threshold = rank->group < detect->roles.groups
+				     ? nt_rank_threshold(detect, rank, series)
+				     : detect->threshold,
 	};
 	ret_view->peers = nt_role_peers(detect, rank, &ret_view->peer_count);
 	return true;

@@ -81,6 +81,8 @@ struct stall {
 	uint32_t listed;
 	enum nt_word cause;
 	bool found, working, waiting, moving, inside_all;
+	bool gone; /* a process ended and said no good-bye */
+	bool going; /* somebody went on a moment ago, and may set going those who wait */
 	uint8_t tier;
 };
 
@@ -153,6 +155,33 @@ static void accuse(const struct nt_detect *detect, struct stall *stall, const st
 	stall->culprit[stall->culprits++] = member->rank->rank;
 }
 
+/*
+ * A rank that waits for its device may wait for another rank there: for what a neighbour in the
+ * pipeline sends, or for somebody who waits for a third. Where one is late that waits for nothing, or
+ * is gone, that one is why.
+ */
+static void acquit_waiting(const struct nt_detect *detect, struct stall *stall)
+{
+	uint32_t kept = 0;
+	bool working = true, idle = stall->gone;
+
+	for (uint32_t i = 0; i < stall->culprits && !idle; i++)
+		idle = !nt_detect_find(detect, stall->culprit[i])->inside.synchronising;
+	if (!idle)
+		return;
+	for (uint32_t i = 0; i < stall->culprits; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, stall->culprit[i]);
+
+		if (rank->inside.synchronising)
+			continue;
+		working = working && has_worked(detect, rank);
+		stall->culprit[kept++] = rank->rank;
+	}
+	stall->waiting |= kept < stall->culprits;
+	stall->culprits = kept;
+	stall->working = working;
+}
+
 static void witness(struct stall *stall, const struct member *member)
 {
 	const uint64_t since = member->rank->inside.since_ns;
@@ -200,6 +229,8 @@ static int compare_entered(struct nt_detect *detect, const struct nt_frame *fram
 		*ret_differ = true;
 		r = nt_mismatch_raise(detect, comm, member[0].number, call, calls, blamed,
 				      since_ns);
+	} else if (member[0].rank->inside.synchronising) {
+		r = nt_mismatch_raise_hashes(detect, comm, member[0].number, since_ns, ret_differ);
 	}
 	free(call);
 	return r;
@@ -370,6 +401,20 @@ static int compare_u32(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Somebody that was named is not heard of now: that clears nobody. */
+static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_incident *open)
+{
+	if (open->kind != NT_CULPRIT_RANK)
+		return false;
+	for (uint32_t i = 0; i < open->listed; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, open->list[i]);
+
+		if (rank && !rank->ended && (rank->silent || !is_fresh(detect, rank)))
+			return true;
+	}
+	return false;
+}
+
 static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t hang_ns)
 {
 	struct nt_proposal proposal = {
@@ -383,11 +428,15 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 		.cost = -1.0,
 		.tier = stall->tier,
 	};
-	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_STALL, 0);
+	struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_STALL, 0);
 
 	/* The calls differ: that says more than that the job stands. */
 	if (open && open->class == NT_CLASS_MISMATCH && open->stands)
 		return 0;
+	if (open && !stall->culprits && is_out_of_sight(detect, open)) {
+		open->stands = true;
+		return 0;
+	}
 	if (stall->culprits) {
 		qsort(stall->culprit, stall->culprits, sizeof(*stall->culprit), compare_u32);
 		if (stall->working && stall->longest_ns < detect->rules.slow_host_ns) {
@@ -397,15 +446,15 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 		} else if (stall->working) {
 			proposal.cause = NT_WORD_SLOW_HOST;
 		}
-	} else if (stall->moving) {
-		return 0;
+	} else if (stall->moving || stall->gone) {
+		return 0; /* who is gone is told elsewhere */
 	} else if (stall->comm && !stall->waiting) {
 		proposal.cause = NT_WORD_NETWORK;
 		proposal.kind = NT_CULPRIT_COMMUNICATOR;
 		proposal.comm = stall->comm;
 		proposal.rank = stall->members;
 		proposal.ranks = stall->listed;
-	} else if (!stall->inside_all && !stall->waiting) {
+	} else if (stall->going || (!stall->inside_all && !stall->waiting)) {
 		return 0; /* somebody that is not observed may be the one */
 	}
 	if (!proposal.note && stall->longest_ns < hang_ns)
@@ -507,6 +556,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		const struct nt_rank *rank = &detect->rank[i];
 		const uint64_t wait_ns = waited(detect, rank);
 
+		stall.gone |= rank->ended && !rank->finalized;
 		if (!is_live(rank) || !is_fresh(detect, rank))
 			continue;
 		inside |= wait_ns > 0;
@@ -530,6 +580,9 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		}
 	}
 	free(member);
+	for (const struct nt_comm *comm = detect->comms; comm && !stall.going; comm = comm->hh.next)
+		stall.going = is_recent(detect, comm->moved_ns, leaving_ns);
+	acquit_waiting(detect, &stall);
 	if (r == 0 && stall.found)
 		r = raise_stall(detect, &stall, hang_ns);
 	if (r == 0)

@@ -117,11 +117,12 @@ static void add_row(struct nt_proposal *proposal, enum nt_word what, double valu
 	};
 }
 
-int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
-		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
-		      uint64_t since_ns)
+static struct nt_proposal propose(struct nt_detect *detect, const struct nt_mismatch_call *call,
+				  size_t blamed, uint64_t since_ns)
 {
-	struct nt_proposal proposal = {
+	for (size_t i = 0; i < blamed; i++)
+		detect->scratch.label[i] = call[i].rank;
+	return (struct nt_proposal){
 		.family = NT_FAMILY_STALL,
 		.class = NT_CLASS_MISMATCH,
 		.kind = NT_CULPRIT_RANK,
@@ -131,13 +132,18 @@ int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint
 		.cost = -1.0,
 		.tier = NT_FRAME_T1,
 	};
+}
+
+int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
+		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
+		      uint64_t since_ns)
+{
+	struct nt_proposal proposal = propose(detect, call, blamed, since_ns);
 	const struct nt_mismatch_call *one = &call[0], *other = &call[n - 1];
 
 	/* All are to blame: any two that differ show how. */
 	for (size_t i = 0; i < n && compare_calls(one, other) == 0; i++)
 		other = &call[i];
-	for (size_t i = 0; i < blamed; i++)
-		detect->scratch.label[i] = call[i].rank;
 	add_row(&proposal, NT_WORD_CALL, (double)number, (double)number);
 	if (one->op != other->op)
 		add_row(&proposal, NT_WORD_OPERATION, one->op, other->op);
@@ -164,6 +170,65 @@ bool nt_mismatch_matters(const struct nt_comm *comm, const struct nt_mismatch_ca
 		same_op = same_op && op == call[0].op;
 	}
 	return collective || !same_op;
+}
+
+/* Are all its operations such that members must agree on them? */
+static bool is_collective_only(const struct nt_comm *comm)
+{
+	bool any = false;
+
+	for (int i = 0; i < NT_COMM_OPS; i++) {
+		const int kind = comm->kind_of[i] - 1;
+
+		if (kind >= 0 && kind != NT_FRAME_SYNCHRONISING && kind != NT_FRAME_ALL_TO_ALL)
+			return false;
+		any |= kind >= 0;
+	}
+	return any;
+}
+
+int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
+			     uint64_t since_ns, bool *ret_differ)
+{
+	struct nt_mismatch_call *call;
+	uint64_t epoch = 0;
+	size_t n = 0, blamed;
+	bool same = true;
+	int r = 0;
+
+	*ret_differ = false;
+	if (comm->varies || comm->agreed < TRUSTED || !is_collective_only(comm))
+		return 0;
+	call = calloc(comm->members, sizeof(*call));
+	if (!call)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < comm->members && same; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		for (uint32_t j = 0; rank && j < rank->links; j++) {
+			const struct nt_link *link = &rank->link[j];
+
+			if (link->comm != comm)
+				continue;
+			same = link->last == number && (!n || link->epoch == epoch);
+			epoch = link->epoch;
+			/* In the place of what differs. */
+			call[n++] = (struct nt_mismatch_call){.rank = rank->rank,
+							      .count = link->hash};
+		}
+	}
+	blamed = same && n == comm->members ? nt_mismatch_sides(call, n) : 0;
+	if (blamed) {
+		struct nt_proposal proposal =
+			propose(detect, call, blamed, since_ns);
+
+		add_row(&proposal, NT_WORD_CALLS_UNTIL, (double)number, (double)number);
+		proposal.evidence[0].method = NT_WORD_HASH;
+		*ret_differ = true;
+		r = nt_incidents_raise(detect, &proposal);
+	}
+	free(call);
+	return r;
 }
 
 /* The lowest number that members called differently. False: none that matters. */
@@ -212,8 +277,10 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		int r = 0;
 
 		if (comm->agreed_frame == detect->frames &&
-		    comm->differed_frame != detect->frames && comm->agreed < TRUSTED)
-			comm->agreed++;
+		    comm->differed_frame != detect->frames) {
+			comm->agreed += comm->agreed < TRUSTED;
+			comm->differed_last = 0;
+		}
 		if (comm->differed_frame != detect->frames || comm->varies)
 			continue;
 		/* A communicator whose members differ by nature tells nothing by differing. */
@@ -232,8 +299,12 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		} else if (is_mismatch(nt_incidents_find(detect, NT_FAMILY_STALL, 0))) {
 			/* The calls are forgotten, the hashes are not. */
 			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
+		} else if (is_collective_only(comm) && (!comm->differed_last ||
+							comm->differed_last == comm->heard_last)) {
+			/* No call to show for it. If it stands still, that is why. */
+			comm->differed_last = comm->heard_last;
 		} else {
-			/* No call to show for it, or no collective: sends and receives may differ. */
+			/* It goes on all the same, or sends and receives are among its calls. */
 			comm->varies = true;
 		}
 		free(call);

@@ -25,6 +25,12 @@ size_t nt_mismatch_sides(struct nt_mismatch_call *call, size_t n);
  * counts of what goes to or comes from a root.
  */
 bool nt_mismatch_matters(const struct nt_comm *comm, const struct nt_mismatch_call *call, size_t n);
+/*
+ * The same where the call itself is not among the recent ones any more: the members stand at
+ * `number`, and the hashes of what they called until there tell the sides. *ret_differ: raised.
+ */
+int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
+			     uint64_t since_ns, bool *ret_differ);
 /* Compares the members' rolling hashes, and raises what differs where it never did. -ENOMEM. */
 int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* Raises it: `call` as sorted above, number the call's. -ENOMEM. */

@@ -115,6 +115,7 @@ static void code_links(struct nt_codec *codec, struct nt_rank *rank, struct nt_c
 		nt_code_fail(codec, index >= comms);
 		nt_code_u64(codec, &link->epoch);
 		nt_code_u64(codec, &link->last);
+		nt_code_fixed(codec, &link->hash);
 		nt_code_u64(codec, &link->progress_ns);
 		nt_code_u64(codec, &link->frame);
 		if (codec->error) {
@@ -207,6 +208,7 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
 	nt_code_bool(codec, &comm->varies);
+	nt_code_u64(codec, &comm->differed_last);
 }
 
 /* On loading fills the table; *ret_comm lists them in their order either way. */

@@ -115,6 +115,53 @@ static void a_job_that_stands_names_who_is_missing(void **state)
 	}
 }
 
+/* Behind several groups, and where hosts have gone on to wait for their devices long ago. */
+static void who_waits_behind_a_pipeline_is_a_victim(void **state)
+{
+	static const char *const faults[] = {"exit 7 1 from 30", "laggard 6 1 from 30",
+					     "mismatch 25 1 from 30"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct cl_scenario scenario = scenario_with(faults[i]);
+
+		scenario.steps = 120;
+		scenario.tp = 2;
+		scenario.pp = 2;
+		scenario.microbatches = 4;
+		for (int mode = CL_BLOCKING; mode < CL_MODE_END; mode++) {
+			scenario.mode = (enum cl_mode)mode;
+			play(scenario, 1);
+		}
+	}
+}
+
+/* The call that differs is one of many of its step, and no longer among the last sixteen. */
+static void a_mismatch_early_in_the_step_is_told_by_the_hash(void **state)
+{
+	struct cl_scenario scenario = scenario_with("mismatch 7 1 from 30");
+
+	(void)state;
+	scenario.steps = 120;
+	scenario.dp = 32;
+	scenario.sharded = true;
+	scenario.mode = CL_ASYNC;
+	play(scenario, 1);
+}
+
+static void hiccups_accuse_nobody(void **state)
+{
+	struct cl_scenario scenario = scenario_with(NULL);
+
+	(void)state;
+	scenario.hiccups = 0.01;
+	scenario.steps = 400;
+	play(scenario, 0);
+	scenario.tp = 8;
+	scenario.steps = 120;
+	play(scenario, 0);
+}
+
 /* Whom it held up is not to blame, and least when it lets them go. */
 static void a_checkpoint_of_one_rank_is_its_own(void **state)
 {
@@ -186,6 +233,9 @@ int main(void)
 		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),
 		cmocka_unit_test(a_slow_node_is_one_finding),
 		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
+		cmocka_unit_test(who_waits_behind_a_pipeline_is_a_victim),
+		cmocka_unit_test(a_mismatch_early_in_the_step_is_told_by_the_hash),
+		cmocka_unit_test(hiccups_accuse_nobody),
 		cmocka_unit_test(a_checkpoint_of_one_rank_is_its_own),
 		cmocka_unit_test(bad_weather_changes_no_verdict),
 		cmocka_unit_test(a_fault_after_a_restart_of_the_agent_is_named),

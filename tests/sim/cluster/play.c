@@ -224,6 +224,15 @@ static bool has_node(const struct cl_scenario *s, const struct cl_group *group, 
 	return false;
 }
 
+static bool has_rank(const struct cl_group *group, uint32_t rank)
+{
+	for (uint32_t i = 0; i < group->size; i++) {
+		if (cl_group_member(group, i) == rank)
+			return true;
+	}
+	return false;
+}
+
 static bool has_two_nodes(const struct cl_scenario *s, const struct cl_group *group)
 {
 	return cl_scenario_node_of(s, group->first) !=
@@ -501,18 +510,24 @@ static void hang_all(struct cl_play *play)
 	}
 }
 
-/* Does the first large collective of this step hold everybody for good? */
-static bool holds_all(const struct cl_play *play, const struct cl_act *act)
+/* Does this large collective hold its members for good? */
+static bool holds(const struct cl_play *play, uint32_t number, const struct cl_act *act)
 {
-	bool holds = false;
+	const struct cl_group group =
+		cl_group_of(play->s, (enum cl_group_kind)act->group, number);
 
-	for (uint32_t i = 0; i < play->s->faults; i++) {
+	if (act->kind != CL_COLLECTIVE || act->count <= 1000)
+		return false;
+	for (size_t i = 0; i < play->s->faults; i++) {
 		const struct cl_fault *f = &play->s->fault[i];
 
-		holds |= (f->kind == CL_NETWORK_HANG || f->kind == CL_MISMATCH) &&
-			 f->from == play->step;
+		if (f->from != play->step)
+			continue;
+		if (f->kind == CL_NETWORK_HANG ||
+		    (f->kind == CL_MISMATCH && has_rank(&group, f->target)))
+			return true;
 	}
-	return holds && act->kind == CL_COLLECTIVE && act->count > 1000;
+	return false;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -525,7 +540,7 @@ static void run(struct cl_play *play, uint32_t number)
 	while (rank->at < program->acts) {
 		const struct cl_act *act = &program->act[rank->at];
 
-		if (holds_all(play, act)) {
+		if (holds(play, number, act)) {
 			rank->call_ns = rank->host_ns;
 			return;
 		}
