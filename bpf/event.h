@@ -64,6 +64,7 @@ enum nt_counter {
 	NT_COUNTER_DRIVER_LAUNCH,
 	NT_COUNTER_DRIVER_COPY,
 	NT_COUNTER_DRIVER_ALLOC,
+	NT_COUNTER_GC, /* an interpreter collects garbage; bytes hold the nanoseconds */
 	NT_COUNTER_END, /* keep last; at most 15 */
 };
 
@@ -130,7 +131,7 @@ struct nt_inside {
 	__u64 word[NT_CALL_WORDS];
 };
 
-_Static_assert(sizeof(struct nt_process_counters) == 128, "map layout");
+_Static_assert(sizeof(struct nt_process_counters) == 144, "map layout");
 _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");

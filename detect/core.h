@@ -69,6 +69,7 @@ struct nt_track {
 	uint64_t frame; /* of the last round that held this rank, 0: none */
 	double value, peers, kpi, width;
 	double growth; /* of the value, relative to its own past; 0 where that is not known */
+	double slow_cost; /* slow mean of the part of the step that this is */
 	double residual; /* part of the step that it costs beyond what it always did */
 };
 

@@ -23,6 +23,8 @@ enum {
 static const double starved_noise = 0.25;
 /* The width of twenty windows is too narrow by chance as often as not. */
 static const double past_caution = 1.25;
+/* Of the last window in a slow mean, which one wild window must not move much. */
+static const double slow_part = 0.25, wild = 0.25;
 static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
 
 static bool is_plausible(const struct nt_frame_rank *seen)
@@ -137,6 +139,8 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 		own_width = fmax(own_width, starved_width(c, own_base));
 		track->growth = (value - track->past.value_centre) / own_base;
 	}
+	track->slow_cost +=
+		slow_part * (fmin(track->growth * own_base / c->step, wild) - track->slow_cost);
 	shift = level;
 	if (mode == NT_MODE_PEERS) {
 		level.z = kpi / width;
@@ -392,7 +396,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 
 	for (uint32_t i = 0; i < n; i++)
 		set_pace(&detect->rank[ready[i]]);
-	nt_unit_align(detect, ready, n);
+	nt_unit_align(detect, group, ready, n);
 	for (uint32_t i = 0; i < n; i++)
 		c.value[i] = detect->rank[ready[i]].pace[NT_PACE_STEP];
 	c.step = fmax(nt_stats_median_of(c.value, n), 1.0);

@@ -31,6 +31,7 @@ struct nt_group {
 	uint32_t waited; /* frames since the last round in which somebody had steps */
 	uint64_t wait_start_ns; /* start of the first frame of these, or of the last round */
 	uint64_t rounds, round_frame;
+	uint32_t unit_rounds; /* in a row in which the step seemed to be another: see unit.h */
 	double step_ns, window_ns; /* of the last round: median step, and how long it was */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
 	uint8_t tier[2]; /* of these */

@@ -77,6 +77,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track)
 	nt_code_real(codec, &track->kpi);
 	nt_code_real(codec, &track->width);
 	nt_code_real(codec, &track->growth);
+	nt_code_real(codec, &track->slow_cost);
 	nt_code_real(codec, &track->residual);
 }
 
@@ -276,6 +277,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 	nt_code_u64(codec, &group->wait_start_ns);
 	nt_code_u64(codec, &group->rounds);
 	nt_code_u64(codec, &group->round_frame);
+	nt_code_u32(codec, &group->unit_rounds, UINT32_MAX);
 	nt_code_real(codec, &group->step_ns);
 	nt_code_real(codec, &group->window_ns);
 	nt_code_reals(codec, group->median, NT_SERIES_END);
@@ -357,13 +359,14 @@ static void code_groups(struct nt_codec *codec, struct nt_detect *detect)
 static void code_step(struct nt_codec *codec, struct nt_step *step)
 {
 	nt_code_real(codec, &step->step_ns);
+	nt_code_real(codec, &step->gc_ns);
 	code_past(codec, &step->past);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		code_cusum(codec, &step->wide[i].level);
-		code_past(codec, &step->wide[i].past);
 		nt_code_real(codec, &step->wide[i].growth);
+		nt_code_real(codec, &step->wide[i].slow_cost);
 		nt_code_real(codec, &step->wide[i].drop);
 		nt_code_u64(codec, &step->wide[i].dropped_ns);
 	}

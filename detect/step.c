@@ -14,6 +14,7 @@
  */
 static const double wide_times = 2.0;
 static const double share = 0.25; /* of the ranks may not have moved */
+static const double gc_part = 0.1; /* of the last window in the slow mean */
 
 static double median_pace(struct nt_detect *detect, enum nt_pace item, uint32_t *ret_n)
 {
@@ -27,10 +28,25 @@ static double median_pace(struct nt_detect *detect, enum nt_pace item, uint32_t 
 	return nt_stats_median_of(value, n);
 }
 
+static double mean_pace(const struct nt_detect *detect, enum nt_pace item)
+{
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		if (detect->rank[i].round_frame != detect->frames)
+			continue;
+		sum += detect->rank[i].pace[item];
+		n++;
+	}
+	return n ? sum / n : 0.0;
+}
+
 static void learn_wide(struct nt_detect *detect, enum nt_series series)
 {
 	struct nt_wide *wide = &detect->step.wide[series];
-	double *growth = detect->scratch.a, *centre = detect->scratch.b;
+	double *growth = detect->scratch.a, *centre = detect->scratch.b, *slow = detect->scratch.c;
+	double *spread = detect->scratch.column[0];
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
 					 .ceiling = 2.0 * wide_times * detect->threshold};
@@ -46,29 +62,32 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 		if (!track->past.ready)
 			continue;
 		centre[n] = track->past.value_centre;
+		slow[n] = track->slow_cost;
+		spread[n] = track->past.value_width;
 		growth[n++] = track->growth;
 	}
-	wide->growth = wide->drop = 0.0;
+	wide->growth = wide->slow_cost = wide->drop = 0.0;
 	if (!n || (double)n < (1.0 - share) * judged)
 		return;
 	nt_stats_sort(growth, n);
 	wide->growth = nt_stats_quantile(growth, n, share);
+	nt_stats_sort(slow, n);
+	wide->slow_cost = nt_stats_quantile(slow, n, share);
 	wide->drop = fmin(0.0, nt_stats_quantile(growth, n, 1.0 - share));
 	if (wide->drop > -detect->rules.size_floor)
 		wide->dropped_ns = 0;
 	else if (!wide->dropped_ns)
 		wide->dropped_ns = detect->end_ns;
-	if (!wide->past.ready) {
-		nt_past_learn(&wide->past, wide->growth, 0.0, detect->frames);
-		return;
-	}
-	width = fmax(detect->rules.kpi_floor, wide->past.kpi_width);
+	/* What moves all of them is in each one's own spread. */
+	width = fmax(detect->rules.kpi_floor, nt_stats_median_of(spread, n));
 	window.kpi = wide->growth;
-	window.z = wide->growth / width;
+	/* A slow mean remembers: it must show more than the noise of one window. */
+	window.z = fmax(wide->growth / width, wide->slow_cost / detect->rules.size_floor);
 	window.cost =
 		wide->growth *
 		nt_kpi_base(&detect->rules, nt_stats_median_of(centre, n), detect->step.step_ns) /
 		fmax(1.0, detect->step.step_ns);
+	window.cost = fmax(window.cost, wide->slow_cost);
 	nt_cusum_add(&wide->level, &detect->rules, &window);
 	nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, window.cost);
 }
@@ -85,6 +104,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	step->step_ns = median;
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, 0.0, median, detect->frames);
+	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
 	learn_wide(detect, NT_SERIES_OWN);
 	learn_wide(detect, NT_SERIES_HOST);
 	return 0;
@@ -135,6 +155,8 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
 	const struct nt_step *step = &detect->step;
+	const double longer =
+		(step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
 
 	(void)frame;
 	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
@@ -154,18 +176,20 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.tier = NT_FRAME_T1,
 			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks, 1.0),
 		};
-		double now, was, gc;
+		double now, was;
 		uint32_t n;
 
 		if (wide->level.sum < wide_times * detect->threshold || !step->past.ready ||
 		    !nt_cusum_lasts(&wide->level) ||
-		    proposal.cost < wide_times * detect->rules.size_floor ||
-		    step->step_ns - step->past.value_centre < 0.5 * proposal.cost * step->step_ns)
+		    proposal.cost < detect->rules.size_floor ||
+		    longer < wide_times * detect->rules.size_floor || longer < 0.5 * proposal.cost)
 			continue;
 		now = median_pace(detect, item, &n);
-		gc = median_pace(detect, NT_PACE_GC, &n);
 		was = now - proposal.cost * step->step_ns;
-		if (gc >= 0.5 * (now - was))
+		/* Of pauses that each rank makes in its own time the job feels more than any rank makes. */
+		if (longer <= 2.0 * proposal.cost)
+			proposal.cost = fmax(proposal.cost, longer);
+		if (step->gc_ns >= 0.5 * (now - was))
 			proposal.cause = NT_WORD_HOST_GC;
 		for (uint32_t i = 0; i < detect->ranks; i++)
 			if (detect->rank[i].round_frame == detect->frames &&

@@ -15,13 +15,15 @@ struct nt_frame;
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
+	double gc_ns; /* slow mean of the ranks' mean, a step */
 	/* When anything last moved, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
 	/* What three of four ranks grew by at least, against their own pasts; by series. */
 	struct nt_wide {
 		struct nt_cusum level;
-		struct nt_past past; /* of the growth */
 		double growth; /* of the last frame; 0 where too few ranks have a past */
+		/* The same of their slow costs: of pauses that all make, but each in its own time. */
+		double slow_cost;
 		double drop; /* what three of four fell by at least: not above 0 */
 		uint64_t dropped_ns; /* since when, 0: not */
 	} wide[2];

@@ -7,6 +7,10 @@
 #include "detect/core.h"
 #include "detect/stats.h"
 
+enum {
+	SURE_ROUNDS = 3,
+};
+
 /* The next of 2 : 3 buckets; windows are cut at a step and may be a call off. */
 static const double another = 1.4;
 static const double alike = 0.25;
@@ -62,7 +66,8 @@ static void forget(struct nt_detect *detect, const uint32_t *index, uint32_t n)
 	}
 }
 
-void nt_unit_align(struct nt_detect *detect, const uint32_t *index, uint32_t n)
+void nt_unit_align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
+		   uint32_t n)
 {
 	const double calls = middle(detect, index, n, NT_PACE_CALLS);
 	const double step = middle(detect, index, n, NT_PACE_STEP);
@@ -81,6 +86,10 @@ void nt_unit_align(struct nt_detect *detect, const uint32_t *index, uint32_t n)
 		changed += rank->has_habit && is_another(calls, step, rank->habit[NT_PACE_CALLS],
 							 rank->habit[NT_PACE_STEP]);
 	}
-	if (known && changed * 2 > known)
-		forget(detect, index, n);
+	/* Windows that end between steps hold a call too many or too few: once is not enough. */
+	group->unit_rounds = known && changed * 2 > known ? group->unit_rounds + 1 : 0;
+	if (group->unit_rounds < SURE_ROUNDS)
+		return;
+	group->unit_rounds = 0;
+	forget(detect, index, n);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct nt_detect;
+struct nt_group;
 struct nt_frame_rank;
 
 /* Synchronising calls of the rank in the frame: members of one role make equally many. */
@@ -17,8 +18,9 @@ uint64_t nt_unit_calls(const struct nt_frame_rank *seen);
 
 /*
  * Scales the paces of the ranks at these indexes, which have one role, to the steps of the middle one.
- * What was normal is forgotten where that is another unit now.
+ * What was normal is forgotten where that is another unit now, three rounds in a row.
  */
-void nt_unit_align(struct nt_detect *detect, const uint32_t *index, uint32_t n);
+void nt_unit_align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
+		   uint32_t n);
 
 #endif

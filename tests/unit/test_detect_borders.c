@@ -21,6 +21,7 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 	};
 	static const uint32_t index[] = {0, 1, 2};
 	struct nt_detect *detect = sim_detect();
+	struct nt_group group = {0};
 	struct sim sim;
 
 	(void)state;
@@ -36,7 +37,7 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 			rank->pace[NT_PACE_OWN] = 50.0;
 		}
 		/* The upper one of the medians is what a step is. */
-		nt_unit_align(detect, index, 3);
+		nt_unit_align(detect, &group, index, 3);
 		assert_true(detect->rank[0].pace[NT_PACE_OWN] == 50.0);
 		assert_true(fabs(detect->rank[2].pace[NT_PACE_OWN] -
 				 (then[i].another ? 50.0 * 100.0 / then[i].step : 50.0)) < 1e-9);
@@ -53,6 +54,7 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 	(void)state;
 	for (uint32_t changed = 0; changed <= 4; changed++) {
 		struct nt_detect *detect = sim_detect();
+		struct nt_group group = {0};
 		struct sim sim;
 
 		sim_init(&sim, 4, 402);
@@ -66,9 +68,19 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 			rank->habit[NT_PACE_CALLS] = j < changed ? 10.0 : 20.0;
 			rank->habit[NT_PACE_STEP] = j < changed ? 100.0 : 200.0;
 		}
-		nt_unit_align(detect, index, 4);
-		for (uint32_t j = 0; j < 4; j++)
-			assert_int_equal(detect->rank[j].has_habit, changed <= 2);
+		/* Thrice in a row. */
+		for (uint32_t i = 0; i < 6; i++) {
+			if (i == 2)
+				detect->rank[0].pace[NT_PACE_CALLS] =
+					detect->rank[1].pace[NT_PACE_CALLS] =
+						detect->rank[2].pace[NT_PACE_CALLS] =
+							detect->rank[3].pace[NT_PACE_CALLS] = 10.0;
+			nt_unit_align(detect, &group, index, 4);
+			for (uint32_t j = 0; j < 4; j++) {
+				assert_int_equal(detect->rank[j].has_habit, changed <= 2 || i < 5);
+				detect->rank[j].pace[NT_PACE_CALLS] = 20.0;
+			}
+		}
 		nt_detect_free(detect);
 		sim_free(&sim);
 	}

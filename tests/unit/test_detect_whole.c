@@ -313,10 +313,19 @@ static void it_must_be_sure_last_cost_and_show_in_the_step(void **state)
 	job->detect->step.past.ready = false;
 	assert_false(is_told(job));
 	wide = prepare(job);
-	wide->level.cost = 0.0600001;
+	wide->level.cost = 0.0300001;
 	assert_true(is_told(job));
 	wide = prepare(job);
-	wide->level.cost = 0.0599999;
+	wide->level.cost = 0.0299999;
+	assert_false(is_told(job));
+	/* Twice that of the job's step: 60 of 1000. */
+	wide = prepare(job);
+	wide->level.cost = 0.04;
+	job->detect->step.past.value_centre = 939.999;
+	assert_true(is_told(job));
+	wide = prepare(job);
+	wide->level.cost = 0.04;
+	job->detect->step.past.value_centre = 940.001;
 	assert_false(is_told(job));
 	/* At least half of it: 125. */
 	(void)prepare(job);
@@ -333,9 +342,26 @@ static void half_of_it_in_the_collector_is_the_collectors(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		(void)prepare(job);
-		for (uint32_t j = 0; j < RANKS; j++)
-			job->detect->rank[j].pace[NT_PACE_GC] = i ? 125.0 : 124.999;
+		job->detect->step.gc_ns = i ? 125.0 : 124.999;
 		assert_int_equal(check_job(job)->cause, i ? NT_WORD_HOST_GC : NT_WORD_NONE);
+		assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_JOB_WIDE), 0);
+	}
+}
+
+/* Each pauses in its own time: the job waits for one or another of them each step. */
+static void what_the_job_feels_is_what_it_costs(void **state)
+{
+	static const struct {
+		double cost, was, told;
+	} then[] = {{0.25, 800.0, 0.25}, {0.15, 800.0, 0.2}, {0.1, 800.0, 0.2}, {0.09, 800.0, 0.09}};
+	struct job *job = *state;
+
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
+		struct nt_wide *wide = prepare(job);
+
+		wide->level.cost = then[i].cost;
+		job->detect->step.past.value_centre = then[i].was;
+		assert_true(fabs(check_job(job)->cost - then[i].told) < 1e-9);
 		assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_JOB_WIDE), 0);
 	}
 }
@@ -432,8 +458,6 @@ static void the_growth_of_all_is_what_three_of_four_have(void **state)
 	struct nt_detect *detect = job->detect;
 	struct nt_wide *wide = prepare(job);
 
-	wide->past.ready = true;
-	wide->past.kpi_width = 0.0;
 	wide->level = (struct nt_cusum){.sum = 0.0};
 	for (uint32_t i = 0; i < RANKS; i++) {
 		struct nt_track *track = &detect->rank[i].track[NT_SERIES_OWN];
@@ -499,6 +523,7 @@ int main(void)
 		JOB_TEST(the_host_is_told_where_own_work_did_not_grow),
 		JOB_TEST(it_must_be_sure_last_cost_and_show_in_the_step),
 		JOB_TEST(half_of_it_in_the_collector_is_the_collectors),
+		JOB_TEST(what_the_job_feels_is_what_it_costs),
 		JOB_TEST(after_half_an_hour_it_is_the_new_normal),
 		JOB_TEST(another_normal_forgets_all_but_who_is_in_an_incident),
 		JOB_TEST(the_growth_of_all_is_what_three_of_four_have),

@@ -162,6 +162,18 @@ static void hiccups_accuse_nobody(void **state)
 	play(scenario, 0);
 }
 
+static void pauses_of_all_accuse_nobody(void **state)
+{
+	struct cl_scenario scenario = scenario_with("gc-all 0 0.1 from 30");
+
+	(void)state;
+	scenario.steps = 120;
+	for (int mode = CL_BLOCKING; mode < CL_MODE_END; mode++) {
+		scenario.mode = (enum cl_mode)mode;
+		play(scenario, 1);
+	}
+}
+
 /* Whom it held up is not to blame, and least when it lets them go. */
 static void a_checkpoint_of_one_rank_is_its_own(void **state)
 {
@@ -236,6 +248,7 @@ int main(void)
 		cmocka_unit_test(who_waits_behind_a_pipeline_is_a_victim),
 		cmocka_unit_test(a_mismatch_early_in_the_step_is_told_by_the_hash),
 		cmocka_unit_test(hiccups_accuse_nobody),
+		cmocka_unit_test(pauses_of_all_accuse_nobody),
 		cmocka_unit_test(a_checkpoint_of_one_rank_is_its_own),
 		cmocka_unit_test(bad_weather_changes_no_verdict),
 		cmocka_unit_test(a_fault_after_a_restart_of_the_agent_is_named),

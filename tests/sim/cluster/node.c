@@ -166,8 +166,10 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 	const struct process *process = process_of(data, pid);
 
 	*ret_counters = (struct nt_process_counters){0};
-	if (process)
+	if (process) {
 		ret_counters->calls[NT_COUNTER_LAUNCH] = process->launches;
+		ret_counters->bytes[NT_COUNTER_GC] = process->host.gc_ns;
+	}
 	return process;
 }
 
@@ -381,6 +383,7 @@ static void give(struct cl_node *node, struct process *process, const struct cl_
 	if (call->kind == CL_CALL_HOST) {
 		process->host.on_cpu_ns += call->host.on_cpu_ns;
 		process->host.run_queue_ns += call->host.run_queue_ns;
+		process->host.gc_ns += call->host.gc_ns;
 		process->host.read_bytes += call->host.read_bytes;
 		process->host.write_bytes += call->host.write_bytes;
 		return;

@@ -199,6 +199,7 @@ static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
 			if ((play->step + (f->kind == CL_GC_ALL ? number : 0)) % 2)
 				continue;
 			rank->host.on_cpu_ns += (uint64_t)ns;
+			rank->host.gc_ns += (uint64_t)ns;
 			break;
 		case CL_CHECKPOINT_RANK:
 		case CL_CHECKPOINT_ALL:

@@ -28,7 +28,7 @@ enum cl_call_kind {
 
 /* What a thread did, ns or bytes. */
 struct cl_host {
-	uint64_t on_cpu_ns, run_queue_ns, read_bytes, write_bytes;
+	uint64_t on_cpu_ns, run_queue_ns, gc_ns, read_bytes, write_bytes;
 };
 
 struct cl_call {
