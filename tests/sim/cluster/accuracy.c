@@ -46,7 +46,7 @@ static const struct kind kinds[] = {
 	{"rank x1.3 from the start", {"compute R 1.3 from 0"}},
 	{"rank x1.3, 3 of 5", {"compute R 1.3 from 30 on 3 of 5"}, .steps = 90},
 	{"rank x1.3 that ends", {"compute R 1.3 from 30 until 60"}, .steps = 240},
-	{"two ranks", {"compute R 1.3 from 30", "loader R 0.1 from 40"}, .steps = 90},
+	{"two ranks", {"compute R 1.1 from 30", "loader R 0.1 from 40"}, .steps = 90},
 	{"node x1.3", {"compute-node N 1.3 from 30"}, .needs_nodes = true},
 	{"half x1.3", {"compute-half 0 1.3 from 30"}},
 	{"batch x2", {"batch 0 2 from 30"}, .steps = 120},
@@ -138,6 +138,8 @@ static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
 						  : cl_scenario_nodes(s));
 		if (*c == 'M' && number == s->fault[0].target)
 			number = (number + 1) % cl_scenario_nodes(s);
+		if (*c == 'R' && s->faults && number == s->fault[0].target)
+			number = (number + 1) % cl_scenario_ranks(s);
 		n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%u", number);
 	}
 	filled[n] = '\0';

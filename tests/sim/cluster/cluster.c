@@ -159,6 +159,7 @@ int cl_run(const struct cl_scenario *scenario, struct nt_bus *bus, struct nt_jud
 	int r = make(&run);
 
 	r = r ?: play_all(&run);
+	r = r ?: cl_cost_of_faults(scenario, run.outcome.cost);
 	if (r == 0) {
 		const struct nt_ingest_counters *counters = nt_ingest_counters(run.ingest);
 

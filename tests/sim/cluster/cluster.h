@@ -7,12 +7,14 @@
 
 #include "cli/judge.h"
 #include "common/bus.h"
+#include "tests/sim/cluster/cost.h"
 #include "tests/sim/cluster/scenario.h"
 
 struct cl_outcome {
 	uint64_t calls, messages, refused, missing, frames;
 	int64_t start_ns, end_ns, fault_ns; /* real time; fault: of the first, 0 without one */
 	uint32_t incomplete; /* frames */
+	struct cl_cost cost[CL_MAX_FAULTS]; /* of the scenario's faults */
 };
 
 /*

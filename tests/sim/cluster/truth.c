@@ -6,9 +6,13 @@
 #include "common/num.h"
 #include "tests/sim/cluster/layout.h"
 
+/* What costs less is not worth a word. */
+static const double least_cost = 0.03;
+
 /* Who must be named for a fault. */
 enum who {
 	NOBODY, /* and nothing is said */
+	NOTHING_NEEDED, /* what accuses nobody may be said */
 	INFORMATION, /* an incident that accuses nobody */
 	THE_RANK,
 	THE_NODE,
@@ -28,6 +32,48 @@ bool cl_truth_sees_work(const struct cl_scenario *s)
 	       (s->mode == CL_LOCAL_SYNC && s->tp == 1 && s->pp == 1 && s->ep == 1 && !s->sharded);
 }
 
+/* Do all that a rank of the node is compared with sit on it, too? */
+static bool is_alone(const struct cl_scenario *s, uint32_t node)
+{
+	struct cl_group peers = cl_group_of(s, CL_DATA, node * s->node_ranks);
+
+	for (uint32_t i = 0; i < peers.size; i++) {
+		if (cl_scenario_node_of(s, cl_group_member(&peers, i)) != node)
+			return false;
+	}
+	return true;
+}
+
+static bool touches(const struct cl_scenario *s, const struct cl_group *group, uint32_t node)
+{
+	for (uint32_t i = 0; i < group->size; i++) {
+		if (cl_scenario_node_of(s, cl_group_member(group, i)) == node)
+			return true;
+	}
+	return false;
+}
+
+/* Does a collective that moves much go over it? Sends alone tell nothing without their own times. */
+static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	static const enum cl_group_kind kinds[] = {CL_TENSOR, CL_DATA, CL_EXPERT};
+	uint32_t other = f->kind == CL_PATH ? f->peer : UINT32_MAX;
+
+	for (uint32_t r = 0; r < cl_scenario_ranks(s); r++) {
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			struct cl_group group = cl_group_of(s, kinds[i], r);
+			uint32_t last = cl_group_member(&group, group.size - 1);
+
+			if (!touches(s, &group, f->target) ||
+			    cl_scenario_node_of(s, group.first) == cl_scenario_node_of(s, last))
+				continue;
+			if (other == UINT32_MAX || touches(s, &group, other))
+				return true;
+		}
+	}
+	return false;
+}
+
 static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
 {
 	bool works = cl_truth_sees_work(s);
@@ -36,6 +82,8 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_COMPUTE_RANK:
 		return (struct wanted){works ? THE_RANK : NOBODY, "compute", NULL};
 	case CL_COMPUTE_NODE:
+		if (is_alone(s, f->target))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_NODE : NOBODY, "compute", NULL};
 	case CL_COMPUTE_HALF:
 		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
@@ -48,6 +96,8 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_GC_RANK:
 		return (struct wanted){THE_RANK, "host", "storage"};
 	case CL_CONTENTION:
+		if (is_alone(s, f->target))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){THE_NODE, "host", NULL};
 	case CL_GC_ALL:
 		return (struct wanted){INFORMATION, "job-wide", NULL};
@@ -55,6 +105,8 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 		return (struct wanted){THE_RANK, "host", NULL};
 	case CL_NIC:
 	case CL_PATH:
+		if (!is_used(s, f))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_LINK : NOBODY, "network", NULL};
 	case CL_EXIT:
 		return (struct wanted){THE_RANK, "missing", NULL};
@@ -79,7 +131,7 @@ static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uin
 	case THE_HALF:
 		return cl_replica_of(s, rank) % 2 == 0;
 	default:
-		return false;
+		return false; /* what cannot be seen must not be guessed */
 	}
 }
 
@@ -231,6 +283,7 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 		return names_link(s, incident, f->target);
 	case EVERYBODY:
 		return strcmp(incident->class, "hang") == 0;
+	case NOTHING_NEEDED:
 	case INFORMATION:
 		return !accuses(incident);
 	default:
@@ -244,14 +297,22 @@ static bool has_class(const struct wanted *wanted, const struct nt_incident *inc
 	       (wanted->other_class && strcmp(incident->class, wanted->other_class) == 0);
 }
 
-static void score_fault(const struct cl_scenario *s, const struct cl_fault *f,
+static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_cost *cost)
+{
+	/* Where own work shows, what another fault hides shows too. */
+	return cost->part >= least_cost || (cl_truth_sees_work(s) && cost->alone >= least_cost);
+}
+
+static void score_fault(const struct cl_scenario *s, size_t index,
 			const struct nt_judgement *judgement, const struct cl_outcome *outcome,
 			struct cl_score *score)
 {
+	const struct cl_fault *f = &s->fault[index];
 	struct wanted wanted = wanted_for(s, f);
 	bool found = false, classed = false;
 
-	if (wanted.who == NOBODY)
+	if (wanted.who == NOBODY || wanted.who == NOTHING_NEEDED ||
+	    !is_worth_a_word(s, &outcome->cost[index]))
 		return;
 	score->wanted++;
 	for (size_t i = 0; i < judgement->incidents; i++) {
@@ -277,7 +338,7 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 	struct cl_score score = {.seconds = -1};
 
 	for (size_t i = 0; i < scenario->faults; i++)
-		score_fault(scenario, &scenario->fault[i], judgement, outcome, &score);
+		score_fault(scenario, i, judgement, outcome, &score);
 	for (size_t i = 0; i < judgement->incidents; i++) {
 		const struct nt_incident *incident = &judgement->judged[i].incident;
 		bool wanted = false;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a fault costs, told by playing the same without it. */
+#ifndef NT_SIM_CLUSTER_COST_H
+#define NT_SIM_CLUSTER_COST_H
+
+#include "tests/sim/cluster/scenario.h"
+
+struct cl_cost {
+	/* Of the step as it is, while the fault lasts; INFINITY: the job stands. */
+	double part;
+	double alone; /* the same were it the only fault: another may hide it */
+	double lost_s; /* time of the job */
+};
+
+/* One for each fault of the scenario. 0 or -ENOMEM. */
+int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL_MAX_FAULTS]);
+
+#endif
