@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/elf_note.h"
 #include "agent/insn.h"
 
 enum {
@@ -15,6 +16,8 @@ enum {
 	SEGMENTS_MAX = 64,
 	TABLE_BYTES_MAX = 64 << 20, /* of one symbol or string table */
 	NOTE_BYTES_MAX = 4096,
+	MARKS_BYTES_MAX = 1 << 20, /* of all notes of places for probes */
+	MARKS_MAX = 16, /* of one name */
 	BUILD_ID_BYTES_MAX = 32,
 	HIDDEN = 0x8000, /* of .gnu.version: not the default version */
 	NO_SYMBOL = UINT32_MAX,
@@ -42,12 +45,14 @@ struct nt_elf {
 	int fd;
 	Elf *elf;
 	uint16_t machine;
-	struct segment code[SEGMENTS_MAX];
-	size_t codes;
+	struct segment code[SEGMENTS_MAX], data[SEGMENTS_MAX]; /* executable; writable */
+	size_t codes, datas;
 	struct symbol *symbol;
 	size_t symbols, symbol_cap;
 	uint32_t *head;
 	size_t heads; /* a power of two */
+	const Elf_Data *marks; /* .note.stapsdt; NULL: none. libelf holds it */
+	uint64_t marks_base; /* address of .stapsdt.base; 0: not there */
 	char build_id[2 * BUILD_ID_BYTES_MAX + 1];
 };
 
@@ -158,13 +163,30 @@ static void read_build_id(struct nt_elf *e, Elf_Scn *section, const GElf_Shdr *h
 	}
 }
 
+/* Sections that are known by name alone. */
+static void read_marks(struct nt_elf *e, Elf_Scn *section, const GElf_Shdr *header, size_t names)
+{
+	const char *name = elf_strptr(e->elf, names, header->sh_name);
+
+	if (!name)
+		return;
+	if (header->sh_type == SHT_NOTE && !e->marks && header->sh_size <= MARKS_BYTES_MAX &&
+	    strcmp(name, ".note.stapsdt") == 0)
+		e->marks = read_section(section, header);
+	else if (header->sh_type == SHT_PROGBITS && strcmp(name, ".stapsdt.base") == 0)
+		e->marks_base = header->sh_addr;
+}
+
 static int read_sections(struct nt_elf *e)
 {
 	Elf_Scn *section = NULL, *dynsym = NULL, *symtab = NULL;
 	GElf_Shdr header, dynsym_header, symtab_header;
 	Elf_Data *versions = NULL;
-	size_t n = 0;
+	size_t n = 0, names = 0;
 	int r;
+
+	if (elf_getshdrstrndx(e->elf, &names) < 0)
+		names = 0;
 
 	while ((section = elf_nextscn(e->elf, section)) && n++ < SECTIONS_MAX) {
 		if (!gelf_getshdr(section, &header))
@@ -180,6 +202,8 @@ static int read_sections(struct nt_elf *e)
 		} else if (header.sh_type == SHT_NOTE && !e->build_id[0]) {
 			read_build_id(e, section, &header);
 		}
+		if (names)
+			read_marks(e, section, &header, names);
 	}
 	if (dynsym) {
 		r = read_symbols(e, dynsym, &dynsym_header, versions);
@@ -196,16 +220,22 @@ static int read_segments(struct nt_elf *e)
 
 	if (elf_getphdrnum(e->elf, &n) < 0)
 		return -EBADMSG;
-	for (size_t i = 0; i < n && i < SECTIONS_MAX && e->codes < SEGMENTS_MAX; i++) {
+	for (size_t i = 0; i < n && i < SECTIONS_MAX; i++) {
+		struct segment segment;
+
 		if (!gelf_getphdr(e->elf, (int)i, &header))
 			return -EBADMSG;
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+		if (header.p_type != PT_LOAD)
 			continue;
-		e->code[e->codes++] = (struct segment){
+		segment = (struct segment){
 			.vaddr = header.p_vaddr,
 			.offset = header.p_offset,
 			.size = header.p_filesz,
 		};
+		if ((header.p_flags & PF_X) && e->codes < SEGMENTS_MAX)
+			e->code[e->codes++] = segment;
+		else if ((header.p_flags & PF_W) && e->datas < SEGMENTS_MAX)
+			e->data[e->datas++] = segment;
 	}
 	return 0;
 }
@@ -282,42 +312,32 @@ void nt_elf_close(struct nt_elf *elf)
 	free(elf);
 }
 
-static int offset_of(const struct nt_elf *e, uint64_t value, uint64_t *ret_offset)
+static int offset_in(const struct segment *segment, size_t segments, uint64_t value,
+		     uint64_t *ret_offset)
 {
-	for (size_t i = 0; i < e->codes; i++) {
-		const struct segment *s = &e->code[i];
+	for (size_t i = 0; i < segments; i++) {
+		const struct segment *s = &segment[i];
 
 		if (value < s->vaddr || value - s->vaddr >= s->size ||
 		    __builtin_add_overflow(value - s->vaddr, s->offset, ret_offset))
 			continue;
-		return 0;
+		return *ret_offset > INT64_MAX ? -EBADMSG : 0;
 	}
 	return -EBADMSG;
 }
 
-int nt_elf_find(const struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol)
+/* Where a function at this address is probed. */
+static int place(const struct nt_elf *elf, uint64_t value, struct nt_elf_symbol *ret_symbol)
 {
-	const struct symbol *found = NULL;
 	uint8_t code[NT_INSN_BYTES];
 	struct nt_insn_plan plan;
 	uint64_t offset;
 	ssize_t n;
 	int r;
 
-	for (uint32_t i = elf->head[hash_of(name) & (elf->heads - 1)]; i != NO_SYMBOL;
-	     i = elf->symbol[i].next) {
-		const struct symbol *s = &elf->symbol[i];
-
-		if (strcmp(s->name, name) == 0 && (!found || s->rank < found->rank))
-			found = s;
-	}
-	if (!found)
-		return -ENOENT;
-	r = offset_of(elf, found->value, &offset);
+	r = offset_in(elf->code, elf->codes, value, &offset);
 	if (r < 0)
 		return r;
-	if (offset > INT64_MAX)
-		return -EBADMSG;
 	n = pread(elf->fd, code, sizeof(code), (off_t)offset);
 	if (n <= 0)
 		return n < 0 ? -errno : -EBADMSG;
@@ -333,6 +353,91 @@ int nt_elf_find(const struct nt_elf *elf, const char *name, struct nt_elf_symbol
 		.return_insn = plan.return_insn,
 	};
 	return 0;
+}
+
+int nt_elf_find(const struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol)
+{
+	const struct symbol *found = NULL;
+
+	for (uint32_t i = elf->head[hash_of(name) & (elf->heads - 1)]; i != NO_SYMBOL;
+	     i = elf->symbol[i].next) {
+		const struct symbol *s = &elf->symbol[i];
+
+		if (strcmp(s->name, name) == 0 && (!found || s->rank < found->rank))
+			found = s;
+	}
+	return found ? place(elf, found->value, ret_symbol) : -ENOENT;
+}
+
+static bool is_clone(const char *symbol, const char *name, size_t len)
+{
+	return strncmp(symbol, name, len) == 0 &&
+	       (symbol[len] == '\0' || (symbol[len] == '.' && !strstr(symbol + len, ".cold")));
+}
+
+int nt_elf_find_clones(const struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol,
+		       size_t max)
+{
+	size_t len = strlen(name), n = 0;
+	int r;
+
+	for (size_t i = 0; i < elf->symbols; i++) {
+		struct nt_elf_symbol symbol;
+		size_t known = 0;
+
+		if (!is_clone(elf->symbol[i].name, name, len))
+			continue;
+		r = place(elf, elf->symbol[i].value, &symbol);
+		if (r < 0)
+			return r;
+		while (known < n && ret_symbol[known].offset != symbol.offset)
+			known++;
+		if (known < n)
+			continue;
+		if (n == max)
+			return -E2BIG;
+		ret_symbol[n++] = symbol;
+	}
+	return (int)n;
+}
+
+static bool is_nop(const struct nt_elf *elf, uint64_t offset)
+{
+	static const uint8_t nop_x86_64[] = {0x90}, nop_arm64[] = {0x1f, 0x20, 0x03, 0xd5};
+	bool arm64 = elf->machine == EM_AARCH64;
+	size_t len = arm64 ? sizeof(nop_arm64) : sizeof(nop_x86_64);
+	uint8_t code[sizeof(nop_arm64)];
+
+	return pread(elf->fd, code, len, (off_t)offset) == (ssize_t)len &&
+	       memcmp(code, arm64 ? nop_arm64 : nop_x86_64, len) == 0;
+}
+
+int nt_elf_find_marks(const struct nt_elf *elf, const char *provider, const char *name,
+		      struct nt_elf_mark *ret_mark, size_t max)
+{
+	struct nt_elf_note note[MARKS_MAX];
+	struct nt_elf_mark mark[MARKS_MAX] = {0};
+	size_t n = 0;
+
+	if (elf->marks)
+		n = nt_elf_note_find(elf->marks->d_buf, elf->marks->d_size, provider, name, note,
+				     MARKS_MAX);
+	if (n > max || n > MARKS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++) {
+		/* prelink moves all but the notes. It wraps where that was downwards. */
+		uint64_t moved = elf->marks_base ? elf->marks_base - note[i].base : 0;
+
+		if (offset_in(elf->code, elf->codes, note[i].location + moved, &mark[i].offset) <
+			    0 ||
+		    !is_nop(elf, mark[i].offset))
+			return -EBADMSG;
+		if (note[i].semaphore && offset_in(elf->data, elf->datas, note[i].semaphore + moved,
+						   &mark[i].semaphore) < 0)
+			return -EBADMSG;
+	}
+	memcpy(ret_mark, mark, n * sizeof(*mark));
+	return (int)n;
 }
 
 bool nt_elf_has_prefix(const struct nt_elf *elf, const char *prefix)

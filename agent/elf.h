@@ -41,6 +41,28 @@ NT_DEFINE_AUTO(nt_elf, nt_elf_close)
 NT_MUST_CHECK int nt_elf_find(const struct nt_elf *elf, const char *name,
 			      struct nt_elf_symbol *ret_symbol);
 
+/*
+ * The same of all that the compiler made of a function: "f" and clones as "f.constprop.0", but not
+ * what it split off as cold. Returns how many there are (0: none), -E2BIG for more than max: those
+ * that were left out would be missed.
+ */
+NT_MUST_CHECK int nt_elf_find_clones(const struct nt_elf *elf, const char *name,
+				     struct nt_elf_symbol *ret_symbol, size_t max);
+
+/* A place that the program was built with for probes (USDT). */
+struct nt_elf_mark {
+	uint64_t offset; /* in the file, of a nop */
+	uint64_t
+		semaphore; /* in the file: the kernel counts it up while a probe is there; 0: none */
+};
+
+/*
+ * All of this name. Returns how many there are (0: none), -E2BIG for more than max, -EBADMSG where
+ * one lies: its place is no nop in the code, or its semaphore not in the data.
+ */
+NT_MUST_CHECK int nt_elf_find_marks(const struct nt_elf *elf, const char *provider,
+				    const char *name, struct nt_elf_mark *ret_mark, size_t max);
+
 /* Has any function symbol with this prefix: a cheap test for static linking. */
 bool nt_elf_has_prefix(const struct nt_elf *elf, const char *prefix);
 
