@@ -77,8 +77,9 @@ EQUIVALENT = [
     (re.compile(r"fd(?: < | >= )0\b"), BOUNDARY | {CONSTANT}),
     # An array that starts with one place more, or grows a little faster, holds the same.
     (re.compile(r"\b(?:cap|more) = .* \? .* \* 2 : \d+;"), {CONSTANT}),
-    # Memory for two where one is needed.
-    (re.compile(r"\bcalloc\(1,"), {CONSTANT}),
+    # Memory for more than is needed: sums and products, where a greater number makes more of it. (What
+    # makes less of it stays in: `- 1`, `/ 2`.)
+    (re.compile(r"\bcalloc\((?:[^,;?/%-]|->)*,"), {CONSTANT}),
     # Closed is any negative number, and so is "for ever" to poll().
     (re.compile(r"\b(?:\w*fd|left_ms) = -1;"), {CONSTANT}),
     # The kernel numbers its watches from 1: one with number 0 there is not.
@@ -91,8 +92,20 @@ OPERAND = r"((?:[\w.>-]|\[[^\]]*\])+)"
 GREATER = re.compile(rf"\tif \((?:[^|?]* && )?{OPERAND} [<>] {OPERAND}\)$")
 AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= ")}
 
+# Of what a comparator answers, qsort() and whoever asks "are these equal?" look at the sign alone.
+COMPARATOR = re.compile(r"\w[\w *]*\b((?:compare|order)_\w+)\(")
+SIGN = re.compile(r"(?<= )\? -1 : 1;$")
 
-def is_equivalent(code, below, match, pattern, replacement):
+
+def is_sign_alone(name, text):
+    """Whether nobody in a file holds the answer of a comparator against another number than 0."""
+    return not re.search(rf"\b{name}\([^;{{]*?\) [=!<>]=? (?!0\b)", text)
+
+
+def is_equivalent(code, below, function, match, pattern, replacement):
+    sign = SIGN.search(code)
+    if function and sign and sign.start() <= match.start() and pattern == CONSTANT:
+        return True
     greater = GREATER.search(code)
     if (greater and match.start() == greater.end(1) and (pattern, replacement) in AT_A_TIE and
             below.strip() in ("{} = {};".format(*greater.groups()), "{1} = {0};".format(*greater.groups()))):
@@ -109,20 +122,26 @@ def mask(text):
     return re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', blank, text, flags=re.S)
 
 
-def candidates(path, text):
-    """(path, line number, old line, new line) of every mutation of a file."""
+def candidates(path, text, left_out):
+    """(path, line number, old line, new line) of every mutation of a file; left_out gets the equivalent ones."""
     lines = text.split("\n")
     depth = 0
-    masked = mask(text).split("\n")
-    for number, (line, code) in enumerate(zip(lines, masked)):
+    masked = mask(text)
+    comparator = None
+    masked_lines = masked.split("\n")
+    for number, (line, code) in enumerate(zip(lines, masked_lines)):
         inside = depth > 0
+        if not inside and code.strip():
+            found = COMPARATOR.match(code)
+            comparator = found and is_sign_alone(found.group(1), masked) or code.startswith("{") and comparator
         depth += code.count("{") - code.count("}")
         # An assertion fails for a caller that we do not have.
         if not inside or not code.strip() or code.lstrip().startswith(("#", "case ")) or "assert(" in code:
             continue
         for pattern, replacement in OPERATORS:
             for match in re.finditer(pattern, code):
-                if is_equivalent(code, masked[number + 1], match, pattern, replacement):
+                if is_equivalent(code, masked_lines[number + 1], comparator, match, pattern, replacement):
+                    left_out.append((path, number, line, replacement))
                     continue
                 new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
                 if "\x01" in new:
@@ -325,7 +344,7 @@ def main():
     args = parser.parse_args()
     need = args.need if args.need is not None else (args.count * 9 + 9) // 10
 
-    mutants = []
+    mutants, left_out = [], []
     for sources, _ in ROOMS:
         for path in sorted({f for s in sources for f in glob.glob(s)}):
             if not path.startswith(args.only):
@@ -333,7 +352,7 @@ def main():
             if not tests_of(path):
                 sys.exit(f"{path} has no test of its room")
             with open(path, encoding="utf-8") as f:
-                mutants += candidates(path, f.read())
+                mutants += candidates(path, f.read(), left_out)
     if not mutants:
         sys.exit("nothing to mutate")
     random.Random(args.seed).shuffle(mutants)
@@ -350,8 +369,8 @@ def main():
         if not run_test(os.path.abspath(f"{TREE}/{program(test)}"), 120):
             sys.exit(f"{test} fails without a mutation")
         took[test] = time.monotonic() - before
-    print(f"{len(mutants)} possible mutations, seed {args.seed}; the unmutated tree passes "
-          f"({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"{len(mutants)} possible mutations, {len(left_out)} more left out as equivalent, seed {args.seed}; "
+          f"the unmutated tree passes ({time.monotonic() - started:.0f} s)", flush=True)
 
     draw = Draw(mutants, args.count, took)
     workers = [threading.Thread(target=draw.work, args=(Builder(f"{WORK}/{i}"),), daemon=True)
