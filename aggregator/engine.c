@@ -275,6 +275,8 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 	}
 	if (r < 0)
 		return r;
+	if (engine->handler.judged)
+		engine->handler.judged(engine->handler.data, job, frame);
 	for (size_t i = 0; i < findings; i++) {
 		r = take_finding(engine, job, &finding[i]);
 		if (r < 0)

@@ -28,13 +28,15 @@ struct nt_engine_options {
 /* The shipped rules, no prices, default limits. */
 struct nt_engine_options nt_engine_options_default(void);
 
-/* Either may be NULL. */
+/* Any of them may be NULL. */
 struct nt_engine_handler {
 	/* Opened, changed or resolved; pending ones come too. Borrowed for the call. */
 	void (*incident)(void *data, const struct nt_incident *incident);
 	/* A frame of the job, before it is judged. */
 	void (*frame)(void *data, const struct nt_job *job, const struct nt_frame *frame);
 	void *data;
+	/* The same frame when job->detect has judged it. */
+	void (*judged)(void *data, const struct nt_job *job, const struct nt_frame *frame);
 };
 
 /* Monotonic. */

@@ -29,11 +29,16 @@ struct config {
 	bool json;
 	enum format format;
 	struct nt_opt_args paths;
+	bool windows;
+	char *html; /* NULL: no page */
 };
 
 static const struct nt_opt options[] = {
 	{"json", NT_OPT_BOOL, offsetof(struct config, json), "false", 0, 0,
 	 "print one JSON document instead of a report", NULL, NULL, NT_OPT_CLI_ONLY},
+	{"windows", NT_OPT_BOOL, offsetof(struct config, windows), "false", 0, 0,
+	 "list window by window which ranks stood out from their peers", NULL, NULL,
+	 NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
 	 "what the files are; auto tells by their names", "FORMAT",
 	 "auto recording kineto straggler", NT_OPT_CLI_ONLY},
@@ -219,11 +224,14 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	name_job(trace, source);
 
 	r = nt_judgement_new(&judgement);
+	if (r == 0 && (config->windows || config->html))
+		r = nt_judgement_watch(judgement, &rules);
 	r = r ?: nt_judge_trace(trace, &rules, judgement);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
 	nt_report_trace(&report, trace, judgement);
 	report.relative = format == FORMAT_STRAGGLER;
+	report.lists_windows = config->windows;
 	return print(config, &report);
 }
 
@@ -238,6 +246,8 @@ static int analyze_recording(const struct config *config, const char *dir)
 	int r;
 
 	r = nt_judgement_new(&judgement);
+	if (r == 0 && (config->windows || config->html))
+		r = nt_judgement_watch(judgement, &rules);
 	r = r ?: nt_judge_recording(dir, &rules, judgement, &recording, &error);
 	if (r < 0 && *error.text)
 		return fail(error.text);
@@ -248,6 +258,7 @@ static int analyze_recording(const struct config *config, const char *dir)
 		return fail(text);
 	}
 	nt_report_recording(&report, &recording, judgement);
+	report.lists_windows = config->windows;
 	return print(config, &report);
 }
 

@@ -31,7 +31,14 @@ void nt_judgement_free(struct nt_judgement *judgement)
 	for (size_t i = 0; i < judgement->incidents; i++)
 		nt_arena_release(&judgement->judged[i].arena);
 	free(judgement->judged);
+	nt_windows_free(judgement->windows);
 	free(judgement);
+}
+
+int nt_judgement_watch(struct nt_judgement *judgement, const struct nt_rules *rules)
+{
+	assert(!judgement->windows);
+	return nt_windows_new(rules, &judgement->windows);
 }
 
 /* Where the incident belongs: its older version, or a new place at the end. */
@@ -100,6 +107,7 @@ static int add_findings(struct nt_judgement *judgement, const struct nt_trace *t
 int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		   struct nt_judgement *judgement)
 {
+	const struct nt_windows_names names = {.name = trace->job, .key = trace->job, .attempt = 1};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
 	int r;
 
@@ -111,6 +119,9 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		size_t findings = 0;
 
 		r = nt_detect_step(detect, &trace->frame[i].frame, &finding, &findings);
+		if (r == 0 && judgement->windows)
+			r = nt_windows_add(judgement->windows, &names, detect,
+					   &trace->frame[i].frame);
 		if (r < 0)
 			return r;
 		r = add_findings(judgement, trace, finding, findings);

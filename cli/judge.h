@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cli/trace.h"
+#include "cli/windows.h"
 #include "common/bus.h"
 #include "common/cleanup.h"
 #include "detect/detect.h"
@@ -21,12 +22,16 @@ struct nt_judged {
 struct nt_judgement {
 	struct nt_judged *judged;
 	size_t incidents;
+	struct nt_windows *windows; /* what each window showed; NULL: nobody asked */
 };
 
 void nt_judgement_free(struct nt_judgement *judgement);
 NT_DEFINE_AUTO(nt_judgement, nt_judgement_free)
 
 NT_MUST_CHECK int nt_judgement_new(struct nt_judgement **ret_judgement);
+
+/* What each window shows is kept from here on. -ENOMEM. */
+NT_MUST_CHECK int nt_judgement_watch(struct nt_judgement *judgement, const struct nt_rules *rules);
 
 /* Takes the incident in, in the place of an older version of it. It is copied. -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,

@@ -24,6 +24,7 @@ struct job {
 struct run {
 	struct nt_judgement *judgement;
 	struct nt_recording *recording;
+	struct nt_engine *engine; /* borrowed */
 	struct job *job;
 	int error; /* of a handler, which cannot return it */
 };
@@ -94,6 +95,38 @@ static void take_frame(void *data, const struct nt_job *job, const struct nt_fra
 		recording->end_ns = frame->end_ns;
 	count_ranks(run, job, (uint32_t)frame->ranks);
 	recording->frames++;
+}
+
+/* A node of a job, for its name. */
+struct place {
+	struct nt_engine *engine;
+	const struct nt_job *job;
+};
+
+static const char *name_node(void *data, uint32_t index)
+{
+	const struct place *place = data;
+
+	if (index >= place->job->nodes)
+		return NULL;
+	return nt_jobs_node(nt_engine_jobs(place->engine), place->job->node_at[index]->node)->name;
+}
+
+static void take_judged(void *data, const struct nt_job *job, const struct nt_frame *frame)
+{
+	struct run *run = data;
+	struct place place = {run->engine, job};
+	const struct nt_windows_names names = {
+		.id = job->id,
+		.name = job->name && *job->name ? job->name : job->owner->key,
+		.key = job->owner->key,
+		.attempt = job->attempt,
+		.node = name_node,
+		.data = &place,
+	};
+
+	if (run->judgement->windows && run->error == 0)
+		run->error = nt_windows_add(run->judgement->windows, &names, job->detect, frame);
 }
 
 /* A refused record is counted by the ingest; a recording has nowhere to put it. */
@@ -169,7 +202,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 		.judgement = judgement,
 		.recording = &recording,
 	};
-	const struct nt_engine_handler handler = {take_incident, take_frame, &run};
+	const struct nt_engine_handler handler = {take_incident, take_frame, &run, take_judged};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
@@ -183,6 +216,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	r = nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader);
 	r = r ?: nt_ingest_new(pass_over, NULL, &ingest);
 	r = r ?: nt_engine_new(&options, &handler, &engine);
+	run.engine = engine;
 	r = r ?: pump(reader, ingest, engine);
 	r = r ?: nt_engine_finish(engine);
 	r = r ?: run.error;

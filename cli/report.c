@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report_windows.h"
 #include "common/clock.h"
 #include "proto/json.h"
 
@@ -13,8 +14,7 @@ enum {
 	NOTE_BYTES = 512,
 };
 
-/* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
-static int print_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
+int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
 {
 	char text[NT_CLOCK_TEXT];
 
@@ -80,10 +80,10 @@ static int print_incident(const struct nt_report *report, const struct nt_incide
 		    ?: nt_buf_printf(buf, "%s\n    %s%s%s, %s, since ", incident->summary,
 				     incident->class, *incident->cause ? ", " : "", incident->cause,
 				     incident->state);
-	r = r ?: print_time(report, incident->since_real_ns, buf);
+	r = r ?: nt_report_time(report, incident->since_real_ns, buf);
 	if (r == 0 && incident->until_real_ns) {
 		r = nt_buf_printf(buf, " until ");
-		r = r ?: print_time(report, incident->until_real_ns, buf);
+		r = r ?: nt_report_time(report, incident->until_real_ns, buf);
 	}
 	r = r
 		    ?: nt_buf_printf(buf,
@@ -149,6 +149,20 @@ static int each_damage(const struct nt_recording *recording, take_note *take, vo
 	return r;
 }
 
+static int note_windows(const struct nt_windows *windows, take_note *take, void *data)
+{
+	char note[NOTE_BYTES];
+
+	if (!windows->windows_left_out && !windows->marks_left_out && !windows->jobs_left_out)
+		return 0;
+	(void)snprintf(note, sizeof(note),
+		       "%" PRIu64 " windows, %" PRIu64
+		       " marks and the windows of further jobs (%" PRIu64
+		       ") are over the caps and not listed",
+		       windows->windows_left_out, windows->marks_left_out, windows->jobs_left_out);
+	return take(data, note);
+}
+
 static int each_note(const struct nt_report *report, take_note *take, void *data)
 {
 	char note[NOTE_BYTES];
@@ -167,6 +181,8 @@ static int each_note(const struct nt_report *report, take_note *take, void *data
 			       report->skipped, report->skipped == 1 ? " is" : "s are");
 		r = take(data, note);
 	}
+	if (r == 0 && report->lists_windows)
+		r = note_windows(report->judgement->windows, take, data);
 	return r;
 }
 
@@ -247,7 +263,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	}
 	if (r == 0 && !accused)
 		r = nt_buf_printf(buf, "\nno rank, node or link is to blame\n");
-	return r;
+	return r < 0 || !report->lists_windows ? r : nt_report_windows_text(report, buf);
 }
 
 static json_t *collectives(const struct nt_report *report)
@@ -328,6 +344,8 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));
 	r |= json_object_set_new(root, "incidents", incidents(report->judgement));
+	if (report->lists_windows)
+		r |= json_object_set_new(root, "window_findings", nt_report_windows_json(report));
 	if (r < 0)
 		return -ENOMEM;
 	return nt_json_dump(root, true, buf);

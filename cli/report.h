@@ -24,6 +24,7 @@ struct nt_report {
 	const struct nt_recording *recording; /* borrowed */
 	uint64_t skipped; /* messages of a recording that could not be read, or are missing */
 	const struct nt_judgement *judgement;
+	bool lists_windows; /* the judgement has them, and they were asked for */
 };
 
 /* Fills in what a source says of itself, and the judgement on it; both are borrowed. */
@@ -31,6 +32,9 @@ void nt_report_recording(struct nt_report *report, const struct nt_recording *re
 			 const struct nt_judgement *judgement);
 void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 		     const struct nt_judgement *judgement);
+
+/* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
+NT_MUST_CHECK int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf);
 
 /* What makes the report less than whole: a line each, which begins with the prefix. */
 NT_MUST_CHECK int nt_report_notes(const struct nt_report *report, const char *prefix,
