@@ -82,11 +82,22 @@ int nt_judgement_add(struct nt_judgement *judgement, const struct nt_incident *i
 	return 0;
 }
 
+static const char *name_node(void *data, uint32_t index)
+{
+	const struct nt_trace *trace = data;
+
+	return index < trace->nodes ? trace->node[index].name : NULL;
+}
+
 static int add_findings(struct nt_judgement *judgement, const struct nt_trace *trace,
 			const struct nt_finding *finding, size_t findings)
 {
-	const struct nt_incident_names names = {
-		.job = trace->job, .namespace = "", .job_key = trace->job, .attempt = 1};
+	const struct nt_incident_names names = {.job = trace->job,
+						.namespace = "",
+						.job_key = trace->job,
+						.attempt = 1,
+						.node = name_node,
+						.data = (void *)trace};
 	const struct nt_prices prices = nt_prices_unknown();
 
 	for (size_t i = 0; i < findings; i++) {

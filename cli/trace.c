@@ -13,10 +13,30 @@ void nt_trace_free(struct nt_trace *trace)
 	for (size_t i = 0; i < trace->frames; i++) {
 		free(trace->frame[i].rank);
 		free(trace->frame[i].sample);
+		free(trace->frame[i].comm);
+		free(trace->frame[i].op);
 	}
 	free(trace->frame);
 	free(trace->collective);
+	free(trace->place);
+	free(trace->node);
+	free(trace->step);
 	free(trace);
+}
+
+const struct nt_trace_place *nt_trace_find_place(const struct nt_trace *trace, uint32_t rank)
+{
+	size_t low = 0, high = trace->places;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (trace->place[middle].rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < trace->places && trace->place[low].rank == rank ? &trace->place[low] : NULL;
 }
 
 int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,

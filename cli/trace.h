@@ -6,6 +6,7 @@
 #ifndef NT_CLI_TRACE_H
 #define NT_CLI_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,25 @@ struct nt_trace_frame {
 	struct nt_frame frame;
 	struct nt_frame_rank *rank;
 	struct nt_frame_sample *sample;
+	struct nt_frame_comm *comm; /* of all its ranks; NULL where the files tell of none */
+	struct nt_frame_op *op; /* of all its communicators */
+};
+
+/* What the files say of a rank beside its times. */
+struct nt_trace_place {
+	uint32_t rank;
+	uint32_t node; /* index of a name in nt_trace.node, or NT_FRAME_NO_NODE */
+	bool lacks; /* its file is there and holds nothing that could be judged */
+	char op[32]; /* the operation to watch on it, as the files call it; "" */
+};
+
+/* One step of the job, as its first rank saw it. */
+struct nt_trace_step {
+	uint64_t start_ns, end_ns;
+};
+
+struct nt_trace_node {
+	char name[64];
 };
 
 /* One collective as the trace shows it: who came when. */
@@ -41,6 +61,12 @@ struct nt_trace {
 	size_t frames;
 	struct nt_trace_collective *collective;
 	size_t collectives;
+	struct nt_trace_place *place; /* ascending by rank; NULL where nothing is known */
+	size_t places;
+	struct nt_trace_node *node;
+	size_t nodes;
+	struct nt_trace_step *step; /* NULL: a frame is a step */
+	size_t steps;
 };
 
 /* Why a file was refused: file, line where there is one, and what is wrong with it. */
@@ -50,6 +76,9 @@ struct nt_trace_error {
 
 void nt_trace_free(struct nt_trace *trace);
 NT_DEFINE_AUTO(nt_trace, nt_trace_free)
+
+/* NULL where the files say nothing of the rank. */
+const struct nt_trace_place *nt_trace_find_place(const struct nt_trace *trace, uint32_t rank);
 
 /* Appends an empty frame with room for that many ranks and samples. -ENOMEM, -E2BIG at the cap. */
 NT_MUST_CHECK int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
@@ -76,5 +105,14 @@ NT_MUST_CHECK int nt_trace_read_straggler(const char *path, struct nt_trace **re
 NT_MUST_CHECK int nt_trace_read_kineto(const char *const *paths, size_t count,
 				       struct nt_trace **ret_trace,
 				       struct nt_trace_error *ret_error);
+
+/*
+ * The markers of communication operations that openEuler's sysTrace writes, one file per rank
+ * (hccl_activity-IP-.RANK.csv). A step is the period of a rank's calls, own work is what lies
+ * between them on the device (T2). A rank whose file holds no operation is there, and lacks.
+ */
+NT_MUST_CHECK int nt_trace_read_systrace(const char *const *paths, size_t count,
+					 struct nt_trace **ret_trace,
+					 struct nt_trace_error *ret_error);
 
 #endif
