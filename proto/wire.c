@@ -271,17 +271,16 @@ static void free_of_arena(void *arena, void *pointer)
 
 static int take_body(const Neutracer__V1__Envelope *envelope, struct decoded *decoded)
 {
-	for (int i = 0; i < NT_WIRE_BODIES; i++) {
+	for (int i = NT_BODY_NONE + 1; i < NT_WIRE_BODIES; i++) {
 		const struct nt_wire_body *body = &nt_wire_bodies[i];
 
-		if (!body->shape || (int)envelope->body_case != body->body_case)
+		if ((int)envelope->body_case != body->body_case)
 			continue;
 		decoded->message.body = (enum nt_body)i;
 		return take_message(body->shape, envelope->window,
 				    (char *)&decoded->message + body->here, &decoded->arena);
 	}
-	decoded->message.body = NT_BODY_NONE;
-	return 0;
+	return 0; /* it stays NT_BODY_NONE */
 }
 
 /* In whatever form they come: protobuf-c decides. */

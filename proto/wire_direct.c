@@ -103,9 +103,8 @@ static void make_plan(const struct nt_wire_shape *shape, int depth)
 static void make_plans(void)
 {
 	make_plan(&nt_wire_envelope, 0);
-	for (int i = 0; i < NT_WIRE_BODIES; i++)
-		if (nt_wire_bodies[i].shape)
-			make_plan(nt_wire_bodies[i].shape, 0);
+	for (int i = NT_BODY_NONE + 1; i < NT_WIRE_BODIES; i++)
+		make_plan(nt_wire_bodies[i].shape, 0);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------------- */
@@ -487,10 +486,10 @@ static bool put_body(struct input *in, uint64_t tag, struct nt_arena *arena,
 {
 	struct input part;
 
-	for (int i = 0; i < NT_WIRE_BODIES; i++) {
+	for (int i = NT_BODY_NONE + 1; i < NT_WIRE_BODIES; i++) {
 		const struct nt_wire_body *body = &nt_wire_bodies[i];
 
-		if (!body->shape || (uint64_t)body->body_case != tag >> TAG_BITS)
+		if ((uint64_t)body->body_case != tag >> TAG_BITS)
 			continue;
 		message->body = (enum nt_body)i;
 		/* The last one, or it is not a form that we know. */

@@ -80,7 +80,7 @@ struct nt_wire_shape {
 	struct nt_wire_plan *plan;
 };
 
-/* Of the bodies by enum nt_body, and where each is in struct nt_message. */
+/* Of the bodies by enum nt_body, and where each is in struct nt_message; NT_BODY_NONE has none. */
 struct nt_wire_body {
 	const struct nt_wire_shape *shape;
 	int body_case;

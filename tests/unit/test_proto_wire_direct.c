@@ -2,14 +2,22 @@
 /* The short way of decoding means what the long one does, and leaves to it what it does not know. */
 #include "proto/wire_direct.h"
 
-#include "tests/unit/wire_bytes.h"
+#include "tests/unit/wire_caps.h"
 
 enum {
 	/* Numbers of proto/neutracer.proto. */
 	ENVELOPE_HEARTBEAT = 22,
+	ENVELOPE_BOOT = 2,
+	ENVELOPE_SEQ = 3,
 	HEARTBEAT_RANKS = 1,
 	WINDOW_END = 3,
 	WINDOW_STEPS = 4,
+	WINDOW_ENDED = 26,
+	COMM_ID = 1,
+	SAMPLE_COLUMNS_COMM = 1,
+	NODE_NAME = 1,
+	DETAIL_CALL = 2,
+	DETAIL_RESULT = 9,
 };
 
 /* A field that no version has: the message goes the long way, and says the same. */
@@ -112,12 +120,496 @@ static void fields_twice_or_in_another_order_go_the_long_way(void **state)
 	assert_int_equal(message->window.end_boot_ns, 5);
 }
 
+/* ---- at the caps ------------------------------------------------------------------------------- */
+
+static void arrays_are_taken_directly_at_their_cap_and_not_over_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		for (uint32_t less = 0; less < 3; less++) {
+			nt_autobuf struct nt_buf at = {0};
+
+			put_array(&at, &caps[i], caps[i].max - less, true);
+			assert_true(check_both(&at));
+		}
+		for (uint32_t more = 1; more < 3; more++) {
+			nt_autobuf struct nt_buf over = {0};
+
+			put_array(&over, &caps[i], caps[i].max + more, true);
+			assert_false(goes_directly(&over));
+			assert_refused(&over);
+		}
+	}
+}
+
+static void data_are_taken_directly_up_to_their_cap(void **state)
+{
+	static const uint8_t data[NT_WIRE_MAX_STATE_BYTES + 1];
+	static const size_t sizes[] = {0, 1, NT_WIRE_MAX_STATE_BYTES, NT_WIRE_MAX_STATE_BYTES + 1};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		nt_autobuf struct nt_buf bytes = {0};
+
+		put_bytes(&bytes, STATE_DATA, data, sizes[i]);
+		wrap(&bytes, ENVELOPE_STATE);
+		assert_int_equal(check_both(&bytes), i < 3);
+		if (i == 3)
+			assert_refused(&bytes);
+	}
+}
+
+static void texts_are_cut_alike_on_both_ways(void **state)
+{
+	char text[NT_WIRE_MAX_TEXT + 8];
+
+	(void)state;
+	for (size_t cut = NT_WIRE_MAX_TEXT - 8; cut < NT_WIRE_MAX_TEXT; cut++) {
+		for (size_t len = NT_WIRE_MAX_TEXT - 4; len <= sizeof(text); len++) {
+			nt_autobuf struct nt_buf bytes = {0};
+
+			memset(text, 'a', sizeof(text));
+			/* A character of three bytes, an end too early, and one that cuts it. */
+			memcpy(text + cut, "\xe2\x82\xac", 3);
+			put_bytes(&bytes, NODE_NAME, text, len);
+			put_bytes(&bytes, NODE_JOB, text, len);
+			put_bytes(&bytes, NODE_JOB, text, cut + 1);
+			wrap(&bytes, ENVELOPE_NODE);
+			assert_true(check_both(&bytes));
+			text[cut] = '\0';
+			nt_buf_clear(&bytes);
+			put_bytes(&bytes, DETAIL_CALL, text, len);
+			wrap(&bytes, ENVELOPE_DETAIL);
+			assert_true(check_both(&bytes));
+		}
+	}
+}
+
+/* Sixteen bytes at a time: one more would take as many again. */
+static void a_text_takes_its_length_and_one_byte(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < 34; len++) {
+		nt_autoarena struct nt_arena arena = {0};
+		nt_autobuf struct nt_buf bytes = {0};
+		struct nt_message message = {0};
+		char text[34];
+
+		memset(text, 'a', sizeof(text));
+		put_bytes(&bytes, ENVELOPE_AGENT, text, len);
+		assert_true(nt_wire_direct(bytes.data, bytes.len, &arena, &message));
+		assert_int_equal(strlen(message.agent), len);
+		assert_int_equal(arena.taken, len ? (len + 1 + 15) / 16 * 16 : 0);
+	}
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------- */
+
+/* With so many bytes that say nothing: as long as a number may be, and longer. */
+static void put_padded(struct nt_buf *buf, uint64_t value, size_t padding)
+{
+	const uint8_t more = 0x80, last = 0;
+	uint8_t bytes[10];
+	size_t n = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[n++] = (uint8_t)(value | 0x80);
+	bytes[n++] = (uint8_t)(value | (padding ? 0x80 : 0));
+	add(buf, bytes, n);
+	for (size_t i = 1; i < padding; i++)
+		add(buf, &more, 1);
+	if (padding)
+		add(buf, &last, 1);
+}
+
+static void a_number_has_ten_bytes_at_most(void **state)
+{
+	static const uint64_t values[] = {0, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		for (size_t padding = 0; padding < 11; padding++) {
+			nt_autobuf struct nt_buf bytes = {0};
+			size_t length = 1;
+
+			for (uint64_t rest = values[i]; rest >= 0x80; rest >>= 7)
+				length++;
+			put_varint(&bytes, ENVELOPE_SEQ << 3);
+			put_padded(&bytes, values[i], padding);
+			assert_int_equal(check_both(&bytes), length + padding <= 10);
+		}
+	}
+}
+
+static void a_number_of_more_than_64_bits_is_left_to_the_long_way(void **state)
+{
+	uint8_t bytes[] = {
+		ENVELOPE_SEQ << 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+
+	(void)state;
+	for (unsigned int last = 0; last < 0x80; last++) {
+		struct nt_buf buf = {.data = bytes, .len = sizeof(bytes)};
+		nt_autoarena struct nt_arena arena = {0};
+		struct nt_message message = {0};
+
+		bytes[sizeof(bytes) - 1] = (uint8_t)last;
+		assert_int_equal(goes_directly(&buf), last < 2);
+		if (last == 1) {
+			assert_true(nt_wire_direct(bytes, sizeof(bytes), &arena, &message));
+			assert_true(message.seq == UINT64_MAX);
+		}
+	}
+}
+
+static void each_kind_of_number_means_the_same_both_ways(void **state)
+{
+	static const uint64_t values[] = {
+		0,
+		1,
+		2,
+		NT_TIER_END - 1,
+		NT_TIER_END,
+		NT_TIER_END + 1,
+		255,
+		UINT32_MAX - 1ull,
+		UINT32_MAX,
+		UINT32_MAX + 1ull,
+		UINT32_MAX + 2ull,
+		1ull << 63,
+		UINT64_MAX,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		nt_autobuf struct nt_buf window = {0}, detail = {0};
+
+		put_number(&window, WINDOW_END, values[i]);
+		put_number(&window, WINDOW_STEPS, values[i]);
+		put_number(&window, WINDOW_OWN_TIER, values[i]);
+		put_number(&window, WINDOW_ENDED, values[i]);
+		wrap(&window, ENVELOPE_WINDOW);
+		assert_true(check_both(&window));
+		put_number(&detail, DETAIL_RESULT, values[i]);
+		wrap(&detail, ENVELOPE_DETAIL);
+		assert_true(check_both(&detail));
+	}
+}
+
+static void eight_bytes_are_eight(void **state)
+{
+	static const uint8_t word[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+	(void)state;
+	for (size_t n = 0; n <= 8; n++) {
+		nt_autobuf struct nt_buf bytes = {0};
+		nt_autoarena struct nt_arena arena = {0};
+		struct nt_message message = {0};
+
+		put_varint(&bytes, ENVELOPE_BOOT << 3 | 1);
+		add(&bytes, word, n);
+		assert_int_equal(check_both(&bytes), n == 8);
+		if (n < 8) {
+			assert_refused(&bytes);
+			continue;
+		}
+		assert_true(nt_wire_direct(bytes.data, bytes.len, &arena, &message));
+		assert_true(message.boot == 0x0807060504030201);
+	}
+}
+
+/* ---- tags and lengths --------------------------------------------------------------------------- */
+
+static void a_tag_has_two_bytes_and_a_length_five(void **state)
+{
+	(void)state;
+	for (size_t padding = 0; padding < 8; padding++) {
+		nt_autobuf struct nt_buf tag = {0}, length = {0}, wide = {0};
+
+		put_padded(&tag, ENVELOPE_SEQ << 3, padding);
+		put_varint(&tag, 7);
+		assert_int_equal(check_both(&tag), padding < 2);
+		put_varint(&length, ENVELOPE_AGENT << 3 | 2);
+		put_padded(&length, 1, padding);
+		add(&length, "a", 1);
+		assert_int_equal(check_both(&length), padding < 5);
+		put_padded(&wide, ENVELOPE_WINDOW << 3 | 2, padding);
+		put_varint(&wide, 0);
+		assert_int_equal(check_both(&wide), padding < 1);
+	}
+}
+
+static void a_length_may_reach_to_the_end_and_not_behind_it(void **state)
+{
+	(void)state;
+	for (size_t length = 0; length < 4; length++) {
+		nt_autobuf struct nt_buf bytes = {0};
+
+		put_varint(&bytes, ENVELOPE_AGENT << 3 | 2);
+		put_varint(&bytes, length);
+		add(&bytes, "ab", 2);
+		if (length == 2)
+			assert_true(check_both(&bytes));
+		else
+			assert_false(goes_directly(&bytes));
+		if (length > 2)
+			assert_refused(&bytes);
+	}
+}
+
+static void a_field_of_another_form_is_left_to_the_long_way(void **state)
+{
+	static const uint32_t fields[] = {ENVELOPE_AGENT, ENVELOPE_BOOT, ENVELOPE_SEQ,
+					  ENVELOPE_WINDOW, ENVELOPE_HEARTBEAT};
+	static const uint32_t forms[] = {2, 1, 0, 2, 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		for (uint32_t form = 0; form < 8; form++) {
+			nt_autobuf struct nt_buf bytes = {0};
+
+			put_varint(&bytes, fields[i] << 3 | form);
+			/* No part, the number 0, or eight bytes. */
+			add(&bytes, "\0\0\0\0\0\0\0\0", form == 1 ? 8 : 1);
+			assert_int_equal(check_both(&bytes), form == forms[i]);
+		}
+	}
+}
+
+static void a_body_comes_last_and_is_one_that_is_known(void **state)
+{
+	(void)state;
+	for (uint32_t field = ENVELOPE_WINDOW - 1; field < ENVELOPE_HEARTBEAT + 2; field++) {
+		const bool known = field >= ENVELOPE_WINDOW && field <= ENVELOPE_HEARTBEAT;
+		nt_autoarena struct nt_arena arena = {0};
+		nt_autobuf struct nt_buf bytes = {0};
+		struct nt_message message = {0};
+
+		put_bytes(&bytes, field, "", 0);
+		assert_int_equal(nt_wire_direct(bytes.data, bytes.len, &arena, &message), known);
+		if (known) {
+			assert_true(check_both(&bytes));
+			assert_int_equal(message.body, NT_BODY_WINDOW + field - ENVELOPE_WINDOW);
+		}
+		put_number(&bytes, ENVELOPE_SEQ, 1);
+		assert_false(goes_directly(&bytes));
+		put_bytes(&bytes, ENVELOPE_HEARTBEAT, "", 0);
+		assert_false(goes_directly(&bytes));
+	}
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------- */
+
+static void put_packed(struct nt_buf *buf, uint32_t field, uint32_t n)
+{
+	nt_autobuf struct nt_buf numbers = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		put_varint(&numbers, i);
+	put_bytes(buf, field, numbers.data, numbers.len);
+}
+
+static void pairs_are_as_long_as_each_other(void **state)
+{
+	(void)state;
+	for (uint32_t own = 0; own < 4; own++) {
+		for (uint32_t duration = 0; duration < 4; duration++) {
+			nt_autobuf struct nt_buf steps = {0}, sketch = {0};
+
+			if (own)
+				put_packed(&steps, WINDOW_STEP_OWN, own);
+			if (duration)
+				put_packed(&steps, WINDOW_STEP_DURATION, duration);
+			wrap(&steps, ENVELOPE_WINDOW);
+			assert_int_equal(check_both(&steps), own == duration);
+			if (own)
+				put_packed(&sketch, SKETCH_BUCKET, own);
+			if (duration)
+				put_packed(&sketch, SKETCH_COUNT, duration);
+			wrap(&sketch, PEER_DURATION);
+			wrap(&sketch, WINDOW_PEER);
+			wrap(&sketch, ENVELOPE_WINDOW);
+			assert_int_equal(check_both(&sketch), own == duration);
+			if (own != duration) {
+				assert_refused(&steps);
+				assert_refused(&sketch);
+			}
+		}
+	}
+}
+
+/* Of packed numbers the last must end with them. */
+static void numbers_that_are_cut_are_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		bool taken;
+	} packed[] = {
+		{"", 0, true},
+		{"\x01", 1, true},
+		{"\x80", 1, false},
+		{"\x80\x80", 2, false},
+		{"\x01\x80", 2, false},
+		{"\x80\x01", 2, true},
+		{"\x01\x80\x00", 3, true},
+		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
+		nt_autobuf struct nt_buf bytes = {0};
+
+		put_bytes(&bytes, DETAIL_WORD, packed[i].bytes, packed[i].size);
+		wrap(&bytes, ENVELOPE_DETAIL);
+		assert_int_equal(check_both(&bytes), packed[i].taken);
+		if (!packed[i].taken)
+			assert_refused(&bytes);
+	}
+}
+
+static void rows_that_do_not_follow_one_another_go_the_long_way(void **state)
+{
+	nt_autobuf struct nt_buf together = {0}, apart = {0}, cut = {0};
+
+	(void)state;
+	put_bytes(&together, NODE_JOB, "a", 1);
+	put_bytes(&together, NODE_JOB, "b", 1);
+	wrap(&together, ENVELOPE_NODE);
+	assert_true(check_both(&together));
+	put_bytes(&apart, NODE_METRIC, "", 0);
+	put_bytes(&apart, NODE_JOB, "a", 1);
+	put_bytes(&apart, NODE_METRIC, "", 0);
+	wrap(&apart, ENVELOPE_NODE);
+	assert_false(goes_directly(&apart));
+	put_bytes(&cut, NODE_JOB, "a", 1);
+	put_varint(&cut, NODE_JOB << 3 | 2);
+	put_varint(&cut, 2);
+	add(&cut, "b", 1);
+	wrap(&cut, ENVELOPE_NODE);
+	assert_false(goes_directly(&cut));
+	assert_refused(&cut);
+}
+
+/* ---- columns ------------------------------------------------------------------------------------- */
+
+static void put_column(struct nt_buf *buf, uint32_t field, uint32_t n, uint64_t first)
+{
+	nt_autobuf struct nt_buf numbers = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		put_varint(&numbers, i ? 2 : first);
+	put_bytes(buf, field, numbers.data, numbers.len);
+}
+
+static bool samples_go_directly(struct nt_buf *columns)
+{
+	wrap(columns, WINDOW_SAMPLE_COLUMNS);
+	wrap(columns, ENVELOPE_WINDOW);
+	return check_both(columns);
+}
+
+static void columns_ascend_and_are_of_one_length(void **state)
+{
+	nt_autobuf struct nt_buf good = {0}, uneven = {0}, empty = {0}, twice = {0}, turned = {0};
+	nt_autobuf struct nt_buf unknown = {0}, none = {0}, cut = {0};
+
+	(void)state;
+	put_column(&good, SAMPLE_COLUMNS_COMM, 3, 2);
+	put_column(&good, SAMPLE_COLUMNS_NUMBER, 3, 2);
+	put_column(&good, SAMPLE_COLUMNS_OP, 3, 2);
+	assert_true(samples_go_directly(&good));
+	put_column(&uneven, SAMPLE_COLUMNS_COMM, 3, 2);
+	put_column(&uneven, SAMPLE_COLUMNS_NUMBER, 2, 2);
+	assert_false(samples_go_directly(&uneven));
+	assert_refused(&uneven);
+	put_column(&empty, SAMPLE_COLUMNS_COMM, 3, 2);
+	put_column(&empty, SAMPLE_COLUMNS_NUMBER, 0, 2);
+	assert_false(samples_go_directly(&empty));
+	put_column(&twice, SAMPLE_COLUMNS_COMM, 3, 2);
+	put_column(&twice, SAMPLE_COLUMNS_COMM, 3, 2);
+	assert_false(samples_go_directly(&twice));
+	put_column(&turned, SAMPLE_COLUMNS_NUMBER, 3, 2);
+	put_column(&turned, SAMPLE_COLUMNS_COMM, 3, 2);
+	assert_false(samples_go_directly(&turned));
+	put_column(&unknown, 15, 3, 2);
+	assert_false(samples_go_directly(&unknown));
+	assert_true(samples_go_directly(&none));
+	put_bytes(&cut, SAMPLE_COLUMNS_COMM, "\x02\x80", 2);
+	assert_false(samples_go_directly(&cut));
+	assert_refused(&cut);
+}
+
+static void rows_are_told_in_one_form_alone(void **state)
+{
+	nt_autobuf struct nt_buf columns = {0}, both = {0};
+
+	(void)state;
+	put_column(&columns, SAMPLE_COLUMNS_NUMBER, 1, 2);
+	put_bytes(&both, WINDOW_SAMPLE, "", 0);
+	put_bytes(&both, WINDOW_SAMPLE_COLUMNS, columns.data, columns.len);
+	wrap(&both, ENVELOPE_WINDOW);
+	assert_false(goes_directly(&both));
+	assert_refused(&both);
+}
+
+/* Differences are zigzagged: 2 is one more, 1 is one less. */
+static void a_short_number_of_a_column_has_32_bits(void **state)
+{
+	static const struct {
+		uint64_t first;
+		bool taken;
+	} numbers[] = {
+		{2ull * UINT32_MAX, true},
+		{2ull * UINT32_MAX + 2, false},
+		{1, false}, /* -1 */
+		{0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		nt_autobuf struct nt_buf type = {0}, op = {0}, number = {0};
+
+		put_column(&type, SIGNATURE_COLUMNS_TYPE, 1, numbers[i].first);
+		wrap(&type, COMM_RECENT_COLUMNS);
+		wrap(&type, WINDOW_COMM);
+		wrap(&type, ENVELOPE_WINDOW);
+		assert_int_equal(check_both(&type), numbers[i].taken);
+		put_column(&op, SAMPLE_COLUMNS_OP, 1, numbers[i].first);
+		assert_int_equal(samples_go_directly(&op), numbers[i].taken);
+		/* A long one has 64. */
+		put_column(&number, SAMPLE_COLUMNS_NUMBER, 1, numbers[i].first);
+		assert_true(samples_go_directly(&number));
+		if (!numbers[i].taken) {
+			assert_refused(&type);
+			assert_refused(&op);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_messages_of_every_kind_go_both_ways),
 		cmocka_unit_test(broken_messages_are_judged_alike),
 		cmocka_unit_test(fields_twice_or_in_another_order_go_the_long_way),
+		cmocka_unit_test(arrays_are_taken_directly_at_their_cap_and_not_over_it),
+		cmocka_unit_test(data_are_taken_directly_up_to_their_cap),
+		cmocka_unit_test(texts_are_cut_alike_on_both_ways),
+		cmocka_unit_test(a_text_takes_its_length_and_one_byte),
+		cmocka_unit_test(a_number_has_ten_bytes_at_most),
+		cmocka_unit_test(a_number_of_more_than_64_bits_is_left_to_the_long_way),
+		cmocka_unit_test(each_kind_of_number_means_the_same_both_ways),
+		cmocka_unit_test(eight_bytes_are_eight),
+		cmocka_unit_test(a_tag_has_two_bytes_and_a_length_five),
+		cmocka_unit_test(a_length_may_reach_to_the_end_and_not_behind_it),
+		cmocka_unit_test(a_field_of_another_form_is_left_to_the_long_way),
+		cmocka_unit_test(a_body_comes_last_and_is_one_that_is_known),
+		cmocka_unit_test(pairs_are_as_long_as_each_other),
+		cmocka_unit_test(numbers_that_are_cut_are_refused),
+		cmocka_unit_test(rows_that_do_not_follow_one_another_go_the_long_way),
+		cmocka_unit_test(columns_ascend_and_are_of_one_length),
+		cmocka_unit_test(rows_are_told_in_one_form_alone),
+		cmocka_unit_test(a_short_number_of_a_column_has_32_bits),
 	};
 
 	golden_fill();

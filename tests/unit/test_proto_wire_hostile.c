@@ -1,59 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages that are too large, or hold what must not get in. */
-#include "tests/unit/wire_bytes.h"
+#include "tests/unit/wire_caps.h"
 
 #include <math.h>
 
 /* ---- limits ---------------------------------------------------------------------------------- */
-
-struct cap {
-	uint32_t path[4]; /* fields, the envelope's first; 0 ends it */
-	uint32_t field;
-	uint32_t max;
-	enum { EMPTY_MESSAGES, NUMBERS, TEXTS } what;
-};
-
-static const struct cap caps[] = {
-	{{ENVELOPE_WINDOW}, WINDOW_COMM, NT_WIRE_MAX_COMMS, EMPTY_MESSAGES},
-	{{ENVELOPE_WINDOW}, WINDOW_SAMPLE, NT_WIRE_MAX_SAMPLES, EMPTY_MESSAGES},
-	{{ENVELOPE_WINDOW, WINDOW_SAMPLE_COLUMNS},
-	 SAMPLE_COLUMNS_NUMBER,
-	 NT_WIRE_MAX_SAMPLES,
-	 NUMBERS},
-	{{ENVELOPE_WINDOW, WINDOW_COMM, COMM_RECENT_COLUMNS},
-	 SIGNATURE_COLUMNS_NUMBER,
-	 NT_WIRE_MAX_RECENT,
-	 NUMBERS},
-	{{ENVELOPE_WINDOW}, WINDOW_PEER, NT_WIRE_MAX_PEERS, EMPTY_MESSAGES},
-	{{ENVELOPE_WINDOW, WINDOW_COMM}, COMM_OP, NT_WIRE_MAX_OPS, EMPTY_MESSAGES},
-	{{ENVELOPE_WINDOW, WINDOW_COMM}, COMM_RECENT, NT_WIRE_MAX_RECENT, EMPTY_MESSAGES},
-	{{ENVELOPE_NODE}, NODE_METRIC, NT_WIRE_MAX_METRICS, EMPTY_MESSAGES},
-	{{ENVELOPE_NODE}, NODE_JOB, NT_WIRE_MAX_JOBS, TEXTS},
-	{{ENVELOPE_DETAIL}, DETAIL_WORD, NT_WIRE_MAX_WORDS, NUMBERS},
-	{{ENVELOPE_DETAIL}, DETAIL_STACK, NT_WIRE_MAX_STACK, NUMBERS},
-	{{ENVELOPE_INCIDENT}, INCIDENT_CULPRIT, NT_WIRE_MAX_CULPRITS, EMPTY_MESSAGES},
-	{{ENVELOPE_INCIDENT}, INCIDENT_EVIDENCE, NT_WIRE_MAX_EVIDENCE, EMPTY_MESSAGES},
-	{{ENVELOPE_INCIDENT}, INCIDENT_DELIVERY, NT_WIRE_MAX_DELIVERIES, EMPTY_MESSAGES},
-	{{ENVELOPE_INCIDENT, INCIDENT_CULPRIT}, CULPRIT_PEERS, NT_WIRE_MAX_CULPRITS, NUMBERS},
-	{{ENVELOPE_INCIDENT, INCIDENT_CULPRIT}, CULPRIT_RANKS, NT_WIRE_MAX_CULPRITS, NUMBERS},
-	{{ENVELOPE_STATE}, STATE_POSITION, NT_WIRE_MAX_POSITIONS, EMPTY_MESSAGES},
-};
-
-static void put_array(struct nt_buf *buf, const struct cap *cap, uint32_t n)
-{
-	int depth = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (cap->what == NUMBERS)
-			put_number(buf, cap->field, i);
-		else
-			put_bytes(buf, cap->field, "text", cap->what == TEXTS ? 4 : 0);
-	}
-	while (depth < 4 && cap->path[depth])
-		depth++;
-	while (depth > 0)
-		wrap(buf, cap->path[--depth]);
-}
 
 static void columns_must_be_of_one_length_and_tell_alone(void **state)
 {
@@ -104,9 +55,9 @@ static void arrays_pass_at_their_cap_and_are_refused_over_it(void **state)
 		nt_autobuf struct nt_buf at = {0}, over = {0};
 		nt_auto(nt_message) struct nt_message *message = NULL;
 
-		put_array(&at, &caps[i], caps[i].max);
+		put_array(&at, &caps[i], caps[i].max, false);
 		message = decode(&at);
-		put_array(&over, &caps[i], caps[i].max + 1);
+		put_array(&over, &caps[i], caps[i].max + 1, false);
 		assert_refused(&over);
 	}
 }
