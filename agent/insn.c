@@ -7,7 +7,6 @@
 enum {
 	LONGEST = 15,
 
-	REG_AX = 0,
 	REG_SP = 4,
 };
 
@@ -125,7 +124,7 @@ static void decode_slow(const uint8_t *code, size_t len, size_t at, uint8_t rex,
 		return;
 	insn->len = at + n + immediate;
 	/* A store may hit the stack, where arguments lie. */
-	insn->harmless = written != -2 && !(written >= 0 && is_watched(written));
+	insn->harmless = written != -2 && !is_watched(written);
 }
 
 static struct x86 decode(const uint8_t *code, size_t len)
