@@ -81,9 +81,11 @@ EQUIVALENT = [
     # makes less of it stays in: `- 1`, `/ 2`.)
     (re.compile(r"\bcalloc\((?:[^,;?/%-]|->)*,"), {CONSTANT}),
     # Closed is any negative number, and so is "for ever" to poll().
-    (re.compile(r"\b(?:\w*fd|left_ms) = -1;"), {CONSTANT}),
+    (re.compile(r"\b(?:\w*fd|left_ms) = -1;|\? -1 : (?:\w+(?:->|\.))*fd;"), {CONSTANT}),
     # The kernel numbers its watches from 1: one with number 0 there is not.
-    (re.compile(r"\b(?:wd|watch->waiting) >= 0\b"), BOUNDARY | {CONSTANT}),
+    (re.compile(r"\b(?:wd|watch->waiting) (?:>=|<) 0\b"), BOUNDARY | {CONSTANT}),
+    # Wherever between both ends a search cuts, it finds the same.
+    (re.compile(r"\bmiddle = low \+ \(high - low\) / 2;"), {CONSTANT}),
 ]
 
 # `if (a < b)` over `a = b;`: the greater of two, or the lesser, is the same where they are equal;
@@ -91,6 +93,9 @@ EQUIVALENT = [
 OPERAND = r"((?:[\w.>-]|\[[^\]]*\])+)"
 GREATER = re.compile(rf"\tif \((?:[^|?]* && )?{OPERAND} [<>] {OPERAND}\)$")
 AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= ")}
+
+# `a < b` over `return 0;` over `return a - b;`: where they are equal it is 0 either way.
+SHORTFALL = re.compile(r"[ (]([^()|&]*(?:\([^()]*\)[^()|&]*)?) < ([^()|&<]+)\)$")
 
 # Of what a comparator answers, qsort() and whoever asks "are these equal?" look at the sign alone.
 COMPARATOR = re.compile(r"\w[\w *]*\b((?:compare|order)_\w+)\(")
@@ -102,9 +107,13 @@ def is_sign_alone(name, text):
     return not re.search(rf"\b{name}\([^;{{]*?\) [=!<>]=? (?!0\b)", text)
 
 
-def is_equivalent(code, below, function, match, pattern, replacement):
+def is_equivalent(code, below, last, function, match, pattern, replacement):
     sign = SIGN.search(code)
     if function and sign and sign.start() <= match.start() and pattern == CONSTANT:
+        return True
+    short = SHORTFALL.search(code)
+    if (short and match.start() == short.end(1) and (pattern, replacement) in AT_A_TIE and
+            below.strip() == "return 0;" and last.strip() == "return {} - {};".format(*short.groups())):
         return True
     greater = GREATER.search(code)
     if (greater and match.start() == greater.end(1) and (pattern, replacement) in AT_A_TIE and
@@ -140,7 +149,7 @@ def candidates(path, text, left_out):
             continue
         for pattern, replacement in OPERATORS:
             for match in re.finditer(pattern, code):
-                if is_equivalent(code, masked_lines[number + 1], comparator, match, pattern, replacement):
+                if is_equivalent(code, *masked_lines[number + 1:number + 3], comparator, match, pattern, replacement):
                     left_out.append((path, number, line, replacement))
                     continue
                 new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
