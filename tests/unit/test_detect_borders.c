@@ -2,8 +2,12 @@
 /* Where one thing becomes another: the last value on either side. */
 #include "detect_frames.h"
 
+#include "detect/array.h"
 #include "detect/core.h"
+#include "detect/cost.h"
 #include "detect/ksigma.h"
+#include "detect/space.h"
+#include "detect/tail.h"
 #include "detect/unit.h"
 
 /* Ranks make ten calls in a step of 100 ns; the third makes others. */
@@ -125,12 +129,485 @@ static void a_z_is_how_many_widths_a_value_is_away(void **state)
 	assert_true(nt_ksigma_judge(&ksigma, &rules, 100.5).abnormal);
 }
 
+/* ---- sums -------------------------------------------------------------------------------------- */
+
+static void a_mean_is_without_its_largest_window_where_there_are_two(void **state)
+{
+	struct nt_cusum cusum = {.cost = 5.0, .cost_peak = 3.0, .kpi = 7.0, .kpi_peak = 4.0};
+
+	(void)state;
+	for (cusum.windows = 0; cusum.windows < 2; cusum.windows++) {
+		assert_true(nt_cusum_cost(&cusum) == 5.0);
+		assert_true(nt_cusum_kpi(&cusum) == 7.0);
+	}
+	assert_true(nt_cusum_cost(&cusum) == 2.0);
+	assert_true(nt_cusum_kpi(&cusum) == 3.0);
+	cusum.windows = 3;
+	assert_true(nt_cusum_cost(&cusum) == 1.0);
+	assert_true(nt_cusum_kpi(&cusum) == 1.5);
+}
+
+static void a_sum_that_is_nothing_remembers_nothing(void **state)
+{
+	const struct nt_rules rules = {.z_clip = 3.0, .drift = 1.0, .size_floor = 0.25};
+	static const double leaving[] = {1.0, 0.5, -3.0, NAN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(leaving) / sizeof(leaving[0]); i++) {
+		struct nt_cusum cusum = {.sum = 0.0};
+		struct nt_cusum_window window = {
+			.start_ns = 7, .frame = 2, .z = leaving[i], .ceiling = 9.0};
+
+		nt_cusum_add(&cusum, &rules, &window);
+		assert_true(cusum.sum == 0.0 && cusum.windows == 0 && cusum.onset_ns == 0);
+		window.z = 1.25;
+		nt_cusum_add(&cusum, &rules, &window);
+		assert_true(cusum.sum == 0.25 && cusum.windows == 1);
+		assert_true(cusum.onset_ns == 7 && cusum.onset_frame == 2);
+	}
+}
+
+static void a_window_is_costly_from_half_the_floor_on(void **state)
+{
+	const struct nt_rules rules = {.z_clip = 3.0, .drift = 1.0, .size_floor = 0.25};
+	struct nt_cusum cusum = {.sum = 0.0};
+	struct nt_cusum_window window = {.z = 2.0, .cost = 0.125, .ceiling = 99.0};
+
+	(void)state;
+	nt_cusum_add(&cusum, &rules, &window);
+	assert_int_equal(cusum.costly, 1);
+	assert_true(nt_cusum_lasts(&cusum));
+	window.cost = 0.1249;
+	nt_cusum_add(&cusum, &rules, &window);
+	assert_int_equal(cusum.costly, 1);
+	/* One of two is enough, one of three is not. */
+	assert_true(nt_cusum_lasts(&cusum));
+	nt_cusum_add(&cusum, &rules, &window);
+	assert_int_equal(cusum.windows, 3);
+	assert_false(nt_cusum_lasts(&cusum));
+	/* Windows are counted as far as there are numbers. */
+	cusum.windows = UINT32_MAX - 1;
+	window.cost = 1.0;
+	nt_cusum_add(&cusum, &rules, &window);
+	assert_true(cusum.windows == UINT32_MAX && cusum.costly == 2);
+	nt_cusum_add(&cusum, &rules, &window);
+	assert_true(cusum.windows == UINT32_MAX && cusum.costly == 2);
+}
+
+static bool is_near(double value, double wanted)
+{
+	return fabs(value - wanted) <= 1e-9 * fmax(1.0, fabs(wanted));
+}
+
+static void a_threshold_is_worked_out_from_windows_a_day(void **state)
+{
+	const struct nt_rules rules = {.threshold_base = 3.0, .false_alarms_a_day = 0.5};
+	struct nt_cusum cusum = {.sum = 5.0};
+
+	(void)state;
+	assert_true(is_near(nt_cusum_threshold(&rules, 10.0, 1e9),
+			    3.0 + 0.5 * log(10.0 * 86400.0 / 0.5)));
+	/* Windows are not shorter than a tenth of a second, and not longer than an hour. */
+	assert_true(nt_cusum_threshold(&rules, 10.0, 1e8) == nt_cusum_threshold(&rules, 10.0, 1e7));
+	assert_true(nt_cusum_threshold(&rules, 10.0, 1e8) >
+		    nt_cusum_threshold(&rules, 10.0, 1.1e8));
+	assert_true(nt_cusum_threshold(&rules, 10.0, 3600e9) ==
+		    nt_cusum_threshold(&rules, 10.0, 7200e9));
+	assert_true(nt_cusum_threshold(&rules, 10.0, 3600e9) <
+		    nt_cusum_threshold(&rules, 10.0, 3500e9));
+	assert_true(is_near(nt_cusum_threshold(&rules, 1.0, 3600e9), 3.0 + 0.5 * log(48.0)));
+	/* And where there is less than one window to the false alarm, no more is asked. */
+	assert_true(nt_cusum_threshold(&rules, 0.01, 3600e9) == 3.0);
+
+	assert_true(nt_cusum_raised(&rules, 7.0, 2.5) == 13.0);
+	assert_true(nt_cusum_raised(&rules, 7.0, 1.0) == 7.0);
+	assert_true(is_near(nt_cusum_chance(&cusum, &rules, 0.5, 1.0), 0.5 * exp(-4.0)));
+	assert_true(is_near(nt_cusum_chance(&cusum, &rules, 0.5, 4.0), 0.5 * exp(-1.0)));
+	cusum.sum = 3.0;
+	assert_true(nt_cusum_chance(&cusum, &rules, 0.5, 1.0) == 0.5);
+	cusum.sum = 2.0;
+	assert_true(nt_cusum_chance(&cusum, &rules, 0.5, 1.0) == 0.5);
+	assert_true(nt_cusum_chance(&cusum, &rules, 4.0, 1.0) == 1.0);
+}
+
+/* ---- tails -------------------------------------------------------------------------------------- */
+
+static void a_factor_balances_far_windows_with_the_rest(void **state)
+{
+	(void)state;
+	for (double entries = 3.0; entries < 40.0; entries += 1.0) {
+		const struct nt_tail tail = {.windows = 80.0, .entries = entries};
+		const double p = (entries - 1.0 - 2.0) / 80.0;
+		const double factor = nt_tail_factor(&tail), t = 2.0 / factor;
+
+		/* An entry more than one, and than one in forty, is one too many. */
+		if (p <= 0.0) {
+			assert_true(factor == 1.0);
+			continue;
+		}
+		if (p * exp(2.0 * 0.125) + (1.0 - p) * exp(0.125 * 0.125 / 2.0 - 0.125) >= 1.0) {
+			assert_true(factor == 16.0);
+			continue;
+		}
+		assert_true(factor > 1.0 && factor < 16.0);
+		assert_true(fabs(p * exp(2.0 * t) + (1.0 - p) * exp(t * t / 2.0 - t) - 1.0) < 1e-5);
+	}
+}
+
+static void far_is_two_widths_and_counts_once(void **state)
+{
+	struct nt_tail tail = {.windows = 100.0, .entries = 50.0};
+
+	(void)state;
+	assert_true(nt_tail_is_far(2.0));
+	assert_false(nt_tail_is_far(1.9999));
+	nt_tail_fade(&tail);
+	assert_true(is_near(tail.windows, 99.0) && is_near(tail.entries, 49.5));
+	nt_tail_add(&tail, true, true);
+	nt_tail_add(&tail, true, false);
+	assert_true(is_near(tail.windows, 99.0) && is_near(tail.entries, 49.5));
+	nt_tail_add(&tail, false, false);
+	assert_true(is_near(tail.windows, 100.0) && is_near(tail.entries, 49.5));
+	nt_tail_add(&tail, false, true);
+	assert_true(is_near(tail.windows, 101.0) && is_near(tail.entries, 50.5));
+	/* Fewer than one window are one. */
+	tail = (struct nt_tail){.windows = 0.5, .entries = 1.1};
+	assert_true(nt_tail_factor(&tail) > 1.0 && nt_tail_factor(&tail) < 16.0);
+}
+
+/* ---- the past ------------------------------------------------------------------------------------ */
+
+static void three_windows_before_an_onset_are_a_past(void **state)
+{
+	struct nt_past past = {.count = 0};
+	double kpi = 42.0, value = 42.0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 5; i++)
+		nt_past_learn(&past, 0.1 * (double)i, 100.0 * (double)i, 10 * i);
+	assert_false(nt_past_before(&past, 30, &kpi, &value));
+	assert_true(kpi == 42.0 && value == 42.0);
+	assert_true(nt_past_before(&past, 31, &kpi, &value));
+	assert_true(is_near(kpi, 0.2) && is_near(value, 200.0));
+	assert_true(nt_past_before(&past, 40, &kpi, &value));
+	assert_true(is_near(value, 200.0));
+	assert_true(nt_past_before(&past, 41, &kpi, &value));
+	assert_true(is_near(value, 250.0));
+	/* Of that frame itself it is no longer the past. */
+	nt_past_unlearn(&past, 51);
+	assert_int_equal(past.count, 5);
+	nt_past_unlearn(&past, 50);
+	assert_int_equal(past.count, 4);
+	nt_past_unlearn(&past, 0);
+	assert_int_equal(past.count, 0);
+	nt_past_unlearn(&past, 0);
+	assert_int_equal(past.count, 0);
+}
+
+static void twenty_windows_are_a_whole_past(void **state)
+{
+	struct nt_past past = {.count = 0};
+	double kpi, value;
+
+	(void)state;
+	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++) {
+		assert_false(past.ready);
+		nt_past_learn(&past, i % 2 ? 0.1 : 0.3, i % 2 ? 90.0 : 110.0, i);
+	}
+	assert_true(past.ready);
+	assert_true(is_near(past.kpi_centre, 0.2) && is_near(past.value_centre, 100.0));
+	assert_true(is_near(past.kpi_width, 0.14826) && is_near(past.value_width, 0.14826));
+	assert_true(nt_past_before(&past, 0, &kpi, &value));
+	assert_true(is_near(kpi, 0.2) && is_near(value, 100.0));
+	assert_true(is_near(nt_past_doubt(&past), 2.5 * 0.14826 / sqrt(20.0)));
+	assert_true(is_near(nt_past_floor(&past, 1.0), 0.2 - 1.25 * 0.14826 / sqrt(20.0)));
+	assert_true(is_near(nt_past_floor(&past, 0.01), 0.19));
+	nt_past_clear(&past);
+	assert_true(!past.ready && past.count == 0 && past.kpi_centre == 0.0);
+	/* Of nothing there is no part. */
+	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++)
+		nt_past_learn(&past, 0.0, i % 2 ? -1.0 : 1.0, i);
+	assert_true(past.value_centre == 0.0 && past.value_width == 0.0);
+}
+
+/* ---- recovery ------------------------------------------------------------------------------------- */
+
+static void a_fault_is_over_after_its_time_and_its_windows(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 16};
+	static const struct {
+		uint64_t window_ns;
+		uint32_t windows;
+	} then[] = {{10, 16}, {20, 16}, {5, 32}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
+		struct nt_recovery recovery = {.buckets = 0};
+		uint64_t now = 0;
+
+		assert_false(nt_recovery_is_over(&recovery, &rules, 1000));
+		for (uint32_t j = 1; j <= then[i].windows; j++) {
+			nt_recovery_add(&recovery, &rules, now, now + then[i].window_ns, 0.0);
+			now += then[i].window_ns;
+			assert_int_equal(nt_recovery_is_over(&recovery, &rules, now),
+					 j == then[i].windows);
+		}
+		assert_true(recovery.bad_ns == 0);
+	}
+}
+
+static void buckets_are_cut_and_the_oldest_goes(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 32};
+	struct nt_recovery recovery = {.buckets = 0};
+	uint64_t now = 0;
+
+	(void)state;
+	/* Both must be full: ten of time, two of windows. */
+	nt_recovery_add(&recovery, &rules, 0, 100, 1.0);
+	nt_recovery_add(&recovery, &rules, 100, 200, 2.0);
+	assert_int_equal(recovery.buckets, 1);
+	assert_int_equal(recovery.bucket[0].windows, 2);
+	assert_true(recovery.bucket[0].sum == 3.0);
+	nt_recovery_add(&recovery, &rules, 200, 205, 4.0);
+	assert_int_equal(recovery.buckets, 2);
+	assert_true(recovery.bucket[1].start_ns == 200 && recovery.bucket[1].sum == 4.0);
+	nt_recovery_add(&recovery, &rules, 205, 208, 4.0);
+	nt_recovery_add(&recovery, &rules, 208, 210, 4.0);
+	assert_int_equal(recovery.buckets, 2);
+	assert_int_equal(recovery.bucket[1].windows, 3);
+	nt_recovery_add(&recovery, &rules, 210, 211, 4.0);
+	assert_int_equal(recovery.buckets, 3);
+	recovery.bucket[2].windows = UINT32_MAX;
+	nt_recovery_add(&recovery, &rules, 211, 212, 4.0);
+	assert_true(recovery.bucket[2].windows == UINT32_MAX && recovery.bucket[2].sum == 8.0);
+
+	recovery = (struct nt_recovery){.buckets = 0};
+	for (uint32_t i = 0; i < 2 * (NT_RECOVERY_BUCKETS + 3); i++, now += 10)
+		nt_recovery_add(&recovery, &rules, now, now + 10, i);
+	assert_int_equal(recovery.buckets, NT_RECOVERY_BUCKETS);
+	for (uint32_t i = 0; i < NT_RECOVERY_BUCKETS; i++) {
+		assert_true(recovery.bucket[i].start_ns == 20ull * (i + 3));
+		assert_true(recovery.bucket[i].sum == 4.0 * (i + 3) + 1.0);
+		assert_int_equal(recovery.bucket[i].windows, 2);
+	}
+}
+
+/* ---- gaps ----------------------------------------------------------------------------------------- */
+
+static void a_gap_is_a_nanosecond_and_what_lies_behind_its_onset(void **state)
+{
+	struct nt_gaps gaps = {0};
+	struct nt_frame frame = {.start_ns = 100, .end_ns = 200, .completeness = 1.0};
+
+	(void)state;
+	frame.missed_ns = 0.99;
+	nt_gaps_add(&gaps, &frame);
+	frame.missed_ns = -0.99;
+	nt_gaps_add(&gaps, &frame);
+	assert_true(gaps.gaps == 0 && gaps.missing_ns == 0.0);
+	frame.missed_ns = 1.0;
+	nt_gaps_add(&gaps, &frame);
+	assert_true(gaps.gaps == 1 && gaps.missing_ns == 1.0);
+	assert_true(nt_gaps_completeness(&gaps, 0.0, 100, 200) == 0.99);
+	assert_true(nt_gaps_completeness(&gaps, 0.01, 100, 200) == 1.0);
+	assert_true(nt_gaps_completeness(&gaps, 0.0, 200, 200) == 0.0);
+	assert_true(nt_gaps_completeness(&gaps, 0.0, 201, 200) == 0.0);
+	assert_true(nt_gaps_completeness(&gaps, 0.0, 200, 201) == 0.0);
+
+	gaps = (struct nt_gaps){0};
+	frame.missed_ns = 0.0;
+	frame.completeness = 0.5;
+	nt_gaps_add(&gaps, &frame);
+	assert_true(nt_gaps_before(&gaps, 99) == 0.0);
+	assert_true(nt_gaps_before(&gaps, 100) == 0.0);
+	assert_true(is_near(nt_gaps_before(&gaps, 150), 25.0));
+	assert_true(nt_gaps_before(&gaps, 200) == 50.0);
+	/* One nanosecond between two is enough for them to be two. */
+	frame.start_ns = 201;
+	frame.end_ns = 301;
+	nt_gaps_add(&gaps, &frame);
+	assert_int_equal(gaps.gaps, 2);
+	frame.start_ns = 301;
+	frame.end_ns = 401;
+	nt_gaps_add(&gaps, &frame);
+	assert_int_equal(gaps.gaps, 2);
+	assert_true(gaps.gap[1].end_ns == 401 && gaps.gap[1].missing_ns == 100.0);
+}
+
+/* ---- small things ---------------------------------------------------------------------------------- */
+
+static void a_ring_holds_what_it_is_asked_to_hold(void **state)
+{
+	static const struct {
+		uint32_t keep, held;
+	} rings[] = {{1, 1},
+		     {2, 2},
+		     {NT_RING_MAX - 1, NT_RING_MAX - 1},
+		     {NT_RING_MAX, NT_RING_MAX},
+		     {NT_RING_MAX + 1, NT_RING_MAX},
+		     {0, NT_RING_MAX}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++) {
+		struct nt_ring ring = {.count = 0};
+
+		for (uint32_t j = 0; j < 3 * NT_RING_MAX; j++) {
+			nt_ring_add(&ring, rings[i].keep, j);
+			assert_int_equal(ring.count, j + 1 < rings[i].held ? j + 1 : rings[i].held);
+			assert_int_equal(ring.next, j % rings[i].held + 1);
+			assert_true(ring.value[ring.next - 1] == j);
+		}
+	}
+}
+
+static void the_second_population_is_a_third_of_all(void **state)
+{
+	static const struct {
+		double value[8];
+		size_t n;
+		double normal, other, low, high;
+		bool two;
+	} lines[] = {
+		{{5.0}, 1, 5.0, 0.0, 5.0, 5.0, false},
+		{{1.0, 9.0}, 2, 1.0, 9.0, 1.0, 1.0, true},
+		{{1.0, 1.5, 9.0}, 3, 1.25, 9.0, 1.0, 1.5, true},
+		{{1.0, 1.5, 2.0, 9.0}, 4, 1.5, 9.0, 1.0, 2.0, false},
+		{{1.0, 9.0, 9.5, 10.0}, 4, 9.5, 1.0, 9.0, 10.0, false},
+		{{1.0, 1.5, 9.0, 9.5, 20.0}, 5, 1.25, 9.25, 1.0, 1.5, true},
+		{{1.0, 1.5, 9.0, 9.5, 10.0, 20.0}, 6, 9.5, 1.25, 9.0, 10.0, true},
+		{{1.0, 5.0, 9.0, 9.5, 20.0, 20.5, 21.0}, 7, 20.5, 9.25, 20.0, 21.0, false},
+	};
+	uint32_t label[8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const struct nt_space space =
+			nt_space_split(lines[i].value, lines[i].n, 1.0, label);
+
+		assert_true(space.normal == lines[i].normal);
+		assert_true(space.other == lines[i].other);
+		assert_true(space.low == lines[i].low && space.high == lines[i].high);
+		assert_int_equal(space.two, lines[i].two);
+	}
+	assert_false(nt_space_split(lines[0].value, 0, 1.0, label).two);
+}
+
+static void a_cost_is_a_slowdown_and_hours(void **state)
+{
+	const struct nt_rules rules = {.critical_slowdown = 1.25};
+
+	(void)state;
+	assert_true(nt_cost_slowdown(-0.001) == 0.0);
+	assert_true(nt_cost_slowdown(0.0) == 1.0);
+	assert_true(nt_cost_slowdown(0.5) == 2.0);
+	assert_true(is_near(nt_cost_slowdown(0.999), 1000.0));
+	assert_true(nt_cost_slowdown(5.0) == nt_cost_slowdown(0.999));
+	assert_true(nt_cost_gpu_hours(2.0, 8, 3600000000000) == 4.0);
+	assert_true(nt_cost_gpu_hours(1.0, 8, 3600000000000) == 0.0);
+	assert_true(nt_cost_gpu_hours(0.0, 8, 1800000000000) == 4.0);
+	for (int class = 0; class < NT_CLASS_END; class ++) {
+		const bool grave = class == NT_CLASS_HANG || class == NT_CLASS_MISSING ||
+				   class == NT_CLASS_MISMATCH;
+		const bool harmless = class == NT_CLASS_IMBALANCE || class == NT_CLASS_JOB_WIDE;
+
+		assert_int_equal(nt_cost_severity(&rules, class, true, 9.0), NT_SEVERITY_INFO);
+		assert_int_equal(nt_cost_severity(&rules, class, false, 1.25),
+				 harmless ? NT_SEVERITY_INFO : NT_SEVERITY_CRITICAL);
+		assert_int_equal(nt_cost_severity(&rules, class, false, 1.2499),
+				 harmless ? NT_SEVERITY_INFO
+				 : grave  ? NT_SEVERITY_CRITICAL
+					  : NT_SEVERITY_WARNING);
+	}
+}
+
+static void a_communicator_is_what_it_was_seen_to_do(void **state)
+{
+	struct nt_comm comm = {.id = 1};
+
+	(void)state;
+	assert_int_equal(nt_comm_use(&comm), NT_COMM_IDLE);
+	assert_true(nt_comm_calls(&comm) == 0.0 && nt_comm_call_bytes(&comm) == 0.0);
+	comm.p2p_calls = 1.0;
+	assert_int_equal(nt_comm_use(&comm), NT_COMM_PIPELINE);
+	comm.sync_calls = 12.0;
+	comm.sync_bytes = 6.0;
+	assert_int_equal(nt_comm_use(&comm), NT_COMM_REDUCING);
+	/* Without a step all there were. */
+	assert_true(nt_comm_calls(&comm) == 12.0 && nt_comm_call_bytes(&comm) == 0.5);
+	comm.steps = 4.0;
+	assert_true(nt_comm_calls(&comm) == 3.0);
+	comm.all_to_all_calls = 1.0;
+	assert_int_equal(nt_comm_use(&comm), NT_COMM_EXPERT);
+}
+
+static void an_array_grows_to_twice_when_it_is_full(void **state)
+{
+	static const struct {
+		uint32_t cap, used, then;
+	} arrays[] = {{0, 0, 4}, {0, 3, 4},   {0, 4, 8}, {4, 3, 4},
+		      {4, 4, 8}, {4, 16, 32}, {5, 5, 10}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		uint32_t cap = arrays[i].cap;
+		void *array = cap ? calloc(cap, 4) : NULL;
+
+		assert_int_equal(nt_array_room(&array, &cap, arrays[i].used, 4), 0);
+		assert_int_equal(cap, arrays[i].then);
+		memset(array, 1, 4 * (size_t)cap);
+		free(array);
+	}
+}
+
+/* What the header, the manual and docs/verdicts.md say of them. */
+static void the_rules_are_those_that_are_told(void **state)
+{
+	const struct nt_rules rules = nt_rules_default();
+	const uint64_t second = 1000000000, minute = 60 * second;
+
+	(void)state;
+	assert_true(rules.size_floor == 0.03 && rules.kpi_floor == 0.01);
+	assert_true(rules.z_clip == 3.0 && rules.drift == 1.0 && rules.threshold_base == 2.0);
+	assert_true(is_near(rules.false_alarms_a_day, 1.0 / 30.0));
+	assert_true(rules.critical_slowdown == 1.2);
+	assert_int_equal(rules.width_windows, 20);
+	assert_int_equal(rules.pending_windows, 2);
+	assert_true(rules.resolve_min_ns == minute);
+	assert_int_equal(rules.resolve_windows, 20);
+	assert_true(rules.hang_min_ns == 15 * second && rules.hang_periods == 10.0);
+	assert_true(rules.missing_after_ns == 5 * second);
+	assert_true(rules.silence_floor_ns == 30 * minute);
+	assert_true(rules.checkpoint_note_ns == 15 * second);
+	assert_true(rules.slow_host_ns == 10 * minute && rules.new_normal_ns == 30 * minute);
+	assert_true(rules.price_gpu_hour < 0.0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_another_where_calls_and_time_differ_alike),
 		cmocka_unit_test(habits_are_forgotten_where_most_have_another_unit),
 		cmocka_unit_test(a_z_is_how_many_widths_a_value_is_away),
+		cmocka_unit_test(a_mean_is_without_its_largest_window_where_there_are_two),
+		cmocka_unit_test(a_sum_that_is_nothing_remembers_nothing),
+		cmocka_unit_test(a_window_is_costly_from_half_the_floor_on),
+		cmocka_unit_test(a_threshold_is_worked_out_from_windows_a_day),
+		cmocka_unit_test(a_factor_balances_far_windows_with_the_rest),
+		cmocka_unit_test(far_is_two_widths_and_counts_once),
+		cmocka_unit_test(three_windows_before_an_onset_are_a_past),
+		cmocka_unit_test(twenty_windows_are_a_whole_past),
+		cmocka_unit_test(a_fault_is_over_after_its_time_and_its_windows),
+		cmocka_unit_test(buckets_are_cut_and_the_oldest_goes),
+		cmocka_unit_test(a_gap_is_a_nanosecond_and_what_lies_behind_its_onset),
+		cmocka_unit_test(a_ring_holds_what_it_is_asked_to_hold),
+		cmocka_unit_test(the_second_population_is_a_third_of_all),
+		cmocka_unit_test(a_cost_is_a_slowdown_and_hours),
+		cmocka_unit_test(a_communicator_is_what_it_was_seen_to_do),
+		cmocka_unit_test(an_array_grows_to_twice_when_it_is_full),
+		cmocka_unit_test(the_rules_are_those_that_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
