@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `neutracer analyze`: the verdict on files. What a path is, is told by what it holds: a directory
- * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table.
+ * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table,
+ * but sysTrace's markers where it is called so.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -13,7 +14,9 @@
 
 #include "cli/command.h"
 #include "cli/judge.h"
+#include "cli/markers.h"
 #include "cli/report.h"
+#include "cli/systrace.h"
 #include "cli/trace.h"
 #include "common/exit.h"
 #include "common/opt.h"
@@ -23,11 +26,20 @@ enum format {
 	FORMAT_RECORDING,
 	FORMAT_KINETO,
 	FORMAT_STRAGGLER,
+	FORMAT_SYSTRACE,
+};
+
+enum output {
+	OUTPUT_TEXT,
+	OUTPUT_JSON,
+	OUTPUT_SYSTRACE,
+	OUTPUT_SYSTRACE_STEPS,
 };
 
 struct config {
 	bool json;
 	enum format format;
+	enum output output;
 	struct nt_opt_args paths;
 	bool windows;
 	char *html; /* NULL: no page */
@@ -35,13 +47,16 @@ struct config {
 
 static const struct nt_opt options[] = {
 	{"json", NT_OPT_BOOL, offsetof(struct config, json), "false", 0, 0,
-	 "print one JSON document instead of a report", NULL, NULL, NT_OPT_CLI_ONLY},
+	 "print one JSON document instead of a report: --format json", NULL, NULL, NT_OPT_CLI_ONLY},
+	{"format", NT_OPT_CHOICE, offsetof(struct config, output), "text", 0, 0,
+	 "what to print: a report, or a document (systrace: its results of ranks and of steps)",
+	 "FORMAT", "text json systrace systrace-steps", NT_OPT_CLI_ONLY},
 	{"windows", NT_OPT_BOOL, offsetof(struct config, windows), "false", 0, 0,
 	 "list window by window which ranks stood out from their peers", NULL, NULL,
 	 NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
 	 "what the files are; auto tells by their names", "FORMAT",
-	 "auto recording kineto straggler", NT_OPT_CLI_ONLY},
+	 "auto recording kineto straggler systrace", NT_OPT_CLI_ONLY},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_INPUT};
@@ -52,8 +67,10 @@ static const struct nt_opt_program program = {
 	.summary = "find the culprit in recorded files",
 	.description =
 		"Judges a finished run by the same rules as the live service. PATH is a directory of the "
-		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), or the PyTorch "
-		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them.",
+		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), the PyTorch "
+		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them, or "
+		"the communication markers of all ranks that sysTrace wrote: "
+		"hccl_activity-IP-.RANK.csv, or their directory.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "PATH…",
@@ -125,8 +142,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The traces in a directory, in the order of their names. */
-static int list_kineto(const char *path, struct paths *paths)
+/* The files of one format in a directory, in the order of their names. */
+static int list_files(const char *path, enum format format, struct paths *paths)
 {
 	__attribute__((cleanup(close_dir))) DIR *dir = opendir(path);
 	const struct dirent *entry;
@@ -135,7 +152,8 @@ static int list_kineto(const char *path, struct paths *paths)
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
-		if (!is_kineto(entry->d_name))
+		if (format == FORMAT_SYSTRACE ? !nt_markers_is_file(entry->d_name)
+					      : !is_kineto(entry->d_name))
 			continue;
 		r = add_path(paths, path, entry->d_name);
 		if (r < 0)
@@ -160,12 +178,16 @@ static enum format guess(const struct paths *given)
 	if (is_directory(first)) {
 		__attribute__((cleanup(release_paths))) struct paths inside = {0};
 
-		if (list_kineto(first, &inside) == 0 && inside.count)
+		if (list_files(first, FORMAT_SYSTRACE, &inside) == 0 && inside.count)
+			return FORMAT_SYSTRACE;
+		if (list_files(first, FORMAT_KINETO, &inside) == 0 && inside.count)
 			return FORMAT_KINETO;
 		return FORMAT_RECORDING;
 	}
 	if (is_kineto(first))
 		return FORMAT_KINETO;
+	if (nt_markers_is_file(first))
+		return FORMAT_SYSTRACE;
 	return is_straggler(first) ? FORMAT_STRAGGLER : FORMAT_AUTO;
 }
 
@@ -175,14 +197,31 @@ static int fail(const char *what)
 	return NT_EXIT_INPUT;
 }
 
-static int print(const struct config *config, const struct nt_report *report)
+static int format_report(const struct config *config, const struct nt_report *report,
+			 const struct nt_trace *trace, struct nt_buf *buf)
+{
+	switch (config->output) {
+	case OUTPUT_JSON:
+		return nt_report_json(report, buf);
+	case OUTPUT_SYSTRACE:
+		return nt_systrace_result(report, trace, buf);
+	case OUTPUT_SYSTRACE_STEPS:
+		return nt_systrace_steps(report, trace, buf);
+	default:
+		return nt_report_text(report, buf);
+	}
+}
+
+/* `trace` is NULL where a recording was judged. */
+static int print(const struct config *config, const struct nt_report *report,
+		 const struct nt_trace *trace)
 {
 	nt_autobuf struct nt_buf buf = {0}, notes = {0};
 	int r;
 
-	r = config->json ? nt_report_json(report, &buf) : nt_report_text(report, &buf);
+	r = format_report(config, report, trace, &buf);
 	/* Whoever hands the document to another program sees these all the same. */
-	if (r == 0 && config->json)
+	if (r == 0 && config->output != OUTPUT_TEXT)
 		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
@@ -215,6 +254,9 @@ static int analyze_trace(const struct config *config, enum format format, const 
 		if (paths->count != 1)
 			return fail("a straggler table is one file");
 		r = nt_trace_read_straggler(paths->path[0], &trace, &error);
+	} else if (format == FORMAT_SYSTRACE) {
+		r = nt_trace_read_systrace((const char *const *)paths->path, paths->count, &trace,
+					   &error);
 	} else {
 		r = nt_trace_read_kineto((const char *const *)paths->path, paths->count, &trace,
 					 &error);
@@ -232,7 +274,7 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	nt_report_trace(&report, trace, judgement);
 	report.relative = format == FORMAT_STRAGGLER;
 	report.lists_windows = config->windows;
-	return print(config, &report);
+	return print(config, &report, trace);
 }
 
 static int analyze_recording(const struct config *config, const char *dir)
@@ -259,7 +301,7 @@ static int analyze_recording(const struct config *config, const char *dir)
 	}
 	nt_report_recording(&report, &recording, judgement);
 	report.lists_windows = config->windows;
-	return print(config, &report);
+	return print(config, &report, NULL);
 }
 
 static int analyze(const struct config *config)
@@ -285,15 +327,17 @@ static int analyze(const struct config *config)
 		(void)snprintf(
 			text, sizeof(text),
 			"%s: neither *.csv nor *.json nor a directory; say --from recording, "
-			"kineto or straggler",
+			"kineto, straggler or systrace",
 			given.path[0]);
 		return fail(text);
 	}
-	if (format == FORMAT_KINETO && given.count == 1 && is_directory(given.path[0])) {
-		r = list_kineto(given.path[0], &files);
+	if ((format == FORMAT_KINETO || format == FORMAT_SYSTRACE) && given.count == 1 &&
+	    is_directory(given.path[0])) {
+		r = list_files(given.path[0], format, &files);
 		if (r < 0 || !files.count) {
-			(void)snprintf(text, sizeof(text), "%s: no *.json or *.json.gz in it",
-				       given.path[0]);
+			(void)snprintf(text, sizeof(text), "%s: no %s in it", given.path[0],
+				       format == FORMAT_KINETO ? "*.json or *.json.gz"
+							       : "hccl_activity-*.csv");
 			return fail(text);
 		}
 		use = &files;
@@ -313,6 +357,14 @@ int nt_command_analyze(int argc, char **argv)
 	int r;
 
 	r = nt_opt_load(&program, argc, argv, &config, &error);
+	if (r == 0 && config.json && config.output > OUTPUT_JSON) {
+		error.exit = NT_EXIT_USAGE;
+		(void)snprintf(error.text, sizeof(error.text),
+			       "neutracer: analyze: --json is --format json: want one of them");
+		r = -EINVAL;
+	}
+	if (config.json)
+		config.output = OUTPUT_JSON;
 	if (r < 0)
 		(void)fprintf(stderr, "%s\n", error.text);
 	r = r < 0 ? (int)error.exit : r > 0 ? NT_EXIT_OK : analyze(&config);

@@ -14,7 +14,8 @@
 
 #include "aggregator/table.h"
 #include "cli/markers.h"
-#include "cli/period.h"
+#include "cli/stage.h"
+#include "cli/timeline.h"
 #include "proto/wire.h"
 
 enum {
@@ -23,8 +24,6 @@ enum {
 };
 
 static const uint64_t least_window_ns = 500000000; /* as the agent's */
-/* From launch to start on a device that had nothing to do. */
-static const uint64_t launch_ns = 100000;
 
 struct file {
 	const char *path;
@@ -49,10 +48,12 @@ struct window {
 struct member {
 	uint64_t group, calls;
 	uint32_t index; /* of this rank in the communicator */
+	unsigned int use; /* enum nt_stage_use */
 };
 
 struct rank {
 	uint32_t number;
+	int32_t stage; /* rank that stands for all which do the same work, or -1 */
 	struct window *window;
 	size_t windows, at; /* at: the next one that no frame has yet */
 	struct tally *tally;
@@ -104,202 +105,19 @@ static void release_job(struct job *job)
 	nt_trace_free(job->trace);
 }
 
-/* ---- what a rank's device did ------------------------------------------------------------- */
-
-/* Time in communication, as the union of the operations of all streams. */
-struct busy {
-	uint64_t start_ns, end_ns;
-	uint64_t before_ns; /* sum of those before */
-	uint64_t device_ns; /* of all gaps until start_ns: what the device was at work for */
-};
-
-struct timeline {
-	struct busy *busy;
-	size_t busies;
-};
-
-static int by_start(const void *a, const void *b)
-{
-	const struct nt_marker_op *x = *(const struct nt_marker_op *const *)a;
-	const struct nt_marker_op *y = *(const struct nt_marker_op *const *)b;
-
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-/* Of the gap, what the operation behind it had already been launched for and still did not begin. */
-static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
-{
-	const uint64_t from = op->launched_ns > gap_start_ns ? op->launched_ns : gap_start_ns;
-
-	if (!op->launched_ns)
-		return op->start_ns - gap_start_ns;
-	return op->start_ns > from && op->start_ns - from > launch_ns ? op->start_ns - from : 0;
-}
-
-static int make_timeline(const struct nt_markers *markers, struct timeline *line)
-{
-	nt_autofree const struct nt_marker_op **op = calloc(markers->ops + 1, sizeof(*op));
-
-	line->busy = calloc(markers->ops + 1, sizeof(*line->busy));
-	if (!op || !line->busy)
-		return -ENOMEM;
-	for (size_t i = 0; i < markers->ops; i++)
-		op[i] = &markers->op[i];
-	qsort(op, markers->ops, sizeof(*op), by_start);
-	for (size_t i = 0; i < markers->ops; i++) {
-		struct busy *last = line->busies ? &line->busy[line->busies - 1] : NULL;
-
-		if (last && op[i]->start_ns <= last->end_ns) {
-			if (op[i]->end_ns > last->end_ns)
-				last->end_ns = op[i]->end_ns;
-			continue;
-		}
-		line->busy[line->busies++] = (struct busy){
-			.start_ns = op[i]->start_ns,
-			.end_ns = op[i]->end_ns,
-			.before_ns = last ? last->before_ns + last->end_ns - last->start_ns : 0,
-			.device_ns = last ? last->device_ns + device_part(op[i], last->end_ns) : 0,
-		};
-	}
-	return 0;
-}
-
-static void free_timeline(struct timeline *line)
-{
-	free(line->busy);
-}
-
-/* Sums from the start of the file until then. */
-static void sum_until(const struct timeline *line, uint64_t time_ns, uint64_t *ret_comm,
-		      uint64_t *ret_device)
-{
-	size_t low = 0, high = line->busies;
-	const struct busy *last;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (line->busy[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_comm = *ret_device = 0;
-	if (!low)
-		return;
-	last = &line->busy[low - 1];
-	*ret_comm = last->before_ns + (time_ns < last->end_ns ? time_ns : last->end_ns) -
-		    last->start_ns;
-	*ret_device = last->device_ns;
-}
-
-/* ---- steps -------------------------------------------------------------------------------- */
-
-struct step {
-	uint64_t start_ns, end_ns;
-	size_t first, last; /* operations: the one after the last step's end, and its own end */
-	uint32_t count; /* of steps, where the end of one was lost */
-};
-
-struct steps {
-	struct step *step;
-	size_t steps;
-};
-
-static void free_steps(struct steps *steps)
-{
-	free(steps->step);
-}
-
-static int find_period(const struct nt_markers *markers, struct nt_period *ret_period)
-{
-	nt_autofree uint32_t *call = calloc(markers->ops + 1, sizeof(*call));
-	nt_autofree uint64_t *shape = calloc((size_t)markers->kinds + 1, sizeof(*shape));
-
-	if (!call || !shape)
-		return -ENOMEM;
-	for (size_t i = 0; i < markers->ops; i++)
-		call[i] = markers->op[i].kind;
-	for (uint32_t i = 0; i < markers->kinds; i++)
-		shape[i] = markers->kind[i].shape;
-	return nt_period_find(call, markers->ops, shape, markers->kinds, ret_period);
-}
-
-static int cut_steps(const struct nt_markers *markers, struct steps *steps)
-{
-	struct nt_period period = {0};
-	uint64_t from_ns = 0;
-	bool has_start = false;
-	size_t from = 0;
-	int r;
-
-	r = find_period(markers, &period);
-	if (r < 0)
-		return r;
-	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
-	if (!steps->step)
-		return -ENOMEM;
-	for (size_t i = 0; i < markers->ops; i++) {
-		const struct nt_marker_op *op = &markers->op[i];
-		const size_t calls = i + 1 - from;
-
-		if (period.has_anchor ? op->kind != period.anchor : calls < period.calls)
-			continue;
-		/* Two streams may end in another order than they were launched in. */
-		if (has_start && op->end_ns <= from_ns)
-			continue;
-		if (has_start) {
-			const size_t count = (calls + period.calls / 2) / period.calls;
-
-			steps->step[steps->steps++] = (struct step){
-				.start_ns = from_ns,
-				.end_ns = op->end_ns,
-				.first = from,
-				.last = i,
-				.count = count ? (uint32_t)count : 1,
-			};
-		}
-		has_start = true;
-		from_ns = op->end_ns;
-		from = i + 1;
-	}
-	return 0;
-}
-
-static int by_length(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static int median_step(const struct steps *steps, uint64_t *ret_ns)
-{
-	nt_autofree uint64_t *length = calloc(steps->steps + 1, sizeof(*length));
-
-	if (!length)
-		return -ENOMEM;
-	for (size_t i = 0; i < steps->steps; i++)
-		length[i] =
-			(steps->step[i].end_ns - steps->step[i].start_ns) / steps->step[i].count;
-	qsort(length, steps->steps, sizeof(*length), by_length);
-	*ret_ns = length[steps->steps / 2] ? length[steps->steps / 2] : 1;
-	return 0;
-}
-
 /* ---- frames ------------------------------------------------------------------------------- */
 
 /*
  * Frames end half a step after the rank's, so that clocks may differ by as much without that a step
  * of one rank falls into another frame than the same step of another.
  */
-static int make_grid(struct grid *grid, const struct steps *steps)
+static int make_grid(struct grid *grid, const struct nt_steps *steps)
 {
 	uint64_t step_ns = 0;
 	size_t group;
 	int r;
 
-	r = median_step(steps, &step_ns);
+	r = nt_steps_median(steps, &step_ns);
 	if (r < 0)
 		return r;
 	group = (size_t)((least_window_ns + step_ns - 1) / step_ns);
@@ -404,6 +222,10 @@ static int tally_call(struct job *job, struct rank *rank, const struct nt_marker
 	if (!member)
 		return r;
 	member->calls++;
+	if (kind->frame_kind == NT_FRAME_SYNCHRONISING)
+		member->use |= NT_STAGE_REDUCES;
+	else if (kind->frame_kind == NT_FRAME_POINT_TO_POINT)
+		member->use |= NT_STAGE_SENDS;
 	for (size_t i = 0; i < window->tallies && !tally; i++) {
 		struct tally *at = &rank->tally[window->tally + i];
 
@@ -432,7 +254,7 @@ static int tally_call(struct job *job, struct rank *rank, const struct nt_marker
 }
 
 static int add_step(struct job *job, struct rank *rank, const struct nt_markers *markers,
-		    const struct timeline *line, const struct step *step)
+		    const struct nt_timeline *line, const struct nt_timeline_step *step)
 {
 	const int64_t bin = bin_of(&job->grid, step->end_ns);
 	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
@@ -447,8 +269,8 @@ static int add_step(struct job *job, struct rank *rank, const struct nt_markers 
 			.bin = bin, .start_ns = step->start_ns, .tally = rank->tallies};
 	}
 	window = &rank->window[rank->windows - 1];
-	sum_until(line, step->start_ns, &comm_from, &device_from);
-	sum_until(line, step->end_ns, &comm_to, &device_to);
+	nt_timeline_sum(line, step->start_ns, &comm_from, &device_from);
+	nt_timeline_sum(line, step->end_ns, &comm_to, &device_to);
 	own_ns = step->end_ns - step->start_ns - (comm_to - comm_from);
 	window->end_ns = step->end_ns;
 	window->steps += step->count;
@@ -482,15 +304,18 @@ static void choose_op(const struct nt_markers *markers, struct nt_trace_place *p
 		best = sum[i] > sum[best] ? i : best;
 	for (size_t i = sizeof(preferred); i-- > 0;)
 		best = sum[preferred[i]] ? preferred[i] : best;
-	for (uint32_t i = 0; i < markers->kinds && !*place->op; i++)
-		if (markers->kind[i].op == best)
-			(void)snprintf(place->op, sizeof(place->op), "%s", markers->kind[i].name);
+	for (uint32_t i = 0; i < markers->kinds && !*place->op; i++) {
+		if (markers->kind[i].op != best)
+			continue;
+		(void)snprintf(place->op, sizeof(place->op), "%s", markers->kind[i].name);
+		place->group = markers->kind[i].group;
+	}
 }
 
 static int read_rank(struct job *job, const struct file *file, struct nt_trace_place *place)
 {
-	__attribute__((cleanup(free_timeline))) struct timeline line = {0};
-	__attribute__((cleanup(free_steps))) struct steps steps = {0};
+	__attribute__((cleanup(nt_timeline_release))) struct nt_timeline line = {0};
+	__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
 	nt_auto(nt_markers) struct nt_markers *markers = NULL;
 	struct rank *rank = &job->rank[job->ranks];
 	int r;
@@ -499,8 +324,8 @@ static int read_rank(struct job *job, const struct file *file, struct nt_trace_p
 	if (r < 0)
 		return r;
 	choose_op(markers, place);
-	r = make_timeline(markers, &line);
-	r = r ?: cut_steps(markers, &steps);
+	r = nt_timeline_make(markers, &line);
+	r = r ?: nt_steps_cut(markers, &steps);
 	if (r < 0)
 		return r;
 	place->lacks = !steps.steps;
@@ -586,13 +411,13 @@ static int list_places(struct job *job)
 static int learn_steps(struct job *job)
 {
 	for (size_t i = 0; i < job->files && !job->grid.edge; i++) {
-		__attribute__((cleanup(free_steps))) struct steps steps = {0};
+		__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
 		nt_auto(nt_markers) struct nt_markers *markers = NULL;
 		struct nt_trace *trace = job->trace;
 		int r;
 
 		r = nt_markers_read(job->file[i].path, &markers, job->error);
-		r = r ?: cut_steps(markers, &steps);
+		r = r ?: nt_steps_cut(markers, &steps);
 		if (r < 0)
 			return r;
 		if (steps.steps < MIN_STEPS && i + 1 < job->files)
@@ -613,6 +438,35 @@ static int learn_steps(struct job *job)
 		return nt_trace_refuse(
 			job->error, "%s: no step: two finished communication operations at least",
 			job->file[0].path);
+	return 0;
+}
+
+/* All members of all communicators are known: who does the same work as whom. */
+static int find_stages(struct job *job)
+{
+	nt_autofree struct nt_stage_link *link = NULL;
+	nt_autofree int32_t *stage = calloc(job->ranks + 1, sizeof(*stage));
+	size_t links = 0;
+	int r;
+
+	for (size_t i = 0; i < job->ranks; i++)
+		links += job->rank[i].members;
+	link = calloc(links + 1, sizeof(*link));
+	if (!link || !stage)
+		return -ENOMEM;
+	links = 0;
+	for (uint32_t i = 0; i < job->ranks; i++)
+		for (size_t j = 0; j < job->rank[i].members; j++)
+			link[links++] = (struct nt_stage_link){
+				.comm = job->rank[i].member[j].group,
+				.rank = i,
+				.use = job->rank[i].member[j].use,
+			};
+	r = nt_stage_find(link, links, job->ranks, stage);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < job->ranks; i++)
+		job->rank[i].stage = stage[i] < 0 ? -1 : (int32_t)job->rank[stage[i]].number;
 	return 0;
 }
 
@@ -678,7 +532,7 @@ static void fill_rank(struct job *job, struct rank *rank, int64_t bin, struct nt
 		.uses_gpu = true,
 		/* Between its first window and its last it is there, if in the middle of a step. */
 		.observed = rank->at < rank->windows && rank->window[0].bin <= bin,
-		.stage = -1,
+		.stage = rank->stage,
 		.replica = -1,
 	};
 	seen->silent = !seen->observed;
@@ -775,6 +629,7 @@ int nt_trace_read_systrace(const char *const *paths, size_t count, struct nt_tra
 	r = r ?: learn_steps(&job);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = read_rank(&job, &job.file[i], &job.trace->place[i]);
+	r = r ?: find_stages(&job);
 	r = r ?: add_frames(&job);
 	if (r < 0)
 		return r;

@@ -277,6 +277,18 @@ static int describe_normal(struct result *result, const struct accused *accused,
 		       : 0;
 }
 
+/* sysTrace compares those that do an operation together, and we may know more peers than these. */
+static bool is_relative(const struct result *result, uint32_t rank, uint32_t peer)
+{
+	const struct nt_trace *trace = result->trace;
+	const struct nt_trace_place *mine = trace ? nt_trace_find_place(trace, rank) : NULL;
+	const struct nt_trace_place *other = trace ? nt_trace_find_place(trace, peer) : NULL;
+
+	if (is_accused(result, peer))
+		return false;
+	return !mine || !mine->group || (other && other->group == mine->group);
+}
+
 static int describe_accused(struct result *result, const struct accused *accused)
 {
 	nt_autojson json_t *relatives = json_array();
@@ -289,7 +301,7 @@ static int describe_accused(struct result *result, const struct accused *accused
 		const uint32_t peer = accused->peers[i];
 		const bool listed = normal < NT_SYSTRACE_MAX_NORMAL;
 
-		if (is_accused(result, peer))
+		if (!is_relative(result, accused->rank, peer))
 			continue;
 		normal++;
 		if (json_array_append_new(listed ? relatives : omitted, json_integer(peer)) < 0)

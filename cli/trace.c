@@ -16,6 +16,7 @@ void nt_trace_free(struct nt_trace *trace)
 		free(trace->frame[i].comm);
 		free(trace->frame[i].op);
 	}
+	nt_arena_release(&trace->arena);
 	free(trace->frame);
 	free(trace->collective);
 	free(trace->place);

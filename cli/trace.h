@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "detect/frame.h"
+#include "proto/arena.h"
 
 enum {
 	NT_TRACE_MAX_FRAMES = 1 << 20,
@@ -32,6 +33,7 @@ struct nt_trace_place {
 	uint32_t node; /* index of a name in nt_trace.node, or NT_FRAME_NO_NODE */
 	bool lacks; /* its file is there and holds nothing that could be judged */
 	char op[32]; /* the operation to watch on it, as the files call it; "" */
+	uint64_t group; /* equal on those that it does this operation with; 0: with nobody */
 };
 
 /* One step of the job, as its first rank saw it. */
@@ -56,6 +58,8 @@ struct nt_trace_collective {
 
 struct nt_trace {
 	char job[64];
+	struct nt_arena arena; /* what frames point to beside */
+	uint64_t dropped; /* calls of process groups beyond NT_FRAME_MAX_COMMS of a rank */
 	uint32_t world; /* ranks that the job has, given or not; 0: the files do not say */
 	struct nt_trace_frame *frame;
 	size_t frames;
