@@ -14,13 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "cli/input.h"
 #include "common/buf.h"
 #include "proto/wire.h"
 
 enum {
-	MAX_FILE_BYTES = 1 << 30, /* unpacked */
 	MAX_KERNELS = 1 << 24, /* of one file */
 };
 
@@ -62,41 +61,6 @@ static void release_json(json_t **json)
 }
 
 /* ---- one file ----------------------------------------------------------------------------- */
-
-static void close_gz(gzFile *file)
-{
-	if (*file)
-		(void)gzclose_r(*file);
-}
-
-static int read_file(const char *path, struct nt_buf *buf, struct nt_trace_error *error)
-{
-	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
-	int r;
-
-	if (!file) {
-		r = errno ? -errno : -ENOMEM;
-		(void)nt_trace_refuse(error, "%s: %s", path, strerrordesc_np(-r));
-		return r;
-	}
-	buf->max = MAX_FILE_BYTES;
-	for (;;) {
-		int n;
-
-		r = nt_buf_reserve(buf, 1 << 16);
-		if (r == -ENOBUFS)
-			return nt_trace_refuse(error, "%s: larger than %d bytes", path,
-					       MAX_FILE_BYTES);
-		if (r < 0)
-			return r;
-		n = gzread(file, buf->data + buf->len, 1 << 16);
-		if (n < 0)
-			return nt_trace_refuse(error, "%s: damaged compression", path);
-		if (n == 0)
-			return 0;
-		buf->len += (size_t)n;
-	}
-}
 
 /* Microseconds, integer or not, plus the trace's base, as nanoseconds. */
 static bool event_time(const json_t *event, const char *key, uint64_t base_ns, uint64_t *ret_ns)
@@ -229,18 +193,15 @@ static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 {
 	__attribute__((cleanup(release_json))) json_t *root = NULL;
 	nt_autobuf struct nt_buf text = {0};
-	json_error_t why = {0};
 	const json_t *events, *base, *event;
 	uint64_t base_ns = 0;
 	size_t i;
 	int r;
 
-	r = read_file(out->path, &text, error);
+	r = nt_input_read(out->path, &text, error);
+	r = r ?: nt_input_json(out->path, &text, &root, error);
 	if (r < 0)
 		return r;
-	root = json_loadb((const char *)text.data, text.len, 0, &why);
-	if (!root)
-		return nt_trace_refuse(error, "%s:%d: no JSON: %s", out->path, why.line, why.text);
 	events = json_is_object(root) ? json_object_get(root, "traceEvents") : root;
 	if (!json_is_array(events))
 		return nt_trace_refuse(error,

@@ -173,6 +173,13 @@ static int each_note(const struct nt_report *report, take_note *take, void *data
 			       report->ranks, report->world);
 		r = take(data, note);
 	}
+	if (r == 0 && report->dropped) {
+		(void)snprintf(note, sizeof(note),
+			       "%" PRIu64
+			       " calls of process groups beyond %d of a rank were left out",
+			       report->dropped, NT_FRAME_MAX_COMMS);
+		r = take(data, note);
+	}
 	if (r == 0 && report->recording)
 		r = each_damage(report->recording, take, data);
 	if (r == 0 && report->skipped) {
@@ -225,6 +232,7 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->jobs = 1;
 	report->frames = trace->frames;
 	report->world = trace->world;
+	report->dropped = trace->dropped;
 	report->start_ns = trace->frame[0].frame.start_ns;
 	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
 	report->collective = trace->collective;

@@ -17,6 +17,7 @@ struct nt_report {
 	size_t jobs; /* over 1: incidents say of which they are */
 	size_t ranks, frames;
 	size_t world; /* ranks that the job has, where not all were given */
+	uint64_t dropped; /* calls of process groups beyond the cap */
 	uint64_t start_ns, end_ns;
 	bool relative; /* times count from the start of the trace, not from 1970 */
 	const struct nt_trace_collective *collective;

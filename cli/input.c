@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+	HEAD_BYTES = 64 << 10, /* of a file that tell what it is */
+	PICKLE = 0x80, /* what a pickle begins with */
+};
+
+static void close_gz(gzFile *file)
+{
+	if (*file)
+		(void)gzclose_r(*file);
+}
+
+int nt_input_read(const char *path, struct nt_buf *buf, struct nt_trace_error *ret_error)
+{
+	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
+	int r;
+
+	if (!file) {
+		r = errno ? -errno : -ENOMEM;
+		(void)nt_trace_refuse(ret_error, "%s: %s", path, strerrordesc_np(-r));
+		return r;
+	}
+	buf->max = NT_INPUT_MAX_BYTES;
+	for (;;) {
+		int n;
+
+		r = nt_buf_reserve(buf, 1 << 16);
+		if (r == -ENOBUFS)
+			return nt_trace_refuse(ret_error, "%s: larger than %d bytes", path,
+					       NT_INPUT_MAX_BYTES);
+		if (r < 0)
+			return r;
+		n = gzread(file, buf->data + buf->len, 1 << 16);
+		if (n < 0)
+			return nt_trace_refuse(ret_error, "%s: damaged compression", path);
+		if (n == 0)
+			return 0;
+		buf->len += (size_t)n;
+	}
+}
+
+int nt_input_json(const char *path, const struct nt_buf *buf, json_t **ret_root,
+		  struct nt_trace_error *ret_error)
+{
+	json_error_t why = {0};
+	json_t *root = json_loadb((const char *)buf->data, buf->len, 0, &why);
+
+	if (!root)
+		return nt_trace_refuse(ret_error, "%s:%d: no JSON at byte %d: %s", path, why.line,
+				       why.position, why.text);
+	*ret_root = root;
+	return 0;
+}
+
+static bool is_one_of(const char *key, size_t len, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(names[i]) == len && memcmp(key, names[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* Strings of the first level: keys, and values that are never called so. */
+static bool has_flight_key(const char *text, size_t len)
+{
+	static const char *const known[] = {"entries", "pg_config", "pg_status",
+					    "comm_lib_version"};
+	static const char *const other[] = {"traceEvents"};
+	int depth = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		size_t start = i + 1;
+
+		if (text[i] == '{' || text[i] == '[') {
+			depth++;
+		} else if (text[i] == '}' || text[i] == ']') {
+			depth--;
+		} else if (text[i] == '"') {
+			for (i++; i < len && text[i] != '"'; i++)
+				i += text[i] == '\\';
+			if (depth != 1 || i >= len)
+				continue;
+			if (is_one_of(text + start, i - start, other, 1))
+				return false;
+			if (is_one_of(text + start, i - start, known, 4))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool nt_input_is_flight(const char *path)
+{
+	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
+	nt_autofree char *head = malloc(HEAD_BYTES);
+	size_t len, at = 0;
+	int n;
+
+	n = file && head ? gzread(file, head, HEAD_BYTES) : 0;
+	if (n <= 0)
+		return false;
+	len = (size_t)n;
+	if ((uint8_t)head[0] == PICKLE)
+		return memmem(head, len, "pg_config", strlen("pg_config")) ||
+		       memmem(head, len, "pg_status", strlen("pg_status"));
+	while (at < len && strchr(" \t\r\n", head[at]))
+		at++;
+	return at < len && head[at] == '{' && has_flight_key(head, len);
+}

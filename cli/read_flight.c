@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), format 2.x, as its
+ * JSON dump or as a pickled one put into JSON. The dump does not say of which rank it is, nor when
+ * it was written: the name of the file and its time do.
+ */
+#include "cli/flight.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/input.h"
+#include "common/hash.h"
+#include "common/num.h"
+#include "proto/wire.h"
+
+enum {
+	MAX_CALLS = 1 << 17, /* of one rank; the recorder keeps 2,000 unless it is told otherwise */
+	MAX_CONFIG = 4096, /* process groups that one file lists */
+	PICKLE = 0x80, /* what a pickle begins with */
+};
+
+static const uint64_t MAX_NS = 1ULL << 62;
+
+/* A process group as pg_config lists it. */
+struct listed {
+	uint64_t name, ranks_hash;
+	uint32_t size, place;
+};
+
+/* One file while it is read. */
+struct dump {
+	struct nt_flight *flight;
+	struct nt_flight_rank *out;
+	const json_t *status; /* pg_status, or NULL */
+	struct listed *listed;
+	size_t listeds;
+	struct nt_trace_error *error;
+};
+
+static void release_flight(struct nt_flight *flight)
+{
+	for (size_t i = 0; i < flight->ranks; i++) {
+		for (size_t j = 0; j < flight->rank[i].groups; j++)
+			free(flight->rank[i].group[j].call);
+		free(flight->rank[i].group);
+	}
+	free(flight->rank);
+}
+
+static void release_dump(struct dump *dump)
+{
+	free(dump->listed);
+}
+
+static void release_json(json_t **json)
+{
+	json_decref(*json);
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/* A number, as such or as text. */
+static bool read_number(const json_t *value, uint64_t max, uint64_t *ret_number)
+{
+	const char *text = json_string_value(value);
+
+	if (text)
+		return nt_num_u64(text, strlen(text), 0, max, ret_number) == 0;
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max)
+		return false;
+	*ret_number = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+/* A time, which is null or 0 where it is not known. */
+static bool read_time(const json_t *value, uint64_t *ret_ns)
+{
+	if (!value || json_is_null(value)) {
+		*ret_ns = 0;
+		return true;
+	}
+	return read_number(value, MAX_NS, ret_ns);
+}
+
+static bool add_up(uint64_t *sum, uint64_t more)
+{
+	return !__builtin_add_overflow(*sum, more, sum);
+}
+
+/* Elements of all tensors of [[3, 4], [7]]: 19. A tensor without dimensions has one. */
+static bool count_elements(const json_t *sizes, uint64_t *ret_count)
+{
+	const json_t *tensor, *length;
+	uint64_t count = 0;
+	size_t i, j;
+
+	if (!json_is_array(sizes))
+		return false;
+	json_array_foreach(sizes, i, tensor)
+	{
+		uint64_t elements = 1;
+
+		if (!json_is_array(tensor))
+			return false;
+		json_array_foreach(tensor, j, length)
+		{
+			uint64_t of;
+
+			if (!read_number(length, INT64_MAX, &of) ||
+			    __builtin_mul_overflow(elements, of, &elements))
+				return false;
+		}
+		if (!add_up(&count, elements))
+			return false;
+	}
+	*ret_count = count;
+	return true;
+}
+
+/* NCCL's numbers of element types, which the live service shows too; others get one of their own. */
+static uint32_t type_number(const json_t *dtypes)
+{
+	static const char *const known[] = {"Char",   "Byte", "Int",   "UInt32", "Long",
+					    "UInt64", "Half", "Float", "Double", "BFloat16"};
+	const char *name = json_string_value(json_array_get(dtypes, 0));
+
+	if (!name)
+		return 0;
+	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(name, known[i]) == 0)
+			return i;
+	return 0x10000 | (uint32_t)(nt_hash_text(NT_HASH_SEED, name) & 0xffff);
+}
+
+/* What the operations are called, without their underscores. The first that fits counts. */
+static const struct {
+	const char *prefix;
+	enum nt_op op;
+} operations[] = {
+	{"allreducebarrier", NT_OP_BARRIER},
+	{"barrier", NT_OP_BARRIER},
+	{"allreduce", NT_OP_ALL_REDUCE},
+	{"allgather", NT_OP_ALL_GATHER},
+	{"reducescatter", NT_OP_REDUCE_SCATTER},
+	{"alltoall", NT_OP_ALL_TO_ALL},
+	{"broadcast", NT_OP_BROADCAST},
+	{"reduce", NT_OP_REDUCE},
+	{"gather", NT_OP_GATHER},
+	{"scatter", NT_OP_SCATTER},
+	{"send", NT_OP_SEND},
+	{"recv", NT_OP_RECV},
+};
+
+/* "nccl:_all_gather_base" → "allgatherbase" → NT_OP_ALL_GATHER. */
+static enum nt_op find_op(const char *profiling_name, bool *ret_uneven)
+{
+	const char *colon = strchr(profiling_name, ':');
+	const char *from = colon ? colon + 1 : profiling_name;
+	char name[40];
+	size_t len = 0;
+
+	for (; *from && *from != ' ' && len < sizeof(name) - 1; from++)
+		if (*from != '_')
+			name[len++] = (char)tolower((unsigned char)*from);
+	name[len] = '\0';
+	/* all_gather_v, all_to_all_v_single: members may give different counts. */
+	*ret_uneven = strstr(profiling_name, "_v") != NULL;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (strncmp(name, operations[i].prefix, strlen(operations[i].prefix)) == 0)
+			return operations[i].op;
+	return NT_OP_UNKNOWN;
+}
+
+/* ---- process groups ----------------------------------------------------------------------- */
+
+/*
+ * "[0, 1]", or a list: a hash of its numbers, how many there are, and where the rank is among them
+ * (UINT32_MAX: nowhere).
+ */
+static bool read_ranks(const json_t *value, uint32_t rank, struct listed *out)
+{
+	const char *text = json_string_value(value);
+	const size_t given = json_array_size(value);
+	uint64_t hash = NT_HASH_SEED;
+
+	out->place = UINT32_MAX;
+	if (!text && !json_is_array(value))
+		return false;
+	if (text && *text++ != '[')
+		return false;
+	for (uint32_t n = 0;; n++) {
+		uint64_t number = 0;
+
+		if (text)
+			text += strspn(text, " ,");
+		if (text ? *text == ']' : n == given) {
+			out->size = n;
+			out->ranks_hash = hash;
+			return !text || text[1] == '\0';
+		}
+		if (n == NT_FRAME_MAX_RANKS)
+			return false;
+		if (text) {
+			const size_t digits = strspn(text, "0123456789");
+
+			if (nt_num_u64(text, digits, 0, NT_FRAME_MAX_RANKS - 1, &number) < 0)
+				return false;
+			text += digits;
+		} else if (!read_number(json_array_get(value, n), NT_FRAME_MAX_RANKS - 1,
+					&number)) {
+			return false;
+		}
+		hash = nt_hash_u64(hash, number);
+		if (number == rank)
+			out->place = n;
+	}
+}
+
+static int read_config(struct dump *dump, const json_t *config)
+{
+	json_t *iterate = (json_t *)config; /* jansson's iterator writes nothing */
+	const json_t *group;
+	const char *name;
+
+	if (!config)
+		return 0;
+	if (!json_is_object(config) || json_object_size(config) > MAX_CONFIG)
+		return nt_trace_refuse(dump->error,
+				       "%s: pg_config is no object of at most %d process groups",
+				       dump->out->path, MAX_CONFIG);
+	dump->listed = calloc(json_object_size(config) + 1, sizeof(*dump->listed));
+	if (!dump->listed)
+		return -ENOMEM;
+	json_object_foreach(iterate, name, group)
+	{
+		const char *desc = json_string_value(json_object_get(group, "desc"));
+		struct listed *listed = &dump->listed[dump->listeds];
+
+		listed->name = nt_hash_text(NT_HASH_SEED, name);
+		/* Gloo lists the group that it made last under no name. */
+		if (!*name)
+			continue;
+		if (!read_ranks(json_object_get(group, "ranks"), dump->out->rank, listed))
+			return nt_trace_refuse(
+				dump->error,
+				"%s: pg_config: the ranks of process group '%.40s' are no list of numbers from 0 to %d",
+				dump->out->path, name, NT_FRAME_MAX_RANKS - 1);
+		if (!listed->size)
+			continue;
+		dump->listeds++;
+		if (desc && strcmp(desc, "default_pg") == 0)
+			dump->out->world = listed->size;
+	}
+	return 0;
+}
+
+/* The group of that name, new where it is; NULL at the cap. */
+static int find_group(struct dump *dump, uint64_t name, bool p2p,
+		      struct nt_flight_group **ret_group)
+{
+	struct nt_flight_rank *out = dump->out;
+	struct nt_flight_group *group;
+	const struct listed *listed = NULL;
+
+	*ret_group = NULL;
+	for (size_t i = 0; i < out->groups; i++) {
+		if (out->group[i].name == name && out->group[i].p2p == p2p) {
+			*ret_group = &out->group[i];
+			return 0;
+		}
+	}
+	if (out->groups == NT_FRAME_MAX_COMMS) {
+		dump->flight->dropped++;
+		return 0;
+	}
+	if (!out->group)
+		out->group = calloc(NT_FRAME_MAX_COMMS, sizeof(*out->group));
+	if (!out->group)
+		return -ENOMEM;
+	for (size_t i = 0; i < dump->listeds && !listed; i++)
+		if (dump->listed[i].name == name)
+			listed = &dump->listed[i];
+	group = &out->group[out->groups++];
+	*group = (struct nt_flight_group){.name = name, .p2p = p2p};
+	group->id = nt_hash_u64(name, p2p);
+	if (listed) {
+		group->size = listed->size;
+		group->place = listed->place;
+		group->id = nt_hash_u64(group->id, listed->ranks_hash);
+	}
+	group->id = nt_hash_mix(group->id);
+	*ret_group = group;
+	return 0;
+}
+
+/*
+ * Groups of which the rank is a member and in which it has not called yet. Where calls have been
+ * overwritten nobody can say that there were none.
+ */
+static int add_silent(struct dump *dump)
+{
+	struct nt_flight_group *group;
+
+	for (size_t i = 0; i < dump->out->groups; i++)
+		if (!dump->out->group[i].p2p && dump->out->group[i].call[0].number > 1)
+			dump->out->whole = false;
+	for (size_t i = 0; i < dump->listeds && dump->out->whole; i++) {
+		int r;
+
+		if (dump->listed[i].place == UINT32_MAX)
+			continue;
+		r = find_group(dump, dump->listed[i].name, false, &group);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- calls -------------------------------------------------------------------------------- */
+
+static int add_call(struct nt_flight_group *group, const struct nt_flight_call *call)
+{
+	struct nt_flight_call *last = group->calls ? &group->call[group->calls - 1] : NULL;
+
+	/* A group made anew under its name begins anew: what was before is over. */
+	if (last && call->number < last->number)
+		group->calls = 0;
+	else if (last && call->number == last->number) {
+		/* Of one coalesced group; only its last entry knows how far the device is. */
+		last->op = last->op ? last->op : call->op;
+		last->type = last->type ? last->type : call->type;
+		last->started |= call->started;
+		last->done |= call->done;
+		if (!add_up(&last->count, call->count))
+			last->count = UINT64_MAX;
+		return 0;
+	}
+	/* Grows at the powers of two: no capacity to carry. */
+	if ((group->calls & (group->calls - 1)) == 0) {
+		struct nt_flight_call *grown = reallocarray(
+			group->call, group->calls ? group->calls * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		group->call = grown;
+	}
+	group->call[group->calls++] = *call;
+	return 0;
+}
+
+static int refuse_entry(const struct dump *dump, size_t at, const char *key, const char *want)
+{
+	return nt_trace_refuse(dump->error, "%s: entry %zu: %s is not %s", dump->out->path, at, key,
+			       want);
+}
+
+/* The last call that the group's status says to be complete. */
+static uint64_t last_completed(const struct dump *dump, const json_t *entry)
+{
+	uint64_t pg = 0, number = 0;
+	char key[32];
+
+	if (!dump->status || !read_number(json_object_get(entry, "pg_id"), INT64_MAX, &pg))
+		return UINT64_MAX;
+	(void)snprintf(key, sizeof(key), "%" PRIu64, pg);
+	if (!read_number(json_object_get(json_object_get(dump->status, key),
+					 "last_completed_collective"),
+			 INT64_MAX, &number))
+		return UINT64_MAX;
+	return number;
+}
+
+static int read_state(const struct dump *dump, const json_t *entry, size_t at, bool has_device,
+		      struct nt_flight_call *call)
+{
+	const char *state = json_string_value(json_object_get(entry, "state"));
+	uint64_t started_ns, completed_ns;
+
+	if (!state || (strcmp(state, "scheduled") != 0 && strcmp(state, "started") != 0 &&
+		       strcmp(state, "completed") != 0))
+		return refuse_entry(dump, at, "state", "scheduled, started or completed");
+	if (!read_time(json_object_get(entry, "time_discovered_started_ns"), &started_ns) ||
+	    !read_time(json_object_get(entry, "time_discovered_completed_ns"), &completed_ns))
+		return refuse_entry(dump, at, "time_discovered_started_ns or …_completed_ns",
+				    "a time in nanoseconds");
+	call->done = strcmp(state, "completed") == 0;
+	call->started = call->done || strcmp(state, "started") == 0;
+	dump->flight->timed |= call->started && !call->done;
+	if (!has_device) {
+		/* No events of a device tell: the call leaves the list when it is done. */
+		call->started = true;
+		call->done |= json_is_true(json_object_get(entry, "retired")) &&
+			      last_completed(dump, entry) >= call->number;
+	}
+	if (started_ns > dump->out->newest_ns)
+		dump->out->newest_ns = started_ns;
+	if (completed_ns > dump->out->newest_ns)
+		dump->out->newest_ns = completed_ns;
+	return 0;
+}
+
+static int read_entry(struct dump *dump, const json_t *entry, size_t at)
+{
+	const json_t *pg = json_object_get(entry, "process_group");
+	const char *group_name = json_string_value(json_array_get(pg, 0));
+	const char *name = json_string_value(json_object_get(entry, "profiling_name"));
+	const bool p2p = json_is_true(json_object_get(entry, "is_p2p"));
+	const char *key = p2p ? "p2p_seq_id" : "collective_seq_id";
+	struct nt_flight_group *group = NULL;
+	struct nt_flight_call call = {0};
+	bool uneven = false, has_device, scatters;
+	int r;
+
+	if (!json_is_object(entry))
+		return nt_trace_refuse(dump->error, "%s: entry %zu is no object", dump->out->path,
+				       at);
+	if (!group_name)
+		return refuse_entry(dump, at, "process_group", "a name and a description");
+	if (!name)
+		return refuse_entry(dump, at, "profiling_name", "the name of an operation");
+	if (!read_number(json_object_get(entry, key), INT64_MAX, &call.number))
+		return refuse_entry(dump, at, key, "a number");
+	if (!read_number(json_object_get(entry, "time_created_ns"), MAX_NS, &call.created_ns))
+		return refuse_entry(dump, at, "time_created_ns", "a time in nanoseconds");
+	call.op = (uint8_t)find_op(name, &uneven);
+	scatters = call.op == NT_OP_REDUCE_SCATTER;
+	if (!count_elements(json_object_get(entry, scatters ? "output_sizes" : "input_sizes"),
+			    &call.count))
+		return refuse_entry(dump, at, scatters ? "output_sizes" : "input_sizes",
+				    "a list of the sizes of tensors");
+	if (uneven || call.op == NT_OP_ALL_TO_ALL || call.op == NT_OP_GATHER ||
+	    call.op == NT_OP_SCATTER || call.op == NT_OP_UNKNOWN)
+		call.count = 0;
+	call.type = type_number(json_object_get(entry, "input_dtypes"));
+	has_device = strncmp(name, "gloo:", 5) != 0 && strncmp(name, "mpi:", 4) != 0;
+	dump->out->uses_gpu |= has_device;
+	r = read_state(dump, entry, at, has_device, &call);
+	if (r < 0)
+		return r;
+	if (call.created_ns > dump->out->newest_ns)
+		dump->out->newest_ns = call.created_ns;
+	r = find_group(dump, nt_hash_text(NT_HASH_SEED, group_name), p2p, &group);
+	if (r < 0 || !group)
+		return r;
+	if (group->size && group->place == UINT32_MAX)
+		return nt_trace_refuse(
+			dump->error,
+			"%s: entry %zu: rank %u calls in process group '%.40s', of which pg_config says that it is no member: is the file of another rank?",
+			dump->out->path, at, dump->out->rank, group_name);
+	return add_call(group, &call);
+}
+
+static int read_entries(struct dump *dump, const json_t *entries)
+{
+	const json_t *entry;
+	uint64_t first = 0;
+	size_t i;
+
+	if (!entries)
+		return 0;
+	if (!json_is_array(entries))
+		return nt_trace_refuse(dump->error, "%s: 'entries' is no list", dump->out->path);
+	if (json_array_size(entries) > MAX_CALLS)
+		return nt_trace_refuse(dump->error, "%s: more than %d entries", dump->out->path,
+				       MAX_CALLS);
+	dump->out->whole = json_array_size(entries) &&
+			   read_number(json_object_get(json_array_get(entries, 0), "record_id"),
+				       INT64_MAX, &first) &&
+			   first == 0;
+	json_array_foreach(entries, i, entry)
+	{
+		int r = read_entry(dump, entry, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+/* The number behind the last "rank" in the file's name, else the last number in it. */
+static bool rank_of_name(const char *path, uint64_t *ret_rank)
+{
+	const char *base = strrchr(path, '/');
+	const char *at, *digits = NULL;
+	bool told = false;
+	size_t len;
+
+	base = base ? base + 1 : path;
+	for (at = base; (at = strstr(at, "rank")); at += strlen("rank")) {
+		const char *number = at + strlen("rank");
+
+		number += strspn(number, "-_.=");
+		if (!isdigit((unsigned char)*number))
+			continue;
+		digits = number;
+		told = true;
+	}
+	for (at = base; !told && *(at += strcspn(at, "0123456789"));) {
+		digits = at;
+		at += strspn(at, "0123456789");
+	}
+	if (!digits)
+		return false;
+	len = strspn(digits, "0123456789");
+	return nt_num_u64(digits, len, 0, NT_FRAME_MAX_RANKS - 1, ret_rank) == 0;
+}
+
+static int find_rank(struct dump *dump, const json_t *root)
+{
+	const json_t *told = json_object_get(root, "rank");
+	uint64_t rank = 0;
+
+	if (told ? !read_number(told, NT_FRAME_MAX_RANKS - 1, &rank)
+		 : !rank_of_name(dump->out->path, &rank))
+		return nt_trace_refuse(
+			dump->error,
+			"%s: rank unknown: no 'rank' from 0 to %d, and no such number in the file's name",
+			dump->out->path, NT_FRAME_MAX_RANKS - 1);
+	dump->out->rank = (uint32_t)rank;
+	return 0;
+}
+
+static uint64_t time_of_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || st.st_mtim.tv_sec < 0 ||
+	    (uint64_t)st.st_mtim.tv_sec > MAX_NS / 1000000000)
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+static int read_root(struct dump *dump, const json_t *root)
+{
+	const char *version = json_string_value(json_object_get(root, "version"));
+	const char *path = dump->out->path;
+	int r;
+
+	if (!json_is_object(root) || !version)
+		return nt_trace_refuse(dump->error,
+				       "%s: no 'version': not a dump of the flight recorder", path);
+	if (strncmp(version, "2.", 2) != 0)
+		return nt_trace_refuse(
+			dump->error,
+			"%s: a dump of version '%.20s'; versions 2.x, of PyTorch 2.4 and later, can be read",
+			path, version);
+	r = find_rank(dump, root);
+	if (r < 0)
+		return r;
+	dump->status = json_object_get(root, "pg_status");
+	r = read_config(dump, json_object_get(root, "pg_config"));
+	r = r ?: read_entries(dump, json_object_get(root, "entries"));
+	return r ?: add_silent(dump);
+}
+
+static int read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
+		     struct nt_trace_error *error)
+{
+	__attribute__((cleanup(release_dump))) struct dump dump = {
+		.flight = flight, .out = out, .error = error};
+	__attribute__((cleanup(release_json))) json_t *root = NULL;
+	nt_autobuf struct nt_buf text = {0};
+	int r;
+
+	r = nt_input_read(out->path, &text, error);
+	if (r < 0)
+		return r;
+	out->written_ns = time_of_file(out->path);
+	if (text.len && text.data[0] == PICKLE)
+		return nt_trace_refuse(
+			error,
+			"%s: a pickle; put it into JSON: python3 -c 'import json, pickle, sys; json.dump(pickle.load(sys.stdin.buffer), sys.stdout)'",
+			out->path);
+	r = nt_input_json(out->path, &text, &root, error);
+	return r ?: read_root(&dump, root);
+}
+
+/* ---- all ranks together ------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct nt_flight_rank *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Each rank is there once, and all are of one job. */
+static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
+{
+	const struct nt_flight_rank *told = NULL;
+	const struct nt_flight_rank *last = &flight->rank[flight->ranks - 1];
+	bool any = false;
+
+	for (size_t i = 0; i < flight->ranks; i++) {
+		const struct nt_flight_rank *rank = &flight->rank[i];
+
+		if (i && rank->rank == rank[-1].rank)
+			return nt_trace_refuse(error, "%s and %s: both are of rank %u",
+					       rank[-1].path, rank->path, rank->rank);
+		any |= rank->groups > 0;
+		if (!rank->world)
+			continue;
+		if (told && rank->world != told->world)
+			return nt_trace_refuse(
+				error, "%s and %s: not of one job, which had %u or %u ranks",
+				told->path, rank->path, told->world, rank->world);
+		told = rank;
+	}
+	if (told && last->rank >= told->world)
+		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
+				       told->path, last->path, told->world);
+	if (!any)
+		return nt_trace_refuse(
+			error,
+			"%s: no calls in any of the dumps: was TORCH_FR_BUFFER_SIZE (TORCH_NCCL_TRACE_BUFFER_SIZE) 0?",
+			flight->rank[0].path);
+	flight->world = told ? told->world : 0;
+	return 0;
+}
+
+/* Only some jobs record when the device starts a call. In the others a call that is there has. */
+static void settle_starts(struct nt_flight *flight)
+{
+	for (size_t i = 0; i < flight->ranks && !flight->timed; i++)
+		for (size_t j = 0; j < flight->rank[i].groups; j++)
+			for (size_t k = 0; k < flight->rank[i].group[j].calls; k++)
+				flight->rank[i].group[j].call[k].started = true;
+}
+
+int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace **ret_trace,
+			 struct nt_trace_error *ret_error)
+{
+	__attribute__((cleanup(release_flight))) struct nt_flight flight = {0};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	int r;
+
+	if (count == 0 || count > NT_FRAME_MAX_RANKS)
+		return -EINVAL;
+	trace = calloc(1, sizeof(*trace));
+	flight.rank = calloc(count, sizeof(*flight.rank));
+	if (!trace || !flight.rank)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		flight.rank[i].path = paths[i];
+		flight.ranks = i + 1;
+		r = read_dump(&flight, &flight.rank[i], ret_error);
+		if (r < 0)
+			return r;
+	}
+	qsort(flight.rank, flight.ranks, sizeof(*flight.rank), by_rank);
+	r = check_ranks(&flight, ret_error);
+	if (r < 0)
+		return r;
+	settle_starts(&flight);
+	r = nt_flight_frames(&flight, trace);
+	if (r < 0)
+		return r;
+	trace->world = flight.world;
+	trace->dropped = flight.dropped;
+	*ret_trace = nt_take(trace);
+	return 0;
+}
