@@ -19,10 +19,13 @@
 #include "agent/attach.h"
 #include "agent/attachment.h"
 #include "agent/discover.h"
+#include "agent/interpreter.h"
 #include "agent/meter.h"
 #include "agent/node.h"
+#include "agent/proc.h"
 #include "agent/process.h"
 #include "agent/publisher.h"
+#include "agent/span.h"
 #include "agent/tracker.h"
 #include "common/buf.h"
 #include "common/bus_shelter.h"
@@ -57,6 +60,7 @@ struct nt_agent {
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
 	struct nt_attach *attach;
+	struct nt_interpreters *interpreters;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_node vector;
@@ -94,6 +98,56 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 	nt_attach_drop(agent->attach, dev, ino);
 }
 
+/* One process's interpreter, for as long as it is looked at. */
+struct look {
+	struct nt_agent *agent;
+	uint32_t pid;
+	struct nt_span *span;
+};
+
+static int attach_file_of(void *data, int fd)
+{
+	struct look *look = data;
+
+	return nt_attach_span(look->agent->attach, fd, look->pid, NT_LIBRARY_PYTHON, &look->span);
+}
+
+static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
+			      struct nt_span **ret_span)
+{
+	struct look look = {.agent = data, .pid = pid};
+	uint64_t start_ns;
+	int r;
+
+	r = nt_proc_start_ns(pid, &start_ns);
+	if (r == 0 && start_ns != start_boot_ns)
+		r = -ESRCH;
+	r = r < 0 ? r : nt_interpreter_find(pid, attach_file_of, &look);
+	if (r >= 0) {
+		nt_info("collections of garbage of process %u are timed", pid);
+		*ret_span = look.span;
+	} else if (r != -ENOENT && r != -ESRCH) {
+		(void)nt_warn(r,
+			      "attach the interpreter of process %u: its collections of garbage "
+			      "are not seen",
+			      pid);
+	}
+	return r;
+}
+
+static void detach_interpreter(void *data, struct nt_span *span)
+{
+	(void)data;
+	nt_span_free(span);
+}
+
+static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_interpreters_add(agent->interpreters, pid, start_boot_ns);
+}
+
 static void on_event(void *data, const struct nt_event_call *call, const uint8_t *id)
 {
 	struct nt_agent *agent = data;
@@ -124,6 +178,7 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	read_events(agent); /* its last calls come before its end */
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
 	nt_attach_forget(agent->attach, pid);
 }
 
@@ -279,11 +334,19 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .sample = sample,
 			   .counters = counters,
 			   .data = agent},
-		.sink = {.window = on_window, .heartbeat = on_heartbeat, .data = agent},
+		.sink = {.window = on_window,
+			 .ranked = on_ranked,
+			 .heartbeat = on_heartbeat,
+			 .data = agent},
 	};
 	struct nt_attachment_hooks hooks = {
 		.attach = attach_file,
 		.drop = drop_file,
+		.data = agent,
+	};
+	struct nt_interpreters_hooks interpreters = {
+		.attach = attach_interpreter,
+		.detach = detach_interpreter,
 		.data = agent,
 	};
 	struct nt_discover_handler handler = {
@@ -296,6 +359,8 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 	r = nt_tracker_new(&options, &agent->tracker);
 	if (r == 0)
 		r = nt_attachment_new(&hooks, &agent->attachment);
+	if (r == 0)
+		r = nt_interpreters_new(&interpreters, &agent->interpreters);
 	if (r == 0)
 		r = nt_meter_new(&agent->metrics);
 	if (r < 0)
@@ -398,6 +463,7 @@ void nt_agent_free(struct nt_agent *agent)
 		return;
 	/* Detach first: the job is then free of us, whatever the rest takes. */
 	nt_discover_free(agent->discover);
+	nt_interpreters_free(agent->interpreters);
 	nt_attach_free(agent->attach);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
@@ -469,6 +535,7 @@ static void write_metrics(struct nt_agent *agent)
 	if (!agent->config->metrics_file)
 		return;
 	nt_attach_stats(agent->attach, &reading.attach);
+	nt_interpreters_stats(agent->interpreters, &reading.interpreters);
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
@@ -590,7 +657,9 @@ static void tick(struct nt_agent *agent)
 	if (agent->ticks++ % TICKS_A_SECOND == 0) {
 		look_inside(agent);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
+		nt_interpreters_detach(agent->interpreters);
 	}
+	nt_interpreters_attach(agent->interpreters);
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);

@@ -14,6 +14,7 @@
 #include "agent/kernel.h"
 #include "agent/link.h"
 #include "agent/same_file.h"
+#include "agent/span.h"
 
 enum {
 	FILES_MAX = 1024,
@@ -341,7 +342,7 @@ static int attach_subjects(struct nt_attach *a, struct file *file, enum nt_libra
 	for (uint16_t row = 0; row < rows; row++) {
 		const struct nt_probe *probe = nt_probe_row(row);
 
-		if (library != NT_LIBRARY_UNKNOWN && probe->library != library)
+		if (probe->timed || (library != NT_LIBRARY_UNKNOWN && probe->library != library))
 			continue;
 		if ((subjects >> probe->subject & 1) &&
 		    find_target(a, file, elf, row, target, targets, &target[targets]))
@@ -393,6 +394,12 @@ void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
 			break;
 		}
 	file_free(attach, file);
+}
+
+int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
+		   struct nt_span **ret_span)
+{
+	return nt_span_new(attach->kernel, fd, pid, library, ret_span);
 }
 
 int nt_attach_fd(const struct nt_attach *attach)

@@ -25,6 +25,7 @@ enum nt_attach_mode {
 const char *nt_attach_mode_name(enum nt_attach_mode mode);
 
 struct nt_attach;
+struct nt_span; /* agent/span.h */
 
 struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
@@ -39,6 +40,7 @@ struct nt_attach_stats {
 	uint64_t failed; /* functions that the kernel did not accept */
 	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found the ring full */
 	uint64_t untracked; /* calls lost since a kernel table was full */
+	uint64_t unmeasured; /* spans of time whose begin was not seen, or within another */
 	uint64_t missed; /* recursion misses of the programs */
 };
 
@@ -61,6 +63,13 @@ NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev
 				 enum nt_library library, uint32_t subjects);
 /* Lets go of a file that no process maps any more. */
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
+
+/*
+ * Attaches what is timed of `library` in the open file, for one process. The caller frees the span,
+ * before it frees `attach`. Errors as of nt_span_new().
+ */
+NT_MUST_CHECK int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
+				 struct nt_span **ret_span);
 
 /* Ring buffer: an epoll fd, and a poll that hands out size-checked events. */
 typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,

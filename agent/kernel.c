@@ -63,6 +63,7 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	(void)bpf_map__set_max_entries(call->maps.events, (uint32_t)options->ring_bytes);
 	(void)bpf_map__set_max_entries(call->maps.counters, options->max_processes);
 	(void)bpf_map__set_max_entries(call->maps.inside, options->max_threads);
+	(void)bpf_map__set_max_entries(call->maps.spans, options->max_threads);
 	call->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	call->rodata->min_call_ns = options->min_call_ns;
 	if (!multi)
@@ -241,7 +242,7 @@ int nt_kernel_link_entry(const struct nt_kernel *kernel, bool only_counted, cons
 {
 	return nt_link_new(
 		only_counted ? kernel->call->progs.call_count : kernel->call->progs.call_entry,
-		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
+		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, 0,
 		place, places, ret_link);
 }
 
@@ -256,20 +257,43 @@ int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
 	if (kernel->session) {
 		*ret_leave = NULL;
 		return nt_link_new(kernel->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
-				   place, places, ret_link);
+				   0, place, places, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
 	r = nt_link_new(kernel->call->progs.call_leave,
-			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, place, places,
+			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, 0, place, places,
 			&leave);
 	if (r < 0)
 		return r;
 	r = nt_link_new(kernel->call->progs.call_enter,
-			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, place, places,
+			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, 0, place, places,
 			ret_link);
 	if (r < 0)
 		return r;
 	*ret_leave = nt_take(leave);
+	return 0;
+}
+
+int nt_kernel_link_span(const struct nt_kernel *kernel, const char *path, uint32_t pid,
+			const struct nt_place *begin, size_t begins, const struct nt_place *end,
+			size_t ends, bool at_return, struct nt_link **ret_begin,
+			struct nt_link **ret_end)
+{
+	nt_auto(nt_link) struct nt_link *link = NULL;
+	bool perf = kernel->mode == NT_ATTACH_PERF;
+	enum nt_link_kind entry = perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY;
+	enum nt_link_kind leave = perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN;
+	int r;
+
+	/* Ends first, as above. */
+	r = nt_link_new(kernel->call->progs.span_end, at_return ? leave : entry, path, pid, end,
+			ends, &link);
+	if (r < 0)
+		return r;
+	r = nt_link_new(kernel->call->progs.span_begin, entry, path, pid, begin, begins, ret_begin);
+	if (r < 0)
+		return r;
+	*ret_end = nt_take(link);
 	return 0;
 }
 
@@ -371,6 +395,7 @@ void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid)
 	(void)bpf_map_delete_elem(bpf_map__fd(kernel->call->maps.counters), &pid);
 	forget_threads(bpf_map__fd(kernel->call->maps.inside), kernel->visit_max, pid);
 	forget_threads(bpf_map__fd(kernel->call->maps.ids), kernel->visit_max, pid);
+	forget_threads(bpf_map__fd(kernel->call->maps.spans), kernel->visit_max, pid);
 }
 
 static uint64_t misses_of(const struct bpf_object *object)
@@ -397,6 +422,7 @@ void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *sta
 			stats->dropped[i] += kernel->session->bss->dropped[i];
 	}
 	stats->untracked = untracked(kernel);
+	stats->unmeasured = kernel->call->bss->unmeasured;
 	stats->missed = misses_of(kernel->call->obj);
 	if (kernel->session)
 		stats->missed += misses_of(kernel->session->obj);

@@ -29,13 +29,22 @@ NT_MUST_CHECK int nt_kernel_link_pair(const struct nt_kernel *kernel, const char
 				      const struct nt_place *place, size_t places,
 				      struct nt_link **ret_link, struct nt_link **ret_leave);
 
+/*
+ * The time from any place in `begin` to any in `end`, of one process; at_return: `end` are functions
+ * that are left.
+ */
+NT_MUST_CHECK int nt_kernel_link_span(const struct nt_kernel *kernel, const char *path,
+				      uint32_t pid, const struct nt_place *begin, size_t begins,
+				      const struct nt_place *end, size_t ends, bool at_return,
+				      struct nt_link **ret_begin, struct nt_link **ret_end);
+
 int nt_kernel_fd(const struct nt_kernel *kernel);
 NT_MUST_CHECK int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data);
 bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 			struct nt_process_counters *ret_counters);
 NT_MUST_CHECK int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data);
 void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid);
-/* Fills in what the kernel counts: dropped, untracked, missed. */
+/* Fills in what the kernel counts: dropped, untracked, unmeasured, missed. */
 void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *stats);
 
 #endif

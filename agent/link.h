@@ -23,6 +23,7 @@ enum {
 /* A place: where in the file, and what the program is told there. */
 struct nt_place {
 	uint64_t offset, cookie;
+	uint64_t semaphore; /* offset of 16 bits that are counted up meanwhile; 0: none */
 };
 
 enum nt_link_kind {
@@ -36,12 +37,16 @@ enum nt_link_kind {
 struct nt_link;
 
 /*
+ * pid: of one process alone, whichever of its threads comes by (before 46ba0e49b642 of 6.10 a multi
+ * link took this to be its first thread); the breakpoints are in its memory, and in that of children
+ * that it forks meanwhile. 0: of all.
+ *
  * All places or none: a single one that the kernel does not take fails the link. path may lead
  * through /proc/self/fd. Negative errno as of bpf(2) or perf_event_open(2).
  */
 NT_MUST_CHECK int nt_link_new(const struct bpf_program *program, enum nt_link_kind kind,
-			      const char *path, const struct nt_place *place, size_t places,
-			      struct nt_link **ret_link);
+			      const char *path, uint32_t pid, const struct nt_place *place,
+			      size_t places, struct nt_link **ret_link);
 /* Detaches. Accepts NULL. About 0.1 s per perf link, whatever their number for a multi link. */
 void nt_link_free(struct nt_link *link);
 NT_DEFINE_AUTO(nt_link, nt_link_free)

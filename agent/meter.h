@@ -7,6 +7,7 @@
 
 #include "agent/attach.h"
 #include "agent/discover.h"
+#include "agent/interpreter.h"
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/bus.h"
@@ -17,6 +18,7 @@
 /* All that is counted anywhere in the agent, at one instant. */
 struct nt_meter_reading {
 	struct nt_attach_stats attach;
+	struct nt_interpreters_stats interpreters;
 	struct nt_discover_stats discover;
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;

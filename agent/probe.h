@@ -23,10 +23,17 @@ enum nt_subject {
 	NT_SUBJECT_COPY,
 	NT_SUBJECT_ALLOC,
 	NT_SUBJECT_DRIVER, /* libcuda launches and copies: only for processes without a probed cudart */
+	NT_SUBJECT_GC, /* an interpreter's collections: of one process at a time */
 	NT_SUBJECT_END,
 };
 
 const char *nt_subject_name(enum nt_subject subject);
+
+/* Of the table alone: what carries no communication is not on the wire. */
+enum {
+	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
+	NT_LIBRARY_TABLE_END,
+};
 
 /* What the call means to the agent. */
 enum nt_role {
@@ -61,6 +68,7 @@ enum nt_role {
 	NT_ROLE_ALLOC,
 	NT_ROLE_FREE,
 	NT_ROLE_SET_DEVICE,
+	NT_ROLE_COLLECTION, /* of garbage: counted with its time */
 	NT_ROLE_END,
 };
 
@@ -96,6 +104,13 @@ struct nt_probe {
 	bool deref_at_return;
 	int8_t record; /* 1 + offset / 16: words 1 on are the memory at word 0 + offset; 0: none */
 	int8_t counter; /* enum nt_counter, or -1 */
+	/*
+	 * The time between entry and return is added to `counter`, and nothing else is recorded. Such
+	 * rows are attached to one process at a time (agent/span.h).
+	 */
+	bool timed;
+	const char *provider, *mark, *mark_end; /* marks (agent/elf.h), in place of the function */
+	const char *beside; /* a file has it for sure if it has a function with this prefix, too */
 };
 
 /* The whole table. Rows are numbered from 0 without gaps. */

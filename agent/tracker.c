@@ -169,6 +169,9 @@ static struct nt_rank *new_rank(struct nt_tracker *tracker, struct nt_process *p
 	}
 	rank->lost_seen = tracker->stats.lost_events;
 	process->rank[process->ranks++] = rank;
+	if (process->ranks == 1 && tracker->options.sink.ranked)
+		tracker->options.sink.ranked(tracker->options.sink.data, process->pid,
+					     process->start_ns);
 	return rank;
 }
 

@@ -42,6 +42,8 @@ struct nt_tracker_sink {
 	/* Borrowed until the call returns. watermark: all of the key before it has been handed out. */
 	void (*window)(void *data, const char *key, const struct nt_window *window,
 		       uint64_t watermark_ns);
+	/* A process has become a rank. NULL: nobody wants to know. */
+	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* The key has had nothing to say for a second. */
 	void (*heartbeat)(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns);
 	void *data;

@@ -197,6 +197,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	struct nt_tracker_key *key;
 
 	host.gc_ns = counters.bytes[NT_COUNTER_GC];
+	host.gc_count = counters.calls[NT_COUNTER_GC];
 	nt_rank_identify(rank);
 	if (!rank->key[0])
 		fix_key(tracker, rank);

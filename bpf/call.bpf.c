@@ -11,6 +11,7 @@
 #include "bpf/event.h"
 
 #include "bpf/call.bpf.h"
+#include "bpf/span.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -40,5 +41,20 @@ SEC("uretprobe")
 int call_leave(struct pt_regs *ctx)
 {
 	call_returned(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int span_begin(struct pt_regs *ctx)
+{
+	span_begins(ctx);
+	return 0;
+}
+
+/* At a mark or at the return of a function. */
+SEC("uprobe")
+int span_end(struct pt_regs *ctx)
+{
+	span_ends(ctx);
 	return 0;
 }

@@ -53,6 +53,8 @@ struct node {
 	size_t windows;
 	uint64_t heartbeats, heartbeat_mark_ns;
 	uint32_t heartbeat_ranks;
+	uint64_t ranked; /* processes that became ranks */
+	uint32_t ranked_pid;
 	uint64_t now_ns;
 };
 
@@ -134,6 +136,15 @@ static inline void node_heartbeat(void *data, const char *key, uint32_t ranks,
 	node->heartbeat_mark_ns = watermark_ns;
 }
 
+static inline void node_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct node *node = data;
+
+	(void)start_boot_ns;
+	node->ranked++;
+	node->ranked_pid = pid;
+}
+
 static inline void node_start(struct node *node)
 {
 	struct nt_tracker_options options = {
@@ -146,7 +157,10 @@ static inline void node_start(struct node *node)
 			   .sample = node_sample,
 			   .counters = node_counters,
 			   .data = node},
-		.sink = {.window = node_window, .heartbeat = node_heartbeat, .data = node},
+		.sink = {.window = node_window,
+			 .ranked = node_ranked,
+			 .heartbeat = node_heartbeat,
+			 .data = node},
 	};
 
 	*node = (struct node){.now_ns = 10 * SECOND};

@@ -43,7 +43,7 @@ static void check_row(const struct nt_probe *p)
 				   p->number, p->rank,  p->nranks, p->newcomm, p->color, p->key,
 				   p->event,  p->deref, p->graph,  p->from};
 
-	assert_in_range(p->library, NT_LIBRARY_UNKNOWN + 1, NT_LIBRARY_END - 1);
+	assert_in_range(p->library, NT_LIBRARY_UNKNOWN + 1, NT_LIBRARY_TABLE_END - 1);
 	assert_in_range(p->subject, 0, NT_SUBJECT_END - 1);
 	assert_in_range(p->role, 0, NT_ROLE_END - 1);
 	assert_in_range(p->op, 0, NT_OP_END - 1);
@@ -62,6 +62,11 @@ static void check_row(const struct nt_probe *p)
 		assert_true(is_word(p->id, p->words));
 	assert_true(!p->id_on_stack || p->id == 6);
 	assert_true(!p->long_only || p->returns);
+	/* Its bytes are its time. */
+	assert_true(!p->timed || (p->returns && p->counter >= 0 && p->bytes == NT_NO_WORD &&
+				  !p->words && !p->long_only));
+	assert_true(!p->mark == !p->mark_end && !p->mark == !p->provider);
+	assert_true(!p->mark || p->timed);
 	assert_true(!p->deref_at_return || (p->returns && p->deref != NT_NO_WORD));
 	assert_true(p->deref_off < 1 << 20);
 	assert_in_range(p->record, 0, 31);
@@ -266,6 +271,30 @@ static void mpi_reads_the_size_of_a_type_in_open_mpis(void **state)
 	assert_int_equal(p->count, NT_INT(4)); /* what is received: only the root sends */
 }
 
+/* The first that a file has is used: of functions that call each other the inner one is first. */
+static void what_collects_garbage_is_timed_marks_first(void **state)
+{
+	static const char *const symbols[] = {"gc__start", "gc_collect_main", "_PyGC_Collect",
+					      "collect"};
+	size_t rows = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		assert_int_equal(p->timed, p->subject == NT_SUBJECT_GC);
+		if (!p->timed)
+			continue;
+		assert_true(rows < sizeof(symbols) / sizeof(symbols[0]));
+		assert_string_equal(p->symbol, symbols[rows]);
+		assert_int_equal(p->counter, NT_COUNTER_GC);
+		assert_string_equal(p->beside, "Py_Initialize");
+		assert_int_equal(p->mark != NULL, rows == 0);
+		rows++;
+	}
+	assert_int_equal(rows, 4);
+}
+
 /* ---- words, names, types --------------------------------------------------------------------- */
 
 static void words_are_read_where_the_row_says(void **state)
@@ -366,6 +395,7 @@ int main(void)
 		cmocka_unit_test(graphs_are_where_the_signatures_have_them),
 		cmocka_unit_test(what_makes_graphs_is_probed_at_any_price),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
+		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
 		cmocka_unit_test(words_are_read_where_the_row_says),
 		cmocka_unit_test(libraries_are_known_by_their_names),
 		cmocka_unit_test(types_have_the_sizes_of_their_libraries),

@@ -205,6 +205,40 @@ static void short_synchronising_calls_count_as_blocked(void **state)
 	node_stop(&node);
 }
 
+static void collections_of_garbage_are_told_with_their_time(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	node.counters.calls[NT_COUNTER_GC] = 5;
+	node.counters.bytes[NT_COUNTER_GC] = 70 * MS;
+	mpi_steps(&node, PID, 30);
+	node.counters.calls[NT_COUNTER_GC] = 8;
+	node.counters.bytes[NT_COUNTER_GC] = 100 * MS;
+	mpi_steps(&node, PID, 20);
+	assert_int_equal(node_last(&node)->window.host.gc_ns, 30 * MS);
+	assert_int_equal(node_last(&node)->window.host.gc_count, 3);
+	node_stop(&node);
+}
+
+static void a_process_that_becomes_a_rank_is_told_once(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	assert_int_equal(node.ranked, 0); /* it only maps a library */
+	mpi_steps(&node, PID, 50);
+	assert_int_equal(node.ranked, 1);
+	assert_int_equal(node.ranked_pid, PID);
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +250,8 @@ int main(void)
 		cmocka_unit_test(lost_events_are_told_and_change_the_epoch),
 		cmocka_unit_test(what_the_thread_did_is_told_as_differences),
 		cmocka_unit_test(short_synchronising_calls_count_as_blocked),
+		cmocka_unit_test(collections_of_garbage_are_told_with_their_time),
+		cmocka_unit_test(a_process_that_becomes_a_rank_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/interpreter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "agent/proc.h"
+
+enum {
+	PATH_BYTES = NT_PROC_PATH + 64,
+	MODE = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, /* it may be anything by now */
+};
+
+/* ---- finding ------------------------------------------------------------------------------ */
+
+bool nt_interpreter_is_library(const char *basename)
+{
+	static const char stem[] = "libpython";
+	const char *tail = basename + sizeof(stem) - 1;
+
+	if (strncmp(basename, stem, sizeof(stem) - 1) != 0 || !isdigit((unsigned char)*tail))
+		return false;
+	tail = strstr(tail, ".so");
+	return tail && (tail[3] == '\0' || tail[3] == '.');
+}
+
+struct search {
+	uint32_t pid;
+	nt_interpreter_fn fn;
+	void *data;
+	uint64_t ino[NT_INTERPRETER_FILES]; /* that were looked at */
+	size_t inos;
+	int result;
+};
+
+/* By the process's root where that leads to what it maps, else by the mapping itself. */
+static int open_mapping(uint32_t pid, const struct nt_mapping *mapping)
+{
+	nt_autoclose int root = -1;
+	char path[PATH_BYTES];
+	struct stat st;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/root%s", pid, mapping->path);
+	root = open(path, MODE);
+	if (root >= 0 && fstat(root, &st) == 0 && st.st_ino == mapping->ino)
+		return nt_take_fd(&root);
+	(void)snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+		       (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	fd = open(path, MODE);
+	/* Overlays show an inode number in some places and the one beneath it in others. */
+	return fd >= 0 ? fd : nt_take_fd(&root);
+}
+
+static void try_file(struct search *search, int fd)
+{
+	struct stat st;
+
+	if (search->result == -ENOENT && fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		search->result = search->fn(search->data, fd);
+}
+
+static void try_mapping(void *data, const struct nt_mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+	struct search *search = data;
+	nt_autoclose int fd = -1;
+
+	if (!slash || !nt_interpreter_is_library(slash + 1) || search->inos == NT_INTERPRETER_FILES)
+		return;
+	for (size_t i = 0; i < search->inos; i++)
+		if (search->ino[i] == mapping->ino)
+			return;
+	search->ino[search->inos++] = mapping->ino;
+	fd = open_mapping(search->pid, mapping);
+	try_file(search, fd);
+}
+
+int nt_interpreter_find(uint32_t pid, nt_interpreter_fn fn, void *data)
+{
+	struct search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
+	nt_autoclose int fd = -1;
+	char path[64];
+	int r;
+
+	r = nt_proc_mappings(pid, try_mapping, &search);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	fd = open(path, MODE);
+	try_file(&search, fd);
+	return search.result;
+}
+
+/* ---- those of the ranks ------------------------------------------------------------------- */
+
+struct interpreter {
+	uint32_t pid;
+	uint64_t start_ns;
+	bool waits; /* it has not been looked at */
+	struct nt_span *span; /* owned; NULL: none */
+	UT_hash_handle hh;
+};
+
+/* Of a process that has ended. */
+struct leftover {
+	struct nt_span *span; /* owned */
+	struct leftover *next;
+};
+
+struct nt_interpreters {
+	struct nt_interpreters_hooks hooks;
+	struct interpreter *interpreter; /* uthash, owned */
+	struct leftover *leftover; /* owned */
+	uint32_t waiting;
+	struct nt_interpreters_stats stats;
+};
+
+int nt_interpreters_new(const struct nt_interpreters_hooks *hooks,
+			struct nt_interpreters **ret_interpreters)
+{
+	struct nt_interpreters *interpreters = calloc(1, sizeof(*interpreters));
+
+	if (!interpreters)
+		return -ENOMEM;
+	interpreters->hooks = *hooks;
+	*ret_interpreters = interpreters;
+	return 0;
+}
+
+static void detach(struct nt_interpreters *interpreters, struct nt_span *span)
+{
+	if (!span)
+		return;
+	interpreters->hooks.detach(interpreters->hooks.data, span);
+	interpreters->stats.attached--;
+}
+
+void nt_interpreters_free(struct nt_interpreters *interpreters)
+{
+	struct interpreter *interpreter, *next;
+
+	if (!interpreters)
+		return;
+	HASH_ITER(hh, interpreters->interpreter, interpreter, next)
+	{
+		HASH_DEL(interpreters->interpreter, interpreter);
+		detach(interpreters, interpreter->span);
+		free(interpreter);
+	}
+	while (interpreters->leftover)
+		nt_interpreters_detach(interpreters);
+	free(interpreters);
+}
+
+void nt_interpreters_add(struct nt_interpreters *interpreters, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct interpreter *interpreter;
+
+	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
+	if (interpreter && interpreter->start_ns == start_boot_ns)
+		return;
+	if (interpreter) /* whose end was not told */
+		nt_interpreters_end(interpreters, pid, interpreter->start_ns);
+	if (HASH_COUNT(interpreters->interpreter) >= NT_INTERPRETERS_MAX) {
+		interpreters->stats.over_cap++;
+		return;
+	}
+	interpreter = calloc(1, sizeof(*interpreter));
+	if (!interpreter) {
+		interpreters->stats.failed++;
+		return;
+	}
+	interpreter->pid = pid;
+	interpreter->start_ns = start_boot_ns;
+	interpreter->waits = true;
+	interpreters->waiting++;
+	HASH_ADD(hh, interpreters->interpreter, pid, sizeof(interpreter->pid), interpreter);
+}
+
+void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct interpreter *interpreter;
+	struct leftover *leftover;
+
+	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
+	if (!interpreter || interpreter->start_ns != start_boot_ns)
+		return;
+	HASH_DEL(interpreters->interpreter, interpreter);
+	interpreters->waiting -= interpreter->waits;
+	leftover = interpreter->span ? malloc(sizeof(*leftover)) : NULL;
+	if (leftover) {
+		*leftover = (struct leftover){interpreter->span, interpreters->leftover};
+		interpreters->leftover = leftover;
+	} else {
+		detach(interpreters, interpreter->span);
+	}
+	free(interpreter);
+}
+
+void nt_interpreters_attach(struct nt_interpreters *interpreters)
+{
+	struct interpreter *interpreter = interpreters->interpreter;
+	int r;
+
+	if (!interpreters->waiting)
+		return;
+	while (interpreter && !interpreter->waits)
+		interpreter = interpreter->hh.next;
+	if (!interpreter)
+		return;
+	interpreter->waits = false;
+	interpreters->waiting--;
+	r = interpreters->hooks.attach(interpreters->hooks.data, interpreter->pid,
+				       interpreter->start_ns, &interpreter->span);
+	if (r >= 0)
+		interpreters->stats.attached++;
+	else if (r != -ENOENT && r != -ESRCH)
+		interpreters->stats.failed++;
+}
+
+void nt_interpreters_detach(struct nt_interpreters *interpreters)
+{
+	struct leftover *leftover = interpreters->leftover;
+
+	if (!leftover)
+		return;
+	interpreters->leftover = leftover->next;
+	detach(interpreters, leftover->span);
+	free(leftover);
+}
+
+void nt_interpreters_stats(const struct nt_interpreters *interpreters,
+			   struct nt_interpreters_stats *ret_stats)
+{
+	*ret_stats = interpreters->stats;
+}

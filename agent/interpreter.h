@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The Python interpreters of the ranks of this node, whose collections of garbage are timed: one
+ * process each, from when it has become a rank to its end. No other Python of the host is touched.
+ */
+#ifndef NT_AGENT_INTERPRETER_H
+#define NT_AGENT_INTERPRETER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+struct nt_span;
+
+enum {
+	NT_INTERPRETERS_MAX = 1024, /* processes */
+	NT_INTERPRETER_FILES = 8, /* of one process that are looked at */
+};
+
+/* Is a mapped file an interpreter, by its name ("libpython3.11.so.1.0")? */
+bool nt_interpreter_is_library(const char *basename);
+
+/*
+ * Calls fn with each file of a process that may hold its interpreter, open for reading: a libpython
+ * first, its program last. Ends with the first result that is not -ENOENT, and returns it; -ENOENT:
+ * there was none.
+ */
+typedef int (*nt_interpreter_fn)(void *data, int fd);
+NT_MUST_CHECK int nt_interpreter_find(uint32_t pid, nt_interpreter_fn fn, void *data);
+
+struct nt_interpreters;
+
+struct nt_interpreters_hooks {
+	/* -ENOENT: the process runs none, or one that tells nothing. */
+	int (*attach)(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_span **ret_span);
+	void (*detach)(void *data, struct nt_span *span);
+	void *data;
+};
+
+struct nt_interpreters_stats {
+	uint64_t attached; /* now */
+	uint64_t over_cap; /* processes left out: too many */
+	uint64_t
+		failed; /* processes whose interpreter the kernel, or its file, did not let us watch */
+};
+
+NT_MUST_CHECK int nt_interpreters_new(const struct nt_interpreters_hooks *hooks,
+				      struct nt_interpreters **ret_interpreters);
+/* Detaches all. Accepts NULL. */
+void nt_interpreters_free(struct nt_interpreters *interpreters);
+NT_DEFINE_AUTO(nt_interpreters, nt_interpreters_free)
+
+/* A process has become a rank. */
+void nt_interpreters_add(struct nt_interpreters *interpreters, uint32_t pid,
+			 uint64_t start_boot_ns);
+void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid,
+			 uint64_t start_boot_ns);
+
+/* Attaches to one that was added: reading a file and making links takes a while. */
+void nt_interpreters_attach(struct nt_interpreters *interpreters);
+/* Lets go of one that has ended: by perf links that takes 0.2 s. */
+void nt_interpreters_detach(struct nt_interpreters *interpreters);
+
+void nt_interpreters_stats(const struct nt_interpreters *interpreters,
+			   struct nt_interpreters_stats *ret_stats);
+
+#endif

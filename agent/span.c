@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/span.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/elf.h"
+#include "agent/link.h"
+
+enum {
+	PATH_BYTES = 64,
+};
+
+struct nt_span {
+	struct nt_link *begin, *end;
+};
+
+/* Where a row's time begins and ends. */
+struct places {
+	struct nt_place begin[NT_SPAN_PLACES], end[NT_SPAN_PLACES];
+	size_t begins, ends;
+	bool at_return;
+};
+
+static int find_mark(const struct nt_elf *elf, const struct nt_probe *probe, const char *name,
+		     uint64_t cookie, struct nt_place *ret_place, size_t *ret_places)
+{
+	struct nt_elf_mark mark[NT_SPAN_PLACES];
+	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_SPAN_PLACES);
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	for (int i = 0; i < n; i++)
+		ret_place[i] = (struct nt_place){
+			.offset = mark[i].offset, .cookie = cookie, .semaphore = mark[i].semaphore};
+	*ret_places = (size_t)n;
+	return 0;
+}
+
+static int find_function(const struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
+			 struct places *places)
+{
+	struct nt_elf_symbol symbol[NT_SPAN_PLACES];
+	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_SPAN_PLACES);
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	for (int i = 0; i < n; i++) {
+		if (symbol[i].return_insn == NT_INSN_REFUSED)
+			return -ENOTSUP;
+		/* Behind what the return probe needs: then a frame is no deeper than its entry. */
+		places->begin[i] =
+			(struct nt_place){.offset = symbol[i].return_offset, .cookie = cookie};
+		places->end[i] = places->begin[i];
+	}
+	places->begins = places->ends = (size_t)n;
+	places->at_return = true;
+	return 0;
+}
+
+static int find_row(const struct nt_elf *elf, uint16_t row, struct places *ret_places)
+{
+	const struct nt_probe *probe = nt_probe_row(row);
+	uint64_t cookie = nt_probe_cookie(row);
+	int r;
+
+	*ret_places = (struct places){0};
+	if (!probe->mark)
+		return find_function(elf, probe, cookie, ret_places);
+	r = find_mark(elf, probe, probe->mark, cookie, ret_places->begin, &ret_places->begins);
+	return r < 0 ? r
+		     : find_mark(elf, probe, probe->mark_end, cookie, ret_places->end,
+				 &ret_places->ends);
+}
+
+/* The first row that holds; else why the best of them does not. */
+static int find_places(const struct nt_elf *elf, int library, struct places *ret_places)
+{
+	int result = -ENOENT;
+
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *probe = nt_probe_row(row);
+		int r;
+
+		if (!probe->timed || (int)probe->library != library ||
+		    (probe->beside && !nt_elf_has_prefix(elf, probe->beside)))
+			continue;
+		r = find_row(elf, row, ret_places);
+		if (r >= 0)
+			return 0;
+		if (result == -ENOENT)
+			result = r;
+	}
+	return result;
+}
+
+int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int library,
+		struct nt_span **ret_span)
+{
+	nt_auto(nt_span) struct nt_span *span = calloc(1, sizeof(*span));
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct places places;
+	char path[PATH_BYTES];
+	int r;
+
+	if (!span)
+		return -ENOMEM;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = nt_elf_open(path, &elf);
+	if (r < 0)
+		return r;
+	r = find_places(elf, library, &places);
+	if (r < 0)
+		return r;
+	r = nt_kernel_link_span(kernel, path, pid, places.begin, places.begins, places.end,
+				places.ends, places.at_return, &span->begin, &span->end);
+	if (r < 0)
+		return r;
+	*ret_span = nt_take(span);
+	return 0;
+}
+
+void nt_span_free(struct nt_span *span)
+{
+	if (!span)
+		return;
+	nt_link_free(span->begin);
+	nt_link_free(span->end);
+	free(span);
+}

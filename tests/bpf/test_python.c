@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Collections of garbage: of a real Python by the marks in it, of a stand-in by the function. Each is
+ * counted once, with its time, and only those of the process that is watched.
+ *
+ * NT_PYTHON=FILE tries another interpreter than /usr/bin/python3.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "agent/elf.h"
+#include "agent/interpreter.h"
+#include "agent/proc.h"
+#include "agent/span.h"
+#include "tests/bpf/harness.h"
+
+enum {
+	COLLECTIONS = 7,
+	NOP = 0x90,
+	BREAKPOINT = 0xcc,
+	PAUSE_MS = 3,
+	LINE_BYTES = 128,
+};
+
+static struct harness shared;
+
+static int begin(void **state)
+{
+	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
+	struct nt_attach_options options = harness_options(mode);
+
+	if (!harness_has_mode(mode)) {
+		print_message("skip: mode: this kernel has no %s mode\n",
+			      nt_attach_mode_name(mode));
+		skip();
+	}
+	harness_init(&shared, &options);
+	*state = &shared;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (shared.attach)
+		harness_release(&shared);
+	return 0;
+}
+
+static struct nt_process_counters counters_of(const struct harness *h, pid_t pid)
+{
+	struct nt_process_counters counters = {0};
+
+	(void)nt_attach_counters(h->attach, (uint32_t)pid, &counters);
+	return counters;
+}
+
+/* ---- a real one --------------------------------------------------------------------------- */
+
+/* Answers each line, a number, with the nanoseconds that so many collections took. */
+static const char script[] = "import gc, os, sys, time\n"
+			     "gc.disable()\n"
+			     "heap = [[i] for i in range(100000)]\n"
+			     "print(0, flush=True)\n"
+			     "for line in sys.stdin:\n"
+			     "    begin = time.perf_counter_ns()\n"
+			     "    for _ in range(int(line)):\n"
+			     "        gc.collect()\n"
+			     "    print(time.perf_counter_ns() - begin, flush=True)\n"
+			     "os._exit(0)\n"; /* which collects no more */
+
+struct python {
+	pid_t pid;
+	FILE *to, *from;
+};
+
+static const char *python_path(void)
+{
+	return getenv("NT_PYTHON") ? getenv("NT_PYTHON") : "/usr/bin/python3";
+}
+
+static uint64_t answer(struct python *python)
+{
+	char line[LINE_BYTES];
+	uint64_t value = 0;
+
+	assert_non_null(fgets(line, sizeof(line), python->from));
+	for (const char *c = line; *c >= '0' && *c <= '9'; c++)
+		value = value * 10 + (uint64_t)(*c - '0');
+	return value;
+}
+
+static struct python start_python(void)
+{
+	struct python python = {0};
+	int to[2], from[2];
+
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	python.pid = fork();
+	if (python.pid == 0) {
+		(void)dup2(to[0], 0);
+		(void)dup2(from[1], 1);
+		(void)execl(python_path(), "python3", "-c", script, NULL);
+		_exit(127);
+	}
+	(void)close(to[0]);
+	(void)close(from[1]);
+	python.to = fdopen(to[1], "we");
+	python.from = fdopen(from[0], "re");
+	assert_true(python.pid > 0 && python.to && python.from);
+	assert_int_equal(answer(&python), 0);
+	return python;
+}
+
+static uint64_t collect(struct python *python, int times)
+{
+	(void)fprintf(python->to, "%d\n", times);
+	(void)fflush(python->to);
+	return answer(python);
+}
+
+static void stop_python(struct python *python)
+{
+	int status = -1;
+
+	(void)fclose(python->to);
+	assert_int_equal(waitpid(python->pid, &status, 0), python->pid);
+	(void)fclose(python->from);
+	assert_int_equal(status, 0);
+}
+
+struct watch {
+	const struct harness *h;
+	pid_t pid;
+	struct nt_span *span;
+};
+
+static int watch_file(void *data, int fd)
+{
+	struct watch *watch = data;
+
+	return nt_attach_span(watch->h->attach, fd, (uint32_t)watch->pid, NT_LIBRARY_PYTHON,
+			      &watch->span);
+}
+
+/* As the agent does. */
+static struct nt_span *watch_python(const struct harness *h, pid_t pid)
+{
+	struct watch watch = {.h = h, .pid = pid};
+
+	assert_int_equal(nt_interpreter_find((uint32_t)pid, watch_file, &watch), 0);
+	return watch.span;
+}
+
+static void every_collection_of_a_python_is_counted_with_its_time(void **state)
+{
+	struct python python = start_python();
+	struct harness *h = *state;
+	struct nt_span *span = watch_python(h, python.pid);
+	struct nt_process_counters counters;
+	uint64_t took_ns;
+
+	took_ns = collect(&python, COLLECTIONS);
+	counters = counters_of(h, python.pid);
+	print_message("# %d collections: %llu us by Python's clock, %llu us by ours\n", COLLECTIONS,
+		      (unsigned long long)took_ns / 1000,
+		      (unsigned long long)counters.bytes[NT_COUNTER_GC] / 1000);
+	assert_int_equal(counters.calls[NT_COUNTER_GC], COLLECTIONS);
+	assert_in_range(counters.bytes[NT_COUNTER_GC], took_ns / 2, took_ns);
+	assert_int_equal(harness_stats(h).unmeasured, 0);
+	/* And none when nobody looks any more. */
+	nt_span_free(span);
+	(void)collect(&python, COLLECTIONS);
+	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], COLLECTIONS);
+	stop_python(&python);
+}
+
+static void another_python_of_the_same_file_is_left_alone(void **state)
+{
+	struct python python = start_python(), other = start_python();
+	struct harness *h = *state;
+	struct nt_span *span = watch_python(h, python.pid);
+	struct nt_process_counters counters;
+
+	(void)collect(&other, COLLECTIONS);
+	(void)collect(&python, 1);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)other.pid, &counters));
+	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
+	nt_span_free(span);
+	stop_python(&other);
+	stop_python(&python);
+}
+
+static void two_of_one_file_are_counted_each_by_itself(void **state)
+{
+	struct python python = start_python(), other = start_python();
+	struct harness *h = *state;
+	struct nt_span *span = watch_python(h, python.pid), *second = watch_python(h, other.pid);
+
+	(void)collect(&other, 2);
+	(void)collect(&python, 1);
+	assert_int_equal(counters_of(h, other.pid).calls[NT_COUNTER_GC], 2);
+	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
+	nt_span_free(span);
+	(void)collect(&other, 2);
+	assert_int_equal(counters_of(h, other.pid).calls[NT_COUNTER_GC], 4);
+	nt_span_free(second);
+	stop_python(&other);
+	stop_python(&python);
+}
+
+static void a_process_that_ended_can_be_let_go(void **state)
+{
+	struct python python = start_python();
+	struct harness *h = *state;
+	struct nt_span *span = watch_python(h, python.pid);
+
+	stop_python(&python);
+	nt_span_free(span);
+}
+
+static bool is_program(uint32_t pid, const char *name)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return false;
+	target[len] = '\0';
+	return strcmp(strrchr(target, '/') + 1, name) == 0;
+}
+
+static void a_program_without_python_has_no_interpreter(void **state)
+{
+	const struct harness *h = *state;
+	struct watch watch = {.h = h, .pid = fork()};
+
+	if (watch.pid == 0) {
+		(void)execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(127);
+	}
+	assert_true(watch.pid > 0);
+	while (!is_program((uint32_t)watch.pid, "sleep") && kill(watch.pid, 0) == 0)
+		(void)sched_yield();
+	assert_int_equal(nt_interpreter_find((uint32_t)watch.pid, watch_file, &watch), -ENOENT);
+	assert_null(watch.span);
+	assert_int_equal(kill(watch.pid, SIGKILL), 0);
+	assert_int_equal(waitpid(watch.pid, NULL, 0), watch.pid);
+}
+
+/* ---- stand-ins ---------------------------------------------------------------------------- */
+
+static const char functions_source[] =
+	"void (*stub_hook)(void);\n"
+	"void Py_Initialize(void) {}\n"
+	"__attribute__((noinline)) int gc_collect_main(int n) {\n"
+	"  volatile int kept = n; if (stub_hook) stub_hook(); return kept; }\n";
+
+/* As sys/sdt.h makes them. */
+static const char marks_source[] =
+	"#define MARK(name) __asm__ volatile(\"990: nop\\n\" \\\n"
+	"  \".pushsection .note.stapsdt,\\\"\\\",\\\"note\\\"\\n.balign 4\\n\" \\\n"
+	"  \".4byte 992f-991f,994f-993f,3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign 4\\n\" \\\n"
+	"  \"993: .8byte 990b,_.stapsdt.base,\" #name \"_semaphore\\n\" \\\n"
+	"  \".asciz \\\"python\\\"\\n.asciz \\\"\" #name \"\\\"\\n.asciz \\\"\\\"\\n994: .balign 4\\n\" \\\n"
+	"  \".popsection\\n\" \\\n"
+	"  \".ifndef _.stapsdt.base\\n\" \\\n"
+	"  \".pushsection .stapsdt.base,\\\"aG\\\",\\\"progbits\\\",.stapsdt.base,comdat\\n\" \\\n"
+	"  \".weak _.stapsdt.base\\n.hidden _.stapsdt.base\\n_.stapsdt.base: .space 1\\n\" \\\n"
+	"  \".size _.stapsdt.base,1\\n.popsection\\n.endif\\n\")\n"
+	"#define HIDDEN __attribute__((section(\".probes\"), visibility(\"hidden\")))\n"
+	"unsigned short gc__start_semaphore HIDDEN = 0, gc__done_semaphore HIDDEN = 0;\n"
+	"void (*stub_hook)(void);\n"
+	"void Py_Initialize(void) {}\n"
+	"int wanted(void) { return *(volatile unsigned short *)&gc__start_semaphore |\n"
+	"  *(volatile unsigned short *)&gc__done_semaphore << 8; }\n"
+	"void started(void) { MARK(gc__start); }\n"
+	"void done(void) { MARK(gc__done); }\n"
+	"void collected(void) { MARK(gc__start); if (stub_hook) stub_hook(); MARK(gc__done); }\n";
+
+static struct stub functions, marks;
+
+static bool make_stub(struct stub *stub, const char *name, const char *source)
+{
+	char path[2 * PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", stub_dir, name);
+	if (access(path, R_OK) < 0 && !stub_compile(path, "c", source, NULL))
+		return false;
+	return stub_load(stub, path);
+}
+
+static void call(const struct stub *stub, const char *name)
+{
+	void (*function)(int) = (void (*)(int))dlsym(stub->handle, name);
+
+	assert_non_null(function);
+	function(0);
+}
+
+static int wanted(void)
+{
+	return ((int (*)(void))dlsym(marks.handle, "wanted"))();
+}
+
+/* This process runs it. */
+static struct nt_span *watch_stub(const struct harness *h, const struct stub *stub)
+{
+	nt_autoclose int fd = open(stub->path, O_RDONLY | O_CLOEXEC);
+	struct nt_span *span = NULL;
+
+	assert_true(fd >= 0);
+	assert_int_equal(
+		nt_attach_span(h->attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON, &span), 0);
+	return span;
+}
+
+static void pause_inside(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+
+	assert_int_equal(nanosleep(&pause, NULL), 0);
+}
+
+static void collect_inside(void)
+{
+	*functions.hook = pause_inside;
+	call(&functions, "gc_collect_main");
+	call(&functions, "gc_collect_main");
+}
+
+static void mark_inside(void)
+{
+	*marks.hook = NULL;
+	call(&marks, "collected");
+	pause_inside();
+	call(&marks, "collected");
+}
+
+static void check_time(const struct harness *h, uint64_t calls, uint64_t least_ms, uint64_t took_ns)
+{
+	struct nt_process_counters counters = counters_of(h, getpid());
+
+	assert_int_equal(counters.calls[NT_COUNTER_GC], calls);
+	assert_in_range(counters.bytes[NT_COUNTER_GC], least_ms * NT_MILLISECOND, took_ns);
+}
+
+static void without_marks_the_function_is_timed(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &functions);
+	uint64_t begin_ns = nt_clock_boot_ns();
+
+	*functions.hook = pause_inside;
+	for (int i = 0; i < COLLECTIONS; i++)
+		call(&functions, "gc_collect_main");
+	check_time(h, COLLECTIONS, COLLECTIONS * PAUSE_MS, nt_clock_boot_ns() - begin_ns);
+	nt_span_free(span);
+	call(&functions, "gc_collect_main");
+	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], COLLECTIONS);
+	*functions.hook = NULL;
+}
+
+static void a_collection_within_another_is_part_of_it(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &functions);
+	uint64_t begin_ns = nt_clock_boot_ns();
+
+	*functions.hook = collect_inside;
+	call(&functions, "gc_collect_main");
+	*functions.hook = NULL;
+	check_time(h, 1, 2 * PAUSE_MS, nt_clock_boot_ns() - begin_ns);
+	assert_int_equal(harness_stats(h).unmeasured, 2);
+	nt_span_free(span);
+}
+
+static void marks_make_the_program_come_by_while_they_are_watched(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span;
+
+	assert_int_equal(wanted(), 0);
+	span = watch_stub(h, &marks);
+	assert_int_equal(wanted(), 0x202); /* two places each */
+	nt_span_free(span);
+	assert_int_equal(wanted(), 0);
+}
+
+static void marks_within_others_are_part_of_them(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &marks);
+	uint64_t begin_ns = nt_clock_boot_ns();
+
+	*marks.hook = mark_inside;
+	call(&marks, "collected");
+	check_time(h, 1, PAUSE_MS, nt_clock_boot_ns() - begin_ns);
+	assert_int_equal(harness_stats(h).unmeasured, 2);
+	nt_span_free(span);
+}
+
+/* The agent came in the middle of it. */
+static void an_end_without_a_begin_is_counted_and_not_measured(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &marks);
+
+	call(&marks, "done");
+	assert_false(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
+	assert_int_equal(harness_stats(h).unmeasured, 1);
+	call(&marks, "collected");
+	call(&marks, "done");
+	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], 1);
+	assert_int_equal(harness_stats(h).unmeasured, 2);
+	nt_span_free(span);
+}
+
+static void a_begin_without_an_end_is_forgotten_at_the_next(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &marks);
+	uint64_t begin_ns;
+
+	call(&marks, "started");
+	pause_inside();
+	begin_ns = nt_clock_boot_ns();
+	call(&marks, "started");
+	call(&marks, "done");
+	check_time(h, 1, 0, nt_clock_boot_ns() - begin_ns);
+	nt_span_free(span);
+}
+
+static void who_is_forgotten_has_no_begin_any_more(void **state)
+{
+	struct harness *h = *state;
+	struct nt_span *span = watch_stub(h, &marks);
+
+	call(&marks, "started");
+	nt_attach_forget(h->attach, (uint32_t)getpid());
+	call(&marks, "done");
+	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], 0);
+	assert_int_equal(harness_stats(h).unmeasured, 1);
+	nt_span_free(span);
+}
+
+#define MODES 3
+
+int main(void)
+{
+	static enum nt_attach_mode mode[MODES] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI,
+						  NT_ATTACH_PERF};
+#define TEST(name)                                                                                 \
+	{#name "_in_session_mode", name, begin, end, &mode[0]},                                    \
+		{#name "_in_multi_mode", name, begin, end, &mode[1]},                              \
+	{                                                                                          \
+#name "_in_perf_mode", name, begin, end, &mode[2]                                  \
+	}
+	const struct CMUnitTest real[] = {
+		TEST(every_collection_of_a_python_is_counted_with_its_time),
+		TEST(another_python_of_the_same_file_is_left_alone),
+		TEST(two_of_one_file_are_counted_each_by_itself),
+		TEST(a_process_that_ended_can_be_let_go),
+		TEST(a_program_without_python_has_no_interpreter),
+	};
+	const struct CMUnitTest stubs[] = {
+		TEST(without_marks_the_function_is_timed),
+		TEST(a_collection_within_another_is_part_of_it),
+		TEST(marks_make_the_program_come_by_while_they_are_watched),
+		TEST(marks_within_others_are_part_of_them),
+		TEST(an_end_without_a_begin_is_counted_and_not_measured),
+		TEST(a_begin_without_an_end_is_forgotten_at_the_next),
+		TEST(who_is_forgotten_has_no_begin_any_more),
+	};
+	int r = 0;
+
+	if (!stub_begin() || !make_stub(&functions, "libpython3.99.so", functions_source) ||
+	    !make_stub(&marks, "libpython3.98.so", marks_source))
+		return 1;
+	if (stub_only())
+		return 0;
+	if (!harness_can_load()) {
+		stub_clean();
+		return EXIT_SKIP;
+	}
+	r = cmocka_run_group_tests(stubs, NULL, NULL);
+	if (access(python_path(), X_OK) == 0)
+		r += cmocka_run_group_tests(real, NULL, NULL);
+	else
+		printf("skip: python: there is no %s\n", python_path());
+	stub_clean();
+	return r;
+}
