@@ -13,6 +13,8 @@
 
 enum {
 	RING_FIRST = 256, /* entries at the start; doubles up to NT_STEP_RING */
+	SHORT = 5, /* calls */
+	YOUNG_STEPS = 32, /* until then a period that does not fit well is searched again */
 	BAD_STEPS = 2, /* steps of a wrong length in a row: search again */
 	LONG_STEP_NS = 100000000, /* one of at least this length … */
 	RARE_STEPS = 8, /* … is not made longer for a call that comes more seldom than this */
@@ -225,7 +227,8 @@ static bool asks_for_longer(const struct nt_step *step, const struct nt_step_kin
 
 static bool is_bad_length(const struct nt_step *step)
 {
-	uint32_t tolerance = step->period / 10 + 1;
+	/* One more or less is as much as half of a short one. */
+	uint32_t tolerance = step->period / 10 + (step->period >= SHORT);
 
 	return step->since + tolerance < step->period || step->since > step->period + tolerance;
 }
@@ -245,7 +248,8 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 {
 	struct nt_step_kind *kind = &step->kind[index];
 
-	if ((step->loose || step->by_anchor) && step->calls >= step->next_search) {
+	if ((step->loose || step->by_anchor || (!step->fits && step->steps < YOUNG_STEPS)) &&
+	    step->calls >= step->next_search) {
 		uint64_t found = step->found_count;
 
 		nt_step_search(step); /* there may be a better one by now */
@@ -267,7 +271,18 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 			nt_step_forget(step);
 		return false;
 	}
-	step->bad = is_bad_length(step) ? step->bad + 1 : 0;
+	if (is_bad_length(step)) {
+		uint64_t found = step->found_count;
+
+		step->bad++;
+		/* One of many of a wrong length: a longer look may find a period that fits better. */
+		if (step->calls >= step->next_search)
+			nt_step_search(step);
+		if (step->found_count != found)
+			return false;
+	} else {
+		step->bad = 0;
+	}
 	step->previous = index;
 	step->since = 1;
 	step->anchors_seen = 1;

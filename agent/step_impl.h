@@ -60,6 +60,7 @@ struct nt_step {
 	uint64_t next_search; /* when `calls` reaches it */
 	uint16_t *view; /* scratch of the search: kinds of the calls that count */
 
+	bool fits; /* the period found last repeats call for call */
 	bool found, by_anchor, loose;
 	uint64_t floor_bytes; /* under it a call does not count */
 	uint32_t period;

@@ -11,6 +11,7 @@ enum {
 	TINY = 256, /* calls under 1/256 of the largest recurring one do not count */
 	PERIODS = 3, /* whole periods that must be seen */
 	CANDIDATES = 64, /* periods tried in one search */
+	LEAST_LOOK = 64, /* calls that must repeat, where there are so many */
 	RETRY_PART = 16, /* search again after 1/16 more calls */
 	LOOSE_CALLS = 64, /* before calls are compared without their bytes */
 	RUNS = 4, /* run starts of an anchor that must be regular */
@@ -94,11 +95,19 @@ static uint16_t rarest(const struct nt_step *step)
 	return best;
 }
 
-/* Does nearly every kind repeat after `period` calls, over the last periods? */
-static bool repeats(struct nt_step *step, uint32_t len, uint32_t period)
+/*
+ * How much of each kind repeats after `period` calls, over the last periods, the mean of the kinds; 0:
+ * not enough. A few periods of a few calls do not tell: equal layers repeat like steps, until their
+ * pass is over.
+ */
+static double repeats(struct nt_step *step, uint32_t len, uint32_t period)
 {
-	uint32_t from = len - (PERIODS - 1) * period, once = 0, kinds = 0;
+	uint32_t span = (PERIODS - 1) * period, from, once = 0, kinds = 0;
 	double sum = 0;
+
+	if (span < LEAST_LOOK)
+		span = len - period < LEAST_LOOK ? len - period : LEAST_LOOK;
+	from = len - span;
 
 	for (uint32_t i = from; i < len; i++) {
 		step->kind[step->view[i]].hits = 0;
@@ -117,37 +126,45 @@ static bool repeats(struct nt_step *step, uint32_t len, uint32_t period)
 			continue;
 		if (kind->count < 2) {
 			once++; /* a call that came once says nothing against a period */
-		} else {
+		} else if (kind->alive) { /* and one that comes no more neither */
 			sum += (double)kind->hits / kind->tries;
 			kinds++;
 		}
 		kind->tries = 0;
 	}
-	return kinds > 0 && sum >= 0.9 * kinds && once * 10 <= len - from;
+	return kinds > 0 && sum >= 0.9 * kinds && once * 10 <= len - from ? sum / kinds : 0.0;
 }
+
+/* By so much a longer period must repeat better than a shorter one. */
+static const double clearly = 0.02;
 
 static uint32_t find_period(struct nt_step *step, uint32_t len)
 {
 	uint16_t anchor = rarest(step);
-	double least;
-	uint32_t tried = 0;
+	double least, best = 0.0;
+	uint32_t tried = 0, found = 0;
 
 	if (anchor == NT_KIND_NONE)
 		return 0;
 	least = 0.9 * mean_gap(&step->kind[anchor]);
-	/* A period is a distance between two calls of the rarest kind. */
+	/* A period is a distance between two calls of the rarest kind: the shortest of the best. */
 	for (uint32_t i = step->kind[anchor].last; i-- > 0 && tried < CANDIDATES;) {
 		uint32_t period = step->kind[anchor].last - i;
+		double score;
 
-		if (period * PERIODS > len)
+		if (best > 1.0 - clearly || period * PERIODS > len)
 			break;
 		if (step->view[i] != anchor || period < least)
 			continue;
 		tried++;
-		if (repeats(step, len, period))
-			return period;
+		score = repeats(step, len, period);
+		if (score > best + clearly) {
+			best = score;
+			found = period;
+		}
 	}
-	return 0;
+	step->fits = best > 1.0 - clearly;
+	return found;
 }
 
 /* The order of calls varies: a kind whose runs begin at regular distances will do. */

@@ -12,7 +12,8 @@ enum {
 	TURNS = NT_RING_MAX, /* rounds of which each has its slowest */
 	TURNS_COSTLY = TURNS * 4 / 5,
 	TURNS_OF_ONE = TURNS / 3,
-	SMALL_GROUP = 20, /* larger ones always have somebody who is slow for once */
+	SMALL_GROUP = 20, /* larger ones may always have somebody who is slow for once */
+	FEW_FAR = 3, /* ranks of a round: no hiccups of many, but the turn of some */
 };
 
 /* Work of roles that differs by less is cut as evenly as it gets. */
@@ -123,6 +124,15 @@ static int raise_roles(struct nt_detect *detect)
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/* Large groups always have somebody who is slow for once, where hiccups are common. */
+static bool may_take_turns(const struct nt_group *group)
+{
+	const struct nt_tail *tail = &group->tail[NT_SERIES_OWN];
+
+	return group->members <= SMALL_GROUP ||
+	       tail->entries * group->members <= FEW_FAR * tail->windows;
+}
+
 /* Some rank is far behind in nearly every round, and it is never the same. */
 static bool takes_turns(const struct nt_detect *detect, const struct nt_group *group,
 			double *ret_cost)
@@ -130,7 +140,7 @@ static bool takes_turns(const struct nt_detect *detect, const struct nt_group *g
 	const struct nt_group_past *past = group->past;
 	uint32_t costly = 0, most = 0;
 
-	if (!past || group->members > SMALL_GROUP || past->worst.count < TURNS)
+	if (!past || !may_take_turns(group) || past->worst.count < TURNS)
 		return false;
 	*ret_cost = nt_ring_median(&past->worst);
 	for (uint32_t i = 0; i < TURNS; i++) {

@@ -40,7 +40,9 @@ struct nt_comm {
 	uint32_t agreed; /* frames, up to a few */
 	bool varies; /* they never did, or not for good: it means nothing */
 	uint64_t agreed_frame, differed_frame;
-	uint64_t differed_last; /* where they first differed, while no call shows how; 0: they agree */
+	/* Where they differ and no call shows how, 0: they agree; and how often that was elsewhere. */
+	uint64_t differed_last;
+	uint32_t differed_moves;
 	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
 	uint64_t checked_frame; /* scratch of the step */
 	uint64_t moved_ns; /* the same: when a member last went on in it */

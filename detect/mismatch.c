@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 enum {
+	AHEAD = 8, /* frames that hosts may go on enqueuing after a call that never ends */
 	TRUSTED = 3, /* frames in which all agreed before a difference means something */
 };
 
@@ -280,6 +281,7 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		    comm->differed_frame != detect->frames) {
 			comm->agreed += comm->agreed < TRUSTED;
 			comm->differed_last = 0;
+			comm->differed_moves = 0;
 		}
 		if (comm->differed_frame != detect->frames || comm->varies)
 			continue;
@@ -299,9 +301,9 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		} else if (is_mismatch(nt_incidents_find(detect, NT_FAMILY_STALL, 0))) {
 			/* The calls are forgotten, the hashes are not. */
 			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
-		} else if (is_collective_only(comm) && (!comm->differed_last ||
-							comm->differed_last == comm->heard_last)) {
-			/* No call to show for it. If it stands still, that is why. */
+		} else if (is_collective_only(comm) && comm->differed_moves < AHEAD) {
+			/* No call to show for it. If it comes to stand, that is why. */
+			comm->differed_moves += comm->differed_last != comm->heard_last;
 			comm->differed_last = comm->heard_last;
 		} else {
 			/* It goes on all the same, or sends and receives are among its calls. */

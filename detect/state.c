@@ -210,6 +210,7 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
 	nt_code_bool(codec, &comm->varies);
 	nt_code_u64(codec, &comm->differed_last);
+	nt_code_u32(codec, &comm->differed_moves, UINT32_MAX);
 }
 
 /* On loading fills the table; *ret_comm lists them in their order either way. */

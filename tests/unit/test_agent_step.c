@@ -207,6 +207,36 @@ static void four_equal_buckets_and_a_loss_are_one_step(void **state)
 	nt_step_free(s.step);
 }
 
+/* Sharded weights: gathered layer by layer, twice a step, and each gradient scattered. */
+static void equal_layers_are_no_steps(void **state)
+{
+	(void)state;
+	for (int layers = 4; layers <= 32; layers *= 2) {
+		uint64_t before = 0, early = 0;
+		struct sequence s;
+
+		start(&s);
+		for (int step = 0; step < 60; step++) {
+			for (int i = 0; i < layers; i++)
+				(void)call(&s, 1, NT_OP_ALL_GATHER, 1 << 20, MS);
+			for (int i = 0; i < layers; i++) {
+				(void)call(&s, 1, NT_OP_ALL_GATHER, 1 << 20, MS);
+				(void)call(&s, 1, NT_OP_REDUCE_SCATTER, 1 << 20, MS);
+			}
+			(void)call(&s, 2, NT_OP_ALL_REDUCE, 16, MS);
+			/* After the first few each step begins once. */
+			if (step == 12)
+				early = s.begins;
+			if (step > 12)
+				assert_int_equal(s.begins, before + 1);
+			before = s.begins;
+		}
+		assert_true(early > 0);
+		assert_int_equal(info(&s).period, 3 * layers);
+		nt_step_free(s.step);
+	}
+}
+
 static void equal_buckets_alone_are_told_by_their_times(void **state)
 {
 	struct sequence s;
@@ -406,6 +436,7 @@ int main(void)
 		cmocka_unit_test(small_calls_count_where_there_are_no_others),
 		cmocka_unit_test(the_calls_of_the_beginning_do_not_hide_the_step),
 		cmocka_unit_test(four_equal_buckets_and_a_loss_are_one_step),
+		cmocka_unit_test(equal_layers_are_no_steps),
 		cmocka_unit_test(equal_buckets_alone_are_told_by_their_times),
 		cmocka_unit_test(a_barrier_every_ten_steps_does_not_make_the_step_longer),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),

@@ -289,9 +289,13 @@ static void what_differs_and_goes_on_all_the_same_varies(void **state)
 
 	sim_pass(&job->sim, job->detect, 3);
 	job->sim.rank[2].salt = 9;
-	sim_pass(&job->sim, job->detect, 1);
-	assert_false(job->comm->varies);
-	assert_true(job->comm->differed_last > 0);
+	/* A host may run ahead of a call that never ends, but not for long. */
+	for (uint32_t i = 1; i <= 8; i++) {
+		sim_pass(&job->sim, job->detect, 1);
+		assert_false(job->comm->varies);
+		assert_int_equal(job->comm->differed_last, job->sim.comm[0].last);
+		assert_int_equal(job->comm->differed_moves, i);
+	}
 	sim_pass(&job->sim, job->detect, 1);
 	assert_true(job->comm->varies);
 	assert_int_equal(sim_open(job->detect), 0);
