@@ -23,7 +23,7 @@ import time
 
 # Files, and the tests that answer for them: of tests/unit, and of tests/oom where so named.
 ROOMS = [
-    (["detect/*.c", "detect/*/*.c"], ["test_detect_*", "test_oom_detect"]),
+    (["detect/*.c", "detect/*/*.c"], ["test_detect_*", "test_oom_detect*"]),
     (["agent/elf*.c", "agent/insn*.c"], ["test_agent_elf*", "test_agent_insn*", "test_oom_agent"]),
     (["common/bus_spool*.c", "common/spool/*.c"], ["test_common_bus*", "test_common_spool*", "test_oom_bus"]),
     (["proto/wire*.c"], ["test_proto_*", "test_oom_bus"]),
