@@ -2,7 +2,8 @@
 /*
  * `neutracer analyze`: the verdict on files. What a path is, is told by what it holds: a directory
  * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table,
- * but sysTrace's markers where it is called so.
+ * but sysTrace's markers where it is called so. Dumps of the flight recorder are told from Kineto
+ * traces by their content.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/flight.h"
+#include "cli/input.h"
 #include "cli/judge.h"
 #include "cli/markers.h"
 #include "cli/report.h"
@@ -27,6 +30,7 @@ enum format {
 	FORMAT_KINETO,
 	FORMAT_STRAGGLER,
 	FORMAT_SYSTRACE,
+	FORMAT_FLIGHT,
 };
 
 enum output {
@@ -56,7 +60,7 @@ static const struct nt_opt options[] = {
 	 NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
 	 "what the files are; auto tells by their names", "FORMAT",
-	 "auto recording kineto straggler systrace", NT_OPT_CLI_ONLY},
+	 "auto recording kineto straggler systrace flight-recorder", NT_OPT_CLI_ONLY},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_INPUT};
@@ -70,7 +74,9 @@ static const struct nt_opt_program program = {
 		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), the PyTorch "
 		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them, or "
 		"the communication markers of all ranks that sysTrace wrote: "
-		"hccl_activity-IP-.RANK.csv, or their directory.",
+		"hccl_activity-IP-.RANK.csv, or their directory. Of a job that stood still the JSON "
+		"dumps of PyTorch's flight recorder, one file per rank with the rank in its name, tell "
+		"who never entered a collective, who entered another one, or that all wait in it.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "PATH…",
@@ -126,6 +132,12 @@ static bool is_kineto(const char *name)
 	return ends_with(name, ".json") || ends_with(name, ".json.gz");
 }
 
+/* As PyTorch names them: the rank comes last. */
+static bool is_dump(const char *name)
+{
+	return *name && strchr("0123456789", name[strlen(name) - 1]);
+}
+
 static bool is_straggler(const char *name)
 {
 	return ends_with(name, ".csv") || ends_with(name, ".csv.gz");
@@ -153,6 +165,7 @@ static int list_files(const char *path, enum format format, struct paths *paths)
 		return -errno;
 	while ((entry = readdir(dir))) {
 		if (format == FORMAT_SYSTRACE ? !nt_markers_is_file(entry->d_name)
+		    : format == FORMAT_FLIGHT ? !is_dump(entry->d_name)
 					      : !is_kineto(entry->d_name))
 			continue;
 		r = add_path(paths, path, entry->d_name);
@@ -162,6 +175,14 @@ static int list_files(const char *path, enum format format, struct paths *paths)
 	if (paths->count)
 		qsort(paths->path, paths->count, sizeof(*paths->path), by_text);
 	return 0;
+}
+
+/* Dumps with an ending, or as PyTorch names them. */
+static int list_dumps(const char *path, struct paths *paths)
+{
+	const int r = list_files(path, FORMAT_KINETO, paths);
+
+	return r < 0 || paths->count ? r : list_files(path, FORMAT_FLIGHT, paths);
 }
 
 static bool is_directory(const char *path)
@@ -181,9 +202,14 @@ static enum format guess(const struct paths *given)
 		if (list_files(first, FORMAT_SYSTRACE, &inside) == 0 && inside.count)
 			return FORMAT_SYSTRACE;
 		if (list_files(first, FORMAT_KINETO, &inside) == 0 && inside.count)
-			return FORMAT_KINETO;
+			return nt_input_is_flight(inside.path[0]) ? FORMAT_FLIGHT : FORMAT_KINETO;
+		if (list_files(first, FORMAT_FLIGHT, &inside) == 0 && inside.count &&
+		    nt_input_is_flight(inside.path[0]))
+			return FORMAT_FLIGHT;
 		return FORMAT_RECORDING;
 	}
+	if (nt_input_is_flight(first))
+		return FORMAT_FLIGHT;
 	if (is_kineto(first))
 		return FORMAT_KINETO;
 	if (nt_markers_is_file(first))
@@ -257,6 +283,9 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	} else if (format == FORMAT_SYSTRACE) {
 		r = nt_trace_read_systrace((const char *const *)paths->path, paths->count, &trace,
 					   &error);
+	} else if (format == FORMAT_FLIGHT) {
+		r = nt_trace_read_flight((const char *const *)paths->path, paths->count, &trace,
+					 &error);
 	} else {
 		r = nt_trace_read_kineto((const char *const *)paths->path, paths->count, &trace,
 					 &error);
@@ -327,17 +356,19 @@ static int analyze(const struct config *config)
 		(void)snprintf(
 			text, sizeof(text),
 			"%s: neither *.csv nor *.json nor a directory; say --from recording, "
-			"kineto, straggler or systrace",
+			"kineto, straggler, systrace or flight-recorder",
 			given.path[0]);
 		return fail(text);
 	}
-	if ((format == FORMAT_KINETO || format == FORMAT_SYSTRACE) && given.count == 1 &&
-	    is_directory(given.path[0])) {
-		r = list_files(given.path[0], format, &files);
+	if ((format == FORMAT_KINETO || format == FORMAT_SYSTRACE || format == FORMAT_FLIGHT) &&
+	    given.count == 1 && is_directory(given.path[0])) {
+		r = format == FORMAT_FLIGHT ? list_dumps(given.path[0], &files)
+					    : list_files(given.path[0], format, &files);
 		if (r < 0 || !files.count) {
 			(void)snprintf(text, sizeof(text), "%s: no %s in it", given.path[0],
-				       format == FORMAT_KINETO ? "*.json or *.json.gz"
-							       : "hccl_activity-*.csv");
+				       format == FORMAT_KINETO   ? "*.json or *.json.gz"
+				       : format == FORMAT_FLIGHT ? "*.json, *.json.gz or *RANK"
+								 : "hccl_activity-*.csv");
 			return fail(text);
 		}
 		use = &files;
