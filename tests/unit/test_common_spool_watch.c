@@ -257,6 +257,24 @@ static void relative_and_odd_paths_have_parents_too(void **state)
 	}
 }
 
+/* What some call before it left in errno is nothing to it. */
+static void a_wait_that_ends_in_time_is_no_error(void **state)
+{
+	struct nt_spool_watch watch;
+
+	(void)state;
+	has_instances = true;
+	nt_spool_watch_init(&watch);
+	for (int i = 0; i < 2; i++) {
+		errno = EINTR;
+		assert_int_equal(nt_spool_watch_wait(&watch, 0), 0);
+		errno = EINTR;
+		assert_int_equal(nt_spool_watch_wait(&watch, 1), 0);
+		nt_spool_watch_open(&watch);
+	}
+	nt_spool_watch_close(&watch);
+}
+
 #define PLACE_TEST(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
 
 int main(void)
@@ -269,6 +287,7 @@ int main(void)
 		PLACE_TEST(a_file_that_goes_changes_no_names),
 		PLACE_TEST(what_cannot_be_watched_is_told_by_each_kind_of_watch),
 		cmocka_unit_test(relative_and_odd_paths_have_parents_too),
+		cmocka_unit_test(a_wait_that_ends_in_time_is_no_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -496,6 +496,31 @@ static void five_operations_synchronise(void **state)
 	assert_true(nt_op_synchronises(NT_OP_BARRIER));
 }
 
+/* What another field of the message holds is not taken for them. */
+static void a_message_without_rows_has_no_columns(void **state)
+{
+	struct nt_comm_op op = {.calls = 7, .duration = {.sum_ns = 5}};
+	struct nt_comm_window comm = {.id = 9, .op = &op, .ops = 1};
+	const struct nt_message in = {
+		.body = NT_BODY_WINDOW,
+		.window = {.rank = {.rank = 3},
+			   .comm = &comm,
+			   .comms = 1,
+			   .host = {.on_cpu_ns = 11},
+			   .inside = {.in_call = true}},
+	};
+	nt_auto(nt_message) struct nt_message *out = decode_again(&in);
+
+	(void)state;
+	assert_int_equal(out->window.samples, 0);
+	assert_null(out->window.sample);
+	assert_int_equal(out->window.host.on_cpu_ns, 11);
+	assert_int_equal(out->window.comms, 1);
+	assert_int_equal(out->window.comm[0].recents, 0);
+	assert_null(out->window.comm[0].recent);
+	assert_int_equal(out->window.comm[0].op[0].duration.sum_ns, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +546,7 @@ int main(void)
 		cmocka_unit_test(boot_times_become_real_times_and_never_wrap),
 		cmocka_unit_test(everything_has_a_name),
 		cmocka_unit_test(five_operations_synchronise),
+		cmocka_unit_test(a_message_without_rows_has_no_columns),
 	};
 
 	golden_fill();
