@@ -15,6 +15,7 @@
 
 #include "cli/command.h"
 #include "cli/flight.h"
+#include "cli/html.h"
 #include "cli/input.h"
 #include "cli/judge.h"
 #include "cli/markers.h"
@@ -58,6 +59,8 @@ static const struct nt_opt options[] = {
 	{"windows", NT_OPT_BOOL, offsetof(struct config, windows), "false", 0, 0,
 	 "list window by window which ranks stood out from their peers", NULL, NULL,
 	 NT_OPT_CLI_ONLY},
+	{"html", NT_OPT_STRING, offsetof(struct config, html), NULL, 0, 0,
+	 "also write the report as one page for a browser", "FILE", NULL, NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
 	 "what the files are; auto tells by their names", "FORMAT",
 	 "auto recording kineto straggler systrace flight-recorder", NT_OPT_CLI_ONLY},
@@ -223,6 +226,13 @@ static int fail(const char *what)
 	return NT_EXIT_INPUT;
 }
 
+static int fail_page(const char *path, int error)
+{
+	(void)fprintf(stderr, "neutracer: analyze: write '%s': %s\n", path,
+		      strerrordesc_np(-error));
+	return NT_EXIT_SYSTEM;
+}
+
 static int format_report(const struct config *config, const struct nt_report *report,
 			 const struct nt_trace *trace, struct nt_buf *buf)
 {
@@ -251,6 +261,9 @@ static int print(const struct config *config, const struct nt_report *report,
 		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
+	r = config->html ? nt_html_save(report, config->html) : 0;
+	if (r < 0)
+		return fail_page(config->html, r);
 	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
 		return fail("cannot write the report");
 	if (notes.len)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/advice.h"
 #include "cli/report_windows.h"
 #include "common/clock.h"
 #include "proto/json.h"
@@ -23,16 +25,27 @@ int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *b
 	return nt_buf_printf(buf, "%s", nt_clock_format(ns, 0, text));
 }
 
+/* Of what lasts long a person reads seconds. */
+static double scale(const struct nt_evidence *e, const char **ret_unit)
+{
+	const bool is_long = strcmp(e->unit, "ms") == 0 && fmax(e->value, e->peers) >= 1000.0;
+
+	*ret_unit = is_long ? "s" : e->unit;
+	return is_long ? 1e-3 : 1.0;
+}
+
 static int print_evidence(const struct nt_incident *incident, struct nt_buf *buf)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < incident->evidences && r == 0; i++) {
 		const struct nt_evidence *e = &incident->evidence[i];
+		const char *unit;
+		const double times = scale(e, &unit);
 
 		r = nt_buf_printf(buf, "    %s: %.4g %s, peers %.4g, width %.2g (%s, %u windows)\n",
-				  e->what, e->value, e->unit, e->peers, e->width, e->method,
-				  e->windows);
+				  e->what, e->value * times, unit, e->peers * times,
+				  e->width * times, e->method, e->windows);
 	}
 	return r;
 }
@@ -90,6 +103,8 @@ static int print_incident(const struct nt_report *report, const struct nt_incide
 				     "; slowdown %.2f, %s, confidence %.2f, completeness %.2f\n",
 				     incident->slowdown, nt_tier_name(incident->tier),
 				     incident->confidence, incident->completeness);
+	if (r == 0 && *nt_advice_find(incident))
+		r = nt_buf_printf(buf, "    to do: %s\n", nt_advice_find(incident));
 	return r ?: print_evidence(incident, buf);
 }
 
@@ -112,9 +127,6 @@ static int print_collectives(const struct nt_report *report, struct nt_buf *buf)
 	return r;
 }
 
-/* What makes the report less than whole, one sentence each: see each_note(). */
-typedef int take_note(void *data, const char *note);
-
 static void describe_damage(const struct nt_bus_damage *damage, char note[NOTE_BYTES])
 {
 	if (!damage->places) {
@@ -131,7 +143,7 @@ static void describe_damage(const struct nt_bus_damage *damage, char note[NOTE_B
 		       damage->bytes + damage->tail_bytes);
 }
 
-static int each_damage(const struct nt_recording *recording, take_note *take, void *data)
+static int each_damage(const struct nt_recording *recording, nt_report_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
 	int r = 0;
@@ -149,7 +161,7 @@ static int each_damage(const struct nt_recording *recording, take_note *take, vo
 	return r;
 }
 
-static int note_windows(const struct nt_windows *windows, take_note *take, void *data)
+static int note_windows(const struct nt_windows *windows, nt_report_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
 
@@ -163,7 +175,7 @@ static int note_windows(const struct nt_windows *windows, take_note *take, void 
 	return take(data, note);
 }
 
-static int each_note(const struct nt_report *report, take_note *take, void *data)
+int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
 	int r = 0;
@@ -244,7 +256,7 @@ int nt_report_notes(const struct nt_report *report, const char *prefix, struct n
 {
 	struct lines lines = {prefix, buf};
 
-	return each_note(report, print_note, &lines);
+	return nt_report_each_note(report, print_note, &lines);
 }
 
 int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
@@ -298,7 +310,7 @@ static json_t *notes(const struct nt_report *report)
 {
 	nt_autojson json_t *list = json_array();
 
-	return each_note(report, list_note, list) < 0 ? NULL : json_incref(list);
+	return nt_report_each_note(report, list_note, list) < 0 ? NULL : json_incref(list);
 }
 
 static json_t *damage(const struct nt_report *report)

@@ -37,6 +37,11 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 /* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
 NT_MUST_CHECK int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf);
 
+/* What makes the report less than whole, one sentence each. What the function returns ends it. */
+typedef int nt_report_note_fn(void *data, const char *note);
+NT_MUST_CHECK int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
+				      void *data);
+
 /* What makes the report less than whole: a line each, which begins with the prefix. */
 NT_MUST_CHECK int nt_report_notes(const struct nt_report *report, const char *prefix,
 				  struct nt_buf *buf);

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The page of `neutracer analyze --html` carries its style and its script.
+
+$(B)/obj/cli/html.o: cli/page.css cli/page.js
+
+$(B)/test/pages: $(B)/obj/tests/page/pages.o $(call archives,$(libs_neutracer))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
+
+check_e2e_needs += $(B)/test/pages
