@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Dumps of the flight recorder of any bytes become frames that the detection takes, or are refused with
+ * a reason. A line that is "---" parts the dumps of the ranks.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/flight.h"
+#include "cli/input.h"
+#include "cli/judge.h"
+#include "cli/trace.h"
+
+enum {
+	MAX_FILES = 4,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Kept open, so that each is another file in /proc/self/fd; its number is the rank. */
+static int put_file(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("dump", MFD_CLOEXEC);
+
+	assert(fd >= 0);
+	assert(write(fd, data, size) == (ssize_t)size);
+	return fd;
+}
+
+static void judge(const char *const *paths, size_t n)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_rules rules = nt_rules_default();
+	struct nt_trace_error error = {0};
+	int r;
+
+	(void)nt_input_is_flight(paths[0]);
+	r = nt_trace_read_flight(paths, n, &trace, &error);
+	assert((r == 0) == (trace != NULL));
+	assert((r == 0) == (error.text[0] == '\0'));
+	if (r < 0)
+		return;
+	assert(nt_judgement_new(&judgement) == 0);
+	r = nt_judge_trace(trace, &rules, judgement);
+	assert(r == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char mark[] = "\n---\n";
+	char path[MAX_FILES][64];
+	const char *paths[MAX_FILES];
+	int fd[MAX_FILES];
+	size_t n = 0;
+
+	for (const uint8_t *end; n < MAX_FILES; data = end + strlen(mark)) {
+		end = memmem(data, size, mark, strlen(mark));
+		fd[n] = put_file(data, end && n + 1 < MAX_FILES ? (size_t)(end - data) : size);
+		(void)snprintf(path[n], sizeof(path[n]), "/proc/self/fd/%d", fd[n]);
+		paths[n] = path[n];
+		n++;
+		if (!end)
+			break;
+		size -= (size_t)(end - data) + strlen(mark);
+	}
+	judge(paths, n);
+	for (size_t i = 0; i < n; i++)
+		(void)close(fd[i]);
+	return 0;
+}
