@@ -12,6 +12,8 @@
 
 /* Transfers of a healthy network differ more from window to window than computing does. */
 static const double least_width = 0.1;
+/* What is taken off for starving is known no better than this part of it. */
+static const double starved_noise = 0.25;
 /* Calls whose size differs by more are other calls. */
 static const double same_bytes = 0.05;
 /* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
@@ -227,6 +229,7 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
 					 .ceiling = 2.0 * detect->threshold};
+	const double starving = longest_starving(detect, comm);
 	double base, growth, width;
 
 	if (network->method != round->method || network->op != round->op ||
@@ -236,8 +239,7 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	}
 	network->tier = round->tier;
 	network->frame = detect->frames;
-	network->transfer =
-		fmax(0.0, round->transfer * round->calls - longest_starving(detect, comm));
+	network->transfer = fmax(0.0, round->transfer * round->calls - starving);
 	network->step_ns = round->step_ns;
 	if (!past->ready) {
 		nt_past_learn(past, 0.0, network->transfer, detect->frames);
@@ -246,6 +248,7 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	base = nt_kpi_base(rules, past->value_centre, round->step_ns);
 	growth = (network->transfer - past->value_centre) / base;
 	width = fmax(least_width, past->value_width * past->value_centre / base);
+	width = fmax(width, starved_noise * starving / base);
 	window.z = growth / width;
 	window.kpi = growth;
 	window.cost = growth * base / fmax(1.0, round->step_ns);

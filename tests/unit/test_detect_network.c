@@ -156,6 +156,37 @@ static void a_host_without_free_processors_is_not_a_slow_network(void **state)
 	}
 }
 
+/*
+ * Where more ranks than processors share a host, most of a call is waiting for one, and what is left
+ * when that is taken off is its noise.
+ */
+static void the_rest_of_starving_is_noise(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 48);
+	sim.comm[0].timed = true;
+	sim.blocking = true;
+	sim.comm[0].transfer = 8.0 * SIM_MS; /* twice a step */
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].run_queue = 18.0 * SIM_MS;
+	sim_pass(&sim, detect, 40);
+	/* A tenth more of the one is told before the other. */
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].run_queue = 14.0 * SIM_MS;
+	sim_pass(&sim, detect, 200);
+	assert_null(sim_firing(detect, 0));
+	/* But not beyond all measure. */
+	sim.comm[0].transfer = 30.0 * SIM_MS;
+	sim_pass(&sim, detect, 100);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_NETWORK);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void pauses_of_changing_ranks_are_not_the_network(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -307,6 +338,7 @@ int main(void)
 		cmocka_unit_test(of_two_communicators_the_slow_one_is_named),
 		cmocka_unit_test(a_slow_rank_is_not_a_slow_network),
 		cmocka_unit_test(a_host_without_free_processors_is_not_a_slow_network),
+		cmocka_unit_test(the_rest_of_starving_is_noise),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(other_sizes_are_another_past),
