@@ -16,8 +16,9 @@ struct nt_period {
 };
 
 /*
- * Calls of `kinds` kinds in program order; shape[kind] orders kinds alike on all ranks, whose
- * communicators are called differently. Calls without a rhythm are a step each. -ENOMEM.
+ * Calls of `kinds` kinds in program order. The anchor is that of lowest shape[kind]: an order that is
+ * alike on all ranks, whose communicators are called differently. Calls without a rhythm are a step
+ * each. -ENOMEM.
  */
 NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,
 				 uint32_t kinds, struct nt_period *ret_period);

@@ -16,14 +16,22 @@ static int by_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* Of the gap, what the operation behind it had already been launched for and still did not begin. */
+/*
+ * What of the gap before the operation is the device's own: all of it where the operation was launched
+ * early in it, as the device then had work for the rest. A host that runs ahead waits for the device
+ * now and then, so that a bit of the gap before the launch does not mean that the device was idle.
+ */
 static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
 {
-	const uint64_t from = op->launched_ns > gap_start_ns ? op->launched_ns : gap_start_ns;
+	const uint64_t gap = op->start_ns - gap_start_ns;
+	uint64_t behind;
 
-	if (!op->launched_ns)
-		return op->start_ns - gap_start_ns;
-	return op->start_ns > from && op->start_ns - from > launch_ns ? op->start_ns - from : 0;
+	if (op->launched_ns <= gap_start_ns)
+		return gap;
+	behind = op->start_ns > op->launched_ns ? op->start_ns - op->launched_ns : 0;
+	if (behind > gap / 2)
+		return gap;
+	return behind > launch_ns ? behind : 0;
 }
 
 int nt_timeline_make(const struct nt_markers *markers, struct nt_timeline *line)
@@ -96,8 +104,12 @@ static int find_period(const struct nt_markers *markers, struct nt_period *ret_p
 		return -ENOMEM;
 	for (size_t i = 0; i < markers->ops; i++)
 		call[i] = markers->op[i].kind;
+	/* Of calls that a step makes once, the small one tends to be its end: a loss, a norm. */
 	for (uint32_t i = 0; i < markers->kinds; i++)
-		shape[i] = markers->kind[i].shape;
+		shape[i] =
+			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
+				<< 32 |
+			markers->kind[i].shape >> 32;
 	return nt_period_find(call, markers->ops, shape, markers->kinds, ret_period);
 }
 
