@@ -2,12 +2,14 @@
 #include "tests/oom/oom.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,8 +83,19 @@ int __wrap_asprintf(char **ret, const char *fmt, ...)
 	return n;
 }
 
+/* The one that is given next: another one after a run, and the run has left something open. */
+static int free_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd;
+}
+
 static int run(nt_oom_fn fn, void *data, size_t fail_at, bool rest)
 {
+	const int descriptor = free_descriptor();
 	int r;
 
 	memset(&state, 0, sizeof(state));
@@ -91,6 +104,8 @@ static int run(nt_oom_fn fn, void *data, size_t fail_at, bool rest)
 	state.on = true;
 	r = fn(data);
 	state.on = false;
+	if (fail_at && free_descriptor() != descriptor)
+		fail_msg("allocation %zu failed, and a descriptor is left open", fail_at);
 	return r;
 }
 

@@ -48,6 +48,27 @@ static int decode_message(void *bytes)
 	return again.len == buf->len && memcmp(again.data, buf->data, buf->len) == 0 ? 0 : -EPROTO;
 }
 
+/* A field that nobody knows behind it: it is decoded the long way. */
+static int decode_longer(void *bytes)
+{
+	static const uint8_t unknown_field[] = {0xb8, 0x02, 0x00};
+	const struct nt_buf *buf = bytes;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	nt_autobuf struct nt_buf longer = {0}, again = {0};
+	int r = nt_buf_append(&longer, buf->data, buf->len);
+
+	if (r == 0)
+		r = nt_buf_append(&longer, unknown_field, sizeof(unknown_field));
+	if (r == 0)
+		r = nt_message_decode(longer.data, longer.len, &message);
+	if (r < 0)
+		return message ? -EPROTO : r;
+	r = nt_message_encode(message, &again);
+	if (r < 0)
+		return r;
+	return again.len == buf->len && memcmp(again.data, buf->data, buf->len) == 0 ? 0 : -EPROTO;
+}
+
 static void messages_survive_failed_allocations(void **state)
 {
 	(void)state;
@@ -58,6 +79,7 @@ static void messages_survive_failed_allocations(void **state)
 		assert_true(nt_oom_sweep(encode_message, &message) >= 2);
 		assert_int_equal(nt_message_encode(&message, &buf), 0);
 		assert_true(nt_oom_sweep(decode_message, &buf) >= 2);
+		assert_true(nt_oom_sweep(decode_longer, &buf) >= 4);
 	}
 }
 
