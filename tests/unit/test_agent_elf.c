@@ -110,6 +110,18 @@ static void a_static_symbol_is_found_in_an_unstripped_program(void **state)
 	check_offset("cudaLaunchKernel", 0x80);
 }
 
+static void of_two_of_one_rank_the_later_is_taken(void **state)
+{
+	(void)state;
+	(void)image_add_static(&image, "cudaLaunchKernel", 0x80);
+	(void)image_add_static(&image, "cudaLaunchKernel", 0x90);
+	(void)image_add_dynamic(&image, "ncclSend", 0x20, 2);
+	(void)image_add_dynamic(&image, "ncclSend", 0x30, 3);
+	check_offset("cudaLaunchKernel", 0x90);
+	image_close(&image);
+	check_offset("ncclSend", 0x30);
+}
+
 static void the_dynamic_symbol_is_preferred_to_the_static_one(void **state)
 {
 	(void)state;
@@ -492,6 +504,7 @@ int main(void)
 		WITH(the_default_version_wins_wherever_it_stands),
 		WITH(a_hidden_version_is_better_than_none),
 		WITH(a_static_symbol_is_found_in_an_unstripped_program),
+		WITH(of_two_of_one_rank_the_later_is_taken),
 		WITH(the_dynamic_symbol_is_preferred_to_the_static_one),
 		WITH(prefixes_find_what_is_linked_statically),
 		WITH(the_build_id_is_hex),

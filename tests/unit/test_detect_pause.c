@@ -186,6 +186,31 @@ static void who_works_meanwhile_is_a_slow_host_for_ten_minutes(void **state)
 	assert_false(stall_of(job)->note);
 }
 
+/* One that waits for its device is acquitted: what the other does tells whether they work. */
+static void who_waits_for_its_device_does_not_tell_whether_the_late_ones_work(void **state)
+{
+	struct job *job = *state;
+	const uint64_t since_ns = hold_up(job);
+
+	job->sim.rank[2].behind = 1;
+	job->sim.rank[2].in_call = false;
+	job->sim.rank[2].synchronising = true;
+	job->sim.rank[1].state = 'D';
+	stand_until(job, since_ns + 15ull * SIM_SECOND);
+	assert_non_null(stall_of(job));
+	assert_int_equal(stall_of(job)->listed, 1);
+	assert_int_equal(stall_of(job)->list[0], 1);
+	assert_int_equal(stall_of(job)->class, NT_CLASS_HOST);
+	assert_int_equal(stall_of(job)->cause, NT_WORD_SLOW_HOST);
+	/* It stops to work: more than five seconds later it hangs. */
+	job->sim.rank[1].state = 'S';
+	stand_until(job, since_ns + 20ull * SIM_SECOND);
+	assert_int_equal(stall_of(job)->class, NT_CLASS_HOST);
+	stand_until(job, since_ns + 20ull * SIM_SECOND + 1);
+	assert_int_equal(stall_of(job)->class, NT_CLASS_HANG);
+	assert_int_equal(stall_of(job)->listed, 1);
+}
+
 static void where_all_are_in_the_call_it_is_the_network(void **state)
 {
 	struct job *job = *state;
@@ -306,6 +331,7 @@ int main(void)
 		JOB_TEST(who_said_good_bye_or_is_not_known_is_not_missed),
 		JOB_TEST(who_is_waited_for_is_named_after_fifteen_seconds),
 		JOB_TEST(who_works_meanwhile_is_a_slow_host_for_ten_minutes),
+		JOB_TEST(who_waits_for_its_device_does_not_tell_whether_the_late_ones_work),
 		JOB_TEST(where_all_are_in_the_call_it_is_the_network),
 		JOB_TEST(where_one_is_not_observed_nobody_is_named),
 		JOB_TEST(who_stayed_inside_when_others_came_out_is_named),
