@@ -22,6 +22,7 @@ test=(
   python3 python3-pip python3-venv ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat openssl
   qemu-system-x86 busybox-static xz-utils
+  chromium-headless-shell fonts-dejavu-core
 )
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
 
