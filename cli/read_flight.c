@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/collective.h"
 #include "cli/input.h"
 #include "common/hash.h"
 #include "common/num.h"
@@ -123,60 +124,6 @@ static bool count_elements(const json_t *sizes, uint64_t *ret_count)
 	}
 	*ret_count = count;
 	return true;
-}
-
-/* NCCL's numbers of element types, which the live service shows too; others get one of their own. */
-static uint32_t type_number(const json_t *dtypes)
-{
-	static const char *const known[] = {"Char",   "Byte", "Int",   "UInt32", "Long",
-					    "UInt64", "Half", "Float", "Double", "BFloat16"};
-	const char *name = json_string_value(json_array_get(dtypes, 0));
-
-	if (!name)
-		return 0;
-	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(name, known[i]) == 0)
-			return i;
-	return 0x10000 | (uint32_t)(nt_hash_text(NT_HASH_SEED, name) & 0xffff);
-}
-
-/* What the operations are called, without their underscores. The first that fits counts. */
-static const struct {
-	const char *prefix;
-	enum nt_op op;
-} operations[] = {
-	{"allreducebarrier", NT_OP_BARRIER},
-	{"barrier", NT_OP_BARRIER},
-	{"allreduce", NT_OP_ALL_REDUCE},
-	{"allgather", NT_OP_ALL_GATHER},
-	{"reducescatter", NT_OP_REDUCE_SCATTER},
-	{"alltoall", NT_OP_ALL_TO_ALL},
-	{"broadcast", NT_OP_BROADCAST},
-	{"reduce", NT_OP_REDUCE},
-	{"gather", NT_OP_GATHER},
-	{"scatter", NT_OP_SCATTER},
-	{"send", NT_OP_SEND},
-	{"recv", NT_OP_RECV},
-};
-
-/* "nccl:_all_gather_base" → "allgatherbase" → NT_OP_ALL_GATHER. */
-static enum nt_op find_op(const char *profiling_name, bool *ret_uneven)
-{
-	const char *colon = strchr(profiling_name, ':');
-	const char *from = colon ? colon + 1 : profiling_name;
-	char name[40];
-	size_t len = 0;
-
-	for (; *from && *from != ' ' && len < sizeof(name) - 1; from++)
-		if (*from != '_')
-			name[len++] = (char)tolower((unsigned char)*from);
-	name[len] = '\0';
-	/* all_gather_v, all_to_all_v_single: members may give different counts. */
-	*ret_uneven = strstr(profiling_name, "_v") != NULL;
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (strncmp(name, operations[i].prefix, strlen(operations[i].prefix)) == 0)
-			return operations[i].op;
-	return NT_OP_UNKNOWN;
 }
 
 /* ---- process groups ----------------------------------------------------------------------- */
@@ -430,7 +377,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 		return refuse_entry(dump, at, key, "a number");
 	if (!read_number(json_object_get(entry, "time_created_ns"), MAX_NS, &call.created_ns))
 		return refuse_entry(dump, at, "time_created_ns", "a time in nanoseconds");
-	call.op = (uint8_t)find_op(name, &uneven);
+	call.op = (uint8_t)nt_collective_op(name, &uneven);
 	scatters = call.op == NT_OP_REDUCE_SCATTER;
 	if (!count_elements(json_object_get(entry, scatters ? "output_sizes" : "input_sizes"),
 			    &call.count))
@@ -439,7 +386,8 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	if (uneven || call.op == NT_OP_ALL_TO_ALL || call.op == NT_OP_GATHER ||
 	    call.op == NT_OP_SCATTER || call.op == NT_OP_UNKNOWN)
 		call.count = 0;
-	call.type = type_number(json_object_get(entry, "input_dtypes"));
+	call.type = nt_collective_type(
+		json_string_value(json_array_get(json_object_get(entry, "input_dtypes"), 0)));
 	has_device = strncmp(name, "gloo:", 5) != 0 && strncmp(name, "mpi:", 4) != 0;
 	dump->out->uses_gpu |= has_device;
 	r = read_state(dump, entry, at, has_device, &call);

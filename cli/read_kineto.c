@@ -2,7 +2,8 @@
 /*
  * Reader of PyTorch profiler traces (Kineto, Chrome's trace format), one file per rank. GPU kernels
  * carry the truth: own work is the time in which a kernel that is not NCCL's ran, and a collective
- * is known by its place in a rank's sequence of NCCL kernels. Clocks are those of the hosts.
+ * is known by its place in a rank's sequence of NCCL kernels, or in that of its process group where
+ * the traces say of which it is. Clocks are those of the hosts.
  */
 #include "cli/trace.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "cli/input.h"
+#include "cli/kineto.h"
 #include "common/buf.h"
 #include "proto/wire.h"
 
@@ -25,32 +27,13 @@ enum {
 
 static const double MAX_US = 9e15; /* 1e6 seconds before the nanoseconds overflow */
 
-struct interval {
-	uint64_t start_ns, end_ns;
-	bool comm;
-	char name[40]; /* of a collective: "AllReduce" */
-};
-
-struct rank_trace {
-	const char *path;
-	uint32_t rank, world; /* world 0: it does not say */
-	struct interval *kernel, *step;
-	size_t kernels, steps;
-	const struct interval **comm; /* the kernels that are NCCL's, in order */
-	size_t comms;
-};
-
-struct rank_traces {
-	struct rank_trace *rank;
-	size_t ranks;
-};
-
-static void release_ranks(struct rank_traces *traces)
+static void release_ranks(struct nt_kineto_ranks *traces)
 {
 	for (size_t i = 0; i < traces->ranks; i++) {
 		free(traces->rank[i].kernel);
 		free(traces->rank[i].step);
 		free(traces->rank[i].comm);
+		free(traces->rank[i].group);
 	}
 	free(traces->rank);
 }
@@ -88,11 +71,12 @@ static void collective_name(const char *kernel, char *ret_name, size_t size)
 	(void)snprintf(ret_name, size, "%.*s", (int)(len < size ? len : size - 1), start);
 }
 
-static int add_interval(struct interval **list, size_t *count, const struct interval *interval)
+static int add_interval(struct nt_kineto_interval **list, size_t *count,
+			const struct nt_kineto_interval *interval)
 {
 	/* Grows at the powers of two: no capacity to carry. */
 	if ((*count & (*count - 1)) == 0) {
-		struct interval *grown =
+		struct nt_kineto_interval *grown =
 			reallocarray(*list, *count ? *count * 2 : 1, sizeof(*grown));
 
 		if (!grown)
@@ -105,7 +89,7 @@ static int add_interval(struct interval **list, size_t *count, const struct inte
 
 static int by_start(const void *a, const void *b)
 {
-	const struct interval *x = a, *y = b;
+	const struct nt_kineto_interval *x = a, *y = b;
 
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
@@ -115,14 +99,15 @@ static bool starts_with(const char *text, const char *prefix)
 	return text && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static int read_event(struct rank_trace *out, const json_t *event, uint64_t base_ns,
+static int read_event(struct nt_kineto_rank *out, const json_t *event, uint64_t base_ns,
 		      struct nt_trace_error *error)
 {
 	const char *category = json_string_value(json_object_get(event, "cat"));
 	const char *name = json_string_value(json_object_get(event, "name"));
 	const char *phase = json_string_value(json_object_get(event, "ph"));
-	struct interval interval = {0};
+	struct nt_kineto_interval interval = {0};
 	uint64_t duration_ns = 0;
+	int r;
 
 	if (!name || !phase || strcmp(phase, "X") != 0)
 		return 0;
@@ -143,8 +128,13 @@ static int read_event(struct rank_trace *out, const json_t *event, uint64_t base
 			return nt_trace_refuse(error, "%s: more than %d kernels", out->path,
 					       MAX_KERNELS);
 		interval.comm = starts_with(name, "nccl");
-		if (interval.comm)
+		if (interval.comm) {
 			collective_name(name, interval.name, sizeof(interval.name));
+			r = nt_kineto_read_call(out, json_object_get(event, "args"), &interval,
+						error);
+			if (r < 0)
+				return r;
+		}
 		return add_interval(&out->kernel, &out->kernels, &interval);
 	}
 	return 0;
@@ -173,7 +163,7 @@ static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
 }
 
 /* How many ranks the job had; old files do not say. */
-static int find_world(const json_t *root, struct rank_trace *out, struct nt_trace_error *error)
+static int find_world(const json_t *root, struct nt_kineto_rank *out, struct nt_trace_error *error)
 {
 	const json_t *info = json_is_object(root) ? json_object_get(root, "distributedInfo") : NULL;
 	const json_t *size = json_object_get(info, "world_size");
@@ -189,7 +179,7 @@ static int find_world(const json_t *root, struct rank_trace *out, struct nt_trac
 	return 0;
 }
 
-static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
+static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 {
 	__attribute__((cleanup(release_json))) json_t *root = NULL;
 	nt_autobuf struct nt_buf text = {0};
@@ -213,6 +203,7 @@ static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 			"%s: rank unknown: no distributedInfo.rank from 0 to %d, and no number in the file's name",
 			out->path, NT_FRAME_MAX_RANKS - 1);
 	r = find_world(root, out, error);
+	r = r ?: nt_kineto_read_groups(out, json_object_get(root, "distributedInfo"), error);
 	if (r < 0)
 		return r;
 	base = json_is_object(root) ? json_object_get(root, "baseTimeNanoseconds") : NULL;
@@ -230,6 +221,7 @@ static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 			error, "%s: no GPU kernels: was it recorded with ProfilerActivity.CUDA?",
 			out->path);
 	qsort(out->kernel, out->kernels, sizeof(*out->kernel), by_start);
+	nt_kineto_number_calls(out);
 	out->comm = calloc(out->kernels, sizeof(*out->comm));
 	if (!out->comm)
 		return -ENOMEM;
@@ -245,18 +237,18 @@ static int read_rank(struct rank_trace *out, struct nt_trace_error *error)
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct rank_trace *x = a, *y = b;
+	const struct nt_kineto_rank *x = a, *y = b;
 
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 /* Length of the union of the intervals that are (not) communication and start in [from, to). */
-static uint64_t busy_ns(const struct rank_trace *trace, bool comm, uint64_t from, uint64_t to)
+static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t from, uint64_t to)
 {
 	uint64_t end = 0, sum = 0;
 
 	for (size_t i = 0; i < trace->kernels; i++) {
-		const struct interval *k = &trace->kernel[i];
+		const struct nt_kineto_interval *k = &trace->kernel[i];
 
 		if (k->comm != comm || k->start_ns < from || k->start_ns >= to || k->end_ns <= end)
 			continue;
@@ -277,7 +269,7 @@ static int by_u64(const void *a, const void *b)
  * Who came when, at the collectives that every rank's sequence has under the same name. Ranks whose
  * sequences part (sub-groups, a trace cut short) are compared no further than that.
  */
-static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
+static int add_collectives(struct nt_trace *trace, const struct nt_kineto_ranks *in)
 {
 	nt_autofree uint64_t *arrival = NULL;
 	size_t calls = in->ranks ? SIZE_MAX : 0;
@@ -296,7 +288,7 @@ static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
 		*out = (struct nt_trace_collective){
 			.number = c + 1, .ranks = in->ranks, .transfer_ns = UINT64_MAX};
 		for (size_t i = 0; i < in->ranks; i++) {
-			const struct interval *k = in->rank[i].comm[c];
+			const struct nt_kineto_interval *k = in->rank[i].comm[c];
 
 			if (i == 0)
 				(void)snprintf(out->name, sizeof(out->name), "%s", k->name);
@@ -319,10 +311,10 @@ static int add_collectives(struct nt_trace *trace, const struct rank_traces *in)
 }
 
 /* Start and end of the n-th profiler step of a rank; without any, the whole trace is one step. */
-static bool step_bounds(const struct rank_trace *trace, size_t n, uint64_t *ret_start,
+static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
-	const struct interval *last = &trace->kernel[trace->kernels - 1];
+	const struct nt_kineto_interval *last = &trace->kernel[trace->kernels - 1];
 
 	if (!trace->steps) {
 		*ret_start = trace->kernel[0].start_ns;
@@ -339,12 +331,13 @@ static bool step_bounds(const struct rank_trace *trace, size_t n, uint64_t *ret_
 	return true;
 }
 
-static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t n, bool *ret_more)
+static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, size_t n,
+		    bool *ret_more)
 {
 	const uint32_t expected = trace->world ? trace->world : (uint32_t)in->ranks;
 	struct nt_trace_frame *out = NULL;
 	uint64_t start = UINT64_MAX, end = 0;
-	size_t seen = 0;
+	size_t seen = 0, samples = 0;
 	int r;
 
 	for (size_t i = 0; i < in->ranks; i++) {
@@ -353,13 +346,14 @@ static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t
 		if (!step_bounds(&in->rank[i], n, &from, &to))
 			continue;
 		seen++;
+		samples += nt_kineto_count_samples(&in->rank[i], from, to);
 		start = from < start ? from : start;
 		end = to > end ? to : end;
 	}
 	*ret_more = seen > 0;
 	if (!seen)
 		return 0;
-	r = nt_trace_frame_add(trace, in->ranks, 0, &out);
+	r = nt_trace_frame_add(trace, in->ranks, samples, &out);
 	if (r < 0)
 		return r;
 	if (trace->frames > 1 && trace->frame[trace->frames - 2].frame.end_ns > start)
@@ -390,18 +384,22 @@ static int add_step(struct nt_trace *trace, const struct rank_traces *in, size_t
 		rank->step_ns = rank->window_ns = to - from;
 		rank->own_ns = rank->own_blocked_ns = busy_ns(&in->rank[i], false, from, to);
 		rank->comm_ns = busy_ns(&in->rank[i], true, from, to);
+		r = nt_kineto_add_comms(&in->rank[i], from, to, trace, out, rank);
+		if (r < 0)
+			return r;
 	}
+	nt_kineto_sort_samples(out);
 	return 0;
 }
 
 /* In the order of their ranks, each there once and all of one job. */
-static int check_ranks(const struct rank_traces *in, struct nt_trace *trace,
+static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 		       struct nt_trace_error *error)
 {
-	const struct rank_trace *told = NULL; /* that says how large the job was */
+	const struct nt_kineto_rank *told = NULL; /* that says how large the job was */
 
 	for (size_t i = 0; i < in->ranks; i++) {
-		const struct rank_trace *rank = &in->rank[i];
+		const struct nt_kineto_rank *rank = &in->rank[i];
 
 		if (i && rank->rank == rank[-1].rank)
 			return nt_trace_refuse(error, "%s and %s: both are of rank %u",
@@ -425,7 +423,7 @@ static int check_ranks(const struct rank_traces *in, struct nt_trace *trace,
 int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace **ret_trace,
 			 struct nt_trace_error *ret_error)
 {
-	__attribute__((cleanup(release_ranks))) struct rank_traces in = {0};
+	__attribute__((cleanup(release_ranks))) struct nt_kineto_ranks in = {0};
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	bool more = true;
 	int r;
@@ -447,9 +445,12 @@ int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace
 	r = check_ranks(&in, trace, ret_error);
 	if (r < 0)
 		return r;
-	r = add_collectives(trace, &in);
+	r = nt_kineto_has_groups(&in) ? nt_kineto_add_collectives(&in, trace)
+				      : add_collectives(trace, &in);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < in.ranks; i++)
+		trace->dropped += in.rank[i].dropped;
 	for (size_t n = 0; more; n++) {
 		r = add_step(trace, &in, n, &more);
 		if (r < 0)
