@@ -21,7 +21,8 @@ enum {
 };
 
 static size_t visible[MAX_READS]; /* bytes that the n-th read sees, the last one for ever */
-static unsigned int reads, views, interruptions;
+static unsigned int reads, views, interruptions, failures;
+static size_t at_most = SIZE_MAX; /* bytes that one read gives */
 
 ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
@@ -32,7 +33,16 @@ ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 		errno = EINTR;
 		return -1;
 	}
+	if (failures) {
+		failures--;
+		errno = EIO;
+		return -1;
+	}
+	/* Who asks for so much has room for it. */
+	memset(buf, 0x55, size);
 	reads++;
+	if (size > at_most)
+		size = at_most;
 	if ((size_t)offset >= end)
 		return 0;
 	if (size > end - (size_t)offset)
@@ -199,6 +209,83 @@ static void an_interrupted_read_is_read_again(void **state)
 	(void)close(fd);
 }
 
+static void a_read_may_give_as_little_as_a_byte(void **state)
+{
+	size_t end[FRAMES];
+	int fd = make_segment(end, true);
+
+	(void)state;
+	for (size_t most = 1; most < 100; most++) {
+		struct nt_spool_scan scan = {0};
+		struct nt_spool_item item;
+
+		see(end[FRAMES - 1] + NT_SPOOL_SEAL_BYTES);
+		at_most = most;
+		nt_spool_scan_start(&scan, fd, 10);
+		for (uint64_t i = 0; i < FRAMES; i++) {
+			assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+			assert_int_equal(item.frame.offset, 10 + i);
+			assert_int_equal(scan.pos, end[i]);
+		}
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 2);
+		assert_int_equal(scan.damaged, 0);
+		nt_spool_scan_release(&scan);
+	}
+	at_most = SIZE_MAX;
+	(void)close(fd);
+}
+
+static void what_cannot_be_read_is_an_error_and_no_end(void **state)
+{
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_header header;
+	struct nt_spool_seal seal;
+	struct nt_spool_item item;
+	size_t end[FRAMES];
+	int fd = make_segment(end, true);
+
+	(void)state;
+	see(end[FRAMES - 1] + NT_SPOOL_SEAL_BYTES);
+	nt_spool_scan_start(&scan, fd, 10);
+	failures = 1;
+	assert_int_equal(nt_spool_scan_next(&scan, &item), -EIO);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 1);
+	assert_int_equal(item.frame.offset, 10);
+	nt_spool_scan_release(&scan);
+	failures = 1;
+	assert_int_equal(nt_spool_read_seal(fd, &seal), -EIO);
+	failures = 1;
+	assert_int_equal(nt_spool_read_header(fd, &header), -EIO);
+	assert_int_equal(nt_spool_read_header(fd, &header), 0);
+	assert_int_equal(header.base, 10);
+	assert_int_equal(nt_spool_read_seal(fd, &seal), 0);
+	assert_int_equal(nt_spool_read_seal(-1, &seal), -EBADF);
+	(void)close(fd);
+}
+
+/* Somebody has cut it short since its size was asked for. */
+static void a_seal_that_has_gone_is_none(void **state)
+{
+	struct nt_spool_seal seal = {.end = 42};
+	size_t end[FRAMES], all;
+	int fd = make_segment(end, true);
+
+	(void)state;
+	all = end[FRAMES - 1] + NT_SPOOL_SEAL_BYTES;
+	for (size_t size = 0; size < all; size++) {
+		see(size);
+		errno = 0;
+		assert_int_equal(nt_spool_read_seal(fd, &seal), -ENOENT);
+		assert_int_equal(seal.end, 42);
+	}
+	/* As long as a header and a seal, and a byte shorter. */
+	all = NT_SPOOL_HEADER_BYTES + NT_SPOOL_SEAL_BYTES;
+	see(all);
+	assert_int_equal(ftruncate(fd, (off_t)all - 1), 0);
+	assert_int_equal(nt_spool_read_seal(fd, &seal), -ENOENT);
+	(void)close(fd);
+}
+
 static void behind_a_seal_is_nothing(void **state)
 {
 	struct nt_spool_scan scan = {0};
@@ -259,6 +346,9 @@ int main(void)
 		cmocka_unit_test(a_tail_that_is_written_anew_is_read_anew),
 		cmocka_unit_test(behind_damage_no_offset_comes_back),
 		cmocka_unit_test(an_interrupted_read_is_read_again),
+		cmocka_unit_test(a_read_may_give_as_little_as_a_byte),
+		cmocka_unit_test(what_cannot_be_read_is_an_error_and_no_end),
+		cmocka_unit_test(a_seal_that_has_gone_is_none),
 		cmocka_unit_test(behind_a_seal_is_nothing),
 		cmocka_unit_test(a_segment_without_a_seal_of_its_own_has_none),
 	};
