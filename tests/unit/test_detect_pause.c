@@ -67,6 +67,28 @@ static void who_goes_on_calling_does_not_stand(void **state)
 	}
 }
 
+/* Steps that were counted before it fell silent, or ended, are none of now. */
+static void who_is_not_heard_of_does_not_move_the_job(void **state)
+{
+	struct job *job = *state;
+	uint64_t moved_ns;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	moved_ns = job->sim.now_ns;
+	job->sim.rank[1].silent = true;
+	job->sim.rank[2].ended = job->sim.rank[2].finalized = true;
+	job->detect->rank[1].steps = job->detect->rank[2].steps = 3;
+	stand_until(job, moved_ns + SIM_SECOND);
+	assert_int_equal(job->detect->rank[1].steps, 3);
+	assert_int_equal(job->detect->rank[2].steps, 3);
+	assert_true(job->detect->step.moved_ns == moved_ns);
+	/* And those of the one that is heard of are. */
+	job->detect->rank[0].steps = 3;
+	stand_until(job, moved_ns + 2ull * SIM_SECOND);
+	assert_true(job->detect->step.moved_ns == moved_ns + 2ull * SIM_SECOND);
+}
+
 /* ---- who is gone ----------------------------------------------------------------------------- */
 
 static void who_is_gone_is_missed_after_five_seconds_by_those_that_wait(void **state)
@@ -327,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		JOB_TEST(a_job_may_stand_for_half_an_hour_or_ten_times_as_long_as_it_did),
 		JOB_TEST(who_goes_on_calling_does_not_stand),
+		JOB_TEST(who_is_not_heard_of_does_not_move_the_job),
 		JOB_TEST(who_is_gone_is_missed_after_five_seconds_by_those_that_wait),
 		JOB_TEST(who_said_good_bye_or_is_not_known_is_not_missed),
 		JOB_TEST(who_is_waited_for_is_named_after_fifteen_seconds),

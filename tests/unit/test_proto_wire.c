@@ -521,6 +521,45 @@ static void a_message_without_rows_has_no_columns(void **state)
 	assert_int_equal(out->window.comm[0].op[0].duration.sum_ns, 5);
 }
 
+static void encode_operation(enum nt_op op, enum nt_tier tier, struct nt_buf *ret_bytes)
+{
+	struct nt_sample samples[] = {{.number = 1, .op = NT_OP_SEND}, {.number = 2, .op = op}};
+	struct nt_signature recent[] = {{.number = 1, .op = op}, {.number = 2, .op = NT_OP_SEND}};
+	struct nt_comm_op row = {.op = op, .calls = 1};
+	struct nt_comm_window comm = {
+		.id = 9, .op = &row, .ops = 1, .recent = recent, .recents = 2};
+	const struct nt_message message = {
+		.body = NT_BODY_WINDOW,
+		.window = {.own_tier = tier,
+			   .comm = &comm,
+			   .comms = 1,
+			   .sample = samples,
+			   .samples = 2,
+			   .inside = {.in_call = true, .op = op}},
+	};
+
+	assert_int_equal(nt_message_encode(&message, ret_bytes), 0);
+}
+
+/* Not even to a reader of a later version, for whom it may mean something. */
+static void a_number_outside_an_enumeration_is_sent_as_unknown(void **state)
+{
+	nt_autobuf struct nt_buf unknown = {0}, last = {0};
+
+	(void)state;
+	encode_operation(NT_OP_UNKNOWN, NT_TIER_UNKNOWN, &unknown);
+	for (int i = 0; i < 3; i++) {
+		nt_autobuf struct nt_buf beyond = {0};
+
+		encode_operation((enum nt_op)(NT_OP_END + i), (enum nt_tier)(NT_TIER_END + i),
+				 &beyond);
+		assert_int_equal(beyond.len, unknown.len);
+		assert_memory_equal(beyond.data, unknown.data, unknown.len);
+	}
+	encode_operation((enum nt_op)(NT_OP_END - 1), (enum nt_tier)(NT_TIER_END - 1), &last);
+	assert_true(last.len > unknown.len);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,6 +586,7 @@ int main(void)
 		cmocka_unit_test(everything_has_a_name),
 		cmocka_unit_test(five_operations_synchronise),
 		cmocka_unit_test(a_message_without_rows_has_no_columns),
+		cmocka_unit_test(a_number_outside_an_enumeration_is_sent_as_unknown),
 	};
 
 	golden_fill();
