@@ -219,8 +219,10 @@ static int tally_call(struct job *job, struct rank *rank, const struct nt_marker
 	int r = 0;
 
 	member = find_member(job, rank, kind->group, &r);
-	if (!member)
+	if (!member) {
+		job->trace->dropped += r == 0;
 		return r;
+	}
 	member->calls++;
 	if (kind->frame_kind == NT_FRAME_SYNCHRONISING)
 		member->use |= NT_STAGE_REDUCES;
