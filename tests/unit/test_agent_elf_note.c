@@ -284,6 +284,35 @@ static void a_file_that_was_moved_since_is_followed(void **state)
 	assert_int_equal(look(found, 2), -EBADMSG);
 }
 
+/* Both its name and its kind make it the base, and the section of the notes. */
+static void a_section_of_another_name_or_kind_is_no_base(void **state)
+{
+	Elf64_Shdr *other = image_section(&image, SECTION_SYMTAB);
+	struct nt_elf_mark found;
+
+	(void)state;
+	mark(MARK, BASE, SEMAPHORE);
+	other->sh_type = SHT_PROGBITS;
+	other->sh_addr = BASE + 0x1000;
+	assert_int_equal(look(&found, 1), 1);
+	other->sh_name = 1;
+	assert_int_equal(look(&found, 1), 1);
+	other->sh_type = SHT_STRTAB;
+	other->sh_name = 15;
+	assert_int_equal(look(&found, 1), 1);
+	assert_int_equal(found.offset, IMAGE_CODE + 0x80);
+	other->sh_type = SHT_PROGBITS;
+	assert_int_equal(look(&found, 1), -EBADMSG);
+	/* Notes of that name are taken once. */
+	*other = *image_section(&image, SECTION_NOTE);
+	other->sh_size = 1;
+	assert_int_equal(look(&found, 1), 0);
+	*other = (Elf64_Shdr){0};
+	*image_section(&image, SECTION_DYNSYM) = *image_section(&image, SECTION_NOTE);
+	image_section(&image, SECTION_NOTE)->sh_size = 1;
+	assert_int_equal(look(&found, 1), 1);
+}
+
 static void a_file_without_the_section_has_no_marks(void **state)
 {
 	struct nt_elf_mark found;
@@ -446,6 +475,7 @@ int main(void)
 		TEST(a_mark_and_its_semaphore_are_offsets_in_the_file),
 		TEST(a_mark_without_a_semaphore_has_none),
 		TEST(a_file_that_was_moved_since_is_followed),
+		TEST(a_section_of_another_name_or_kind_is_no_base),
 		TEST(a_file_without_the_section_has_no_marks),
 		TEST(a_mark_that_is_no_nop_is_bad),
 		TEST(a_nop_is_one_of_the_machine),
