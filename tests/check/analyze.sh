@@ -58,6 +58,27 @@ PY
 # The same input, the same verdict, byte for byte.
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz | cmp - "$dir/ar.json" || fail "two runs differ"
 
+# Dumps of the flight recorder are told by their content, and name who stayed out.
+"$neutracer" analyze --json tests/data/flight/gloo >"$dir/flight.json"
+python3 - "$dir/flight.json" <<'PY'
+import json
+import sys
+
+report = json.load(open(sys.argv[1]))
+incidents = report["incidents"]
+assert report["ranks"] == 4, report["ranks"]
+assert [(i["class"], i["cause"], [c["rank"] for c in i["culprits"]]) for i in incidents] == [("hang", "laggard", [2])], incidents
+PY
+# Without an ending too, as PyTorch names them, in a directory or one by one.
+mkdir "$dir/dumps"
+for rank in 0 1 2 3; do
+  gzip -dc "tests/data/flight/gloo/rank_$rank.json.gz" >"$dir/dumps/nccl_trace_rank_$rank"
+done
+"$neutracer" analyze "$dir/dumps" >"$dir/folder.txt"
+"$neutracer" analyze --from flight-recorder "$dir"/dumps/* >"$dir/files.txt"
+cmp <(tail -n +2 "$dir/files.txt") <(tail -n +2 "$dir/folder.txt") || fail "dumps and their folder differ"
+grep -q '^critical: rank 2 has not entered' "$dir/folder.txt" || fail "the laggard of the dumps is not named"
+
 refused() { # refused STATUS TEXT ARG...
   local want=$1 text=$2 status=0
   shift 2
@@ -75,6 +96,12 @@ mkdir -p "$dir/noise/neutracer.window.v1/0"
 head -c 5000 /dev/urandom >"$dir/noise/neutracer.window.v1/0/00000000000000000000.seg"
 refused 8 'damaged.*neutracer.window.v1/0/00000000000000000000.seg: 5000 bytes' "$dir/noise"
 refused 8 'No such file' "$dir/none.csv"
+head -c 1000 "$dir/dumps/nccl_trace_rank_1" >"$dir/dumps/nccl_trace_rank_0"
+refused 8 'nccl_trace_rank_0:1: no JSON at byte' "$dir/dumps"
+python3 -c 'import pickle, sys; pickle.dump({"version": "2.5", "pg_config": {}}, sys.stdout.buffer, 2)' \
+  >"$dir/dumps/nccl_trace_rank_0"
+refused 8 'a pickle; put it into JSON' "$dir/dumps"
+refused 8 'no \*.json, \*.json.gz or \*RANK in it' --from flight-recorder "$dir/empty"
 refused 8 'neither' LICENSE
 refused 8 'one file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
 refused 2 'from' --from nonsense LICENSE
