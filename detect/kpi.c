@@ -105,6 +105,7 @@ struct contest {
 	const uint32_t *index; /* of the ranks */
 	uint32_t n;
 	double *value, *sorted, *kpi; /* value in the order of index, the others ascending */
+	struct nt_stats_middle middle; /* of two values or more */
 	uint32_t *label;
 	double step;
 	double ceiling; /* of sums */
@@ -121,7 +122,7 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_track *track = &rank->track[c->series];
-	const double peers = nt_stats_median_without(c->sorted, c->n, value);
+	const double peers = c->n > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
 	const double base = nt_kpi_base(rules, c->n > 1 ? peers : value, c->step);
 	const double kpi = c->n > 1 ? (value - peers) / base : 0.0;
 	const bool has_past = track->past.ready;
@@ -274,6 +275,8 @@ static void judge_series(struct contest *c)
 	memcpy(c->sorted, c->value, c->n * sizeof(*c->sorted));
 	nt_stats_sort(c->sorted, c->n);
 	middle = nt_stats_median(c->sorted, c->n);
+	if (c->n > 1)
+		c->middle = nt_stats_middle(c->sorted, c->n);
 	c->group->median[c->series] = nt_stats_median_low(c->sorted, c->n);
 	c->group->tier[c->series] = c->tier;
 
@@ -291,7 +294,7 @@ static void judge_series(struct contest *c)
 			    fabs(space.other - space.normal) * base > rules->size_floor * c->step;
 
 		for (uint32_t i = 0; i < c->n; i++) {
-			const double peers = nt_stats_median_without(c->sorted, c->n, c->sorted[i]);
+			const double peers = nt_stats_middle_without(&c->middle, c->sorted[i]);
 
 			c->kpi[i] = (c->sorted[i] - peers) / nt_kpi_base(rules, peers, c->step);
 		}
@@ -337,11 +340,25 @@ static uint8_t common_tier(const struct nt_detect *detect, const uint32_t *index
 	return best;
 }
 
+/* The middle of each pace among the ranks. */
+static void find_middles(const struct contest *c, const uint32_t *ready, uint32_t n,
+			 struct nt_stats_middle *ret_middle)
+{
+	double *const *column = c->detect->scratch.column;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (int j = 0; j < NT_PACE_END; j++)
+			column[j][i] = c->detect->rank[ready[i]].pace[j];
+	for (int j = 0; j < NT_PACE_END; j++)
+		ret_middle[j] = nt_stats_middle_of(column[j], n);
+}
+
 /* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
 static void gather_evidence(const struct contest *c, const uint32_t *ready, uint32_t n)
 {
 	struct nt_detect *detect = c->detect;
-	bool sorted[NT_PACE_END] = {false};
+	struct nt_stats_middle middle[NT_PACE_END];
+	bool has_middle = false;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct nt_rank *rank = &detect->rank[ready[i]];
@@ -358,24 +375,20 @@ static void gather_evidence(const struct contest *c, const uint32_t *ready, uint
 			rank->has_habit = true;
 		}
 		if (sum < detect->threshold / 4.0 && !rank->in_incident) {
-			*evidence = (struct nt_case){0};
+			if (evidence->weight != 0.0)
+				*evidence = (struct nt_case){0};
 			continue;
+		}
+		if (!own_past && n >= 2 && !has_middle) {
+			find_middles(c, ready, n, middle);
+			has_middle = true;
 		}
 		evidence->weight = 0.95 * evidence->weight + 1.0;
 		for (int j = 0; j < NT_PACE_END; j++) {
 			double peers = rank->has_habit ? rank->habit[j] : 0.0;
 
-			if (!own_past && n >= 2) {
-				if (!sorted[j]) {
-					for (uint32_t k = 0; k < n; k++)
-						detect->scratch.column[j][k] =
-							detect->rank[ready[k]].pace[j];
-					nt_stats_sort(detect->scratch.column[j], n);
-					sorted[j] = true;
-				}
-				peers = nt_stats_median_without(detect->scratch.column[j], n,
-								rank->pace[j]);
-			}
+			if (!own_past && n >= 2)
+				peers = nt_stats_middle_without(&middle[j], rank->pace[j]);
 			evidence->value[j] +=
 				(rank->pace[j] - evidence->value[j]) / evidence->weight;
 			evidence->peers[j] += (peers - evidence->peers[j]) / evidence->weight;

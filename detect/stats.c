@@ -4,7 +4,8 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
+
+#include "detect/sort.h"
 
 /*
  * Median length of the shortest interval over 1.35 sigma, of n normal values: by simulation. Odd
@@ -23,13 +24,6 @@ enum {
 	SMALL = sizeof(width_small) / sizeof(width_small[0]),
 };
 
-static int compare(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void nt_stats_sort(double *value, size_t n)
 {
 	bool ascending = true;
@@ -37,7 +31,7 @@ void nt_stats_sort(double *value, size_t n)
 	for (size_t i = 1; i < n && ascending; i++)
 		ascending = value[i - 1] <= value[i];
 	if (!ascending)
-		qsort(value, n, sizeof(*value), compare);
+		nt_sort(value, n);
 }
 
 double nt_stats_median_low(const double *sorted, size_t n)
@@ -53,6 +47,15 @@ double nt_stats_median(const double *sorted, size_t n)
 double nt_stats_quantile(const double *sorted, size_t n, double q)
 {
 	return n ? sorted[(size_t)((double)(n - 1) * q)] : 0.0;
+}
+
+double nt_stats_quantile_of(double *value, size_t n, double q)
+{
+	const size_t at = n ? (size_t)((double)(n - 1) * q) : 0;
+
+	if (n)
+		nt_sort_select(value, n, at, at);
+	return n ? value[at] : 0.0;
 }
 
 double nt_stats_median_without(const double *sorted, size_t n, double value)
@@ -76,9 +79,35 @@ double nt_stats_median_without(const double *sorted, size_t n, double value)
 	return sorted[a] / 2.0 + sorted[b] / 2.0;
 }
 
+struct nt_stats_middle nt_stats_middle(const double *sorted, size_t n)
+{
+	const size_t low = (n - 2) / 2, high = (n - 1) / 2;
+
+	return (struct nt_stats_middle){.low = sorted[low],
+					.low_next = sorted[low + 1],
+					.high = sorted[high],
+					.high_next = sorted[high + 1]};
+}
+
+struct nt_stats_middle nt_stats_middle_of(double *value, size_t n)
+{
+	nt_sort_select(value, n, (n - 2) / 2, (n - 1) / 2 + 1);
+	return nt_stats_middle(value, n);
+}
+
+double nt_stats_middle_without(const struct nt_stats_middle *middle, double value)
+{
+	/* Where the one that is left out stands before, the next moves up. */
+	const double low = middle->low < value ? middle->low : middle->low_next;
+	const double high = middle->high < value ? middle->high : middle->high_next;
+
+	return low / 2.0 + high / 2.0;
+}
+
 double nt_stats_median_of(double *value, size_t n)
 {
-	nt_stats_sort(value, n);
+	if (n)
+		nt_sort_select(value, n, (n - 1) / 2, n / 2);
 	return nt_stats_median(value, n);
 }
 

@@ -12,9 +12,19 @@ void nt_stats_sort(double *value, size_t n);
 double nt_stats_median_low(const double *sorted, size_t n);
 double nt_stats_median(const double *sorted, size_t n);
 double nt_stats_quantile(const double *sorted, size_t n, double q);
+/* Of values in any order, which it leaves in another. */
+double nt_stats_quantile_of(double *value, size_t n, double q);
 /* Median of the others: of ascending values without one that equals `value`. */
 double nt_stats_median_without(const double *sorted, size_t n, double value);
-/* Sorts `value` on the way. */
+/* What that needs to know of two values or more, for many of them in constant time each. */
+struct nt_stats_middle {
+	double low, low_next, high, high_next; /* the two in the middle, and who stands behind */
+};
+struct nt_stats_middle nt_stats_middle(const double *sorted, size_t n);
+/* Of values in any order, which it leaves in another. */
+struct nt_stats_middle nt_stats_middle_of(double *value, size_t n);
+double nt_stats_middle_without(const struct nt_stats_middle *middle, double value);
+/* Leaves `value` in another order. */
 double nt_stats_median_of(double *value, size_t n);
 /* 1.4826 × the median absolute deviation from `centre`; destroys `value`. */
 double nt_stats_mad(double *value, size_t n, double centre);

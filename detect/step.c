@@ -69,11 +69,9 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 	wide->growth = wide->slow_cost = wide->drop = 0.0;
 	if (!n || (double)n < (1.0 - share) * judged)
 		return;
-	nt_stats_sort(growth, n);
-	wide->growth = nt_stats_quantile(growth, n, share);
-	nt_stats_sort(slow, n);
-	wide->slow_cost = nt_stats_quantile(slow, n, share);
-	wide->drop = fmin(0.0, nt_stats_quantile(growth, n, 1.0 - share));
+	wide->growth = nt_stats_quantile_of(growth, n, share);
+	wide->slow_cost = nt_stats_quantile_of(slow, n, share);
+	wide->drop = fmin(0.0, nt_stats_quantile_of(growth, n, 1.0 - share));
 	if (wide->drop > -detect->rules.size_floor)
 		wide->dropped_ns = 0;
 	else if (!wide->dropped_ns)
@@ -155,8 +153,7 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
 	const struct nt_step *step = &detect->step;
-	const double longer =
-		(step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
+	const double longer = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
 
 	(void)frame;
 	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
@@ -180,8 +177,7 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		uint32_t n;
 
 		if (wide->level.sum < wide_times * detect->threshold || !step->past.ready ||
-		    !nt_cusum_lasts(&wide->level) ||
-		    proposal.cost < detect->rules.size_floor ||
+		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor ||
 		    longer < wide_times * detect->rules.size_floor || longer < 0.5 * proposal.cost)
 			continue;
 		now = median_pace(detect, item, &n);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/core.h"
+#include "detect/sort.h"
 #include "detect/stats.h"
 
 enum {
@@ -37,7 +38,7 @@ static double middle(struct nt_detect *detect, const uint32_t *index, uint32_t n
 
 	for (uint32_t i = 0; i < n; i++)
 		value[i] = detect->rank[index[i]].pace[item];
-	nt_stats_sort(value, n);
+	nt_sort_select(value, n, n / 2, n / 2);
 	return value[n / 2];
 }
 

@@ -64,6 +64,35 @@ static void medians_with_and_without_one(void **state)
 	assert_true(nt_stats_median_without(sorted, 1, 3.0) == 0.0);
 }
 
+static void values_in_no_order_have_the_same_middle_and_quantiles(void **state)
+{
+	struct sim sim = {.seed = 9};
+	double value[MANY], sorted[MANY], other[MANY];
+
+	(void)state;
+	for (int round = 0; round < 500; round++) {
+		const size_t n = draw(&sim, value, round % 2);
+		const double q = sim_uniform(&sim);
+		struct nt_stats_middle middle;
+
+		memcpy(sorted, value, n * sizeof(*value));
+		nt_stats_sort(sorted, n);
+		memcpy(other, value, n * sizeof(*value));
+		assert_true(nt_stats_median_of(other, n) == nt_stats_median(sorted, n));
+		memcpy(other, value, n * sizeof(*value));
+		assert_true(nt_stats_quantile_of(other, n, q) == nt_stats_quantile(sorted, n, q));
+		if (n < 2)
+			continue;
+		memcpy(other, value, n * sizeof(*value));
+		middle = nt_stats_middle_of(other, n);
+		for (size_t i = 0; i < n; i++)
+			assert_true(nt_stats_middle_without(&middle, value[i]) ==
+				    nt_stats_median_without(sorted, n, value[i]));
+	}
+	assert_true(nt_stats_median_of(value, 0) == 0.0);
+	assert_true(nt_stats_quantile_of(value, 0, 0.5) == 0.0);
+}
+
 static void the_shortest_interval_is_the_shortest(void **state)
 {
 	struct sim sim = {.seed = 2};
@@ -513,6 +542,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(medians_with_and_without_one),
+		cmocka_unit_test(values_in_no_order_have_the_same_middle_and_quantiles),
 		cmocka_unit_test(the_shortest_interval_is_the_shortest),
 		cmocka_unit_test(width_and_core_are_the_sigma_of_normal_values),
 		cmocka_unit_test(half_of_the_values_being_slow_does_not_move_the_core),

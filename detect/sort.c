@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Order among numbers: radix by the most significant bits first, small runs by insertion. */
+#include "detect/sort.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	FEW = 24, /* of so many insertion is faster */
+	DIGIT_BITS = 8,
+	BUCKETS = 1 << DIGIT_BITS,
+};
+
+/* Unsigned integers in the order of the numbers. */
+static uint64_t key_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits ^ (bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63);
+}
+
+static void insert(double *value, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const double moved = value[i];
+		const uint64_t key = key_of(moved);
+		size_t at = i;
+
+		for (; at && key_of(value[at - 1]) > key; at--)
+			value[at] = value[at - 1];
+		value[at] = moved;
+	}
+}
+
+/*
+ * Where the digit that tells most begins: behind the bits that all keys share. False: all are equal.
+ * Keys of values that differ little share many, so the digit is not of fixed places.
+ */
+static bool find_digit(const double *value, size_t n, unsigned *ret_shift)
+{
+	const uint64_t first = key_of(value[0]);
+	uint64_t differing = 0;
+	unsigned top;
+
+	for (size_t i = 1; i < n; i++)
+		differing |= key_of(value[i]) ^ first;
+	if (!differing)
+		return false;
+	top = 64 - (unsigned)__builtin_clzll(differing);
+	*ret_shift = top > DIGIT_BITS ? top - DIGIT_BITS : 0;
+	return true;
+}
+
+static size_t digit_of(double value, unsigned shift)
+{
+	return key_of(value) >> shift & (BUCKETS - 1);
+}
+
+/* Into buckets by their digit, each where it belongs; end[i] is where bucket i ends. */
+static void distribute(double *value, size_t n, unsigned shift, size_t *end)
+{
+	size_t next[BUCKETS], count[BUCKETS] = {0}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count[digit_of(value[i], shift)]++;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		next[i] = sum;
+		sum += count[i];
+		end[i] = sum;
+	}
+	for (size_t i = 0; i < BUCKETS; i++) {
+		while (next[i] < end[i]) {
+			double moved = value[next[i]];
+			size_t to = digit_of(moved, shift);
+
+			/* Round the circle of those that stand in each other's places. */
+			while (to != i) {
+				const double swap = value[next[to]];
+
+				value[next[to]++] = moved;
+				moved = swap;
+				to = digit_of(moved, shift);
+			}
+			value[next[i]++] = moved;
+		}
+	}
+}
+
+/* Each level takes eight bits that differ, so there are at most eight. */
+static void sort_range(double *value, size_t n, size_t from, size_t to)
+{
+	size_t end[BUCKETS];
+	unsigned shift;
+
+	if (n <= FEW) {
+		insert(value, n);
+		return;
+	}
+	if (!find_digit(value, n, &shift))
+		return;
+	distribute(value, n, shift, end);
+	for (size_t i = 0, start = 0; shift && i < BUCKETS; start = end[i++])
+		if (end[i] - start > 1 && end[i] > from && start <= to)
+			sort_range(&value[start], end[i] - start, from > start ? from - start : 0,
+				   to - start);
+}
+
+void nt_sort(double *value, size_t n)
+{
+	if (n > 1)
+		sort_range(value, n, 0, n - 1);
+}
+
+void nt_sort_select(double *value, size_t n, size_t from, size_t to)
+{
+	if (n > 1)
+		sort_range(value, n, from, to);
+}
