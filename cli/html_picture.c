@@ -273,6 +273,15 @@ static void put_legend(struct nt_markup *out)
 	nt_markup_put(out, "</ul>\n");
 }
 
+static bool has_namesake(const struct nt_windows *windows, const struct nt_windows_job *job)
+{
+	for (size_t i = 0; i < windows->jobs; i++)
+		if (strcmp(windows->job[i].name, job->name) == 0 &&
+		    strcmp(windows->job[i].key, job->key) != 0)
+			return true;
+	return false;
+}
+
 static int put_scene(const struct nt_html_page *page, const struct nt_windows_job *job,
 		     size_t number)
 {
@@ -285,6 +294,11 @@ static int put_scene(const struct nt_html_page *page, const struct nt_windows_jo
 	if (page->report->judgement->windows->jobs > 1) {
 		nt_markup_put(page->out, "<h3>Job ");
 		nt_markup_text(page->out, job->name, NT_HTML_NAME);
+		if (has_namesake(page->report->judgement->windows, job)) {
+			nt_markup_put(page->out, " (");
+			nt_markup_text(page->out, job->key, NT_HTML_NAME);
+			nt_markup_put(page->out, ")");
+		}
 		if (job->attempt > 1)
 			nt_markup_put(page->out, ", attempt %u", job->attempt);
 		nt_markup_put(page->out, "</h3>\n");

@@ -118,7 +118,11 @@ static int add_findings(struct nt_judgement *judgement, const struct nt_trace *t
 int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		   struct nt_judgement *judgement)
 {
-	const struct nt_windows_names names = {.name = trace->job, .key = trace->job, .attempt = 1};
+	const struct nt_windows_names names = {.name = trace->job,
+					       .key = trace->job,
+					       .attempt = 1,
+					       .node = name_node,
+					       .data = (void *)trace};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
 	int r;
 

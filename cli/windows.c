@@ -147,7 +147,8 @@ static int name_node(struct nt_windows_job *job, const struct nt_windows_names *
 {
 	const char *name;
 
-	if (index == NT_FRAME_NO_NODE || index >= NT_WINDOWS_MAX_NODES || !names->node ||
+	/* NT_FRAME_NO_NODE is beyond all of them. */
+	if (index >= NT_WINDOWS_MAX_NODES || !names->node ||
 	    (index < job->nodes && job->node[index]))
 		return 0;
 	name = names->node(names->data, index);

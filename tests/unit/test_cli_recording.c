@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "aggregator/service.h"
+#include "cli/html.h"
 #include "cli/judge.h"
 #include "cli/report.h"
 #include "tests/unit/feed.h"
@@ -119,6 +120,7 @@ static int judge(void)
 	const struct nt_rules rules = nt_rules_default();
 
 	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judgement_watch(judgement, &rules), 0);
 	error = (struct nt_trace_error){0};
 	return nt_judge_recording(dir, &rules, judgement, &recording, &error);
 }
@@ -282,6 +284,49 @@ static void jobs_of_one_name_are_told_apart_by_their_keys(void **state)
 	assert_int_equal(recording.jobs, 2);
 	says(report(nt_report_text), "\ncritical: job train/llm (k:1): rank 5 ");
 	says(report(nt_report_text), "\ncritical: job train/llm (k:2): rank 1 ");
+}
+
+static void each_window_shows_the_slow_rank_of_its_job_and_where_it_is(void **state)
+{
+	struct job jobs[] = {job("gpu-01", "k:1", "llm"), job("gpu-02", "k:2", "llm")};
+	const struct nt_windows *windows;
+	const struct nt_windows_rank *rank;
+	size_t marked[2] = {0};
+
+	(void)state;
+	jobs[1].slow = 1;
+	publish_minute(jobs, 2);
+	assert_int_equal(judge(), 0);
+	windows = judgement->windows;
+	assert_int_equal(windows->jobs, 2);
+	assert_int_equal(windows->listed, recording.frames);
+	for (size_t i = 0; i < windows->listed; i++) {
+		const struct nt_windows_window *window = &windows->window[i];
+		const bool fault = window->start_ns >= REAL_0 + 32 * SECOND;
+		const bool first = strcmp(windows->job[window->job].key, "k:1") == 0;
+
+		assert_in_range(window->marks, fault && window->judged ? 1 : 0, 1);
+		if (!window->marks)
+			continue;
+		assert_true(window->start_ns >= REAL_0 + 29 * SECOND);
+		assert_int_equal(windows->mark[window->first].rank, first ? SLOW : 1);
+		marked[window->job]++;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		const bool first = strcmp(windows->job[i].key, "k:1") == 0;
+
+		assert_true(marked[i] > 40);
+		rank = nt_windows_find(&windows->job[i], first ? SLOW : 1);
+		assert_non_null(rank);
+		assert_int_equal(rank->marked, marked[i]);
+		assert_string_equal(nt_windows_node(&windows->job[i], rank->node),
+				    first ? "gpu-01" : "gpu-02");
+	}
+	/* Of the page: one picture each, with one frame in it, and what tells them apart. */
+	says(report(nt_html_write), "<h3>Job llm (k:1)</h3>");
+	says(report(nt_html_write), "<h3>Job llm (k:2)</h3>");
+	says(report(nt_html_write), "class=\"named\"");
+	says(report(nt_html_write), "<th scope=\"row\">rank 5</th><td>gpu-01</td>");
 }
 
 static void attempts_are_counted_as_one_job(void **state)
@@ -450,6 +495,7 @@ int main(void)
 		TEST(a_report_on_one_job_does_not_repeat_its_name),
 		TEST(every_incident_says_of_which_of_several_jobs_it_is),
 		TEST(jobs_of_one_name_are_told_apart_by_their_keys),
+		TEST(each_window_shows_the_slow_rank_of_its_job_and_where_it_is),
 		TEST(attempts_are_counted_as_one_job),
 		TEST(a_healthy_recording_accuses_nobody),
 		TEST(a_damaged_segment_is_named_and_hides_no_culprit),
