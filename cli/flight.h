@@ -31,6 +31,7 @@ struct nt_flight_group {
 	uint32_t size; /* 0: not known */
 	uint32_t place; /* of the rank in it, where the size is known */
 	bool p2p;
+	char label[48]; /* name and description, fit for printing */
 	struct nt_flight_call *call; /* ascending by number */
 	size_t calls;
 };

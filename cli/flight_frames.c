@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/framer.h"
 #include "common/hash.h"
@@ -316,6 +317,103 @@ static int cut_groups(struct making *making)
 	return 0;
 }
 
+/* ---- who waits in what -------------------------------------------------------------------- */
+
+static const struct stand *stand_of(const struct making *making, const struct member *member)
+{
+	const struct stand *stand = &making->stand[member->rank - making->flight->rank];
+
+	return stand->group == member->group ? stand : NULL;
+}
+
+/* The call of those members of one group that wait in the same one. */
+static int add_wait(struct making *making, const struct member *member, size_t n, uint64_t number,
+		    struct nt_trace_wait *wait)
+{
+	uint32_t *rank = nt_arena_alloc(&making->trace->arena, n * sizeof(*rank));
+	uint32_t *absent = nt_arena_alloc(&making->trace->arena, n * sizeof(*absent));
+
+	if (!rank || !absent)
+		return -ENOMEM;
+	*wait = (struct nt_trace_wait){.number = number, .rank = rank, .absent = absent};
+	for (size_t i = 0; i < n; i++) {
+		const struct stand *stand = stand_of(making, &member[i]);
+
+		if (member[i].at < number)
+			absent[wait->absents++] = member[i].rank->rank;
+		if (!stand || stand->call->number != number)
+			continue;
+		if (!wait->ranks || making->now_ns - stand->since_ns > wait->wait_ns) {
+			wait->wait_ns = making->now_ns - stand->since_ns;
+			wait->op = stand->call->op;
+		}
+		memcpy(wait->group, member[i].group->label, sizeof(wait->group));
+		rank[wait->ranks++] = member[i].rank->rank;
+	}
+	return 0;
+}
+
+/* Once for each call of the group: where no member before this one waits in it. */
+static bool is_first_in(const struct making *making, const struct member *member, size_t at)
+{
+	const struct stand *stand = stand_of(making, &member[at]), *other;
+
+	for (size_t i = 0; stand && i < at; i++) {
+		other = stand_of(making, &member[i]);
+		if (other && other->call->number == stand->call->number)
+			return false;
+	}
+	return stand != NULL;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct nt_trace_wait *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns > y->wait_ns ? -1 : 1;
+	return (x->rank[0] > y->rank[0]) - (x->rank[0] < y->rank[0]);
+}
+
+static int add_waits(struct making *making)
+{
+	struct nt_trace *trace = making->trace;
+	struct nt_trace_wait *wait =
+		nt_arena_alloc(&trace->arena, NT_TRACE_MAX_WAITS * sizeof(*trace->wait));
+	size_t end;
+
+	if (!wait)
+		return -ENOMEM;
+	trace->wait = wait;
+	for (size_t i = 0; i < making->members; i = end) {
+		const struct member *member = &making->member[i];
+
+		for (end = i + 1;
+		     end < making->members && making->member[end].group->id == member->group->id;)
+			end++;
+		for (size_t j = 0; j < end - i; j++) {
+			int r;
+
+			if (!is_first_in(making, member, j))
+				continue;
+			if (trace->waits == NT_TRACE_MAX_WAITS) {
+				trace->waits_dropped++;
+				continue;
+			}
+			r = add_wait(making, member, end - i,
+				     stand_of(making, &member[j])->call->number,
+				     &wait[trace->waits++]);
+			if (r < 0)
+				return r;
+		}
+	}
+	if (trace->waits)
+		qsort(wait, trace->waits, sizeof(*wait), longest_first);
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
 static int find_members(struct making *making)
 {
 	const struct nt_flight *flight = making->flight;
@@ -476,5 +574,6 @@ int nt_flight_frames(struct nt_flight *flight, struct nt_trace *trace)
 		return r;
 	find_stands(&making);
 	r = cut_groups(&making);
+	r = r ?: add_waits(&making);
 	return r ?: add_frames(&making);
 }

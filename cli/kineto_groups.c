@@ -13,6 +13,7 @@
 #include "aggregator/framer.h"
 #include "cli/collective.h"
 #include "common/hash.h"
+#include "proto/text.h"
 
 static int find_group(struct nt_kineto_rank *rank, const char *name,
 		      struct nt_kineto_group **ret_group)
@@ -35,7 +36,7 @@ static int find_group(struct nt_kineto_rank *rank, const char *name,
 		return 0;
 	group = &rank->group[rank->groups++];
 	group->name_hash = hash;
-	(void)snprintf(group->name, sizeof(group->name), "%s", name);
+	(void)nt_text_clean(name, strlen(name), group->name, sizeof(group->name) - 1);
 	*ret_group = group;
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "cli/input.h"
 #include "common/hash.h"
 #include "common/num.h"
+#include "proto/text.h"
 #include "proto/wire.h"
 
 enum {
@@ -354,6 +355,19 @@ static int read_state(const struct dump *dump, const json_t *entry, size_t at, b
 	return 0;
 }
 
+/* "0 (default_pg)", "tp": fit for printing. */
+static void label_group(struct nt_flight_group *group, const char *name, const char *desc)
+{
+	char text[sizeof(group->label)];
+	const bool tells = desc && *desc && strcmp(desc, "undefined") != 0;
+
+	if (*group->label)
+		return;
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", name, tells ? " (" : "", tells ? desc : "",
+		       tells ? ")" : "");
+	(void)nt_text_clean(text, strlen(text), group->label, sizeof(group->label) - 1);
+}
+
 static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 {
 	const json_t *pg = json_object_get(entry, "process_group");
@@ -398,6 +412,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	r = find_group(dump, nt_hash_text(NT_HASH_SEED, group_name), p2p, &group);
 	if (r < 0 || !group)
 		return r;
+	label_group(group, group_name, json_string_value(json_array_get(pg, 1)));
 	if (group->size && group->place == UINT32_MAX)
 		return nt_trace_refuse(
 			dump->error,

@@ -19,7 +19,7 @@
 #include "cli/input.h"
 #include "cli/kineto.h"
 #include "common/buf.h"
-#include "proto/wire.h"
+#include "proto/text.h"
 
 enum {
 	MAX_KERNELS = 1 << 24, /* of one file */
@@ -68,7 +68,7 @@ static void collective_name(const char *kernel, char *ret_name, size_t size)
 
 	start = start ? start + 1 : kernel;
 	len = strcspn(start, "_(");
-	(void)snprintf(ret_name, size, "%.*s", (int)(len < size ? len : size - 1), start);
+	(void)nt_text_clean(start, len, ret_name, size - 1);
 }
 
 static int add_interval(struct nt_kineto_interval **list, size_t *count,

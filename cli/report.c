@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/advice.h"
+#include "cli/report_waits.h"
 #include "cli/report_windows.h"
 #include "common/clock.h"
 #include "proto/json.h"
@@ -249,6 +250,9 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
 	report->collective = trace->collective;
 	report->collectives = trace->collectives;
+	report->wait = trace->wait;
+	report->waits = trace->waits;
+	report->waits_dropped = trace->waits_dropped;
 	report->judgement = judgement;
 }
 
@@ -274,6 +278,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 				     (double)(report->end_ns - report->start_ns) / 1e9);
 	r = r ?: nt_report_notes(report, "", buf);
 	r = r ?: print_collectives(report, buf);
+	r = r ?: nt_report_waits_text(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_incident *incident = &judgement->judged[i].incident;
 
@@ -363,6 +368,8 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	r |= json_object_set_new(root, "notes", notes(report));
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));
+	if (report->waits)
+		r |= nt_report_waits_json(report, root);
 	r |= json_object_set_new(root, "incidents", incidents(report->judgement));
 	if (report->lists_windows)
 		r |= json_object_set_new(root, "window_findings", nt_report_windows_json(report));

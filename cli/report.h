@@ -22,6 +22,8 @@ struct nt_report {
 	bool relative; /* times count from the start of the trace, not from 1970 */
 	const struct nt_trace_collective *collective;
 	size_t collectives;
+	const struct nt_trace_wait *wait;
+	size_t waits, waits_dropped;
 	const struct nt_recording *recording; /* borrowed */
 	uint64_t skipped; /* messages of a recording that could not be read, or are missing */
 	const struct nt_judgement *judgement;

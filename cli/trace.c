@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "proto/text.h"
 
 void nt_trace_free(struct nt_trace *trace)
 {
@@ -68,10 +71,13 @@ int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
 
 int nt_trace_refuse(struct nt_trace_error *error, const char *fmt, ...)
 {
+	char text[NT_TRACE_ERROR_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* Names out of files, and pieces of them, are among it. */
+	(void)nt_text_clean(text, strlen(text), error->text, sizeof(error->text) - 1);
 	return -EBADMSG;
 }

@@ -16,6 +16,7 @@
 
 enum {
 	NT_TRACE_MAX_FRAMES = 1 << 20,
+	NT_TRACE_MAX_WAITS = 256,
 	NT_TRACE_ERROR_BYTES = 512,
 };
 
@@ -56,6 +57,15 @@ struct nt_trace_collective {
 	uint64_t transfer_ns; /* the shortest duration: nobody was waited for any more */
 };
 
+/* A call in which ranks stand still, or stood when the files were written. */
+struct nt_trace_wait {
+	char group[48]; /* as the files call it */
+	uint64_t number, wait_ns; /* wait: of who came first */
+	uint8_t op; /* enum nt_op */
+	const uint32_t *rank, *absent; /* that entered it; members that did not, of those given */
+	size_t ranks, absents;
+};
+
 struct nt_trace {
 	char job[64];
 	struct nt_arena arena; /* what frames point to beside */
@@ -65,6 +75,8 @@ struct nt_trace {
 	size_t frames;
 	struct nt_trace_collective *collective;
 	size_t collectives;
+	const struct nt_trace_wait *wait; /* lies in the arena */
+	size_t waits, waits_dropped; /* dropped: beyond NT_TRACE_MAX_WAITS */
 	struct nt_trace_place *place; /* ascending by rank; NULL where nothing is known */
 	size_t places;
 	struct nt_trace_node *node;

@@ -487,6 +487,58 @@ static void a_rank_that_never_called_in_a_group_is_late_in_it(void **state)
 	assert_names(judgement, "hang", "laggard", 3);
 }
 
+static void the_report_says_who_waits_in_what_and_who_does_not(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_report report = {.source = "dumps"};
+	nt_autobuf struct nt_buf text = {0}, json = {0};
+	struct job *job = *state;
+
+	work(job, 10);
+	all_call(job, &open_call, 2);
+	trace = read_dumps(job, 20, -1);
+	judgement = judge_trace(trace);
+	nt_report_trace(&report, trace, judgement);
+	assert_int_equal(nt_report_text(&report, &text), 0);
+	assert_non_null(strstr((const char *)text.data,
+			       "\nranks 0-1, 3 wait for 21.0 s in all-reduce 11 of process group "
+			       "0 (d); not entered by 2\n"));
+	assert_int_equal(nt_report_json(&report, &json), 0);
+	assert_non_null(memmem(json.data, json.len, "\"waits_left_out\": 0", 19));
+	assert_non_null(memmem(json.data, json.len, "\"process_group\": \"0 (d)\"", 24));
+}
+
+static void calls_that_are_waited_in_beyond_the_cap_are_counted(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const char **paths = calloc(NT_TRACE_MAX_WAITS + 4, sizeof(*paths));
+	struct nt_trace_error error = {0};
+	char name[64], text[512];
+
+	(void)state;
+	assert_non_null(paths);
+	for (int i = 0; i < NT_TRACE_MAX_WAITS + 4; i++) {
+		(void)snprintf(name, sizeof(name), "build/test-waits-%d-rank%d", (int)getpid(), i);
+		(void)snprintf(text, sizeof(text),
+			       "{\"version\": \"2.5\", \"entries\": [{\"process_group\": [\"0\"], "
+			       "\"profiling_name\": \"nccl:barrier\", \"collective_seq_id\": %d, "
+			       "\"input_sizes\": [], \"state\": \"started\", "
+			       "\"time_created_ns\": 5}]}",
+			       i + 1);
+		put_text(name, text, strlen(text), START_NS);
+		paths[i] = strdup(name);
+	}
+	assert_int_equal(nt_trace_read_flight(paths, NT_TRACE_MAX_WAITS + 4, &trace, &error), 0);
+	assert_int_equal(trace->waits, NT_TRACE_MAX_WAITS);
+	assert_int_equal(trace->waits_dropped, 4);
+	for (int i = 0; i < NT_TRACE_MAX_WAITS + 4; i++) {
+		(void)unlink(paths[i]);
+		free((void *)paths[i]);
+	}
+	free((void *)paths);
+}
+
 /* ---- files -------------------------------------------------------------------------------- */
 
 static void assert_refused(struct job *job, const char *text, const char *why)
@@ -559,6 +611,13 @@ static void a_dump_of_a_rank_that_its_group_does_not_have_is_refused(void **stat
 		"{\"version\": \"2.5\", \"rank\": 7, \"pg_config\": {\"0\": {\"ranks\": \"[0, 1]\"}}, "
 		"\"entries\": [" ENTRY_OF(PG, NAME, "1", "[]", "\"started\"", CREATED) "]}",
 		"entry 0: rank 7 calls in process group '0'");
+}
+
+static void names_out_of_a_dump_do_not_steer_the_terminal(void **state)
+{
+	assert_refused(*state,
+		       "{\"version\": \"2.5\", \"pg_config\": {\"\\u001b[31m\": {\"ranks\": 7}}}",
+		       "the ranks of process group '?[31m'");
 }
 
 static void a_pickle_is_refused_with_what_to_do(void **state)
@@ -721,7 +780,10 @@ int main(void)
 		FLIGHT_TEST(sends_and_receives_are_no_calls_of_their_group),
 		FLIGHT_TEST(the_entries_of_a_coalesced_group_are_one_call),
 		FLIGHT_TEST(a_rank_that_never_called_in_a_group_is_late_in_it),
+		FLIGHT_TEST(the_report_says_who_waits_in_what_and_who_does_not),
+		FLIGHT_TEST(calls_that_are_waited_in_beyond_the_cap_are_counted),
 		FLIGHT_TEST(a_damaged_dump_is_refused_with_its_place),
+		FLIGHT_TEST(names_out_of_a_dump_do_not_steer_the_terminal),
 		FLIGHT_TEST(a_dump_of_a_rank_that_its_group_does_not_have_is_refused),
 		FLIGHT_TEST(a_pickle_is_refused_with_what_to_do),
 		FLIGHT_TEST(more_entries_than_the_cap_are_refused),

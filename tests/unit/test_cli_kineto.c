@@ -329,6 +329,20 @@ static void groups_beyond_the_cap_are_left_out_and_counted(void **state)
 	assert_int_equal(trace->dropped, 7);
 }
 
+static void names_out_of_a_trace_do_not_steer_the_terminal(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	job->unlisted = true;
+	for (int i = 0; i < 2; i++)
+		add_kernel(job, i, "ncclDevKernel_\\u001b[31mAll_Sum", 1, 2,
+			   call("allreduce", "\\u0007g", 2, 5));
+	trace = read_files(job, 2);
+	assert_int_equal(trace->collectives, 1);
+	assert_string_equal(trace->collective[0].name, "?[31mAll ?g");
+}
+
 static void assert_refused(struct job *job, const char *info, const char *args, const char *why)
 {
 	struct nt_trace_error error = {0};
@@ -419,6 +433,7 @@ int main(void)
 		KINETO_TEST(a_group_that_is_not_listed_is_known_by_its_name),
 		KINETO_TEST(calls_are_matched_by_their_numbers_where_they_have_some),
 		KINETO_TEST(groups_beyond_the_cap_are_left_out_and_counted),
+		KINETO_TEST(names_out_of_a_trace_do_not_steer_the_terminal),
 		KINETO_TEST(groups_that_contradict_themselves_are_refused),
 		cmocka_unit_test(operations_are_known_under_all_their_names),
 	};
