@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@
 
 #include "agent/attach.h"
 #include "agent/elf.h"
+#include "agent/span.h"
 #include "common/cleanup.h"
 #include "common/num.h"
 
@@ -63,6 +65,7 @@ struct variant {
 		EMPTY, /* uprobe.multi, entry only */
 		SESSION, /* entry and return */
 		OURS,
+		OURS_SPAN, /* of an interpreter, attached to this process alone */
 		BPFTRACE,
 	} kind;
 	const char *script; /* BPFTRACE; %s is the library. EMPTY, SESSION: the program */
@@ -103,6 +106,9 @@ static const struct variant variants[] = {
 	 9},
 	{"synchronise: ours, short calls only summed", "cudaStreamSynchronize", OURS, NULL,
 	 1 << NT_SUBJECT_SYNC, NT_LIBRARY_CUDART, 9},
+	{"collection of garbage: no probe", "collect_marked", BARE, NULL, 0, 0, 17},
+	{"collection of garbage: empty entry probe", "collect_marked", EMPTY, "empty", 0, 0, 18},
+	{"collection of garbage: ours, two marks", "collect_marked", OURS_SPAN, NULL, 0, 0, 18},
 };
 
 enum {
@@ -302,8 +308,9 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 {
 	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
+	nt_auto(nt_span) struct nt_span *span = NULL; /* gone before what it hangs on */
 	struct bpf_object *object = NULL;
-	nt_autoclose int link = -1;
+	nt_autoclose int link = -1, fd = -1;
 	struct drain drain = {0};
 	int r = 0;
 
@@ -318,16 +325,21 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 						 drop_record, &drain, NULL);
 			r = drain.ring ? 0 : -errno;
 		}
-	} else if (v->kind == OURS) {
+	} else if (v->kind == OURS || v->kind == OURS_SPAN) {
 		struct nt_attach_options options = {.ring_bytes = RING_BYTES,
 						    .min_call_ns = 50000,
 						    .max_processes = 64,
 						    .max_threads = 256};
 
 		r = nt_attach_new(&options, &attach);
-		if (r == 0)
+		if (r == 0 && v->kind == OURS_SPAN) {
+			fd = open(bench->library, O_RDONLY | O_CLOEXEC);
+			r = nt_attach_span(attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON,
+					   &span);
+		} else if (r == 0) {
 			r = nt_attach_file(attach, bench->library, bench->stat.st_dev,
 					   bench->stat.st_ino, v->as, v->subjects);
+		}
 		r = r < 0 ? r : 0;
 	} else if (v->kind == BPFTRACE) {
 		int out = -1, status;

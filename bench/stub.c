@@ -11,7 +11,25 @@ int ncclAllReduce(const void *send, void *recv, unsigned long count, int type, i
 		  void *stream);
 int MPI_Allreduce(const void *send, void *recv, int count, void *type, void *op, void *comm);
 
+int Py_Initialize(void);
+int collect_marked(void);
+
 static volatile int sink;
+
+/* A place for probes, as sys/sdt.h makes it, without a semaphore. */
+#define MARK(name)                                                                                 \
+	__asm__ volatile("990: nop\n"                                                              \
+			 ".pushsection .note.stapsdt,\"\",\"note\"\n"                              \
+			 ".balign 4\n"                                                             \
+			 ".4byte 992f-991f, 994f-993f, 3\n"                                        \
+			 "991: .asciz \"stapsdt\"\n"                                               \
+			 "992: .balign 4\n"                                                        \
+			 "993: .8byte 990b, 0, 0\n"                                                \
+			 ".asciz \"python\"\n"                                                     \
+			 ".asciz \"" name "\"\n"                                                   \
+			 ".asciz \"\"\n"                                                           \
+			 "994: .balign 4\n"                                                        \
+			 ".popsection\n")
 
 int cudaLaunchKernel(const void *func, unsigned long long a, unsigned int b, unsigned long long c,
 		     unsigned int d, void **args, unsigned long smem, void *stream)
@@ -36,5 +54,17 @@ int ncclAllReduce(const void *send, void *recv, unsigned long count, int type, i
 int MPI_Allreduce(const void *send, void *recv, int count, void *type, void *op, void *comm)
 {
 	(void)send, (void)recv, (void)count, (void)type, (void)op, (void)comm;
+	return sink;
+}
+
+int Py_Initialize(void)
+{
+	return sink;
+}
+
+int collect_marked(void)
+{
+	MARK("gc__start");
+	MARK("gc__done");
 	return sink;
 }

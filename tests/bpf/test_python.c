@@ -68,15 +68,24 @@ static struct nt_process_counters counters_of(const struct harness *h, pid_t pid
 
 /* ---- a real one --------------------------------------------------------------------------- */
 
-/* Answers each line, a number, with the nanoseconds that so many collections took. */
+/*
+ * Answers each line, a number, with the nanoseconds that so many collections took. Below 0: a child
+ * makes them.
+ */
 static const char script[] = "import gc, os, sys, time\n"
 			     "gc.disable()\n"
 			     "heap = [[i] for i in range(100000)]\n"
 			     "print(0, flush=True)\n"
 			     "for line in sys.stdin:\n"
 			     "    begin = time.perf_counter_ns()\n"
-			     "    for _ in range(int(line)):\n"
-			     "        gc.collect()\n"
+			     "    child = int(line) < 0 and os.fork()\n"
+			     "    if child:\n"
+			     "        os.waitpid(child, 0)\n"
+			     "    else:\n"
+			     "        for _ in range(abs(int(line))):\n"
+			     "            gc.collect()\n"
+			     "        if int(line) < 0:\n"
+			     "            os._exit(0)\n"
 			     "    print(time.perf_counter_ns() - begin, flush=True)\n"
 			     "os._exit(0)\n"; /* which collects no more */
 
@@ -222,6 +231,22 @@ static void two_of_one_file_are_counted_each_by_itself(void **state)
 	assert_int_equal(counters_of(h, other.pid).calls[NT_COUNTER_GC], 4);
 	nt_span_free(second);
 	stop_python(&other);
+	stop_python(&python);
+}
+
+/* As the workers of a data loader. It has the breakpoints of its parent, and goes on. */
+static void what_it_forks_is_not_counted(void **state)
+{
+	struct harness *h = of_mode(state);
+	struct python python = start_python();
+	struct nt_span *span = watch_python(h, python.pid);
+
+	(void)collect(&python, -COLLECTIONS);
+	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 0);
+	(void)collect(&python, 1);
+	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
+	assert_int_equal(harness_stats(h).unmeasured, 0);
+	nt_span_free(span);
 	stop_python(&python);
 }
 
@@ -481,6 +506,7 @@ int main(void)
 		TEST(every_collection_of_a_python_is_counted_with_its_time),
 		TEST(another_python_of_the_same_file_is_left_alone),
 		TEST(two_of_one_file_are_counted_each_by_itself),
+		TEST(what_it_forks_is_not_counted),
 		TEST(a_process_that_ended_can_be_let_go),
 		TEST(a_program_without_python_has_no_interpreter),
 		TEST(without_marks_the_function_is_timed),

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Pauses as for garbage collection on one rank: that rank, class host. Why it paused nothing tells live.
+# Pauses as for garbage collection on one rank: that rank, class host. Of C code nothing tells why
+# it paused; test_gc_python.sh has collections that are named.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -5,12 +5,14 @@
     launch -n 4 --plain -- ddp_gloo.py [--seconds S] [--compute-ms MS] [--faults FILE] [--out DIR]
 
 Compute is sleeping, so that ranks do not fight for the CPU. Faults are those of fault.h: compute,
-loader, hang, exit and stop. With --subgroups each half of the ranks also reduces by itself, and at
-the end makes every other collective some times. Every collective is counted where it is made:
-DistributedDataParallel's own reductions by a communication hook. What else it does by itself, in the
-group of all ranks, is not.
+loader, gc, hang, exit and stop; gc is a collection of garbage in each step, over as many objects as
+make it take about so many milliseconds. With --subgroups each half of the ranks also reduces by
+itself, and at the end makes every other collective some times. Every collective is counted where it
+is made: DistributedDataParallel's own reductions by a communication hook. What else it does by
+itself, in the group of all ranks, is not.
 """
 import argparse
+import gc
 import os
 import sys
 import time
@@ -19,6 +21,17 @@ import torch
 import torch.distributed as dist
 
 from ddp import Truth, faults
+
+
+def collect(heap, wanted_ms):
+    """Collects garbage, for about so long: a heap that is too small for that is made larger."""
+    while True:
+        begin = time.monotonic()
+        gc.collect()
+        took_ms = (time.monotonic() - begin) * 1e3
+        if took_ms >= wanted_ms / 2:
+            return
+        heap.extend([i] for i in range(50000))
 
 
 def every_collective(truth, half, first):
@@ -78,6 +91,7 @@ def main():
 
     model.register_comm_hook(None, hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    heap = []
     begin = shown = time.monotonic()
     shown_steps = 0
     while True:
@@ -88,6 +102,8 @@ def main():
         if "exit" in now:
             os._exit(int(now["exit"]))
         time.sleep(now.get("loader", 0) / 1e3)
+        if "gc" in now:
+            collect(heap, now["gc"])
         batch = torch.rand(16, options.width)
         time.sleep(options.compute_ms / 1e3 * now.get("compute", 1))
         optimizer.zero_grad()
