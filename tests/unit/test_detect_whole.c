@@ -111,6 +111,17 @@ static void only_roles_of_the_highest_tier_are_compared(void **state)
 	job->detect->roles.group[0].tier[NT_SERIES_OWN] = NT_FRAME_T3;
 	assert_int_equal(nt_balance_check(job->detect, &job->sim.frame), 0);
 	assert_true(group[0].excess == 0.0 && group[1].excess == 0.0 && group[2].excess == 77.0);
+	/* Wherever the one is that is of a higher tier. */
+	for (uint32_t i = 0; i < 3; i++) {
+		for (uint32_t j = 0; j < 3; j++) {
+			job->detect->roles.group[j].excess = 77.0;
+			job->detect->roles.group[j].tier[NT_SERIES_OWN] =
+				j == i ? NT_FRAME_T3 : NT_FRAME_T2;
+		}
+		assert_int_equal(nt_balance_check(job->detect, &job->sim.frame), 0);
+		for (uint32_t j = 0; j < 3; j++)
+			assert_true(group[j].excess == 77.0);
+	}
 }
 
 static void a_tenth_more_and_three_hundredths_of_the_step_are_even(void **state)
@@ -216,6 +227,46 @@ static void turns_are_taken_where_nearly_every_round_has_another_slowest(void **
 	assert_false(turns_are_told(*state, 25, 11, 32));
 	assert_false(turns_are_told(*state, 32, 1, 31));
 	assert_true(turns_are_told(*state, 32, 1, 32));
+}
+
+static void take_turns(struct job *job, uint32_t which, double cost)
+{
+	struct nt_group_past *past = job->detect->roles.group[which].past;
+
+	past->worst = (struct nt_ring){.count = NT_RING_MAX};
+	for (uint32_t i = 0; i < NT_RING_MAX; i++) {
+		past->worst.value[i] = cost;
+		past->slowest[i] = i;
+	}
+}
+
+static double cost_of_turns(struct job *job)
+{
+	double cost;
+
+	assert_int_equal(nt_balance_check(job->detect, &job->sim.frame), 0);
+	cost = imbalance(job) ? imbalance(job)->cost : 0.0;
+	assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_IMBALANCE), 0);
+	return cost;
+}
+
+static void of_several_roles_that_take_turns_the_dearest_is_told(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		judge_roles(job, 100.0, 100.0, 100.0);
+		assert_true(cost_of_turns(job) == 0.0);
+		take_turns(job, i, 0.25);
+		assert_true(cost_of_turns(job) == 0.25);
+		take_turns(job, (i + 1) % 3, 0.5);
+		assert_true(cost_of_turns(job) == 0.5);
+		/* Of one without a round nothing is known. */
+		job->detect->roles.group[(i + 1) % 3].round_frame = 0;
+		assert_true(cost_of_turns(job) == 0.25);
+		job->detect->roles.group[i].round_frame = 0;
+		assert_true(cost_of_turns(job) == 0.0);
+	}
 }
 
 /* ---- the job ------------------------------------------------------------------------------------- */
@@ -353,7 +404,8 @@ static void what_the_job_feels_is_what_it_costs(void **state)
 {
 	static const struct {
 		double cost, was, told;
-	} then[] = {{0.25, 800.0, 0.25}, {0.15, 800.0, 0.2}, {0.1, 800.0, 0.2}, {0.09, 800.0, 0.09}};
+	} then[] = {
+		{0.25, 800.0, 0.25}, {0.15, 800.0, 0.2}, {0.1, 800.0, 0.2}, {0.09, 800.0, 0.09}};
 	struct job *job = *state;
 
 	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
@@ -519,6 +571,7 @@ int main(void)
 		JOB_TEST(what_is_long_for_twenty_rounds_is_told),
 		JOB_TEST(a_role_of_which_half_are_culprits_is_not_told),
 		JOB_TEST(turns_are_taken_where_nearly_every_round_has_another_slowest),
+		JOB_TEST(of_several_roles_that_take_turns_the_dearest_is_told),
 		JOB_TEST(what_all_have_together_is_told_with_its_numbers),
 		JOB_TEST(the_host_is_told_where_own_work_did_not_grow),
 		JOB_TEST(it_must_be_sure_last_cost_and_show_in_the_step),
