@@ -254,78 +254,77 @@ static void a_missing_file_is_enoent_and_says_so(void **state)
 
 /* ---- periods ------------------------------------------------------------------------------ */
 
-static struct nt_period find_period(const char *calls)
+/* A letter a call; capital ones are the small calls. */
+static void call(struct nt_buf *calls, const char *unit, int times)
 {
-	const size_t n = strlen(calls);
-	struct nt_period period = {0};
-	uint64_t shape[128];
-	uint32_t call[4096];
-
-	assert_true(n <= 4096);
-	for (size_t i = 0; i < n; i++)
-		call[i] = (uint32_t)calls[i];
-	/* Capital letters are the small calls. */
-	for (uint32_t i = 0; i < 128; i++)
-		shape[i] = i;
-	assert_int_equal(nt_period_find(call, n, shape, 128, &period), 0);
-	return period;
+	for (int i = 0; i < times; i++)
+		assert_int_equal(nt_buf_append(calls, unit, strlen(unit)), 0);
 }
 
-static void repeat(char *text, const char *unit, int times)
+static struct nt_period find_period(struct nt_buf *calls)
 {
-	*text = '\0';
-	for (int i = 0; i < times; i++)
-		text = stpcpy(text, unit);
+	struct nt_period period = {0};
+	uint64_t shape[128];
+	uint32_t kind[4096];
+
+	assert_true(calls->len <= 4096);
+	for (size_t i = 0; i < calls->len; i++)
+		kind[i] = calls->data[i];
+	for (uint32_t i = 0; i < 128; i++)
+		shape[i] = i;
+	assert_int_equal(nt_period_find(kind, calls->len, shape, 128, &period), 0);
+	calls->len = 0;
+	return period;
 }
 
 static void a_step_is_the_period_of_the_calls(void **state)
 {
-	char calls[4096];
+	nt_autobuf struct nt_buf calls = {0};
 	struct nt_period period;
 
 	(void)state;
-	repeat(calls, "abcD", 30);
-	period = find_period(calls);
+	call(&calls, "abcD", 30);
+	period = find_period(&calls);
 	assert_int_equal(period.calls, 4);
 	assert_true(period.has_anchor);
 	assert_int_equal(period.anchor, 'D');
 
 	/* Nothing comes once. */
-	repeat(calls, "aabbb", 30);
-	period = find_period(calls);
+	call(&calls, "aabbb", 30);
+	period = find_period(&calls);
 	assert_int_equal(period.calls, 5);
 	assert_false(period.has_anchor);
 
-	repeat(calls, "a", 300);
-	assert_int_equal(find_period(calls).calls, 1);
-	assert_int_equal(find_period("").calls, 1);
-	assert_int_equal(find_period("abcdefghijk").calls, 1);
+	call(&calls, "a", 300);
+	assert_int_equal(find_period(&calls).calls, 1);
+	assert_int_equal(find_period(&calls).calls, 1);
+	call(&calls, "abcdefghijk", 1);
+	assert_int_equal(find_period(&calls).calls, 1);
 }
 
 static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
 {
-	char calls[4096], *end;
+	nt_autobuf struct nt_buf calls = {0};
 	struct nt_period period;
 
 	(void)state;
 	/* Fifty layers that are alike, and a norm: the layer fits as well, almost. */
-	end = calls;
 	for (int step = 0; step < 30; step++) {
-		repeat(end, "ab", 50);
-		end = stpcpy(end + strlen(end), "N");
+		call(&calls, "ab", 50);
+		call(&calls, "N", 1);
 	}
-	period = find_period(calls);
+	period = find_period(&calls);
 	assert_int_equal(period.calls, 101);
 	assert_int_equal(period.anchor, 'N');
 
 	/* A checkpoint every tenth step. */
-	end = stpcpy(calls, "zzzyyyx");
+	call(&calls, "zzzyyyx", 1);
 	for (int step = 0; step < 60; step++) {
-		end = stpcpy(end, "aabbccN");
+		call(&calls, "aabbccN", 1);
 		if (step % 10 == 9)
-			end = stpcpy(end, "k");
+			call(&calls, "k", 1);
 	}
-	period = find_period(calls);
+	period = find_period(&calls);
 	assert_int_equal(period.calls, 7);
 	assert_int_equal(period.anchor, 'N');
 }
