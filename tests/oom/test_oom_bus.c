@@ -69,6 +69,30 @@ static int decode_longer(void *bytes)
 	return again.len == buf->len && memcmp(again.data, buf->data, buf->len) == 0 ? 0 : -EPROTO;
 }
 
+static int only_decode(void *bytes)
+{
+	const struct nt_buf *buf = bytes;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+
+	return nt_message_decode(buf->data, buf->len, &message);
+}
+
+/* One for the message and one for all that it points to; on the long way as many more, and theirs. */
+static void a_message_is_decoded_with_few_allocations(void **state)
+{
+	static const uint8_t unknown_field[] = {0xb8, 0x02, 0x00};
+
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		nt_autobuf struct nt_buf buf = {0};
+
+		assert_int_equal(nt_message_encode(messages[i], &buf), 0);
+		assert_int_equal(nt_oom_sweep(only_decode, &buf), 2);
+		assert_int_equal(nt_buf_append(&buf, unknown_field, sizeof(unknown_field)), 0);
+		assert_int_equal(nt_oom_sweep(only_decode, &buf), 5);
+	}
+}
+
 static void messages_survive_failed_allocations(void **state)
 {
 	(void)state;
@@ -249,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_survive_failed_allocations),
+		cmocka_unit_test(a_message_is_decoded_with_few_allocations),
 		cmocka_unit_test(long_arrays_survive_failed_allocations),
 		cmocka_unit_test(the_spool_survives_failed_allocations),
 		cmocka_unit_test(the_shelter_survives_failed_allocations),
