@@ -77,7 +77,7 @@ static int only_decode(void *bytes)
 	return nt_message_decode(buf->data, buf->len, &message);
 }
 
-/* One for the message and one for all that it points to; on the long way as many more, and theirs. */
+/* One for the message and one for what it points to; on the long way as many more, and theirs. */
 static void a_message_is_decoded_with_few_allocations(void **state)
 {
 	static const uint8_t unknown_field[] = {0xb8, 0x02, 0x00};
