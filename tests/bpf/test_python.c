@@ -6,6 +6,7 @@
  * NT_PYTHON=FILE tries another interpreter than /usr/bin/python3.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
@@ -321,7 +322,14 @@ static const char marks_source[] =
 	"void done(void) { MARK(gc__done); }\n"
 	"void collected(void) { MARK(gc__start); if (stub_hook) stub_hook(); MARK(gc__done); }\n";
 
-static struct stub functions, marks;
+/* One copy more than are probed: a part of them would miss collections. */
+static const char clones_source[] =
+	"void Py_Initialize(void) {}\n"
+	"#define CLONE(n) void clone##n(void) __asm__(\"gc_collect_main.constprop.\" #n); \\\n"
+	"  void clone##n(void) {}\n"
+	"CLONE(0) CLONE(1) CLONE(2) CLONE(3) CLONE(4) CLONE(5) CLONE(6) CLONE(7) CLONE(8)\n";
+
+static struct stub functions, marks, clones;
 
 static bool make_stub(struct stub *stub, const char *name, const char *source)
 {
@@ -490,6 +498,44 @@ static void who_is_forgotten_has_no_begin_any_more(void **state)
 	nt_span_free(span);
 }
 
+static void with_too_many_copies_none_is_probed(void **state)
+{
+	struct harness *h = of_mode(state);
+	nt_autoclose int fd = open(clones.path, O_RDONLY | O_CLOEXEC);
+	struct nt_span *span = NULL;
+
+	assert_int_equal(
+		nt_attach_span(h->attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON, &span),
+		-E2BIG);
+	assert_null(span);
+}
+
+static void *begin_one(void *data)
+{
+	call(&marks, "started");
+	return data;
+}
+
+/* More threads than the table has room for. */
+static void what_is_pushed_out_is_counted_and_not_measured(void **state)
+{
+	struct harness *h = of_mode(state);
+	struct nt_span *span = watch_stub(h, &marks);
+
+	call(&marks, "started");
+	for (uint32_t i = 0; i < 4 * harness_options(h->mode).max_threads; i++) {
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, begin_one, NULL), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	assert_int_equal(harness_stats(h).unmeasured, 0);
+	call(&marks, "done");
+	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], 0);
+	assert_int_equal(harness_stats(h).unmeasured, 1);
+	nt_span_free(span);
+}
+
 #define MODES 3
 
 int main(void)
@@ -516,11 +562,14 @@ int main(void)
 		TEST(an_end_without_a_begin_is_counted_and_not_measured),
 		TEST(a_begin_without_an_end_is_forgotten_at_the_next),
 		TEST(who_is_forgotten_has_no_begin_any_more),
+		TEST(with_too_many_copies_none_is_probed),
+		TEST(what_is_pushed_out_is_counted_and_not_measured),
 	};
 	int r;
 
 	if (!stub_begin() || !make_stub(&functions, "functions.so", functions_source) ||
-	    !make_stub(&marks, "marks.so", marks_source))
+	    !make_stub(&marks, "marks.so", marks_source) ||
+	    !make_stub(&clones, "clones.so", clones_source))
 		return 1;
 	if (stub_only())
 		return 0;
