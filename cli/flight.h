@@ -16,6 +16,7 @@
 struct nt_flight_call {
 	uint64_t number; /* in its process group, from 1 */
 	uint64_t created_ns; /* when the host enqueued it */
+	uint64_t expires_ns; /* when it times out; UINT64_MAX: it does not say */
 	uint64_t count; /* elements; 0 where members may differ in it */
 	uint64_t hash; /* of all calls up to here that every member still has */
 	uint32_t type;

@@ -93,13 +93,14 @@ static struct stand find_stand(const struct nt_flight_rank *rank)
 }
 
 /*
- * The newest time in any dump, or when the first of the files was written. A rank whose dump is
- * older than what others did later has waited as long as it knew, and no longer.
+ * The newest time in any dump, or when the first of the files was written; but no later than when the
+ * calls time out, as a file that was copied is younger than its dump. A rank whose dump is older
+ * than what others did later has waited as long as it knew, and no longer.
  */
 static void find_stands(struct making *making)
 {
 	const struct nt_flight *flight = making->flight;
-	uint64_t first_ns = UINT64_MAX;
+	uint64_t first_ns = UINT64_MAX, expires_ns = 0;
 
 	for (size_t i = 0; i < flight->ranks; i++) {
 		const struct nt_flight_rank *rank = &flight->rank[i];
@@ -108,7 +109,12 @@ static void find_stands(struct making *making)
 			making->now_ns = rank->newest_ns;
 		if (rank->written_ns < first_ns)
 			first_ns = rank->written_ns;
+		making->stand[i] = find_stand(rank);
+		if (making->stand[i].call && making->stand[i].call->expires_ns > expires_ns)
+			expires_ns = making->stand[i].call->expires_ns;
 	}
+	if (first_ns > expires_ns)
+		first_ns = expires_ns;
 	if (first_ns > making->now_ns)
 		making->now_ns = first_ns;
 	for (size_t i = 0; i < flight->ranks; i++) {
@@ -116,7 +122,6 @@ static void find_stands(struct making *making)
 		struct stand *stand = &making->stand[i];
 		uint64_t written_ns = rank->written_ns;
 
-		*stand = find_stand(rank);
 		if (!stand->call)
 			continue;
 		if (written_ns < rank->newest_ns)
@@ -212,7 +217,8 @@ static int describe_calls(struct nt_trace *trace, struct member *member, uint64_
 								   .op = call->op,
 								   .entry_ns = call->created_ns};
 		calls[call->op]++;
-		if (call->number < from)
+		/* Who sends and who receives need not agree on anything. */
+		if (call->number < from || group->p2p)
 			continue;
 		hash = nt_hash_u64(nt_hash_u64(hash, call->number), call->count);
 		hash = nt_hash_u64(hash, (uint64_t)call->type << 8 | call->op);

@@ -17,6 +17,7 @@
 
 #include "cli/collective.h"
 #include "cli/input.h"
+#include "common/clock.h"
 #include "common/hash.h"
 #include "common/num.h"
 #include "proto/text.h"
@@ -378,6 +379,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	struct nt_flight_group *group = NULL;
 	struct nt_flight_call call = {0};
 	bool uneven = false, has_device, scatters;
+	uint64_t timeout_ms = 0;
 	int r;
 
 	if (!json_is_object(entry))
@@ -391,6 +393,9 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 		return refuse_entry(dump, at, key, "a number");
 	if (!read_number(json_object_get(entry, "time_created_ns"), MAX_NS, &call.created_ns))
 		return refuse_entry(dump, at, "time_created_ns", "a time in nanoseconds");
+	call.expires_ns = UINT64_MAX;
+	if (read_number(json_object_get(entry, "timeout_ms"), MAX_NS / NT_MILLISECOND, &timeout_ms))
+		call.expires_ns = call.created_ns + timeout_ms * NT_MILLISECOND;
 	call.op = (uint8_t)nt_collective_op(name, &uneven);
 	scatters = call.op == NT_OP_REDUCE_SCATTER;
 	if (!count_elements(json_object_get(entry, scatters ? "output_sizes" : "input_sizes"),

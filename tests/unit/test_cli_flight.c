@@ -71,6 +71,7 @@ struct entry {
 	const char *op, *group, *state, *type;
 	uint64_t elements;
 	bool p2p, retired;
+	unsigned int timeout_s; /* 0: it does not say */
 };
 
 /* One rank enqueues a call now. */
@@ -91,13 +92,15 @@ static void call(struct job *job, int rank, const struct entry *entry)
 			      "\"output_sizes\": [[%" PRIu64 "]], \"output_dtypes\": [\"%s\"], "
 			      "\"state\": \"%s\", \"time_discovered_started_ns\": %" PRIu64 ", "
 			      "\"time_discovered_completed_ns\": %" PRIu64
-			      ", \"retired\": %s, \"is_p2p\": %s}",
+			      ", \"retired\": %s, \"is_p2p\": %s, \"timeout_ms\": %s%u}",
 			      buf->len ? ", " : "", job->record[rank]++,
 			      entry->group ? entry->group : "0", job->seq[rank], entry->op,
 			      job->now_ns, entry->elements, entry->type ? entry->type : "Float",
 			      entry->elements, entry->type ? entry->type : "Float", entry->state,
 			      started ? job->now_ns + 1000 : 0, completed ? job->now_ns + 2000 : 0,
-			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false"),
+			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false",
+			      entry->timeout_s ? "" : "-",
+			      entry->timeout_s ? entry->timeout_s * 1000 : 1),
 		0);
 }
 
@@ -208,6 +211,23 @@ static void a_rank_that_never_entered_is_the_laggard(void **state)
 	judgement = judge(job, 20, -1);
 	assert_names(judgement, "hang", "laggard", 2);
 	assert_int_equal(judgement->judged[0].incident.since_real_ns, START_NS + 10ull * SECOND);
+}
+
+/* The times of files are lost when they are copied: nobody waits longer than until the timeout. */
+static void a_file_that_was_copied_later_tells_of_no_longer_wait_than_the_timeout(void **state)
+{
+	struct entry waits = open_call;
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	waits.timeout_s = 600;
+	work(job, 10);
+	all_call(job, &waits, 2);
+	trace = read_dumps(job, 100000, -1);
+	assert_int_equal(trace->wait[0].wait_ns, 600ull * SECOND);
+	judgement = judge_trace(trace);
+	assert_names(judgement, "hang", "laggard", 2);
 }
 
 static void a_hang_of_a_few_seconds_is_none_yet(void **state)
@@ -439,6 +459,31 @@ static void sends_and_receives_are_no_calls_of_their_group(void **state)
 	trace = read_dumps(job, 20, -1);
 	assert_int_equal(trace->frame[0].rank[0].comms, 2);
 	assert_int_equal(trace->frame[0].rank[1].comms, 1);
+	judgement = judge_trace(trace);
+	assert_int_equal(judgement->incidents, 0);
+}
+
+/* One sends what the other receives: calls of one number that differ by nature. */
+static void a_pipeline_is_no_mismatch(void **state)
+{
+	struct entry part = {
+		.op = "nccl:send 0->1", .elements = 5, .state = "completed", .p2p = true};
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_frame *last;
+	struct job *job = *state;
+
+	work(job, 10);
+	for (int n = 0; n < 20; n++) {
+		part.op = "nccl:send 0->1";
+		call(job, 0, &part);
+		part.op = "nccl:recv 1<-0";
+		call(job, 1, &part);
+		job->now_ns += SECOND;
+	}
+	trace = read_dumps(job, 20, -1);
+	last = &trace->frame[trace->frames - 1].frame;
+	assert_true(last->rank[0].comm[1].rolling_hash == last->rank[1].comm[1].rolling_hash);
 	judgement = judge_trace(trace);
 	assert_int_equal(judgement->incidents, 0);
 }
@@ -765,6 +810,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FLIGHT_TEST(a_rank_that_never_entered_is_the_laggard),
+		FLIGHT_TEST(a_file_that_was_copied_later_tells_of_no_longer_wait_than_the_timeout),
 		FLIGHT_TEST(a_hang_of_a_few_seconds_is_none_yet),
 		FLIGHT_TEST(a_dump_that_is_older_than_the_others_accuses_nobody),
 		FLIGHT_TEST(a_healthy_job_accuses_nobody_however_late_its_dumps_are_read),
@@ -778,6 +824,7 @@ int main(void)
 		FLIGHT_TEST(who_waits_in_another_group_is_not_the_laggard),
 		FLIGHT_TEST(calls_of_gloo_are_done_when_they_are_retired),
 		FLIGHT_TEST(sends_and_receives_are_no_calls_of_their_group),
+		FLIGHT_TEST(a_pipeline_is_no_mismatch),
 		FLIGHT_TEST(the_entries_of_a_coalesced_group_are_one_call),
 		FLIGHT_TEST(a_rank_that_never_called_in_a_group_is_late_in_it),
 		FLIGHT_TEST(the_report_says_who_waits_in_what_and_who_does_not),
