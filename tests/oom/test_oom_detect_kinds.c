@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Each kind of incident, from its first sign until it is told: every allocation on the way fails once.
- * A job is led to just before it, and saved; a run loads it and goes on.
+ * Each kind of incident, from its first sign until it is told: every allocation on the way fails
+ * once. A job is led to just before it, and saved; a run loads it and goes on.
  */
 #include "tests/unit/detect_frames.h"
 
@@ -23,7 +23,7 @@ struct tale {
 	size_t culprits;
 };
 
-/* ---- the tales ------------------------------------------------------------------------------------ */
+/* ---- the tales ------------------------------------------------------------------------------- */
 
 static void begin_data(struct sim *sim)
 {
@@ -143,7 +143,7 @@ static const struct tale tales[] = {
 	{"a pause", begin_data, 30, pause_all, NT_CLASS_HANG, 0},
 };
 
-/* ---- how they are told ------------------------------------------------------------------------------ */
+/* ---- how they are told ----------------------------------------------------------------------- */
 
 struct telling {
 	const struct tale *tale;

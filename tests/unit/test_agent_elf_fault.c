@@ -14,7 +14,7 @@
 #include "agent/elf.h"
 #include "tests/unit/elf_image.h"
 
-/* ---- the calls that fail ------------------------------------------------------------------------- */
+/* ---- the calls that fail --------------------------------------------------------------------- */
 
 enum call {
 	CALL_NONE,
@@ -87,7 +87,7 @@ STANDS_IN(CALL_SYMBOL_VERSION, VERSION, NULL, gelf_getversym,
 STANDS_IN(CALL_PREAD, ssize_t, short_read, pread, (int fd, void *to, size_t n, off_t at), fd, to, n,
 	  at)
 
-/* ---- what is told --------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static struct image image;
 

@@ -67,6 +67,8 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 			struct nt_rank *rank = &detect->rank[j];
 
 			rank->has_habit = true;
+			for (int k = 0; k < NT_SERIES_END; k++)
+				rank->track[k].past = (struct nt_past){.count = 2};
 			rank->pace[NT_PACE_CALLS] = 20.0;
 			rank->pace[NT_PACE_STEP] = 200.0;
 			rank->habit[NT_PACE_CALLS] = j < changed ? 10.0 : 20.0;
@@ -82,6 +84,10 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 			nt_unit_align(detect, &group, index, 4);
 			for (uint32_t j = 0; j < 4; j++) {
 				assert_int_equal(detect->rank[j].has_habit, changed <= 2 || i < 5);
+				/* Both pasts go with it. */
+				for (int k = 0; k < NT_SERIES_END; k++)
+					assert_int_equal(detect->rank[j].track[k].past.count,
+							 changed <= 2 || i < 5 ? 2 : 0);
 				detect->rank[j].pace[NT_PACE_CALLS] = 20.0;
 			}
 		}
@@ -129,7 +135,7 @@ static void a_z_is_how_many_widths_a_value_is_away(void **state)
 	assert_true(nt_ksigma_judge(&ksigma, &rules, 100.5).abnormal);
 }
 
-/* ---- sums -------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static void a_mean_is_without_its_largest_window_where_there_are_two(void **state)
 {
@@ -230,7 +236,7 @@ static void a_threshold_is_worked_out_from_windows_a_day(void **state)
 	assert_true(nt_cusum_chance(&cusum, &rules, 4.0, 1.0) == 1.0);
 }
 
-/* ---- tails -------------------------------------------------------------------------------------- */
+/* ---- tails ----------------------------------------------------------------------------------- */
 
 static void a_factor_balances_far_windows_with_the_rest(void **state)
 {
@@ -275,7 +281,7 @@ static void far_is_two_widths_and_counts_once(void **state)
 	assert_true(nt_tail_factor(&tail) > 1.0 && nt_tail_factor(&tail) < 16.0);
 }
 
-/* ---- the past ------------------------------------------------------------------------------------ */
+/* ---- the past -------------------------------------------------------------------------------- */
 
 static void three_windows_before_an_onset_are_a_past(void **state)
 {
@@ -330,7 +336,7 @@ static void twenty_windows_are_a_whole_past(void **state)
 	assert_true(past.value_centre == 0.0 && past.value_width == 0.0);
 }
 
-/* ---- recovery ------------------------------------------------------------------------------------- */
+/* ---- recovery -------------------------------------------------------------------------------- */
 
 static void a_fault_is_over_after_its_time_and_its_windows(void **state)
 {
@@ -395,7 +401,7 @@ static void buckets_are_cut_and_the_oldest_goes(void **state)
 	}
 }
 
-/* ---- gaps ----------------------------------------------------------------------------------------- */
+/* ---- gaps ------------------------------------------------------------------------------------ */
 
 static void a_gap_is_a_nanosecond_and_what_lies_behind_its_onset(void **state)
 {
@@ -437,7 +443,7 @@ static void a_gap_is_a_nanosecond_and_what_lies_behind_its_onset(void **state)
 	assert_true(gaps.gap[1].end_ns == 401 && gaps.gap[1].missing_ns == 100.0);
 }
 
-/* ---- small things ---------------------------------------------------------------------------------- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 static void a_ring_holds_what_it_is_asked_to_hold(void **state)
 {

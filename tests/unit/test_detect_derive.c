@@ -34,7 +34,7 @@ static bool is_alone(void)
 	return detect->roles.groups == RANKS;
 }
 
-/* A communicator without calls makes no role: at frame `from` the calls begin, at `seen` they count. */
+/* A communicator without calls makes no role: at frame `from` they begin, at `seen` they count. */
 static void check_begins(uint32_t from, uint32_t seen)
 {
 	void *state = NULL;

@@ -222,7 +222,7 @@ static void only_operations_of_all_members_must_be_the_same(void **state)
 	}
 }
 
-/* ---- whether calls that differ mean something ------------------------------------------------- */
+/* ---- whether calls that differ mean something ------------------------------------------------ */
 
 static bool matters(const struct nt_comm *comm, uint8_t first, uint8_t second)
 {
@@ -256,7 +256,7 @@ static void of_unknown_operations_only_a_difference_between_them_matters(void **
 	assert_true(matters(&comm, NT_COMM_OPS, NT_COMM_OPS - 1));
 }
 
-/* ---- a communicator's trust ---------------------------------------------------------------------- */
+/* ---- a communicator's trust ------------------------------------------------------------------ */
 
 /* A rank whose hash differs from the fourth, third, second frame on. */
 static void three_frames_of_agreement_are_trusted_and_two_are_not(void **state)

@@ -113,7 +113,7 @@ static void assert_class(enum nt_class class, enum nt_word cause, int line)
 
 #define IS(class, cause) assert_class(NT_CLASS_##class, NT_WORD_##cause, __LINE__)
 
-/* ---- whether ---------------------------------------------------------------------------------- */
+/* ---- whether --------------------------------------------------------------------------------- */
 
 static void a_sum_at_the_threshold_is_high(void **state)
 {
@@ -277,7 +277,7 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 	assert_null(judged());
 }
 
-/* ---- of what class ------------------------------------------------------------------------------ */
+/* ---- of what class --------------------------------------------------------------------------- */
 
 static void half_on_the_device_is_compute(void **state)
 {
@@ -396,7 +396,7 @@ static void without_a_gpu_time_on_a_processor_is_computing(void **state)
 	IS(STORAGE, NONE);
 }
 
-/* ---- the host beside the device ------------------------------------------------------------------- */
+/* ---- the host beside the device -------------------------------------------------------------- */
 
 /* At T1: its host work is long by 64, and the others wait so much longer. */
 static void begin_late_host(void)
@@ -476,7 +476,7 @@ static void host_work_from_the_start_costs_a_tenth_of_the_step(void **state)
 	assert_null(judged());
 }
 
-/* ---- two populations ---------------------------------------------------------------------------------- */
+/* ---- two populations ------------------------------------------------------------------------- */
 
 static const struct nt_incident *apart(void)
 {

@@ -257,6 +257,41 @@ static void where_all_are_in_the_call_it_is_the_network(void **state)
 	assert_true(stall_of(job)->since_ns == since_ns);
 }
 
+/* Where they are known to agree they are told soon, else when all have waited long. */
+static void calls_that_differ_are_told_after_two_seconds_where_there_is_trust(void **state)
+{
+	struct job *job = *state;
+	struct nt_comm *comm;
+	uint64_t since_ns;
+
+	add_comms(job, 1);
+	sim_pass(&job->sim, job->detect, 5);
+	comm = nt_comm_find(job->detect->comms, 10);
+	assert_non_null(comm);
+	sim_stick(&job->sim, 10, UINT32_MAX);
+	job->sim.rank[1].inside_count = 999;
+	since_ns = job->sim.now_ns;
+	comm->agreed = 3;
+	stand_until(job, since_ns + 2ull * SIM_SECOND - 1);
+	assert_null(stall_of(job));
+	/* In this frame they agree once more, on what they called before. */
+	comm->agreed = 1;
+	stand_until(job, since_ns + 2ull * SIM_SECOND);
+	assert_int_equal(comm->agreed, 2);
+	assert_null(stall_of(job));
+	comm->agreed = 3;
+	stand_until(job, since_ns + 2ull * SIM_SECOND + 1);
+	assert_non_null(stall_of(job));
+	assert_int_equal(stall_of(job)->class, NT_CLASS_MISMATCH);
+	assert_int_equal(stall_of(job)->list[0], 1);
+	assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_STALL), 0);
+	comm->agreed = 0;
+	stand_until(job, since_ns + 15ull * SIM_SECOND - 1);
+	assert_null(stall_of(job));
+	stand_until(job, since_ns + 15ull * SIM_SECOND);
+	assert_int_equal(stall_of(job)->class, NT_CLASS_MISMATCH);
+}
+
 static void where_one_is_not_observed_nobody_is_named(void **state)
 {
 	struct job *job = *state;
@@ -356,6 +391,7 @@ int main(void)
 		JOB_TEST(who_works_meanwhile_is_a_slow_host_for_ten_minutes),
 		JOB_TEST(who_waits_for_its_device_does_not_tell_whether_the_late_ones_work),
 		JOB_TEST(where_all_are_in_the_call_it_is_the_network),
+		JOB_TEST(calls_that_differ_are_told_after_two_seconds_where_there_is_trust),
 		JOB_TEST(where_one_is_not_observed_nobody_is_named),
 		JOB_TEST(who_stayed_inside_when_others_came_out_is_named),
 		JOB_TEST(most_of_the_members_at_work_are_a_pause_of_all),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every number of a saved state may go to its bound and not beyond; what contradicts itself is refused. */
+/*
+ * Every number of a saved state may go to its bound and not beyond; what contradicts itself is
+ * refused.
+ */
 #include "detect_frames.h"
 
 #include <errno.h>
@@ -422,7 +425,7 @@ static void a_communicator_is_there_once(void **state)
 	TAKEN();
 }
 
-/* ---- the codec alone ---------------------------------------------------------------------------- */
+/* ---- the codec alone ------------------------------------------------------------------------- */
 
 static struct nt_codec load_of(const void *data, size_t size)
 {

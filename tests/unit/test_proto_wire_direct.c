@@ -120,7 +120,7 @@ static void fields_twice_or_in_another_order_go_the_long_way(void **state)
 	assert_int_equal(message->window.end_boot_ns, 5);
 }
 
-/* ---- at the caps ------------------------------------------------------------------------------- */
+/* ---- at the caps ----------------------------------------------------------------------------- */
 
 static void arrays_are_taken_directly_at_their_cap_and_not_over_it(void **state)
 {
@@ -203,7 +203,7 @@ static void a_text_takes_its_length_and_one_byte(void **state)
 	}
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* With so many bytes that say nothing: as long as a number may be, and longer. */
 static void put_padded(struct nt_buf *buf, uint64_t value, size_t padding)
@@ -317,7 +317,7 @@ static void eight_bytes_are_eight(void **state)
 	}
 }
 
-/* ---- tags and lengths --------------------------------------------------------------------------- */
+/* ---- tags and lengths ------------------------------------------------------------------------ */
 
 static void a_tag_has_two_bytes_and_a_length_five(void **state)
 {
@@ -397,7 +397,7 @@ static void a_body_comes_last_and_is_one_that_is_known(void **state)
 	}
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static void put_packed(struct nt_buf *buf, uint32_t field, uint32_t n)
 {
@@ -490,7 +490,7 @@ static void rows_that_do_not_follow_one_another_go_the_long_way(void **state)
 	assert_refused(&cut);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void put_column(struct nt_buf *buf, uint32_t field, uint32_t n, uint64_t first)
 {
