@@ -429,7 +429,7 @@ static int find_members(struct making *making)
 		total += flight->rank[i].groups;
 	making->member = calloc(total + 1, sizeof(*making->member));
 	making->of_rank = calloc(total + 1, sizeof(*making->of_rank));
-	making->stand = calloc(flight->ranks, sizeof(*making->stand));
+	making->stand = calloc(flight->ranks + 1, sizeof(*making->stand));
 	if (!making->member || !making->of_rank || !making->stand)
 		return -ENOMEM;
 	for (size_t i = 0; i < flight->ranks; i++)

@@ -6,6 +6,7 @@
  */
 #include "cli/flight.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -301,6 +302,7 @@ static int add_call(struct nt_flight_group *group, const struct nt_flight_call *
 			return -ENOMEM;
 		group->call = grown;
 	}
+	assert(group->call);
 	group->call[group->calls++] = *call;
 	return 0;
 }
