@@ -6,6 +6,7 @@
  */
 #include "cli/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "proto/wire.h"
 
 enum {
-	MIN_STEPS = 3, /* for a rank's steps to cut the frames of all */
+	MIN_STEPS = 10, /* for the steps of a rank to cut the frames of all */
 	OPS = NT_OP_END,
 };
 
@@ -134,9 +135,11 @@ static int make_grid(struct grid *grid, const struct nt_steps *steps)
 
 static int64_t bin_of(const struct grid *grid, uint64_t time_ns)
 {
-	const uint64_t last = grid->edge[grid->edges - 1];
+	uint64_t last;
 	size_t low = 0, high = grid->edges;
 
+	assert(grid->edge); /* a job without a step was refused */
+	last = grid->edge[grid->edges - 1];
 	if (time_ns <= grid->edge[0])
 		return -(int64_t)((grid->edge[0] - time_ns) / grid->length_ns);
 	if (time_ns > last)
@@ -409,32 +412,40 @@ static int list_places(struct job *job)
 	return 0;
 }
 
-/* The steps of the job are those of the first rank that has some. */
+/* The steps of the job are those of this rank, if it has as many as that. */
+static int take_steps(struct job *job, const struct file *file, size_t least)
+{
+	__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
+	nt_auto(nt_markers) struct nt_markers *markers = NULL;
+	struct nt_trace *trace = job->trace;
+	int r;
+
+	r = nt_markers_read(file->path, &markers, job->error);
+	r = r ?: nt_steps_cut(markers, &steps);
+	if (r < 0 || steps.steps < least)
+		return r;
+	r = make_grid(&job->grid, &steps);
+	if (r < 0)
+		return r;
+	trace->step = calloc(steps.steps, sizeof(*trace->step));
+	if (!trace->step)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps.steps; i++)
+		trace->step[trace->steps++] =
+			(struct nt_trace_step){steps.step[i].start_ns, steps.step[i].end_ns};
+	return 0;
+}
+
+/* Of the first rank that has enough; of the first that has any, where none has. */
 static int learn_steps(struct job *job)
 {
-	for (size_t i = 0; i < job->files && !job->grid.edge; i++) {
-		__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
-		nt_auto(nt_markers) struct nt_markers *markers = NULL;
-		struct nt_trace *trace = job->trace;
-		int r;
+	for (size_t least = MIN_STEPS; least; least = least > 1 ? 1 : 0) {
+		for (size_t i = 0; i < job->files && !job->grid.edge; i++) {
+			int r = take_steps(job, &job->file[i], least);
 
-		r = nt_markers_read(job->file[i].path, &markers, job->error);
-		r = r ?: nt_steps_cut(markers, &steps);
-		if (r < 0)
-			return r;
-		if (steps.steps < MIN_STEPS && i + 1 < job->files)
-			continue;
-		if (!steps.steps)
-			break;
-		r = make_grid(&job->grid, &steps);
-		if (r < 0)
-			return r;
-		trace->step = calloc(steps.steps, sizeof(*trace->step));
-		if (!trace->step)
-			return -ENOMEM;
-		for (size_t j = 0; j < steps.steps; j++)
-			trace->step[trace->steps++] = (struct nt_trace_step){steps.step[j].start_ns,
-									     steps.step[j].end_ns};
+			if (r < 0)
+				return r;
+		}
 	}
 	if (!job->grid.edge)
 		return nt_trace_refuse(

@@ -485,6 +485,24 @@ static void a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed(vo
 	assert_true(trace->frame[0].frame.completeness == 0.5);
 }
 
+static void steps_are_those_of_the_first_rank_that_has_enough_of_them(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *enough = NULL;
+	nt_auto(nt_trace) struct nt_trace *few = NULL;
+
+	(void)state;
+	put_rank(0, 2, 0);
+	put_rank(1, 20, 0);
+	put_file(2, HEADER);
+	enough = read_ranks(3);
+	assert_int_equal(enough->steps, 19);
+	put_rank(1, 2, 0);
+	few = read_ranks(3);
+	assert_int_equal(few->steps, 3); /* too short for a rhythm: each call is one */
+	assert_true(few->frames >= 1);
+	assert_true(few->place[2].lacks);
+}
+
 static void a_rank_is_unobserved_where_its_file_does_not_reach(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
@@ -590,6 +608,8 @@ int main(void)
 		cmocka_unit_test_teardown(
 			a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed,
 			remove_files),
+		cmocka_unit_test_teardown(steps_are_those_of_the_first_rank_that_has_enough_of_them,
+					  remove_files),
 		cmocka_unit_test_teardown(a_rank_is_unobserved_where_its_file_does_not_reach,
 					  remove_files),
 		cmocka_unit_test_teardown(two_files_of_one_rank_are_refused, remove_files),
