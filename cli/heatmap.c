@@ -14,15 +14,17 @@ enum {
 	LABEL_ROOM = 14, /* pixels that a label beside a row takes */
 	ROW_PIXELS = 22,
 	HEIGHT = 484, /* of a picture with more rows than that allows */
+	SMOOTH_WINDOWS = 32,
 	THIN = 8, /* pixels of a row that a frame would cover */
 	FADED = 3, /* hundredths of a step: below this the cell is like its peers */
-	FULL = 40, /* hundredths of a step at which a colour is at its strongest */
+	FULL = NT_CELL_LIMIT, /* hundredths of a step at which a colour is at its strongest */
 };
 
 /* A map with its cells. */
 struct canvas {
 	const struct nt_heatmap *map;
 	size_t rows, per_row, columns;
+	size_t smooth; /* columns: see smoothing() */
 	unsigned int height; /* pixels */
 	uint8_t *cell;
 	size_t frames; /* drawn so far */
@@ -50,7 +52,10 @@ static void ends_of(const struct canvas *canvas, size_t row, uint32_t *ret_first
 	*ret_last = rank_at(canvas->map, (next < ranks ? next : ranks) - 1)->rank;
 }
 
-/* Of several ranks in a row the worst shows. */
+/*
+ * Of several ranks in a row the worst shows. Some rank among many has a hiccup in any window, which
+ * would hide what lasts: each is therefore taken as the mean over some columns.
+ */
 static int fill(struct canvas *canvas)
 {
 	canvas->cell = calloc(canvas->rows, canvas->columns);
@@ -60,11 +65,30 @@ static int fill(struct canvas *canvas)
 		const struct nt_windows_rank *rank = rank_at(canvas->map, i);
 		uint8_t *cell = &canvas->cell[i / canvas->per_row * canvas->columns];
 
-		for (size_t c = 0; c < canvas->columns; c++)
-			if (rank->cell[c] > cell[c])
-				cell[c] = rank->cell[c];
+		for (size_t c = 0; c < canvas->columns; c++) {
+			const size_t from = c < canvas->smooth / 2 ? 0 : c - canvas->smooth / 2;
+			const size_t left = canvas->columns - from;
+			const uint8_t mean = nt_windows_mean(
+				&rank->cell[from], left < canvas->smooth ? left : canvas->smooth);
+
+			if (mean > cell[c])
+				cell[c] = mean;
+		}
 	}
 	return 0;
+}
+
+/* Columns over which each rank of a row of several is taken together. */
+static size_t smoothing(const struct canvas *canvas)
+{
+	const size_t span = canvas->map->job->span, few = canvas->columns / 8;
+	size_t columns = span < SMOOTH_WINDOWS ? SMOOTH_WINDOWS / span : 1;
+
+	if (canvas->per_row == 1)
+		return 1;
+	if (columns > few)
+		columns = few;
+	return columns ? columns : 1;
 }
 
 /*
@@ -83,10 +107,10 @@ static void choose_colours(struct nt_png_colour colour[256])
 			colour[i] = (struct nt_png_colour){0};
 		else if (excess > 0)
 			colour[i] = (struct nt_png_colour){0xd5, 0x5e, 0x00,
-							   (uint8_t)(25 + strength * 230 / FULL)};
+							   (uint8_t)(strength * 255 / FULL)};
 		else
 			colour[i] = (struct nt_png_colour){0x00, 0x72, 0xb2,
-							   (uint8_t)(15 + strength * 180 / FULL)};
+							   (uint8_t)(strength * 180 / FULL)};
 	}
 }
 
@@ -285,21 +309,18 @@ static void print_values(const struct canvas *canvas, const struct nt_report *re
 
 static void print_caption(const struct canvas *canvas, struct nt_markup *page)
 {
-	const size_t span = canvas->map->job->span;
+	const size_t windows = canvas->map->job->span * canvas->smooth;
 
 	nt_markup_put(page, "<figcaption id=\"%s-c\">", canvas->map->id);
 	nt_markup_text(page, canvas->map->title, LONG_TEXT);
 	nt_markup_put(page, " Downwards the ranks, to the right the time. ");
-	if (canvas->per_row > 1 || span > 1) {
-		nt_markup_put(page, "One cell is the worst of ");
-		if (canvas->per_row > 1)
-			nt_markup_put(page, "%zu ranks", canvas->per_row);
-		if (canvas->per_row > 1 && span > 1)
-			nt_markup_put(page, " in ");
-		if (span > 1)
-			nt_markup_put(page, "%zu windows", span);
-		nt_markup_put(page, ". ");
-	}
+	if (canvas->per_row > 1)
+		nt_markup_put(page, "One row is the worst of %zu ranks. ", canvas->per_row);
+	if (windows > 1)
+		nt_markup_put(page,
+			      "One cell is the mean of %zu windows, to which none gives more than "
+			      "%d %% of a step. ",
+			      windows, NT_CELL_LIMIT);
 	nt_markup_put(page, "Numbered frames are the verdicts of that number.</figcaption>\n");
 }
 
@@ -318,6 +339,7 @@ void nt_heatmap_print(const struct nt_heatmap *map, const struct nt_report *repo
 		canvas.rows * ROW_PIXELS < HEIGHT ? (unsigned int)canvas.rows * ROW_PIXELS : HEIGHT;
 	if (canvas.height < 2 * canvas.rows)
 		canvas.height = 2 * (unsigned int)canvas.rows;
+	canvas.smooth = smoothing(&canvas);
 	page->error = fill(&canvas);
 	/* The frames come first: they tell which rows want a label. */
 	for (size_t i = 0; i < map->marks; i++)

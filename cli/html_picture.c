@@ -258,7 +258,7 @@ static void put_legend(struct nt_markup *out)
 	} sample[] = {
 		{"#0072b2", "0.6", "less than its peers"},
 		{"none", "0", "like its peers (within 3 % of a step)"},
-		{"#d55e00", "0.3", "10 % of a step more"},
+		{"#d55e00", "0.25", "10 % of a step more"},
 		{"#d55e00", "1", "40 % or more"},
 		{"#808080", "0.38", "not seen, or nobody to compare with"},
 	};

@@ -168,7 +168,27 @@ static int name_node(struct nt_windows_job *job, const struct nt_windows_names *
 	return job->node[index] ? 0 : -ENOMEM;
 }
 
-/* Two columns become one, and of two cells the worse: no mark may fade as a run grows long. */
+static double limit(double hundredths)
+{
+	return fmin(fmax(hundredths, -NT_CELL_LIMIT), NT_CELL_LIMIT);
+}
+
+uint8_t nt_windows_mean(const uint8_t *cell, size_t count)
+{
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	if (count == 1)
+		return cell[0];
+	for (size_t i = 0; i < count; i++) {
+		if (cell[i] == NT_CELL_NONE)
+			continue;
+		sum += limit((double)cell[i] - NT_CELL_EVEN);
+		n++;
+	}
+	return n ? (uint8_t)(NT_CELL_EVEN + (int)round(sum / n)) : NT_CELL_NONE;
+}
+
 static void merge_columns(struct nt_windows_job *job)
 {
 	for (size_t i = 0; i < job->columns / 2; i++)
@@ -178,7 +198,7 @@ static void merge_columns(struct nt_windows_job *job)
 		uint8_t *cell = job->rank[i].cell;
 
 		for (size_t c = 0; c < job->columns / 2; c++)
-			cell[c] = cell[2 * c] > cell[2 * c + 1] ? cell[2 * c] : cell[2 * c + 1];
+			cell[c] = nt_windows_mean(&cell[2 * c], 2);
 		memset(&cell[job->columns / 2], NT_CELL_NONE,
 		       NT_WINDOWS_MAX_COLUMNS - job->columns / 2);
 	}
@@ -186,38 +206,48 @@ static void merge_columns(struct nt_windows_job *job)
 	job->span *= 2;
 }
 
-static size_t next_column(struct nt_windows_job *job, const struct nt_frame *frame)
+static void open_column(struct nt_windows_job *job, const struct nt_frame *frame)
 {
 	const bool is_first = job->windows % job->span == 0;
 
 	if (is_first && job->columns == NT_WINDOWS_MAX_COLUMNS) {
 		merge_columns(job);
-		return next_column(job, frame);
+		open_column(job, frame);
+		return;
 	}
-	if (is_first)
+	if (is_first) {
 		job->column[job->columns++].start_ns = frame->start_ns;
+		job->open_since = job->windows;
+	}
 	job->column[job->columns - 1].end_ns = frame->end_ns;
-	return job->columns - 1;
 }
 
-static uint8_t cell_of(const struct nt_rating *rating)
+/* Into the open column, in which the rank may have windows already. */
+static void add_to_cell(const struct nt_windows_job *job, struct nt_windows_rank *rank,
+			double excess)
 {
-	const double hundredths = fmin(fmax(round(rating->excess * 100.0), -127.0), 127.0);
+	const double hundredths = fmin(fmax(excess * 100.0, -127.0), 127.0);
 
-	return rating->judged ? (uint8_t)(NT_CELL_EVEN + (int)hundredths) : NT_CELL_NONE;
+	if (rank->open_since != job->open_since)
+		rank->opens = 0;
+	if (!rank->opens)
+		rank->open_sum = 0.0;
+	rank->open_since = job->open_since;
+	rank->opens++;
+	rank->open_sum += limit(hundredths);
+	rank->cell[job->columns - 1] =
+		(uint8_t)(NT_CELL_EVEN +
+			  (int)round(job->span == 1 ? hundredths : rank->open_sum / rank->opens));
 }
 
-static void add_to_rank(struct nt_windows_rank *rank, const struct nt_rating *rating, size_t column,
-			uint64_t start_ns)
+static void add_to_rank(const struct nt_windows_job *job, struct nt_windows_rank *rank,
+			const struct nt_rating *rating, uint64_t start_ns)
 {
-	const uint8_t cell = cell_of(rating);
-
 	if (rating->node != NT_FRAME_NO_NODE || !rank->judged)
 		rank->node = rating->node;
 	if (!rating->judged)
 		return;
-	if (cell > rank->cell[column])
-		rank->cell[column] = cell;
+	add_to_cell(job, rank, rating->excess);
 	if (!rank->judged || rating->excess > rank->worst.excess) {
 		rank->worst = (struct nt_windows_mark){rating->rank, rating->host, rating->value_ns,
 						       rating->peers_ns, rating->excess};
@@ -286,7 +316,6 @@ int nt_windows_add(struct nt_windows *windows, const struct nt_windows_names *na
 	const struct nt_rating *rating = NULL;
 	struct nt_windows_window *window;
 	struct nt_windows_job *job;
-	size_t column;
 	int r;
 
 	job = find_job(windows, names, &r);
@@ -297,14 +326,14 @@ int nt_windows_add(struct nt_windows *windows, const struct nt_windows_names *na
 	if (r < 0)
 		return r;
 	window = windows->listed > listed ? &windows->window[listed] : NULL;
-	column = next_column(job, frame);
+	open_column(job, frame);
 	for (size_t i = 0; i < frame->ranks; i++) {
 		struct nt_windows_rank *rank = find_rank(windows, job, rating[i].rank, &r);
 
 		if (r < 0)
 			return r;
 		if (rank)
-			add_to_rank(rank, &rating[i], column, frame->start_ns);
+			add_to_rank(job, rank, &rating[i], frame->start_ns);
 		r = name_node(job, names, rating[i].node);
 		if (window)
 			window->judged += rating[i].judged;

@@ -27,11 +27,14 @@ enum {
 
 /*
  * A cell of the picture: how much more than its peers the rank needed, in hundredths of a step, as
- * NT_CELL_EVEN + that; of several windows the worst. 0: not compared with anybody.
+ * NT_CELL_EVEN + that. Of several windows it is the mean, to which none gives more than
+ * NT_CELL_LIMIT: ranks hiccup, and among thousands some rank always does. 0: not compared with
+ * anybody.
  */
 enum {
 	NT_CELL_NONE = 0,
 	NT_CELL_EVEN = 128,
+	NT_CELL_LIMIT = 40,
 };
 
 struct nt_windows_mark {
@@ -57,6 +60,10 @@ struct nt_windows_rank {
 	struct nt_windows_mark worst; /* window, by its excess; .rank is this one */
 	uint64_t worst_ns; /* start of that window */
 	uint8_t *cell; /* NT_WINDOWS_MAX_COLUMNS of them */
+	/* Of the column that is open: since which window, and the sum of so many. */
+	uint64_t open_since;
+	double open_sum;
+	uint32_t opens;
 };
 
 struct nt_windows_column {
@@ -72,6 +79,7 @@ struct nt_windows_job {
 	size_t ranks, rank_cap;
 	struct nt_windows_column column[NT_WINDOWS_MAX_COLUMNS];
 	size_t columns, span; /* span: windows in one column */
+	uint64_t open_since; /* first window of the last column */
 	char **node; /* names by index, NULL where there is none */
 	size_t nodes;
 	struct nt_rater *rater;
@@ -107,6 +115,8 @@ NT_DEFINE_AUTO(nt_windows, nt_windows_free)
 NT_MUST_CHECK int nt_windows_add(struct nt_windows *windows, const struct nt_windows_names *names,
 				 const struct nt_detect *detect, const struct nt_frame *frame);
 
+/* The mean of several cells, as above. */
+uint8_t nt_windows_mean(const uint8_t *cell, size_t count);
 /* The rank's row, or NULL. */
 const struct nt_windows_rank *nt_windows_find(const struct nt_windows_job *job, uint32_t rank);
 /* The name of a node by its index; "" where it has none. */

@@ -256,7 +256,8 @@ static void a_large_job_is_a_picture_of_256_rows_and_those_that_stood_out(void *
 	assert_true(text.len < 1 << 20);
 	says(html, "data-columns=\"512\" data-rows=\"256\"");
 	says(html, "data-columns=\"512\" data-rows=\"9\"");
-	says(html, "One cell is the worst of 64 ranks in 8 windows.");
+	says(html, "One row is the worst of 64 ranks. One cell is the mean of 32 windows, to which "
+		   "none gives more than 40 % of a step.");
 	says(html, "class=\"named\" x=\"98\" y=\"54.883%\" dy=\"0.35em\">8960–9023</text>");
 	says(html, "<th scope=\"row\">9007</th><td>gpu-1125</td>");
 	says(html, "<td class=\"n\">2048 of 4096</td>");

@@ -257,7 +257,7 @@ static void a_rank_that_comes_late_gets_its_row_in_order(void **state)
 	sim_free(&sim);
 }
 
-static void a_long_run_is_merged_into_columns_and_its_worst_window_still_shows(void **state)
+static void a_long_run_is_merged_into_columns_of_which_each_is_a_mean_without_outliers(void **state)
 {
 	const size_t frames = 5 * NT_WINDOWS_MAX_COLUMNS + 3;
 	struct nt_detect *detect = sim_detect();
@@ -286,12 +286,44 @@ static void a_long_run_is_merged_into_columns_and_its_worst_window_still_shows(v
 	for (size_t i = 1; i < job->columns; i++)
 		assert_int_equal(job->column[i].start_ns, job->column[i - 1].end_ns);
 	for (size_t i = 0; i < job->columns; i++)
-		hot += job->rank[5].cell[i] > NT_CELL_EVEN + 30;
+		hot += job->rank[5].cell[i] > NT_CELL_EVEN + 1;
 	assert_int_equal(hot, 1);
-	assert_true(job->rank[5].cell[700 / 8] > NT_CELL_EVEN + 30);
+	/* One window of eight; it alone was much more than the limit. */
+	assert_in_range(job->rank[5].cell[700 / 8], NT_CELL_EVEN + NT_CELL_LIMIT / 8 - 1,
+			NT_CELL_EVEN + NT_CELL_LIMIT / 8 + 1);
 	assert_int_equal(job->rank[5].marked, 1);
 	assert_true(job->rank[5].worst.excess > 0.3);
 	assert_int_equal(windows->listed, frames);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void what_lasts_is_as_strong_in_a_merged_column_as_in_a_single_one(void **state)
+{
+	const uint8_t cells[] = {NT_CELL_NONE, 255, NT_CELL_EVEN + 10, 1, NT_CELL_NONE};
+	struct nt_detect *detect = sim_detect();
+	const struct nt_windows_job *job;
+	struct sim sim;
+
+	(void)state;
+	assert_int_equal(nt_windows_mean(&cells[0], 1), NT_CELL_NONE);
+	assert_int_equal(nt_windows_mean(&cells[1], 1), 255);
+	assert_int_equal(nt_windows_mean(&cells[0], 3), NT_CELL_EVEN + 25);
+	assert_int_equal(nt_windows_mean(&cells[2], 3), NT_CELL_EVEN - 15);
+	assert_int_equal(nt_windows_mean(&cells[4], 1), NT_CELL_NONE);
+	sim_init(&sim, 8, 13);
+	sim.jitter = 0.001;
+	pass(&sim, detect, 100);
+	sim.rank[2].device *= 1.3;
+	pass(&sim, detect, 3 * NT_WINDOWS_MAX_COLUMNS + 2);
+	job = &windows->job[0];
+	assert_int_equal(job->span, 4);
+	for (size_t i = 0; i < job->columns; i++) {
+		const bool slow = i >= 100 / 4;
+
+		assert_in_range(job->rank[2].cell[i], NT_CELL_EVEN + (slow ? 18 : -1),
+				NT_CELL_EVEN + (slow ? 22 : 1));
+	}
 	nt_detect_free(detect);
 	sim_free(&sim);
 }
@@ -379,7 +411,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_rank_that_comes_late_gets_its_row_in_order,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_long_run_is_merged_into_columns_and_its_worst_window_still_shows, set_up,
+			a_long_run_is_merged_into_columns_of_which_each_is_a_mean_without_outliers,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_lasts_is_as_strong_in_a_merged_column_as_in_a_single_one, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(a_difference_beyond_all_bounds_stays_in_its_cell,
 						set_up, tear_down),
