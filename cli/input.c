@@ -39,8 +39,15 @@ int nt_input_read(const char *path, struct nt_buf *buf, struct nt_trace_error *r
 		n = gzread(file, buf->data + buf->len, 1 << 16);
 		if (n < 0)
 			return nt_trace_refuse(ret_error, "%s: damaged compression", path);
-		if (n == 0)
-			return 0;
+		if (n == 0) {
+			(void)gzerror(file, &r);
+			return r == Z_BUF_ERROR
+				       ? nt_trace_refuse(
+						 ret_error,
+						 "%s: cut short at byte %zu of what it unpacks to",
+						 path, buf->len)
+				       : 0;
+		}
 		buf->len += (size_t)n;
 	}
 }

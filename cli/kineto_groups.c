@@ -106,15 +106,20 @@ int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 	return 0;
 }
 
-/* Of a group that is not listed: all members say the same of it. */
+/* Of a group that is not listed: all members say the same of it, be its ranks left out or cut. */
 static void learn_group(struct nt_kineto_group *group, const json_t *args)
 {
-	const char *ranks = json_string_value(json_object_get(args, "Process Group Ranks"));
+	const json_t *ranks = json_object_get(args, "Process Group Ranks"), *number;
+	const char *text = json_string_value(ranks);
 	const json_t *size = json_object_get(args, "Group size");
+	size_t i;
 
 	if (group->id)
 		return;
-	group->id = nt_hash_mix(nt_hash_text(group->name_hash, ranks ? ranks : ""));
+	group->id = nt_hash_text(group->name_hash, text ? text : "");
+	json_array_foreach(ranks, i, number) group->id =
+		nt_hash_u64(group->id, (uint64_t)json_integer_value(number));
+	group->id = nt_hash_mix(group->id);
 	if (json_is_integer(size) && json_integer_value(size) > 0 &&
 	    json_integer_value(size) <= NT_FRAME_MAX_RANKS)
 		group->size = (uint32_t)json_integer_value(size);

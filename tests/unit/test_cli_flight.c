@@ -658,6 +658,22 @@ static void a_dump_of_a_rank_that_its_group_does_not_have_is_refused(void **stat
 		"entry 0: rank 7 calls in process group '0'");
 }
 
+static void a_dump_cut_short_in_its_compression_is_refused(void **state)
+{
+	struct job *job = *state;
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+	char bytes[600];
+	FILE *file = fopen("tests/data/flight/gloo/rank_0.json.gz", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(bytes, 1, sizeof(bytes), file), sizeof(bytes));
+	(void)fclose(file);
+	put_text(job->path[0], bytes, sizeof(bytes), START_NS);
+	assert_int_equal(nt_trace_read_flight(job->path_list, 1, &trace, &error), -EBADMSG);
+	assert_non_null(strstr(error.text, "cut short at byte "));
+}
+
 static void names_out_of_a_dump_do_not_steer_the_terminal(void **state)
 {
 	assert_refused(*state,
@@ -830,6 +846,7 @@ int main(void)
 		FLIGHT_TEST(the_report_says_who_waits_in_what_and_who_does_not),
 		FLIGHT_TEST(calls_that_are_waited_in_beyond_the_cap_are_counted),
 		FLIGHT_TEST(a_damaged_dump_is_refused_with_its_place),
+		FLIGHT_TEST(a_dump_cut_short_in_its_compression_is_refused),
 		FLIGHT_TEST(names_out_of_a_dump_do_not_steer_the_terminal),
 		FLIGHT_TEST(a_dump_of_a_rank_that_its_group_does_not_have_is_refused),
 		FLIGHT_TEST(a_pickle_is_refused_with_what_to_do),

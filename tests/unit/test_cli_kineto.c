@@ -384,6 +384,18 @@ static void groups_that_contradict_themselves_are_refused(void **state)
 		       "no sound number of elements");
 }
 
+/* Recorded by PyTorch 2.15 over Gloo: its groups are read, and there is no device to judge by. */
+static void a_real_trace_without_a_device_is_refused_for_that(void **state)
+{
+	static const char *const paths[] = {"tests/data/kineto/gloo/rank2.json.gz"};
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+
+	(void)state;
+	assert_int_equal(nt_trace_read_kineto(paths, 1, &trace, &error), -EBADMSG);
+	assert_non_null(strstr(error.text, "no GPU kernels"));
+}
+
 static void operations_are_known_under_all_their_names(void **state)
 {
 	static const struct {
@@ -435,6 +447,7 @@ int main(void)
 		KINETO_TEST(groups_beyond_the_cap_are_left_out_and_counted),
 		KINETO_TEST(names_out_of_a_trace_do_not_steer_the_terminal),
 		KINETO_TEST(groups_that_contradict_themselves_are_refused),
+		cmocka_unit_test(a_real_trace_without_a_device_is_refused_for_that),
 		cmocka_unit_test(operations_are_known_under_all_their_names),
 	};
 
