@@ -162,6 +162,33 @@ static void one_who_is_alone_has_no_peers(void **state)
 	assert_null(nt_role_peers(detect, &detect->rank[1], &n));
 }
 
+/* In whatever order it tells of its communicators: they are those that it told of before. */
+static void what_is_told_in_another_order_is_known_again(void **state)
+{
+	static const uint32_t orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}};
+	struct nt_rank *rank;
+
+	(void)state;
+	sim_pass(&sim, detect, 2);
+	rank = &detect->rank[1];
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct nt_frame_comm said[3] = {0};
+		const struct nt_frame_rank seen = {.rank = 1, .comm = said, .comms = 3};
+
+		for (uint32_t j = 0; j < 3; j++)
+			said[j] = (struct nt_frame_comm){.id = orders[i][j] ? orders[i][j] : DATA,
+							 .size = RANKS,
+							 .last = 10 * i + orders[i][j]};
+		assert_int_equal(nt_comm_learn(detect, rank, &seen), 0);
+		assert_int_equal(rank->links, 3);
+		for (uint32_t j = 0; j < 3; j++) {
+			assert_int_equal(rank->link[j].comm->id, j ? j : DATA);
+			assert_int_equal(rank->link[j].last, 10 * i + j);
+		}
+	}
+	assert_int_equal(HASH_COUNT(detect->comms), 3);
+}
+
 static void what_is_freed_twice_is_freed_once(void **state)
 {
 	(void)state;
@@ -187,6 +214,7 @@ int main(void)
 		CASE(who_comes_from_another_role_begins_anew),
 		CASE(the_peers_of_a_rank_are_all_others_from_the_next_on),
 		CASE(one_who_is_alone_has_no_peers),
+		CASE(what_is_told_in_another_order_is_known_again),
 		CASE(what_is_freed_twice_is_freed_once),
 	};
 
