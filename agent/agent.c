@@ -124,7 +124,7 @@ static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
 		r = -ESRCH;
 	r = r < 0 ? r : nt_interpreter_find(pid, attach_file_of, &look);
 	if (r >= 0) {
-		nt_info("collections of garbage of process %u are timed", pid);
+		nt_debug("collections of garbage of process %u are timed", pid);
 		*ret_span = look.span;
 	} else if (r != -ENOENT && r != -ESRCH) {
 		(void)nt_warn(r,

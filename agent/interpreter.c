@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Out of memory is for us to handle, not for the table to exit. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
 #include "agent/proc.h"
@@ -103,20 +107,16 @@ struct interpreter {
 	uint32_t pid;
 	uint64_t start_ns;
 	bool waits; /* it has not been looked at */
+	bool is_lost; /* there was no memory for its place in the table */
 	struct nt_span *span; /* owned; NULL: none */
+	struct interpreter *next; /* in the list of those that have ended */
 	UT_hash_handle hh;
-};
-
-/* Of a process that has ended. */
-struct leftover {
-	struct nt_span *span; /* owned */
-	struct leftover *next;
 };
 
 struct nt_interpreters {
 	struct nt_interpreters_hooks hooks;
 	struct interpreter *interpreter; /* uthash, owned */
-	struct leftover *leftover; /* owned */
+	struct interpreter *ended; /* owned: with a span, and in the table no more */
 	uint32_t waiting;
 	struct nt_interpreters_stats stats;
 };
@@ -153,7 +153,7 @@ void nt_interpreters_free(struct nt_interpreters *interpreters)
 		detach(interpreters, interpreter->span);
 		free(interpreter);
 	}
-	while (interpreters->leftover)
+	while (interpreters->ended)
 		nt_interpreters_detach(interpreters);
 	free(interpreters);
 }
@@ -172,35 +172,35 @@ void nt_interpreters_add(struct nt_interpreters *interpreters, uint32_t pid, uin
 		return;
 	}
 	interpreter = calloc(1, sizeof(*interpreter));
-	if (!interpreter) {
+	if (interpreter) {
+		interpreter->pid = pid;
+		interpreter->start_ns = start_boot_ns;
+		interpreter->waits = true;
+		HASH_ADD(hh, interpreters->interpreter, pid, sizeof(interpreter->pid), interpreter);
+	}
+	if (!interpreter || interpreter->is_lost) {
 		interpreters->stats.failed++;
+		free(interpreter);
 		return;
 	}
-	interpreter->pid = pid;
-	interpreter->start_ns = start_boot_ns;
-	interpreter->waits = true;
 	interpreters->waiting++;
-	HASH_ADD(hh, interpreters->interpreter, pid, sizeof(interpreter->pid), interpreter);
 }
 
 void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct interpreter *interpreter;
-	struct leftover *leftover;
 
 	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
 	if (!interpreter || interpreter->start_ns != start_boot_ns)
 		return;
 	HASH_DEL(interpreters->interpreter, interpreter);
 	interpreters->waiting -= interpreter->waits;
-	leftover = interpreter->span ? malloc(sizeof(*leftover)) : NULL;
-	if (leftover) {
-		*leftover = (struct leftover){interpreter->span, interpreters->leftover};
-		interpreters->leftover = leftover;
-	} else {
-		detach(interpreters, interpreter->span);
+	if (!interpreter->span) {
+		free(interpreter);
+		return;
 	}
-	free(interpreter);
+	interpreter->next = interpreters->ended;
+	interpreters->ended = interpreter;
 }
 
 void nt_interpreters_attach(struct nt_interpreters *interpreters)
@@ -226,13 +226,13 @@ void nt_interpreters_attach(struct nt_interpreters *interpreters)
 
 void nt_interpreters_detach(struct nt_interpreters *interpreters)
 {
-	struct leftover *leftover = interpreters->leftover;
+	struct interpreter *interpreter = interpreters->ended;
 
-	if (!leftover)
+	if (!interpreter)
 		return;
-	interpreters->leftover = leftover->next;
-	detach(interpreters, leftover->span);
-	free(leftover);
+	interpreters->ended = interpreter->next;
+	detach(interpreters, interpreter->span);
+	free(interpreter);
 }
 
 void nt_interpreters_stats(const struct nt_interpreters *interpreters,

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/elf.h"
+#include "agent/interpreter.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/elf_image.h"
 
@@ -51,10 +52,52 @@ static void an_elf_file_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
 }
 
+static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_span **ret_span)
+{
+	(void)data;
+	(void)pid;
+	(void)start_boot_ns;
+	*ret_span = malloc(1);
+	return *ret_span ? 0 : -ENOMEM;
+}
+
+static void detach(void *data, struct nt_span *span)
+{
+	(void)data;
+	free(span);
+}
+
+/* A rank whose interpreter finds no room is one that is not watched. */
+static int watch_interpreters(void *data)
+{
+	const struct nt_interpreters_hooks hooks = {.attach = attach, .detach = detach};
+	nt_auto(nt_interpreters) struct nt_interpreters *interpreters = NULL;
+	int r = nt_interpreters_new(&hooks, &interpreters);
+
+	(void)data;
+	if (r < 0)
+		return r;
+	for (uint32_t pid = 1; pid < 4; pid++)
+		nt_interpreters_add(interpreters, pid, 1);
+	for (int i = 0; i < 3; i++)
+		nt_interpreters_attach(interpreters);
+	nt_interpreters_end(interpreters, 1, 1);
+	nt_interpreters_end(interpreters, 2, 1);
+	nt_interpreters_detach(interpreters);
+	return 0;
+}
+
+static void interpreters_survive_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep_lenient(watch_interpreters, NULL) >= 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_elf_file_survives_failed_allocations),
+		cmocka_unit_test(interpreters_survive_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
