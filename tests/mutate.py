@@ -84,6 +84,9 @@ EQUIVALENT = [
     (re.compile(r"\b(?:\w*fd|left_ms) = -1;|\.(?:fd|waiting) = -1\b|\? -1 : (?:\w+(?:->|\.))*fd;"), {CONSTANT}),
     # The kernel numbers its watches from 1: one with number 0 there is not.
     (re.compile(r"\b(?:wd|watch->waiting) (?:>=|<) 0\b"), BOUNDARY | {CONSTANT}),
+    # How much is read or asked for at a time, how often is looked and from how many on another way is
+    # quicker: a little more of that takes another time and says the same.
+    (re.compile(r"^\t(?:BLIND_MS|BYTES_PER_BYTE|DECODE_CHUNK_BYTES|EVENTS_BYTES|FEW|FIRST_BYTES) = .*,"), {CONSTANT}),
     # Wherever between both ends a search cuts, it finds the same.
     (re.compile(r"\bmiddle = low \+ \(high - low\) / 2;"), {CONSTANT}),
 ]
