@@ -6,7 +6,6 @@
  */
 #include "cli/trace.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 
 #include "aggregator/table.h"
+#include "cli/grid.h"
 #include "cli/markers.h"
 #include "cli/stage.h"
 #include "cli/timeline.h"
@@ -23,8 +23,6 @@ enum {
 	MIN_STEPS = 10, /* for the steps of a rank to cut the frames of all */
 	OPS = NT_OP_END,
 };
-
-static const uint64_t least_window_ns = 500000000; /* as the agent's */
 
 struct file {
 	const char *path;
@@ -40,7 +38,7 @@ struct tally {
 
 /* Whole steps of a rank that ended in one frame. */
 struct window {
-	int64_t bin; /* which frame: see struct grid */
+	int64_t bin; /* which frame: see struct nt_grid */
 	uint32_t steps;
 	uint64_t start_ns, end_ns, step_ns, own_ns, device_ns, comm_ns, calls;
 	size_t tally, tallies; /* in struct rank */
@@ -69,20 +67,13 @@ struct comm {
 	UT_hash_handle hh;
 };
 
-/* Where frames end: at the steps of one rank, and as far apart before and after them. */
-struct grid {
-	uint64_t *edge;
-	size_t edges;
-	uint64_t length_ns;
-};
-
 struct job {
 	struct file *file;
 	size_t files;
 	struct rank *rank;
 	size_t ranks;
 	struct comm *comm;
-	struct grid grid;
+	struct nt_grid grid;
 	struct nt_trace *trace;
 	struct nt_trace_error *error;
 };
@@ -101,69 +92,9 @@ static void release_job(struct job *job)
 		free(job->rank[i].tally);
 	}
 	free(job->rank);
-	free(job->grid.edge);
+	nt_grid_release(&job->grid);
 	free(job->file);
 	nt_trace_free(job->trace);
-}
-
-/* ---- frames ------------------------------------------------------------------------------- */
-
-/*
- * Frames end half a step after the rank's, so that clocks may differ by as much without that a step
- * of one rank falls into another frame than the same step of another.
- */
-static int make_grid(struct grid *grid, const struct nt_steps *steps)
-{
-	uint64_t step_ns = 0;
-	size_t group;
-	int r;
-
-	r = nt_steps_median(steps, &step_ns);
-	if (r < 0)
-		return r;
-	group = (size_t)((least_window_ns + step_ns - 1) / step_ns);
-	grid->edge = calloc(steps->steps / group + 1, sizeof(*grid->edge));
-	if (!grid->edge)
-		return -ENOMEM;
-	for (size_t i = group - 1; i < steps->steps; i += group)
-		grid->edge[grid->edges++] = steps->step[i].end_ns + step_ns / 2;
-	if (!grid->edges)
-		grid->edge[grid->edges++] = steps->step[steps->steps - 1].end_ns + step_ns / 2;
-	grid->length_ns = group * step_ns;
-	return 0;
-}
-
-static int64_t bin_of(const struct grid *grid, uint64_t time_ns)
-{
-	uint64_t last;
-	size_t low = 0, high = grid->edges;
-
-	assert(grid->edge); /* a job without a step was refused */
-	last = grid->edge[grid->edges - 1];
-	if (time_ns <= grid->edge[0])
-		return -(int64_t)((grid->edge[0] - time_ns) / grid->length_ns);
-	if (time_ns > last)
-		return (int64_t)(grid->edges + (time_ns - last - 1) / grid->length_ns);
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (grid->edge[middle] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (int64_t)low;
-}
-
-static uint64_t end_of(const struct grid *grid, int64_t bin)
-{
-	const int64_t edges = (int64_t)grid->edges;
-
-	if (bin < 0)
-		return grid->edge[0] - (uint64_t)-bin * grid->length_ns;
-	if (bin < edges)
-		return grid->edge[bin];
-	return grid->edge[edges - 1] + (uint64_t)(bin - edges + 1) * grid->length_ns;
 }
 
 /* ---- one rank ----------------------------------------------------------------------------- */
@@ -261,7 +192,7 @@ static int tally_call(struct job *job, struct rank *rank, const struct nt_marker
 static int add_step(struct job *job, struct rank *rank, const struct nt_markers *markers,
 		    const struct nt_timeline *line, const struct nt_timeline_step *step)
 {
-	const int64_t bin = bin_of(&job->grid, step->end_ns);
+	const int64_t bin = nt_grid_bin(&job->grid, step->end_ns);
 	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
 	struct window *window;
 	int r;
@@ -424,7 +355,7 @@ static int take_steps(struct job *job, const struct file *file, size_t least)
 	r = r ?: nt_steps_cut(markers, &steps);
 	if (r < 0 || steps.steps < least)
 		return r;
-	r = make_grid(&job->grid, &steps);
+	r = nt_grid_make(&job->grid, &steps);
 	if (r < 0)
 		return r;
 	trace->step = calloc(steps.steps, sizeof(*trace->step));
@@ -566,7 +497,7 @@ static void fill_rank(struct job *job, struct rank *rank, int64_t bin, struct nt
 static int add_frame(struct job *job, int64_t bin, size_t comms, size_t ops)
 {
 	struct nt_trace *trace = job->trace;
-	const uint64_t end_ns = end_of(&job->grid, bin);
+	const uint64_t end_ns = nt_grid_end(&job->grid, bin);
 	struct nt_trace_frame *out = NULL;
 	size_t heard = 0;
 	int r;

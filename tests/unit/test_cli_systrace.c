@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/grid.h"
 #include "cli/judge.h"
 #include "cli/markers.h"
 #include "cli/period.h"
@@ -329,6 +330,43 @@ static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
 	assert_int_equal(period.anchor, 'N');
 }
 
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static void every_time_falls_into_a_frame_that_ends_no_sooner(void **state)
+{
+	static const uint64_t lengths[] = {1, 1000000, 700000000, 5000000000, INT64_MAX / 4};
+	static const uint64_t times[] = {
+		0,        1, 499999999, 999999999999, INT64_MAX / 4, INT64_MAX / 2, INT64_MAX - 1,
+		INT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct nt_timeline_step step[3];
+		const struct nt_steps steps = {step, 3};
+		struct nt_grid grid = {0};
+		int64_t last = INT64_MIN;
+
+		for (uint64_t j = 0; j < 3; j++)
+			step[j] = (struct nt_timeline_step){.start_ns = j * lengths[i],
+							    .end_ns = (j + 1) * lengths[i],
+							    .count = 1};
+		assert_int_equal(nt_grid_make(&grid, &steps), 0);
+		assert_true(grid.length_ns >= 500000000);
+		for (size_t j = 0; j < sizeof(times) / sizeof(times[0]); j++) {
+			const int64_t bin = nt_grid_bin(&grid, times[j]);
+			const uint64_t end = nt_grid_end(&grid, bin);
+
+			assert_true(bin >= last);
+			assert_true(end >= times[j]);
+			/* And the one before ends too soon. */
+			if (end > grid.length_ns && bin != 0)
+				assert_true(nt_grid_end(&grid, bin - 1) < times[j]);
+			last = bin;
+		}
+		nt_grid_release(&grid);
+	}
+}
+
 /* ---- who does the same work --------------------------------------------------------------- */
 
 static void those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline(void **state)
@@ -600,6 +638,7 @@ int main(void)
 		cmocka_unit_test(a_missing_file_is_enoent_and_says_so),
 		cmocka_unit_test(a_step_is_the_period_of_the_calls),
 		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
+		cmocka_unit_test(every_time_falls_into_a_frame_that_ends_no_sooner),
 		cmocka_unit_test(
 			those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline),
 		cmocka_unit_test_teardown(
