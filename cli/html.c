@@ -133,7 +133,8 @@ static void put_lead(const struct nt_html_page *page)
 	nt_html_time(page, report->end_ns);
 	nt_markup_put(out, ".");
 	if (others)
-		nt_markup_put(out, " %zu more %s for information or without a culprit.", others,
+		nt_markup_put(out, " %zu %sverdict%s %s for information or without a culprit.",
+			      others, page->accusing ? "more " : "", others == 1 ? "" : "s",
 			      others == 1 ? "is" : "are");
 	nt_markup_put(out, "</p>\n");
 	put_notes(page);

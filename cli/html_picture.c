@@ -187,17 +187,18 @@ static void put_ranks(const struct nt_html_page *page, const struct scene *scene
 		nt_markup_put(out, "<p>No rank stood out from its peers in any window.</p>\n");
 		return;
 	}
-	nt_markup_put(out,
-		      "<div class=\"scroll\"><table>\n<caption>Ranks that stood out. More is in "
-		      "parts of a step, against the median of the peers.</caption>\n<thead><tr>"
-		      "<th scope=\"col\">Rank</th><th scope=\"col\">Node</th>"
-		      "<th scope=\"col\" class=\"n\">Windows in which it stood out</th>"
-		      "<th scope=\"col\" class=\"n\">More, mean</th>"
-		      "<th scope=\"col\" class=\"n\">More, worst</th>"
-		      "<th scope=\"col\">Worst window</th>"
-		      "<th scope=\"col\">What was long in it</th>"
-		      "<th scope=\"col\" class=\"n\">Its time</th>"
-		      "<th scope=\"col\" class=\"n\">Its peers'</th></tr></thead>\n<tbody>\n");
+	nt_markup_put(
+		out,
+		"<div class=\"scroll\"><table>\n<caption>Ranks that a verdict names, "
+		"or that stood out. More is in parts of a step, against the median of the peers.</caption>\n<thead><tr>"
+		"<th scope=\"col\">Rank</th><th scope=\"col\">Node</th>"
+		"<th scope=\"col\" class=\"n\">Windows in which it stood out</th>"
+		"<th scope=\"col\" class=\"n\">More, mean</th>"
+		"<th scope=\"col\" class=\"n\">More, worst</th>"
+		"<th scope=\"col\">Worst window</th>"
+		"<th scope=\"col\">What was long in it</th>"
+		"<th scope=\"col\" class=\"n\">Its time</th>"
+		"<th scope=\"col\" class=\"n\">Its peers'</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < scene->ranks; i++) {
 		const struct nt_windows_rank *rank = scene->rank[i];
 		const char *node = nt_windows_node(scene->job, rank->node);
@@ -206,13 +207,16 @@ static void put_ranks(const struct nt_html_page *page, const struct scene *scene
 		nt_markup_text(out, *node ? node : "–", NT_HTML_NAME);
 		nt_markup_put(out, "</td><td class=\"n\">%" PRIu64 " of %" PRIu64 "</td>",
 			      rank->marked, rank->judged);
+		if (!rank->judged) {
+			nt_markup_put(out, "<td colspan=\"6\">not compared</td></tr>\n");
+			continue;
+		}
 		nt_markup_put(out, "<td class=\"n\">");
-		put_excess(out, rank->judged ? rank->excess / (double)rank->judged : 0.0);
+		put_excess(out, rank->excess / (double)rank->judged);
 		nt_markup_put(out, "</td><td class=\"n\">");
 		put_excess(out, rank->worst.excess);
 		nt_markup_put(out, "</td><td class=\"t\">");
-		if (rank->judged)
-			nt_html_time(page, rank->worst_ns);
+		nt_html_time(page, rank->worst_ns);
 		nt_markup_put(out, "</td><td>%s</td><td class=\"n\">",
 			      rank->worst.host ? "host work" : "own work");
 		nt_html_value(out, rank->worst.value_ns / 1e6, "ms");
@@ -273,6 +277,14 @@ static void put_legend(struct nt_markup *out)
 	nt_markup_put(out, "</ul>\n");
 }
 
+static bool is_compared(const struct nt_windows_job *job)
+{
+	for (size_t i = 0; i < job->ranks; i++)
+		if (job->rank[i].judged)
+			return true;
+	return false;
+}
+
 static bool has_namesake(const struct nt_windows *windows, const struct nt_windows_job *job)
 {
 	for (size_t i = 0; i < windows->jobs; i++)
@@ -303,7 +315,12 @@ static int put_scene(const struct nt_html_page *page, const struct nt_windows_jo
 			nt_markup_put(page->out, ", attempt %u", job->attempt);
 		nt_markup_put(page->out, "</h3>\n");
 	}
-	put_maps(page, &scene, number);
+	if (is_compared(job))
+		put_maps(page, &scene, number);
+	else
+		nt_markup_put(page->out,
+			      "<p>No rank could be compared with another in any window: nothing "
+			      "tells what it did by itself, or it has no peers.</p>\n");
 	return page->out->error;
 }
 

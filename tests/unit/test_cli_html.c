@@ -279,6 +279,10 @@ static void a_page_of_nothing_accuses_nobody(void **state)
 	html = page();
 	says(html, "No rank stood out from its peers in any window.");
 	says(html, "data-rows=\"1\"");
+	scene.judgement->windows->job[0].rank[0].judged = 0;
+	html = page();
+	says(html, "No rank could be compared with another in any window");
+	does_not_say(html, "<figure");
 }
 
 static void those_to_act_on_come_first_whatever_opened_first(void **state)
@@ -298,7 +302,7 @@ static void those_to_act_on_come_first_whatever_opened_first(void **state)
 	scene_incident(&scene, "j", "critical", "unknown")->summary = "who knows";
 	html = page();
 	says(html, "<h1>rank 3 is slow</h1>");
-	says(html, "2 more are for information or without a culprit.");
+	says(html, "2 more verdicts are for information or without a culprit.");
 	assert_true(strstr(html, "</span> rank 3 is slow</h3>") <
 		    strstr(html, "</span> who knows</h3>"));
 	assert_true(strstr(html, "</span> who knows</h3>") < strstr(html, "</span> uneven</h3>"));
