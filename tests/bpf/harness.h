@@ -30,6 +30,7 @@ struct harness {
 	struct nt_attach *attach;
 	struct seen *event;
 	size_t events;
+	uint64_t min_call_ns; /* as it was told */
 };
 
 static inline struct nt_attach_options harness_options(enum nt_attach_mode mode)
@@ -68,7 +69,7 @@ static inline size_t harness_poll(struct harness *h)
 
 static inline void harness_init(struct harness *h, const struct nt_attach_options *options)
 {
-	*h = (struct harness){.mode = options->mode};
+	*h = (struct harness){.mode = options->mode, .min_call_ns = options->min_call_ns};
 	h->event = calloc(EVENTS_MAX, sizeof(*h->event));
 	assert_non_null(h->event);
 	assert_int_equal(nt_attach_new(options, &h->attach), 0);

@@ -120,8 +120,11 @@ static void check_event(const struct seen *seen, uint16_t row, const struct nt_p
 		assert_memory_equal(seen->id, id, sizeof(id));
 }
 
-/* One call, and every record of it. lasting: for longer than what is worth an event. */
-static void check_row(struct harness *h, uint16_t row, bool lasting)
+/*
+ * One call, and every record of it. lasting: for longer than what is worth an event. False: it was
+ * not to last, but the machine was busy with others meanwhile. Its event is right, and no answer.
+ */
+static bool check_row(struct harness *h, uint16_t row, bool lasting)
 {
 	const struct nt_probe *p = nt_probe_row(row);
 	struct stub *stub = &library[p->library];
@@ -144,12 +147,16 @@ static void check_row(struct harness *h, uint16_t row, bool lasting)
 	harness_poll(h);
 	if (!p->words && p->counter >= 0 && !p->returns) {
 		assert_int_equal(h->events, 0);
-		return;
+		return true;
 	}
 	if (p->long_only && !lasting) {
+		if (h->events == 1 && after_ns - before_ns >= h->min_call_ns) {
+			check_event(&h->event[0], row, p, true, before_ns, after_ns);
+			return false;
+		}
 		assert_int_equal(h->events, 0);
 		expected.calls[NT_COUNTER_SYNC]++;
-		return;
+		return true;
 	}
 	if (p->id != NT_NO_WORD) {
 		assert_int_equal(h->events, 2);
@@ -158,6 +165,7 @@ static void check_row(struct harness *h, uint16_t row, bool lasting)
 	if (h->events != events + 1)
 		fail_msg("%s made %zu events", p->symbol, h->events);
 	check_event(&h->event[events], row, p, p->returns, before_ns, after_ns);
+	return true;
 }
 
 static void check_counters(const struct harness *h)
@@ -181,9 +189,10 @@ static void check_library(struct harness *h, enum nt_library of)
 
 		if (p->library != of)
 			continue;
-		check_row(h, row, false);
+		while (!check_row(h, row, false))
+			print_message("# %s was kept waiting: again\n", p->symbol);
 		if (p->long_only)
-			check_row(h, row, true);
+			(void)check_row(h, row, true);
 	}
 }
 
