@@ -473,6 +473,47 @@ static void the_tenth_byte_of_a_number_has_one_bit(void **state)
 	}
 }
 
+/* In memory that ends where the input does, for the sanitizers to see. */
+static void behind_the_end_is_nothing(void **state)
+{
+	(void)state;
+	for (size_t size = 0; size < 9; size++) {
+		uint8_t *exact = malloc(size ? size : 1);
+		struct nt_codec in;
+		uint64_t word = 7;
+		uint32_t count = 7;
+		double real = 7.0;
+
+		assert_non_null(exact);
+		memset(exact, 0x81, size);
+		in = load_of(exact, size);
+		nt_code_u64(&in, &word);
+		assert_int_equal(in.error, -EBADMSG);
+		assert_int_equal(in.at, size);
+		assert_true(word == 0);
+		in = load_of(exact, size);
+		nt_code_count(&in, &count, UINT32_MAX);
+		assert_int_equal(in.error, -EBADMSG);
+		assert_int_equal(count, 0);
+		if (size)
+			exact[0] = 1;
+		/* One byte says that eight follow. */
+		in = load_of(exact, size);
+		nt_code_real(&in, &real);
+		assert_int_equal(in.error, -EBADMSG);
+		assert_int_equal(in.at, size);
+		assert_true(real == 0.0);
+		if (size < 8) {
+			word = 7;
+			in = load_of(exact, size);
+			nt_code_fixed(&in, &word);
+			assert_int_equal(in.error, -EBADMSG);
+			assert_true(word == 0);
+		}
+		free(exact);
+	}
+}
+
 static void yes_and_no_are_one_and_zero(void **state)
 {
 	static const uint8_t data[] = {0, 1, 2};
@@ -588,6 +629,7 @@ int main(void)
 		CASE(a_communicator_is_there_once),
 		cmocka_unit_test(a_number_passes_at_its_bound_and_is_refused_beyond),
 		cmocka_unit_test(the_tenth_byte_of_a_number_has_one_bit),
+		cmocka_unit_test(behind_the_end_is_nothing),
 		cmocka_unit_test(yes_and_no_are_one_and_zero),
 		cmocka_unit_test(numbers_with_a_sign_come_back),
 		cmocka_unit_test(so_many_elements_as_bytes_follow_may_be_told_of),

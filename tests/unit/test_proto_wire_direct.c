@@ -120,6 +120,46 @@ static void fields_twice_or_in_another_order_go_the_long_way(void **state)
 	assert_int_equal(message->window.end_boot_ns, 5);
 }
 
+static void assert_texts_of_rank(const struct nt_rank_id *rank)
+{
+	const char *const text[] = {rank->node,      rank->job, rank->namespace, rank->pod,
+				    rank->container, rank->gpu, rank->cgroup,    rank->comm};
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		assert_string_equal(text[i], "");
+}
+
+/* What is not there has empty texts, none of which is NULL, whichever way it came. */
+static void what_is_not_told_is_empty_on_both_ways(void **state)
+{
+	(void)state;
+	for (uint32_t field = ENVELOPE_WINDOW; field <= ENVELOPE_HEARTBEAT; field++) {
+		for (int longer = 0; longer < 2; longer++) {
+			nt_auto(nt_message) struct nt_message *message = NULL;
+			nt_autobuf struct nt_buf bytes = {0};
+
+			put_bytes(&bytes, field, "", 0);
+			if (longer)
+				add(&bytes, unknown_field, sizeof(unknown_field));
+			assert_int_equal(goes_directly(&bytes), !longer);
+			message = decode(&bytes);
+			assert_string_equal(message->agent, "");
+			assert_string_equal(message->key, "");
+			if (field == ENVELOPE_WINDOW) {
+				assert_texts_of_rank(&message->window.rank);
+				assert_string_equal(message->window.host.state, "");
+				assert_int_equal(message->window.samples, 0);
+			} else if (field == ENVELOPE_DETAIL) {
+				assert_texts_of_rank(&message->detail.rank);
+				assert_string_equal(message->detail.call, "");
+			} else if (field == ENVELOPE_INCIDENT) {
+				assert_string_equal(message->incident.cost.currency, "");
+				assert_string_equal(message->incident.summary, "");
+			}
+		}
+	}
+}
+
 /* ---- at the caps ----------------------------------------------------------------------------- */
 
 static void arrays_are_taken_directly_at_their_cap_and_not_over_it(void **state)
@@ -592,6 +632,7 @@ int main(void)
 		cmocka_unit_test(whole_messages_of_every_kind_go_both_ways),
 		cmocka_unit_test(broken_messages_are_judged_alike),
 		cmocka_unit_test(fields_twice_or_in_another_order_go_the_long_way),
+		cmocka_unit_test(what_is_not_told_is_empty_on_both_ways),
 		cmocka_unit_test(arrays_are_taken_directly_at_their_cap_and_not_over_it),
 		cmocka_unit_test(data_are_taken_directly_up_to_their_cap),
 		cmocka_unit_test(texts_are_cut_alike_on_both_ways),
