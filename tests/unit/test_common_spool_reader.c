@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Readers who are behind, and what they can count on. */
+#include <errno.h>
+#include <limits.h>
+
+#include "common/bus_spool.h"
 #include "tests/unit/spool.h"
 
 enum {
@@ -67,12 +71,33 @@ static void the_lock_is_not_for_the_world(void **state)
 	assert_int_equal(st.st_mode & 0600, 0600);
 }
 
+/* So many bytes are kept for what is behind it: topic, partition, segment. */
+static void a_path_may_be_almost_as_long_as_the_kernel_takes(void **state)
+{
+	static char path[PATH_MAX];
+
+	(void)state;
+	for (size_t len = 0; len < PATH_MAX; len += len ? 1 : PATH_MAX - 70) {
+		struct nt_bus_reader *reader = NULL;
+
+		for (size_t i = 0; i < len; i++)
+			path[i] = i % 200 ? 'x' : '/';
+		path[len] = '\0';
+		assert_int_equal(nt_spool_reader_open(path, 1, &reader), !len ? -EINVAL
+									 : len < PATH_MAX - 64
+										 ? 0
+										 : -ENAMETOOLONG);
+		nt_bus_reader_close(reader);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SPOOL_TEST(a_long_backlog_hides_nothing_that_is_new),
 		SPOOL_TEST(a_reader_that_starts_at_the_oldest_has_missed_nothing),
 		SPOOL_TEST(the_lock_is_not_for_the_world),
+		cmocka_unit_test(a_path_may_be_almost_as_long_as_the_kernel_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

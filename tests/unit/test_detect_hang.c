@@ -52,6 +52,48 @@ static void a_rank_that_never_enters_is_the_laggard(void **state)
 	assert_null(sim_firing(job->detect, 1));
 }
 
+/* The first that waits is held up by the last rank, another one by a rank before that. */
+static void laggards_of_several_communicators_are_told_in_their_order(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 4, 17);
+	sim.blocking = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct sim_comm *comm =
+			sim_comm_add(&sim, 20 + i, NT_FRAME_SYNCHRONISING, 2, 25e6, SIM_MS);
+
+		comm->member[comm->members++] = i ? 1 : 0;
+		comm->member[comm->members++] = i ? 2 : 3;
+	}
+	sim_pass(&sim, detect, 30);
+	for (uint32_t i = 0; i < 2; i++)
+		sim.comm[i].last++;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct sim_rank *rank = &sim.rank[i];
+
+		rank->stuck = true;
+		rank->behind = i % 2;
+		rank->in_call = i % 2 == 0;
+		rank->inside_comm = i ? 21 : 20;
+		rank->inside_number = sim.comm[i / 2].last;
+		rank->inside_kind = NT_FRAME_SYNCHRONISING;
+		rank->inside_op = 1;
+		rank->inside_since = sim.now_ns;
+	}
+	assert_in_range(sim_run(&sim, detect, 60), 30, 34);
+	finding = sim_firing(detect, 0);
+	assert_int_equal(finding->class, NT_CLASS_HANG);
+	assert_int_equal(finding->culprits, 2);
+	assert_int_equal(finding->culprit[0].rank, 1);
+	assert_int_equal(finding->culprit[1].rank, 3);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void a_hang_that_ends_is_resolved_at_once(void **state)
 {
 	struct job *job = *state;
@@ -457,6 +499,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_rank_that_never_enters_is_the_laggard),
 		CASE(a_hang_that_ends_is_resolved_at_once),
+		cmocka_unit_test(laggards_of_several_communicators_are_told_in_their_order),
 		CASE(fifteen_seconds_of_waiting_are_no_hang_where_steps_take_ten),
 		CASE(nobody_inside_anything_is_a_pause_and_silent),
 		CASE(a_checkpoint_of_all_is_silent),
