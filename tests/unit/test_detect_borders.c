@@ -135,6 +135,61 @@ static void a_z_is_how_many_widths_a_value_is_away(void **state)
 	assert_true(nt_ksigma_judge(&ksigma, &rules, 100.5).abnormal);
 }
 
+static bool is_abnormal(const struct nt_ksigma *ksigma, const struct nt_ksigma_rules *rules,
+			double value)
+{
+	return nt_ksigma_judge(ksigma, rules, value).abnormal;
+}
+
+static void limits_count_whatever_was_before(void **state)
+{
+	struct nt_ksigma_rules rules = nt_ksigma_rules_default();
+	const struct nt_ksigma none = {.count = 0};
+
+	(void)state;
+	rules.low = 90.0;
+	rules.high = 115.0;
+	assert_false(is_abnormal(&none, &rules, 90.0));
+	assert_true(is_abnormal(&none, &rules, 89.999));
+	assert_false(is_abnormal(&none, &rules, 115.0));
+	assert_true(is_abnormal(&none, &rules, 115.001));
+	rules.warm_up = 0;
+	assert_false(nt_ksigma_judge(&none, &rules, 100.0).ready);
+}
+
+/* Around 100, with a width of 1. */
+static void each_of_the_distances_must_be_there(void **state)
+{
+	struct nt_ksigma_rules rules = nt_ksigma_rules_default();
+	struct nt_ksigma ksigma = {.count = 0};
+
+	(void)state;
+	for (uint32_t i = 0; i < rules.warm_up; i++) {
+		assert_false(nt_ksigma_judge(&ksigma, &rules, 1e9).ready);
+		nt_ksigma_learn(&ksigma, &rules, 100.0);
+	}
+	assert_true(nt_ksigma_judge(&ksigma, &rules, 100.0).ready);
+	assert_true(nt_ksigma_judge(&ksigma, &rules, 100.0).width == 1.0);
+	assert_false(is_abnormal(&ksigma, &rules, 103.0));
+	assert_true(is_abnormal(&ksigma, &rules, 103.5));
+	assert_false(is_abnormal(&ksigma, &rules, 96.5));
+	rules.bias = 0.25;
+	assert_false(is_abnormal(&ksigma, &rules, 124.5));
+	assert_true(is_abnormal(&ksigma, &rules, 125.0));
+	rules.bias = 0.0;
+	rules.abs_bias = 8.0;
+	assert_false(is_abnormal(&ksigma, &rules, 107.5));
+	assert_true(is_abnormal(&ksigma, &rules, 108.0));
+	rules.direction = NT_KSIGMA_DOWN;
+	assert_false(is_abnormal(&ksigma, &rules, 108.0));
+	assert_true(is_abnormal(&ksigma, &rules, 92.0));
+	assert_false(is_abnormal(&ksigma, &rules, 92.5));
+	rules.direction = NT_KSIGMA_BOTH;
+	assert_true(is_abnormal(&ksigma, &rules, 108.0));
+	assert_true(is_abnormal(&ksigma, &rules, 92.0));
+	assert_false(is_abnormal(&ksigma, &rules, 92.5));
+}
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 static void a_mean_is_without_its_largest_window_where_there_are_two(void **state)
@@ -597,6 +652,8 @@ int main(void)
 		cmocka_unit_test(a_unit_is_another_where_calls_and_time_differ_alike),
 		cmocka_unit_test(habits_are_forgotten_where_most_have_another_unit),
 		cmocka_unit_test(a_z_is_how_many_widths_a_value_is_away),
+		cmocka_unit_test(limits_count_whatever_was_before),
+		cmocka_unit_test(each_of_the_distances_must_be_there),
 		cmocka_unit_test(a_mean_is_without_its_largest_window_where_there_are_two),
 		cmocka_unit_test(a_sum_that_is_nothing_remembers_nothing),
 		cmocka_unit_test(a_window_is_costly_from_half_the_floor_on),
