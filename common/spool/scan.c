@@ -198,10 +198,8 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	}
 	if (r < 0)
 		return r;
-	if (!is_whole(ret_item)) {
-		nt_buf_clear(&scan->window);
+	if (!is_whole(ret_item))
 		return 0;
-	}
 	scan->log = ret_item->log;
 	scan->log_is_known = true;
 	if (ret_item->found == NT_SPOOL_SEAL) {
