@@ -349,10 +349,10 @@ static int add_wait(struct making *making, const struct member *member, size_t n
 			absent[wait->absents++] = member[i].rank->rank;
 		if (!stand || stand->call->number != number)
 			continue;
-		if (!wait->ranks || making->now_ns - stand->since_ns > wait->wait_ns) {
+		if (making->now_ns - stand->since_ns > wait->wait_ns)
 			wait->wait_ns = making->now_ns - stand->since_ns;
-			wait->op = stand->call->op;
-		}
+		wait->mixed |= wait->ranks && wait->op != stand->call->op;
+		wait->op = stand->call->op;
 		memcpy(wait->group, member[i].group->label, sizeof(wait->group));
 		rank[wait->ranks++] = member[i].rank->rank;
 	}

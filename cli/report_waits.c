@@ -36,10 +36,11 @@ static int print_wait(const struct nt_trace_wait *wait, struct nt_buf *buf)
 	r = nt_buf_printf(buf, "rank%s ", wait->ranks > 1 ? "s" : "");
 	r = r ?: print_ranks(wait->rank, wait->ranks, buf);
 	r = r
-		    ?: nt_buf_printf(buf,
-				     " wait%s for %.1f s in %s %" PRIu64 " of process group %s",
-				     wait->ranks > 1 ? "" : "s", (double)wait->wait_ns / 1e9,
-				     nt_op_name(wait->op), wait->number, wait->group);
+		    ?: nt_buf_printf(
+			       buf, " wait%s for %.1f s in %s %" PRIu64 " of process group %s%s",
+			       wait->ranks > 1 ? "" : "s", (double)wait->wait_ns / 1e9,
+			       wait->mixed ? "call" : nt_op_name(wait->op), wait->number,
+			       wait->group, wait->mixed ? ", not all in the same operation" : "");
 	if (r == 0 && wait->absents) {
 		r = nt_buf_printf(buf, "; not entered by ");
 		r = r ?: print_ranks(wait->absent, wait->absents, buf);
@@ -78,13 +79,14 @@ int nt_report_waits_json(const struct nt_report *report, json_t *root)
 	for (size_t i = 0; i < report->waits && r == 0; i++) {
 		const struct nt_trace_wait *wait = &report->wait[i];
 
-		r = json_array_append_new(
-			list, json_pack("{s:s, s:I, s:o, s:f, s:o, s:o}", "collective",
-					nt_op_name(wait->op), "number", (json_int_t)wait->number,
-					"process_group", nt_json_text(wait->group), "seconds",
-					(double)wait->wait_ns / 1e9, "ranks",
-					list_ranks(wait->rank, wait->ranks), "absent",
-					list_ranks(wait->absent, wait->absents)));
+		r = json_array_append_new(list,
+					  json_pack("{s:s, s:I, s:o, s:f, s:o, s:o}", "collective",
+						    wait->mixed ? "mixed" : nt_op_name(wait->op),
+						    "number", (json_int_t)wait->number,
+						    "process_group", nt_json_text(wait->group),
+						    "seconds", (double)wait->wait_ns / 1e9, "ranks",
+						    list_ranks(wait->rank, wait->ranks), "absent",
+						    list_ranks(wait->absent, wait->absents)));
 	}
 	return r
 		       ?: json_object_set_new(root, "waits_left_out",

@@ -62,6 +62,7 @@ struct nt_trace_wait {
 	char group[48]; /* as the files call it */
 	uint64_t number, wait_ns; /* wait: of who came first */
 	uint8_t op; /* enum nt_op */
+	bool mixed; /* not all of them wait in the same operation */
 	const uint32_t *rank, *absent; /* that entered it; members that did not, of those given */
 	size_t ranks, absents;
 };

@@ -73,6 +73,7 @@ static void another_operation_is_a_mismatch_that_shows_both_sides(void **state)
 {
 	const struct entry other = {
 		.op = "nccl:_all_gather_base", .elements = 1000, .state = "scheduled"};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 	struct job *job = *state;
 
@@ -80,7 +81,11 @@ static void another_operation_is_a_mismatch_that_shows_both_sides(void **state)
 	all_call(job, &open_call, 1);
 	job->seq[1]++;
 	call(job, 1, &other);
-	judgement = judge(job, 20, -1);
+	trace = read_dumps(job, 20, -1);
+	assert_int_equal(trace->waits, 1);
+	assert_int_equal(trace->wait[0].ranks, RANKS);
+	assert_true(trace->wait[0].mixed);
+	judgement = judge_trace(trace);
 	assert_names(judgement, "mismatch", "", 1);
 	assert_int_equal(judgement->judged[0].incident.evidences, 2);
 	assert_string_equal(judgement->judged[0].incident.evidence[0].what, "number of the call");
@@ -385,23 +390,62 @@ static void calls_that_are_waited_in_beyond_the_cap_are_counted(void **state)
 	free((void *)paths);
 }
 
-/* Recorded by PyTorch 2.15: four ranks over Gloo, of which rank 2 stayed out of the last call. */
-static void the_laggard_of_a_real_job_is_named(void **state)
-{
-	static const char *const paths[] = {
-		"tests/data/flight/gloo/rank_0.json.gz", "tests/data/flight/gloo/rank_1.json.gz",
-		"tests/data/flight/gloo/rank_2.json.gz", "tests/data/flight/gloo/rank_3.json.gz"};
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct nt_trace_error error = {0};
+/* ---- jobs that PyTorch 2.15 recorded ------------------------------------------------------- */
 
-	(void)state;
-	if (nt_trace_read_flight(paths, 4, &trace, &error) != 0)
+static struct nt_judgement *judge_real(const char *name, struct nt_trace **ret_trace)
+{
+	struct nt_trace_error error = {0};
+	const char *paths[RANKS];
+	char path[RANKS][64];
+
+	for (int i = 0; i < RANKS; i++) {
+		(void)snprintf(path[i], sizeof(path[i]), "tests/data/flight/%s/rank_%d.json.gz",
+			       name, i);
+		paths[i] = path[i];
+	}
+	if (nt_trace_read_flight(paths, RANKS, ret_trace, &error) != 0)
 		fail_msg("%s", error.text);
 	/* The group of all, and its own pair. */
-	assert_int_equal(trace->frame[0].rank[0].comms, 2);
-	judgement = judge_trace(trace);
+	for (int i = 0; i < RANKS; i++)
+		assert_int_equal((*ret_trace)->frame[0].rank[i].comms, 2);
+	assert_int_equal((*ret_trace)->waits, 1);
+	assert_int_equal((*ret_trace)->wait[0].number, 16);
+	return judge_trace(*ret_trace);
+}
+
+static void the_laggard_of_a_real_gloo_job_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	judgement = judge_real("gloo", &trace);
 	assert_names(judgement, "hang", "laggard", 2);
+}
+
+/* Starts are recorded. */
+static void the_laggard_of_a_real_nccl_job_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	judgement = judge_real("nccl", &trace);
+	assert_names(judgement, "hang", "laggard", 2);
+	assert_int_equal(trace->world, 4);
+}
+
+/* Rank 3 reduces 999 elements, the others 1,000. Starts are told only of calls that are done. */
+static void the_mismatch_of_a_real_nccl2_job_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	judgement = judge_real("nccl2", &trace);
+	assert_names(judgement, "mismatch", "", 3);
+	assert_true(judgement->judged[0].incident.evidence[1].value == 999);
+	assert_true(judgement->judged[0].incident.evidence[1].peers == 1000);
 }
 
 int main(void)
@@ -427,7 +471,9 @@ int main(void)
 		FLIGHT_TEST(a_rank_that_never_called_in_a_group_is_late_in_it),
 		FLIGHT_TEST(the_report_says_who_waits_in_what_and_who_does_not),
 		FLIGHT_TEST(calls_that_are_waited_in_beyond_the_cap_are_counted),
-		FLIGHT_TEST(the_laggard_of_a_real_job_is_named),
+		FLIGHT_TEST(the_laggard_of_a_real_gloo_job_is_named),
+		FLIGHT_TEST(the_laggard_of_a_real_nccl_job_is_named),
+		FLIGHT_TEST(the_mismatch_of_a_real_nccl2_job_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
