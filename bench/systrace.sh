@@ -44,3 +44,12 @@ row 'ddp, one rank ×1.3' 5 'none (not found)' --layout ddp --slow 5:1.3
 row 'tp2, no fault' '' 'none: ranks 5 and 7' --tp 2
 row 'tp2, one rank ×1.3' 9 'none: ranks 5 and 7' --tp 2 --slow 9:1.3
 row 'tp4 pp2, one rank ×1.3' 9 'not measured' --tp 4 --pp 2 --slow 9:1.3
+
+# What sysTrace took 131 s of processor time for (1024 ranks, 1.81 million rows).
+rm -rf "$dir/job"
+python3 tests/data/systrace.py "$dir/job" --ranks 1024 --steps 75 --slow 37:1.3
+rows=$(cat "$dir/job"/*.csv | wc -l)
+TIMEFORMAT='%U %S'
+read -r user system < <({ time "$neutracer" analyze "$dir/job" >/dev/null 2>&1; } 2>&1)
+echo
+echo "1024 ranks, $rows rows: $(awk "BEGIN { print $user + $system }") s of processor time"
