@@ -251,6 +251,24 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 	return 0;
 }
 
+/* What open incidents have cost until now, which was not told yet. */
+static int tell_costs(struct nt_engine *engine, struct nt_job *job)
+{
+	const struct nt_finding *finding;
+	size_t findings;
+
+	nt_detect_open(job->detect, &finding, &findings);
+	for (size_t i = 0; i < findings; i++) {
+		int r = finding[i].state == NT_INCIDENT_FIRING
+				? take_finding(engine, job, &finding[i])
+				: 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* ---- frames ------------------------------------------------------------------------------------- */
 
 static int close_cell(struct nt_engine *engine, struct nt_job *job)
@@ -408,8 +426,7 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		return 0;
 	}
 	r = nt_jobs_put(engine->jobs, message, again, &key);
-	/* In the middle of a second reading windows are missing that were here when it was decided. */
-	if (r < 0 || !key || again)
+	if (r < 0 || !key)
 		return r;
 	return advance(engine, key);
 }
@@ -431,6 +448,9 @@ static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
 			if (r < 0)
 				return r;
 		}
+		r = job->closed || !job->detect ? 0 : tell_costs(engine, job);
+		if (r < 0)
+			return r;
 	}
 	return end_jobs(engine, key, UINT64_MAX);
 }

@@ -124,6 +124,8 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 					       .node = name_node,
 					       .data = (void *)trace};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
+	const struct nt_finding *open;
+	size_t opens;
 	int r;
 
 	r = nt_detect_new(rules, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
@@ -143,5 +145,7 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	/* What an open incident has cost until now was not told yet. */
+	nt_detect_open(detect, &open, &opens);
+	return add_findings(judgement, trace, open, opens);
 }

@@ -585,6 +585,8 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 	return false;
 }
 
+static const uint64_t tell_cost_ns = 60000000000;
+
 static bool is_news(double value, double told)
 {
 	return fabs(value - told) > 0.1 * told;
@@ -616,6 +618,10 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 	if (is_news(incident->slowdown, incident->told_slowdown) ||
 	    is_news(incident->completeness, incident->told_completeness) ||
 	    (incident->completeness < 1.0) != (incident->told_completeness < 1.0))
+		incident->changed = true;
+	/* What it has cost so far grows without any other news; a restart tells it at the same time. */
+	if (incident->state == NT_INCIDENT_FIRING && incident->gpu_hours > 0.0 &&
+	    detect->end_ns / tell_cost_ns != detect->start_ns / tell_cost_ns)
 		incident->changed = true;
 }
 

@@ -109,8 +109,8 @@ struct options {
 struct sums {
 	uint32_t runs, bad_runs;
 	struct cl_score score;
-	double second[MAX_SECONDS];
-	size_t seconds;
+	double second[MAX_SECONDS], cost[MAX_SECONDS];
+	size_t seconds, costs;
 };
 
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -218,6 +218,8 @@ static void add(struct sums *sums, const struct cl_score *score)
 	sums->score.needless += score->needless;
 	if (score->seconds >= 0 && sums->seconds < MAX_SECONDS)
 		sums->second[sums->seconds++] = score->seconds;
+	if (score->cost >= 0 && sums->costs < MAX_SECONDS)
+		sums->cost[sums->costs++] = score->cost;
 }
 
 static int run_one(const struct options *opt, const struct cl_scenario *s, const struct mode *mode,
@@ -260,10 +262,16 @@ static void print_sums(const char *name, const char *mode, struct sums *sums)
 	(void)printf("%-28s %-10s %5u %7u %6u %6u %8u %6u %8u", name, mode, sums->runs, s->wanted,
 		     s->found, s->classed, s->accused, s->wrong, s->needless);
 	if (sums->seconds)
-		(void)printf(" %7.1f %7.1f\n", sums->second[sums->seconds / 2],
+		(void)printf(" %7.1f %7.1f", sums->second[sums->seconds / 2],
 			     sums->second[sums->seconds - 1]);
 	else
-		(void)printf(" %7s %7s\n", "-", "-");
+		(void)printf(" %7s %7s", "-", "-");
+	qsort(sums->cost, sums->costs, sizeof(double), by_value);
+	if (sums->costs)
+		(void)printf("  %5.2f %5.2f %5.2f\n", sums->cost[0], sums->cost[sums->costs / 2],
+			     sums->cost[sums->costs - 1]);
+	else
+		(void)printf("  %5s %5s %5s\n", "-", "-", "-");
 }
 
 static bool is_chosen(const char *wanted, const char *name)
@@ -304,9 +312,9 @@ static int run_all(const struct options *opt)
 	struct sums *all = calloc(1, sizeof(*all));
 	int r = all ? 0 : -ENOMEM;
 
-	(void)printf("%-28s %-10s %5s %7s %6s %6s %8s %6s %8s %7s %7s\n", "case", "hosts", "runs",
-		     "wanted", "found", "class", "accused", "wrong", "needless", "median",
-		     "most s");
+	(void)printf("%-28s %-10s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case", "hosts",
+		     "runs", "wanted", "found", "class", "accused", "wrong", "needless", "median",
+		     "most s", "GPU hours told / lost");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		for (size_t j = 0; j < sizeof(modes) / sizeof(modes[0]) && r == 0; j++) {
 			if (is_chosen(opt->kind, kinds[i].name) &&

@@ -310,6 +310,7 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 	const struct cl_fault *f = &s->fault[index];
 	struct wanted wanted = wanted_for(s, f);
 	bool found = false, classed = false;
+	double said = 0; /* GPU hours */
 
 	if (wanted.who == NOBODY || wanted.who == NOTHING_NEEDED ||
 	    !is_worth_a_word(s, &outcome->cost[index]))
@@ -323,19 +324,22 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 			continue;
 		found = true;
 		classed |= has_class(&wanted, incident);
+		said += incident->cost.gpu_hours;
 		seconds = (double)((int64_t)incident->seen_real_ns - outcome->fault_ns) / 1e9;
 		if (score->seconds < 0 || seconds < score->seconds)
 			score->seconds = seconds;
 	}
 	score->found += found;
 	score->classed += classed;
+	if (found && s->faults == 1 && outcome->cost[index].part < 1)
+		score->cost = said / (outcome->cost[index].lost_s * cl_scenario_ranks(s) / 3600);
 }
 
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 			       const struct nt_judgement *judgement,
 			       const struct cl_outcome *outcome)
 {
-	struct cl_score score = {.seconds = -1};
+	struct cl_score score = {.seconds = -1, .cost = -1};
 
 	for (size_t i = 0; i < scenario->faults; i++)
 		score_fault(scenario, i, judgement, outcome, &score);

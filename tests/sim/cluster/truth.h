@@ -18,6 +18,7 @@ struct cl_score {
 		wrong; /* ranks, nodes and links that were accused, and of them the innocent */
 	uint32_t needless; /* incidents that nobody wanted, though they accuse nobody */
 	double seconds; /* from the first fault to the word; negative: none */
+	double cost; /* what was said that it cost ÷ what it cost; negative: not known */
 };
 
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,
