@@ -91,11 +91,11 @@ EQUIVALENT = [
     (re.compile(r"\bmiddle = low \+ \(high - low\) / 2;"), {CONSTANT}),
 ]
 
-# `if (a < b)` over `a = b;`: the greater of two, or the lesser, is the same where they are equal;
-# also where it is asked last, after other conditions that must hold.
+# `if (a < b)` over `a = b;` alone: where the two are equal it says nothing new, whatever else is asked.
 OPERAND = r"((?:[\w.>-]|\[[^\]]*\])+)"
-GREATER = re.compile(rf"\tif \((?:[^|?]* && )?{OPERAND} [<>] {OPERAND}\)$")
-AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= ")}
+BEFORE = re.compile(rf"(?:\(|&& |\|\| ){OPERAND}$")
+AFTER = re.compile(rf"{OPERAND}(?:\)| &&| \|\|)")
+AT_A_TIE = {(r" < ", " <= "), (r" > ", " >= "), (r" <= ", " < "), (r" >= ", " > ")}
 
 # `a < b` over `return 0;` over `return a - b;`: where they are equal it is 0 either way.
 SHORTFALL = re.compile(r"[ (]([^()|&]*(?:\([^()]*\)[^()|&]*)?) < ([^()|&<]+)\)$")
@@ -118,9 +118,10 @@ def is_equivalent(code, below, last, function, match, pattern, replacement):
     if (short and match.start() == short.end(1) and (pattern, replacement) in AT_A_TIE and
             below.strip() == "return 0;" and last.strip() == "return {} - {};".format(*short.groups())):
         return True
-    greater = GREATER.search(code)
-    if (greater and match.start() == greater.end(1) and (pattern, replacement) in AT_A_TIE and
-            below.strip() in ("{} = {};".format(*greater.groups()), "{1} = {0};".format(*greater.groups()))):
+    one, other = BEFORE.search(code[:match.start()]), AFTER.match(code[match.end():])
+    if ((pattern, replacement) in AT_A_TIE and one and other and re.match(r"\t+if \(.*\)$", code) and
+            below.strip() in (f"{one[1]} = {other[1]};", f"{other[1]} = {one[1]};") and
+            not last.strip().startswith("else")):
         return True
     return any(found.start() <= match.start() and match.end() <= found.end() and
                (pattern in kinds or (pattern, replacement) in kinds)
