@@ -79,7 +79,7 @@ EQUIVALENT = [
     (re.compile(r"\b(?:cap|more) = .* \? .* \* 2 : \d+;"), {CONSTANT}),
     # Memory for more than is needed: sums and products, where a greater number makes more of it. (What
     # makes less of it stays in: `- 1`, `/ 2`.)
-    (re.compile(r"\bcalloc\((?:[^,;?/%-]|->)*,"), {CONSTANT}),
+    (re.compile(r"\bcalloc\((?:[^][,;?/%-]|->)*,"), {CONSTANT}),
     # Closed, or not watched, is any negative number, and so is "for ever" to poll().
     (re.compile(r"\b(?:\w*fd|left_ms) = -1;|\.(?:fd|waiting) = -1\b|\? -1 : (?:\w+(?:->|\.))*fd;"), {CONSTANT}),
     # The kernel numbers its watches from 1: one with number 0 there is not.
