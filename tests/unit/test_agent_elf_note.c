@@ -451,6 +451,28 @@ static void what_the_compiler_made_of_a_function_is_found(void **state)
 	assert_int_equal(clones("gc_collect_main", found, 4), 0);
 }
 
+static void clones_behind_others_and_behind_second_names_are_found(void **state)
+{
+	struct nt_elf_symbol found[4];
+
+	(void)state;
+	image_init(&image);
+	(void)image_add_static(&image, "other", 0x10);
+	(void)image_add_static(&image, "collect", 0x20);
+	(void)image_add_static(&image, "collect.lto_priv.0", 0x20); /* a second name */
+	(void)image_add_static(&image, "collect.cold", 0x30);
+	(void)image_add_static(&image, "collect.part.0", 0x40);
+	(void)image_add_static(&image, "collect.part.1", 0x40);
+	(void)image_add_static(&image, "collect.isra.0", 0x50);
+	assert_int_equal(clones("collect", found, 4), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(found[i].offset, IMAGE_CODE + (i ? 0x30 + 0x10 * i : 0x20));
+	/* As many as there is room for, and not one more. */
+	assert_int_equal(clones("collect", found, 3), 3);
+	assert_int_equal(clones("collect", found, 2), -E2BIG);
+	assert_int_equal(clones("collect", found, 0), -E2BIG);
+}
+
 static void a_clone_outside_the_code_is_an_error(void **state)
 {
 	struct nt_elf_symbol found[4];
@@ -484,6 +506,7 @@ int main(void)
 		TEST(more_marks_than_room_are_none_at_all),
 		TEST(notes_are_read_up_to_a_mebibyte),
 		TEST(what_the_compiler_made_of_a_function_is_found),
+		TEST(clones_behind_others_and_behind_second_names_are_found),
 		TEST(a_clone_outside_the_code_is_an_error),
 	};
 
