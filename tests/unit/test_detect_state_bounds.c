@@ -6,6 +6,7 @@
 #include "detect_frames.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 #include "detect/codec.h"
 #include "detect/core.h"
@@ -210,6 +211,43 @@ static void lists_may_be_full(void **state)
 	check_rows(&incident->recovery.buckets, NT_RECOVERY_BUCKETS, __LINE__);
 	check_rows(&incident->blame[0].recovery.buckets, NT_RECOVERY_BUCKETS, __LINE__);
 	check_rows(&detect->gaps.gaps, NT_GAPS_MAX, __LINE__);
+}
+
+static void assert_room(const void *array, uint32_t used, uint32_t cap, size_t size)
+{
+	assert_true(cap >= used);
+	assert_true(malloc_usable_size((void *)(uintptr_t)array) >= cap * size);
+}
+
+#define ROOM(array, used, cap) assert_room(array, used, cap, sizeof(*(array)))
+
+/* Whoever adds to it later believes what it says of its room. */
+static void a_loaded_state_has_the_room_that_it_tells_of(void **state)
+{
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_detect *loaded = NULL;
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	(void)state;
+	assert_int_equal(nt_detect_save(detect, &data, &size), 0);
+	assert_int_equal(nt_detect_load(&rules, data, size, &loaded), 0);
+	free(data);
+	ROOM(loaded->rank, loaded->ranks, loaded->rank_cap);
+	for (uint32_t i = 0; i < loaded->ranks; i++)
+		ROOM(loaded->rank[i].link, loaded->rank[i].links, loaded->rank[i].link_cap);
+	for (const struct nt_comm *comm = loaded->comms; comm; comm = comm->hh.next)
+		ROOM(comm->member, comm->members, comm->member_cap);
+	ROOM(loaded->incidents.open, loaded->incidents.opens, loaded->incidents.open_cap);
+	ROOM(loaded->incidents.name, loaded->incidents.names, loaded->incidents.name_cap);
+	assert_true(loaded->incidents.opens > 0);
+	for (uint32_t i = 0; i < loaded->incidents.opens; i++) {
+		const struct nt_incident *incident = loaded->incidents.open[i];
+
+		ROOM(incident->blame, incident->blames, incident->blame_cap);
+		ROOM(incident->list, incident->listed, incident->list_cap);
+	}
+	nt_detect_free(loaded);
 }
 
 /* ---- what contradicts itself ---------------------------------------------------------------- */
@@ -620,6 +658,7 @@ int main(void)
 		CASE(each_number_of_a_communicator_has_its_bound),
 		CASE(each_number_of_an_incident_has_its_bound),
 		CASE(lists_may_be_full),
+		CASE(a_loaded_state_has_the_room_that_it_tells_of),
 		CASE(sums_are_not_negative_and_their_windows_add_up),
 		CASE(of_a_tail_no_more_windows_are_far_than_there_are),
 		CASE(ranks_ascend),
