@@ -65,6 +65,7 @@ struct nt_track {
 	/* Of the last round. */
 	uint8_t mode;
 	bool far; /* see nt_tail */
+	bool always; /* accused of a level that was there from the start: its past is no measure */
 	uint8_t peers_seen; /* at most 255 */
 	uint64_t frame; /* of the last round that held this rank, 0: none */
 	double value, peers, kpi, width;

@@ -426,6 +426,7 @@ static void release_rank(struct nt_detect *detect, uint32_t number)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_cusum_clear(&rank->track[i].level);
 		nt_cusum_clear(&rank->track[i].shift);
+		rank->track[i].always = false;
 	}
 }
 

@@ -149,7 +149,7 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 		shift.kpi = kpi - nt_past_floor(&track->past, rules->size_floor / 4.0);
 		shift.z = shift.kpi / fmax(width, track->past.kpi_width);
 		shift.cost = shift.kpi * base / c->step;
-		track->residual = has_past ? shift.cost : level.cost;
+		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
 		level.kpi = track->growth;
 		level.z = (track->growth - nt_past_doubt(&track->past)) / own_width;

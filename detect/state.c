@@ -70,6 +70,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track)
 	code_past(codec, &track->past);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_bool(codec, &track->far);
+	nt_code_bool(codec, &track->always);
 	nt_code_u8(codec, &track->peers_seen, UINT8_MAX);
 	nt_code_u64(codec, &track->frame);
 	nt_code_real(codec, &track->value);

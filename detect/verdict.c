@@ -97,11 +97,11 @@ static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enu
 }
 
 /* The sum that makes this series of the rank abnormal now, or NULL. */
-static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const struct nt_rank *rank,
+static const struct nt_cusum *find_abnormal(struct nt_detect *detect, struct nt_rank *rank,
 					    enum nt_series series)
 {
 	const double floor_cost = detect->rules.size_floor;
-	const struct nt_track *track = &rank->track[series];
+	struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
 	double was_kpi, was_value, threshold;
 
@@ -129,7 +129,10 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
 	if (track->peers_seen < FEW_PEERS)
 		return NULL;
-	return is_beyond_fleet(detect, rank, series, level) ? level : NULL;
+	if (!is_beyond_fleet(detect, rank, series, level))
+		return NULL;
+	track->always = true;
+	return level;
 }
 
 static double excess_of(const struct nt_case *evidence, enum nt_pace item)

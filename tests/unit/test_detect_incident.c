@@ -475,6 +475,36 @@ static void a_job_that_falls_silent_takes_its_incidents_completeness_along(void 
 	sim_free(&sim);
 }
 
+/* Its own past holds the fault: that must not look like its end. */
+static void who_is_slow_from_the_start_stays_one_incident(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	uint64_t id = 0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 16, 86);
+	sim.jitter = 0.002;
+	sim.rank[5].device *= 1.08;
+	for (int i = 0; i < 600; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		assert_int_equal(nt_detect_step(detect, sim_next(&sim), &finding, &findings), 0);
+		for (size_t j = 0; j < findings; j++) {
+			assert_int_not_equal(finding[j].state, NT_INCIDENT_RESOLVED);
+			assert_true(!id || finding[j].id == id);
+			id = finding[j].id;
+		}
+	}
+	assert_true(id);
+	sim.rank[5].device /= 1.08;
+	sim_pass(&sim, detect, 200);
+	assert_int_equal(sim_open(detect), 0);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* But each minute for what it has cost so far. */
 static void what_does_not_change_is_not_told_again(void **state)
 {
@@ -525,6 +555,7 @@ int main(void)
 		cmocka_unit_test(incompleteness_lowers_the_confidence),
 		cmocka_unit_test(completeness_is_that_of_all_windows_since_the_onset),
 		cmocka_unit_test(a_job_that_falls_silent_takes_its_incidents_completeness_along),
+		cmocka_unit_test(who_is_slow_from_the_start_stays_one_incident),
 		cmocka_unit_test(what_does_not_change_is_not_told_again),
 	};
 
