@@ -269,6 +269,30 @@ static void of_several_roles_that_take_turns_the_dearest_is_told(void **state)
 	}
 }
 
+/* In a group of more than twenty somebody is slow for once in every round, unless few ever are. */
+static void a_large_group_takes_turns_where_few_of_it_are_far(void **state)
+{
+	static const struct {
+		uint32_t members;
+		double entries;
+		bool told;
+	} groups[] = {{20, 70.0, true}, {21, 70.0, false}, {21, 10.0, true}, {21, 10.1, false},
+		      {42, 5.0, true},  {42, 5.1, false},  {42, 0.0, true}};
+	struct job *job = *state;
+	struct nt_group *group = &job->detect->roles.group[1];
+	const uint32_t members = group->members;
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		judge_roles(job, 100.0, 100.0, 100.0);
+		take_turns(job, 1, 0.25);
+		group->members = groups[i].members;
+		group->tail[NT_SERIES_OWN] =
+			(struct nt_tail){.windows = 70.0, .entries = groups[i].entries};
+		assert_true(cost_of_turns(job) == (groups[i].told ? 0.25 : 0.0));
+		group->members = members;
+	}
+}
+
 /* ---- the job ------------------------------------------------------------------------------------- */
 
 /* A step of 1000 that was 800, with a sum that is just enough; ranks work 600, and collect for 100. */
@@ -572,6 +596,7 @@ int main(void)
 		JOB_TEST(a_role_of_which_half_are_culprits_is_not_told),
 		JOB_TEST(turns_are_taken_where_nearly_every_round_has_another_slowest),
 		JOB_TEST(of_several_roles_that_take_turns_the_dearest_is_told),
+		JOB_TEST(a_large_group_takes_turns_where_few_of_it_are_far),
 		JOB_TEST(what_all_have_together_is_told_with_its_numbers),
 		JOB_TEST(the_host_is_told_where_own_work_did_not_grow),
 		JOB_TEST(it_must_be_sure_last_cost_and_show_in_the_step),
