@@ -96,6 +96,43 @@ static bool takes_part(const struct nt_rank *rank)
 	return !rank->ended && !rank->silent;
 }
 
+enum {
+	AHEAD = 6, /* ranks */
+	LINE = 64,
+};
+
+/*
+ * Ranks lie far apart in memory, and a pass over them would wait for each: what one needs is sent
+ * for while those before it are judged.
+ */
+static void expect(const void *data, size_t size)
+{
+	for (size_t i = 0; i < size; i += LINE)
+		__builtin_prefetch((const char *)data + i, 1);
+}
+
+static void expect_track(const struct nt_track *track)
+{
+	expect(track, offsetof(struct nt_track, past));
+	expect(&track->past.count, sizeof(*track) - offsetof(struct nt_track, past.count));
+}
+
+static void expect_pace(const struct nt_rank *rank)
+{
+	expect(rank->sum, sizeof(rank->sum) + sizeof(rank->pace));
+}
+
+static void expect_evidence(const struct nt_rank *rank)
+{
+	expect(rank->pace, sizeof(rank->pace) + sizeof(rank->habit));
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		expect(&rank->track[i].level, 1);
+		expect(&rank->track[i].shift, 1);
+		expect(&rank->track[i].tier, 1);
+	}
+	expect(&rank->evidence, 1);
+}
+
 /* One series of one group in one round: the ranks that are compared, and their values. */
 struct contest {
 	struct nt_detect *detect;
@@ -317,8 +354,11 @@ static void judge_series(struct contest *c)
 	}
 	c->ceiling = 2.0 * nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
 	nt_tail_fade(tail);
-	for (uint32_t i = 0; i < c->n; i++)
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (i + AHEAD < c->n)
+			expect_track(&c->detect->rank[c->index[i + AHEAD]].track[c->series]);
 		judge_rank(c, &c->detect->rank[c->index[i]], c->value[i], width, mode);
+	}
 	if (past && c->n >= 2) {
 		count_apart(c, &space, middle);
 		note_slowest(c, space.two);
@@ -368,6 +408,8 @@ static void gather_evidence(const struct contest *c, const uint32_t *ready, uint
 					      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
 		struct nt_case *evidence = &rank->evidence;
 
+		if (i + AHEAD < n)
+			expect_evidence(&detect->rank[ready[i + AHEAD]]);
 		if (sum <= 0.0) {
 			for (int j = 0; j < NT_PACE_END; j++)
 				rank->habit[j] += (rank->has_habit ? 0.1 : 1.0) *
@@ -407,8 +449,11 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 			    .label = detect->scratch.label};
 	uint32_t *chosen = &detect->scratch.index[detect->scratch.cap];
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			expect_pace(&detect->rank[ready[i + AHEAD]]);
 		set_pace(&detect->rank[ready[i]]);
+	}
 	nt_unit_align(detect, group, ready, n);
 	for (uint32_t i = 0; i < n; i++)
 		c.value[i] = detect->rank[ready[i]].pace[NT_PACE_STEP];

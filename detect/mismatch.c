@@ -14,6 +14,9 @@ const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t
 {
 	size_t low = 0, high = frame->ranks;
 
+	/* In most frames all ranks from 0 on are there. */
+	if (number < frame->ranks && frame->rank[number].rank == number)
+		return &frame->rank[number];
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
