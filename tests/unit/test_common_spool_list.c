@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of what a reader found damaged: in every partition, and as far as there is room. */
+#include <errno.h>
+
 #include "tests/unit/spool.h"
 
 enum {
@@ -190,6 +192,29 @@ static void what_is_whole_is_not_listed(void **state)
 	assert_int_equal(nt_bus_reader_damage(reader, list, ROOM), 0);
 }
 
+static void what_is_no_directory_has_no_partitions_and_no_segments(void **state)
+{
+	struct nt_spool_segments segments = {0};
+	uint64_t mask = 42;
+
+	assert_int_equal(nt_spool_list_partitions(-1, &mask), -EBADF);
+	assert_int_equal(mask, 42);
+	assert_int_equal(nt_spool_list_segments(-1, &segments), -EBADF);
+	assert_int_equal(segments.count, 0);
+	/* Released twice is released once. */
+	publish_many(*state, NULL, 0, 8, RECORD_BYTES);
+	{
+		nt_autoclose int fd = open_partition(*state, NT_TOPIC_WINDOW, 0);
+
+		assert_int_equal(nt_spool_list_segments(fd, &segments), 0);
+	}
+	assert_int_equal(segments.count, 1);
+	nt_spool_segments_release(&segments);
+	assert_int_equal(segments.count, 0);
+	assert_null(segments.base);
+	nt_spool_segments_release(&segments);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +222,7 @@ int main(void)
 		SPOOL_TEST(partitions_behind_one_that_is_missing_are_listed),
 		SPOOL_TEST(a_torn_segment_that_is_damaged_too_is_one_row),
 		SPOOL_TEST(what_is_whole_is_not_listed),
+		SPOOL_TEST(what_is_no_directory_has_no_partitions_and_no_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

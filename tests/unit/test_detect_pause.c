@@ -188,6 +188,24 @@ static void who_is_waited_for_is_named_after_fifteen_seconds(void **state)
 	assert_true(stall->evidence[0].peers == 15.0);
 }
 
+/* That clears nobody: what it was named for goes on, as far as is known. */
+static void who_was_named_and_is_not_heard_of_stays_named(void **state)
+{
+	struct job *job = *state;
+	const uint64_t since_ns = hold_up(job);
+
+	stand_until(job, since_ns + 15ull * SIM_SECOND);
+	assert_non_null(stall_of(job));
+	job->sim.rank[1].silent = true;
+	for (uint64_t i = 16; i < 22; i++) {
+		stand_until(job, since_ns + i * SIM_SECOND);
+		assert_non_null(stall_of(job));
+		assert_int_equal(stall_of(job)->listed, 1);
+		assert_int_equal(stall_of(job)->list[0], 1);
+		assert_int_equal(stall_of(job)->cause, NT_WORD_LAGGARD);
+	}
+}
+
 static void who_works_meanwhile_is_a_slow_host_for_ten_minutes(void **state)
 {
 	struct job *job = *state;
@@ -388,6 +406,7 @@ int main(void)
 		JOB_TEST(who_is_gone_is_missed_after_five_seconds_by_those_that_wait),
 		JOB_TEST(who_said_good_bye_or_is_not_known_is_not_missed),
 		JOB_TEST(who_is_waited_for_is_named_after_fifteen_seconds),
+		JOB_TEST(who_was_named_and_is_not_heard_of_stays_named),
 		JOB_TEST(who_works_meanwhile_is_a_slow_host_for_ten_minutes),
 		JOB_TEST(who_waits_for_its_device_does_not_tell_whether_the_late_ones_work),
 		JOB_TEST(where_all_are_in_the_call_it_is_the_network),
