@@ -115,10 +115,10 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, struct nt_
 	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
 		return shift;
-	if (!is_high(level, threshold) || nt_cusum_cost(level) < floor_cost)
+	/* The level holds what was judged against peers, too: its past has nothing against it. */
+	if (track->mode == NT_MODE_PAST || !is_high(level, threshold) ||
+	    nt_cusum_cost(level) < floor_cost)
 		return NULL;
-	if (track->mode == NT_MODE_PAST)
-		return sure_cost(level, track, 0.0) >= floor_cost ? level : NULL;
 	if (nt_past_before(&track->past, level->onset_frame, &was_kpi, &was_value)) {
 		if (track->past.ready)
 			was_kpi = nt_past_floor(&track->past, floor_cost / 4.0);

@@ -266,12 +266,17 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 	(void)state;
 	own->mode = NT_MODE_PAST;
 	own->growth = 0.5;
+	/* The level was gathered against peers: ranks differ by nature. */
+	own->level = high;
+	assert_null(judged());
+	own->level = (struct nt_cusum){0};
+	own->shift = high;
 	assert_non_null(judged());
 	detect->step.wide[NT_SERIES_OWN].growth = 0.25;
 	assert_null(judged());
 	detect->step.wide[NT_SERIES_OWN].growth = 0.2499;
 	assert_non_null(judged());
-	own->level.cost = own->level.kpi = detect->rules.size_floor;
+	own->shift.cost = own->shift.kpi = detect->rules.size_floor;
 	assert_non_null(judged());
 	own->width = 0.0001;
 	assert_null(judged());
