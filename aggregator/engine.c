@@ -426,7 +426,8 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		return 0;
 	}
 	r = nt_jobs_put(engine->jobs, message, again, &key);
-	if (r < 0 || !key)
+	/* In the middle of a second reading windows are missing that were here when it was decided. */
+	if (r < 0 || !key || again)
 		return r;
 	return advance(engine, key);
 }
