@@ -21,7 +21,7 @@ wait_until 10 "the interpreters to be watched" all_are_watched ||
 quiet 6
 rank=$(draw 4)
 fault "gc $rank 120"
-expect 30 "garbage collection" host "$rank"
+expect 60 "garbage collection" host "$rank"
 # What follows may still sharpen it.
 is_named() { has_incident '.state == "firing" and .cause == "garbage collection"'; }
 wait_until 10 "the cause" is_named || fail "the cause is not named: $(open_incidents)"
