@@ -113,7 +113,7 @@ int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct n
 			link->progress_ns = detect->end_ns;
 		link->epoch = said->epoch;
 		link->last = said->last;
-	link->hash = said->rolling_hash;
+		link->hash = said->rolling_hash;
 		link->frame = detect->frames;
 		compare_hash(comm, said, detect->frames);
 		comm->steps += seen->steps;

@@ -155,6 +155,27 @@ static void accuse(const struct nt_detect *detect, struct stall *stall, const st
 	stall->culprit[stall->culprits++] = member->rank->rank;
 }
 
+static bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
+{
+	return when_ns && when_ns + span_ns > detect->end_ns;
+}
+
+/* What else may hold up those who wait. */
+static void look_around(const struct nt_detect *detect, struct stall *stall)
+{
+	for (const struct nt_comm *comm = detect->comms; comm && !stall->going;
+	     comm = comm->hh.next)
+		stall->going = is_recent(detect, comm->moved_ns, leaving_ns);
+	for (uint32_t i = 0; i < detect->ranks && !stall->gone; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		/* A job that went on without it for long does not wait for it now. */
+		stall->gone =
+			rank->ended && !rank->finalized &&
+			nt_stats_add(rank->ended_ns, detect->rules.hang_min_ns) >= stall->since_ns;
+	}
+}
+
 /*
  * A rank that waits for its device may wait for another rank there: for what a neighbour in the
  * pipeline sends, or for somebody who waits for a third. Where one is late that waits for nothing, or
@@ -234,11 +255,6 @@ static int compare_entered(struct nt_detect *detect, const struct nt_frame *fram
 	}
 	free(call);
 	return r;
-}
-
-static bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
-{
-	return when_ns && when_ns + span_ns > detect->end_ns;
 }
 
 /*
@@ -556,7 +572,6 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		const struct nt_rank *rank = &detect->rank[i];
 		const uint64_t wait_ns = waited(detect, rank);
 
-		stall.gone |= rank->ended && !rank->finalized;
 		if (!is_live(rank) || !is_fresh(detect, rank))
 			continue;
 		inside |= wait_ns > 0;
@@ -580,11 +595,11 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		}
 	}
 	free(member);
-	for (const struct nt_comm *comm = detect->comms; comm && !stall.going; comm = comm->hh.next)
-		stall.going = is_recent(detect, comm->moved_ns, leaving_ns);
-	acquit_waiting(detect, &stall);
-	if (r == 0 && stall.found)
+	if (r == 0 && stall.found) {
+		look_around(detect, &stall);
+		acquit_waiting(detect, &stall);
 		r = raise_stall(detect, &stall, hang_ns);
+	}
 	if (r == 0)
 		r = check_pause(detect, moved, inside);
 	return r;

@@ -217,14 +217,13 @@ int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_comm *com
 			same = link->last == number && (!n || link->epoch == epoch);
 			epoch = link->epoch;
 			/* In the place of what differs. */
-			call[n++] = (struct nt_mismatch_call){.rank = rank->rank,
-							      .count = link->hash};
+			call[n++] =
+				(struct nt_mismatch_call){.rank = rank->rank, .count = link->hash};
 		}
 	}
 	blamed = same && n == comm->members ? nt_mismatch_sides(call, n) : 0;
 	if (blamed) {
-		struct nt_proposal proposal =
-			propose(detect, call, blamed, since_ns);
+		struct nt_proposal proposal = propose(detect, call, blamed, since_ns);
 
 		add_row(&proposal, NT_WORD_CALLS_UNTIL, (double)number, (double)number);
 		proposal.evidence[0].method = NT_WORD_HASH;

@@ -105,6 +105,9 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
 	learn_wide(detect, NT_SERIES_OWN);
 	learn_wide(detect, NT_SERIES_HOST);
+	if (step->wide[NT_SERIES_OWN].level.sum <= 0.0 &&
+	    step->wide[NT_SERIES_HOST].level.sum <= 0.0)
+		step->gc_habit_ns = step->gc_ns;
 	return 0;
 }
 
@@ -185,7 +188,7 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		/* Of pauses that each rank makes in its own time the job feels more than any rank makes. */
 		if (longer <= 2.0 * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
-		if (step->gc_ns >= 0.5 * (now - was))
+		if (step->gc_ns - step->gc_habit_ns >= 0.5 * (now - was))
 			proposal.cause = NT_WORD_HOST_GC;
 		for (uint32_t i = 0; i < detect->ranks; i++)
 			if (detect->rank[i].round_frame == detect->frames &&

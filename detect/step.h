@@ -15,7 +15,8 @@ struct nt_frame;
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
-	double gc_ns; /* slow mean of the ranks' mean, a step */
+	/* Slow means of the ranks' mean, a step: now, and while nothing was suspicious. */
+	double gc_ns, gc_habit_ns;
 	/* When anything last moved, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
 	/* What three of four ranks grew by at least, against their own pasts; by series. */

@@ -96,15 +96,19 @@ static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enu
 	return growth >= explains * nt_cusum_kpi(sum);
 }
 
-/* The sum that makes this series of the rank abnormal now, or NULL. */
-static const struct nt_cusum *find_abnormal(struct nt_detect *detect, struct nt_rank *rank,
-					    enum nt_series series)
+/*
+ * The sum that makes this series of the rank abnormal now, or NULL. *ret_always: it is a level that was
+ * there from the start.
+ */
+static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const struct nt_rank *rank,
+					    enum nt_series series, bool *ret_always)
 {
 	const double floor_cost = detect->rules.size_floor;
-	struct nt_track *track = &rank->track[series];
+	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
 	double was_kpi, was_value, threshold;
 
+	*ret_always = false;
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_rank_threshold(detect, rank, series);
@@ -131,7 +135,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, struct nt_
 		return NULL;
 	if (!is_beyond_fleet(detect, rank, series, level))
 		return NULL;
-	track->always = true;
+	*ret_always = true;
 	return level;
 }
 
@@ -286,7 +290,8 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 {
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
 	enum nt_series series = NT_SERIES_OWN;
-	const struct nt_cusum *sum = find_abnormal(detect, rank, series);
+	bool always;
+	const struct nt_cusum *sum = find_abnormal(detect, rank, series, &always);
 	struct nt_proposal proposal = {.family = NT_FAMILY_SLOW, .kind = NT_CULPRIT_RANK};
 
 	if (sum) {
@@ -297,7 +302,7 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 			return 0;
 		series = NT_SERIES_HOST;
 		track = &rank->track[series];
-		sum = find_abnormal(detect, rank, series);
+		sum = find_abnormal(detect, rank, series, &always);
 		if (!sum || !is_late_host(detect, rank))
 			return 0;
 		proposal.class = name_host_cause(
@@ -310,10 +315,11 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 					    series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST)) /
 			fmax(1.0, rank->evidence.value[NT_PACE_STEP]);
 	proposal.tier = rank->tier;
-	proposal.chance = nt_cusum_chance(
-		sum, &detect->rules, detect->ranks,
-		nt_tail_factor(&detect->roles.group[rank->group].tail[series]));
+	proposal.chance =
+		nt_cusum_chance(sum, &detect->rules, detect->ranks,
+				nt_tail_factor(&detect->roles.group[rank->group].tail[series]));
 	tell(&proposal, rank, track, series, sum->windows);
+	rank->track[series].always |= always;
 	return nt_incidents_blame(detect, rank, &proposal);
 }
 

@@ -398,6 +398,45 @@ static void a_job_that_nobody_heard_of_at_first_may_pause_like_any_other(void **
 	sim_free(&job.sim);
 }
 
+/* A job that went on without one of its ranks for long does not wait for it now. */
+static void who_went_long_ago_explains_no_hang(void **state)
+{
+	(void)state;
+	for (int is_new = 0; is_new < 2; is_new++) {
+		struct nt_detect *detect = sim_detect();
+		bool told = false;
+		struct sim sim;
+
+		sim_init_ranks(&sim, 4, 17);
+		sim.blocking = true;
+		for (uint32_t i = 0; i < 2; i++) {
+			struct sim_comm *comm =
+				sim_comm_add(&sim, 100 + i, NT_FRAME_SYNCHRONISING, 4, 1e8, 1e5);
+
+			comm->members = 2;
+			comm->member[0] = 2 * i;
+			comm->member[1] = 2 * i + 1;
+		}
+		sim_pass(&sim, detect, 30);
+		if (!is_new) {
+			sim.rank[3].ended = true;
+			sim.rank[3].ended_ns = sim.now_ns;
+			sim_pass(&sim, detect, 100);
+		}
+		sim_stick(&sim, 100, UINT32_MAX);
+		if (is_new) {
+			sim.rank[3].ended = true;
+			sim.rank[3].ended_ns = sim.now_ns;
+		}
+		sim_pass(&sim, detect, 40);
+		for (size_t i = 0; sim_firing(detect, i); i++)
+			told |= sim_firing(detect, i)->class == NT_CLASS_HANG;
+		assert_int_equal(told, !is_new);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 static void a_hang_that_nobody_hears_of_any_more_is_not_over(void **state)
 {
 	struct job *job = *state;
@@ -517,6 +556,7 @@ int main(void)
 		CASE(a_job_that_nobody_hears_of_is_no_pause),
 		CASE(who_has_ended_speaks_for_nobody),
 		cmocka_unit_test(a_job_that_nobody_heard_of_at_first_may_pause_like_any_other),
+		CASE(who_went_long_ago_explains_no_hang),
 		CASE(a_hang_that_nobody_hears_of_any_more_is_not_over),
 		CASE(a_laggard_with_numbers_of_another_epoch_is_still_outside),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),

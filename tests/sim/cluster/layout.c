@@ -39,3 +39,24 @@ uint32_t cl_group_member(const struct cl_group *group, uint32_t place)
 {
 	return group->first + place * group->stride;
 }
+
+bool cl_group_has(const struct cl_group *group, uint32_t rank)
+{
+	return rank >= group->first && (rank - group->first) % group->stride == 0 &&
+	       cl_group_place(group, rank) < group->size;
+}
+
+bool cl_group_is_on(const struct cl_scenario *s, const struct cl_group *group, uint32_t node)
+{
+	for (uint32_t i = 0; i < group->size; i++) {
+		if (cl_scenario_node_of(s, cl_group_member(group, i)) == node)
+			return true;
+	}
+	return false;
+}
+
+bool cl_group_spans(const struct cl_scenario *s, const struct cl_group *group)
+{
+	return cl_scenario_node_of(s, group->first) !=
+	       cl_scenario_node_of(s, cl_group_member(group, group->size - 1));
+}

@@ -3,6 +3,7 @@
 #ifndef NT_SIM_CLUSTER_LAYOUT_H
 #define NT_SIM_CLUSTER_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tests/sim/cluster/scenario.h"
@@ -26,6 +27,10 @@ struct cl_group cl_group_of(const struct cl_scenario *scenario, enum cl_group_ki
 
 uint32_t cl_group_place(const struct cl_group *group, uint32_t rank);
 uint32_t cl_group_member(const struct cl_group *group, uint32_t place);
+bool cl_group_has(const struct cl_group *group, uint32_t rank);
+bool cl_group_is_on(const struct cl_scenario *scenario, const struct cl_group *group, uint32_t node);
+/* Are its ranks on several nodes? */
+bool cl_group_spans(const struct cl_scenario *scenario, const struct cl_group *group);
 
 uint32_t cl_stage_of(const struct cl_scenario *scenario, uint32_t rank);
 uint32_t cl_replica_of(const struct cl_scenario *scenario, uint32_t rank);

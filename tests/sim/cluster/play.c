@@ -216,30 +216,6 @@ static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
 	}
 }
 
-static bool has_node(const struct cl_scenario *s, const struct cl_group *group, uint32_t node)
-{
-	for (uint32_t i = 0; i < group->size; i++) {
-		if (cl_scenario_node_of(s, cl_group_member(group, i)) == node)
-			return true;
-	}
-	return false;
-}
-
-static bool has_rank(const struct cl_group *group, uint32_t rank)
-{
-	for (uint32_t i = 0; i < group->size; i++) {
-		if (cl_group_member(group, i) == rank)
-			return true;
-	}
-	return false;
-}
-
-static bool has_two_nodes(const struct cl_scenario *s, const struct cl_group *group)
-{
-	return cl_scenario_node_of(s, group->first) !=
-	       cl_scenario_node_of(s, cl_group_member(group, group->size - 1));
-}
-
 /* A ring is as fast as its slowest edge. */
 static double transfer_factor(const struct cl_play *play, const struct cl_group *group)
 {
@@ -251,8 +227,8 @@ static double transfer_factor(const struct cl_play *play, const struct cl_group 
 		double strength = cl_fault_strength(f, play->step);
 
 		if ((f->kind != CL_NIC && f->kind != CL_PATH) || strength <= 0 ||
-		    !has_two_nodes(s, group) || !has_node(s, group, f->target) ||
-		    (f->kind == CL_PATH && !has_node(s, group, f->peer)))
+		    !cl_group_spans(s, group) || !cl_group_is_on(s, group, f->target) ||
+		    (f->kind == CL_PATH && !cl_group_is_on(s, group, f->peer)))
 			continue;
 		if (1 + (f->factor - 1) * strength > factor)
 			factor = 1 + (f->factor - 1) * strength;
@@ -514,8 +490,7 @@ static void hang_all(struct cl_play *play)
 /* Does this large collective hold its members for good? */
 static bool holds(const struct cl_play *play, uint32_t number, const struct cl_act *act)
 {
-	const struct cl_group group =
-		cl_group_of(play->s, (enum cl_group_kind)act->group, number);
+	const struct cl_group group = cl_group_of(play->s, (enum cl_group_kind)act->group, number);
 
 	if (act->kind != CL_COLLECTIVE || act->count <= 1000)
 		return false;
@@ -525,7 +500,7 @@ static bool holds(const struct cl_play *play, uint32_t number, const struct cl_a
 		if (f->from != play->step)
 			continue;
 		if (f->kind == CL_NETWORK_HANG ||
-		    (f->kind == CL_MISMATCH && has_rank(&group, f->target)))
+		    (f->kind == CL_MISMATCH && cl_group_has(&group, f->target)))
 			return true;
 	}
 	return false;

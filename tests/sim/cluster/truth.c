@@ -44,15 +44,6 @@ static bool is_alone(const struct cl_scenario *s, uint32_t node)
 	return true;
 }
 
-static bool touches(const struct cl_scenario *s, const struct cl_group *group, uint32_t node)
-{
-	for (uint32_t i = 0; i < group->size; i++) {
-		if (cl_scenario_node_of(s, cl_group_member(group, i)) == node)
-			return true;
-	}
-	return false;
-}
-
 /* Does a collective that moves much go over it? Sends alone tell nothing without their own times. */
 static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
 {
@@ -62,12 +53,10 @@ static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
 	for (uint32_t r = 0; r < cl_scenario_ranks(s); r++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			struct cl_group group = cl_group_of(s, kinds[i], r);
-			uint32_t last = cl_group_member(&group, group.size - 1);
 
-			if (!touches(s, &group, f->target) ||
-			    cl_scenario_node_of(s, group.first) == cl_scenario_node_of(s, last))
+			if (!cl_group_is_on(s, &group, f->target) || !cl_group_spans(s, &group))
 				continue;
-			if (other == UINT32_MAX || touches(s, &group, other))
+			if (other == UINT32_MAX || cl_group_is_on(s, &group, other))
 				return true;
 		}
 	}
