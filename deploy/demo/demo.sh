@@ -155,13 +155,17 @@ title "6. The rank is healed"
 fault
 progress 120 "waiting until it has been healthy for $resolve_after" resolved "$id" || fail "the incident does not end"
 tell "   $(api "/api/v1/incidents/$id" | jq -r '"the incident is \(.state) as of \(.until)"'); a step takes $(step_time)"
-final=$(incidents | jq -c '[.[] | [.class, [.culprits[] | [.kind, .rank]]]]')
+# What accuses nobody is news of the job: a busy machine slows all its ranks down.
+final=$(incidents | jq -c '[.[] | select(.class | IN("job-wide", "imbalance") | not)
+  | [.class, [.culprits[] | [.kind, .rank]]]]')
+notes=$(incidents | jq -r '.[] | select(.class | IN("job-wide", "imbalance")) | .summary')
 end_job || fail "the job failed"
 
 if [ "$took" -gt $((promised * 1000)) ]; then
   printf '\n%stoo late: the verdict came after %d ms, %d s are promised%s\n' "$red" "$took" "$promised" "$plain"
   exit 1
 fi
+[ -z "$notes" ] || printf '\n   also told, as information that pages nobody:\n   %s\n' "${notes//$'\n'/$'\n'   }"
 if [ "$slow" = "[[$rank,\"compute\"]]" ] && [ "$final" = "[[\"compute\",[[\"rank\",$rank]]]]" ]; then
   printf '\n%sright: rank %s, compute, and nobody else%s\n' "$green" "$rank" "$plain"
 else
