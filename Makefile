@@ -59,7 +59,7 @@ programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 libs_neutracer-agent := agent proto common
 libs_neutracer-aggregator := aggregator detect proto common
 libs_neutracer := cli aggregator detect proto common
-link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lcurl -ljansson -lcrypto -lcyaml -lpthread
+link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lmicrohttpd -lcurl -ljansson -lcrypto -lcyaml -lpthread
 link_neutracer-aggregator := -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
 link_neutracer := -lprotobuf-c -lrdkafka -ljansson -lcurl -lcyaml -lsqlite3 -lmicrohttpd -lcrypto -lz -lm -lpthread
 

@@ -19,6 +19,7 @@
 #include "agent/attach.h"
 #include "agent/attachment.h"
 #include "agent/discover.h"
+#include "agent/front.h"
 #include "agent/interpreter.h"
 #include "agent/meter.h"
 #include "agent/node.h"
@@ -63,6 +64,7 @@ struct nt_agent {
 	struct nt_interpreters *interpreters;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
+	struct nt_front *front; /* or NULL: nobody is to ask */
 	struct nt_node vector;
 	int epoll, timer, signals;
 	uint64_t ticks, lost, attach_failures, looked_ns;
@@ -371,6 +373,19 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 	return r < 0 ? nt_err(r, "look for processes") : 0;
 }
 
+static int open_front(struct nt_agent *agent)
+{
+	struct nt_httpd_error error;
+	int r;
+
+	if (!agent->config->listen)
+		return 0;
+	r = nt_front_start(agent->config->listen, agent->metrics, &agent->front, &error);
+	if (r < 0)
+		(void)nt_err(*error.text ? 0 : r, "%s", *error.text ? error.text : "start");
+	return r;
+}
+
 static int watch(const struct nt_agent *agent, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -449,6 +464,10 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 		*ret_exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_KERNEL;
 		return r;
 	}
+	*ret_exit = NT_EXIT_NETWORK;
+	r = open_front(agent);
+	if (r < 0)
+		return r;
 	*ret_exit = NT_EXIT_SYSTEM;
 	r = open_loop(agent);
 	if (r < 0)
@@ -469,6 +488,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_tracker_free(agent->tracker);
 	nt_publisher_free(agent->publisher);
 	nt_bus_close(agent->bus);
+	nt_front_stop(agent->front);
 	nt_metrics_free(agent->metrics);
 	nt_closep(&agent->epoll);
 	nt_closep(&agent->timer);
@@ -522,7 +542,7 @@ static uint64_t own_resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void write_metrics(struct nt_agent *agent)
+static void tell_metrics(struct nt_agent *agent)
 {
 	struct nt_meter_reading reading = {
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
@@ -532,7 +552,7 @@ static void write_metrics(struct nt_agent *agent)
 	};
 	int r;
 
-	if (!agent->config->metrics_file)
+	if (!agent->config->metrics_file && !agent->front)
 		return;
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_interpreters_stats(agent->interpreters, &reading.interpreters);
@@ -543,6 +563,8 @@ static void write_metrics(struct nt_agent *agent)
 	if (agent->shelter)
 		nt_shelter_stats(agent->shelter, &reading.shelter);
 	nt_meter_set(agent->metrics, &reading);
+	if (!agent->config->metrics_file)
+		return;
 	r = nt_meter_write(agent->metrics, agent->config->metrics_file);
 	if (r < 0 && !agent->warned_metrics) {
 		agent->warned_metrics = true;
@@ -672,8 +694,9 @@ static void tick(struct nt_agent *agent)
 		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		look_at_bus(agent);
-		write_metrics(agent);
+		tell_metrics(agent);
 	}
+	nt_front_turned(agent->front, nt_clock_mono_ns());
 }
 
 static void take_signal(struct nt_agent *agent)
@@ -719,7 +742,7 @@ static void drain(struct nt_agent *agent)
 	take_losses(agent);
 	nt_tracker_drain(agent->tracker, boot_ns);
 	flush(agent);
-	write_metrics(agent);
+	tell_metrics(agent);
 }
 
 int nt_agent_run(struct nt_agent *agent)

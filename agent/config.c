@@ -7,6 +7,7 @@
 #include "agent/subtree.h"
 #include "common/bus_options.h"
 #include "common/clock.h"
+#include "common/httpd.h"
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
 
@@ -18,6 +19,8 @@ static bool is_cgroup(const char *dir)
 
 	return r != -ENOENT && r != -ENOTDIR && r != -EINVAL;
 }
+
+static const struct nt_opt_form listen_form = {nt_httpd_listen_is_sound, "ADDRESS:PORT"};
 
 static const struct nt_opt_form cgroup_form = {is_cgroup, "a directory of a mounted cgroup tree"};
 
@@ -116,13 +119,16 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(metrics_file),
 	 .arg = "FILE",
 	 .help = "write the agent's own metrics here, every second and at the end"},
+	{.name = "listen",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(listen),
+	 .arg = "ADDRESS:PORT",
+	 .help = "answer /healthz, /readyz and /metrics here, to everybody (default: nowhere)",
+	 .form = &listen_form},
 };
 
 static const enum nt_exit exits[] = {
-	NT_EXIT_CONFIG,
-	NT_EXIT_KERNEL,
-	NT_EXIT_BUS,
-	NT_EXIT_SYSTEM,
+	NT_EXIT_CONFIG, NT_EXIT_KERNEL, NT_EXIT_BUS, NT_EXIT_NETWORK, NT_EXIT_SYSTEM,
 };
 
 const struct nt_opt_program nt_agent_program = {

@@ -26,6 +26,7 @@ struct nt_agent_config {
 	char *shelter; /* "": none */
 	uint64_t shelter_bytes, shelter_age_ns;
 	char *metrics_file;
+	char *listen; /* NULL: nowhere */
 };
 
 extern const struct nt_opt_program nt_agent_program;
