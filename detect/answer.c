@@ -3,6 +3,7 @@
 #include "detect/answer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "detect/array.h"
@@ -116,6 +117,33 @@ static int make_culprits(struct nt_detect *detect, struct nt_incident *incident)
 	return 0;
 }
 
+/* How long a step of the job takes since the onset, and took before; how many, and from which on. */
+static void add_steps(const struct nt_incident *incident, struct nt_finding *finding)
+{
+	const struct nt_toll *toll = &incident->toll;
+	const uint32_t windows = finding->evidences ? finding->evidence[0].windows : 0;
+
+	if (!nt_incident_needs_windows(incident) || toll->before_ns <= 0.0 || toll->steps <= 0.0 ||
+	    finding->evidences + 2 > NT_FINDING_MAX_EVIDENCE)
+		return;
+	finding->evidence[finding->evidences++] = (struct nt_finding_evidence){
+		.what = nt_word(NT_WORD_STEP),
+		.unit = nt_word(NT_WORD_MS),
+		.method = nt_word(NT_WORD_OWN_PAST),
+		.value = toll->step_ns / toll->steps / 1e6,
+		.peers = toll->before_ns / 1e6,
+		.windows = windows,
+	};
+	finding->evidence[finding->evidences++] = (struct nt_finding_evidence){
+		.what = nt_word(NT_WORD_STEPS),
+		.unit = nt_word(NT_WORD_NUMBER),
+		.method = nt_word(NT_WORD_OWN_PAST),
+		.value = round(toll->steps),
+		.peers = round(toll->first),
+		.windows = windows,
+	};
+}
+
 static struct nt_finding make_answer(const struct nt_incident *incident)
 {
 	struct nt_finding finding = {
@@ -151,6 +179,7 @@ static struct nt_finding make_answer(const struct nt_incident *incident)
 			.windows = row->windows,
 		};
 	}
+	add_steps(incident, &finding);
 	return finding;
 }
 

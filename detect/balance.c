@@ -156,13 +156,23 @@ static bool takes_turns(const struct nt_detect *detect, const struct nt_group *g
 	return costly >= TURNS_COSTLY && most <= TURNS_OF_ONE;
 }
 
+/* It began with the first of the rounds that was far behind. */
+static uint64_t turns_since(const struct nt_detect *detect, const struct nt_group *group)
+{
+	const struct nt_ring *worst = &group->past->worst;
+	uint32_t rounds = TURNS - 1;
+
+	while (rounds && worst->value[(worst->next + TURNS - 1 - rounds) % TURNS] < uneven_turns)
+		rounds--;
+	return nt_history_start(&detect->step.history, rounds);
+}
+
 static int raise_turns(struct nt_detect *detect)
 {
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_IMBALANCE,
 		.class = NT_CLASS_IMBALANCE,
 		.kind = NT_CULPRIT_STAGE,
-		.onset_ns = detect->start_ns,
 	};
 	double cost;
 
@@ -173,6 +183,7 @@ static int raise_turns(struct nt_detect *detect)
 			continue;
 		if (cost > proposal.cost) {
 			proposal.cost = cost;
+			proposal.onset_ns = turns_since(detect, group);
 			proposal.tier = group->tier[NT_SERIES_OWN];
 		}
 	}

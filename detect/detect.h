@@ -98,7 +98,7 @@ struct nt_finding_culprit {
 };
 
 enum {
-	NT_FINDING_MAX_EVIDENCE = 8,
+	NT_FINDING_MAX_EVIDENCE = 12,
 };
 
 /* One incident as it stands. Pointers are valid until the next step or free of its detector. */

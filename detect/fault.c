@@ -48,6 +48,8 @@ void nt_fault_hold(const struct nt_detect *detect, struct nt_incident *incident)
 		.chance = incident->chance,
 		.slowdown = incident->slowdown,
 		.gpu_hours = fault->gpu_hours,
+		.steps = incident->toll.steps,
+		.step_ns = incident->toll.step_ns,
 		.evidences = incident->evidences,
 	};
 	memcpy(fault->evidence, incident->evidence, sizeof(fault->evidence));
@@ -66,6 +68,8 @@ void nt_fault_tell(struct nt_incident *incident)
 	incident->chance = fault->chance;
 	incident->slowdown = fault->slowdown;
 	incident->gpu_hours = fault->gpu_hours;
+	incident->toll.steps = fault->steps;
+	incident->toll.step_ns = fault->step_ns;
 	incident->confidence = (1.0 - fault->chance) * incident->completeness;
 	memcpy(incident->evidence, fault->evidence, sizeof(incident->evidence));
 	incident->evidences = fault->evidences;

@@ -57,6 +57,7 @@ enum nt_word {
 	NT_WORD_GC_TIME,
 	NT_WORD_TRANSFER,
 	NT_WORD_STEP,
+	NT_WORD_STEPS,
 	NT_WORD_ROLE_WORK,
 	NT_WORD_WAITING,
 	NT_WORD_CALL,
@@ -115,11 +116,21 @@ struct nt_proposal {
 	size_t evidences;
 };
 
+/* How long the job's steps take since the onset, and took before it. */
+struct nt_toll {
+	double before_ns; /* 0: not known */
+	double first; /* steps that were seen of the job before the onset */
+	double steps, step_ns; /* since then: how many, and how long all of them took */
+	double due_ns; /* of what they took longer, this is not in gpu_hours yet */
+	uint64_t frame; /* counted up to here */
+};
+
 /* What an incident was in the last window that was bad: that is told of it when it is over. */
 struct nt_fault {
 	bool held;
 	uint8_t class, cause, tier;
 	double cost, worst_cost, chance, slowdown, gpu_hours;
+	double steps, step_ns; /* of the toll */
 	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];
 	uint32_t evidences;
 };
@@ -146,6 +157,7 @@ struct nt_incident {
 	double slowdown, gpu_hours, confidence, completeness;
 	double told_slowdown, told_completeness; /* when it was last told */
 	double missing_before_ns; /* of the input, before since_ns: see gap.h */
+	struct nt_toll toll;
 	struct nt_blame *blame; /* family slow: ascending by rank */
 	uint32_t blames, blame_cap;
 	uint32_t *list; /* other families: ranks, ascending */
@@ -204,6 +216,8 @@ struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_fa
  * another now.
  */
 int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
+/* What was before the open ones is no measure of what is now. */
+void nt_incidents_forget_before(struct nt_detect *detect);
 /* Of the others every frame tells whether they go on. */
 bool nt_incident_needs_windows(const struct nt_incident *incident);
 void nt_incident_free(struct nt_incident *incident);

@@ -494,6 +494,8 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 
 int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	double steps = 0.0, all = 0.0;
+
 	(void)frame;
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
@@ -508,6 +510,7 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			if (takes_part(rank) && rank->steps)
 				ready[n++] = index;
 		}
+		all += live;
 		if (!n)
 			continue;
 		if (!group->waited)
@@ -516,7 +519,10 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			group->waited++;
 			continue;
 		}
+		for (uint32_t i = 0; i < n; i++)
+			steps += detect->rank[ready[i]].steps;
 		judge_group(detect, group, ready, n);
 	}
+	detect->step.round_steps = all > 0.0 ? steps / all : 0.0;
 	return 0;
 }

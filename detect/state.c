@@ -358,12 +358,26 @@ static void code_groups(struct nt_codec *codec, struct nt_detect *detect)
 	nt_code_bool(codec, &roles->dirty);
 }
 
+static void code_history(struct nt_codec *codec, struct nt_history *history)
+{
+	nt_code_u32(codec, &history->count, NT_HISTORY_ROUNDS);
+	nt_code_u32(codec, &history->next, NT_HISTORY_ROUNDS - 1);
+	nt_code_fail(codec, history->count < NT_HISTORY_ROUNDS && history->next != history->count);
+	for (uint32_t i = 0; i < history->count; i++) {
+		nt_code_u64(codec, &history->round[i].start_ns);
+		nt_code_real(codec, &history->round[i].steps);
+		nt_code_real(codec, &history->round[i].step_ns);
+	}
+	nt_code_real(codec, &history->steps);
+}
+
 static void code_step(struct nt_codec *codec, struct nt_step *step)
 {
 	nt_code_real(codec, &step->step_ns);
 	nt_code_real(codec, &step->gc_ns);
 	nt_code_real(codec, &step->gc_habit_ns);
 	code_past(codec, &step->past);
+	code_history(codec, &step->history);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
@@ -452,7 +466,19 @@ static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
 	nt_code_real(codec, &fault->chance);
 	nt_code_real(codec, &fault->slowdown);
 	nt_code_real(codec, &fault->gpu_hours);
+	nt_code_real(codec, &fault->steps);
+	nt_code_real(codec, &fault->step_ns);
 	code_evidence(codec, fault->evidence, &fault->evidences);
+}
+
+static void code_toll(struct nt_codec *codec, struct nt_toll *toll)
+{
+	nt_code_real(codec, &toll->before_ns);
+	nt_code_real(codec, &toll->first);
+	nt_code_real(codec, &toll->steps);
+	nt_code_real(codec, &toll->step_ns);
+	nt_code_real(codec, &toll->due_ns);
+	nt_code_u64(codec, &toll->frame);
 }
 
 static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
@@ -481,6 +507,7 @@ static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 	nt_code_real(codec, &incident->told_slowdown);
 	nt_code_real(codec, &incident->told_completeness);
 	nt_code_real(codec, &incident->missing_before_ns);
+	code_toll(codec, &incident->toll);
 	nt_code_real(codec, &incident->cost);
 	nt_code_real(codec, &incident->chance);
 	nt_code_u32(codec, &incident->culprits, UINT32_MAX);

@@ -100,6 +100,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!n)
 		return 0;
 	step->step_ns = median;
+	nt_history_add(&step->history, detect->start_ns, step->round_steps, median);
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, 0.0, median, detect->frames);
 	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
@@ -115,7 +116,10 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 {
 	const uint64_t moved_ns = detect->step.moved_ns;
 	const uint64_t longest_ns = detect->step.longest_pause_ns;
+	struct nt_history history = detect->step.history;
 
+	nt_history_forget(&history);
+	nt_incidents_forget_before(detect);
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		struct nt_rank *rank = &detect->rank[i];
 
@@ -135,6 +139,8 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 		if (detect->roles.group[i].past)
 			detect->roles.group[i].past->apart = 0;
 	detect->step = (struct nt_step){.step_ns = detect->step.step_ns,
+					.history = history,
+					.round_steps = detect->step.round_steps,
 					.moved_ns = moved_ns,
 					.longest_pause_ns = longest_ns};
 }
@@ -201,14 +207,6 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.method = NT_WORD_OWN_PAST,
 			.value = now / 1e6,
 			.peers = was / 1e6,
-			.windows = wide->level.windows,
-		};
-		proposal.evidence[proposal.evidences++] = (struct nt_evidence){
-			.what = NT_WORD_STEP,
-			.unit = NT_WORD_MS,
-			.method = NT_WORD_OWN_PAST,
-			.value = step->step_ns / 1e6,
-			.peers = step->past.value_centre / 1e6,
 			.windows = wide->level.windows,
 		};
 		return nt_incidents_raise(detect, &proposal);

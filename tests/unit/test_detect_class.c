@@ -247,8 +247,8 @@ static void every_number_of_a_finding_can_be_worked_out(void **state)
 		    8.0 * 40.0 / 130.0 * (double)(sim.now_ns - onset_ns) / 3600e9);
 	assert_int_equal(finding->severity, NT_SEVERITY_CRITICAL);
 	assert_true(finding->completeness == 1.0);
-	assert_int_equal(finding->evidences, sizeof(told) / sizeof(told[0]));
-	for (size_t i = 0; i < finding->evidences; i++) {
+	assert_int_equal(finding->evidences, sizeof(told) / sizeof(told[0]) + 2);
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		assert_string_equal(finding->evidence[i].what, told[i].what);
 		assert_string_equal(finding->evidence[i].unit, "ms");
 		assert_string_equal(finding->evidence[i].method, "ratio");
@@ -260,6 +260,15 @@ static void every_number_of_a_finding_can_be_worked_out(void **state)
 		assert_int_equal(finding->evidence[i].windows, finding->evidence[0].windows);
 	}
 	assert_int_equal(finding->evidence[0].windows, 15);
+	/* And the job as a whole: five steps of a window before it, in forty windows. */
+	assert_string_equal(finding->evidence[8].what, "step time");
+	assert_string_equal(finding->evidence[8].method, "own past");
+	assert_near(finding->evidence[8].value, 130);
+	assert_near(finding->evidence[8].peers, 90);
+	assert_string_equal(finding->evidence[9].what, "steps concerned, and steps seen before");
+	assert_string_equal(finding->evidence[9].unit, "1");
+	assert_near(finding->evidence[9].value, 15.0 * sim.steps);
+	assert_near(finding->evidence[9].peers, 40.0 * sim.steps);
 	/* A quarter of what all wait outside of calls, which take 50 of the 130 ms. */
 	assert_near(finding->evidence[0].width, 0.25 * 13.0 * 80.0 / 130.0);
 	nt_detect_free(detect);
@@ -277,7 +286,7 @@ static void what_nobody_has_is_not_told(void **state)
 	sim_pass(&sim, detect, 40);
 	live(&sim.rank[3], &row.culprit);
 	sim_pass(&sim, detect, 15);
-	assert_int_equal(sim_firing(detect, 0)->evidences, 4);
+	assert_int_equal(sim_firing(detect, 0)->evidences, 4 + 2);
 	assert_string_equal(sim_firing(detect, 0)->evidence[3].what, "blocked time of the step");
 	assert_near(sim_firing(detect, 0)->evidence[0].width, 0.8);
 	nt_detect_free(detect);

@@ -295,6 +295,24 @@ static void sums_are_not_negative_and_their_windows_add_up(void **state)
 	REFUSED();
 }
 
+static void until_a_history_is_full_the_next_place_is_behind_the_last(void **state)
+{
+	struct nt_history *history = &detect->step.history;
+	const struct nt_history kept = *history;
+
+	(void)state;
+	history->count = history->next = 7;
+	TAKEN();
+	history->next = 6;
+	REFUSED();
+	history->count = NT_HISTORY_ROUNDS;
+	TAKEN();
+	MOST(history->next, NT_HISTORY_ROUNDS - 1);
+	history->next = 0;
+	MOST(history->count, NT_HISTORY_ROUNDS);
+	*history = kept;
+}
+
 static void of_a_tail_no_more_windows_are_far_than_there_are(void **state)
 {
 	(void)state;
@@ -660,6 +678,7 @@ int main(void)
 		CASE(lists_may_be_full),
 		CASE(a_loaded_state_has_the_room_that_it_tells_of),
 		CASE(sums_are_not_negative_and_their_windows_add_up),
+		CASE(until_a_history_is_full_the_next_place_is_behind_the_last),
 		CASE(of_a_tail_no_more_windows_are_far_than_there_are),
 		CASE(ranks_ascend),
 		CASE(links_lead_to_different_communicators_that_exist),

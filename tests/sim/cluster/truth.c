@@ -320,7 +320,8 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 	}
 	score->found += found;
 	score->classed += classed;
-	if (found && s->faults == 1 && outcome->cost[index].part < 1)
+	/* A job that blocks in its calls is one of MPI here, and uses no GPU. */
+	if (found && s->faults == 1 && s->mode != CL_BLOCKING && outcome->cost[index].part < 1)
 		score->cost = said / (outcome->cost[index].lost_s * cl_scenario_ranks(s) / 3600);
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How long the job's steps took lately, so that a fault is held against what was before it. */
+#ifndef NT_DETECT_HISTORY_H
+#define NT_DETECT_HISTORY_H
+
+#include <stdint.h>
+
+enum {
+	NT_HISTORY_ROUNDS = 64,
+	NT_HISTORY_BEFORE = 20, /* rounds that tell what was before */
+};
+
+struct nt_history_round {
+	uint64_t start_ns;
+	double steps; /* that ended in it: the mean of the ranks */
+	double step_ns; /* the median of the ranks */
+};
+
+struct nt_history {
+	struct nt_history_round round[NT_HISTORY_ROUNDS]; /* ascending in time from `next` on */
+	uint32_t count, next;
+	double steps; /* of all rounds so far, also of those that are forgotten */
+};
+
+/* What is known of the steps from a time on. */
+struct nt_history_sum {
+	double steps, step_ns; /* step_ns: of all of them together */
+};
+
+void nt_history_add(struct nt_history *history, uint64_t start_ns, double steps, double step_ns);
+/* Steps are another unit from now on. Their count goes on. */
+void nt_history_forget(struct nt_history *history);
+/* The step in the last rounds before `onset_ns`; 0: too few are known. */
+double nt_history_before(const struct nt_history *history, uint64_t onset_ns);
+/* When the round began that had `rounds` after it, the oldest that is known where there were fewer. */
+uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
+struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
+
+#endif

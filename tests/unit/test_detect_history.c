@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the job's steps were before an onset, and are since then; and what that costs. */
+#include "detect_frames.h"
+
+#include "detect/history.h"
+
+static void add(struct nt_history *history, uint32_t from, uint32_t until, double step_ns)
+{
+	for (uint32_t i = from; i < until; i++)
+		nt_history_add(history, 100ull * i, 2.0, step_ns);
+}
+
+static void what_was_before_is_the_median_of_the_rounds_before(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	assert_true(nt_history_before(&history, 1000) == 0.0);
+	add(&history, 0, 2, 10.0);
+	assert_true(nt_history_before(&history, 1000) == 0.0);
+	add(&history, 2, 3, 30.0);
+	assert_true(nt_history_before(&history, 1000) == 10.0);
+	/* The round that begins with the onset is not before it. */
+	assert_true(nt_history_before(&history, 200) == 0.0);
+	assert_true(nt_history_before(&history, 201) == 10.0);
+	add(&history, 3, 5, 30.0);
+	assert_true(nt_history_before(&history, 1000) == 30.0);
+}
+
+static void only_the_last_rounds_before_count(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	add(&history, 0, 30, 10.0);
+	add(&history, 30, 30 + NT_HISTORY_BEFORE, 20.0);
+	add(&history, 60, 70, 50.0);
+	assert_true(nt_history_before(&history, 6000) == 20.0);
+}
+
+static void what_is_since_then_is_summed_up(void **state)
+{
+	struct nt_history history = {0};
+	struct nt_history_sum sum;
+
+	(void)state;
+	add(&history, 0, 10, 10.0);
+	add(&history, 10, 14, 15.0);
+	sum = nt_history_since(&history, 1000);
+	assert_true(sum.steps == 8.0 && sum.step_ns == 120.0);
+	sum = nt_history_since(&history, 1001);
+	assert_true(sum.steps == 6.0 && sum.step_ns == 90.0);
+	sum = nt_history_since(&history, 1301);
+	assert_true(sum.steps == 0.0 && sum.step_ns == 0.0);
+}
+
+static void the_oldest_rounds_are_forgotten_and_their_steps_still_count(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	add(&history, 0, NT_HISTORY_ROUNDS + 5, 10.0);
+	assert_int_equal(history.count, NT_HISTORY_ROUNDS);
+	assert_true(history.steps == 2.0 * (NT_HISTORY_ROUNDS + 5));
+	assert_true(nt_history_since(&history, 0).steps == 2.0 * NT_HISTORY_ROUNDS);
+	/* Of the rounds up to the seventh two are left, and that is too few. */
+	assert_true(nt_history_before(&history, 601) == 0.0);
+	assert_true(nt_history_before(&history, 701) == 10.0);
+	assert_int_equal(nt_history_start(&history, 0), 100 * (NT_HISTORY_ROUNDS + 4));
+	assert_int_equal(nt_history_start(&history, NT_HISTORY_ROUNDS - 1), 500);
+	assert_int_equal(nt_history_start(&history, NT_HISTORY_ROUNDS), 500);
+	nt_history_forget(&history);
+	assert_true(nt_history_before(&history, 100000) == 0.0);
+	assert_int_equal(nt_history_start(&history, 0), 0);
+	assert_true(history.steps == 2.0 * (NT_HISTORY_ROUNDS + 5));
+}
+
+/* ---- GPU-hours ------------------------------------------------------------------------------ */
+
+static void assert_hours(const struct nt_detect *detect, size_t index, double lost_ms, double part)
+{
+	const struct nt_finding *finding = sim_firing(detect, index);
+	const double hours = 8.0 * lost_ms / 3600e3;
+
+	assert_non_null(finding);
+	if (fabs(finding->gpu_hours - hours) > part * hours)
+		print_error("%g GPU hours, not %g\n", finding->gpu_hours, hours);
+	assert_true(fabs(finding->gpu_hours - hours) <= part * hours);
+}
+
+/* Every rank needs 80 ms of own work and 10 ms for the rest; rank 3 needs `factor` of the 80. */
+static double pass_slow(struct sim *sim, struct nt_detect *detect, double factor, uint32_t frames)
+{
+	const double was = sim->rank[3].device, host = sim->rank[3].host;
+
+	sim->rank[3].device = was * factor;
+	sim->rank[3].host = host * factor;
+	sim_pass(sim, detect, frames);
+	sim->rank[3].device = was;
+	sim->rank[3].host = host;
+	return (factor - 1.0) * (was + host) / SIM_MS * sim->steps * frames;
+}
+
+static void a_ramp_is_charged_as_it_grows(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	double lost_ms = 0.0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 11);
+	sim.jitter = 0.002;
+	sim_pass(&sim, detect, 60);
+	for (int i = 1; i <= 60; i++)
+		lost_ms += pass_slow(&sim, detect, 1.0 + i * 0.01, 1);
+	assert_names_rank(sim_firing(detect, 0), 3);
+	assert_null(sim_firing(detect, 1));
+	assert_hours(detect, 0, lost_ms, 0.05);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void a_fault_that_takes_turns_is_charged_while_it_is_there(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	double lost_ms = 0.0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 12);
+	sim.jitter = 0.002;
+	sim_pass(&sim, detect, 60);
+	for (int i = 0; i < 40; i++) {
+		lost_ms += pass_slow(&sim, detect, 1.5, 3);
+		sim_pass(&sim, detect, 2);
+	}
+	assert_names_rank(sim_firing(detect, 0), 3);
+	assert_null(sim_firing(detect, 1));
+	assert_hours(detect, 0, lost_ms, 0.05);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void a_fault_from_the_start_is_charged_from_the_first_window(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	double lost_ms;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 13);
+	sim.jitter = 0.002;
+	lost_ms = pass_slow(&sim, detect, 1.5, 100);
+	assert_hours(detect, 0, lost_ms, 0.05);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Jitter makes one of eight slower than its peers anyhow: only what the job lost is charged. */
+static void what_the_job_did_not_lose_is_not_charged(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	double hours;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 14);
+	sim.jitter = 0.002;
+	sim_pass(&sim, detect, 60);
+	/* The other ranks became faster at the same time, so that the step is as long as it was. */
+	for (uint32_t i = 0; i < 8; i++) {
+		sim.rank[i].device *= i == 3 ? 1.0 : 0.7;
+		sim.rank[i].host *= i == 3 ? 1.0 : 0.7;
+	}
+	sim.rank[3].device *= 1.1;
+	sim.rank[3].host *= 1.1;
+	sim_pass(&sim, detect, 100);
+	finding = sim_firing(detect, 0);
+	assert_non_null(finding);
+	assert_names_rank(finding, 3);
+	hours = 8.0 * 8.0 * sim.steps * 100.0 / 3600e3;
+	assert_true(fabs(finding->gpu_hours - hours) <= 0.05 * hours);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void another_normal_makes_the_time_before_no_measure(void **state)
+{
+	struct nt_rules rules = nt_rules_default();
+	struct nt_detect *detect = NULL;
+	double before, per_window;
+	struct sim sim;
+
+	(void)state;
+	rules.new_normal_ns = 60ull * SIM_SECOND;
+	assert_int_equal(nt_detect_new(&rules, 1, 1, &detect), 0);
+	sim_init(&sim, 8, 15);
+	sim.jitter = 0.002;
+	sim_pass(&sim, detect, 60);
+	sim.rank[3].device *= 1.5;
+	sim.rank[3].host *= 1.5;
+	sim_pass(&sim, detect, 60);
+	assert_names_rank(sim_firing(detect, 0), 3);
+	/* The user doubles the batch; in time that is normal, and the fault is still there. */
+	for (uint32_t i = 0; i < 8; i++) {
+		sim.rank[i].device *= 2.0;
+		sim.rank[i].host *= 2.0;
+	}
+	sim_pass(&sim, detect, 200);
+	assert_names_rank(sim_firing(detect, 0), 3);
+	assert_null(sim_firing(detect, 1));
+	before = sim_firing(detect, 0)->gpu_hours;
+	sim_pass(&sim, detect, 50);
+	/* 80 ms of 250 a step. */
+	per_window = 8.0 * 80.0 * sim.steps / 3600e3;
+	assert_true(fabs(sim_firing(detect, 0)->gpu_hours - before - 50.0 * per_window) <
+		    0.05 * 50.0 * per_window);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_before_is_the_median_of_the_rounds_before),
+		cmocka_unit_test(only_the_last_rounds_before_count),
+		cmocka_unit_test(what_is_since_then_is_summed_up),
+		cmocka_unit_test(the_oldest_rounds_are_forgotten_and_their_steps_still_count),
+		cmocka_unit_test(a_ramp_is_charged_as_it_grows),
+		cmocka_unit_test(a_fault_that_takes_turns_is_charged_while_it_is_there),
+		cmocka_unit_test(a_fault_from_the_start_is_charged_from_the_first_window),
+		cmocka_unit_test(what_the_job_did_not_lose_is_not_charged),
+		cmocka_unit_test(another_normal_makes_the_time_before_no_measure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
