@@ -181,6 +181,11 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 {{ ternary "https" "http" (not (empty .Values.aggregator.tls.existingSecret)) }}
 {{- end -}}
 
+{{- /* Not empty where nobody needs a token for /metrics. */ -}}
+{{- define "neutracer.metricsOpen" -}}
+{{- if eq (get .Values.aggregator.options "metrics-open" | toString) "true" }}yes{{ end -}}
+{{- end -}}
+
 {{- /* How the `neutracer` command of a pod reaches the Service, as its environment. */ -}}
 {{- define "neutracer.commandEnv" -}}
 - name: NT_SERVER
