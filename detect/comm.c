@@ -3,6 +3,7 @@
 #include "detect/comm.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "detect/array.h"
@@ -37,6 +38,7 @@ struct nt_comm *nt_comm_add(struct nt_comm **head, uint64_t id)
 static void comm_free(struct nt_comm *comm)
 {
 	free(comm->member);
+	free(comm->round.sum);
 	free(comm);
 }
 
@@ -82,16 +84,82 @@ static struct nt_link *find_link(const struct nt_rank *rank, uint64_t id, size_t
 
 static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
 {
-	if (comm->heard_frame != frame) {
-		comm->heard_frame = frame;
-		comm->heard_epoch = said->epoch;
-		comm->heard_last = said->last;
-		comm->heard_hash = said->rolling_hash;
-	} else if (comm->heard_epoch == said->epoch && comm->heard_last == said->last) {
-		if (comm->heard_hash == said->rolling_hash)
-			comm->agreed_frame = frame;
-		else
-			comm->differed_frame = frame;
+	if (comm->heard_epoch != said->epoch || comm->heard_last != said->last)
+		return;
+	if (comm->heard_hash == said->rolling_hash)
+		comm->agreed_frame = frame;
+	else
+		comm->differed_frame = frame;
+}
+
+/* The first member of a frame: others are held against it and added up. */
+static void hear_first(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+{
+	comm->heard_frame = frame;
+	comm->heard_epoch = said->epoch;
+	comm->heard_last = said->last;
+	comm->heard_hash = said->rolling_hash;
+	comm->round.heard = 0;
+	comm->round.steps = 0.0;
+	comm->round.sums = 0;
+}
+
+/* Where the operation is added up, NULL: out of memory. */
+static struct nt_comm_sum *find_sum(struct nt_comm_round *round, uint8_t op)
+{
+	for (uint32_t i = 0; i < round->sums; i++)
+		if (round->sum[i].op == op)
+			return &round->sum[i];
+	if (nt_array_room((void **)&round->sum, &round->sum_cap, round->sums, sizeof(*round->sum)) <
+	    0)
+		return NULL;
+	round->sum[round->sums] = (struct nt_comm_sum){.op = op, .shortest_ns = INFINITY};
+	return &round->sum[round->sums++];
+}
+
+/* A member's part of the round. -ENOMEM. */
+static int add_member(struct nt_comm_round *round, const struct nt_frame_comm *said,
+		      const struct nt_frame_rank *seen)
+{
+	round->heard++;
+	round->tier = seen->own_tier;
+	round->steps += seen->steps;
+	for (size_t i = 0; i < said->ops; i++) {
+		const struct nt_frame_op *op = &said->op[i];
+		struct nt_comm_sum *sum;
+
+		if (op->op >= NT_COMM_OPS || !op->calls ||
+		    (op->kind != NT_FRAME_SYNCHRONISING && op->kind != NT_FRAME_ALL_TO_ALL))
+			continue;
+		sum = find_sum(round, op->op);
+		if (!sum)
+			return -ENOMEM;
+		sum->bytes += (double)op->bytes;
+		sum->calls += (double)op->calls;
+		if (!op->timed_calls)
+			continue;
+		sum->timed++;
+		sum->shortest_ns = fmin(sum->shortest_ns, (double)op->min_ns);
+	}
+	return 0;
+}
+
+/* What its operations are, and how much of each there is. */
+static void learn_ops(struct nt_comm *comm, const struct nt_frame_comm *said)
+{
+	for (size_t i = 0; i < said->ops; i++) {
+		const struct nt_frame_op *op = &said->op[i];
+
+		if (op->op < NT_COMM_OPS && op->kind <= NT_FRAME_POINT_TO_POINT)
+			comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
+		if (op->kind == NT_FRAME_SYNCHRONISING) {
+			comm->sync_calls += (double)op->calls;
+			comm->sync_bytes += (double)op->bytes;
+		} else if (op->kind == NT_FRAME_ALL_TO_ALL) {
+			comm->all_to_all_calls += (double)op->calls;
+		} else if (op->kind == NT_FRAME_POINT_TO_POINT) {
+			comm->p2p_calls += (double)op->calls;
+		}
 	}
 }
 
@@ -110,27 +178,21 @@ int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct n
 		if (said->size > comm->size)
 			comm->size = said->size;
 		if (link->last != said->last || link->epoch != said->epoch || !link->frame)
-			link->progress_ns = detect->end_ns;
+			link->progress_ns = comm->moved_ns = detect->end_ns;
+		if (comm->heard_frame == detect->frames)
+			compare_hash(comm, said, detect->frames);
+		else
+			hear_first(comm, said, detect->frames);
+		/* A rank speaks once for itself. */
+		if (seen->steps && link->frame != detect->frames &&
+		    add_member(&comm->round, said, seen) < 0)
+			return -ENOMEM;
 		link->epoch = said->epoch;
 		link->last = said->last;
 		link->hash = said->rolling_hash;
 		link->frame = detect->frames;
-		compare_hash(comm, said, detect->frames);
 		comm->steps += seen->steps;
-		for (size_t j = 0; j < said->ops; j++) {
-			const struct nt_frame_op *op = &said->op[j];
-
-			if (op->op < NT_COMM_OPS && op->kind <= NT_FRAME_POINT_TO_POINT)
-				comm->kind_of[op->op] = (uint8_t)(op->kind + 1);
-			if (op->kind == NT_FRAME_SYNCHRONISING) {
-				comm->sync_calls += (double)op->calls;
-				comm->sync_bytes += (double)op->bytes;
-			} else if (op->kind == NT_FRAME_ALL_TO_ALL) {
-				comm->all_to_all_calls += (double)op->calls;
-			} else if (op->kind == NT_FRAME_POINT_TO_POINT) {
-				comm->p2p_calls += (double)op->calls;
-			}
-		}
+		learn_ops(comm, said);
 	}
 	return 0;
 }

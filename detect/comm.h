@@ -27,6 +27,13 @@ enum nt_comm_use {
 	NT_COMM_EXPERT, /* all-to-all */
 };
 
+/* What the members say of one synchronising operation. */
+struct nt_comm_sum {
+	double bytes, calls, shortest_ns; /* of all their calls; of those that are timed */
+	uint32_t timed; /* members */
+	uint8_t op;
+};
+
 struct nt_comm {
 	uint64_t id;
 	uint32_t size;
@@ -34,20 +41,29 @@ struct nt_comm {
 	uint32_t members, member_cap;
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
-	struct nt_network network;
+	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
+	/* Of the frame in which any was heard last: members that ended steps, and these. */
+	struct nt_comm_round {
+		uint32_t heard;
+		uint8_t tier; /* of the last one */
+		double steps;
+		struct nt_comm_sum *sum;
+		uint32_t sums, sum_cap;
+	} round;
+	uint64_t moved_ns; /* when a member last went on in it */
 	uint8_t kind_of[NT_COMM_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
 	/* Whether members that are at the same number called the same until there: see mismatch.h. */
+	uint64_t agreed_frame, differed_frame;
 	uint32_t agreed; /* frames, up to a few */
 	bool varies; /* they never did, or not for good: it means nothing */
-	uint64_t agreed_frame, differed_frame;
 	/* Where they differ and no call shows how, 0: they agree; and how often that was elsewhere. */
-	uint64_t differed_last;
 	uint32_t differed_moves;
-	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
+	uint64_t differed_last;
 	uint64_t checked_frame; /* scratch of the step */
-	uint64_t moved_ns; /* the same: when a member last went on in it */
+	size_t samples_at; /* where its samples began in the last frame: a guess for the next */
 	uint32_t index; /* scratch of saving and loading */
 	UT_hash_handle hh;
+	struct nt_network network;
 };
 
 /* Takes in what one rank says of its communicators. -ENOMEM. */

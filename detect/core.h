@@ -140,6 +140,8 @@ struct nt_detect {
 	/* Room for one value per rank, grown at the start of a step. */
 	struct nt_scratch {
 		double *a, *b, *c, *column[NT_PACE_END];
+		/* By the index of the rank: a step of the frame, and of the round what it waited. */
+		double *step, *run_queue; /* 0: none */
 		uint32_t *index, *label; /* index: twice the room */
 		uint32_t cap;
 	} scratch;

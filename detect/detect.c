@@ -18,8 +18,9 @@ struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
 {
 	uint32_t low = 0, high = detect->ranks;
 
-	/* In most jobs all ranks from 0 on are known. */
-	if (number < detect->ranks && detect->rank[number].rank == number)
+	/* In most jobs all ranks from 0 on are known, and then the last one tells it of all. */
+	if (number < detect->ranks && (detect->rank[detect->ranks - 1].rank == detect->ranks - 1 ||
+				       detect->rank[number].rank == number))
 		return &detect->rank[number];
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
@@ -83,6 +84,8 @@ void nt_detect_free(struct nt_detect *detect)
 	free(detect->scratch.a);
 	free(detect->scratch.b);
 	free(detect->scratch.c);
+	free(detect->scratch.step);
+	free(detect->scratch.run_queue);
 	for (int i = 0; i < NT_PACE_END; i++)
 		free(detect->scratch.column[i]);
 	free(detect->scratch.index);
@@ -111,15 +114,17 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 {
 	struct nt_scratch *scratch = &detect->scratch;
-	double **values[] = {&scratch->a, &scratch->b, &scratch->c};
+	double **values[] = {&scratch->a, &scratch->b, &scratch->c, &scratch->step,
+			     &scratch->run_queue};
+	const size_t lines = sizeof(values) / sizeof(values[0]);
 	uint32_t cap = scratch->cap ? scratch->cap : 16;
 
 	if (scratch->cap && need <= scratch->cap)
 		return 0;
 	while (cap < need)
 		cap *= 2;
-	for (size_t i = 0; i < 3 + NT_PACE_END; i++) {
-		double **array = i < 3 ? values[i] : &scratch->column[i - 3];
+	for (size_t i = 0; i < lines + NT_PACE_END; i++) {
+		double **array = i < lines ? values[i] : &scratch->column[i - lines];
 		double *grown = realloc(*array, cap * sizeof(*grown));
 
 		if (!grown)
@@ -239,6 +244,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		nt_hang_note(detect, rank, seen);
 		if (seen->own_tier)
 			rank->tier = seen->own_tier;
+		detect->scratch.step[at] = seen->steps ? (double)seen->step_ns / seen->steps : 0.0;
 		nt_kpi_sum(detect, rank, seen);
 		r = nt_comm_learn(detect, rank, seen);
 		if (r < 0)

@@ -127,4 +127,10 @@ struct nt_frame {
 	double missed_ns;
 };
 
+/* The rank's part, or NULL. */
+const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t rank);
+/* What it says of the communicator, mostly in the place `likely`; NULL of none, and of no rank. */
+const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm,
+					       size_t likely);
+
 #endif

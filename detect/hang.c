@@ -528,27 +528,21 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 	return nt_incidents_raise(detect, &proposal);
 }
 
-/* When each communicator last moved. True: something does now. */
-static bool note_moves(struct nt_detect *detect)
+/* Somebody ended a step or went on in a communicator. */
+static bool is_moving(const struct nt_detect *detect)
 {
-	bool moved = false;
-
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
-		comm->moved_ns = 0;
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
-		const bool counts = is_live(rank) && is_fresh(detect, rank);
 
-		moved |= counts && (rank->steps || rank->round_frame == detect->frames);
-		for (uint32_t j = 0; j < rank->links; j++) {
-			const struct nt_link *link = &rank->link[j];
-
-			if (link->progress_ns > link->comm->moved_ns)
-				link->comm->moved_ns = link->progress_ns;
-			moved |= counts && link->progress_ns == detect->end_ns;
-		}
+		if (!is_live(rank) || !is_fresh(detect, rank))
+			continue;
+		if (rank->steps || rank->round_frame == detect->frames)
+			return true;
+		for (uint32_t j = 0; j < rank->links; j++)
+			if (rank->link[j].progress_ns == detect->end_ns)
+				return true;
 	}
-	return moved;
+	return false;
 }
 
 int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
@@ -558,7 +552,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
 	struct stall stall = {.culprit = detect->scratch.index};
-	const bool moved = note_moves(detect);
+	const bool moved = is_moving(detect);
 	struct member *member = NULL;
 	bool inside = false;
 	int r = 0;

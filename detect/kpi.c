@@ -485,6 +485,8 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 	for (uint32_t i = 0; i < n; i++) {
 		detect->rank[ready[i]].rounds++;
 		detect->rank[ready[i]].round_frame = detect->frames;
+		detect->scratch.run_queue[ready[i]] =
+			detect->rank[ready[i]].pace[NT_PACE_RUN_QUEUE];
 	}
 	gather_evidence(&c, ready, n);
 	group->rounds++;
@@ -497,6 +499,9 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 	double steps = 0.0, all = 0.0;
 
 	(void)frame;
+	if (detect->ranks)
+		memset(detect->scratch.run_queue, 0,
+		       detect->ranks * sizeof(*detect->scratch.run_queue));
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;

@@ -10,36 +10,10 @@ enum {
 	TRUSTED = 3, /* frames in which all agreed before a difference means something */
 };
 
-const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t number)
-{
-	size_t low = 0, high = frame->ranks;
-
-	/* In most frames all ranks from 0 on are there. */
-	if (number < frame->ranks && frame->rank[number].rank == number)
-		return &frame->rank[number];
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (frame->rank[middle].rank < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < frame->ranks && frame->rank[low].rank == number ? &frame->rank[low] : NULL;
-}
-
-const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm)
-{
-	for (size_t i = 0; rank && i < rank->comms; i++)
-		if (rank->comm[i].id == comm)
-			return &rank->comm[i];
-	return NULL;
-}
-
 bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
 			struct nt_mismatch_call *ret_call)
 {
-	const struct nt_frame_comm *said = nt_frame_find_comm(nt_frame_find(frame, rank), comm);
+	const struct nt_frame_comm *said = nt_frame_find_comm(nt_frame_find(frame, rank), comm, 0);
 
 	for (size_t i = said ? said->recents : 0; i-- > 0;) {
 		const struct nt_frame_signature *call = &said->recent[i];
@@ -241,15 +215,15 @@ static bool search(const struct nt_frame *frame, const struct nt_comm *comm,
 	const struct nt_frame_comm *first = NULL;
 
 	for (uint32_t i = 0; i < comm->members && (!first || !first->recents); i++)
-		first = nt_frame_find_comm(nt_frame_find(frame, comm->member[i]), comm->id);
+		first = nt_frame_find_comm(nt_frame_find(frame, comm->member[i]), comm->id, 0);
 	for (size_t at = 0; first && at < first->recents; at++) {
 		const uint64_t number = first->recent[at].number;
 		bool differ = false;
 		size_t n = 0;
 
 		for (uint32_t i = 0; i < comm->members; i++) {
-			const struct nt_frame_comm *said =
-				nt_frame_find_comm(nt_frame_find(frame, comm->member[i]), comm->id);
+			const struct nt_frame_comm *said = nt_frame_find_comm(
+				nt_frame_find(frame, comm->member[i]), comm->id, 0);
 
 			if (!said || said->epoch != first->epoch ||
 			    !nt_frame_find_call(frame, comm->member[i], comm->id, number, &call[n]))

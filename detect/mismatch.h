@@ -37,10 +37,7 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame);
 int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint64_t number,
 		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
 		      uint64_t since_ns);
-/* The rank's part in a frame, or NULL. */
-const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t rank);
-const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm);
-/* Its last call of that number on the communicator, if it is among the recent ones. */
+/* The rank's last call of that number on the communicator, if it is among the recent ones. */
 bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
 			struct nt_mismatch_call *ret_call);
 

@@ -7,7 +7,6 @@
 
 #include "detect/core.h"
 #include "detect/kpi.h"
-#include "detect/mismatch.h"
 #include "detect/stats.h"
 
 /* Transfers of a healthy network differ more from window to window than computing does. */
@@ -28,79 +27,93 @@ struct round {
 	double step_ns;
 };
 
-static bool is_synchronising(uint8_t kind)
-{
-	return kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL;
-}
-
 /*
  * What the members say of the operation that moves most: its calls a step, and the shortest of them.
  * False where a live member is not heard, as it may be the one that came last.
  */
-static bool hear_members(struct nt_detect *detect, const struct nt_frame *frame,
-			 const struct nt_comm *comm, struct round *round)
+static bool hear_members(struct nt_detect *detect, const struct nt_comm *comm, struct round *round)
 {
-	double bytes[NT_COMM_OPS] = {0}, calls[NT_COMM_OPS] = {0}, shortest[NT_COMM_OPS];
-	uint32_t timed[NT_COMM_OPS] = {0};
-	double steps = 0.0, *step = detect->scratch.a;
-	uint32_t heard = 0;
-	int most = -1;
+	const struct nt_comm_round *said = &comm->round;
+	const struct nt_comm_sum *most = NULL;
+	double *step = detect->scratch.a;
 
-	for (int i = 0; i < NT_COMM_OPS; i++)
-		shortest[i] = INFINITY;
-	for (uint32_t i = 0; i < comm->members; i++) {
-		const struct nt_frame_rank *rank = nt_frame_find(frame, comm->member[i]);
-		const struct nt_frame_comm *said = nt_frame_find_comm(rank, comm->id);
+	if (comm->heard_frame != detect->frames || said->heard < comm->members ||
+	    said->heard < comm->size)
+		return false;
+	for (uint32_t i = 0; i < said->sums; i++) {
+		const struct nt_comm_sum *sum = &said->sum[i];
 
-		if (!rank || !said || !rank->observed || !rank->steps)
-			return false;
-		steps += rank->steps;
-		step[heard++] = (double)rank->step_ns / rank->steps;
-		round->tier = rank->own_tier;
-		for (size_t j = 0; j < said->ops; j++) {
-			const struct nt_frame_op *op = &said->op[j];
-
-			if (op->op >= NT_COMM_OPS || !is_synchronising(op->kind) || !op->calls)
-				continue;
-			bytes[op->op] += (double)op->bytes;
-			calls[op->op] += (double)op->calls;
-			if (!op->timed_calls)
-				continue;
-			timed[op->op]++;
-			shortest[op->op] = fmin(shortest[op->op], (double)op->min_ns);
-		}
+		if (!most || sum->bytes > most->bytes ||
+		    (sum->bytes == most->bytes && sum->op < most->op))
+			most = sum;
 	}
-	if (heard < comm->size)
+	if (!most)
 		return false;
-	for (int i = 0; i < NT_COMM_OPS; i++)
-		if (calls[i] > 0.0 && (most < 0 || bytes[i] > bytes[most]))
-			most = i;
-	if (most < 0)
-		return false;
-	round->op = (uint8_t)most;
-	round->bytes = bytes[most] / calls[most];
-	round->calls = calls[most] / steps;
-	round->step_ns = nt_stats_median_of(step, heard);
-	if (timed[most] == heard) {
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (!rank)
+			return false;
+		step[i] = detect->scratch.step[rank - detect->rank];
+	}
+	round->op = most->op;
+	round->tier = said->tier;
+	round->bytes = most->bytes / most->calls;
+	round->calls = most->calls / said->steps;
+	round->step_ns = nt_stats_median_of(step, comm->members);
+	if (most->timed == said->heard) {
 		round->method = NT_NETWORK_SHORTEST;
-		round->transfer = shortest[most];
+		round->transfer = most->shortest_ns;
 	}
 	return true;
 }
 
-/* Calls that every member sampled: exact for each of them. `sample` are the communicator's own. */
-static void hear_samples(struct nt_detect *detect, const struct nt_frame_sample *sample, size_t n,
-			 const struct nt_comm *comm, struct round *round)
+/*
+ * Where the communicator's samples begin: they are sorted by it. Samples come alike in every frame, so
+ * the place is looked for around that of the last.
+ */
+static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t likely)
 {
+	size_t low = likely < frame->samples ? likely : frame->samples, high = low;
+
+	for (size_t reach = 1; low && frame->sample[low - 1].comm >= comm; reach *= 2) {
+		high = low - 1;
+		low -= low < reach ? low : reach;
+	}
+	for (size_t reach = 1; high < frame->samples && frame->sample[high].comm < comm;
+	     reach *= 2) {
+		low = high + 1;
+		high += frame->samples - high < reach ? frame->samples - high : reach;
+	}
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (frame->sample[middle].comm < comm)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Calls that every member sampled: exact for each of them. */
+static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
+			 struct nt_comm *comm, struct round *round)
+{
+	const struct nt_frame_sample *sample = frame->sample;
+	const size_t n = frame->samples;
 	double *transfer = detect->scratch.b;
 	uint32_t calls = 0;
 
-	for (size_t i = 0, end; i < n && calls < detect->scratch.cap; i = end) {
+	comm->samples_at = find_samples(frame, comm->id, comm->samples_at);
+	for (size_t i = comm->samples_at, end;
+	     i < n && sample[i].comm == comm->id && calls < detect->scratch.cap; i = end) {
 		double shortest = INFINITY;
 		bool whole = true;
 
-		for (end = i; end < n && sample[end].epoch == sample[i].epoch &&
-			      sample[end].number == sample[i].number;
+		for (end = i;
+		     end < n && sample[end].comm == comm->id &&
+		     sample[end].epoch == sample[i].epoch && sample[end].number == sample[i].number;
 		     end++) {
 			const struct nt_frame_sample *at = &sample[end];
 
@@ -215,8 +228,8 @@ static double longest_starving(const struct nt_detect *detect, const struct nt_c
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
 
-		if (rank && rank->round_frame == detect->frames)
-			longest = fmax(longest, rank->pace[NT_PACE_RUN_QUEUE]);
+		if (rank)
+			longest = fmax(longest, detect->scratch.run_queue[rank - detect->rank]);
 	}
 	return longest;
 }
@@ -260,38 +273,15 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	return raise(detect, comm, fmax(0.0, window.cost));
 }
 
-/* The samples of one communicator; they are sorted by it. */
-static const struct nt_frame_sample *find_samples(const struct nt_frame *frame, uint64_t comm,
-						  size_t *ret_n)
-{
-	size_t low = 0, high = frame->samples, end;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (frame->sample[middle].comm < comm)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < frame->samples && frame->sample[end].comm == comm;)
-		end++;
-	*ret_n = end - low;
-	return frame->sample + low;
-}
-
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
 		struct round round = {0};
-		const struct nt_frame_sample *sample;
-		size_t samples;
 		int r;
 
-		if (comm->members < 2 || !hear_members(detect, frame, comm, &round))
+		if (comm->members < 2 || !hear_members(detect, comm, &round))
 			continue;
-		sample = find_samples(frame, comm->id, &samples);
-		hear_samples(detect, sample, samples, comm, &round);
+		hear_samples(detect, frame, comm, &round);
 		/* One method is kept: a window without samples says nothing of what they watch. */
 		if (comm->network.method == NT_NETWORK_SAMPLES &&
 		    round.method != NT_NETWORK_SAMPLES)

@@ -126,6 +126,8 @@ static void code_links(struct nt_codec *codec, struct nt_rank *rank, struct nt_c
 			return;
 		}
 		link->comm = comm[index];
+		if (codec->loads && link->progress_ns > link->comm->moved_ns)
+			link->comm->moved_ns = link->progress_ns;
 		for (uint32_t j = 0; j < i; j++)
 			nt_code_fail(codec, rank->link[j].comm == link->comm);
 	}
