@@ -19,7 +19,7 @@ test=(
   libcmocka-dev libclang-rt-14-dev
   openmpi-bin libopenmpi-dev mpich libmpich-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
-  python3 python3-pip python3-venv python3-sklearn ca-certificates bpftrace
+  python3 python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat openssl
   qemu-system-x86 busybox-static xz-utils
   chromium-headless-shell fonts-dejavu-core

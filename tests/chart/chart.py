@@ -1,0 +1,525 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests of the chart by what `helm template` renders: chart.py HELM BIN. Prints TAP.
+
+Whether a real API server takes the objects, and what runs then, is tests/cluster's business.
+"""
+import base64
+import functools
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+HELM, BIN = sys.argv[1], sys.argv[2]
+CHART = "deploy/helm/neutracer"
+SETS = sorted(path.stem for path in pathlib.Path("tests/chart/values").glob("*.yaml"))
+WORKLOADS = ("DaemonSet", "StatefulSet", "Job", "Pod")
+tests = []
+CAPABILITIES = ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH"]
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+# ---- rendering -------------------------------------------------------------------------------
+
+def helm(*args, release="neutracer", namespace="here", kube="1.34.0"):
+    return subprocess.run([HELM, "template", release, CHART, "--namespace", namespace,
+                           "--kube-version", kube, *args], capture_output=True, text=True)
+
+
+@functools.cache
+def render(values="default", *sets, **where):
+    """The objects for a set of values, and more that are set."""
+    extra = [word for one in sets for word in ("--set", one)]
+    done = helm("--values", f"tests/chart/values/{values}.yaml", *extra, **where)
+    return objects_of(done)
+
+
+def objects_of(done):
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def refused(*args, **where):
+    done = helm(*args, **where)
+    assert done.returncode != 0, f"{args} is taken"
+    return done.stderr
+
+
+def find(objects, kind, end=""):
+    """The one object of that kind whose name ends so."""
+    found = [one for one in objects
+             if one["kind"] == kind and one["metadata"]["name"].endswith(end)]
+    assert len(found) == 1, f"{len(found)} of kind {kind} end with '{end}'"
+    return found[0]
+
+
+def kinds(objects):
+    return sorted({one["kind"] for one in objects})
+
+
+def pod_of(one):
+    """The pod's metadata and spec of a workload."""
+    template = one if one["kind"] == "Pod" else one["spec"]["template"]
+    return template["metadata"], template["spec"]
+
+
+def workloads(objects):
+    return [one for one in objects if one["kind"] in WORKLOADS]
+
+
+def component(one):
+    return one["metadata"]["labels"]["app.kubernetes.io/component"]
+
+
+def container(one, name):
+    return next(c for c in pod_of(one)[1]["containers"] if c["name"] == name)
+
+
+def settings(objects, program):
+    return yaml.safe_load(find(objects, "ConfigMap", program)["data"][f"{program}.yaml"])
+
+
+def same(got, want):
+    assert got == want, f"got {got}, want {want}"
+
+
+def holds(words, text):
+    assert words in text, f"'{words}' is not in: {text}"
+
+
+# ---- what holds for every set of values ------------------------------------------------------
+
+@test
+def no_container_is_privileged_or_may_become_so():
+    for name in SETS:
+        for one in workloads(render(name)):
+            for c in pod_of(one)[1]["containers"]:
+                context = c["securityContext"]
+                same(context.get("privileged", False), False)
+                same(context["allowPrivilegeEscalation"], False)
+                same(context["capabilities"]["drop"], ["ALL"])
+                # The image of a Kafka is not ours: it writes its settings beside its programs.
+                same(context.get("readOnlyRootFilesystem", False), c["name"] != "kafka")
+
+
+@test
+def only_the_agent_has_more_than_the_level_restricted():
+    for name in SETS:
+        for one in workloads(render(name)):
+            if component(one) == "agent":
+                continue
+            _, spec = pod_of(one)
+            for key in ("hostPID", "hostNetwork", "hostIPC"):
+                assert key not in spec
+            same(spec["securityContext"]["runAsNonRoot"], True)
+            same(spec["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+            assert spec["securityContext"]["runAsUser"] > 0
+            for c in spec["containers"]:
+                assert not c["securityContext"]["capabilities"].get("add")
+            for volume in spec.get("volumes", []):
+                kind = [key for key in volume if key != "name"]
+                assert kind[0] in ("configMap", "secret", "emptyDir", "projected"), volume
+
+
+@test
+def the_agent_has_the_documented_capabilities_and_the_host_s_processes():
+    for name in SETS:
+        one = find(render(name), "DaemonSet")
+        _, spec = pod_of(one)
+        more = ["SYS_ADMIN"] if name == "all-on" else []
+        same(container(one, "agent")["securityContext"]["capabilities"]["add"], CAPABILITIES + more)
+        same(spec["hostPID"], True)
+        assert "hostNetwork" not in spec and "hostIPC" not in spec
+        paths = [v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v]
+        same(paths, ["/var/lib/neutracer/shelter"] if name == "all-on" else [])
+
+
+@test
+def every_container_has_requests_and_a_limit_of_memory_and_none_of_cpu():
+    for name in SETS:
+        for one in workloads(render(name)):
+            for c in pod_of(one)[1]["containers"]:
+                same(sorted(c["resources"]["requests"]), ["cpu", "memory"])
+                same(sorted(c["resources"]["limits"]), ["memory"])
+
+
+@test
+def no_pod_takes_settings_from_the_services_beside_it():
+    for name in SETS:
+        for one in workloads(render(name)):
+            same(pod_of(one)[1]["enableServiceLinks"], False)
+
+
+@test
+def who_asks_no_api_has_no_token_for_it():
+    for one in workloads(render("default")) + workloads(render("own-kafka")):
+        spec = pod_of(one)[1]
+        same(spec.get("automountServiceAccountToken", True), component(one) == "agent")
+
+
+@test
+def probes_ask_for_the_program_alone():
+    for name in SETS:
+        for kind, end, program in (("DaemonSet", "", "agent"), ("StatefulSet", "aggregator", "aggregator")):
+            c = container(find(render(name), kind, end), program)
+            same(c["livenessProbe"]["httpGet"]["path"], "/healthz")
+            same(c["readinessProbe"]["httpGet"]["path"], "/readyz")
+            ports = [port["name"] for port in c["ports"]]
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                assert c[probe]["httpGet"]["port"] in ports
+    # Only the aggregator's readiness tells of Kafka: what starts and restarts a pod does not.
+    same(c["startupProbe"]["httpGet"]["path"], "/healthz")
+
+
+@test
+def selectors_find_the_pods_that_they_mean():
+    for name in SETS:
+        objects = render(name)
+        pods = {component(one): pod_of(one)[0]["labels"] for one in workloads(objects)}
+
+        def found(selector, objects_labels=pods):
+            return [who for who, labels in objects_labels.items()
+                    if all(labels.get(key) == value for key, value in selector.items())]
+
+        for one in objects:
+            spec = one.get("spec", {})
+            selector = spec.get("podSelector", spec.get("selector"))
+            if not selector:
+                continue
+            selector = selector.get("matchLabels", selector)
+            if one["kind"] == "ServiceMonitor":
+                services = {s["metadata"]["name"]: s["metadata"]["labels"] for s in objects if s["kind"] == "Service"}
+                selector = dict(selector, **{e["key"]: e["values"][0] for e in spec["selector"]["matchExpressions"]})
+                same(found(selector, services), ["neutracer-aggregator"])
+            else:
+                same(found(selector), [component(one)])
+
+
+@test
+def services_lead_to_ports_that_there_are():
+    for name in SETS:
+        objects = render(name)
+        ports = {}
+        for one in workloads(objects):
+            for c in pod_of(one)[1]["containers"]:
+                ports.setdefault(component(one), []).extend(p["name"] for p in c.get("ports", []))
+        for one in objects:
+            if one["kind"] == "Service":
+                for port in one["spec"]["ports"]:
+                    assert port["targetPort"] in ports[component(one)]
+
+
+@test
+def volumes_are_mounted_and_mounts_have_volumes():
+    for name in SETS:
+        for one in workloads(render(name)):
+            spec = pod_of(one)[1]
+            volumes = {v["name"] for v in spec.get("volumes", [])}
+            volumes |= {c["metadata"]["name"] for c in one["spec"].get("volumeClaimTemplates", [])}
+            mounts = {m["name"] for c in spec["containers"] for m in c.get("volumeMounts", [])}
+            same(mounts, volumes)
+
+
+@test
+def settings_are_options_of_the_programs():
+    for program in ("agent", "aggregator"):
+        table = subprocess.run([f"{BIN}/neutracer-{program}", "--print-options"], check=True,
+                               capture_output=True, text=True).stdout
+        rows = [line.split("\t") for line in table.splitlines()]
+        keys, variables = {row[2] for row in rows}, {row[1] for row in rows}
+        # Of the command, which is at hand in the aggregator's pod.
+        variables |= {"NT_SERVER", "NT_TOKEN_FILE", "NT_CA_FILE"}
+        for name in SETS:
+            objects = render(name)
+            assert set(settings(objects, program)) <= keys, set(settings(objects, program)) - keys
+            kind = "DaemonSet" if program == "agent" else "StatefulSet"
+            for variable in container(find(objects, kind, program), program)["env"]:
+                assert variable["name"] in variables | {"POD_NAME"}, variable
+
+
+@test
+def everything_is_in_the_release_s_namespace_and_has_its_labels():
+    for name in SETS:
+        for one in render(name, namespace="elsewhere", release="r2"):
+            if not one["kind"].startswith("ClusterRole"):
+                same(one["metadata"]["namespace"], "elsewhere")
+            same(one["metadata"]["labels"]["app.kubernetes.io/instance"], "r2")
+            same(one["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm")
+
+
+@test
+def names_and_labels_fit_however_long_the_release_s_is():
+    for one in render("own-kafka", release="a" * 53) + render("default", release="a" * 53):
+        assert len(one["metadata"]["name"]) <= 63 or one["kind"].startswith("ClusterRole")
+        for value in one["metadata"]["labels"].values():
+            assert len(value) <= 63, value
+
+
+@test
+def two_releases_share_no_object():
+    def ids(**where):
+        return {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
+                for one in render("default", **where)}
+    same(ids() & ids(release="other"), set())
+    same(ids() & ids(namespace="there"), set())
+
+
+# ---- one set after the other -----------------------------------------------------------------
+
+@test
+def by_default_there_is_a_kafka_for_evaluation_and_its_topics_are_made_beside_it():
+    objects = render()
+    same(kinds(objects), ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "NetworkPolicy", "Pod",
+                          "Secret", "Service", "ServiceAccount", "StatefulSet"])
+    url = "kafka://neutracer-kafka.here.svc:9092/neutracer"
+    for program in ("agent", "aggregator"):
+        same(settings(objects, program)["bus"], url)
+    kafka = find(objects, "StatefulSet", "kafka")
+    env = {v["name"]: v["value"] for v in container(kafka, "kafka")["env"]}
+    same(env["KAFKA_ADVERTISED_LISTENERS"], "PLAINTEXT://neutracer-kafka.here.svc:9092")
+    same(env["KAFKA_AUTO_CREATE_TOPICS_ENABLE"], "false")
+    holds(f"--bus={url}", container(kafka, "topics")["args"])
+
+
+@test
+def images_are_the_project_s_version_where_nothing_else_is_said():
+    version = next(line.split('"')[1] for line in open("common/version.h") if "NT_VERSION" in line and '"' in line)
+    for one in workloads(render()):
+        for c in pod_of(one)[1]["containers"]:
+            same(c["imagePullPolicy"], "IfNotPresent")
+            same(c["image"], "apache/kafka:3.9.1" if c["name"] == "kafka" else f"neutracer:{version}")
+    digest = "sha256:" + "0" * 64
+    one = find(render("default", f"image.digest={digest}"), "DaemonSet")
+    same(container(one, "agent")["image"], f"neutracer@{digest}")
+
+
+@test
+def agents_run_everywhere_or_on_nodes_with_gpus_alone():
+    _, spec = pod_of(find(render(), "DaemonSet"))
+    same(spec["tolerations"], [{"operator": "Exists"}])
+    assert "affinity" not in spec and "nodeSelector" not in spec
+    _, spec = pod_of(find(render("gpu-nodes"), "DaemonSet"))
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    same(terms, [{"matchExpressions": [{"key": "nvidia.com/gpu.present", "operator": "In", "values": ["true"]}]}])
+    same(spec["priorityClassName"], "system-node-critical")
+
+
+@test
+def an_existing_kafka_is_reached_by_tls_and_each_program_s_own_user():
+    objects = render("own-kafka")
+    assert not [one for one in objects if component(one) == "kafka"]
+    for program, user, secret, key in (("agent", "neutracer-agent", "kafka-agent", "password"),
+                                       ("aggregator", "neutracer-aggregator", "kafka-aggregator", "secret")):
+        options = settings(objects, program)
+        same({key: value for key, value in options.items() if key.startswith("bus")}, {
+            "bus": "kafka://kafka-0.kafka.svc:9093,kafka-1.kafka.svc:9093/team-a",
+            "bus-ca-file": "/run/neutracer/bus/ca.crt",
+            "bus-cert-file": "/run/neutracer/bus/tls.crt",
+            "bus-key-file": "/run/neutracer/bus/tls.key",
+            "bus-user": user,
+            "bus-password-file": "/run/neutracer/bus/password",
+            "bus-sasl-mechanism": "SCRAM-SHA-256"})
+        one = find(objects, "DaemonSet" if program == "agent" else "StatefulSet", program)
+        volume = next(v for v in pod_of(one)[1]["volumes"] if v["name"] == "bus")
+        tls, password = volume["projected"]["sources"]
+        same([item["path"] for item in tls["secret"]["items"]], ["ca.crt", "tls.crt", "tls.key"])
+        same(password["secret"], {"name": secret, "items": [{"key": key, "path": "password"}]})
+    job = find(objects, "Job")
+    args = container(job, "topics")["args"]
+    same(args[:2], ["topics", "create"])
+    holds("--bus-user=neutracer-admin", args)
+    holds("--bus-ca-file=/run/neutracer/bus/ca.crt", args)
+    # Waiting for all to be ready must not wait for what runs after that.
+    assert "annotations" not in job["metadata"]
+
+
+@test
+def public_authorities_need_no_secret():
+    sets = ("kafka.brokers={b:9093}", "kafka.tls.enabled=true")
+    objects = render("default", *sets)
+    same(settings(objects, "agent")["bus-ca-file"], "/etc/ssl/certs/ca-certificates.crt")
+    assert "bus" not in [v["name"] for v in pod_of(find(objects, "DaemonSet"))[1]["volumes"]]
+
+
+@test
+def another_image_or_other_settings_make_another_job():
+    names = {find(render("own-kafka", *sets), "Job")["metadata"]["name"]
+             for sets in ((), ("image.tag=v2",), ("kafka.topics.partitions=24",), ("aggregator.replicas=2",))}
+    same(len(names), 3)
+
+
+@test
+def aggregators_keep_their_stores_on_claims_where_they_are_told_to():
+    one = find(render("claim"), "StatefulSet", "aggregator")
+    claim = one["spec"]["volumeClaimTemplates"][0]
+    same(claim["spec"], {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+                         "resources": {"requests": {"storage": "5Gi"}}})
+    same(one["spec"]["persistentVolumeClaimRetentionPolicy"], {"whenDeleted": "Retain", "whenScaled": "Delete"})
+    assert "data" not in [v["name"] for v in pod_of(one)[1]["volumes"]]
+    same(find(render("claim"), "PodDisruptionBudget")["spec"]["maxUnavailable"], 1)
+    one = find(render(), "StatefulSet", "aggregator")
+    assert "volumeClaimTemplates" not in one["spec"] and "persistentVolumeClaimRetentionPolicy" not in one["spec"]
+    assert "PodDisruptionBudget" not in kinds(render())
+
+
+@test
+def what_can_be_left_out_is():
+    objects = render("all-off")
+    same(kinds(objects), ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Pod", "Service",
+                          "ServiceAccount", "StatefulSet"])
+    same(settings(objects, "agent")["shelter"], "")
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    assert "tolerations" not in spec and "seccompProfile" not in spec["securityContext"]
+    assert not {"appArmorProfile", "seLinuxOptions"} & set(spec["containers"][0]["securityContext"])
+
+
+@test
+def what_can_be_switched_on_is():
+    objects = render("all-on")
+    same(settings(objects, "agent")["window-min"], "250ms")
+    same(settings(objects, "agent")["max-processes"], 4096)
+    same(settings(objects, "agent")["shelter-max-bytes"], "1024M")
+    options = settings(objects, "aggregator")
+    same([options[key] for key in ("gpu-hour-price", "currency", "max-ranks")], [2.5, "EUR", 100000])
+    same(options["webhook-url-file"], "/run/neutracer/webhook/url")
+    same(options["webhook-secret-file"], "/run/neutracer/webhook/secret")
+    same(options["tls-cert-file"], "/run/neutracer/tls/tls.crt")
+    c = container(find(objects, "StatefulSet", "aggregator"), "aggregator")
+    same(c["livenessProbe"]["httpGet"]["scheme"], "HTTPS")
+    env = {v["name"]: v.get("value") for v in c["env"]}
+    same(env["NT_SERVER"], "https://neutracer-aggregator.here.svc:443")
+    same(env["NT_ADVERTISE"], "https://$(POD_NAME).neutracer-aggregator-pods.here.svc:9480")
+    for one in workloads(objects):
+        same(pod_of(one)[1]["imagePullSecrets"], [{"name": "registry"}])
+    policy = find(objects, "NetworkPolicy", "aggregator")["spec"]["ingress"][0]["from"]
+    same(len(policy), 2)
+
+
+@test
+def monitors_and_rules_come_where_the_cluster_knows_them():
+    names = {"PodMonitor", "PrometheusRule", "ServiceMonitor"}
+    same(names & set(kinds(render())), set())
+    done = helm("--api-versions", "monitoring.coreos.com/v1")
+    same(names & set(kinds(objects_of(done))), names)
+    same(names & set(kinds(render("all-on"))), names)
+    endpoint = find(render("all-on"), "ServiceMonitor")["spec"]["endpoints"][0]
+    same(endpoint["authorization"]["credentials"], {"name": "my-token", "key": "read"})
+    endpoint = find(render("all-on", "aggregator.options.metrics-open=true"), "ServiceMonitor")["spec"]["endpoints"][0]
+    assert "authorization" not in endpoint
+
+
+@test
+def the_agent_may_read_pods_and_nothing_else():
+    for name in SETS:
+        objects = render(name)
+        roles = [one for one in objects if one["kind"] in ("ClusterRole", "Role")]
+        same([role["rules"] for role in roles],
+             [[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]])
+        same(find(objects, "ClusterRoleBinding")["subjects"],
+             [{"kind": "ServiceAccount", "name": "neutracer-agent", "namespace": "here"}])
+
+
+@test
+def a_token_is_made_unless_there_is_one():
+    tokens = {base64.b64decode(find(objects_of(helm()), "Secret")["data"]["token"]) for _ in range(2)}
+    same([len(token) for token in tokens], [48, 48])
+    assert "Secret" not in kinds(render("all-on"))
+
+
+@test
+def new_settings_bring_new_pods_and_nothing_else_does():
+    def sums(*sets):
+        objects = render("default", *sets)
+        return [pod_of(find(objects, kind, end))[0]["annotations"]["checksum/config"]
+                for kind, end in (("DaemonSet", "agent"), ("StatefulSet", "aggregator"))]
+    before = sums()
+    same(sums("aggregator.service.port=80"), before)
+    same([a == b for a, b in zip(sums("agent.options.window-min=1s"), before)], [False, True])
+    same([a == b for a, b in zip(sums("aggregator.options.currency=EUR"), before)], [True, False])
+
+
+@test
+def an_older_kubernetes_is_told_of_apparmor_as_it_knows_it():
+    new, old = find(render(), "DaemonSet"), find(render(kube="1.29.0"), "DaemonSet")
+    annotation = "container.apparmor.security.beta.kubernetes.io/agent"
+    assert annotation not in pod_of(new)[0]["annotations"]
+    same(container(new, "agent")["securityContext"]["appArmorProfile"], {"type": "Unconfined"})
+    same(pod_of(old)[0]["annotations"][annotation], "unconfined")
+    assert "appArmorProfile" not in container(old, "agent")["securityContext"]
+    holds("incompatible with Kubernetes", refused(kube="1.24.0"))
+
+
+# ---- what is refused -------------------------------------------------------------------------
+
+REFUSED = (
+    ("typo=1", "additional properties 'typo' not allowed"),
+    ("agent.options.window-mim=1s", "at '/agent/options': additional properties 'window-mim' not allowed"),
+    ("agent.options.bus=x", "at '/agent/options': additional properties 'bus' not allowed"),
+    ("agent.options.window-min=soon", "at '/agent/options/window-min': 'soon' does not match"),
+    ("agent.options.max-processes=5", "at '/agent/options/max-processes': minimum: got 5, want 16"),
+    ("agent.options.attach=magic", "value must be one of 'auto', 'session', 'multi', 'perf'"),
+    ("agent.shelter.type=ram", "value must be one of 'emptyDir', 'hostPath', 'none'"),
+    ("agent.shelter.hostPath=here", "at '/agent/shelter/hostPath': 'here' does not match"),
+    ("agent.privileged=true", "additional properties 'privileged' not allowed"),
+    ("aggregator.replicas=many", "at '/aggregator/replicas': got string, want integer"),
+    ("aggregator.options.metrics-open=maybe", "got string, want boolean"),
+    ("aggregator.options.size-floor=2", "maximum: got 2, want 1"),
+    ("aggregator.service.port=70000", "maximum: got 70,000, want 65,535"),
+    ("aggregator.persistence.whenDeleted=Keep", "value must be one of 'Delete', 'Retain'"),
+    ("aggregator.persistence.size=big", "at '/aggregator/persistence/size': 'big' does not match"),
+    ("image.pullPolicy=Sometimes", "value must be one of 'IfNotPresent', 'Always', 'Never'"),
+    ("image.digest=1234", "at '/image/digest'"),
+    ("kafka.brokers={kafka}", "at '/kafka/brokers/0': 'kafka' does not match"),
+    ("kafka.brokers=kafka:9092", "at '/kafka/brokers': got string, want array"),
+    ("kafka.topics.partitions=0", "minimum: got 0, want 1"),
+    ("kafka.sasl.mechanism=GSSAPI", "value must be one of 'SCRAM-SHA-512', 'SCRAM-SHA-256', 'PLAIN'"),
+    ("kafka.sasl.user=u", "kafka.sasl is for brokers of your own: name them in kafka.brokers"),
+    ("kafka.tls.enabled=true", "kafka.tls is for brokers of your own: name them in kafka.brokers"),
+    ("kafka.brokers={b:1},kafka.sasl.user=u", "kafka.sasl.user needs kafka.sasl.existingSecret"),
+    ("kafka.brokers={b:1},kafka.sasl.agent.user=u", "kafka.sasl.user needs kafka.sasl.existingSecret"),
+    ("kafka.brokers={b:1},kafka.sasl.user=u,kafka.sasl.existingSecret=s,kafka.sasl.mechanism=PLAIN",
+     "would send the password in clear: set kafka.tls.enabled"),
+    ("kafka.brokers={b:1},kafka.tls.enabled=true,kafka.tls.existingSecret=s,kafka.tls.certKey=c",
+     "kafka.tls.certKey needs kafka.tls.keyKey"),
+    ("kafka.brokers={b:1},kafka.tls.enabled=true,kafka.tls.certKey=c,kafka.tls.keyKey=k",
+     "kafka.tls.certKey is a key of kafka.tls.existingSecret, which is empty"),
+    ("agent.gpuNodes.only=true,agent.affinity.podAffinity.x=y",
+     "agent.gpuNodes.only and agent.affinity exclude each other"),
+    ("monitoring.monitors=perhaps", "at '/monitoring/monitors': value must be one of"),
+)
+
+
+@test
+def what_is_wrong_is_refused_with_its_name():
+    for values, words in REFUSED:
+        said = refused("--set", values)
+        assert words in said, f"{values}: '{words}' is not in: {said}"
+
+
+@test
+def lint_is_content():
+    done = subprocess.run([HELM, "lint", "--strict", CHART], capture_output=True, text=True)
+    same(done.returncode, 0)
+
+
+# ----------------------------------------------------------------------------------------------
+
+def main():
+    print(f"1..{len(tests)}")
+    bad = 0
+    for number, one in enumerate(tests, 1):
+        try:
+            one()
+            print(f"ok {number} - {one.__name__}")
+        except (AssertionError, KeyError, StopIteration) as error:
+            bad += 1
+            print(f"not ok {number} - {one.__name__}\n# {type(error).__name__}: {error}")
+    sys.exit(1 if bad else 0)
+
+
+main()
