@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the Debian 12 packages that are missing here.
+# Installs the Debian packages that are missing here.
 #
 #   tests/deps.sh            all: to build, to test, to check the style
 #   tests/deps.sh build      what the programs and the demo need
-#   tests/deps.sh --missing [build]   only prints the missing packages, exit 1 if there are any
+#   tests/deps.sh image      what building the container image needs
+#   tests/deps.sh cluster    what the tests on a real Kubernetes need, beside Go
+#   tests/deps.sh --missing [GROUP]   only prints the missing packages, exit 1 if there are any
 set -euo pipefail
 
 build=(
@@ -24,12 +26,22 @@ test=(
   qemu-system-x86 busybox-static xz-utils
   chromium-headless-shell fonts-dejavu-core
 )
+image=(buildah debootstrap)
+cluster=(
+  "${image[@]}" etcd-server containerd runc containernetworking-plugins nftables iptables iproute2
+  conntrack procps openssl curl jq busybox-static bpftool util-linux openjdk-17-jre-headless maven
+)
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
+
+# Debian 12 has version 14 of clang beside others; a later one has one that will do.
+# shellcheck source=/dev/null # of the machine
+debian=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") || debian=
 
 missing=()
 look() {
   local package status
   for package; do
+    [ "${debian:-12}" = 12 ] || package=${package%-14}
     status=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) || status=
     [ "${status%% }" = ii ] || missing+=("$package")
   done
@@ -42,9 +54,11 @@ if [ "${1:-}" = --missing ]; then
 fi
 case ${1:-all} in
   build) wanted=("${build[@]}") ;;
+  image) wanted=("${image[@]}") ;;
+  cluster) wanted=("${cluster[@]}") ;;
   all) wanted=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
   *)
-    echo "tests/deps.sh: unknown group '$1', there are: build" >&2
+    echo "tests/deps.sh: unknown group '$1', there are: build image cluster" >&2
     exit 2
     ;;
 esac

@@ -11,6 +11,7 @@
 #   kafka.sh start [NODE]          NODE is 1, 2, ...; without one: all
 #   kafka.sh freeze|thaw NODE      cut it off: its connections stay, and nothing answers
 #   kafka.sh down                  stop all and delete
+#   kafka.sh fetch [V]             only fetch the jars; prints where they are
 #
 # NT_KAFKA: state folder (/tmp/neutracer-kafka). NT_KAFKA_PORT: the first port (19092); node N uses the
 # ten from NT_KAFKA_PORT + 10 * (N - 1): +0 clients, +1 controllers, +2 brokers and tools, and with
@@ -271,6 +272,10 @@ case ${1:-} in
     ;;
   start | stop) "$1" "${2:-}" ;;
   kill) cut_power "${2:-}" ;;
+  fetch)
+    fetch "${2:-3.9.1}"
+    echo "$jars/${2:-3.9.1}"
+    ;;
   freeze) kill -STOP "$(cat "$state/${2:?NODE}/pid")" ;;
   thaw) kill -CONT "$(cat "$state/${2:?NODE}/pid")" ;;
   tool)
