@@ -22,6 +22,7 @@
 #include "agent/front.h"
 #include "agent/interpreter.h"
 #include "agent/meter.h"
+#include "agent/nic.h"
 #include "agent/node.h"
 #include "agent/proc.h"
 #include "agent/process.h"
@@ -42,6 +43,8 @@
 #define CONNECT_NS  (10 * NT_SECOND) /* a first connection may take so long */
 #define BTF         "/sys/kernel/btf/vmlinux"
 #define BOOT_ID     "/proc/sys/kernel/random/boot_id"
+#define INFINIBAND  "/sys/class/infiniband"
+#define SNMP        "/proc/net/snmp"
 
 enum {
 	BOOT_ID_BYTES = 64,
@@ -66,6 +69,7 @@ struct nt_agent {
 	struct nt_metrics *metrics;
 	struct nt_front *front; /* or NULL: nobody is to ask */
 	struct nt_node vector;
+	struct nt_nic nic; /* read once a second */
 	int epoll, timer, signals;
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;
@@ -193,15 +197,21 @@ static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts
 static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		  struct nt_host_sample *ret_sample)
 {
+	const struct nt_agent *agent = data;
 	int r;
 
-	(void)data;
 	if (!*host) {
 		r = nt_host_open(pid, tid, host);
 		if (r < 0)
 			return r;
 	}
-	return nt_host_read(*host, ret_sample);
+	r = nt_host_read(*host, ret_sample);
+	if (r < 0)
+		return r;
+	ret_sample->nic_retransmits = agent->nic.retransmits;
+	ret_sample->nic_errors = agent->nic.errors;
+	ret_sample->nic_congestion = agent->nic.congestion;
+	return 0;
 }
 
 static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
@@ -546,6 +556,7 @@ static void tell_metrics(struct nt_agent *agent)
 {
 	struct nt_meter_reading reading = {
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
+		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
 		.cpu_ns = own_cpu_ns(),
 		.resident_bytes = own_resident_bytes(),
@@ -666,6 +677,7 @@ static void send_node(struct nt_agent *agent)
 	struct nt_node_vector vector = {.node = agent->node, .job = job};
 
 	nt_node_read(&agent->vector);
+	nt_node_take_nic(&agent->vector, &agent->nic);
 	vector.metric = agent->vector.metric;
 	vector.metrics = agent->vector.metrics;
 	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
@@ -678,6 +690,7 @@ static void tick(struct nt_agent *agent)
 
 	if (agent->ticks++ % TICKS_A_SECOND == 0) {
 		look_inside(agent);
+		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_interpreters_detach(agent->interpreters);
 	}

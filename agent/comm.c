@@ -24,6 +24,7 @@ void nt_comm_free(struct nt_comm *comm)
 			free(comm->sum[i]->duration);
 		free(comm->sum[i]);
 	}
+	nt_peers_release(&comm->peers);
 	free(comm);
 }
 
@@ -144,6 +145,22 @@ uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
 	return number;
 }
 
+int nt_comm_time_peers(struct nt_comm *comm, const struct nt_comm_call *call)
+{
+	const uint64_t ns = call->ret_ns > call->entry_ns ? call->ret_ns - call->entry_ns : 0;
+	int r = 0, r_from = 0;
+
+	/* Who the peers are in the job, only an id that they share tells. */
+	if (!call->ret_ns || comm->id_is_local)
+		return 0;
+	/* MPI_PROC_NULL and MPI_ANY_SOURCE are beyond any size, too. */
+	if (call->to < comm->size && call->to != comm->rank)
+		r = nt_peers_note(&comm->peers, call->to, NT_OP_SEND, call->bytes, ns);
+	if (call->from < comm->size && call->from != comm->rank)
+		r_from = nt_peers_note(&comm->peers, call->from, NT_OP_RECV, call->bytes, ns);
+	return r < 0 ? r : r_from;
+}
+
 void nt_comm_set_epoch(struct nt_comm *comm, uint64_t epoch)
 {
 	/* A library's own numbers survive what we lost. */
@@ -166,6 +183,7 @@ void nt_comm_clear(struct nt_comm *comm)
 		sum->last = 0;
 	}
 	nt_sampler_clear(&comm->sampler);
+	nt_peers_clear(&comm->peers);
 	comm->calls_reported = comm->calls;
 	comm->calls_window = 0;
 }

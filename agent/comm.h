@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "agent/layout.h"
+#include "agent/peer.h"
 #include "agent/sampler.h"
 #include "common/sketch.h"
 #include "proto/wire.h"
@@ -19,6 +20,7 @@ struct nt_rank;
 
 enum {
 	NT_COMM_RECENT = NT_WIRE_MAX_RECENT,
+	NT_COMM_NOBODY = UINT32_MAX,
 	NT_COMM_EPOCH_WHOLE = 1, /* numbers count from the making of the communicator */
 };
 
@@ -29,6 +31,8 @@ struct nt_comm_call {
 	uint64_t number; /* the library's own; 0: it is counted here */
 	uint64_t entry_ns;
 	uint64_t ret_ns; /* 0: the call does not block, or its return is not seen */
+	/* Ranks in the communicator of a send's or receive's other side; NT_COMM_NOBODY: none told. */
+	uint32_t to, from;
 };
 
 /* Of one operation, since the last window. */
@@ -68,6 +72,7 @@ struct nt_comm {
 	uint64_t last_call_ns; /* entry of the last call of any operation */
 
 	struct nt_sampler sampler;
+	struct nt_peers peers; /* of its blocking sends and receives */
 
 	struct nt_rank *rank_of; /* borrowed */
 	struct nt_comm *next_ended; /* in the list of those that are gone but not yet reported */
@@ -92,6 +97,12 @@ bool nt_comm_is_collective(enum nt_op op);
 
 /* Accounts for a call; returns its number. -ENOMEM does not happen: a sum is then not kept. */
 uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call);
+
+/*
+ * Accounts for how long a blocking send or receive took, by peer; of a send-receive both. 0, or as
+ * nt_peers_note() says.
+ */
+NT_MUST_CHECK int nt_comm_time_peers(struct nt_comm *comm, const struct nt_comm_call *call);
 
 /* Numbers are no longer certain. */
 void nt_comm_set_epoch(struct nt_comm *comm, uint64_t epoch);

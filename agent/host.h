@@ -19,6 +19,8 @@ struct nt_host_sample {
 	uint64_t major_faults, minor_faults;
 	uint64_t voluntary_switches, involuntary_switches;
 	uint64_t process_cpu_ns;
+	/* Not of the thread: what the ports of its node have counted since boot (agent/nic.h). */
+	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	char state; /* R, S, D …; 0: not known */
 };
 

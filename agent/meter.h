@@ -24,7 +24,7 @@ struct nt_meter_reading {
 	struct nt_publisher_stats publisher;
 	struct nt_bus_stats bus;
 	struct nt_shelter_stats shelter; /* zeros without one */
-	uint64_t attachments_over_cap, attach_failures;
+	uint64_t attachments_over_cap, ports_over_cap, attach_failures;
 	uint64_t cpu_ns, resident_bytes;
 };
 

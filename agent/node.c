@@ -144,6 +144,15 @@ void nt_node_take_pressure(struct nt_node *node, const char *some_name, const ch
 	take_average(node, full_name, "full avg10=", text, len);
 }
 
+void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic)
+{
+	if (!nic->ports && !nic->retransmits)
+		return;
+	add(node, "nic_retransmits", (double)nic->retransmits);
+	add(node, "nic_errors", (double)nic->errors);
+	add(node, "nic_congestion", (double)nic->congestion);
+}
+
 void nt_node_read(struct nt_node *node)
 {
 	static const struct {

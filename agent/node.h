@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/nic.h"
 #include "proto/wire.h"
 
 enum {
@@ -22,6 +23,8 @@ struct nt_node {
 
 /* Reads again. What this kernel does not tell is left out. */
 void nt_node_read(struct nt_node *node);
+/* Adds what the ports have counted; nothing where the node has none and never sent a segment again. */
+void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic);
 
 /* The parts, for tests: texts of /proc/stat, meminfo, loadavg and pressure/<what>. */
 void nt_node_take_stat(struct nt_node *node, const char *text, size_t len);

@@ -91,7 +91,8 @@ struct nt_probe {
 	bool long_only; /* with `returns`: short ones are only summed (min-call) */
 	bool hot; /* may be called thousands of times a second: refuse a slow first instruction */
 	/* Words, or NT_NO_WORD. */
-	int8_t count, type, comm, stream, peer, root; /* of a collective */
+	/* Of a collective; `root` of a send-receive is whom it receives from. */
+	int8_t count, type, comm, stream, peer, root;
 	int8_t number; /* the library's own number of the call within its communicator (Gloo's tag) */
 	int8_t nranks, rank, id, newcomm, color, key; /* of the making of a communicator */
 	int8_t event;

@@ -109,8 +109,8 @@ static const struct nt_probe rows[] = {
 	BOTH(MPI_Bsend, MPI_Ibsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
 	BOTH(MPI_Rsend, MPI_Irsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
 	BOTH(MPI_Recv, MPI_Irecv, NT_OP_RECV, 6, 1, 2, 5, 3, NO, true),
-	BLOCKING(MPI_Sendrecv, NT_OP_SEND_RECV, 11, 1, 2, 10, 3, NO, true),
-	BLOCKING(MPI_Sendrecv_replace, NT_OP_SEND_RECV, 8, 1, 2, 7, 3, NO, true),
+	BLOCKING(MPI_Sendrecv, NT_OP_SEND_RECV, 11, 1, 2, 10, 3, 8, true),
+	BLOCKING(MPI_Sendrecv_replace, NT_OP_SEND_RECV, 8, 1, 2, 7, 3, 5, true),
 
 	WAITING(MPI_Wait, 2, NO),
 	WAITING(MPI_Waitall, 3, NO),

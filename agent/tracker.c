@@ -228,6 +228,23 @@ static uint64_t bytes_of(const struct nt_probe *probe, const struct nt_event_cal
 	return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
 }
 
+/* To whom, and from whom, where that is one member each. */
+static void name_peers(const struct nt_probe *probe, const struct nt_event_call *call,
+		       struct nt_comm_call *made)
+{
+	const uint32_t peer = (uint32_t)nt_probe_word(call, probe->peer);
+
+	made->to = made->from = NT_COMM_NOBODY;
+	if (probe->peer == NT_NO_WORD)
+		return;
+	if (probe->op == NT_OP_SEND || probe->op == NT_OP_SEND_RECV)
+		made->to = peer;
+	if (probe->op == NT_OP_RECV)
+		made->from = peer;
+	if (probe->op == NT_OP_SEND_RECV && probe->root != NT_NO_WORD)
+		made->from = (uint32_t)nt_probe_word(call, probe->root);
+}
+
 static struct nt_comm_call call_of(const struct nt_probe *probe, const struct nt_event_call *call)
 {
 	struct nt_comm_call made = {
@@ -244,7 +261,19 @@ static struct nt_comm_call call_of(const struct nt_probe *probe, const struct nt
 		made.count = made.bytes;
 	if (probe->number != NT_NO_WORD)
 		made.number = (uint64_t)(uint32_t)nt_probe_word(call, probe->number) + 1;
+	name_peers(probe, call, &made);
 	return made;
+}
+
+static void time_peers(struct nt_tracker *tracker, struct nt_comm *comm,
+		       const struct nt_comm_call *made)
+{
+	const int r = nt_comm_time_peers(comm, made);
+
+	if (r == -ENOSPC)
+		tracker->stats.peers_over_cap++;
+	else if (r < 0)
+		tracker->stats.no_memory++;
 }
 
 static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
@@ -270,6 +299,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		return;
 	if (thread)
 		thread->comm_calls++;
+	time_peers(tracker, comm, &made);
 	if ((call->h.flags & NT_CALL_RETURNED) && (uint32_t)call->ret != 0 &&
 	    probe->library != NT_LIBRARY_GLOO)
 		rank->errors++;

@@ -66,6 +66,7 @@ struct nt_tracker_stats {
 	uint64_t foreign_events; /* of processes that are not watched */
 	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
 	uint64_t threads_over_cap, pending_over_cap;
+	uint64_t peers_over_cap; /* calls whose peer had no place in the table */
 	uint64_t orphans_over_cap; /* events, which are also counted as lost */
 	uint64_t unresolved_comms; /* whose place in the job could not be read */
 	uint64_t undescribed; /* processes that /proc told nothing of */

@@ -120,6 +120,9 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		host.involuntary_switches =
 			less(now.involuntary_switches, before->involuntary_switches);
 		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
+		host.nic_retransmits = less(now.nic_retransmits, before->nic_retransmits);
+		host.nic_errors = less(now.nic_errors, before->nic_errors);
+		host.nic_congestion = less(now.nic_congestion, before->nic_congestion);
 	}
 	*before = now;
 	rank->host_before_holds = true;

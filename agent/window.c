@@ -11,17 +11,19 @@ struct nt_window_message {
 	struct nt_comm_op *op;
 	struct nt_signature *recent;
 	struct nt_sample *sample;
+	struct nt_transfer *transfer;
 	uint32_t *bucket;
 };
 
 enum {
 	MAX_SAMPLES = 64,
+	MAX_TRANSFERS = 64,
 	RECENT_MOVING = 4, /* last calls told of a communicator that moves on; the rest is hashed */
 };
 
 /* How much of each a window needs. */
 struct room {
-	size_t comms, ops, recents, samples, buckets;
+	size_t comms, ops, recents, samples, transfers, buckets;
 };
 
 void nt_window_free(struct nt_window_message *message)
@@ -32,6 +34,7 @@ void nt_window_free(struct nt_window_message *message)
 	free(message->op);
 	free(message->recent);
 	free(message->sample);
+	free(message->transfer);
 	free(message->bucket);
 	free(message);
 }
@@ -86,6 +89,7 @@ static void measure(const struct nt_rank *rank, struct room *room)
 		room->comms++;
 		room->recents += (size_t)recents_of(rank, comm);
 		room->samples += comm->sampler.count;
+		room->transfers += comm->peers.count;
 		for (int i = 0; i < NT_OP_END; i++) {
 			const struct nt_comm_sum *sum = comm->sum[i];
 
@@ -175,6 +179,18 @@ static void add_samples(const struct nt_comm *comm, struct nt_window_message *me
 		message->sample[message->window.samples++] = sampler->sample[i];
 }
 
+static void add_transfers(const struct nt_comm *comm, struct nt_window_message *message)
+{
+	struct nt_window *window = &message->window;
+
+	for (uint32_t i = 0; i < comm->peers.count && window->transfers < MAX_TRANSFERS; i++) {
+		struct nt_transfer *transfer = &message->transfer[window->transfers++];
+
+		*transfer = comm->peers.transfer[i];
+		transfer->comm = comm->id;
+	}
+}
+
 static void fill_comms(const struct nt_rank *rank, struct nt_window_message *message)
 {
 	struct nt_comm_op *op = message->op;
@@ -188,9 +204,11 @@ static void fill_comms(const struct nt_rank *rank, struct nt_window_message *mes
 		fill_comm(rank, comm, &op, &recent, &bucket,
 			  &message->comm[message->window.comms++]);
 		add_samples(comm, message);
+		add_transfers(comm, message);
 	}
 	message->window.comm = message->comm;
 	message->window.sample = message->sample;
+	message->window.transfer = message->transfer;
 }
 
 static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
@@ -276,9 +294,10 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	message->op = calloc(room.ops + 1, sizeof(*message->op));
 	message->recent = calloc(room.recents + 1, sizeof(*message->recent));
 	message->sample = calloc(room.samples + 1, sizeof(*message->sample));
+	message->transfer = calloc(room.transfers + 1, sizeof(*message->transfer));
 	message->bucket = calloc(room.buckets + 1, sizeof(*message->bucket));
 	if (!message->comm || !message->op || !message->recent || !message->sample ||
-	    !message->bucket)
+	    !message->transfer || !message->bucket)
 		return -ENOMEM;
 
 	message->window = (struct nt_window){

@@ -250,6 +250,48 @@ static int add_comms(struct nt_framer *framer, const struct nt_member *member, s
 	return 0;
 }
 
+/* ---- transfers ---------------------------------------------------------------------------------- */
+
+static int add_transfers(struct nt_framer *framer, const struct nt_member *member, size_t windows,
+			 struct nt_frame_rank *rank)
+{
+	struct nt_frame_transfer *to;
+	size_t most = 0;
+
+	for (size_t i = 0; i < windows; i++)
+		most += member->waiting[i].message->window.transfers;
+	if (!most)
+		return 0;
+	to = alloc(framer, most < NT_FRAME_MAX_TRANSFERS ? most : NT_FRAME_MAX_TRANSFERS,
+		   sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		for (size_t j = 0; j < window->transfers; j++) {
+			const struct nt_transfer *from = &window->transfer[j];
+
+			if (from->op != NT_OP_SEND && from->op != NT_OP_RECV)
+				continue;
+			if (rank->transfers == NT_FRAME_MAX_TRANSFERS) {
+				framer->counters.dropped_transfers++;
+				continue;
+			}
+			to[rank->transfers++] = (struct nt_frame_transfer){
+				.comm = from->comm,
+				.calls = from->calls,
+				.bytes = from->bytes,
+				.min_ns = from->min_ns,
+				.peer = from->peer,
+				.sends = from->op == NT_OP_SEND,
+			};
+		}
+	}
+	rank->transfer = to;
+	return 0;
+}
+
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
 static void add_steps(struct nt_frame_rank *rank, const struct nt_window *window)
@@ -279,6 +321,9 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 	rank->write_bytes += host->write_bytes;
 	rank->major_faults += host->major_faults;
 	rank->process_cpu_ns += host->process_cpu_ns;
+	rank->nic_retransmits += host->nic_retransmits;
+	rank->nic_errors += host->nic_errors;
+	rank->nic_congestion += host->nic_congestion;
 	if (host->state[0])
 		rank->state = host->state[0];
 }
@@ -386,6 +431,8 @@ static bool is_unheard(const struct nt_member *member, uint64_t start_ns, uint64
 static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t windows,
 		     uint64_t end_ns, struct nt_frame_rank *rank)
 {
+	int r;
+
 	rank->rank = member->number;
 	rank->node = member->job_node;
 	rank->rank_known = member->rank_known;
@@ -424,7 +471,8 @@ static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t 
 		member->comm_ns = rank->comm_ns;
 		member->step_ns = rank->step_ns;
 	}
-	return add_comms(framer, member, windows, rank);
+	r = add_comms(framer, member, windows, rank);
+	return r < 0 ? r : add_transfers(framer, member, windows, rank);
 }
 
 /* Ends that the windows of the cell tell, and those that nobody told. */

@@ -24,6 +24,7 @@
 struct nt_framer_counters {
 	uint64_t frames, incomplete_frames, skipped_gaps;
 	uint64_t dropped_comms; /* over NT_FRAME_MAX_COMMS */
+	uint64_t dropped_transfers; /* over NT_FRAME_MAX_TRANSFERS */
 	uint64_t unaligned_samples; /* of a communicator that the window does not have */
 	struct nt_align_counters align;
 };

@@ -287,7 +287,8 @@ static void add_engine(struct nt_engine *engine, uint64_t *value)
 	value[OVER_JOB] += jobs->refused_jobs;
 	value[OVER_RANK] += jobs->refused_ranks;
 	value[OVER_NODE] += jobs->refused_nodes;
-	value[OVER_COMM] += jobs->member.refused_comms + framer->dropped_comms;
+	value[OVER_COMM] +=
+		jobs->member.refused_comms + framer->dropped_comms + framer->dropped_transfers;
 	value[OVER_SERIES] += jobs->member.refused_series;
 	value[OVER_WINDOW] += jobs->member.evicted_windows;
 	value[OVER_FRAME] += own->refused_frames;

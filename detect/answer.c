@@ -105,6 +105,14 @@ static int make_culprits(struct nt_detect *detect, struct nt_incident *incident)
 		for (uint32_t i = 0; i < incident->listed; i++)
 			answer_rank(detect, incident->list[i],
 				    &incident->culprit[incident->culprits++]);
+	} else if (incident->kind == NT_CULPRIT_NIC || incident->kind == NT_CULPRIT_PATH) {
+		const struct nt_culprit_link link = nt_link_of(incident->kind, incident->comm);
+
+		incident->culprit[incident->culprits++] = (struct nt_finding_culprit){
+			.kind = incident->kind,
+			.node = link.node,
+			.peer_node = link.peer,
+		};
 	} else if (incident->listed || incident->kind == NT_CULPRIT_COMMUNICATOR) {
 		incident->culprit[incident->culprits++] = (struct nt_finding_culprit){
 			.kind = incident->kind,

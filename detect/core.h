@@ -13,6 +13,7 @@
 #include "detect/frame.h"
 #include "detect/gap.h"
 #include "detect/incident.h"
+#include "detect/link.h"
 #include "detect/ring.h"
 #include "detect/role.h"
 #include "detect/step.h"
@@ -132,6 +133,7 @@ struct nt_detect {
 	struct nt_comm *comms; /* head of a hash table, in the order of arrival */
 	struct nt_roles roles;
 	struct nt_step step;
+	struct nt_links links;
 	struct nt_incidents incidents;
 
 	/* What was refused, so that it is not silently lost. */

@@ -80,6 +80,7 @@ void nt_detect_free(struct nt_detect *detect)
 	free(detect->rank);
 	nt_comm_free_all(&detect->comms);
 	nt_roles_free(&detect->roles);
+	nt_links_free(&detect->links);
 	nt_incidents_free(&detect->incidents);
 	free(detect->scratch.a);
 	free(detect->scratch.b);
@@ -102,7 +103,8 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 		const struct nt_frame_rank *rank = &frame->rank[i];
 
 		if ((i && rank->rank <= frame->rank[i - 1].rank) ||
-		    rank->comms > NT_FRAME_MAX_COMMS || rank->own_tier > NT_FRAME_T3)
+		    rank->comms > NT_FRAME_MAX_COMMS || rank->transfers > NT_FRAME_MAX_TRANSFERS ||
+		    rank->own_tier > NT_FRAME_T3)
 			return false;
 		for (size_t j = 0; j < rank->comms; j++)
 			if (rank->comm[j].recents > NT_FRAME_RECENT)
@@ -246,6 +248,9 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 			rank->tier = seen->own_tier;
 		detect->scratch.step[at] = seen->steps ? (double)seen->step_ns / seen->steps : 0.0;
 		nt_kpi_sum(detect, rank, seen);
+		r = nt_link_note(detect, seen);
+		if (r < 0)
+			return r;
 		r = nt_comm_learn(detect, rank, seen);
 		if (r < 0)
 			return r;
@@ -265,9 +270,21 @@ static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 
 /* What a frame goes through. Measures come before the rules that read them. */
 static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *frame) = {
-	renew,           take_in,          derive_roles,        nt_kpi_rounds, nt_step_learn,
-	nt_verdict_slow, nt_network_check, nt_balance_check,    nt_step_check, nt_mismatch_check,
-	nt_hang_check,   nt_hang_missing,  nt_incidents_settle,
+	renew,
+	take_in,
+	derive_roles,
+	nt_kpi_rounds,
+	nt_step_learn,
+	nt_verdict_slow,
+	nt_network_measure,
+	nt_link_check,
+	nt_network_check,
+	nt_balance_check,
+	nt_step_check,
+	nt_mismatch_check,
+	nt_hang_check,
+	nt_hang_missing,
+	nt_incidents_settle,
 };
 
 int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,

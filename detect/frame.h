@@ -16,6 +16,7 @@ enum {
 	NT_FRAME_MAX_RANKS = 131072,
 	NT_FRAME_MAX_COMMS = 64, /* of one rank: the rest is dropped by the builder, and counted */
 	NT_FRAME_RECENT = 16,
+	NT_FRAME_MAX_TRANSFERS = 256, /* of one rank, as communicators */
 	NT_FRAME_NO_NODE = UINT32_MAX,
 };
 
@@ -63,6 +64,16 @@ struct nt_frame_comm {
 	size_t recents;
 };
 
+/*
+ * The shortest of a rank's blocking calls to or from one member of a communicator, of the largest size.
+ * A rank may tell of a peer more than once.
+ */
+struct nt_frame_transfer {
+	uint64_t comm, calls, bytes, min_ns; /* bytes: of one call */
+	uint32_t peer; /* its place in the communicator */
+	bool sends; /* to it, else from it */
+};
+
 /* What a rank is doing at the end of the frame. */
 struct nt_frame_inside {
 	bool in_call; /* in a communication or synchronising call */
@@ -95,10 +106,14 @@ struct nt_frame_rank {
 	uint64_t window_ns; /* the stretch that these are sums over */
 	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;
 	uint64_t read_bytes, write_bytes, major_faults, process_cpu_ns;
+	/* What the ports of its node counted in the window: every rank of a node tells the same. */
+	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	char state; /* R S D T Z of the launching thread, 0: not known */
 	struct nt_frame_inside inside;
 	const struct nt_frame_comm *comm;
 	size_t comms;
+	const struct nt_frame_transfer *transfer;
+	size_t transfers;
 	uint64_t lost; /* events lost: its sums are too small */
 	/* Offline and T3 only: the place in the layout, where the file says it; -1: learn it. */
 	int32_t stage, replica;

@@ -68,6 +68,13 @@ const char *nt_word(enum nt_word word)
 		[NT_WORD_SAMPLES] = "samples",
 		[NT_WORD_SHORTEST] = "shortest call",
 		[NT_WORD_EXIT] = "exit",
+		[NT_WORD_SENDING] = "shortest transfer from the node",
+		[NT_WORD_RECEIVING] = "shortest transfer to the node",
+		[NT_WORD_PORT_EVENTS] = "retransmits, errors or congestion of its ports",
+		[NT_WORD_PER_SECOND] = "1/s",
+		[NT_WORD_DELAY_MATRIX] = "delay matrix",
+		[NT_WORD_COUNTERS] = "counters",
+		[NT_WORD_SHARED] = "shared by communicators",
 	};
 
 	return word < NT_WORD_END ? text[word] : NULL;
@@ -381,7 +388,9 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 
 	if (!incident) {
 		const bool ranked = proposal->kind == NT_CULPRIT_RANK && proposal->ranks;
-		const bool named = proposal->kind == NT_CULPRIT_COMMUNICATOR && proposal->comm;
+		const bool named = proposal->comm && (proposal->kind == NT_CULPRIT_COMMUNICATOR ||
+						      proposal->kind == NT_CULPRIT_NIC ||
+						      proposal->kind == NT_CULPRIT_PATH);
 
 		r = incident_new(detect, proposal,
 				 ranked || named ? (uint8_t)proposal->kind : NAME_JOB,
@@ -462,7 +471,12 @@ static void release_evidence(struct nt_detect *detect, const struct nt_incident 
 
 	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
 		release_rank(detect, incident->blame[i].rank);
-	if (incident->family == NT_FAMILY_NETWORK) {
+	if (incident->family == NT_FAMILY_NETWORK && incident->taken_over) {
+		return; /* it is another's now */
+	} else if (incident->family == NT_FAMILY_NETWORK &&
+		   incident->kind != NT_CULPRIT_COMMUNICATOR) {
+		nt_link_release(detect, incident->kind, incident->comm);
+	} else if (incident->family == NT_FAMILY_NETWORK) {
 		comm = nt_comm_find(detect->comms, incident->comm);
 		if (comm)
 			nt_cusum_clear(&comm->network.level);
@@ -493,6 +507,38 @@ static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64
 			(incidents->opens - i - 1) * sizeof(*incidents->open));
 		incidents->opens--;
 		break;
+	}
+	return 0;
+}
+
+int nt_incidents_join(struct nt_detect *detect, const struct nt_proposal *proposal,
+		      bool (*is_part)(const struct nt_detect *detect,
+				      const struct nt_incident *incident))
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	struct nt_incident *stays = nt_incidents_find(detect, proposal->family, proposal->comm);
+
+	for (uint32_t i = 0; i < incidents->opens;) {
+		struct nt_incident *incident = incidents->open[i];
+		int r;
+
+		if (incident == stays || incident->family != proposal->family ||
+		    !is_part(detect, incident)) {
+			i++;
+			continue;
+		}
+		if (!stays) {
+			stays = incident;
+			stays->kind = (uint8_t)proposal->kind;
+			stays->comm = proposal->comm;
+			stays->changed = true;
+			i++;
+			continue;
+		}
+		incident->taken_over = true;
+		r = retire(detect, incident, detect->end_ns);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -85,6 +85,14 @@ enum nt_word {
 	NT_WORD_SAMPLES,
 	NT_WORD_SHORTEST,
 	NT_WORD_EXIT,
+	/* of links: what, unit, methods */
+	NT_WORD_SENDING,
+	NT_WORD_RECEIVING,
+	NT_WORD_PORT_EVENTS,
+	NT_WORD_PER_SECOND,
+	NT_WORD_DELAY_MATRIX,
+	NT_WORD_COUNTERS,
+	NT_WORD_SHARED,
 	NT_WORD_END,
 };
 
@@ -200,6 +208,13 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 		       const struct nt_proposal *proposal);
 /* Any other family: one open incident each, for networks one a communicator. -ENOMEM. */
 int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal);
+/*
+ * What is open for parts of this is one incident with it: the earliest stays, and takes its kind and
+ * key. -ENOMEM.
+ */
+int nt_incidents_join(struct nt_detect *detect, const struct nt_proposal *proposal,
+		      bool (*is_part)(const struct nt_detect *detect,
+				      const struct nt_incident *incident));
 /*
  * What a window cost, for the families that are judged as a whole: without one in a frame, their
  * incident neither ages nor recovers.

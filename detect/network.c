@@ -234,7 +234,7 @@ static double longest_starving(const struct nt_detect *detect, const struct nt_c
 	return longest;
 }
 
-static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct round *round)
+static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
 	struct nt_network *network = &comm->network;
@@ -256,7 +256,8 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	network->step_ns = round->step_ns;
 	if (!past->ready) {
 		nt_past_learn(past, 0.0, network->transfer, detect->frames);
-		return 0;
+		network->cost = 0.0;
+		return;
 	}
 	base = nt_kpi_base(rules, past->value_centre, round->step_ns);
 	growth = (network->transfer - past->value_centre) / base;
@@ -266,18 +267,23 @@ static int judge(struct nt_detect *detect, struct nt_comm *comm, const struct ro
 	window.kpi = growth;
 	window.cost = growth * base / fmax(1.0, round->step_ns);
 	nt_cusum_add(&network->level, rules, &window);
+	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
-	if (network->level.sum < detect->threshold || !nt_cusum_lasts(&network->level) ||
-	    nt_cusum_cost(&network->level) < rules->size_floor)
-		return 0;
-	return raise(detect, comm, fmax(0.0, window.cost));
 }
 
-int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
+bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	const struct nt_network *network = &comm->network;
+
+	return network->past.ready && network->frame == detect->frames &&
+	       network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
+	       nt_cusum_cost(&network->level) >= detect->rules.size_floor;
+}
+
+int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
 		struct round round = {0};
-		int r;
 
 		if (comm->members < 2 || !hear_members(detect, comm, &round))
 			continue;
@@ -290,7 +296,20 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 			hear_waits(detect, comm, &round);
 		if (round.method == NT_NETWORK_NONE)
 			continue;
-		r = judge(detect, comm, &round);
+		judge(detect, comm, &round);
+	}
+	return 0;
+}
+
+int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	(void)frame;
+	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
+		int r;
+
+		if (!nt_network_is_slow(detect, comm) || nt_link_explains(detect, comm))
+			continue;
+		r = raise(detect, comm, fmax(0.0, comm->network.cost));
 		if (r < 0)
 			return r;
 	}

@@ -32,9 +32,16 @@ struct nt_network {
 	double bytes; /* of one of its calls: another size is another past */
 	uint64_t frame; /* of the last round, 0: none */
 	double transfer, step_ns; /* of that round, a step */
+	double cost; /* of that round: what is too much of it, in parts of the step; while it learns, 0 */
 };
 
-/* Measures every communicator in the frame and raises those whose transfers became long. -ENOMEM. */
+struct nt_comm;
+
+/* Measures every communicator in the frame. Returns 0. */
+int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame);
+/* Its transfers became long, for long enough, and the step feels it. */
+bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm);
+/* Raises those that are slow, but for those that a link explains (link.h). -ENOMEM. */
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame);
 
 #endif

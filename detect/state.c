@@ -97,8 +97,8 @@ static void code_inside(struct nt_codec *codec, struct nt_frame_inside *inside)
 	nt_code_u8(codec, &inside->kind, UINT8_MAX);
 }
 
-static void code_links(struct nt_codec *codec, struct nt_rank *rank, struct nt_comm *const *comm,
-		       uint32_t comms)
+static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
+			    struct nt_comm *const *comm, uint32_t comms)
 {
 	nt_code_count(codec, &rank->links, NT_FRAME_MAX_COMMS);
 	if (codec->loads && rank->links) {
@@ -186,6 +186,75 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_u64(codec, &network->frame);
 	nt_code_real(codec, &network->transfer);
 	nt_code_real(codec, &network->step_ns);
+	nt_code_real(codec, &network->cost);
+}
+
+static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
+{
+	nt_code_count(codec, &matrix->cells, NT_MATRIX_CELLS);
+	if (codec->loads && matrix->cells) {
+		matrix->cell = calloc(matrix->cells, sizeof(*matrix->cell));
+		if (!matrix->cell) {
+			codec->error = -ENOMEM;
+			matrix->cells = 0;
+		}
+		matrix->cell_cap = matrix->cells;
+	}
+	for (uint32_t i = 0; i < matrix->cells && !codec->error; i++) {
+		struct nt_cell *cell = &matrix->cell[i];
+
+		nt_code_u32(codec, &cell->from, UINT32_MAX);
+		nt_code_u32(codec, &cell->to, UINT32_MAX);
+		nt_code_fail(codec,
+			     i && (cell->from < cell[-1].from ||
+				   (cell->from == cell[-1].from && cell->to <= cell[-1].to)));
+		code_cusum(codec, &cell->level);
+		code_past(codec, &cell->past);
+		nt_code_u64(codec, &cell->frame);
+		nt_code_real(codec, &cell->value);
+		nt_code_real(codec, &cell->bytes);
+		nt_code_real(codec, &cell->calls);
+	}
+	nt_code_u64(codec, &matrix->dropped);
+}
+
+static void code_ports(struct nt_codec *codec, struct nt_ports *ports)
+{
+	nt_code_count(codec, &ports->ports, NT_PORTS_MAX);
+	if (codec->loads && ports->ports) {
+		ports->port = calloc(ports->ports, sizeof(*ports->port));
+		if (!ports->port) {
+			codec->error = -ENOMEM;
+			ports->ports = 0;
+		}
+		ports->port_cap = ports->ports;
+	}
+	for (uint32_t i = 0; i < ports->ports && !codec->error; i++) {
+		struct nt_port *port = &ports->port[i];
+
+		nt_code_u32(codec, &port->node, UINT32_MAX);
+		nt_code_fail(codec, i && port->node <= port[-1].node);
+		nt_code_u64(codec, &port->frame);
+		nt_code_u32(codec, &port->learned, NT_PAST_WINDOWS);
+		nt_code_reals(codec, port->rate, NT_PORT_KINDS);
+		nt_code_reals(codec, port->usual, NT_PORT_KINDS);
+		code_cusum(codec, &port->level);
+	}
+	nt_code_u64(codec, &ports->dropped);
+}
+
+static void code_links(struct nt_codec *codec, struct nt_links *links)
+{
+	code_matrix(codec, &links->matrix);
+	code_ports(codec, &links->ports);
+	code_cusum(codec, &links->step);
+	nt_code_u64(codec, &links->step_frame);
+	nt_code_u32(codec, &links->others, UINT32_MAX);
+	if (!links->others)
+		return;
+	nt_code_u8(codec, &links->other.kind, NT_CULPRIT_PATH);
+	nt_code_u32(codec, &links->other.node, UINT32_MAX);
+	nt_code_u32(codec, &links->other.peer, UINT32_MAX);
 }
 
 static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
@@ -590,7 +659,7 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 		}
 		code_rank(codec, rank);
 		nt_code_fail(codec, i && rank->rank <= rank[-1].rank);
-		code_links(codec, rank, comm, comms);
+		code_rank_links(codec, rank, comm, comms);
 	}
 }
 
@@ -630,6 +699,8 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 	if (!codec->error)
 		code_groups(codec, detect);
 	code_step(codec, &detect->step);
+	if (!codec->error)
+		code_links(codec, &detect->links);
 	if (!codec->error)
 		code_incidents(codec, &detect->incidents);
 }

@@ -135,6 +135,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 	}
 	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
 		comm->network = (struct nt_network){0};
+	nt_links_free(&detect->links);
 	for (uint32_t i = 0; i < detect->roles.groups; i++)
 		if (detect->roles.group[i].past)
 			detect->roles.group[i].past->apart = 0;

@@ -30,6 +30,7 @@ enum {
 	NT_WIRE_MAX_EVIDENCE = 64,
 	NT_WIRE_MAX_METRICS = 256,
 	NT_WIRE_MAX_PEERS = 1024, /* per-peer times of one rank in one window */
+	NT_WIRE_MAX_TRANSFERS = 1024, /* of one rank in one window */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
@@ -133,6 +134,7 @@ struct nt_host_evidence {
 	uint64_t off_cpu_io_ns, off_cpu_lock_ns, off_cpu_net_ns, off_cpu_sleep_ns, off_cpu_other_ns;
 	uint64_t read_bytes, write_bytes, major_faults, minor_faults, gc_ns, gc_count;
 	uint64_t voluntary_switches, involuntary_switches, process_cpu_ns;
+	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	const char *state;
 };
 
@@ -148,6 +150,12 @@ struct nt_peer_time {
 	uint32_t peer;
 	bool send;
 	struct nt_sketch_wire duration;
+};
+
+struct nt_transfer {
+	uint64_t comm, calls, bytes, min_ns;
+	uint32_t peer;
+	enum nt_op op;
 };
 
 struct nt_window {
@@ -166,6 +174,8 @@ struct nt_window {
 	struct nt_inside_wire inside;
 	struct nt_peer_time *peer;
 	size_t peers;
+	struct nt_transfer *transfer;
+	size_t transfers;
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
 	uint64_t lost, first_comm_boot_ns;

@@ -249,6 +249,9 @@ static const struct nt_wire_field fields_nt_host_evidence[] = {
 	U64(HostEvidence, nt_host_evidence, involuntary_switches),
 	TEXT(HostEvidence, nt_host_evidence, state),
 	U64(HostEvidence, nt_host_evidence, process_cpu_ns),
+	U64(HostEvidence, nt_host_evidence, nic_retransmits),
+	U64(HostEvidence, nt_host_evidence, nic_errors),
+	U64(HostEvidence, nt_host_evidence, nic_congestion),
 };
 SHAPE(nt_host_evidence, host_evidence, NULL);
 
@@ -273,6 +276,26 @@ static const struct nt_wire_field fields_nt_peer_time[] = {
 	ONE(PeerTime, nt_peer_time, duration, Sketch, nt_sketch_wire),
 };
 SHAPE(nt_peer_time, peer_time, NULL);
+
+static const struct nt_wire_field fields_nt_transfer[] = {
+	U64(Transfer, nt_transfer, comm),
+	U32(Transfer, nt_transfer, peer),
+	ENUM(Transfer, nt_transfer, op, Op, nt_op, NT_OP_END),
+	U64(Transfer, nt_transfer, calls),
+	U64(Transfer, nt_transfer, bytes),
+	U64(Transfer, nt_transfer, min_ns),
+};
+SHAPE(nt_transfer, transfer, NULL);
+
+static const struct nt_wire_column column_nt_transfer[] = {
+	COLUMN(TransferColumns, comm),
+	COLUMN(TransferColumns, peer),
+	COLUMN(TransferColumns, op),
+	COLUMN(TransferColumns, calls),
+	COLUMN(TransferColumns, bytes),
+	COLUMN(TransferColumns, min_ns),
+};
+COLUMNS_OF(nt_transfer, transfer_columns);
 
 static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, rank, Rank, nt_rank_id),
@@ -310,6 +333,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	BOOL(Window, nt_window, uses_gpu),
 	U32(Window, nt_window, attempt_hint),
 	COLUMNS(Window, nt_window, sample_columns, sample, samples, NT_WIRE_MAX_SAMPLES, SampleColumns, nt_sample),
+	COLUMNS(Window, nt_window, transfer_columns, transfer, transfers, NT_WIRE_MAX_TRANSFERS, TransferColumns, nt_transfer),
 };
 SHAPE(nt_window, window, NULL);
 

@@ -22,6 +22,7 @@ enum {
 	NODE_WINDOWS = 4096,
 	NODE_COMMS = 8,
 	NODE_SAMPLES = 64,
+	NODE_TRANSFERS = 64,
 };
 
 /* A window that outlives its message. */
@@ -33,6 +34,7 @@ struct node_window {
 	struct nt_comm_op op[NODE_COMMS][NT_OP_END];
 	struct nt_signature recent[NODE_COMMS][NT_WIRE_MAX_RECENT];
 	struct nt_sample sample[NODE_SAMPLES];
+	struct nt_transfer transfer[NODE_TRANSFERS];
 	uint64_t watermark_ns;
 	char state[4];
 };
@@ -123,6 +125,8 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 	copy->window.comm = copy->comm;
 	memcpy(copy->sample, window->sample, window->samples * sizeof(copy->sample[0]));
 	copy->window.sample = copy->sample;
+	memcpy(copy->transfer, window->transfer, window->transfers * sizeof(copy->transfer[0]));
+	copy->window.transfer = copy->transfer;
 }
 
 static inline void node_heartbeat(void *data, const char *key, uint32_t ranks,

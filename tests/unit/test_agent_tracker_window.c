@@ -239,9 +239,117 @@ static void a_process_that_becomes_a_rank_is_told_once(void **state)
 	node_stop(&node);
 }
 
+enum {
+	PEER = 1, /* the other rank of the two */
+};
+
+/* A blocking call to or from a rank; word 8 is the source of a send-receive. */
+static void mpi_pass(struct node *node, const char *symbol, uint64_t count, uint64_t peer,
+		     uint64_t source, uint64_t ns)
+{
+	struct nt_event_call call = node_call(node, PID, PID, symbol, NT_LIBRARY_MPI, ns);
+	const struct nt_probe *probe = nt_probe_row(call.h.row);
+
+	call.word[1] = count;
+	call.word[2] = DOUBLE + (1ULL << 40);
+	call.word[3] = peer;
+	call.word[8] = source;
+	call.word[probe->comm] = WORLD;
+	call.deref = 8;
+	node_event(node, &call);
+	node->now_ns += 10 * MS;
+}
+
+static const struct nt_transfer *find_transfer(const struct node_window *w, enum nt_op op)
+{
+	for (size_t i = 0; i < w->window.transfers; i++)
+		if (w->window.transfer[i].op == op)
+			return &w->window.transfer[i];
+	return NULL;
+}
+
+static void a_window_tells_how_long_sends_and_receives_took_by_peer(void **state)
+{
+	/* Above an int lies whatever was there. */
+	const uint64_t peer = PEER | 7ULL << 32;
+	const struct nt_transfer *transfer;
+	const struct node_window *w;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	for (int i = 0; i < 100; i++) {
+		mpi_pass(&node, "MPI_Send", 100000, peer, 0, (i % 3 + 2) * MS);
+		mpi_pass(&node, "MPI_Send", 10, peer, 0, MS / 100); /* small: goes at once */
+		mpi_pass(&node, "MPI_Recv", 200000, peer, 0, (i % 3 + 4) * MS);
+		mpi_pass(&node, "MPI_Recv", 200000, 0xffffffff, 0, MS); /* from anybody */
+		mpi_steps(&node, PID, 1);
+	}
+	w = node_last(&node);
+	assert_int_equal(w->window.transfers, 2);
+	transfer = find_transfer(w, NT_OP_SEND);
+	assert_non_null(transfer);
+	assert_true(transfer->comm == w->comm[0].id);
+	assert_int_equal(transfer->peer, PEER);
+	assert_int_equal(transfer->bytes, 800000);
+	assert_int_equal(transfer->min_ns, 2 * MS);
+	assert_in_range(transfer->calls, w->window.steps - 1, w->window.steps + 1);
+	transfer = find_transfer(w, NT_OP_RECV);
+	assert_non_null(transfer);
+	assert_int_equal(transfer->bytes, 1600000);
+	assert_int_equal(transfer->min_ns, 4 * MS);
+	node_stop(&node);
+}
+
+static void a_send_receive_is_both(void **state)
+{
+	const struct nt_transfer *sent, *received;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	for (int i = 0; i < 100; i++) {
+		mpi_pass(&node, "MPI_Sendrecv", 100000, PEER, PEER, 3 * MS);
+		mpi_steps(&node, PID, 1);
+	}
+	sent = find_transfer(node_last(&node), NT_OP_SEND);
+	received = find_transfer(node_last(&node), NT_OP_RECV);
+	assert_non_null(sent);
+	assert_non_null(received);
+	assert_int_equal(sent->min_ns, 3 * MS);
+	assert_int_equal(received->min_ns, 3 * MS);
+	node_stop(&node);
+}
+
+/* It tells how long the peer was awaited by MPI_Wait, not by this. */
+static void a_send_that_only_starts_is_not_timed(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	for (int i = 0; i < 100; i++) {
+		mpi_pass(&node, "MPI_Isend", 100000, PEER, 0, 0);
+		mpi_steps(&node, PID, 1);
+	}
+	assert_int_equal(node_last(&node)->window.transfers, 0);
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_tells_how_long_sends_and_receives_took_by_peer),
+		cmocka_unit_test(a_send_receive_is_both),
+		cmocka_unit_test(a_send_that_only_starts_is_not_timed),
 		cmocka_unit_test(a_rank_that_stands_still_tells_where_it_is_every_second),
 		cmocka_unit_test(a_call_that_has_ended_is_not_told_as_going_on),
 		cmocka_unit_test(a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute),

@@ -25,10 +25,15 @@ struct golden {
 
 /* After golden_fill(). */
 static const struct golden goldens[] = {
-	{"window_columns", &golden_window}, {"node", &golden_node},
-	{"detail", &golden_detail},         {"incident", &golden_incident, true},
-	{"incident-2", &golden_incident_2}, {"state", &golden_state, true},
-	{"state-2", &golden_state_2},       {"control", &golden_control},
+	{"window_columns", &golden_window, true},
+	{"window_columns-2", &golden_window_2},
+	{"node", &golden_node},
+	{"detail", &golden_detail},
+	{"incident", &golden_incident, true},
+	{"incident-2", &golden_incident_2},
+	{"state", &golden_state, true},
+	{"state-2", &golden_state_2},
+	{"control", &golden_control},
 	{"heartbeat", &golden_heartbeat},
 };
 
@@ -121,6 +126,8 @@ enum {
 	WINDOW_COMM = 21,
 	WINDOW_SAMPLE = 22,
 	WINDOW_SAMPLE_COLUMNS = 35,
+	WINDOW_TRANSFER_COLUMNS = 36,
+	TRANSFER_COLUMNS_CALLS = 4,
 	SAMPLE_COLUMNS_NUMBER = 2,
 	SAMPLE_COLUMNS_OP = 3,
 	COMM_RECENT_COLUMNS = 14,

@@ -568,12 +568,23 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_incident_2, golden_state_2;
+static struct nt_message golden_window_2, golden_incident_2, golden_state_2;
 
 /* Call it first. */
 static inline void golden_fill(void)
 {
 	static struct nt_delivery delivery[2];
+	static struct nt_transfer transfer[] = {
+		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
+		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
+	};
+
+	golden_window_2 = golden_window;
+	golden_window_2.window.host.nic_retransmits = 2180;
+	golden_window_2.window.host.nic_errors = 2181;
+	golden_window_2.window.host.nic_congestion = 2182;
+	golden_window_2.window.transfer = transfer;
+	golden_window_2.window.transfers = 2;
 
 	golden_incident_2 = golden_incident;
 	for (size_t i = 0; i < 2; i++)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/nic.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/num.h"
+
+enum {
+	COUNTER_BYTES = 64, /* one number and a line feed */
+	SNMP_BYTES = 64 << 10,
+};
+
+static void close_dirp(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+#define auto_closedir __attribute__((cleanup(close_dirp)))
+
+/* linux: drivers/infiniband/core/sysfs.c (counters), mlx5, bnxt_re, efa (hw_counters). */
+static const struct {
+	const char *name;
+	size_t offset;
+} known[] = {
+	{"hw_counters/packet_seq_err", offsetof(struct nt_nic, retransmits)},
+	{"hw_counters/local_ack_timeout_err", offsetof(struct nt_nic, retransmits)},
+	{"hw_counters/roce_adp_retrans", offsetof(struct nt_nic, retransmits)},
+	{"hw_counters/to_retransmits", offsetof(struct nt_nic, retransmits)},
+	{"hw_counters/retrans_pkts", offsetof(struct nt_nic, retransmits)},
+	{"counters/symbol_error", offsetof(struct nt_nic, errors)},
+	{"counters/link_error_recovery", offsetof(struct nt_nic, errors)},
+	{"counters/link_downed", offsetof(struct nt_nic, errors)},
+	{"counters/port_rcv_errors", offsetof(struct nt_nic, errors)},
+	{"counters/port_xmit_discards", offsetof(struct nt_nic, errors)},
+	{"counters/local_link_integrity_errors", offsetof(struct nt_nic, errors)},
+	{"counters/excessive_buffer_overrun_errors", offsetof(struct nt_nic, errors)},
+	{"hw_counters/out_of_buffer", offsetof(struct nt_nic, errors)},
+	{"hw_counters/np_ecn_marked_roce_packets", offsetof(struct nt_nic, congestion)},
+	{"hw_counters/rp_cnp_handled", offsetof(struct nt_nic, congestion)},
+};
+
+static void add(uint64_t *sum, uint64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = UINT64_MAX;
+}
+
+static void read_port(const char *sys, const char *device, const char *port, struct nt_nic *nic)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		nt_autobuf struct nt_buf buf = {0};
+		const char *text;
+		uint64_t value;
+		int len = snprintf(path, sizeof(path), "%s/%s/ports/%s/%s", sys, device, port,
+				   known[i].name);
+
+		if (len < 0 || (size_t)len >= sizeof(path) ||
+		    nt_file_read(path, COUNTER_BYTES, &buf) < 0)
+			continue;
+		text = (const char *)buf.data;
+		while (buf.len && text[buf.len - 1] == '\n')
+			buf.len--;
+		if (buf.len && nt_num_u64(text, buf.len, 0, UINT64_MAX, &value) == 0)
+			add((uint64_t *)((char *)nic + known[i].offset), value);
+	}
+}
+
+static void read_device(const char *sys, const char *device, struct nt_nic *nic)
+{
+	auto_closedir DIR *dir = NULL;
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/%s/ports", sys, device);
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return;
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (nic->ports == NT_NIC_PORTS) {
+			nic->ports_over_cap++;
+			continue;
+		}
+		nic->ports++;
+		read_port(sys, device, entry->d_name, nic);
+	}
+}
+
+/* The next line that begins with "Tcp:", without that. */
+static bool next_line(const char **text, size_t *len, const char **line, size_t *line_len)
+{
+	while (*len) {
+		const char *end = memchr(*text, '\n', *len);
+		size_t size = end ? (size_t)(end - *text) : *len;
+
+		*line = *text;
+		*line_len = size;
+		*text += size + (end != NULL);
+		*len -= size + (end != NULL);
+		if (size >= 4 && memcmp(*line, "Tcp:", 4) == 0) {
+			*line += 4;
+			*line_len -= 4;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool next_word(const char **line, size_t *len, const char **word, size_t *word_len)
+{
+	while (*len && **line == ' ') {
+		(*line)++;
+		(*len)--;
+	}
+	*word = *line;
+	while (*len && **line != ' ') {
+		(*line)++;
+		(*len)--;
+	}
+	*word_len = (size_t)(*line - *word);
+	return *word_len > 0;
+}
+
+/* A line of names, then one of their values. */
+uint64_t nt_nic_parse_snmp(const char *text, size_t len)
+{
+	static const char wanted[] = "RetransSegs";
+	const char *names, *values, *name, *value;
+	size_t names_len, values_len, name_len, value_len;
+	uint64_t number;
+
+	if (!next_line(&text, &len, &names, &names_len) ||
+	    !next_line(&text, &len, &values, &values_len))
+		return 0;
+	while (next_word(&names, &names_len, &name, &name_len) &&
+	       next_word(&values, &values_len, &value, &value_len)) {
+		if (name_len == sizeof(wanted) - 1 && memcmp(name, wanted, name_len) == 0)
+			return nt_num_u64(value, value_len, 0, UINT64_MAX, &number) == 0 ? number
+											 : 0;
+	}
+	return 0;
+}
+
+void nt_nic_read(const char *sys, const char *snmp, struct nt_nic *ret_nic)
+{
+	auto_closedir DIR *dir = opendir(sys);
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_nic nic = {0};
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] != '.')
+			read_device(sys, entry->d_name, &nic);
+	}
+	if (nt_file_read(snmp, SNMP_BYTES, &buf) == 0)
+		add(&nic.retransmits, nt_nic_parse_snmp((const char *)buf.data, buf.len));
+	*ret_nic = nic;
+}

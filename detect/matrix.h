@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The delay matrix: rows are nodes that send, columns nodes that receive, and a cell is how long a
+ * transfer from the one to the other takes, per byte. A blocking send or receive lasts until the other
+ * side is there as well; whoever came last waited for nobody, so that the shorter of the two sides'
+ * shortest calls is the transfer. A cell is held against its own past, and then against the other
+ * cells: a hot row is a node that sends slowly, a hot column one that receives slowly, a single cell the
+ * path between two. To read the culprit off a matrix of delays between hosts is Pingmesh's (Guo et al.,
+ * SIGCOMM 2015), the times of the job's own transfers in place of probes are C4D's (Dong et al., "Boosting
+ * Large-scale Parallel Training Efficiency with C4", 2024).
+ */
+#ifndef NT_DETECT_MATRIX_H
+#define NT_DETECT_MATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/cusum.h"
+#include "detect/time.h"
+
+struct nt_detect;
+struct nt_frame;
+
+enum {
+	NT_MATRIX_CELLS = 16384, /* beyond: dropped, and counted */
+};
+
+struct nt_cell {
+	uint32_t from, to; /* nodes */
+	struct nt_cusum level;
+	struct nt_past past; /* of ns a byte */
+	uint64_t frame; /* of the last value, 0: none */
+	double value, bytes, calls; /* of it: ns a byte, bytes a call, calls a step */
+};
+
+struct nt_matrix {
+	struct nt_cell *cell; /* ascending by (from, to) */
+	uint32_t cells, cell_cap;
+	uint64_t dropped;
+};
+
+/* What is slow: a node's NIC, or the path between two nodes. */
+struct nt_culprit_link {
+	uint8_t kind; /* NT_CULPRIT_NIC or NT_CULPRIT_PATH; anything else: none is clear */
+	uint32_t node, peer; /* peer: of a path */
+	/* Of a path: one of its ends talks to nobody else, so that it may be that one's NIC. */
+	bool is_one_end;
+};
+
+/* Takes in what the frame tells of transfers between nodes, so many times. -ENOMEM. */
+int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told);
+/* The cell whose evidence costs most and lasts, or NULL: none is slow. */
+const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect);
+/* Row, column or cell, by all cells together. False: not clear. */
+bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_link);
+/* Means over the slow cells of the link that leave the node (or enter it), ms a call now and before. */
+bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
+		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows);
+/* What the slowest cell of the link cost in this frame, of the step; negative: none was heard. */
+double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link);
+/* The evidence of the link's cells is forgotten. */
+void nt_matrix_clear(struct nt_detect *detect, const struct nt_culprit_link *link);
+/* The link holds transfers from the one node to the other. */
+bool nt_link_holds(const struct nt_culprit_link *link, uint32_t from, uint32_t to);
+void nt_matrix_free(struct nt_matrix *matrix);
+
+#endif

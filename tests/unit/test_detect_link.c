@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which NIC and which path: the delay matrix, counters, and what communicators share. */
+#include "detect_frames.h"
+
+enum {
+	DATA = 0xda7a,
+	PIPE = 0x9191,
+	NODE_RANKS = 4,
+	MAX_NODES = 8,
+	MAX_RANKS = MAX_NODES * NODE_RANKS,
+	MEGABYTE = 1 << 20,
+};
+
+/*
+ * A job whose ranks send to each other, one on each node, every node to every other that `linked` says.
+ * factor[from][to] is how much longer a transfer takes.
+ */
+struct net {
+	struct sim sim;
+	struct nt_detect *detect;
+	uint32_t nodes;
+	bool linked[MAX_NODES][MAX_NODES];
+	bool one_sided; /* the receivers' calls are not seen */
+	double factor[MAX_NODES][MAX_NODES];
+	double transfer_ns, noise;
+	double step_more_ns; /* what the job feels of it */
+	uint64_t retransmits[MAX_NODES]; /* a frame */
+	struct nt_frame_transfer transfer[MAX_RANKS][2 * MAX_NODES];
+};
+
+static void net_init(struct net *net, uint32_t nodes, uint64_t seed)
+{
+	*net = (struct net){.nodes = nodes, .transfer_ns = 2.0 * SIM_MS, .noise = 0.05};
+	sim_init(&net->sim, nodes * NODE_RANKS, seed);
+	net->sim.jitter = 0.005;
+	net->sim.blocking = true;
+	for (uint32_t i = 0; i < net->sim.ranks; i++)
+		net->sim.rank[i].node = i / NODE_RANKS;
+	sim_comm_add(&net->sim, PIPE, NT_FRAME_POINT_TO_POINT, 8, MEGABYTE, 0.0)->world = true;
+	for (uint32_t i = 0; i < nodes; i++)
+		for (uint32_t j = 0; j < nodes; j++) {
+			net->linked[i][j] = i != j;
+			net->factor[i][j] = 1.0;
+		}
+	net->detect = sim_detect();
+}
+
+static void net_free(struct net *net)
+{
+	nt_detect_free(net->detect);
+	sim_free(&net->sim);
+}
+
+static void link_only(struct net *net, uint32_t from, uint32_t to)
+{
+	net->linked[from][to] = true;
+}
+
+static void unlink_all(struct net *net)
+{
+	memset(net->linked, 0, sizeof(net->linked));
+}
+
+static struct nt_frame_rank *rank_of(struct net *net, uint32_t node)
+{
+	return &net->sim.out[node * NODE_RANKS];
+}
+
+static void add_transfer(struct net *net, uint32_t at, uint32_t peer, bool sends, double ns)
+{
+	struct nt_frame_rank *rank = rank_of(net, at);
+
+	net->transfer[at * NODE_RANKS][rank->transfers++] = (struct nt_frame_transfer){
+		.comm = PIPE,
+		.calls = 8ULL * net->sim.steps,
+		.bytes = MEGABYTE,
+		.min_ns = (uint64_t)ns,
+		.peer = peer * NODE_RANKS,
+		.sends = sends,
+	};
+	rank->transfer = net->transfer[at * NODE_RANKS];
+}
+
+/* Either side may have waited; one of them did not. */
+static void add_edge(struct net *net, uint32_t from, uint32_t to)
+{
+	const double ns = net->transfer_ns * net->factor[from][to] *
+			  (1.0 + net->noise * sim_gauss(&net->sim));
+	const double waited = ns + 20.0 * SIM_MS * sim_uniform(&net->sim);
+	const bool sender_waits = sim_uniform(&net->sim) < 0.5;
+
+	add_transfer(net, from, to, true, sender_waits ? waited : ns);
+	if (!net->one_sided)
+		add_transfer(net, to, from, false, sender_waits ? ns : waited);
+}
+
+static const struct nt_frame *net_next(struct net *net)
+{
+	net->sim.extra_ns = (uint64_t)(net->step_more_ns * net->sim.steps);
+	/* What is more in the step is not the hosts' work, but waiting in calls. */
+	const struct nt_frame *frame = sim_next(&net->sim);
+
+	for (uint32_t i = 0; i < net->sim.ranks; i++) {
+		struct nt_frame_rank *rank = &net->sim.out[i];
+		const uint64_t more = (uint64_t)net->step_more_ns * rank->steps;
+
+		rank->host_ns -= more;
+		rank->own_ns -= more;
+		rank->comm_ns += more;
+		rank->transfers = 0;
+		rank->nic_retransmits = net->retransmits[rank->node];
+	}
+	for (uint32_t i = 0; i < net->nodes; i++)
+		for (uint32_t j = 0; j < net->nodes; j++)
+			if (net->linked[i][j])
+				add_edge(net, i, j);
+	return frame;
+}
+
+static void net_pass(struct net *net, uint32_t frames)
+{
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		assert_int_equal(nt_detect_step(net->detect, net_next(net), &finding, &findings),
+				 0);
+	}
+}
+
+static void slow_down(struct net *net, uint32_t from, uint32_t to, double factor)
+{
+	net->factor[from][to] = factor;
+	/* 8 transfers a step. */
+	net->step_more_ns = 8.0 * net->transfer_ns * (factor - 1.0);
+}
+
+static void assert_names_nic(const struct net *net, uint32_t node)
+{
+	const struct nt_finding *finding = sim_firing(net->detect, 0);
+
+	assert_non_null(finding);
+	assert_int_equal(finding->class, NT_CLASS_NETWORK);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_NIC);
+	assert_int_equal(finding->culprit[0].node, node);
+	assert_null(sim_firing(net->detect, 1));
+}
+
+static void assert_names_path(const struct net *net, uint32_t from, uint32_t to)
+{
+	const struct nt_finding *finding = sim_firing(net->detect, 0);
+
+	assert_non_null(finding);
+	assert_int_equal(finding->class, NT_CLASS_NETWORK);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_PATH);
+	assert_int_equal(finding->culprit[0].node, from);
+	assert_int_equal(finding->culprit[0].peer_node, to);
+	assert_null(sim_firing(net->detect, 1));
+}
+
+static bool has_evidence(const struct net *net, const char *what)
+{
+	const struct nt_finding *finding = sim_firing(net->detect, 0);
+
+	for (size_t i = 0; i < finding->evidences; i++)
+		if (strcmp(finding->evidence[i].what, what) == 0)
+			return true;
+	return false;
+}
+
+static void a_hot_row_is_the_node_that_sends(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 61);
+	net_pass(&net, 40);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 2)
+			slow_down(&net, 2, i, 3.0);
+	net_pass(&net, 20);
+	assert_names_nic(&net, 2);
+	assert_true(has_evidence(&net, "shortest transfer from the node"));
+	assert_false(has_evidence(&net, "shortest transfer to the node"));
+	assert_true(sim_firing(net.detect, 0)->slowdown > 1.2);
+	net_free(&net);
+}
+
+static void a_hot_column_is_the_node_that_receives(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 62);
+	net_pass(&net, 40);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 1)
+			slow_down(&net, i, 1, 3.0);
+	net_pass(&net, 20);
+	assert_names_nic(&net, 1);
+	assert_true(has_evidence(&net, "shortest transfer to the node"));
+	assert_false(has_evidence(&net, "shortest transfer from the node"));
+	net_free(&net);
+}
+
+static void a_hot_row_and_column_are_one_nic(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 5, 63);
+	net_pass(&net, 40);
+	for (uint32_t i = 0; i < 5; i++)
+		if (i != 3) {
+			slow_down(&net, i, 3, 4.0);
+			slow_down(&net, 3, i, 4.0);
+		}
+	net_pass(&net, 20);
+	assert_names_nic(&net, 3);
+	net_free(&net);
+}
+
+static void one_hot_cell_is_the_path(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 64);
+	net_pass(&net, 40);
+	slow_down(&net, 3, 1, 3.0);
+	net_pass(&net, 20);
+	assert_names_path(&net, 3, 1);
+	net_free(&net);
+}
+
+static void both_ways_between_two_nodes_are_one_path(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 65);
+	net_pass(&net, 40);
+	slow_down(&net, 3, 1, 3.0);
+	slow_down(&net, 1, 3, 3.0);
+	net_pass(&net, 20);
+	assert_names_path(&net, 1, 3);
+	net_free(&net);
+}
+
+/* A ring has one cell in each row and column. */
+static void in_a_ring_the_node_between_two_hot_cells_is_named(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 6, 66);
+	unlink_all(&net);
+	for (uint32_t i = 0; i < 6; i++)
+		link_only(&net, i, (i + 1) % 6);
+	net_pass(&net, 40);
+	slow_down(&net, 4, 5, 3.0);
+	slow_down(&net, 5, 0, 3.0);
+	net_pass(&net, 20);
+	assert_names_nic(&net, 5);
+	net_free(&net);
+}
+
+static void cells_that_nothing_joins_name_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 5, 67);
+	net_pass(&net, 40);
+	slow_down(&net, 0, 1, 3.0);
+	slow_down(&net, 2, 3, 3.0);
+	net_pass(&net, 60);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+/* Half of a row: neither a NIC nor one path. */
+static void half_a_row_names_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 5, 68);
+	net_pass(&net, 40);
+	slow_down(&net, 0, 1, 3.0);
+	slow_down(&net, 0, 2, 3.0);
+	net_pass(&net, 60);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+static void noise_names_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 6, 69);
+	net.noise = 0.3;
+	net_pass(&net, 600);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+static void cells_that_are_not_heard_do_not_hide_the_row(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 5, 70);
+	net_pass(&net, 40);
+	for (uint32_t i = 1; i < 5; i++)
+		slow_down(&net, 0, i, 3.0);
+	net.linked[0][3] = false;
+	net.linked[2][4] = false;
+	net_pass(&net, 20);
+	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
+static void of_two_nodes_the_path_is_named(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 2, 71);
+	net_pass(&net, 40);
+	slow_down(&net, 0, 1, 3.0);
+	slow_down(&net, 1, 0, 3.0);
+	net_pass(&net, 20);
+	assert_names_path(&net, 0, 1);
+	net_free(&net);
+}
+
+static void one_node_has_no_network(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 1, 72);
+	net_pass(&net, 40);
+	/* To itself. */
+	net.linked[0][0] = true;
+	net.factor[0][0] = 50.0;
+	net.step_more_ns = 20.0 * SIM_MS;
+	net_pass(&net, 60);
+	for (size_t i = 0; sim_firing(net.detect, i); i++)
+		assert_int_not_equal(sim_firing(net.detect, i)->class, NT_CLASS_NETWORK);
+	net_free(&net);
+}
+
+/* The other side may come late each time: that is no transfer. */
+static void one_side_alone_proves_nothing(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 73);
+	net.one_sided = true;
+	net_pass(&net, 40);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 2)
+			slow_down(&net, 2, i, 5.0);
+	net_pass(&net, 60);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+/* Sends that overlap with work hold nobody up, whatever they take. */
+static void what_the_step_does_not_feel_is_left_alone(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 74);
+	net_pass(&net, 40);
+	slow_down(&net, 3, 1, 5.0);
+	net.step_more_ns = 0.0;
+	net_pass(&net, 100);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+static void absurd_times_accuse_nobody(void **state)
+{
+	static const double absurd[] = {0.0, 1.0, 1e18, 1.8e19};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+		struct net net;
+
+		net_init(&net, 4, 75);
+		net_pass(&net, 40);
+		net.noise = 0.0;
+		slow_down(&net, 3, 1, 1.0);
+		net.factor[3][1] = absurd[i] / net.transfer_ns;
+		net.factor[2][1] = absurd[i] / net.transfer_ns;
+		net.step_more_ns = 20.0 * SIM_MS;
+		net_pass(&net, 60);
+		assert_null(sim_firing(net.detect, 0));
+		net_free(&net);
+	}
+}
+
+/* Everybody is slow between his calls: the network has not changed. */
+static void a_slow_job_with_a_fast_network_is_not_the_network(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 76);
+	net_pass(&net, 40);
+	net.sim.rank[5].device *= 2.0;
+	net_pass(&net, 60);
+	assert_names_rank(sim_firing(net.detect, 0), 5);
+	assert_null(sim_firing(net.detect, 1));
+	net_free(&net);
+}
+
+static void a_nic_that_recovers_is_told_once_and_resolved(void **state)
+{
+	struct net net;
+	uint64_t id;
+
+	(void)state;
+	net_init(&net, 4, 77);
+	net_pass(&net, 40);
+	for (uint32_t i = 1; i < 4; i++)
+		slow_down(&net, 0, i, 3.0);
+	net_pass(&net, 40);
+	assert_names_nic(&net, 0);
+	id = sim_firing(net.detect, 0)->id;
+	for (uint32_t i = 1; i < 4; i++)
+		slow_down(&net, 0, i, 1.0);
+	net_pass(&net, 200);
+	assert_int_equal(sim_open(net.detect), 0);
+	/* The next is another one. */
+	for (uint32_t i = 1; i < 4; i++)
+		slow_down(&net, 0, i, 3.0);
+	net_pass(&net, 40);
+	assert_names_nic(&net, 0);
+	assert_true(sim_firing(net.detect, 0)->id != id);
+	net_free(&net);
+}
+
+/* ---- with a communicator that is slow ------------------------------------------------------------ */
+
+static void the_nic_takes_over_what_is_said_of_its_communicators(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 78);
+	net.sim.comm[0].timed = true;
+	sim_comm_add(&net.sim, DATA + 1, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world =
+		true;
+	net.sim.comm[2].timed = true;
+	net_pass(&net, 40);
+	/* First only the communicators show it … */
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[2].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
+	assert_non_null(sim_firing(net.detect, 1));
+	/* … then the transfers as well. */
+	for (uint32_t i = 1; i < 4; i++)
+		net.factor[0][i] = net.factor[i][0] = 3.0;
+	net_pass(&net, 20);
+	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
+/* Nodes 0 and 1, 0 and 2, 1 and 3, 2 and 3: whose communicators are slow? */
+static void add_square(struct net *net)
+{
+	static const uint32_t side[4][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+
+	unlink_all(net);
+	net->sim.comms = 0;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct sim_comm *comm = sim_comm_add(&net->sim, DATA + i, NT_FRAME_SYNCHRONISING, 2,
+						     25e6, 5.0 * SIM_MS);
+
+		comm->timed = true;
+		for (uint32_t j = 0; j < 2; j++)
+			comm->member[comm->members++] = side[i][j] * NODE_RANKS;
+	}
+}
+
+static void the_nic_that_slow_communicators_share_is_named(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 79);
+	add_square(&net);
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
+static void one_slow_communicator_alone_shares_nothing(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 80);
+	add_square(&net);
+	net_pass(&net, 40);
+	net.sim.comm[3].transfer *= 3.0;
+	net_pass(&net, 30);
+	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
+	assert_true(sim_firing(net.detect, 0)->culprit[0].comm == DATA + 3);
+	assert_null(sim_firing(net.detect, 1));
+	net_free(&net);
+}
+
+static void communicators_that_share_no_node_are_told_each(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 81);
+	add_square(&net);
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[3].transfer *= 3.0;
+	net_pass(&net, 30);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(sim_firing(net.detect, i)->culprit[0].kind,
+				 NT_CULPRIT_COMMUNICATOR);
+	net_free(&net);
+}
+
+/* ---- counters ------------------------------------------------------------------------------------ */
+
+static void make_asynchronous(struct net *net)
+{
+	unlink_all(net);
+	for (uint32_t i = 0; i < net->sim.ranks; i++)
+		net->sim.rank[i].tier = NT_FRAME_T1;
+}
+
+static void counters_that_turn_as_the_job_slows_down_name_the_nic(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 82);
+	make_asynchronous(&net);
+	net.retransmits[0] = net.retransmits[1] = net.retransmits[2] = net.retransmits[3] = 5;
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 4.0;
+	net.retransmits[1] = 4000;
+	net.retransmits[2] = 600; /* who sends to it has some, too */
+	net_pass(&net, 25);
+	assert_names_nic(&net, 1);
+	assert_true(has_evidence(&net, "retransmits, errors or congestion of its ports"));
+	net_free(&net);
+}
+
+static void counters_of_two_nodes_name_the_path(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 83);
+	make_asynchronous(&net);
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 4.0;
+	net.retransmits[1] = 4000;
+	net.retransmits[3] = 3000;
+	net_pass(&net, 25);
+	assert_names_path(&net, 1, 3);
+	net_free(&net);
+}
+
+static void counters_without_a_slow_job_name_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 84);
+	make_asynchronous(&net);
+	net_pass(&net, 40);
+	net.retransmits[1] = 100000;
+	net_pass(&net, 200);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+static void counters_that_turned_at_another_time_name_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 85);
+	make_asynchronous(&net);
+	net_pass(&net, 40);
+	net.retransmits[1] = 100000;
+	net_pass(&net, 30);
+	net.sim.comm[0].transfer *= 4.0;
+	net_pass(&net, 100);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
+static void a_slow_rank_is_not_the_nic_whose_counters_turn_with_it(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 86);
+	unlink_all(&net);
+	net_pass(&net, 40);
+	net.sim.rank[5].device *= 2.0;
+	net.retransmits[2] = 100000;
+	net_pass(&net, 60);
+	assert_names_rank(sim_firing(net.detect, 0), 5);
+	assert_null(sim_firing(net.detect, 1));
+	net_free(&net);
+}
+
+/* ---- state --------------------------------------------------------------------------------------- */
+
+static struct nt_detect *reload(struct nt_detect *detect)
+{
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_detect *loaded = NULL;
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	assert_int_equal(nt_detect_save(detect, &data, &size), 0);
+	assert_int_equal(nt_detect_load(&rules, data, size, &loaded), 0);
+	free(data);
+	nt_detect_free(detect);
+	return loaded;
+}
+
+static void a_restart_in_between_changes_nothing(void **state)
+{
+	struct nt_finding told[2];
+
+	(void)state;
+	for (int restarts = 0; restarts < 2; restarts++) {
+		struct net net;
+
+		net_init(&net, 4, 87);
+		net.retransmits[0] = 9;
+		for (int i = 0; i < 70; i++) {
+			if (i == 40)
+				for (uint32_t j = 1; j < 4; j++)
+					slow_down(&net, 0, j, 3.0);
+			if (i == 40)
+				net.retransmits[0] = 5000;
+			net_pass(&net, 1);
+			if (restarts)
+				net.detect = reload(net.detect);
+		}
+		assert_names_nic(&net, 0);
+		told[restarts] = *sim_firing(net.detect, 0);
+		net_free(&net);
+	}
+	assert_true(told[0].id == told[1].id);
+	assert_true(told[0].version == told[1].version);
+	assert_true(told[0].slowdown == told[1].slowdown);
+	assert_true(told[0].since_ns == told[1].since_ns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_hot_row_is_the_node_that_sends),
+		cmocka_unit_test(a_hot_column_is_the_node_that_receives),
+		cmocka_unit_test(a_hot_row_and_column_are_one_nic),
+		cmocka_unit_test(one_hot_cell_is_the_path),
+		cmocka_unit_test(both_ways_between_two_nodes_are_one_path),
+		cmocka_unit_test(in_a_ring_the_node_between_two_hot_cells_is_named),
+		cmocka_unit_test(cells_that_nothing_joins_name_nobody),
+		cmocka_unit_test(half_a_row_names_nobody),
+		cmocka_unit_test(noise_names_nobody),
+		cmocka_unit_test(cells_that_are_not_heard_do_not_hide_the_row),
+		cmocka_unit_test(of_two_nodes_the_path_is_named),
+		cmocka_unit_test(one_node_has_no_network),
+		cmocka_unit_test(one_side_alone_proves_nothing),
+		cmocka_unit_test(what_the_step_does_not_feel_is_left_alone),
+		cmocka_unit_test(absurd_times_accuse_nobody),
+		cmocka_unit_test(a_slow_job_with_a_fast_network_is_not_the_network),
+		cmocka_unit_test(a_nic_that_recovers_is_told_once_and_resolved),
+		cmocka_unit_test(the_nic_takes_over_what_is_said_of_its_communicators),
+		cmocka_unit_test(the_nic_that_slow_communicators_share_is_named),
+		cmocka_unit_test(one_slow_communicator_alone_shares_nothing),
+		cmocka_unit_test(communicators_that_share_no_node_are_told_each),
+		cmocka_unit_test(counters_that_turn_as_the_job_slows_down_name_the_nic),
+		cmocka_unit_test(counters_of_two_nodes_name_the_path),
+		cmocka_unit_test(counters_without_a_slow_job_name_nobody),
+		cmocka_unit_test(counters_that_turned_at_another_time_name_nobody),
+		cmocka_unit_test(a_slow_rank_is_not_the_nic_whose_counters_turn_with_it),
+		cmocka_unit_test(a_restart_in_between_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
