@@ -9,6 +9,7 @@
 
 #include "detect/detect.h"
 #include "detect/recovery.h"
+#include "detect/word.h"
 
 struct nt_frame;
 struct nt_rank;
@@ -31,72 +32,6 @@ enum nt_family {
 	NT_FAMILY_PAUSE, /* nobody inside anything for too long */
 	NT_FAMILY_END,
 };
-
-/* Every text of a finding: a number in the state, a constant in the answer. */
-enum nt_word {
-	NT_WORD_NONE, /* NULL */
-	/* causes */
-	NT_WORD_GC,
-	NT_WORD_HOST_GC,
-	NT_WORD_CPU_CONTENTION,
-	NT_WORD_DATA_LOADING,
-	NT_WORD_CHECKPOINT,
-	NT_WORD_PAGE_FAULTS,
-	NT_WORD_LAGGARD,
-	NT_WORD_SLOW_HOST,
-	NT_WORD_NETWORK,
-	NT_WORD_TWO_POPULATIONS,
-	/* what */
-	NT_WORD_OWN_WORK,
-	NT_WORD_DEVICE_TIME,
-	NT_WORD_HOST_WORK,
-	NT_WORD_BLOCKED,
-	NT_WORD_ON_CPU,
-	NT_WORD_RUN_QUEUE,
-	NT_WORD_IO_WAIT,
-	NT_WORD_GC_TIME,
-	NT_WORD_TRANSFER,
-	NT_WORD_STEP,
-	NT_WORD_STEPS,
-	NT_WORD_ROLE_WORK,
-	NT_WORD_WAITING,
-	NT_WORD_CALL,
-	NT_WORD_CALLS_UNTIL,
-	NT_WORD_COUNT,
-	NT_WORD_TYPE,
-	NT_WORD_OPERATION,
-	NT_WORD_GONE,
-	NT_WORD_SLOWEST,
-	NT_WORD_GAP,
-	NT_WORD_ALL_OWN_WORK,
-	NT_WORD_ALL_HOST_WORK,
-	/* units */
-	NT_WORD_MS,
-	NT_WORD_S,
-	NT_WORD_NUMBER,
-	NT_WORD_PERCENT,
-	/* methods */
-	NT_WORD_RATIO, /* against peers */
-	NT_WORD_OWN_PAST,
-	NT_WORD_WITNESS,
-	NT_WORD_SAME_NUMBER,
-	NT_WORD_HASH,
-	NT_WORD_ROLES,
-	NT_WORD_SAMPLES,
-	NT_WORD_SHORTEST,
-	NT_WORD_EXIT,
-	/* of links: what, unit, methods */
-	NT_WORD_SENDING,
-	NT_WORD_RECEIVING,
-	NT_WORD_PORT_EVENTS,
-	NT_WORD_PER_SECOND,
-	NT_WORD_DELAY_MATRIX,
-	NT_WORD_COUNTERS,
-	NT_WORD_SHARED,
-	NT_WORD_END,
-};
-
-const char *nt_word(enum nt_word word);
 
 struct nt_evidence {
 	uint8_t what, unit, method; /* enum nt_word */
