@@ -53,6 +53,10 @@ static const struct variable variables[] = {
 	TEXT("SLURM_JOB_NAME", slurm_job_name),
 	TEXT("NT_JOB", job),
 	TEXT("HOSTNAME", hostname),
+	TEXT("POD_NAME", pod_name),
+	TEXT("POD_NAMESPACE", pod_namespace),
+	TEXT("CUDA_VISIBLE_DEVICES", cuda_devices),
+	TEXT("NVIDIA_VISIBLE_DEVICES", nvidia_devices),
 };
 
 enum {

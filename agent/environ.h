@@ -14,6 +14,7 @@
 enum {
 	NT_ENVIRON_MAX_BYTES = 1 << 20, /* the rest is not looked at */
 	NT_ENVIRON_TEXT = 128,
+	NT_ENVIRON_DEVICES = 512, /* names of 12 GPUs */
 	NT_ENVIRON_ABSENT = -1,
 };
 
@@ -29,6 +30,8 @@ struct nt_environ {
 	char slurm_job_id[32], slurm_step_id[32], slurm_job_name[NT_ENVIRON_TEXT];
 	char job[NT_ENVIRON_TEXT]; /* NT_JOB: the user's own name for the job */
 	char hostname[NT_ENVIRON_TEXT]; /* of the pod */
+	char pod_name[254], pod_namespace[64]; /* where a pod says so */
+	char cuda_devices[NT_ENVIRON_DEVICES], nvidia_devices[NT_ENVIRON_DEVICES];
 };
 
 /* data: NAME=value strings, each ended by a NUL; a last one without it is taken too. */

@@ -10,8 +10,6 @@
 enum {
 	KEY_PLAIN = 96, /* longer keys end in a hash */
 	RAW_KEY = 512,
-	UUID_CHARS = 36,
-	CONTAINER_DIGITS = 64,
 	NAME_HASH = 0xffff,
 };
 
@@ -114,45 +112,4 @@ struct nt_identity_rank nt_identity_rank(const struct nt_environ *env)
 	    set_rank(&id, env->slurm_procid, env->slurm_ntasks, env->slurm_localid))
 		return id;
 	return id;
-}
-
-/* ---- cgroup --------------------------------------------------------------------------------- */
-
-/* 8-4-4-4-12 hex digits, with "-" or, as systemd writes it, "_" between. */
-static bool is_uuid(const char *text)
-{
-	for (int i = 0; i < UUID_CHARS; i++) {
-		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-
-		if (dash ? text[i] != '-' && text[i] != '_' : !isxdigit((unsigned char)text[i]))
-			return false;
-	}
-	return true;
-}
-
-void nt_identity_cgroup(const char *text, size_t len, char ret_container[NT_IDENTITY_CONTAINER],
-			char ret_pod[NT_IDENTITY_POD])
-{
-	size_t digits = 0;
-
-	ret_container[0] = '\0';
-	ret_pod[0] = '\0';
-	for (size_t i = 0; i <= len; i++) {
-		if (i < len && isxdigit((unsigned char)text[i])) {
-			digits++;
-			continue;
-		}
-		if (digits == CONTAINER_DIGITS) {
-			memcpy(ret_container, text + i - digits, digits);
-			ret_container[digits] = '\0';
-		}
-		digits = 0;
-	}
-	for (size_t i = 0; len >= 3 + UUID_CHARS && i <= len - 3 - UUID_CHARS; i++) {
-		if (memcmp(text + i, "pod", 3) != 0 || !is_uuid(text + i + 3))
-			continue;
-		for (size_t c = 0; c < UUID_CHARS; c++)
-			ret_pod[c] = (char)(text[i + 3 + c] == '_' ? '-' : text[i + 3 + c]);
-		ret_pod[UUID_CHARS] = '\0';
-	}
 }

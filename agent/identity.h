@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which job a process belongs to and which of its ranks it is, as far as its environment and cgroup
- * tell. Communicators tell more, and are believed first (agent/tracker.c).
+ * Which job a process belongs to and which of its ranks it is, as far as its environment tells.
+ * Communicators tell more, and are believed first (agent/tracker.c).
  */
 #ifndef NT_AGENT_IDENTITY_H
 #define NT_AGENT_IDENTITY_H
@@ -15,8 +15,6 @@
 enum {
 	NT_IDENTITY_KEY = 128, /* bytes of a job's bus key, with its NUL */
 	NT_IDENTITY_NAME = 128,
-	NT_IDENTITY_CONTAINER = 65, /* 64 hex digits */
-	NT_IDENTITY_POD = 37, /* a UUID */
 };
 
 /* What the key may be made of, beside the environment. */
@@ -55,12 +53,5 @@ struct nt_identity_rank {
 
 /* RANK counts only beside LOCAL_RANK: without it, it may be the number of the node. */
 struct nt_identity_rank nt_identity_rank(const struct nt_environ *env);
-
-/*
- * Container and pod out of the text of /proc/PID/cgroup: the last run of exactly 64 hex digits, and
- * the last "pod" with a UUID. Empty where there is none.
- */
-void nt_identity_cgroup(const char *text, size_t len, char ret_container[NT_IDENTITY_CONTAINER],
-			char ret_pod[NT_IDENTITY_POD]);
 
 #endif

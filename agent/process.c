@@ -126,23 +126,6 @@ static void copy_line(char *to, size_t size, const char *from, size_t len)
 	to[n] = '\0';
 }
 
-/* The unified hierarchy's line if there is one, else the last. */
-static void take_cgroup(const char *text, size_t len, struct nt_process_facts *facts)
-{
-	for (size_t at = 0; at < len;) {
-		const char *end = memchr(text + at, '\n', len - at);
-		size_t stop = end ? (size_t)(end - text) : len;
-		const char *colon = memrchr(text + at, ':', stop - at);
-		bool unified = stop - at > 3 && memcmp(text + at, "0::", 3) == 0;
-
-		if (colon && (unified || strcmp(facts->cgroup, "/") <= 0))
-			copy_line(facts->cgroup, sizeof(facts->cgroup), colon + 1,
-				  (size_t)(text + stop - colon - 1));
-		at = stop + 1;
-	}
-	nt_identity_cgroup(text, len, facts->container, facts->pod);
-}
-
 int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)
 {
 	nt_autobuf struct nt_buf buf = {0};
@@ -155,7 +138,7 @@ int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)
 	if (read_proc(pid, "comm", &buf) == 0)
 		copy_line(facts.command, sizeof(facts.command), (const char *)buf.data, buf.len);
 	if (read_proc(pid, "cgroup", &buf) == 0)
-		take_cgroup((const char *)buf.data, buf.len, &facts);
+		nt_cgroup_parse((const char *)buf.data, buf.len, &facts.cgroup);
 	facts.parent = hash_parent(pid, &buf);
 	*ret_facts = facts;
 	return 0;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "agent/cgroup.h"
 #include "agent/comm.h"
 #include "agent/environ.h"
 #include "agent/graph.h"
@@ -25,14 +26,13 @@ enum {
 	NT_PROCESS_THREADS = 64,
 	NT_PROCESS_PENDING = 32,
 	NT_PROCESS_COMMAND = 32,
-	NT_PROCESS_CGROUP = 256,
 };
 
 /* What /proc tells of a process once it has begun to map libraries. */
 struct nt_process_facts {
 	struct nt_environ env;
-	char command[NT_PROCESS_COMMAND], cgroup[NT_PROCESS_CGROUP];
-	char container[NT_IDENTITY_CONTAINER], pod[NT_IDENTITY_POD];
+	char command[NT_PROCESS_COMMAND];
+	struct nt_cgroup cgroup;
 	uint64_t parent; /* hash of the parent process */
 };
 

@@ -224,10 +224,10 @@ static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_ra
 		.node = node,
 		.job = rank->name,
 		.namespace = "",
-		.pod = process->facts.pod[0] ? process->facts.env.hostname : "",
-		.container = process->facts.container,
+		.pod = process->facts.cgroup.pod[0] ? process->facts.env.hostname : "",
+		.container = process->facts.cgroup.container,
 		.gpu = "",
-		.cgroup = process->facts.cgroup,
+		.cgroup = process->facts.cgroup.path,
 		.comm = process->facts.command,
 		.rank_known = rank->known,
 	};

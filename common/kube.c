@@ -228,6 +228,16 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 	return len;
 }
 
+/* The empty line behind the headers: a stream may have nothing to say for long. */
+static size_t on_header(char *data, size_t size, size_t count, void *context)
+{
+	struct call *call = context;
+
+	if (size * count == 2 && data[0] == '\r' && is_success(call))
+		call->request->begun(call->request->context);
+	return size * count;
+}
+
 static int add_header(struct call *call, const char *line)
 {
 	struct curl_slist *headers = curl_slist_append(call->headers, line);
@@ -326,6 +336,10 @@ static int set_request(const struct call *call, const char *url)
 	failed |= curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(timeout_ns / NT_MILLISECOND));
 	failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
 	failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
+	if (request->begun) {
+		failed |= curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+		failed |= curl_easy_setopt(curl, CURLOPT_HEADERDATA, call);
+	}
 	return failed ? -ENOMEM : 0;
 }
 
@@ -483,7 +497,7 @@ int nt_kube_escape(struct nt_buf *buf, const char *text)
 		unsigned char c = (unsigned char)*text;
 
 		if (isalnum(c) || strchr("-._~", c))
-			r = nt_buf_append(buf, text, 1);
+			r = nt_buf_printf(buf, "%c", c);
 		else
 			r = nt_buf_printf(buf, "%%%02X", c);
 	}

@@ -79,6 +79,7 @@ struct nt_kube_request {
 	size_t max_bytes; /* of the reply; 0: NT_KUBE_REPLY_BYTES, or with `data` no cap */
 	/* Takes a successful reply piece by piece, instead of its body. < 0 ends the call with it. */
 	int (*data)(void *context, const char *data, size_t len);
+	void (*begun)(void *context); /* a reply has begun, and is a success; NULL: who cares */
 	void *context;
 };
 
@@ -103,7 +104,7 @@ void nt_kube_reply_release(struct nt_kube_reply *reply);
 /* Of the last call that failed: one printable line, without the token. */
 const char *nt_kube_error(const struct nt_kube *kube);
 
-/* Appends text as one piece of a path or a query. */
+/* Appends text as one piece of a path or a query, with a NUL behind as nt_buf_printf() does. */
 NT_MUST_CHECK int nt_kube_escape(struct nt_buf *buf, const char *text);
 
 #endif

@@ -147,39 +147,6 @@ static void a_rank_outside_its_job_is_no_rank(void **state)
 	RANK_IS("OMPI_COMM_WORLD_RANK=4\0OMPI_COMM_WORLD_SIZE=4\0", -1, 0);
 }
 
-static void container_and_pod_are_read_from_any_runtimes_cgroup(void **state)
-{
-#define ID       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID_DASH "12345678-90ab-cdef-1234-567890abcdef"
-#define UID_LOW  "12345678_90ab_cdef_1234_567890abcdef"
-	static const struct {
-		const char *text, *container, *pod;
-	} cases[] = {
-		{"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_LOW
-		 ".slice/cri-containerd-" ID ".scope\n",
-		 ID, UID_DASH},
-		{"3:pids:/kubepods/burstable/pod" UID_DASH "/" ID "\n", ID, UID_DASH},
-		{"0::/kubepods-pod" UID_LOW ".slice/crio-" ID ".scope/container\n", ID, UID_DASH},
-		{"0::/docker/f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-		 "/kubelet/pod" UID_DASH "/" ID "\n",
-		 ID, UID_DASH},
-		{"0::/system.slice/docker-" ID ".scope\n", ID, ""},
-		{"0::/slurm/uid_1/job_2/step_0/task_1\n", "", ""},
-		{"0::/" ID "0\n", "", ""}, /* one digit too many */
-		{"0::/pod12345678-90ab\n", "", ""},
-		{"", "", ""},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char container[NT_IDENTITY_CONTAINER], pod[NT_IDENTITY_POD];
-
-		nt_identity_cgroup(cases[i].text, strlen(cases[i].text), container, pod);
-		assert_string_equal(container, cases[i].container);
-		assert_string_equal(pod, cases[i].pod);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,7 +159,6 @@ int main(void)
 		cmocka_unit_test(rank_counts_only_beside_local_rank),
 		cmocka_unit_test(every_launcher_has_its_own_variables),
 		cmocka_unit_test(a_rank_outside_its_job_is_no_rank),
-		cmocka_unit_test(container_and_pod_are_read_from_any_runtimes_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

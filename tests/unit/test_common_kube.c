@@ -220,6 +220,7 @@ struct heard {
 	char text[64];
 	size_t len;
 	struct nt_kube *stops; /* once all has come; NULL: nothing does */
+	int begun;
 	int error;
 };
 
@@ -227,12 +228,18 @@ static int hear(void *context, const char *data, size_t len)
 {
 	struct heard *heard = context;
 
+	assert_int_equal(heard->begun, 1);
 	assert_true(heard->len + len < sizeof(heard->text));
 	memcpy(heard->text + heard->len, data, len);
 	heard->len += len;
 	if (heard->len == 8 && heard->stops)
 		nt_kube_stop(heard->stops);
 	return heard->len == 8 ? heard->error : 0;
+}
+
+static void begin(void *context)
+{
+	((struct heard *)context)->begun++;
 }
 
 static void a_stream_is_told_as_it_comes_and_stopped_at_once(void **state)
@@ -250,6 +257,7 @@ static void a_stream_is_told_as_it_comes_and_stopped_at_once(void **state)
 				      &(struct nt_kube_request){.path = "/x",
 								.timeout_ns = NT_MINUTE,
 								.data = hear,
+								.begun = begin,
 								.context = &heard},
 				      &reply),
 			 -ECANCELED);
@@ -271,11 +279,12 @@ static void who_takes_a_stream_may_end_it(void **state)
 	(void)state;
 	kube_start(&server, 0);
 	kube = open_kube(&server, "");
-	assert_int_equal(nt_kube_call(kube,
-				      &(struct nt_kube_request){
-					      .path = "/x", .data = hear, .context = &heard},
-				      &reply),
-			 -EBADMSG);
+	assert_int_equal(
+		nt_kube_call(kube,
+			     &(struct nt_kube_request){
+				     .path = "/x", .data = hear, .begun = begin, .context = &heard},
+			     &reply),
+		-EBADMSG);
 	kube_end(&server);
 }
 
@@ -293,6 +302,7 @@ static void a_stream_ends_by_its_timeout(void **state)
 				      &(struct nt_kube_request){.path = "/x",
 								.timeout_ns = 50 * NT_MILLISECOND,
 								.data = hear,
+								.begun = begin,
 								.context = &heard},
 				      &reply),
 			 -ETIMEDOUT);
@@ -317,6 +327,28 @@ static void a_reply_over_its_cap_is_refused_and_one_at_it_is_not(void **state)
 				     &reply),
 			max == 7 ? -EFBIG : 0);
 	}
+	kube_end(&server);
+}
+
+static void a_refusal_begins_no_stream(void **state)
+{
+	struct seen seen = {.status = "410 Gone", .reply = "{}"};
+	struct kube_server server = {.handle = answer, .data = &seen};
+	nt_auto(nt_kube) struct nt_kube *kube = NULL;
+	nt_autokubereply struct nt_kube_reply reply = {0};
+	struct heard heard = {0};
+
+	(void)state;
+	kube_start(&server, 0);
+	kube = open_kube(&server, "");
+	assert_int_equal(
+		nt_kube_call(kube,
+			     &(struct nt_kube_request){
+				     .path = "/x", .data = hear, .begun = begin, .context = &heard},
+			     &reply),
+		0);
+	assert_int_equal(reply.status, 410);
+	assert_int_equal(heard.begun, 0);
 	kube_end(&server);
 }
 
@@ -408,7 +440,8 @@ static void a_piece_of_a_path_is_escaped(void **state)
 
 	(void)state;
 	assert_int_equal(nt_kube_escape(&buf, "node-1.x/y=z&%"), 0);
-	assert_string_equal((const char *)buf.data, "node-1.x%2Fy%3Dz%26%25");
+	assert_int_equal(nt_kube_escape(&buf, "end"), 0);
+	assert_string_equal((const char *)buf.data, "node-1.x%2Fy%3Dz%26%25end");
 }
 
 int main(void)
@@ -423,6 +456,7 @@ int main(void)
 		cmocka_unit_test(a_stream_is_told_as_it_comes_and_stopped_at_once),
 		cmocka_unit_test(who_takes_a_stream_may_end_it),
 		cmocka_unit_test(a_stream_ends_by_its_timeout),
+		cmocka_unit_test(a_refusal_begins_no_stream),
 		cmocka_unit_test(a_reply_over_its_cap_is_refused_and_one_at_it_is_not),
 		cmocka_unit_test(no_answer_is_told_from_half_a_one),
 		cmocka_unit_test(a_server_that_proves_nothing_gets_no_token),
