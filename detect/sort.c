@@ -12,12 +12,19 @@ enum {
 	BUCKETS = 1 << DIGIT_BITS,
 };
 
-/* Unsigned integers in the order of the numbers. */
-static uint64_t key_of(double value)
+static uint64_t bits_of(double value)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* Unsigned integers in the order of the numbers. */
+static uint64_t key_of(double value)
+{
+	const uint64_t bits = bits_of(value);
+
 	return bits ^ (bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63);
 }
 
@@ -40,12 +47,13 @@ static void insert(double *value, size_t n)
  */
 static bool find_digit(const double *value, size_t n, unsigned *ret_shift)
 {
-	const uint64_t first = key_of(value[0]);
+	const uint64_t first = bits_of(value[0]);
 	uint64_t differing = 0;
 	unsigned top;
 
+	/* Of one sign, bits differ where keys do. */
 	for (size_t i = 1; i < n; i++)
-		differing |= key_of(value[i]) ^ first;
+		differing |= bits_of(value[i]) ^ first;
 	if (!differing)
 		return false;
 	top = 64 - (unsigned)__builtin_clzll(differing);
@@ -58,13 +66,19 @@ static size_t digit_of(double value, unsigned shift)
 	return key_of(value) >> shift & (BUCKETS - 1);
 }
 
+static void count_digits(const double *value, size_t n, unsigned shift, size_t *ret_count)
+{
+	memset(ret_count, 0, BUCKETS * sizeof(*ret_count));
+	for (size_t i = 0; i < n; i++)
+		ret_count[digit_of(value[i], shift)]++;
+}
+
 /* Into buckets by their digit, each where it belongs; end[i] is where bucket i ends. */
 static void distribute(double *value, size_t n, unsigned shift, size_t *end)
 {
-	size_t next[BUCKETS], count[BUCKETS] = {0}, sum = 0;
+	size_t next[BUCKETS], count[BUCKETS], sum = 0;
 
-	for (size_t i = 0; i < n; i++)
-		count[digit_of(value[i], shift)]++;
+	count_digits(value, n, shift, count);
 	for (size_t i = 0; i < BUCKETS; i++) {
 		next[i] = sum;
 		sum += count[i];
@@ -89,7 +103,7 @@ static void distribute(double *value, size_t n, unsigned shift, size_t *end)
 }
 
 /* Each level takes eight bits that differ, so there are at most eight. */
-static void sort_range(double *value, size_t n, size_t from, size_t to)
+void nt_sort(double *value, size_t n)
 {
 	size_t end[BUCKETS];
 	unsigned shift;
@@ -102,19 +116,62 @@ static void sort_range(double *value, size_t n, size_t from, size_t to)
 		return;
 	distribute(value, n, shift, end);
 	for (size_t i = 0, start = 0; shift && i < BUCKETS; start = end[i++])
-		if (end[i] - start > 1 && end[i] > from && start <= to)
-			sort_range(&value[start], end[i] - start, from > start ? from - start : 0,
-				   to - start);
+		if (end[i] - start > 1)
+			nt_sort(&value[start], end[i] - start);
 }
 
-void nt_sort(double *value, size_t n)
+static bool is_among(double value, unsigned shift, size_t first, size_t last)
 {
-	if (n > 1)
-		sort_range(value, n, 0, n - 1);
+	const size_t digit = digit_of(value, shift);
+
+	return digit >= first && digit <= last;
 }
 
+/* Those of the buckets first..last to value[start..end - 1], where there is room for just them. */
+static void collect(double *value, size_t n, unsigned shift, size_t first, size_t last,
+		    size_t start, size_t end)
+{
+	size_t hole = start;
+
+	for (size_t i = 0; i < n; i++) {
+		double swap;
+
+		if ((i >= start && i < end) || !is_among(value[i], shift, first, last))
+			continue;
+		while (is_among(value[hole], shift, first, last))
+			hole++;
+		swap = value[hole];
+		value[hole++] = value[i];
+		value[i] = swap;
+	}
+}
+
+/* As sorting, but only what may be at these places is looked at further. */
 void nt_sort_select(double *value, size_t n, size_t from, size_t to)
 {
-	if (n > 1)
-		sort_range(value, n, from, to);
+	while (n > FEW) {
+		size_t count[BUCKETS], first = 0, last, start = 0, end;
+		unsigned shift;
+
+		if (!find_digit(value, n, &shift))
+			return;
+		count_digits(value, n, shift, count);
+		for (; start + count[first] <= from; first++)
+			start += count[first];
+		end = start + count[first];
+		for (last = first; end <= to; last++)
+			end += count[last + 1];
+		collect(value, n, shift, first, last, start, end);
+		if (first == last && !shift)
+			return;
+		value += start;
+		n = end - start;
+		from -= start;
+		to -= start;
+		if (first != last) {
+			nt_sort(value, n);
+			return;
+		}
+	}
+	insert(value, n);
 }
