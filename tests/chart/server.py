@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an API server says of all that the chart renders: server.py HELM KUBECTL...  Prints TAP.
+
+Every object of every set of values is tried with strict validation and the server's own admission, and
+nothing is kept. The namespace is warned of what is not "restricted": that must be the agent alone.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import yaml
+
+HELM, KUBECTL = sys.argv[1], sys.argv[2:]
+CHART = "deploy/helm/neutracer"
+NAMESPACE = "nt-chart-objects"
+SETS = sorted(path.stem for path in pathlib.Path("tests/chart/values").glob("*.yaml"))
+LEVELS = {"enforce": "privileged", "warn": "restricted"}
+# What Kubernetes itself does not know.
+FOREIGN = ("monitoring.coreos.com/v1",)
+
+
+def kubectl(*args, text=None):
+    return subprocess.run([*KUBECTL, *args], input=text, capture_output=True, text=True)
+
+
+def rendered(name):
+    done = subprocess.run([HELM, "template", "neutracer", CHART, "--namespace", NAMESPACE, "--kube-version", "1.34.0",
+                           "--values", f"tests/chart/values/{name}.yaml"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one and one["apiVersion"] not in FOREIGN]
+
+
+def taken(name):
+    """All objects are, word by word, and only the agent breaks the level restricted."""
+    for one in rendered(name):
+        what = f"{one['kind']} {one['metadata']['name']}"
+        done = kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", text=yaml.safe_dump(one))
+        assert done.returncode == 0, f"{what}: {done.stderr}"
+        warnings = re.findall(r"^Warning: (.*)", done.stderr, re.M)
+        if one["kind"] == "DaemonSet":
+            assert len(warnings) == 1, f"{what}: {warnings}"
+            words = ("host namespaces (hostPID=true)", "unrestricted capabilities", "runAsUser=0")
+            assert all(word in warnings[0] for word in words), warnings[0]
+        else:
+            assert not warnings, f"{what}: {warnings}"
+
+
+def strict():
+    """The test can fail: a field that there is not, and a pod that is not restricted."""
+    one = next(one for one in rendered("default") if one["kind"] == "StatefulSet")
+    one["spec"]["template"]["spec"]["hostPid"] = True
+    done = kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", text=yaml.safe_dump(one))
+    assert done.returncode != 0 and "hostPid" in done.stderr, done.stderr
+    del one["spec"]["template"]["spec"]["hostPid"]
+    one["spec"]["template"]["spec"]["hostPID"] = True
+    done = kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", text=yaml.safe_dump(one))
+    assert "hostPID=true" in done.stderr, done.stderr
+
+
+def main():
+    kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
+    labels = {f"pod-security.kubernetes.io/{mode}": level for mode, level in LEVELS.items()}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": NAMESPACE}}
+    done = kubectl("apply", "--filename=-", text=yaml.safe_dump_all([namespace, account]))
+    if done.returncode:
+        sys.exit(done.stderr)
+    print(f"1..{len(SETS) + 1}")
+    bad = 0
+    for number, (name, test) in enumerate([(one, taken) for one in SETS] + [("strict", None)], 1):
+        try:
+            test(name) if test else strict()
+            print(f"ok {number} - an_api_server_takes_{name.replace('-', '_')}")
+        except AssertionError as error:
+            bad += 1
+            print(f"not ok {number} - {name}\n# {error}")
+    kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    sys.exit(1 if bad else 0)
+
+
+main()
