@@ -57,22 +57,22 @@ enum nt_mode {
 	NT_MODE_PAST, /* its own past: few peers, or two populations */
 };
 
-/* One series of one rank. */
+/* One series of one rank. What every pass reads comes first. */
 struct nt_track {
-	struct nt_cusum level; /* of the KPI */
-	struct nt_cusum shift; /* of the KPI minus its own centre: ranks that differ by nature */
-	struct nt_past past;
-	uint8_t tier; /* of the values: others start afresh */
 	/* Of the last round. */
+	uint64_t frame; /* of the last round that held this rank, 0: none */
+	double growth; /* of the value, relative to its own past; 0 where that is not known */
+	double slow_cost; /* slow mean of the part of the step that this is */
+	struct nt_past past;
+	double value, peers, kpi, width;
+	double residual; /* part of the step that it costs beyond what it always did */
 	uint8_t mode;
+	uint8_t tier; /* of the values: others start afresh */
 	bool far; /* see nt_tail */
 	bool always; /* accused of a level that was there from the start: its past is no measure */
 	uint8_t peers_seen; /* at most 255 */
-	uint64_t frame; /* of the last round that held this rank, 0: none */
-	double value, peers, kpi, width;
-	double growth; /* of the value, relative to its own past; 0 where that is not known */
-	double slow_cost; /* slow mean of the part of the step that this is */
-	double residual; /* part of the step that it costs beyond what it always did */
+	struct nt_cusum level; /* of the KPI */
+	struct nt_cusum shift; /* of the KPI minus its own centre: ranks that differ by nature */
 };
 
 /* Evidence gathered while a sum is high: weighted means of the rank and of those it is held against. */
@@ -117,6 +117,11 @@ struct nt_rank {
 	uint32_t links, link_cap;
 };
 
+/* What the pasts of a rank's tracks are learned from. */
+struct nt_lessons {
+	struct nt_lesson of[NT_SERIES_END];
+};
+
 struct nt_detect {
 	struct nt_rules rules;
 	uint64_t job_hash;
@@ -129,6 +134,7 @@ struct nt_detect {
 	bool rebaseline; /* asked for: at the next step */
 
 	struct nt_rank *rank; /* ascending by rank */
+	struct nt_lessons *lessons; /* of these ranks, in the same order */
 	uint32_t ranks, rank_cap;
 	struct nt_comm *comms; /* head of a hash table, in the order of arrival */
 	struct nt_roles roles;
@@ -153,6 +159,9 @@ struct nt_detect {
 int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
 /* The rank's state or NULL. */
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
+/* What the past of the series is learned from; the rank is one of the detector's own. */
+struct nt_lesson *nt_rank_lesson(const struct nt_detect *detect, const struct nt_rank *rank,
+				 enum nt_series series);
 /* Some rank lives whose agent is heard of. */
 bool nt_detect_is_heard(const struct nt_detect *detect);
 /* The rank's sums of the series are a finding from here on. The rank is in a group. */

@@ -33,6 +33,12 @@ struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
 	return low < detect->ranks && detect->rank[low].rank == number ? &detect->rank[low] : NULL;
 }
 
+struct nt_lesson *nt_rank_lesson(const struct nt_detect *detect, const struct nt_rank *rank,
+				 enum nt_series series)
+{
+	return &detect->lessons[rank - detect->rank].of[series];
+}
+
 bool nt_detect_is_heard(const struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->ranks; i++)
@@ -78,6 +84,7 @@ void nt_detect_free(struct nt_detect *detect)
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		free(detect->rank[i].link);
 	free(detect->rank);
+	free(detect->lessons);
 	nt_comm_free_all(&detect->comms);
 	nt_roles_free(&detect->roles);
 	nt_links_free(&detect->links);
@@ -163,11 +170,16 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	}
 	if (fresh && detect->ranks + fresh > detect->rank_cap) {
 		const uint32_t cap = detect->ranks + fresh + detect->ranks / 2;
-		struct nt_rank *grown = realloc(detect->rank, cap * sizeof(*grown));
+		struct nt_rank *rank = realloc(detect->rank, cap * sizeof(*rank));
+		struct nt_lessons *lessons;
 
-		if (!grown)
+		if (!rank)
 			return -ENOMEM;
-		detect->rank = grown;
+		detect->rank = rank;
+		lessons = realloc(detect->lessons, cap * sizeof(*lessons));
+		if (!lessons)
+			return -ENOMEM;
+		detect->lessons = lessons;
 		detect->rank_cap = cap;
 	}
 	if (nt_detect_make_room(detect, detect->ranks + fresh) < 0)
@@ -181,11 +193,10 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	while (seen > 0) {
 		const uint32_t number = frame->rank[seen - 1].rank;
 
-		if (have > 0 && detect->rank[have - 1].rank > number) {
+		if (have > 0 && detect->rank[have - 1].rank >= number) {
+			seen -= detect->rank[have - 1].rank == number;
 			detect->rank[--at] = detect->rank[--have];
-		} else if (have > 0 && detect->rank[have - 1].rank == number) {
-			detect->rank[--at] = detect->rank[--have];
-			seen--;
+			detect->lessons[at] = detect->lessons[have];
 		} else {
 			detect->rank[--at] = (struct nt_rank){.rank = number,
 							      .group = NT_NO_INDEX,

@@ -301,7 +301,8 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 		blame = find_blame(incident, rank->rank);
 		rank->in_incident = true;
 		for (int i = 0; i < NT_SERIES_END; i++)
-			nt_past_unlearn(&rank->track[i].past, proposal->onset_frame);
+			nt_past_unlearn(&rank->track[i].past, nt_rank_lesson(detect, rank, i),
+					proposal->onset_frame);
 	}
 	blame->cost += 0.3 * (proposal->cost - blame->cost);
 	blame->chance = proposal->chance;

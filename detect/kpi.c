@@ -113,8 +113,7 @@ static void expect(const void *data, size_t size)
 
 static void expect_track(const struct nt_track *track)
 {
-	expect(track, offsetof(struct nt_track, past));
-	expect(&track->past.count, sizeof(*track) - offsetof(struct nt_track, past.count));
+	expect(track, sizeof(*track));
 }
 
 static void expect_pace(const struct nt_rank *rank)
@@ -213,7 +212,8 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	track->kpi = kpi;
 	track->width = mode == NT_MODE_PEERS ? width : own_width;
 	if (!rank->in_incident)
-		nt_past_learn(&track->past, kpi, value, c->detect->frames);
+		nt_past_learn(&track->past, nt_rank_lesson(c->detect, rank, c->series), kpi, value,
+			      c->detect->frames);
 }
 
 /* Two populations that no rank's own past explains: counted, and reported when they last. */

@@ -240,7 +240,7 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 					 .ceiling = 2.0 * detect->threshold};
 
 	if (!past->ready) {
-		nt_past_learn(past, 0.0, cell->value, detect->frames);
+		nt_past_learn(past, &cell->lesson, 0.0, cell->value, detect->frames);
 		return;
 	}
 	window.kpi = (cell->value - past->value_centre) / past->value_centre;

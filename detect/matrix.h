@@ -32,6 +32,7 @@ struct nt_cell {
 	struct nt_past past; /* of ns a byte */
 	uint64_t frame; /* of the last value, 0: none */
 	double value, bytes, calls; /* of it: ns a byte, bytes a call, calls a step */
+	struct nt_lesson lesson; /* of `past` */
 };
 
 struct nt_matrix {

@@ -255,7 +255,7 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	network->transfer = fmax(0.0, round->transfer * round->calls - starving);
 	network->step_ns = round->step_ns;
 	if (!past->ready) {
-		nt_past_learn(past, 0.0, network->transfer, detect->frames);
+		nt_past_learn(past, &network->lesson, 0.0, network->transfer, detect->frames);
 		network->cost = 0.0;
 		return;
 	}

@@ -33,6 +33,7 @@ struct nt_network {
 	uint64_t frame; /* of the last round, 0: none */
 	double transfer, step_ns; /* of that round, a step */
 	double cost; /* of that round: what is too much of it, in parts of the step; while it learns, 0 */
+	struct nt_lesson lesson; /* of `past` */
 };
 
 struct nt_comm;

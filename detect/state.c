@@ -34,7 +34,7 @@ static void code_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 	nt_code_real(codec, &cusum->kpi_peak);
 }
 
-static void code_past(struct nt_codec *codec, struct nt_past *past)
+static void code_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson)
 {
 	nt_code_bool(codec, &past->ready);
 	if (past->ready) {
@@ -47,9 +47,9 @@ static void code_past(struct nt_codec *codec, struct nt_past *past)
 	}
 	nt_code_u32(codec, &past->count, NT_PAST_WINDOWS - 1);
 	for (uint32_t i = 0; i < past->count; i++) {
-		nt_code_real(codec, &past->kpi[i]);
-		nt_code_real(codec, &past->value[i]);
-		nt_code_u64(codec, &past->frame[i]);
+		nt_code_real(codec, &lesson->kpi[i]);
+		nt_code_real(codec, &lesson->value[i]);
+		nt_code_u64(codec, &lesson->frame[i]);
 	}
 }
 
@@ -60,14 +60,14 @@ static void code_ring(struct nt_codec *codec, struct nt_ring *ring)
 	nt_code_reals(codec, ring->value, ring->count);
 }
 
-static void code_track(struct nt_codec *codec, struct nt_track *track)
+static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt_lesson *lesson)
 {
 	nt_code_u8(codec, &track->tier, NT_FRAME_T3);
 	if (!track->tier)
 		return;
 	code_cusum(codec, &track->level);
 	code_cusum(codec, &track->shift);
-	code_past(codec, &track->past);
+	code_past(codec, &track->past, lesson);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_bool(codec, &track->far);
 	nt_code_bool(codec, &track->always);
@@ -133,7 +133,7 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 	}
 }
 
-static void code_rank(struct nt_codec *codec, struct nt_rank *rank)
+static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_lessons *lessons)
 {
 	nt_code_u32(codec, &rank->rank, UINT32_MAX);
 	nt_code_u32(codec, &rank->node, UINT32_MAX);
@@ -164,7 +164,7 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank)
 	if (rank->has_habit)
 		nt_code_reals(codec, rank->habit, NT_PACE_END);
 	for (int i = 0; i < NT_SERIES_END; i++)
-		code_track(codec, &rank->track[i]);
+		code_track(codec, &rank->track[i], &lessons->of[i]);
 	nt_code_real(codec, &rank->evidence.weight);
 	nt_code_fail(codec, rank->evidence.weight < 0.0);
 	if (rank->evidence.weight != 0.0) {
@@ -179,7 +179,7 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	if (!network->method)
 		return;
 	code_cusum(codec, &network->level);
-	code_past(codec, &network->past);
+	code_past(codec, &network->past, &network->lesson);
 	nt_code_u8(codec, &network->tier, NT_FRAME_T3);
 	nt_code_u8(codec, &network->op, UINT8_MAX);
 	nt_code_real(codec, &network->bytes);
@@ -209,7 +209,7 @@ static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 			     i && (cell->from < cell[-1].from ||
 				   (cell->from == cell[-1].from && cell->to <= cell[-1].to)));
 		code_cusum(codec, &cell->level);
-		code_past(codec, &cell->past);
+		code_past(codec, &cell->past, &cell->lesson);
 		nt_code_u64(codec, &cell->frame);
 		nt_code_real(codec, &cell->value);
 		nt_code_real(codec, &cell->bytes);
@@ -447,7 +447,7 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 	nt_code_real(codec, &step->step_ns);
 	nt_code_real(codec, &step->gc_ns);
 	nt_code_real(codec, &step->gc_habit_ns);
-	code_past(codec, &step->past);
+	code_past(codec, &step->past, &step->lesson);
 	code_history(codec, &step->history);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
@@ -644,7 +644,8 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 	nt_code_count(codec, &ranks, NT_FRAME_MAX_RANKS);
 	if (codec->loads) {
 		detect->rank = calloc((size_t)ranks + 1, sizeof(*detect->rank));
-		if (!detect->rank) {
+		detect->lessons = calloc((size_t)ranks + 1, sizeof(*detect->lessons));
+		if (!detect->rank || !detect->lessons) {
 			codec->error = -ENOMEM;
 			return;
 		}
@@ -657,7 +658,7 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 			rank->group = NT_NO_INDEX;
 			detect->ranks = i + 1;
 		}
-		code_rank(codec, rank);
+		code_rank(codec, rank, &detect->lessons[i]);
 		nt_code_fail(codec, i && rank->rank <= rank[-1].rank);
 		code_rank_links(codec, rank, comm, comms);
 	}

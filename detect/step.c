@@ -102,7 +102,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	step->step_ns = median;
 	nt_history_add(&step->history, detect->start_ns, step->round_steps, median);
 	if (!detect->incidents.opens)
-		nt_past_learn(&step->past, 0.0, median, detect->frames);
+		nt_past_learn(&step->past, &step->lesson, 0.0, median, detect->frames);
 	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
 	learn_wide(detect, NT_SERIES_OWN);
 	learn_wide(detect, NT_SERIES_HOST);

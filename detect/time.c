@@ -12,32 +12,33 @@ void nt_past_clear(struct nt_past *past)
 	*past = (struct nt_past){0};
 }
 
-void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t frame)
+void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
+		   uint64_t frame)
 {
 	double copy[NT_PAST_WINDOWS];
 
 	if (past->ready)
 		return;
-	past->kpi[past->count] = kpi;
-	past->value[past->count] = value;
-	past->frame[past->count++] = frame;
+	lesson->kpi[past->count] = kpi;
+	lesson->value[past->count] = value;
+	lesson->frame[past->count++] = frame;
 	if (past->count < NT_PAST_WINDOWS)
 		return;
 	past->ready = true;
-	memcpy(copy, past->kpi, sizeof(copy));
+	memcpy(copy, lesson->kpi, sizeof(copy));
 	past->kpi_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
 	past->kpi_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->kpi_centre);
-	memcpy(copy, past->value, sizeof(copy));
+	memcpy(copy, lesson->value, sizeof(copy));
 	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
 	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
 	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
 }
 
-void nt_past_unlearn(struct nt_past *past, uint64_t frame)
+void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame)
 {
 	if (past->ready)
 		return;
-	while (past->count && past->frame[past->count - 1] >= frame)
+	while (past->count && lesson->frame[past->count - 1] >= frame)
 		past->count--;
 }
 
@@ -53,7 +54,8 @@ double nt_past_floor(const struct nt_past *past, double most)
 	return fmax(0.0, past->kpi_centre - fmin(error, most));
 }
 
-bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value)
+bool nt_past_before(const struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame,
+		    double *ret_kpi, double *ret_value)
 {
 	double copy[NT_PAST_WINDOWS];
 	uint32_t n = 0;
@@ -63,13 +65,13 @@ bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi,
 		*ret_value = past->value_centre;
 		return true;
 	}
-	while (n < past->count && past->frame[n] < frame)
+	while (n < past->count && lesson->frame[n] < frame)
 		n++;
 	if (n < NT_PAST_FEW)
 		return false;
-	memcpy(copy, past->kpi, n * sizeof(copy[0]));
+	memcpy(copy, lesson->kpi, n * sizeof(copy[0]));
 	*ret_kpi = nt_stats_median_of(copy, n);
-	memcpy(copy, past->value, n * sizeof(copy[0]));
+	memcpy(copy, lesson->value, n * sizeof(copy[0]));
 	*ret_value = nt_stats_median_of(copy, n);
 	return true;
 }

@@ -12,8 +12,6 @@ enum {
 };
 
 struct nt_past {
-	double kpi[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
-	uint64_t frame[NT_PAST_WINDOWS];
 	uint32_t count;
 	bool ready; /* all windows were seen: the next four hold */
 	double kpi_centre, value_centre;
@@ -21,9 +19,19 @@ struct nt_past {
 	double kpi_width;
 };
 
-void nt_past_learn(struct nt_past *past, double kpi, double value, uint64_t frame);
+/*
+ * The windows that a past is learned from, `count` of them. Apart, because nothing reads them once it
+ * is ready: a pass over many ranks need not step over them.
+ */
+struct nt_lesson {
+	double kpi[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
+	uint64_t frame[NT_PAST_WINDOWS];
+};
+
+void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
+		   uint64_t frame);
 /* A fault began at `frame`: what was learned since then is taken back, unless learning had ended. */
-void nt_past_unlearn(struct nt_past *past, uint64_t frame);
+void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame);
 void nt_past_clear(struct nt_past *past);
 /*
  * How far above its peers the rank is by nature: from there a shift is measured. Not below zero: who
@@ -34,6 +42,7 @@ double nt_past_floor(const struct nt_past *past, double most);
 /* Two standard errors of the centre of the value, relative to it. */
 double nt_past_doubt(const struct nt_past *past);
 /* What was normal before `frame`, also while still learning. False: not enough is known. */
-bool nt_past_before(const struct nt_past *past, uint64_t frame, double *ret_kpi, double *ret_value);
+bool nt_past_before(const struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame,
+		    double *ret_kpi, double *ret_value);
 
 #endif

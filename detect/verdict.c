@@ -123,7 +123,8 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	if (track->mode == NT_MODE_PAST || !is_high(level, threshold) ||
 	    nt_cusum_cost(level) < floor_cost)
 		return NULL;
-	if (nt_past_before(&track->past, level->onset_frame, &was_kpi, &was_value)) {
+	if (nt_past_before(&track->past, nt_rank_lesson(detect, rank, series), level->onset_frame,
+			   &was_kpi, &was_value)) {
 		if (track->past.ready)
 			was_kpi = nt_past_floor(&track->past, floor_cost / 4.0);
 		if (sure_cost(level, track, was_kpi) >= floor_cost &&

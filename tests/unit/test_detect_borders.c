@@ -341,44 +341,46 @@ static void far_is_two_widths_and_counts_once(void **state)
 static void three_windows_before_an_onset_are_a_past(void **state)
 {
 	struct nt_past past = {.count = 0};
+	struct nt_lesson lesson;
 	double kpi = 42.0, value = 42.0;
 
 	(void)state;
 	for (uint64_t i = 1; i <= 5; i++)
-		nt_past_learn(&past, 0.1 * (double)i, 100.0 * (double)i, 10 * i);
-	assert_false(nt_past_before(&past, 30, &kpi, &value));
+		nt_past_learn(&past, &lesson, 0.1 * (double)i, 100.0 * (double)i, 10 * i);
+	assert_false(nt_past_before(&past, &lesson, 30, &kpi, &value));
 	assert_true(kpi == 42.0 && value == 42.0);
-	assert_true(nt_past_before(&past, 31, &kpi, &value));
+	assert_true(nt_past_before(&past, &lesson, 31, &kpi, &value));
 	assert_true(is_near(kpi, 0.2) && is_near(value, 200.0));
-	assert_true(nt_past_before(&past, 40, &kpi, &value));
+	assert_true(nt_past_before(&past, &lesson, 40, &kpi, &value));
 	assert_true(is_near(value, 200.0));
-	assert_true(nt_past_before(&past, 41, &kpi, &value));
+	assert_true(nt_past_before(&past, &lesson, 41, &kpi, &value));
 	assert_true(is_near(value, 250.0));
 	/* Of that frame itself it is no longer the past. */
-	nt_past_unlearn(&past, 51);
+	nt_past_unlearn(&past, &lesson, 51);
 	assert_int_equal(past.count, 5);
-	nt_past_unlearn(&past, 50);
+	nt_past_unlearn(&past, &lesson, 50);
 	assert_int_equal(past.count, 4);
-	nt_past_unlearn(&past, 0);
+	nt_past_unlearn(&past, &lesson, 0);
 	assert_int_equal(past.count, 0);
-	nt_past_unlearn(&past, 0);
+	nt_past_unlearn(&past, &lesson, 0);
 	assert_int_equal(past.count, 0);
 }
 
 static void twenty_windows_are_a_whole_past(void **state)
 {
 	struct nt_past past = {.count = 0};
+	struct nt_lesson lesson;
 	double kpi, value;
 
 	(void)state;
 	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++) {
 		assert_false(past.ready);
-		nt_past_learn(&past, i % 2 ? 0.1 : 0.3, i % 2 ? 90.0 : 110.0, i);
+		nt_past_learn(&past, &lesson, i % 2 ? 0.1 : 0.3, i % 2 ? 90.0 : 110.0, i);
 	}
 	assert_true(past.ready);
 	assert_true(is_near(past.kpi_centre, 0.2) && is_near(past.value_centre, 100.0));
 	assert_true(is_near(past.kpi_width, 0.14826) && is_near(past.value_width, 0.14826));
-	assert_true(nt_past_before(&past, 0, &kpi, &value));
+	assert_true(nt_past_before(&past, &lesson, 0, &kpi, &value));
 	assert_true(is_near(kpi, 0.2) && is_near(value, 100.0));
 	assert_true(is_near(nt_past_doubt(&past), 2.5 * 0.14826 / sqrt(20.0)));
 	assert_true(is_near(nt_past_floor(&past, 1.0), 0.2 - 1.25 * 0.14826 / sqrt(20.0)));
@@ -387,7 +389,7 @@ static void twenty_windows_are_a_whole_past(void **state)
 	assert_true(!past.ready && past.count == 0 && past.kpi_centre == 0.0);
 	/* Of nothing there is no part. */
 	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++)
-		nt_past_learn(&past, 0.0, i % 2 ? -1.0 : 1.0, i);
+		nt_past_learn(&past, &lesson, 0.0, i % 2 ? -1.0 : 1.0, i);
 	assert_true(past.value_centre == 0.0 && past.value_width == 0.0);
 }
 

@@ -163,7 +163,7 @@ static void a_culprits_past_ends_where_its_fault_began(void **state)
 	assert_names_rank(sim_firing(detect, 0), 2);
 	past = &detect->rank[2].track[NT_SERIES_OWN].past;
 	assert_int_equal(past->count, 10);
-	assert_int_equal(past->frame[9], 10);
+	assert_int_equal(detect->lessons[2].of[NT_SERIES_OWN].frame[9], 10);
 	sim_free(&sim);
 	nt_detect_free(detect);
 }

@@ -416,18 +416,19 @@ static void a_few_wild_windows_do_not_last(void **state)
 static void a_past_is_what_was_before_the_fault(void **state)
 {
 	struct nt_past past = {.count = 0};
+	struct nt_lesson lesson;
 	double kpi, value;
 
 	(void)state;
 	for (uint64_t i = 1; i <= 10; i++)
-		nt_past_learn(&past, i < 6 ? 0.01 : 0.5, i < 6 ? 100.0 : 150.0, i);
-	assert_false(nt_past_before(&past, 3, &kpi, &value));
-	assert_true(nt_past_before(&past, 6, &kpi, &value));
+		nt_past_learn(&past, &lesson, i < 6 ? 0.01 : 0.5, i < 6 ? 100.0 : 150.0, i);
+	assert_false(nt_past_before(&past, &lesson, 3, &kpi, &value));
+	assert_true(nt_past_before(&past, &lesson, 6, &kpi, &value));
 	assert_true(kpi == 0.01 && value == 100.0);
-	nt_past_unlearn(&past, 6);
+	nt_past_unlearn(&past, &lesson, 6);
 	assert_int_equal(past.count, 5);
 	for (uint64_t i = 20; i < 40; i++)
-		nt_past_learn(&past, -0.04, 100.0, i);
+		nt_past_learn(&past, &lesson, -0.04, 100.0, i);
 	assert_true(past.ready);
 	assert_true(past.kpi_centre == -0.04 && past.value_centre == 100.0);
 	assert_true(nt_past_floor(&past, 1.0) == 0.0);
@@ -437,9 +438,9 @@ static void a_past_is_what_was_before_the_fault(void **state)
 	assert_true(nt_past_floor(&past, 0.005) == 0.035);
 	past.kpi_centre = 0.001;
 	assert_true(nt_past_floor(&past, 1.0) == 0.0);
-	nt_past_unlearn(&past, 0);
+	nt_past_unlearn(&past, &lesson, 0);
 	assert_true(past.ready);
-	nt_past_learn(&past, 9.0, 9.0, 50);
+	nt_past_learn(&past, &lesson, 9.0, 9.0, 50);
 	assert_true(past.kpi_centre == 0.001);
 }
 
