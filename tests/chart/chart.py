@@ -8,6 +8,7 @@ import functools
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import yaml
 
@@ -240,6 +241,27 @@ def settings_are_options_of_the_programs():
             kind = "DaemonSet" if program == "agent" else "StatefulSet"
             for variable in container(find(objects, kind, program), program)["env"]:
                 assert variable["name"] in variables | {"POD_NAME"}, variable
+
+
+@test
+def programs_take_their_settings():
+    """A mistake comes last; when it is what they name, they have taken all before."""
+    wrong = {"agent": "NT_MAX_THREADS", "aggregator": "NT_MAX_NODES"}
+    for name in SETS:
+        objects = render(name)
+        for program, variable in wrong.items():
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write(find(objects, "ConfigMap", program)["data"][f"{program}.yaml"])
+                file.flush()
+                done = subprocess.run([f"{BIN}/neutracer-{program}", "--config", file.name], env={variable: "0"},
+                                      capture_output=True, text=True)
+            holds(f"{variable}: '0' is not", done.stderr)
+        for one in workloads(objects):
+            for c in pod_of(one)[1]["containers"]:
+                if c["name"] == "topics":
+                    words = c["args"][c["args"].index("topics"):]
+                    done = subprocess.run([f"{BIN}/neutracer", *words, "--replication=99"], capture_output=True, text=True)
+                    holds("--replication: '99' is not", done.stderr)
 
 
 @test
