@@ -88,33 +88,34 @@ struct nt_link {
 	uint64_t frame; /* last seen in */
 };
 
+/* What passes read together lies together. */
 struct nt_rank {
 	uint32_t rank, node;
-	int32_t stage, replica;
 	uint8_t tier;
 	bool known, observed, silent, ended, finalized, uses_gpu;
 	bool in_incident;
 	bool accepted; /* somebody said that how it is now is normal */
-	uint64_t ended_ns;
+	bool has_habit;
+	uint32_t steps; /* summed up since the last round */
+	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
+	uint32_t links, link_cap;
+	struct nt_link *link;
+	uint64_t round_frame; /* last judged in */
+	uint64_t seen_frame, seen_ns;
 	/* Where it was when it was last heard of, and whether it was busy with something. */
 	struct nt_frame_inside inside;
 	uint64_t worked_ns, inside_ns; /* when it was last seen so; 0: never */
-	uint64_t seen_ns, seen_frame;
+	uint64_t ended_ns;
+	int32_t stage, replica;
 	uint8_t group_kind;
 	uint64_t group_id;
-	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
 	uint64_t rounds; /* judged so far */
-	uint64_t round_frame; /* last judged in */
-	uint32_t steps; /* summed up since the last round */
 	uint64_t window_ns;
 	uint64_t sum[NT_PACE_END];
 	double pace[NT_PACE_END]; /* of the last round */
 	double habit[NT_PACE_END]; /* slow mean of the pace while nothing is suspicious */
-	bool has_habit;
 	struct nt_track track[NT_SERIES_END];
 	struct nt_case evidence;
-	struct nt_link *link;
-	uint32_t links, link_cap;
 };
 
 /* What the pasts of a rank's tracks are learned from. */

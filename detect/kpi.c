@@ -111,50 +111,33 @@ static void expect(const void *data, size_t size)
 		__builtin_prefetch((const char *)data + i, 1);
 }
 
-static void expect_track(const struct nt_track *track)
-{
-	expect(track, sizeof(*track));
-}
-
-static void expect_pace(const struct nt_rank *rank)
-{
-	expect(rank->sum, sizeof(rank->sum) + sizeof(rank->pace));
-}
-
-static void expect_evidence(const struct nt_rank *rank)
-{
-	expect(rank->pace, sizeof(rank->pace) + sizeof(rank->habit));
-	for (int i = 0; i < NT_SERIES_END; i++) {
-		expect(&rank->track[i].level, 1);
-		expect(&rank->track[i].shift, 1);
-		expect(&rank->track[i].tier, 1);
-	}
-	expect(&rank->evidence, 1);
-}
-
-/* One series of one group in one round: the ranks that are compared, and their values. */
+/* One series of one group in one round: the ranks of a tier against each other. */
 struct contest {
 	struct nt_detect *detect;
 	struct nt_group *group;
 	enum nt_series series;
-	uint8_t tier;
-	const uint32_t *index; /* of the ranks */
+	uint8_t tier; /* others do not take part; 0: nobody does */
 	uint32_t n;
-	double *value, *sorted, *kpi; /* value in the order of index, the others ascending */
-	struct nt_stats_middle middle; /* of two values or more */
-	uint32_t *label;
+	double *value, *starved; /* of these, in their order */
 	double step;
-	double ceiling; /* of sums */
-	double starved; /* waiting for a processor outside of calls, median of the ranks, a step */
+	/* What is found about all of them. */
+	struct nt_stats_middle middle; /* of two values or more */
+	struct nt_space space;
+	double centre;
+	double waiting; /* for a processor outside of calls, median of the ranks, a step */
+	double width, ceiling; /* ceiling: of sums */
+	enum nt_mode mode;
+	/* And while they are judged. */
+	const struct nt_rank *slowest;
+	double slowest_value, most_growth;
 };
 
 static double starved_width(const struct contest *c, double base)
 {
-	return starved_noise * c->starved / base;
+	return starved_noise * c->waiting / base;
 }
 
-static void judge_rank(const struct contest *c, struct nt_rank *rank, double value, double width,
-		       enum nt_mode mode)
+static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_track *track = &rank->track[c->series];
@@ -179,11 +162,11 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	track->slow_cost +=
 		slow_part * (fmin(track->growth * own_base / c->step, wild) - track->slow_cost);
 	shift = level;
-	if (mode == NT_MODE_PEERS) {
-		level.z = kpi / width;
+	if (c->mode == NT_MODE_PEERS) {
+		level.z = kpi / c->width;
 		level.cost = kpi * base / c->step;
 		shift.kpi = kpi - nt_past_floor(&track->past, rules->size_floor / 4.0);
-		shift.z = shift.kpi / fmax(width, track->past.kpi_width);
+		shift.z = shift.kpi / fmax(c->width, track->past.kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
@@ -202,51 +185,48 @@ static void judge_rank(const struct contest *c, struct nt_rank *rank, double val
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
 
-	track->mode = mode == NT_MODE_PEERS ? NT_MODE_PEERS
-		      : has_past            ? NT_MODE_PAST
-					    : NT_MODE_NONE;
+	track->mode = c->mode == NT_MODE_PEERS ? NT_MODE_PEERS
+		      : has_past               ? NT_MODE_PAST
+					       : NT_MODE_NONE;
 	track->peers_seen = (uint8_t)(c->n - 1 < UINT8_MAX ? c->n - 1 : UINT8_MAX);
 	track->frame = c->detect->frames;
 	track->value = value;
 	track->peers = c->n > 1 ? peers : 0.0;
 	track->kpi = kpi;
-	track->width = mode == NT_MODE_PEERS ? width : own_width;
+	track->width = c->mode == NT_MODE_PEERS ? c->width : own_width;
 	if (!rank->in_incident)
 		nt_past_learn(&track->past, nt_rank_lesson(c->detect, rank, c->series), kpi, value,
 			      c->detect->frames);
+	if (!c->slowest || value > c->slowest_value) {
+		c->slowest = rank;
+		c->slowest_value = value;
+	}
+	c->most_growth = fmax(c->most_growth, track->growth);
 }
 
 /* Two populations that no rank's own past explains: counted, and reported when they last. */
-static void count_apart(const struct contest *c, const struct nt_space *space, double middle)
+static void count_apart(const struct contest *c)
 {
-	const double base = nt_kpi_base(&c->detect->rules, middle, c->step);
+	const double base = nt_kpi_base(&c->detect->rules, c->centre, c->step);
+	const struct nt_space *space = &c->space;
 	struct nt_group_past *past = c->group->past;
 	double gap = fabs(space->other - space->normal);
-	bool explained = false;
 
-	if (c->series != NT_SERIES_OWN)
-		return;
-	for (uint32_t i = 0; i < c->n && !explained; i++) {
-		const struct nt_track *track = &c->detect->rank[c->index[i]].track[c->series];
-
-		explained = track->past.ready && track->growth > gap / 2.0;
-	}
 	past->apart_cost = 0.0;
-	if (!space->two || explained) {
+	if (!space->two || c->most_growth > gap / 2.0) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= 0.95;
 		return;
 	}
 	/* Of two ranks it must be the same one all the time. */
-	if (c->n == 2 && past->apart &&
-	    past->apart_slower != c->detect->rank[c->index[c->value[1] > c->value[0]]].rank)
+	if (c->n == 2 && past->apart && past->apart_slower != c->slowest->rank)
 		past->apart = 0;
-	past->apart_slower = c->detect->rank[c->index[c->n > 1 && c->value[1] > c->value[0]]].rank;
+	past->apart_slower = c->slowest->rank;
 	if (!past->apart)
 		past->apart_since_ns = c->group->wait_start_ns;
 	past->apart += past->apart < 2 * APART_ROUNDS;
-	past->apart_low = middle + fmin(space->other, space->normal) * base;
-	past->apart_high = middle + fmax(space->other, space->normal) * base;
+	past->apart_low = c->centre + fmin(space->other, space->normal) * base;
+	past->apart_high = c->centre + fmax(space->other, space->normal) * base;
 	gap = (past->apart_high - past->apart_low) / fmax(1.0, past->apart_low);
 	past->apart_gap += (past->apart == 1 ? 1.0 : 0.1) * (gap - past->apart_gap);
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
@@ -256,23 +236,17 @@ static void count_apart(const struct contest *c, const struct nt_space *space, d
  * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
  * is explained already.
  */
-static void note_slowest(const struct contest *c, bool two)
+static void note_slowest(const struct contest *c)
 {
 	struct nt_group_past *past = c->group->past;
-	const struct nt_rank *slowest;
-	uint32_t at = 0;
 
-	if (c->series != NT_SERIES_OWN)
-		return;
-	for (uint32_t i = 1; i < c->n; i++)
-		if (c->value[i] > c->value[at])
-			at = i;
-	slowest = &c->detect->rank[c->index[at]];
 	if (past->worst.next == NT_RING_MAX)
 		past->worst.next = 0;
-	past->slowest[past->worst.next] = slowest->rank;
+	past->slowest[past->worst.next] = c->slowest->rank;
 	nt_ring_add(&past->worst, NT_RING_MAX,
-		    two || slowest->in_incident ? 0.0 : slowest->track[c->series].residual);
+		    c->space.two || c->slowest->in_incident
+			    ? 0.0
+			    : c->slowest->track[c->series].residual);
 }
 
 /*
@@ -285,210 +259,255 @@ static double reach(uint32_t n)
 	return fmax(0.75, 2.0 * sqrt(8.0 / fmax(8.0, n)));
 }
 
-static double median_starved(const struct contest *c)
+/* Waiting for a processor outside of calls: a library that spins in its own does no harm by it. */
+static double starved_of(const double *pace)
 {
-	double *starved = c->detect->scratch.column[NT_PACE_RUN_QUEUE];
+	const double outside = 1.0 - pace[NT_PACE_COMM] / fmax(1.0, pace[NT_PACE_STEP]);
 
-	for (uint32_t i = 0; i < c->n; i++) {
-		const double *pace = c->detect->rank[c->index[i]].pace;
-		/* A library that spins in its calls waits most of it there, which is no harm. */
-		const double outside = 1.0 - pace[NT_PACE_COMM] / fmax(1.0, pace[NT_PACE_STEP]);
-
-		starved[i] = pace[NT_PACE_RUN_QUEUE] * fmax(0.0, outside);
-	}
-	return nt_stats_median_of(starved, c->n);
+	return pace[NT_PACE_RUN_QUEUE] * fmax(0.0, outside);
 }
 
-static void judge_series(struct contest *c)
+/* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
+static void compare_peers(struct contest *c, const double *sorted)
 {
 	const struct nt_rules *rules = &c->detect->rules;
+	const double base = nt_kpi_base(rules, c->centre, c->step);
 	struct nt_group_past *past = c->group->past;
-	struct nt_tail *tail = &c->group->tail[c->series];
-	struct nt_space space = {0};
-	enum nt_mode mode = NT_MODE_PAST;
-	double width = rules->kpi_floor, middle;
+	struct nt_space *space = &c->space;
+	double *kpi = c->detect->scratch.column[1], core;
 
-	c->starved = median_starved(c);
-	memcpy(c->sorted, c->value, c->n * sizeof(*c->sorted));
-	nt_stats_sort(c->sorted, c->n);
-	middle = nt_stats_median(c->sorted, c->n);
-	if (c->n > 1)
-		c->middle = nt_stats_middle(c->sorted, c->n);
-	c->group->median[c->series] = nt_stats_median_low(c->sorted, c->n);
-	c->group->tier[c->series] = c->tier;
+	for (uint32_t i = 0; i < c->n; i++)
+		kpi[i] = (sorted[i] - c->centre) / base;
+	core = nt_stats_core(kpi, c->n);
+	nt_ring_add(&past->core[c->series], rules->width_windows, core);
+	core = fmax(rules->kpi_floor, nt_ring_median(&past->core[c->series]));
+	*space = nt_space_split(kpi, c->n, reach(c->n) * core, c->detect->scratch.label);
+	space->two = space->two &&
+		     fabs(space->other - space->normal) * base > rules->size_floor * c->step;
 
-	if (c->n >= 3 && past) {
-		const double base = nt_kpi_base(rules, middle, c->step);
-		double core;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const double peers = nt_stats_middle_without(&c->middle, sorted[i]);
 
-		for (uint32_t i = 0; i < c->n; i++)
-			c->kpi[i] = (c->sorted[i] - middle) / base;
-		core = nt_stats_core(c->kpi, c->n);
-		nt_ring_add(&past->core[c->series], rules->width_windows, core);
-		core = fmax(rules->kpi_floor, nt_ring_median(&past->core[c->series]));
-		space = nt_space_split(c->kpi, c->n, reach(c->n) * core, c->label);
-		space.two = space.two &&
-			    fabs(space.other - space.normal) * base > rules->size_floor * c->step;
-
-		for (uint32_t i = 0; i < c->n; i++) {
-			const double peers = nt_stats_middle_without(&c->middle, c->sorted[i]);
-
-			c->kpi[i] = (c->sorted[i] - peers) / nt_kpi_base(rules, peers, c->step);
-		}
-		nt_stats_sort(c->kpi, c->n);
-		if (!space.two)
-			nt_ring_add(&past->width[c->series], rules->width_windows,
-				    nt_stats_width(c->kpi, c->n));
-		width = past->width[c->series].count ? nt_ring_median(&past->width[c->series])
-						     : core;
-		width = fmax(width, rules->kpi_floor);
-		width = fmax(width, starved_width(c, base));
-		mode = space.two ? NT_MODE_PAST : NT_MODE_PEERS;
-	} else if (c->n == 2 && past) {
-		const double base = nt_kpi_base(rules, c->sorted[0], c->step);
-
-		space.normal = 0.0;
-		space.other = (c->sorted[1] - c->sorted[0]) / base;
-		space.two = space.other * base > rules->size_floor * c->step;
-		middle = c->sorted[0];
+		kpi[i] = (sorted[i] - peers) / nt_kpi_base(rules, peers, c->step);
 	}
+	nt_stats_sort(kpi, c->n);
+	if (!space->two)
+		nt_ring_add(&past->width[c->series], rules->width_windows,
+			    nt_stats_width(kpi, c->n));
+	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
+	c->width = fmax(c->width, rules->kpi_floor);
+	c->width = fmax(c->width, starved_width(c, base));
+	c->mode = space->two ? NT_MODE_PAST : NT_MODE_PEERS;
+}
+
+static void compare_two(struct contest *c, const double *sorted)
+{
+	const double base = nt_kpi_base(&c->detect->rules, sorted[0], c->step);
+
+	c->space.normal = 0.0;
+	c->space.other = (sorted[1] - sorted[0]) / base;
+	c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
+	c->centre = sorted[0];
+}
+
+/* What must be known of all before the first is judged. */
+static void compare(struct contest *c)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+	struct nt_tail *tail = &c->group->tail[c->series];
+	double *sorted = c->detect->scratch.column[0];
+
+	memcpy(sorted, c->value, c->n * sizeof(*sorted));
+	nt_stats_sort(sorted, c->n);
+	c->centre = nt_stats_median(sorted, c->n);
+	if (c->n > 1)
+		c->middle = nt_stats_middle(sorted, c->n);
+	c->group->median[c->series] = nt_stats_median_low(sorted, c->n);
+	c->group->tier[c->series] = c->tier;
+	c->mode = NT_MODE_PAST;
+	c->width = rules->kpi_floor;
+	if (c->n >= 3 && c->group->past)
+		compare_peers(c, sorted);
+	else if (c->n == 2 && c->group->past)
+		compare_two(c, sorted);
 	c->ceiling = 2.0 * nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
 	nt_tail_fade(tail);
-	for (uint32_t i = 0; i < c->n; i++) {
-		if (i + AHEAD < c->n)
-			expect_track(&c->detect->rank[c->index[i + AHEAD]].track[c->series]);
-		judge_rank(c, &c->detect->rank[c->index[i]], c->value[i], width, mode);
-	}
-	if (past && c->n >= 2) {
-		count_apart(c, &space, middle);
-		note_slowest(c, space.two);
-	}
 }
 
 /* Only ranks of one tier are compared: of the tier that most have, the higher where equal. */
-static uint8_t common_tier(const struct nt_detect *detect, const uint32_t *index, uint32_t n,
-			   uint8_t least)
+static uint8_t common_tier(const uint32_t *count, uint8_t least)
 {
-	uint32_t count[NT_FRAME_T3 + 1] = {0};
 	uint8_t best = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		count[detect->rank[index[i]].tier]++;
 	for (uint8_t tier = least; tier <= NT_FRAME_T3; tier++)
 		if (count[tier] && (!best || count[tier] >= count[best]))
 			best = tier;
 	return best;
 }
 
-/* The middle of each pace among the ranks. */
-static void find_middles(const struct contest *c, const uint32_t *ready, uint32_t n,
-			 struct nt_stats_middle *ret_middle)
-{
-	double *const *column = c->detect->scratch.column;
+/* The middle of each pace among the ranks, once it is asked for. */
+struct middles {
+	bool known;
+	struct nt_stats_middle of[NT_PACE_END];
+};
 
+static void find_middles(const struct nt_detect *detect, const uint32_t *ready, uint32_t n,
+			 struct middles *middles)
+{
+	double *const *column = detect->scratch.column;
+
+	if (middles->known)
+		return;
 	for (uint32_t i = 0; i < n; i++)
 		for (int j = 0; j < NT_PACE_END; j++)
-			column[j][i] = c->detect->rank[ready[i]].pace[j];
+			column[j][i] = detect->rank[ready[i]].pace[j];
 	for (int j = 0; j < NT_PACE_END; j++)
-		ret_middle[j] = nt_stats_middle_of(column[j], n);
+		middles->of[j] = nt_stats_middle_of(column[j], n);
+	middles->known = true;
 }
 
 /* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
-static void gather_evidence(const struct contest *c, const uint32_t *ready, uint32_t n)
+static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank,
+			    const uint32_t *ready, uint32_t n, struct middles *middles)
 {
-	struct nt_detect *detect = c->detect;
-	struct nt_stats_middle middle[NT_PACE_END];
-	bool has_middle = false;
+	const double sum = nt_rank_sum(rank);
+	const bool own_past = rank->track[NT_SERIES_OWN].frame == detect->frames
+				      ? rank->track[NT_SERIES_OWN].mode == NT_MODE_PAST
+				      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
+	struct nt_case *evidence = &rank->evidence;
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct nt_rank *rank = &detect->rank[ready[i]];
-		const double sum = nt_rank_sum(rank);
-		const bool own_past = rank->track[NT_SERIES_OWN].frame == detect->frames
-					      ? rank->track[NT_SERIES_OWN].mode == NT_MODE_PAST
-					      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
-		struct nt_case *evidence = &rank->evidence;
+	if (sum <= 0.0) {
+		for (int j = 0; j < NT_PACE_END; j++)
+			rank->habit[j] +=
+				(rank->has_habit ? 0.1 : 1.0) * (rank->pace[j] - rank->habit[j]);
+		rank->has_habit = true;
+	}
+	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
+		if (evidence->weight != 0.0)
+			*evidence = (struct nt_case){0};
+		return;
+	}
+	if (!own_past && n >= 2)
+		find_middles(detect, ready, n, middles);
+	evidence->weight = 0.95 * evidence->weight + 1.0;
+	for (int j = 0; j < NT_PACE_END; j++) {
+		double peers = rank->has_habit ? rank->habit[j] : 0.0;
 
-		if (i + AHEAD < n)
-			expect_evidence(&detect->rank[ready[i + AHEAD]]);
-		if (sum <= 0.0) {
-			for (int j = 0; j < NT_PACE_END; j++)
-				rank->habit[j] += (rank->has_habit ? 0.1 : 1.0) *
-						  (rank->pace[j] - rank->habit[j]);
-			rank->has_habit = true;
-		}
-		if (sum < detect->threshold / 4.0 && !rank->in_incident) {
-			if (evidence->weight != 0.0)
-				*evidence = (struct nt_case){0};
-			continue;
-		}
-		if (!own_past && n >= 2 && !has_middle) {
-			find_middles(c, ready, n, middle);
-			has_middle = true;
-		}
-		evidence->weight = 0.95 * evidence->weight + 1.0;
-		for (int j = 0; j < NT_PACE_END; j++) {
-			double peers = rank->has_habit ? rank->habit[j] : 0.0;
-
-			if (!own_past && n >= 2)
-				peers = nt_stats_middle_without(&middle[j], rank->pace[j]);
-			evidence->value[j] +=
-				(rank->pace[j] - evidence->value[j]) / evidence->weight;
-			evidence->peers[j] += (peers - evidence->peers[j]) / evidence->weight;
-		}
+		if (!own_past && n >= 2)
+			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
+		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / evidence->weight;
+		evidence->peers[j] += (peers - evidence->peers[j]) / evidence->weight;
 	}
 }
 
-static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32_t *ready,
+/* The paces of the round, and of each tier how many ranks. */
+static void set_paces(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
+		      uint32_t *ret_tiers)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct nt_rank *rank = &detect->rank[ready[i]];
+
+		if (i + AHEAD < n)
+			expect(detect->rank[ready[i + AHEAD]].sum,
+			       sizeof(rank->sum) + sizeof(rank->pace));
+		set_pace(rank);
+		ret_tiers[rank->tier]++;
+	}
+}
+
+/* Puts the values side by side that contests are about. Returns the median step. */
+static double line_up(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
+		      struct contest *contest)
+{
+	static const enum nt_pace item[NT_SERIES_END] = {NT_PACE_OWN, NT_PACE_HOST};
+	double *step = detect->scratch.c;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_rank *rank = &detect->rank[ready[i]];
+
+		step[i] = rank->pace[NT_PACE_STEP];
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			struct contest *c = &contest[j];
+
+			if (!c->tier || rank->tier != c->tier)
+				continue;
+			c->starved[c->n] = starved_of(rank->pace);
+			c->value[c->n++] = rank->pace[item[j]];
+		}
+	}
+	return nt_stats_median_of(step, n);
+}
+
+/* Each rank in all of its contests, and what follows for it alone. */
+static void judge_ranks(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
+			struct contest *contest)
+{
+	struct middles middles = {.known = false};
+	uint32_t at[NT_SERIES_END] = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nt_rank *rank = &detect->rank[ready[i]];
+
+		if (i + AHEAD < n)
+			expect(detect->rank[ready[i + AHEAD]].pace,
+			       offsetof(struct nt_rank, evidence.value) -
+				       offsetof(struct nt_rank, pace));
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			struct contest *c = &contest[j];
+			struct nt_track *track = &rank->track[j];
+
+			if (!c->tier || rank->tier != c->tier)
+				continue;
+			if (track->tier != c->tier)
+				*track = (struct nt_track){.tier = c->tier};
+			judge_rank(c, rank, c->value[at[j]++]);
+		}
+		rank->rounds++;
+		rank->round_frame = detect->frames;
+		detect->scratch.run_queue[ready[i]] = rank->pace[NT_PACE_RUN_QUEUE];
+		gather_evidence(detect, rank, ready, n, &middles);
+	}
+}
+
+static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
 			uint32_t n)
 {
-	struct contest c = {.detect = detect,
-			    .group = group,
-			    .value = detect->scratch.a,
-			    .sorted = detect->scratch.b,
-			    .kpi = detect->scratch.c,
-			    .label = detect->scratch.label};
-	uint32_t *chosen = &detect->scratch.index[detect->scratch.cap];
+	struct nt_scratch *scratch = &detect->scratch;
+	uint32_t tiers[NT_FRAME_T3 + 1] = {0};
+	struct contest contest[NT_SERIES_END] = {
+		{.value = scratch->a, .starved = scratch->column[2]},
+		{.value = scratch->b, .starved = scratch->column[3]},
+	};
+	const struct contest *own = &contest[NT_SERIES_OWN];
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (i + AHEAD < n)
-			expect_pace(&detect->rank[ready[i + AHEAD]]);
-		set_pace(&detect->rank[ready[i]]);
-	}
+	set_paces(detect, ready, n, tiers);
 	nt_unit_align(detect, group, ready, n);
-	for (uint32_t i = 0; i < n; i++)
-		c.value[i] = detect->rank[ready[i]].pace[NT_PACE_STEP];
-	c.step = fmax(nt_stats_median_of(c.value, n), 1.0);
-	group->step_ns = c.step;
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		contest[i].detect = detect;
+		contest[i].group = group;
+		contest[i].series = i;
+		contest[i].tier =
+			common_tier(tiers, i == NT_SERIES_OWN ? NT_FRAME_T2 : NT_FRAME_T1);
+		group->median[i] = -1.0;
+	}
+	group->step_ns = fmax(line_up(detect, ready, n, contest), 1.0);
 	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		struct contest *c = &contest[i];
 
-	for (c.series = NT_SERIES_OWN; c.series < NT_SERIES_END; c.series++) {
-		const bool own = c.series == NT_SERIES_OWN;
-
-		group->median[c.series] = -1.0;
-		c.tier = common_tier(detect, ready, n, own ? NT_FRAME_T2 : NT_FRAME_T1);
-		c.index = chosen;
-		c.n = 0;
-		for (uint32_t i = 0; i < n; i++) {
-			struct nt_rank *rank = &detect->rank[ready[i]];
-			struct nt_track *track = &rank->track[c.series];
-
-			if (!c.tier || rank->tier != c.tier)
-				continue;
-			if (track->tier != c.tier)
-				*track = (struct nt_track){.tier = c.tier};
-			chosen[c.n] = ready[i];
-			c.value[c.n++] = rank->pace[own ? NT_PACE_OWN : NT_PACE_HOST];
-		}
-		if (c.n)
-			judge_series(&c);
+		if (!c->n)
+			continue;
+		c->step = group->step_ns;
+		/* Mostly the same ranks are in both. */
+		c->waiting = i && c->tier == own->tier ? own->waiting
+						       : nt_stats_median_of(c->starved, c->n);
+		compare(c);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		detect->rank[ready[i]].rounds++;
-		detect->rank[ready[i]].round_frame = detect->frames;
-		detect->scratch.run_queue[ready[i]] =
-			detect->rank[ready[i]].pace[NT_PACE_RUN_QUEUE];
+	judge_ranks(detect, ready, n, contest);
+	if (group->past && own->n >= 2) {
+		count_apart(own);
+		note_slowest(own);
 	}
-	gather_evidence(&c, ready, n);
 	group->rounds++;
 	group->waited = 0;
 	group->round_frame = detect->frames;
@@ -506,14 +525,19 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;
 		uint32_t n = 0, live = 0;
+		double ended = 0.0;
 
 		for (uint32_t i = 0; i < group->members; i++) {
 			const uint32_t index = detect->roles.member[group->first + i];
 			const struct nt_rank *rank = &detect->rank[index];
 
-			live += takes_part(rank);
-			if (takes_part(rank) && rank->steps)
-				ready[n++] = index;
+			if (!takes_part(rank))
+				continue;
+			live++;
+			if (!rank->steps)
+				continue;
+			ended += rank->steps;
+			ready[n++] = index;
 		}
 		all += live;
 		if (!n)
@@ -524,8 +548,7 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			group->waited++;
 			continue;
 		}
-		for (uint32_t i = 0; i < n; i++)
-			steps += detect->rank[ready[i]].steps;
+		steps += ended;
 		judge_group(detect, group, ready, n);
 	}
 	detect->step.round_steps = all > 0.0 ? steps / all : 0.0;

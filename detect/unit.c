@@ -3,6 +3,7 @@
 #include "detect/unit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "detect/core.h"
 #include "detect/sort.h"
@@ -32,14 +33,13 @@ uint64_t nt_unit_calls(const struct nt_frame_rank *seen)
 }
 
 /* Of two medians the upper: it is one that a rank has, and the longer unit is the likelier step. */
-static double middle(struct nt_detect *detect, const uint32_t *index, uint32_t n, enum nt_pace item)
+static double middle(struct nt_detect *detect, const double *value, uint32_t n)
 {
-	double *value = detect->scratch.a;
+	double *copy = detect->scratch.a;
 
-	for (uint32_t i = 0; i < n; i++)
-		value[i] = detect->rank[index[i]].pace[item];
-	nt_sort_select(value, n, n / 2, n / 2);
-	return value[n / 2];
+	memcpy(copy, value, n * sizeof(*copy));
+	nt_sort_select(copy, n, n / 2, n / 2);
+	return copy[n / 2];
 }
 
 /* Do calls and time differ, and by the same factor? */
@@ -70,23 +70,34 @@ static void forget(struct nt_detect *detect, const uint32_t *index, uint32_t n)
 void nt_unit_align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
 		   uint32_t n)
 {
-	const double calls = middle(detect, index, n, NT_PACE_CALLS);
-	const double step = middle(detect, index, n, NT_PACE_STEP);
+	double *const *column = detect->scratch.column;
+	double *calls = column[0], *step = column[1], *calls_then = column[2],
+	       *step_then = column[3];
 	uint32_t known = 0, changed = 0;
+	double middle_calls, middle_step;
 
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_rank *rank = &detect->rank[index[i]];
+
+		calls[i] = rank->pace[NT_PACE_CALLS];
+		step[i] = rank->pace[NT_PACE_STEP];
+		if (!rank->has_habit)
+			continue;
+		calls_then[known] = rank->habit[NT_PACE_CALLS];
+		step_then[known++] = rank->habit[NT_PACE_STEP];
+	}
+	middle_calls = middle(detect, calls, n);
+	middle_step = middle(detect, step, n);
 	for (uint32_t i = 0; i < n; i++) {
 		struct nt_rank *rank = &detect->rank[index[i]];
 
-		if (is_another(rank->pace[NT_PACE_CALLS], rank->pace[NT_PACE_STEP], calls, step)) {
-			const double scale = step / rank->pace[NT_PACE_STEP];
-
-			for (int j = 0; j < NT_PACE_END; j++)
-				rank->pace[j] *= scale;
-		}
-		known += rank->has_habit;
-		changed += rank->has_habit && is_another(calls, step, rank->habit[NT_PACE_CALLS],
-							 rank->habit[NT_PACE_STEP]);
+		if (!is_another(calls[i], step[i], middle_calls, middle_step))
+			continue;
+		for (int j = 0; j < NT_PACE_END; j++)
+			rank->pace[j] *= middle_step / step[i];
 	}
+	for (uint32_t i = 0; i < known; i++)
+		changed += is_another(middle_calls, middle_step, calls_then[i], step_then[i]);
 	/* Windows that end between steps hold a call too many or too few: once is not enough. */
 	group->unit_rounds = known && changed * 2 > known ? group->unit_rounds + 1 : 0;
 	if (group->unit_rounds < SURE_ROUNDS)

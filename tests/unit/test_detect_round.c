@@ -130,6 +130,30 @@ static void a_pace_is_of_one_step_whatever_the_window(void **state)
 	end_job(&job);
 }
 
+static void whose_tier_tells_of_no_work_is_in_no_contest(void **state)
+{
+	const struct nt_finding *finding = NULL;
+	struct job job;
+	size_t findings = 0;
+
+	(void)state;
+	begin_job(&job, 4);
+	for (uint32_t i = 0; i < 2; i++) {
+		(void)sim_next(&job.sim);
+		for (uint32_t j = 0; j < 4; j++)
+			job.sim.out[j].own_tier = 0;
+		assert_int_equal(nt_detect_step(job.detect, &job.sim.frame, &finding, &findings),
+				 0);
+	}
+	assert_int_equal(group_of(&job, 0)->rounds, 2);
+	assert_int_equal(job.detect->rank[0].rounds, 2);
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		assert_true(group_of(&job, 0)->median[i] == -1.0);
+		assert_int_equal(job.detect->rank[0].track[i].frame, 0);
+	}
+	end_job(&job);
+}
+
 /* ---- against peers ------------------------------------------------------------------------------- */
 
 static void a_rank_is_held_against_the_median_of_the_others(void **state)
@@ -377,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_but_an_eighth_are_waited_for_three_frames),
 		cmocka_unit_test(a_pace_is_of_one_step_whatever_the_window),
+		cmocka_unit_test(whose_tier_tells_of_no_work_is_in_no_contest),
 		cmocka_unit_test(a_rank_is_held_against_the_median_of_the_others),
 		cmocka_unit_test(little_work_is_held_against_a_hundredth_of_the_step),
 		cmocka_unit_test(ranks_of_another_tier_are_not_compared),
