@@ -143,6 +143,12 @@ names help 'neutracer-agent --help does not list --window-min' "--no-such-option
   "--no-such-option' says 2 lines, want one" "docs/man is not what the programs print" \
   'neutracer-agent has no option --no-such-option' 'exit code 4'
 
+edit deploy/helm/neutracer/values.schema.json 's/"window-min": {/"window-mim": {/'
+edit deploy/helm/neutracer/Chart.yaml 's/^version: .*/version: 0.0.0/'
+edit deploy/helm/neutracer/templates/monitoring.yaml 's/aggregator_bus_well/aggregator_bus_swell/'
+names manifests 'values.schema.json is out of date' 'version is not that of common/version.h' \
+  'there is no metric neutracer_aggregator_bus_swell'
+
 rm "$programs/neutracer-agent" "$programs/neutracer-aggregator"
 ln -s "$root/build/release/bin/neutracer-aggregator" "$programs/neutracer-agent"
 ln -s "$root/build/release/bin/neutracer-agent" "$programs/neutracer-aggregator"
