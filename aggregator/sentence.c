@@ -247,8 +247,14 @@ static void put_time_spent(struct writer *writer, const struct nt_incident *inci
 
 static void put_network(struct writer *writer, const struct nt_incident *incident)
 {
-	const struct nt_evidence *evidence = find_evidence(incident, "transfer time of the step");
+	static const char *const telling[] = {"shortest transfer from the node",
+					      "shortest transfer to the node",
+					      "transfer time of the step"};
+	const struct nt_evidence *evidence = NULL;
 	bool several = put_subject(writer, incident);
+
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]) && !evidence; i++)
+		evidence = find_evidence(incident, telling[i]);
 
 	put(writer, several ? " transfer " : " transfers ");
 	if (evidence && evidence->peers > 0 && evidence->value > evidence->peers)

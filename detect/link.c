@@ -16,6 +16,8 @@ enum {
 static const double least_width = 0.02;
 /* A communicator is as it was while its transfers grew by less. */
 static const double healthy_growth = 0.1;
+/* Calls with less are as fast over a slow link: they acquit nobody. */
+static const double telling_bytes = 65536.0;
 
 void nt_links_free(struct nt_links *links)
 {
@@ -117,7 +119,8 @@ static bool is_healthy(const struct nt_detect *detect, const struct nt_comm *com
 {
 	const struct nt_network *network = &comm->network;
 
-	return network->past.ready && network->frame + NT_INCIDENT_PATIENCE >= detect->frames &&
+	return network->past.ready && network->bytes >= telling_bytes &&
+	       network->frame + NT_INCIDENT_PATIENCE >= detect->frames &&
 	       (network->level.sum <= 0.0 || nt_cusum_kpi(&network->level) < healthy_growth);
 }
 
@@ -128,7 +131,9 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 	uint32_t n = 0, slow = 0;
 
 	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
-		if (!is_slow(detect, comm) || !spans(detect, comm))
+		/* Each may cost little: together they tell who it is. */
+		if (comm->network.frame != detect->frames || !comm->network.past.ready ||
+		    comm->network.level.sum < detect->threshold || !spans(detect, comm))
 			continue;
 		slow++;
 		if (first) {
@@ -258,6 +263,7 @@ struct trouble {
 	const struct nt_comm *comm; /* or NULL */
 	const struct nt_cell *cell; /* or NULL */
 	const struct nt_cusum *level; /* of whichever showed it, NULL: none does */
+	uint64_t onset_ns; /* the earliest of all that show it */
 	enum nt_word method;
 };
 
@@ -272,7 +278,7 @@ static bool name(struct nt_detect *detect, struct trouble *trouble,
 		return true;
 	/* It may be the NIC of an end that talks to nobody else: others can tell. */
 	trouble->method = NT_WORD_COUNTERS;
-	if (nt_ports_name(detect, trouble->level->onset_ns, &other) &&
+	if (nt_ports_name(detect, trouble->onset_ns, &other) &&
 	    (!by_cells || touches(ret_link, other.node))) {
 		*ret_link = other;
 		return true;
@@ -288,12 +294,13 @@ static bool name(struct nt_detect *detect, struct trouble *trouble,
 
 static struct trouble find_trouble(const struct nt_detect *detect)
 {
-	struct trouble trouble = {.comm = slowest_comm(detect), .cell = nt_matrix_slowest(detect)};
+	double cost;
+	struct trouble trouble = {.comm = slowest_comm(detect),
+				  .cell = nt_matrix_slowest(detect, &cost)};
 
 	/* Sends may overlap with work: what they take longer must be felt. */
 	if (trouble.cell && !trouble.comm &&
-	    (!is_step_slow(detect) ||
-	     nt_cusum_cost(&trouble.cell->level) < detect->rules.size_floor))
+	    (!is_step_slow(detect) || cost < detect->rules.size_floor))
 		trouble.cell = NULL;
 	if (trouble.comm)
 		trouble.level = &trouble.comm->network.level;
@@ -301,6 +308,12 @@ static struct trouble find_trouble(const struct nt_detect *detect)
 		trouble.level = &trouble.cell->level;
 	else if (is_step_slow(detect) && !is_explained(detect))
 		trouble.level = &detect->links.step;
+	if (!trouble.level)
+		return trouble;
+	trouble.onset_ns = trouble.level->onset_ns;
+	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+		if (is_slow(detect, comm) && comm->network.level.onset_ns < trouble.onset_ns)
+			trouble.onset_ns = comm->network.level.onset_ns;
 	return trouble;
 }
 
@@ -388,18 +401,37 @@ static struct nt_incident *find_open(const struct nt_detect *detect,
 	return NULL;
 }
 
+/* What is slow goes over the link of that incident. */
+static bool is_of(const struct nt_detect *detect, const struct trouble *trouble,
+		  const struct nt_incident *incident)
+{
+	const struct nt_culprit_link link = nt_link_of(incident->kind, incident->comm);
+
+	if (trouble->comm)
+		return goes_over(detect, trouble->comm, &link);
+	return !trouble->cell || nt_link_holds(&link, trouble->cell->from, trouble->cell->to);
+}
+
 /*
  * One incident for what may be seen as one thing now and as another a moment later: while it is
  * pending as it comes, afterwards when that holds.
  */
-static void settle_name(struct nt_detect *detect, struct nt_culprit_link *link)
+static void settle_name(struct nt_detect *detect, const struct trouble *trouble,
+			struct nt_culprit_link *link)
 {
 	struct nt_links *links = &detect->links;
 	struct nt_incident *open = find_open(detect, link);
 	struct nt_culprit_link is;
 
-	if (!open)
+	if (!open) {
+		open = find_open(detect, NULL);
+		/* What is known to make this slow does so still: only times by peer say otherwise. */
+		if (!open || trouble->method == NT_WORD_DELAY_MATRIX ||
+		    !is_of(detect, trouble, open))
+			return;
+		*link = nt_link_of(open->kind, open->comm);
 		return;
+	}
 	is = nt_link_of(open->kind, open->comm);
 	if (is_same(&is, link)) {
 		links->others = 0;
@@ -437,7 +469,7 @@ static int raise(struct nt_detect *detect, const struct trouble *trouble)
 		.class = NT_CLASS_NETWORK,
 		.kind = link->kind,
 		.comm = nt_link_key(link),
-		.onset_ns = trouble->level->onset_ns,
+		.onset_ns = trouble->onset_ns,
 		.cost = fmax(0.0, cost),
 		.tier = trouble->comm ? trouble->comm->network.tier : best_tier(detect),
 		.chance = nt_cusum_chance(trouble->level, &detect->rules, detect->ranks, 1.0),
@@ -488,16 +520,14 @@ int nt_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!trouble.level)
 		return 0;
 	if (name(detect, &trouble, &link)) {
-		settle_name(detect, &link);
+		settle_name(detect, &trouble, &link);
 	} else {
 		/* What was clear before need not stay so, to be the same. */
 		const struct nt_incident *open = find_open(detect, NULL);
 
-		if (!open)
+		if (!open || !is_of(detect, &trouble, open))
 			return 0;
 		link = nt_link_of(open->kind, open->comm);
-		if (trouble.comm && !goes_over(detect, trouble.comm, &link))
-			return 0;
 	}
 	links->now = link;
 	return raise(detect, &trouble);

@@ -337,20 +337,23 @@ static bool is_stale(const struct nt_detect *detect, const struct nt_cell *cell)
 
 static bool is_slow(const struct nt_detect *detect, const struct nt_cell *cell)
 {
-	return !is_stale(detect, cell) && cell->level.sum >= detect->threshold &&
-	       nt_cusum_lasts(&cell->level);
+	return !is_stale(detect, cell) && cell->level.sum >= detect->threshold;
 }
 
-const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect)
+const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect, double *ret_cost)
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
 	const struct nt_cell *slowest = NULL;
 
+	*ret_cost = 0.0;
 	for (uint32_t i = 0; i < matrix->cells; i++) {
 		const struct nt_cell *cell = &matrix->cell[i];
 
-		if (is_slow(detect, cell) &&
-		    (!slowest || nt_cusum_cost(&cell->level) > nt_cusum_cost(&slowest->level)))
+		if (!is_slow(detect, cell))
+			continue;
+		/* One after the other, as in a pipeline; what overlaps, the step tells. */
+		*ret_cost += nt_cusum_cost(&cell->level);
+		if ((!slowest || nt_cusum_cost(&cell->level) > nt_cusum_cost(&slowest->level)))
 			slowest = cell;
 	}
 	return slowest;
@@ -510,16 +513,20 @@ bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link
 double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link)
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
-	double most = -1.0;
+	double most[2] = {0.0, 0.0};
+	bool heard = false;
 
 	for (uint32_t i = 0; i < matrix->cells; i++) {
 		const struct nt_cell *cell = &matrix->cell[i];
+		const bool leaves = cell->from == link->node;
 
-		if (cell->past.ready && cell->frame == detect->frames &&
-		    nt_link_holds(link, cell->from, cell->to))
-			most = fmax(most, fmax(0.0, cost_of(detect, cell)));
+		if (!cell->past.ready || cell->frame != detect->frames ||
+		    !nt_link_holds(link, cell->from, cell->to))
+			continue;
+		heard = true;
+		most[leaves] = fmax(most[leaves], cost_of(detect, cell));
 	}
-	return most;
+	return heard ? most[0] + most[1] : -1.0;
 }
 
 void nt_matrix_clear(struct nt_detect *detect, const struct nt_culprit_link *link)

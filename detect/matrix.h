@@ -51,14 +51,14 @@ struct nt_culprit_link {
 
 /* Takes in what the frame tells of transfers between nodes, so many times. -ENOMEM. */
 int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told);
-/* The cell whose evidence costs most and lasts, or NULL: none is slow. */
-const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect);
+/* The slow cell that costs most, and what all slow ones do, of the step. NULL: none is slow. */
+const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect, double *ret_cost);
 /* Row, column or cell, by all cells together. False: not clear. */
 bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_link);
 /* Means over the slow cells of the link that leave the node (or enter it), ms a call now and before. */
 bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
 		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows);
-/* What the slowest cell of the link cost in this frame, of the step; negative: none was heard. */
+/* What the slowest cells of the link cost in this frame, of the step; negative: none was heard. */
 double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link);
 /* The evidence of the link's cells is forgotten. */
 void nt_matrix_clear(struct nt_detect *detect, const struct nt_culprit_link *link);

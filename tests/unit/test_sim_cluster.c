@@ -237,9 +237,75 @@ static void a_fault_that_is_no_fault_is_refused(void **state)
 		assert_true(cl_fault_parse(faults[i], &fault, &why) < 0);
 }
 
+/* Nodes of two ranks: the exchange of neighbours crosses from each to the next. */
+static struct cl_scenario scenario_of_nodes(const char *fault)
+{
+	struct cl_scenario scenario = scenario_with(fault);
+
+	scenario.dp = 12;
+	scenario.node_ranks = 2;
+	scenario.steps = 70;
+	return scenario;
+}
+
+static void times_by_peer_tell_the_nic_from_the_path(void **state)
+{
+	struct cl_scenario scenario = scenario_of_nodes("nic 3 5 from 30");
+
+	(void)state;
+	scenario.ring = true;
+	play(scenario, 1);
+	scenario.rendezvous = true;
+	scenario.dp = 4;
+	scenario.pp = 3;
+	scenario.microbatches = 4;
+	play(scenario, 1);
+	scenario = scenario_of_nodes("path 3,4 5 from 30");
+	scenario.ring = true;
+	play(scenario, 1);
+	scenario = scenario_of_nodes(NULL);
+	scenario.ring = true;
+	scenario.jitter = 0.02;
+	play(scenario, 0);
+}
+
+static void counters_tell_the_nic_of_an_asynchronous_job_too(void **state)
+{
+	struct cl_scenario scenario = scenario_of_nodes("nic 3 5 from 30");
+
+	(void)state;
+	scenario.counters = true;
+	for (int mode = 0; mode < CL_MODE_END; mode++) {
+		scenario.mode = (enum cl_mode)mode;
+		play(scenario, 1);
+	}
+	scenario = scenario_of_nodes("path 3,0 5 from 30");
+	scenario.counters = true;
+	scenario.mode = CL_ASYNC;
+	play(scenario, 1);
+	/* They may turn for nothing. */
+	scenario = scenario_of_nodes("counters 2 5000 from 30");
+	scenario.counters = true;
+	scenario.mode = CL_ASYNC;
+	play(scenario, 0);
+}
+
+static void two_communicators_tell_the_nic_that_they_share(void **state)
+{
+	struct cl_scenario scenario = scenario_of_nodes("nic 3 5 from 30");
+
+	(void)state;
+	scenario.tp = 4;
+	scenario.dp = 4;
+	play(scenario, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_by_peer_tell_the_nic_from_the_path),
+		cmocka_unit_test(counters_tell_the_nic_of_an_asynchronous_job_too),
+		cmocka_unit_test(two_communicators_tell_the_nic_that_they_share),
 		cmocka_unit_test(a_healthy_cluster_is_silent),
 		cmocka_unit_test(a_slow_rank_is_named_in_every_layout),
 		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),

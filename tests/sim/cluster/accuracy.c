@@ -32,6 +32,8 @@ struct kind {
 	uint32_t steps; /* 0: the usual */
 	struct cl_weather weather;
 	bool needs_nodes, needs_stages;
+	/* Times by peer, in a pipeline or a ring of blocking hosts; counters of ports. */
+	bool peers, counters;
 };
 
 static const struct kind kinds[] = {
@@ -61,6 +63,41 @@ static const struct kind kinds[] = {
 	{"nic x5", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90},
 	{"nic x2", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90},
 	{"path x5", {"path N,M 5 from 30"}, .needs_nodes = true, .steps = 90},
+	{"nic x5, by peer", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},
+	{"nic x2, by peer", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},
+	{"path x5, by peer",
+	 {"path N,M 5 from 30"},
+	 .needs_nodes = true,
+	 .steps = 90,
+	 .peers = true},
+	{"nic x5, counters",
+	 {"nic N 5 from 30"},
+	 .needs_nodes = true,
+	 .steps = 90,
+	 .counters = true},
+	{"nic x2, counters",
+	 {"nic N 2 from 30"},
+	 .needs_nodes = true,
+	 .steps = 90,
+	 .counters = true},
+	{"path x5, counters",
+	 {"path N,M 5 from 30"},
+	 .needs_nodes = true,
+	 .steps = 90,
+	 .counters = true},
+	{"nic x5 that ends, by peer",
+	 {"nic N 5 from 30 until 60"},
+	 .needs_nodes = true,
+	 .steps = 240,
+	 .peers = true},
+	{"healthy, by peer", {NULL}, .peers = true},
+	{"rank x1.3, by peer", {"compute R 1.3 from 30"}, .peers = true},
+	{"loader, by peer", {"loader R 0.1 from 30"}, .peers = true},
+	{"healthy, counters turn", {"counters N 5000 from 30"}, .counters = true},
+	{"rank x1.3, counters turn",
+	 {"compute R 1.3 from 30", "counters N 5000 from 60"},
+	 .steps = 90,
+	 .counters = true},
 	{"exit", {"exit R 1 from 30"}, .steps = LONG_STEPS},
 	{"laggard", {"laggard R 1 from 30"}, .steps = LONG_STEPS},
 	{"mismatch", {"mismatch R 1 from 30"}, .steps = LONG_STEPS},
@@ -84,11 +121,18 @@ static const struct layout {
 	const char *name;
 	uint32_t tp, dp, pp, ep, microbatches;
 	bool sharded;
+	uint32_t node_ranks; /* 0: the usual */
 } layouts[] = {
-	{"dp8", 1, 8, 1, 1, 1},           {"dp64", 1, 64, 1, 1, 1},
-	{"fsdp32", 1, 32, 1, 1, 1, true}, {"tp2-dp8", 2, 8, 1, 1, 1},
-	{"tp8-dp8", 8, 8, 1, 1, 1},       {"pp4-dp8", 1, 8, 4, 1, 4},
-	{"tp2-pp2-dp8", 2, 8, 2, 1, 4},   {"ep4-dp16", 1, 16, 1, 4, 1},
+	{"dp8", 1, 8, 1, 1, 1},
+	{"dp64", 1, 64, 1, 1, 1},
+	{"fsdp32", 1, 32, 1, 1, 1, true},
+	{"tp2-dp8", 2, 8, 1, 1, 1},
+	{"tp8-dp8", 8, 8, 1, 1, 1},
+	{"pp4-dp8", 1, 8, 4, 1, 4},
+	{"tp2-pp2-dp8", 2, 8, 2, 1, 4},
+	{"ep4-dp16", 1, 16, 1, 4, 1},
+	/* A tensor group is on two nodes: communicators share NICs. */
+	{"tp4-dp8-split", 4, 8, 1, 1, 1, false, 2},
 };
 
 static const struct mode {
@@ -123,6 +167,7 @@ static uint32_t draw(uint64_t *state, uint32_t below)
 static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
 {
 	char filled[128];
+	uint32_t node = UINT32_MAX;
 	size_t n = 0;
 	const char *why;
 
@@ -136,7 +181,9 @@ static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
 		number = draw(random, *c == 'R'   ? cl_scenario_ranks(s)
 				      : *c == 'S' ? s->pp
 						  : cl_scenario_nodes(s));
-		if (*c == 'M' && number == s->fault[0].target)
+		if (*c == 'N')
+			node = number;
+		if (*c == 'M' && number == node)
 			number = (number + 1) % cl_scenario_nodes(s);
 		if (*c == 'R' && s->faults && number == s->fault[0].target)
 			number = (number + 1) % cl_scenario_ranks(s);
@@ -167,6 +214,10 @@ static int make_scenario(const struct kind *kind, const struct layout *layout,
 	s.weather = kind->weather;
 	/* Neighbours of a group are on other nodes, as they are where nodes are many. */
 	s.node_ranks = cl_scenario_ranks(&s) <= 16 ? 4 : 8;
+	if (layout->node_ranks)
+		s.node_ranks = layout->node_ranks;
+	s.rendezvous = s.ring = kind->peers;
+	s.counters = kind->counters;
 	s.steps = kind->steps ? kind->steps : s.steps;
 	for (size_t i = 0; i < 2 && kind->fault[i] && r == 0; i++)
 		r = draw_fault(&s, kind->fault[i], &random);
@@ -176,6 +227,9 @@ static int make_scenario(const struct kind *kind, const struct layout *layout,
 
 static bool fits(const struct kind *kind, const struct layout *layout)
 {
+	/* Who sends to whom is to be seen. */
+	if (kind->peers && layout->pp < 2 && (layout->sharded || layout->dp < 2))
+		return false;
 	if (kind->needs_stages && layout->pp < 2)
 		return false;
 	return !kind->needs_nodes || layout->tp * layout->dp * layout->pp >= 16;
@@ -183,13 +237,16 @@ static bool fits(const struct kind *kind, const struct layout *layout)
 
 static void print_command(const struct cl_scenario *s, const struct mode *mode)
 {
-	(void)printf("    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s --mode %s "
-		     "--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
-		     "--lost %g --doubled %g --late %g --clock-offset %g --clock-drift %g",
-		     s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
-		     mode->name, s->steps, s->jitter, s->spread, s->hiccups, s->node_ranks,
-		     (unsigned long long)s->seed, s->weather.lost, s->weather.doubled,
-		     s->weather.late, s->weather.clock_offset_s, s->weather.clock_drift);
+	(void)printf(
+		"    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s%s%s%s --mode %s "
+		"--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
+		"--lost %g --doubled %g --late %g --clock-offset %g --clock-drift %g",
+		s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
+		s->rendezvous ? " --rendezvous" : "", s->ring ? " --ring" : "",
+		s->counters ? " --counters" : "", mode->name, s->steps, s->jitter, s->spread,
+		s->hiccups, s->node_ranks, (unsigned long long)s->seed, s->weather.lost,
+		s->weather.doubled, s->weather.late, s->weather.clock_offset_s,
+		s->weather.clock_drift);
 	for (size_t i = 0; i < s->faults; i++) {
 		const struct cl_fault *f = &s->fault[i];
 
@@ -285,6 +342,11 @@ static int run_kind(const struct options *opt, const struct kind *kind, const st
 	struct sums *sums = calloc(1, sizeof(*sums));
 	int r = sums ? 0 : -ENOMEM;
 
+	/* Calls that block have the times of their peers; of others nothing is played. */
+	if (kind->peers && mode->mode != CL_BLOCKING) {
+		free(sums);
+		return r;
+	}
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		if (!fits(kind, &layouts[i]) || !is_chosen(opt->layout, layouts[i].name))
 			continue;

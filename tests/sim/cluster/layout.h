@@ -28,7 +28,8 @@ struct cl_group cl_group_of(const struct cl_scenario *scenario, enum cl_group_ki
 uint32_t cl_group_place(const struct cl_group *group, uint32_t rank);
 uint32_t cl_group_member(const struct cl_group *group, uint32_t place);
 bool cl_group_has(const struct cl_group *group, uint32_t rank);
-bool cl_group_is_on(const struct cl_scenario *scenario, const struct cl_group *group, uint32_t node);
+bool cl_group_is_on(const struct cl_scenario *scenario, const struct cl_group *group,
+		    uint32_t node);
 /* Are its ranks on several nodes? */
 bool cl_group_spans(const struct cl_scenario *scenario, const struct cl_group *group);
 

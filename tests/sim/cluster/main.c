@@ -64,6 +64,9 @@ static int usage(FILE *out, int code)
 	(void)fprintf(
 		out,
 		"usage: cluster [--tp N] [--dp N] [--pp N] [--ep N] [--sharded] [--free-end]\n"
+		"  --rendezvous    a blocking send lasts until it is received\n"
+		"  --ring          gradients go around by blocking send-receives\n"
+		"  --counters      ports count what is sent again\n"
 		"  --mode MODE     blocking, local-sync or async\n"
 		"  --fault FAULT   repeated: 'NAME TARGET[,PEER] FACTOR from STEP [until STEP]\n"
 		"                  [ramp STEPS] [on N of M]'\n"
@@ -115,17 +118,22 @@ static int take_mode(struct cl_scenario *scenario, const char *text)
 /* 1: help was asked for. */
 static int parse(int argc, char **argv, struct options *opt)
 {
-	struct option known[NUMBERS + 9] = {
+	enum {
+		FLAGS = 11,
+	};
+	struct option known[NUMBERS + FLAGS + 1] = {
 		{"sharded", no_argument, NULL, 's'},    {"free-end", no_argument, NULL, 'e'},
 		{"mode", required_argument, NULL, 'm'}, {"fault", required_argument, NULL, 'f'},
 		{"seed", required_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'},
 		{"out", required_argument, NULL, 'o'},  {"help", no_argument, NULL, 'h'},
+		{"rendezvous", no_argument, NULL, 'v'}, {"ring", no_argument, NULL, 'i'},
+		{"counters", no_argument, NULL, 'c'},
 	};
 	double value;
 	int key, r = 0;
 
 	for (int i = 0; i < NUMBERS; i++)
-		known[8 + i] =
+		known[FLAGS + i] =
 			(struct option){numbers[i].name, required_argument, NULL, FIRST_NUMBER + i};
 	while (r == 0 && (key = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (key) {
@@ -134,6 +142,15 @@ static int parse(int argc, char **argv, struct options *opt)
 			break;
 		case 'e':
 			opt->scenario.aligned_end = false;
+			break;
+		case 'v':
+			opt->scenario.rendezvous = true;
+			break;
+		case 'i':
+			opt->scenario.ring = true;
+			break;
+		case 'c':
+			opt->scenario.counters = true;
 			break;
 		case 'm':
 			r = take_mode(&opt->scenario, optarg);

@@ -56,6 +56,7 @@ struct cl_node {
 	int64_t offset_ns; /* of its clock */
 	double drift;
 	uint64_t calls;
+	uint64_t counted; /* by its ports, as read last */
 	int64_t now_ns;
 	char name[32];
 };
@@ -153,6 +154,7 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	} else if (call && call->entry_ns < node->now_ns) {
 		ret_sample->state = 'S';
 	}
+	ret_sample->nic_retransmits = node->counted;
 	ret_sample->on_cpu_ns = now.on_cpu_ns;
 	ret_sample->process_cpu_ns = now.on_cpu_ns;
 	ret_sample->run_queue_ns = now.run_queue_ns;
@@ -293,6 +295,7 @@ static uint16_t row_of_op(const struct cl_node *node, enum nt_op op)
 		{NT_OP_ALL_TO_ALL, "MPI_Alltoall", "ncclAlltoAll"},
 		{NT_OP_SEND, "MPI_Send", "ncclSend"},
 		{NT_OP_RECV, "MPI_Recv", "ncclRecv"},
+		{NT_OP_SEND_RECV, "MPI_Sendrecv", "ncclSend"},
 	};
 	static uint16_t row[2][NT_OP_END]; /* 1 + row */
 	uint16_t *known = &row[is_mpi(node)][op];
@@ -345,6 +348,26 @@ static struct nt_event_call event_of(const struct cl_node *node, const struct pr
 	};
 }
 
+/* To the next, from the one before: in a ring, and where the pipeline runs forward. */
+static void set_peers(const struct cl_node *node, const struct process *process,
+		      const struct cl_call *call, struct nt_event_call *event)
+{
+	const struct nt_probe *probe = nt_probe_row(event->h.row);
+	const struct cl_group group =
+		cl_group_of(node->s, (enum cl_group_kind)call->group, process->rank);
+	const uint32_t place = cl_group_place(&group, process->rank);
+	const uint32_t next = (place + 1) % group.size;
+	const uint32_t last = (place + group.size - 1) % group.size;
+
+	if (call->op == NT_OP_SEND_RECV) {
+		set_word(event, probe->peer, next);
+		set_word(event, probe->root, last);
+	} else if (call->op == NT_OP_SEND || call->op == NT_OP_RECV) {
+		set_word(event, probe->peer,
+			 (call->op == NT_OP_SEND) == call->forward ? next : last);
+	}
+}
+
 static struct nt_event_call collective_event(const struct cl_node *node,
 					     const struct process *process,
 					     const struct cl_call *call)
@@ -359,6 +382,7 @@ static struct nt_event_call collective_event(const struct cl_node *node,
 	set_word(&event, probe->comm, handle_of((enum cl_group_kind)call->group));
 	set_word(&event, probe->stream, call->overlaps ? GRADIENTS : KERNELS);
 	event.deref = MPI_FLOAT_BYTES;
+	set_peers(node, process, call, &event);
 	return event;
 }
 
@@ -596,8 +620,10 @@ int cl_node_tick(struct cl_node *node, int64_t now_ns)
 			  (int64_t)((double)now_ns * node->drift);
 
 	node->now_ns = now_ns;
-	if (node->tracker && node->ticks++ % TICKS_A_SECOND == 0)
+	if (node->tracker && node->ticks++ % TICKS_A_SECOND == 0) {
 		look(node, now_ns);
+		node->counted = cl_play_counted(node->play, node->index);
+	}
 	if (node->publisher)
 		nt_publisher_set_time(node->publisher, boot_ns, (uint64_t)real_ns);
 	for (uint32_t i = 0; i < node->processes; i++)

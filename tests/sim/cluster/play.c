@@ -54,6 +54,7 @@ struct cl_play {
 	struct group_state *group[CL_GROUP_END]; /* owned, by first rank */
 	struct inbox *inbox[2]; /* owned, by rank; backward and forward */
 	uint32_t *runnable, runnables; /* owned */
+	double *counted; /* by the ports of each node, owned */
 	uint32_t ranks, step;
 	uint64_t random;
 	bool hung; /* the step did not come to its end, and no other will */
@@ -130,6 +131,7 @@ static void tell(struct cl_play *play, struct rank *rank, enum cl_call_kind kind
 		.group = act ? act->group : 0,
 		.op = act ? act->op : 0,
 		.overlaps = act && act->overlaps,
+		.forward = act && act->forward,
 	};
 
 	if (rank->host.on_cpu_ns || rank->host.run_queue_ns)
@@ -317,6 +319,34 @@ static int64_t arrival(const struct cl_play *play, const struct rank *rank,
 	return act->overlaps && rank->comm_ns > ns ? rank->comm_ns : ns;
 }
 
+/* When what the one sends to the next is there. */
+static int64_t passed_ns(const struct cl_play *play, const struct cl_group *group, uint32_t place,
+			 const struct cl_act *act)
+{
+	const uint32_t from = cl_group_member(group, place % group->size);
+	const uint32_t to = cl_group_member(group, (place + 1) % group->size);
+	const int64_t sent_ns = play->rank[from].arrive_ns, asked_ns = play->rank[to].arrive_ns;
+	const struct cl_group pair = {from < to ? from : to, from < to ? to - from : from - to, 2};
+
+	return (sent_ns > asked_ns ? sent_ns : asked_ns) +
+	       (int64_t)((double)act->ns * transfer_factor(play, &pair));
+}
+
+/* Each sends to the next and receives from the one before. All have come. */
+static void exchange(struct cl_play *play, const struct cl_group *group, const struct cl_act *act)
+{
+	for (uint32_t i = 0; i < group->size; i++) {
+		const int64_t sent_ns = passed_ns(play, group, i, act);
+		const int64_t got_ns = passed_ns(play, group, i + group->size - 1, act);
+		const uint32_t member = cl_group_member(group, i);
+		struct rank *rank = &play->rank[member];
+
+		leave(play, rank, act, sent_ns > got_ns ? sent_ns : got_ns);
+		rank->at++;
+		set_going(play, member);
+	}
+}
+
 static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
 		   const struct cl_act *act)
 {
@@ -334,6 +364,10 @@ static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
 		state->last_ns + (int64_t)((double)act->ns * transfer_factor(play, &group));
 
 	*state = (struct group_state){0};
+	if (act->op == NT_OP_SEND_RECV) {
+		exchange(play, &group, act);
+		return;
+	}
 	for (uint32_t i = 0; i < group.size; i++) {
 		uint32_t member = cl_group_member(&group, i);
 		struct rank *other = &play->rank[member];
@@ -345,16 +379,44 @@ static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
 	}
 }
 
-static void send(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
+static bool is_rendezvous(const struct cl_play *play)
+{
+	return play->s->rendezvous && play->s->mode == CL_BLOCKING;
+}
+
+static double pair_factor(const struct cl_play *play, uint32_t a, uint32_t b)
+{
+	const struct cl_group pair = {a < b ? a : b, a < b ? b - a : a - b, 2};
+
+	return transfer_factor(play, &pair);
+}
+
+/* Who waits for the message goes on. */
+static void wake(struct cl_play *play, uint32_t to, const struct cl_act *act)
+{
+	if (play->rank[to].awaits == 1 + act->forward) {
+		play->rank[to].awaits = 0;
+		set_going(play, to);
+	}
+}
+
+/* False: the sender waits until it is received. */
+static bool send(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
 {
 	uint32_t stage_ranks = play->s->tp * play->s->dp;
 	uint32_t to = act->forward ? number + stage_ranks : number - stage_ranks;
 	struct inbox *inbox = &play->inbox[act->forward][to];
-	struct cl_group pair = {act->forward ? number : to, stage_ranks, 2};
 	int64_t ns = arrival(play, rank, act);
 
+	if (is_rendezvous(play)) {
+		rank->call_ns = ns;
+		rank->stalled = true;
+		inbox->at_ns[inbox->sent++] = ns;
+		wake(play, to, act);
+		return false;
+	}
 	inbox->at_ns[inbox->sent++] =
-		ns + (int64_t)((double)act->ns * transfer_factor(play, &pair));
+		ns + (int64_t)((double)act->ns * pair_factor(play, number, to));
 	if (play->s->mode == CL_BLOCKING) {
 		tell(play, rank, CL_CALL_COLLECTIVE, act, ns, ns + SEND_NS);
 		rank->host_ns = ns + SEND_NS;
@@ -362,10 +424,8 @@ static void send(struct cl_play *play, struct rank *rank, uint32_t number, const
 		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->host_ns, rank->host_ns);
 		rank->host_ns += ENQUEUE_NS;
 	}
-	if (play->rank[to].awaits == 1 + act->forward) {
-		play->rank[to].awaits = 0;
-		set_going(play, to);
-	}
+	wake(play, to, act);
+	return true;
 }
 
 /* False: it is not sent yet. */
@@ -385,6 +445,16 @@ static bool receive(struct cl_play *play, struct rank *rank, uint32_t number,
 	if (inbox->at_ns[inbox->taken] > ns)
 		ns = inbox->at_ns[inbox->taken];
 	inbox->taken++;
+	if (is_rendezvous(play)) {
+		const uint32_t stage_ranks = play->s->tp * play->s->dp;
+		const uint32_t from = act->forward ? number - stage_ranks : number + stage_ranks;
+		struct rank *sender = &play->rank[from];
+
+		ns += (int64_t)((double)act->ns * pair_factor(play, number, from));
+		leave(play, sender, &play->program[cl_stage_of(play->s, from)].act[sender->at], ns);
+		sender->at++;
+		set_going(play, from);
+	}
 	leave(play, rank, act, ns);
 	return true;
 }
@@ -425,7 +495,8 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
 		return false; /* the last to come set it going again, itself too */
 	}
 	case CL_SEND:
-		send(play, rank, number, act);
+		if (!send(play, rank, number, act))
+			return false;
 		break;
 	case CL_RECV:
 		if (!receive(play, rank, number, act))
@@ -540,6 +611,39 @@ static void begin(struct cl_play *play, uint32_t number)
 	hold_host(play, rank, number);
 }
 
+/* ---- counters ------------------------------------------------------------------------------- */
+
+/* A second of the step's length; those who send to a node that drops packets send again, too. */
+static void count(struct cl_play *play)
+{
+	static const double often = 2000, seldom = 150, usual = 6;
+	const struct cl_scenario *s = play->s;
+
+	for (uint32_t node = 0; node < cl_scenario_nodes(s) && s->counters; node++) {
+		double rate = usual * chance(play);
+
+		for (size_t i = 0; i < s->faults; i++) {
+			const struct cl_fault *f = &s->fault[i];
+			const double strength = cl_fault_strength(f, play->step);
+			const bool is_end =
+				node == f->target || (f->kind == CL_PATH && node == f->peer);
+
+			if (f->kind == CL_COUNTERS && node == f->target)
+				rate += f->factor * strength;
+			else if ((f->kind == CL_NIC || f->kind == CL_PATH) && is_end)
+				rate += often * strength * (0.7 + 0.6 * chance(play));
+			else if (f->kind == CL_NIC)
+				rate += seldom * strength * chance(play);
+		}
+		play->counted[node] += rate * s->step_s;
+	}
+}
+
+uint64_t cl_play_counted(const struct cl_play *play, uint32_t node)
+{
+	return (uint64_t)play->counted[node];
+}
+
 int cl_play_step(struct cl_play *play)
 {
 	bool ended = true;
@@ -549,6 +653,7 @@ int cl_play_step(struct cl_play *play)
 		play->step++;
 		return 0;
 	}
+	count(play);
 	for (uint32_t i = 0; i < play->ranks; i++)
 		begin(play, i);
 	play->runnables = 0;
@@ -624,6 +729,9 @@ static int make(struct cl_play *play)
 		if (!play->group[i])
 			return -ENOMEM;
 	}
+	play->counted = calloc(cl_scenario_nodes(play->s), sizeof(*play->counted));
+	if (!play->counted)
+		return -ENOMEM;
 	play->rank = calloc(play->ranks, sizeof(*play->rank));
 	play->runnable = calloc(play->ranks, sizeof(*play->runnable));
 	if (!play->rank || !play->runnable)
@@ -674,6 +782,7 @@ void cl_play_free(struct cl_play *play)
 	free(play->inbox[1]);
 	free(play->program);
 	free(play->runnable);
+	free(play->counted);
 	free(play->rank);
 	free(play);
 }

@@ -37,7 +37,7 @@ struct cl_call {
 	uint32_t launches; /* of the rank so far */
 	uint8_t kind; /* enum cl_call_kind */
 	uint8_t group, op;
-	bool overlaps;
+	bool overlaps, forward;
 	bool asleep; /* with CL_CALL_HOST: how the thread is found in it */
 	struct cl_host host;
 };
@@ -61,5 +61,8 @@ int cl_play_step(struct cl_play *play);
 int64_t cl_play_known_ns(const struct cl_play *play);
 
 struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank);
+
+/* What the node's ports have counted so far, of what was sent again. */
+uint64_t cl_play_counted(const struct cl_play *play, uint32_t node);
 
 #endif

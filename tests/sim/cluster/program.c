@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "tests/sim/cluster/traffic.h"
+
 /* Shares of a healthy step. What is left is waiting. */
 #define HOST_SHARE     0.03
 #define COMPUTE_SHARE  0.75
@@ -117,8 +119,9 @@ static void build(struct builder *b)
 	if (s->mode == CL_LOCAL_SYNC)
 		add(b, (struct cl_act){.kind = CL_SYNC_LOCAL});
 	for (uint32_t i = 0; i < s->buckets && s->dp > 1 && !s->sharded; i++)
-		collective(b, CL_DATA, NT_OP_ALL_REDUCE, GRADIENT_ELEMENTS / s->buckets,
-			   share(b, TRANSFER_SHARE / 2, s->buckets), true);
+		collective(b, CL_DATA, cl_traffic_is_ring(s) ? NT_OP_SEND_RECV : NT_OP_ALL_REDUCE,
+			   GRADIENT_ELEMENTS / s->buckets, share(b, TRANSFER_SHARE / 2, s->buckets),
+			   true);
 	if (s->mode != CL_BLOCKING)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 	add(b, (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, UPDATE_SHARE, 1)});

@@ -27,6 +27,7 @@ static const char *const fault_names[CL_FAULT_END] = {
 	[CL_NETWORK_HANG] = "network-hang",
 	[CL_AGENT_DIES] = "agent-dies",
 	[CL_AGENT_RESTARTS] = "agent-restarts",
+	[CL_COUNTERS] = "counters",
 };
 
 const char *cl_fault_name(enum cl_fault_kind kind)
@@ -89,7 +90,8 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		const struct cl_fault *f = &s->fault[i];
 		bool of_node = f->kind == CL_COMPUTE_NODE || f->kind == CL_CONTENTION ||
 			       f->kind == CL_NIC || f->kind == CL_PATH ||
-			       f->kind == CL_AGENT_DIES || f->kind == CL_AGENT_RESTARTS;
+			       f->kind == CL_AGENT_DIES || f->kind == CL_AGENT_RESTARTS ||
+			       f->kind == CL_COUNTERS;
 		uint32_t targets = of_node                    ? cl_scenario_nodes(s)
 				   : f->kind == CL_LATE_STAGE ? s->pp
 							      : (uint32_t)ranks;

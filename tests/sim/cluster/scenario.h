@@ -44,6 +44,7 @@ enum cl_fault_kind {
 	CL_NETWORK_HANG, /* the first large collective of step `from` never ends on any rank */
 	CL_AGENT_DIES, /* target node: nothing more is heard of its agent from step `from` on */
 	CL_AGENT_RESTARTS, /* target node: its agent ends and another begins at step `from` */
+	CL_COUNTERS, /* target node: its ports count `factor` errors a second, which slow nobody */
 	CL_FAULT_END,
 };
 
@@ -70,6 +71,9 @@ struct cl_scenario {
 	uint64_t seed;
 	uint32_t tp, dp, pp, ep; /* ranks = tp * dp * pp; ep divides dp, 1: no experts */
 	bool sharded; /* FSDP: weights are gathered and gradients scattered, layer by layer */
+	/* With blocking hosts: a send lasts until it is received, and gradients go by send-receive. */
+	bool rendezvous, ring;
+	bool counters; /* ports count what has to be sent again */
 	bool aligned_end; /* a small all-reduce of all ranks ends the step */
 	uint32_t node_ranks;
 	enum cl_mode mode;

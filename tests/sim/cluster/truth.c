@@ -5,6 +5,7 @@
 
 #include "common/num.h"
 #include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/traffic.h"
 
 /* What costs less is not worth a word. */
 static const double least_cost = 0.03;
@@ -17,6 +18,8 @@ enum who {
 	THE_RANK,
 	THE_NODE,
 	THE_HALF,
+	THE_NIC,
+	THE_PATH,
 	THE_LINK, /* a communicator that holds it will do */
 	EVERYBODY, /* the job hangs */
 };
@@ -54,6 +57,8 @@ static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			struct cl_group group = cl_group_of(s, kinds[i], r);
 
+			if (kinds[i] == CL_DATA && cl_traffic_is_ring(s))
+				continue;
 			if (!cl_group_is_on(s, &group, f->target) || !cl_group_spans(s, &group))
 				continue;
 			if (other == UINT32_MAX || cl_group_is_on(s, &group, other))
@@ -61,6 +66,24 @@ static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
 		}
 	}
 	return false;
+}
+
+/* Counters, or times by peer, or communicators that share it: who of the network it is can be told. */
+static bool is_told_apart(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	const uint32_t nodes = cl_scenario_nodes(s);
+	uint32_t ignored;
+
+	if (f->kind == CL_PATH)
+		return (s->counters && cl_traffic_is_between(s, f->target, f->peer)) ||
+		       cl_traffic_is_timed(s, f->target, f->peer) ||
+		       cl_traffic_is_timed(s, f->peer, f->target);
+	for (uint32_t i = 0; i < nodes && s->counters; i++) {
+		if (i != f->target && cl_traffic_is_between(s, f->target, i))
+			return true;
+	}
+	return cl_traffic_partners(s, f->target, &ignored) > 0 ||
+	       (cl_truth_sees_work(s) && cl_traffic_is_shared(s, f->target));
 }
 
 static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
@@ -94,6 +117,9 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 		return (struct wanted){THE_RANK, "host", NULL};
 	case CL_NIC:
 	case CL_PATH:
+		if (is_told_apart(s, f))
+			return (struct wanted){f->kind == CL_NIC ? THE_NIC : THE_PATH, "network",
+					       NULL};
 		if (!is_used(s, f))
 			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_LINK : NOBODY, "network", NULL};
@@ -171,6 +197,41 @@ static bool names_both_sides(const struct cl_scenario *s, const struct nt_incide
 	return mismatch && strcmp(incident->class, "mismatch") == 0;
 }
 
+/* All that the node's sends show is one neighbour's, too: it may as well be the path. */
+static bool is_end(const struct cl_scenario *s, uint32_t node, uint32_t peer)
+{
+	uint32_t only;
+
+	return cl_traffic_partners(s, node, &only) == 1 && only == peer;
+}
+
+static bool is_link(const struct cl_scenario *s, const struct cl_fault *f,
+		    const struct nt_culprit *culprit)
+{
+	const uint32_t node = node_number(culprit->node);
+	uint32_t peer;
+
+	if (strcmp(culprit->kind, "nic") == 0)
+		return f->kind == CL_NIC && f->target == node;
+	if (strcmp(culprit->kind, "path") != 0)
+		return false;
+	peer = node_number(culprit->peer);
+	if (f->kind == CL_PATH)
+		return (f->target == node && f->peer == peer) ||
+		       (f->target == peer && f->peer == node);
+	return f->kind == CL_NIC && ((f->target == node && is_end(s, node, peer)) ||
+				     (f->target == peer && is_end(s, peer, node)));
+}
+
+static bool is_link_guilty(const struct cl_scenario *s, const struct nt_culprit *culprit)
+{
+	for (size_t i = 0; i < s->faults; i++) {
+		if (is_link(s, &s->fault[i], culprit))
+			return true;
+	}
+	return false;
+}
+
 static void count_accused(const struct cl_scenario *s, const struct nt_incident *incident,
 			  struct cl_score *score)
 {
@@ -187,8 +248,8 @@ static void count_accused(const struct cl_scenario *s, const struct nt_incident 
 			score->wrong += !is_node_guilty(s, node_number(culprit->node));
 		} else if (strcmp(culprit->kind, "communicator") != 0 &&
 			   strcmp(culprit->kind, "stage") != 0) {
-			score->accused++; /* no link is guilty that we can tell apart yet */
-			score->wrong++;
+			score->accused++;
+			score->wrong += !is_link_guilty(s, culprit);
 		}
 	}
 }
@@ -244,6 +305,16 @@ static bool names_half(const struct cl_scenario *s, const struct nt_incident *in
 	return true;
 }
 
+static bool names_one(const struct cl_scenario *s, const struct cl_fault *f,
+		      const struct nt_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		if (is_link(s, f, &incident->culprit[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool names_link(const struct cl_scenario *s, const struct nt_incident *incident,
 		       uint32_t node)
 {
@@ -268,8 +339,11 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 		return names_node(s, incident, f->target);
 	case THE_HALF:
 		return names_half(s, incident);
+	case THE_NIC:
+	case THE_PATH:
+		return names_one(s, f, incident);
 	case THE_LINK:
-		return names_link(s, incident, f->target);
+		return names_link(s, incident, f->target) || names_one(s, f, incident);
 	case EVERYBODY:
 		return strcmp(incident->class, "hang") == 0;
 	case NOTHING_NEEDED:
