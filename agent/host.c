@@ -14,7 +14,6 @@ enum {
 	TEXT_BYTES = 4096,
 	/* Fields of stat behind the command's closing bracket, from 0. */
 	STAT_STATE = 0,
-	STAT_MINOR_FAULTS = 7,
 	STAT_MAJOR_FAULTS = 9,
 	STAT_USER_TIME = 11,
 	STAT_SYSTEM_TIME = 12,
@@ -24,7 +23,7 @@ enum {
 struct nt_host {
 	uint32_t tid;
 	uint64_t tick_ns;
-	int stat, schedstat, io, status, process_stat;
+	int stat, schedstat, io, process_stat;
 };
 
 void nt_host_close(struct nt_host *host)
@@ -34,7 +33,6 @@ void nt_host_close(struct nt_host *host)
 	nt_closep(&host->stat);
 	nt_closep(&host->schedstat);
 	nt_closep(&host->io);
-	nt_closep(&host->status);
 	nt_closep(&host->process_stat);
 	free(host);
 }
@@ -69,7 +67,6 @@ int nt_host_open(uint32_t pid, uint32_t tid, struct nt_host **ret_host)
 	host->stat = open_file(pid, tid, "stat");
 	host->schedstat = open_file(pid, tid, "schedstat");
 	host->io = open_file(pid, tid, "io");
-	host->status = open_file(pid, tid, "status");
 	host->process_stat = open_file(pid, 0, "stat");
 	if (host->stat < 0)
 		return host->stat;
@@ -118,12 +115,11 @@ bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 			return false;
 		if (i == STAT_STATE)
 			value[i] = (unsigned char)word[0];
-		else if (i >= STAT_MINOR_FAULTS &&
+		else if (i >= STAT_MAJOR_FAULTS &&
 			 nt_num_u64(word, word_len, 0, UINT64_MAX, &value[i]) < 0)
 			return false;
 	}
 	sample->state = (char)value[STAT_STATE];
-	sample->minor_faults = value[STAT_MINOR_FAULTS];
 	sample->major_faults = value[STAT_MAJOR_FAULTS];
 	sample->io_wait_ns = 0;
 	if (find_word(text, len, at, STAT_IO_WAIT - STAT_SYSTEM_TIME, &word, &word_len) &&
@@ -178,12 +174,6 @@ void nt_host_parse_io(const char *text, size_t len, struct nt_host_sample *sampl
 	find_number(text, len, "wchar", &sample->write_chars);
 }
 
-void nt_host_parse_status(const char *text, size_t len, struct nt_host_sample *sample)
-{
-	find_number(text, len, "voluntary_ctxt_switches", &sample->voluntary_switches);
-	find_number(text, len, "nonvoluntary_ctxt_switches", &sample->involuntary_switches);
-}
-
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* 0 bytes where there is nothing to read. */
@@ -212,7 +202,6 @@ int nt_host_read(struct nt_host *host, struct nt_host_sample *ret_sample)
 	if (!nt_host_parse_schedstat(text, len, &sample))
 		sample.on_cpu_ns = thread_cpu_ns; /* a kernel without it: coarser */
 	nt_host_parse_io(text, read_again(host->io, text, sizeof(text)), &sample);
-	nt_host_parse_status(text, read_again(host->status, text, sizeof(text)), &sample);
 	*ret_sample = sample;
 	return 0;
 }

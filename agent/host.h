@@ -16,8 +16,7 @@ struct nt_host_sample {
 	uint64_t io_wait_ns;
 	uint64_t read_bytes, write_bytes; /* of storage, by the thread */
 	uint64_t read_chars, write_chars; /* by its calls: of memory file systems and pipes too */
-	uint64_t major_faults, minor_faults;
-	uint64_t voluntary_switches, involuntary_switches;
+	uint64_t major_faults;
 	uint64_t process_cpu_ns;
 	/* Not of the thread: what the ports of its node have counted since boot (agent/nic.h). */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
@@ -36,11 +35,10 @@ uint32_t nt_host_tid(const struct nt_host *host);
 /* Files that cannot be read (io without the right to) leave their fields 0. -ESRCH: it has ended. */
 NT_MUST_CHECK int nt_host_read(struct nt_host *host, struct nt_host_sample *ret_sample);
 
-/* The parts, for tests: text of /proc/PID/stat, schedstat, io and status. False: malformed. */
+/* The parts, for tests: text of /proc/PID/stat, schedstat and io. False: malformed. */
 bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 			struct nt_host_sample *sample, uint64_t *ret_cpu_ns);
 bool nt_host_parse_schedstat(const char *text, size_t len, struct nt_host_sample *sample);
 void nt_host_parse_io(const char *text, size_t len, struct nt_host_sample *sample);
-void nt_host_parse_status(const char *text, size_t len, struct nt_host_sample *sample);
 
 #endif

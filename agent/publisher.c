@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 
 struct sequence {
 	char name[NT_BUS_MAX_KEY + 8]; /* topic's number and key */
@@ -108,7 +109,9 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 	}
 	record.value = publisher->buf.data;
 	record.value_len = publisher->buf.len;
+	/* The message has it to the nanosecond; the bus may pay for what is not whole milliseconds. */
 	record.real_ns = nt_message_real_ns(message, event_boot_ns);
+	record.real_ns -= record.real_ns % NT_MILLISECOND;
 	if (nt_bus_publish(publisher->bus, &record) < 0) {
 		publisher->stats.dropped_bus++;
 		return;

@@ -215,8 +215,6 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 		  uint64_t stream, uint64_t launches)
 {
 	see(rank, call->entry_ns, call->ret_ns ? call->ret_ns : call->entry_ns);
-	if (!rank->first_comm_ns)
-		rank->first_comm_ns = call->entry_ns;
 	if (comm->key.library == NT_LIBRARY_GLOO) {
 		rank->gloo = true;
 		rank->work.overlapping = true;
@@ -303,6 +301,5 @@ void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns)
 {
 	rank->sums = (struct nt_rank_sums){0};
 	rank->window_ns = end_ns;
-	rank->first_comm_ns = 0;
 	rank->errors = 0;
 }

@@ -48,7 +48,6 @@ struct nt_rank {
 	uint64_t step_before_ns; /* begin of the step before the one that goes on; 0: none */
 
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
-	uint64_t first_comm_ns; /* in the window; 0: none */
 	uint64_t last_event_ns;
 	uint64_t comms_made, errors;
 	uint64_t lost_seen; /* the tracker's count at the last window */

@@ -115,10 +115,6 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		host.write_bytes = larger(less(now.write_bytes, before->write_bytes),
 					  less(now.write_chars, before->write_chars));
 		host.major_faults = less(now.major_faults, before->major_faults);
-		host.minor_faults = less(now.minor_faults, before->minor_faults);
-		host.voluntary_switches = less(now.voluntary_switches, before->voluntary_switches);
-		host.involuntary_switches =
-			less(now.involuntary_switches, before->involuntary_switches);
 		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
 		host.nic_retransmits = less(now.nic_retransmits, before->nic_retransmits);
 		host.nic_errors = less(now.nic_errors, before->nic_errors);

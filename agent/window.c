@@ -164,8 +164,8 @@ static void fill_comm(const struct nt_rank *rank, const struct nt_comm *comm,
 	}
 	for (uint64_t i = comm->calls - recents; i < comm->calls; i++) {
 		**recent = comm->recent[i % NT_COMM_RECENT];
-		/* Where the rank stands is told by the last alone; times are what does not compress. */
-		if (i + 1 < comm->calls)
+		/* Where the rank stands is told by the last alone, and times are what does not compress. */
+		if (i + 1 < comm->calls || rank->sums.steps)
 			(*recent)->entry_boot_ns = 0;
 		(*recent)++;
 	}
@@ -309,7 +309,6 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.finalized = context->ended && rank->process->finalized,
 		.uses_gpu = nt_process_uses_gpu(rank->process),
 		.lost = context->lost,
-		.first_comm_boot_ns = rank->first_comm_ns,
 	};
 	if (rank->process->facts.env.restart_count > 0)
 		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;

@@ -37,6 +37,7 @@ enum {
 };
 
 #define WINDOW_NS (STEPS * 44 * NT_MILLISECOND)
+#define TICK_NS   (10 * NT_MILLISECOND)
 #define HOUR_NS   (3600 * NT_SECOND)
 
 struct job {
@@ -119,8 +120,6 @@ static void fill_comm(struct sheet *sheet, const struct node *node, size_t index
 			.count = bytes_a_call[index] / 4,
 			.type = 7,
 		};
-	sheet->recent[index][RECENT - 1].entry_boot_ns =
-		sheet->window.end_boot_ns - draw(last, rank, id, NT_MILLISECOND / 5);
 	*comm = (struct nt_comm_window){
 		.id = id,
 		.epoch = 1,
@@ -175,7 +174,10 @@ static void fill_sheet(const struct fill *fill, const struct node *node, uint32_
 				.local_rank = rank - node->first,
 				.pid = (uint32_t)(4000 + draw(node->booted_ns, 1, 0, 30000) +
 						  (rank - node->first)),
-				.start_boot_ns = fill->begin_ns - node->booted_ns - 60 * NT_SECOND,
+				/* As the kernel tells it: in hundredths of a second. */
+				.start_boot_ns =
+					(fill->begin_ns - node->booted_ns) / TICK_NS * TICK_NS -
+					60 * NT_SECOND + rank % NODE_RANKS / 2 * TICK_NS,
 				.node = node->name,
 				.job = node->job->name,
 				.namespace = "",
@@ -203,14 +205,10 @@ static void fill_sheet(const struct fill *fill, const struct node *node, uint32_
 				.on_cpu_ns = 3 * NT_MILLISECOND + draw(rank, round, 6, 2000000),
 				.run_queue_ns = draw(rank, round, 7, 900000),
 				.read_bytes = draw(rank, round, 8, 20),
-				.voluntary_switches = 95 + draw(rank, round, 9, 15),
-				.involuntary_switches = draw(rank, round, 10, 40),
 				.process_cpu_ns = 10 * NT_MILLISECOND * draw(rank, round, 11, 2),
 				.state = "S",
 			},
 		.uses_gpu = true,
-		.first_comm_boot_ns = fill->begin_ns - node->booted_ns - 30 * NT_SECOND +
-				      draw(rank, 0, 12, NT_SECOND),
 		.comm = sheet->comm,
 		.comms = COMMS,
 		.sample = sheet->sample,

@@ -3,17 +3,18 @@
 
 #include "common/clock.h"
 
-void nt_kafka_time_encode(uint64_t real_ns, uint8_t bytes[NT_KAFKA_TIME_BYTES])
-{
-	for (int i = 0; i < NT_KAFKA_TIME_BYTES; i++)
-		bytes[i] = (uint8_t)(real_ns >> (8 * (NT_KAFKA_TIME_BYTES - 1 - i)));
-}
-
 int64_t nt_kafka_time_ms(uint64_t real_ns)
 {
 	int64_t ms = (int64_t)(real_ns / NT_MILLISECOND);
 
 	return ms > 0 ? ms : 1;
+}
+
+bool nt_kafka_time_encode(uint64_t real_ns, uint8_t bytes[NT_KAFKA_TIME_BYTES])
+{
+	for (int i = 0; i < NT_KAFKA_TIME_BYTES; i++)
+		bytes[i] = (uint8_t)(real_ns >> (8 * (NT_KAFKA_TIME_BYTES - 1 - i)));
+	return (uint64_t)nt_kafka_time_ms(real_ns) * NT_MILLISECOND != real_ns;
 }
 
 uint64_t nt_kafka_time_of(const rd_kafka_message_t *message)

@@ -78,18 +78,24 @@ static rd_kafka_resp_err_t send_one(struct writer *writer, struct nt_kafka_messa
 	const struct nt_bus_record *record = &message->record;
 	bool is_deletion = record->value_len == 0 && nt_topic_is_compacted(record->topic);
 	uint8_t time[NT_KAFKA_TIME_BYTES];
-	rd_kafka_resp_err_t error;
-
-	nt_kafka_time_encode(record->real_ns, time);
-	error = rd_kafka_producev(
-		writer->rk, RD_KAFKA_V_TOPIC(writer->topic_name[record->topic]),
+	const rd_kafka_vu_t part[] = {
+		{RD_KAFKA_VTYPE_TOPIC, {.cstr = writer->topic_name[record->topic]}},
 		/* An empty key is a key: records of one key stay in order. */
-		RD_KAFKA_V_KEY(record->key, record->key_len),
-		RD_KAFKA_V_VALUE(is_deletion ? NULL : (void *)(uintptr_t)record->value,
-				 record->value_len),
-		RD_KAFKA_V_TIMESTAMP(nt_kafka_time_ms(record->real_ns)),
-		RD_KAFKA_V_HEADER(NT_KAFKA_TIME_HEADER, time, sizeof(time)),
-		RD_KAFKA_V_OPAQUE(message), RD_KAFKA_V_END);
+		{RD_KAFKA_VTYPE_KEY, {.mem = {(void *)(uintptr_t)record->key, record->key_len}}},
+		{RD_KAFKA_VTYPE_VALUE,
+		 {.mem = {is_deletion ? NULL : (void *)(uintptr_t)record->value,
+			  record->value_len}}},
+		{RD_KAFKA_VTYPE_TIMESTAMP, {.i64 = nt_kafka_time_ms(record->real_ns)}},
+		{RD_KAFKA_VTYPE_OPAQUE, {.ptr = message}},
+		{RD_KAFKA_VTYPE_HEADER, {.header = {NT_KAFKA_TIME_HEADER, time, sizeof(time)}}},
+	};
+	const size_t parts = sizeof(part) / sizeof(part[0]);
+	const bool needs_header = nt_kafka_time_encode(record->real_ns, time);
+	rd_kafka_error_t *failure =
+		rd_kafka_produceva(writer->rk, part, needs_header ? parts : parts - 1);
+	const rd_kafka_resp_err_t error = rd_kafka_error_code(failure);
+
+	rd_kafka_error_destroy(failure);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_SENT);
 	return error;

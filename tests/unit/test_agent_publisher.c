@@ -43,7 +43,7 @@ static void start(struct bench *b)
 	(void)snprintf(b->url, sizeof(b->url), "spool:%s", b->dir);
 	assert_int_equal(nt_bus_open(b->url, NULL, &b->bus), 0);
 	assert_int_equal(nt_publisher_new(b->bus, "n1", 0xb007, &b->publisher), 0);
-	nt_publisher_set_time(b->publisher, 5000, 1000005000);
+	nt_publisher_set_time(b->publisher, 5000, 1003005000);
 	assert_int_equal(
 		nt_bus_reader_open(b->url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE, &b->reader),
 		0);
@@ -81,12 +81,12 @@ static void a_window_arrives_in_its_envelope(void **state)
 	assert_int_equal(record.topic, NT_TOPIC_WINDOW);
 	assert_int_equal(record.key_len, 6);
 	assert_memory_equal(record.key, "mpi:77", 6);
-	assert_int_equal(record.real_ns, 1000002000); /* the window's end */
+	assert_int_equal(record.real_ns, 1003000000); /* the window's end, to the ms */
 	assert_string_equal(message->agent, "n1");
 	assert_string_equal(message->key, "mpi:77");
 	assert_int_equal(message->boot, 0xb007);
 	assert_int_equal(message->boot_ns, 5000);
-	assert_int_equal(message->real_ns, 1000005000);
+	assert_int_equal(message->real_ns, 1003005000);
 	assert_int_equal(message->watermark_boot_ns, 1500);
 	assert_int_equal(message->body, NT_BODY_WINDOW);
 	assert_int_equal(message->window.rank.rank, 3);

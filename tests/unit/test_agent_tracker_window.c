@@ -14,6 +14,10 @@ static void a_rank_that_stands_still_tells_where_it_is_every_second(void **state
 	ENVIRON(&node, PID, MPI_ENVIRON("0"));
 	mpi_process(&node, PID, 0, false);
 	mpi_steps(&node, PID, 40);
+	w = node_last(&node);
+	assert_int_not_equal(w->window.steps, 0);
+	for (size_t i = 0; i < w->comm[0].recents; i++)
+		assert_int_equal(w->comm[0].recent[i].entry_boot_ns, 0);
 	before = node.windows;
 	inside.entry_ns = node.now_ns + 20 * MS;
 	inside.word[2] = 1000;
@@ -30,8 +34,11 @@ static void a_rank_that_stands_still_tells_where_it_is_every_second(void **state
 		nt_tracker_tick(node.tracker, node.now_ns);
 	}
 	assert_in_range(node.windows - before, 4, 6);
+	/* Times of calls that everybody makes are bytes for nothing; the last one before a stand is not. */
 	w = node_last(&node);
 	assert_int_equal(w->window.steps, 0);
+	assert_int_equal(w->comm[0].recent[NT_WIRE_MAX_RECENT - 2].entry_boot_ns, 0);
+	assert_int_not_equal(w->comm[0].recent[NT_WIRE_MAX_RECENT - 1].entry_boot_ns, 0);
 	assert_true(w->window.inside.in_call);
 	assert_false(w->window.inside.synchronising);
 	assert_int_equal(w->window.inside.op, NT_OP_ALL_REDUCE);

@@ -199,6 +199,51 @@ static void brokers_that_come_back_get_what_waited_in_order(void **state)
 	}
 }
 
+/* The next record of the topic as any client sees it: its time, and whether it has a header. */
+static void read_plainly(rd_kafka_queue_t *queue, int64_t *ret_ms, bool *ret_has_header)
+{
+	rd_kafka_headers_t *headers;
+	rd_kafka_message_t *message = rd_kafka_consume_queue(queue, 10000);
+
+	assert_non_null(message);
+	assert_int_equal(message->err, RD_KAFKA_RESP_ERR_NO_ERROR);
+	*ret_ms = rd_kafka_message_timestamp(message, NULL);
+	*ret_has_header = rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	rd_kafka_message_destroy(message);
+}
+
+static void a_time_that_kafka_itself_can_tell_takes_no_header(void **state)
+{
+	const struct mock *mock = *state;
+	nt_auto(nt_bus) struct nt_bus *bus = open_with(mock, NULL);
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, NULL, NULL, 0);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "neutracer.window.v1", NULL);
+	bool has_header;
+	int64_t ms;
+
+	assert_int_equal(publish(bus, 1763700000123 * NT_MILLISECOND), 0);
+	assert_int_equal(publish(bus, 1763700000123 * NT_MILLISECOND + 1), 0);
+	assert_int_equal(nt_bus_flush(bus), 0);
+	assert_int_equal(rd_kafka_brokers_add(rk, rd_kafka_mock_cluster_bootstraps(mock->cluster)),
+			 1);
+	for (int32_t i = 0; i < 2; i++)
+		assert_int_equal(
+			rd_kafka_consume_start_queue(topic, i, RD_KAFKA_OFFSET_BEGINNING, queue),
+			0);
+	read_plainly(queue, &ms, &has_header);
+	assert_int_equal(ms, 1763700000123);
+	assert_false(has_header);
+	read_plainly(queue, &ms, &has_header);
+	assert_int_equal(ms, 1763700000123);
+	assert_true(has_header);
+	for (int32_t i = 0; i < 2; i++)
+		assert_int_equal(rd_kafka_consume_stop(topic, i), 0);
+	rd_kafka_topic_destroy(topic);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(rk);
+}
+
 static void brokers_that_went_are_not_suspected_of_tls(void **state)
 {
 	struct mock *mock = *state;
@@ -475,6 +520,7 @@ int main(void)
 		MOCK_TEST(a_queue_is_full_by_bytes_too),
 		MOCK_TEST(brokers_that_come_back_get_what_waited_in_order),
 		MOCK_TEST(brokers_that_went_are_not_suspected_of_tls),
+		MOCK_TEST(a_time_that_kafka_itself_can_tell_takes_no_header),
 		MOCK_TEST(a_flush_ends_when_its_time_is_over),
 		MOCK_TEST(what_cannot_be_delivered_in_time_is_given_back_in_order),
 		MOCK_TEST(without_a_taker_it_is_counted_and_dropped),
