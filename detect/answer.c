@@ -129,27 +129,29 @@ static int make_culprits(struct nt_detect *detect, struct nt_incident *incident)
 static void add_steps(const struct nt_incident *incident, struct nt_finding *finding)
 {
 	const struct nt_toll *toll = &incident->toll;
-	const uint32_t windows = finding->evidences ? finding->evidence[0].windows : 0;
-
-	if (!nt_incident_needs_windows(incident) || toll->before_ns <= 0.0 || toll->steps <= 0.0 ||
-	    finding->evidences + 2 > NT_FINDING_MAX_EVIDENCE)
-		return;
-	finding->evidence[finding->evidences++] = (struct nt_finding_evidence){
+	struct nt_finding_evidence row = {
 		.what = nt_word(NT_WORD_STEP),
 		.unit = nt_word(NT_WORD_MS),
 		.method = nt_word(NT_WORD_OWN_PAST),
-		.value = toll->step_ns / toll->steps / 1e6,
+		.value = toll->step_ns / fmax(1.0, toll->steps) / 1e6,
 		.peers = toll->before_ns / 1e6,
-		.windows = windows,
+		.windows = finding->evidences ? finding->evidence[0].windows : 0,
 	};
-	finding->evidence[finding->evidences++] = (struct nt_finding_evidence){
-		.what = nt_word(NT_WORD_STEPS),
-		.unit = nt_word(NT_WORD_NUMBER),
-		.method = nt_word(NT_WORD_OWN_PAST),
-		.value = round(toll->steps),
-		.peers = round(toll->first),
-		.windows = windows,
-	};
+	size_t at = 0;
+
+	if (!nt_incident_needs_windows(incident) || toll->before_ns <= 0.0 || toll->steps < 1.0 ||
+	    finding->evidences + 2 > NT_FINDING_MAX_EVIDENCE)
+		return;
+	/* It may be there already, as it was in one window. */
+	while (at < incident->evidences && incident->evidence[at].what != NT_WORD_STEP)
+		at++;
+	finding->evidence[at] = row;
+	finding->evidences += at == finding->evidences;
+	row.what = nt_word(NT_WORD_STEPS);
+	row.unit = nt_word(NT_WORD_NUMBER);
+	row.value = round(toll->steps);
+	row.peers = round(toll->first);
+	finding->evidence[finding->evidences++] = row;
 }
 
 static struct nt_finding make_answer(const struct nt_incident *incident)

@@ -213,12 +213,15 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 
 static int renew(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	int r;
+
 	(void)frame;
 	if (!detect->rebaseline)
 		return 0;
 	detect->rebaseline = false;
+	r = nt_incidents_close(detect, NT_FAMILY_END);
 	nt_normal_forget(detect, true);
-	return nt_incidents_close(detect, NT_FAMILY_END);
+	return r;
 }
 
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)

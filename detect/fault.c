@@ -7,6 +7,12 @@
 
 #include "detect/core.h"
 
+/* A window among healthy ones, however much it costs. */
+static bool is_alone(const struct nt_detect *detect, const struct nt_recovery *recovery)
+{
+	return recovery->buckets && recovery->bad_ns != detect->end_ns;
+}
+
 /* Does the window cost at least half of what the fault is held to cost, and that part of its worst? */
 static bool is_bad(const struct nt_detect *detect, const struct nt_incident *incident, double part)
 {
@@ -16,13 +22,14 @@ static bool is_bad(const struct nt_detect *detect, const struct nt_incident *inc
 	if (!nt_incident_needs_windows(incident))
 		return incident->stands;
 	if (incident->family != NT_FAMILY_SLOW)
-		return incident->stands &&
+		return incident->stands && !is_alone(detect, &incident->recovery) &&
 		       incident->window_cost >= fmax(0.5 * incident->cost, least);
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
 
-		if (blame->stands && rank && rank->round_frame == detect->frames &&
+		if (blame->stands && rank && !is_alone(detect, &blame->recovery) &&
+		    rank->round_frame == detect->frames &&
 		    rank->track[blame->series].residual >= fmax(0.5 * blame->cost, least))
 			return true;
 	}

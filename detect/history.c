@@ -39,6 +39,16 @@ double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
 	return n < NT_PAST_FEW ? 0.0 : nt_stats_median_of(step, n);
 }
 
+double nt_history_low(const struct nt_history *history, uint64_t since_ns)
+{
+	double step[NT_HISTORY_ROUNDS];
+	uint32_t n = 0;
+
+	for (; n < history->count && latest(history, n)->start_ns >= since_ns; n++)
+		step[n] = latest(history, n)->step_ns;
+	return n ? nt_stats_quantile_of(step, n, 0.25) : 0.0;
+}
+
 uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds)
 {
 	if (!history->count)

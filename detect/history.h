@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 enum {
-	NT_HISTORY_ROUNDS = 64,
+	/* As rounds last half a second at least: what lasts a minute, and what was before it. */
+	NT_HISTORY_ROUNDS = 192,
 	NT_HISTORY_BEFORE = 20, /* rounds that tell what was before */
 };
 
@@ -32,6 +33,8 @@ void nt_history_add(struct nt_history *history, uint64_t start_ns, double steps,
 void nt_history_forget(struct nt_history *history);
 /* The step in the last rounds before `onset_ns`; 0: too few are known. */
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns);
+/* Three of four of the rounds since then took longer than this; 0: none is known. */
+double nt_history_low(const struct nt_history *history, uint64_t since_ns);
 /* When the round began that had `rounds` after it, the oldest that is known where there were fewer. */
 uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);

@@ -13,6 +13,7 @@
 #include "detect/cost.h"
 #include "detect/fault.h"
 #include "detect/node.h"
+#include "detect/toll.h"
 
 enum {
 	NAME_JOB = UINT8_MAX,
@@ -115,29 +116,6 @@ static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id,
 	return 0;
 }
 
-/* What the job's steps were before the onset, and are since then. */
-static void look_back(const struct nt_detect *detect, struct nt_incident *incident)
-{
-	const struct nt_history *history = &detect->step.history;
-	const double before_ns = nt_history_before(history, incident->since_ns);
-	const struct nt_history_sum since = nt_history_since(history, incident->since_ns);
-
-	incident->toll = (struct nt_toll){
-		.before_ns = before_ns,
-		.first = history->steps - since.steps,
-		.steps = since.steps,
-		.step_ns = since.step_ns,
-		.due_ns = before_ns > 0.0 ? since.step_ns - since.steps * before_ns : 0.0,
-		.frame = detect->frames,
-	};
-}
-
-void nt_incidents_forget_before(struct nt_detect *detect)
-{
-	for (uint32_t i = 0; i < detect->incidents.opens; i++)
-		detect->incidents.open[i]->toll.before_ns = 0.0;
-}
-
 static int incident_new(struct nt_detect *detect, const struct nt_proposal *proposal, uint8_t kind,
 			uint64_t first, struct nt_incident **ret_incident)
 {
@@ -179,7 +157,7 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 	incident->since_ns = proposal->onset_ns;
 	incident->counted_ns = proposal->onset_ns;
 	incident->missing_before_ns = nt_gaps_before(&detect->gaps, proposal->onset_ns);
-	look_back(detect, incident);
+	nt_toll_look_back(detect, incident);
 	incident->seen_ns = detect->end_ns;
 	incident->changed = true;
 	incident->shown_cost = -1.0;
@@ -383,8 +361,8 @@ void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_
 	incident->judged = true;
 	/* A family may be judged by several series. */
 	incident->window_cost = fmax(incident->window_cost, cost);
-	nt_recovery_add(&incident->recovery, &detect->rules, detect->start_ns, detect->end_ns,
-			cost);
+	nt_recovery_add(&incident->recovery, &detect->rules, detect->start_ns, detect->end_ns, cost,
+			incident->fault.held ? incident->fault.cost : incident->cost);
 }
 
 /* ---- ageing ------------------------------------------------------------------------------------ */
@@ -423,6 +401,7 @@ static void release_evidence(struct nt_detect *detect, const struct nt_incident 
 	} else if (incident->family == NT_FAMILY_JOB_WIDE) {
 		for (int i = 0; i < NT_SERIES_END; i++)
 			nt_cusum_clear(&detect->step.wide[i].level);
+		nt_cusum_clear(&detect->step.level);
 	}
 }
 
@@ -506,7 +485,7 @@ static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, u
 		blame->absent = blame->stands ? 0 : blame->absent + 1;
 		nt_recovery_add(&blame->recovery, &detect->rules,
 				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
-				rank->track[blame->series].residual);
+				rank->track[blame->series].residual, blame->cost);
 	}
 	if (!incident->judged)
 		return false;
@@ -550,7 +529,7 @@ static void sum_up(const struct nt_detect *detect, struct nt_incident *incident)
 	}
 	if (moved && incident->state == NT_INCIDENT_PENDING) {
 		incident->gpu_hours = 0.0;
-		look_back(detect, incident);
+		nt_toll_look_back(detect, incident);
 	}
 	if (!same || worst->cost > 1.25 * same->cost) {
 		incident->changed |=
@@ -610,52 +589,6 @@ static bool is_news(double value, double told)
 	return fabs(value - told) > 0.1 * told;
 }
 
-/* Does it last, and is known what the job was before it? */
-static bool is_measured(const struct nt_incident *incident)
-{
-	return nt_incident_needs_windows(incident) && incident->toll.before_ns > 0.0;
-}
-
-/*
- * What the steps of this frame took longer than before the onset. Where several faults last, each
- * has what its own evidence explains; one alone is more than that: pauses that each rank makes in
- * its own time hold all of them up each time.
- */
-static void count_steps(struct nt_detect *detect, struct nt_incident *incident)
-{
-	const double own_share = 4.0;
-	const struct nt_step *step = &detect->step;
-	struct nt_toll *toll = &incident->toll;
-	uint32_t others = 0;
-	double most, longer;
-
-	if (step->round_steps <= 0.0 || toll->frame == detect->frames)
-		return;
-	toll->frame = detect->frames;
-	toll->steps += step->round_steps;
-	toll->step_ns += step->round_steps * step->step_ns;
-	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
-		const struct nt_incident *other = detect->incidents.open[i];
-
-		others += other != incident && other->state == NT_INCIDENT_FIRING &&
-			  is_measured(other);
-	}
-	longer = step->step_ns - toll->before_ns;
-	most = (others ? 1.0 : own_share) * incident->cost * step->step_ns;
-	toll->due_ns += step->round_steps * fmin(longer, most);
-}
-
-static double lost_hours(struct nt_incident *incident, uint32_t gpus, uint64_t stretch_ns)
-{
-	double hours;
-
-	if (!is_measured(incident))
-		return nt_cost_gpu_hours(incident->slowdown, gpus, stretch_ns);
-	hours = incident->toll.due_ns * gpus / 3600e9;
-	incident->toll.due_ns = 0.0;
-	return hours;
-}
-
 static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 {
 	uint32_t gpus = 0;
@@ -664,11 +597,10 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		gpus += detect->rank[i].uses_gpu;
 	incident->slowdown = nt_cost_slowdown(incident->cost);
-	if (is_measured(incident))
-		count_steps(detect, incident);
+	nt_toll_add(detect, incident);
 	if (detect->end_ns > incident->counted_ns) {
 		incident->gpu_hours +=
-			lost_hours(incident, gpus, detect->end_ns - incident->counted_ns);
+			nt_toll_hours(incident, gpus, detect->end_ns - incident->counted_ns);
 		incident->gpu_hours = fmax(0.0, incident->gpu_hours);
 		incident->counted_ns = detect->end_ns;
 	}

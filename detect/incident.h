@@ -166,8 +166,6 @@ struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_fa
  * another now.
  */
 int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
-/* What was before the open ones is no measure of what is now. */
-void nt_incidents_forget_before(struct nt_detect *detect);
 /* Of the others every frame tells whether they go on. */
 bool nt_incident_needs_windows(const struct nt_incident *incident);
 void nt_incident_free(struct nt_incident *incident);

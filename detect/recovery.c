@@ -2,10 +2,24 @@
 /* Has a fault ended? */
 #include "detect/recovery.h"
 
+#include <math.h>
 #include <string.h>
 
+/* The mean of the last two buckets. */
+static double recent(const struct nt_recovery *recovery)
+{
+	double sum = 0.0;
+	uint64_t windows = 0;
+
+	for (uint32_t i = 0; i < 2 && i < recovery->buckets; i++) {
+		sum += recovery->bucket[recovery->buckets - 1 - i].sum;
+		windows += recovery->bucket[recovery->buckets - 1 - i].windows;
+	}
+	return windows ? sum / (double)windows : 0.0;
+}
+
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
-		     uint64_t end_ns, double cost)
+		     uint64_t end_ns, double cost, double whole)
 {
 	struct nt_recovery_bucket *last;
 
@@ -26,7 +40,9 @@ add:
 	if (last->windows < UINT32_MAX)
 		last->windows++;
 	last->sum += cost;
-	if (cost >= rules->size_floor / 2.0)
+	/* One window among healthy ones is noise. */
+	if (cost >= fmax(rules->size_floor, whole) / 2.0 &&
+	    recent(recovery) >= fmax(rules->size_floor, whole) / 4.0)
 		recovery->bad_ns = end_ns;
 }
 

@@ -20,11 +20,12 @@ struct nt_recovery {
 		double sum;
 	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
 	uint32_t buckets;
-	uint64_t bad_ns; /* end of the last window that cost half the floor or more */
+	uint64_t bad_ns; /* end of the last window that cost half the floor, and half the fault; see recovery.c */
 };
 
+/* One window, and what the fault costs as a whole, as far as that is known. */
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
-		     uint64_t end_ns, double cost);
+		     uint64_t end_ns, double cost, double whole);
 /* The last max(resolve_min, resolve_windows) cost less than half the floor on average. */
 bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
 			 uint64_t end_ns);

@@ -448,6 +448,7 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 	nt_code_real(codec, &step->gc_ns);
 	nt_code_real(codec, &step->gc_habit_ns);
 	code_past(codec, &step->past, &step->lesson);
+	code_cusum(codec, &step->level);
 	code_history(codec, &step->history);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);

@@ -7,6 +7,7 @@
 #include "detect/core.h"
 #include "detect/kpi.h"
 #include "detect/stats.h"
+#include "detect/toll.h"
 
 /*
  * A job-wide change accuses nobody, and a busy machine slows all of its ranks for a while: it must
@@ -42,7 +43,8 @@ static double mean_pace(const struct nt_detect *detect, enum nt_pace item)
 	return n ? sum / n : 0.0;
 }
 
-static void learn_wide(struct nt_detect *detect, enum nt_series series)
+/* Returns what the window costs of it; not known: less than anything. */
+static double learn_wide(struct nt_detect *detect, enum nt_series series)
 {
 	struct nt_wide *wide = &detect->step.wide[series];
 	double *growth = detect->scratch.a, *centre = detect->scratch.b, *slow = detect->scratch.c;
@@ -68,7 +70,7 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 	}
 	wide->growth = wide->slow_cost = wide->drop = 0.0;
 	if (!n || (double)n < (1.0 - share) * judged)
-		return;
+		return -INFINITY;
 	wide->growth = nt_stats_quantile_of(growth, n, share);
 	wide->slow_cost = nt_stats_quantile_of(slow, n, share);
 	wide->drop = fmin(0.0, nt_stats_quantile_of(growth, n, 1.0 - share));
@@ -87,7 +89,42 @@ static void learn_wide(struct nt_detect *detect, enum nt_series series)
 		fmax(1.0, detect->step.step_ns);
 	window.cost = fmax(window.cost, wide->slow_cost);
 	nt_cusum_add(&wide->level, &detect->rules, &window);
-	nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, window.cost);
+	return window.cost;
+}
+
+/* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
+static double learn_level(struct nt_detect *detect)
+{
+	const double caution = 1.25, starved_noise = 0.25;
+	struct nt_step *step = &detect->step;
+	struct nt_cusum_window window = {.start_ns = detect->start_ns,
+					 .frame = detect->frames,
+					 .ceiling = 2.0 * wide_times * detect->threshold};
+	double base, width;
+	uint32_t n;
+
+	if (!step->past.ready)
+		return -INFINITY;
+	base = fmax(1.0, step->past.value_centre);
+	width = fmax(detect->rules.kpi_floor, caution * step->past.value_width);
+	width = fmax(width, starved_noise * median_pace(detect, NT_PACE_RUN_QUEUE, &n) / base);
+	window.kpi = (step->step_ns - base) / base;
+	window.z = window.kpi / width;
+	window.cost = (step->step_ns - base) / fmax(1.0, step->step_ns);
+	nt_cusum_add(&step->level, &detect->rules, &window);
+	return window.cost;
+}
+
+/* Whatever else is open and began later than what is held for normal has made the step longer. */
+static bool is_explained(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_JOB_WIDE && incident->toll.before_ns > 0.0)
+			return true;
+	}
+	return false;
 }
 
 int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
@@ -95,6 +132,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	struct nt_step *step = &detect->step;
 	uint32_t n;
 	const double median = median_pace(detect, NT_PACE_STEP, &n);
+	double cost, own, host;
 
 	(void)frame;
 	if (!n)
@@ -104,8 +142,14 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, &step->lesson, 0.0, median, detect->frames);
 	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
-	learn_wide(detect, NT_SERIES_OWN);
-	learn_wide(detect, NT_SERIES_HOST);
+	own = learn_wide(detect, NT_SERIES_OWN);
+	host = learn_wide(detect, NT_SERIES_HOST);
+	cost = learn_level(detect);
+	/* Of what others make the step longer by, it is not to blame. */
+	if (!isfinite(cost) || is_explained(detect))
+		cost = fmax(own, host);
+	if (isfinite(cost))
+		nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, cost);
 	if (step->wide[NT_SERIES_OWN].level.sum <= 0.0 &&
 	    step->wide[NT_SERIES_HOST].level.sum <= 0.0)
 		step->gc_habit_ns = step->gc_ns;
@@ -119,7 +163,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 	struct nt_history history = detect->step.history;
 
 	nt_history_forget(&history);
-	nt_incidents_forget_before(detect);
+	nt_toll_forget(detect);
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		struct nt_rank *rank = &detect->rank[i];
 
@@ -159,17 +203,79 @@ static bool is_faster_for_good(const struct nt_detect *detect)
 	return false;
 }
 
+/* Does the step alone tell of it? */
+static bool is_alone(const struct nt_incident *incident)
+{
+	return incident->evidence[0].what == NT_WORD_STEP;
+}
+
+/*
+ * Nobody's work tells why (it is not observable, or it is not work), and nothing else does. As the
+ * others are to be heard first, it must last as long as what is over must be over.
+ */
+static int check_level(struct nt_detect *detect, struct nt_incident *open)
+{
+	const struct nt_rules *rules = &detect->rules;
+	const struct nt_step *step = &detect->step;
+	const struct nt_cusum *level = &step->level;
+	const bool alone = open && is_alone(open);
+	/* Stalls of single steps come and go, and are not the step. */
+	const double normal = step->past.value_centre * (1.0 + step->past.value_width);
+	const bool longer =
+		nt_history_low(&step->history, detect->end_ns - rules->resolve_min_ns) - normal >=
+		rules->size_floor * step->step_ns;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_JOB_WIDE,
+		.class = NT_CLASS_JOB_WIDE,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = level->onset_ns,
+		.cost = nt_cusum_cost(level),
+		.tier = NT_FRAME_T1,
+		.chance = nt_cusum_chance(level, rules, 1.0, 1.0),
+	};
+
+	if (is_explained(detect))
+		return alone ? nt_incidents_close(detect, NT_FAMILY_JOB_WIDE) : 0;
+	if ((open && !alone) || !longer || level->sum < wide_times * detect->threshold ||
+	    !nt_cusum_lasts(level) || proposal.cost < wide_times * rules->size_floor ||
+	    level->windows < rules->resolve_windows ||
+	    detect->end_ns - level->onset_ns < rules->resolve_min_ns)
+		return 0;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].round_frame == detect->frames &&
+		    detect->rank[i].tier > proposal.tier)
+			proposal.tier = detect->rank[i].tier;
+	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+		.what = NT_WORD_STEP,
+		.unit = NT_WORD_MS,
+		.method = NT_WORD_OWN_PAST,
+		.value = step->step_ns / 1e6,
+		.peers = step->past.value_centre / 1e6,
+		.windows = level->windows,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
 int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	const struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
+	struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
 	const struct nt_step *step = &detect->step;
 	const double longer = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
 
 	(void)frame;
+	if (open && is_alone(open) &&
+	    detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) {
+		/* Each rank's own normal is as it was. */
+		nt_past_clear(&detect->step.past);
+		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+	}
 	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
 	    is_faster_for_good(detect)) {
+		/* First: how long it took before is told with it once more. */
+		int r = nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+
 		nt_normal_forget(detect, false);
-		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+		return r;
 	}
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
 		const struct nt_wide *wide = &step->wide[series];
@@ -212,5 +318,5 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		};
 		return nt_incidents_raise(detect, &proposal);
 	}
-	return 0;
+	return check_level(detect, open);
 }

@@ -17,6 +17,7 @@ struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
 	struct nt_lesson lesson;
+	struct nt_cusum level; /* of step_ns against that: also what no rank's own work shows */
 	struct nt_history history; /* of step_ns, whatever is open */
 	double round_steps; /* scratch of the step: how many ended, mean of the ranks; 0: none judged */
 	/* Slow means of the ranks' mean, a step: now, and while nothing was suspicious. */

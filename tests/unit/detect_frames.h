@@ -465,6 +465,15 @@ static inline size_t sim_open(const struct nt_detect *detect)
 	return findings;
 }
 
+/* At most that the job as a whole is slower. */
+static inline void assert_accuses_nobody(const struct nt_detect *detect)
+{
+	for (size_t i = 0; sim_firing(detect, i); i++) {
+		assert_int_equal(sim_firing(detect, i)->class, NT_CLASS_JOB_WIDE);
+		assert_int_equal(sim_firing(detect, i)->culprits, 0);
+	}
+}
+
 /* One culprit, of kind rank, with that number. */
 static inline void assert_names_rank(const struct nt_finding *finding, uint32_t rank)
 {

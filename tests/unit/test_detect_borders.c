@@ -411,13 +411,37 @@ static void a_fault_is_over_after_its_time_and_its_windows(void **state)
 
 		assert_false(nt_recovery_is_over(&recovery, &rules, 1000));
 		for (uint32_t j = 1; j <= then[i].windows; j++) {
-			nt_recovery_add(&recovery, &rules, now, now + then[i].window_ns, 0.0);
+			nt_recovery_add(&recovery, &rules, now, now + then[i].window_ns, 0.0, 0.0);
 			now += then[i].window_ns;
 			assert_int_equal(nt_recovery_is_over(&recovery, &rules, now),
 					 j == then[i].windows);
 		}
 		assert_true(recovery.bad_ns == 0);
 	}
+}
+
+static void a_window_is_bad_from_half_of_the_fault_on_but_not_alone(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 32};
+	struct nt_recovery recovery = {.buckets = 0};
+
+	(void)state;
+	nt_recovery_add(&recovery, &rules, 0, 1, 0.124, 0.0);
+	assert_true(recovery.bad_ns == 0);
+	nt_recovery_add(&recovery, &rules, 1, 2, 0.125, 0.0);
+	assert_true(recovery.bad_ns == 2);
+	nt_recovery_add(&recovery, &rules, 2, 3, 0.249, 0.5);
+	assert_true(recovery.bad_ns == 2);
+	nt_recovery_add(&recovery, &rules, 3, 4, 0.25, 0.5);
+	assert_true(recovery.bad_ns == 4);
+	for (uint64_t i = 4; i < 15; i++)
+		nt_recovery_add(&recovery, &rules, i, i + 1, 0.0, 0.0);
+	assert_true(recovery.bad_ns == 4);
+	nt_recovery_add(&recovery, &rules, 15, 16, 0.25, 0.0);
+	assert_true(recovery.bad_ns == 4);
+	nt_recovery_add(&recovery, &rules, 16, 17, 0.25, 0.0);
+	assert_true(recovery.bad_ns == 17);
 }
 
 static void buckets_are_cut_and_the_oldest_goes(void **state)
@@ -429,27 +453,27 @@ static void buckets_are_cut_and_the_oldest_goes(void **state)
 
 	(void)state;
 	/* Both must be full: ten of time, two of windows. */
-	nt_recovery_add(&recovery, &rules, 0, 100, 1.0);
-	nt_recovery_add(&recovery, &rules, 100, 200, 2.0);
+	nt_recovery_add(&recovery, &rules, 0, 100, 1.0, 0.0);
+	nt_recovery_add(&recovery, &rules, 100, 200, 2.0, 0.0);
 	assert_int_equal(recovery.buckets, 1);
 	assert_int_equal(recovery.bucket[0].windows, 2);
 	assert_true(recovery.bucket[0].sum == 3.0);
-	nt_recovery_add(&recovery, &rules, 200, 205, 4.0);
+	nt_recovery_add(&recovery, &rules, 200, 205, 4.0, 0.0);
 	assert_int_equal(recovery.buckets, 2);
 	assert_true(recovery.bucket[1].start_ns == 200 && recovery.bucket[1].sum == 4.0);
-	nt_recovery_add(&recovery, &rules, 205, 208, 4.0);
-	nt_recovery_add(&recovery, &rules, 208, 210, 4.0);
+	nt_recovery_add(&recovery, &rules, 205, 208, 4.0, 0.0);
+	nt_recovery_add(&recovery, &rules, 208, 210, 4.0, 0.0);
 	assert_int_equal(recovery.buckets, 2);
 	assert_int_equal(recovery.bucket[1].windows, 3);
-	nt_recovery_add(&recovery, &rules, 210, 211, 4.0);
+	nt_recovery_add(&recovery, &rules, 210, 211, 4.0, 0.0);
 	assert_int_equal(recovery.buckets, 3);
 	recovery.bucket[2].windows = UINT32_MAX;
-	nt_recovery_add(&recovery, &rules, 211, 212, 4.0);
+	nt_recovery_add(&recovery, &rules, 211, 212, 4.0, 0.0);
 	assert_true(recovery.bucket[2].windows == UINT32_MAX && recovery.bucket[2].sum == 8.0);
 
 	recovery = (struct nt_recovery){.buckets = 0};
 	for (uint32_t i = 0; i < 2 * (NT_RECOVERY_BUCKETS + 3); i++, now += 10)
-		nt_recovery_add(&recovery, &rules, now, now + 10, i);
+		nt_recovery_add(&recovery, &rules, now, now + 10, i, 0.0);
 	assert_int_equal(recovery.buckets, NT_RECOVERY_BUCKETS);
 	for (uint32_t i = 0; i < NT_RECOVERY_BUCKETS; i++) {
 		assert_true(recovery.bucket[i].start_ns == 20ull * (i + 3));
@@ -665,6 +689,7 @@ int main(void)
 		cmocka_unit_test(three_windows_before_an_onset_are_a_past),
 		cmocka_unit_test(twenty_windows_are_a_whole_past),
 		cmocka_unit_test(a_fault_is_over_after_its_time_and_its_windows),
+		cmocka_unit_test(a_window_is_bad_from_half_of_the_fault_on_but_not_alone),
 		cmocka_unit_test(buckets_are_cut_and_the_oldest_goes),
 		cmocka_unit_test(a_gap_is_a_nanosecond_and_what_lies_behind_its_onset),
 		cmocka_unit_test(a_ring_holds_what_it_is_asked_to_hold),

@@ -75,6 +75,22 @@ static void the_oldest_rounds_are_forgotten_and_their_steps_still_count(void **s
 	assert_true(history.steps == 2.0 * (NT_HISTORY_ROUNDS + 5));
 }
 
+static void three_of_four_rounds_took_longer(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	assert_true(nt_history_low(&history, 0) == 0.0);
+	add(&history, 0, 10, 10.0);
+	add(&history, 10, 12, 20.0);
+	add(&history, 12, 19, 30.0);
+	assert_true(nt_history_low(&history, 0) == 10.0);
+	/* Nine of them: two short ones are less than a fourth. */
+	assert_true(nt_history_low(&history, 1000) == 30.0);
+	assert_true(nt_history_low(&history, 900) < 30.0);
+	assert_true(nt_history_low(&history, 1900) == 0.0);
+}
+
 /* ---- GPU-hours ------------------------------------------------------------------------------ */
 
 static void assert_hours(const struct nt_detect *detect, size_t index, double lost_ms, double part)
@@ -227,6 +243,7 @@ int main(void)
 		cmocka_unit_test(only_the_last_rounds_before_count),
 		cmocka_unit_test(what_is_since_then_is_summed_up),
 		cmocka_unit_test(the_oldest_rounds_are_forgotten_and_their_steps_still_count),
+		cmocka_unit_test(three_of_four_rounds_took_longer),
 		cmocka_unit_test(a_ramp_is_charged_as_it_grows),
 		cmocka_unit_test(a_fault_that_takes_turns_is_charged_while_it_is_there),
 		cmocka_unit_test(a_fault_from_the_start_is_charged_from_the_first_window),

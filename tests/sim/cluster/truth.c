@@ -100,7 +100,7 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_COMPUTE_HALF:
 		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
 	case CL_BATCH:
-		return (struct wanted){works ? INFORMATION : NOBODY, "job-wide", NULL};
+		return (struct wanted){INFORMATION, "job-wide", NULL};
 	case CL_LATE_STAGE:
 	case CL_UNEVEN:
 		return (struct wanted){works ? INFORMATION : NOBODY, "imbalance", NULL};
@@ -399,6 +399,17 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 		score->cost = said / (outcome->cost[index].lost_s * cl_scenario_ranks(s) / 3600);
 }
 
+/* That the job is slower is so, whoever cannot be named for it. */
+static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_incident *incident,
+			     const struct cl_outcome *outcome)
+{
+	for (size_t i = 0; i < s->faults; i++)
+		if (strcmp(incident->class, "job-wide") == 0 &&
+		    outcome->cost[i].part >= least_cost && outcome->cost[i].part < 1)
+			return wanted_for(s, &s->fault[i]).who == NOBODY;
+	return false;
+}
+
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 			       const struct nt_judgement *judgement,
 			       const struct cl_outcome *outcome)
@@ -414,6 +425,7 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 		count_accused(scenario, incident, &score);
 		for (size_t j = 0; j < scenario->faults; j++)
 			wanted |= names(scenario, &scenario->fault[j], incident);
+		wanted |= tells_of_the_job(scenario, incident, outcome);
 		score.needless += !wanted && !accuses(incident);
 	}
 	return score;
