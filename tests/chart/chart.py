@@ -135,6 +135,8 @@ def the_agent_has_the_documented_capabilities_and_the_host_s_processes():
         more = ["SYS_ADMIN"] if name == "all-on" else []
         same(container(one, "agent")["securityContext"]["capabilities"]["add"], CAPABILITIES + more)
         same(spec["hostPID"], True)
+        want = None if name == "all-off" else {"type": "RuntimeDefault"}
+        same(spec["securityContext"].get("seccompProfile"), want)
         assert "hostNetwork" not in spec and "hostIPC" not in spec
         paths = [v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v]
         same(paths, ["/var/lib/neutracer/shelter"] if name == "all-on" else [])
