@@ -17,21 +17,24 @@ struct nt_comm *nt_comm_find(struct nt_comm *head, uint64_t id)
 	return comm;
 }
 
-struct nt_comm *nt_comm_add(struct nt_comm **head, uint64_t id)
+struct nt_comm *nt_comm_add(struct nt_detect *detect, uint64_t id)
 {
-	struct nt_comm *comm = nt_comm_find(*head, id);
+	struct nt_comm *comm = nt_comm_find(detect->comms, id);
 
-	if (comm || HASH_COUNT(*head) >= NT_COMM_MAX)
+	if (comm || detect->comm_count >= NT_COMM_MAX ||
+	    nt_array_room((void **)&detect->comm, &detect->comm_cap, detect->comm_count,
+			  sizeof(struct nt_comm *)) < 0)
 		return comm;
 	comm = calloc(1, sizeof(*comm));
 	if (!comm)
 		return NULL;
 	comm->id = id;
-	HASH_ADD(hh, *head, id, sizeof(comm->id), comm);
+	HASH_ADD(hh, detect->comms, id, sizeof(comm->id), comm);
 	if (!comm->hh.tbl) {
 		free(comm);
 		return NULL;
 	}
+	detect->comm[detect->comm_count++] = comm;
 	return comm;
 }
 
@@ -53,8 +56,8 @@ static int link_add(struct nt_detect *detect, struct nt_rank *rank, uint64_t id,
 		detect->dropped_comms++;
 		return 0;
 	}
-	comm = nt_comm_add(&detect->comms, id);
-	if (!comm && HASH_COUNT(detect->comms) >= NT_COMM_MAX) {
+	comm = nt_comm_add(detect, id);
+	if (!comm && detect->comm_count >= NT_COMM_MAX) {
 		detect->dropped_comms++;
 		return 0;
 	}
@@ -218,13 +221,10 @@ double nt_comm_call_bytes(const struct nt_comm *comm)
 	return comm->sync_calls > 0.0 ? comm->sync_bytes / comm->sync_calls : 0.0;
 }
 
-void nt_comm_free_all(struct nt_comm **head)
+void nt_comm_free_all(struct nt_detect *detect)
 {
-	struct nt_comm *comm, *next;
-
-	HASH_ITER(hh, *head, comm, next)
-	{
-		HASH_DEL(*head, comm);
-		comm_free(comm);
-	}
+	HASH_CLEAR(hh, detect->comms);
+	for (uint32_t i = 0; i < detect->comm_count; i++)
+		comm_free(detect->comm[i]);
+	free(detect->comm);
 }

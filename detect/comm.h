@@ -76,7 +76,7 @@ double nt_comm_call_bytes(const struct nt_comm *comm);
 /* In the hash table at `head`, or NULL. */
 struct nt_comm *nt_comm_find(struct nt_comm *head, uint64_t id);
 /* Made where it is new; NULL at the cap or without memory. */
-struct nt_comm *nt_comm_add(struct nt_comm **head, uint64_t id);
-void nt_comm_free_all(struct nt_comm **head);
+struct nt_comm *nt_comm_add(struct nt_detect *detect, uint64_t id);
+void nt_comm_free_all(struct nt_detect *detect);
 
 #endif

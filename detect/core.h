@@ -137,7 +137,9 @@ struct nt_detect {
 	struct nt_rank *rank; /* ascending by rank */
 	struct nt_lessons *lessons; /* of these ranks, in the same order */
 	uint32_t ranks, rank_cap;
-	struct nt_comm *comms; /* head of a hash table, in the order of arrival */
+	struct nt_comm *comms; /* head of a hash table */
+	struct nt_comm **comm; /* the same in the order of arrival, for passes over all */
+	uint32_t comm_count, comm_cap;
 	struct nt_roles roles;
 	struct nt_step step;
 	struct nt_links links;

@@ -85,7 +85,7 @@ void nt_detect_free(struct nt_detect *detect)
 		free(detect->rank[i].link);
 	free(detect->rank);
 	free(detect->lessons);
-	nt_comm_free_all(&detect->comms);
+	nt_comm_free_all(detect);
 	nt_roles_free(&detect->roles);
 	nt_links_free(&detect->links);
 	nt_incidents_free(&detect->incidents);

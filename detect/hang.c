@@ -163,9 +163,8 @@ static bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t
 /* What else may hold up those who wait. */
 static void look_around(const struct nt_detect *detect, struct stall *stall)
 {
-	for (const struct nt_comm *comm = detect->comms; comm && !stall->going;
-	     comm = comm->hh.next)
-		stall->going = is_recent(detect, comm->moved_ns, leaving_ns);
+	for (uint32_t i = 0; i < detect->comm_count && !stall->going; i++)
+		stall->going = is_recent(detect, detect->comm[i]->moved_ns, leaving_ns);
 	for (uint32_t i = 0; i < detect->ranks && !stall->gone; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
 

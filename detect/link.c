@@ -130,7 +130,9 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 	const struct nt_comm *first = NULL;
 	uint32_t n = 0, slow = 0;
 
-	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_comm *comm = detect->comm[at];
+
 		/* Each may cost little: together they tell who it is. */
 		if (comm->network.frame != detect->frames || !comm->network.past.ready ||
 		    comm->network.level.sum < detect->threshold || !spans(detect, comm))
@@ -163,9 +165,12 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 /* A communicator goes over it and is none the slower for it. */
 static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit_link *link)
 {
-	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_comm *comm = detect->comm[at];
+
 		if (is_healthy(detect, comm) && goes_over(detect, comm, link))
 			return true;
+	}
 	return false;
 }
 
@@ -250,11 +255,14 @@ static const struct nt_comm *slowest_comm(const struct nt_detect *detect)
 {
 	const struct nt_comm *slowest = NULL;
 
-	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_comm *comm = detect->comm[at];
+
 		if (is_slow(detect, comm) &&
 		    (!slowest ||
 		     nt_cusum_cost(&comm->network.level) > nt_cusum_cost(&slowest->network.level)))
 			slowest = comm;
+	}
 	return slowest;
 }
 
@@ -311,9 +319,12 @@ static struct trouble find_trouble(const struct nt_detect *detect)
 	if (!trouble.level)
 		return trouble;
 	trouble.onset_ns = trouble.level->onset_ns;
-	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_comm *comm = detect->comm[at];
+
 		if (is_slow(detect, comm) && comm->network.level.onset_ns < trouble.onset_ns)
 			trouble.onset_ns = comm->network.level.onset_ns;
+	}
 	return trouble;
 }
 
@@ -324,10 +335,13 @@ static double cost_of(const struct nt_detect *detect, const struct nt_culprit_li
 {
 	double cost = nt_matrix_cost(detect, link), step;
 
-	for (const struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_comm *comm = detect->comm[at];
+
 		if (comm->network.past.ready && comm->network.frame == detect->frames &&
 		    goes_over(detect, comm, link))
 			cost = fmax(cost, comm->network.cost);
+	}
 	if (detect->links.step_frame != detect->frames)
 		return cost;
 	step = (detect->step.step_ns - detect->step.past.value_centre) /
@@ -540,7 +554,10 @@ void nt_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key)
 	nt_matrix_clear(detect, &link);
 	nt_ports_clear(detect, &link);
 	nt_cusum_clear(&detect->links.step);
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		struct nt_comm *comm = detect->comm[at];
+
 		if (goes_over(detect, comm, &link))
 			nt_cusum_clear(&comm->network.level);
+	}
 }

@@ -247,7 +247,8 @@ static bool is_mismatch(const struct nt_incident *incident)
 
 int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		struct nt_comm *comm = detect->comm[i];
 		struct nt_mismatch_call *call;
 		uint64_t number = 0;
 		size_t n = 0, blamed;

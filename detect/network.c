@@ -282,7 +282,8 @@ bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *co
 
 int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		struct nt_comm *comm = detect->comm[i];
 		struct round round = {0};
 
 		if (comm->members < 2 || !hear_members(detect, comm, &round))
@@ -304,7 +305,8 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	(void)frame;
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next) {
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		const struct nt_comm *comm = detect->comm[i];
 		int r;
 
 		if (!nt_network_is_slow(detect, comm) || nt_link_explains(detect, comm))

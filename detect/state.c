@@ -98,7 +98,7 @@ static void code_inside(struct nt_codec *codec, struct nt_frame_inside *inside)
 }
 
 static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
-			    struct nt_comm *const *comm, uint32_t comms)
+			    const struct nt_detect *detect)
 {
 	nt_code_count(codec, &rank->links, NT_FRAME_MAX_COMMS);
 	if (codec->loads && rank->links) {
@@ -114,7 +114,7 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 		uint32_t index = link->comm ? link->comm->index : 0;
 
 		nt_code_u32(codec, &index, UINT32_MAX);
-		nt_code_fail(codec, index >= comms);
+		nt_code_fail(codec, index >= detect->comm_count);
 		nt_code_u64(codec, &link->epoch);
 		nt_code_u64(codec, &link->last);
 		nt_code_fixed(codec, &link->hash);
@@ -125,9 +125,11 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 			rank->links = codec->loads ? i : rank->links;
 			return;
 		}
-		link->comm = comm[index];
-		if (codec->loads && link->progress_ns > link->comm->moved_ns)
-			link->comm->moved_ns = link->progress_ns;
+		if (codec->loads) {
+			link->comm = detect->comm[index];
+			if (link->progress_ns > link->comm->moved_ns)
+				link->comm->moved_ns = link->progress_ns;
+		}
 		for (uint32_t j = 0; j < i; j++)
 			nt_code_fail(codec, rank->link[j].comm == link->comm);
 	}
@@ -285,21 +287,13 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	nt_code_u32(codec, &comm->differed_moves, UINT32_MAX);
 }
 
-/* On loading fills the table; *ret_comm lists them in their order either way. */
-static void code_comms(struct nt_codec *codec, struct nt_detect *detect, struct nt_comm ***ret_comm,
-		       uint32_t *ret_comms)
+static void code_comms(struct nt_codec *codec, struct nt_detect *detect)
 {
-	struct nt_comm *comm = detect->comms, **list;
-	uint32_t n = HASH_COUNT(detect->comms);
+	uint32_t n = detect->comm_count;
 
 	nt_code_count(codec, &n, NT_COMM_MAX);
-	list = calloc((size_t)n + 1, sizeof(struct nt_comm *));
-	if (!list) {
-		codec->error = -ENOMEM;
-		return;
-	}
-	*ret_comm = list;
 	for (uint32_t i = 0; i < n && !codec->error; i++) {
+		struct nt_comm *comm = codec->loads ? NULL : detect->comm[i];
 		uint64_t id = comm ? comm->id : 0;
 
 		nt_code_fixed(codec, &id);
@@ -307,18 +301,15 @@ static void code_comms(struct nt_codec *codec, struct nt_detect *detect, struct 
 			if (codec->error)
 				return;
 			nt_code_fail(codec, nt_comm_find(detect->comms, id) != NULL);
-			comm = codec->error ? NULL : nt_comm_add(&detect->comms, id);
+			comm = codec->error ? NULL : nt_comm_add(detect, id);
 			if (!comm && !codec->error)
 				codec->error = -ENOMEM;
 			if (codec->error)
 				return;
 		}
-		assert(comm); /* the table holds n of them */
+		assert(comm);
 		comm->index = i;
-		list[i] = comm;
 		code_comm(codec, comm);
-		*ret_comms = i + 1;
-		comm = codec->loads ? NULL : comm->hh.next;
 	}
 }
 
@@ -637,8 +628,7 @@ static void code_incidents(struct nt_codec *codec, struct nt_incidents *incident
 	nt_code_u64(codec, &incidents->refused);
 }
 
-static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
-		       struct nt_comm *const *comm, uint32_t comms)
+static void code_ranks(struct nt_codec *codec, struct nt_detect *detect)
 {
 	uint32_t ranks = detect->ranks;
 
@@ -661,7 +651,7 @@ static void code_ranks(struct nt_codec *codec, struct nt_detect *detect,
 		}
 		code_rank(codec, rank, &detect->lessons[i]);
 		nt_code_fail(codec, i && rank->rank <= rank[-1].rank);
-		code_rank_links(codec, rank, comm, comms);
+		code_rank_links(codec, rank, detect);
 	}
 }
 
@@ -678,9 +668,6 @@ static void code_gaps(struct nt_codec *codec, struct nt_gaps *gaps)
 
 static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 {
-	struct nt_comm **comm = NULL;
-	uint32_t comms = 0;
-
 	nt_code_fixed(codec, &detect->job_hash);
 	nt_code_u32(codec, &detect->attempt, UINT32_MAX);
 	nt_code_u64(codec, &detect->frames);
@@ -694,10 +681,9 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 	nt_code_u64(codec, &detect->dropped_ranks);
 	nt_code_u64(codec, &detect->dropped_comms);
 	nt_code_u64(codec, &detect->implausible);
-	code_comms(codec, detect, &comm, &comms);
+	code_comms(codec, detect);
 	if (!codec->error)
-		code_ranks(codec, detect, comm, comms);
-	free(comm);
+		code_ranks(codec, detect);
 	if (!codec->error)
 		code_groups(codec, detect);
 	code_step(codec, &detect->step);

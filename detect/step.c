@@ -177,8 +177,8 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 			nt_cusum_clear(&rank->track[j].shift);
 		}
 	}
-	for (struct nt_comm *comm = detect->comms; comm; comm = comm->hh.next)
-		comm->network = (struct nt_network){0};
+	for (uint32_t i = 0; i < detect->comm_count; i++)
+		detect->comm[i]->network = (struct nt_network){0};
 	nt_links_free(&detect->links);
 	for (uint32_t i = 0; i < detect->roles.groups; i++)
 		if (detect->roles.group[i].past)
