@@ -22,6 +22,8 @@ void nt_comm_free(struct nt_comm *comm)
 	for (int i = 0; i < NT_OP_END; i++) {
 		if (comm->sum[i])
 			free(comm->sum[i]->duration);
+		if (comm->sum[i])
+			free(comm->sum[i]->gpu_duration);
 		free(comm->sum[i]);
 	}
 	nt_peers_release(&comm->peers);
@@ -86,19 +88,22 @@ static void remember(struct nt_comm *comm, const struct nt_comm_call *call, uint
 		comm->last = number;
 }
 
-static void sample(struct nt_comm *comm, const struct nt_comm_call *call, uint64_t number)
+static void sample(struct nt_comm *comm, const struct nt_comm_call *call, uint64_t number,
+		   uint64_t nth)
 {
 	comm->sampler.cap =
 		comm->epoch == NT_COMM_EPOCH_WHOLE ? NT_SAMPLER_ALIGNED : NT_SAMPLER_CAP;
-	nt_sampler_offer(&comm->sampler, &(struct nt_sample){
-						 .comm = comm->id,
-						 .number = number,
-						 .bytes = call->bytes,
-						 .epoch = comm->epoch,
-						 .op = call->op,
-						 .arrive_boot_ns = call->entry_ns,
-						 .release_boot_ns = call->ret_ns,
-					 });
+	nt_sampler_offer(&comm->sampler,
+			 &(struct nt_sample){
+				 .comm = comm->id,
+				 .number = number,
+				 .bytes = call->bytes,
+				 .epoch = comm->epoch,
+				 .op = call->op,
+				 .arrive_boot_ns = call->entry_ns,
+				 .release_boot_ns = call->ret_ns,
+			 },
+			 nth);
 }
 
 static struct nt_comm_sum *sum_of(struct nt_comm *comm, enum nt_op op)
@@ -112,10 +117,10 @@ uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
 {
 	enum nt_op op = (unsigned int)call->op < NT_OP_END ? call->op : NT_OP_UNKNOWN;
 	struct nt_comm_sum *sum = sum_of(comm, op);
-	uint64_t number = call->number;
+	uint64_t number = call->number, nth = ++comm->own_number[op];
 
 	if (!nt_comm_is_collective(op)) {
-		number = ++comm->own_number[op];
+		number = nth;
 	} else {
 		if (number) {
 			comm->numbered_by_library = true;
@@ -128,7 +133,7 @@ uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call)
 	comm->calls_window++;
 	comm->last_call_ns = call->entry_ns;
 	if (nt_comm_is_collective(op))
-		sample(comm, call, number);
+		sample(comm, call, number, nth);
 	if (!sum)
 		return number;
 	if (!sum->calls || number < sum->first)
@@ -161,6 +166,22 @@ int nt_comm_time_peers(struct nt_comm *comm, const struct nt_comm_call *call)
 	return r < 0 ? r : r_from;
 }
 
+void nt_comm_gpu(struct nt_comm *comm, enum nt_op op, uint64_t nth, uint64_t start_ns,
+		 uint64_t end_ns)
+{
+	struct nt_comm_sum *sum = (unsigned int)op < NT_OP_END ? sum_of(comm, op) : NULL;
+
+	if (!sum)
+		return;
+	if (!sum->gpu_duration)
+		sum->gpu_duration = calloc(1, sizeof(*sum->gpu_duration));
+	if (sum->gpu_duration)
+		nt_sketch_add(sum->gpu_duration, end_ns - start_ns);
+	/* The library counts from the communicator's making on. */
+	if (nth && comm->epoch == NT_COMM_EPOCH_WHOLE && nt_comm_is_collective(op))
+		nt_sampler_gpu(&comm->sampler, op, nth, start_ns, end_ns);
+}
+
 void nt_comm_set_epoch(struct nt_comm *comm, uint64_t epoch)
 {
 	/* A library's own numbers survive what we lost. */
@@ -173,10 +194,13 @@ void nt_comm_clear(struct nt_comm *comm)
 	for (int i = 0; i < NT_OP_END; i++) {
 		struct nt_comm_sum *sum = comm->sum[i];
 
+		/* What devices told of calls of earlier windows goes with the next that has any. */
 		if (!sum || !sum->calls)
 			continue;
 		if (sum->duration)
 			*sum->duration = (struct nt_sketch){0};
+		if (sum->gpu_duration)
+			*sum->gpu_duration = (struct nt_sketch){0};
 		sum->calls = 0;
 		sum->bytes = 0;
 		sum->first = 0;

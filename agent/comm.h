@@ -39,6 +39,7 @@ struct nt_comm_call {
 struct nt_comm_sum {
 	uint64_t calls, bytes, first, last;
 	struct nt_sketch *duration; /* owned; NULL until a call was timed */
+	struct nt_sketch *gpu_duration; /* owned; NULL until a device told of a call */
 };
 
 struct nt_comm_key {
@@ -64,7 +65,7 @@ struct nt_comm {
 	uint32_t children; /* communicators made of this one so far */
 
 	uint64_t epoch, last, rolling_hash;
-	uint64_t own_number[NT_OP_END]; /* of operations that not all ranks take part in */
+	uint64_t own_number[NT_OP_END]; /* calls of each operation so far */
 	struct nt_comm_sum *sum[NT_OP_END]; /* owned; NULL until the operation is used */
 	struct nt_signature recent[NT_COMM_RECENT]; /* a ring: calls % NT_COMM_RECENT is next */
 	uint64_t calls, calls_reported; /* of numbered operations */
@@ -94,6 +95,13 @@ uint64_t nt_comm_id_local(uint64_t boot, uint32_t pid, uint64_t start_ns, uint64
  * together, hashed and compared; the others (send, receive, put) have numbers of their own.
  */
 bool nt_comm_is_collective(enum nt_op op);
+
+/*
+ * The device has made the nth call of the operation, 0: nobody knows which. It may be told windows
+ * after the call.
+ */
+void nt_comm_gpu(struct nt_comm *comm, enum nt_op op, uint64_t nth, uint64_t start_ns,
+		 uint64_t end_ns);
 
 /* Accounts for a call; returns its number. -ENOMEM does not happen: a sum is then not kept. */
 uint64_t nt_comm_count(struct nt_comm *comm, const struct nt_comm_call *call);

@@ -83,6 +83,10 @@ struct nt_process {
 	struct nt_pending pending[NT_PROCESS_PENDING];
 	uint32_t pendings;
 
+	/* Of the last interval that was told, of kernels and of communication; 0: none so far. */
+	uint64_t gpu_number[2];
+	uint64_t gpu_lost; /* before it, since the last window */
+
 	struct nt_process_counters counters; /* at the last window */
 	UT_hash_handle hh;
 };

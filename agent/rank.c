@@ -28,6 +28,7 @@ void nt_rank_free(struct nt_rank *rank)
 		return;
 	nt_step_free(rank->step);
 	nt_order_free(rank->order);
+	nt_gpu_free(rank->gpu);
 	nt_host_close(rank->host);
 	free(rank);
 }
@@ -108,6 +109,11 @@ static void add_step(struct nt_rank *rank, const struct nt_work_step *step)
 		sums->own_ns += step->own_ns;
 		sums->own_blocked_ns += step->own_blocked_ns;
 	}
+	if (step->has_gpu) {
+		sums->gpu_steps++;
+		sums->gpu_ns += step->gpu_ns;
+		sums->gpu_lag_ns += step->gpu_lag_ns;
+	}
 	sums->host_ns += step->host_ns;
 	sums->blocked_ns += step->blocked_ns;
 	sums->comm_ns += step->comm_ns;
@@ -155,6 +161,8 @@ static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 	if (!info.found || info.found_count != rank->found_count) {
 		nt_work_reset(&rank->work);
 		rank->work.ready_count = 0;
+		if (rank->gpu)
+			nt_gpu_reset(rank->gpu);
 		rank->sums = (struct nt_rank_sums){0}; /* steps of another kind do not add up */
 		rank->found_count = info.found_count;
 	}
@@ -165,14 +173,31 @@ static void follow_steps(struct nt_rank *rank, const struct nt_comm *comm,
 	nt_work_boundary(&rank->work, call->entry_ns, launches, info.number);
 }
 
-static bool take_steps(struct nt_rank *rank)
+static bool take_gpu_steps(struct nt_rank *rank, uint64_t now_ns)
 {
 	struct nt_work_step step;
 	bool any = false;
 
-	while (nt_work_next(&rank->work, &step)) {
+	while (nt_gpu_next(rank->gpu, now_ns, &step)) {
 		add_step(rank, &step);
 		any = true;
+	}
+	return any;
+}
+
+static bool take_steps(struct nt_rank *rank, uint64_t now_ns)
+{
+	struct nt_work_step step;
+	bool any = rank->gpu && take_gpu_steps(rank, now_ns);
+
+	while (nt_work_next(&rank->work, &step)) {
+		if (!rank->gpu) {
+			add_step(rank, &step);
+			any = true;
+			continue;
+		}
+		nt_gpu_step(rank->gpu, &step);
+		any |= take_gpu_steps(rank, now_ns);
 	}
 	return any;
 }
@@ -180,7 +205,7 @@ static bool take_steps(struct nt_rank *rank)
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns)
 {
 	nt_work_settle(&rank->work, now_ns);
-	return take_steps(rank);
+	return take_steps(rank, now_ns);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -229,7 +254,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 	follow_steps(rank, comm, call, launches);
 	if (call->ret_ns && is_blocking_library(comm))
 		nt_work_comm(&rank->work, call->entry_ns, call->ret_ns);
-	return take_steps(rank);
+	return take_steps(rank, call->entry_ns);
 }
 
 void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns)
@@ -277,6 +302,29 @@ void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uin
 		nt_order_enqueue(rank->order, &rank->work, stream, stream, entry_ns, launches);
 }
 
+/* ---- the device ------------------------------------------------------------------------------ */
+
+void nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
+		 uint64_t now_ns)
+{
+	if (interval->communicates) {
+		if (comm)
+			nt_comm_gpu(comm, interval->op, interval->nth, interval->start_ns,
+				    interval->end_ns);
+		return;
+	}
+	/* Without memory for it the rank stays at the tier of its calls. */
+	if (!rank->gpu && nt_gpu_new(&rank->gpu) < 0)
+		return;
+	nt_gpu_add(rank->gpu, interval, now_ns);
+}
+
+void nt_rank_gpu_lost(struct nt_rank *rank)
+{
+	if (rank->gpu)
+		nt_gpu_lose(rank->gpu);
+}
+
 /* ---- windows -------------------------------------------------------------------------------- */
 
 enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
@@ -288,6 +336,10 @@ enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 	*ret_own_blocked_ns = 0;
 	if (!sums->steps)
 		return NT_TIER_UNKNOWN;
+	if (sums->gpu_steps && sums->gpu_steps * 2 >= sums->steps) {
+		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
+		return NT_TIER_T3;
+	}
 	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs))
 		return NT_TIER_T1;
 	/* The steps that are not covered are taken to be like the others. */

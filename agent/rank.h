@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/comm.h"
+#include "agent/gpu.h"
 #include "agent/host.h"
 #include "agent/identity.h"
 #include "agent/order.h"
@@ -24,6 +25,8 @@ struct nt_rank_sums {
 	uint32_t steps, covered; /* all; those whose own work holds */
 	uint64_t first_step, step_epoch;
 	uint64_t own_ns, own_blocked_ns; /* of the covered ones */
+	uint32_t gpu_steps; /* whose device time is known */
+	uint64_t gpu_ns, gpu_lag_ns; /* of these */
 	uint64_t host_ns, blocked_ns, comm_ns, step_ns, launches;
 	uint32_t local_syncs;
 	uint64_t end_ns; /* of the last step */
@@ -41,6 +44,7 @@ struct nt_rank {
 
 	struct nt_step *step; /* owned */
 	struct nt_order *order; /* owned; NULL until a call only enqueues */
+	struct nt_gpu *gpu; /* owned; NULL until a plugin tells of a kernel */
 	struct nt_work work;
 	struct nt_rank_sums sums;
 	uint64_t found_count; /* of nt_step_info, as seen last */
@@ -93,6 +97,15 @@ void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
  * wait for others.
  */
 void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches);
+
+/*
+ * What the device ran, as a plugin tells it; now_ns: when. comm: whose call it was, NULL: nobody's
+ * that is known.
+ */
+void nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
+		 uint64_t now_ns);
+/* Intervals of the rank's process were lost. */
+void nt_rank_gpu_lost(struct nt_rank *rank);
 
 /* Takes steps that have ended since; true as for nt_rank_comm(). */
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);

@@ -21,8 +21,10 @@ static void raise_level(struct nt_sampler *sampler)
 
 	sampler->level++;
 	for (uint32_t i = 0; i < sampler->count; i++) {
-		if (level_of(&sampler->sample[i]) >= sampler->level)
-			sampler->sample[kept++] = sampler->sample[i];
+		if (level_of(&sampler->sample[i]) < sampler->level)
+			continue;
+		sampler->nth[kept] = sampler->nth[i];
+		sampler->sample[kept++] = sampler->sample[i];
 	}
 	sampler->left_out += sampler->count - kept;
 	sampler->count = kept;
@@ -33,7 +35,7 @@ static uint32_t cap_of(const struct nt_sampler *sampler)
 	return sampler->cap && sampler->cap < NT_SAMPLER_CAP ? sampler->cap : NT_SAMPLER_CAP;
 }
 
-void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample)
+void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample, uint64_t nth)
 {
 	uint32_t cap = cap_of(sampler);
 
@@ -48,7 +50,19 @@ void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample
 		sampler->left_out++;
 		return;
 	}
+	sampler->nth[sampler->count] = nth;
 	sampler->sample[sampler->count++] = *sample;
+}
+
+void nt_sampler_gpu(struct nt_sampler *sampler, enum nt_op op, uint64_t nth, uint64_t start_ns,
+		    uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < sampler->count; i++) {
+		if (sampler->nth[i] != nth || sampler->sample[i].op != op)
+			continue;
+		sampler->sample[i].gpu_start_boot_ns = start_ns;
+		sampler->sample[i].gpu_end_boot_ns = end_ns;
+	}
 }
 
 void nt_sampler_clear(struct nt_sampler *sampler)

@@ -17,13 +17,17 @@ enum {
 
 struct nt_sampler {
 	struct nt_sample sample[NT_SAMPLER_CAP];
+	uint64_t nth[NT_SAMPLER_CAP]; /* of the communicator's calls of its operation */
 	uint32_t count;
 	uint32_t cap; /* at most NT_SAMPLER_CAP; 0: that */
 	uint32_t level; /* calls of a lower one are left out */
 	uint64_t left_out; /* since the last clear */
 };
 
-void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample);
+void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample, uint64_t nth);
+/* When the device made that call, if it is one of those that are kept. */
+void nt_sampler_gpu(struct nt_sampler *sampler, enum nt_op op, uint64_t nth, uint64_t start_ns,
+		    uint64_t end_ns);
 /* The window has been sent; the level follows the rate of calls down, too. */
 void nt_sampler_clear(struct nt_sampler *sampler);
 

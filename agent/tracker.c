@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/hash.h"
+
+/* The clock of a device is known this well, and the last tick was so long ago at the most. */
+#define GPU_AHEAD_NS NT_SECOND
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -535,6 +539,71 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 	nt_tracker_give(tracker, process, call, id);
 }
 
+/* ---- devices -------------------------------------------------------------------------------- */
+
+static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
+{
+	return interval->start_ns <= interval->end_ns && interval->entry_ns <= interval->start_ns &&
+	       interval->start_ns && interval->end_ns <= tracker->now_ns + GPU_AHEAD_NS;
+}
+
+/* Of what a process numbers, all that it skips was lost. A number that goes back begins anew. */
+static void count_interval(struct nt_tracker *tracker, struct nt_process *process,
+			   const struct nt_gpu_interval *interval)
+{
+	uint64_t *last = &process->gpu_number[interval->communicates], lost = 0;
+
+	if (*last && interval->number > *last)
+		lost = interval->number - *last - 1;
+	*last = interval->number;
+	if (!lost)
+		return;
+	tracker->stats.gpu_lost += lost;
+	process->gpu_lost += lost;
+	for (uint32_t i = 0; i < process->ranks && !interval->communicates; i++)
+		nt_rank_gpu_lost(process->rank[i]);
+}
+
+static struct nt_comm *comm_of(const struct nt_process *process,
+			       const struct nt_gpu_interval *interval)
+{
+	for (struct nt_comm *comm = process->comms; comm && interval->comm; comm = comm->hh.next) {
+		if (comm->id == interval->comm && comm->rank == interval->comm_rank &&
+		    comm->rank_of)
+			return comm;
+	}
+	return NULL;
+}
+
+void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
+{
+	struct nt_process *process = nt_tracker_process(tracker, interval->pid);
+	struct nt_comm *comm = NULL;
+	struct nt_rank *rank = NULL;
+
+	tracker->stats.gpu_intervals++;
+	if (!process) {
+		tracker->stats.gpu_unowned++;
+		return;
+	}
+	count_interval(tracker, process, interval);
+	if (!makes_sense(tracker, interval)) {
+		tracker->stats.gpu_malformed++;
+		return;
+	}
+	if (interval->communicates)
+		comm = comm_of(process, interval);
+	/* Of several ranks in one process nothing tells whose kernels they are. */
+	if (comm)
+		rank = comm->rank_of;
+	else if (!interval->communicates && process->ranks == 1)
+		rank = process->rank[0];
+	if (rank)
+		nt_rank_gpu(rank, comm, interval, tracker->now_ns);
+	else
+		tracker->stats.gpu_unowned++;
+}
+
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 {
 	if (!events)
@@ -617,6 +686,15 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 		rank->inside.number = comm->last + 1;
 }
 
+static void add_gpu(struct nt_gpu_stats *sum, const struct nt_gpu_stats *more)
+{
+	sum->steps_over_cap += more->steps_over_cap;
+	sum->streams_over_cap += more->streams_over_cap;
+	sum->steps_unknown += more->steps_unknown;
+	sum->late += more->late;
+	sum->overlap_ns += more->overlap_ns;
+}
+
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats)
 {
 	struct nt_tracker_stats stats = tracker->stats;
@@ -636,6 +714,8 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 			nt_step_info(rank->step, &info);
 			stats.late_ns += rank->work.late_ns;
 			stats.step_overruns += rank->work.overrun;
+			if (rank->gpu)
+				add_gpu(&stats.gpu, nt_gpu_stats(rank->gpu));
 			stats.unknown_kinds += info.unknown_kinds;
 			if (rank->order)
 				stats.order_overflows += nt_order_overflows(rank->order);

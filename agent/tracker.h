@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/discover.h"
+#include "agent/gpu.h"
 #include "agent/host.h"
 #include "agent/memory.h"
 #include "agent/probe.h"
@@ -71,6 +72,12 @@ struct nt_tracker_stats {
 	uint64_t unresolved_comms; /* whose place in the job could not be read */
 	uint64_t undescribed; /* processes that /proc told nothing of */
 	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
+	uint64_t gpu_intervals; /* that devices told of */
+	uint64_t gpu_lost; /* between those that came: their steps are not T3 */
+	uint64_t gpu_malformed; /* that end before they begin, or have not begun yet */
+	uint64_t
+		gpu_unowned; /* of no process or communicator that is watched, or of several ranks */
+	struct nt_gpu_stats gpu;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t lost_events; /* as told by nt_tracker_lost() */
@@ -95,6 +102,8 @@ void nt_tracker_discovered(struct nt_tracker *tracker, bool complete);
 /* From the probes, in the order of the ring. id: NT_ID_BYTES or NULL. */
 void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
 		      const uint8_t *id);
+/* From a plugin inside a rank's process, by way of probes. */
+void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
 /* Events have been lost: numbers and sums of all ranks are no longer certain. */
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events);
 /* A thread that is inside a call at now_ns; after nt_tracker_look(), once for each. */

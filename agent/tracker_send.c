@@ -10,6 +10,7 @@
 
 #define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
 #define WINDOW_LONGEST_NS NT_SECOND
+#define WINDOW_GPU_NS     NT_SECOND /* well below what aggregators wait for the last of all */
 #define HEARTBEAT_NS      NT_SECOND
 #define KEY_FORGET_NS     NT_MINUTE
 
@@ -142,6 +143,18 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 	return since;
 }
 
+/* As counters, these are the process's. */
+static uint64_t take_gpu_lost(struct nt_rank *rank)
+{
+	struct nt_process *process = rank->process;
+	uint64_t lost = process->gpu_lost;
+
+	if (rank != process->rank[0])
+		return 0;
+	process->gpu_lost = 0;
+	return lost;
+}
+
 /* Short synchronising calls come as sums of the whole window, steps or not. */
 static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
 			    uint64_t end_ns)
@@ -190,7 +203,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.end_ns = end_ns,
 		.host = &host,
 		.counters = &counters,
-		.lost = tracker->stats.lost_events - rank->lost_seen,
+		.lost = tracker->stats.lost_events - rank->lost_seen + take_gpu_lost(rank),
 		.ended = ended,
 	};
 	struct nt_tracker_key *key;
@@ -246,6 +259,9 @@ static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t
 		nt_tracker_stepped(tracker, rank);
 	if (longest > WINDOW_LONGEST_NS)
 		longest = WINDOW_LONGEST_NS;
+	/* A window that waits for its device ends with a step all the same. */
+	if (rank->gpu && nt_gpu_waits(rank->gpu))
+		longest += WINDOW_GPU_NS;
 	age = less(now_ns, rank->window_ns);
 	if (age >= longest && (rank->key[0] || age >= FIRST_WINDOW_NS))
 		nt_tracker_send(tracker, rank, now_ns, false);

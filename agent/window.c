@@ -97,6 +97,8 @@ static void measure(const struct nt_rank *rank, struct room *room)
 				continue;
 			room->ops++;
 			room->buckets += sum->duration ? 2 * used_buckets(sum->duration) : 0;
+			room->buckets +=
+				sum->gpu_duration ? 2 * used_buckets(sum->gpu_duration) : 0;
 		}
 	}
 }
@@ -159,6 +161,8 @@ static void fill_comm(const struct nt_rank *rank, const struct nt_comm *comm,
 		};
 		if (sum->duration)
 			fill_sketch(sum->duration, bucket, &(*op)->duration);
+		if (sum->gpu_duration)
+			fill_sketch(sum->gpu_duration, bucket, &(*op)->gpu_duration);
 		(*op)++;
 		ret_comm->ops++;
 	}

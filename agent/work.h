@@ -35,6 +35,9 @@ struct nt_work_step {
 	uint32_t local_syncs; /* in own spans */
 	uint64_t number; /* the caller's, as given with the boundary that began it */
 	bool asynchronous;
+	/* Of agent/gpu.h: own work by the device's clock, and how long its kernels waited, mean. */
+	bool has_gpu;
+	uint64_t gpu_ns, gpu_lag_ns;
 };
 
 struct nt_work {

@@ -87,14 +87,19 @@ static size_t count_windows(const struct nt_member *member, uint64_t end_ns)
 
 /* ---- communicators ------------------------------------------------------------------------------ */
 
-static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch)
+static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch, bool by_gpu)
 {
 	uint64_t calls = 0;
 
 	for (size_t i = 0; i < sketch->buckets; i++)
 		calls += sketch->count[i];
-	if (!calls)
+	/* Times of a host and times of a device are not one sum: those of the device tell more. */
+	if (!calls || (sum->by_gpu && !by_gpu))
 		return;
+	if (by_gpu && !sum->by_gpu) {
+		sum->timed_calls = sum->sum_ns = 0;
+		sum->by_gpu = true;
+	}
 	if (!sum->timed_calls || sketch->min_ns < sum->min_ns)
 		sum->min_ns = sketch->min_ns;
 	sum->timed_calls += calls;
@@ -118,7 +123,8 @@ static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op 
 	sum->calls += more->calls;
 	sum->bytes += more->bytes;
 	sum->last = more->last + shift;
-	add_duration(sum, more->gpu_duration.buckets ? &more->gpu_duration : &more->duration);
+	add_duration(sum, &more->gpu_duration, true);
+	add_duration(sum, &more->duration, false);
 }
 
 static int add_recent(struct nt_framer *framer, const struct nt_message *message,
@@ -535,9 +541,13 @@ static void add_samples(struct nt_framer *framer, const struct nt_member *member
 			.op = (uint8_t)from->op,
 			.kind = (uint8_t)nt_framer_kind(from->op),
 			.rank = member->number,
+			.by_gpu = from->gpu_start_boot_ns && from->gpu_end_boot_ns,
 			.arrive_ns = nt_message_real_ns(message, from->arrive_boot_ns),
 		};
-		if (from->release_boot_ns)
+		if (to->by_gpu) {
+			to->arrive_ns = nt_message_real_ns(message, from->gpu_start_boot_ns);
+			to->release_ns = nt_message_real_ns(message, from->gpu_end_boot_ns);
+		} else if (from->release_boot_ns)
 			to->release_ns = nt_message_real_ns(message, from->release_boot_ns);
 		(*samples)++;
 	}

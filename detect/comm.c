@@ -142,6 +142,7 @@ static int add_member(struct nt_comm_round *round, const struct nt_frame_comm *s
 		if (!op->timed_calls)
 			continue;
 		sum->timed++;
+		sum->by_gpu += op->by_gpu;
 		sum->shortest_ns = fmin(sum->shortest_ns, (double)op->min_ns);
 	}
 	return 0;

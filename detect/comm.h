@@ -30,7 +30,7 @@ enum nt_comm_use {
 /* What the members say of one synchronising operation. */
 struct nt_comm_sum {
 	double bytes, calls, shortest_ns; /* of all their calls; of those that are timed */
-	uint32_t timed; /* members */
+	uint32_t timed, by_gpu; /* members; those whose devices timed them */
 	uint8_t op;
 };
 

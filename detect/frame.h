@@ -40,9 +40,10 @@ enum nt_frame_kind {
 struct nt_frame_op {
 	uint8_t op; /* enum nt_op of the wire */
 	uint8_t kind; /* enum nt_frame_kind */
+	bool by_gpu; /* the times are the device's (T3) */
 	uint64_t calls, bytes;
 	uint64_t first, last; /* numbers */
-	/* Entry to return, where calls block (or their GPU times, T3); 0 calls: not observed. */
+	/* Entry to return, where calls block, or the device's times; 0 calls: not observed. */
 	uint64_t timed_calls, sum_ns, min_ns;
 };
 
@@ -123,6 +124,7 @@ struct nt_frame_rank {
 struct nt_frame_sample {
 	uint64_t comm, epoch, number, bytes;
 	uint8_t op, kind;
+	bool by_gpu; /* arrival and release are those of the kernel, by the device (T3) */
 	uint32_t rank;
 	uint64_t arrive_ns, release_ns; /* release 0: not observed */
 };

@@ -61,8 +61,9 @@ static bool hear_members(struct nt_detect *detect, const struct nt_comm *comm, s
 	round->bytes = most->bytes / most->calls;
 	round->calls = most->calls / said->steps;
 	round->step_ns = nt_stats_median_of(step, comm->members);
-	if (most->timed == said->heard) {
-		round->method = NT_NETWORK_SHORTEST;
+	/* What hosts tell of a call and what devices tell is not one thing. */
+	if (most->timed == said->heard && (!most->by_gpu || most->by_gpu == said->heard)) {
+		round->method = most->by_gpu ? NT_NETWORK_BY_GPU : NT_NETWORK_SHORTEST;
 		round->transfer = most->shortest_ns;
 	}
 	return true;
@@ -96,7 +97,7 @@ static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t l
 	return low;
 }
 
-/* Calls that every member sampled: exact for each of them. */
+/* Calls that every member sampled and its host timed: exact for each of them. */
 static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
 			 struct nt_comm *comm, struct round *round)
 {
@@ -118,6 +119,7 @@ static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
 			const struct nt_frame_sample *at = &sample[end];
 
 			whole = whole && at->release_ns > at->arrive_ns && at->op == round->op &&
+				!at->by_gpu &&
 				fabs((double)at->bytes - round->bytes) <= same_bytes * round->bytes;
 			shortest = fmin(shortest, (double)at->release_ns - (double)at->arrive_ns);
 		}
@@ -182,6 +184,7 @@ static int raise(struct nt_detect *detect, const struct nt_comm *comm, double co
 		[NT_NETWORK_SAMPLES] = NT_WORD_SAMPLES,
 		[NT_NETWORK_SHORTEST] = NT_WORD_SHORTEST,
 		[NT_NETWORK_LEAST_WAIT] = NT_WORD_OWN_PAST,
+		[NT_NETWORK_BY_GPU] = NT_WORD_SHORTEST,
 	};
 	const struct nt_network *network = &comm->network;
 	struct nt_proposal proposal = {
@@ -234,6 +237,14 @@ static double longest_starving(const struct nt_detect *detect, const struct nt_c
 	return longest;
 }
 
+/* A device computes while it transfers: what the step does not get longer by is hidden behind that. */
+static double felt(const struct nt_detect *detect, const struct round *round)
+{
+	if (!detect->step.past.ready)
+		return INFINITY;
+	return (round->step_ns - detect->step.past.value_centre) / fmax(1.0, round->step_ns);
+}
+
 static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
@@ -242,7 +253,9 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
 					 .ceiling = 2.0 * detect->threshold};
-	const double starving = longest_starving(detect, comm);
+	/* A device goes on without its host. */
+	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
+	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double base, growth, width;
 
 	if (network->method != round->method || network->op != round->op ||
@@ -250,7 +263,7 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 		*network = (struct nt_network){
 			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
 	}
-	network->tier = round->tier;
+	network->tier = by_gpu ? NT_FRAME_T3 : round->tier;
 	network->frame = detect->frames;
 	network->transfer = fmax(0.0, round->transfer * round->calls - starving);
 	network->step_ns = round->step_ns;
@@ -266,6 +279,8 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	window.z = growth / width;
 	window.kpi = growth;
 	window.cost = growth * base / fmax(1.0, round->step_ns);
+	if (by_gpu)
+		window.cost = fmin(window.cost, felt(detect, round));
 	nt_cusum_add(&network->level, rules, &window);
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
@@ -291,7 +306,10 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 		hear_samples(detect, frame, comm, &round);
 		/* One method is kept: a window without samples says nothing of what they watch. */
 		if (comm->network.method == NT_NETWORK_SAMPLES &&
-		    round.method != NT_NETWORK_SAMPLES)
+		    round.method != NT_NETWORK_SAMPLES && round.method != NT_NETWORK_BY_GPU)
+			continue;
+		/* Nor does one in which not all devices have told of their calls. */
+		if (comm->network.method == NT_NETWORK_BY_GPU && round.method == NT_NETWORK_NONE)
 			continue;
 		if (round.method == NT_NETWORK_NONE)
 			hear_waits(detect, comm, &round);

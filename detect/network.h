@@ -21,6 +21,7 @@ enum nt_network_method {
 	NT_NETWORK_SAMPLES, /* calls that all members sampled */
 	NT_NETWORK_SHORTEST, /* the shortest call of any member in the window */
 	NT_NETWORK_LEAST_WAIT, /* the member that waited least in its steps */
+	NT_NETWORK_BY_GPU, /* as SHORTEST, where all members' devices timed their calls */
 	NT_NETWORK_METHODS,
 };
 

@@ -60,6 +60,7 @@ struct sim_comm {
 	double calls, bytes; /* a step and member, a call */
 	double transfer; /* ns a call */
 	bool timed;
+	uint32_t by_gpu; /* so many members tell the times of their devices, not of their hosts */
 	uint64_t last, epoch;
 };
 
@@ -337,6 +338,7 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 				const double waited = fmax(0.0, wait - transfer);
 
 				op->timed_calls = op->calls;
+				op->by_gpu = place < comm->by_gpu;
 				op->min_ns = (uint64_t)(comm->transfer +
 							sim->lateness * sim_uniform(sim));
 				op->sum_ns = (uint64_t)(comm->transfer * (double)op->calls +

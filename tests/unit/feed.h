@@ -44,6 +44,8 @@ struct feed_window {
 	uint64_t epoch; /* 0: counted from the first call on */
 	uint64_t last; /* number of the last call */
 	enum nt_tier tier; /* 0: T2 */
+	/* Of each call by its host and by its device; 0: not told. Then the last is sampled, too. */
+	uint64_t call_ns, gpu_call_ns;
 	const char *gpu, *pod;
 	const char *job; /* NULL: "llm" */
 	bool rank_unknown, local_id, ended, finalized, inside;
@@ -105,6 +107,16 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.first = from->last + 1 - from->steps,
 		.last = from->last,
 	};
+	uint32_t bucket = 99, count = from->steps;
+	const struct nt_sketch_wire took = {.bucket = &bucket, .count = &count, .buckets = 1};
+	struct nt_sample sample = {
+		.comm = from->comm,
+		.number = from->last,
+		.epoch = from->epoch ? from->epoch : 1,
+		.op = NT_OP_ALL_REDUCE,
+		.bytes = 4096,
+		.arrive_boot_ns = message.boot_ns - 9 * MS,
+	};
 	struct nt_comm_window comm = {
 		.id = from->comm,
 		.rank = from->rank,
@@ -122,6 +134,19 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 	};
 	const double steps = from->steps;
 
+	if (from->call_ns) {
+		op.duration = took;
+		op.duration.min_ns = from->call_ns;
+		op.duration.sum_ns = from->call_ns * from->steps;
+		sample.release_boot_ns = sample.arrive_boot_ns + from->call_ns;
+	}
+	if (from->gpu_call_ns) {
+		op.gpu_duration = took;
+		op.gpu_duration.min_ns = from->gpu_call_ns;
+		op.gpu_duration.sum_ns = from->gpu_call_ns * from->steps;
+		sample.gpu_start_boot_ns = sample.arrive_boot_ns + 5 * MS;
+		sample.gpu_end_boot_ns = sample.gpu_start_boot_ns + from->gpu_call_ns;
+	}
 	message.body = NT_BODY_WINDOW;
 	message.window = (struct nt_window){
 		.rank =
@@ -154,6 +179,8 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 			from->gpu ? (uint64_t)(steps * (from->own_ms - 1) * (double)MS) : 0,
 		.comm = &comm,
 		.comms = from->comm ? 1 : 0,
+		.sample = &sample,
+		.samples = from->call_ns || from->gpu_call_ns,
 		.host = {.on_cpu_ns = 5 * MS, .state = "S"},
 		.ended = from->ended,
 		.finalized = from->finalized,

@@ -145,7 +145,7 @@ static void offer(struct nt_sampler *sampler, uint64_t number)
 {
 	struct nt_sample sample = {.comm = 0x77, .number = number};
 
-	nt_sampler_offer(sampler, &sample);
+	nt_sampler_offer(sampler, &sample, sample.number);
 }
 
 static bool has(const struct nt_sampler *sampler, uint64_t number)

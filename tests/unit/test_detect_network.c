@@ -220,6 +220,30 @@ static void a_call_that_not_all_timed_proves_nothing(void **state)
 	sim_free(&sim);
 }
 
+static void times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts(void **state)
+{
+	(void)state;
+	for (uint32_t by_gpu = 0; by_gpu <= 8; by_gpu += 4) {
+		struct nt_detect *detect;
+		struct sim sim;
+
+		detect = start(&sim, 47);
+		sim.comm[0].by_gpu = by_gpu;
+		sim_pass(&sim, detect, 40);
+		sim.comm[0].transfer *= 2.0;
+		if (by_gpu == 4) {
+			assert_int_equal(sim_run(&sim, detect, 60), 61);
+		} else {
+			assert_in_range(sim_run(&sim, detect, 30), 5, 9);
+			assert_names_comm(sim_firing(detect, 0), DATA, 8);
+			assert_int_equal(sim_firing(detect, 0)->tier,
+					 by_gpu ? NT_FRAME_T3 : NT_FRAME_T2);
+		}
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 static void other_sizes_are_another_past(void **state)
 {
 	struct nt_detect *detect;
@@ -344,6 +368,7 @@ int main(void)
 		cmocka_unit_test(the_rest_of_starving_is_noise),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
+		cmocka_unit_test(times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts),
 		cmocka_unit_test(other_sizes_are_another_past),
 		cmocka_unit_test(transfers_that_cost_little_are_left_alone),
 		cmocka_unit_test(samples_of_all_members_are_exact_whoever_comes_last),

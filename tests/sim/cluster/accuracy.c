@@ -142,6 +142,7 @@ static const struct mode {
 	{"blocking", CL_BLOCKING},
 	{"local-sync", CL_LOCAL_SYNC},
 	{"async", CL_ASYNC},
+	{"plugin", CL_PLUGIN},
 };
 
 struct options {
@@ -212,6 +213,7 @@ static int make_scenario(const struct kind *kind, const struct layout *layout,
 	s.spread = kind->spread;
 	s.hiccups = kind->hiccups;
 	s.weather = kind->weather;
+	s.weather.intervals_lost = mode->mode == CL_PLUGIN ? kind->weather.lost / 10 : 0;
 	/* Neighbours of a group are on other nodes, as they are where nodes are many. */
 	s.node_ranks = cl_scenario_ranks(&s) <= 16 ? 4 : 8;
 	if (layout->node_ranks)
@@ -240,13 +242,14 @@ static void print_command(const struct cl_scenario *s, const struct mode *mode)
 	(void)printf(
 		"    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s%s%s%s --mode %s "
 		"--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
-		"--lost %g --doubled %g --late %g --clock-offset %g --clock-drift %g",
+		"--lost %g --doubled %g --late %g --intervals-lost %g --clock-offset %g "
+		"--clock-drift %g",
 		s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
 		s->rendezvous ? " --rendezvous" : "", s->ring ? " --ring" : "",
 		s->counters ? " --counters" : "", mode->name, s->steps, s->jitter, s->spread,
 		s->hiccups, s->node_ranks, (unsigned long long)s->seed, s->weather.lost,
-		s->weather.doubled, s->weather.late, s->weather.clock_offset_s,
-		s->weather.clock_drift);
+		s->weather.doubled, s->weather.late, s->weather.intervals_lost,
+		s->weather.clock_offset_s, s->weather.clock_drift);
 	for (size_t i = 0; i < s->faults; i++) {
 		const struct cl_fault *f = &s->fault[i];
 

@@ -17,6 +17,7 @@ static void drop_calls(struct cl_play *play, uint32_t ranks)
 		struct cl_calls *calls = cl_play_calls(play, i);
 
 		calls->first = calls->count = 0;
+		cl_play_busies(play, i)->count = 0;
 	}
 }
 

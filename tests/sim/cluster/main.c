@@ -19,6 +19,7 @@ static const char *const mode_names[CL_MODE_END] = {
 	[CL_BLOCKING] = "blocking",
 	[CL_LOCAL_SYNC] = "local-sync",
 	[CL_ASYNC] = "async",
+	[CL_PLUGIN] = "plugin",
 };
 
 struct options {
@@ -50,6 +51,7 @@ static const struct {
 	{"lost", offsetof(struct cl_scenario, weather.lost), false},
 	{"doubled", offsetof(struct cl_scenario, weather.doubled), false},
 	{"late", offsetof(struct cl_scenario, weather.late), false},
+	{"intervals-lost", offsetof(struct cl_scenario, weather.intervals_lost), false},
 	{"clock-offset", offsetof(struct cl_scenario, weather.clock_offset_s), false},
 	{"clock-drift", offsetof(struct cl_scenario, weather.clock_drift), false},
 };
@@ -67,7 +69,7 @@ static int usage(FILE *out, int code)
 		"  --rendezvous    a blocking send lasts until it is received\n"
 		"  --ring          gradients go around by blocking send-receives\n"
 		"  --counters      ports count what is sent again\n"
-		"  --mode MODE     blocking, local-sync or async\n"
+		"  --mode MODE     blocking, local-sync, async or plugin\n"
 		"  --fault FAULT   repeated: 'NAME TARGET[,PEER] FACTOR from STEP [until STEP]\n"
 		"                  [ramp STEPS] [on N of M]'\n"
 		"  --seed N        --json          --out DIR (of a spool)\n");

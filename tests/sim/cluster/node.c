@@ -35,6 +35,8 @@ enum {
 	KERNELS = 0x51, /* streams */
 	GRADIENTS = 0x52,
 	READY = 0xe1, /* an event */
+	FLUSH_TICKS = 3, /* from which to which a plugin keeps what it saw */
+	LOST_RUN = 8, /* intervals that are lost together */
 };
 
 #define NCCL_MAGIC 0x0280028002800280ULL
@@ -43,6 +45,7 @@ struct process {
 	uint32_t rank;
 	struct cl_host host;
 	uint32_t launches;
+	uint64_t intervals[2]; /* of kernels and of calls, that its plugin told or lost */
 };
 
 struct cl_node {
@@ -438,6 +441,68 @@ static void give_until(struct cl_node *node, struct process *process, int64_t no
 		calls->first = calls->count = 0;
 }
 
+/* ---- what plugins tell ---------------------------------------------------------------------- */
+
+static int by_end(const void *left, const void *right)
+{
+	const struct cl_busy *a = left, *b = right;
+
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+static void tell_busy(struct cl_node *node, const struct process *process,
+		      const struct cl_busy *busy)
+{
+	struct cl_group group =
+		cl_group_of(node->s, (enum cl_group_kind)busy->group, process->rank);
+	struct nt_gpu_interval interval = {
+		.pid = FIRST_PID + (uint32_t)(process - node->process),
+		.kernels = busy->kernels,
+		.number = process->intervals[busy->communicates],
+		.entry_ns = BOOT_NS + (uint64_t)busy->entry_ns,
+		.start_ns = BOOT_NS + (uint64_t)busy->start_ns,
+		.end_ns = BOOT_NS + (uint64_t)busy->end_ns,
+		.stream = busy->overlaps ? GRADIENTS : KERNELS,
+		.communicates = busy->communicates,
+	};
+	uint8_t id[NT_ID_BYTES];
+
+	if (busy->communicates) {
+		make_id(node, (enum cl_group_kind)busy->group, &group, id);
+		interval.comm = nt_layout_nccl_hash(id, NT_ID_BYTES);
+		interval.comm_rank = cl_group_place(&group, process->rank);
+		interval.op = (enum nt_op)busy->op;
+		interval.nth = busy->nth;
+	}
+	nt_tracker_gpu(node->tracker, &interval);
+}
+
+/* Now and then a plugin tells of what has ended since, or loses a run of it. */
+static void flush(struct cl_node *node, struct process *process, int64_t now_ns)
+{
+	struct cl_busies *busies = cl_play_busies(node->play, process->rank);
+	size_t ended = 0, kept = 0;
+
+	if (!busies->count || (node->ticks + process->rank) % FLUSH_TICKS)
+		return;
+	qsort(busies->busy, busies->count, sizeof(*busies->busy), by_end);
+	while (ended < busies->count && busies->busy[ended].end_ns <= now_ns)
+		ended++;
+	for (size_t i = 0; i < ended; i++) {
+		bool communicates = busies->busy[i].communicates;
+		uint64_t number = ++process->intervals[communicates] / LOST_RUN;
+		uint64_t run = nt_hash_u64(nt_hash_mix(node->s->seed + process->rank),
+					   number << 1 | communicates);
+
+		if (node->tracker &&
+		    (double)(nt_hash_mix(run) >> 11) * 0x1p-53 >= node->s->weather.intervals_lost)
+			tell_busy(node, process, &busies->busy[i]);
+	}
+	for (size_t i = ended; i < busies->count; i++)
+		busies->busy[kept++] = busies->busy[i];
+	busies->count = kept;
+}
+
 /* Who is inside a call that has not returned. */
 static void look(struct cl_node *node, int64_t now_ns)
 {
@@ -628,6 +693,8 @@ int cl_node_tick(struct cl_node *node, int64_t now_ns)
 		nt_publisher_set_time(node->publisher, boot_ns, (uint64_t)real_ns);
 	for (uint32_t i = 0; i < node->processes; i++)
 		give_until(node, &node->process[i], now_ns);
+	for (uint32_t i = 0; i < node->processes; i++)
+		flush(node, &node->process[i], now_ns);
 	if (!node->tracker)
 		return 0;
 	nt_tracker_tick(node->tracker, boot_ns);

@@ -7,10 +7,10 @@
 #include "tests/sim/cluster/play.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/cluster/chance.h"
 #include "tests/sim/cluster/program.h"
 
 #define US 1000LL
@@ -35,6 +35,8 @@ struct rank {
 	int64_t call_ns, arrive_ns; /* of the call that it is in */
 	double nature; /* how long its kernels take, against the average */
 	struct cl_calls calls;
+	struct cl_busies busies;
+	uint32_t nth[CL_GROUP_END][NT_OP_END]; /* calls so far */
 	struct cl_host host; /* not yet told */
 	uint32_t launches, sequences;
 	bool stalled, gone, stuck; /* waits in play; has ended; will never arrive anywhere */
@@ -62,47 +64,11 @@ struct cl_play {
 	int64_t hung_ns;
 };
 
-/* ---- chance --------------------------------------------------------------------------------- */
-
-static double chance(struct cl_play *play)
-{
-	uint64_t x = play->random += 0x9e3779b97f4a7c15ULL;
-
-	/* SplitMix64. */
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
-}
-
-static double gauss(struct cl_play *play)
-{
-	return sqrt(-2 * log(chance(play) + 1e-300)) * cos(2 * M_PI * chance(play));
-}
-
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static void put(struct cl_play *play, struct rank *rank, const struct cl_call *call)
 {
-	struct cl_calls *calls = &rank->calls;
-
-	if (calls->count == calls->room && calls->first) {
-		memmove(calls->call, calls->call + calls->first,
-			(calls->count - calls->first) * sizeof(*calls->call));
-		calls->count -= calls->first;
-		calls->first = 0;
-	}
-	if (calls->count == calls->room) {
-		size_t room = calls->room ? 2 * calls->room : 64;
-		struct cl_call *grown = reallocarray(calls->call, room, sizeof(*grown));
-
-		if (!grown) {
-			play->failed = true;
-			return;
-		}
-		calls->call = grown;
-		calls->room = room;
-	}
-	calls->call[calls->count++] = *call;
+	play->failed |= !cl_calls_add(&rank->calls, call);
 }
 
 static void tell_host(struct cl_play *play, struct rank *rank, int64_t start_ns, bool asleep)
@@ -137,6 +103,25 @@ static void tell(struct cl_play *play, struct rank *rank, enum cl_call_kind kind
 	if (rank->host.on_cpu_ns || rank->host.run_queue_ns)
 		tell_host(play, rank, entry_ns, false);
 	put(play, rank, &call);
+}
+
+static void note_call(struct cl_play *play, struct rank *rank, const struct cl_act *act,
+		      int64_t entry_ns, int64_t start_ns, int64_t end_ns)
+{
+	const struct cl_busy busy = {
+		.entry_ns = entry_ns,
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.kernels = 1,
+		.nth = ++rank->nth[act->group][act->op],
+		.group = act->group,
+		.op = act->op,
+		.communicates = true,
+		.overlaps = act->overlaps,
+	};
+
+	if (play->s->mode == CL_PLUGIN)
+		play->failed |= !cl_busies_add(&rank->busies, &busy);
 }
 
 /* ---- faults --------------------------------------------------------------------------------- */
@@ -262,10 +247,11 @@ static void set_going(struct cl_play *play, uint32_t number)
 static void work(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
 {
 	const struct cl_scenario *s = play->s;
-	double factor = rank->nature * compute_factor(play, number) * (1 + s->jitter * gauss(play));
-	int64_t ns;
+	double factor = rank->nature * compute_factor(play, number) *
+			(1 + s->jitter * cl_gauss(&play->random));
+	int64_t ns, start_ns;
 
-	if (s->hiccups > 0 && chance(play) < s->hiccups)
+	if (s->hiccups > 0 && cl_chance(&play->random) < s->hiccups)
 		factor *= 3;
 	ns = (int64_t)((double)act->ns * (factor > 0.1 ? factor : 0.1));
 	if (s->mode == CL_BLOCKING) {
@@ -274,8 +260,11 @@ static void work(struct cl_play *play, struct rank *rank, uint32_t number, const
 		return;
 	}
 	/* What updates the weights waits for what was reduced: both streams are awaited before it. */
-	rank->compute_ns =
-		(rank->compute_ns > rank->host_ns ? rank->compute_ns : rank->host_ns) + ns;
+	start_ns = rank->compute_ns > rank->host_ns ? rank->compute_ns : rank->host_ns;
+	rank->compute_ns = start_ns + ns;
+	if (s->mode == CL_PLUGIN)
+		play->failed |= !cl_busies_compute(&rank->busies, rank->host_ns, LAUNCH_NS,
+						   LAUNCHES, start_ns, rank->compute_ns);
 	rank->host_ns += LAUNCHES * LAUNCH_NS;
 	rank->host.on_cpu_ns += LAUNCHES * LAUNCH_NS;
 	rank->launches += LAUNCHES;
@@ -285,13 +274,15 @@ static void work(struct cl_play *play, struct rank *rank, uint32_t number, const
 static void leave(struct cl_play *play, struct rank *rank, const struct cl_act *act,
 		  int64_t done_ns)
 {
-	int64_t ns = done_ns + (int64_t)(chance(play) * LEAVE_PERCENT / 100 * (double)act->ns);
+	int64_t ns = done_ns +
+		     (int64_t)(cl_chance(&play->random) * LEAVE_PERCENT / 100 * (double)act->ns);
 
 	if (play->s->mode == CL_BLOCKING) {
 		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, ns);
 		rank->host_ns = ns;
 		return;
 	}
+	note_call(play, rank, act, rank->call_ns, rank->arrive_ns, ns);
 	if (act->overlaps) {
 		tell(play, rank, CL_CALL_RECORD, act, rank->call_ns, rank->call_ns);
 		tell(play, rank, CL_CALL_WAIT, act, rank->call_ns + US, rank->call_ns + US);
@@ -422,6 +413,7 @@ static bool send(struct cl_play *play, struct rank *rank, uint32_t number, const
 		rank->host_ns = ns + SEND_NS;
 	} else {
 		tell(play, rank, CL_CALL_COLLECTIVE, act, rank->host_ns, rank->host_ns);
+		note_call(play, rank, act, rank->host_ns, ns, ns + SEND_NS);
 		rank->host_ns += ENQUEUE_NS;
 	}
 	wake(play, to, act);
@@ -441,7 +433,7 @@ static bool receive(struct cl_play *play, struct rank *rank, uint32_t number,
 		return false;
 	}
 	rank->call_ns = rank->host_ns;
-	ns = arrival(play, rank, act);
+	ns = rank->arrive_ns = arrival(play, rank, act);
 	if (inbox->at_ns[inbox->taken] > ns)
 		ns = inbox->at_ns[inbox->taken];
 	inbox->taken++;
@@ -479,7 +471,8 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
 	switch (act->kind) {
 	case CL_HOST:
 		rank->host.on_cpu_ns += (uint64_t)act->ns;
-		rank->host_ns += (int64_t)((double)act->ns * (1 + play->s->jitter * gauss(play)));
+		rank->host_ns += (int64_t)((double)act->ns *
+					   (1 + play->s->jitter * cl_gauss(&play->random)));
 		break;
 	case CL_COMPUTE:
 		work(play, rank, number, act);
@@ -501,6 +494,10 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
 	case CL_RECV:
 		if (!receive(play, rank, number, act))
 			return false;
+		break;
+	case CL_JOIN:
+		if (rank->comm_ns > rank->compute_ns)
+			rank->compute_ns = rank->comm_ns;
 		break;
 	default:
 		synchronise(play, rank, act);
@@ -620,7 +617,7 @@ static void count(struct cl_play *play)
 	const struct cl_scenario *s = play->s;
 
 	for (uint32_t node = 0; node < cl_scenario_nodes(s) && s->counters; node++) {
-		double rate = usual * chance(play);
+		double rate = usual * cl_chance(&play->random);
 
 		for (size_t i = 0; i < s->faults; i++) {
 			const struct cl_fault *f = &s->fault[i];
@@ -631,9 +628,9 @@ static void count(struct cl_play *play)
 			if (f->kind == CL_COUNTERS && node == f->target)
 				rate += f->factor * strength;
 			else if ((f->kind == CL_NIC || f->kind == CL_PATH) && is_end)
-				rate += often * strength * (0.7 + 0.6 * chance(play));
+				rate += often * strength * (0.7 + 0.6 * cl_chance(&play->random));
 			else if (f->kind == CL_NIC)
-				rate += seldom * strength * chance(play);
+				rate += seldom * strength * cl_chance(&play->random);
 		}
 		play->counted[node] += rate * s->step_s;
 	}
@@ -691,6 +688,11 @@ struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank)
 	return &play->rank[rank].calls;
 }
 
+struct cl_busies *cl_play_busies(struct cl_play *play, uint32_t rank)
+{
+	return &play->rank[rank].busies;
+}
+
 /* ---- making --------------------------------------------------------------------------------- */
 
 static int make_inboxes(struct cl_play *play)
@@ -737,8 +739,8 @@ static int make(struct cl_play *play)
 	if (!play->rank || !play->runnable)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < play->ranks; i++) {
-		play->rank[i].nature = 1 + play->s->spread * gauss(play);
-		play->rank[i].host_ns = (int64_t)(chance(play) * 5e6);
+		play->rank[i].nature = 1 + play->s->spread * cl_gauss(&play->random);
+		play->rank[i].host_ns = (int64_t)(cl_chance(&play->random) * 5e6);
 	}
 	return make_programs(play) < 0 ? -ENOMEM : make_inboxes(play);
 }
@@ -769,8 +771,10 @@ void cl_play_free(struct cl_play *play)
 	for (uint32_t i = 0; i < play->s->pp && play->program; i++)
 		cl_program_release(&play->program[i]);
 	for (uint32_t i = 0; i < play->ranks; i++) {
-		if (play->rank)
+		if (play->rank) {
 			free(play->rank[i].calls.call);
+			free(play->rank[i].busies.busy);
+		}
 		for (int d = 0; d < 2; d++) {
 			if (play->inbox[d])
 				free(play->inbox[d][i].at_ns);

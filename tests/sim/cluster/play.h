@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/sim/cluster/device.h"
 #include "tests/sim/cluster/layout.h"
 #include "tests/sim/cluster/scenario.h"
 
@@ -48,6 +49,9 @@ struct cl_calls {
 	size_t first, count, room;
 };
 
+/* False: no memory. */
+bool cl_calls_add(struct cl_calls *calls, const struct cl_call *call);
+
 struct cl_play;
 
 /* 0 or -ENOMEM. The scenario is borrowed and has passed cl_scenario_check(). */
@@ -61,6 +65,8 @@ int cl_play_step(struct cl_play *play);
 int64_t cl_play_known_ns(const struct cl_play *play);
 
 struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank);
+/* Only with CL_PLUGIN; otherwise none. */
+struct cl_busies *cl_play_busies(struct cl_play *play, uint32_t rank);
 
 /* What the node's ports have counted so far, of what was sent again. */
 uint64_t cl_play_counted(const struct cl_play *play, uint32_t node);

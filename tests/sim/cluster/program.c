@@ -76,6 +76,14 @@ static void pass(struct builder *b, enum cl_act_kind kind, bool forward)
 			       .ns = share(b, 0.01, b->s->microbatches)});
 }
 
+/* Where transfers hide behind it there is more of it: steps last about as long with all hosts. */
+static double compute_share(const struct cl_scenario *s)
+{
+	bool hides = s->mode == CL_PLUGIN && s->dp > 1 && !s->sharded;
+
+	return COMPUTE_SHARE + (hides ? TRANSFER_SHARE / 2 : 0);
+}
+
 /* How many calls of the layers share the time of transfer. */
 static uint32_t layer_calls(const struct cl_scenario *s)
 {
@@ -89,7 +97,7 @@ static void layer(struct builder *b, bool backward)
 	const struct cl_scenario *s = b->s;
 	int64_t ns = share(b, TRANSFER_SHARE / 2, layer_calls(s));
 	/* The backward pass takes twice as long. */
-	double part = COMPUTE_SHARE * (backward ? 2 : 1) / 3;
+	double part = compute_share(s) * (backward ? 2 : 1) / 3;
 
 	if (s->sharded && s->dp > 1)
 		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, false);
@@ -103,26 +111,51 @@ static void layer(struct builder *b, bool backward)
 		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, LAYER_ELEMENTS, ns, false);
 }
 
+/*
+ * The gradients of a bucket, beside the computing of the next layers where hosts run ahead; else all
+ * of them behind it.
+ */
+static void reduce(struct builder *b, uint32_t buckets)
+{
+	const struct cl_scenario *s = b->s;
+
+	for (uint32_t i = 0; i < buckets && s->dp > 1 && !s->sharded; i++)
+		collective(b, CL_DATA, cl_traffic_is_ring(s) ? NT_OP_SEND_RECV : NT_OP_ALL_REDUCE,
+			   GRADIENT_ELEMENTS / s->buckets, share(b, TRANSFER_SHARE / 2, s->buckets),
+			   true);
+}
+
+/* How many buckets are full after so many layers backward. */
+static uint32_t full_buckets(const struct cl_scenario *s, uint32_t layers)
+{
+	return s->mode == CL_PLUGIN ? layers * s->buckets / s->layers : 0;
+}
+
 static void build(struct builder *b)
 {
 	const struct cl_scenario *s = b->s;
+	uint32_t reduced = 0;
 
 	add(b, (struct cl_act){.kind = CL_HOST, .ns = share(b, HOST_SHARE, 1)});
 	for (int backward = 0; backward < 2; backward++) {
 		for (uint32_t m = 0; m < s->microbatches; m++) {
 			pass(b, CL_RECV, !backward);
-			for (uint32_t l = 0; l < s->layers; l++)
+			for (uint32_t l = 0; l < s->layers; l++) {
 				layer(b, backward);
+				if (!backward || m + 1 < s->microbatches)
+					continue;
+				reduce(b, full_buckets(s, l + 1) - reduced);
+				reduced = full_buckets(s, l + 1);
+			}
 			pass(b, CL_SEND, !backward);
 		}
 	}
 	if (s->mode == CL_LOCAL_SYNC)
 		add(b, (struct cl_act){.kind = CL_SYNC_LOCAL});
-	for (uint32_t i = 0; i < s->buckets && s->dp > 1 && !s->sharded; i++)
-		collective(b, CL_DATA, cl_traffic_is_ring(s) ? NT_OP_SEND_RECV : NT_OP_ALL_REDUCE,
-			   GRADIENT_ELEMENTS / s->buckets, share(b, TRANSFER_SHARE / 2, s->buckets),
-			   true);
-	if (s->mode != CL_BLOCKING)
+	reduce(b, s->buckets - reduced);
+	if (s->mode == CL_PLUGIN)
+		add(b, (struct cl_act){.kind = CL_JOIN});
+	else if (s->mode != CL_BLOCKING)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 	add(b, (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, UPDATE_SHARE, 1)});
 	if (s->aligned_end)

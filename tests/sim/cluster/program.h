@@ -19,6 +19,7 @@ enum cl_act_kind {
 	CL_RECV,
 	CL_SYNC_LOCAL, /* the host waits for its kernels */
 	CL_SYNC_ALL, /* and for what they reduce */
+	CL_JOIN, /* later kernels do, the host does not */
 };
 
 struct cl_act {

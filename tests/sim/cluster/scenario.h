@@ -20,6 +20,7 @@ enum cl_mode {
 	CL_BLOCKING, /* MPI: every call blocks, so that own work is what lies outside of calls (T2) */
 	CL_LOCAL_SYNC, /* NCCL, with a synchronisation before the gradients are reduced (T2 with DP) */
 	CL_ASYNC, /* NCCL, and the host waits for everything once, at the end of the step (T1) */
+	CL_PLUGIN, /* NCCL, a host that runs ahead, and its devices' times by a plugin (T3) */
 	CL_MODE_END,
 };
 
@@ -64,6 +65,7 @@ struct cl_fault {
 struct cl_weather {
 	double lost, doubled, late;
 	double late_s; /* the longest */
+	double intervals_lost; /* of what plugins tell, in runs of some */
 	double clock_offset_s, clock_drift; /* the largest of any node, drift as a ratio */
 };
 

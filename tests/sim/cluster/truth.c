@@ -31,7 +31,7 @@ struct wanted {
 
 bool cl_truth_sees_work(const struct cl_scenario *s)
 {
-	return s->mode == CL_BLOCKING ||
+	return s->mode == CL_BLOCKING || s->mode == CL_PLUGIN ||
 	       (s->mode == CL_LOCAL_SYNC && s->tp == 1 && s->pp == 1 && s->ep == 1 && !s->sharded);
 }
 

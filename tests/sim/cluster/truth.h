@@ -7,7 +7,7 @@
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/scenario.h"
 
-/* Own work can be told from outside (T2); otherwise only what hosts do (T1). */
+/* Own work can be told, by calls (T2) or by devices (T3); otherwise only what hosts do (T1). */
 bool cl_truth_sees_work(const struct cl_scenario *scenario);
 
 struct cl_score {
