@@ -27,10 +27,11 @@ enum {
 	DECODE_BYTES_PER_BYTE = 32,
 	DECODE_CHUNK_BYTES = 8 << 10,
 	/* What an honest message needs of ours. */
-	FIRST_BYTES = 512,
+	FIRST_BYTES = 128,
 	BYTES_PER_BYTE = 3,
 };
 
+/* Lies in its own arena: an honest message is one block of memory. */
 struct decoded {
 	struct nt_arena arena;
 	struct nt_message message;
@@ -258,6 +259,16 @@ static int take_message(const struct nt_wire_shape *shape, const void *there, vo
 	return shape->is_sound && !shape->is_sound(here) ? -EBADMSG : 0;
 }
 
+static struct decoded *new_decoded(size_t limit, size_t first)
+{
+	struct nt_arena arena = {.limit = limit, .first = sizeof(struct decoded) + first};
+	struct decoded *decoded = nt_arena_alloc(&arena, sizeof(*decoded));
+
+	if (decoded)
+		decoded->arena = arena;
+	return decoded;
+}
+
 static void *alloc_of_arena(void *arena, size_t size)
 {
 	return nt_arena_alloc(arena, size);
@@ -300,7 +311,7 @@ static int decode_any(const void *data, size_t size, struct nt_message **ret_mes
 	if (!envelope)
 		return arena.refused == -ENOMEM ? -ENOMEM : -EBADMSG;
 
-	decoded = calloc(1, sizeof(*decoded));
+	decoded = new_decoded(0, FIRST_BYTES + size * BYTES_PER_BYTE);
 	if (!decoded)
 		return -ENOMEM;
 	message = &decoded->message;
@@ -322,11 +333,10 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 
 	if (size > NT_WIRE_MAX_BYTES)
 		return -EBADMSG;
-	decoded = calloc(1, sizeof(*decoded));
+	decoded = new_decoded(DECODE_FLOOR_BYTES + size * DECODE_BYTES_PER_BYTE,
+			      FIRST_BYTES + size * BYTES_PER_BYTE);
 	if (!decoded)
 		return -ENOMEM;
-	decoded->arena.limit = DECODE_FLOOR_BYTES + size * DECODE_BYTES_PER_BYTE;
-	decoded->arena.first = FIRST_BYTES + size * BYTES_PER_BYTE;
 	if (nt_wire_direct(data, size, &decoded->arena, &decoded->message)) {
 		*ret_message = &decoded->message;
 		return 0;
@@ -338,13 +348,15 @@ int nt_message_decode(const void *data, size_t size, struct nt_message **ret_mes
 
 void nt_message_free(struct nt_message *message)
 {
-	struct decoded *decoded;
+	const struct decoded *decoded;
+	struct nt_arena arena;
 
 	if (!message)
 		return;
+	/* What is released must not lie in what is released. */
 	decoded = (void *)((char *)message - offsetof(struct decoded, message));
-	nt_arena_release(&decoded->arena);
-	free(decoded);
+	arena = decoded->arena;
+	nt_arena_release(&arena);
 }
 
 /* ---- encoding: from here to there ------------------------------------------------------------ */

@@ -97,6 +97,10 @@ static void make_plan(const struct nt_wire_shape *shape, int depth)
 			make_columns(field);
 		else if (field->shape)
 			make_plan(field->shape, depth + 1);
+		shape->plan->has_pairs |= field->paired;
+		shape->plan->has_texts |=
+			field->kind == NT_WIRE_TEXT ||
+			(field->kind == NT_WIRE_ONE && field->shape->plan->has_texts);
 	}
 }
 
@@ -109,7 +113,7 @@ static void make_plans(void)
 
 /* ---- numbers -------------------------------------------------------------------------------------- */
 
-static bool read_varint(struct input *in, uint64_t *ret_value)
+static bool read_long_varint(struct input *in, uint64_t *ret_value)
 {
 	const uint8_t *at = in->at;
 	uint64_t value = 0;
@@ -127,6 +131,15 @@ static bool read_varint(struct input *in, uint64_t *ret_value)
 		return true;
 	}
 	return false;
+}
+
+/* Most have one byte. */
+static inline bool read_varint(struct input *in, uint64_t *ret_value)
+{
+	if (in->at == in->end || *in->at & 0x80)
+		return read_long_varint(in, ret_value);
+	*ret_value = *in->at++;
+	return true;
 }
 
 static bool read_eight(struct input *in, uint64_t *ret_value)
@@ -435,6 +448,8 @@ static bool put_field(const struct nt_wire_step *step, uint64_t tag, struct inpu
 /* What a message is before its first field: zeros, which it is already, and empty texts. */
 static void put_nothing(const struct nt_wire_shape *shape, void *here)
 {
+	if (!shape->plan->has_texts)
+		return;
 	for (size_t i = 0; i < shape->fields; i++) {
 		const struct nt_wire_field *field = &shape->field[i];
 
@@ -448,6 +463,8 @@ static void put_nothing(const struct nt_wire_shape *shape, void *here)
 /* An array of a pair is as long as the other, one that is not there too. */
 static bool is_paired(const struct nt_wire_shape *shape, const void *here)
 {
+	if (!shape->plan->has_pairs)
+		return true;
 	for (size_t i = 1; i < shape->fields; i++) {
 		const struct nt_wire_field *field = &shape->field[i];
 		const void *pointer;
@@ -465,7 +482,7 @@ static bool is_paired(const struct nt_wire_shape *shape, const void *here)
 static bool put_message(const struct nt_wire_shape *shape, struct input *in, struct nt_arena *arena,
 			void *here)
 {
-	uint64_t tag, before = 0;
+	uint64_t tag, value, before = 0;
 
 	put_nothing(shape, here);
 	while (in->at < in->end) {
@@ -475,8 +492,16 @@ static bool put_message(const struct nt_wire_shape *shape, struct input *in, str
 			return false;
 		before = tag >> TAG_BITS;
 		step = &shape->plan->step[before];
-		if (!step->field || !put_field(step, tag, in, arena, here))
+		if (!step->field)
 			return false;
+		/* Most are plain numbers. */
+		if (step->wire == VARINT && (tag & TAG_MASK) == VARINT) {
+			if (!read_varint(in, &value) ||
+			    !put_number(step->field, value, (char *)here + step->field->here))
+				return false;
+		} else if (!put_field(step, tag, in, arena, here)) {
+			return false;
+		}
 	}
 	return is_paired(shape, here) && (!shape->is_sound || shape->is_sound(here));
 }

@@ -47,6 +47,8 @@ struct nt_wire_step {
 /* By number. Made from rows and descriptors by the first who decodes: wire_direct.h. */
 struct nt_wire_plan {
 	struct nt_wire_step step[NT_WIRE_MAX_NUMBER + 1];
+	bool has_texts; /* its own, or of a message within */
+	bool has_pairs;
 };
 
 /* Offsets in the generated struct of a columns message. */
