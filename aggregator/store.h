@@ -115,12 +115,13 @@ struct nt_outbox_message {
 void nt_outbox_message_release(struct nt_outbox_message *message);
 
 /*
- * The message that is due first: 1 and *ret_message where one is due at real_ns, otherwise 0 and in
- * *ret_next_ns the time at which one will be (UINT64_MAX: none waits). A resolved message is not
- * due before the firing one of its incident is done with.
+ * The receiver's message that is due first: 1 and *ret_message where one is due at real_ns, otherwise
+ * 0 and in *ret_next_ns the time at which one will be (UINT64_MAX: none waits). A resolved message is
+ * not due before the firing one of its incident is done with. At most one message of a receiver is
+ * under way at a time.
  */
-NT_MUST_CHECK int nt_store_outbox_next(struct nt_store *store, uint64_t real_ns,
-				       struct nt_outbox_message *ret_message,
+NT_MUST_CHECK int nt_store_outbox_next(struct nt_store *store, const char *receiver,
+				       uint64_t real_ns, struct nt_outbox_message *ret_message,
 				       uint64_t *ret_next_ns);
 
 enum nt_outbox_result {
@@ -129,6 +130,9 @@ enum nt_outbox_result {
 	NT_OUTBOX_FAILED, /* for good, and surely not taken: no resolved message follows */
 	NT_OUTBOX_EXPIRED, /* given up, and perhaps taken all the same */
 };
+
+/* What waits for receivers that are none of the store's has failed; how much that was. */
+NT_MUST_CHECK int nt_store_outbox_fail_others(struct nt_store *store, size_t *ret_failed);
 
 NT_MUST_CHECK int nt_store_outbox_done(struct nt_store *store, uint64_t number,
 				       enum nt_outbox_result result, uint64_t now_real_ns,

@@ -23,7 +23,7 @@ struct nt_store {
 
 	pthread_mutex_t lock; /* over the writing connection and what belongs to it */
 	pthread_cond_t landed; /* a message that was under way is done with */
-	uint64_t flying; /* its number; 0: none */
+	uint64_t flying[NT_STORE_MAX_RECEIVERS]; /* its number, by receiver; 0: none */
 	sqlite3 *db;
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);

@@ -224,23 +224,25 @@ static int count_attempt(struct nt_store *store, uint64_t number)
 }
 
 /* Does not count the attempt in the file where that refuses: what is due must still go out. */
-static int next_message(struct nt_store *store, uint64_t real_ns,
+static int next_message(struct nt_store *store, const char *receiver, uint64_t real_ns,
 			struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
 	int r;
 
-	r = nt_db_prepare(store->db,
-			  "SELECT number, incident, receiver, event, severity, attempts, queued_ns,"
-			  " next_ns, body FROM message AS this WHERE state = 'waiting' AND NOT"
-			  " (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"
-			  "  WHERE other.incident = this.incident"
-			  "  AND other.receiver = this.receiver"
-			  "  AND other.event = 'firing' AND other.state = 'waiting'))"
-			  " ORDER BY next_ns, number LIMIT 1",
-			  &select);
+	r = nt_db_prepare(
+		store->db,
+		"SELECT number, incident, receiver, event, severity, attempts, queued_ns,"
+		" next_ns, body FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"
+		" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"
+		"  WHERE other.incident = this.incident"
+		"  AND other.receiver = this.receiver"
+		"  AND other.event = 'firing' AND other.state = 'waiting'))"
+		" ORDER BY next_ns, number LIMIT 1",
+		&select);
 	if (r < 0)
 		return r;
+	nt_db_bind_text(select, 1, receiver);
 	r = nt_db_step(select);
 	if (r <= 0)
 		return r;
@@ -252,16 +254,29 @@ static int next_message(struct nt_store *store, uint64_t real_ns,
 	return r < 0 ? r : 1;
 }
 
-int nt_store_outbox_next(struct nt_store *store, uint64_t real_ns,
+static uint64_t *find_flying(struct nt_store *store, const char *receiver)
+{
+	for (size_t i = 0; i < store->options.receivers; i++) {
+		if (!strcmp(store->receiver[i], receiver))
+			return &store->flying[i];
+	}
+	return NULL;
+}
+
+int nt_store_outbox_next(struct nt_store *store, const char *receiver, uint64_t real_ns,
 			 struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
 {
+	uint64_t *flying;
 	int r;
 
 	*ret_next_ns = UINT64_MAX;
+	flying = find_flying(store, receiver);
+	if (!flying)
+		return 0;
 	pthread_mutex_lock(&store->lock);
-	r = next_message(store, real_ns, ret_message, ret_next_ns);
+	r = next_message(store, receiver, real_ns, ret_message, ret_next_ns);
 	if (r > 0)
-		store->flying = ret_message->number;
+		*flying = ret_message->number;
 	if (r > 0 && nt_store_begin(store) == 0)
 		(void)!nt_store_end(store, count_attempt(store, ret_message->number));
 	pthread_mutex_unlock(&store->lock);
@@ -363,10 +378,65 @@ int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox
 	if (r == 0) {
 		atomic_fetch_add(&store->outbox_skipped, (uint64_t)skipped);
 		nt_store_count_outbox(store);
-		if (store->flying == number)
-			store->flying = 0;
+		for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+			if (store->flying[i] == number)
+				store->flying[i] = 0;
+		}
 		pthread_cond_broadcast(&store->landed);
 	}
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+/* `what`, on all messages that wait for receivers which are none of ours. */
+static int update_others(struct nt_store *store, const char *what, const char *end)
+{
+	nt_autobuf struct nt_buf sql = {0};
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_buf_printf(&sql, "%s WHERE state = 'waiting' AND receiver NOT IN (''", what);
+	for (size_t i = 0; r == 0 && i < store->options.receivers; i++)
+		r = nt_buf_printf(&sql, ", ?");
+	if (r == 0)
+		r = nt_buf_printf(&sql, ")%s", end);
+	if (r == 0)
+		r = nt_buf_append(&sql, "", 1);
+	if (r == 0)
+		r = nt_db_prepare(store->db, (const char *)sql.data, &update);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < store->options.receivers; i++)
+		nt_db_bind_text(update, (int)i + 1, store->receiver[i]);
+	return nt_db_run(update);
+}
+
+static int fail_others(struct nt_store *store, size_t *ret_failed)
+{
+	/* The bus is to know how they fared. */
+	int r = update_others(store,
+			      "UPDATE incident SET changed = changed + 1 WHERE id IN"
+			      " (SELECT incident FROM message",
+			      ")");
+
+	if (r == 0)
+		r = update_others(store, "UPDATE message SET state = 'failed', body = NULL", "");
+	*ret_failed = r == 0 ? (size_t)sqlite3_changes(store->db) : 0;
+	if (*ret_failed)
+		atomic_store(&store->unpublished, true);
+	return r;
+}
+
+int nt_store_outbox_fail_others(struct nt_store *store, size_t *ret_failed)
+{
+	int r;
+
+	*ret_failed = 0;
+	pthread_mutex_lock(&store->lock);
+	r = nt_store_begin(store);
+	if (r == 0)
+		r = nt_store_end(store, fail_others(store, ret_failed));
+	nt_store_count_outbox(store);
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }

@@ -488,6 +488,15 @@ static int park(struct nt_store *store, uint32_t shard)
 	return nt_db_run(update);
 }
 
+static bool is_flying(const struct nt_store *store)
+{
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		if (store->flying[i])
+			return true;
+	}
+	return false;
+}
+
 int nt_store_release(void *data, uint32_t shard)
 {
 	const uint64_t until_ns = nt_clock_mono_ns() + landing_ns;
@@ -505,7 +514,7 @@ int nt_store_release(void *data, uint32_t shard)
 		r = nt_store_end(store, park(store, shard));
 	nt_store_count_outbox(store);
 	/* What is under way arrives or does not: only then is it known what to tell the next owner. */
-	while (r == 0 && store->flying &&
+	while (r == 0 && is_flying(store) &&
 	       pthread_cond_timedwait(&store->landed, &store->lock, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&store->lock);

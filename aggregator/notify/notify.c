@@ -26,20 +26,22 @@ static const uint64_t stop_patience_ns = 2 * NT_SECOND;
 static const uint64_t store_retry_ns = NT_SECOND;
 
 struct receiver {
+	struct nt_notify *notify;
 	char *name, *url;
 	struct nt_webhook_key key;
+	pthread_t thread;
+	bool woken; /* under the notifier's lock */
 };
 
 struct nt_notify {
 	struct nt_notify_options options;
 	struct receiver receiver[NT_STORE_MAX_RECEIVERS];
-	size_t receivers;
-	pthread_t thread;
-	bool runs;
+	size_t receivers, threads;
 
-	pthread_mutex_t lock; /* over `woken`, `stopping` and `idle` */
+	pthread_mutex_t lock; /* over `woken`, `stopping` and `working` */
 	pthread_cond_t wake, ended;
-	bool woken, stopping, idle;
+	bool stopping;
+	size_t working; /* threads that have not come to their end */
 	atomic_bool abort;
 
 	atomic_ullong sent, retried, failed, expired;
@@ -55,8 +57,9 @@ static void start_curl(void)
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
 /* Until the real time given, a wake, or the end: false at the end. */
-static bool wait_until(struct nt_notify *notify, uint64_t next_real_ns)
+static bool wait_until(struct receiver *receiver, uint64_t next_real_ns)
 {
+	struct nt_notify *notify = receiver->notify;
 	uint64_t now_ns = nt_clock_real_ns();
 	uint64_t until_ns =
 		nt_clock_mono_ns() + (next_real_ns > now_ns ? next_real_ns - now_ns : 0);
@@ -64,13 +67,13 @@ static bool wait_until(struct nt_notify *notify, uint64_t next_real_ns)
 	bool goes_on;
 
 	pthread_mutex_lock(&notify->lock);
-	while (!notify->woken && !notify->stopping) {
+	while (!receiver->woken && !notify->stopping) {
 		if (next_real_ns == UINT64_MAX)
 			(void)pthread_cond_wait(&notify->wake, &notify->lock);
 		else if (pthread_cond_timedwait(&notify->wake, &notify->lock, &until) == ETIMEDOUT)
 			break;
 	}
-	notify->woken = false;
+	receiver->woken = false;
 	goes_on = !notify->stopping;
 	pthread_mutex_unlock(&notify->lock);
 	return goes_on;
@@ -153,30 +156,15 @@ static bool note(struct nt_notify *notify, const struct nt_outbox_message *messa
 	return true;
 }
 
-static const struct receiver *find_receiver(const struct nt_notify *notify, const char *name)
-{
-	for (size_t i = 0; i < notify->receivers; i++) {
-		if (!strcmp(notify->receiver[i].name, name))
-			return &notify->receiver[i];
-	}
-	return NULL;
-}
-
 /* False where the end has come. */
-static bool deliver(struct nt_notify *notify, const struct nt_outbox_message *message)
+static bool deliver(const struct receiver *receiver, const struct nt_outbox_message *message)
 {
-	const struct receiver *receiver = find_receiver(notify, message->receiver);
+	struct nt_notify *notify = receiver->notify;
 	struct nt_webhook_answer answer = {.outcome = NT_WEBHOOK_LATER, .reason = "out of memory"};
 	struct nt_webhook_post post;
 	enum nt_outbox_result result;
 	uint64_t next_ns = 0;
 
-	if (!receiver) {
-		atomic_fetch_add(&notify->failed, 1);
-		(void)nt_warn(0, "receiver '%s' is configured no longer: message %s is not sent",
-			      message->receiver, message->id);
-		return note(notify, message, NT_OUTBOX_FAILED, 0);
-	}
 	post = (struct nt_webhook_post){
 		.url = receiver->url,
 		.id = message->id,
@@ -196,17 +184,18 @@ static bool deliver(struct nt_notify *notify, const struct nt_outbox_message *me
 
 static void *work(void *data)
 {
-	struct nt_notify *notify = data;
+	struct receiver *receiver = data;
+	struct nt_notify *notify = receiver->notify;
 	bool goes_on = true;
 
 	while (goes_on) {
 		struct nt_outbox_message message = {0};
 		uint64_t next_ns;
-		int r = nt_store_outbox_next(notify->options.store, nt_clock_real_ns(), &message,
-					     &next_ns);
+		int r = nt_store_outbox_next(notify->options.store, receiver->name,
+					     nt_clock_real_ns(), &message, &next_ns);
 
 		if (r > 0) {
-			goes_on = deliver(notify, &message);
+			goes_on = deliver(receiver, &message);
 			nt_outbox_message_release(&message);
 			pthread_mutex_lock(&notify->lock);
 			goes_on = goes_on && !notify->stopping;
@@ -214,11 +203,11 @@ static void *work(void *data)
 		} else if (r < 0) {
 			goes_on = pause_for(notify, store_retry_ns);
 		} else {
-			goes_on = wait_until(notify, next_ns);
+			goes_on = wait_until(receiver, next_ns);
 		}
 	}
 	pthread_mutex_lock(&notify->lock);
-	notify->idle = true;
+	notify->working--;
 	pthread_cond_signal(&notify->ended);
 	pthread_mutex_unlock(&notify->lock);
 	return NULL;
@@ -235,6 +224,7 @@ static int copy_receivers(struct nt_notify *notify, const struct nt_notify_optio
 		if (!nt_webhook_url_is_valid(from->url) ||
 		    nt_webhook_key_read(from->secret, &to->key) < 0)
 			return -EINVAL;
+		to->notify = notify;
 		to->name = strdup(from->name);
 		to->url = strdup(from->url);
 		if (!to->name || !to->url)
@@ -269,10 +259,43 @@ static void init(struct nt_notify *notify, const struct nt_notify_options *optio
 	(void)pthread_condattr_destroy(&monotonic);
 }
 
+static int start_threads(struct nt_notify *notify)
+{
+	sigset_t all, before;
+	int r = 0;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_mutex_lock(&notify->lock);
+	while (r == 0 && notify->threads < notify->receivers) {
+		struct receiver *receiver = &notify->receiver[notify->threads];
+
+		r = -pthread_create(&receiver->thread, NULL, work, receiver);
+		if (r == 0)
+			notify->working = ++notify->threads;
+	}
+	pthread_mutex_unlock(&notify->lock);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+/* Receivers of an earlier configuration. */
+static int fail_others(struct nt_notify *notify)
+{
+	size_t failed = 0;
+	int r = nt_store_outbox_fail_others(notify->options.store, &failed);
+
+	if (failed)
+		(void)nt_warn(
+			0, "%zu messages to receivers that are configured no longer are not sent",
+			failed);
+	atomic_fetch_add(&notify->failed, failed);
+	return r;
+}
+
 int nt_notify_start(const struct nt_notify_options *options, struct nt_notify **ret_notify)
 {
 	nt_auto(nt_notify) struct nt_notify *notify = NULL;
-	sigset_t all, before;
 	int r;
 
 	if (options->receivers > NT_STORE_MAX_RECEIVERS)
@@ -285,39 +308,37 @@ int nt_notify_start(const struct nt_notify_options *options, struct nt_notify **
 	r = copy_receivers(notify, options);
 	if (r < 0)
 		return r;
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = -pthread_create(&notify->thread, NULL, work, notify);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* A full disk only puts it off. */
+	(void)fail_others(notify);
+	r = start_threads(notify);
 	if (r < 0)
 		return r;
-	notify->runs = true;
 	*ret_notify = nt_take(notify);
 	return 0;
 }
 
-static void stop_thread(struct nt_notify *notify)
+static void stop_threads(struct nt_notify *notify)
 {
 	uint64_t until_ns = nt_clock_mono_ns() + stop_patience_ns;
 	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
 
 	pthread_mutex_lock(&notify->lock);
 	notify->stopping = true;
-	pthread_cond_signal(&notify->wake);
-	while (!notify->idle &&
+	pthread_cond_broadcast(&notify->wake);
+	while (notify->working &&
 	       pthread_cond_timedwait(&notify->ended, &notify->lock, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&notify->lock);
 	atomic_store(&notify->abort, true);
-	(void)pthread_join(notify->thread, NULL);
+	for (size_t i = 0; i < notify->threads; i++)
+		(void)pthread_join(notify->receiver[i].thread, NULL);
 }
 
 void nt_notify_stop(struct nt_notify *notify)
 {
 	if (!notify)
 		return;
-	if (notify->runs)
-		stop_thread(notify);
+	stop_threads(notify);
 	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
 		OPENSSL_cleanse(&notify->receiver[i].key, sizeof(notify->receiver[i].key));
 		free(notify->receiver[i].name);
@@ -334,8 +355,9 @@ void nt_notify_wake(void *data)
 	struct nt_notify *notify = data;
 
 	pthread_mutex_lock(&notify->lock);
-	notify->woken = true;
-	pthread_cond_signal(&notify->wake);
+	for (size_t i = 0; i < notify->receivers; i++)
+		notify->receiver[i].woken = true;
+	pthread_cond_broadcast(&notify->wake);
 	pthread_mutex_unlock(&notify->lock);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The notifier: one thread that works off the store's outbox, message by message and receiver by
- * receiver, with retries, so that neither a receiver that is down nor a crash of ours loses one.
+ * The notifier: a thread for each receiver works off its part of the store's outbox, message by
+ * message, with retries, so that neither a receiver that is down nor a crash of ours loses one, and
+ * none waits for another's receiver.
  */
 #ifndef NT_AGGREGATOR_NOTIFY_NOTIFY_H
 #define NT_AGGREGATOR_NOTIFY_NOTIFY_H

@@ -63,7 +63,7 @@ static int use_store(void *data)
 	if (r == 0)
 		r = nt_store_list(store, &filter, &page);
 	if (r == 0)
-		r = nt_store_outbox_next(store, 1, &message, &next_ns);
+		r = nt_store_outbox_next(store, "webhook", 1, &message, &next_ns);
 	nt_outbox_message_release(&message);
 	return r < 0 ? r : 0;
 }

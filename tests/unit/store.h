@@ -150,7 +150,7 @@ static inline const char *send_next(uint64_t real_ns, enum nt_outbox_result resu
 	static char id[160];
 	struct nt_outbox_message message;
 	uint64_t next_ns;
-	int r = nt_store_outbox_next(store, real_ns, &message, &next_ns);
+	int r = nt_store_outbox_next(store, "webhook", real_ns, &message, &next_ns);
 
 	assert_true(r >= 0);
 	if (!r)

@@ -126,15 +126,27 @@ static struct nt_store *store;
 static struct nt_notify *notify;
 static const char *const names[] = {"webhook"};
 
-static int open_store(void)
+static int open_store_of(const char *const *name, size_t count)
 {
 	char path[SCRATCH_BYTES + 16];
 	struct nt_store_error error;
 
 	(void)snprintf(path, sizeof(path), "%s/store.db", dir);
 	return nt_store_open(
-		&(struct nt_store_options){.path = path, .receiver = names, .receivers = 1}, &store,
-		&error);
+		&(struct nt_store_options){.path = path, .receiver = name, .receivers = count},
+		&store, &error);
+}
+
+static int open_store(void)
+{
+	return open_store_of(names, 1);
+}
+
+static void reopen_store_of(const char *const *name, size_t count)
+{
+	nt_store_close(store);
+	store = NULL;
+	assert_int_equal(open_store_of(name, count), 0);
 }
 
 static int set_up(void **state)
@@ -439,7 +451,7 @@ static void a_retry_waits_as_long_as_the_receiver_asks(void **state)
 	await_calls(1);
 	nt_notify_stop(notify);
 	notify = NULL;
-	assert_int_equal(nt_store_outbox_next(store, now_ns, &message, &next_ns), 0);
+	assert_int_equal(nt_store_outbox_next(store, "webhook", now_ns, &message, &next_ns), 0);
 	assert_true(next_ns >= now_ns + 1000 * NT_SECOND);
 }
 
@@ -473,7 +485,8 @@ static void the_end_does_not_wait_for_a_receiver_that_hangs(void **state)
 	notify = NULL;
 	assert_true(nt_clock_mono_ns() - begun_ns < 6 * NT_SECOND);
 	/* It may have been taken, or not: it is due again, under the same id. */
-	assert_int_equal(nt_store_outbox_next(store, nt_clock_real_ns(), &message, &next_ns), 1);
+	assert_int_equal(
+		nt_store_outbox_next(store, "webhook", nt_clock_real_ns(), &message, &next_ns), 1);
 	assert_string_equal(message.id, receiver.call[0].id);
 	assert_int_equal(message.attempts, 2);
 	nt_outbox_message_release(&message);
@@ -481,16 +494,38 @@ static void the_end_does_not_wait_for_a_receiver_that_hangs(void **state)
 
 static void a_message_to_nobody_fails(void **state)
 {
-	const struct nt_notify_options options = {.store = store};
 	struct nt_notify_stats stats;
 
 	(void)state;
 	put("a1", "firing", 1);
-	assert_int_equal(nt_notify_start(&options, &notify), 0);
+	reopen_store_of((const char *const[]){"other"}, 1);
+	assert_int_equal(nt_notify_start(&(struct nt_notify_options){.store = store}, &notify), 0);
 	await_empty();
 	nt_notify_stats(notify, &stats);
 	assert_int_equal(stats.failed, 1);
 	assert_int_equal(receiver.calls, 0);
+}
+
+static void nobody_waits_for_the_receiver_of_another(void **state)
+{
+	const struct nt_notify_receiver two[] = {
+		{.name = "hangs", .url = url},
+		{.name = "webhook", .url = url},
+	};
+	struct nt_notify_options options = {.receiver = two, .receivers = 2};
+
+	(void)state;
+	reopen_store_of((const char *const[]){"hangs", "webhook"}, 2);
+	options.store = store;
+	receiver.script[0] = 0;
+	assert_int_equal(nt_notify_start(&options, &notify), 0);
+	nt_store_on_queued(store, nt_notify_wake, notify);
+	put("a1", "firing", 1);
+	/* Whichever of the two came first hangs. */
+	await_calls(2);
+	assert_string_equal(receiver.call[0].id, receiver.call[1].id);
+	release_calls();
+	await_empty();
 }
 
 static void a_bad_url_or_secret_is_refused(void **state)
@@ -563,6 +598,7 @@ int main(void)
 		TEST(what_waits_is_delivered_by_the_next_notifier),
 		TEST(the_end_does_not_wait_for_a_receiver_that_hangs),
 		TEST(a_message_to_nobody_fails),
+		TEST(nobody_waits_for_the_receiver_of_another),
 		TEST(a_bad_url_or_secret_is_refused),
 		TEST(a_secret_is_the_first_line_of_its_file),
 	};

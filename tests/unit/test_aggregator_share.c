@@ -195,8 +195,8 @@ static void send_all(struct member *member)
 		struct nt_outbox_message message = {0};
 		uint64_t next_ns;
 
-		if (nt_store_outbox_next(member->store, nt_clock_real_ns(), &message, &next_ns) <=
-		    0)
+		if (nt_store_outbox_next(member->store, "webhook", nt_clock_real_ns(), &message,
+					 &next_ns) <= 0)
 			return;
 		assert_true(sents < MAX_SENT);
 		sent[sents++] = strdup(message.id);

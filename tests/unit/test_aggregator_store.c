@@ -262,7 +262,7 @@ static void a_resolution_waits_until_its_alarm_is_done_with(void **state)
 	assert_int_equal(put_as("a1", "firing", "critical", 1), 0);
 	assert_int_equal(put_as("a1", "resolved", "critical", 2), 0);
 	assert_string_equal(send_next(1, NT_OUTBOX_RETRY), "msg_a1_firing_critical");
-	assert_int_equal(nt_store_outbox_next(store, 2, &message, &next_ns), 0);
+	assert_int_equal(nt_store_outbox_next(store, "webhook", 2, &message, &next_ns), 0);
 	assert_int_equal(next_ns, 1 + NT_MINUTE);
 	assert_string_equal(send_next(1 + NT_MINUTE, NT_OUTBOX_EXPIRED), "msg_a1_firing_critical");
 	assert_string_equal(send_next(1 + NT_MINUTE, NT_OUTBOX_SENT), "msg_a1_resolved");
@@ -292,11 +292,11 @@ static void what_was_not_noted_as_sent_is_sent_again_with_the_same_id_and_body(v
 
 	(void)state;
 	assert_int_equal(put_as("a1", "firing", "critical", 1), 0);
-	assert_int_equal(nt_store_outbox_next(store, 1, &first, &next_ns), 1);
+	assert_int_equal(nt_store_outbox_next(store, "webhook", 1, &first, &next_ns), 1);
 	reopen(); /* as after a crash between sending and noting */
 	assert_int_equal(put_as("a1", "firing", "critical", 1), 0);
 	assert_int_equal(put_as("a1", "firing", "critical", 2), 0);
-	assert_int_equal(nt_store_outbox_next(store, 1, &again, &next_ns), 1);
+	assert_int_equal(nt_store_outbox_next(store, "webhook", 1, &again, &next_ns), 1);
 	assert_string_equal(first.id, again.id);
 	assert_string_equal(first.body, again.body);
 	assert_int_equal(first.attempts, 1);
@@ -322,7 +322,7 @@ static void a_message_holds_the_incident_as_rest_shows_it(void **state)
 
 	(void)state;
 	assert_int_equal(put_as("a1", "firing", "critical", 1), 0);
-	assert_int_equal(nt_store_outbox_next(store, 1, &message, &next_ns), 1);
+	assert_int_equal(nt_store_outbox_next(store, "webhook", 1, &message, &next_ns), 1);
 	assert_non_null(strstr(message.body, "{\"type\":\"incident.firing\",\"timestamp\":"
 					     "\"2026-11-21T03:00:31Z\",\"data\":{\"id\":\"a1\","));
 	assert_int_equal(strlen(message.body), message.body_len);

@@ -144,7 +144,7 @@ static const char *send_from(struct nt_store *by, enum nt_outbox_result result)
 	uint64_t next_ns;
 
 	id[0] = '\0';
-	if (nt_store_outbox_next(by, nt_clock_real_ns(), &message, &next_ns) <= 0)
+	if (nt_store_outbox_next(by, "webhook", nt_clock_real_ns(), &message, &next_ns) <= 0)
 		return id;
 	(void)snprintf(id, sizeof(id), "%s", message.id);
 	assert_non_null(
@@ -390,7 +390,8 @@ static void releasing_waits_for_the_message_that_is_under_way(void **state)
 
 	(void)state;
 	decide(store, "i1", "firing", 2);
-	assert_int_equal(nt_store_outbox_next(store, nt_clock_real_ns(), &message, &next_ns), 1);
+	assert_int_equal(
+		nt_store_outbox_next(store, "webhook", nt_clock_real_ns(), &message, &next_ns), 1);
 	number = message.number;
 	nt_outbox_message_release(&message);
 	assert_int_equal(pthread_create(&thread, NULL, land, &number), 0);
@@ -407,7 +408,8 @@ static void a_retry_does_not_take_a_released_message_back(void **state)
 
 	(void)state;
 	decide(store, "i1", "firing", 2);
-	assert_int_equal(nt_store_outbox_next(store, nt_clock_real_ns(), &message, &next_ns), 1);
+	assert_int_equal(
+		nt_store_outbox_next(store, "webhook", nt_clock_real_ns(), &message, &next_ns), 1);
 	number = message.number;
 	nt_outbox_message_release(&message);
 	/* As if the patience had run out: the flight is forgotten by a second one's landing. */
