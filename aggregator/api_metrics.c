@@ -44,6 +44,7 @@ enum {
 	NOTIFY_RETRIED,
 	NOTIFY_FAILED,
 	NOTIFY_EXPIRED,
+	NOTIFY_KUBE_LEFT_OUT,
 	METRICS,
 };
 
@@ -122,6 +123,10 @@ static const struct nt_metric table[METRICS] = {
 			   "result=\"failed\""},
 	[NOTIFY_EXPIRED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			    "result=\"expired\""},
+	[NOTIFY_KUBE_LEFT_OUT] =
+		{NOTIFY "kube_left_out_total", NT_METRIC_COUNTER,
+		 "Pods and nodes that got no Event: gone, badly named, refused, or too many.",
+		 NULL},
 };
 
 static void set_http(struct nt_metrics *metrics, const struct nt_httpd *httpd)
@@ -173,6 +178,7 @@ static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notif
 	nt_metrics_set(metrics, NOTIFY_RETRIED, stats.retried);
 	nt_metrics_set(metrics, NOTIFY_FAILED, stats.failed);
 	nt_metrics_set(metrics, NOTIFY_EXPIRED, stats.expired);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LEFT_OUT, stats.kube_left_out);
 }
 
 /* A family's head stands once, before the first of its rows. OpenMetrics names it without _total. */

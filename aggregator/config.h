@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/bus.h"
+#include "common/kube.h"
 #include "common/opt.h"
 
 struct nt_aggregator_config {
@@ -18,6 +19,8 @@ struct nt_aggregator_config {
 	char *store; /* "": none */
 	uint64_t store_bytes;
 	char *webhook_url_file, *webhook_secret_file;
+	struct nt_kube_options kube;
+	bool kube_events, kube_node_condition;
 	char *user; /* NULL: as started */
 	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
 	double size_floor, critical_slowdown, false_alarms_a_day;

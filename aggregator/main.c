@@ -31,13 +31,14 @@ enum {
 #define STUCK_NS (30 * NT_SECOND) /* the loop goes round many times a second */
 #define JOIN_NS  (10 * NT_SECOND) /* a connection, and a share of the work, may take so long */
 
-static const char webhook_name[] = "webhook";
+static const char webhook_name[] = "webhook", kube_name[] = "kubernetes";
 
 /* Everything that is open, in the order of opening; closed in the reverse one. */
 struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
 	struct nt_store *store;
+	struct nt_kube *kube;
 	struct nt_notify *notify;
 	struct nt_service *service;
 	struct nt_api *api;
@@ -54,6 +55,7 @@ static void close_running(struct running *running)
 {
 	nt_api_stop(running->api);
 	nt_notify_stop(running->notify);
+	nt_kube_free(running->kube);
 	nt_service_free(running->service);
 	nt_store_close(running->store);
 	nt_board_free(running->board);
@@ -124,19 +126,27 @@ static bool is_shared(const struct nt_aggregator_config *config)
 	return strncmp(config->bus, spool, sizeof(spool) - 1) != 0;
 }
 
+static bool tells_kube(const struct nt_aggregator_config *config)
+{
+	return config->kube_events || config->kube_node_condition;
+}
+
 static enum nt_exit open_store(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
-	const char *const receiver[] = {webhook_name};
-	const struct nt_store_options options = {
+	const char *receiver[2];
+	struct nt_store_options options = {
 		.path = config->store,
 		.max_bytes = config->store_bytes,
 		.receiver = receiver,
-		.receivers = config->webhook_url_file ? 1 : 0,
 		.shared = is_shared(config),
 	};
 	struct nt_store_error error = {0};
 
+	if (config->webhook_url_file)
+		receiver[options.receivers++] = webhook_name;
+	if (tells_kube(config))
+		receiver[options.receivers++] = kube_name;
 	if (nt_store_open(&options, &running->store, &error) < 0) {
 		(void)nt_err(0, "%s", error.text);
 		return NT_EXIT_STORE;
@@ -146,39 +156,70 @@ static enum nt_exit open_store(struct running *running)
 	return NT_EXIT_OK;
 }
 
-/* The URL is a secret: it is never logged. */
-static enum nt_exit open_webhook(struct running *running)
+/* The URL is a secret: it is never logged. The caller frees both. */
+static enum nt_exit read_webhook(const struct nt_aggregator_config *config, char **ret_url,
+				 char **ret_secret)
 {
-	const struct nt_aggregator_config *config = running->config;
-	nt_autofree char *url = NULL, *secret = NULL;
-	struct nt_notify_receiver receiver = {.name = webhook_name};
-	const struct nt_notify_options options = {
-		.store = running->store,
-		.receiver = &receiver,
-		.receivers = 1,
-	};
-	int r;
+	int r = nt_notify_read_secret(config->webhook_url_file, ret_url);
 
-	if (!config->webhook_url_file)
-		return NT_EXIT_OK;
-	r = nt_notify_read_secret(config->webhook_url_file, &url);
 	if (r < 0) {
 		(void)nt_err(r, "read the webhook's address from '%s'", config->webhook_url_file);
 		return NT_EXIT_CONFIG;
 	}
-	if (config->webhook_secret_file) {
-		r = nt_notify_read_secret(config->webhook_secret_file, &secret);
-		if (r < 0) {
-			(void)nt_err(r, "read the webhook's secret from '%s'",
-				     config->webhook_secret_file);
-			return NT_EXIT_CONFIG;
-		}
+	if (!config->webhook_secret_file)
+		return NT_EXIT_OK;
+	r = nt_notify_read_secret(config->webhook_secret_file, ret_secret);
+	if (r < 0) {
+		(void)nt_err(r, "read the webhook's secret from '%s'", config->webhook_secret_file);
+		return NT_EXIT_CONFIG;
 	}
-	receiver.url = url;
-	receiver.secret = secret;
+	return NT_EXIT_OK;
+}
+
+static enum nt_exit open_kube(struct running *running)
+{
+	int r = nt_kube_new(&running->config->kube, &running->kube);
+
+	if (r == -ENOENT)
+		(void)nt_err(0,
+			     "kube-events, kube-node-condition: there is no Kubernetes API server "
+			     "here; name one with --kube-api");
+	else if (r < 0)
+		(void)nt_err(r, "use the Kubernetes API server");
+	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;
+}
+
+/* Who is told of incidents, if anybody. */
+static enum nt_exit open_notify(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	nt_autofree char *url = NULL, *secret = NULL;
+	struct nt_notify_receiver receiver[2];
+	struct nt_notify_options options = {.store = running->store, .receiver = receiver};
+	enum nt_exit code = NT_EXIT_OK;
+	int r;
+
+	if (config->webhook_url_file) {
+		code = read_webhook(config, &url, &secret);
+		receiver[options.receivers++] = (struct nt_notify_receiver){
+			.name = webhook_name, .url = url, .secret = secret};
+	}
+	if (code == NT_EXIT_OK && tells_kube(config)) {
+		code = open_kube(running);
+		receiver[options.receivers++] = (struct nt_notify_receiver){
+			.name = kube_name,
+			.kube = running->kube,
+			.conditions = config->kube_node_condition,
+		};
+	}
+	if (code != NT_EXIT_OK || !options.receivers)
+		return code;
 	r = nt_notify_start(&options, &running->notify);
 	if (r < 0) {
-		(void)nt_err(r, "use the webhook of '%s'", config->webhook_url_file);
+		(void)nt_err(r, "start to tell of incidents%s%s%s",
+			     config->webhook_url_file ? " to the webhook of '" : "",
+			     config->webhook_url_file ? config->webhook_url_file : "",
+			     config->webhook_url_file ? "'" : "");
 		return NT_EXIT_CONFIG;
 	}
 	nt_store_on_queued(running->store, nt_notify_wake, running->notify);
@@ -279,7 +320,7 @@ static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
 		open_store,
-		open_webhook,
+		open_notify,
 		open_service,
 		open_api,
 	};

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "aggregator/notify/kube_notice.h"
 #include "aggregator/notify/webhook.h"
 #include "common/buf.h"
 #include "common/clock.h"
@@ -29,6 +30,8 @@ struct receiver {
 	struct nt_notify *notify;
 	char *name, *url;
 	struct nt_webhook_key key;
+	struct nt_kube *kube; /* instead */
+	bool conditions;
 	pthread_t thread;
 	bool woken; /* under the notifier's lock */
 };
@@ -44,7 +47,7 @@ struct nt_notify {
 	size_t working; /* threads that have not come to their end */
 	atomic_bool abort;
 
-	atomic_ullong sent, retried, failed, expired;
+	atomic_ullong sent, retried, failed, expired, kube_left_out;
 };
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
@@ -113,15 +116,15 @@ static uint64_t retry_delay_ns(const struct nt_notify *notify, uint32_t attempts
 
 static enum nt_outbox_result judge(struct nt_notify *notify,
 				   const struct nt_outbox_message *message,
-				   const struct nt_webhook_answer *answer, uint64_t *ret_next_ns)
+				   const struct nt_attempt *answer, uint64_t *ret_next_ns)
 {
 	uint64_t now_ns = nt_clock_real_ns(), delay_ns;
 
-	if (answer->outcome == NT_WEBHOOK_TAKEN) {
+	if (answer->outcome == NT_ATTEMPT_TAKEN) {
 		atomic_fetch_add(&notify->sent, 1);
 		return NT_OUTBOX_SENT;
 	}
-	if (answer->outcome == NT_WEBHOOK_REFUSED) {
+	if (answer->outcome == NT_ATTEMPT_REFUSED) {
 		atomic_fetch_add(&notify->failed, 1);
 		(void)nt_warn(0, "receiver '%s' refuses message %s: HTTP %ld; it is not sent again",
 			      message->receiver, message->id, answer->status);
@@ -156,27 +159,56 @@ static bool note(struct nt_notify *notify, const struct nt_outbox_message *messa
 	return true;
 }
 
+static int post(const struct receiver *receiver, const struct nt_outbox_message *message,
+		struct nt_attempt *ret_answer)
+{
+	const struct nt_notify *notify = receiver->notify;
+
+	return nt_webhook_send(
+		&(struct nt_webhook_post){
+			.url = receiver->url,
+			.id = message->id,
+			.body = message->body,
+			.body_len = message->body_len,
+			.key = &receiver->key,
+			.time_s = nt_clock_real_ns() / NT_SECOND,
+			.connect_timeout_ns = notify->options.connect_timeout_ns,
+			.total_timeout_ns = notify->options.total_timeout_ns,
+			.abort = &notify->abort,
+		},
+		ret_answer);
+}
+
+static int notice(const struct receiver *receiver, const struct nt_outbox_message *message,
+		  struct nt_attempt *ret_answer)
+{
+	size_t left_out = 0;
+	int r = nt_kube_notice_send(
+		receiver->kube,
+		&(struct nt_kube_notice){
+			.id = message->id,
+			.body = message->body,
+			.body_len = message->body_len,
+			.conditions = receiver->conditions,
+			.timeout_ns = receiver->notify->options.total_timeout_ns,
+		},
+		ret_answer, &left_out);
+
+	atomic_fetch_add(&receiver->notify->kube_left_out, left_out);
+	return r;
+}
+
 /* False where the end has come. */
 static bool deliver(const struct receiver *receiver, const struct nt_outbox_message *message)
 {
 	struct nt_notify *notify = receiver->notify;
-	struct nt_webhook_answer answer = {.outcome = NT_WEBHOOK_LATER, .reason = "out of memory"};
-	struct nt_webhook_post post;
+	struct nt_attempt answer = {.outcome = NT_ATTEMPT_LATER, .reason = "out of memory"};
 	enum nt_outbox_result result;
 	uint64_t next_ns = 0;
+	int r;
 
-	post = (struct nt_webhook_post){
-		.url = receiver->url,
-		.id = message->id,
-		.body = message->body,
-		.body_len = message->body_len,
-		.key = &receiver->key,
-		.time_s = nt_clock_real_ns() / NT_SECOND,
-		.connect_timeout_ns = notify->options.connect_timeout_ns,
-		.total_timeout_ns = notify->options.total_timeout_ns,
-		.abort = &notify->abort,
-	};
-	if (nt_webhook_send(&post, &answer) == 0 && answer.outcome == NT_WEBHOOK_ABORTED)
+	r = receiver->kube ? notice(receiver, message, &answer) : post(receiver, message, &answer);
+	if (r == 0 && answer.outcome == NT_ATTEMPT_ABORTED)
 		return false; /* it stays in the outbox */
 	result = judge(notify, message, &answer, &next_ns);
 	return note(notify, message, result, next_ns);
@@ -221,12 +253,14 @@ static int copy_receivers(struct nt_notify *notify, const struct nt_notify_optio
 		const struct nt_notify_receiver *from = &options->receiver[i];
 		struct receiver *to = &notify->receiver[i];
 
-		if (!nt_webhook_url_is_valid(from->url) ||
-		    nt_webhook_key_read(from->secret, &to->key) < 0)
+		if (!from->kube && (!nt_webhook_url_is_valid(from->url) ||
+				    nt_webhook_key_read(from->secret, &to->key) < 0))
 			return -EINVAL;
 		to->notify = notify;
+		to->kube = from->kube;
+		to->conditions = from->conditions;
 		to->name = strdup(from->name);
-		to->url = strdup(from->url);
+		to->url = strdup(from->kube ? "" : from->url);
 		if (!to->name || !to->url)
 			return -ENOMEM;
 		notify->receivers++;
@@ -330,6 +364,10 @@ static void stop_threads(struct nt_notify *notify)
 		;
 	pthread_mutex_unlock(&notify->lock);
 	atomic_store(&notify->abort, true);
+	for (size_t i = 0; i < notify->receivers; i++) {
+		if (notify->receiver[i].kube)
+			nt_kube_stop(notify->receiver[i].kube);
+	}
 	for (size_t i = 0; i < notify->threads; i++)
 		(void)pthread_join(notify->receiver[i].thread, NULL);
 }
@@ -389,5 +427,6 @@ void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret
 		.retried = atomic_load(&notify->retried),
 		.failed = atomic_load(&notify->failed),
 		.expired = atomic_load(&notify->expired),
+		.kube_left_out = atomic_load(&notify->kube_left_out),
 	};
 }

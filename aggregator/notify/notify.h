@@ -7,15 +7,21 @@
 #ifndef NT_AGGREGATOR_NOTIFY_NOTIFY_H
 #define NT_AGGREGATOR_NOTIFY_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "aggregator/store.h"
 #include "common/cleanup.h"
+#include "common/kube.h"
 
 struct nt_notify_receiver {
 	const char *name; /* as given to the store */
+	/* A webhook: */
 	const char *url; /* a secret: never logged */
 	const char *secret; /* signs the messages; NULL: they are not signed. "whsec_…": base64 */
+	/* Or an API server of Kubernetes, borrowed, outlives the notifier, which stops it at its end: */
+	struct nt_kube *kube;
+	bool conditions; /* of nodes are set, too */
 };
 
 struct nt_notify_options {
@@ -47,6 +53,7 @@ NT_MUST_CHECK int nt_notify_read_secret(const char *path, char **ret_text);
 /* Monotonic since start. */
 struct nt_notify_stats {
 	uint64_t sent, retried, failed, expired;
+	uint64_t kube_left_out; /* pods and nodes that got no event, of messages that were sent */
 };
 
 void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret_stats);

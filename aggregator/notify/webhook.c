@@ -165,19 +165,19 @@ static int set_options(struct transfer *transfer, const struct nt_webhook_post *
 	return failed ? -ENOMEM : 0;
 }
 
-static enum nt_webhook_outcome outcome_of(CURLcode result, long status)
+static enum nt_attempt_outcome outcome_of(CURLcode result, long status)
 {
 	/* An answer that began with 2xx is one, however its body went on. */
 	if (status >= 200 && status < 300)
-		return NT_WEBHOOK_TAKEN;
+		return NT_ATTEMPT_TAKEN;
 	if (result == CURLE_ABORTED_BY_CALLBACK)
-		return NT_WEBHOOK_ABORTED;
+		return NT_ATTEMPT_ABORTED;
 	if (status < 200 || status == 408 || status == 429 || status >= 500)
-		return NT_WEBHOOK_LATER;
-	return NT_WEBHOOK_REFUSED;
+		return NT_ATTEMPT_LATER;
+	return NT_ATTEMPT_REFUSED;
 }
 
-int nt_webhook_send(const struct nt_webhook_post *post, struct nt_webhook_answer *ret_answer)
+int nt_webhook_send(const struct nt_webhook_post *post, struct nt_attempt *ret_answer)
 {
 	__attribute__((cleanup(end_transfer))) struct transfer transfer = {.abort = post->abort};
 	curl_off_t retry_after_s = 0;
@@ -196,7 +196,7 @@ int nt_webhook_send(const struct nt_webhook_post *post, struct nt_webhook_answer
 	result = curl_easy_perform(transfer.curl);
 	(void)curl_easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(transfer.curl, CURLINFO_RETRY_AFTER, &retry_after_s);
-	*ret_answer = (struct nt_webhook_answer){
+	*ret_answer = (struct nt_attempt){
 		.outcome = outcome_of(result, status),
 		.status = status,
 		.retry_after_ns = retry_after_s > 0 && retry_after_s < 86400

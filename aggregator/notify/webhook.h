@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/notify/attempt.h"
 #include "common/cleanup.h"
 
 enum {
@@ -31,13 +32,6 @@ void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t 
 /* http or https, and a host. */
 bool nt_webhook_url_is_valid(const char *url);
 
-enum nt_webhook_outcome {
-	NT_WEBHOOK_TAKEN, /* 2xx */
-	NT_WEBHOOK_LATER, /* no answer, 408, 429, 5xx */
-	NT_WEBHOOK_REFUSED, /* any other answer: the same again would be refused again */
-	NT_WEBHOOK_ABORTED, /* by us */
-};
-
 struct nt_webhook_post {
 	const char *url, *id, *body;
 	size_t body_len;
@@ -47,15 +41,10 @@ struct nt_webhook_post {
 	const atomic_bool *abort; /* ends the attempt when it becomes true */
 };
 
-struct nt_webhook_answer {
-	enum nt_webhook_outcome outcome;
-	long status; /* 0: none came */
-	uint64_t retry_after_ns; /* as the receiver asks; 0: it does not */
-	const char *reason; /* a constant, for the log; never part of the URL */
-};
-
-/* curl_global_init() has been called. -ENOMEM. */
+/*
+ * Taken: 2xx. Later: no answer, 408, 429, 5xx. curl_global_init() has been called. -ENOMEM.
+ */
 NT_MUST_CHECK int nt_webhook_send(const struct nt_webhook_post *post,
-				  struct nt_webhook_answer *ret_answer);
+				  struct nt_attempt *ret_answer);
 
 #endif

@@ -275,7 +275,7 @@ static void only_http_and_https_are_urls(void **state)
 	assert_false(nt_webhook_url_is_valid(""));
 }
 
-static struct nt_webhook_answer send_one(unsigned int status, uint64_t timeout_ns)
+static struct nt_attempt send_one(unsigned int status, uint64_t timeout_ns)
 {
 	static const struct nt_webhook_key none;
 	const struct nt_webhook_post post = {
@@ -288,7 +288,7 @@ static struct nt_webhook_answer send_one(unsigned int status, uint64_t timeout_n
 		.connect_timeout_ns = timeout_ns,
 		.total_timeout_ns = timeout_ns,
 	};
-	struct nt_webhook_answer answer = {.outcome = NT_WEBHOOK_ABORTED};
+	struct nt_attempt answer = {.outcome = NT_ATTEMPT_ABORTED};
 
 	receiver.calls = 0;
 	receiver.script[0] = status;
@@ -300,17 +300,17 @@ static void an_answer_decides_whether_to_try_again(void **state)
 {
 	static const struct {
 		unsigned int status;
-		enum nt_webhook_outcome outcome;
+		enum nt_attempt_outcome outcome;
 	} cases[] = {
-		{200, NT_WEBHOOK_TAKEN},   {204, NT_WEBHOOK_TAKEN},   {302, NT_WEBHOOK_REFUSED},
-		{400, NT_WEBHOOK_REFUSED}, {404, NT_WEBHOOK_REFUSED}, {408, NT_WEBHOOK_LATER},
-		{410, NT_WEBHOOK_REFUSED}, {429, NT_WEBHOOK_LATER},   {500, NT_WEBHOOK_LATER},
-		{503, NT_WEBHOOK_LATER},
+		{200, NT_ATTEMPT_TAKEN},   {204, NT_ATTEMPT_TAKEN},   {302, NT_ATTEMPT_REFUSED},
+		{400, NT_ATTEMPT_REFUSED}, {404, NT_ATTEMPT_REFUSED}, {408, NT_ATTEMPT_LATER},
+		{410, NT_ATTEMPT_REFUSED}, {429, NT_ATTEMPT_LATER},   {500, NT_ATTEMPT_LATER},
+		{503, NT_ATTEMPT_LATER},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct nt_webhook_answer answer = send_one(cases[i].status, 5 * NT_SECOND);
+		struct nt_attempt answer = send_one(cases[i].status, 5 * NT_SECOND);
 
 		assert_int_equal(answer.outcome, cases[i].outcome);
 		assert_int_equal(answer.status, cases[i].status);
@@ -331,13 +331,13 @@ static void an_answer_of_any_size_is_taken_and_not_read_to_its_end(void **state)
 {
 	(void)state;
 	receiver.reply_bytes = 4 << 20;
-	assert_int_equal(send_one(200, 5 * NT_SECOND).outcome, NT_WEBHOOK_TAKEN);
+	assert_int_equal(send_one(200, 5 * NT_SECOND).outcome, NT_ATTEMPT_TAKEN);
 }
 
 static void a_receiver_that_does_not_answer_in_time_is_tried_later(void **state)
 {
 	(void)state;
-	assert_int_equal(send_one(0, 300 * NT_MILLISECOND).outcome, NT_WEBHOOK_LATER);
+	assert_int_equal(send_one(0, 300 * NT_MILLISECOND).outcome, NT_ATTEMPT_LATER);
 }
 
 static void a_receiver_that_is_not_there_is_tried_later(void **state)
@@ -348,7 +348,7 @@ static void a_receiver_that_is_not_there_is_tried_later(void **state)
 	nt_httpd_stop(httpd);
 	httpd = NULL;
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
-	assert_int_equal(send_one(200, 5 * NT_SECOND).outcome, NT_WEBHOOK_LATER);
+	assert_int_equal(send_one(200, 5 * NT_SECOND).outcome, NT_ATTEMPT_LATER);
 }
 
 /* ---- delivering ---------------------------------------------------------------------------------- */
