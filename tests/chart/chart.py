@@ -160,9 +160,13 @@ def no_pod_takes_settings_from_the_services_beside_it():
 
 @test
 def who_asks_no_api_has_no_token_for_it():
-    for one in workloads(render("default")) + workloads(render("own-kafka")):
-        spec = pod_of(one)[1]
-        same(spec.get("automountServiceAccountToken", True), component(one) == "agent")
+    quiet = render("default", "aggregator.kubernetes.events=false")
+    for objects, who in ((render("default"), ["agent", "aggregator"]), (render("own-kafka"), ["agent", "aggregator"]),
+                         (quiet, ["agent"])):
+        for one in workloads(objects):
+            # The topics are made under the aggregator's name, and ask nobody but Kafka.
+            asks = component(one) in who and one["kind"] in ("DaemonSet", "StatefulSet")
+            same(pod_of(one)[1].get("automountServiceAccountToken", True), asks)
 
 
 @test
@@ -437,15 +441,29 @@ def monitors_and_rules_come_where_the_cluster_knows_them():
     assert "authorization" not in endpoint
 
 
+def rights(objects):
+    """By who has them: "resource: verbs"."""
+    roles = {one["metadata"]["name"]: one["rules"] for one in objects if one["kind"] in ("ClusterRole", "Role")}
+    bindings = [one for one in objects if one["kind"] in ("ClusterRoleBinding", "RoleBinding")]
+    same(sorted(one["roleRef"]["name"] for one in bindings), sorted(roles))
+    found = {}
+    for binding in bindings:
+        (subject,) = binding["subjects"]
+        same((subject["kind"], subject["namespace"]), ("ServiceAccount", "here"))
+        for rule in roles[binding["roleRef"]["name"]]:
+            same(rule["apiGroups"], [""])
+            found.setdefault(subject["name"], []).append(f"{rule['resources']}: {rule['verbs']}")
+    return found
+
+
 @test
-def the_agent_may_read_pods_and_nothing_else():
+def who_may_do_what_is_as_little_as_it_takes():
+    agent = {"neutracer-agent": ["['pods']: ['get', 'list', 'watch']"]}
+    events = ["['events']: ['create']", "['pods']: ['get']"]
+    condition = ["['nodes']: ['get']", "['nodes/status']: ['patch']"]
     for name in SETS:
-        objects = render(name)
-        roles = [one for one in objects if one["kind"] in ("ClusterRole", "Role")]
-        same([role["rules"] for role in roles],
-             [[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]])
-        same(find(objects, "ClusterRoleBinding")["subjects"],
-             [{"kind": "ServiceAccount", "name": "neutracer-agent", "namespace": "here"}])
+        told = {"all-on": events + condition, "all-off": None}.get(name, events)
+        same(rights(render(name)), agent | ({"neutracer-aggregator": told} if told else {}))
 
 
 @test
