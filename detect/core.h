@@ -152,7 +152,7 @@ struct nt_detect {
 	struct nt_scratch {
 		double *a, *b, *c, *column[NT_PACE_END];
 		/* By the index of the rank: a step of the frame, and of the round what it waited. */
-		double *step, *run_queue; /* 0: none */
+		double *step, *run_queue, *sum; /* 0: none; sum: the largest of its sums */
 		uint32_t *index, *label; /* index: twice the room */
 		uint32_t cap;
 	} scratch;

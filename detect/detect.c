@@ -94,6 +94,7 @@ void nt_detect_free(struct nt_detect *detect)
 	free(detect->scratch.c);
 	free(detect->scratch.step);
 	free(detect->scratch.run_queue);
+	free(detect->scratch.sum);
 	for (int i = 0; i < NT_PACE_END; i++)
 		free(detect->scratch.column[i]);
 	free(detect->scratch.index);
@@ -123,8 +124,8 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 {
 	struct nt_scratch *scratch = &detect->scratch;
-	double **values[] = {&scratch->a, &scratch->b, &scratch->c, &scratch->step,
-			     &scratch->run_queue};
+	double **values[] = {&scratch->a,    &scratch->b,         &scratch->c,
+			     &scratch->step, &scratch->run_queue, &scratch->sum};
 	const size_t lines = sizeof(values) / sizeof(values[0]);
 	uint32_t cap = scratch->cap ? scratch->cap : 16;
 

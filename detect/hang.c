@@ -624,7 +624,7 @@ static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone
 
 int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	uint32_t *missing = detect->scratch.index, n = 0, here = 0;
+	uint32_t *missing = detect->scratch.index, n = 0, here = 0, gone = 0;
 	uint64_t first_ns = UINT64_MAX;
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_MISSING,
@@ -635,10 +635,14 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 	};
 
 	(void)frame;
-	for (uint32_t i = 0; i < detect->ranks; i++)
+	for (uint32_t i = 0; i < detect->ranks; i++) {
 		here += !detect->rank[i].ended && !detect->rank[i].finalized;
+		gone += detect->rank[i].ended;
+	}
 	if (detect->ranks && !here)
 		return nt_incidents_close(detect, NT_FAMILY_END);
+	if (!gone)
+		return 0;
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
 

@@ -370,7 +370,7 @@ static void find_middles(const struct nt_detect *detect, const uint32_t *ready, 
 static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank,
 			    const uint32_t *ready, uint32_t n, struct middles *middles)
 {
-	const double sum = nt_rank_sum(rank);
+	const double sum = detect->scratch.sum[rank - detect->rank];
 	const bool own_past = rank->track[NT_SERIES_OWN].frame == detect->frames
 				      ? rank->track[NT_SERIES_OWN].mode == NT_MODE_PAST
 				      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
@@ -465,6 +465,7 @@ static void judge_ranks(struct nt_detect *detect, const uint32_t *ready, uint32_
 		rank->rounds++;
 		rank->round_frame = detect->frames;
 		detect->scratch.run_queue[ready[i]] = rank->pace[NT_PACE_RUN_QUEUE];
+		detect->scratch.sum[ready[i]] = nt_rank_sum(rank);
 		gather_evidence(detect, rank, ready, n, &middles);
 	}
 }
@@ -518,9 +519,8 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 	double steps = 0.0, all = 0.0;
 
 	(void)frame;
-	if (detect->ranks)
-		memset(detect->scratch.run_queue, 0,
-		       detect->ranks * sizeof(*detect->scratch.run_queue));
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		detect->scratch.run_queue[i] = detect->scratch.sum[i] = 0.0;
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;

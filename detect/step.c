@@ -29,71 +29,98 @@ static double median_pace(struct nt_detect *detect, enum nt_pace item, uint32_t 
 	return nt_stats_median_of(value, n);
 }
 
-static double mean_pace(const struct nt_detect *detect, enum nt_pace item)
+/* What the ranks of a round say, side by side; of a series only those that have a past in it. */
+struct round {
+	double *step, *run_queue;
+	double gc; /* mean */
+	uint32_t n;
+	struct column {
+		double *growth, *slow, *centre, *spread;
+		uint32_t n, judged; /* judged: also those that are still learning */
+	} of[NT_SERIES_END];
+};
+
+static void add_track(struct column *column, const struct nt_track *track, uint64_t frame)
 {
-	double sum = 0.0;
-	uint32_t n = 0;
+	if (track->frame != frame)
+		return;
+	column->judged++;
+	if (!track->past.ready)
+		return;
+	column->growth[column->n] = track->growth;
+	column->slow[column->n] = track->slow_cost;
+	column->centre[column->n] = track->past.value_centre;
+	column->spread[column->n++] = track->past.value_width;
+}
+
+/* In one walk over all ranks. */
+static struct round line_up(struct nt_detect *detect)
+{
+	double *const *column = detect->scratch.column;
+	struct round round = {
+		.step = detect->scratch.a,
+		.run_queue = detect->scratch.b,
+		.of = {{.growth = column[0],
+			.slow = column[1],
+			.centre = column[2],
+			.spread = column[3]},
+		       {.growth = column[4],
+			.slow = column[5],
+			.centre = column[6],
+			.spread = column[7]}},
+	};
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
-		if (detect->rank[i].round_frame != detect->frames)
+		const struct nt_rank *rank = &detect->rank[i];
+
+		for (int j = 0; j < NT_SERIES_END; j++)
+			add_track(&round.of[j], &rank->track[j], detect->frames);
+		if (rank->round_frame != detect->frames)
 			continue;
-		sum += detect->rank[i].pace[item];
-		n++;
+		round.gc += rank->pace[NT_PACE_GC];
+		round.run_queue[round.n] = rank->pace[NT_PACE_RUN_QUEUE];
+		round.step[round.n++] = rank->pace[NT_PACE_STEP];
 	}
-	return n ? sum / n : 0.0;
+	round.gc = round.n ? round.gc / round.n : 0.0;
+	return round;
 }
 
 /* Returns what the window costs of it; not known: less than anything. */
-static double learn_wide(struct nt_detect *detect, enum nt_series series)
+static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
+			 const struct column *column)
 {
-	struct nt_wide *wide = &detect->step.wide[series];
-	double *growth = detect->scratch.a, *centre = detect->scratch.b, *slow = detect->scratch.c;
-	double *spread = detect->scratch.column[0];
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
 					 .ceiling = 2.0 * wide_times * detect->threshold};
-	uint32_t n = 0, judged = 0;
+	const uint32_t n = column->n;
 	double width;
 
-	for (uint32_t i = 0; i < detect->ranks; i++) {
-		const struct nt_track *track = &detect->rank[i].track[series];
-
-		if (track->frame != detect->frames)
-			continue;
-		judged++;
-		if (!track->past.ready)
-			continue;
-		centre[n] = track->past.value_centre;
-		slow[n] = track->slow_cost;
-		spread[n] = track->past.value_width;
-		growth[n++] = track->growth;
-	}
 	wide->growth = wide->slow_cost = wide->drop = 0.0;
-	if (!n || (double)n < (1.0 - share) * judged)
+	if (!n || (double)n < (1.0 - share) * column->judged)
 		return -INFINITY;
-	wide->growth = nt_stats_quantile_of(growth, n, share);
-	wide->slow_cost = nt_stats_quantile_of(slow, n, share);
-	wide->drop = fmin(0.0, nt_stats_quantile_of(growth, n, 1.0 - share));
+	wide->growth = nt_stats_quantile_of(column->growth, n, share);
+	wide->slow_cost = nt_stats_quantile_of(column->slow, n, share);
+	wide->drop = fmin(0.0, nt_stats_quantile_of(column->growth, n, 1.0 - share));
 	if (wide->drop > -detect->rules.size_floor)
 		wide->dropped_ns = 0;
 	else if (!wide->dropped_ns)
 		wide->dropped_ns = detect->end_ns;
 	/* What moves all of them is in each one's own spread. */
-	width = fmax(detect->rules.kpi_floor, nt_stats_median_of(spread, n));
+	width = fmax(detect->rules.kpi_floor, nt_stats_median_of(column->spread, n));
 	window.kpi = wide->growth;
 	/* A slow mean remembers: it must show more than the noise of one window. */
 	window.z = fmax(wide->growth / width, wide->slow_cost / detect->rules.size_floor);
-	window.cost =
-		wide->growth *
-		nt_kpi_base(&detect->rules, nt_stats_median_of(centre, n), detect->step.step_ns) /
-		fmax(1.0, detect->step.step_ns);
+	window.cost = wide->growth *
+		      nt_kpi_base(&detect->rules, nt_stats_median_of(column->centre, n),
+				  detect->step.step_ns) /
+		      fmax(1.0, detect->step.step_ns);
 	window.cost = fmax(window.cost, wide->slow_cost);
 	nt_cusum_add(&wide->level, &detect->rules, &window);
 	return window.cost;
 }
 
 /* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
-static double learn_level(struct nt_detect *detect)
+static double learn_level(struct nt_detect *detect, const struct round *round)
 {
 	const double caution = 1.25, starved_noise = 0.25;
 	struct nt_step *step = &detect->step;
@@ -101,13 +128,12 @@ static double learn_level(struct nt_detect *detect)
 					 .frame = detect->frames,
 					 .ceiling = 2.0 * wide_times * detect->threshold};
 	double base, width;
-	uint32_t n;
 
 	if (!step->past.ready)
 		return -INFINITY;
 	base = fmax(1.0, step->past.value_centre);
 	width = fmax(detect->rules.kpi_floor, caution * step->past.value_width);
-	width = fmax(width, starved_noise * median_pace(detect, NT_PACE_RUN_QUEUE, &n) / base);
+	width = fmax(width, starved_noise * nt_stats_median_of(round->run_queue, round->n) / base);
 	window.kpi = (step->step_ns - base) / base;
 	window.z = window.kpi / width;
 	window.cost = (step->step_ns - base) / fmax(1.0, step->step_ns);
@@ -130,21 +156,21 @@ static bool is_explained(const struct nt_detect *detect)
 int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_step *step = &detect->step;
-	uint32_t n;
-	const double median = median_pace(detect, NT_PACE_STEP, &n);
-	double cost, own, host;
+	const struct round round = line_up(detect);
+	double cost, own, host, median;
 
 	(void)frame;
-	if (!n)
+	if (!round.n)
 		return 0;
+	median = nt_stats_median_of(round.step, round.n);
 	step->step_ns = median;
 	nt_history_add(&step->history, detect->start_ns, step->round_steps, median);
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, &step->lesson, 0.0, median, detect->frames);
-	step->gc_ns += gc_part * (mean_pace(detect, NT_PACE_GC) - step->gc_ns);
-	own = learn_wide(detect, NT_SERIES_OWN);
-	host = learn_wide(detect, NT_SERIES_HOST);
-	cost = learn_level(detect);
+	step->gc_ns += gc_part * (round.gc - step->gc_ns);
+	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
+	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
+	cost = learn_level(detect, &round);
 	/* Of what others make the step longer by, it is not to blame. */
 	if (!isfinite(cost) || is_explained(detect))
 		cost = fmax(own, host);

@@ -368,7 +368,9 @@ int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
 		struct nt_rank *rank = &detect->rank[i];
 		int r;
 
-		if (rank->round_frame != detect->frames || !rank->known || rank->ended)
+		/* Most are below it, and need not be looked at. */
+		if (detect->scratch.sum[i] < detect->threshold ||
+		    rank->round_frame != detect->frames || !rank->known || rank->ended)
 			continue;
 		r = judge(detect, rank);
 		if (r < 0)

@@ -82,6 +82,8 @@ static void judge_anew(void)
 	nt_incidents_begin(detect);
 	kept.in_incident = false;
 	*rank = kept;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		detect->scratch.sum[i] = nt_rank_sum(&detect->rank[i]);
 	assert_int_equal(nt_verdict_slow(detect, NULL), 0);
 	*rank = kept;
 }
