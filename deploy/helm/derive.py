@@ -22,7 +22,7 @@ OWNED = {
         bus-bytes bus-age node cgroup listen metrics-file shelter shelter-max-bytes""".split(),
     "aggregator": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file
         bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file store
-        webhook-url-file webhook-secret-file user""".split(),
+        webhook-url-file webhook-secret-file kube-events kube-node-condition user""".split(),
 }
 # Values that are told of as a whole, in the words of Kubernetes.
 AS_A_WHOLE = {"resources", "updateStrategy"}
