@@ -29,23 +29,23 @@ static void close_dirp(DIR **dir)
 /* linux: drivers/infiniband/core/sysfs.c (counters), mlx5, bnxt_re, efa (hw_counters). */
 static const struct {
 	const char *name;
-	size_t offset;
+	enum { RETRANSMITS, ERRORS, CONGESTION, CLASSES } class;
 } known[] = {
-	{"hw_counters/packet_seq_err", offsetof(struct nt_nic, retransmits)},
-	{"hw_counters/local_ack_timeout_err", offsetof(struct nt_nic, retransmits)},
-	{"hw_counters/roce_adp_retrans", offsetof(struct nt_nic, retransmits)},
-	{"hw_counters/to_retransmits", offsetof(struct nt_nic, retransmits)},
-	{"hw_counters/retrans_pkts", offsetof(struct nt_nic, retransmits)},
-	{"counters/symbol_error", offsetof(struct nt_nic, errors)},
-	{"counters/link_error_recovery", offsetof(struct nt_nic, errors)},
-	{"counters/link_downed", offsetof(struct nt_nic, errors)},
-	{"counters/port_rcv_errors", offsetof(struct nt_nic, errors)},
-	{"counters/port_xmit_discards", offsetof(struct nt_nic, errors)},
-	{"counters/local_link_integrity_errors", offsetof(struct nt_nic, errors)},
-	{"counters/excessive_buffer_overrun_errors", offsetof(struct nt_nic, errors)},
-	{"hw_counters/out_of_buffer", offsetof(struct nt_nic, errors)},
-	{"hw_counters/np_ecn_marked_roce_packets", offsetof(struct nt_nic, congestion)},
-	{"hw_counters/rp_cnp_handled", offsetof(struct nt_nic, congestion)},
+	{"hw_counters/packet_seq_err", RETRANSMITS},
+	{"hw_counters/local_ack_timeout_err", RETRANSMITS},
+	{"hw_counters/roce_adp_retrans", RETRANSMITS},
+	{"hw_counters/to_retransmits", RETRANSMITS},
+	{"hw_counters/retrans_pkts", RETRANSMITS},
+	{"counters/symbol_error", ERRORS},
+	{"counters/link_error_recovery", ERRORS},
+	{"counters/link_downed", ERRORS},
+	{"counters/port_rcv_errors", ERRORS},
+	{"counters/port_xmit_discards", ERRORS},
+	{"counters/local_link_integrity_errors", ERRORS},
+	{"counters/excessive_buffer_overrun_errors", ERRORS},
+	{"hw_counters/out_of_buffer", ERRORS},
+	{"hw_counters/np_ecn_marked_roce_packets", CONGESTION},
+	{"hw_counters/rp_cnp_handled", CONGESTION},
 };
 
 static void add(uint64_t *sum, uint64_t value)
@@ -56,6 +56,7 @@ static void add(uint64_t *sum, uint64_t value)
 
 static void read_port(const char *sys, const char *device, const char *port, struct nt_nic *nic)
 {
+	uint64_t *const sum[CLASSES] = {&nic->retransmits, &nic->errors, &nic->congestion};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -72,7 +73,7 @@ static void read_port(const char *sys, const char *device, const char *port, str
 		while (buf.len && text[buf.len - 1] == '\n')
 			buf.len--;
 		if (buf.len && nt_num_u64(text, buf.len, 0, UINT64_MAX, &value) == 0)
-			add((uint64_t *)((char *)nic + known[i].offset), value);
+			add(sum[known[i].class], value);
 	}
 }
 

@@ -226,7 +226,7 @@ static void sum_step(struct nt_detect *detect)
 	if (!stepped || !step->past.ready || !(step->past.value_centre > 0.0))
 		return;
 	links->step_frame = detect->frames;
-	window.kpi = step->step_ns / step->past.value_centre - 1.0;
+	window.kpi = step->step_ns / fmax(1.0, step->past.value_centre) - 1.0;
 	window.z = window.kpi / fmax(least_width, step->past.value_width);
 	window.cost = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
 	nt_cusum_add(&links->step, &detect->rules, &window);
@@ -340,7 +340,7 @@ static double cost_of(const struct nt_detect *detect, const struct nt_culprit_li
 
 		if (comm->network.past.ready && comm->network.frame == detect->frames &&
 		    goes_over(detect, comm, link))
-			cost = fmax(cost, comm->network.cost);
+			cost = fmax(cost, nt_stats_clip(comm->network.cost, -1.0, 1.0));
 	}
 	if (detect->links.step_frame != detect->frames)
 		return cost;

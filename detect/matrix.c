@@ -9,6 +9,7 @@
 
 #include "detect/array.h"
 #include "detect/core.h"
+#include "detect/stats.h"
 
 /* Transfers of a healthy network differ more from window to window than computing does. */
 static const double least_width = 0.1;
@@ -18,6 +19,8 @@ static const double hot_part = 0.5, cool_part = 0.25;
 static const double clear_part = 0.75;
 /* A thread that waits longer for a processor, in parts of its step, makes all of its calls long. */
 static const double starved_part = 0.1;
+/* Nothing is faster, ns a byte: it is what a value is divided by. */
+static const double least_value = 1e-6;
 /* No call takes longer: it is a clock that is wrong. */
 static const double longest_ns = 1e12;
 
@@ -228,8 +231,9 @@ static int find_cell(struct nt_matrix *matrix, uint32_t from, uint32_t to,
 static double cost_of(const struct nt_detect *detect, const struct nt_cell *cell)
 {
 	const double more = cell->value - cell->past.value_centre;
+	const double cost = more * cell->bytes * cell->calls / fmax(1.0, detect->step.step_ns);
 
-	return more * cell->bytes * cell->calls / fmax(1.0, detect->step.step_ns);
+	return isfinite(cost) ? nt_stats_clip(cost, -1.0, 1.0) : 0.0;
 }
 
 static void judge(struct nt_detect *detect, struct nt_cell *cell)
@@ -243,7 +247,7 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 		nt_past_learn(past, &cell->lesson, 0.0, cell->value, detect->frames);
 		return;
 	}
-	window.kpi = (cell->value - past->value_centre) / past->value_centre;
+	window.kpi = (cell->value - past->value_centre) / fmax(least_value, past->value_centre);
 	window.z = window.kpi / fmax(least_width, past->value_width);
 	window.cost = cost_of(detect, cell);
 	nt_cusum_add(&cell->level, &detect->rules, &window);
@@ -504,8 +508,8 @@ bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link
 	}
 	if (!n)
 		return false;
-	*ret_now_ms = now / n;
-	*ret_before_ms = before / n;
+	*ret_now_ms = nt_stats_clip(now / n, 0.0, longest_ns);
+	*ret_before_ms = nt_stats_clip(before / n, 0.0, longest_ns);
 	*ret_windows = windows;
 	return true;
 }

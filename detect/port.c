@@ -95,8 +95,9 @@ static void judge(struct nt_detect *detect, struct nt_port *port)
 		return;
 	}
 	for (int i = 0; i < NT_PORT_KINDS; i++)
-		window.kpi = fmax(window.kpi,
-				  port->rate[i] / (turned_times * port->usual[i] + turned_more));
+		window.kpi =
+			fmax(window.kpi, port->rate[i] / (turned_times * fmax(0.0, port->usual[i]) +
+							  turned_more));
 	window.z = window.kpi > 1.0 ? detect->rules.z_clip : 0.0;
 	window.cost = 1.0; /* whether it costs anything is seen elsewhere */
 	nt_cusum_add(&port->level, &detect->rules, &window);

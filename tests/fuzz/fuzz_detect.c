@@ -20,6 +20,7 @@ enum {
 	MAX_OPS = 2,
 	MAX_CALLS = 3,
 	MAX_SAMPLES = 8,
+	MAX_TRANSFERS = 4,
 	SUM_BYTES = 8,
 };
 
@@ -52,6 +53,7 @@ struct room {
 	struct nt_frame_op op[MAX_RANKS][MAX_COMMS][MAX_OPS];
 	struct nt_frame_signature call[MAX_RANKS][MAX_COMMS][MAX_CALLS];
 	struct nt_frame_sample sample[MAX_SAMPLES];
+	struct nt_frame_transfer transfer[MAX_RANKS][MAX_TRANSFERS];
 };
 
 static void make_comm(struct input *input, struct room *room, size_t i, size_t j)
@@ -140,6 +142,29 @@ static void make_rank(struct input *input, struct room *room, size_t i, uint32_t
 	*next += 1 + (byte(input) == 255);
 }
 
+static void make_transfers(struct input *input, struct room *room, size_t i)
+{
+	struct nt_frame_rank *rank = &room->rank[i];
+
+	rank->nic_retransmits = number(input);
+	rank->nic_errors = number(input);
+	rank->nic_congestion = number(input);
+	rank->transfer = room->transfer[i];
+	rank->transfers = byte(input) % (MAX_TRANSFERS + 1);
+	for (size_t j = 0; j < rank->transfers; j++) {
+		const uint8_t b = byte(input);
+
+		room->transfer[i][j] = (struct nt_frame_transfer){
+			.comm = b & 7,
+			.peer = (b >> 3) & 15,
+			.sends = b >> 7,
+			.calls = byte(input),
+			.bytes = number(input),
+			.min_ns = number(input),
+		};
+	}
+}
+
 static void check_finding(const struct nt_finding *finding, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -204,6 +229,8 @@ static struct nt_detect *run_frames(struct input *input, const struct nt_rules *
 		frame.completeness = byte(input) / 200.0;
 		for (size_t j = 0; j < frame.ranks; j++)
 			make_rank(input, &room, j, &next, end_ns);
+		for (size_t j = 0; j < frame.ranks && (what & 3) == 3; j++)
+			make_transfers(input, &room, j);
 		for (size_t j = 0; j < frame.samples; j++)
 			room.sample[j] = (struct nt_frame_sample){
 				.comm = j / 4,
