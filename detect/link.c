@@ -12,8 +12,6 @@ enum {
 	KEY_SHIFT = 32,
 };
 
-/* The spread of step times that is always taken for normal. */
-static const double least_width = 0.02;
 /* A communicator is as it was while its transfers grew by less. */
 static const double healthy_growth = 0.1;
 /* Calls with less are as fast over a slow link: they acquit nobody. */
@@ -211,30 +209,20 @@ static bool name_shared(struct nt_detect *detect, struct nt_culprit_link *ret_li
 
 /* ---- when ---------------------------------------------------------------------------------------- */
 
-/* The job's step against its own past: how much longer it is, and since when. */
-static void sum_step(struct nt_detect *detect)
+/* Whether this frame tells of the job's step, against its own past. */
+static void note_step(struct nt_detect *detect)
 {
-	const struct nt_step *step = &detect->step;
-	struct nt_links *links = &detect->links;
-	struct nt_cusum_window window = {.start_ns = detect->start_ns,
-					 .frame = detect->frames,
-					 .ceiling = 2.0 * detect->threshold};
 	bool stepped = false;
 
 	for (uint32_t i = 0; i < detect->ranks && !stepped; i++)
 		stepped = detect->rank[i].round_frame == detect->frames;
-	if (!stepped || !step->past.ready || !(step->past.value_centre > 0.0))
-		return;
-	links->step_frame = detect->frames;
-	window.kpi = step->step_ns / fmax(1.0, step->past.value_centre) - 1.0;
-	window.z = window.kpi / fmax(least_width, step->past.value_width);
-	window.cost = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
-	nt_cusum_add(&links->step, &detect->rules, &window);
+	if (stepped && detect->step.past.ready)
+		detect->links.step_frame = detect->frames;
 }
 
 static bool is_step_slow(const struct nt_detect *detect)
 {
-	const struct nt_cusum *level = &detect->links.step;
+	const struct nt_cusum *level = &detect->step.level;
 
 	return level->sum >= detect->threshold && nt_cusum_lasts(level) &&
 	       nt_cusum_cost(level) >= detect->rules.size_floor;
@@ -315,7 +303,7 @@ static struct trouble find_trouble(const struct nt_detect *detect)
 	else if (trouble.cell)
 		trouble.level = &trouble.cell->level;
 	else if (is_step_slow(detect) && !is_explained(detect))
-		trouble.level = &detect->links.step;
+		trouble.level = &detect->step.level;
 	if (!trouble.level)
 		return trouble;
 	trouble.onset_ns = trouble.level->onset_ns;
@@ -384,7 +372,7 @@ static void tell(struct nt_detect *detect, const struct trouble *trouble,
 			trouble->comm->network.past.value_centre / 1e6,
 			trouble->comm->network.level.windows);
 	add_row(proposal, NT_WORD_STEP, NT_WORD_MS, NT_WORD_OWN_PAST, detect->step.step_ns / 1e6,
-		detect->step.past.value_centre / 1e6, detect->links.step.windows);
+		detect->step.past.value_centre / 1e6, detect->step.level.windows);
 }
 
 static uint8_t best_tier(const struct nt_detect *detect)
@@ -528,7 +516,7 @@ int nt_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 	}
 	links->told = 0;
 	nt_ports_judge(detect);
-	sum_step(detect);
+	note_step(detect);
 	judge_open(detect);
 	trouble = find_trouble(detect);
 	if (!trouble.level)
@@ -553,7 +541,7 @@ void nt_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key)
 
 	nt_matrix_clear(detect, &link);
 	nt_ports_clear(detect, &link);
-	nt_cusum_clear(&detect->links.step);
+	nt_cusum_clear(&detect->step.level);
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		struct nt_comm *comm = detect->comm[at];
 

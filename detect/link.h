@@ -22,8 +22,7 @@ struct nt_frame_rank;
 struct nt_links {
 	struct nt_matrix matrix;
 	struct nt_ports ports;
-	struct nt_cusum step; /* of the job's step time: at T1 nothing else shows a slow network */
-	uint64_t step_frame; /* last summed up in */
+	uint64_t step_frame; /* the last that told of the job's step: at T1 nothing else shows it */
 	/* What is seen now in place of what an open incident names, and for how many frames. */
 	struct nt_culprit_link other;
 	uint32_t others;

@@ -249,7 +249,6 @@ static void code_links(struct nt_codec *codec, struct nt_links *links)
 {
 	code_matrix(codec, &links->matrix);
 	code_ports(codec, &links->ports);
-	code_cusum(codec, &links->step);
 	nt_code_u64(codec, &links->step_frame);
 	nt_code_u32(codec, &links->others, UINT32_MAX);
 	if (!links->others)
