@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "agent/discover.h"
 #include "agent/front.h"
 #include "agent/interpreter.h"
+#include "agent/locator.h"
 #include "agent/meter.h"
 #include "agent/nic.h"
 #include "agent/node.h"
@@ -29,13 +29,13 @@
 #include "agent/publisher.h"
 #include "agent/span.h"
 #include "agent/tracker.h"
+#include "agent/usage.h"
 #include "common/buf.h"
 #include "common/bus_shelter.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "common/num.h"
 #include "common/trouble.h"
 
 #define TICK_NS     (100 * NT_MILLISECOND)
@@ -48,7 +48,6 @@
 
 enum {
 	BOOT_ID_BYTES = 64,
-	STATM_BYTES = 256,
 	TICKS_A_SECOND = 10,
 	NODE_TICKS = 50, /* between two vectors of the node */
 	NODE_JOBS = 64,
@@ -67,6 +66,7 @@ struct nt_agent {
 	struct nt_interpreters *interpreters;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
+	struct nt_locator *locator;
 	struct nt_front *front; /* or NULL: nobody is to ask */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
@@ -221,6 +221,13 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 	return nt_attach_counters(agent->attach, pid, ret_counters);
 }
 
+static void locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
+{
+	const struct nt_agent *agent = data;
+
+	nt_locator_find(agent->locator, cgroup, home);
+}
+
 static void on_window(void *data, const char *key, const struct nt_window *window,
 		      uint64_t watermark_ns)
 {
@@ -345,6 +352,7 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .describe = describe,
 			   .sample = sample,
 			   .counters = counters,
+			   .locate = locate,
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .ranked = on_ranked,
@@ -469,6 +477,12 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	r = open_bus(agent, boot);
 	if (r < 0)
 		return r;
+	*ret_exit = NT_EXIT_SYSTEM;
+	r = nt_locator_new(
+		&(struct nt_locator_options){&config->kube, agent->node, config->pod_resources},
+		&agent->locator);
+	if (r < 0)
+		return r;
 	r = open_tracker(agent, boot);
 	if (r < 0) {
 		*ret_exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_KERNEL;
@@ -496,6 +510,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_attach_free(agent->attach);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
+	nt_locator_free(agent->locator);
 	nt_publisher_free(agent->publisher);
 	nt_bus_close(agent->bus);
 	nt_front_stop(agent->front);
@@ -521,45 +536,14 @@ static void take_losses(struct nt_agent *agent)
 	}
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_SELF, &usage) < 0)
-		return 0;
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NT_SECOND +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NT_MICROSECOND;
-}
-
-/* The second number of statm, in pages. */
-static uint64_t own_resident_bytes(void)
-{
-	nt_autobuf struct nt_buf buf = {0};
-	uint64_t pages = 0;
-	const char *text, *end;
-	size_t at;
-
-	if (nt_file_read("/proc/self/statm", STATM_BYTES, &buf) < 0)
-		return 0;
-	text = (const char *)buf.data;
-	end = memchr(text, ' ', buf.len);
-	if (!end)
-		return 0;
-	at = (size_t)(end + 1 - text);
-	end = memchr(text + at, ' ', buf.len - at);
-	if (!end || nt_num_u64(text + at, (size_t)(end - text) - at, 0, UINT32_MAX, &pages) < 0)
-		return 0;
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void tell_metrics(struct nt_agent *agent)
 {
 	struct nt_meter_reading reading = {
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
 		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
-		.cpu_ns = own_cpu_ns(),
-		.resident_bytes = own_resident_bytes(),
+		.cpu_ns = nt_usage_cpu_ns(),
+		.resident_bytes = nt_usage_resident_bytes(),
 	};
 	int r;
 
@@ -570,6 +554,7 @@ static void tell_metrics(struct nt_agent *agent)
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
+	nt_locator_stats(agent->locator, &reading.locator);
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->shelter)
 		nt_shelter_stats(agent->shelter, &reading.shelter);
@@ -707,6 +692,7 @@ static void tick(struct nt_agent *agent)
 		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		look_at_bus(agent);
+		nt_locator_tick(agent->locator, nt_clock_mono_ns());
 		tell_metrics(agent);
 	}
 	nt_front_turned(agent->front, nt_clock_mono_ns());

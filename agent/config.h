@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/bus.h"
+#include "common/kube.h"
 #include "common/opt.h"
 
 enum {
@@ -25,6 +26,8 @@ struct nt_agent_config {
 	uint64_t bus_age_ns;
 	char *shelter; /* "": none */
 	uint64_t shelter_bytes, shelter_age_ns;
+	struct nt_kube_options kube;
+	char *pod_resources;
 	char *metrics_file;
 	char *listen; /* NULL: nowhere */
 };

@@ -72,13 +72,20 @@ enum nt_identity_source nt_identity_key(const struct nt_environ *env,
 	return source;
 }
 
-void nt_identity_name(const struct nt_environ *env, const char *command, const char *key,
+void nt_identity_name(const struct nt_environ *env, const struct nt_workload *workload,
+		      const struct nt_cgroup *cgroup, const char *command, const char *key,
 		      char ret_name[NT_IDENTITY_NAME])
 {
-	const char *name = env->job[0] ? env->job : env->slurm_job_name;
+	const char *name = env->job;
 
-	if (name[0])
+	if (!*name)
+		name = workload->job;
+	if (!*name)
+		name = env->slurm_job_name;
+	if (*name)
 		(void)snprintf(ret_name, NT_IDENTITY_NAME, "%s", name);
+	else if (cgroup->slurm_job[0])
+		(void)snprintf(ret_name, NT_IDENTITY_NAME, "slurm-%s", cgroup->slurm_job);
 	else
 		(void)snprintf(ret_name, NT_IDENTITY_NAME, "%s-%04x", command[0] ? command : "job",
 			       (unsigned int)(nt_hash_text(NT_HASH_SEED, key) & NAME_HASH));

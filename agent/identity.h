@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/cgroup.h"
 #include "agent/environ.h"
+#include "agent/workload.h"
 
 enum {
 	NT_IDENTITY_KEY = 128, /* bytes of a job's bus key, with its NUL */
@@ -42,7 +44,8 @@ enum nt_identity_source nt_identity_key(const struct nt_environ *env,
 					char ret_key[NT_IDENTITY_KEY]);
 
 /* A name for people: the user's, the scheduler's, else the command with a piece of the key. */
-void nt_identity_name(const struct nt_environ *env, const char *command, const char *key,
+void nt_identity_name(const struct nt_environ *env, const struct nt_workload *workload,
+		      const struct nt_cgroup *cgroup, const char *command, const char *key,
 		      char ret_name[NT_IDENTITY_NAME]);
 
 struct nt_identity_rank {

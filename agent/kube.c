@@ -438,12 +438,12 @@ void nt_kube_pods_free(struct nt_kube_pods *pods)
 /* ---- asking it ------------------------------------------------------------------------------ */
 
 bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
-		       struct nt_place *ret_place)
+		       struct nt_home *ret_home)
 {
 	bool found;
 
 	(void)pthread_mutex_lock(&pods->lock);
-	found = nt_pods_find(pods->pods, cgroup, ret_place);
+	found = nt_pods_find(pods->pods, cgroup, ret_home);
 	(void)pthread_mutex_unlock(&pods->lock);
 	return found;
 }

@@ -56,7 +56,7 @@ NT_DEFINE_AUTO(nt_kube_pods, nt_kube_pods_free)
 
 /* See nt_pods_find(). */
 bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
-		       struct nt_place *ret_place);
+		       struct nt_home *ret_home);
 
 /* Every second or so: forgets the pods that are gone. Monotonic time. */
 void nt_kube_pods_tick(struct nt_kube_pods *pods, uint64_t now_ns);

@@ -67,6 +67,13 @@ struct row {
 	COUNTER("bus_undelivered", "cause=\"" label_ "\"", bus.undelivered[cause_],                \
 		"Records that brokers did not acknowledge: lost, unless there is a shelter.")
 
+#define KUBE_FAILED(label_, trouble_)                                                              \
+	COUNTER("kube_failed", "cause=\"" label_ "\"", locator.kube.failed[trouble_],              \
+		"Lists and watches of pods that went wrong, by cause.")
+#define KUBE_DROPPED(label_, path_)                                                                \
+	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", locator.kube.path_,                   \
+		"Pods that are not known, by cause.")
+
 #define DROPPED  "Events that found the ring buffer full."
 #define OVER_CAP "Things that were left out because a table was full."
 #define UNSENT   "Messages that did not reach the bus."
@@ -198,6 +205,37 @@ static const struct row rows[] = {
 	COUNTER("shelter_outages", NULL, shelter.outages, "Times at which the bus went away."),
 	GAUGE("shelter_bytes", shelter.bytes, "Disk space of the shelter now."),
 	GAUGE("shelter_away", shelter.is_away, "Whether the bus is away now: 0 or 1."),
+	GAUGE("kube_synced", locator.kube.is_synced,
+	      "Whether the pods of this node are known and watched now: 0 or 1."),
+	GAUGE("kube_pods", locator.kube.pods.pods, "Pods of this node that are known now."),
+	GAUGE("kube_pods_gone", locator.kube.pods.gone,
+	      "Pods that are gone and remembered for late events."),
+	COUNTER("kube_lists", NULL, locator.kube.lists, "Lists of pods asked for."),
+	COUNTER("kube_watches", NULL, locator.kube.watches, "Watches of pods begun."),
+	COUNTER("kube_events", NULL, locator.kube.events, "Changes of pods taken."),
+	COUNTER("kube_versions_gone", NULL, locator.kube.gone,
+		"Times at which the API server no longer knew from where we watched."),
+	KUBE_FAILED("away", NT_KUBE_AWAY),
+	KUBE_FAILED("untrusted", NT_KUBE_UNTRUSTED),
+	KUBE_FAILED("denied", NT_KUBE_DENIED),
+	KUBE_FAILED("refused", NT_KUBE_REFUSED),
+	KUBE_FAILED("malformed", NT_KUBE_MALFORMED),
+	KUBE_DROPPED("too-large", too_large),
+	KUBE_DROPPED("malformed", malformed),
+	KUBE_DROPPED("nameless", pods.malformed),
+	KUBE_DROPPED("over-cap", pods.over_cap),
+	KUBE_DROPPED("forgotten", pods.forgotten),
+	KUBE_DROPPED("no-memory", pods.no_memory),
+	COUNTER("kube_containers_dropped", NULL, locator.kube.pods.containers_over_cap,
+		"Containers that made room for later ones of their pod."),
+	COUNTER("kubelet_asked", NULL, locator.kubelet.asked,
+		"Times at which the kubelet was asked for the GPUs of pods."),
+	COUNTER("kubelet_failed", NULL, locator.kubelet.failed, "Of those, without an answer."),
+	GAUGE("kubelet_synced", locator.kubelet.is_there,
+	      "Whether the kubelet's last answer came: 0 or 1."),
+	GAUGE("kubelet_devices", locator.kubelet.devices, "GPUs that pods have."),
+	GAUGE("kubelet_devices_over_cap", locator.kubelet.over_cap,
+	      "GPUs that pods have, and that found no room."),
 	SECONDS("cpu", cpu_ns, "Processor time of the agent."),
 	GAUGE("resident_bytes", resident_bytes, "Memory of the agent."),
 };

@@ -8,6 +8,7 @@
 #include "agent/attach.h"
 #include "agent/discover.h"
 #include "agent/interpreter.h"
+#include "agent/locator.h"
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/bus.h"
@@ -22,6 +23,7 @@ struct nt_meter_reading {
 	struct nt_discover_stats discover;
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
+	struct nt_locator_stats locator;
 	struct nt_bus_stats bus;
 	struct nt_shelter_stats shelter; /* zeros without one */
 	uint64_t attachments_over_cap, ports_over_cap, attach_failures;

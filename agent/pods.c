@@ -10,12 +10,12 @@
 #include "proto/json.h"
 
 struct container {
-	char id[NT_CGROUP_CONTAINER], name[NT_PLACE_CONTAINER];
+	char id[NT_CGROUP_CONTAINER], name[NT_HOME_CONTAINER];
 };
 
 struct pod {
 	char key[NT_CGROUP_POD]; /* the uid in its cgroup: a static pod's is its hash */
-	char uid[NT_CGROUP_POD], namespace[NT_PLACE_NAMESPACE], name[NT_PLACE_POD];
+	char uid[NT_CGROUP_POD], namespace[NT_HOME_NAMESPACE], name[NT_HOME_POD];
 	struct nt_workload workload;
 	struct container *container; /* owned, newest last */
 	size_t containers;
@@ -154,7 +154,7 @@ static void put_container(struct nt_pods *pods, struct pod *pod, const char *url
 	}
 	pod->container = grown;
 	memcpy(grown[pod->containers].id, id, NT_CGROUP_CONTAINER);
-	copy_printable(grown[pod->containers].name, NT_PLACE_CONTAINER, name);
+	copy_printable(grown[pod->containers].name, NT_HOME_CONTAINER, name);
 	pod->containers++;
 }
 
@@ -275,7 +275,7 @@ static const struct container *container_of(const struct pod *pod, const char *i
 }
 
 bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
-		  struct nt_place *ret_place)
+		  struct nt_home *ret_home)
 {
 	const struct container *container = NULL;
 	const struct pod *pod = NULL;
@@ -291,12 +291,12 @@ bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
 	}
 	if (!pod)
 		return false;
-	memcpy(ret_place->namespace, pod->namespace, sizeof(pod->namespace));
-	memcpy(ret_place->pod, pod->name, sizeof(pod->name));
-	memcpy(ret_place->pod_uid, pod->uid, sizeof(pod->uid));
+	memcpy(ret_home->namespace, pod->namespace, sizeof(pod->namespace));
+	memcpy(ret_home->pod, pod->name, sizeof(pod->name));
+	memcpy(ret_home->pod_uid, pod->uid, sizeof(pod->uid));
 	if (container)
-		memcpy(ret_place->container, container->name, sizeof(container->name));
-	ret_place->workload = pod->workload;
+		memcpy(ret_home->container, container->name, sizeof(container->name));
+	ret_home->workload = pod->workload;
 	return true;
 }
 

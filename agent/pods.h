@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/place.h"
+#include "agent/home.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 
@@ -51,10 +51,10 @@ void nt_pods_tick(struct nt_pods *pods, uint64_t now_ns);
 
 /*
  * Who runs in that cgroup: namespace, pod, container and workload. What is not known leaves
- * *ret_place alone. False: no such pod.
+ * *ret_home alone. False: no such pod.
  */
 bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
-		  struct nt_place *ret_place);
+		  struct nt_home *ret_home);
 
 void nt_pods_stats(const struct nt_pods *pods, struct nt_pods_stats *ret_stats);
 

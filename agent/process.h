@@ -14,6 +14,7 @@
 #include "agent/comm.h"
 #include "agent/environ.h"
 #include "agent/graph.h"
+#include "agent/home.h"
 #include "agent/identity.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
@@ -57,6 +58,7 @@ struct nt_process {
 	uint32_t pid;
 	uint64_t start_ns; /* boot time */
 	struct nt_process_facts facts;
+	struct nt_home home; /* as was known when its last window was made */
 	uint32_t libraries; /* bits: 1 << enum nt_library */
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */

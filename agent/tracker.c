@@ -96,6 +96,7 @@ static void describe(struct nt_tracker *tracker, struct nt_process *process)
 
 	if (source->describe(source->data, process->pid, &process->facts) < 0)
 		tracker->stats.undescribed++;
+	nt_home_tell(&process->facts.cgroup, &process->facts.env, &process->home);
 }
 
 static struct nt_process *add_process(struct nt_tracker *tracker, const struct nt_mapped_file *file)
@@ -446,8 +447,10 @@ static void meet(struct nt_tracker *tracker, struct nt_process *process)
 
 	process->met = true;
 	nt_environ_parse("", 0, &facts.env);
-	if (source->describe(source->data, process->pid, &facts) == 0)
+	if (source->describe(source->data, process->pid, &facts) == 0) {
 		process->facts = facts;
+		nt_home_tell(&facts.cgroup, &facts.env, &process->home);
+	}
 }
 
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,

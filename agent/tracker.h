@@ -36,6 +36,8 @@ struct nt_tracker_source {
 	int (*sample)(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		      struct nt_host_sample *ret_sample);
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
+	/* What else is known of who runs in a cgroup; leaves alone what is not. NULL: nothing is. */
+	void (*locate)(void *data, const struct nt_cgroup *cgroup, struct nt_home *home);
 	void *data;
 };
 

@@ -66,10 +66,21 @@ static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
 	if (rank->world && rank->world->from_unique_id && !rank->world->id_is_local)
 		facts.first_id = rank->world->id;
 	(void)nt_identity_key(&process->facts.env, &facts, rank->key);
-	nt_identity_name(&process->facts.env, process->facts.command, rank->key, rank->name);
 	key = find_key(tracker, rank->key);
 	if (key)
 		key->ranks++;
+}
+
+/* Names may be learned late: a pod that was there before us, a container that has just started. */
+static void name(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_process *process = rank->process;
+
+	if (source->locate)
+		source->locate(source->data, &process->facts.cgroup, &process->home);
+	nt_identity_name(&process->facts.env, &process->home.workload, &process->facts.cgroup,
+			 process->facts.command, rank->key, rank->name);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -213,6 +224,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	nt_rank_identify(rank);
 	if (!rank->key[0])
 		fix_key(tracker, rank);
+	name(tracker, rank);
 	key = find_key(tracker, rank->key);
 	if (ended && key && key->ranks && --key->ranks == 0)
 		key->empty_ns = end_ns;

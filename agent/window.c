@@ -227,13 +227,15 @@ static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_ra
 		.start_boot_ns = process->start_ns,
 		.node = node,
 		.job = rank->name,
-		.namespace = "",
-		.pod = process->facts.cgroup.pod[0] ? process->facts.env.hostname : "",
-		.container = process->facts.cgroup.container,
-		.gpu = "",
+		.namespace = process->home.namespace,
+		.pod = process->home.pod,
+		.container = process->home.container,
+		.gpu = process->ranks == 1 ? process->home.gpu : "",
 		.cgroup = process->facts.cgroup.path,
 		.comm = process->facts.command,
 		.rank_known = rank->known,
+		.replica = process->home.workload.replica,
+		.pod_uid = process->home.pod_uid,
 	};
 }
 

@@ -275,6 +275,8 @@ static int set_identity(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "pod", nt_json_text(rank->pod));
 	failed |= set(object, "container", nt_json_text(rank->container));
 	failed |= set(object, "gpu", nt_json_text(rank->gpu));
+	failed |= set(object, "replica", nt_json_text(rank->replica));
+	failed |= set(object, "pod_uid", nt_json_text(rank->pod_uid));
 	failed |= set(object, "process", nt_json_text(rank->process));
 	failed |= set(object, "pid", json_integer(rank->pid));
 	failed |= set(object, "uses_gpu", json_boolean(rank->uses_gpu));

@@ -168,6 +168,7 @@ static bool name_rank(void *data, uint32_t rank, struct nt_rank_names *ret_names
 	*ret_names = (struct nt_rank_names){
 		.node = nt_member_text(member, NT_MEMBER_NODE),
 		.pod = nt_member_text(member, NT_MEMBER_POD),
+		.pod_uid = nt_member_text(member, NT_MEMBER_POD_UID),
 		.container = nt_member_text(member, NT_MEMBER_CONTAINER),
 		.gpu = nt_member_text(member, NT_MEMBER_GPU),
 		.rank_known = member->rank_known,

@@ -359,6 +359,25 @@ static void show_inside(const struct nt_member *member, struct nt_frame_rank *ra
 	};
 }
 
+/*
+ * A job that this member has named changes its name with it: the name of a pod, and so of its job, may
+ * be learned after the first window.
+ */
+static int rename_member(struct nt_member *member, const struct nt_rank_id *id)
+{
+	struct nt_job *job = member->job;
+	bool is_named_by =
+		job && job->name && member->job_name && strcmp(job->name, member->job_name) == 0;
+	int r = nt_member_rename(member, id);
+
+	if (r < 0 || !is_named_by || strcmp(job->name, member->job_name) == 0)
+		return r;
+	free(job->name);
+	job->name = NULL; /* nt_jobs_describe() follows */
+	job->changed = true;
+	return 0;
+}
+
 /* What the windows say of the member itself, before the frame is drawn up. */
 static int update_member(struct nt_member *member, size_t windows)
 {
@@ -370,7 +389,7 @@ static int update_member(struct nt_member *member, size_t windows)
 		return 0;
 	last = &member->waiting[windows - 1];
 	id = &last->message->window.rank;
-	r = nt_member_rename(member, id);
+	r = rename_member(member, id);
 	if (r < 0)
 		return r;
 	if (id->rank_known && !member->rank_known && member->rank != id->rank) {

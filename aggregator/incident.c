@@ -81,6 +81,7 @@ static void name_culprit(const struct nt_finding_culprit *from,
 	if (text(rank.node)[0])
 		to->node = rank.node;
 	to->pod = rank.pod;
+	to->pod_uid = rank.pod_uid;
 	to->container = rank.container;
 	to->gpu = rank.gpu;
 }
@@ -132,6 +133,7 @@ static void copy_culprit(struct copier *copier, struct nt_culprit *culprit)
 	culprit->kind = copy_text(copier, culprit->kind, copier->name_bytes);
 	culprit->node = copy_text(copier, culprit->node, copier->name_bytes);
 	culprit->pod = copy_text(copier, culprit->pod, copier->name_bytes);
+	culprit->pod_uid = copy_text(copier, culprit->pod_uid, copier->name_bytes);
 	culprit->container = copy_text(copier, culprit->container, copier->name_bytes);
 	culprit->gpu = copy_text(copier, culprit->gpu, copier->name_bytes);
 	culprit->peer = copy_text(copier, culprit->peer, copier->name_bytes);

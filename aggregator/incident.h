@@ -27,7 +27,7 @@ struct nt_prices nt_prices_unknown(void);
 
 /* A rank's names; "" or NULL where unknown. They outlive nt_incident_describe(). */
 struct nt_rank_names {
-	const char *node, *pod, *container, *gpu;
+	const char *node, *pod, *pod_uid, *container, *gpu;
 	bool rank_known;
 };
 

@@ -24,6 +24,12 @@ static const char *given_name(const struct nt_rank_id *id, enum nt_member_name n
 		return id->gpu;
 	case NT_MEMBER_PROCESS:
 		return id->comm;
+	case NT_MEMBER_REPLICA:
+		return id->replica;
+	case NT_MEMBER_POD_UID:
+		return id->pod_uid;
+	case NT_MEMBER_NAMES:
+		break;
 	}
 	return NULL;
 }
@@ -47,7 +53,7 @@ int nt_member_rename(struct nt_member *member, const struct nt_rank_id *id)
 {
 	int r;
 
-	for (size_t i = 0; i <= NT_MEMBER_PROCESS; i++) {
+	for (size_t i = 0; i < NT_MEMBER_NAMES; i++) {
 		r = rename_text(&member->names[i], given_name(id, (enum nt_member_name)i));
 		if (r < 0)
 			return r;
@@ -96,7 +102,7 @@ void nt_member_free(struct nt_member *member)
 		HASH_DEL(member->series, series);
 		free(series);
 	}
-	for (size_t i = 0; i <= NT_MEMBER_PROCESS; i++)
+	for (size_t i = 0; i < NT_MEMBER_NAMES; i++)
 		free(member->names[i]);
 	free(member->job_name);
 	free(member->tie);

@@ -66,7 +66,7 @@ struct nt_member {
 	uint32_t rank, size, local_rank;
 	bool rank_known;
 	uint32_t number; /* in frames: the rank, or a number beyond all ranks */
-	char *names[6]; /* enum nt_member_name */
+	char *names[8]; /* enum nt_member_name */
 	char *job_name;
 	uint32_t attempt_hint;
 
@@ -111,7 +111,10 @@ enum nt_member_name {
 	NT_MEMBER_POD,
 	NT_MEMBER_CONTAINER,
 	NT_MEMBER_GPU,
-	NT_MEMBER_PROCESS,
+	NT_MEMBER_PROCESS, /* the last one that is saved: every window tells all of them */
+	NT_MEMBER_REPLICA,
+	NT_MEMBER_POD_UID,
+	NT_MEMBER_NAMES,
 };
 
 NT_MUST_CHECK int nt_member_new(const struct nt_message *message, struct nt_member **ret_member);

@@ -85,7 +85,8 @@ static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
 		     const struct nt_member *member, struct nt_snapshot_rank *rank)
 {
 	const char **const names[] = {&rank->node,      &rank->namespace, &rank->pod,
-				      &rank->container, &rank->gpu,       &rank->process};
+				      &rank->container, &rank->gpu,       &rank->process,
+				      &rank->replica,   &rank->pod_uid};
 	int r;
 
 	*rank = (struct nt_snapshot_rank){

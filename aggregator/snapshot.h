@@ -50,6 +50,7 @@ struct nt_snapshot_rank {
 	bool ended, finalized;
 	bool uses_gpu;
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
+	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */
 	/* Per step, of the last frame with steps; peers: the median of its peers, 0: none. */
 	uint32_t steps;

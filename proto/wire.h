@@ -87,6 +87,7 @@ struct nt_rank_id {
 	uint32_t rank, size, local_rank, pid;
 	uint64_t start_boot_ns;
 	const char *node, *job, *namespace, *pod, *container, *gpu, *cgroup, *comm;
+	const char *replica, *pod_uid;
 	bool rank_known;
 };
 
@@ -207,7 +208,7 @@ struct nt_detail {
 };
 
 struct nt_culprit {
-	const char *kind, *node, *pod, *container, *gpu, *peer, *name;
+	const char *kind, *node, *pod, *container, *gpu, *peer, *name, *pod_uid;
 	uint32_t rank;
 	bool has_rank;
 	uint32_t *peers, *ranks;

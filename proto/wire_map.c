@@ -134,6 +134,8 @@ static const struct nt_wire_field fields_nt_rank_id[] = {
 	BOOL(Rank, nt_rank_id, rank_known),
 	TEXT(Rank, nt_rank_id, cgroup),
 	TEXT(Rank, nt_rank_id, comm),
+	TEXT(Rank, nt_rank_id, replica),
+	TEXT(Rank, nt_rank_id, pod_uid),
 };
 SHAPE(nt_rank_id, rank, NULL);
 
@@ -377,6 +379,7 @@ static const struct nt_wire_field fields_nt_culprit[] = {
 	TEXT(Culprit, nt_culprit, peer),
 	U32S(Culprit, nt_culprit, ranks, rank_count, NT_WIRE_MAX_CULPRITS),
 	TEXT(Culprit, nt_culprit, name),
+	TEXT(Culprit, nt_culprit, pod_uid),
 };
 SHAPE(nt_culprit, culprit, NULL);
 

@@ -51,6 +51,7 @@ struct node {
 	struct nt_process_counters counters;
 	struct nt_host_sample host;
 	bool has_host;
+	const struct nt_home *home; /* what is known of every process; NULL: nothing is */
 	struct node_window *window; /* owned */
 	size_t windows;
 	uint64_t heartbeats, heartbeat_mark_ns;
@@ -93,6 +94,15 @@ static inline bool node_counters(void *data, uint32_t pid, struct nt_process_cou
 	(void)pid;
 	*ret_counters = node->counters;
 	return true;
+}
+
+static inline void node_locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
+{
+	const struct node *node = data;
+
+	(void)cgroup;
+	if (node->home)
+		*home = *node->home;
 }
 
 static inline void node_window(void *data, const char *key, const struct nt_window *window,
@@ -160,6 +170,7 @@ static inline void node_start(struct node *node)
 			   .describe = node_describe,
 			   .sample = node_sample,
 			   .counters = node_counters,
+			   .locate = node_locate,
 			   .data = node},
 		.sink = {.window = node_window,
 			 .ranked = node_ranked,

@@ -92,19 +92,49 @@ static void odd_letters_are_replaced_and_long_keys_end_in_a_hash(void **state)
 
 static void a_users_own_name_names_the_job_but_does_not_key_it(void **state)
 {
+	const struct nt_workload workload = {.kind = ""};
+	const struct nt_cgroup cgroup = {.path = "/"};
 	char key[NT_IDENTITY_KEY], name[NT_IDENTITY_NAME];
 	struct nt_environ env;
 
 	(void)state;
 	PARSE("NT_JOB=llm-70b\0PMIX_NAMESPACE=7\0", &env);
 	(void)nt_identity_key(&env, &facts, key);
-	nt_identity_name(&env, "python3", key, name);
+	nt_identity_name(&env, &workload, &cgroup, "python3", key, name);
 	assert_string_equal(key, "mpi:7");
 	assert_string_equal(name, "llm-70b");
 	PARSE("PMIX_NAMESPACE=7\0", &env);
-	nt_identity_name(&env, "python3", key, name);
+	nt_identity_name(&env, &workload, &cgroup, "python3", key, name);
 	assert_memory_equal(name, "python3-", 8);
 	assert_int_equal(strlen(name), 12);
+}
+
+static void a_job_is_named_by_its_user_its_pods_its_scheduler_its_cgroup_in_this_order(void **state)
+{
+	static const struct {
+		const char *env, *workload, *slurm_job, *name;
+		size_t len;
+	} cases[] = {
+		{"NT_JOB=mine\0SLURM_JOB_NAME=batch\0", "train", "42", "mine", 33},
+		{"SLURM_JOB_NAME=batch\0", "train", "42", "train", 21},
+		{"SLURM_JOB_NAME=batch\0", "", "42", "batch", 21},
+		{"", "", "42", "slurm-42", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nt_workload workload = {.kind = ""};
+		struct nt_cgroup cgroup = {.path = "/"};
+		char name[NT_IDENTITY_NAME];
+		struct nt_environ env;
+
+		nt_environ_parse(cases[i].env, cases[i].len, &env);
+		(void)snprintf(workload.job, sizeof(workload.job), "%s", cases[i].workload);
+		(void)snprintf(cgroup.slurm_job, sizeof(cgroup.slurm_job), "%s",
+			       cases[i].slurm_job);
+		nt_identity_name(&env, &workload, &cgroup, "python3", "key", name);
+		assert_string_equal(name, cases[i].name);
+	}
 }
 
 static void rank_is(const char *text, size_t len, int64_t rank, uint32_t size)
@@ -156,6 +186,8 @@ int main(void)
 		cmocka_unit_test(an_address_without_a_port_is_no_key),
 		cmocka_unit_test(odd_letters_are_replaced_and_long_keys_end_in_a_hash),
 		cmocka_unit_test(a_users_own_name_names_the_job_but_does_not_key_it),
+		cmocka_unit_test(
+			a_job_is_named_by_its_user_its_pods_its_scheduler_its_cgroup_in_this_order),
 		cmocka_unit_test(rank_counts_only_beside_local_rank),
 		cmocka_unit_test(every_launcher_has_its_own_variables),
 		cmocka_unit_test(a_rank_outside_its_job_is_no_rank),

@@ -159,13 +159,13 @@ static struct nt_kube_pods *start(const struct kube_server *server)
 
 static bool knows(struct nt_kube_pods *pods, unsigned int pod)
 {
-	struct nt_place place = {0};
+	struct nt_home home = {0};
 	struct nt_cgroup cgroup;
 	char name[32];
 
 	pod_cgroup(pod, 1, &cgroup);
 	(void)snprintf(name, sizeof(name), "train-%u", pod);
-	return nt_kube_pods_find(pods, &cgroup, &place) && strcmp(place.pod, name) == 0;
+	return nt_kube_pods_find(pods, &cgroup, &home) && strcmp(home.pod, name) == 0;
 }
 
 static struct nt_kube_pods_stats stats_of(struct nt_kube_pods *pods)

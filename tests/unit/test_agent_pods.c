@@ -12,16 +12,16 @@
 #include "proto/json.h"
 #include "tests/unit/kube_pod.h"
 
-static struct nt_place find(const struct nt_pods *pods, unsigned int pod, unsigned int container)
+static struct nt_home find(const struct nt_pods *pods, unsigned int pod, unsigned int container)
 {
-	struct nt_place place = {.pod = "as before", .workload.kind = ""};
+	struct nt_home home = {.pod = "as before", .workload.kind = ""};
 	struct nt_cgroup cgroup;
 	bool found;
 
 	pod_cgroup(pod, container, &cgroup);
-	found = nt_pods_find(pods, &cgroup, &place);
-	assert_int_equal(found, strcmp(place.pod, "as before") != 0);
-	return place;
+	found = nt_pods_find(pods, &cgroup, &home);
+	assert_int_equal(found, strcmp(home.pod, "as before") != 0);
+	return home;
 }
 
 static bool is_known(const struct nt_pods *pods, unsigned int pod)
@@ -54,22 +54,22 @@ static struct nt_pods_stats stats_of(const struct nt_pods *pods)
 static void a_pod_is_found_by_the_uid_and_the_container_of_a_cgroup(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
-	struct nt_place place;
+	struct nt_home home;
 
 	(void)state;
 	assert_int_equal(nt_pods_new(&pods), 0);
 	put(pods, 7, 1);
-	place = find(pods, 7, 1);
-	assert_string_equal(place.pod, "train-7");
-	assert_string_equal(place.namespace, "ml");
-	assert_string_equal(place.container, "main");
-	assert_string_equal(place.workload.job, "train");
-	assert_string_equal(place.workload.replica, "7");
-	assert_int_equal(strlen(place.pod_uid), 36);
+	home = find(pods, 7, 1);
+	assert_string_equal(home.pod, "train-7");
+	assert_string_equal(home.namespace, "ml");
+	assert_string_equal(home.container, "main");
+	assert_string_equal(home.workload.job, "train");
+	assert_string_equal(home.workload.replica, "7");
+	assert_int_equal(strlen(home.pod_uid), 36);
 	/* Of a container that is not told yet, what is known stays. */
-	place = find(pods, 7, 2);
-	assert_string_equal(place.pod, "train-7");
-	assert_string_equal(place.container, "");
+	home = find(pods, 7, 2);
+	assert_string_equal(home.pod, "train-7");
+	assert_string_equal(home.container, "");
 	assert_false(is_known(pods, 8));
 	assert_int_equal(stats_of(pods).pods, 1);
 }
@@ -78,7 +78,7 @@ static void a_cgroup_that_names_no_pod_is_found_by_its_container(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	struct nt_cgroup cgroup;
-	struct nt_place place = {0};
+	struct nt_home home = {0};
 
 	(void)state;
 	assert_int_equal(nt_pods_new(&pods), 0);
@@ -86,10 +86,10 @@ static void a_cgroup_that_names_no_pod_is_found_by_its_container(void **state)
 	put(pods, 7, 1);
 	pod_cgroup(7, 1, &cgroup);
 	cgroup.pod[0] = '\0';
-	assert_true(nt_pods_find(pods, &cgroup, &place));
-	assert_string_equal(place.pod, "train-7");
+	assert_true(nt_pods_find(pods, &cgroup, &home));
+	assert_string_equal(home.pod, "train-7");
 	cgroup.container[0] = '\0';
-	assert_false(nt_pods_find(pods, &cgroup, &place));
+	assert_false(nt_pods_find(pods, &cgroup, &home));
 }
 
 static void a_container_that_started_again_has_its_name_under_both_ids(void **state)
@@ -198,16 +198,16 @@ static void a_static_pod_is_found_by_its_hash_and_keeps_its_uid(void **state)
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	nt_autojson json_t *json = pod_json(7, 1, "Running");
 	struct nt_cgroup cgroup = {.pod = "a4e5c7aabbccddeeff00112233445566"};
-	struct nt_place place = {0};
+	struct nt_home home = {0};
 
 	(void)state;
 	json_object_set_new(json_object_get(json, "metadata"), "annotations",
 			    json_pack("{s:s}", "kubernetes.io/config.hash", cgroup.pod));
 	assert_int_equal(nt_pods_new(&pods), 0);
 	nt_pods_put(pods, json);
-	assert_true(nt_pods_find(pods, &cgroup, &place));
-	assert_string_equal(place.pod, "train-7");
-	assert_int_equal(strlen(place.pod_uid), 36);
+	assert_true(nt_pods_find(pods, &cgroup, &home));
+	assert_string_equal(home.pod, "train-7");
+	assert_int_equal(strlen(home.pod_uid), 36);
 }
 
 static void what_is_no_pod_is_counted(void **state)

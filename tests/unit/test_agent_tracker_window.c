@@ -246,6 +246,43 @@ static void a_process_that_becomes_a_rank_is_told_once(void **state)
 	node_stop(&node);
 }
 
+static void names_that_are_learned_late_are_in_the_next_window(void **state)
+{
+	const struct nt_home home = {
+		.namespace = "ml",
+		.pod = "train-3",
+		.pod_uid = "12345678-90ab-cdef-1234-567890abcdef",
+		.container = "main",
+		.workload = {.kind = "Job", .job = "train", .replica = "3"},
+		.gpu = "GPU-5f",
+	};
+	const struct nt_rank_id *id;
+	struct node node;
+	char key[128];
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	id = &node_last(&node)->window.rank;
+	assert_string_equal(id->pod, "");
+	assert_memory_equal(node_last(&node)->job, "prog-", 5);
+	(void)snprintf(key, sizeof(key), "%s", node_last(&node)->key);
+	node.home = &home;
+	mpi_steps(&node, PID, 40);
+	id = &node_last(&node)->window.rank;
+	assert_string_equal(id->namespace, "ml");
+	assert_string_equal(id->pod, "train-3");
+	assert_string_equal(id->pod_uid, home.pod_uid);
+	assert_string_equal(id->container, "main");
+	assert_string_equal(id->replica, "3");
+	assert_string_equal(id->gpu, "GPU-5f");
+	assert_string_equal(node_last(&node)->job, "train");
+	assert_string_equal(node_last(&node)->key, key); /* labels name, they never key */
+	node_stop(&node);
+}
+
 enum {
 	PEER = 1, /* the other rank of the two */
 };
@@ -367,6 +404,7 @@ int main(void)
 		cmocka_unit_test(short_synchronising_calls_count_as_blocked),
 		cmocka_unit_test(collections_of_garbage_are_told_with_their_time),
 		cmocka_unit_test(a_process_that_becomes_a_rank_is_told_once),
+		cmocka_unit_test(names_that_are_learned_late_are_in_the_next_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -552,6 +552,22 @@ static void ended_jobs_are_forgotten_over_the_cap_and_in_time(void **state)
 	assert_null(only_key()->tie);
 }
 
+static void a_job_is_renamed_by_the_rank_that_named_it(void **state)
+{
+	const struct party first = {&agent, 0, 1, 2, 100, 0xaaa, {.job = "python-1a2b"}};
+	const struct party second = {&other, 1, 1, 2, 100, 0xaaa, {.job = "other"}};
+	const struct party late = {&agent, 0, 1, 2, 100, 0xaaa, {.job = "train"}};
+
+	(void)state;
+	for (uint64_t at = 0; at < 4000; at += 500)
+		run_parties(&first, &second, at, at + 500);
+	assert_string_equal(job_at(0)->name, "python-1a2b");
+	for (uint64_t at = 4000; at < 8000; at += 500)
+		run_parties(&late, &second, at, at + 500);
+	assert_string_equal(job_at(0)->name, "train");
+	assert_int_equal(only_key()->jobs, 1);
+}
+
 /* ---- saved -------------------------------------------------------------------------------------- */
 
 static void the_model_survives_a_restart(void **state)
@@ -601,6 +617,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_ranks_of_a_key_are_one_job),
+		TEST(a_job_is_renamed_by_the_rank_that_named_it),
 		TEST(two_keys_are_two_jobs),
 		TEST(the_same_rank_alive_twice_splits_the_key),
 		TEST(communicators_keep_jobs_of_one_key_apart),

@@ -122,8 +122,9 @@ static void fields_twice_or_in_another_order_go_the_long_way(void **state)
 
 static void assert_texts_of_rank(const struct nt_rank_id *rank)
 {
-	const char *const text[] = {rank->node,      rank->job, rank->namespace, rank->pod,
-				    rank->container, rank->gpu, rank->cgroup,    rank->comm};
+	const char *const text[] = {rank->node,      rank->job,    rank->namespace, rank->pod,
+				    rank->container, rank->gpu,    rank->cgroup,    rank->comm,
+				    rank->replica,   rank->pod_uid};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
 		assert_string_equal(text[i], "");

@@ -26,11 +26,14 @@ struct golden {
 /* After golden_fill(). */
 static const struct golden goldens[] = {
 	{"window_columns", &golden_window, true},
-	{"window_columns-2", &golden_window_2},
+	{"window_columns-2", &golden_window_2, true},
+	{"window_columns-3", &golden_window_3},
 	{"node", &golden_node},
-	{"detail", &golden_detail},
+	{"detail", &golden_detail, true},
+	{"detail-2", &golden_detail_2},
 	{"incident", &golden_incident, true},
-	{"incident-2", &golden_incident_2},
+	{"incident-2", &golden_incident_2, true},
+	{"incident-3", &golden_incident_3},
 	{"state", &golden_state, true},
 	{"state-2", &golden_state_2},
 	{"control", &golden_control},

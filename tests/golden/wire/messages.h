@@ -568,12 +568,14 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_window_2, golden_incident_2, golden_state_2;
+static struct nt_message golden_window_2, golden_window_3, golden_detail_2, golden_incident_2,
+	golden_incident_3, golden_state_2;
 
 /* Call it first. */
 static inline void golden_fill(void)
 {
 	static struct nt_delivery delivery[2];
+	static struct nt_culprit culprit[2];
 	static struct nt_transfer transfer[] = {
 		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
 		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
@@ -586,6 +588,14 @@ static inline void golden_fill(void)
 	golden_window_2.window.transfer = transfer;
 	golden_window_2.window.transfers = 2;
 
+	golden_window_3 = golden_window_2;
+	golden_window_3.window.rank.replica = "worker-3";
+	golden_window_3.window.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+
+	golden_detail_2 = golden_detail;
+	golden_detail_2.detail.rank.replica = "worker-3";
+	golden_detail_2.detail.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+
 	golden_incident_2 = golden_incident;
 	for (size_t i = 0; i < 2; i++)
 		delivery[i] = golden_incident.incident.delivery[i];
@@ -593,6 +603,12 @@ static inline void golden_fill(void)
 	delivery[1].severity = "critical";
 	golden_incident_2.incident.delivery = delivery;
 	golden_incident_2.incident.shard = 4011;
+
+	golden_incident_3 = golden_incident_2;
+	for (size_t i = 0; i < 2; i++)
+		culprit[i] = golden_incident.incident.culprit[i];
+	culprit[0].pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+	golden_incident_3.incident.culprit = culprit;
 
 	golden_state_2 = golden_state;
 	golden_state_2.state.generation = 5007;

@@ -8,52 +8,52 @@
 
 #include <cmocka.h>
 
-#include "agent/place.h"
+#include "agent/home.h"
 
-#define ID                       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID                      "12345678-90ab-cdef-1234-567890abcdef"
-#define GPU_A                    "GPU-aaaaaaaa-0000-0000-0000-000000000000"
-#define GPU_B                    "GPU-bbbbbbbb-0000-0000-0000-000000000000"
-#define TELL(cgroup, env, place) tell(cgroup, env, sizeof(env) - 1, place)
+#define ID                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID                     "12345678-90ab-cdef-1234-567890abcdef"
+#define GPU_A                   "GPU-aaaaaaaa-0000-0000-0000-000000000000"
+#define GPU_B                   "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+#define TELL(cgroup, env, home) tell(cgroup, env, sizeof(env) - 1, home)
 
 static void tell(const char *cgroup_text, const char *env_text, size_t len,
-		 struct nt_place *ret_place)
+		 struct nt_home *ret_home)
 {
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
 
 	nt_cgroup_parse(cgroup_text, strlen(cgroup_text), &cgroup);
 	nt_environ_parse(env_text, len, &env);
-	nt_place_tell(&cgroup, &env, ret_place);
+	nt_home_tell(&cgroup, &env, ret_home);
 }
 
 static void in_a_pod_its_environment_names_it(void **state)
 {
-	struct nt_place place;
+	struct nt_home home;
 
 	(void)state;
-	TELL("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &place);
-	assert_string_equal(place.pod, "train-0");
-	assert_string_equal(place.pod_uid, UID);
-	assert_string_equal(place.container, ID);
-	assert_string_equal(place.namespace, "");
+	TELL("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &home);
+	assert_string_equal(home.pod, "train-0");
+	assert_string_equal(home.pod_uid, UID);
+	assert_string_equal(home.container, ID);
+	assert_string_equal(home.namespace, "");
 	TELL("0::/kubepods/pod" UID "/" ID,
-	     "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &place);
-	assert_string_equal(place.pod, "train-0-long");
-	assert_string_equal(place.namespace, "ml");
+	     "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &home);
+	assert_string_equal(home.pod, "train-0-long");
+	assert_string_equal(home.namespace, "ml");
 }
 
 static void outside_a_pod_no_environment_makes_one(void **state)
 {
-	struct nt_place place;
+	struct nt_home home;
 
 	(void)state;
 	TELL("0::/system.slice/docker-" ID ".scope",
-	     "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &place);
-	assert_string_equal(place.pod, "");
-	assert_string_equal(place.namespace, "");
-	assert_string_equal(place.pod_uid, "");
-	assert_string_equal(place.container, ID);
+	     "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &home);
+	assert_string_equal(home.pod, "");
+	assert_string_equal(home.namespace, "");
+	assert_string_equal(home.pod_uid, "");
+	assert_string_equal(home.container, ID);
 }
 
 static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
@@ -93,10 +93,10 @@ static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct nt_place place;
+		struct nt_home home;
 
-		tell("0::/", cases[i].env, cases[i].len, &place);
-		assert_string_equal(place.gpu, cases[i].gpu);
+		tell("0::/", cases[i].env, cases[i].len, &home);
+		assert_string_equal(home.gpu, cases[i].gpu);
 	}
 }
 
@@ -104,7 +104,7 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 {
 	char env[2 * NT_ENVIRON_DEVICES] = "CUDA_VISIBLE_DEVICES=";
 	size_t len = strlen(env), start = len;
-	struct nt_place place;
+	struct nt_home home;
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
@@ -113,11 +113,11 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 	assert_true(12 * (sizeof(GPU_A) - 1) + 12 < NT_ENVIRON_DEVICES && len > start);
 	env[len++] = '\0';
 	memcpy(env + len, "LOCAL_RANK=11", 14);
-	tell("0::/", env, len + 14, &place);
-	assert_string_equal(place.gpu, GPU_A);
+	tell("0::/", env, len + 14, &home);
+	assert_string_equal(home.gpu, GPU_A);
 	memcpy(env + len, "LOCAL_RANK=12", 14);
-	tell("0::/", env, len + 14, &place);
-	assert_string_equal(place.gpu, "");
+	tell("0::/", env, len + 14, &home);
+	assert_string_equal(home.gpu, "");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/place.h"
+#include "agent/home.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static size_t split_devices(const char *list, struct device devices[DEVICES])
 
 static bool is_uuid(const struct device *device)
 {
-	return device->len > 4 && device->len < NT_PLACE_GPU &&
+	return device->len > 4 && device->len < NT_HOME_GPU &&
 	       (memcmp(device->text, "GPU-", 4) == 0 || memcmp(device->text, "MIG-", 4) == 0);
 }
 
@@ -48,9 +48,9 @@ static bool is_number(const struct device *device)
 	return nt_num_u32(device->text, device->len, 0, 1023, &number) == 0;
 }
 
-static void set_gpu(const char *before, const struct device *device, char ret_gpu[NT_PLACE_GPU])
+static void set_gpu(const char *before, const struct device *device, char ret_gpu[NT_HOME_GPU])
 {
-	(void)snprintf(ret_gpu, NT_PLACE_GPU, "%s%.*s", before, (int)device->len, device->text);
+	(void)snprintf(ret_gpu, NT_HOME_GPU, "%s%.*s", before, (int)device->len, device->text);
 }
 
 static int32_t local_rank_of(const struct nt_environ *env)
@@ -69,7 +69,7 @@ static int32_t local_rank_of(const struct nt_environ *env)
  * as all launchers do. NVIDIA_VISIBLE_DEVICES only says which there are: of several, one is known by
  * its number in the container.
  */
-static void tell_gpu(const struct nt_environ *env, char ret_gpu[NT_PLACE_GPU])
+static void tell_gpu(const struct nt_environ *env, char ret_gpu[NT_HOME_GPU])
 {
 	struct device visible[DEVICES], there[DEVICES];
 	size_t visibles = split_devices(env->cuda_devices, visible);
@@ -89,22 +89,22 @@ static void tell_gpu(const struct nt_environ *env, char ret_gpu[NT_PLACE_GPU])
 		else if (is_number(&visible[at]))
 			set_gpu("cuda:", &visible[at], ret_gpu);
 	} else if (theres > 1 && local >= 0 && at < theres) {
-		(void)snprintf(ret_gpu, NT_PLACE_GPU, "cuda:%zu", at);
+		(void)snprintf(ret_gpu, NT_HOME_GPU, "cuda:%zu", at);
 	}
 }
 
-void nt_place_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
-		   struct nt_place *ret_place)
+void nt_home_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
+		  struct nt_home *ret_home)
 {
-	struct nt_place place = {.workload.kind = ""};
+	struct nt_home home = {.workload.kind = ""};
 
 	if (cgroup->pod[0]) {
-		(void)snprintf(place.pod, sizeof(place.pod), "%s",
+		(void)snprintf(home.pod, sizeof(home.pod), "%s",
 			       env->pod_name[0] ? env->pod_name : env->hostname);
-		(void)snprintf(place.namespace, sizeof(place.namespace), "%s", env->pod_namespace);
-		memcpy(place.pod_uid, cgroup->pod, sizeof(place.pod_uid));
+		(void)snprintf(home.namespace, sizeof(home.namespace), "%s", env->pod_namespace);
+		memcpy(home.pod_uid, cgroup->pod, sizeof(home.pod_uid));
 	}
-	memcpy(place.container, cgroup->container, sizeof(cgroup->container));
-	tell_gpu(env, place.gpu);
-	*ret_place = place;
+	memcpy(home.container, cgroup->container, sizeof(cgroup->container));
+	tell_gpu(env, home.gpu);
+	*ret_home = home;
 }
