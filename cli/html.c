@@ -41,7 +41,10 @@ void nt_html_value(struct nt_markup *out, double value, const char *unit)
 		nt_markup_put(out, "%.3g s", value / 1000.0);
 		return;
 	}
-	nt_markup_put(out, "%.4g ", value);
+	nt_markup_put(out, "%.4g", value);
+	if (strcmp(unit, "1") == 0)
+		return;
+	nt_markup_put(out, " ");
 	nt_markup_text(out, unit, NT_HTML_NAME);
 }
 

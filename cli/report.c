@@ -15,6 +15,7 @@
 
 enum {
 	NOTE_BYTES = 512,
+	UNIT_BYTES = 32,
 };
 
 int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
@@ -26,12 +27,14 @@ int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *b
 	return nt_buf_printf(buf, "%s", nt_clock_format(ns, 0, text));
 }
 
-/* Of what lasts long a person reads seconds. */
-static double scale(const struct nt_evidence *e, const char **ret_unit)
+/* Of what lasts long a person reads seconds, and of a number no unit; *ret_unit begins with a blank. */
+static double scale(const struct nt_evidence *e, char ret_unit[UNIT_BYTES])
 {
 	const bool is_long = strcmp(e->unit, "ms") == 0 && fmax(e->value, e->peers) >= 1000.0;
 
-	*ret_unit = is_long ? "s" : e->unit;
+	(void)snprintf(ret_unit, UNIT_BYTES, " %s", is_long ? "s" : e->unit);
+	if (strcmp(e->unit, "1") == 0)
+		ret_unit[0] = '\0';
 	return is_long ? 1e-3 : 1.0;
 }
 
@@ -41,10 +44,10 @@ static int print_evidence(const struct nt_incident *incident, struct nt_buf *buf
 
 	for (size_t i = 0; i < incident->evidences && r == 0; i++) {
 		const struct nt_evidence *e = &incident->evidence[i];
-		const char *unit;
-		const double times = scale(e, &unit);
+		char unit[UNIT_BYTES];
+		const double times = scale(e, unit);
 
-		r = nt_buf_printf(buf, "    %s: %.4g %s, peers %.4g, width %.2g (%s, %u windows)\n",
+		r = nt_buf_printf(buf, "    %s: %.4g%s, peers %.4g, width %.2g (%s, %u windows)\n",
 				  e->what, e->value * times, unit, e->peers * times,
 				  e->width * times, e->method, e->windows);
 	}

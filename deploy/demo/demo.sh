@@ -144,7 +144,7 @@ jq -r '
   "   how much: the job takes \(.slowdown | cell) times as long as it could",
   "   since:    \(.since), decided \(.seen)",
   "   sure:     confidence \(.confidence | cell), tier \(.tier), complete \(.completeness | cell)",
-  (.evidence[] | "   evidence: \(.what): \(.value | cell) \(.unit), its peers \(.peers | cell) (\(.method), \(.windows) windows)")
+  (.evidence[] | "   evidence: \(.what): \(.value | cell)\(if .unit == "1" then "" else " " + .unit end), its peers \(.peers | cell) (\(.method), \(.windows) windows)")
 ' <<<"$verdict"
 slow=$(slow_ranks | jq -c '[.[] | [.rank, .class]]')
 tell "   the same as a table: neutracer slow-ranks"
