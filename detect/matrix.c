@@ -19,7 +19,9 @@ static const double hot_part = 0.5, cool_part = 0.25;
 static const double clear_part = 0.75;
 /* A thread that waits longer for a processor, in parts of its step, makes all of its calls long. */
 static const double starved_part = 0.1;
-/* Nothing is faster, ns a byte: it is what a value is divided by. */
+/* No network is faster, ns a byte, and what takes less of a step than this may as well be copying. */
+static const double fastest = 0.005, least_part = 0.0003;
+/* No value is less, ns a byte: it is what a value is divided by. */
 static const double least_value = 1e-6;
 /* No call takes longer: it is a clock that is wrong. */
 static const double longest_ns = 1e12;
@@ -333,10 +335,17 @@ int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size
 
 /* ---- row, column, cell --------------------------------------------------------------------------- */
 
-/* It was not heard for so long that it says nothing of now. */
+/*
+ * It says nothing: it was not heard for long, or its sends are so short that they were copied and gone
+ * before anything was sent.
+ */
 static bool is_stale(const struct nt_detect *detect, const struct nt_cell *cell)
 {
-	return !cell->past.ready || cell->frame + NT_INCIDENT_PATIENCE < detect->frames;
+	const double usual = cell->past.value_centre;
+
+	return !cell->past.ready || cell->frame + NT_INCIDENT_PATIENCE < detect->frames ||
+	       usual < fastest ||
+	       usual * cell->bytes * cell->calls < least_part * detect->step.step_ns;
 }
 
 static bool is_slow(const struct nt_detect *detect, const struct nt_cell *cell)

@@ -387,6 +387,26 @@ static void what_the_step_does_not_feel_is_left_alone(void **state)
 	net_free(&net);
 }
 
+/* A small message is copied and gone: how long that takes varies, and is nobody's fault. */
+static void eager_sends_tell_nothing_of_a_slow_network(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 74);
+	net.transfer_ns = 0.002 * SIM_MS;
+	net.sim.comm[0].timed = true;
+	net_pass(&net, 40);
+	slow_down(&net, 2, 1, 5.0);
+	net.step_more_ns = 0.0;
+	net.sim.comm[0].transfer *= 3.0;
+	net_pass(&net, 60);
+	assert_non_null(sim_firing(net.detect, 0));
+	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
+	assert_null(sim_firing(net.detect, 1));
+	net_free(&net);
+}
+
 static void absurd_times_accuse_nobody(void **state)
 {
 	static const double absurd[] = {0.0, 1.0, 1e18, 1.8e19};
@@ -693,6 +713,7 @@ int main(void)
 		cmocka_unit_test(one_node_has_no_network),
 		cmocka_unit_test(one_side_alone_proves_nothing),
 		cmocka_unit_test(what_the_step_does_not_feel_is_left_alone),
+		cmocka_unit_test(eager_sends_tell_nothing_of_a_slow_network),
 		cmocka_unit_test(absurd_times_accuse_nobody),
 		cmocka_unit_test(a_slow_job_with_a_fast_network_is_not_the_network),
 		cmocka_unit_test(a_nic_that_recovers_is_told_once_and_resolved),
