@@ -307,6 +307,7 @@ def by_default_there_is_a_kafka_for_evaluation_and_its_topics_are_made_beside_it
     url = "kafka://neutracer-kafka.here.svc:9092/neutracer"
     for program in ("agent", "aggregator"):
         same(settings(objects, program)["bus"], url)
+    same(settings(objects, "agent")["pod-resources"], "/proc/1/root/var/lib/kubelet/pod-resources/kubelet.sock")
     kafka = find(objects, "StatefulSet", "kafka")
     env = {v["name"]: v["value"] for v in container(kafka, "kafka")["env"]}
     same(env["KAFKA_ADVERTISED_LISTENERS"], "PLAINTEXT://neutracer-kafka.here.svc:9092")
@@ -400,7 +401,7 @@ def what_can_be_left_out_is():
     objects = render("all-off")
     same(kinds(objects), ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Pod", "Service",
                           "ServiceAccount", "StatefulSet"])
-    same(settings(objects, "agent")["shelter"], "")
+    same([settings(objects, "agent")[key] for key in ("shelter", "pod-resources")], ["", ""])
     _, spec = pod_of(find(objects, "DaemonSet"))
     assert "tolerations" not in spec and "seccompProfile" not in spec["securityContext"]
     assert not {"appArmorProfile", "seLinuxOptions"} & set(spec["containers"][0]["securityContext"])
