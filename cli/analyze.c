@@ -21,6 +21,7 @@
 #include "cli/markers.h"
 #include "cli/report.h"
 #include "cli/systrace.h"
+#include "cli/systrace_metric.h"
 #include "cli/trace.h"
 #include "common/exit.h"
 #include "common/opt.h"
@@ -48,6 +49,7 @@ struct config {
 	struct nt_opt_args paths;
 	bool windows;
 	char *html; /* NULL: no page */
+	char *rules; /* NULL: our own */
 };
 
 static const struct nt_opt options[] = {
@@ -61,6 +63,9 @@ static const struct nt_opt options[] = {
 	 NT_OPT_CLI_ONLY},
 	{"html", NT_OPT_STRING, offsetof(struct config, html), NULL, 0, 0,
 	 "also write the report as one page for a browser", "FILE", NULL, NT_OPT_CLI_ONLY},
+	{"rules", NT_OPT_STRING, offsetof(struct config, rules), NULL, 0, 0,
+	 "judge sysTrace's files by its own detectors with the parameters of its metric_config.json",
+	 "FILE", NULL, NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
 	 "what the files are; auto tells by their names", "FORMAT",
 	 "auto recording kineto straggler systrace flight-recorder", NT_OPT_CLI_ONLY},
@@ -319,6 +324,25 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	return print(config, &report, trace);
 }
 
+/* As sysTrace itself would have judged them. */
+static int run_systrace(const struct config *config, const struct paths *paths)
+{
+	nt_auto(nt_systrace_rules) struct nt_systrace_rules *rules = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_trace_error error = {0};
+	int r;
+
+	r = nt_systrace_rules_load(config->rules, &rules, &error);
+	r = r
+		    ?: nt_systrace_run(rules, (const char *const *)paths->path, paths->count, &buf,
+				       &error);
+	if (r < 0)
+		return fail(*error.text ? error.text : strerrordesc_np(-r));
+	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
+		return fail("cannot write the report");
+	return NT_EXIT_OK;
+}
+
 static int analyze_recording(const struct config *config, const char *dir)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
@@ -386,6 +410,10 @@ static int analyze(const struct config *config)
 		}
 		use = &files;
 	}
+	if (config->rules)
+		return format == FORMAT_SYSTRACE
+			       ? run_systrace(config, use)
+			       : fail("--rules wants files of sysTrace: hccl_activity-*.csv");
 	if (format == FORMAT_RECORDING) {
 		if (given.count != 1 || !is_directory(given.path[0]))
 			return fail("a recording is one directory");
@@ -405,6 +433,14 @@ int nt_command_analyze(int argc, char **argv)
 		error.exit = NT_EXIT_USAGE;
 		(void)snprintf(error.text, sizeof(error.text),
 			       "neutracer: analyze: --json is --format json: want one of them");
+		r = -EINVAL;
+	}
+	if (r == 0 && config.rules &&
+	    (config.output != OUTPUT_SYSTRACE || config.windows || config.html)) {
+		error.exit = NT_EXIT_USAGE;
+		(void)snprintf(error.text, sizeof(error.text),
+			       "neutracer: analyze: --rules prints sysTrace's result of ranks: "
+			       "want --format systrace, and neither --windows nor --html");
 		r = -EINVAL;
 	}
 	if (config.json)

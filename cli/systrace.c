@@ -17,18 +17,13 @@ enum {
 
 static const char *const methods[] = {"SPACE", "TIME", "LACK"};
 
-enum method {
-	METHOD_SPACE, /* against its peers */
-	METHOD_TIME, /* against its own past, or by what it did and did not do */
-	METHOD_LACK, /* it says nothing */
-};
-
 /* A rank that is accused, once, however many incidents name it. */
 struct accused {
 	uint32_t rank;
 	const char *node; /* borrowed */
-	enum method method;
-	const struct nt_incident *incident; /* NULL: the trace itself lacks it */
+	enum nt_systrace_method method;
+	const struct nt_incident *incident; /* NULL: the trace itself lacks it, or there is a kpi */
+	const char *kpi; /* NULL: the operation to watch */
 	const uint32_t *peers;
 	size_t peer_count;
 };
@@ -73,13 +68,13 @@ static int add_accused(struct result *result, const struct accused *accused)
 	return 0;
 }
 
-static enum method method_of(const struct nt_incident *incident)
+static enum nt_systrace_method method_of(const struct nt_incident *incident)
 {
 	if (strcmp(incident->class, "missing") == 0)
-		return METHOD_LACK;
+		return NT_SYSTRACE_LACK;
 	return incident->evidences && strcmp(incident->evidence[0].method, "ratio") == 0
-		       ? METHOD_SPACE
-		       : METHOD_TIME;
+		       ? NT_SYSTRACE_SPACE
+		       : NT_SYSTRACE_TIME;
 }
 
 /* Where the culprit is a node, all its ranks are accused, as the result knows ranks alone. */
@@ -152,12 +147,13 @@ static int take_lacking(struct result *result)
 
 	for (size_t i = 0; trace && i < trace->places; i++) {
 		const struct nt_trace_place *place = &trace->place[i];
-		struct accused accused = {.rank = place->rank, .method = METHOD_LACK};
+		struct accused accused = {.rank = place->rank, .method = NT_SYSTRACE_LACK};
 		int r;
 
 		if (!place->lacks)
 			continue;
-		if (!result->found || result->report->start_ns < result->first_ns)
+		if (result->report &&
+		    (!result->found || result->report->start_ns < result->first_ns))
 			result->first_ns = result->report->start_ns;
 		result->found = true;
 		result->compute = true;
@@ -237,8 +233,8 @@ static const char *address_of(const struct result *result, uint32_t rank, const 
 	return place && place->node < trace->nodes ? trace->node[place->node].name : "localhost";
 }
 
-static json_t *describe(const char *address, uint32_t rank, const char *kpi, enum method method,
-			json_t *relatives, json_t *omitted)
+static json_t *describe(const char *address, uint32_t rank, const char *kpi,
+			enum nt_systrace_method method, json_t *relatives, json_t *omitted)
 {
 	char id[16], device[32];
 
@@ -296,8 +292,11 @@ static int describe_accused(struct result *result, const struct accused *accused
 	size_t normal = 0;
 	char kpi[128];
 
-	name_kpi(result, accused->rank, accused->incident, kpi, sizeof(kpi));
-	for (size_t i = 0; accused->method == METHOD_SPACE && i < accused->peer_count; i++) {
+	if (accused->kpi)
+		(void)snprintf(kpi, sizeof(kpi), "%s", accused->kpi);
+	else
+		name_kpi(result, accused->rank, accused->incident, kpi, sizeof(kpi));
+	for (size_t i = 0; accused->method == NT_SYSTRACE_SPACE && i < accused->peer_count; i++) {
 		const uint32_t peer = accused->peers[i];
 		const bool listed = normal < NT_SYSTRACE_MAX_NORMAL;
 
@@ -324,7 +323,7 @@ static int add_notes(struct result *result)
 	char *line, *rest;
 	int r;
 
-	r = nt_report_notes(result->report, "", &notes);
+	r = result->report ? nt_report_notes(result->report, "", &notes) : 0;
 	r = r ?: nt_buf_append(&notes, "", 1);
 	if (r < 0)
 		return r;
@@ -339,6 +338,60 @@ static int add_notes(struct result *result)
 	return nt_buf_append(&result->message, "", 1);
 }
 
+static int write_result(struct result *result, uint64_t time_ns, struct nt_buf *buf)
+{
+	nt_autojson json_t *root = NULL;
+	int r = 0;
+
+	settle(result);
+	for (size_t i = 0; i < result->count && r == 0; i++)
+		r = describe_accused(result, &result->accused[i]);
+	r = r ?: add_notes(result);
+	if (r < 0)
+		return r;
+	root = json_pack("{s:i, s:b, s:b, s:b, s:O, s:O, s:o, s:I}", "resultCode",
+			 result->found ? RESULT_ANOMALY : RESULT_NORMAL, "compute", result->compute,
+			 "network", result->network, "storage", result->storage, "abnormalDetail",
+			 result->abnormal, "normalDetail", result->normal, "errorMsg",
+			 result->message.len > 1 ? nt_json_text((const char *)result->message.data)
+						 : json_string(""),
+			 "timestamp", (json_int_t)(time_ns / 1000000000));
+	if (!root)
+		return -ENOMEM;
+	return nt_json_dump(root, true, buf);
+}
+
+int nt_systrace_document(const struct nt_systrace_verdict *verdict, const struct nt_trace *trace,
+			 struct nt_buf *buf)
+{
+	__attribute__((cleanup(release_result))) struct result result = {
+		.trace = trace,
+		.compute = verdict->compute,
+		.network = verdict->network,
+		.found = verdict->count > 0,
+		.abnormal = json_array(),
+		.normal = json_array(),
+	};
+	int r = result.abnormal && result.normal ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < verdict->count && r == 0; i++) {
+		const struct nt_systrace_accused *from = &verdict->accused[i];
+		const struct accused accused = {
+			.rank = from->rank,
+			.method = from->method,
+			.kpi = from->kpi,
+			.peers = from->peers,
+			.peer_count = from->peer_count,
+		};
+
+		r = add_accused(&result, &accused);
+	}
+	r = r ?: take_lacking(&result);
+	if (r == 0 && *verdict->message)
+		r = say(&result, verdict->message);
+	return r ?: write_result(&result, verdict->time_ns, buf);
+}
+
 int nt_systrace_result(const struct nt_report *report, const struct nt_trace *trace,
 		       struct nt_buf *buf)
 {
@@ -349,30 +402,10 @@ int nt_systrace_result(const struct nt_report *report, const struct nt_trace *tr
 		.normal = json_array(),
 	};
 	const struct nt_judgement *judgement = report->judgement;
-	nt_autojson json_t *root = NULL;
 	int r = result.abnormal && result.normal ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++)
 		r = take_incident(&result, &judgement->judged[i].incident);
 	r = r ?: take_lacking(&result);
-	if (r < 0)
-		return r;
-	settle(&result);
-	for (size_t i = 0; i < result.count && r == 0; i++)
-		r = describe_accused(&result, &result.accused[i]);
-	r = r ?: add_notes(&result);
-	if (r < 0)
-		return r;
-	root = json_pack(
-		"{s:i, s:b, s:b, s:b, s:O, s:O, s:o, s:I}", "resultCode",
-		result.found ? RESULT_ANOMALY : RESULT_NORMAL, "compute", result.compute, "network",
-		result.network, "storage", result.storage, "abnormalDetail", result.abnormal,
-		"normalDetail", result.normal, "errorMsg",
-		result.message.len > 1 ? nt_json_text((const char *)result.message.data)
-				       : json_string(""),
-		"timestamp",
-		(json_int_t)((result.found ? result.first_ns : report->end_ns) / 1000000000));
-	if (!root)
-		return -ENOMEM;
-	return nt_json_dump(root, true, buf);
+	return r ?: write_result(&result, result.found ? result.first_ns : report->end_ns, buf);
 }

@@ -7,6 +7,10 @@
 
 #include "detect/stats.h"
 
+enum {
+	TRIMMED_FROM = 10,
+};
+
 struct nt_ksigma_rules nt_ksigma_rules_default(void)
 {
 	return (struct nt_ksigma_rules){
@@ -17,7 +21,26 @@ struct nt_ksigma_rules nt_ksigma_rules_default(void)
 		.high = INFINITY,
 		.min_width = 0.01,
 		.direction = NT_KSIGMA_UP,
+		.min_upper = -INFINITY,
+		.max_upper = INFINITY,
+		.min_lower = -INFINITY,
+		.max_lower = INFINITY,
 	};
+}
+
+/* Bounds that the bias is added to, and that lie within others. */
+static bool is_beyond(const struct nt_ksigma_rules *rules, double value,
+		      struct nt_ksigma_answer *answer)
+{
+	const double reach = rules->n_sigma * answer->width;
+	double upper = answer->centre + reach, lower = answer->centre - reach;
+
+	upper += fmax(rules->bias * upper, rules->abs_bias);
+	lower -= fmax(rules->bias * lower, rules->abs_bias);
+	answer->upper = fmin(fmax(upper, rules->min_upper), rules->max_upper);
+	answer->lower = fmin(fmax(lower, rules->min_lower), rules->max_lower);
+	return (rules->direction != NT_KSIGMA_DOWN && value >= answer->upper) ||
+	       (rules->direction != NT_KSIGMA_UP && value < answer->lower);
 }
 
 struct nt_ksigma_answer nt_ksigma_judge(const struct nt_ksigma *ksigma,
@@ -25,25 +48,37 @@ struct nt_ksigma_answer nt_ksigma_judge(const struct nt_ksigma *ksigma,
 {
 	struct nt_ksigma_answer answer = {0};
 	double copy[NT_KSIGMA_MAX_WINDOW];
-	double away;
+	double *from = copy, away;
+	uint32_t n = ksigma->count;
 
 	answer.abnormal = value < rules->low || value > rules->high;
 	if (!ksigma->count || ksigma->count < rules->warm_up)
 		return answer;
 	answer.ready = true;
 	memcpy(copy, ksigma->value, ksigma->count * sizeof(copy[0]));
-	if (rules->mean) {
-		nt_stats_mean(copy, ksigma->count, &answer.centre, &answer.width);
-	} else {
-		answer.centre = nt_stats_median_of(copy, ksigma->count);
-		answer.width = nt_stats_mad(copy, ksigma->count, answer.centre);
+	if (rules->trimmed && n >= TRIMMED_FROM) {
+		nt_stats_sort(copy, n);
+		from++;
+		n -= 2;
 	}
+	if (rules->mean) {
+		nt_stats_mean(from, n, &answer.centre, &answer.width);
+	} else {
+		answer.centre = nt_stats_median_of(from, n);
+		answer.width = nt_stats_mad(from, n, answer.centre);
+	}
+	if (!(answer.width > 0.0))
+		answer.width = rules->zero_width;
 	answer.width = fmax(answer.width, rules->min_width * fabs(answer.centre));
 	away = value - answer.centre;
 	answer.z = answer.width > 0.0 ? away / answer.width
 		   : away > 0.0       ? 1e9
 		   : away < 0.0       ? -1e9
 				      : 0.0;
+	if (rules->beyond) {
+		answer.abnormal |= is_beyond(rules, value, &answer);
+		return answer;
+	}
 	if (rules->direction == NT_KSIGMA_DOWN)
 		away = -away;
 	else if (rules->direction == NT_KSIGMA_BOTH)

@@ -30,6 +30,11 @@ struct nt_ksigma_rules {
 	double min_width; /* of the centre */
 	enum nt_ksigma_direction direction;
 	bool mean; /* mean and sigma in place of median and MAD */
+	/* As sysTrace has it: see nt_ksigma_answer.upper. */
+	bool trimmed; /* of ten values or more the lowest and the highest do not count */
+	bool beyond; /* the larger of bias, of the bound, and abs_bias is added to the bound */
+	double zero_width; /* the width where all values are equal */
+	double min_upper, max_upper, min_lower, max_lower; /* within which the bounds lie */
 };
 
 struct nt_ksigma {
@@ -40,6 +45,7 @@ struct nt_ksigma {
 struct nt_ksigma_answer {
 	bool ready, abnormal;
 	double centre, width, z;
+	double lower, upper; /* where `beyond` asks for them; from `upper` on a value is abnormal */
 };
 
 struct nt_ksigma_rules nt_ksigma_rules_default(void);

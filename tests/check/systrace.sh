@@ -81,6 +81,45 @@ names '' --tp 2
 names 9 --tp 4 --pp 2 --slow 9:1.3
 names '8 9 10 11 12 13 14 15' --slow-node 1:1.3:40
 
+# by_rules 'RANK...' RULES ARG...: whom sysTrace's own detectors accuse, right or wrong, with its
+# parameters as shipped, but those of the space detector.
+by_rules() {
+  local want=$1 space=$2 got
+  shift 2
+  rm -rf "$dir/job"
+  play job --steps 130 "$@"
+  cat >"$dir/metric_config.json" <<JSON
+{"HcclAllGather": {"type": "compute", "alarm_filter_window_size": 5,
+  "aggregation": {"during_s": 3, "funcs": [{"func": "percentile", "func_params": {"q": 90}}]},
+  "space_detector": {"type": "SlidingWindowDBSCAN", $space},
+  "time_detector": {"type": "SlidingWindowKSigmaDetector", "preprocess_eps": 0.1,
+    "preprocess_min_samples": 10, "n_sigma_method": {"type": "SlidingWindowNSigma",
+      "training_window_size": 20, "min_update_window_size": 10, "min_std_val": 0.0001, "bias": 0.1,
+      "abs_bias": null, "nsigma_coefficient": 4, "detect_type": "upper_bound"}}}}
+JSON
+  got=$("$neutracer" analyze --format systrace --rules "$dir/metric_config.json" "$dir/job" |
+    python3 -c 'import json, sys; print(*(a["objectId"] + ":" + a["methodType"] for a in json.load(sys.stdin)["abnormalDetail"]))')
+  [ "$got" = "$want" ] || fail "with $space the result of $* accuses '$got', want '$want'"
+}
+
+shipped='"eps": 0.4, "cv_threshold": 0.03, "min_samples": 2, "window_size": 22, "scaling": false'
+by_rules '' "$shipped"
+by_rules 5:SPACE "$shipped" --slow 5:1.05
+by_rules '5:SPACE 9:LACK' "$shipped" --slow 5:1.3 --empty 9
+by_rules '' "${shipped/0.4/40}" --slow 5:1.3
+by_rules '' "${shipped/22/220}" --slow 5:1.3
+# As measured of sysTrace itself: it does not see a node.
+by_rules '' "$shipped" --slow-node 1:1.3:40
+if "$neutracer" analyze --rules "$dir/metric_config.json" "$dir/job" 2>"$dir/error"; then
+  fail "--rules prints another document"
+fi
+grep -q 'want --format systrace' "$dir/error" || fail "$(cat "$dir/error")"
+echo '{"HcclAllGather": {"space_detector": {"eps": "big"}}}' >"$dir/metric_config.json"
+if "$neutracer" analyze --format systrace --rules "$dir/metric_config.json" "$dir/job" 2>"$dir/error"; then
+  fail "an eps that is no number is taken"
+fi
+grep -q 'HcclAllGather.space_detector.eps: "big": want a number from' "$dir/error" || fail "$(cat "$dir/error")"
+
 # A job's steps by sysTrace's rule, computed here from the files: those whose end is the call that all
 # ranks make once a step.
 steps() { # steps NAME PYTHON
