@@ -560,9 +560,39 @@ static void a_number_outside_an_enumeration_is_sent_as_unknown(void **state)
 	assert_true(last.len > unknown.len);
 }
 
+/* Of the 400 bytes that a rank may take in a second: a stage in the middle of a pipeline has four. */
+static void times_by_peer_take_few_bytes(void **state)
+{
+	struct nt_transfer transfer[4];
+	struct nt_message message = {.body = NT_BODY_WINDOW, .window = {.transfer = transfer}};
+	size_t len[5] = {0};
+
+	(void)state;
+	for (size_t n = 0; n <= 4; n++) {
+		nt_autobuf struct nt_buf buf = {0};
+
+		if (n)
+			transfer[n - 1] = (struct nt_transfer){
+				.comm = 0x923456789abcdef1,
+				.peer = n < 3 ? 1 : 3,
+				.op = n % 2 ? NT_OP_SEND : NT_OP_RECV,
+				.calls = 8,
+				.bytes = 4 << 20,
+				.min_ns = 1500000 + n * 70001,
+			};
+		message.window.transfers = n;
+		assert_int_equal(nt_message_encode(&message, &buf), 0);
+		len[n] = buf.len;
+		print_message("%zu: %zu bytes more\n", n, len[n] - len[0]);
+	}
+	assert_true(len[1] - len[0] <= 50);
+	assert_true(len[4] - len[0] <= 80);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_by_peer_take_few_bytes),
 		cmocka_unit_test(messages_encode_to_the_golden_bytes),
 		cmocka_unit_test(golden_bytes_decode_and_encode_to_themselves),
 		cmocka_unit_test(the_first_form_of_a_window_still_says_the_same),
