@@ -15,8 +15,8 @@ static const double turned_times = 4.0, turned_more = 20.0;
 static const double turned_sum = 6.0;
 /* Of how many times the limit the first counts: who counts that too has turned with it. */
 static const double like_first = 0.4;
-/* Between the onsets of the two, in windows. */
-static const double together = 4.0;
+/* Windows in which they turn: noise may hide the beginning of what they slow for longer than their own. */
+static const double before = 10.0, after = 4.0;
 
 void nt_ports_free(struct nt_ports *ports)
 {
@@ -119,9 +119,10 @@ static double weight(const struct nt_port *port)
 
 static bool turned(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
 {
-	return port->level.sum >= turned_sum &&
-	       fabs((double)port->level.onset_ns - (double)onset_ns) <=
-		       together * detect->window_ns;
+	const double later = (double)port->level.onset_ns - (double)onset_ns;
+
+	return port->level.sum >= turned_sum && later >= -before * detect->window_ns &&
+	       later <= after * detect->window_ns;
 }
 
 bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
