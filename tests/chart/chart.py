@@ -139,7 +139,9 @@ def the_agent_has_the_documented_capabilities_and_the_host_s_processes():
         same(spec["securityContext"].get("seccompProfile"), want)
         assert "hostNetwork" not in spec and "hostIPC" not in spec
         paths = [v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v]
-        same(paths, ["/var/lib/neutracer/shelter"] if name == "all-on" else [])
+        same(paths, ["/var/snap/kubelet/pod-resources", "/var/lib/neutracer/shelter"] if name == "all-on" else [])
+        mounted = {m["mountPath"] for m in container(one, "agent")["volumeMounts"]}
+        same(settings(render(name), "agent")["pod-resources"] != "", "/run/neutracer/pod-resources" in mounted)
 
 
 @test
@@ -307,7 +309,7 @@ def by_default_there_is_a_kafka_for_evaluation_and_its_topics_are_made_beside_it
     url = "kafka://neutracer-kafka.here.svc:9092/neutracer"
     for program in ("agent", "aggregator"):
         same(settings(objects, program)["bus"], url)
-    same(settings(objects, "agent")["pod-resources"], "/proc/1/root/var/lib/kubelet/pod-resources/kubelet.sock")
+    same(settings(objects, "agent")["pod-resources"], "")
     kafka = find(objects, "StatefulSet", "kafka")
     env = {v["name"]: v["value"] for v in container(kafka, "kafka")["env"]}
     same(env["KAFKA_ADVERTISED_LISTENERS"], "PLAINTEXT://neutracer-kafka.here.svc:9092")
