@@ -90,6 +90,55 @@ static void what_asynchronous_hosts_show_is_judged_and_no_more(void **state)
 	play(scenario, 0);
 }
 
+static void where_devices_tell_every_layout_shows_who_is_slow(void **state)
+{
+	static const char *const faults[] = {"compute 5 1.1 from 30", "loader 5 0.1 from 30",
+					     "compute-half 0 1.3 from 30"};
+	struct cl_scenario scenario;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		scenario = scenario_with(faults[i]);
+		scenario.mode = CL_PLUGIN;
+		play(scenario, 1);
+		scenario.tp = 2;
+		play(scenario, 1);
+		scenario.tp = 1;
+		scenario.sharded = true;
+		play(scenario, 1);
+	}
+	scenario = scenario_with("compute 5 1.3 from 30");
+	scenario.mode = CL_PLUGIN;
+	scenario.pp = 2;
+	scenario.microbatches = 4;
+	play(scenario, 1);
+	scenario = scenario_with(NULL);
+	scenario.mode = CL_PLUGIN;
+	scenario.jitter = 0.02;
+	play(scenario, 0);
+	scenario.weather.intervals_lost = 0.01;
+	scenario.weather.lost = 0.01;
+	play(scenario, 0);
+}
+
+static void devices_that_transfer_slowly_are_tier_3(void **state)
+{
+	struct cl_scenario scenario = scenario_with("nic 1 5 from 30");
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct cl_outcome outcome;
+
+	(void)state;
+	scenario.mode = CL_PLUGIN;
+	scenario.dp = 32;
+	scenario.steps = 90;
+	play(scenario, 1);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(cl_run(&scenario, NULL, judgement, &outcome), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_int_equal(judgement->judged[0].incident.tier, NT_TIER_T3);
+	assert_string_equal(judgement->judged[0].incident.class, "network");
+}
+
 static void a_slow_node_is_one_finding(void **state)
 {
 	struct cl_scenario scenario = scenario_with("compute-node 2 1.3 from 30");
@@ -309,6 +358,8 @@ int main(void)
 		cmocka_unit_test(a_healthy_cluster_is_silent),
 		cmocka_unit_test(a_slow_rank_is_named_in_every_layout),
 		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),
+		cmocka_unit_test(where_devices_tell_every_layout_shows_who_is_slow),
+		cmocka_unit_test(devices_that_transfer_slowly_are_tier_3),
 		cmocka_unit_test(a_slow_node_is_one_finding),
 		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
 		cmocka_unit_test(who_waits_behind_a_pipeline_is_a_victim),

@@ -283,8 +283,9 @@ static void add(struct sums *sums, const struct cl_score *score)
 }
 
 static int run_one(const struct options *opt, const struct cl_scenario *s, const struct mode *mode,
-		   struct sums *sums, struct sums *all)
+		   struct sums sums[NT_TIER_END], struct sums all[NT_TIER_END + 1])
 {
+	const enum nt_tier tier = cl_truth_tier(s);
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 	struct cl_outcome outcome;
 	struct cl_score score;
@@ -294,8 +295,9 @@ static int run_one(const struct options *opt, const struct cl_scenario *s, const
 	if (r < 0)
 		return r;
 	score = cl_truth_score(s, judgement, &outcome);
-	add(sums, &score);
-	add(all, &score);
+	add(&sums[tier], &score);
+	add(&all[tier], &score);
+	add(&all[NT_TIER_END], &score);
 	if (!opt->wrong || (score.found == score.wanted && score.classed == score.wanted &&
 			    !score.wrong && !score.needless))
 		return 0;
@@ -314,13 +316,13 @@ static int by_value(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-static void print_sums(const char *name, const char *mode, struct sums *sums)
+static void print_sums(const char *name, const char *mode, const char *tier, struct sums *sums)
 {
 	const struct cl_score *s = &sums->score;
 
 	qsort(sums->second, sums->seconds, sizeof(double), by_value);
-	(void)printf("%-28s %-10s %5u %7u %6u %6u %8u %6u %8u", name, mode, sums->runs, s->wanted,
-		     s->found, s->classed, s->accused, s->wrong, s->needless);
+	(void)printf("%-28s %-10s %-4s %5u %7u %6u %6u %8u %6u %8u", name, mode, tier, sums->runs,
+		     s->wanted, s->found, s->classed, s->accused, s->wrong, s->needless);
 	if (sums->seconds)
 		(void)printf(" %7.1f %7.1f", sums->second[sums->seconds / 2],
 			     sums->second[sums->seconds - 1]);
@@ -342,7 +344,7 @@ static bool is_chosen(const char *wanted, const char *name)
 static int run_kind(const struct options *opt, const struct kind *kind, const struct mode *mode,
 		    struct sums *all)
 {
-	struct sums *sums = calloc(1, sizeof(*sums));
+	struct sums *sums = calloc(NT_TIER_END, sizeof(*sums));
 	int r = sums ? 0 : -ENOMEM;
 
 	/* Calls that block have the times of their peers; of others nothing is played. */
@@ -360,8 +362,10 @@ static int run_kind(const struct options *opt, const struct kind *kind, const st
 			r = r ?: run_one(opt, &s, mode, sums, all);
 		}
 	}
-	if (r == 0 && sums->runs)
-		print_sums(kind->name, mode->name, sums);
+	for (int i = 0; i < NT_TIER_END && r == 0; i++) {
+		if (sums[i].runs)
+			print_sums(kind->name, mode->name, nt_tier_name((enum nt_tier)i), &sums[i]);
+	}
 	(void)fflush(stdout);
 	free(sums);
 	return r;
@@ -372,14 +376,23 @@ static double ratio(uint32_t part, uint32_t whole)
 	return whole ? (double)part / whole : 1;
 }
 
+static void print_rates(const char *tier, const struct sums *sums)
+{
+	const struct cl_score *s = &sums->score;
+
+	(void)printf("%s: precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f\n",
+		     tier, 1 - ratio(s->wrong, s->accused), ratio(s->found, s->wanted),
+		     ratio(s->classed, s->found), 1 - ratio(sums->bad_runs, sums->runs));
+}
+
 static int run_all(const struct options *opt)
 {
-	struct sums *all = calloc(1, sizeof(*all));
+	struct sums *all = calloc(NT_TIER_END + 1, sizeof(*all)); /* by tier, and of all */
 	int r = all ? 0 : -ENOMEM;
 
-	(void)printf("%-28s %-10s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case", "hosts",
-		     "runs", "wanted", "found", "class", "accused", "wrong", "needless", "median",
-		     "most s", "GPU hours told / lost");
+	(void)printf("%-28s %-10s %-4s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case", "hosts",
+		     "tier", "runs", "wanted", "found", "class", "accused", "wrong", "needless",
+		     "median", "most s", "GPU hours told / lost");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		for (size_t j = 0; j < sizeof(modes) / sizeof(modes[0]) && r == 0; j++) {
 			if (is_chosen(opt->kind, kinds[i].name) &&
@@ -387,13 +400,15 @@ static int run_all(const struct options *opt)
 				r = run_kind(opt, &kinds[i], &modes[j], all);
 		}
 	}
-	if (r == 0) {
-		const struct cl_score *s = &all->score;
-
-		print_sums("all", "", all);
-		(void)printf("precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f\n",
-			     1 - ratio(s->wrong, s->accused), ratio(s->found, s->wanted),
-			     ratio(s->classed, s->found), 1 - ratio(all->bad_runs, all->runs));
+	for (int i = 0; i <= NT_TIER_END && r == 0; i++) {
+		if (all[i].runs)
+			print_sums("all", "", i < NT_TIER_END ? nt_tier_name((enum nt_tier)i) : "",
+				   &all[i]);
+	}
+	for (int i = 0; i <= NT_TIER_END && r == 0; i++) {
+		if (all[i].runs)
+			print_rates(i < NT_TIER_END ? nt_tier_name((enum nt_tier)i) : "all",
+				    &all[i]);
 	}
 	free(all);
 	return r;

@@ -35,6 +35,13 @@ bool cl_truth_sees_work(const struct cl_scenario *s)
 	       (s->mode == CL_LOCAL_SYNC && s->tp == 1 && s->pp == 1 && s->ep == 1 && !s->sharded);
 }
 
+enum nt_tier cl_truth_tier(const struct cl_scenario *s)
+{
+	if (s->mode == CL_PLUGIN)
+		return NT_TIER_T3;
+	return cl_truth_sees_work(s) ? NT_TIER_T2 : NT_TIER_T1;
+}
+
 /* Do all that a rank of the node is compared with sit on it, too? */
 static bool is_alone(const struct cl_scenario *s, uint32_t node)
 {
