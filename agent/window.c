@@ -264,6 +264,9 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 	window->first_step = sums->first_step;
 	window->step_epoch = sums->step_epoch;
 	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns);
+	window->gpu_lag_ns = window->own_tier == NT_TIER_T3
+				     ? sums->gpu_lag_ns / sums->gpu_steps * sums->steps
+				     : 0;
 	window->host_ns = sums->host_ns;
 	window->blocked_ns = sums->blocked_ns;
 	window->comm_ns = sums->comm_ns;

@@ -301,6 +301,8 @@ static int set_work(json_t *object, const struct nt_snapshot_rank *rank)
 		      seconds(rank->host_peers_ns, rank->host_peers_ns > 0));
 	failed |= set(object, "blocked_seconds", seconds(rank->blocked_ns, stepped));
 	failed |= set(object, "communication_seconds", seconds(rank->comm_ns, stepped));
+	failed |= set(object, "enqueue_lag_seconds",
+		      seconds(rank->gpu_lag_ns, stepped && rank->tier == NT_TIER_T3));
 	failed |= set(object, "kpi", nt_json_number(rank->kpi));
 	failed |= set(object, "width", nt_json_number(rank->width));
 	failed |= set(object, "cusum", nt_json_number(rank->cusum));

@@ -96,10 +96,9 @@ static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *s
 	/* Times of a host and times of a device are not one sum: those of the device tell more. */
 	if (!calls || (sum->by_gpu && !by_gpu))
 		return;
-	if (by_gpu && !sum->by_gpu) {
+	if (by_gpu && !sum->by_gpu)
 		sum->timed_calls = sum->sum_ns = 0;
-		sum->by_gpu = true;
-	}
+	sum->by_gpu = by_gpu;
 	if (!sum->timed_calls || sketch->min_ns < sum->min_ns)
 		sum->min_ns = sketch->min_ns;
 	sum->timed_calls += calls;
@@ -300,7 +299,8 @@ static int add_transfers(struct nt_framer *framer, const struct nt_member *membe
 
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
-static void add_steps(struct nt_frame_rank *rank, const struct nt_window *window)
+static void add_steps(struct nt_member *member, struct nt_frame_rank *rank,
+		      const struct nt_window *window)
 {
 	uint8_t tier = (uint8_t)window->own_tier;
 
@@ -308,6 +308,7 @@ static void add_steps(struct nt_frame_rank *rank, const struct nt_window *window
 	if (rank->steps && rank->own_tier != tier)
 		tier = NT_FRAME_T1;
 	rank->own_tier = tier;
+	member->gpu_lag_ns = (rank->steps ? member->gpu_lag_ns : 0) + window->gpu_lag_ns;
 	rank->steps += window->steps;
 	rank->own_ns += window->own_ns;
 	rank->own_blocked_ns += window->own_blocked_ns;
@@ -477,7 +478,7 @@ static int fill_rank(struct nt_framer *framer, struct nt_member *member, size_t 
 		const struct nt_window *window = &waiting->message->window;
 
 		if (window->steps)
-			add_steps(rank, window);
+			add_steps(member, rank, window);
 		add_host(rank, &window->host);
 		rank->launches += window->launches;
 		rank->lost += window->lost;
@@ -545,6 +546,7 @@ static void add_samples(struct nt_framer *framer, const struct nt_member *member
 		const struct nt_comm_window *comm =
 			find_comm(&message->window, from->comm, from->epoch);
 		struct nt_frame_sample *to = &sample[*samples];
+		bool by_gpu = from->gpu_start_boot_ns && from->gpu_end_boot_ns;
 		struct nt_align_reading reading;
 
 		if (!comm) {
@@ -560,14 +562,13 @@ static void add_samples(struct nt_framer *framer, const struct nt_member *member
 			.op = (uint8_t)from->op,
 			.kind = (uint8_t)nt_framer_kind(from->op),
 			.rank = member->number,
-			.by_gpu = from->gpu_start_boot_ns && from->gpu_end_boot_ns,
-			.arrive_ns = nt_message_real_ns(message, from->arrive_boot_ns),
+			.by_gpu = by_gpu,
+			.arrive_ns = nt_message_real_ns(message, by_gpu ? from->gpu_start_boot_ns
+									: from->arrive_boot_ns),
 		};
-		if (to->by_gpu) {
-			to->arrive_ns = nt_message_real_ns(message, from->gpu_start_boot_ns);
-			to->release_ns = nt_message_real_ns(message, from->gpu_end_boot_ns);
-		} else if (from->release_boot_ns)
-			to->release_ns = nt_message_real_ns(message, from->release_boot_ns);
+		if (by_gpu || from->release_boot_ns)
+			to->release_ns = nt_message_real_ns(
+				message, by_gpu ? from->gpu_end_boot_ns : from->release_boot_ns);
 		(*samples)++;
 	}
 }

@@ -139,6 +139,7 @@ static const char *window_fault(const struct nt_message *message)
 		window->comm_ns,
 		window->step_ns,
 		window->own_blocked_ns,
+		window->gpu_lag_ns,
 		window->host.on_cpu_ns,
 		window->host.run_queue_ns,
 		window->host.off_cpu_io_ns,

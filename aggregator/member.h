@@ -103,6 +103,7 @@ struct nt_member {
 	enum nt_tier tier;
 	uint32_t frame_steps; /* the next four: sums of the last frame with steps */
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns;
+	uint64_t gpu_lag_ns; /* of that frame too; not saved */
 };
 
 enum nt_member_name {

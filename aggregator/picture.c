@@ -58,6 +58,7 @@ static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 	rank->blocked_ns = (double)member->blocked_ns / steps;
 	rank->comm_ns = (double)member->comm_ns / steps;
 	rank->step_ns = (double)member->step_ns / steps;
+	rank->gpu_lag_ns = (double)member->gpu_lag_ns / steps;
 	rank->own_observable = member->tier == NT_TIER_T2 || member->tier == NT_TIER_T3;
 	if (!job->detect || !nt_detect_rank(job->detect, member->number, &view))
 		return 0;

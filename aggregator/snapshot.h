@@ -55,6 +55,7 @@ struct nt_snapshot_rank {
 	/* Per step, of the last frame with steps; peers: the median of its peers, 0: none. */
 	uint32_t steps;
 	double own_ns, own_peers_ns, host_ns, host_peers_ns, blocked_ns, comm_ns, step_ns;
+	double gpu_lag_ns;
 	bool own_observable;
 	double kpi, width, cusum, threshold;
 	const uint32_t *peers;

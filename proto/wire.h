@@ -166,6 +166,7 @@ struct nt_window {
 	uint64_t first_step, step_epoch;
 	enum nt_tier own_tier;
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns, own_blocked_ns, gpu_busy_ns;
+	uint64_t gpu_lag_ns;
 	uint64_t launches, copies, copy_bytes, allocs, alloc_bytes, errors;
 	struct nt_comm_window *comm;
 	size_t comms;

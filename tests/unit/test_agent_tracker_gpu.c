@@ -109,6 +109,7 @@ static void a_rank_that_only_enqueues_has_own_work_by_its_device(void **state)
 	assert_int_equal(window->own_tier, NT_TIER_T3);
 	assert_int_equal(window->own_ns, window->steps * WORK_MS * MS);
 	assert_int_equal(window->own_blocked_ns, 0);
+	assert_int_equal(window->gpu_lag_ns, window->steps * MS / 2);
 	assert_true(window->steps >= 5);
 	device.work_ms = 80;
 	run_steps(&device, 30);
@@ -148,6 +149,7 @@ static void a_device_that_falls_silent_leaves_the_tier_of_the_calls(void **state
 	run_steps(&device, 60);
 	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T1);
 	assert_int_equal(last_with_steps(&device.node)->window.own_ns, 0);
+	assert_int_equal(last_with_steps(&device.node)->window.gpu_lag_ns, 0);
 	assert_true(stats_of(&device).gpu.steps_unknown > 0);
 	device.silent = false;
 	run_steps(&device, 60);

@@ -27,7 +27,8 @@ struct golden {
 static const struct golden goldens[] = {
 	{"window_columns", &golden_window, true},
 	{"window_columns-2", &golden_window_2, true},
-	{"window_columns-3", &golden_window_3},
+	{"window_columns-3", &golden_window_3, true},
+	{"window_columns-4", &golden_window_4},
 	{"node", &golden_node},
 	{"detail", &golden_detail, true},
 	{"detail-2", &golden_detail_2},

@@ -568,8 +568,8 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_window_2, golden_window_3, golden_detail_2, golden_incident_2,
-	golden_incident_3, golden_state_2;
+static struct nt_message golden_window_2, golden_window_3, golden_window_4;
+static struct nt_message golden_detail_2, golden_incident_2, golden_incident_3, golden_state_2;
 
 /* Call it first. */
 static inline void golden_fill(void)
@@ -591,6 +591,9 @@ static inline void golden_fill(void)
 	golden_window_3 = golden_window_2;
 	golden_window_3.window.rank.replica = "worker-3";
 	golden_window_3.window.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+
+	golden_window_4 = golden_window_3;
+	golden_window_4.window.gpu_lag_ns = 2192;
 
 	golden_detail_2 = golden_detail;
 	golden_detail_2.detail.rank.replica = "worker-3";
