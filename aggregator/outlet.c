@@ -21,7 +21,7 @@ struct nt_outlet {
 	struct sent *sent; /* least recently used first */
 	uint64_t second; /* of real time, in which `passed` were passed on */
 	uint32_t passed;
-	bool dirty;
+	bool dirty, leaving, given_up;
 	struct nt_outlet_counters counters;
 };
 
@@ -238,13 +238,19 @@ int nt_outlet_flush(struct nt_outlet *outlet)
 
 	if (!outlet->dirty)
 		return 0;
-	r = nt_bus_flush(outlet->bus);
+	r = outlet->given_up ? -ETIMEDOUT : nt_bus_flush(outlet->bus);
 	outlet->dirty = r < 0;
+	outlet->given_up = outlet->leaving && r < 0;
 	if (has_lost(outlet) && r == 0)
 		r = -EIO;
 	if (r < 0)
 		outlet->counters.errors++;
 	return r;
+}
+
+void nt_outlet_leave(struct nt_outlet *outlet)
+{
+	outlet->leaving = true;
 }
 
 const struct nt_outlet_counters *nt_outlet_counters(const struct nt_outlet *outlet)

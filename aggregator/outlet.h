@@ -45,6 +45,8 @@ void nt_outlet_refused(struct nt_outlet *outlet, const struct nt_bus_record *rec
  * -EIO, and whatever was to be published counts as not published.
  */
 int nt_outlet_flush(struct nt_outlet *outlet);
+/* From now on one flush in vain is enough: brokers that are away shall not be waited for once a shard. */
+void nt_outlet_leave(struct nt_outlet *outlet);
 
 /* For the states of shards and the heads of jobs. */
 struct nt_depot_port nt_outlet_port(struct nt_outlet *outlet);

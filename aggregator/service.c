@@ -472,6 +472,8 @@ static void leave(struct nt_service *service)
 {
 	struct nt_shard *shard, *next;
 
+	if (service->outlet)
+		nt_outlet_leave(service->outlet);
 	if (!service->options.shared) {
 		(void)nt_service_save(service);
 		service->publish_after_ns = 0;

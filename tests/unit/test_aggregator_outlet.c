@@ -61,9 +61,36 @@ static void what_brokers_refuse_after_the_bus_took_it_is_not_published(void **st
 	assert_int_equal(health.cause, NT_BUS_WELL);
 }
 
+/* An aggregator of twelve shards would otherwise be waited for, and killed, while it ends. */
+static void who_leaves_waits_for_brokers_that_are_away_only_once(void **state)
+{
+	struct mock *mock = *state;
+	const struct nt_bus_options options = {.flush_ns = NT_SECOND / 5, .close_ns = 1};
+	nt_auto(nt_outlet) struct nt_outlet *outlet = NULL;
+	uint64_t begin_ns;
+
+	assert_int_equal(nt_outlet_open(mock->url, &options, 1, &outlet), 0);
+	MOCK_SOON(mock, rd_kafka_mock_broker_set_down(mock->cluster, 1));
+	assert_int_equal(publish(outlet), 0);
+	begin_ns = nt_clock_mono_ns();
+	assert_true(nt_outlet_flush(outlet) < 0);
+	assert_true(nt_outlet_flush(outlet) < 0);
+	assert_true(nt_clock_mono_ns() - begin_ns >= 2 * options.flush_ns);
+
+	nt_outlet_leave(outlet);
+	assert_true(nt_outlet_flush(outlet) < 0);
+	assert_int_equal(publish(outlet), 0);
+	begin_ns = nt_clock_mono_ns();
+	for (int i = 0; i < 100; i++)
+		assert_true(nt_outlet_flush(outlet) < 0);
+	assert_true(nt_clock_mono_ns() - begin_ns < 50 * options.flush_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			who_leaves_waits_for_brokers_that_are_away_only_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_brokers_refuse_after_the_bus_took_it_is_not_published, set_up,
 			tear_down),
