@@ -190,6 +190,7 @@ json_t *nt_json_slow_rank(const struct nt_incident *incident, const struct nt_cu
 
 	failed |= set_culprit(object, culprit);
 	failed |= set(object, "job", nt_json_text(incident->job));
+	failed |= set(object, "namespace", nt_json_text(incident->namespace));
 	failed |= set(object, "attempt", json_integer(incident->attempt));
 	failed |= set(object, "class", nt_json_text(incident->class));
 	failed |= set(object, "cause", nt_json_text(incident->cause));

@@ -75,6 +75,7 @@ static void each_kind_of_culprit_has_its_own_members(void **state)
 
 	(void)state;
 	assert_string_equal(nt_json_get_text(path, "peer", ""), "b");
+	assert_string_equal(nt_json_get_text(path, "namespace", ""), incident.namespace);
 	assert_true(json_is_null(json_object_get(path, "rank")));
 	assert_null(json_object_get(path, "ranks"));
 	culprit = (struct nt_culprit){
