@@ -53,7 +53,7 @@ inside() {
 }
 
 build() {
-  local k=k8s.io/kubernetes/cmd found need
+  local k=k8s.io/kubernetes/cmd found need minor flags
   [ ! -x "$bin/kubelet" ] || return 0
   need=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' "$here/go.mod")
   found=$(command -v go >/dev/null && cd "$here" && go env GOVERSION 2>/dev/null | sed 's/^go//') || found=
@@ -64,9 +64,14 @@ build() {
   flock 9
   [ ! -x "$bin/kubelet" ] || return 0
   echo "building Kubernetes $version and Helm, once: this takes some minutes" >&2
-  (cd "$here" && go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" \
-    -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager $k/kube-scheduler $k/kube-proxy \
-    $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns) || die "the build failed"
+  # Helm takes the version that it renders for, where no cluster says it, from its build.
+  minor=${version#v1.} minor=${minor%%.*}
+  flags="-X k8s.io/component-base/version.gitVersion=$version
+    -X helm.sh/helm/v3/internal/version.version=$(sed -n 's/^\thelm.sh\/helm\/v3 //p' "$here/go.mod")
+    -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor
+    -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=$minor"
+  (cd "$here" && go build -trimpath -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
+    $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns) || die "the build failed"
   mv "$bin.part" "$bin"
 }
 

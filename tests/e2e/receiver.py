@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Takes webhooks: writes each body as one line to a file.
 
-    receiver.py PORT_FILE MESSAGES [FAILURES]
+    receiver.py PORT_FILE MESSAGES [FAILURES [ADDRESS:PORT]]
 
-PORT_FILE gets the port. The first FAILURES requests are answered with 503, to be sent again.
+PORT_FILE gets the port. The first FAILURES requests are answered with 503, to be sent again. Without
+ADDRESS:PORT it listens on some port of the loopback address.
 """
 import http.server
 import json
@@ -31,7 +32,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+address, _, port = (sys.argv[4] if len(sys.argv) > 4 else "127.0.0.1:0").rpartition(":")
+server = http.server.ThreadingHTTPServer((address, int(port)), Handler)
 pathlib.Path(sys.argv[2]).touch()
 pathlib.Path(sys.argv[1]).write_text(str(server.server_address[1]))
 server.serve_forever()

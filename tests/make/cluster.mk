@@ -10,3 +10,28 @@ image: ## build the container image neutracer:VERSION, as an archive in build/im
 	$(Q)deploy/image/image.sh $(IMAGE_TAG) build/image/neutracer.tar -f deploy/image/Dockerfile \
 		--ignorefile deploy/image/Dockerfile.dockerignore --build-arg VERSION=$(VERSION) .
 	@echo "$(IMAGE_TAG) is in build/image/neutracer.tar"
+
+cluster_scripts := $(sort $(wildcard tests/cluster/test_*.sh))
+
+# The programs of Kubernetes are built once. Where there is no Go for that, the tests say so and are
+# skipped.
+.PHONY: cluster-images test-cluster
+cluster-images: image ## build the images of the tests on a real Kubernetes (root)
+	$(Q)tests/cluster/images.sh
+test-cluster: ## install what is missing, build image and cluster, then the tests on a real Kubernetes (root, Go 1.25)
+	$(Q)tests/deps.sh cluster
+	$(Q)mkdir -p build
+	$(Q)tests/cluster/cluster.sh build || :
+	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
+		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
+	$(Q)NT_KIND=cluster NT_TIMEOUT=900 tests/run.sh $(cluster_scripts)
+
+.PHONY: demo-cluster
+demo-cluster: ## install what is missing, build, and show the product at work in a real Kubernetes on this machine (root, Go 1.25)
+	$(Q)tests/deps.sh cluster
+	$(Q)mkdir -p build
+	$(Q)tests/cluster/cluster.sh build
+	@echo "building the images"
+	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
+		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
+	$(Q)deploy/demo/cluster.sh $(DEMO)

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The chart on a cluster: the API server takes everything that it renders, pods pass the security level
+# that they claim and have the capabilities that they name; install, test, upgrade, rollback, uninstall.
+# shellcheck source=tests/cluster/lib.sh
+. tests/cluster/lib.sh
+
+up build/image/neutracer.tar build/cluster/kafka.tar
+
+# ---- what is rendered is valid -------------------------------------------------------------------
+
+k create namespace "$space" >/dev/null
+sets=0
+for values in tests/chart/values/*.yaml; do
+  helm template neutracer "$chart" -n "$space" --values "$values" |
+    python3 -c 'import sys; print("\n---\n".join(d for d in sys.stdin.read().split("\n---\n") if "monitoring.coreos.com" not in d))' >"$work/all.yaml"
+  k apply --dry-run=server --validate=strict -n "$space" -f "$work/all.yaml" >"$work/applied" 2>"$work/refused" ||
+    fail "$values: $(cat "$work/refused")"
+  sets=$((sets + 1))
+done
+echo "sets of values that the API server takes: $sets, the last with $(wc -l <"$work/applied") objects"
+
+# ---- pod security --------------------------------------------------------------------------------
+
+for level in restricted baseline; do
+  k create namespace "$level" >/dev/null
+  k label namespace "$level" "pod-security.kubernetes.io/enforce=$level" >/dev/null
+done
+helm template neutracer "$chart" -n "$space" --values tests/chart/values/default.yaml >"$work/default.yaml"
+k create --dry-run=client -o json -f "$work/default.yaml" | jq -s '[.[] | if .kind == "List" then .items[] else . end]' >"$work/objects"
+# A pod of the template, without what only its controller gives it.
+pods() { # pods FILTER NAMESPACE
+  jq --arg namespace "$2" "[.[] | select($1) | {apiVersion: \"v1\", kind: \"Pod\",
+    metadata: {name: .metadata.name, namespace: \$namespace},
+    spec: ((.spec.template.spec // .spec) | del(.serviceAccountName))}] | {apiVersion: \"v1\", kind: \"List\", items: .}" \
+    "$work/objects"
+}
+pods '.kind == "StatefulSet" or .kind == "Job" or .kind == "Pod"' restricted | k create --dry-run=server -f - >"$work/pods" ||
+  fail "a pod does not pass the level restricted"
+[ "$(wc -l <"$work/pods")" -ge 3 ] || fail "pods tried: $(cat "$work/pods")"
+echo "restricted: $(wc -l <"$work/pods") pods"
+# The agent looks at other processes, and that is all that baseline has against it.
+! pods '.kind == "DaemonSet"' baseline | k create --dry-run=server -f - >/dev/null 2>"$work/agent" ||
+  fail "the agent passes the level baseline"
+reasons=$(sed 's/.*violates PodSecurity "[^"]*": //; s/ ([^)]*)//g' "$work/agent")
+echo "baseline refuses the agent for: $reasons"
+grep -q 'host namespaces (hostPID=true)' "$work/agent" || fail "$(cat "$work/agent")"
+! grep -qE 'privileged|hostNetwork|hostIPC|hostPath|hostPort|procMount|sysctls' <<<"$reasons" || fail "the agent wants more: $reasons"
+
+# ---- install -------------------------------------------------------------------------------------
+
+start=$(now_ms)
+install # as it is
+echo "installed and ready after $(($(now_ms) - start)) ms"
+capabilities=(agent 000000c000080004 aggregator 0000000000000000 kafka 0000000000000000)
+for ((i = 0; i < ${#capabilities[@]}; i += 2)); do
+  pod=$(component "${capabilities[i]}")
+  pids=$(pids_of "$space" "$pod")
+  [ -n "$pids" ] || fail "$pod has no processes"
+  for pid in $pids; do
+    for set in CapPrm CapEff CapBnd; do
+      grep -q "^$set:.${capabilities[i + 1]}$" "/proc/$pid/status" ||
+        fail "$pod: $(cat "/proc/$pid/comm") has $(grep "^$set" "/proc/$pid/status")"
+    done
+    grep -q '^NoNewPrivs:.1$' "/proc/$pid/status" || fail "$pod could gain privileges"
+    [ "${capabilities[i]}" = agent ] || ! grep -q '^Uid:.0' "/proc/$pid/status" || fail "$pod runs as root"
+  done
+  [ "$(k get pod -n "$space" "$pod" -o json | jq '[.spec.containers[].securityContext.privileged // false] | any')" = false ] ||
+    fail "$pod is privileged"
+done
+for name in agent aggregator; do
+  ! k exec -n "$space" "$(component $name)" -c $name -- touch /somewhere 2>/dev/null || fail "the root of $name can be written"
+done
+helm test neutracer -n "$space" --timeout 2m >"$work/test.log" 2>&1 || fail "helm test: $(cat "$work/test.log")"
+k exec -n "$space" "$(component agent)" -- cat /usr/share/doc/neutracer/sbom.spdx.json |
+  jq -e '.spdxVersion == "SPDX-2.3" and ([.packages[].name] | index("librdkafka1") != null)' >/dev/null ||
+  fail "the image does not say what it is made of"
+
+# ---- upgrade and back ----------------------------------------------------------------------------
+
+token=$(token)
+agent=$(component agent)
+version() { helm history neutracer -n "$space" -o json | jq -r '.[-1] | "\(.revision) \(.status)"'; }
+setting() { k exec -n "$space" "$(component aggregator)" -- sed -n 's/^resolve-after: //p' /etc/neutracer/aggregator.yaml; }
+api /api/v1/jobs >/dev/null || fail "the Service does not answer"
+
+helm upgrade neutracer "$chart" -n "$space" --values tests/cluster/values.yaml --set aggregator.options.resolve-after=30s \
+  --wait --timeout 3m >/dev/null || fail "helm upgrade"
+[ "$(version)" = '2 deployed' ] || fail "after the upgrade: $(version)"
+[ "$(setting)" = '"30s"' ] || fail "the upgrade's setting: $(setting)"
+[ "$(token)" = "$token" ] || fail "the upgrade made another token"
+[ "$(component agent)" = "$agent" ] || fail "an upgrade that does not touch the agents has replaced one"
+api /api/v1/jobs >/dev/null || fail "the Service does not answer after the upgrade"
+
+helm rollback neutracer 1 -n "$space" --wait --timeout 3m >/dev/null || fail "helm rollback"
+[ "$(version)" = '3 deployed' ] || fail "after the rollback: $(version)"
+[ -z "$(setting)" ] || fail "after the rollback: $(setting)"
+[ "$(token)" = "$token" ] || fail "the rollback made another token"
+api /api/v1/jobs >/dev/null || fail "the Service does not answer after the rollback"
+k get pods -n "$space" -o json | jq -e '[.items[].status.containerStatuses[].restartCount] | add == 0' >/dev/null ||
+  fail "a container was restarted"
+
+# ---- and away ------------------------------------------------------------------------------------
+
+uninstall
+echo "installed, tested, upgraded, rolled back, uninstalled: nothing is left"
