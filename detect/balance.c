@@ -156,15 +156,27 @@ static bool takes_turns(const struct nt_detect *detect, const struct nt_group *g
 	return costly >= TURNS_COSTLY && most <= TURNS_OF_ONE;
 }
 
-/* It began with the first of the rounds that was far behind. */
+static double turn(const struct nt_ring *worst, uint32_t oldest)
+{
+	return worst->value[(worst->next + oldest) % TURNS];
+}
+
+/*
+ * It began with the first of the rounds that was far behind. Where the oldest are so as often as all,
+ * it was there before them: then with the oldest round that is known.
+ */
 static uint64_t turns_since(const struct nt_detect *detect, const struct nt_group *group)
 {
 	const struct nt_ring *worst = &group->past->worst;
-	uint32_t rounds = TURNS - 1;
+	uint32_t first = 0, early = 0;
 
-	while (rounds && worst->value[(worst->next + TURNS - 1 - rounds) % TURNS] < uneven_turns)
-		rounds--;
-	return nt_history_start(&detect->step.history, rounds);
+	for (uint32_t i = 0; i < TURNS - TURNS_COSTLY; i++)
+		early += turn(worst, i) >= uneven_turns;
+	if (2 * early >= TURNS - TURNS_COSTLY)
+		return nt_history_start(&detect->step.history, NT_HISTORY_ROUNDS);
+	while (first + 1 < TURNS && turn(worst, first) < uneven_turns)
+		first++;
+	return nt_history_start(&detect->step.history, TURNS - 1 - first);
 }
 
 static int raise_turns(struct nt_detect *detect)

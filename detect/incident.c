@@ -223,8 +223,15 @@ static void blame_remove(struct nt_incident *incident, uint32_t at)
 	incident->changed = true;
 }
 
-static bool is_together(const struct nt_incident *incident, uint64_t onset_ns, double window_ns)
+static bool is_together(const struct nt_incident *incident, const struct nt_proposal *proposal,
+			double window_ns)
 {
+	const uint64_t onset_ns = proposal->onset_ns;
+
+	/* It may have begun with the others, while its past was still being learned. */
+	if (proposal->first_seen && onset_ns > incident->since_ns &&
+	    (double)(onset_ns - incident->since_ns) <= NT_PAST_WINDOWS * window_ns)
+		return true;
 	/* Two windows, and half of one for boundaries that fell differently. */
 	for (uint32_t i = 0; i < incident->blames; i++)
 		if (fabs((double)incident->blame[i].onset_ns - (double)onset_ns) <= 2.5 * window_ns)
@@ -266,7 +273,7 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 		incident = NULL;
 		for (uint32_t i = 0; i < incidents->opens && !incident; i++)
 			if (incidents->open[i]->family == NT_FAMILY_SLOW &&
-			    is_together(incidents->open[i], proposal->onset_ns, window_ns))
+			    is_together(incidents->open[i], proposal, window_ns))
 				incident = incidents->open[i];
 		if (!incident) {
 			r = incident_new(detect, proposal, NT_CULPRIT_RANK, rank->rank, &incident);

@@ -53,6 +53,7 @@ struct nt_proposal {
 	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
 	uint8_t series; /* family slow */
 	uint64_t onset_frame; /* family slow */
+	bool first_seen; /* family slow: no window before the onset could be judged */
 	uint8_t tier;
 	double chance; /* of a false alarm */
 	struct nt_evidence evidence[NT_FINDING_MAX_EVIDENCE];

@@ -312,6 +312,9 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 	proposal.series = (uint8_t)series;
 	proposal.onset_ns = sum->onset_ns;
 	proposal.onset_frame = sum->onset_frame;
+	/* By its own past, which it had only just learned. */
+	proposal.first_seen = track->mode == NT_MODE_PAST &&
+			      rank->rounds <= sum->windows + NT_PAST_WINDOWS + NT_PAST_FEW;
 	proposal.cost = fmax(0.0, excess_of(&rank->evidence,
 					    series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST)) /
 			fmax(1.0, rank->evidence.value[NT_PACE_STEP]);
