@@ -296,6 +296,21 @@ static void half_a_row_names_nobody(void **state)
 	net_free(&net);
 }
 
+/* One cell of it is as it was: whatever is slow, it is not that NIC. */
+static void a_row_with_one_cool_cell_names_nobody(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 6, 68);
+	net_pass(&net, 40);
+	for (uint32_t i = 1; i < 5; i++)
+		slow_down(&net, 0, i, 3.0);
+	net_pass(&net, 60);
+	assert_null(sim_firing(net.detect, 0));
+	net_free(&net);
+}
+
 static void noise_names_nobody(void **state)
 {
 	struct net net;
@@ -528,6 +543,53 @@ static void the_nic_that_slow_communicators_share_is_named(void **state)
 	net_free(&net);
 }
 
+/* Ranks of two nodes each, at so many places on them. */
+static void add_pairs(struct net *net, const uint32_t pair[][2], uint32_t pairs)
+{
+	unlink_all(net);
+	net->sim.comms = 0;
+	for (uint32_t i = 0; i < pairs; i++) {
+		struct sim_comm *comm = sim_comm_add(&net->sim, DATA + i, NT_FRAME_SYNCHRONISING, 2,
+						     25e6, 5.0 * SIM_MS);
+
+		comm->timed = true;
+		for (uint32_t j = 0; j < 2; j++)
+			comm->member[comm->members++] = pair[i][j] * NODE_RANKS + i % NODE_RANKS;
+	}
+}
+
+static void who_is_also_on_a_communicator_that_is_as_ever_is_not_named(void **state)
+{
+	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {2, 3}};
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 88);
+	add_pairs(&net, pair, 4);
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
+static void where_both_ends_are_as_ever_elsewhere_it_is_their_path(void **state)
+{
+	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {0, 3}};
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 89);
+	add_pairs(&net, pair, 4);
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_names_path(&net, 0, 1);
+	net_free(&net);
+}
+
 static void one_slow_communicator_alone_shares_nothing(void **state)
 {
 	struct net net;
@@ -707,6 +769,7 @@ int main(void)
 		cmocka_unit_test(in_a_ring_the_node_between_two_hot_cells_is_named),
 		cmocka_unit_test(cells_that_nothing_joins_name_nobody),
 		cmocka_unit_test(half_a_row_names_nobody),
+		cmocka_unit_test(a_row_with_one_cool_cell_names_nobody),
 		cmocka_unit_test(noise_names_nobody),
 		cmocka_unit_test(cells_that_are_not_heard_do_not_hide_the_row),
 		cmocka_unit_test(of_two_nodes_the_path_is_named),
@@ -719,6 +782,8 @@ int main(void)
 		cmocka_unit_test(a_nic_that_recovers_is_told_once_and_resolved),
 		cmocka_unit_test(the_nic_takes_over_what_is_said_of_its_communicators),
 		cmocka_unit_test(the_nic_that_slow_communicators_share_is_named),
+		cmocka_unit_test(who_is_also_on_a_communicator_that_is_as_ever_is_not_named),
+		cmocka_unit_test(where_both_ends_are_as_ever_elsewhere_it_is_their_path),
 		cmocka_unit_test(one_slow_communicator_alone_shares_nothing),
 		cmocka_unit_test(communicators_that_share_no_node_are_told_each),
 		cmocka_unit_test(counters_that_turn_as_the_job_slows_down_name_the_nic),
