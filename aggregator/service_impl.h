@@ -31,7 +31,7 @@ struct nt_service {
 	struct nt_bus_reader *news; /* incidents and heads of others */
 	struct nt_heads *heads;
 	struct nt_depots *depots; /* during one assignment */
-	int error; /* of an assignment: ends the loop */
+	int error; /* of an assignment, or of news: ends the loop */
 	bool closing; /* nothing is saved any more */
 
 	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */

@@ -86,20 +86,26 @@ static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic,
 
 /*
  * A disk that is full today has room tomorrow: nothing that others have decided is passed over. Heads
- * of jobs, on another topic, go on.
+ * of jobs, on another topic, go on. Where the reader cannot go back, it would be passed over: that ends
+ * the program, and the next one reads all of it.
  */
-static void hold_incidents(struct nt_service *service, const struct nt_bus_record *record)
+static int hold_incidents(struct nt_service *service, const struct nt_bus_record *record)
 {
 	const struct nt_bus_position position = {
 		.topic = record->topic,
 		.partition = record->partition,
 		.offset = record->offset,
 	};
+	int r = nt_bus_reader_seek(service->news, &position);
 
-	if (nt_bus_reader_seek(service->news, &position) < 0 ||
-	    nt_bus_reader_pause(service->news, 1U << NT_TOPIC_INCIDENT) < 0)
-		return; /* then it is missing here until the next start */
+	if (r == 0)
+		r = nt_bus_reader_pause(service->news, 1U << NT_TOPIC_INCIDENT);
+	if (r < 0) {
+		service->error = r;
+		return nt_err(r, "keep the incidents of other aggregators for later");
+	}
 	service->held_until_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
+	return 0;
 }
 
 static void resume_incidents(struct nt_service *service)
@@ -136,7 +142,7 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 			     "counted",
 			     incident->id);
 	if (r < 0 && r != -EINVAL && r != -EMSGSIZE && r != -ENOMEM)
-		hold_incidents(service, record);
+		return hold_incidents(service, record);
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -22,7 +22,7 @@ test=(
   openmpi-bin libopenmpi-dev mpich libmpich-dev python3-torch libopenblas0-pthread
   curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
   python3 python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
-  openjdk-17-jre-headless maven kcat openssl
+  openjdk-17-jre-headless maven kcat openssl systemd libseccomp2
   qemu-system-x86 busybox-static xz-utils
   chromium-headless-shell fonts-dejavu-core
 )

@@ -269,6 +269,11 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 		{"enable.auto.offset.store", "false"},
 		{"partition.assignment.strategy", "range"},
 		{"topic.metadata.refresh.interval.ms", "30000"}, /* for partitions that are new */
+		/*
+		 * max.poll.interval.ms stays at its five minutes, for which a joining waits too where the
+		 * coordinator freezes: less would throw out who reads and loads the states of many shards,
+		 * again and again.
+		 */
 		{"session.timeout.ms", NULL, session_ms},
 		{"heartbeat.interval.ms", NULL, session_ms / HEARTBEATS},
 		{"group.instance.id", group->member},
