@@ -145,7 +145,7 @@ static void fill_comm(struct sheet *sheet, const struct node *node, size_t index
 					  draw(i, rank, first, NT_MILLISECOND),
 		};
 
-		nt_sampler_offer(&sampler, &sample);
+		nt_sampler_offer(&sampler, &sample, first + i);
 	}
 	memcpy(sheet->sample + sheet->window.samples, sampler.sample,
 	       sampler.count * sizeof(sampler.sample[0]));
@@ -193,7 +193,7 @@ static void fill_sheet(const struct fill *fill, const struct node *node, uint32_
 		.steps = (uint32_t)steps,
 		.first_step = before + 1,
 		.step_epoch = node->job->comm[0] ^ node->job->comm[1],
-		.own_tier = NT_TIER_T3,
+		.own_tier = NT_TIER_T2,
 		.own_ns = steps * alone_ns * (990 + draw(rank, round, 2, 20)) / 1000,
 		.host_ns = 17 * NT_MILLISECOND + draw(rank, round, 3, 2 * NT_MILLISECOND),
 		.step_ns = WINDOW_NS + draw(rank, round, 4, NT_MILLISECOND),
