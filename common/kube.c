@@ -91,14 +91,21 @@ static int set_url(const char *given, char **ret_url)
 }
 
 /* NULL: none. A service account's may be missing, as beside a proxy; a named one may not. */
-static int set_file(const char *given, const char *account, char **ret_file)
+static int set_file(const char *given, const char *account, const char *name, char **ret_file)
 {
+	nt_autofree char *file = NULL;
+
 	if (given && !*given)
 		return 0;
-	if (!given && access(account, F_OK) < 0)
-		return 0;
-	*ret_file = strdup(given ? given : account);
-	return *ret_file ? 0 : -ENOMEM;
+	if (given)
+		file = strdup(given);
+	else if (asprintf(&file, "%s/%s", account ? account : ACCOUNT, name) < 0)
+		file = NULL;
+	if (!file)
+		return -ENOMEM;
+	if (given || access(file, F_OK) == 0)
+		*ret_file = nt_take(file);
+	return 0;
 }
 
 int nt_kube_new(const struct nt_kube_options *options, struct nt_kube **ret_kube)
@@ -113,9 +120,9 @@ int nt_kube_new(const struct nt_kube_options *options, struct nt_kube **ret_kube
 		return r;
 	kube->is_secret = strncasecmp(kube->url, "https:", 6) == 0;
 	kube->token_is_account = !options->token_file;
-	r = set_file(options->token_file, ACCOUNT "/token", &kube->token_file);
+	r = set_file(options->token_file, options->account, "token", &kube->token_file);
 	if (r == 0)
-		r = set_file(options->ca_file, ACCOUNT "/ca.crt", &kube->ca_file);
+		r = set_file(options->ca_file, options->account, "ca.crt", &kube->ca_file);
 	if (r < 0)
 		return r;
 	kube->multi = curl_multi_init();

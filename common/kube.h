@@ -27,6 +27,7 @@ struct nt_kube_options {
 	char *api; /* https://HOST:PORT; NULL: the one that the environment of a pod names */
 	char *token_file; /* a service account's goes nowhere in clear text */
 	char *ca_file; /* certificates (PEM) that the server is trusted by */
+	const char *account; /* directory of the service account; NULL: where the kubelet puts it */
 };
 
 /* In a table of a config of this type, which has a struct nt_kube_options of that name. */

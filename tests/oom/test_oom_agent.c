@@ -8,8 +8,10 @@
 
 #include "agent/elf.h"
 #include "agent/interpreter.h"
+#include "agent/pods.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/elf_image.h"
+#include "tests/unit/kube_pod.h"
 
 /* Our own executable: it has a .symtab, which only the second look-up reads. */
 static int look_up(void *data)
@@ -93,11 +95,44 @@ static void interpreters_survive_failed_allocations(void **state)
 	assert_true(nt_oom_sweep_lenient(watch_interpreters, NULL) >= 4);
 }
 
+/* A pod that finds no memory is not known, and counted; those before it are. */
+static int know_pods(void *data)
+{
+	nt_auto(nt_pods) struct nt_pods *pods = NULL;
+	struct nt_pods_stats stats;
+	struct nt_home home = {.workload.kind = ""};
+	struct nt_cgroup cgroup;
+	int r = nt_pods_new(&pods);
+
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < 3; i++)
+		nt_pods_put(pods, ((json_t **)data)[i]);
+	nt_pods_remove(pods, ((json_t **)data)[0], 1);
+	nt_pods_stats(pods, &stats);
+	if (stats.no_memory)
+		return -ENOMEM;
+	pod_cgroup(2, 1, &cgroup);
+	return nt_pods_find(pods, &cgroup, &home) && home.container[0] ? 0 : -EPROTO;
+}
+
+static void pods_survive_failed_allocations(void **state)
+{
+	json_t *pods[] = {pod_json(0, 1, "Running"), pod_json(1, 1, "Running"),
+			  pod_json(2, 1, "Running")};
+
+	(void)state;
+	assert_true(nt_oom_sweep(know_pods, pods) >= 6);
+	for (size_t i = 0; i < 3; i++)
+		json_decref(pods[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_elf_file_survives_failed_allocations),
 		cmocka_unit_test(interpreters_survive_failed_allocations),
+		cmocka_unit_test(pods_survive_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -418,7 +418,7 @@ static void a_node_of_500_pods_and_6000_changes_has_right_answers_in_bounded_mem
 	struct kube_server server = {.handle = play, .data = &played};
 	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = NULL;
 	unsigned int version = 1000;
-	size_t before, after;
+	size_t before, after, allowed;
 
 	(void)state;
 	kube_start(&server, 0);
@@ -432,15 +432,19 @@ static void a_node_of_500_pods_and_6000_changes_has_right_answers_in_bounded_mem
 			change(&played, "MODIFIED", PODS + i, 1, version++);
 	}
 	UNTIL(stats_of(pods).events == 5 * ROUNDS);
-	after = held_bytes() - played.changes.cap;
-	print_message("%zu KiB more for %d pods and %d that are gone\n", (after - before) >> 10,
-		      PODS, ROUNDS);
+	/* What the server's thread still holds goes, too. */
+	allowed = before + played.changes.cap + (4U << 20);
+	UNTIL(held_bytes() < allowed);
+	after = held_bytes();
+	if (after) /* and no sanitizer that has its own allocator */
+		print_message("%zd KiB more for %d pods and %d that are gone\n",
+			      ((ssize_t)after - (ssize_t)(before + played.changes.cap)) / 1024,
+			      PODS, ROUNDS);
 	for (unsigned int i = 0; i < PODS + ROUNDS; i++)
 		assert_true(knows(pods, i)); /* the gone, too: the minute is not over */
 	assert_int_equal(stats_of(pods).pods.pods, PODS);
 	assert_int_equal(stats_of(pods).pods.gone, ROUNDS);
 	assert_int_equal(stats_of(pods).pods.over_cap, 0);
-	assert_true(after < before + (4U << 20));
 	nt_kube_pods_tick(pods, nt_clock_mono_ns() + NT_PODS_KEEP_NS);
 	for (unsigned int i = 0; i < PODS + ROUNDS; i++)
 		assert_int_equal(knows(pods, i), i >= ROUNDS);

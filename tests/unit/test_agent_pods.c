@@ -142,6 +142,19 @@ static void a_pod_that_is_gone_is_remembered_for_five_minutes(void **state)
 	assert_int_equal(stats_of(pods).gone, 0);
 }
 
+static void a_container_that_is_first_told_with_the_end_of_its_pod_has_its_name(void **state)
+{
+	nt_auto(nt_pods) struct nt_pods *pods = NULL;
+	nt_autojson json_t *last = pod_json(7, 3, "Succeeded");
+
+	(void)state;
+	assert_int_equal(nt_pods_new(&pods), 0);
+	put(pods, 7, 0);
+	assert_string_equal(find(pods, 7, 3).container, "");
+	nt_pods_remove(pods, last, NT_SECOND);
+	assert_string_equal(find(pods, 7, 3).container, "main");
+}
+
 static void what_a_new_list_lacks_is_gone_and_what_it_has_is_back(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
@@ -236,6 +249,8 @@ int main(void)
 		cmocka_unit_test(a_container_that_started_again_has_its_name_under_both_ids),
 		cmocka_unit_test(the_oldest_of_too_many_containers_makes_room),
 		cmocka_unit_test(a_pod_that_is_gone_is_remembered_for_five_minutes),
+		cmocka_unit_test(
+			a_container_that_is_first_told_with_the_end_of_its_pod_has_its_name),
 		cmocka_unit_test(what_a_new_list_lacks_is_gone_and_what_it_has_is_back),
 		cmocka_unit_test(at_the_cap_the_gone_make_room_then_the_ended_then_nobody),
 		cmocka_unit_test(a_static_pod_is_found_by_its_hash_and_keeps_its_uid),

@@ -181,6 +181,33 @@ static void the_token_is_read_anew_for_each_request(void **state)
 	scratch_remove(dir);
 }
 
+static void
+the_accounts_token_goes_nowhere_in_clear_text_and_a_named_one_where_it_is_told(void **state)
+{
+	struct seen seen = {.status = "200 OK", .reply = "{}"};
+	struct kube_server server = {.handle = answer, .data = &seen};
+	char dir[SCRATCH_BYTES], path[SCRATCH_BYTES + 16];
+
+	(void)state;
+	assert_int_equal(scratch_make(dir), 0);
+	(void)snprintf(path, sizeof(path), "%s/token", dir);
+	write_token(path, "secret");
+	kube_start(&server, 0);
+	for (int named = 0; named < 2; named++) {
+		const struct nt_kube_options options = {
+			.api = server.url, .token_file = named ? path : NULL, .account = dir};
+		nt_autokubereply struct nt_kube_reply reply = {0};
+		nt_auto(nt_kube) struct nt_kube *kube = NULL;
+
+		assert_int_equal(nt_kube_new(&options, &kube), 0);
+		assert_int_equal(
+			nt_kube_call(kube, &(struct nt_kube_request){.path = "/x"}, &reply), 0);
+		assert_int_equal(strstr(seen.head, "Authorization: Bearer secret") != NULL, named);
+	}
+	kube_end(&server);
+	scratch_remove(dir);
+}
+
 static void a_token_that_cannot_be_used_sends_no_request(void **state)
 {
 	struct seen seen = {.status = "200 OK", .reply = "{}"};
@@ -453,6 +480,8 @@ int main(void)
 		cmocka_unit_test(the_servers_wish_for_patience_is_told),
 		cmocka_unit_test(the_token_is_read_anew_for_each_request),
 		cmocka_unit_test(a_token_that_cannot_be_used_sends_no_request),
+		cmocka_unit_test(
+			the_accounts_token_goes_nowhere_in_clear_text_and_a_named_one_where_it_is_told),
 		cmocka_unit_test(a_stream_is_told_as_it_comes_and_stopped_at_once),
 		cmocka_unit_test(who_takes_a_stream_may_end_it),
 		cmocka_unit_test(a_stream_ends_by_its_timeout),
