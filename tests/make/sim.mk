@@ -121,5 +121,5 @@ $(B)/test/test_sim_cluster: $(B)/obj/tests/unit/test_sim_cluster.o $(cluster_obj
 cluster: $(cluster_programs) ## build the simulator of clusters
 
 .PHONY: bench-accuracy
-bench-accuracy: $(B)/sim/accuracy ## who is named on played clusters, by case (SEEDS=1,4)
-	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4)
+bench-accuracy: $(B)/sim/accuracy ## who is named on played clusters, by case (SEEDS=1,4, MODE=plugin)
+	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4) $(if $(MODE),--mode $(MODE))
