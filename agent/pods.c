@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Short of memory, an entry is not added and says so. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
 #include "proto/json.h"
@@ -22,6 +26,7 @@ struct pod {
 	uint64_t list; /* the last one that had it */
 	uint64_t gone_ns; /* since when; 0: it is there */
 	bool has_ended; /* it is there, but runs no more */
+	bool is_lost; /* it could not be added */
 	UT_hash_handle hh;
 };
 
@@ -125,6 +130,11 @@ static struct pod *add(struct nt_pods *pods, const char *key)
 	}
 	memcpy(pod->key, key, sizeof(pod->key));
 	HASH_ADD_STR(pods->pod, key, pod);
+	if (pod->is_lost) {
+		pods->stats.no_memory++;
+		free(pod);
+		return NULL;
+	}
 	return pod;
 }
 
