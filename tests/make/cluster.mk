@@ -24,7 +24,9 @@ test-cluster: ## install what is missing, build image and cluster, then the test
 	$(Q)tests/cluster/cluster.sh build || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
-	$(Q)NT_KIND=cluster NT_TIMEOUT=900 tests/run.sh $(cluster_scripts)
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)NT_BIN=$(B)/bin NT_KIND=cluster NT_TIMEOUT=900 tests/run.sh tests/check/manifests.sh $(chart_scripts) \
+		$(cluster_scripts)
 
 .PHONY: demo-cluster
 demo-cluster: ## install what is missing, build, and show the product at work in a real Kubernetes on this machine (root, Go 1.25)
