@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "detect/codec.h"
+#include "detect/core.h"
 
 enum {
 	FRAMES = 260,
@@ -377,11 +378,38 @@ static void the_size_of_a_saved_state_is_pinned(void **state)
 	sim_free(&sim);
 }
 
+/* It is not in the bytes: its members' links tell it. */
+static void when_a_communicator_last_moved_is_known_again(void **state)
+{
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_detect *detect = sim_detect(), *loaded = NULL;
+	struct sim sim;
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	(void)state;
+	sim_init(&sim, 8, 1);
+	sim_pass(&sim, detect, 3);
+	assert_int_equal(nt_detect_save(detect, &data, &size), 0);
+	assert_int_equal(nt_detect_load(&rules, data, size, &loaded), 0);
+	assert_true(detect->comm_count > 0);
+	assert_int_equal(loaded->comm_count, detect->comm_count);
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		assert_true(detect->comm[i]->moved_ns == detect->end_ns);
+		assert_true(loaded->comm[i]->moved_ns == detect->comm[i]->moved_ns);
+	}
+	free(data);
+	nt_detect_free(loaded);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_size_of_a_saved_state_is_pinned),
 		cmocka_unit_test(a_loaded_state_goes_on_to_the_byte),
+		cmocka_unit_test(when_a_communicator_last_moved_is_known_again),
 		cmocka_unit_test(the_same_frames_give_the_same_bytes),
 		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_refused),
 		cmocka_unit_test(forged_bytes_are_refused_or_harmless),
