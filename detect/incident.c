@@ -12,6 +12,7 @@
 #include "detect/core.h"
 #include "detect/cost.h"
 #include "detect/fault.h"
+#include "detect/network.h"
 #include "detect/node.h"
 #include "detect/toll.h"
 
@@ -223,6 +224,12 @@ static void blame_remove(struct nt_incident *incident, uint32_t at)
 	incident->changed = true;
 }
 
+bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns)
+{
+	/* Two windows, and half of one for boundaries that fell differently. */
+	return fabs((double)onset_ns - (double)other_ns) <= 2.5 * window_ns;
+}
+
 static bool is_together(const struct nt_incident *incident, const struct nt_proposal *proposal,
 			double window_ns)
 {
@@ -232,9 +239,8 @@ static bool is_together(const struct nt_incident *incident, const struct nt_prop
 	if (proposal->first_seen && onset_ns > incident->since_ns &&
 	    (double)(onset_ns - incident->since_ns) <= NT_PAST_WINDOWS * window_ns)
 		return true;
-	/* Two windows, and half of one for boundaries that fell differently. */
 	for (uint32_t i = 0; i < incident->blames; i++)
-		if (fabs((double)incident->blame[i].onset_ns - (double)onset_ns) <= 2.5 * window_ns)
+		if (nt_incidents_are_together(incident->blame[i].onset_ns, onset_ns, window_ns))
 			return true;
 	return false;
 }
@@ -392,8 +398,6 @@ static void release_rank(struct nt_detect *detect, uint32_t number)
 /* The evidence of what is over must not open it again. */
 static void release_evidence(struct nt_detect *detect, const struct nt_incident *incident)
 {
-	struct nt_comm *comm;
-
 	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
 		release_rank(detect, incident->blame[i].rank);
 	if (incident->family == NT_FAMILY_NETWORK && incident->taken_over) {
@@ -402,9 +406,7 @@ static void release_evidence(struct nt_detect *detect, const struct nt_incident 
 		   incident->kind != NT_CULPRIT_COMMUNICATOR) {
 		nt_link_release(detect, incident->kind, incident->comm);
 	} else if (incident->family == NT_FAMILY_NETWORK) {
-		comm = nt_comm_find(detect->comms, incident->comm);
-		if (comm)
-			nt_cusum_clear(&comm->network.level);
+		nt_network_release(detect, incident);
 	} else if (incident->family == NT_FAMILY_JOB_WIDE) {
 		for (int i = 0; i < NT_SERIES_END; i++)
 			nt_cusum_clear(&detect->step.wide[i].level);

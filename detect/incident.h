@@ -139,6 +139,8 @@ struct nt_incidents {
 
 /* Frees what the last step resolved, and forgets its marks. */
 void nt_incidents_begin(struct nt_detect *detect);
+/* Did what began at these two times begin together? Then it is one incident. */
+bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns);
 /* A slow rank: joined to the open incident that it belongs to, or a new one. -ENOMEM. */
 int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 		       const struct nt_proposal *proposal);

@@ -103,6 +103,18 @@ static bool goes_over(const struct nt_detect *detect, const struct nt_comm *comm
 	       spans(detect, comm);
 }
 
+bool nt_link_is_shared(const struct nt_detect *detect, const struct nt_comm *comm,
+		       const struct nt_comm *other)
+{
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank && is_on(detect, other, rank->node))
+			return true;
+	}
+	return false;
+}
+
 bool nt_link_explains(const struct nt_detect *detect, const struct nt_comm *comm)
 {
 	return goes_over(detect, comm, &detect->links.now);

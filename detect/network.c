@@ -178,6 +178,38 @@ static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, str
 	round->transfer = fmax(0.0, least - 2.0 * grown);
 }
 
+/* Did it turn slow when this incident began, and may the reason be one? */
+static bool is_part(const struct nt_detect *detect, const struct nt_incident *incident,
+		    const struct nt_comm *comm)
+{
+	const struct nt_comm *named;
+
+	if (incident->family != NT_FAMILY_NETWORK || incident->kind != NT_CULPRIT_COMMUNICATOR ||
+	    comm->network.level.sum <= 0.0 ||
+	    !nt_incidents_are_together(incident->since_ns, comm->network.level.onset_ns,
+				       detect->window_ns))
+		return false;
+	named = nt_comm_find(detect->comms, incident->comm);
+	return named && nt_link_is_shared(detect, named, comm);
+}
+
+/* All that turned slow with it. */
+static uint32_t count_parts(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	uint32_t parts = 0;
+
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		const struct nt_comm *other = detect->comm[i];
+
+		parts += nt_network_is_slow(detect, other) &&
+			 nt_incidents_are_together(other->network.level.onset_ns,
+						   comm->network.level.onset_ns,
+						   detect->window_ns) &&
+			 nt_link_is_shared(detect, comm, other);
+	}
+	return parts;
+}
+
 static int raise(struct nt_detect *detect, const struct nt_comm *comm, double cost)
 {
 	static const enum nt_word method[NT_NETWORK_METHODS] = {
@@ -187,6 +219,7 @@ static int raise(struct nt_detect *detect, const struct nt_comm *comm, double co
 		[NT_NETWORK_BY_GPU] = NT_WORD_SHORTEST,
 	};
 	const struct nt_network *network = &comm->network;
+	const uint32_t parts = count_parts(detect, comm);
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_NETWORK,
 		.class = NT_CLASS_NETWORK,
@@ -217,6 +250,15 @@ static int raise(struct nt_detect *detect, const struct nt_comm *comm, double co
 		.peers = detect->step.past.value_centre / 1e6,
 		.windows = network->level.windows,
 	};
+	if (parts > 1)
+		proposal.evidence[proposal.evidences++] = (struct nt_evidence){
+			.what = NT_WORD_PARTS,
+			.unit = NT_WORD_NUMBER,
+			.method = NT_WORD_OWN_PAST,
+			.value = parts,
+			.peers = detect->comm_count,
+			.windows = network->level.windows,
+		};
 	return nt_incidents_raise(detect, &proposal);
 }
 
@@ -320,8 +362,31 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
+static bool is_told(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		if (is_part(detect, detect->incidents.open[i], comm))
+			return true;
+	}
+	return false;
+}
+
+/* The same whatever order they stand in. */
+static bool is_worse(const struct nt_comm *comm, const struct nt_comm *other)
+{
+	if (comm->network.cost != other->network.cost)
+		return comm->network.cost > other->network.cost;
+	return comm->id < other->id;
+}
+
+/*
+ * What turns slow together and goes over the same nodes is slow for one reason: it is one incident,
+ * named by the worst of them.
+ */
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	const struct nt_comm *worst = NULL;
+
 	(void)frame;
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		const struct nt_comm *comm = detect->comm[i];
@@ -329,9 +394,26 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 
 		if (!nt_network_is_slow(detect, comm) || nt_link_explains(detect, comm))
 			continue;
-		r = raise(detect, comm, fmax(0.0, comm->network.cost));
-		if (r < 0)
-			return r;
+		if (nt_incidents_find(detect, NT_FAMILY_NETWORK, comm->id)) {
+			r = raise(detect, comm, fmax(0.0, comm->network.cost));
+			if (r < 0)
+				return r;
+		} else if (!is_told(detect, comm) && (!worst || is_worse(comm, worst))) {
+			worst = comm;
+		}
 	}
-	return 0;
+	/* Another one, of another time, has its turn in the next window. */
+	return worst ? raise(detect, worst, fmax(0.0, worst->network.cost)) : 0;
+}
+
+void nt_network_release(struct nt_detect *detect, const struct nt_incident *incident)
+{
+	struct nt_comm *named = nt_comm_find(detect->comms, incident->comm);
+
+	if (named)
+		nt_cusum_clear(&named->network.level);
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		if (is_part(detect, incident, detect->comm[i]))
+			nt_cusum_clear(&detect->comm[i]->network.level);
+	}
 }

@@ -14,6 +14,7 @@
 
 struct nt_detect;
 struct nt_frame;
+struct nt_incident;
 
 /* How the transfer is known, the best first; values of different methods are never compared. */
 enum nt_network_method {
@@ -45,5 +46,7 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame);
 bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm);
 /* Raises those that are slow, but for those that a link explains (link.h). -ENOMEM. */
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame);
+/* The evidence of an incident that is over must not open it again. */
+void nt_network_release(struct nt_detect *detect, const struct nt_incident *incident);
 
 #endif

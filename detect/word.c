@@ -59,6 +59,7 @@ const char *nt_word(enum nt_word word)
 		[NT_WORD_PER_SECOND] = "1/s",
 		[NT_WORD_DELAY_MATRIX] = "delay matrix",
 		[NT_WORD_COUNTERS] = "counters",
+		[NT_WORD_PARTS] = "communicators that turned slow together, and all of the job",
 		[NT_WORD_SHARED] = "shared by communicators",
 	};
 

@@ -499,6 +499,7 @@ static void the_nic_takes_over_what_is_said_of_its_communicators(void **state)
 	net_pass(&net, 40);
 	/* First only the communicators show it … */
 	net.sim.comm[0].transfer *= 3.0;
+	net_pass(&net, 20);
 	net.sim.comm[2].transfer *= 3.0;
 	net_pass(&net, 20);
 	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
@@ -508,6 +509,42 @@ static void the_nic_takes_over_what_is_said_of_its_communicators(void **state)
 		net.factor[0][i] = net.factor[i][0] = 3.0;
 	net_pass(&net, 20);
 	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
+static bool says_together(const struct nt_finding *finding, double parts)
+{
+	for (size_t i = 0; i < finding->evidences; i++)
+		if (!strcmp(finding->evidence[i].what,
+			    "communicators that turned slow together, and all of the job"))
+			return finding->evidence[i].value == parts;
+	return false;
+}
+
+static void communicators_that_turn_slow_together_are_one_incident(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 78);
+	unlink_all(&net);
+	net.sim.comm[0].timed = true;
+	sim_comm_add(&net.sim, DATA + 1, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world =
+		true;
+	net.sim.comm[2].timed = true;
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[2].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_non_null(sim_firing(net.detect, 0));
+	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
+	assert_true(says_together(sim_firing(net.detect, 0), 2.0));
+	assert_null(sim_firing(net.detect, 1));
+	/* Both heal: what is over opens nothing again. */
+	net.sim.comm[0].transfer /= 3.0;
+	net.sim.comm[2].transfer /= 3.0;
+	net_pass(&net, 300);
+	assert_int_equal(sim_open(net.detect), 0);
 	net_free(&net);
 }
 
@@ -781,6 +818,7 @@ int main(void)
 		cmocka_unit_test(a_slow_job_with_a_fast_network_is_not_the_network),
 		cmocka_unit_test(a_nic_that_recovers_is_told_once_and_resolved),
 		cmocka_unit_test(the_nic_takes_over_what_is_said_of_its_communicators),
+		cmocka_unit_test(communicators_that_turn_slow_together_are_one_incident),
 		cmocka_unit_test(the_nic_that_slow_communicators_share_is_named),
 		cmocka_unit_test(who_is_also_on_a_communicator_that_is_as_ever_is_not_named),
 		cmocka_unit_test(where_both_ends_are_as_ever_elsewhere_it_is_their_path),
