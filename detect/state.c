@@ -424,7 +424,7 @@ static void code_history(struct nt_codec *codec, struct nt_history *history)
 	nt_code_u32(codec, &history->count, NT_HISTORY_ROUNDS);
 	nt_code_u32(codec, &history->next, NT_HISTORY_ROUNDS - 1);
 	nt_code_fail(codec, history->count < NT_HISTORY_ROUNDS && history->next != history->count);
-	for (uint32_t i = 0; i < history->count; i++) {
+	for (uint32_t i = 0; i < history->count && i < NT_HISTORY_ROUNDS; i++) {
 		nt_code_u64(codec, &history->round[i].start_ns);
 		nt_code_real(codec, &history->round[i].steps);
 		nt_code_real(codec, &history->round[i].step_ns);

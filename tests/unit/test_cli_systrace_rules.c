@@ -198,7 +198,7 @@ static const struct nt_systrace_space shipped = {
 static unsigned int judge(const struct nt_systrace_space *rules, size_t ranks, unsigned int off,
 			  double ms, size_t from, size_t bins)
 {
-	double value[MOST * BINS];
+	double value[MOST * BINS] = {0};
 	bool abnormal[MOST];
 	unsigned int bits = 0;
 
