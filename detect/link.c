@@ -255,6 +255,8 @@ static const struct nt_comm *slowest_comm(const struct nt_detect *detect)
 {
 	const struct nt_comm *slowest = NULL;
 
+	if (!detect->links.slow)
+		return NULL;
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_comm *comm = detect->comm[at];
 

@@ -26,7 +26,8 @@ struct nt_links {
 	/* What is seen now in place of what an open incident names, and for how many frames. */
 	struct nt_culprit_link other;
 	uint32_t others;
-	size_t told; /* scratch of the step: times by peer in the frame */
+	/* Scratch of the step: times by peer in the frame, slow communicators. */
+	size_t told, slow;
 	/* Scratch of the step: what is named now; its kind is NT_CULPRIT_RANK where nothing is. */
 	struct nt_culprit_link now;
 };

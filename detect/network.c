@@ -339,6 +339,7 @@ bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *co
 
 int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	detect->links.slow = 0;
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		struct nt_comm *comm = detect->comm[i];
 		struct round round = {0};
@@ -358,6 +359,7 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 		if (round.method == NT_NETWORK_NONE)
 			continue;
 		judge(detect, comm, &round);
+		detect->links.slow += nt_network_is_slow(detect, comm);
 	}
 	return 0;
 }
@@ -388,6 +390,8 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const struct nt_comm *worst = NULL;
 
 	(void)frame;
+	if (!detect->links.slow)
+		return 0;
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		const struct nt_comm *comm = detect->comm[i];
 		int r;
