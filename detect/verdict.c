@@ -20,6 +20,22 @@ enum {
 	FEW_PEERS = 3,
 };
 
+/*
+ * Of seven, four lie close together by chance now and then: the shortest half is then no measure. So
+ * many as a quarter may be slow, too, and are left out.
+ */
+static double lower_spread(const double *sorted, uint32_t n)
+{
+	const uint32_t kept = n - n / 4;
+	double mean = 0.0, squares = 0.0;
+
+	for (uint32_t i = 0; i < kept; i++)
+		mean += sorted[i] / kept;
+	for (uint32_t i = 0; i < kept; i++)
+		squares += (sorted[i] - mean) * (sorted[i] - mean);
+	return kept > 1 ? sqrt(squares / (kept - 1)) : 0.0;
+}
+
 /* Spread of what is normal for the others of the group, over their first windows. */
 static double long_run_spread(struct nt_detect *detect, const struct nt_rank *rank,
 			      enum nt_series series)
@@ -37,7 +53,7 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_rank *ra
 	if (n < 2)
 		return INFINITY;
 	nt_stats_sort(centre, n);
-	return nt_stats_width(centre, n);
+	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
 }
 
 /* Whether a level that was there from the start is more than a fleet's healthy spread. */

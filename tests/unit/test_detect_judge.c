@@ -221,6 +221,28 @@ static void the_spread_of_a_fleet_is_that_of_two_at_least(void **state)
 	assert_null(judged());
 }
 
+/* Healthy ranks that differ by 2 % as seen in a run: four of seven within 0.4 %. */
+static void a_few_of_a_fleet_that_lie_close_by_chance_are_not_its_spread(void **state)
+{
+	static const double centre[] = {0.002, 0.006, 0.002, -0.026, -0.022, 0.006, -0.010};
+	uint32_t n = 0;
+
+	(void)state;
+	own->level.kpi = 0.041;
+	for (uint32_t i = 0; i < RANKS && n < 7; i++)
+		if (i != CULPRIT)
+			detect->rank[i].track[NT_SERIES_OWN].past.kpi_centre = centre[n++];
+	assert_int_equal(n, 7);
+	assert_null(judged());
+	own->level.kpi = 0.1001;
+	assert_non_null(judged());
+	/* One of them that is slow, too, hides nobody. */
+	for (uint32_t i = 0; i < RANKS; i++)
+		detect->rank[i].track[NT_SERIES_OWN].past.kpi_centre = i == CULPRIT - 1 ? 0.05 : 0;
+	own->level.kpi = 0.05;
+	assert_non_null(judged());
+}
+
 static void who_was_always_so_against_its_own_past_is_not_accused(void **state)
 {
 	(void)state;
@@ -530,6 +552,7 @@ int main(void)
 		CASE(only_who_was_judged_in_this_frame_is_accused),
 		CASE(a_level_costs_three_percent_at_least),
 		CASE(a_level_from_the_start_is_a_tenth_above_the_fleet),
+		CASE(a_few_of_a_fleet_that_lie_close_by_chance_are_not_its_spread),
 		CASE(the_spread_of_a_fleet_is_that_of_two_at_least),
 		CASE(who_was_always_so_against_its_own_past_is_not_accused),
 		CASE(half_of_what_it_is_worse_by_is_its_own_growth),
