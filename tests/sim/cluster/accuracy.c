@@ -52,6 +52,8 @@ static const struct kind kinds[] = {
 	{"node x1.3", {"compute-node N 1.3 from 30"}, .needs_nodes = true},
 	{"half x1.3", {"compute-half 0 1.3 from 30"}},
 	{"batch x2", {"batch 0 2 from 30"}, .steps = 120},
+	{"batch x1.1", {"batch 0 1.1 from 30"}, .steps = 160},
+	{"batch x1.1 that ends", {"batch 0 1.1 from 30 until 160"}, .steps = 300},
 	{"late stage x1.3", {"stage S 1.3 from 0"}, .needs_stages = true},
 	{"uneven x1.3", {"uneven 0 1.3 from 0"}, .steps = 120},
 	{"loader", {"loader R 0.1 from 30"}},
