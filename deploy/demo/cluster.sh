@@ -57,6 +57,9 @@ job_is_seen() {
   [ "$(api /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $ranks)] | length")" = 1 ]
 }
 firing() { slow=$(api /api/v1/slow-ranks | jq -c .items) && [ "$slow" != '[]' ]; }
+is_event() {
+  [ -n "$(k get events -n training --field-selector "involvedObject.name=$1,reason=ComputeSlow" -o name)" ]
+}
 told() { k exec -n training receiver -- test -s /tmp/messages; }
 
 once() {
@@ -107,8 +110,12 @@ once() {
   message=$(k exec -n training receiver -- head -n 1 /tmp/messages)
   jq -e --arg pod "$pod" 'tostring | contains($pod)' <<<"$message" >/dev/null || fail "the webhook says: $message"
   tell "   the webhook has reached the pod 'receiver'."
+  wait_until 10 "the Event" is_event "$pod" || fail "there is no Event on the pod"
+  [ -n "$quiet" ] || k get events -n training --field-selector "involvedObject.name=$pod,type=Warning" \
+    -o 'custom-columns=EVENT:.reason,OBJECT:.involvedObject.name,MESSAGE:.message' | sed 's/^/   /'
 
   title "helm uninstall"
+  k delete secret webhook -n "$space" >/dev/null # ours, not the chart's
   job=$(k get pods -n training -l app=train --field-selector status.phase=Running -o name | wc -l)
   [ "$job" = "$ranks" ] || fail "pods of the job that run: $job, of $ranks"
   uninstall
