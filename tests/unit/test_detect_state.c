@@ -269,8 +269,8 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 7);
-	data[8] = 6;
+	assert_int_equal(data[8], 8);
+	data[8] = 7;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);
 	free(data);
