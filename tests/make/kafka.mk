@@ -16,5 +16,5 @@ $(B)/test-kafka/contract: $(B)/test/test_common_bus_contract
 	$(Q)ln -sf ../test/$(<F) $@
 
 .PHONY: check-kafka
-check-kafka: all $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured
+check-kafka: all sim $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured
 	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 tests/run.sh $(kafka_scripts)
