@@ -18,8 +18,7 @@ enum {
 
 /* Work of roles that differs by less is cut as evenly as it gets. */
 static const double uneven_roles = 0.10;
-/* A turn of 30 % has 9.7 % left where work is most of the step and a window has two steps. */
-static const double uneven_turns = 0.09;
+static const double uneven_turns = 0.10;
 
 static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
 {

@@ -195,7 +195,7 @@ static void a_role_of_which_half_are_culprits_is_not_told(void **state)
 	assert_non_null(imbalance(job));
 }
 
-/* Of one role only, of 32 rounds: so many cost 9 %, and so many times the same was slowest. */
+/* Of one role only, of 32 rounds: so many cost a tenth, and so many times the same was slowest. */
 static bool turns_are_told(struct job *job, uint32_t costly, uint32_t same, uint32_t rounds)
 {
 	struct nt_group *group = &job->detect->roles.group[0];
@@ -204,17 +204,17 @@ static bool turns_are_told(struct job *job, uint32_t costly, uint32_t same, uint
 	judge_roles(job, 100.0, 100.0, 100.0);
 	group->past->worst = (struct nt_ring){.count = rounds};
 	for (uint32_t i = 0; i < 32; i++) {
-		group->past->worst.value[i] = i < costly ? 0.09 : 0.0899;
+		group->past->worst.value[i] = i < costly ? 0.1 : 0.0999;
 		group->past->slowest[i] = i < same ? 77 : i;
 	}
 	assert_int_equal(nt_balance_check(job->detect, &job->sim.frame), 0);
 	told = imbalance(job);
 	if (told) {
 		assert_int_equal(told->listed, 0);
-		assert_true(told->cost == 0.09);
-		assert_true(told->evidence[0].value == 9.0);
+		assert_true(told->cost == 0.1);
+		assert_true(told->evidence[0].value == 10.0);
 		assert_int_equal(told->evidence[0].windows, 32);
-		assert_true(told->window_cost == 0.09);
+		assert_true(told->window_cost == 0.1);
 	}
 	assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_IMBALANCE), 0);
 	return told;
