@@ -98,6 +98,9 @@ static rd_kafka_resp_err_t send_one(struct writer *writer, struct nt_kafka_messa
 	rd_kafka_error_destroy(failure);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_SENT);
+	/* A broken client refuses everything with the error that broke it: the next one will send it. */
+	else if (rd_kafka_fatal_error(writer->rk, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return RD_KAFKA_RESP_ERR__FATAL;
 	return error;
 }
 

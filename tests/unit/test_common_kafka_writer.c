@@ -394,6 +394,29 @@ static void after_a_fatal_error_a_new_client_sends_all_again(void **state)
 	assert_int_equal(health_of(bus).cause, NT_BUS_WELL);
 }
 
+/* The library refuses at once, with the error itself, and the thread hears of it a little later. */
+static void what_comes_between_a_fatal_error_and_the_next_client_is_taken(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 10000};
+	struct mock *mock = *state;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	uint64_t published = 0;
+
+	rd_kafka_mock_push_request_errors(mock->cluster, MOCK_INIT_PRODUCER_ID, 1,
+					  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+	bus = open_with(mock, NULL);
+	while (!stats_of(bus).reconnected) {
+		int r = publish(bus, published + 1);
+
+		assert_true(r == 0 || r == -EAGAIN); /* the queue is full: a slow machine */
+		published += r == 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	assert_true(
+		MOCK_EVENTUALLY(((void)!nt_bus_flush(bus), stats_of(bus).delivered == published)));
+	assert_int_equal(stats_of(bus).reconnected, 1);
+}
+
 /* Both partitions' batches are under way when the answer to the first one is fatal. */
 static void what_is_acknowledged_after_a_fatal_error_is_not_sent_again(void **state)
 {
@@ -528,6 +551,7 @@ int main(void)
 		MOCK_TEST(a_topic_that_is_not_there_is_named),
 		MOCK_TEST(a_record_that_is_too_large_for_its_topic_is_given_back),
 		MOCK_TEST(after_a_fatal_error_a_new_client_sends_all_again),
+		MOCK_TEST(what_comes_between_a_fatal_error_and_the_next_client_is_taken),
 		MOCK_TEST(what_is_acknowledged_after_a_fatal_error_is_not_sent_again),
 		MOCK_TEST(closing_while_the_client_is_made_anew_touches_no_old_one),
 		cmocka_unit_test(one_broker_of_three_may_go),
