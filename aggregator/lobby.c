@@ -422,7 +422,7 @@ int nt_jobs_describe(struct nt_jobs *jobs, struct nt_member *member)
 
 static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_member *member)
 {
-	struct nt_job *job;
+	struct nt_job *job = NULL;
 	int r;
 
 	r = choose_job(jobs, key, member, &job);

@@ -61,7 +61,7 @@ static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic,
 	int idle = 0, r;
 
 	for (;;) {
-		bool sure;
+		bool sure = false;
 
 		r = nt_bus_reader_next(reader, idle ? NEXT_MS : 0, &record);
 		if (r < 0 && r != -EINTR)

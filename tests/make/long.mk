@@ -9,7 +9,7 @@ FUZZ_TIME ?= 3600
 check-long: all sim ## jobs that need large downloads: PyTorch on NCCL (root)
 	$(Q)NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(long_scripts)
 
-long_stages := all check-long "check SAN=thread" "check-vm KERNEL=6.1" "check-vm KERNEL=6.12" \
+long_stages := all check-long check-thread "check-vm KERNEL=6.1" "check-vm KERNEL=6.12" \
 	"fuzz TIME=$(FUZZ_TIME)" "mutate N=200"
 .PHONY: test-long
 test-long: export MAKE := $(MAKE)

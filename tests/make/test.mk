@@ -27,6 +27,22 @@ check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
 	$(run) $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
 
+# ---- check-thread: races --------------------------------------------------------------------------
+
+# The unit tests of whatever has threads, and an aggregator with all of its at work.
+thread_pattern := pthread_create|agent/(front|kube|kubelet)\.h|aggregator/(api|service)\.h|notify/notify\.h
+thread_pattern := $(thread_pattern)|common/(httpd|kube)\.h|unit/(api|kafka_mock|kube_server)\.h
+thread_tests = $(shell grep -lE '$(thread_pattern)' $(unit_tests:%=tests/unit/%.c))
+thread_scripts := $(sort $(wildcard tests/threads/test_*.py))
+
+.PHONY: check-thread check-thread-here
+check-thread: ## what has threads, under the thread sanitizer: unit tests, an aggregator under load
+	$(Q)$(MAKE) --no-print-directory SAN=thread check-thread-here
+check-thread-here: $(B)/bin/neutracer-aggregator $(B)/test-kafka/feeder \
+		$(thread_tests:tests/unit/%.c=$(B)/test/%)
+	$(Q)NT_BIN=$(B)/bin NT_FEEDER=$(B)/test-kafka/feeder tests/run.sh \
+		$(thread_tests:tests/unit/%.c=$(B)/test/%) $(thread_scripts)
+
 # ---- check-oom: the n-th allocation fails, for every n -------------------------------------------
 
 oom_tests := $(patsubst tests/oom/%.c,%,$(wildcard tests/oom/test_*.c))
