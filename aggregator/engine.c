@@ -277,11 +277,13 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 	const struct nt_finding *finding;
 	const struct nt_frame *frame;
 	size_t findings;
+	uint64_t unheard;
 	int r;
 
 	r = prepare_job(engine, job);
 	if (r < 0)
 		return r;
+	unheard = nt_detect_unheard(job->detect);
 	r = nt_framer_close(engine->framer, engine->jobs, job, &frame);
 	if (r < 0)
 		return r;
@@ -292,6 +294,7 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 		engine->counters.refused_frames++;
 		return 0;
 	}
+	engine->counters.unheard_comms += nt_detect_unheard(job->detect) - unheard;
 	if (r < 0)
 		return r;
 	if (engine->handler.judged)

@@ -44,6 +44,7 @@ struct nt_engine_counters {
 	uint64_t heartbeats, node_vectors, others; /* others: messages of no use here */
 	uint64_t incidents; /* told to the handler */
 	uint64_t refused_frames; /* the detection would not take them */
+	uint64_t unheard_comms; /* of which some members were not heard in time */
 };
 
 struct nt_engine;

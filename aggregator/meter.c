@@ -47,6 +47,7 @@ enum metric {
 	RANKS_CONFLICTING,
 	FRAMES,
 	FRAMES_INCOMPLETE,
+	COMMS_UNHEARD,
 	GAPS_SKIPPED,
 	INCIDENT_CHANGES,
 	JOBS_RUNNING, /* in the order of enum nt_job_state */
@@ -179,6 +180,10 @@ static const struct nt_metric table[METRICS] = {
 	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames judged.", NULL},
 	[FRAMES_INCOMPLETE] = {NAME "frames_incomplete_total", NT_METRIC_COUNTER,
 			       "Frames judged without all windows of every rank.", NULL},
+	[COMMS_UNHEARD] =
+		{NAME "communicators_unheard_total", NT_METRIC_COUNTER,
+		 "Times that members of a communicator were not heard within four frames of the others.",
+		 NULL},
 	[GAPS_SKIPPED] = {NAME "gaps_skipped_total", NT_METRIC_COUNTER,
 			  "Stretches of a job's time of which nothing is known.", NULL},
 	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,
@@ -300,6 +305,7 @@ static void add_engine(struct nt_engine *engine, uint64_t *value)
 	value[RANKS_CONFLICTING] += jobs->conflicting_ranks;
 	value[FRAMES] += framer->frames;
 	value[FRAMES_INCOMPLETE] += framer->incomplete_frames;
+	value[COMMS_UNHEARD] += own->unheard_comms;
 	value[GAPS_SKIPPED] += framer->skipped_gaps;
 	value[INCIDENT_CHANGES] += own->incidents;
 }

@@ -41,7 +41,7 @@ struct nt_comm *nt_comm_add(struct nt_detect *detect, uint64_t id)
 static void comm_free(struct nt_comm *comm)
 {
 	free(comm->member);
-	free(comm->round.sum);
+	nt_hearing_free(&comm->hearing);
 	free(comm);
 }
 
@@ -95,57 +95,13 @@ static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said,
 		comm->differed_frame = frame;
 }
 
-/* The first member of a frame: others are held against it and added up. */
+/* The first member of a frame: others are held against it. */
 static void hear_first(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
 {
 	comm->heard_frame = frame;
 	comm->heard_epoch = said->epoch;
 	comm->heard_last = said->last;
 	comm->heard_hash = said->rolling_hash;
-	comm->round.heard = 0;
-	comm->round.steps = 0.0;
-	comm->round.sums = 0;
-}
-
-/* Where the operation is added up, NULL: out of memory. */
-static struct nt_comm_sum *find_sum(struct nt_comm_round *round, uint8_t op)
-{
-	for (uint32_t i = 0; i < round->sums; i++)
-		if (round->sum[i].op == op)
-			return &round->sum[i];
-	if (nt_array_room((void **)&round->sum, &round->sum_cap, round->sums, sizeof(*round->sum)) <
-	    0)
-		return NULL;
-	round->sum[round->sums] = (struct nt_comm_sum){.op = op, .shortest_ns = INFINITY};
-	return &round->sum[round->sums++];
-}
-
-/* A member's part of the round. -ENOMEM. */
-static int add_member(struct nt_comm_round *round, const struct nt_frame_comm *said,
-		      const struct nt_frame_rank *seen)
-{
-	round->heard++;
-	round->tier = seen->own_tier;
-	round->steps += seen->steps;
-	for (size_t i = 0; i < said->ops; i++) {
-		const struct nt_frame_op *op = &said->op[i];
-		struct nt_comm_sum *sum;
-
-		if (op->op >= NT_COMM_OPS || !op->calls ||
-		    (op->kind != NT_FRAME_SYNCHRONISING && op->kind != NT_FRAME_ALL_TO_ALL))
-			continue;
-		sum = find_sum(round, op->op);
-		if (!sum)
-			return -ENOMEM;
-		sum->bytes += (double)op->bytes;
-		sum->calls += (double)op->calls;
-		if (!op->timed_calls)
-			continue;
-		sum->timed++;
-		sum->by_gpu += op->by_gpu;
-		sum->shortest_ns = fmin(sum->shortest_ns, (double)op->min_ns);
-	}
-	return 0;
 }
 
 /* What its operations are, and how much of each there is. */
@@ -188,8 +144,8 @@ int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct n
 		else
 			hear_first(comm, said, detect->frames);
 		/* A rank speaks once for itself. */
-		if (seen->steps && link->frame != detect->frames &&
-		    add_member(&comm->round, said, seen) < 0)
+		if (link->frame != detect->frames &&
+		    nt_hearing_take(detect, &comm->hearing, link, said, seen) < 0)
 			return -ENOMEM;
 		link->epoch = said->epoch;
 		link->last = said->last;

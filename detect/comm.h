@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "detect/hearing.h"
 #include "detect/network.h"
 
 struct nt_detect;
@@ -27,13 +28,6 @@ enum nt_comm_use {
 	NT_COMM_EXPERT, /* all-to-all */
 };
 
-/* What the members say of one synchronising operation. */
-struct nt_comm_sum {
-	double bytes, calls, shortest_ns; /* of all their calls; of those that are timed */
-	uint32_t timed, by_gpu; /* members; those whose devices timed them */
-	uint8_t op;
-};
-
 struct nt_comm {
 	uint64_t id;
 	uint32_t size;
@@ -42,14 +36,7 @@ struct nt_comm {
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
 	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
-	/* Of the frame in which any was heard last: members that ended steps, and these. */
-	struct nt_comm_round {
-		uint32_t heard;
-		uint8_t tier; /* of the last one */
-		double steps;
-		struct nt_comm_sum *sum;
-		uint32_t sums, sum_cap;
-	} round;
+	struct nt_hearing hearing;
 	uint64_t moved_ns; /* when a member last went on in it */
 	uint8_t kind_of[NT_COMM_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
 	/* Whether members that are at the same number called the same until there: see mismatch.h. */

@@ -86,6 +86,9 @@ struct nt_link {
 	uint64_t epoch, last, hash; /* hash: of all calls of the epoch up to the last */
 	uint64_t progress_ns; /* when `last` last moved */
 	uint64_t frame; /* last seen in */
+	/* Of the communicator's hearing with this number: spoke with a step; timed: operations, by bit. */
+	uint32_t hearing, timed[NT_HEARING_CLOCKS];
+	bool spoke;
 };
 
 /* What passes read together lies together. */
@@ -147,12 +150,14 @@ struct nt_detect {
 
 	/* What was refused, so that it is not silently lost. */
 	uint64_t dropped_ranks, dropped_comms, implausible;
+	uint64_t
+		lapsed_hearings; /* of communicators, of which some members were not heard in time */
 
 	/* Room for one value per rank, grown at the start of a step. */
 	struct nt_scratch {
 		double *a, *b, *c, *column[NT_PACE_END];
-		/* By the index of the rank: a step of the frame, and of the round what it waited. */
-		double *step, *run_queue, *sum; /* 0: none; sum: the largest of its sums */
+		/* By the index of the rank, of the round: what it waited, and the largest of its sums. */
+		double *run_queue, *sum; /* 0: none */
 		uint32_t *index, *label; /* index: twice the room */
 		uint32_t cap;
 	} scratch;

@@ -92,7 +92,6 @@ void nt_detect_free(struct nt_detect *detect)
 	free(detect->scratch.a);
 	free(detect->scratch.b);
 	free(detect->scratch.c);
-	free(detect->scratch.step);
 	free(detect->scratch.run_queue);
 	free(detect->scratch.sum);
 	for (int i = 0; i < NT_PACE_END; i++)
@@ -124,8 +123,8 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 {
 	struct nt_scratch *scratch = &detect->scratch;
-	double **values[] = {&scratch->a,    &scratch->b,         &scratch->c,
-			     &scratch->step, &scratch->run_queue, &scratch->sum};
+	double **values[] = {&scratch->a, &scratch->b, &scratch->c, &scratch->run_queue,
+			     &scratch->sum};
 	const size_t lines = sizeof(values) / sizeof(values[0]);
 	uint32_t cap = scratch->cap ? scratch->cap : 16;
 
@@ -261,7 +260,6 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		nt_hang_note(detect, rank, seen);
 		if (seen->own_tier)
 			rank->tier = seen->own_tier;
-		detect->scratch.step[at] = seen->steps ? (double)seen->step_ns / seen->steps : 0.0;
 		nt_kpi_sum(detect, rank, seen);
 		r = nt_link_note(detect, seen);
 		if (r < 0)
@@ -348,6 +346,11 @@ void nt_detect_rebaseline(struct nt_detect *detect)
 double nt_detect_step_ns(const struct nt_detect *detect)
 {
 	return detect->step.step_ns;
+}
+
+uint64_t nt_detect_unheard(const struct nt_detect *detect)
+{
+	return detect->lapsed_hearings;
 }
 
 bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_rank_view *ret_view)

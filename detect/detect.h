@@ -157,6 +157,8 @@ struct nt_rank_view {
 bool nt_detect_rank(const struct nt_detect *detect, uint32_t rank, struct nt_rank_view *ret_view);
 /* Median step time of the job in the last frame, ns; 0: none seen. */
 double nt_detect_step_ns(const struct nt_detect *detect);
+/* How often some members of a communicator were not heard in time, so that nothing was judged. */
+uint64_t nt_detect_unheard(const struct nt_detect *detect);
 
 /*
  * The state as bytes, versioned and independent of byte order; the caller frees *ret_data. Loading

@@ -144,7 +144,7 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 		const struct nt_comm *comm = detect->comm[at];
 
 		/* Each may cost little: together they tell who it is. */
-		if (comm->network.frame != detect->frames || !comm->network.past.ready ||
+		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
 		    comm->network.level.sum < detect->threshold || !spans(detect, comm))
 			continue;
 		slow++;
@@ -324,7 +324,8 @@ static struct trouble find_trouble(const struct nt_detect *detect)
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_comm *comm = detect->comm[at];
 
-		if (is_slow(detect, comm) && comm->network.level.onset_ns < trouble.onset_ns)
+		if (nt_network_was_slow(detect, comm) &&
+		    comm->network.level.onset_ns < trouble.onset_ns)
 			trouble.onset_ns = comm->network.level.onset_ns;
 	}
 	return trouble;
@@ -383,7 +384,7 @@ static void tell(struct nt_detect *detect, const struct trouble *trouble,
 	if (trouble->comm)
 		add_row(proposal, NT_WORD_TRANSFER, NT_WORD_MS, trouble->method,
 			trouble->comm->network.transfer / 1e6,
-			trouble->comm->network.past.value_centre / 1e6,
+			nt_network_usual(&trouble->comm->network) / 1e6,
 			trouble->comm->network.level.windows);
 	add_row(proposal, NT_WORD_STEP, NT_WORD_MS, NT_WORD_OWN_PAST, detect->step.step_ns / 1e6,
 		detect->step.past.value_centre / 1e6, detect->step.level.windows);

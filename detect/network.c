@@ -17,11 +17,14 @@ static const double starved_noise = 0.25;
 static const double same_bytes = 0.05;
 /* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
 static const double least_part = 0.01;
+/* Of the last round in the calls that devices make a step. */
+static const double slow_part = 0.1;
 
 /* One round of one communicator: calls of one operation. */
 struct round {
 	enum nt_network_method method;
 	uint8_t op, tier;
+	uint64_t start_ns, frame; /* of its first frame */
 	double bytes, calls; /* of a call; calls a step */
 	double transfer; /* ns a call */
 	double step_ns;
@@ -29,42 +32,30 @@ struct round {
 
 /*
  * What the members say of the operation that moves most: its calls a step, and the shortest of them.
- * False where a live member is not heard, as it may be the one that came last.
+ * False where a live member was not heard, as it may be the one that came last.
  */
-static bool hear_members(struct nt_detect *detect, const struct nt_comm *comm, struct round *round)
+static bool hear_members(const struct nt_comm *comm, struct round *round)
 {
-	const struct nt_comm_round *said = &comm->round;
-	const struct nt_comm_sum *most = NULL;
-	double *step = detect->scratch.a;
+	const struct nt_hearing *said = &comm->hearing;
+	const struct nt_hearing_op *most = nt_hearing_most(said);
 
-	if (comm->heard_frame != detect->frames || said->heard < comm->members ||
-	    said->heard < comm->size)
+	if (!most || said->heard < comm->members || said->heard < comm->size)
 		return false;
-	for (uint32_t i = 0; i < said->sums; i++) {
-		const struct nt_comm_sum *sum = &said->sum[i];
-
-		if (!most || sum->bytes > most->bytes ||
-		    (sum->bytes == most->bytes && sum->op < most->op))
-			most = sum;
-	}
-	if (!most)
-		return false;
-	for (uint32_t i = 0; i < comm->members; i++) {
-		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
-
-		if (!rank)
-			return false;
-		step[i] = detect->scratch.step[rank - detect->rank];
-	}
 	round->op = most->op;
 	round->tier = said->tier;
+	round->start_ns = said->start_ns;
+	round->frame = said->frame;
 	round->bytes = most->bytes / most->calls;
 	round->calls = most->calls / said->steps;
-	round->step_ns = nt_stats_median_of(step, comm->members);
+	round->step_ns = said->step_ns / said->steps;
 	/* What hosts tell of a call and what devices tell is not one thing. */
-	if (most->timed == said->heard && (!most->by_gpu || most->by_gpu == said->heard)) {
-		round->method = most->by_gpu ? NT_NETWORK_BY_GPU : NT_NETWORK_SHORTEST;
-		round->transfer = most->shortest_ns;
+	if (most->timed[NT_HEARING_BY_GPU] == said->heard) {
+		round->method = NT_NETWORK_BY_GPU;
+		round->transfer = most->shortest_ns[NT_HEARING_BY_GPU];
+	} else if (most->timed[NT_HEARING_BY_HOST] == said->heard &&
+		   !most->timed[NT_HEARING_BY_GPU]) {
+		round->method = NT_NETWORK_SHORTEST;
+		round->transfer = most->shortest_ns[NT_HEARING_BY_HOST];
 	}
 	return true;
 }
@@ -201,13 +192,18 @@ static uint32_t count_parts(const struct nt_detect *detect, const struct nt_comm
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		const struct nt_comm *other = detect->comm[i];
 
-		parts += nt_network_is_slow(detect, other) &&
+		parts += nt_network_was_slow(detect, other) &&
 			 nt_incidents_are_together(other->network.level.onset_ns,
 						   comm->network.level.onset_ns,
 						   detect->window_ns) &&
 			 nt_link_is_shared(detect, comm, other);
 	}
 	return parts;
+}
+
+double nt_network_usual(const struct nt_network *network)
+{
+	return network->past.value_centre * network->calls;
 }
 
 static int raise(struct nt_detect *detect, const struct nt_comm *comm, double cost)
@@ -238,8 +234,8 @@ static int raise(struct nt_detect *detect, const struct nt_comm *comm, double co
 		.unit = NT_WORD_MS,
 		.method = (uint8_t)method[network->method],
 		.value = network->transfer / 1e6,
-		.peers = network->past.value_centre / 1e6,
-		.width = network->past.value_width * network->past.value_centre / 1e6,
+		.peers = nt_network_usual(network) / 1e6,
+		.width = network->past.value_width * nt_network_usual(network) / 1e6,
 		.windows = network->level.windows,
 	};
 	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
@@ -292,13 +288,13 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	const struct nt_rules *rules = &detect->rules;
 	struct nt_network *network = &comm->network;
 	struct nt_past *past = &network->past;
-	struct nt_cusum_window window = {.start_ns = detect->start_ns,
-					 .frame = detect->frames,
+	struct nt_cusum_window window = {.start_ns = round->start_ns,
+					 .frame = round->frame,
 					 .ceiling = 2.0 * detect->threshold};
 	/* A device goes on without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
-	double base, growth, width;
+	double value, base, growth, width;
 
 	if (network->method != round->method || network->op != round->op ||
 	    fabs(network->bytes - round->bytes) > same_bytes * network->bytes) {
@@ -307,16 +303,25 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	}
 	network->tier = by_gpu ? NT_FRAME_T3 : round->tier;
 	network->frame = detect->frames;
-	network->transfer = fmax(0.0, round->transfer * round->calls - starving);
 	network->step_ns = round->step_ns;
+	value = by_gpu ? round->transfer : fmax(0.0, round->transfer * round->calls - starving);
 	if (!past->ready) {
-		nt_past_learn(past, &network->lesson, 0.0, network->transfer, detect->frames);
+		nt_past_learn(past, &network->lesson, round->calls, value, detect->frames);
+		network->calls = by_gpu ? past->kpi_centre : 1.0;
+		network->transfer = value * network->calls;
 		network->cost = 0.0;
 		return;
 	}
-	base = nt_kpi_base(rules, past->value_centre, round->step_ns);
-	growth = (network->transfer - past->value_centre) / base;
-	width = fmax(least_width, past->value_width * past->value_centre / base);
+	/*
+	 * Hosts run ahead of their devices: a window ends with a step of the device, and holds the calls
+	 * of later ones. Of one round the two do not fit together, of many they do.
+	 */
+	if (by_gpu)
+		network->calls += slow_part * (round->calls - network->calls);
+	network->transfer = value * network->calls;
+	base = nt_kpi_base(rules, nt_network_usual(network), round->step_ns);
+	growth = (network->transfer - nt_network_usual(network)) / base;
+	width = fmax(least_width, past->value_width * nt_network_usual(network) / base);
 	width = fmax(width, starved_noise * starving / base);
 	window.z = growth / width;
 	window.kpi = growth;
@@ -328,13 +333,34 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
 }
 
-bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm)
+bool nt_network_is_fresh(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	return comm->network.frame && detect->frames - comm->network.frame < NT_HEARING_FRAMES;
+}
+
+bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_comm *comm)
 {
 	const struct nt_network *network = &comm->network;
 
-	return network->past.ready && network->frame == detect->frames &&
+	return network->past.ready && nt_network_is_fresh(detect, comm) &&
 	       network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
 	       nt_cusum_cost(&network->level) >= detect->rules.size_floor;
+}
+
+bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	return comm->network.frame == detect->frames && nt_network_was_slow(detect, comm);
+}
+
+/* Whether the round says enough of what is watched. */
+static bool is_told(const struct nt_comm *comm, const struct round *round)
+{
+	/* One method is kept: a window without samples says nothing of what they watch. */
+	if (comm->network.method == NT_NETWORK_SAMPLES && round->method != NT_NETWORK_SAMPLES &&
+	    round->method != NT_NETWORK_BY_GPU)
+		return false;
+	/* Nor does one in which not all devices have told of their calls. */
+	return comm->network.method != NT_NETWORK_BY_GPU || round->method != NT_NETWORK_NONE;
 }
 
 int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
@@ -343,16 +369,22 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		struct nt_comm *comm = detect->comm[i];
 		struct round round = {0};
+		enum nt_hearing_end end;
+		bool is_known;
 
-		if (comm->members < 2 || !hear_members(detect, comm, &round))
+		if (comm->members < 2 || comm->heard_frame != detect->frames)
+			continue;
+		end = nt_hearing_ends(detect, &comm->hearing,
+				      comm->members > comm->size ? comm->members : comm->size);
+		if (end == NT_HEARING_GOES_ON)
+			continue;
+		is_known = hear_members(comm, &round);
+		detect->lapsed_hearings += end == NT_HEARING_LAPSED && comm->hearing.heard;
+		nt_hearing_clear(&comm->hearing);
+		if (!is_known)
 			continue;
 		hear_samples(detect, frame, comm, &round);
-		/* One method is kept: a window without samples says nothing of what they watch. */
-		if (comm->network.method == NT_NETWORK_SAMPLES &&
-		    round.method != NT_NETWORK_SAMPLES && round.method != NT_NETWORK_BY_GPU)
-			continue;
-		/* Nor does one in which not all devices have told of their calls. */
-		if (comm->network.method == NT_NETWORK_BY_GPU && round.method == NT_NETWORK_NONE)
+		if (!is_told(comm, &round))
 			continue;
 		if (round.method == NT_NETWORK_NONE)
 			hear_waits(detect, comm, &round);
@@ -364,7 +396,7 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
-static bool is_told(const struct nt_detect *detect, const struct nt_comm *comm)
+static bool is_in_open(const struct nt_detect *detect, const struct nt_comm *comm)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		if (is_part(detect, detect->incidents.open[i], comm))
@@ -402,7 +434,7 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 			r = raise(detect, comm, fmax(0.0, comm->network.cost));
 			if (r < 0)
 				return r;
-		} else if (!is_told(detect, comm) && (!worst || is_worse(comm, worst))) {
+		} else if (!is_in_open(detect, comm) && (!worst || is_worse(comm, worst))) {
 			worst = comm;
 		}
 	}

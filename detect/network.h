@@ -28,12 +28,14 @@ enum nt_network_method {
 
 struct nt_network {
 	struct nt_cusum level;
-	struct nt_past past; /* of the transfer of one step, ns */
+	/* Of the transfer, ns: of all calls of a step, or by devices of one call; its kpi is calls a step. */
+	struct nt_past past;
 	uint8_t method, tier;
 	uint8_t op; /* the one that moves most, which alone is watched */
 	double bytes; /* of one of its calls: another size is another past */
-	uint64_t frame; /* of the last round, 0: none */
+	uint64_t frame; /* in which the last round ended, 0: none did */
 	double transfer, step_ns; /* of that round, a step */
+	double calls; /* of which the past is of one, a step: a slow mean */
 	double cost; /* of that round: what is too much of it, in parts of the step; while it learns, 0 */
 	struct nt_lesson lesson; /* of `past` */
 };
@@ -42,8 +44,14 @@ struct nt_comm;
 
 /* Measures every communicator in the frame. Returns 0. */
 int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame);
-/* Its transfers became long, for long enough, and the step feels it. */
+/* What the transfers of a step took before, ns. */
+double nt_network_usual(const struct nt_network *network);
+/* A round of it ended in this frame: its transfers became long, for long enough, and the step feels it. */
 bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm);
+/* Not all rounds end in one frame: its last one ended no longer ago than a round takes. */
+bool nt_network_is_fresh(const struct nt_detect *detect, const struct nt_comm *comm);
+/* It was slow in its last round, which is fresh. */
+bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_comm *comm);
 /* Raises those that are slow, but for those that a link explains (link.h). -ENOMEM. */
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* The evidence of an incident that is over must not open it again. */

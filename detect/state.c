@@ -9,6 +9,7 @@
 #include "detect/codec.h"
 #include "detect/core.h"
 #include "detect/hang.h"
+#include "detect/state_part.h"
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
@@ -16,7 +17,7 @@ enum {
 	STATE_SUM_BYTES = 8,
 };
 
-static void code_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
+void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 {
 	nt_code_real(codec, &cusum->sum);
 	nt_code_fail(codec, cusum->sum < 0.0);
@@ -34,7 +35,7 @@ static void code_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 	nt_code_real(codec, &cusum->kpi_peak);
 }
 
-static void code_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson)
+void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson)
 {
 	nt_code_bool(codec, &past->ready);
 	if (past->ready) {
@@ -65,9 +66,9 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_u8(codec, &track->tier, NT_FRAME_T3);
 	if (!track->tier)
 		return;
-	code_cusum(codec, &track->level);
-	code_cusum(codec, &track->shift);
-	code_past(codec, &track->past, lesson);
+	nt_state_cusum(codec, &track->level);
+	nt_state_cusum(codec, &track->shift);
+	nt_state_past(codec, &track->past, lesson);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_bool(codec, &track->far);
 	nt_code_bool(codec, &track->always);
@@ -130,6 +131,7 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 			if (link->progress_ns > link->comm->moved_ns)
 				link->comm->moved_ns = link->progress_ns;
 		}
+		nt_state_spoken(codec, link);
 		for (uint32_t j = 0; j < i; j++)
 			nt_code_fail(codec, rank->link[j].comm == link->comm);
 	}
@@ -175,89 +177,6 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_le
 	}
 }
 
-static void code_network(struct nt_codec *codec, struct nt_network *network)
-{
-	nt_code_u8(codec, &network->method, NT_NETWORK_METHODS - 1);
-	if (!network->method)
-		return;
-	code_cusum(codec, &network->level);
-	code_past(codec, &network->past, &network->lesson);
-	nt_code_u8(codec, &network->tier, NT_FRAME_T3);
-	nt_code_u8(codec, &network->op, UINT8_MAX);
-	nt_code_real(codec, &network->bytes);
-	nt_code_u64(codec, &network->frame);
-	nt_code_real(codec, &network->transfer);
-	nt_code_real(codec, &network->step_ns);
-	nt_code_real(codec, &network->cost);
-}
-
-static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
-{
-	nt_code_count(codec, &matrix->cells, NT_MATRIX_CELLS);
-	if (codec->loads && matrix->cells) {
-		matrix->cell = calloc(matrix->cells, sizeof(*matrix->cell));
-		if (!matrix->cell) {
-			codec->error = -ENOMEM;
-			matrix->cells = 0;
-		}
-		matrix->cell_cap = matrix->cells;
-	}
-	for (uint32_t i = 0; i < matrix->cells && !codec->error; i++) {
-		struct nt_cell *cell = &matrix->cell[i];
-
-		nt_code_u32(codec, &cell->from, UINT32_MAX);
-		nt_code_u32(codec, &cell->to, UINT32_MAX);
-		nt_code_fail(codec,
-			     i && (cell->from < cell[-1].from ||
-				   (cell->from == cell[-1].from && cell->to <= cell[-1].to)));
-		code_cusum(codec, &cell->level);
-		code_past(codec, &cell->past, &cell->lesson);
-		nt_code_u64(codec, &cell->frame);
-		nt_code_real(codec, &cell->value);
-		nt_code_real(codec, &cell->bytes);
-		nt_code_real(codec, &cell->calls);
-	}
-	nt_code_u64(codec, &matrix->dropped);
-}
-
-static void code_ports(struct nt_codec *codec, struct nt_ports *ports)
-{
-	nt_code_count(codec, &ports->ports, NT_PORTS_MAX);
-	if (codec->loads && ports->ports) {
-		ports->port = calloc(ports->ports, sizeof(*ports->port));
-		if (!ports->port) {
-			codec->error = -ENOMEM;
-			ports->ports = 0;
-		}
-		ports->port_cap = ports->ports;
-	}
-	for (uint32_t i = 0; i < ports->ports && !codec->error; i++) {
-		struct nt_port *port = &ports->port[i];
-
-		nt_code_u32(codec, &port->node, UINT32_MAX);
-		nt_code_fail(codec, i && port->node <= port[-1].node);
-		nt_code_u64(codec, &port->frame);
-		nt_code_u32(codec, &port->learned, NT_PAST_WINDOWS);
-		nt_code_reals(codec, port->rate, NT_PORT_KINDS);
-		nt_code_reals(codec, port->usual, NT_PORT_KINDS);
-		code_cusum(codec, &port->level);
-	}
-	nt_code_u64(codec, &ports->dropped);
-}
-
-static void code_links(struct nt_codec *codec, struct nt_links *links)
-{
-	code_matrix(codec, &links->matrix);
-	code_ports(codec, &links->ports);
-	nt_code_u64(codec, &links->step_frame);
-	nt_code_u32(codec, &links->others, UINT32_MAX);
-	if (!links->others)
-		return;
-	nt_code_u8(codec, &links->other.kind, NT_CULPRIT_PATH);
-	nt_code_u32(codec, &links->other.node, UINT32_MAX);
-	nt_code_u32(codec, &links->other.peer, UINT32_MAX);
-}
-
 static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 {
 	nt_code_u32(codec, &comm->size, UINT32_MAX);
@@ -277,7 +196,8 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	nt_code_real(codec, &comm->sync_bytes);
 	nt_code_real(codec, &comm->all_to_all_calls);
 	nt_code_real(codec, &comm->p2p_calls);
-	code_network(codec, &comm->network);
+	nt_state_network(codec, &comm->network);
+	nt_state_hearing(codec, &comm->hearing);
 	for (int i = 0; i < NT_COMM_OPS; i++)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
@@ -437,13 +357,13 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 	nt_code_real(codec, &step->step_ns);
 	nt_code_real(codec, &step->gc_ns);
 	nt_code_real(codec, &step->gc_habit_ns);
-	code_past(codec, &step->past, &step->lesson);
-	code_cusum(codec, &step->level);
+	nt_state_past(codec, &step->past, &step->lesson);
+	nt_state_cusum(codec, &step->level);
 	code_history(codec, &step->history);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
-		code_cusum(codec, &step->wide[i].level);
+		nt_state_cusum(codec, &step->wide[i].level);
 		nt_code_real(codec, &step->wide[i].growth);
 		nt_code_real(codec, &step->wide[i].slow_cost);
 		nt_code_real(codec, &step->wide[i].drop);
@@ -680,6 +600,7 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 	nt_code_u64(codec, &detect->dropped_ranks);
 	nt_code_u64(codec, &detect->dropped_comms);
 	nt_code_u64(codec, &detect->implausible);
+	nt_code_u64(codec, &detect->lapsed_hearings);
 	code_comms(codec, detect);
 	if (!codec->error)
 		code_ranks(codec, detect);
@@ -687,7 +608,7 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 		code_groups(codec, detect);
 	code_step(codec, &detect->step);
 	if (!codec->error)
-		code_links(codec, &detect->links);
+		nt_state_links(codec, &detect->links);
 	if (!codec->error)
 		code_incidents(codec, &detect->incidents);
 }

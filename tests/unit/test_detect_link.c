@@ -443,6 +443,44 @@ static void who_is_also_on_a_communicator_that_is_as_ever_is_not_named(void **st
 	net_free(&net);
 }
 
+/* The first two are never heard in one frame. */
+static void pass_in_turn(struct net *net, uint32_t frames)
+{
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		(void)net_next(net);
+		for (uint32_t j = 0; j < 2; j++) {
+			const struct sim_comm *comm = &net->sim.comm[i % 2];
+			struct nt_frame_rank *rank = &net->sim.out[comm->member[j]];
+
+			rank->steps = 0;
+			rank->own_ns = rank->own_blocked_ns = rank->host_ns = 0;
+			rank->blocked_ns = rank->comm_ns = rank->step_ns = 0;
+			rank->comms = 0;
+		}
+		assert_int_equal(nt_detect_step(net->detect, &net->sim.frame, &finding, &findings),
+				 0);
+	}
+}
+
+static void communicators_that_are_heard_in_turn_are_slow_together(void **state)
+{
+	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {2, 3}};
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 88);
+	add_pairs(&net, pair, 4);
+	pass_in_turn(&net, 60);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	pass_in_turn(&net, 40);
+	assert_names_nic(&net, 0);
+	net_free(&net);
+}
+
 static void where_both_ends_are_as_ever_elsewhere_it_is_their_path(void **state)
 {
 	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {0, 3}};
@@ -564,6 +602,7 @@ int main(void)
 		cmocka_unit_test(communicators_that_turn_slow_together_are_one_incident),
 		cmocka_unit_test(the_nic_that_slow_communicators_share_is_named),
 		cmocka_unit_test(who_is_also_on_a_communicator_that_is_as_ever_is_not_named),
+		cmocka_unit_test(communicators_that_are_heard_in_turn_are_slow_together),
 		cmocka_unit_test(where_both_ends_are_as_ever_elsewhere_it_is_their_path),
 		cmocka_unit_test(one_slow_communicator_alone_shares_nothing),
 		cmocka_unit_test(communicators_that_share_no_node_are_told_each),

@@ -150,6 +150,38 @@ static void each_number_of_a_communicator_has_its_bound(void **state)
 		MOST(comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 }
 
+static void each_number_of_a_hearing_has_its_bound(void **state)
+{
+	struct nt_hearing_op op[NT_HEARING_OPS + 1];
+	struct nt_comm *comm = detect->comms;
+	struct nt_hearing *hearing = &comm->hearing;
+	const struct nt_hearing kept = *hearing;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(op) / sizeof(op[0]); i++)
+		op[i] = (struct nt_hearing_op){.op = (uint8_t)(i % NT_HEARING_OPS), .calls = 1.0};
+	*hearing = (struct nt_hearing){
+		.frame = 3, .heard = 1, .steps = 1.0, .op = op, .ops = 1, .op_cap = 1};
+	assert_int_equal(load_again(), 0);
+	MOST(hearing->tier, NT_FRAME_T3);
+	MOST(hearing->heard, NT_FRAME_MAX_RANKS);
+	MOST(hearing->ops, NT_HEARING_OPS);
+	MOST(op[0].op, NT_HEARING_OPS - 1);
+	for (int i = 0; i < NT_HEARING_CLOCKS; i++)
+		MOST(op[0].timed[i], NT_FRAME_MAX_RANKS);
+	/* What is divided by is never nothing. */
+	op[0].calls = 0.0;
+	assert_int_equal(load_again(), -EBADMSG);
+	op[0].calls = 1.0;
+	hearing->steps = 0.0;
+	assert_int_equal(load_again(), -EBADMSG);
+	hearing->heard = 0;
+	assert_int_equal(load_again(), 0);
+	hearing->steps = 1.0;
+	assert_int_equal(load_again(), -EBADMSG);
+	*hearing = kept;
+}
+
 static void check_evidence(struct nt_evidence *row)
 {
 	MOST(row->what, NT_WORD_END - 1);
@@ -674,6 +706,7 @@ int main(void)
 		CASE(each_number_of_a_rank_has_its_bound),
 		CASE(each_number_of_a_group_has_its_bound),
 		CASE(each_number_of_a_communicator_has_its_bound),
+		CASE(each_number_of_a_hearing_has_its_bound),
 		CASE(each_number_of_an_incident_has_its_bound),
 		CASE(lists_may_be_full),
 		CASE(a_loaded_state_has_the_room_that_it_tells_of),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the members of a communicator say of its calls, gathered until all of them have spoken. Mostly
+ * one frame has them all. But where devices are far behind their hosts, windows end with a step of the
+ * device and hold the calls of two steps now and of none then, and a window may be lost: then some
+ * frames together are one hearing. After a few it is over, whoever is missing.
+ */
+#ifndef NT_DETECT_HEARING_H
+#define NT_DETECT_HEARING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nt_detect;
+struct nt_frame_comm;
+struct nt_frame_rank;
+struct nt_link;
+
+enum {
+	NT_HEARING_FRAMES = 4, /* that a hearing takes at most */
+	NT_HEARING_OPS = 32, /* operations that are told apart */
+};
+
+enum nt_hearing_clock {
+	NT_HEARING_BY_HOST,
+	NT_HEARING_BY_GPU,
+	NT_HEARING_CLOCKS,
+};
+
+/* What the members say of one synchronising operation. */
+struct nt_hearing_op {
+	double bytes, calls; /* of all their calls */
+	double shortest_ns[NT_HEARING_CLOCKS]; /* of those that were timed */
+	uint32_t timed[NT_HEARING_CLOCKS]; /* members */
+	uint8_t op;
+};
+
+struct nt_hearing {
+	uint32_t number; /* links that have another one have not spoken in it */
+	uint64_t frame, start_ns; /* the first that tells of it; frame 0: none did */
+	uint32_t heard; /* members that ended steps */
+	double steps, step_ns; /* of theirs, and how long these took */
+	uint8_t tier; /* of the last one */
+	struct nt_hearing_op *op;
+	uint32_t ops, op_cap;
+};
+
+/* Whether the hearing is over. */
+enum nt_hearing_end {
+	NT_HEARING_GOES_ON,
+	NT_HEARING_IS_WHOLE, /* all members have spoken */
+	NT_HEARING_LAPSED, /* some have not, or not in the way that the others did */
+};
+
+/* A member's part, which `link` is. -ENOMEM. */
+int nt_hearing_take(const struct nt_detect *detect, struct nt_hearing *hearing,
+		    struct nt_link *link, const struct nt_frame_comm *said,
+		    const struct nt_frame_rank *seen);
+/* At the end of a frame; so many are to be heard. */
+enum nt_hearing_end nt_hearing_ends(const struct nt_detect *detect,
+				    const struct nt_hearing *hearing, uint32_t members);
+/* The operation that moves most, NULL: none was called. */
+const struct nt_hearing_op *nt_hearing_most(const struct nt_hearing *hearing);
+/* The next one begins. */
+void nt_hearing_clear(struct nt_hearing *hearing);
+void nt_hearing_free(struct nt_hearing *hearing);
+
+#endif
