@@ -13,6 +13,10 @@
 
 #include "proto/json.h"
 
+enum {
+	HASH_DIGITS = 32,
+};
+
 struct container {
 	char id[NT_CGROUP_CONTAINER], name[NT_HOME_CONTAINER];
 };
@@ -77,12 +81,23 @@ static void copy_printable(char *to, size_t size, const char *from)
 	to[i] = '\0';
 }
 
+/*
+ * The uid of a static pod in its cgroup, or "". Anybody who may make a pod may give it this
+ * annotation, so that what looks like another pod's uid is not believed.
+ */
+static const char *hash_of(const json_t *metadata)
+{
+	const char *hash = nt_json_get_text(json_object_get(metadata, "annotations"),
+					    "kubernetes.io/config.hash", "");
+
+	return strspn(hash, "0123456789abcdef") == HASH_DIGITS && !hash[HASH_DIGITS] ? hash : "";
+}
+
 static bool key_of(const json_t *pod, char ret_key[NT_CGROUP_POD])
 {
 	const json_t *metadata = json_object_get(pod, "metadata");
 	const char *uid = nt_json_get_text(metadata, "uid", "");
-	const char *hash = nt_json_get_text(json_object_get(metadata, "annotations"),
-					    "kubernetes.io/config.hash", "");
+	const char *hash = hash_of(metadata);
 
 	copy_printable(ret_key, NT_CGROUP_POD, *hash ? hash : uid);
 	return *uid && *nt_json_get_text(metadata, "name", "");

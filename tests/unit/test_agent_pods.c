@@ -223,6 +223,30 @@ static void a_static_pod_is_found_by_its_hash_and_keeps_its_uid(void **state)
 	assert_int_equal(strlen(home.pod_uid), 36);
 }
 
+static void a_pod_that_calls_itself_by_anothers_uid_does_not_take_its_place(void **state)
+{
+	nt_auto(nt_pods) struct nt_pods *pods = NULL;
+	nt_autojson json_t *json = pod_json(8, 2, "Running");
+	struct nt_home home;
+	char uid[40];
+
+	(void)state;
+	pod_uid(7, uid);
+	json_object_set_new(json_object_get(json, "metadata"), "annotations",
+			    json_pack("{s:s}", "kubernetes.io/config.hash", uid));
+	assert_int_equal(nt_pods_new(&pods), 0);
+	put(pods, 7, 1);
+	nt_pods_put(pods, json);
+	home = find(pods, 7, 1);
+	assert_string_equal(home.pod, "train-7");
+	assert_string_equal(home.pod_uid, uid);
+	home = find(pods, 8, 2);
+	assert_string_equal(home.pod, "train-8");
+	nt_pods_remove(pods, json, 1);
+	assert_int_equal(stats_of(pods).gone, 1);
+	assert_int_equal(stats_of(pods).pods, 1);
+}
+
 static void what_is_no_pod_is_counted(void **state)
 {
 	static const char *const texts[] = {"{}", "[]", "{\"metadata\":{\"name\":\"x\"}}",
@@ -254,6 +278,7 @@ int main(void)
 		cmocka_unit_test(what_a_new_list_lacks_is_gone_and_what_it_has_is_back),
 		cmocka_unit_test(at_the_cap_the_gone_make_room_then_the_ended_then_nobody),
 		cmocka_unit_test(a_static_pod_is_found_by_its_hash_and_keeps_its_uid),
+		cmocka_unit_test(a_pod_that_calls_itself_by_anothers_uid_does_not_take_its_place),
 		cmocka_unit_test(what_is_no_pod_is_counted),
 	};
 
