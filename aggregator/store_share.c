@@ -488,10 +488,38 @@ static int park(struct nt_store *store, uint32_t shard)
 	return nt_db_run(update);
 }
 
-static bool is_flying(const struct nt_store *store)
+/* Is it about an incident of the shard? Where that cannot be read, it may be. */
+static bool is_of(struct nt_store *store, uint64_t number, uint32_t shard)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "SELECT 1 FROM message JOIN incident ON incident.id = message.incident"
+			  " WHERE message.number = ? AND incident.shard = ?",
+			  &select);
+	if (r < 0)
+		return true;
+	nt_db_bind_number(select, 1, number);
+	nt_db_bind_number(select, 2, shard);
+	return nt_db_step(select) != 0;
+}
+
+/* The shard's messages that are under way, by receiver; 0: none. */
+static void list_flying(struct nt_store *store, uint32_t shard,
+			uint64_t ret_number[NT_STORE_MAX_RECEIVERS])
 {
 	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
-		if (store->flying[i])
+		const uint64_t number = store->flying[i];
+
+		ret_number[i] = number && is_of(store, number, shard) ? number : 0;
+	}
+}
+
+static bool is_flying(const struct nt_store *store, const uint64_t number[NT_STORE_MAX_RECEIVERS])
+{
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		if (number[i] && store->flying[i] == number[i])
 			return true;
 	}
 	return false;
@@ -502,6 +530,7 @@ int nt_store_release(void *data, uint32_t shard)
 	const uint64_t until_ns = nt_clock_mono_ns() + landing_ns;
 	const struct timespec until = {(time_t)(until_ns / NT_SECOND),
 				       (long)(until_ns % NT_SECOND)};
+	uint64_t number[NT_STORE_MAX_RECEIVERS];
 	struct nt_store *store = data;
 	int r;
 
@@ -513,8 +542,12 @@ int nt_store_release(void *data, uint32_t shard)
 	if (r == 0)
 		r = nt_store_end(store, park(store, shard));
 	nt_store_count_outbox(store);
-	/* What is under way arrives or does not: only then is it known what to tell the next owner. */
-	while (r == 0 && is_flying(store) &&
+	/*
+	 * What is under way arrives or does not: only then is it known what to tell the next owner. Other
+	 * shards' messages are not waited for: who gives back many shards would do so for each.
+	 */
+	list_flying(store, shard, number);
+	while (r == 0 && is_flying(store, number) &&
 	       pthread_cond_timedwait(&store->landed, &store->lock, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&store->lock);

@@ -401,6 +401,23 @@ static void releasing_waits_for_the_message_that_is_under_way(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+static void releasing_does_not_wait_for_another_shards_message(void **state)
+{
+	const struct nt_sink sink = nt_store_sink(store);
+	const uint64_t start_ns = nt_clock_mono_ns();
+	struct nt_outbox_message message = {0};
+	uint64_t next_ns;
+
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(
+		nt_store_outbox_next(store, "webhook", nt_clock_real_ns(), &message, &next_ns), 1);
+	nt_outbox_message_release(&message);
+	assert_int_equal(sink.release(sink.data, SHARD + 1), 0);
+	/* The patience is 20 s. */
+	assert_true(nt_clock_mono_ns() - start_ns < 10 * NT_SECOND);
+}
+
 static void a_retry_does_not_take_a_released_message_back(void **state)
 {
 	struct nt_outbox_message message = {0};
@@ -616,6 +633,7 @@ int main(void)
 		TEST_TWO(who_releases_a_shard_sends_nothing_more_for_it),
 		TEST_TWO(what_waited_for_the_disk_is_not_told_once_its_shard_is_released),
 		TEST_TWO(releasing_waits_for_the_message_that_is_under_way),
+		TEST_TWO(releasing_does_not_wait_for_another_shards_message),
 		TEST_TWO(a_retry_does_not_take_a_released_message_back),
 		TEST_TWO(after_a_restart_nothing_is_sent_before_the_shard_is_ours_again),
 		TEST_TWO(who_spoke_too_late_is_corrected_by_the_owner),
