@@ -20,6 +20,7 @@
 #define GRACE_NS     (30 * NT_SECOND) /* in which the server ends a watch that is over */
 
 enum {
+	ASKED_MAX = 10, /* longest waits that a server may ask for at once */
 	VERSION = 64, /* bytes of a resource version */
 	HTTP_GONE = 410,
 };
@@ -179,7 +180,7 @@ static void fail(struct nt_kube_pods *pods, enum nt_kube_trouble trouble,
 	pods->asked_ns = reply->retry_after_ns;
 }
 
-/* True: it went well, or the server no longer knows the version that we watch from. */
+/* True: it went well. A version that the server no longer knows is no failure, but no progress. */
 static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply *reply)
 {
 	enum nt_kube_trouble trouble = trouble_of(r, reply->status);
@@ -190,7 +191,7 @@ static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply 
 		(void)pthread_mutex_lock(&pods->lock);
 		pods->stats.gone++;
 		(void)pthread_mutex_unlock(&pods->lock);
-		return true;
+		return false;
 	}
 	if (trouble == NT_KUBE_WELL)
 		return true;
@@ -337,6 +338,8 @@ static uint64_t wait_after(struct nt_kube_pods *pods, bool well)
 	if (pods->wait_ns > pods->retry_max_ns)
 		pods->wait_ns = pods->retry_max_ns;
 	ns = pods->wait_ns / 2 + draw(pods, pods->wait_ns / 2 + 1);
+	if (pods->asked_ns > ASKED_MAX * pods->retry_max_ns)
+		pods->asked_ns = ASKED_MAX * pods->retry_max_ns;
 	return pods->asked_ns > ns ? pods->asked_ns : ns;
 }
 

@@ -51,10 +51,10 @@ struct kube_connection {
 	int fd;
 };
 
-static inline bool kube_send(int fd, const char *data, size_t len)
+static inline bool kube_send(int fd, const char *data, size_t len, int flags)
 {
 	while (len) {
-		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+		ssize_t n = send(fd, data, len, MSG_NOSIGNAL | flags);
 
 		if (n <= 0)
 			return false;
@@ -66,7 +66,7 @@ static inline bool kube_send(int fd, const char *data, size_t len)
 
 static inline bool kube_say(int fd, const char *text)
 {
-	return kube_send(fd, text, strlen(text));
+	return kube_send(fd, text, strlen(text), 0);
 }
 
 /* A whole reply, after which the connection stays. status: "200 OK". */
@@ -76,7 +76,8 @@ static inline bool kube_reply(int fd, const char *status, const char *body)
 
 	(void)snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", status,
 		       strlen(body));
-	return kube_say(fd, head) && kube_say(fd, body);
+	/* In one segment: the second of two would wait until the first is acknowledged. */
+	return kube_send(fd, head, strlen(head), *body ? MSG_MORE : 0) && kube_say(fd, body);
 }
 
 /* The head of a stream, and its pieces; a stream ends with the connection. */
@@ -90,7 +91,8 @@ static inline bool kube_piece(int fd, const char *text, size_t len)
 	char size[32];
 
 	(void)snprintf(size, sizeof(size), "%zx\r\n", len);
-	return kube_say(fd, size) && kube_send(fd, text, len) && kube_say(fd, "\r\n");
+	return kube_send(fd, size, strlen(size), MSG_MORE) && kube_send(fd, text, len, MSG_MORE) &&
+	       kube_say(fd, "\r\n");
 }
 
 /* The other side has gone, or the test ends; or the time is over: false. */

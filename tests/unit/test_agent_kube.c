@@ -29,6 +29,7 @@ struct played {
 	unsigned int hangups; /* times at which watches were ended */
 	const char *refusal, *reason; /* of the next requests; NULL: none */
 	const char *watch_refusal; /* of the next watch */
+	bool is_forgetful; /* of all watches */
 };
 
 static bool answer_list(struct played *played, int fd)
@@ -106,7 +107,8 @@ static bool play(struct kube_server *server, int fd, const struct kube_request *
 	reason = played->reason;
 	if (is_watch && played->watch_refusal) {
 		refusal = played->watch_refusal;
-		played->watch_refusal = NULL;
+		if (!played->is_forgetful)
+			played->watch_refusal = NULL;
 	}
 	played->lists += !is_watch;
 	(void)pthread_mutex_unlock(&played->lock);
@@ -387,6 +389,48 @@ static void what_makes_no_sense_costs_a_new_list_and_one_pod_only_itself(void **
 	nt_buf_release(&played.changes);
 }
 
+static void a_server_that_knows_no_version_is_asked_ever_more_rarely(void **state)
+{
+	struct played played = PLAYED(.pods = 1, .watch_refusal = "410 Gone", .is_forgetful = true);
+	struct kube_server server = {.handle = play, .data = &played};
+	const struct nt_kube_options kube = {
+		.api = server.url, .token_file = (char *)"", .ca_file = (char *)""};
+	const struct nt_kube_pods_options options = {
+		.kube = &kube,
+		.node = "gpu-07",
+		.retry_min_ns = 20 * NT_MILLISECOND,
+		.retry_max_ns = NT_MINUTE,
+	};
+	const uint64_t start_ns = nt_clock_mono_ns();
+	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = NULL;
+
+	(void)state;
+	kube_start(&server, 0);
+	assert_int_equal(nt_kube_pods_new(&options, &pods), 0);
+	UNTIL(stats_of(pods).gone == 7);
+	/* Between them 20, 40, … 640 ms, or half of it. */
+	assert_true(nt_clock_mono_ns() - start_ns >= 630 * NT_MILLISECOND);
+	kube_end(&server);
+}
+
+static void a_server_that_asks_for_an_hour_is_asked_again_before(void **state)
+{
+	struct played played =
+		PLAYED(.pods = 1, .refusal = "429 Too Many Requests\r\nRetry-After: 3600");
+	struct kube_server server = {.handle = play, .data = &played};
+	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = NULL;
+
+	(void)state;
+	kube_start(&server, 0);
+	pods = start(&server);
+	UNTIL(stats_of(pods).failed[NT_KUBE_REFUSED] > 2);
+	(void)pthread_mutex_lock(&played.lock);
+	played.refusal = NULL;
+	(void)pthread_mutex_unlock(&played.lock);
+	UNTIL(stats_of(pods).is_synced);
+	kube_end(&server);
+}
+
 static void without_an_api_server_there_is_nothing_to_start(void **state)
 {
 	const struct nt_kube_options kube = {.api = (char *)""};
@@ -461,6 +505,8 @@ int main(void)
 		cmocka_unit_test(while_the_server_is_away_what_is_known_stays_known),
 		cmocka_unit_test(what_the_server_says_when_it_refuses_is_told),
 		cmocka_unit_test(what_makes_no_sense_costs_a_new_list_and_one_pod_only_itself),
+		cmocka_unit_test(a_server_that_knows_no_version_is_asked_ever_more_rarely),
+		cmocka_unit_test(a_server_that_asks_for_an_hour_is_asked_again_before),
 		cmocka_unit_test(without_an_api_server_there_is_nothing_to_start),
 		cmocka_unit_test(
 			a_node_of_500_pods_and_6000_changes_has_right_answers_in_bounded_memory),
