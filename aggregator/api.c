@@ -217,6 +217,14 @@ void nt_api_stop(struct nt_api *api)
 	free(api);
 }
 
+bool nt_api_tokens_are_old(const struct nt_api *api)
+{
+	struct nt_httpd_stats stats;
+
+	nt_httpd_stats(api->httpd, &stats);
+	return stats.tokens_are_old;
+}
+
 uint16_t nt_api_port(const struct nt_api *api)
 {
 	return nt_httpd_port(api->httpd);

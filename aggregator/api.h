@@ -54,6 +54,9 @@ NT_MUST_CHECK int nt_api_start(const struct nt_api_options *options, struct nt_a
 void nt_api_stop(struct nt_api *api);
 NT_DEFINE_AUTO(nt_api, nt_api_stop)
 
+/* The token file is not right any more, or gone: the tokens hold that it named before. */
+bool nt_api_tokens_are_old(const struct nt_api *api);
+
 /* The port that it listens on. */
 uint16_t nt_api_port(const struct nt_api *api);
 

@@ -23,6 +23,7 @@ enum {
 	HTTP_AUTH_LIMITED,
 	HTTP_BODIES_TOO_LARGE,
 	HTTP_HANDLER_ERRORS,
+	HTTP_TOKENS_OLD,
 	STORE_INCIDENTS_WRITTEN,
 	STORE_INCIDENTS_STALE,
 	STORE_STATES_WRITTEN,
@@ -80,6 +81,11 @@ static const struct nt_metric table[METRICS] = {
 				   "Requests refused because of the size of their body.", NULL},
 	[HTTP_HANDLER_ERRORS] = {HTTP "errors_total", NT_METRIC_COUNTER,
 				 "Requests that failed on our side.", NULL},
+	[HTTP_TOKENS_OLD] =
+		{HTTP "tokens_old", NT_METRIC_GAUGE,
+		 "1 where the token file is not right or gone, and the tokens hold that "
+		 "it named before.",
+		 NULL},
 	[STORE_INCIDENTS_WRITTEN] = {STORE "incident_writes_total", NT_METRIC_COUNTER,
 				     "Versions of incidents written.", NULL},
 	[STORE_INCIDENTS_STALE] = {STORE "incidents_stale_total", NT_METRIC_COUNTER,
@@ -143,6 +149,7 @@ static void set_http(struct nt_metrics *metrics, const struct nt_httpd *httpd)
 	nt_metrics_set(metrics, HTTP_AUTH_LIMITED, stats.auth_limited);
 	nt_metrics_set(metrics, HTTP_BODIES_TOO_LARGE, stats.bodies_too_large);
 	nt_metrics_set(metrics, HTTP_HANDLER_ERRORS, stats.handler_errors);
+	nt_metrics_set(metrics, HTTP_TOKENS_OLD, stats.tokens_are_old);
 }
 
 static void set_store(struct nt_metrics *metrics, struct nt_store *store)

@@ -45,7 +45,7 @@ struct running {
 	struct nt_sink sink;
 	struct nt_state_store states;
 	struct nt_api_check check[2];
-	struct nt_trouble bus_trouble, store_trouble;
+	struct nt_trouble bus_trouble, store_trouble, token_trouble;
 	pthread_t decider;
 	atomic_bool decided; /* the decider has ended by itself */
 	int result; /* of the decider */
@@ -186,6 +186,8 @@ static enum nt_exit open_kube(struct running *running)
 			     "here; name one with --kube-api");
 	else if (r < 0)
 		(void)nt_err(r, "use the Kubernetes API server");
+	if (r == -ENOMEM)
+		return NT_EXIT_SYSTEM;
 	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;
 }
 
@@ -216,11 +218,12 @@ static enum nt_exit open_notify(struct running *running)
 		return code;
 	r = nt_notify_start(&options, &running->notify);
 	if (r < 0) {
+		code = r == -EINVAL ? NT_EXIT_CONFIG : NT_EXIT_SYSTEM;
 		(void)nt_err(r, "start to tell of incidents%s%s%s",
 			     config->webhook_url_file ? " to the webhook of '" : "",
 			     config->webhook_url_file ? config->webhook_url_file : "",
 			     config->webhook_url_file ? "'" : "");
-		return NT_EXIT_CONFIG;
+		return code;
 	}
 	nt_store_on_queued(running->store, nt_notify_wake, running->notify);
 	return NT_EXIT_OK;
@@ -385,6 +388,26 @@ static void look_at_store(struct running *running, uint64_t now_ns)
 	}
 }
 
+/* Whose token was taken out of a file that is wrong otherwise can still come in. */
+static void look_at_tokens(struct running *running, uint64_t now_ns)
+{
+	const bool is_old = nt_api_tokens_are_old(running->api);
+
+	switch (nt_trouble_look(&running->token_trouble, is_old, now_ns)) {
+	case NT_TROUBLE_BEGINS:
+		(void)nt_warn(0,
+			      "the token file '%s' is gone or not right: the tokens hold that it "
+			      "named before",
+			      running->config->token_file);
+		break;
+	case NT_TROUBLE_ENDS:
+		nt_info("the token file '%s' is well again", running->config->token_file);
+		break;
+	case NT_TROUBLE_NONE:
+		break;
+	}
+}
+
 /* Until a signal asks to stop, or the decider cannot go on. */
 static void tend(struct running *running, const sigset_t *signals)
 {
@@ -396,6 +419,7 @@ static void tend(struct running *running, const sigset_t *signals)
 			return;
 		look_at_bus(running, nt_clock_mono_ns());
 		look_at_store(running, nt_clock_mono_ns());
+		look_at_tokens(running, nt_clock_mono_ns());
 		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
 			continue;
 		tended_ns = nt_clock_mono_ns();

@@ -565,4 +565,6 @@ void nt_httpd_stats(const struct nt_httpd *httpd, struct nt_httpd_stats *ret_sta
 	ret_stats->auth_limited = atomic_load(&httpd->auth_limited);
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);
 	ret_stats->handler_errors = atomic_load(&httpd->handler_errors);
+	ret_stats->tokens_are_old =
+		httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns());
 }

@@ -105,6 +105,7 @@ struct nt_httpd_stats {
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
+	bool tokens_are_old; /* the token file is not right: those hold that it named before */
 };
 
 void nt_httpd_stats(const struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);

@@ -6,7 +6,6 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -37,6 +36,7 @@ struct nt_tokens {
 	struct timespec modified;
 	ino_t inode;
 	uint64_t looked_ns;
+	bool is_old; /* the set is not what the file says: it is not right, or gone */
 };
 
 /* One word at *at, moved behind it. */
@@ -212,13 +212,11 @@ static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
 	if (mono_ns - tokens->looked_ns < NT_SECOND)
 		return;
 	tokens->looked_ns = mono_ns;
-	if (stat(tokens->path, &st))
-		return;
-	if (st.st_mtim.tv_sec == tokens->modified.tv_sec &&
+	if (stat(tokens->path, &st) == 0 && st.st_mtim.tv_sec == tokens->modified.tv_sec &&
 	    st.st_mtim.tv_nsec == tokens->modified.tv_nsec && st.st_ino == tokens->inode)
-		return;
-	if (load(tokens, &wrong) < 0)
-		return; /* half-written, perhaps: the old ones hold until it is right */
+		tokens->is_old = false;
+	else /* half-written, perhaps: the old ones hold until it is right */
+		tokens->is_old = load(tokens, &wrong) < 0;
 }
 
 enum nt_token_scope nt_tokens_check(struct nt_tokens *tokens, const void *bearer, size_t len,
@@ -238,6 +236,17 @@ enum nt_token_scope nt_tokens_check(struct nt_tokens *tokens, const void *bearer
 	}
 	pthread_mutex_unlock(&tokens->lock);
 	return scope;
+}
+
+bool nt_tokens_are_old(struct nt_tokens *tokens, uint64_t mono_ns)
+{
+	bool old;
+
+	pthread_mutex_lock(&tokens->lock);
+	look_again(tokens, mono_ns);
+	old = tokens->is_old;
+	pthread_mutex_unlock(&tokens->lock);
+	return old;
 }
 
 int nt_token_read(const char *path, char **ret_token)

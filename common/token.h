@@ -3,6 +3,7 @@
 #ifndef NT_COMMON_TOKEN_H
 #define NT_COMMON_TOKEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ NT_DEFINE_AUTO(nt_tokens, nt_tokens_close)
  */
 enum nt_token_scope nt_tokens_check(struct nt_tokens *tokens, const void *bearer, size_t len,
 				    uint64_t mono_ns);
+
+/* Looks as above: is the file not right, so that tokens hold which it may no longer name? */
+bool nt_tokens_are_old(struct nt_tokens *tokens, uint64_t mono_ns);
 
 /* The first token of a file as text, for a client. The caller frees *ret_token. */
 NT_MUST_CHECK int nt_token_read(const char *path, char **ret_token);

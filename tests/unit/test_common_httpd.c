@@ -489,6 +489,33 @@ static void a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all
 	assert_int_equal(scope_of(tokens, "oops", now_ns), NT_TOKEN_NONE);
 }
 
+static void whether_the_tokens_are_still_those_of_the_file_is_told(void **state)
+{
+	struct nt_httpd_options with = options();
+	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
+	uint64_t now_ns = 10 * NT_SECOND;
+	struct nt_httpd_stats stats;
+
+	(void)state;
+	write_tokens("old-token-0123456789\n");
+	assert_int_equal(open_tokens(&tokens), 0);
+	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	write_tokens("oops\n");
+	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_ADMIN);
+	write_tokens("new-token-0123456789\n");
+	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	assert_int_equal(unlink(token_file), 0);
+	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+
+	write_tokens("old-token-0123456789\n");
+	with.token_file = token_file;
+	assert_int_equal(start(&with), 0);
+	assert_int_equal(unlink(token_file), 0);
+	nt_httpd_stats(httpd, &stats);
+	assert_true(stats.tokens_are_old);
+}
+
 /* ---- connections --------------------------------------------------------------------------------- */
 
 static void a_request_that_drips_is_cut_off(void **state)
@@ -645,6 +672,7 @@ int main(void)
 		TEST_FILES(a_token_file_with_mistakes_is_refused_by_name),
 		TEST_FILES(more_tokens_than_the_cap_are_refused),
 		TEST_FILES(a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all),
+		TEST_FILES(whether_the_tokens_are_still_those_of_the_file_is_told),
 		TEST_FILES(a_request_that_drips_is_cut_off),
 		TEST_FILES(connections_of_one_address_have_a_cap),
 		TEST(a_connection_serves_several_requests),
