@@ -74,7 +74,9 @@ struct nt_process {
 	struct nt_comm *comms; /* uthash, owned */
 	uint32_t comm_count;
 	uint64_t ordinals; /* communicators so far */
-	struct nt_comm *ended; /* owned: gone, but not yet reported */
+	struct nt_comm
+		*ended; /* owned: gone, but not yet reported; with the others under the cap */
+	uint32_t ended_count;
 
 	struct nt_graph *graph; /* owned; NULL until a stream captures */
 

@@ -50,6 +50,7 @@ static void end(struct nt_process *process, struct nt_comm *comm)
 	}
 	comm->next_ended = process->ended;
 	process->ended = comm;
+	process->ended_count++;
 }
 
 struct nt_comm *nt_registry_known(struct nt_process *process, enum nt_library library,
@@ -64,6 +65,17 @@ void nt_registry_end(struct nt_process *process, enum nt_library library, uint64
 
 	if (comm)
 		end(process, comm);
+}
+
+/* One that is gone makes room: what was done in it last is told nobody. */
+static void drop_ended(struct nt_registry *registry, struct nt_process *process)
+{
+	struct nt_comm *comm = process->ended;
+
+	process->ended = comm->next_ended;
+	process->ended_count--;
+	registry->comms_over_cap++;
+	nt_comm_free(comm);
 }
 
 /* A handle that is given again names another communicator. */
@@ -83,6 +95,9 @@ static struct nt_comm *add(struct nt_registry *registry, struct nt_process *proc
 		registry->no_memory++;
 		return NULL;
 	}
+	/* All of them, and those that are gone, go into one window. */
+	if (process->comm_count + process->ended_count == NT_PROCESS_COMMS)
+		drop_ended(registry, process);
 	comm->ordinal = ++process->ordinals;
 	comm->epoch = NT_COMM_EPOCH_WHOLE;
 	HASH_ADD(hh, process->comms, key, sizeof(comm->key), comm);

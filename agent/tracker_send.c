@@ -200,6 +200,7 @@ static void clear_comms(struct nt_rank *rank)
 			continue;
 		}
 		*at = comm->next_ended;
+		rank->process->ended_count--;
 		nt_comm_free(comm);
 	}
 }

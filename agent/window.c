@@ -203,8 +203,8 @@ static void fill_comms(const struct nt_rank *rank, struct nt_window_message *mes
 	const struct nt_comm *comm = NULL;
 	bool ended = false;
 
-	while ((comm = next_comm(rank, comm, &ended)) &&
-	       message->window.comms < NT_WIRE_MAX_COMMS) {
+	/* No more than NT_PROCESS_COMMS, which all fit. */
+	while ((comm = next_comm(rank, comm, &ended))) {
 		fill_comm(rank, comm, &op, &recent, &bucket,
 			  &message->comm[message->window.comms++]);
 		add_samples(comm, message);

@@ -95,6 +95,39 @@ static void communicators_over_the_cap_are_counted(void **state)
 	node_stop(&node);
 }
 
+static void communicators_that_come_and_go_have_a_cap_and_fit_into_one_window(void **state)
+{
+	enum { MADE = 3 * NT_PROCESS_COMMS };
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	for (uint32_t i = 0; i < MADE; i++) {
+		uint64_t handle = 0x5000 + 0x1000ULL * i;
+		struct nt_event_call call;
+
+		nccl_reduce(&node, PID, PID, handle, 1 << 20, STREAM);
+		call = node_call(&node, PID, PID, "ncclCommDestroy", NT_LIBRARY_NCCL, 1);
+		call.word[0] = handle;
+		node_event(&node, &call);
+	}
+	assert_int_equal(node.windows, 0);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, 0);
+	assert_int_equal(stats.comms_over_cap, MADE - NT_PROCESS_COMMS);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node.windows, 1);
+	/* What was told of makes room. */
+	nccl_reduce(&node, PID, PID, 0x1000, 1 << 20, STREAM);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, 1);
+	assert_int_equal(stats.comms_over_cap, MADE - NT_PROCESS_COMMS);
+	node_stop(&node);
+}
+
 static void ranks_over_the_cap_are_counted(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -412,6 +445,7 @@ int main(void)
 		cmocka_unit_test(events_that_make_no_sense_are_counted_and_left_out),
 		cmocka_unit_test(random_events_do_no_harm),
 		cmocka_unit_test(communicators_over_the_cap_are_counted),
+		cmocka_unit_test(communicators_that_come_and_go_have_a_cap_and_fit_into_one_window),
 		cmocka_unit_test(ranks_over_the_cap_are_counted),
 		cmocka_unit_test(processes_over_the_cap_are_counted),
 		cmocka_unit_test(threads_over_the_cap_are_counted_and_their_calls_are_not_lost),
