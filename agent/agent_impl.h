@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The agent from inside; for agent/agent.c and agent/agent_parts.c alone. */
+#ifndef NT_AGENT_AGENT_IMPL_H
+#define NT_AGENT_AGENT_IMPL_H
+
+#include "agent/agent.h"
+#include "agent/attach.h"
+#include "agent/attachment.h"
+#include "agent/discover.h"
+#include "agent/front.h"
+#include "agent/interpreter.h"
+#include "agent/locator.h"
+#include "agent/meter.h"
+#include "agent/nic.h"
+#include "agent/node.h"
+#include "agent/publisher.h"
+#include "agent/tracker.h"
+#include "common/trouble.h"
+
+struct nt_agent {
+	const struct nt_agent_config *config;
+	char node[NT_AGENT_MAX_NODE + 1];
+	struct nt_bus *bus;
+	struct nt_bus *shelter; /* the same, where it is one; or NULL */
+	struct nt_publisher *publisher;
+	struct nt_tracker *tracker;
+	struct nt_attachment *attachment;
+	struct nt_attach *attach;
+	struct nt_interpreters *interpreters;
+	struct nt_discover *discover;
+	struct nt_metrics *metrics;
+	struct nt_locator *locator;
+	struct nt_front *front; /* or NULL: nobody is to ask */
+	struct nt_node vector;
+	struct nt_nic nic; /* read once a second */
+	int epoll, timer, signals;
+	uint64_t ticks, lost, attach_failures, looked_ns;
+	bool ends;
+	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
+	bool warned_metrics, is_sheltered;
+	struct nt_trouble bus_trouble;
+	bool told_bus; /* a line is to follow when it is over */
+};
+
+/* All that the kernel has told so far. */
+void nt_agent_read_events(struct nt_agent *agent);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Opens the parts of the agent, tells them whom to ask for what, and closes them. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "agent/proc.h"
+#include "agent/process.h"
+#include "agent/span.h"
+#include "common/buf.h"
+#include "common/bus_shelter.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/log.h"
+
+#define TICK_NS (100 * NT_MILLISECOND)
+#define BTF     "/sys/kernel/btf/vmlinux"
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+enum {
+	BOOT_ID_BYTES = 64,
+};
+
+/* ---- what the parts ask of each other ------------------------------------------------------- */
+
+static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
+{
+	struct nt_agent *agent = data;
+	int r = nt_attach_file(agent->attach, file->path, file->dev, file->ino, file->library,
+			       subjects);
+
+	if (r > 0)
+		nt_info("attached %d functions of '%s'", r, file->name);
+	if (r < 0) {
+		agent->attach_failures++;
+		(void)nt_warn(r, "attach '%s' of process %u: its calls are not seen", file->name,
+			      file->pid);
+	}
+	return r;
+}
+
+static void drop_file(void *data, dev_t dev, ino_t ino)
+{
+	struct nt_agent *agent = data;
+
+	nt_attach_drop(agent->attach, dev, ino);
+}
+
+/* One process's interpreter, for as long as it is looked at. */
+struct look {
+	struct nt_agent *agent;
+	uint32_t pid;
+	struct nt_span *span;
+};
+
+static int attach_file_of(void *data, int fd)
+{
+	struct look *look = data;
+
+	return nt_attach_span(look->agent->attach, fd, look->pid, NT_LIBRARY_PYTHON, &look->span);
+}
+
+static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
+			      struct nt_span **ret_span)
+{
+	struct look look = {.agent = data, .pid = pid};
+	uint64_t start_ns;
+	int r;
+
+	r = nt_proc_start_ns(pid, &start_ns);
+	if (r == 0 && start_ns != start_boot_ns)
+		r = -ESRCH;
+	r = r < 0 ? r : nt_interpreter_find(pid, attach_file_of, &look);
+	if (r >= 0) {
+		nt_debug("collections of garbage of process %u are timed", pid);
+		*ret_span = look.span;
+	} else if (r != -ENOENT && r != -ESRCH) {
+		(void)nt_warn(r,
+			      "attach the interpreter of process %u: its collections of garbage "
+			      "are not seen",
+			      pid);
+	}
+	return r;
+}
+
+static void detach_interpreter(void *data, struct nt_span *span)
+{
+	(void)data;
+	nt_span_free(span);
+}
+
+static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_interpreters_add(agent->interpreters, pid, start_boot_ns);
+}
+
+static void on_mapped(void *data, const struct nt_mapped_file *file)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_mapped(agent->tracker, file);
+	(void)nt_attachment_use(agent->attachment, file);
+}
+
+static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_agent_read_events(agent); /* its last calls come before its end */
+	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
+	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_attach_forget(agent->attach, pid);
+}
+
+static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
+{
+	(void)data;
+	return nt_process_describe(pid, ret_facts);
+}
+
+static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+		  struct nt_host_sample *ret_sample)
+{
+	const struct nt_agent *agent = data;
+	int r;
+
+	if (!*host) {
+		r = nt_host_open(pid, tid, host);
+		if (r < 0)
+			return r;
+	}
+	r = nt_host_read(*host, ret_sample);
+	if (r < 0)
+		return r;
+	ret_sample->nic_retransmits = agent->nic.retransmits;
+	ret_sample->nic_errors = agent->nic.errors;
+	ret_sample->nic_congestion = agent->nic.congestion;
+	return 0;
+}
+
+static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_attach_counters(agent->attach, pid, ret_counters);
+}
+
+static void locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
+{
+	const struct nt_agent *agent = data;
+
+	nt_locator_find(agent->locator, cgroup, home);
+}
+
+static void on_window(void *data, const char *key, const struct nt_window *window,
+		      uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_window(agent->publisher, key, window, watermark_ns);
+}
+
+static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_heartbeat(agent->publisher, key, ranks, watermark_ns);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int open_probes(struct nt_agent *agent)
+{
+	struct nt_attach_options options = {
+		.mode = (enum nt_attach_mode)agent->config->attach_mode,
+		.ring_bytes = agent->config->ring_bytes,
+		.min_call_ns = agent->config->min_call_ns,
+		.max_processes = agent->config->max_processes,
+		.max_threads = agent->config->max_threads,
+	};
+	int r;
+
+	if (access(BTF, R_OK) < 0)
+		return nt_err(-errno, "this kernel has no type information (BTF) at '%s'", BTF);
+	r = nt_attach_new(&options, &agent->attach);
+	if (r == -EPERM || r == -EACCES)
+		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON, "
+				 "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
+	if (r < 0)
+		return nt_err(r, "load the probes");
+	return 0;
+}
+
+static uint64_t hash_boot_id(void)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	if (nt_file_read(BOOT_ID, BOOT_ID_BYTES, &buf) < 0)
+		return NT_HASH_SEED; /* then it says nothing, and loopback addresses may collide */
+	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
+}
+
+/* A spool is on this machine, and needs none. */
+static int open_shelter(struct nt_agent *agent, struct nt_bus_options *options)
+{
+	const struct nt_shelter_options shelter = {
+		.dir = agent->config->shelter,
+		.limits = {.max_bytes = agent->config->shelter_bytes,
+			   .max_age_ns = agent->config->shelter_age_ns},
+	};
+	int r;
+
+	if (!shelter.dir || !*shelter.dir || strncmp(agent->config->bus, "spool:", 6) == 0)
+		return 0;
+	r = nt_shelter_open(&shelter, &agent->bus);
+	if (r == -EWOULDBLOCK)
+		return nt_err(r, "the shelter '%s' is used by another agent", shelter.dir);
+	if (r < 0)
+		return nt_err(r, "open the shelter '%s'", shelter.dir);
+	agent->shelter = agent->bus;
+	options->undelivered = nt_shelter_undelivered;
+	options->data = agent->shelter;
+	return 0;
+}
+
+static int open_bus(struct nt_agent *agent, uint64_t boot)
+{
+	struct nt_bus *bus = NULL;
+	char client[sizeof(agent->node) + 32];
+	struct nt_bus_error error = {0};
+	struct nt_bus_options options = {
+		.max_bytes = agent->config->bus_bytes,
+		.max_age_ns = agent->config->bus_age_ns,
+		.security = agent->config->bus_security,
+		.client = client,
+		.is_small = true,
+		.flush_ns =
+			NT_MILLISECOND, /* what brokers have not taken by then waits with the bus */
+		.error = &error,
+	};
+	uint64_t start = nt_hash_u64(nt_hash_u64(boot, nt_clock_boot_ns()), (uint64_t)getpid());
+	int r;
+
+	(void)snprintf(client, sizeof(client), "neutracer-agent-%s", agent->node);
+	r = open_shelter(agent, &options);
+	if (r < 0)
+		return r;
+	r = nt_bus_open(agent->config->bus, &options, &bus);
+	if (r < 0)
+		return nt_err(r, "open the bus '%s' for writing%s%s", agent->config->bus,
+			      *error.text ? ": " : "", error.text);
+	if (agent->shelter)
+		nt_shelter_attach(agent->shelter, bus);
+	else
+		agent->bus = bus;
+	r = nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
+	return r < 0 ? nt_err(r, "start") : 0;
+}
+
+static int open_tracker(struct nt_agent *agent, uint64_t boot)
+{
+	struct nt_tracker_options options = {
+		.node = agent->node,
+		.boot = boot,
+		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
+		.window_min_ns = agent->config->window_min_ns,
+		.source = {.memory = nt_memory_live(),
+			   .describe = describe,
+			   .sample = sample,
+			   .counters = counters,
+			   .locate = locate,
+			   .data = agent},
+		.sink = {.window = on_window,
+			 .ranked = on_ranked,
+			 .heartbeat = on_heartbeat,
+			 .data = agent},
+	};
+	struct nt_attachment_hooks hooks = {
+		.attach = attach_file,
+		.drop = drop_file,
+		.data = agent,
+	};
+	struct nt_interpreters_hooks interpreters = {
+		.attach = attach_interpreter,
+		.detach = detach_interpreter,
+		.data = agent,
+	};
+	struct nt_discover_handler handler = {
+		.mapped = on_mapped,
+		.exited = on_exited,
+		.data = agent,
+	};
+	int r;
+
+	r = nt_tracker_new(&options, &agent->tracker);
+	if (r == 0)
+		r = nt_attachment_new(&hooks, &agent->attachment);
+	if (r == 0)
+		r = nt_interpreters_new(&interpreters, &agent->interpreters);
+	if (r == 0)
+		r = nt_meter_new(&agent->metrics);
+	if (r < 0)
+		return nt_err(r, "start");
+	r = nt_discover_new(agent->config->cgroup, &handler, &agent->discover);
+	if (r < 0 && agent->config->cgroup)
+		return nt_err(r, "look for the processes of cgroup '%s'", agent->config->cgroup);
+	return r < 0 ? nt_err(r, "look for processes") : 0;
+}
+
+static int open_front(struct nt_agent *agent)
+{
+	struct nt_httpd_error error;
+	int r;
+
+	if (!agent->config->listen)
+		return 0;
+	r = nt_front_start(agent->config->listen, agent->metrics, &agent->front, &error);
+	if (r < 0)
+		(void)nt_err(*error.text ? 0 : r, "%s", *error.text ? error.text : "start");
+	return r;
+}
+
+static int watch(const struct nt_agent *agent, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(agent->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_loop(struct nt_agent *agent)
+{
+	const struct itimerspec tick = {
+		.it_value = {.tv_nsec = TICK_NS},
+		.it_interval = {.tv_nsec = TICK_NS},
+	};
+	sigset_t set;
+	int fds[4];
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	agent->epoll = epoll_create1(EPOLL_CLOEXEC);
+	agent->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (agent->epoll < 0 || agent->signals < 0 || agent->timer < 0 ||
+	    timerfd_settime(agent->timer, 0, &tick, NULL) < 0)
+		return -errno;
+	fds[0] = agent->signals;
+	fds[1] = agent->timer;
+	fds[2] = nt_attach_fd(agent->attach);
+	fds[3] = nt_discover_fd(agent->discover);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		int r = watch(agent, fds[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int name_node(struct nt_agent *agent)
+{
+	if (agent->config->node) {
+		(void)snprintf(agent->node, sizeof(agent->node), "%s", agent->config->node);
+		return 0;
+	}
+	return gethostname(agent->node, sizeof(agent->node) - 1) < 0 ? -errno : 0;
+}
+
+int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_agent,
+		 enum nt_exit *ret_exit)
+{
+	nt_auto(nt_agent) struct nt_agent *agent = calloc(1, sizeof(*agent));
+	uint64_t boot = hash_boot_id();
+	int r;
+
+	*ret_exit = NT_EXIT_SYSTEM;
+	if (!agent)
+		return nt_err(-ENOMEM, "start");
+	agent->config = config;
+	agent->epoll = agent->timer = agent->signals = -1;
+	r = name_node(agent);
+	if (r < 0)
+		return nt_err(r, "read the host's name");
+
+	*ret_exit = NT_EXIT_KERNEL;
+	r = open_probes(agent);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_BUS;
+	r = open_bus(agent, boot);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_SYSTEM;
+	r = nt_locator_new(
+		&(struct nt_locator_options){&config->kube, agent->node, config->pod_resources},
+		&agent->locator);
+	if (r < 0)
+		return r;
+	r = open_tracker(agent, boot);
+	if (r < 0) {
+		*ret_exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_KERNEL;
+		return r;
+	}
+	*ret_exit = NT_EXIT_NETWORK;
+	r = open_front(agent);
+	if (r < 0)
+		return r;
+	*ret_exit = NT_EXIT_SYSTEM;
+	r = open_loop(agent);
+	if (r < 0)
+		return nt_err(r, "set up the event loop");
+	*ret_agent = nt_take(agent);
+	return 0;
+}
+
+void nt_agent_free(struct nt_agent *agent)
+{
+	if (!agent)
+		return;
+	/* Detach first: the job is then free of us, whatever the rest takes. */
+	nt_discover_free(agent->discover);
+	nt_interpreters_free(agent->interpreters);
+	nt_attach_free(agent->attach);
+	nt_attachment_free(agent->attachment);
+	nt_tracker_free(agent->tracker);
+	nt_locator_free(agent->locator);
+	nt_publisher_free(agent->publisher);
+	nt_bus_close(agent->bus);
+	nt_front_stop(agent->front);
+	nt_metrics_free(agent->metrics);
+	nt_closep(&agent->epoll);
+	nt_closep(&agent->timer);
+	nt_closep(&agent->signals);
+	free(agent);
+}
