@@ -58,7 +58,7 @@ void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank);
 /* Sends what there is. ended: its process is gone, and it is the rank's last window. */
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended);
 
-/* The process exists: what the event means. Its row is valid. id: NT_ID_BYTES or NULL. */
+/* agent/tracker_call.c: what an event of a known process means. Its row is valid. id: NT_ID_BYTES or NULL. */
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
