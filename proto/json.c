@@ -97,6 +97,8 @@ static int set_culprit(json_t *object, const struct nt_culprit *culprit)
 		failed |= set(object, "ranks", numbers(culprit->ranks, culprit->rank_count));
 	if (culprit->name && *culprit->name)
 		failed |= set(object, "name", nt_json_text(culprit->name));
+	if (culprit->pod_uid && *culprit->pod_uid)
+		failed |= set(object, "pod_uid", nt_json_text(culprit->pod_uid));
 	return failed;
 }
 

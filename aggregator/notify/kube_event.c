@@ -46,6 +46,14 @@ static bool accuses(const json_t *culprit)
 	return false;
 }
 
+/* As the agent has it of the pod's cgroup: what is no uid is none. */
+static const char *pod_uid(const json_t *culprit)
+{
+	const char *uid = nt_json_get_text(culprit, "pod_uid", "");
+
+	return nt_kube_name_is_sound(uid) ? uid : NULL;
+}
+
 /* The number of objects after it. */
 static size_t add_object(struct nt_kube_object *object, size_t n, struct nt_kube_object more,
 			 size_t *left_out)
@@ -78,15 +86,17 @@ size_t nt_kube_objects(const json_t *incident, struct nt_kube_object object[NT_K
 		const char *pod = nt_json_get_text(culprit, "pod", "");
 
 		if (*namespace && accuses(culprit))
-			n = add_object(object, n, (struct nt_kube_object){namespace, pod},
+			n = add_object(object, n,
+				       (struct nt_kube_object){namespace, pod, pod_uid(culprit)},
 				       ret_left_out);
 	}
+	/* The kubelet's events give a node's name for its uid, and so they are found by it. */
 	json_array_foreach(culprits, i, culprit)
 	{
 		const char *node = nt_json_get_text(culprit, "node", "");
 
 		if (accuses(culprit))
-			n = add_object(object, n, (struct nt_kube_object){NULL, node},
+			n = add_object(object, n, (struct nt_kube_object){NULL, node, node},
 				       ret_left_out);
 	}
 	return n;
@@ -153,7 +163,7 @@ static void name_event(const char *id, size_t number, char name[NT_KUBE_NAME + 1
 }
 
 json_t *nt_kube_event(const json_t *message, const char *id, size_t number,
-		      const struct nt_kube_object *object, const char *uid)
+		      const struct nt_kube_object *object)
 {
 	const json_t *incident = json_object_get(message, "data");
 	bool resolved = !strcmp(nt_json_get_text(message, "type", ""), "incident.resolved");
@@ -169,8 +179,9 @@ json_t *nt_kube_event(const json_t *message, const char *id, size_t number,
 		"apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace",
 		namespace, "involvedObject", "apiVersion", "v1", "kind",
 		object->namespace ? "Pod" : "Node", "namespace", object->namespace, "name",
-		object->name, "uid", uid, "reason", nt_kube_reason(incident, resolved), "message",
-		text, "type", resolved ? "Normal" : "Warning", "source", "component", component,
-		"firstTimestamp", nt_json_get_text(incident, "since", when), "lastTimestamp", when,
-		"reportingComponent", component, "reportingInstance", component, "count", 1);
+		object->name, "uid", object->uid, "reason", nt_kube_reason(incident, resolved),
+		"message", text, "type", resolved ? "Normal" : "Warning", "source", "component",
+		component, "firstTimestamp", nt_json_get_text(incident, "since", when),
+		"lastTimestamp", when, "reportingComponent", component, "reportingInstance",
+		component, "count", 1);
 }

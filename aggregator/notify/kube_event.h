@@ -16,6 +16,7 @@ enum {
 struct nt_kube_object {
 	const char *namespace; /* of a pod; NULL: it is a node */
 	const char *name;
+	const char *uid; /* NULL: not known */
 };
 
 /* A DNS subdomain, as every name in Kubernetes is: what else a message calls so never gets into a path. */
@@ -36,7 +37,7 @@ const char *nt_kube_reason(const json_t *incident, bool resolved);
  * it is made once. `message` is the body of a webhook. A new reference, or NULL for want of memory.
  */
 json_t *nt_kube_event(const json_t *message, const char *id, size_t number,
-		      const struct nt_kube_object *object, const char *uid);
+		      const struct nt_kube_object *object);
 
 /* Summary and incident, cut to the cap between two characters. */
 void nt_kube_text(const json_t *incident, bool resolved, char text[NT_KUBE_EVENT_TEXT]);

@@ -9,7 +9,7 @@
 #include "proto/json.h"
 
 enum {
-	OBJECT_BYTES = 1 << 20, /* of a pod or node, which may list many images and volumes */
+	OBJECT_BYTES = 1 << 20, /* of a node, which may list many images and volumes */
 };
 
 struct sending {
@@ -76,30 +76,26 @@ static int call(struct sending *sending, enum nt_kube_method method, const char 
 	return 0;
 }
 
-/* ---- pods and nodes ------------------------------------------------------------------------------- */
+/* ---- what a node has -------------------------------------------------------------------------- */
 
 /* Names are sound (nt_kube_name_is_sound()): they need no escapes. */
-static int write_path(struct nt_buf *path, const struct nt_kube_object *object)
+static int write_path(struct nt_buf *path, const char *node)
 {
-	if (object->namespace)
-		return nt_buf_printf(path, "/api/v1/namespaces/%s/pods/%s", object->namespace,
-				     object->name);
-	return nt_buf_printf(path, "/api/v1/nodes/%s", object->name);
+	return nt_buf_printf(path, "/api/v1/nodes/%s", node);
 }
 
-static int read_object(struct sending *sending, const struct nt_kube_object *object,
-		       json_t **ret_found)
+static int read_node(struct sending *sending, const char *name, json_t **ret_node)
 {
 	nt_autokubereply struct nt_kube_reply reply = {0};
 	nt_autobuf struct nt_buf path = {0};
 	int r;
 
-	r = write_path(&path, object);
+	r = write_path(&path, name);
 	if (r == 0)
 		r = call(sending, NT_KUBE_GET, (const char *)path.data, NULL, &reply);
 	if (r < 0 || sending->attempt.outcome != NT_ATTEMPT_TAKEN)
 		return r;
-	r = nt_json_load(reply.body.data, reply.body.len, ret_found);
+	r = nt_json_load(reply.body.data, reply.body.len, ret_node);
 	if (r == -EBADMSG) {
 		sending->attempt.outcome = NT_ATTEMPT_REFUSED;
 		return 0;
@@ -107,12 +103,10 @@ static int read_object(struct sending *sending, const struct nt_kube_object *obj
 	return r;
 }
 
-/* `kubectl describe` shows the events of the very pod, so they name its uid. */
-static int post_event(struct sending *sending, const struct nt_kube_object *object, size_t number,
-		      const char *uid)
+static int post_event(struct sending *sending, const struct nt_kube_object *object, size_t number)
 {
 	nt_autojson json_t *event =
-		nt_kube_event(sending->message, sending->notice->id, number, object, uid);
+		nt_kube_event(sending->message, sending->notice->id, number, object);
 	nt_autokubereply struct nt_kube_reply reply = {0};
 	nt_autobuf struct nt_buf path = {0};
 	int r;
@@ -129,8 +123,7 @@ static int post_event(struct sending *sending, const struct nt_kube_object *obje
 	return r;
 }
 
-static int patch_condition(struct sending *sending, const struct nt_kube_object *object,
-			   const json_t *node)
+static int patch_condition(struct sending *sending, const char *name, const json_t *node)
 {
 	nt_autokubereply struct nt_kube_reply reply = {0};
 	nt_autobuf struct nt_buf path = {0};
@@ -140,7 +133,7 @@ static int patch_condition(struct sending *sending, const struct nt_kube_object 
 	r = nt_kube_condition_patch(node, sending->message, &patch);
 	if (r < 0 || !patch)
 		return r;
-	r = write_path(&path, object);
+	r = write_path(&path, name);
 	if (r == 0)
 		r = nt_buf_printf(&path, "/status");
 	return r < 0 ? r : call(sending, NT_KUBE_PATCH, (const char *)path.data, patch, &reply);
@@ -148,23 +141,19 @@ static int patch_condition(struct sending *sending, const struct nt_kube_object 
 
 static int tell(struct sending *sending, const struct nt_kube_object *object, size_t number)
 {
-	bool is_pod = object->namespace;
-	nt_autojson json_t *found = NULL;
+	bool is_node = !object->namespace;
+	nt_autojson json_t *node = NULL;
 	int r;
 
-	if (is_pod || sending->notice->conditions) {
-		r = read_object(sending, object, &found);
-		if (r < 0 || !found)
+	if (is_node && sending->notice->conditions) {
+		r = read_node(sending, object->name, &node);
+		if (r < 0 || !node)
 			return r;
 	}
-	/* The kubelet's events give a node's name for its uid, and so they are found by it. */
-	r = post_event(sending, object, number,
-		       is_pod ? nt_json_get_text(json_object_get(found, "metadata"), "uid", "")
-			      : object->name);
-	if (r < 0 || is_pod || !sending->notice->conditions ||
-	    sending->attempt.outcome != NT_ATTEMPT_TAKEN)
+	r = post_event(sending, object, number);
+	if (r < 0 || !node || sending->attempt.outcome != NT_ATTEMPT_TAKEN)
 		return r;
-	return patch_condition(sending, object, found);
+	return patch_condition(sending, object->name, node);
 }
 
 /* ---- messages ------------------------------------------------------------------------------------- */
@@ -196,7 +185,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 		if (sending.attempt.outcome == NT_ATTEMPT_TAKEN) {
 			told++;
 		} else if (sending.attempt.outcome == NT_ATTEMPT_REFUSED) {
-			/* The pod is gone, perhaps; the others have their events. */
+			/* Its namespace is gone, perhaps; the others have their events. */
 			sending.left_out++;
 			whole = sending.attempt;
 		} else {

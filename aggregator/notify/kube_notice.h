@@ -20,8 +20,9 @@ struct nt_kube_notice {
 };
 
 /*
- * Blocks. Taken: every pod and node that there still is has its event; it is no harm to try again, for
- * an event is made once. *ret_left_out grows by those that got none: gone, badly named, too many.
+ * Blocks. Taken: every pod and node has its event, or the API server wants none of it; it is no harm to
+ * try again, for an event is made once. *ret_left_out grows by those that got none: refused, badly
+ * named, too many.
  * -ENOMEM.
  */
 NT_MUST_CHECK int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notice,

@@ -57,8 +57,11 @@ job_is_seen() {
   [ "$(api /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $ranks)] | length")" = 1 ]
 }
 firing() { slow=$(api /api/v1/slow-ranks | jq -c .items) && [ "$slow" != '[]' ]; }
+# By the pod's uid, as `kubectl describe` looks for it.
 is_event() {
-  [ -n "$(k get events -n training --field-selector "involvedObject.name=$1,reason=ComputeSlow" -o name)" ]
+  local uid
+  uid=$(k get pod -n training "$1" -o 'jsonpath={.metadata.uid}')
+  [ -n "$(k get events -n training --field-selector "involvedObject.uid=$uid,reason=ComputeSlow" -o name)" ]
 }
 told() { k exec -n training receiver -- test -s /tmp/messages; }
 

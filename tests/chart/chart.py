@@ -461,8 +461,8 @@ def rights(objects):
 
 @test
 def who_may_do_what_is_as_little_as_it_takes():
-    agent = {"neutracer-agent": ["['pods']: ['get', 'list', 'watch']"]}
-    events = ["['events']: ['create']", "['pods']: ['get']"]
+    agent = {"neutracer-agent": ["['pods']: ['list', 'watch']"]}
+    events = ["['events']: ['create']"]
     condition = ["['nodes']: ['get']", "['nodes/status']: ['patch']"]
     for name in SETS:
         told = {"all-on": events + condition, "all-off": None}.get(name, events)

@@ -30,7 +30,8 @@ static bool name_rank(void *data, uint32_t rank, struct nt_rank_names *ret_names
 	if (rank >= 128)
 		return false;
 	(void)snprintf(node[rank / 8], sizeof(node[0]), "gpu-%02u", rank / 8);
-	*ret_names = (struct nt_rank_names){.node = node[rank / 8], .pod = "llm-0", .gpu = gpu};
+	*ret_names = (struct nt_rank_names){
+		.node = node[rank / 8], .pod = "llm-0", .pod_uid = "u-0", .gpu = gpu};
 	return true;
 }
 
@@ -125,6 +126,7 @@ static void an_incident_has_names_for_numbers(void **state)
 	assert_string_equal(incident.culprit[0].kind, "rank");
 	assert_string_equal(incident.culprit[0].node, "gpu-01");
 	assert_string_equal(incident.culprit[0].gpu, "GPU-5f");
+	assert_string_equal(incident.culprit[0].pod_uid, "u-0");
 	assert_string_equal(incident.culprit[0].container, "");
 	assert_int_equal(incident.culprit[0].peer_count, 3);
 	assert_int_equal(incident.culprit[0].peers[2], 15);

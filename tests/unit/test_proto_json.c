@@ -71,7 +71,7 @@ static void each_kind_of_culprit_has_its_own_members(void **state)
 	struct nt_culprit culprit = {.kind = "path", .node = "a", .peer = "b"};
 	struct nt_incident incident = nt_test_incident("x", "firing", &culprit, 1);
 	nt_autojson json_t *path = nt_json_slow_rank(&incident, &culprit);
-	nt_autojson json_t *communicator = NULL, *rank = NULL;
+	nt_autojson json_t *communicator = NULL, *rank = NULL, *in_a_pod = NULL;
 
 	(void)state;
 	assert_string_equal(nt_json_get_text(path, "peer", ""), "b");
@@ -87,6 +87,10 @@ static void each_kind_of_culprit_has_its_own_members(void **state)
 	rank = nt_json_slow_rank(&incident, &nt_test_rank_5);
 	assert_null(json_object_get(rank, "ranks"));
 	assert_null(json_object_get(rank, "name"));
+	assert_null(json_object_get(rank, "pod_uid"));
+	culprit = (struct nt_culprit){.kind = "rank", .pod = "llm-5", .pod_uid = "u-5"};
+	in_a_pod = nt_json_slow_rank(&incident, &culprit);
+	assert_string_equal(nt_json_get_text(in_a_pod, "pod_uid", ""), "u-5");
 }
 
 static void only_some_kinds_accuse(void **state)
