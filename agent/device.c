@@ -237,18 +237,27 @@ int nt_devices_read(const uint8_t *data, size_t len, struct nt_devices *ret_devi
 	return r;
 }
 
-const char *nt_devices_find(const struct nt_devices *devices, uint64_t owner)
+static bool is_among(const char *const *ids, size_t n, const char *id)
 {
-	const char *id = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(ids[i], id) == 0)
+			return true;
+	}
+	return false;
+}
 
-	for (size_t i = 0; i < devices->count; i++) {
+size_t nt_devices_find(const struct nt_devices *devices, uint64_t owner, const char **ret_id)
+{
+	const char *id[NT_DEVICE_COUNTED];
+	size_t n = 0;
+
+	for (size_t i = 0; i < devices->count && n < NT_DEVICE_COUNTED; i++) {
 		const struct nt_device *device = &devices->device[i];
 
-		if (device->owner != owner)
-			continue;
-		if (id && strcmp(id, device->id) != 0)
-			return NULL;
-		id = device->id;
+		if (device->owner == owner && !is_among(id, n, device->id))
+			id[n++] = device->id;
 	}
-	return id;
+	if (n)
+		*ret_id = id[0];
+	return n;
 }

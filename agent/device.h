@@ -12,6 +12,7 @@
 enum {
 	NT_DEVICE_ID = 64, /* bytes with the NUL; a longer id is none that we know */
 	NT_DEVICE_MAX = 1024, /* on one node: MIG and replicas make several of one card */
+	NT_DEVICE_COUNTED = 64, /* of one owner; it is told to have no more */
 };
 
 struct nt_device {
@@ -33,7 +34,7 @@ uint64_t nt_device_owner(const char *namespace, const char *pod, const char *con
  */
 NT_MUST_CHECK int nt_devices_read(const uint8_t *data, size_t len, struct nt_devices *ret_devices);
 
-/* The device of an owner that has exactly one; NULL. Shared replicas "UUID::3" are their card. */
-const char *nt_devices_find(const struct nt_devices *devices, uint64_t owner);
+/* How many an owner has, and the first of them. Shared replicas "UUID::3" are their card. */
+size_t nt_devices_find(const struct nt_devices *devices, uint64_t owner, const char **ret_id);
 
 #endif

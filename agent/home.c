@@ -69,7 +69,7 @@ static int32_t local_rank_of(const struct nt_environ *env)
  * as all launchers do. NVIDIA_VISIBLE_DEVICES only says which there are: of several, one is known by
  * its number in the container.
  */
-static void tell_gpu(const struct nt_environ *env, char ret_gpu[NT_HOME_GPU])
+static void tell_gpu(const struct nt_environ *env, struct nt_home *home)
 {
 	struct device visible[DEVICES], there[DEVICES];
 	size_t visibles = split_devices(env->cuda_devices, visible);
@@ -77,19 +77,22 @@ static void tell_gpu(const struct nt_environ *env, char ret_gpu[NT_HOME_GPU])
 	int32_t local = local_rank_of(env);
 	size_t at = local > 0 ? (size_t)local : 0;
 
+	home->gpu_at = -1;
 	if (theres == 1 && is_uuid(&there[0])) {
-		set_gpu("", &there[0], ret_gpu);
+		set_gpu("", &there[0], home->gpu);
 	} else if (visibles) {
 		if (visibles == 1)
 			at = 0;
 		else if (local < 0 || at >= visibles)
 			return;
 		if (is_uuid(&visible[at]))
-			set_gpu("", &visible[at], ret_gpu);
+			set_gpu("", &visible[at], home->gpu);
 		else if (is_number(&visible[at]))
-			set_gpu("cuda:", &visible[at], ret_gpu);
+			set_gpu("cuda:", &visible[at], home->gpu);
 	} else if (theres > 1 && local >= 0 && at < theres) {
-		(void)snprintf(ret_gpu, NT_HOME_GPU, "cuda:%zu", at);
+		(void)snprintf(home->gpu, NT_HOME_GPU, "cuda:%zu", at);
+	} else if (theres <= 1) {
+		home->gpu_at = local; /* "void" and the like: the kubelet may know how many */
 	}
 }
 
@@ -105,6 +108,6 @@ void nt_home_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
 		memcpy(home.pod_uid, cgroup->pod, sizeof(home.pod_uid));
 	}
 	memcpy(home.container, cgroup->container, sizeof(cgroup->container));
-	tell_gpu(env, home.gpu);
+	tell_gpu(env, &home);
 	*ret_home = home;
 }

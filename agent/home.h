@@ -22,6 +22,7 @@ struct nt_home {
 	char pod_uid[NT_CGROUP_POD];
 	struct nt_workload workload;
 	char gpu[NT_HOME_GPU];
+	int32_t gpu_at; /* which of its container's, where it alone says nothing of them; or -1 */
 };
 
 /*

@@ -245,18 +245,19 @@ void nt_kubelet_free(struct nt_kubelet *kubelet)
 
 /* ---- asking it ------------------------------------------------------------------------------ */
 
-bool nt_kubelet_gpu(struct nt_kubelet *kubelet, const char *namespace, const char *pod,
-		    const char *container, char ret_gpu[NT_DEVICE_ID])
+size_t nt_kubelet_gpus(struct nt_kubelet *kubelet, const char *namespace, const char *pod,
+		       const char *container, char ret_gpu[NT_DEVICE_ID])
 {
 	uint64_t owner = nt_device_owner(namespace, pod, container);
 	const char *id;
+	size_t n;
 
 	(void)pthread_mutex_lock(&kubelet->lock);
-	id = nt_devices_find(kubelet->devices, owner);
-	if (id)
+	n = nt_devices_find(kubelet->devices, owner, &id);
+	if (n == 1)
 		memcpy(ret_gpu, id, strlen(id) + 1);
 	(void)pthread_mutex_unlock(&kubelet->lock);
-	return id;
+	return n;
 }
 
 void nt_kubelet_stats(struct nt_kubelet *kubelet, struct nt_kubelet_stats *ret_stats)

@@ -29,9 +29,9 @@ NT_MUST_CHECK int nt_kubelet_new(const char *socket, uint64_t every_ns,
 void nt_kubelet_free(struct nt_kubelet *kubelet);
 NT_DEFINE_AUTO(nt_kubelet, nt_kubelet_free)
 
-/* The one GPU of that container; false: none is known, or several. */
-bool nt_kubelet_gpu(struct nt_kubelet *kubelet, const char *namespace, const char *pod,
-		    const char *container, char ret_gpu[NT_DEVICE_ID]);
+/* How many GPUs that container has; of one alone its id. */
+size_t nt_kubelet_gpus(struct nt_kubelet *kubelet, const char *namespace, const char *pod,
+		       const char *container, char ret_gpu[NT_DEVICE_ID]);
 
 void nt_kubelet_stats(struct nt_kubelet *kubelet, struct nt_kubelet_stats *ret_stats);
 

@@ -2,6 +2,7 @@
 #include "agent/locator.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,14 +68,19 @@ void nt_locator_find(struct nt_locator *locator, const struct nt_cgroup *cgroup,
 		     struct nt_home *home)
 {
 	char gpu[NT_DEVICE_ID] = "";
+	size_t gpus;
 
 	if (!cgroup->pod[0] && !cgroup->container[0])
 		return;
 	if (locator->kube)
 		(void)nt_kube_pods_find(locator->kube, cgroup, home);
-	if (locator->kubelet && home->pod[0] &&
-	    nt_kubelet_gpu(locator->kubelet, home->namespace, home->pod, home->container, gpu))
+	if (!locator->kubelet || !home->pod[0])
+		return;
+	gpus = nt_kubelet_gpus(locator->kubelet, home->namespace, home->pod, home->container, gpu);
+	if (gpus == 1)
 		memcpy(home->gpu, gpu, sizeof(gpu));
+	else if (home->gpu_at >= 0 && (size_t)home->gpu_at < gpus)
+		(void)snprintf(home->gpu, sizeof(home->gpu), "cuda:%d", home->gpu_at);
 }
 
 void nt_locator_tick(struct nt_locator *locator, uint64_t now_ns)

@@ -18,9 +18,16 @@ static struct nt_devices devices;
 
 static const char *gpu_of(const char *pod, const char *container)
 {
-	const char *id = nt_devices_find(&devices, nt_device_owner("ml", pod, container));
+	const char *id = "";
 
-	return id ? id : "";
+	return nt_devices_find(&devices, nt_device_owner("ml", pod, container), &id) == 1 ? id : "";
+}
+
+static size_t gpus_of(const char *pod)
+{
+	const char *id;
+
+	return nt_devices_find(&devices, nt_device_owner("ml", pod, "main"), &id);
 }
 
 static void the_one_gpu_of_a_container_is_found(void **state)
@@ -42,7 +49,7 @@ static void the_one_gpu_of_a_container_is_found(void **state)
 	assert_int_equal(devices.count, 2);
 }
 
-static void of_several_none_is_named_and_of_a_shared_one_the_card(void **state)
+static void of_several_the_number_is_known_and_of_a_shared_one_the_card(void **state)
 {
 	nt_autobuf struct nt_buf response = {0};
 
@@ -52,7 +59,9 @@ static void of_several_none_is_named_and_of_a_shared_one_the_card(void **state)
 	add_pod(&response, "shared", "main", "nvidia.com/gpu.shared",
 		(const char *[]){"GPU-c::0", "GPU-c::3", NULL});
 	assert_int_equal(nt_devices_read(response.data, response.len, &devices), 0);
-	assert_string_equal(gpu_of("two", "main"), "");
+	assert_int_equal(gpus_of("two"), 2);
+	assert_int_equal(gpus_of("shared"), 1);
+	assert_int_equal(gpus_of("other"), 0);
 	assert_string_equal(gpu_of("shared", "main"), "GPU-c");
 }
 
@@ -100,6 +109,20 @@ static void devices_over_the_cap_are_counted(void **state)
 	assert_int_equal(devices.count, 0);
 }
 
+static void of_one_container_only_so_many_are_counted(void **state)
+{
+	nt_autobuf struct nt_buf response = {0};
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i <= NT_DEVICE_COUNTED; i++) {
+		(void)snprintf(name, sizeof(name), "GPU-%d", i);
+		add_pod(&response, "many", "main", "nvidia.com/gpu", (const char *[]){name, NULL});
+	}
+	assert_int_equal(nt_devices_read(response.data, response.len, &devices), 0);
+	assert_int_equal(gpus_of("many"), NT_DEVICE_COUNTED);
+}
+
 static void what_is_cut_or_no_protobuf_is_refused(void **state)
 {
 	static const uint8_t bad[][4] = {
@@ -118,10 +141,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_one_gpu_of_a_container_is_found),
-		cmocka_unit_test(of_several_none_is_named_and_of_a_shared_one_the_card),
+		cmocka_unit_test(of_several_the_number_is_known_and_of_a_shared_one_the_card),
 		cmocka_unit_test(names_that_run_into_each_other_are_different_owners),
 		cmocka_unit_test(ids_that_are_too_long_or_odd_are_left_out),
 		cmocka_unit_test(devices_over_the_cap_are_counted),
+		cmocka_unit_test(of_one_container_only_so_many_are_counted),
 		cmocka_unit_test(what_is_cut_or_no_protobuf_is_refused),
 	};
 

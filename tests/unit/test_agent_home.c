@@ -100,6 +100,31 @@ static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
 	}
 }
 
+static void who_sees_no_gpu_of_its_container_has_its_place_among_them(void **state)
+{
+	static const struct {
+		const char *env;
+		size_t len;
+		int32_t at;
+	} cases[] = {
+#define AT(env, at) {env, sizeof(env) - 1, at}
+		AT("LOCAL_RANK=1\0", 1),
+		AT("NVIDIA_VISIBLE_DEVICES=void\0OMPI_COMM_WORLD_LOCAL_RANK=2\0", 2),
+		AT("", -1),
+		AT("NVIDIA_VISIBLE_DEVICES=" GPU_A "," GPU_B "\0LOCAL_RANK=2\0", -1),
+		AT("CUDA_VISIBLE_DEVICES=-1\0LOCAL_RANK=0\0", -1),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nt_home home;
+
+		tell("0::/", cases[i].env, cases[i].len, &home);
+		assert_int_equal(home.gpu_at, cases[i].at);
+		assert_string_equal(home.gpu, "");
+	}
+}
+
 static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 {
 	char env[2 * NT_ENVIRON_DEVICES] = "CUDA_VISIBLE_DEVICES=";
@@ -126,6 +151,7 @@ int main(void)
 		cmocka_unit_test(in_a_pod_its_environment_names_it),
 		cmocka_unit_test(outside_a_pod_no_environment_makes_one),
 		cmocka_unit_test(a_gpu_is_named_where_there_is_no_doubt_which),
+		cmocka_unit_test(who_sees_no_gpu_of_its_container_has_its_place_among_them),
 		cmocka_unit_test(of_a_list_that_was_cut_the_last_is_not_used),
 	};
 

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "agent/locator.h"
 #include "common/clock.h"
 #include "tests/unit/pod_resources.h"
 #include "tests/unit/scratch.h"
@@ -224,12 +225,12 @@ static void gpus_are_asked_for_and_kept_while_the_kubelet_is_not_well(void **sta
 	(void)snprintf(server.path, sizeof(server.path), "%s/kubelet.sock", dir);
 	set_reply(&server, message.data, message.len, message.len, "0");
 	assert_int_equal(nt_kubelet_new(server.path, 2 * NT_MILLISECOND, &kubelet), 0);
-	assert_false(nt_kubelet_gpu(kubelet, "ml", "train-7", "main", gpu));
+	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 0);
 	begin(&server); /* it may come later than we do */
 	UNTIL(stats_of(kubelet).is_there);
 	assert_int_equal(server.request_len, 5);
 	assert_memory_equal(server.request, "\0\0\0\0\0", 5);
-	assert_true(nt_kubelet_gpu(kubelet, "ml", "train-7", "main", gpu));
+	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 1);
 	assert_string_equal(gpu, "GPU-7");
 	assert_int_equal(stats_of(kubelet).devices, 500);
 
@@ -241,11 +242,60 @@ static void gpus_are_asked_for_and_kept_while_the_kubelet_is_not_well(void **sta
 	assert_int_equal(stats_of(kubelet).malformed, 0);
 	set_reply(&server, message.data, message.len, first, "0");
 	UNTIL(stats_of(kubelet).malformed);
-	assert_true(nt_kubelet_gpu(kubelet, "ml", "train-7", "main", gpu));
+	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 1);
 
 	set_reply(&server, "", 0, 0, "0");
 	UNTIL(stats_of(kubelet).is_there);
-	assert_false(nt_kubelet_gpu(kubelet, "ml", "train-7", "main", gpu));
+	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 0);
+	end(&server);
+	scratch_remove(dir);
+}
+
+static void the_number_of_gpus_and_the_place_of_a_rank_name_its_own(void **state)
+{
+	static const struct {
+		const char *pod, *gpu, *given;
+		int32_t at;
+	} cases[] = {
+		{"one", "GPU-a", "", 3},
+		{"one", "GPU-a", "cuda:1", -1},
+		{"two", "cuda:1", "", 1},
+		{"two", "", "", 2},
+		{"two", "", "", -1},
+		{"two", "GPU-b", "GPU-b", -1}, /* by its own environment */
+		{"none", "", "", 0},
+	};
+	struct nt_kube_options none = {.api = (char *)""};
+	struct kubelet server = {.lock = PTHREAD_MUTEX_INITIALIZER, .status = "0"};
+	nt_auto(nt_locator) struct nt_locator *locator = NULL;
+	nt_autobuf struct nt_buf message = {0};
+	struct nt_locator_stats stats = {0};
+	char dir[SCRATCH_BYTES];
+
+	(void)state;
+	add_pod(&message, "one", "main", "nvidia.com/gpu", (const char *[]){"GPU-a", NULL});
+	add_pod(&message, "two", "main", "nvidia.com/gpu",
+		(const char *[]){"GPU-b", "GPU-c", NULL});
+	assert_int_equal(scratch_make(dir), 0);
+	(void)snprintf(server.path, sizeof(server.path), "%s/kubelet.sock", dir);
+	set_reply(&server, message.data, message.len, message.len, "0");
+	begin(&server);
+	assert_int_equal(nt_locator_new(&(struct nt_locator_options){.kube = &none,
+								     .node = "n",
+								     .kubelet = server.path},
+					&locator),
+			 0);
+	UNTIL((nt_locator_stats(locator, &stats), stats.kubelet.devices == 3));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nt_cgroup cgroup = {.pod = "12345678-90ab-cdef-1234-567890abcdef"};
+		struct nt_home home = {
+			.namespace = "ml", .container = "main", .gpu_at = cases[i].at};
+
+		(void)snprintf(home.pod, sizeof(home.pod), "%s", cases[i].pod);
+		(void)snprintf(home.gpu, sizeof(home.gpu), "%s", cases[i].given);
+		nt_locator_find(locator, &cgroup, &home);
+		assert_string_equal(home.gpu, cases[i].gpu);
+	}
 	end(&server);
 	scratch_remove(dir);
 }
@@ -259,13 +309,14 @@ static void without_a_socket_nobody_is_asked(void **state)
 	assert_int_equal(nt_kubelet_new("/no/such/socket", NT_MILLISECOND, &kubelet), 0);
 	(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	assert_int_equal(stats_of(kubelet).asked, 0);
-	assert_false(nt_kubelet_gpu(kubelet, "ml", "train-7", "main", gpu));
+	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpus_are_asked_for_and_kept_while_the_kubelet_is_not_well),
+		cmocka_unit_test(the_number_of_gpus_and_the_place_of_a_rank_name_its_own),
 		cmocka_unit_test(without_a_socket_nobody_is_asked),
 	};
 
