@@ -10,7 +10,8 @@
 #   cluster.sh kubectl|helm ARG...   run one of them on it; helm also without a cluster, to lint, say
 #   cluster.sh exec CMD...        run something in its network: pods and services are reached from there
 #   cluster.sh load IMAGE.tar     give the node an image; use it with imagePullPolicy IfNotPresent or Never
-#   cluster.sh kill|start NAME    one of the programs, such as apiserver: ended as by a crash, and back
+#   cluster.sh kill|start NAME    one of the programs, such as apiserver: ended as by a crash, and back.
+#                                 gpus, which `up` leaves out, gives the node eight nvidia.com/gpu
 #   cluster.sh logs               the end of each program's log
 #   cluster.sh down               stop everything and leave nothing
 #
@@ -20,7 +21,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 state=${NT_CLUSTER:-/run/neutracer-cluster}
-hash=$(cat "$here"/go.mod "$here"/go.sum "$here"/dns/*.go | sha256sum | cut -c1-12)
+hash=$(cat "$here"/go.mod "$here"/go.sum "$here"/{dns,gpu}/*.go | sha256sum | cut -c1-12)
 bin=${NT_CLUSTER_BIN:-$HOME/.cache/neutracer-cluster/$hash}
 names=ntcluster
 node_ip=10.99.0.1 # on a bridge that exists only inside the namespace
@@ -32,7 +33,7 @@ socket=$state/containerd.sock
 export KUBECONFIG=$state/kubeconfig KUBECACHEDIR=$state/cache
 export HELM_CACHE_HOME=$state/helm/cache HELM_CONFIG_HOME=$state/helm/config HELM_DATA_HOME=$state/helm/data
 # The order in which they start; they stop the other way round.
-programs=(containerd etcd apiserver controllers scheduler proxy dns kubelet)
+programs=(containerd etcd apiserver controllers scheduler proxy dns kubelet gpus)
 # Where these programs leave things whatever they are told: removed if they were not there before.
 strays=(/run/containerd /run/netns /var/lib/cni /var/lib/kubelet /var/log/containers)
 # What a kubelet sets on its machine.
@@ -71,7 +72,7 @@ build() {
     -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor
     -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=$minor"
   (cd "$here" && go build -trimpath -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
-    $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns) || die "the build failed"
+    $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns ./gpu) || die "the build failed"
   mv "$bin.part" "$bin"
 }
 
@@ -119,6 +120,7 @@ start() {
       launch kubelet "$bin/kubelet" --config "$state/kubelet.yaml" --kubeconfig "$KUBECONFIG" \
         --root-dir "$state/kubelet" --hostname-override node-1 --node-ip $node_ip
       ;;
+    gpus) launch gpus "$bin/gpu" ;;
     *) die "there is no program '$1', there are: ${programs[*]}" ;;
   esac
 }
@@ -222,6 +224,7 @@ address: $node_ip
 clusterDNS: [$node_ip]
 clusterDomain: cluster.local
 resolvConf: ""
+syncFrequency: 10s # so that changed secrets do not take a minute to be there
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $state/ca.crt}}
 authorization: {mode: Webhook}
 evictionHard: {imagefs.available: "1%", nodefs.available: "1%", memory.available: 100Mi}
@@ -320,7 +323,7 @@ down() {
   awk -v s="$state/" 'index($2, s) == 1 { print $2 }' /proc/self/mounts | sort -r | xargs -r -n1 umount -l || :
   ip netns del $names 2>/dev/null || :
   find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} + 2>/dev/null || :
-  rm -f /var/lib/kubelet/device-plugins/kubelet.sock
+  rm -f /var/lib/kubelet/device-plugins/{kubelet,standin}.sock
   while read -r name; do
     [ "$name" != /run/netns ] || umount /run/netns 2>/dev/null || :
     rm -rf "$name"

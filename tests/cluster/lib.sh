@@ -48,6 +48,7 @@ cleanup() {
     if [ -n "${NT_KEEP:-}" ]; then
       echo "left: a cluster in $state"
     else
+      [ ! -d "$state/kafka" ] || kafka down
       "$cluster" down
     fi
   fi
@@ -73,6 +74,13 @@ up() {
   is_up=1
   for image; do "$cluster" load "$image" >/dev/null || fail "cannot load $image"; done
   mkdir -m 1777 "$state/shm" # of the pods of a job
+}
+
+# A Kafka beside the cluster, as tests/kafka/kafka.sh has it: its pods reach it at the node's address.
+brokers=10.99.0.1:9092
+kafka() {
+  "$cluster" exec env NT_KAFKA="$state/kafka" NT_KAFKA_HOST="${brokers%:*}" NT_KAFKA_PORT="${brokers#*:}" \
+    tests/kafka/kafka.sh "$@" 8>&-
 }
 
 now_ms() { date +%s%3N; }

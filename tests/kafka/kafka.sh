@@ -16,7 +16,7 @@
 # NT_KAFKA: state folder (/tmp/neutracer-kafka). NT_KAFKA_PORT: the first port (19092); node N uses the
 # ten from NT_KAFKA_PORT + 10 * (N - 1): +0 clients, +1 controllers, +2 brokers and tools, and with
 # --secure, where clients need TLS and a password (SCRAM-SHA-512 or PLAIN): +3 TLS with a client certificate, +4 TLS with an expired
-# one of the broker. NT_KAFKA_JARS: where jars are kept (~/.cache/neutracer-kafka).
+# one of the broker. NT_KAFKA_HOST: the address (127.0.0.1). NT_KAFKA_JARS: where jars are kept (~/.cache/neutracer-kafka).
 #
 # --secure leaves in NT_KAFKA/tls: ca.pem, client.pem and client.key, expired.pem and expired.key,
 # other-ca.pem (that signed nothing); users neutracer (may do all) and stranger (may do nothing), both
@@ -26,6 +26,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 state=${NT_KAFKA:-/tmp/neutracer-kafka}
 base=${NT_KAFKA_PORT:-19092}
+host=${NT_KAFKA_HOST:-127.0.0.1}
 jars=${NT_KAFKA_JARS:-$HOME/.cache/neutracer-kafka}
 password=one-for-the-tests
 
@@ -46,7 +47,7 @@ alive() { [ -f "$state/$1/pid" ] && [[ $(ps -o stat= -p "$(cat "$state/$1/pid")"
 
 bootstrap() {
   local node list=()
-  for node in $(nodes); do list+=("127.0.0.1:$(port "$node" "$1")"); done
+  for node in $(nodes); do list+=("$host:$(port "$node" "$1")"); done
   (
     IFS=,
     echo "${list[*]}"
@@ -85,7 +86,7 @@ x509_extensions = names
 [any]
 commonName = supplied
 [names]
-subjectAltName = IP:127.0.0.1, DNS:localhost
+subjectAltName = IP:$host, DNS:localhost
 CONF
   openssl ca -batch -config "$name.ca/conf" -cert "$ca.pem" -keyfile "$ca.key" -in "$name.csr" \
     -out "$name.pem" -notext -startdate "$from" -enddate "$to"
@@ -111,12 +112,12 @@ make_secrets() {
 
 write_properties() {
   local node=$1 count=$2 secure=$3 dir=$state/$1 voters=() i client=PLAINTEXT
-  for ((i = 1; i <= count; i++)); do voters+=("$i@127.0.0.1:$(port "$i" 1)"); done
+  for ((i = 1; i <= count; i++)); do voters+=("$i@$host:$(port "$i" 1)"); done
   local listeners
-  listeners="CONTROLLER://127.0.0.1:$(port "$node" 1),INTERNAL://127.0.0.1:$(port "$node" 2)"
+  listeners="CONTROLLER://$host:$(port "$node" 1),INTERNAL://$host:$(port "$node" 2)"
   [ -z "$secure" ] || client=SASL_SSL
-  listeners+=",CLIENT://127.0.0.1:$(port "$node")"
-  [ -z "$secure" ] || listeners+=",MTLS://127.0.0.1:$(port "$node" 3),EXPIRED://127.0.0.1:$(port "$node" 4)"
+  listeners+=",CLIENT://$host:$(port "$node")"
+  [ -z "$secure" ] || listeners+=",MTLS://$host:$(port "$node" 3),EXPIRED://$host:$(port "$node" 4)"
   mkdir -p "$dir"
   cat >"$dir/server.properties" <<CONF
 process.roles=broker,controller
