@@ -21,6 +21,7 @@ enum metric {
 	REFUSED_UNKNOWN,
 	STREAMS_UNWATCHED,
 	BUS_MISSED,
+	BUS_RECONNECTED,
 	BUS_CORRUPT,
 	BUS_ERRORS,
 	INCIDENTS_PUBLISHED,
@@ -138,6 +139,8 @@ static const struct nt_metric table[METRICS] = {
 		 NULL},
 	[BUS_MISSED] = {NAME "bus_missed_total", NT_METRIC_COUNTER,
 			"Records that the bus had removed before they were read.", NULL},
+	[BUS_RECONNECTED] = {NAME "bus_reconnected_total", NT_METRIC_COUNTER,
+			     "Times at which the client that reads was made anew.", NULL},
 	[BUS_CORRUPT] = {NAME "bus_corrupt_total", NT_METRIC_COUNTER, "Damaged frames on the bus.",
 			 NULL},
 	[BUS_ERRORS] = {NAME "bus_errors_total", NT_METRIC_COUNTER, "Writes that the bus refused.",
@@ -342,6 +345,7 @@ static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric,
 static void read_own(const struct nt_meter *meter, uint64_t *value)
 {
 	value[BUS_MISSED] = meter->bus_missed;
+	value[BUS_RECONNECTED] = meter->bus_reconnected;
 	value[BUS_CORRUPT] = meter->bus_corrupt;
 	value[SINK_ERRORS] = meter->sink_errors;
 	value[SAVE_ERRORS] = meter->save_errors;

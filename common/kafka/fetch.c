@@ -258,5 +258,8 @@ void nt_kafka_fetch_stop(struct nt_kafka_reader *reader, struct nt_kafka_partiti
 		return;
 	(void)rd_kafka_consume_stop(reader->topic[partition->topic], (int32_t)partition->id);
 	partition->is_running = false;
+	partition->is_looked = false;
+	partition->is_short = false;
+	partition->stuck_mono_ns = 0;
 	forget_batch(reader, partition);
 }

@@ -268,7 +268,7 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 		{"enable.auto.commit", "false"},
 		{"enable.auto.offset.store", "false"},
 		{"partition.assignment.strategy", "range"},
-		{"topic.metadata.refresh.interval.ms", "30000"}, /* for partitions that are new */
+		{"topic.metadata.refresh.interval.ms", "5000"}, /* for what is new */
 		/*
 		 * max.poll.interval.ms stays at its five minutes, for which a joining waits too where the
 		 * coordinator freezes: less would throw out who reads and loads the states of many shards,

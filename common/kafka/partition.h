@@ -30,6 +30,14 @@ struct nt_kafka_partition {
 	uint64_t next; /* offset of the next record, once there was one */
 	uint64_t from_real_ns; /* what is earlier is passed over, until the first that is not */
 	uint64_t last_real_ns; /* of the last record returned */
+
+	/* ---- stall.c ---- */
+	bool is_looked; /* the cluster was asked for its end since it was started; the next three hold */
+	uint64_t looked_next; /* `next`, before that was asked */
+	uint64_t stuck_mono_ns; /* since when there is more and none comes; 0: it comes */
+	bool is_short; /* it ended before what we have read */
+	uint64_t end; /* behind its last record, when that was asked; 0: it never was */
+	uint64_t tried_next, tried_end; /* for which a new client was made */
 };
 
 struct nt_kafka_partitions {

@@ -98,8 +98,11 @@ static int connect_with(struct nt_kafka_reader *reader, rd_kafka_t *rk)
 				    reader->event_fd);
 }
 
-/* With new secrets. Everything goes on from the record that was returned last. */
-static int reconnect(struct nt_kafka_reader *reader)
+/*
+ * With new secrets, if any. Everything goes on from the record that was returned last. Who has a share
+ * of the group keeps it where that may be.
+ */
+static int reconnect(struct nt_kafka_reader *reader, bool must_rejoin)
 {
 	struct nt_bus_error error = {0};
 	rd_kafka_t *rk;
@@ -111,12 +114,13 @@ static int reconnect(struct nt_kafka_reader *reader)
 		reader->reconnect_mono_ns = nt_clock_mono_ns() + RECONNECT_NS;
 		return 0;
 	}
-	if (reader->group)
+	if (must_rejoin)
 		nt_kafka_group_leave(reader);
 	disconnect(reader);
+	reader->is_stuck = false;
 	reader->bus.stats.reconnected++;
 	r = connect_with(reader, rk);
-	if (r == 0 && reader->group)
+	if (r == 0 && must_rejoin)
 		r = nt_kafka_group_join(reader, &error);
 	return r;
 }
@@ -131,14 +135,25 @@ static int grow(struct nt_kafka_reader *reader, enum nt_topic topic, uint32_t co
 					reader->from_real_ns);
 }
 
+static void look_for_stalls(struct nt_kafka_reader *reader)
+{
+	rd_kafka_topic_partition_list_t *ends = nt_kafka_watch_take_ends(&reader->watch);
+
+	if (!ends)
+		return;
+	reader->is_stuck |= nt_kafka_stall_look(reader, ends);
+	rd_kafka_topic_partition_list_destroy(ends);
+}
+
 static int look(struct nt_kafka_reader *reader)
 {
 	struct nt_kafka_news news;
 	int r = 0;
 
 	nt_kafka_watch_get(&reader->watch, &news);
-	if (news.is_stale && nt_clock_mono_ns() >= reader->reconnect_mono_ns)
-		return reconnect(reader);
+	look_for_stalls(reader);
+	if ((news.is_stale || reader->is_stuck) && nt_clock_mono_ns() >= reader->reconnect_mono_ns)
+		return reconnect(reader, news.is_stale && reader->group);
 	if (news.generation == reader->generation)
 		return 0;
 	reader->generation = news.generation;
@@ -265,8 +280,10 @@ static int next_fetched(struct nt_kafka_reader *reader, struct nt_bus_record *re
 		if (next_of_batch(reader, ret_record) > 0)
 			return 1;
 		n = rd_kafka_consume_batch_queue(reader->queue, 0, reader->batch, NT_KAFKA_BATCH);
-		if (n <= 0)
+		if (n <= 0) {
+			reader->was_empty = true;
 			return 0;
+		}
 		if (reader->batch[0]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			nt_kafka_health_succeed(&reader->client.health);
 		reader->batch_at = 0;
@@ -428,6 +445,9 @@ static void add_lag(const struct nt_kafka_reader *reader,
 		    (int32_t)partition->id, &low, &high) != RD_KAFKA_RESP_ERR_NO_ERROR ||
 	    high < 0)
 		return;
+	/* The library knows the end of the last fetch alone. */
+	if (partition->end > (uint64_t)high && partition->is_running)
+		high = (int64_t)partition->end;
 	if (partition->start != NT_KAFKA_FROM_OFFSET || (low > 0 && next < (uint64_t)low))
 		next = low > 0 ? (uint64_t)low : 0;
 	lag->partitions++;

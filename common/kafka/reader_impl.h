@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reader in its three parts: reader.c (opening, waiting, records), fetch.c (from where each
- * partition is fetched) and group.c (which partitions are ours). All on the caller's thread.
+ * The reader in its four parts: reader.c (opening, waiting, records), fetch.c (from where each
+ * partition is fetched), stall.c (whether it is) and group.c (which partitions are ours). All on the caller's thread.
  */
 #ifndef NT_COMMON_KAFKA_READER_IMPL_H
 #define NT_COMMON_KAFKA_READER_IMPL_H
@@ -52,6 +52,9 @@ struct nt_kafka_reader {
 	struct nt_kafka_partitions partitions[NT_TOPIC_END];
 	struct nt_kafka_watch watch;
 	uint64_t reconnect_mono_ns; /* not before this, after a failure */
+	bool is_stuck; /* only a new client gets on */
+	bool was_empty; /* nothing waited to be read, at some time since the ends were looked at */
+	uint64_t unstuck_mono_ns; /* when a client was made anew because of that; 0: never */
 	uint64_t generation; /* of the watch's news, as far as we know it */
 
 	bool must_start; /* a partition may have to be started */
@@ -72,6 +75,16 @@ void nt_kafka_fetch_start(struct nt_kafka_reader *reader);
 void nt_kafka_fetch_stop(struct nt_kafka_reader *reader, struct nt_kafka_partition *partition);
 /* The offsets behind the last records of all known partitions, as the place to start from. */
 NT_MUST_CHECK int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader);
+
+/* ---- stall.c ---- */
+
+/*
+ * The library may never get on, and says nothing: its releases from 2.1 on take what they hear of a
+ * topic that was made anew for outdated, for as long as they live. Compares where we are with where
+ * partitions end; true where only a new client gets on.
+ */
+bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
+			 const rd_kafka_topic_partition_list_t *ends);
 
 /* ---- group.c ---- */
 

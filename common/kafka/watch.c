@@ -9,9 +9,10 @@
 enum {
 	TICK_MS = 1000,
 	METADATA_MS = 2000,
+	ENDS_MS = 1000,
 };
 
-#define LOOK_NS       (30 * NT_SECOND) /* for partitions that are new */
+#define LOOK_NS       (5 * NT_SECOND)
 #define LOOK_AGAIN_NS NT_SECOND /* while a topic is missing, or the brokers are */
 
 static void wake(const struct nt_kafka_watch *watch)
@@ -83,6 +84,47 @@ static void note_topics(struct nt_kafka_watch *watch, const struct rd_kafka_meta
 		nt_kafka_health_succeed(&watch->client->health);
 }
 
+/* All partitions that there are, by name. */
+static rd_kafka_topic_partition_list_t *list_all(const struct nt_kafka_watch *watch)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+
+	for (uintptr_t i = 0; i < NT_TOPIC_END; i++) {
+		for (uint32_t j = 0; j < watch->partitions[i]; j++) {
+			rd_kafka_topic_partition_t *one = rd_kafka_topic_partition_list_add(
+				list, rd_kafka_topic_name(watch->topics[i]), (int32_t)j);
+
+			one->offset = RD_KAFKA_OFFSET_END;
+			one->opaque = (void *)i;
+		}
+	}
+	return list;
+}
+
+/* Not before the last ones were taken: so they are of a time after that. */
+static void ask_ends(struct nt_kafka_watch *watch)
+{
+	rd_kafka_topic_partition_list_t *list;
+	bool is_wanted;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	is_wanted = !watch->ends;
+	watch->wants_look = false;
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (!is_wanted)
+		return;
+	list = list_all(watch);
+	if (!list->cnt ||
+	    rd_kafka_offsets_for_times(watch->rk, list, ENDS_MS) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		rd_kafka_topic_partition_list_destroy(list);
+		return;
+	}
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->ends = list;
+	wake(watch);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
 /* The time of the next look. */
 static uint64_t look(struct nt_kafka_watch *watch)
 {
@@ -95,6 +137,8 @@ static uint64_t look(struct nt_kafka_watch *watch)
 	note_topics(watch, metadata);
 	is_complete = learn(watch, metadata);
 	rd_kafka_metadata_destroy(metadata);
+	if (is_complete)
+		ask_ends(watch);
 	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
 }
 
@@ -103,11 +147,15 @@ static bool is_due(struct nt_kafka_watch *watch, uint64_t look_ns, uint64_t look
 {
 	uint64_t now_ns = nt_clock_mono_ns();
 	struct nt_bus_health health;
+	bool wants_look;
 
-	if (now_ns >= look_ns)
-		return true;
+	if (now_ns >= look_ns || now_ns < looked_ns + LOOK_AGAIN_NS)
+		return now_ns >= look_ns;
+	(void)pthread_mutex_lock(&watch->lock);
+	wants_look = watch->wants_look;
+	(void)pthread_mutex_unlock(&watch->lock);
 	nt_kafka_health_get(&watch->client->health, &health);
-	return health.cause != NT_BUS_WELL && now_ns >= looked_ns + LOOK_AGAIN_NS;
+	return wants_look || health.cause != NT_BUS_WELL;
 }
 
 static bool must_end(struct nt_kafka_watch *watch, bool is_stale)
@@ -185,6 +233,9 @@ void nt_kafka_watch_end(struct nt_kafka_watch *watch)
 	(void)pthread_join(watch->thread, NULL);
 	rd_kafka_queue_destroy(watch->queue);
 	watch->queue = NULL;
+	if (watch->ends)
+		rd_kafka_topic_partition_list_destroy(watch->ends);
+	watch->ends = NULL;
 	(void)pthread_cond_destroy(&watch->changed);
 	(void)pthread_mutex_destroy(&watch->lock);
 }
@@ -212,6 +263,23 @@ int nt_kafka_watch_wait(struct nt_kafka_watch *watch, int timeout_ms)
 		r = pthread_cond_timedwait(&watch->changed, &watch->lock, &at);
 	(void)pthread_mutex_unlock(&watch->lock);
 	return -r;
+}
+
+rd_kafka_topic_partition_list_t *nt_kafka_watch_take_ends(struct nt_kafka_watch *watch)
+{
+	rd_kafka_topic_partition_list_t *ends;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	ends = nt_take(watch->ends);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return ends;
+}
+
+void nt_kafka_watch_hurry(struct nt_kafka_watch *watch)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->wants_look = true;
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 void nt_kafka_watch_call(struct nt_kafka_watch *watch)

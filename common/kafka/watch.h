@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The thread beside a reader: it serves the library's errors, learns how many partitions each topic
- * has, and notices new secrets. Whoever waits on the reader's descriptor is woken when there is news.
+ * has and where they end, and notices new secrets. Whoever waits on the reader's descriptor is woken when there is news.
  */
 #ifndef NT_COMMON_KAFKA_WATCH_H
 #define NT_COMMON_KAFKA_WATCH_H
@@ -25,6 +25,8 @@ struct nt_kafka_watch {
 	uint32_t partitions[NT_TOPIC_END]; /* 0: none, or not known yet */
 	uint64_t generation; /* of the above; 0: nothing is known yet */
 	bool is_stale; /* the secrets have changed */
+	rd_kafka_topic_partition_list_t *ends; /* NULL: to be asked for */
+	bool wants_look; /* sooner than it is due */
 	bool wants_call; /* the reader asked to be woken in a while */
 	bool must_end;
 };
@@ -44,6 +46,13 @@ struct nt_kafka_news {
 void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_news);
 /* Waits for the first news. -ETIMEDOUT. */
 NT_MUST_CHECK int nt_kafka_watch_wait(struct nt_kafka_watch *watch, int timeout_ms);
+/*
+ * Where all partitions ended, asked after the call before: the offsets, and as "opaque" the topic. NULL:
+ * no news. The caller frees it.
+ */
+rd_kafka_topic_partition_list_t *nt_kafka_watch_take_ends(struct nt_kafka_watch *watch);
+/* The next ends in about a second. */
+void nt_kafka_watch_hurry(struct nt_kafka_watch *watch);
 /* The descriptor becomes readable in about a second. */
 void nt_kafka_watch_call(struct nt_kafka_watch *watch);
 

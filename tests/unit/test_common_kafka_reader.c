@@ -11,7 +11,8 @@
 #include "tests/unit/kafka_mock.h"
 
 enum {
-	PATIENCE_MS = 20000,
+	PATIENCE_MS = 30000,
+	STUCK_FETCHES = 10000,
 	WINDOW = 1U << NT_TOPIC_WINDOW,
 };
 
@@ -138,6 +139,46 @@ static void a_position_that_is_refused_though_it_is_there_is_kept(void **state)
 	for (uint64_t i = 11; i <= 20; i++)
 		assert_number(reader, i);
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
+}
+
+/* More fetches than there can be in the time. */
+static void keep_from_fetching(const struct mock *mock, rd_kafka_resp_err_t error)
+{
+	rd_kafka_resp_err_t errors[STUCK_FETCHES];
+
+	for (size_t i = 0; i < STUCK_FETCHES; i++)
+		errors[i] = error;
+	rd_kafka_mock_push_request_errors_array(mock->cluster, MOCK_FETCH, STUCK_FETCHES, errors);
+}
+
+static uint64_t reconnected(const struct nt_bus_reader *reader)
+{
+	struct nt_bus_stats stats;
+
+	nt_bus_reader_stats(reader, &stats);
+	return stats.reconnected;
+}
+
+static void a_client_that_gets_nothing_though_there_is_more_is_made_anew(void **state)
+{
+	struct mock *mock = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	struct nt_bus_record record;
+
+	publish_numbers(mock, 1, 11);
+	reader = open_reader(mock);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_number(reader, i);
+	keep_from_fetching(mock, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
+	publish_numbers(mock, 11, 21);
+	for (int i = 0; i < PATIENCE_MS / 100 && !reconnected(reader); i++)
+		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
+	assert_int_equal(reconnected(reader), 1);
+	rd_kafka_mock_clear_request_errors(mock->cluster, MOCK_FETCH);
+	for (uint64_t i = 11; i <= 20; i++)
+		assert_number(reader, i);
+	assert_int_equal(nt_bus_reader_missed(reader), 0);
+	assert_int_equal(reconnected(reader), 1);
 }
 
 static void without_a_broker_reading_waits_and_says_why(void **state)
@@ -430,6 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MOCK_TEST(a_reader_goes_on_when_its_broker_comes_back),
 		MOCK_TEST(a_position_that_is_refused_though_it_is_there_is_kept),
+		MOCK_TEST(a_client_that_gets_nothing_though_there_is_more_is_made_anew),
 		cmocka_unit_test(without_a_broker_reading_waits_and_says_why),
 		MOCK_TEST(what_was_removed_before_it_was_read_is_counted),
 		MOCK_TEST(what_is_over_our_caps_is_passed_over_and_counted),
