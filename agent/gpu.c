@@ -142,7 +142,7 @@ void nt_gpu_lose(struct nt_gpu *gpu)
 		account_at(gpu, i)->broken = true;
 }
 
-void nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns)
+bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns)
 {
 	uint64_t entry_ns = interval->entry_ns ?: interval->start_ns;
 	struct account *account;
@@ -156,7 +156,7 @@ void nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 			account->passed_ns = now_ns;
 	}
 	if (!gpu->begin_ns)
-		return;
+		return true;
 	if (entry_ns < gpu->begin_ns) {
 		while (i > 0 && account_at(gpu, i - 1)->step.start_ns > entry_ns)
 			i--;
@@ -164,7 +164,7 @@ void nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 			/* Its step has been told without it, and the next may be told so, too. */
 			gpu->stats.late++;
 			nt_gpu_lose(gpu);
-			return;
+			return false;
 		}
 	}
 	account = account_at(gpu, i);
@@ -172,6 +172,7 @@ void nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 	account->kernels += interval->kernels;
 	account->lag_ns += interval->start_ns - entry_ns;
 	account->intervals++;
+	return true;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */

@@ -89,7 +89,7 @@ struct nt_process {
 
 	/* Of the last interval that was told, of kernels and of communication; 0: none so far. */
 	uint64_t gpu_number[2];
-	uint64_t gpu_lost; /* before it, since the last window */
+	uint64_t gpu_lost, gpu_taken; /* of them, since the last window; lost: late ones, too */
 
 	struct nt_process_counters counters; /* at the last window */
 	UT_hash_handle hh;

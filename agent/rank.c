@@ -304,19 +304,19 @@ void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uin
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-void nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
+bool nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
 		 uint64_t now_ns)
 {
 	if (interval->communicates) {
 		if (comm)
 			nt_comm_gpu(comm, interval->op, interval->nth, interval->start_ns,
 				    interval->end_ns);
-		return;
+		return true;
 	}
 	/* Without memory for it the rank stays at the tier of its calls. */
 	if (!rank->gpu && nt_gpu_new(&rank->gpu) < 0)
-		return;
-	nt_gpu_add(rank->gpu, interval, now_ns);
+		return false;
+	return nt_gpu_add(rank->gpu, interval, now_ns);
 }
 
 void nt_rank_gpu_lost(struct nt_rank *rank)

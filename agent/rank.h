@@ -54,7 +54,7 @@ struct nt_rank {
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
 	uint64_t last_event_ns;
 	uint64_t comms_made, errors;
-	uint64_t lost_seen; /* the tracker's count at the last window */
+	uint64_t lost_seen, events_seen; /* the tracker's counts at the last window */
 
 	struct nt_host *host; /* owned; NULL: none open */
 	struct nt_host_sample host_before;
@@ -102,7 +102,7 @@ void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uin
  * What the device ran, as a plugin tells it; now_ns: when. comm: whose call it was, NULL: nobody's
  * that is known.
  */
-void nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
+bool nt_rank_gpu(struct nt_rank *rank, struct nt_comm *comm, const struct nt_gpu_interval *interval,
 		 uint64_t now_ns);
 /* Intervals of the rank's process were lost. */
 void nt_rank_gpu_lost(struct nt_rank *rank);

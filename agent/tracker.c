@@ -230,6 +230,7 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 	count_interval(tracker, process, interval);
 	if (!makes_sense(tracker, interval)) {
 		tracker->stats.gpu_malformed++;
+		process->gpu_lost++;
 		return;
 	}
 	if (interval->communicates)
@@ -239,10 +240,12 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 		rank = comm->rank_of;
 	else if (!interval->communicates && process->ranks == 1)
 		rank = process->rank[0];
-	if (rank)
-		nt_rank_gpu(rank, comm, interval, tracker->now_ns);
-	else
+	if (!rank)
 		tracker->stats.gpu_unowned++;
+	else if (nt_rank_gpu(rank, comm, interval, tracker->now_ns))
+		process->gpu_taken++;
+	else
+		process->gpu_lost++;
 }
 
 /* ---- figures -------------------------------------------------------------------------------- */

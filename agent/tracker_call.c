@@ -34,6 +34,7 @@ static struct nt_rank *new_rank(struct nt_tracker *tracker, struct nt_process *p
 		return NULL;
 	}
 	rank->lost_seen = tracker->stats.lost_events;
+	rank->events_seen = tracker->stats.events;
 	process->rank[process->ranks++] = rank;
 	if (process->ranks == 1 && tracker->options.sink.ranked)
 		tracker->options.sink.ranked(tracker->options.sink.data, process->pid,

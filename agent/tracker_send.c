@@ -154,16 +154,32 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 	return since;
 }
 
-/* As counters, these are the process's. */
-static uint64_t take_gpu_lost(struct nt_rank *rank)
+/*
+ * What was lost of all that the window is made from, and then also how much of the same came. Nobody
+ * knows whose events were lost: they are each rank's. As counters, intervals are the process's.
+ */
+static void tell_lost(const struct nt_tracker *tracker, const struct nt_rank *rank,
+		      struct nt_window_context *context)
 {
-	struct nt_process *process = rank->process;
-	uint64_t lost = process->gpu_lost;
+	const struct nt_tracker_stats *stats = &tracker->stats;
+	const struct nt_process *process = rank->process;
 
+	context->lost = stats->lost_events - rank->lost_seen;
+	if (context->lost)
+		context->taken = stats->events - rank->events_seen;
 	if (rank != process->rank[0])
-		return 0;
-	process->gpu_lost = 0;
-	return lost;
+		return;
+	context->lost += process->gpu_lost;
+	if (process->gpu_lost)
+		context->taken += process->gpu_taken;
+}
+
+static void clear_lost(const struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	rank->lost_seen = tracker->stats.lost_events;
+	rank->events_seen = tracker->stats.events;
+	if (rank == rank->process->rank[0])
+		rank->process->gpu_lost = rank->process->gpu_taken = 0;
 }
 
 /* Short synchronising calls come as sums of the whole window, steps or not. */
@@ -215,7 +231,6 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.end_ns = end_ns,
 		.host = &host,
 		.counters = &counters,
-		.lost = tracker->stats.lost_events - rank->lost_seen + take_gpu_lost(rank),
 		.ended = ended,
 	};
 	struct nt_tracker_key *key;
@@ -230,13 +245,13 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	if (ended && key && key->ranks && --key->ranks == 0)
 		key->empty_ns = end_ns;
 	add_short_syncs(rank, &counters, end_ns);
+	tell_lost(tracker, rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay, for the next window */
 	}
 	tracker->stats.windows++;
 	tracker->stats.steps += rank->sums.steps;
-	rank->lost_seen = tracker->stats.lost_events;
 	if (key) {
 		uint64_t start_ns = rank->window_ns;
 
@@ -247,6 +262,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		tracker->options.sink.window(tracker->options.sink.data, rank->key,
 					     nt_window_get(message), key->watermark_ns);
 	}
+	clear_lost(tracker, rank);
 	clear_comms(rank); /* frees what has ended, whose names the message borrows */
 	nt_rank_clear(rank, end_ns);
 }

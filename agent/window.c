@@ -318,6 +318,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.finalized = context->ended && rank->process->finalized,
 		.uses_gpu = nt_process_uses_gpu(rank->process),
 		.lost = context->lost,
+		.taken = context->taken,
 	};
 	if (rank->process->facts.env.restart_count > 0)
 		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;

@@ -16,7 +16,8 @@ struct nt_window_context {
 	uint64_t end_ns;
 	const struct nt_host_evidence *host;
 	const struct nt_process_counters *counters; /* since the last window; of the process */
-	uint64_t lost; /* events of the node since the last window */
+	/* Events of the node and intervals of the process since the last window; taken: where some were lost. */
+	uint64_t lost, taken;
 	bool ended;
 };
 

@@ -121,6 +121,25 @@ static double find_missing(struct nt_member *member, size_t windows, uint64_t en
 	return gaps_ns;
 }
 
+/*
+ * Of so much of the member's time windows came whose events or intervals did not all come: of each the
+ * part that was lost. An agent that does not say how many came tells of nothing that can be relied on.
+ */
+static double find_lost(const struct nt_member *member, size_t windows)
+{
+	double lost_ns = 0;
+
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+		const double lost = (double)window->lost;
+
+		if (window->lost)
+			lost_ns += (double)(window->end_boot_ns - window->start_boot_ns) * lost /
+				   (lost + (double)window->taken);
+	}
+	return lost_ns;
+}
+
 /* Where the job is larger than what was seen of it, the rest is missing. */
 void nt_framer_weigh(struct nt_framer *framer, struct nt_job *job, const size_t *windows)
 {
@@ -137,7 +156,8 @@ void nt_framer_weigh(struct nt_framer *framer, struct nt_job *job, const size_t 
 		/* Nobody expects a window of the dead. */
 		if (rank->ended && !rank->observed)
 			continue;
-		ns = find_missing(job->member[i], windows[i], end_ns, length_ns);
+		ns = find_missing(job->member[i], windows[i], end_ns, length_ns) +
+		     find_lost(job->member[i], windows[i]);
 		now = ns < 0 ? 0 : ns < length ? ns : length;
 		missing_ns += now;
 		missed_ns += ns - now;

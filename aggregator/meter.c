@@ -181,8 +181,10 @@ static const struct nt_metric table[METRICS] = {
 	[RANKS_CONFLICTING] = {NAME "ranks_conflicting_total", NT_METRIC_COUNTER,
 			       "Processes whose rank was another's: they are never accused.", NULL},
 	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames judged.", NULL},
-	[FRAMES_INCOMPLETE] = {NAME "frames_incomplete_total", NT_METRIC_COUNTER,
-			       "Frames judged without all windows of every rank.", NULL},
+	[FRAMES_INCOMPLETE] =
+		{NAME "frames_incomplete_total", NT_METRIC_COUNTER,
+		 "Frames judged while windows, or a part of what they are made from, were missing.",
+		 NULL},
 	[COMMS_UNHEARD] =
 		{NAME "communicators_unheard_total", NT_METRIC_COUNTER,
 		 "Times that members of a communicator were not heard within four frames of the others.",

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "cli/advice.h"
+#include "common/num.h"
 
 enum {
 	MAX_NUMBERS = 16, /* ranks listed in one cell */
@@ -182,9 +183,9 @@ static void put_facts(const struct nt_html_page *page, const struct nt_incident 
 		nt_markup_put(out, ", %.2f ", incident->cost.money);
 		nt_markup_text(out, incident->cost.currency, NT_HTML_NAME);
 	}
-	nt_markup_put(out, ". Confidence %.3f at tier %s with %.0f %% of the windows seen.</p>\n",
+	nt_markup_put(out, ". Confidence %.3f at tier %s with %u %% of the windows seen.</p>\n",
 		      incident->confidence, nt_tier_name(incident->tier),
-		      100.0 * incident->completeness);
+		      nt_num_percent(incident->completeness));
 }
 
 static void put_verdict(const struct nt_html_page *page, const struct nt_incident *incident,

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/live.h"
+#include "common/num.h"
 #include "proto/json.h"
 
 static const struct nt_opt options[] = {
@@ -223,9 +224,9 @@ static int print_incident(const json_t *incident)
 	if (until)
 		line("until", 0, "%s", until);
 	line("seen", 0, "%s", nt_json_get_text(incident, "seen", "-"));
-	line("confidence", 0, "%.3f at tier %s, %.0f %% of the windows seen",
+	line("confidence", 0, "%.3f at tier %s, %u %% of the windows seen",
 	     nt_json_get_number(incident, "confidence", 0), nt_json_get_text(incident, "tier", "-"),
-	     100 * nt_json_get_number(incident, "completeness", 0));
+	     nt_num_percent(nt_json_get_number(incident, "completeness", 0)));
 	print_cost(incident);
 	return print_evidence(json_object_get(incident, "evidence"));
 }

@@ -11,6 +11,7 @@
 #include "cli/report_waits.h"
 #include "cli/report_windows.h"
 #include "common/clock.h"
+#include "common/num.h"
 #include "proto/json.h"
 
 enum {
@@ -106,7 +107,8 @@ static int print_incident(const struct nt_report *report, const struct nt_incide
 		    ?: nt_buf_printf(buf,
 				     "; slowdown %.2f, %s, confidence %.2f, completeness %.2f\n",
 				     incident->slowdown, nt_tier_name(incident->tier),
-				     incident->confidence, incident->completeness);
+				     incident->confidence,
+				     nt_num_percent(incident->completeness) / 100.0);
 	if (r == 0 && *nt_advice_find(incident))
 		r = nt_buf_printf(buf, "    to do: %s\n", nt_advice_find(incident));
 	return r ?: print_evidence(incident, buf);

@@ -269,3 +269,15 @@ const char *nt_num_format_duration(uint64_t ns, char text[NT_NUM_TEXT])
 {
 	return ns ? format_units(durations, ns, text) : memcpy(text, "0s", 3);
 }
+
+unsigned int nt_num_percent(double part)
+{
+	/* 0.29 is a little less than 29 of a hundred. */
+	const double close = 1e-9;
+
+	if (!(part > 0.0))
+		return 0;
+	if (part >= 1.0)
+		return 100;
+	return part >= 0.99 ? 99 : (unsigned int)(100.0 * part + close);
+}

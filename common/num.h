@@ -40,4 +40,7 @@ enum {
 const char *nt_num_format_size(uint64_t bytes, char text[NT_NUM_TEXT]);
 const char *nt_num_format_duration(uint64_t ns, char text[NT_NUM_TEXT]);
 
+/* A part of a whole in percent, rounded down: 100 only where nothing is missing. */
+unsigned int nt_num_percent(double part);
+
 #endif

@@ -180,7 +180,7 @@ struct nt_window {
 	size_t transfers;
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
-	uint64_t lost, first_comm_boot_ns;
+	uint64_t lost, taken, first_comm_boot_ns;
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
 };

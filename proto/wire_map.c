@@ -337,6 +337,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	COLUMNS(Window, nt_window, sample_columns, sample, samples, NT_WIRE_MAX_SAMPLES, SampleColumns, nt_sample),
 	COLUMNS(Window, nt_window, transfer_columns, transfer, transfers, NT_WIRE_MAX_TRANSFERS, TransferColumns, nt_transfer),
 	U64(Window, nt_window, gpu_lag_ns),
+	U64(Window, nt_window, taken),
 };
 SHAPE(nt_window, window, NULL);
 

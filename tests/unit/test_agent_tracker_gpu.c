@@ -175,6 +175,10 @@ static void lost_intervals_are_counted_and_told_and_never_thin_the_work_out(void
 		const struct nt_window *window = &device.node.window[i].window;
 
 		lost += window->lost;
+		/* How many came is told where some did not. */
+		assert_int_equal(window->taken > 0, window->lost > 0);
+		if (window->lost)
+			assert_in_range(window->taken, window->steps, 3 * window->steps + 6);
 		fallen += window->steps && window->own_tier == NT_TIER_T1;
 		if (window->own_tier == NT_TIER_T3)
 			assert_int_equal(window->own_ns, window->steps * WORK_MS * MS);

@@ -137,6 +137,7 @@ static void the_watermark_waits_for_the_slowest_rank(void **state)
 
 static void lost_events_are_told_and_change_the_epoch(void **state)
 {
+	const struct nt_window *last;
 	struct node node;
 	uint64_t epoch;
 
@@ -157,6 +158,12 @@ static void lost_events_are_told_and_change_the_epoch(void **state)
 				 node.window[node.windows - 2].window.lost,
 			 5);
 	assert_true(node_last(&node)->comm[0].epoch != epoch);
+	/* And with them how many came, of which the calls are a part. */
+	last = &node.window[node.windows - (node_last(&node)->window.lost ? 1 : 2)].window;
+	assert_in_range(last->taken, node_last(&node)->comm[0].op[0].calls, 60);
+	mpi_steps(&node, PID, 60);
+	assert_int_equal(node_last(&node)->window.lost, 0);
+	assert_int_equal(node_last(&node)->window.taken, 0);
 	node_stop(&node);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -212,6 +213,21 @@ static void what_is_formatted_reads_back(void **state)
 	assert_string_equal(nt_num_format_duration(90 * NT_SECOND, text), "90s");
 }
 
+static void a_hundred_percent_is_all_of_it(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_num_percent(1.0), 100);
+	assert_int_equal(nt_num_percent(1.5), 100);
+	assert_int_equal(nt_num_percent(0.999999), 99);
+	assert_int_equal(nt_num_percent(nextafter(1.0, 0.0)), 99);
+	assert_int_equal(nt_num_percent(0.989), 98);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(nt_num_percent(i / 100.0), i);
+	assert_int_equal(nt_num_percent(0.009), 0);
+	assert_int_equal(nt_num_percent(-1.0), 0);
+	assert_int_equal(nt_num_percent(NAN), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +241,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(durations_need_a_unit),
 		cmocka_unit_test(what_is_formatted_reads_back),
+		cmocka_unit_test(a_hundred_percent_is_all_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

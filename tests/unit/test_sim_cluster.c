@@ -139,6 +139,48 @@ static void devices_that_transfer_slowly_are_tier_3(void **state)
 	assert_string_equal(judgement->judged[0].incident.class, "network");
 }
 
+/* Windows hold two steps of the device now and none then: no frame has what all members tell. */
+static void a_slow_network_shows_in_a_pipeline_of_long_steps(void **state)
+{
+	struct cl_scenario scenario = scenario_with("nic 1 5 from 30");
+
+	(void)state;
+	scenario.mode = CL_PLUGIN;
+	scenario.tp = 2;
+	scenario.pp = 2;
+	scenario.dp = 8;
+	scenario.microbatches = 4;
+	scenario.node_ranks = 8;
+	scenario.steps = 90;
+	play(scenario, 1);
+}
+
+/* What was lost on the way to a verdict is told with it: windows, and what they are made from. */
+static void a_verdict_on_less_than_all_says_so(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct cl_scenario scenario = scenario_with("compute 5 1.3 from 30");
+		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+		struct cl_outcome outcome;
+		double completeness;
+
+		scenario.mode = CL_PLUGIN;
+		scenario.seed = 101;
+		scenario.weather.intervals_lost = i == 1 ? 0.02 : 0;
+		scenario.weather.lost = i == 2 ? 0.02 : 0;
+		assert_int_equal(nt_judgement_new(&judgement), 0);
+		assert_int_equal(cl_run(&scenario, NULL, judgement, &outcome), 0);
+		assert_int_equal(judgement->incidents, 1);
+		assert_string_equal(judgement->judged[0].incident.class, "compute");
+		completeness = judgement->judged[0].incident.completeness;
+		if (i)
+			assert_true(completeness > 0.9 && completeness < 0.999);
+		else
+			assert_true(completeness == 1);
+	}
+}
+
 static void a_slow_node_is_one_finding(void **state)
 {
 	struct cl_scenario scenario = scenario_with("compute-node 2 1.3 from 30");
@@ -360,6 +402,8 @@ int main(void)
 		cmocka_unit_test(what_asynchronous_hosts_show_is_judged_and_no_more),
 		cmocka_unit_test(where_devices_tell_every_layout_shows_who_is_slow),
 		cmocka_unit_test(devices_that_transfer_slowly_are_tier_3),
+		cmocka_unit_test(a_slow_network_shows_in_a_pipeline_of_long_steps),
+		cmocka_unit_test(a_verdict_on_less_than_all_says_so),
 		cmocka_unit_test(a_slow_node_is_one_finding),
 		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
 		cmocka_unit_test(who_waits_behind_a_pipeline_is_a_victim),

@@ -568,7 +568,7 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_window_2, golden_window_3, golden_window_4;
+static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5;
 static struct nt_message golden_detail_2, golden_incident_2, golden_incident_3, golden_state_2;
 
 /* Call it first. */
@@ -594,6 +594,9 @@ static inline void golden_fill(void)
 
 	golden_window_4 = golden_window_3;
 	golden_window_4.window.gpu_lag_ns = 2192;
+
+	golden_window_5 = golden_window_4;
+	golden_window_5.window.taken = 2193;
 
 	golden_detail_2 = golden_detail;
 	golden_detail_2.detail.rank.replica = "worker-3";
