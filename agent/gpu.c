@@ -39,6 +39,7 @@ struct nt_gpu {
 		account[NT_GPU_STEPS + 1]; /* a ring of those that ended, and the one after */
 	uint32_t first, count; /* that ended */
 	uint64_t begin_ns; /* of the one after; 0: no step was given yet */
+	uint64_t told_ns; /* the end of the last step whose device time was told; 0: none was */
 	uint64_t heard_ns; /* when anything was told last */
 	struct stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
@@ -164,7 +165,8 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 			/* Its step has been told without it, and the next may be told so, too. */
 			gpu->stats.late++;
 			nt_gpu_lose(gpu);
-			return false;
+			/* Of a step that does not hold it is not missing. */
+			return entry_ns >= gpu->told_ns;
 		}
 	}
 	account = account_at(gpu, i);
@@ -185,7 +187,7 @@ bool nt_gpu_waits(const struct nt_gpu *gpu)
 void nt_gpu_reset(struct nt_gpu *gpu)
 {
 	gpu->first = gpu->count = 0;
-	gpu->begin_ns = 0;
+	gpu->begin_ns = gpu->told_ns = 0;
 	gpu->account[0] = (struct account){0};
 }
 
@@ -257,6 +259,8 @@ bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_work_step *ret_s
 	step->gpu_ns = account->busy_ns;
 	step->gpu_lag_ns = account->intervals ? account->lag_ns / account->intervals : 0;
 	*ret_step = *step;
+	if (step->has_gpu)
+		gpu->told_ns = step->end_ns;
 	gpu->first = (gpu->first + 1) % (NT_GPU_STEPS + 1);
 	gpu->count--;
 	return true;

@@ -59,7 +59,7 @@ NT_MUST_CHECK int nt_gpu_new(struct nt_gpu **ret_gpu);
 void nt_gpu_free(struct nt_gpu *gpu);
 NT_DEFINE_AUTO(nt_gpu, nt_gpu_free)
 
-/* Kernels that do not communicate, and make sense. now_ns: when it is told. False: too late to count. */
+/* Kernels that do not communicate, and make sense. now_ns: when it is told. False: too late for its step. */
 bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns);
 /* Intervals were lost: no step holds that is not told yet. */
 void nt_gpu_lose(struct nt_gpu *gpu);

@@ -27,7 +27,7 @@ static struct nt_work_step step_of(uint64_t start_ns, uint64_t end_ns)
 		.start_ns = start_ns, .end_ns = end_ns, .launches = 10, .asynchronous = true};
 }
 
-static void add(struct nt_gpu *gpu, uint64_t stream, uint64_t entry_ns, uint64_t start_ns,
+static bool add(struct nt_gpu *gpu, uint64_t stream, uint64_t entry_ns, uint64_t start_ns,
 		uint64_t end_ns)
 {
 	const struct nt_gpu_interval interval = {
@@ -38,7 +38,7 @@ static void add(struct nt_gpu *gpu, uint64_t stream, uint64_t entry_ns, uint64_t
 		.stream = stream,
 	};
 
-	nt_gpu_add(gpu, &interval, end_ns);
+	return nt_gpu_add(gpu, &interval, end_ns);
 }
 
 /* A device that is followed: its first step is behind it, the next begins at 1 s. */
@@ -189,7 +189,7 @@ static void an_interval_whose_step_is_told_is_counted_and_the_next_does_not_hold
 	add(gpu, 1, 1110 * MS, 1120 * MS, 1190 * MS);
 	assert_true(nt_gpu_next(gpu, 1190 * MS, &step));
 	assert_true(step.has_gpu);
-	add(gpu, 3, 1050 * MS, 1060 * MS, 1195 * MS);
+	assert_false(add(gpu, 3, 1050 * MS, 1060 * MS, 1195 * MS));
 	assert_int_equal(nt_gpu_stats(gpu)->late, 1);
 	step = step_of(1100 * MS, 1200 * MS);
 	nt_gpu_step(gpu, &step);

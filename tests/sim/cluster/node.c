@@ -613,7 +613,11 @@ static int start_agent(struct cl_node *node)
 	};
 	int r = nt_tracker_new(&options, &node->tracker);
 
-	return r < 0 ? r : nt_publisher_new(node->bus, node->name, life, &node->publisher);
+	if (r < 0)
+		return r;
+	/* It knows the time, by which it judges what plugins tell. */
+	nt_tracker_tick(node->tracker, BOOT_NS + (uint64_t)node->now_ns);
+	return nt_publisher_new(node->bus, node->name, life, &node->publisher);
 }
 
 int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32_t index,
@@ -669,11 +673,12 @@ void cl_node_kill(struct cl_node *node)
 
 int cl_node_revive(struct cl_node *node, int64_t now_ns)
 {
-	int r = start_agent(node);
+	int r;
 
+	node->now_ns = now_ns;
+	r = start_agent(node);
 	if (r < 0)
 		return r;
-	node->now_ns = now_ns;
 	begin(node, true);
 	return 0;
 }
