@@ -369,6 +369,12 @@ static void add_row(struct nt_proposal *proposal, enum nt_word what, enum nt_wor
 static void tell(struct nt_detect *detect, const struct trouble *trouble,
 		 const struct nt_culprit_link *link, struct nt_proposal *proposal)
 {
+	static const enum nt_word counted[NT_PORT_KINDS] = {
+		[NT_PORT_RETRANSMITS] = NT_WORD_PORT_RETRANSMITS,
+		[NT_PORT_ERRORS] = NT_WORD_PORT_ERRORS,
+		[NT_PORT_CONGESTION] = NT_WORD_PORT_CONGESTION,
+	};
+	struct nt_port_account port;
 	double now, before;
 	uint32_t windows;
 
@@ -378,9 +384,10 @@ static void tell(struct nt_detect *detect, const struct trouble *trouble,
 	if (nt_matrix_tell(detect, link, false, &now, &before, &windows))
 		add_row(proposal, NT_WORD_RECEIVING, NT_WORD_MS, NT_WORD_DELAY_MATRIX, now, before,
 			windows);
-	if (nt_ports_tell(detect, link->node, &now, &before, &windows))
-		add_row(proposal, NT_WORD_PORT_EVENTS, NT_WORD_PER_SECOND, NT_WORD_COUNTERS, now,
-			before, windows);
+	if (nt_ports_tell(detect, link->node, &port) ||
+	    (link->kind == NT_CULPRIT_PATH && nt_ports_tell(detect, link->peer, &port)))
+		add_row(proposal, counted[port.kind], NT_WORD_EVENTS_A_SECOND, NT_WORD_COUNTERS,
+			port.rate, port.usual, port.windows);
 	if (trouble->comm)
 		add_row(proposal, NT_WORD_TRANSFER, NT_WORD_MS, trouble->method,
 			trouble->comm->network.transfer / 1e6,

@@ -80,6 +80,11 @@ int nt_ports_note(struct nt_detect *detect, const struct nt_frame_rank *seen)
 	return 0;
 }
 
+static double limit(const struct nt_port *port, int kind)
+{
+	return turned_times * fmax(0.0, port->usual[kind]) + turned_more;
+}
+
 static void judge(struct nt_detect *detect, struct nt_port *port)
 {
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
@@ -95,12 +100,12 @@ static void judge(struct nt_detect *detect, struct nt_port *port)
 		return;
 	}
 	for (int i = 0; i < NT_PORT_KINDS; i++)
-		window.kpi =
-			fmax(window.kpi, port->rate[i] / (turned_times * fmax(0.0, port->usual[i]) +
-							  turned_more));
+		window.kpi = fmax(window.kpi, port->rate[i] / limit(port, i));
 	window.z = window.kpi > 1.0 ? detect->rules.z_clip : 0.0;
 	window.cost = 1.0; /* whether it costs anything is seen elsewhere */
 	nt_cusum_add(&port->level, &detect->rules, &window);
+	for (int i = 0; i < NT_PORT_KINDS; i++)
+		port->since[i] = port->level.windows ? port->since[i] + port->rate[i] : 0.0;
 }
 
 void nt_ports_judge(struct nt_detect *detect)
@@ -154,22 +159,25 @@ bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 	return true;
 }
 
-bool nt_ports_tell(const struct nt_detect *detect, uint32_t node, double *ret_rate,
-		   double *ret_usual, uint32_t *ret_windows)
+bool nt_ports_tell(const struct nt_detect *detect, uint32_t node,
+		   struct nt_port_account *ret_account)
 {
 	uint32_t at;
 	const struct nt_port *port = find(&detect->links.ports, node, &at);
-	double rate = 0.0, usual = 0.0;
+	struct nt_port_account account = {.kind = NT_PORT_RETRANSMITS};
 
-	if (!port || port->level.sum <= 0.0)
+	if (!port || !port->level.windows)
 		return false;
-	for (int i = 0; i < NT_PORT_KINDS; i++) {
-		rate = fmax(rate, port->rate[i]);
-		usual = fmax(usual, port->usual[i]);
-	}
-	*ret_rate = rate;
-	*ret_usual = usual;
-	*ret_windows = port->level.windows;
+	for (int i = 1; i < NT_PORT_KINDS; i++)
+		if (port->since[i] / limit(port, i) >
+		    port->since[account.kind] / limit(port, (int)account.kind))
+			account.kind = (enum nt_port_kind)i;
+	account.rate = port->since[account.kind] / port->level.windows;
+	account.usual = port->usual[account.kind];
+	account.windows = port->level.windows;
+	if (account.rate <= account.usual)
+		return false;
+	*ret_account = account;
 	return true;
 }
 

@@ -17,7 +17,13 @@ struct nt_frame_rank;
 
 enum {
 	NT_PORTS_MAX = 20000, /* nodes that counted anything: beyond, dropped and counted */
-	NT_PORT_KINDS = 3, /* retransmits, errors, congestion */
+};
+
+enum nt_port_kind {
+	NT_PORT_RETRANSMITS,
+	NT_PORT_ERRORS,
+	NT_PORT_CONGESTION,
+	NT_PORT_KINDS,
 };
 
 struct nt_port {
@@ -27,6 +33,7 @@ struct nt_port {
 	double rate[NT_PORT_KINDS]; /* a second, in that frame */
 	double usual[NT_PORT_KINDS]; /* the most, in its first frames */
 	struct nt_cusum level; /* its kpi is how many times the limit it counts */
+	double since[NT_PORT_KINDS]; /* sums of `rate` over the windows of `level` */
 };
 
 struct nt_ports {
@@ -45,9 +52,15 @@ void nt_ports_judge(struct nt_detect *detect);
  */
 bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 		   struct nt_culprit_link *ret_link);
-/* The node's events a second now, and the most that is usual. False: none are known. */
-bool nt_ports_tell(const struct nt_detect *detect, uint32_t node, double *ret_rate,
-		   double *ret_usual, uint32_t *ret_windows);
+/* What of a node's ports turned, and how often: a mean, as counters are read more seldom than told. */
+struct nt_port_account {
+	enum nt_port_kind kind;
+	double rate, usual; /* a second: since they turned, and the most that is usual */
+	uint32_t windows;
+};
+/* Of the kind that turned most. False: none counts more than usual. */
+bool nt_ports_tell(const struct nt_detect *detect, uint32_t node,
+		   struct nt_port_account *ret_account);
 void nt_ports_clear(struct nt_detect *detect, const struct nt_culprit_link *link);
 void nt_ports_free(struct nt_ports *ports);
 

@@ -117,6 +117,8 @@ static void code_ports(struct nt_codec *codec, struct nt_ports *ports)
 		nt_code_reals(codec, port->rate, NT_PORT_KINDS);
 		nt_code_reals(codec, port->usual, NT_PORT_KINDS);
 		nt_state_cusum(codec, &port->level);
+		if (port->level.windows)
+			nt_code_reals(codec, port->since, NT_PORT_KINDS);
 	}
 	nt_code_u64(codec, &ports->dropped);
 }
