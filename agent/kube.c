@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/splitter.h"
+#include "common/thread.h"
 #include "proto/json.h"
 
 #define RETRY_MIN_NS (500 * NT_MILLISECOND)
@@ -307,15 +307,12 @@ static bool watch(struct nt_kube_pods *pods)
 /* Until then, or until all ends: true. */
 static bool wait(struct nt_kube_pods *pods, uint64_t ns)
 {
-	uint64_t until_ns = nt_clock_mono_ns() + ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / NT_SECOND),
-				 .tv_nsec = (long)(until_ns % NT_SECOND)};
+	const uint64_t until_ns = nt_clock_mono_ns() + ns;
 	bool stopped;
-	int r = 0;
 
 	(void)pthread_mutex_lock(&pods->lock);
-	while (!pods->stopped && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&pods->stops, &pods->lock, &until);
+	while (!pods->stopped && nt_thread_wait(&pods->stops, &pods->lock, until_ns))
+		;
 	stopped = pods->stopped;
 	(void)pthread_mutex_unlock(&pods->lock);
 	return stopped;
@@ -358,20 +355,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are the loop's. */
-static int start(struct nt_kube_pods *pods)
-{
-	sigset_t all, before;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&pods->thread, NULL, run, pods);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pods->has_thread = r == 0;
-	return -r;
-}
-
 static int make_selector(const char *node, char **ret_selector)
 {
 	nt_autobuf struct nt_buf buf = {0};
@@ -391,16 +374,12 @@ static int make_selector(const char *node, char **ret_selector)
 int nt_kube_pods_new(const struct nt_kube_pods_options *options, struct nt_kube_pods **ret_pods)
 {
 	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = calloc(1, sizeof(*pods));
-	pthread_condattr_t monotonic;
 	int r;
 
 	if (!pods)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&pods->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&pods->stops, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&pods->stops);
 	pods->retry_min_ns = options->retry_min_ns ? options->retry_min_ns : RETRY_MIN_NS;
 	pods->retry_max_ns = options->retry_max_ns ? options->retry_max_ns : RETRY_MAX_NS;
 	pods->watch_ns = options->watch_ns ? options->watch_ns : WATCH_NS;
@@ -411,9 +390,10 @@ int nt_kube_pods_new(const struct nt_kube_pods_options *options, struct nt_kube_
 	if (r == 0)
 		r = nt_pods_new(&pods->pods);
 	if (r == 0)
-		r = start(pods);
+		r = nt_thread_start(&pods->thread, run, pods);
 	if (r < 0)
 		return r;
+	pods->has_thread = true;
 	*ret_pods = nt_take(pods);
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/thread.h"
 
 #define EVERY_NS (10 * NT_SECOND)
 #define METHOD   "http://localhost/v1.PodResourcesLister/List"
@@ -141,15 +141,12 @@ static void ask(struct nt_kubelet *kubelet)
 
 static bool wait(struct nt_kubelet *kubelet)
 {
-	uint64_t until_ns = nt_clock_mono_ns() + kubelet->every_ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / NT_SECOND),
-				 .tv_nsec = (long)(until_ns % NT_SECOND)};
+	const uint64_t until_ns = nt_clock_mono_ns() + kubelet->every_ns;
 	bool stopped;
-	int r = 0;
 
 	(void)pthread_mutex_lock(&kubelet->lock);
-	while (!kubelet->stopped && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&kubelet->stops, &kubelet->lock, &until);
+	while (!kubelet->stopped && nt_thread_wait(&kubelet->stops, &kubelet->lock, until_ns))
+		;
 	stopped = kubelet->stopped;
 	(void)pthread_mutex_unlock(&kubelet->lock);
 	return stopped;
@@ -167,20 +164,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are the loop's. */
-static int start(struct nt_kubelet *kubelet)
-{
-	sigset_t all, before;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&kubelet->thread, NULL, run, kubelet);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	kubelet->has_thread = r == 0;
-	return -r;
-}
-
 static int add_header(struct nt_kubelet *kubelet, const char *line)
 {
 	struct curl_slist *headers = curl_slist_append(kubelet->headers, line);
@@ -194,16 +177,12 @@ static int add_header(struct nt_kubelet *kubelet, const char *line)
 int nt_kubelet_new(const char *socket, uint64_t every_ns, struct nt_kubelet **ret_kubelet)
 {
 	nt_auto(nt_kubelet) struct nt_kubelet *kubelet = calloc(1, sizeof(*kubelet));
-	pthread_condattr_t monotonic;
 	int r;
 
 	if (!kubelet)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&kubelet->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&kubelet->stops, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&kubelet->stops);
 	kubelet->every_ns = every_ns ? every_ns : EVERY_NS;
 	kubelet->socket = strdup(socket);
 	kubelet->devices = calloc(1, sizeof(*kubelet->devices));
@@ -215,9 +194,10 @@ int nt_kubelet_new(const char *socket, uint64_t every_ns, struct nt_kubelet **re
 	if (!kubelet->curl || add_header(kubelet, "Content-Type: application/grpc") < 0 ||
 	    add_header(kubelet, "TE: trailers") < 0)
 		return -ENOMEM;
-	r = start(kubelet);
+	r = nt_thread_start(&kubelet->thread, run, kubelet);
 	if (r < 0)
 		return r;
+	kubelet->has_thread = true;
 	*ret_kubelet = nt_take(kubelet);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "aggregator/store_impl.h"
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/thread.h"
 
 enum {
 	APPLICATION_ID = 0x4e545243, /* "NTRC": a file with another one is not ours */
@@ -231,7 +232,6 @@ static int is_over_time(void *data)
 
 static int init(struct nt_store *store, const struct nt_store_options *options)
 {
-	pthread_condattr_t monotonic;
 
 	store->lock_fd = -1;
 	store->options = *options;
@@ -245,10 +245,7 @@ static int init(struct nt_store *store, const struct nt_store_options *options)
 		store->options.max_age_ns = default_max_age_ns;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_mutex_init(&store->read_lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&store->landed, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&store->landed);
 	for (size_t i = 0; i < options->receivers; i++) {
 		store->receiver[i] = strdup(options->receiver[i]);
 		if (!store->receiver[i])

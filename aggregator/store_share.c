@@ -10,6 +10,7 @@
 
 #include "aggregator/store_impl.h"
 #include "common/clock.h"
+#include "common/thread.h"
 
 enum {
 	PUBLISH_BATCH = 64, /* incidents, so that the loop gets on */
@@ -528,8 +529,6 @@ static bool is_flying(const struct nt_store *store, const uint64_t number[NT_STO
 int nt_store_release(void *data, uint32_t shard)
 {
 	const uint64_t until_ns = nt_clock_mono_ns() + landing_ns;
-	const struct timespec until = {(time_t)(until_ns / NT_SECOND),
-				       (long)(until_ns % NT_SECOND)};
 	uint64_t number[NT_STORE_MAX_RECEIVERS];
 	struct nt_store *store = data;
 	int r;
@@ -548,7 +547,7 @@ int nt_store_release(void *data, uint32_t shard)
 	 */
 	list_flying(store, shard, number);
 	while (r == 0 && is_flying(store, number) &&
-	       pthread_cond_timedwait(&store->landed, &store->lock, &until) != ETIMEDOUT)
+	       nt_thread_wait(&store->landed, &store->lock, until_ns))
 		;
 	pthread_mutex_unlock(&store->lock);
 	return r;

@@ -23,6 +23,7 @@
 #include "common/file.h"
 #include "common/httpd_impl.h"
 #include "common/num.h"
+#include "common/thread.h"
 
 enum {
 	THREADS = 2,
@@ -273,7 +274,6 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 static void *reap(void *data)
 {
 	struct nt_httpd *httpd = data;
-	struct timespec until;
 
 	pthread_mutex_lock(&httpd->lock);
 	while (!httpd->stopping) {
@@ -287,9 +287,7 @@ static void *reap(void *data)
 			atomic_fetch_add(&httpd->reaped, 1);
 			(void)shutdown(one->fd, SHUT_RDWR);
 		}
-		now_ns += NT_SECOND / 2;
-		until = (struct timespec){(time_t)(now_ns / NT_SECOND), (long)(now_ns % NT_SECOND)};
-		(void)pthread_cond_timedwait(&httpd->wake, &httpd->lock, &until);
+		(void)nt_thread_wait(&httpd->wake, &httpd->lock, now_ns + NT_SECOND / 2);
 	}
 	pthread_mutex_unlock(&httpd->lock);
 	return NULL;
@@ -469,8 +467,6 @@ static int start_threads(struct nt_httpd *httpd, const struct nt_httpd_options *
 
 static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 {
-	pthread_condattr_t monotonic;
-
 	httpd->route = options->route;
 	httpd->routes = options->routes;
 	httpd->data = options->data;
@@ -484,10 +480,7 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	nt_limiter_init(&httpd->limiter,
 			options->max_auth_failures ? options->max_auth_failures : 60);
 	pthread_mutex_init(&httpd->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&httpd->wake, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&httpd->wake);
 }
 
 int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret_httpd,

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 enum {
 	SECRET_MAX_BYTES = 8 << 10,
@@ -66,14 +66,13 @@ static bool wait_until(struct receiver *receiver, uint64_t next_real_ns)
 	uint64_t now_ns = nt_clock_real_ns();
 	uint64_t until_ns =
 		nt_clock_mono_ns() + (next_real_ns > now_ns ? next_real_ns - now_ns : 0);
-	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
 	bool goes_on;
 
 	pthread_mutex_lock(&notify->lock);
 	while (!receiver->woken && !notify->stopping) {
 		if (next_real_ns == UINT64_MAX)
 			(void)pthread_cond_wait(&notify->wake, &notify->lock);
-		else if (pthread_cond_timedwait(&notify->wake, &notify->lock, &until) == ETIMEDOUT)
+		else if (!nt_thread_wait(&notify->wake, &notify->lock, until_ns))
 			break;
 	}
 	receiver->woken = false;
@@ -86,12 +85,10 @@ static bool wait_until(struct receiver *receiver, uint64_t next_real_ns)
 static bool pause_for(struct nt_notify *notify, uint64_t pause_ns)
 {
 	uint64_t until_ns = nt_clock_mono_ns() + pause_ns;
-	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
 	bool goes_on;
 
 	pthread_mutex_lock(&notify->lock);
-	while (!notify->stopping &&
-	       pthread_cond_timedwait(&notify->wake, &notify->lock, &until) != ETIMEDOUT)
+	while (!notify->stopping && nt_thread_wait(&notify->wake, &notify->lock, until_ns))
 		;
 	goes_on = !notify->stopping;
 	pthread_mutex_unlock(&notify->lock);
@@ -275,8 +272,6 @@ static uint64_t or_default(uint64_t value, uint64_t fallback)
 
 static void init(struct nt_notify *notify, const struct nt_notify_options *options)
 {
-	pthread_condattr_t monotonic;
-
 	notify->options = (struct nt_notify_options){
 		.store = options->store,
 		.connect_timeout_ns = or_default(options->connect_timeout_ns, 5 * NT_SECOND),
@@ -286,30 +281,23 @@ static void init(struct nt_notify *notify, const struct nt_notify_options *optio
 		.give_up_ns = or_default(options->give_up_ns, NT_HOUR),
 	};
 	pthread_mutex_init(&notify->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&notify->wake, &monotonic);
-	(void)pthread_cond_init(&notify->ended, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&notify->wake);
+	nt_thread_condition_init(&notify->ended);
 }
 
 static int start_threads(struct nt_notify *notify)
 {
-	sigset_t all, before;
 	int r = 0;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_mutex_lock(&notify->lock);
 	while (r == 0 && notify->threads < notify->receivers) {
 		struct receiver *receiver = &notify->receiver[notify->threads];
 
-		r = -pthread_create(&receiver->thread, NULL, work, receiver);
+		r = nt_thread_start(&receiver->thread, work, receiver);
 		if (r == 0)
 			notify->working = ++notify->threads;
 	}
 	pthread_mutex_unlock(&notify->lock);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 
@@ -354,13 +342,11 @@ int nt_notify_start(const struct nt_notify_options *options, struct nt_notify **
 static void stop_threads(struct nt_notify *notify)
 {
 	uint64_t until_ns = nt_clock_mono_ns() + stop_patience_ns;
-	struct timespec until = {(time_t)(until_ns / NT_SECOND), (long)(until_ns % NT_SECOND)};
 
 	pthread_mutex_lock(&notify->lock);
 	notify->stopping = true;
 	pthread_cond_broadcast(&notify->wake);
-	while (notify->working &&
-	       pthread_cond_timedwait(&notify->ended, &notify->lock, &until) != ETIMEDOUT)
+	while (notify->working && nt_thread_wait(&notify->ended, &notify->lock, until_ns))
 		;
 	pthread_mutex_unlock(&notify->lock);
 	atomic_store(&notify->abort, true);

@@ -31,7 +31,7 @@ check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API ca
 
 # The unit tests of whatever has threads, and an aggregator with all of its at work.
 thread_pattern := pthread_create|agent/(front|kube|kubelet)\.h|aggregator/(api|service)\.h|notify/notify\.h
-thread_pattern := $(thread_pattern)|common/(httpd|kube)\.h|unit/(api|kafka_mock|kube_server)\.h
+thread_pattern := $(thread_pattern)|common/(httpd|kube|thread)\.h|unit/(api|kafka_mock|kube_server)\.h
 thread_tests = $(shell grep -lE '$(thread_pattern)' $(unit_tests:%=tests/unit/%.c))
 thread_scripts := $(sort $(wildcard tests/threads/test_*.py))
 
