@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/ascii.h"
+
 enum {
 	CONTAINER_DIGITS = 64,
 	UUID_CHARS = 36,
@@ -135,18 +137,6 @@ static void read_slurm(const struct part *part, bool *is_slurm, struct nt_cgroup
 		read_number(part, "step_", cgroup->slurm_step);
 }
 
-static void copy_path(const char *from, size_t len, char ret_path[NT_CGROUP_PATH])
-{
-	size_t n = 0;
-
-	for (; n < len && n < NT_CGROUP_PATH - 1; n++) {
-		unsigned char c = (unsigned char)from[n];
-
-		ret_path[n] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
-	}
-	ret_path[n] = '\0';
-}
-
 static void parse_path(const char *path, size_t len, struct nt_cgroup *ret_cgroup)
 {
 	const char *at = path, *end = path + len;
@@ -154,7 +144,7 @@ static void parse_path(const char *path, size_t len, struct nt_cgroup *ret_cgrou
 	struct part part;
 
 	*ret_cgroup = (struct nt_cgroup){0};
-	copy_path(path, len, ret_cgroup->path);
+	nt_ascii_copy(ret_cgroup->path, sizeof(ret_cgroup->path), path, len);
 	while (next_part(&at, end, &part)) {
 		if (!ret_cgroup->pod[0] && read_pod(&part, ret_cgroup->pod))
 			ret_cgroup->container[0] = '\0'; /* that one holds the pod */

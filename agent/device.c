@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/hash.h"
 
 enum {
@@ -136,15 +137,6 @@ static bool is_gpu(const struct span *resource)
 	       (len >= 4 && memcmp(name, "mig-", 4) == 0);
 }
 
-static bool is_printable(const struct span *text)
-{
-	for (size_t i = 0; i < text->len; i++) {
-		if (text->at[i] <= ' ' || text->at[i] > '~')
-			return false;
-	}
-	return text->len != 0;
-}
-
 /* A card that several share is "UUID::0", "UUID::1", …. */
 static struct span without_replica(struct span id)
 {
@@ -160,7 +152,7 @@ static void add(struct nt_devices *devices, uint64_t owner, struct span id)
 	struct nt_device *device;
 
 	id = without_replica(id);
-	if (!is_printable(&id) || id.len >= NT_DEVICE_ID)
+	if (!id.len || !nt_ascii_is_visible((const char *)id.at, id.len) || id.len >= NT_DEVICE_ID)
 		return;
 	if (devices->count == NT_DEVICE_MAX) {
 		devices->over_cap++;

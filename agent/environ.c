@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/num.h"
 
 enum {
@@ -72,18 +73,6 @@ static void set_number(int32_t *field, const char *text, size_t len)
 		*field = (int32_t)value;
 }
 
-static void set_text(char *field, size_t size, const char *text, size_t len)
-{
-	if (len > size - 1)
-		len = size - 1;
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		field[i] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
-	}
-	field[len] = '\0';
-}
-
 static void parse_entry(const char *entry, size_t len, struct nt_environ *env)
 {
 	const char *equals = memchr(entry, '=', len);
@@ -99,7 +88,7 @@ static void parse_entry(const char *entry, size_t len, struct nt_environ *env)
 		if (strlen(v->name) != name_len || memcmp(v->name, entry, name_len) != 0)
 			continue;
 		if (v->size)
-			set_text(field, v->size, equals + 1, len - name_len - 1);
+			nt_ascii_copy(field, v->size, equals + 1, len - name_len - 1);
 		else
 			set_number((int32_t *)(void *)field, equals + 1, len - name_len - 1);
 		return;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/ascii.h"
+
 enum {
 	MAX_RANKS = 1 << 20,
 	MAX_DEVICES = 1024,
@@ -191,11 +193,7 @@ int nt_layout_open_mpi(const struct nt_memory *memory, uint32_t pid, uint64_t ad
 	comm.rank = u32_at(bytes, MPI_RANK);
 	if (comm.rank >= MAX_RANKS)
 		return -ENOENT;
-	for (size_t i = 0; i < NT_LAYOUT_NAME - 1 && bytes[MPI_NAME + i]; i++) {
-		uint8_t c = bytes[MPI_NAME + i];
-
-		comm.name[i] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
-	}
+	nt_ascii_copy_text(comm.name, sizeof(comm.name), (const char *)bytes + MPI_NAME);
 	r = nt_memory_read(memory, pid, u64_at(bytes, MPI_GROUP) + GROUP_SIZE, group,
 			   sizeof(group));
 	/* Another release's: the rank alone, where the name speaks for it, is better than nothing. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -119,21 +120,6 @@ static bool next_line(const char **text, size_t *len, const char **line, size_t 
 	return false;
 }
 
-static bool next_word(const char **line, size_t *len, const char **word, size_t *word_len)
-{
-	while (*len && **line == ' ') {
-		(*line)++;
-		(*len)--;
-	}
-	*word = *line;
-	while (*len && **line != ' ') {
-		(*line)++;
-		(*len)--;
-	}
-	*word_len = (size_t)(*line - *word);
-	return *word_len > 0;
-}
-
 /* A line of names, then one of their values. */
 uint64_t nt_nic_parse_snmp(const char *text, size_t len)
 {
@@ -145,8 +131,8 @@ uint64_t nt_nic_parse_snmp(const char *text, size_t len)
 	if (!next_line(&text, &len, &names, &names_len) ||
 	    !next_line(&text, &len, &values, &values_len))
 		return 0;
-	while (next_word(&names, &names_len, &name, &name_len) &&
-	       next_word(&values, &values_len, &value, &value_len)) {
+	while (nt_ascii_cut_word(&names, &names_len, &name, &name_len) &&
+	       nt_ascii_cut_word(&values, &values_len, &value, &value_len)) {
 		if (name_len == sizeof(wanted) - 1 && memcmp(name, wanted, name_len) == 0)
 			return nt_num_u64(value, value_len, 0, UINT64_MAX, &number) == 0 ? number
 											 : 0;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/num.h"
@@ -41,28 +42,12 @@ static bool find_line(const char *text, size_t len, const char *name, const char
 	return false;
 }
 
-/* Cuts the next run of bytes that are no blanks off the line. */
-static bool cut_word(const char **line, size_t *len, const char **word, size_t *word_len)
-{
-	while (*len && **line == ' ') {
-		(*line)++;
-		(*len)--;
-	}
-	*word = *line;
-	while (*len && **line != ' ') {
-		(*line)++;
-		(*len)--;
-	}
-	*word_len = (size_t)(*line - *word);
-	return *word_len > 0;
-}
-
 static bool cut_number(const char **line, size_t *len, uint64_t *value)
 {
 	const char *word;
 	size_t word_len;
 
-	return cut_word(line, len, &word, &word_len) &&
+	return nt_ascii_cut_word(line, len, &word, &word_len) &&
 	       nt_num_u64(word, word_len, 0, UINT64_MAX, value) == 0;
 }
 
@@ -118,7 +103,7 @@ void nt_node_take_load(struct nt_node *node, const char *text, size_t len)
 	size_t word_len;
 	double load;
 
-	if (cut_word(&text, &len, &word, &word_len) &&
+	if (nt_ascii_cut_word(&text, &len, &word, &word_len) &&
 	    nt_num_double(word, word_len, 0, 1e9, &load) == 0)
 		add(node, "load_1m", load);
 }
@@ -132,7 +117,7 @@ static void take_average(struct nt_node *node, const char *name, const char *pre
 	double percent;
 
 	if (find_line(text, len, prefix, &line, &line_len) &&
-	    cut_word(&line, &line_len, &word, &word_len) &&
+	    nt_ascii_cut_word(&line, &line_len, &word, &word_len) &&
 	    nt_num_double(word, word_len, 0, 100, &percent) == 0)
 		add(node, name, percent / 100);
 }

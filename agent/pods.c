@@ -11,6 +11,7 @@
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
+#include "common/ascii.h"
 #include "proto/json.h"
 
 enum {
@@ -72,15 +73,6 @@ void nt_pods_free(struct nt_pods *pods)
 
 /* ---- one pod -------------------------------------------------------------------------------- */
 
-static void copy_printable(char *to, size_t size, const char *from)
-{
-	size_t i = 0;
-
-	for (; i < size - 1 && from[i]; i++)
-		to[i] = (char)(from[i] < 0x20 || from[i] > 0x7e ? '?' : from[i]);
-	to[i] = '\0';
-}
-
 /*
  * The uid of a static pod in its cgroup, or "". Anybody who may make a pod may give it this
  * annotation, so that what looks like another pod's uid is not believed.
@@ -99,7 +91,7 @@ static bool key_of(const json_t *pod, char ret_key[NT_CGROUP_POD])
 	const char *uid = nt_json_get_text(metadata, "uid", "");
 	const char *hash = hash_of(metadata);
 
-	copy_printable(ret_key, NT_CGROUP_POD, *hash ? hash : uid);
+	nt_ascii_copy_text(ret_key, NT_CGROUP_POD, *hash ? hash : uid);
 	return *uid && *nt_json_get_text(metadata, "name", "");
 }
 
@@ -179,7 +171,7 @@ static void put_container(struct nt_pods *pods, struct pod *pod, const char *url
 	}
 	pod->container = grown;
 	memcpy(grown[pod->containers].id, id, NT_CGROUP_CONTAINER);
-	copy_printable(grown[pod->containers].name, NT_HOME_CONTAINER, name);
+	nt_ascii_copy_text(grown[pod->containers].name, NT_HOME_CONTAINER, name);
 	pod->containers++;
 }
 
@@ -227,10 +219,11 @@ void nt_pods_put(struct nt_pods *pods, const json_t *pod)
 	known->gone_ns = 0;
 	known->list = pods->list;
 	known->has_ended = has_ended(status);
-	copy_printable(known->uid, sizeof(known->uid), nt_json_get_text(metadata, "uid", ""));
-	copy_printable(known->name, sizeof(known->name), nt_json_get_text(metadata, "name", ""));
-	copy_printable(known->namespace, sizeof(known->namespace),
-		       nt_json_get_text(metadata, "namespace", ""));
+	nt_ascii_copy_text(known->uid, sizeof(known->uid), nt_json_get_text(metadata, "uid", ""));
+	nt_ascii_copy_text(known->name, sizeof(known->name),
+			   nt_json_get_text(metadata, "name", ""));
+	nt_ascii_copy_text(known->namespace, sizeof(known->namespace),
+			   nt_json_get_text(metadata, "namespace", ""));
 	nt_workload_read(metadata, &known->workload);
 	put_containers(pods, known, status);
 }

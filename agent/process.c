@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/hash.h"
@@ -116,14 +117,9 @@ static uint64_t hash_parent(uint32_t pid, struct nt_buf *buf)
 
 static void copy_line(char *to, size_t size, const char *from, size_t len)
 {
-	size_t n = 0;
+	const char *end = len ? memchr(from, '\n', len) : NULL;
 
-	for (; n < len && n < size - 1 && from[n] != '\n'; n++) {
-		unsigned char c = (unsigned char)from[n];
-
-		to[n] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
-	}
-	to[n] = '\0';
+	nt_ascii_copy(to, size, from, end ? (size_t)(end - from) : len);
 }
 
 int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)

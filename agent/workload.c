@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "proto/json.h"
 
 #define JOBSET    "jobset.sigs.k8s.io/"
@@ -81,15 +82,6 @@ static const struct family families[] = {
 	 {BATCH "job-completion-index"}},
 };
 
-static void copy_printable(char *to, size_t size, const char *from)
-{
-	size_t i = 0;
-
-	for (; i < size - 1 && from[i]; i++)
-		to[i] = (char)(from[i] < 0x20 || from[i] > 0x7e ? '?' : from[i]);
-	to[i] = '\0';
-}
-
 static const char *value_of(const json_t *metadata, const char *key)
 {
 	const char *value;
@@ -118,7 +110,7 @@ static void add_part(char replica[NT_WORKLOAD_REPLICA], const char *part)
 		return;
 	if (len)
 		replica[len++] = '-';
-	copy_printable(replica + len, NT_WORKLOAD_REPLICA - len, part);
+	nt_ascii_copy_text(replica + len, NT_WORKLOAD_REPLICA - len, part);
 	for (; replica[len]; len++)
 		if (replica[len] >= 'A' && replica[len] <= 'Z')
 			replica[len] = (char)(replica[len] - 'A' + 'a');
@@ -132,7 +124,7 @@ static bool read_family(const json_t *metadata, const struct family *family,
 	if (!*job || (family->marker && !*value_of(metadata, family->marker)))
 		return false;
 	workload->kind = family->kind;
-	copy_printable(workload->job, sizeof(workload->job), job);
+	nt_ascii_copy_text(workload->job, sizeof(workload->job), job);
 	add_part(workload->replica, first_value(metadata, family->role));
 	copies = value_of(metadata, family->copies);
 	if (*copies && strcmp(copies, "1") != 0)
@@ -182,7 +174,7 @@ static void read_owner(const json_t *metadata, struct nt_workload *workload)
 		if (strcmp(kind, kinds[i]) == 0)
 			workload->kind = kinds[i];
 	}
-	copy_printable(workload->job, sizeof(workload->job), name);
+	nt_ascii_copy_text(workload->job, sizeof(workload->job), name);
 	if (strcmp(kind, "ReplicaSet") == 0)
 		drop_hash(metadata, workload->job);
 	if (strcmp(kind, "StatefulSet") == 0)

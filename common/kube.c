@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/ascii.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/version.h"
@@ -186,18 +187,9 @@ static void end_call(struct call *call)
 	curl_slist_free_all(call->headers);
 }
 
-static void copy_printable(char to[NT_KUBE_REASON], const char *text)
-{
-	size_t len = 0;
-
-	for (; len < NT_KUBE_REASON - 1 && text[len]; len++)
-		to[len] = (char)(text[len] < 0x20 || text[len] > 0x7e ? '?' : text[len]);
-	to[len] = '\0';
-}
-
 static int fail(struct nt_kube *kube, int r, const char *what)
 {
-	copy_printable(kube->error, what);
+	nt_ascii_copy_text(kube->error, sizeof(kube->error), what);
 	return r;
 }
 
@@ -434,7 +426,7 @@ static void read_reason(struct nt_kube_reply *reply)
 		status = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
 	text = json_string_value(json_object_get(status, "message"));
 	if (text)
-		copy_printable(reply->reason, text);
+		nt_ascii_copy_text(reply->reason, sizeof(reply->reason), text);
 	json_decref(status);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "common/ascii.h"
 #include "common/clock.h"
 #include "common/file.h"
 
@@ -50,15 +51,6 @@ static size_t next_word(const char **at, const char *end, const char **ret_word)
 	return (size_t)(*at - *ret_word);
 }
 
-static bool is_printable(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] <= ' ' || text[i] > '~')
-			return false;
-	}
-	return true;
-}
-
 static bool is_word(const char *text, size_t len, const char *word)
 {
 	return len == strlen(word) && !memcmp(text, word, len);
@@ -76,7 +68,7 @@ static const char *parse_line(const char *line, const char *end, struct token_se
 		return NULL;
 	if (token_len < NT_TOKEN_MIN_BYTES || token_len > NT_TOKEN_MAX_BYTES)
 		return "a token has 16 to 512 characters";
-	if (!is_printable(token, token_len))
+	if (!nt_ascii_is_visible(token, token_len))
 		return "a token has printable characters only";
 	if (is_word(scope, scope_len, "read"))
 		granted = NT_TOKEN_READ;
