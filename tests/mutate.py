@@ -27,6 +27,11 @@ ROOMS = [
     (["agent/elf*.c", "agent/insn*.c"], ["test_agent_elf*", "test_agent_insn*", "test_oom_agent"]),
     (["common/bus_spool*.c", "common/spool/*.c"], ["test_common_bus*", "test_common_spool*", "test_oom_bus"]),
     (["proto/wire*.c"], ["test_proto_*", "test_oom_bus"]),
+    (["agent/cgroup.c", "agent/device.c", "agent/home.c", "agent/pods.c", "agent/workload.c",
+      "common/ascii.c", "common/splitter.c"],
+     ["test_agent_cgroup", "test_agent_device", "test_agent_home", "test_agent_pods",
+      "test_agent_workload", "test_common_ascii", "test_common_splitter"]),
+    (["aggregator/notify/kube_*.c"], ["test_aggregator_kube"]),
 ]
 WORK = "build/mutate"
 TREE = f"{WORK}/tree"

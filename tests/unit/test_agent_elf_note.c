@@ -379,6 +379,16 @@ static void a_semaphore_outside_the_data_is_bad(void **state)
 	}
 }
 
+static void a_semaphore_in_what_is_only_read_is_bad(void **state)
+{
+	Elf64_Phdr *segment = (Elf64_Phdr *)(void *)(image.bytes + AT_SEGMENTS);
+
+	(void)state;
+	segment[1].p_flags = PF_R;
+	mark(MARK, BASE, SEMAPHORE);
+	check_bad();
+}
+
 static void more_marks_than_room_are_none_at_all(void **state)
 {
 	struct nt_elf_mark found[MANY];
@@ -503,6 +513,7 @@ int main(void)
 		TEST(a_nop_is_one_of_the_machine),
 		TEST(a_mark_outside_the_code_is_bad),
 		TEST(a_semaphore_outside_the_data_is_bad),
+		TEST(a_semaphore_in_what_is_only_read_is_bad),
 		TEST(more_marks_than_room_are_none_at_all),
 		TEST(notes_are_read_up_to_a_mebibyte),
 		TEST(what_the_compiler_made_of_a_function_is_found),

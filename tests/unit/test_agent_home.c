@@ -81,6 +81,16 @@ static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
 		GPU_OF("CUDA_VISIBLE_DEVICES=" GPU_A "," GPU_B "\0OMPI_COMM_WORLD_LOCAL_RANK=1\0",
 		       GPU_B),
 		GPU_OF("CUDA_VISIBLE_DEVICES=" GPU_A "," GPU_B "\0SLURM_LOCALID=0\0", GPU_A),
+		/* number 0 is one, too, and the launcher nearest to the program knows best */
+		GPU_OF("CUDA_VISIBLE_DEVICES=" GPU_A "," GPU_B
+		       "\0LOCAL_RANK=0\0OMPI_COMM_WORLD_LOCAL_RANK=1\0",
+		       GPU_A),
+		GPU_OF("CUDA_VISIBLE_DEVICES=" GPU_A "," GPU_B
+		       "\0OMPI_COMM_WORLD_LOCAL_RANK=0\0MPI_LOCALRANKID=1\0",
+		       GPU_A),
+		GPU_OF("CUDA_VISIBLE_DEVICES=" GPU_A "," GPU_B
+		       "\0MPI_LOCALRANKID=0\0SLURM_LOCALID=1\0",
+		       GPU_A),
 		GPU_OF("CUDA_VISIBLE_DEVICES=4,5,6\0LOCAL_RANK=2\0", "cuda:6"),
 		GPU_OF("CUDA_VISIBLE_DEVICES=4,5,6\0LOCAL_RANK=3\0", ""),
 		GPU_OF("CUDA_VISIBLE_DEVICES=4,5,6\0", ""),
