@@ -10,6 +10,9 @@ enum {
 	FEW = 24, /* of so many insertion is faster */
 	DIGIT_BITS = 8,
 	BUCKETS = 1 << DIGIT_BITS,
+	MANY = 4096, /* of so many a sample tells first about where a place's value lies */
+	SAMPLE = 1024,
+	MARGIN = 56, /* places in the sample: three and a half standard errors of its median */
 };
 
 static uint64_t bits_of(double value)
@@ -120,25 +123,27 @@ void nt_sort(double *value, size_t n)
 			nt_sort(&value[start], end[i] - start);
 }
 
-static bool is_among(double value, unsigned shift, size_t first, size_t last)
-{
-	const size_t digit = digit_of(value, shift);
+/* Keys from first to last. */
+struct span {
+	uint64_t first, last;
+};
 
-	return digit >= first && digit <= last;
+static bool is_among(double value, const struct span *span)
+{
+	return key_of(value) - span->first <= span->last - span->first;
 }
 
-/* Those of the buckets first..last to value[start..end - 1], where there is room for just them. */
-static void collect(double *value, size_t n, unsigned shift, size_t first, size_t last,
-		    size_t start, size_t end)
+/* Those of the span to value[start..end - 1], where there is room for just them. */
+static void collect(double *value, size_t n, const struct span *span, size_t start, size_t end)
 {
 	size_t hole = start;
 
 	for (size_t i = 0; i < n; i++) {
 		double swap;
 
-		if ((i >= start && i < end) || !is_among(value[i], shift, first, last))
+		if ((i >= start && i < end) || !is_among(value[i], span))
 			continue;
-		while (is_among(value[hole], shift, first, last))
+		while (is_among(value[hole], span))
 			hole++;
 		swap = value[hole];
 		value[hole++] = value[i];
@@ -146,32 +151,84 @@ static void collect(double *value, size_t n, unsigned shift, size_t first, size_
 	}
 }
 
+/* A part of the values, that holds those of some places. */
+struct part {
+	double *value;
+	size_t n, from, to;
+};
+
+static void cut(struct part *part, const struct span *span, size_t start, size_t end)
+{
+	collect(part->value, part->n, span, start, end);
+	part->value += start;
+	part->n = end - start;
+	part->from -= start;
+	part->to -= start;
+}
+
+/* To a sixth or so, which a sample says are around the places. Where they are not, nothing moves. */
+static void cut_by_sample(struct part *part)
+{
+	const size_t n = part->n, low = part->from * SAMPLE / n, high = part->to * SAMPLE / n;
+	struct span span = {.first = 0, .last = UINT64_MAX};
+	double sample[SAMPLE];
+	size_t start = 0, end = 0;
+	uint32_t at = 0;
+
+	/* In steps of the golden ratio: ranks that are equally far apart are often alike. */
+	for (size_t i = 0; i < SAMPLE; i++, at += 0x9e3779b9)
+		sample[i] = part->value[(uint64_t)at * n >> 32];
+	nt_sort(sample, SAMPLE);
+	if (low >= MARGIN)
+		span.first = key_of(sample[low - MARGIN]);
+	if (high + MARGIN < SAMPLE)
+		span.last = key_of(sample[high + MARGIN]);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t key = key_of(part->value[i]);
+
+		start += key < span.first;
+		end += key <= span.last;
+	}
+	if (part->from >= start && part->to < end && end - start < n / 2)
+		cut(part, &span, start, end);
+}
+
+/* To those that have the digit of the places. False: all are in order. */
+static bool cut_by_digit(struct part *part)
+{
+	size_t count[BUCKETS], first = 0, last, start = 0, end;
+	uint64_t same, below;
+	unsigned shift;
+
+	if (!find_digit(part->value, part->n, &shift))
+		return false;
+	count_digits(part->value, part->n, shift, count);
+	for (; start + count[first] <= part->from; first++)
+		start += count[first];
+	end = start + count[first];
+	for (last = first; end <= part->to; last++)
+		end += count[last + 1];
+	below = ((uint64_t)1 << shift) - 1;
+	same = key_of(part->value[0]) & ~((uint64_t)(BUCKETS - 1) << shift | below);
+	cut(part,
+	    &(struct span){.first = same | (uint64_t)first << shift,
+			   .last = same | (uint64_t)last << shift | below},
+	    start, end);
+	if (first == last)
+		return shift > 0;
+	nt_sort(part->value, part->n);
+	return false;
+}
+
 /* As sorting, but only what may be at these places is looked at further. */
 void nt_sort_select(double *value, size_t n, size_t from, size_t to)
 {
-	while (n > FEW) {
-		size_t count[BUCKETS], first = 0, last, start = 0, end;
-		unsigned shift;
+	struct part part = {.value = value, .n = n, .from = from, .to = to};
 
-		if (!find_digit(value, n, &shift))
+	if (n >= MANY)
+		cut_by_sample(&part);
+	while (part.n > FEW)
+		if (!cut_by_digit(&part))
 			return;
-		count_digits(value, n, shift, count);
-		for (; start + count[first] <= from; first++)
-			start += count[first];
-		end = start + count[first];
-		for (last = first; end <= to; last++)
-			end += count[last + 1];
-		collect(value, n, shift, first, last, start, end);
-		if (first == last && !shift)
-			return;
-		value += start;
-		n = end - start;
-		from -= start;
-		to -= start;
-		if (first != last) {
-			nt_sort(value, n);
-			return;
-		}
-	}
-	insert(value, n);
+	insert(part.value, part.n);
 }

@@ -5,7 +5,7 @@
 #include "detect/sort.h"
 
 enum {
-	MOST = 5000,
+	MOST = 20000, /* a sample tells from 4096 on */
 	ROUNDS = 60,
 };
 
