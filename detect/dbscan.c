@@ -5,6 +5,18 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* Where one sample is enough every point is a core point, and a cluster ends where a gap is wide. */
+static uint32_t label_runs(const double *sorted, size_t n, double eps, uint32_t *ret_label)
+{
+	uint32_t clusters = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		clusters += i && sorted[i] - sorted[i - 1] > eps;
+		ret_label[i] = clusters - 1;
+	}
+	return clusters;
+}
+
 /*
  * Core points follow each other in a sorted line, so a cluster is a run of core points with gaps of
  * at most eps, and the border points are those up to eps before its first and behind its last.
@@ -15,6 +27,8 @@ uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min
 	size_t low = 0, high = 0, last_core = 0, labelled = 0;
 	uint32_t clusters = 0;
 
+	if (n && min_samples <= 1 && eps >= 0.0 && isfinite(sorted[0]) && isfinite(sorted[n - 1]))
+		return label_runs(sorted, n, eps, ret_label);
 	for (size_t i = 0; i < n; i++)
 		ret_label[i] = NT_DBSCAN_NOISE;
 	for (size_t i = 0; i < n; i++) {
