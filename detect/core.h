@@ -121,6 +121,14 @@ struct nt_rank {
 	struct nt_case evidence;
 };
 
+/* What a rank's round tells of all ranks together: see step.c. By series. */
+struct nt_note {
+	struct nt_note_track {
+		double growth; /* NAN: it was not judged or has no past */
+		double slow_cost, centre, spread;
+	} of[NT_SERIES_END];
+};
+
 /* What the pasts of a rank's tracks are learned from. */
 struct nt_lessons {
 	struct nt_lesson of[NT_SERIES_END];
@@ -155,10 +163,13 @@ struct nt_detect {
 
 	/* Room for one value per rank, grown at the start of a step. */
 	struct nt_scratch {
-		double *a, *b, *c, *column[NT_PACE_END];
-		/* By the index of the rank, of the round: what it waited, and the largest of its sums. */
-		double *run_queue, *sum; /* 0: none */
-		uint32_t *index, *label; /* index: twice the room */
+		void *room; /* that all of it is in */
+		double *a, *b, *c, *d, *e, *f, *column[NT_PACE_END];
+		/* By the index of the rank, of its round: paces and the largest of its sums; 0: none. */
+		double *pace_step, *run_queue, *gc, *sum;
+		struct nt_note *note;
+		uint32_t judged[NT_SERIES_END]; /* ranks of the round */
+		uint32_t *index, *label; /* twice the room */
 		uint32_t cap;
 	} scratch;
 };
@@ -177,5 +188,20 @@ double nt_rank_threshold(const struct nt_detect *detect, const struct nt_rank *r
 			 enum nt_series series);
 /* The largest of the rank's sums. */
 double nt_rank_sum(const struct nt_rank *rank);
+
+/*
+ * Ranks lie far apart in memory, and a pass over them would wait for each: what one needs is sent
+ * for while those before it are worked on.
+ */
+enum {
+	NT_RANKS_AHEAD = 6,
+	NT_CACHE_LINE = 64,
+};
+
+static inline void nt_rank_expect(const void *data, size_t size)
+{
+	for (size_t i = 0; i < size; i += NT_CACHE_LINE)
+		__builtin_prefetch((const char *)data + i, 1);
+}
 
 #endif

@@ -26,15 +26,15 @@ void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		cusum->onset_frame = window->frame;
 	}
 	/* The ceiling bounds how long the sum remembers a fault that ended. */
-	cusum->sum = fmin(sum, window->ceiling);
+	cusum->sum = nt_stats_min(sum, window->ceiling);
 	if (cusum->windows < UINT32_MAX) {
 		cusum->windows++;
 		cusum->costly += window->cost >= rules->size_floor / 2.0;
 	}
 	cusum->cost += window->cost;
-	cusum->cost_peak = fmax(cusum->cost_peak, window->cost);
+	cusum->cost_peak = nt_stats_max(cusum->cost_peak, window->cost);
 	cusum->kpi += window->kpi;
-	cusum->kpi_peak = fmax(cusum->kpi_peak, window->kpi);
+	cusum->kpi_peak = nt_stats_max(cusum->kpi_peak, window->kpi);
 }
 
 bool nt_cusum_lasts(const struct nt_cusum *cusum)
@@ -62,7 +62,7 @@ double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double win
 	const double windows = day_ns / nt_stats_clip(window_ns, 1e8, 3600e9);
 
 	return rules->threshold_base +
-	       0.5 * log(fmax(1.0, ranks * windows / rules->false_alarms_a_day));
+	       0.5 * log(nt_stats_max(1.0, ranks * windows / rules->false_alarms_a_day));
 }
 
 double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor)
@@ -73,7 +73,7 @@ double nt_cusum_raised(const struct nt_rules *rules, double threshold, double fa
 double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
 		       double factor)
 {
-	const double beyond = fmax(0.0, cusum->sum - rules->threshold_base);
+	const double beyond = nt_stats_max(0.0, cusum->sum - rules->threshold_base);
 
-	return fmin(1.0, ranks * exp(-2.0 / factor * beyond));
+	return nt_stats_min(1.0, ranks * exp(-2.0 / factor * beyond));
 }

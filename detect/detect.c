@@ -12,6 +12,7 @@
 #include "detect/hang.h"
 #include "detect/kpi.h"
 #include "detect/mismatch.h"
+#include "detect/stats.h"
 #include "detect/verdict.h"
 
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
@@ -52,7 +53,8 @@ double nt_rank_sum(const struct nt_rank *rank)
 	double sum = 0.0;
 
 	for (int i = 0; i < NT_SERIES_END; i++)
-		sum = fmax(sum, fmax(rank->track[i].level.sum, rank->track[i].shift.sum));
+		sum = nt_stats_max(
+			sum, nt_stats_max(rank->track[i].level.sum, rank->track[i].shift.sum));
 	return sum;
 }
 
@@ -89,15 +91,7 @@ void nt_detect_free(struct nt_detect *detect)
 	nt_roles_free(&detect->roles);
 	nt_links_free(&detect->links);
 	nt_incidents_free(&detect->incidents);
-	free(detect->scratch.a);
-	free(detect->scratch.b);
-	free(detect->scratch.c);
-	free(detect->scratch.run_queue);
-	free(detect->scratch.sum);
-	for (int i = 0; i < NT_PACE_END; i++)
-		free(detect->scratch.column[i]);
-	free(detect->scratch.index);
-	free(detect->scratch.label);
+	free(detect->scratch.room);
 	free(detect);
 }
 
@@ -120,36 +114,51 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 	return true;
 }
 
+/*
+ * Arrays that are walked over side by side: as far apart as a power of two they would push each other
+ * out of the cache.
+ */
+enum {
+	APART = 40,
+};
+
 int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 {
-	struct nt_scratch *scratch = &detect->scratch;
-	double **values[] = {&scratch->a, &scratch->b, &scratch->c, &scratch->run_queue,
-			     &scratch->sum};
-	const size_t lines = sizeof(values) / sizeof(values[0]);
-	uint32_t cap = scratch->cap ? scratch->cap : 16;
+	struct nt_scratch made = {.cap = detect->scratch.cap ? detect->scratch.cap : 16};
+	double **const array[] = {&made.a, &made.b,         &made.c,         &made.d,  &made.e,
+				  &made.f, &made.pace_step, &made.run_queue, &made.gc, &made.sum};
+	const size_t arrays = sizeof(array) / sizeof(array[0]);
+	size_t stride;
+	double *at;
 
-	if (scratch->cap && need <= scratch->cap)
+	if (detect->scratch.cap && need <= detect->scratch.cap)
 		return 0;
-	while (cap < need)
-		cap *= 2;
-	for (size_t i = 0; i < lines + NT_PACE_END; i++) {
-		double **array = i < lines ? values[i] : &scratch->column[i - lines];
-		double *grown = realloc(*array, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*array = grown;
-	}
-	for (int i = 0; i < 2; i++) {
-		uint32_t **array = i ? &scratch->label : &scratch->index;
-		uint32_t *grown = realloc(*array, 2 * (size_t)cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*array = grown;
-	}
-	scratch->cap = cap;
+	while (made.cap < need)
+		made.cap *= 2;
+	stride = made.cap + APART;
+	made.room = calloc(1, made.cap * (sizeof(*made.note) + 4 * sizeof(*made.index)) +
+				      (arrays + NT_PACE_END) * stride * sizeof(*at));
+	if (!made.room)
+		return -ENOMEM;
+	made.note = made.room;
+	at = (double *)(made.note + made.cap);
+	for (size_t i = 0; i < arrays; i++, at += stride)
+		*array[i] = at;
+	for (size_t i = 0; i < NT_PACE_END; i++, at += stride)
+		made.column[i] = at;
+	made.index = (uint32_t *)at;
+	made.label = made.index + 2 * (size_t)made.cap;
+	free(detect->scratch.room);
+	detect->scratch = made;
 	return 0;
+}
+
+/* Where all ranks from 0 on are known, the last of the frame tells it of all. */
+static bool are_known(const struct nt_detect *detect, const struct nt_frame *frame)
+{
+	return !frame->ranks ||
+	       (detect->ranks && detect->rank[detect->ranks - 1].rank == detect->ranks - 1 &&
+		frame->rank[frame->ranks - 1].rank < detect->ranks);
 }
 
 /* Makes room for ranks that are new; both lists ascend. */
@@ -158,7 +167,7 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	uint32_t fresh = 0, have = 0, at;
 	size_t seen;
 
-	for (size_t i = 0; i < frame->ranks; i++) {
+	for (size_t i = are_known(detect, frame) ? frame->ranks : 0; i < frame->ranks; i++) {
 		while (have < detect->ranks && detect->rank[have].rank < frame->rank[i].rank)
 			have++;
 		fresh += have == detect->ranks || detect->rank[have].rank != frame->rank[i].rank;
@@ -224,22 +233,27 @@ static int renew(struct nt_detect *detect, const struct nt_frame *frame)
 	return r;
 }
 
+/* Ranks from this index on to the one of that number are not in the frame. Returns its index. */
+static uint32_t skip(struct nt_detect *detect, uint32_t at, uint32_t number)
+{
+	for (; at < detect->ranks && detect->rank[at].rank < number; at++)
+		detect->rank[at].observed = false;
+	return at;
+}
+
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		detect->rank[i].observed = false;
 	for (size_t i = 0; i < frame->ranks; i++) {
 		const struct nt_frame_rank *seen = &frame->rank[i];
 		struct nt_rank *rank;
 		int r;
 
-		while (at < detect->ranks && detect->rank[at].rank < seen->rank)
-			at++;
+		at = skip(detect, at, seen->rank);
 		if (at == detect->ranks || detect->rank[at].rank != seen->rank)
 			continue;
-		rank = &detect->rank[at];
+		rank = &detect->rank[at++];
 		rank->observed = seen->observed;
 		rank->silent = seen->silent;
 		rank->known = seen->rank_known;
@@ -268,6 +282,8 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		if (r < 0)
 			return r;
 	}
+	while (at < detect->ranks)
+		detect->rank[at++].observed = false;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "detect/pace.h"
 #include "detect/space.h"
 #include "detect/stats.h"
 #include "detect/unit.h"
@@ -71,44 +72,12 @@ void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_
 
 double nt_kpi_base(const struct nt_rules *rules, double peers, double step)
 {
-	return fmax(fmax(peers, rules->kpi_floor * step), 1.0);
-}
-
-/* Sums become paces: per step, and for the thread, whose window is not cut at steps, scaled to one. */
-static void set_pace(struct nt_rank *rank)
-{
-	const double steps = rank->steps;
-	const double step = (double)rank->sum[NT_PACE_STEP] / steps;
-
-	for (int i = 0; i < NT_PACE_THREAD; i++)
-		rank->pace[i] = (double)rank->sum[i] / steps;
-	for (int i = NT_PACE_THREAD; i < NT_PACE_END; i++)
-		rank->pace[i] = rank->window_ns
-					? (double)rank->sum[i] * step / (double)rank->window_ns
-					: 0.0;
-	memset(rank->sum, 0, sizeof(rank->sum));
-	rank->window_ns = 0;
-	rank->steps = 0;
+	return nt_stats_max(nt_stats_max(peers, rules->kpi_floor * step), 1.0);
 }
 
 static bool takes_part(const struct nt_rank *rank)
 {
 	return !rank->ended && !rank->silent;
-}
-
-enum {
-	AHEAD = 6, /* ranks */
-	LINE = 64,
-};
-
-/*
- * Ranks lie far apart in memory, and a pass over them would wait for each: what one needs is sent
- * for while those before it are judged.
- */
-static void expect(const void *data, size_t size)
-{
-	for (size_t i = 0; i < size; i += LINE)
-		__builtin_prefetch((const char *)data + i, 1);
 }
 
 /* One series of one group in one round: the ranks of a tier against each other. */
@@ -118,7 +87,7 @@ struct contest {
 	enum nt_series series;
 	uint8_t tier; /* others do not take part; 0: nobody does */
 	uint32_t n;
-	double *value, *starved; /* of these, in their order */
+	double *value; /* of these, in their order */
 	double step;
 	/* What is found about all of them. */
 	struct nt_stats_middle middle; /* of two values or more */
@@ -155,18 +124,18 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 	track->growth = 0.0;
 	if (has_past) {
 		own_base = nt_kpi_base(rules, track->past.value_centre, c->step);
-		own_width = fmax(rules->kpi_floor, past_caution * track->past.value_width);
-		own_width = fmax(own_width, starved_width(c, own_base));
+		own_width = nt_stats_max(rules->kpi_floor, past_caution * track->past.value_width);
+		own_width = nt_stats_max(own_width, starved_width(c, own_base));
 		track->growth = (value - track->past.value_centre) / own_base;
 	}
-	track->slow_cost +=
-		slow_part * (fmin(track->growth * own_base / c->step, wild) - track->slow_cost);
+	track->slow_cost += slow_part * (nt_stats_min(track->growth * own_base / c->step, wild) -
+					 track->slow_cost);
 	shift = level;
 	if (c->mode == NT_MODE_PEERS) {
 		level.z = kpi / c->width;
 		level.cost = kpi * base / c->step;
 		shift.kpi = kpi - nt_past_floor(&track->past, rules->size_floor / 4.0);
-		shift.z = shift.kpi / fmax(c->width, track->past.kpi_width);
+		shift.z = shift.kpi / nt_stats_max(c->width, track->past.kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
@@ -201,7 +170,7 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 		c->slowest = rank;
 		c->slowest_value = value;
 	}
-	c->most_growth = fmax(c->most_growth, track->growth);
+	c->most_growth = nt_stats_max(c->most_growth, track->growth);
 }
 
 /* Two populations that no rank's own past explains: counted, and reported when they last. */
@@ -225,9 +194,9 @@ static void count_apart(const struct contest *c)
 	if (!past->apart)
 		past->apart_since_ns = c->group->wait_start_ns;
 	past->apart += past->apart < 2 * APART_ROUNDS;
-	past->apart_low = c->centre + fmin(space->other, space->normal) * base;
-	past->apart_high = c->centre + fmax(space->other, space->normal) * base;
-	gap = (past->apart_high - past->apart_low) / fmax(1.0, past->apart_low);
+	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
+	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
+	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
 	past->apart_gap += (past->apart == 1 ? 1.0 : 0.1) * (gap - past->apart_gap);
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
@@ -256,15 +225,13 @@ static void note_slowest(const struct contest *c)
  */
 static double reach(uint32_t n)
 {
-	return fmax(0.75, 2.0 * sqrt(8.0 / fmax(8.0, n)));
+	return nt_stats_max(0.75, 2.0 * sqrt(8.0 / nt_stats_max(8.0, n)));
 }
 
 /* Waiting for a processor outside of calls: a library that spins in its own does no harm by it. */
-static double starved_of(const double *pace)
+static double starved_of(double run_queue, double comm, double step)
 {
-	const double outside = 1.0 - pace[NT_PACE_COMM] / fmax(1.0, pace[NT_PACE_STEP]);
-
-	return pace[NT_PACE_RUN_QUEUE] * fmax(0.0, outside);
+	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
 }
 
 /* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
@@ -274,13 +241,13 @@ static void compare_peers(struct contest *c, const double *sorted)
 	const double base = nt_kpi_base(rules, c->centre, c->step);
 	struct nt_group_past *past = c->group->past;
 	struct nt_space *space = &c->space;
-	double *kpi = c->detect->scratch.column[1], core;
+	double *kpi = c->detect->scratch.f, core;
 
 	for (uint32_t i = 0; i < c->n; i++)
 		kpi[i] = (sorted[i] - c->centre) / base;
 	core = nt_stats_core(kpi, c->n);
 	nt_ring_add(&past->core[c->series], rules->width_windows, core);
-	core = fmax(rules->kpi_floor, nt_ring_median(&past->core[c->series]));
+	core = nt_stats_max(rules->kpi_floor, nt_ring_median(&past->core[c->series]));
 	*space = nt_space_split(kpi, c->n, reach(c->n) * core, c->detect->scratch.label);
 	space->two = space->two &&
 		     fabs(space->other - space->normal) * base > rules->size_floor * c->step;
@@ -295,8 +262,8 @@ static void compare_peers(struct contest *c, const double *sorted)
 		nt_ring_add(&past->width[c->series], rules->width_windows,
 			    nt_stats_width(kpi, c->n));
 	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
-	c->width = fmax(c->width, rules->kpi_floor);
-	c->width = fmax(c->width, starved_width(c, base));
+	c->width = nt_stats_max(c->width, rules->kpi_floor);
+	c->width = nt_stats_max(c->width, starved_width(c, base));
 	c->mode = space->two ? NT_MODE_PAST : NT_MODE_PEERS;
 }
 
@@ -315,7 +282,7 @@ static void compare(struct contest *c)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_tail *tail = &c->group->tail[c->series];
-	double *sorted = c->detect->scratch.column[0];
+	double *sorted = c->detect->scratch.c;
 
 	memcpy(sorted, c->value, c->n * sizeof(*sorted));
 	nt_stats_sort(sorted, c->n);
@@ -345,32 +312,10 @@ static uint8_t common_tier(const uint32_t *count, uint8_t least)
 	return best;
 }
 
-/* The middle of each pace among the ranks, once it is asked for. */
-struct middles {
-	bool known;
-	struct nt_stats_middle of[NT_PACE_END];
-};
-
-static void find_middles(const struct nt_detect *detect, const uint32_t *ready, uint32_t n,
-			 struct middles *middles)
-{
-	double *const *column = detect->scratch.column;
-
-	if (middles->known)
-		return;
-	for (uint32_t i = 0; i < n; i++)
-		for (int j = 0; j < NT_PACE_END; j++)
-			column[j][i] = detect->rank[ready[i]].pace[j];
-	for (int j = 0; j < NT_PACE_END; j++)
-		middles->of[j] = nt_stats_middle_of(column[j], n);
-	middles->known = true;
-}
-
 /* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
-static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank,
-			    const uint32_t *ready, uint32_t n, struct middles *middles)
+static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank, double sum,
+			    const struct nt_paces *paces, struct nt_pace_middles *middles)
 {
-	const double sum = detect->scratch.sum[rank - detect->rank];
 	const bool own_past = rank->track[NT_SERIES_OWN].frame == detect->frames
 				      ? rank->track[NT_SERIES_OWN].mode == NT_MODE_PAST
 				      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
@@ -387,86 +332,95 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
 			*evidence = (struct nt_case){0};
 		return;
 	}
-	if (!own_past && n >= 2)
-		find_middles(detect, ready, n, middles);
+	if (!own_past && paces->n >= 2 && !middles->known)
+		nt_paces_middles(paces, middles);
 	evidence->weight = 0.95 * evidence->weight + 1.0;
 	for (int j = 0; j < NT_PACE_END; j++) {
 		double peers = rank->has_habit ? rank->habit[j] : 0.0;
 
-		if (!own_past && n >= 2)
+		if (!own_past && paces->n >= 2)
 			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
 		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / evidence->weight;
 		evidence->peers[j] += (peers - evidence->peers[j]) / evidence->weight;
 	}
 }
 
-/* The paces of the round, and of each tier how many ranks. */
-static void set_paces(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
-		      uint32_t *ret_tiers)
+/* Puts the values of a contest side by side. */
+static void line_up(const struct nt_detect *detect, const struct nt_paces *paces, struct contest *c)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct nt_rank *rank = &detect->rank[ready[i]];
+	const double *value =
+		paces->column[c->series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST];
 
-		if (i + AHEAD < n)
-			expect(detect->rank[ready[i + AHEAD]].sum,
-			       sizeof(rank->sum) + sizeof(rank->pace));
-		set_pace(rank);
-		ret_tiers[rank->tier]++;
+	c->n = paces->tiers[c->tier];
+	if (c->n == paces->n) {
+		memcpy(c->value, value, c->n * sizeof(*value));
+		return;
 	}
+	for (uint32_t i = 0, n = 0; i < paces->n && n < c->n; i++)
+		if (detect->rank[paces->index[i]].tier == c->tier)
+			c->value[n++] = value[i];
 }
 
-/* Puts the values side by side that contests are about. Returns the median step. */
-static double line_up(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
-		      struct contest *contest)
+/* What the ranks of a contest wait for a processor in a step: their median. */
+static double median_starved(const struct nt_detect *detect, const struct nt_paces *paces,
+			     const struct contest *c)
 {
-	static const enum nt_pace item[NT_SERIES_END] = {NT_PACE_OWN, NT_PACE_HOST};
-	double *step = detect->scratch.c;
+	double *const *column = paces->column;
+	double *starved = detect->scratch.d;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct nt_rank *rank = &detect->rank[ready[i]];
+	for (uint32_t i = 0; i < paces->n && n < c->n; i++)
+		if (c->n == paces->n || detect->rank[paces->index[i]].tier == c->tier)
+			starved[n++] = starved_of(column[NT_PACE_RUN_QUEUE][i],
+						  column[NT_PACE_COMM][i], column[NT_PACE_STEP][i]);
+	return nt_stats_median_of(starved, n);
+}
 
-		step[i] = rank->pace[NT_PACE_STEP];
-		for (int j = 0; j < NT_SERIES_END; j++) {
-			struct contest *c = &contest[j];
-
-			if (!c->tier || rank->tier != c->tier)
-				continue;
-			c->starved[c->n] = starved_of(rank->pace);
-			c->value[c->n++] = rank->pace[item[j]];
-		}
-	}
-	return nt_stats_median_of(step, n);
+/* What the rank's track tells of all ranks together. */
+static struct nt_note_track note_of(const struct nt_track *track)
+{
+	return (struct nt_note_track){.growth = track->past.ready ? track->growth : NAN,
+				      .slow_cost = track->slow_cost,
+				      .centre = track->past.value_centre,
+				      .spread = track->past.value_width};
 }
 
 /* Each rank in all of its contests, and what follows for it alone. */
-static void judge_ranks(struct nt_detect *detect, const uint32_t *ready, uint32_t n,
+static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
 			struct contest *contest)
 {
-	struct middles middles = {.known = false};
+	struct nt_scratch *scratch = &detect->scratch;
+	struct nt_pace_middles middles = {.known = false};
 	uint32_t at[NT_SERIES_END] = {0};
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct nt_rank *rank = &detect->rank[ready[i]];
+	for (uint32_t i = 0; i < paces->n; i++) {
+		const uint32_t index = paces->index[i];
+		struct nt_rank *rank = &detect->rank[index];
 
-		if (i + AHEAD < n)
-			expect(detect->rank[ready[i + AHEAD]].pace,
-			       offsetof(struct nt_rank, evidence.value) -
-				       offsetof(struct nt_rank, pace));
+		if (i + NT_RANKS_AHEAD < paces->n)
+			nt_rank_expect(detect->rank[paces->index[i + NT_RANKS_AHEAD]].pace,
+				       offsetof(struct nt_rank, evidence.value) -
+					       offsetof(struct nt_rank, pace));
 		for (int j = 0; j < NT_SERIES_END; j++) {
 			struct contest *c = &contest[j];
 			struct nt_track *track = &rank->track[j];
 
+			scratch->note[index].of[j].growth = NAN;
 			if (!c->tier || rank->tier != c->tier)
 				continue;
 			if (track->tier != c->tier)
 				*track = (struct nt_track){.tier = c->tier};
 			judge_rank(c, rank, c->value[at[j]++]);
+			scratch->note[index].of[j] = note_of(track);
+			scratch->judged[j]++;
 		}
 		rank->rounds++;
 		rank->round_frame = detect->frames;
-		detect->scratch.run_queue[ready[i]] = rank->pace[NT_PACE_RUN_QUEUE];
-		detect->scratch.sum[ready[i]] = nt_rank_sum(rank);
-		gather_evidence(detect, rank, ready, n, &middles);
+		scratch->pace_step[index] = rank->pace[NT_PACE_STEP];
+		scratch->run_queue[index] = rank->pace[NT_PACE_RUN_QUEUE];
+		scratch->gc[index] = rank->pace[NT_PACE_GC];
+		scratch->sum[index] = nt_rank_sum(rank);
+		gather_evidence(detect, rank, scratch->sum[index], paces, &middles);
 	}
 }
 
@@ -474,37 +428,30 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 			uint32_t n)
 {
 	struct nt_scratch *scratch = &detect->scratch;
-	uint32_t tiers[NT_FRAME_T3 + 1] = {0};
-	struct contest contest[NT_SERIES_END] = {
-		{.value = scratch->a, .starved = scratch->column[2]},
-		{.value = scratch->b, .starved = scratch->column[3]},
-	};
+	struct contest contest[NT_SERIES_END] = {{.value = scratch->a}, {.value = scratch->b}};
 	const struct contest *own = &contest[NT_SERIES_OWN];
+	struct nt_paces paces = nt_paces_take(detect, ready, n);
 
-	set_paces(detect, ready, n, tiers);
-	nt_unit_align(detect, group, ready, n);
-	for (int i = 0; i < NT_SERIES_END; i++) {
-		contest[i].detect = detect;
-		contest[i].group = group;
-		contest[i].series = i;
-		contest[i].tier =
-			common_tier(tiers, i == NT_SERIES_OWN ? NT_FRAME_T2 : NT_FRAME_T1);
-		group->median[i] = -1.0;
-	}
-	group->step_ns = fmax(line_up(detect, ready, n, contest), 1.0);
+	group->step_ns = nt_stats_max(nt_unit_align(detect, group, &paces), 1.0);
 	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		struct contest *c = &contest[i];
 
-		if (!c->n)
-			continue;
+		c->detect = detect;
+		c->group = group;
+		c->series = i;
 		c->step = group->step_ns;
+		c->tier = common_tier(paces.tiers, i == NT_SERIES_OWN ? NT_FRAME_T2 : NT_FRAME_T1);
+		group->median[i] = -1.0;
+		if (!c->tier)
+			continue;
+		line_up(detect, &paces, c);
 		/* Mostly the same ranks are in both. */
 		c->waiting = i && c->tier == own->tier ? own->waiting
-						       : nt_stats_median_of(c->starved, c->n);
+						       : median_starved(detect, &paces, c);
 		compare(c);
 	}
-	judge_ranks(detect, ready, n, contest);
+	judge_ranks(detect, &paces, contest);
 	if (group->past && own->n >= 2) {
 		count_apart(own);
 		note_slowest(own);
@@ -514,13 +461,26 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 	group->round_frame = detect->frames;
 }
 
+static void forget_round(struct nt_detect *detect)
+{
+	struct nt_scratch *scratch = &detect->scratch;
+	const size_t size = detect->ranks * sizeof(double);
+
+	if (!detect->ranks)
+		return;
+	memset(scratch->pace_step, 0, size);
+	memset(scratch->run_queue, 0, size);
+	memset(scratch->gc, 0, size);
+	memset(scratch->sum, 0, size);
+	memset(scratch->judged, 0, sizeof(scratch->judged));
+}
+
 int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	double steps = 0.0, all = 0.0;
 
 	(void)frame;
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		detect->scratch.run_queue[i] = detect->scratch.sum[i] = 0.0;
+	forget_round(detect);
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;

@@ -137,7 +137,7 @@ double nt_stats_shortest(const double *sorted, size_t n, size_t hold)
 	if (hold < 2 || hold > n)
 		return 0.0;
 	for (size_t i = 0; i + hold <= n; i++)
-		shortest = fmin(shortest, sorted[i + hold - 1] - sorted[i]);
+		shortest = nt_stats_min(shortest, sorted[i + hold - 1] - sorted[i]);
 	return shortest;
 }
 

@@ -3,8 +3,20 @@
 #ifndef NT_DETECT_STATS_H
 #define NT_DETECT_STATS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* fmax() and fmin() in place of a call, for what is done for each rank. */
+static inline double nt_stats_max(double a, double b)
+{
+	return a > b || isnan(b) ? a : b;
+}
+
+static inline double nt_stats_min(double a, double b)
+{
+	return a < b || isnan(b) ? a : b;
+}
 
 /* Ascending, in place. */
 void nt_stats_sort(double *value, size_t n);

@@ -40,47 +40,38 @@ struct round {
 	} of[NT_SERIES_END];
 };
 
-static void add_track(struct column *column, const struct nt_track *track, uint64_t frame)
-{
-	if (track->frame != frame)
-		return;
-	column->judged++;
-	if (!track->past.ready)
-		return;
-	column->growth[column->n] = track->growth;
-	column->slow[column->n] = track->slow_cost;
-	column->centre[column->n] = track->past.value_centre;
-	column->spread[column->n++] = track->past.value_width;
-}
-
-/* In one walk over all ranks. */
+/* In one walk over what the ranks' rounds told. */
 static struct round line_up(struct nt_detect *detect)
 {
-	double *const *column = detect->scratch.column;
+	const struct nt_scratch *scratch = &detect->scratch;
+	double *const *line = scratch->column;
 	struct round round = {
-		.step = detect->scratch.a,
-		.run_queue = detect->scratch.b,
-		.of = {{.growth = column[0],
-			.slow = column[1],
-			.centre = column[2],
-			.spread = column[3]},
-		       {.growth = column[4],
-			.slow = column[5],
-			.centre = column[6],
-			.spread = column[7]}},
+		.step = scratch->a,
+		.run_queue = scratch->b,
+		.of = {{.growth = line[0], .slow = line[1], .centre = line[2], .spread = line[3]},
+		       {.growth = line[4], .slow = line[5], .centre = line[6], .spread = line[7]}},
 	};
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
-		const struct nt_rank *rank = &detect->rank[i];
-
-		for (int j = 0; j < NT_SERIES_END; j++)
-			add_track(&round.of[j], &rank->track[j], detect->frames);
-		if (rank->round_frame != detect->frames)
+		if (scratch->pace_step[i] <= 0.0)
 			continue;
-		round.gc += rank->pace[NT_PACE_GC];
-		round.run_queue[round.n] = rank->pace[NT_PACE_RUN_QUEUE];
-		round.step[round.n++] = rank->pace[NT_PACE_STEP];
+		round.gc += scratch->gc[i];
+		round.run_queue[round.n] = scratch->run_queue[i];
+		round.step[round.n++] = scratch->pace_step[i];
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			const struct nt_note_track *note = &scratch->note[i].of[j];
+			struct column *column = &round.of[j];
+
+			if (isnan(note->growth))
+				continue;
+			column->growth[column->n] = note->growth;
+			column->slow[column->n] = note->slow_cost;
+			column->centre[column->n] = note->centre;
+			column->spread[column->n++] = note->spread;
+		}
 	}
+	for (int j = 0; j < NT_SERIES_END; j++)
+		round.of[j].judged = scratch->judged[j];
 	round.gc = round.n ? round.gc / round.n : 0.0;
 	return round;
 }
@@ -198,6 +189,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 		rank->accepted = rank->accepted || all;
 		rank->has_habit = false;
 		for (int j = 0; j < NT_SERIES_END; j++) {
+			detect->scratch.note[i].of[j].growth = NAN;
 			nt_past_clear(&rank->track[j].past);
 			nt_cusum_clear(&rank->track[j].level);
 			nt_cusum_clear(&rank->track[j].shift);

@@ -51,7 +51,7 @@ double nt_past_floor(const struct nt_past *past, double most)
 {
 	const double error = 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
 
-	return fmax(0.0, past->kpi_centre - fmin(error, most));
+	return nt_stats_max(0.0, past->kpi_centre - nt_stats_min(error, most));
 }
 
 bool nt_past_before(const struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame,

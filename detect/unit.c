@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "detect/core.h"
-#include "detect/sort.h"
+#include "detect/pace.h"
 #include "detect/stats.h"
 
 enum {
@@ -33,13 +33,18 @@ uint64_t nt_unit_calls(const struct nt_frame_rank *seen)
 }
 
 /* Of two medians the upper: it is one that a rank has, and the longer unit is the likelier step. */
-static double middle(struct nt_detect *detect, const double *value, uint32_t n)
+struct middle {
+	double upper, median;
+};
+
+static struct middle middle_of(struct nt_detect *detect, const double *value, uint32_t n)
 {
-	double *copy = detect->scratch.a;
+	double *copy = detect->scratch.c;
+	double median;
 
 	memcpy(copy, value, n * sizeof(*copy));
-	nt_sort_select(copy, n, n / 2, n / 2);
-	return copy[n / 2];
+	median = nt_stats_median_of(copy, n);
+	return (struct middle){.upper = copy[n / 2], .median = median};
 }
 
 /* Do calls and time differ, and by the same factor? */
@@ -55,11 +60,11 @@ static bool is_another(double calls, double step, double calls_then, double step
 	       fabs(by_time / by_calls - 1.0) <= alike;
 }
 
-static void forget(struct nt_detect *detect, const uint32_t *index, uint32_t n)
+static void forget(struct nt_detect *detect, const struct nt_paces *paces)
 {
 	nt_normal_forget(detect, false);
-	for (uint32_t i = 0; i < n; i++) {
-		struct nt_rank *rank = &detect->rank[index[i]];
+	for (uint32_t i = 0; i < paces->n; i++) {
+		struct nt_rank *rank = &detect->rank[paces->index[i]];
 
 		rank->has_habit = false;
 		for (int j = 0; j < NT_SERIES_END; j++)
@@ -67,41 +72,43 @@ static void forget(struct nt_detect *detect, const uint32_t *index, uint32_t n)
 	}
 }
 
-void nt_unit_align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
-		   uint32_t n)
+/* Returns whether any had another unit. */
+static bool scale(struct nt_detect *detect, const struct nt_paces *paces, double calls, double step)
 {
-	double *const *column = detect->scratch.column;
-	double *calls = column[0], *step = column[1], *calls_then = column[2],
-	       *step_then = column[3];
-	uint32_t known = 0, changed = 0;
-	double middle_calls, middle_step;
+	double *const *column = paces->column;
+	bool scaled = false;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct nt_rank *rank = &detect->rank[index[i]];
+	for (uint32_t i = 0; i < paces->n; i++) {
+		const double mine = column[NT_PACE_STEP][i];
+		double *pace = detect->rank[paces->index[i]].pace;
 
-		calls[i] = rank->pace[NT_PACE_CALLS];
-		step[i] = rank->pace[NT_PACE_STEP];
-		if (!rank->has_habit)
-			continue;
-		calls_then[known] = rank->habit[NT_PACE_CALLS];
-		step_then[known++] = rank->habit[NT_PACE_STEP];
-	}
-	middle_calls = middle(detect, calls, n);
-	middle_step = middle(detect, step, n);
-	for (uint32_t i = 0; i < n; i++) {
-		struct nt_rank *rank = &detect->rank[index[i]];
-
-		if (!is_another(calls[i], step[i], middle_calls, middle_step))
+		if (!is_another(column[NT_PACE_CALLS][i], mine, calls, step))
 			continue;
 		for (int j = 0; j < NT_PACE_END; j++)
-			rank->pace[j] *= middle_step / step[i];
+			column[j][i] = pace[j] *= step / mine;
+		scaled = true;
 	}
-	for (uint32_t i = 0; i < known; i++)
-		changed += is_another(middle_calls, middle_step, calls_then[i], step_then[i]);
+	return scaled;
+}
+
+double nt_unit_align(struct nt_detect *detect, struct nt_group *group, const struct nt_paces *paces)
+{
+	const double *step = paces->column[NT_PACE_STEP];
+	const struct middle calls_now = middle_of(detect, paces->column[NT_PACE_CALLS], paces->n);
+	struct middle step_now = middle_of(detect, step, paces->n);
+	uint32_t changed = 0;
+
+	for (uint32_t i = 0; i < paces->known; i++)
+		changed += is_another(calls_now.upper, step_now.upper, paces->calls_then[i],
+				      paces->step_then[i]);
+	if (scale(detect, paces, calls_now.upper, step_now.upper))
+		step_now = middle_of(detect, step, paces->n);
 	/* Windows that end between steps hold a call too many or too few: once is not enough. */
-	group->unit_rounds = known && changed * 2 > known ? group->unit_rounds + 1 : 0;
-	if (group->unit_rounds < SURE_ROUNDS)
-		return;
-	group->unit_rounds = 0;
-	forget(detect, index, n);
+	group->unit_rounds =
+		paces->known && changed * 2 > paces->known ? group->unit_rounds + 1 : 0;
+	if (group->unit_rounds >= SURE_ROUNDS) {
+		group->unit_rounds = 0;
+		forget(detect, paces);
+	}
+	return step_now.median;
 }

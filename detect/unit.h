@@ -12,15 +12,16 @@
 struct nt_detect;
 struct nt_group;
 struct nt_frame_rank;
+struct nt_paces;
 
 /* Synchronising calls of the rank in the frame: members of one role make equally many. */
 uint64_t nt_unit_calls(const struct nt_frame_rank *seen);
 
 /*
- * Scales the paces of the ranks at these indexes, which have one role, to the steps of the middle one.
- * What was normal is forgotten where that is another unit now, three rounds in a row.
+ * Scales the paces of the ranks of one role to the steps of the middle one. What was normal is
+ * forgotten where that is another unit now, three rounds in a row. Returns the median step.
  */
-void nt_unit_align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
-		   uint32_t n);
+double nt_unit_align(struct nt_detect *detect, struct nt_group *group,
+		     const struct nt_paces *paces);
 
 #endif

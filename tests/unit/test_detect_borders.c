@@ -6,9 +6,19 @@
 #include "detect/core.h"
 #include "detect/cost.h"
 #include "detect/ksigma.h"
+#include "detect/pace.h"
 #include "detect/space.h"
 #include "detect/tail.h"
 #include "detect/unit.h"
+
+/* Of ranks that have their paces already. */
+static double align(struct nt_detect *detect, struct nt_group *group, const uint32_t *index,
+		    uint32_t n)
+{
+	const struct nt_paces paces = nt_paces_take(detect, index, n);
+
+	return nt_unit_align(detect, group, &paces);
+}
 
 /* Ranks make ten calls in a step of 100 ns; the third makes others. */
 static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
@@ -41,7 +51,7 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 			rank->pace[NT_PACE_OWN] = 50.0;
 		}
 		/* The upper one of the medians is what a step is. */
-		nt_unit_align(detect, &group, index, 3);
+		assert_true(align(detect, &group, index, 3) == 100.0);
 		assert_true(detect->rank[0].pace[NT_PACE_OWN] == 50.0);
 		assert_true(fabs(detect->rank[2].pace[NT_PACE_OWN] -
 				 (then[i].another ? 50.0 * 100.0 / then[i].step : 50.0)) < 1e-9);
@@ -81,7 +91,7 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 					detect->rank[1].pace[NT_PACE_CALLS] =
 						detect->rank[2].pace[NT_PACE_CALLS] =
 							detect->rank[3].pace[NT_PACE_CALLS] = 10.0;
-			nt_unit_align(detect, &group, index, 4);
+			assert_true(align(detect, &group, index, 4) == 200.0);
 			for (uint32_t j = 0; j < 4; j++) {
 				assert_int_equal(detect->rank[j].has_habit, changed <= 2 || i < 5);
 				/* Both pasts go with it. */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the ranks of one role did a step. */
+#include "detect/pace.h"
+
+#include <string.h>
+
+/* Sums become paces: per step, and for the thread, whose window is not cut at steps, scaled to one. */
+static void set_pace(struct nt_rank *rank)
+{
+	const double steps = rank->steps;
+	const double step = (double)rank->sum[NT_PACE_STEP] / steps;
+
+	for (int i = 0; i < NT_PACE_THREAD; i++)
+		rank->pace[i] = (double)rank->sum[i] / steps;
+	for (int i = NT_PACE_THREAD; i < NT_PACE_END; i++)
+		rank->pace[i] = rank->window_ns
+					? (double)rank->sum[i] * step / (double)rank->window_ns
+					: 0.0;
+	memset(rank->sum, 0, sizeof(rank->sum));
+	rank->window_ns = 0;
+	rank->steps = 0;
+}
+
+struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, uint32_t n)
+{
+	struct nt_paces paces = {
+		.index = index,
+		.n = n,
+		.column = detect->scratch.column,
+		.calls_then = detect->scratch.d,
+		.step_then = detect->scratch.e,
+	};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nt_rank *rank = &detect->rank[index[i]];
+
+		if (i + NT_RANKS_AHEAD < n)
+			nt_rank_expect(detect->rank[index[i + NT_RANKS_AHEAD]].sum,
+				       sizeof(rank->sum) + sizeof(rank->pace));
+		if (rank->steps)
+			set_pace(rank);
+		for (int j = 0; j < NT_PACE_END; j++)
+			paces.column[j][i] = rank->pace[j];
+		paces.tiers[rank->tier]++;
+		if (!rank->has_habit)
+			continue;
+		paces.calls_then[paces.known] = rank->habit[NT_PACE_CALLS];
+		paces.step_then[paces.known++] = rank->habit[NT_PACE_STEP];
+	}
+	return paces;
+}
+
+void nt_paces_middles(const struct nt_paces *paces, struct nt_pace_middles *middles)
+{
+	for (int i = 0; i < NT_PACE_END; i++)
+		middles->of[i] = nt_stats_middle_of(paces->column[i], paces->n);
+	middles->known = true;
+}

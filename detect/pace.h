@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the ranks of one role did a step, in one round, side by side. */
+#ifndef NT_DETECT_PACE_H
+#define NT_DETECT_PACE_H
+
+#include <stdint.h>
+
+#include "detect/core.h"
+#include "detect/stats.h"
+
+struct nt_paces {
+	const uint32_t *index; /* of these ranks, in nt_detect.rank */
+	uint32_t n;
+	double *const *column; /* by pace: of these ranks, in their order */
+	/* Calls and step as they use to be, of those that have a habit. */
+	double *calls_then, *step_then;
+	uint32_t known;
+	uint32_t tiers[NT_FRAME_T3 + 1]; /* of each so many ranks */
+};
+
+/* The middle of each pace among the ranks, once it is asked for. */
+struct nt_pace_middles {
+	bool known;
+	struct nt_stats_middle of[NT_PACE_END];
+};
+
+/* The ranks' sums become paces. They are in scratch, until the next are taken. */
+struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, uint32_t n);
+/* Of two ranks or more. The columns are in another order afterwards. */
+void nt_paces_middles(const struct nt_paces *paces, struct nt_pace_middles *middles);
+
+#endif
