@@ -131,11 +131,40 @@ static inline void net_pass(struct net *net, uint32_t frames)
 	}
 }
 
+/* A job that has run well for long enough to be known. */
+static inline void net_start(struct net *net, uint32_t nodes, uint64_t seed)
+{
+	net_init(net, nodes, seed);
+	net_pass(net, 40);
+}
+
 static inline void slow_down(struct net *net, uint32_t from, uint32_t to, double factor)
 {
 	net->factor[from][to] = factor;
 	/* 8 transfers a step. */
 	net->step_more_ns = 8.0 * net->transfer_ns * (factor - 1.0);
+}
+
+/* All that the node sends to the others. */
+static inline void slow_row(struct net *net, uint32_t from, double factor)
+{
+	for (uint32_t i = 0; i < net->nodes; i++)
+		if (i != from)
+			slow_down(net, from, i, factor);
+}
+
+static inline void slow_column(struct net *net, uint32_t to, double factor)
+{
+	for (uint32_t i = 0; i < net->nodes; i++)
+		if (i != to)
+			slow_down(net, i, to, factor);
+}
+
+/* After so many more frames. */
+static inline void assert_names_nobody(struct net *net, uint32_t frames)
+{
+	net_pass(net, frames);
+	assert_null(sim_firing(net->detect, 0));
 }
 
 static inline void assert_names_nic(const struct net *net, uint32_t node)

@@ -7,11 +7,8 @@ static void a_hot_row_is_the_node_that_sends(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 61);
-	net_pass(&net, 40);
-	for (uint32_t i = 0; i < 4; i++)
-		if (i != 2)
-			slow_down(&net, 2, i, 3.0);
+	net_start(&net, 4, 61);
+	slow_row(&net, 2, 3.0);
 	net_pass(&net, 20);
 	assert_names_nic(&net, 2);
 	assert_true(has_evidence(&net, "shortest transfer from the node"));
@@ -25,11 +22,8 @@ static void a_hot_column_is_the_node_that_receives(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 62);
-	net_pass(&net, 40);
-	for (uint32_t i = 0; i < 4; i++)
-		if (i != 1)
-			slow_down(&net, i, 1, 3.0);
+	net_start(&net, 4, 62);
+	slow_column(&net, 1, 3.0);
 	net_pass(&net, 20);
 	assert_names_nic(&net, 1);
 	assert_true(has_evidence(&net, "shortest transfer to the node"));
@@ -42,13 +36,9 @@ static void a_hot_row_and_column_are_one_nic(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 5, 63);
-	net_pass(&net, 40);
-	for (uint32_t i = 0; i < 5; i++)
-		if (i != 3) {
-			slow_down(&net, i, 3, 4.0);
-			slow_down(&net, 3, i, 4.0);
-		}
+	net_start(&net, 5, 63);
+	slow_row(&net, 3, 4.0);
+	slow_column(&net, 3, 4.0);
 	net_pass(&net, 20);
 	assert_names_nic(&net, 3);
 	net_free(&net);
@@ -59,8 +49,7 @@ static void one_hot_cell_is_the_path(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 64);
-	net_pass(&net, 40);
+	net_start(&net, 4, 64);
 	slow_down(&net, 3, 1, 3.0);
 	net_pass(&net, 20);
 	assert_names_path(&net, 3, 1);
@@ -72,8 +61,7 @@ static void both_ways_between_two_nodes_are_one_path(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 65);
-	net_pass(&net, 40);
+	net_start(&net, 4, 65);
 	slow_down(&net, 3, 1, 3.0);
 	slow_down(&net, 1, 3, 3.0);
 	net_pass(&net, 20);
@@ -104,12 +92,10 @@ static void cells_that_nothing_joins_name_nobody(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 5, 67);
-	net_pass(&net, 40);
+	net_start(&net, 5, 67);
 	slow_down(&net, 0, 1, 3.0);
 	slow_down(&net, 2, 3, 3.0);
-	net_pass(&net, 60);
-	assert_null(sim_firing(net.detect, 0));
+	assert_names_nobody(&net, 60);
 	net_free(&net);
 }
 
@@ -119,12 +105,10 @@ static void half_a_row_names_nobody(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 5, 68);
-	net_pass(&net, 40);
+	net_start(&net, 5, 68);
 	slow_down(&net, 0, 1, 3.0);
 	slow_down(&net, 0, 2, 3.0);
-	net_pass(&net, 60);
-	assert_null(sim_firing(net.detect, 0));
+	assert_names_nobody(&net, 60);
 	net_free(&net);
 }
 
@@ -134,12 +118,10 @@ static void a_row_with_one_cool_cell_names_nobody(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 6, 68);
-	net_pass(&net, 40);
+	net_start(&net, 6, 68);
 	for (uint32_t i = 1; i < 5; i++)
 		slow_down(&net, 0, i, 3.0);
-	net_pass(&net, 60);
-	assert_null(sim_firing(net.detect, 0));
+	assert_names_nobody(&net, 60);
 	net_free(&net);
 }
 
@@ -150,8 +132,7 @@ static void noise_names_nobody(void **state)
 	(void)state;
 	net_init(&net, 6, 69);
 	net.noise = 0.3;
-	net_pass(&net, 600);
-	assert_null(sim_firing(net.detect, 0));
+	assert_names_nobody(&net, 600);
 	net_free(&net);
 }
 
@@ -160,10 +141,8 @@ static void cells_that_are_not_heard_do_not_hide_the_row(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 5, 70);
-	net_pass(&net, 40);
-	for (uint32_t i = 1; i < 5; i++)
-		slow_down(&net, 0, i, 3.0);
+	net_start(&net, 5, 70);
+	slow_row(&net, 0, 3.0);
 	net.linked[0][3] = false;
 	net.linked[2][4] = false;
 	net_pass(&net, 20);
@@ -176,8 +155,7 @@ static void of_two_nodes_the_path_is_named(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 2, 71);
-	net_pass(&net, 40);
+	net_start(&net, 2, 71);
 	slow_down(&net, 0, 1, 3.0);
 	slow_down(&net, 1, 0, 3.0);
 	net_pass(&net, 20);
@@ -190,8 +168,7 @@ static void one_node_has_no_network(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 1, 72);
-	net_pass(&net, 40);
+	net_start(&net, 1, 72);
 	/* To itself. */
 	net.linked[0][0] = true;
 	net.factor[0][0] = 50.0;
@@ -211,11 +188,8 @@ static void one_side_alone_proves_nothing(void **state)
 	net_init(&net, 4, 73);
 	net.one_sided = true;
 	net_pass(&net, 40);
-	for (uint32_t i = 0; i < 4; i++)
-		if (i != 2)
-			slow_down(&net, 2, i, 5.0);
-	net_pass(&net, 60);
-	assert_null(sim_firing(net.detect, 0));
+	slow_row(&net, 2, 5.0);
+	assert_names_nobody(&net, 60);
 	net_free(&net);
 }
 
@@ -225,12 +199,10 @@ static void what_the_step_does_not_feel_is_left_alone(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 74);
-	net_pass(&net, 40);
+	net_start(&net, 4, 74);
 	slow_down(&net, 3, 1, 5.0);
 	net.step_more_ns = 0.0;
-	net_pass(&net, 100);
-	assert_null(sim_firing(net.detect, 0));
+	assert_names_nobody(&net, 100);
 	net_free(&net);
 }
 
@@ -262,15 +234,13 @@ static void absurd_times_accuse_nobody(void **state)
 	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
 		struct net net;
 
-		net_init(&net, 4, 75);
-		net_pass(&net, 40);
+		net_start(&net, 4, 75);
 		net.noise = 0.0;
 		slow_down(&net, 3, 1, 1.0);
 		net.factor[3][1] = absurd[i] / net.transfer_ns;
 		net.factor[2][1] = absurd[i] / net.transfer_ns;
 		net.step_more_ns = 20.0 * SIM_MS;
-		net_pass(&net, 60);
-		assert_null(sim_firing(net.detect, 0));
+		assert_names_nobody(&net, 60);
 		net_free(&net);
 	}
 }
@@ -281,8 +251,7 @@ static void a_slow_job_with_a_fast_network_is_not_the_network(void **state)
 	struct net net;
 
 	(void)state;
-	net_init(&net, 4, 76);
-	net_pass(&net, 40);
+	net_start(&net, 4, 76);
 	net.sim.rank[5].device *= 2.0;
 	net_pass(&net, 60);
 	assert_names_rank(sim_firing(net.detect, 0), 5);
@@ -296,20 +265,16 @@ static void a_nic_that_recovers_is_told_once_and_resolved(void **state)
 	uint64_t id;
 
 	(void)state;
-	net_init(&net, 4, 77);
-	net_pass(&net, 40);
-	for (uint32_t i = 1; i < 4; i++)
-		slow_down(&net, 0, i, 3.0);
+	net_start(&net, 4, 77);
+	slow_row(&net, 0, 3.0);
 	net_pass(&net, 40);
 	assert_names_nic(&net, 0);
 	id = sim_firing(net.detect, 0)->id;
-	for (uint32_t i = 1; i < 4; i++)
-		slow_down(&net, 0, i, 1.0);
+	slow_row(&net, 0, 1.0);
 	net_pass(&net, 200);
 	assert_int_equal(sim_open(net.detect), 0);
 	/* The next is another one. */
-	for (uint32_t i = 1; i < 4; i++)
-		slow_down(&net, 0, i, 3.0);
+	slow_row(&net, 0, 3.0);
 	net_pass(&net, 40);
 	assert_names_nic(&net, 0);
 	assert_true(sim_firing(net.detect, 0)->id != id);
