@@ -67,6 +67,9 @@ void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause caus
 	(void)pthread_mutex_lock(&health->lock);
 	health->errors[cause]++;
 	health->is_alone = false;
+	/* They do answer, so what was seen while they did not is over. They then hang up, too. */
+	if (cause == NT_BUS_REFUSED || cause == NT_BUS_CERTIFICATE)
+		health->hint.cause = NT_BUS_WELL;
 	set(&health->now, cause);
 	set_text(&health->now, fmt, args);
 	(void)pthread_mutex_unlock(&health->lock);

@@ -97,6 +97,22 @@ static void a_refused_password_is_not_hidden_by_the_hanging_up(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static void who_is_refused_after_an_outage_is_not_told_of_the_outage(void **state)
+{
+	struct nt_bus_health now;
+
+	refuse(*state);
+	nt_kafka_health_alone(*state, servers);
+	nt_kafka_health_fail(*state, NT_BUS_REFUSED, "the brokers refuse the user");
+	nt_kafka_health_alone(*state, servers);
+	nt_kafka_health_get(*state, &now);
+	assert_int_equal(now.cause, NT_BUS_REFUSED);
+	/* And when they are gone again, of that. */
+	refuse(*state);
+	nt_kafka_health_alone(*state, servers);
+	assert_says(*state, "Connection refused");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +122,7 @@ int main(void)
 		TEST(who_hangs_up_and_spoke_before_does_not_expect_tls),
 		TEST(a_hint_about_one_broker_is_no_news_while_others_answer),
 		TEST(a_refused_password_is_not_hidden_by_the_hanging_up),
+		TEST(who_is_refused_after_an_outage_is_not_told_of_the_outage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
