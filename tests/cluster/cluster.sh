@@ -6,12 +6,14 @@
 #
 #   cluster.sh build              compile the programs that go.mod pins, once: needs Go and the network,
 #                                 and takes some ten minutes on two processors
+#   cluster.sh build-kwok         the same for kwok, which plays nodes: two minutes
 #   cluster.sh up                 start; over when the node is ready
 #   cluster.sh kubectl|helm ARG...   run one of them on it; helm also without a cluster, to lint, say
 #   cluster.sh exec CMD...        run something in its network: pods and services are reached from there
 #   cluster.sh load IMAGE.tar     give the node an image; use it with imagePullPolicy IfNotPresent or Never
 #   cluster.sh kill|start NAME    one of the programs, such as apiserver: ended as by a crash, and back.
-#                                 gpus, which `up` leaves out, gives the node eight nvidia.com/gpu
+#                                 Two `up` leaves out: gpus gives the node eight nvidia.com/gpu, and
+#                                 kwok plays nodes that are annotated kwok.x-k8s.io/node=fake
 #   cluster.sh logs               the end of each program's log
 #   cluster.sh down               stop everything and leave nothing
 #
@@ -23,6 +25,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 state=${NT_CLUSTER:-/run/neutracer-cluster}
 hash=$(cat "$here"/go.mod "$here"/go.sum "$here"/{dns,gpu}/*.go | sha256sum | cut -c1-12)
 bin=${NT_CLUSTER_BIN:-$HOME/.cache/neutracer-cluster/$hash}
+kwok=${bin%/*}/kwok-$(cat "$here"/kwok/go.{mod,sum} | sha256sum | cut -c1-12)/kwok
 names=ntcluster
 node_ip=10.99.0.1 # on a bridge that exists only inside the namespace
 pod_cidr=10.88.0.0/24
@@ -33,7 +36,7 @@ socket=$state/containerd.sock
 export KUBECONFIG=$state/kubeconfig KUBECACHEDIR=$state/cache
 export HELM_CACHE_HOME=$state/helm/cache HELM_CONFIG_HOME=$state/helm/config HELM_DATA_HOME=$state/helm/data
 # The order in which they start; they stop the other way round.
-programs=(containerd etcd apiserver controllers scheduler proxy dns kubelet gpus)
+programs=(containerd etcd apiserver controllers scheduler proxy dns kubelet gpus kwok)
 # Where these programs leave things whatever they are told: removed if they were not there before.
 strays=(/run/containerd /run/netns /var/lib/cni /var/lib/kubelet /var/log/containers)
 # What a kubelet sets on its machine.
@@ -53,13 +56,18 @@ inside() {
   nsenter --net="/run/netns/$names" "$@"
 }
 
-build() {
-  local k=k8s.io/kubernetes/cmd found need minor flags
-  [ ! -x "$bin/kubelet" ] || return 0
+need_go() {
+  local found need
   need=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' "$here/go.mod")
   found=$(command -v go >/dev/null && cd "$here" && go env GOVERSION 2>/dev/null | sed 's/^go//') || found=
   printf '%s\n' "$need" "${found:-0}" | sort -C -V ||
     die "Go $need or later is needed to build Kubernetes and Helm, here is ${found:-none}: see https://go.dev/dl"
+}
+
+build() {
+  local k=k8s.io/kubernetes/cmd minor flags
+  [ ! -x "$bin/kubelet" ] || return 0
+  need_go
   mkdir -p "${bin%/*}"
   exec 9>"$bin.lock"
   flock 9
@@ -74,6 +82,19 @@ build() {
   (cd "$here" && go build -trimpath -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
     $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns ./gpu) || die "the build failed"
   mv "$bin.part" "$bin"
+}
+
+build_kwok() {
+  local to=${kwok%/kwok}
+  [ ! -x "$kwok" ] || return 0
+  need_go
+  mkdir -p "${to%/*}"
+  exec 9>"$to.lock"
+  flock 9
+  [ ! -x "$kwok" ] || return 0
+  echo "building kwok, once: this takes two minutes" >&2
+  (cd "$here/kwok" && go build -trimpath -ldflags "-s -w" -o "$to.part/" sigs.k8s.io/kwok/cmd/kwok) || die "the build failed"
+  mv "$to.part" "$to"
 }
 
 # launch NAME CMD...: in the background, inside the namespace, with its log and process id kept.
@@ -121,6 +142,11 @@ start() {
         --root-dir "$state/kubelet" --hostname-override node-1 --node-ip $node_ip
       ;;
     gpus) launch gpus "$bin/gpu" ;;
+    kwok)
+      [ -x "$kwok" ] || die "there is no $kwok: run '$0 build-kwok' first"
+      launch kwok "$kwok" --kubeconfig "$KUBECONFIG" --config "$here/kwok/stages.yaml" --manage-all-nodes=false \
+        --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake --node-lease-duration-seconds=0 -v ERROR
+      ;;
     *) die "there is no program '$1', there are: ${programs[*]}" ;;
   esac
 }
@@ -334,6 +360,7 @@ down() {
 
 case ${1:-} in
   build) build ;;
+  build-kwok) build_kwok ;;
   up | down | kill | start | kubectl | exec | load) [ "$(id -u)" -eq 0 ] || die "needs root" ;;&
   up | down | logs) "$1" ;;
   start)

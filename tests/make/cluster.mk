@@ -12,6 +12,12 @@ image: ## build the container image neutracer:VERSION, as an archive in build/im
 	@echo "$(IMAGE_TAG) is in build/image/neutracer.tar"
 
 cluster_scripts := $(sort $(wildcard tests/cluster/test_*.sh))
+cluster_programs := $(patsubst tests/cluster/%.c,$(B)/test-cluster/%,$(sort $(wildcard tests/cluster/*.c)))
+
+$(B)/test-cluster/%: $(B)/obj/tests/cluster/%.o $(call archives,$(libraries))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
 # The programs of Kubernetes are built once. Where there is no Go for that, the tests say so and are
 # skipped.
@@ -21,11 +27,11 @@ cluster-images: image ## build the images of the tests on a real Kubernetes (roo
 test-cluster: ## install what is missing, build image and cluster, then the tests on a real Kubernetes (root, Go 1.25)
 	$(Q)tests/deps.sh cluster
 	$(Q)mkdir -p build
-	$(Q)tests/cluster/cluster.sh build || :
+	$(Q)tests/cluster/cluster.sh build && tests/cluster/cluster.sh build-kwok || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)NT_BIN=$(B)/bin NT_KIND=cluster NT_TIMEOUT=900 tests/run.sh tests/check/manifests.sh $(chart_scripts) \
+	$(Q)$(MAKE) --no-print-directory all $(cluster_programs)
+	$(Q)NT_BIN=$(B)/bin NT_CLUSTER_PROGRAMS=$(B)/test-cluster NT_KIND=cluster NT_TIMEOUT=900 tests/run.sh tests/check/manifests.sh $(chart_scripts) \
 		$(cluster_scripts)
 
 .PHONY: demo-cluster
