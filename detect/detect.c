@@ -241,6 +241,21 @@ static uint32_t skip(struct nt_detect *detect, uint32_t at, uint32_t number)
 	return at;
 }
 
+/* Sends for the ranks that come next: themselves, then their links, then what these lead to. */
+static void expect(const struct nt_detect *detect, uint32_t at)
+{
+	const struct nt_rank *rank = &detect->rank[at];
+	const uint32_t next = NT_RANKS_AHEAD;
+
+	if (detect->ranks - at <= 3 * next)
+		return;
+	nt_rank_expect(&rank[3 * next], offsetof(struct nt_rank, ended_ns));
+	nt_rank_expect(rank[3 * next].sum, sizeof(rank->sum));
+	nt_rank_expect(rank[2 * next].link, rank[2 * next].links * sizeof(*rank->link));
+	for (uint32_t i = 0; i < rank[next].links; i++)
+		nt_rank_expect(rank[next].link[i].comm, offsetof(struct nt_comm, agreed_frame));
+}
+
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t at = 0;
@@ -253,6 +268,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		at = skip(detect, at, seen->rank);
 		if (at == detect->ranks || detect->rank[at].rank != seen->rank)
 			continue;
+		expect(detect, at);
 		rank = &detect->rank[at++];
 		rank->observed = seen->observed;
 		rank->silent = seen->silent;
