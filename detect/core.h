@@ -77,7 +77,7 @@ struct nt_track {
 
 /* Evidence gathered while a sum is high: weighted means of the rank and of those it is held against. */
 struct nt_case {
-	double weight;
+	double weight, own_weight; /* own: of rounds in which own work was to be seen */
 	double value[NT_PACE_END], peers[NT_PACE_END];
 };
 

@@ -312,36 +312,54 @@ static uint8_t common_tier(const uint32_t *count, uint8_t least)
 	return best;
 }
 
+/* What is not seen at this tier is what it was; what was never seen is learned at once. */
+static void learn_habit(struct nt_rank *rank, bool has_own)
+{
+	const double part = rank->has_habit ? 0.1 : 1.0;
+	const double own = rank->habit[NT_PACE_OWN], blocked = rank->habit[NT_PACE_OWN_BLOCKED];
+
+	for (int j = 0; j < NT_PACE_END; j++)
+		rank->habit[j] += part * (rank->pace[j] - rank->habit[j]);
+	rank->has_habit = true;
+	if (has_own && own != 0.0)
+		return;
+	rank->habit[NT_PACE_OWN] = has_own ? rank->pace[NT_PACE_OWN] : own;
+	rank->habit[NT_PACE_OWN_BLOCKED] = has_own ? rank->pace[NT_PACE_OWN_BLOCKED] : blocked;
+}
+
 /* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
 static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank, double sum,
 			    const struct nt_paces *paces, struct nt_pace_middles *middles)
 {
-	const bool own_past = rank->track[NT_SERIES_OWN].frame == detect->frames
-				      ? rank->track[NT_SERIES_OWN].mode == NT_MODE_PAST
-				      : rank->track[NT_SERIES_HOST].mode == NT_MODE_PAST;
+	/* Of a round at another tier own work is not known, and not zero. */
+	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
+	const bool own_past =
+		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
 	struct nt_case *evidence = &rank->evidence;
 
-	if (sum <= 0.0) {
-		for (int j = 0; j < NT_PACE_END; j++)
-			rank->habit[j] +=
-				(rank->has_habit ? 0.1 : 1.0) * (rank->pace[j] - rank->habit[j]);
-		rank->has_habit = true;
-	}
+	if (sum <= 0.0)
+		learn_habit(rank, has_own);
 	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
 		if (evidence->weight != 0.0)
 			*evidence = (struct nt_case){0};
 		return;
 	}
 	if (!own_past && paces->n >= 2 && !middles->known)
-		nt_paces_middles(paces, middles);
+		nt_paces_middles(detect, paces, middles);
 	evidence->weight = 0.95 * evidence->weight + 1.0;
+	if (has_own)
+		evidence->own_weight = 0.95 * evidence->own_weight + 1.0;
 	for (int j = 0; j < NT_PACE_END; j++) {
+		const bool is_own = nt_pace_is_own(j);
+		const double weight = is_own ? evidence->own_weight : evidence->weight;
 		double peers = rank->has_habit ? rank->habit[j] : 0.0;
 
-		if (!own_past && paces->n >= 2)
+		if (is_own && !has_own)
+			continue;
+		if (!own_past && (is_own ? middles->owns : paces->n) >= 2)
 			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
-		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / evidence->weight;
-		evidence->peers[j] += (peers - evidence->peers[j]) / evidence->weight;
+		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / weight;
+		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
 	}
 }
 
@@ -390,7 +408,7 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
 			struct contest *contest)
 {
 	struct nt_scratch *scratch = &detect->scratch;
-	struct nt_pace_middles middles = {.known = false};
+	struct nt_pace_middles middles = {.own_tier = contest[NT_SERIES_OWN].tier};
 	uint32_t at[NT_SERIES_END] = {0};
 
 	for (uint32_t i = 0; i < paces->n; i++) {

@@ -50,9 +50,26 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 	return paces;
 }
 
-void nt_paces_middles(const struct nt_paces *paces, struct nt_pace_middles *middles)
+/* Leaves of the column those ranks that are of the tier. */
+static void keep_tier(const struct nt_detect *detect, const struct nt_paces *paces, uint8_t tier,
+		      double *column)
 {
-	for (int i = 0; i < NT_PACE_END; i++)
-		middles->of[i] = nt_stats_middle_of(paces->column[i], paces->n);
+	for (uint32_t i = 0, kept = 0; i < paces->n; i++)
+		if (detect->rank[paces->index[i]].tier == tier)
+			column[kept++] = column[i];
+}
+
+void nt_paces_middles(const struct nt_detect *detect, const struct nt_paces *paces,
+		      struct nt_pace_middles *middles)
+{
+	middles->owns = middles->own_tier ? paces->tiers[middles->own_tier] : 0;
+	for (int i = 0; i < NT_PACE_END; i++) {
+		const uint32_t held = nt_pace_is_own(i) ? middles->owns : paces->n;
+
+		if (held < paces->n)
+			keep_tier(detect, paces, middles->own_tier, paces->column[i]);
+		if (held >= 2)
+			middles->of[i] = nt_stats_middle_of(paces->column[i], held);
+	}
 	middles->known = true;
 }

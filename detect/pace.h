@@ -3,6 +3,7 @@
 #ifndef NT_DETECT_PACE_H
 #define NT_DETECT_PACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/core.h"
@@ -21,12 +22,24 @@ struct nt_paces {
 /* The middle of each pace among the ranks, once it is asked for. */
 struct nt_pace_middles {
 	bool known;
+	uint8_t own_tier; /* whose own work is compared, 0: of none */
+	uint32_t owns; /* so many ranks are of it */
 	struct nt_stats_middle of[NT_PACE_END];
 };
 
 /* The ranks' sums become paces. They are in scratch, until the next are taken. */
 struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, uint32_t n);
-/* Of two ranks or more. The columns are in another order afterwards. */
-void nt_paces_middles(const struct nt_paces *paces, struct nt_pace_middles *middles);
+/* Of a rank at another tier this is not known, and not zero. */
+static inline bool nt_pace_is_own(int item)
+{
+	return item == NT_PACE_OWN || item == NT_PACE_OWN_BLOCKED;
+}
+
+/*
+ * Of two ranks or more, and of own work of those of middles->own_tier, which the caller sets. The
+ * columns are in another order afterwards.
+ */
+void nt_paces_middles(const struct nt_detect *detect, const struct nt_paces *paces,
+		      struct nt_pace_middles *middles);
 
 #endif

@@ -172,6 +172,8 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_le
 	nt_code_real(codec, &rank->evidence.weight);
 	nt_code_fail(codec, rank->evidence.weight < 0.0);
 	if (rank->evidence.weight != 0.0) {
+		nt_code_real(codec, &rank->evidence.own_weight);
+		nt_code_fail(codec, rank->evidence.own_weight < 0.0);
 		nt_code_reals(codec, rank->evidence.value, NT_PACE_END);
 		nt_code_reals(codec, rank->evidence.peers, NT_PACE_END);
 	}

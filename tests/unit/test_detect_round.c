@@ -396,6 +396,21 @@ static void habits_are_learned_while_nothing_is_suspicious_and_evidence_then(voi
 	end_job(&job);
 }
 
+static void own_work_that_is_not_seen_is_no_habit(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin_job(&job, 8);
+	for (uint32_t i = 0; i < 12; i++) {
+		job.sim.rank[3].tier = i % 3 ? NT_FRAME_T2 : NT_FRAME_T1;
+		sim_pass(&job.sim, job.detect, 1);
+		assert_near(job.detect->rank[3].habit[NT_PACE_OWN], i ? 80.0 * SIM_MS : 0.0);
+		assert_true(job.detect->rank[3].habit[NT_PACE_HOST] > 0.0);
+	}
+	end_job(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +424,7 @@ int main(void)
 		cmocka_unit_test(two_populations_are_held_against_their_own_pasts),
 		cmocka_unit_test(of_two_ranks_the_slower_must_stay_the_slower),
 		cmocka_unit_test(habits_are_learned_while_nothing_is_suspicious_and_evidence_then),
+		cmocka_unit_test(own_work_that_is_not_seen_is_no_habit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
