@@ -31,7 +31,7 @@ ROOMS = [
       "common/ascii.c", "common/splitter.c"],
      ["test_agent_cgroup", "test_agent_device", "test_agent_home", "test_agent_pods",
       "test_agent_workload", "test_common_ascii", "test_common_splitter"]),
-    (["aggregator/notify/kube_*.c"], ["test_aggregator_kube"]),
+    (["aggregator/notify/kube_*.c"], ["test_aggregator_kube", "test_oom_kube"]),
 ]
 WORK = "build/mutate"
 TREE = f"{WORK}/tree"

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -179,6 +180,29 @@ static void the_path_is_the_telling_ones_and_cut_at_its_cap(void **state)
 	assert_int_equal(strlen(cgroup.path), NT_CGROUP_PATH - 1);
 }
 
+/* Of each text every beginning, in exactly as much memory: sanitizers see who reads on. */
+static void nothing_is_read_past_the_end(void **state)
+{
+	static const char *const texts[] = {
+		"0::/kubepods/pod" UID_DASH "/" ID "\n",
+		"0::/system.slice/slurmstepd.scope/job_7/step_0\n",
+		"12:cpu:/docker/" ID "\n",
+	};
+	struct nt_cgroup cgroup;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		for (size_t len = 0; len <= strlen(texts[i]); len++) {
+			char *text = malloc(len ? len : 1);
+
+			assert_non_null(text);
+			memcpy(text, texts[i], len);
+			nt_cgroup_parse(text, len, &cgroup);
+			free(text);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +212,7 @@ int main(void)
 		cmocka_unit_test(of_several_hierarchies_the_one_that_tells_most_counts),
 		cmocka_unit_test(what_only_resembles_an_id_is_none),
 		cmocka_unit_test(the_path_is_the_telling_ones_and_cut_at_its_cap),
+		cmocka_unit_test(nothing_is_read_past_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -418,12 +418,15 @@ static void a_server_that_asks_for_an_hour_is_asked_again_before(void **state)
 	struct played played =
 		PLAYED(.pods = 1, .refusal = "429 Too Many Requests\r\nRetry-After: 3600");
 	struct kube_server server = {.handle = play, .data = &played};
+	const uint64_t start_ns = nt_clock_mono_ns();
 	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = NULL;
 
 	(void)state;
 	kube_start(&server, 0);
 	pods = start(&server);
 	UNTIL(stats_of(pods).failed[NT_KUBE_REFUSED] > 2);
+	/* Ten times our own longest wait, twice. */
+	assert_true(nt_clock_mono_ns() - start_ns >= 100 * NT_MILLISECOND);
 	(void)pthread_mutex_lock(&played.lock);
 	played.refusal = NULL;
 	(void)pthread_mutex_unlock(&played.lock);

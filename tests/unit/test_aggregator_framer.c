@@ -746,6 +746,7 @@ static void times_by_peer_and_counters_of_ports_reach_the_frame(void **state)
 	assert_int_equal(last_transfer.min_ns, 5 * MS);
 	assert_int_equal(last_transfer.peer, 3);
 	assert_false(last_transfer.sends);
+	assert_int_equal(last_rank[0].on_cpu_ns, 5 * MS * windows);
 	assert_int_equal(last_rank[0].nic_retransmits, 7 * windows);
 	assert_int_equal(last_rank[0].nic_errors, 8 * windows);
 	assert_int_equal(last_rank[0].nic_congestion, 9 * windows);

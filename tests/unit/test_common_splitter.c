@@ -144,6 +144,9 @@ static void who_takes_an_object_may_end_it(void **state)
 
 	(void)state;
 	assert_int_equal(nt_splitter_feed(&splitter, "{}{}", 4), -ENOMEM);
+	/* What came behind it is lost, so that there is no going on. */
+	assert_int_equal(nt_splitter_feed(&splitter, " ", 1), -EBADMSG);
+	assert_int_equal(nt_splitter_end(&splitter), -EBADMSG);
 }
 
 int main(void)
