@@ -33,6 +33,8 @@ static struct nt_cost cost_of(double gpu_hours, const struct nt_prices *prices)
 {
 	struct nt_cost cost = {.gpu_hours = gpu_hours, .currency = ""};
 
+	if (gpu_hours < 0)
+		return (struct nt_cost){.gpu_hours_unknown = true, .currency = ""};
 	if (prices->gpu_hour >= 0) {
 		cost.has_money = true;
 		cost.money = gpu_hours * prices->gpu_hour;

@@ -168,7 +168,10 @@ static void print_cost(const json_t *incident)
 	const json_t *cost = json_object_get(incident, "cost");
 	double money = nt_json_get_number(cost, "money", -1);
 
-	line("cost", 0, "%.3g GPU-hours", nt_json_get_number(cost, "gpu_hours", 0));
+	if (json_is_null(json_object_get(cost, "gpu_hours")))
+		line("cost", 0, "not known");
+	else
+		line("cost", 0, "%.3g GPU-hours", nt_json_get_number(cost, "gpu_hours", 0));
 	if (money >= 0)
 		line("", 0, "%.2f %s", money, nt_json_get_text(cost, "currency", ""));
 }

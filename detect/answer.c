@@ -168,7 +168,7 @@ static struct nt_finding make_answer(const struct nt_incident *incident)
 		.until_ns = incident->until_ns,
 		.seen_ns = incident->seen_ns,
 		.slowdown = incident->slowdown,
-		.gpu_hours = incident->gpu_hours,
+		.gpu_hours = incident->toll.unknown ? -1.0 : incident->gpu_hours,
 		.tier = incident->tier,
 		.confidence = incident->confidence,
 		.completeness = incident->completeness,

@@ -6,6 +6,7 @@
 
 #include "detect/kpi.h"
 #include "detect/stats.h"
+#include "detect/wait.h"
 
 enum {
 	LONG_ROUNDS = 20, /* that a role is long before it is told */
@@ -179,6 +180,34 @@ static uint64_t turns_since(const struct nt_detect *detect, const struct nt_grou
 	return nt_history_start(&detect->step.history, TURNS - 1 - first);
 }
 
+/*
+ * What the turns cost, mean of the last rounds. False: that is not known, as several ranks are slow in one
+ * step, or wait for each other in a pipeline, which is longer by more than any of them is.
+ */
+static bool price_turns(const struct nt_detect *detect, const struct nt_group *group,
+			double *ret_cost)
+{
+	const struct nt_ring *turn = &group->past->turn;
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < turn->count; i++) {
+		if (turn->value[i] < 0.0)
+			continue;
+		sum += turn->value[i];
+		n++;
+	}
+	if (2 * n < TURNS)
+		return false;
+	*ret_cost = sum / n;
+	if (!nt_wait_take_off(detect, group, NT_SERIES_OWN, 1, *ret_cost, ret_cost))
+		return false;
+	for (uint32_t i = 0; i < detect->comm_count; i++)
+		if (nt_comm_use(detect->comm[i]) == NT_COMM_PIPELINE)
+			return false;
+	return true;
+}
+
 static int raise_turns(struct nt_detect *detect)
 {
 	struct nt_proposal proposal = {
@@ -186,15 +215,17 @@ static int raise_turns(struct nt_detect *detect)
 		.class = NT_CLASS_IMBALANCE,
 		.kind = NT_CULPRIT_STAGE,
 	};
-	double cost;
+	double cost, worst = 0.0;
 
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
 		const struct nt_group *group = &detect->roles.group[i];
 
 		if (!is_current(detect, group) || !takes_turns(detect, group, &cost))
 			continue;
-		if (cost > proposal.cost) {
+		if (cost > worst) {
+			worst = cost;
 			proposal.cost = cost;
+			proposal.unsure = !price_turns(detect, group, &proposal.cost);
 			proposal.onset_ns = turns_since(detect, group);
 			proposal.tier = group->tier[NT_SERIES_OWN];
 		}
@@ -205,7 +236,7 @@ static int raise_turns(struct nt_detect *detect)
 		.what = NT_WORD_SLOWEST,
 		.unit = NT_WORD_PERCENT,
 		.method = NT_WORD_RATIO,
-		.value = 100.0 * proposal.cost,
+		.value = 100.0 * worst,
 		.windows = TURNS,
 	};
 	return nt_incidents_raise(detect, &proposal);

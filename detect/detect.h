@@ -112,7 +112,8 @@ struct nt_finding {
 	const struct nt_finding_culprit *culprit;
 	size_t culprits;
 	uint64_t since_ns, until_ns, seen_ns; /* until 0: open */
-	double slowdown, gpu_hours;
+	double slowdown;
+	double gpu_hours; /* < 0: not known */
 	uint8_t tier; /* enum nt_frame_tier */
 	double confidence, completeness;
 	struct nt_finding_evidence evidence[NT_FINDING_MAX_EVIDENCE];

@@ -2,24 +2,30 @@
 /* How long the job's steps took lately. */
 #include "detect/history.h"
 
+#include <math.h>
+
 #include "detect/stats.h"
 #include "detect/time.h"
 
-void nt_history_add(struct nt_history *history, uint64_t start_ns, double steps, double step_ns)
+enum {
+	ONSET_ROUNDS = 2 * NT_HISTORY_BEFORE, /* that a fault may have lasted before its evidence */
+};
+
+static const double onset_excess = 0.01; /* of a step: less is noise, and tells no onset */
+
+void nt_history_add(struct nt_history *history, const struct nt_history_round *round)
 {
-	history->round[history->next] = (struct nt_history_round){
-		.start_ns = start_ns,
-		.steps = steps,
-		.step_ns = step_ns,
-	};
+	history->round[history->next] = *round;
 	history->next = (history->next + 1) % NT_HISTORY_ROUNDS;
 	history->count += history->count < NT_HISTORY_ROUNDS;
-	history->steps += steps;
+	history->steps += round->steps;
+	history->calls += round->calls;
 }
 
 void nt_history_forget(struct nt_history *history)
 {
 	history->count = history->next = 0;
+	history->calls = 0.0;
 }
 
 /* The i-th latest. */
@@ -67,6 +73,59 @@ struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_
 			break;
 		sum.steps += round->steps;
 		sum.step_ns += round->steps * round->step_ns;
+		sum.calls += round->calls;
 	}
 	return sum;
+}
+
+uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns)
+{
+	const struct nt_history_sum since = nt_history_since(history, onset_ns);
+	double step[ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
+	uint32_t first = 0, n = 0, longer = 0;
+
+	while (first < history->count && latest(history, first)->start_ns >= onset_ns)
+		first++;
+	while (n < ONSET_ROUNDS && first + n < history->count &&
+	       latest(history, first + n)->start_ns >= least_ns) {
+		step[n] = latest(history, first + n)->step_ns;
+		n++;
+	}
+	if (n < NT_PAST_FEW || since.steps <= 0.0)
+		return onset_ns;
+	now = since.step_ns / since.steps;
+	/* Up to three of four may be of the fault already. */
+	low = nt_stats_quantile_of(step, n, 0.25);
+	if (now - low < onset_excess * low)
+		return onset_ns;
+	/* The likeliest change from the one to the other; a stall of once is no more than a round of it. */
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_history_round *round = latest(history, first + i);
+
+		sum += round->steps * (nt_stats_clip(round->step_ns, low, now) - (now + low) / 2.0);
+		if (sum > most) {
+			most = sum;
+			longer = i + 1;
+		}
+	}
+	if (!longer || first + longer + NT_PAST_FEW > history->count)
+		return onset_ns;
+	return latest(history, first + longer - 1)->start_ns;
+}
+
+double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns)
+{
+	double calls[NT_HISTORY_ROUNDS], steps = 0.0, a_step;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < history->count && latest(history, i)->start_ns >= onset_ns; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		steps += round->steps;
+		if (round->steps > 0.0)
+			calls[n++] = round->calls / round->steps;
+	}
+	/* A window without a step told leaves its calls to the next. */
+	a_step = nt_stats_median_of(calls, n);
+	return a_step > 0.0 ? fmax(0.0, history->calls / a_step - steps) : 0.0;
 }

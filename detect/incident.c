@@ -358,6 +358,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	else
 		incident->cost = proposal->cost;
 	incident->chance = proposal->chance;
+	incident->unsure = proposal->unsure;
 	incident->stands = true;
 	incident->judged = true;
 	memcpy(incident->evidence, proposal->evidence, sizeof(incident->evidence));
@@ -423,6 +424,8 @@ static int retire(struct nt_detect *detect, struct nt_incident *incident, uint64
 	if (r < 0)
 		return r;
 	release_evidence(detect, incident);
+	if (incident->state == NT_INCIDENT_FIRING && incident->toll.before_ns > 0.0)
+		detect->step.charged_ns = detect->end_ns;
 	nt_fault_tell(incident);
 	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
 	incident->state = NT_INCIDENT_RESOLVED;
@@ -587,6 +590,11 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 		incident->state = NT_INCIDENT_FIRING;
 		incident->seen_ns = incident->fired_ns = detect->end_ns;
 		incident->changed = true;
+		if (nt_incident_needs_windows(incident)) {
+			/* More is known by now of the steps since its onset. */
+			incident->gpu_hours = 0.0;
+			nt_toll_look_back(detect, incident);
+		}
 	}
 	return false;
 }

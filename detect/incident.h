@@ -53,6 +53,7 @@ struct nt_proposal {
 	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
 	uint8_t series; /* family slow */
 	uint64_t onset_frame; /* family slow */
+	bool unsure; /* the cost may be much larger */
 	bool first_seen; /* family slow: no window before the onset could be judged */
 	uint8_t tier;
 	double chance; /* of a false alarm */
@@ -63,10 +64,12 @@ struct nt_proposal {
 /* How long the job's steps take since the onset, and took before it. */
 struct nt_toll {
 	double before_ns; /* 0: not known */
+	double clean_ns; /* before anything that is open now */
 	double first; /* steps that were seen of the job before the onset */
 	double steps, step_ns; /* since then: how many, and how long all of them took */
 	double due_ns; /* of what they took longer, this is not in gpu_hours yet */
 	uint64_t frame; /* counted up to here */
+	bool unknown; /* nothing tells how much of the time it cost */
 };
 
 /* What an incident was in the last window that was bad: that is told of it when it is over. */
@@ -92,7 +95,7 @@ struct nt_blame {
 struct nt_incident {
 	uint64_t id, version;
 	uint8_t family, class, cause, severity, state, kind, tier;
-	bool note, taken_over;
+	bool note, taken_over, unsure;
 	bool stands, judged, changed; /* scratch of the step */
 	uint32_t stood; /* windows it stood while pending */
 	uint32_t absent; /* and since it stood; of families that need no window, frames */

@@ -26,6 +26,8 @@ static const double starved_noise = 0.25;
 static const double past_caution = 1.25;
 /* Of the last window in a slow mean, which one wild window must not move much. */
 static const double slow_part = 0.25, wild = 0.25;
+/* Behind the peers: some of many are so by chance. */
+static const double far_widths = 3.0;
 static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
 
 static bool is_plausible(const struct nt_frame_rank *seen)
@@ -99,6 +101,8 @@ struct contest {
 	/* And while they are judged. */
 	const struct nt_rank *slowest;
 	double slowest_value, most_growth;
+	double far_cost; /* of all that are far behind their peers, of the step */
+	uint32_t fars;
 };
 
 static double starved_width(const struct contest *c, double base)
@@ -171,6 +175,10 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 		c->slowest_value = value;
 	}
 	c->most_growth = nt_stats_max(c->most_growth, track->growth);
+	if (c->mode == NT_MODE_PEERS && kpi > far_widths * c->width) {
+		c->far_cost += kpi * base / c->step;
+		c->fars++;
+	}
 }
 
 /* Two populations that no rank's own past explains: counted, and reported when they last. */
@@ -205,17 +213,23 @@ static void count_apart(const struct contest *c)
  * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
  * is explained already.
  */
-static void note_slowest(const struct contest *c)
+static void note_slowest(const struct contest *c, double steps)
 {
 	struct nt_group_past *past = c->group->past;
+	const bool explained = c->space.two || c->slowest->in_incident;
 
 	if (past->worst.next == NT_RING_MAX)
 		past->worst.next = 0;
 	past->slowest[past->worst.next] = c->slowest->rank;
 	nt_ring_add(&past->worst, NT_RING_MAX,
-		    c->space.two || c->slowest->in_incident
-			    ? 0.0
-			    : c->slowest->track[c->series].residual);
+		    explained ? 0.0 : c->slowest->track[c->series].residual);
+	/*
+	 * A window holds several steps, or parts of them, each with its own slowest: what each costs adds
+	 * up to what they cost the job, unless two are slow in one step.
+	 */
+	if (!explained)
+		nt_ring_add(&past->turn, NT_RING_MAX,
+			    c->fars <= steps + 1.0 ? c->far_cost : NT_TURN_CROWDED);
 }
 
 /*
@@ -442,15 +456,46 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
 	}
 }
 
+/* What the ranks of a round went through, all together. */
+struct passed {
+	double steps, step_ns, calls;
+};
+
+/*
+ * How many steps, and how long they took: their sum is the job's time, as every rank's steps follow each
+ * other, however windows are cut. One rank that tells of wild ones must not move it. Returns how
+ * many, the mean of the ranks.
+ */
+static double sum_steps(const struct nt_paces *paces, double middle, struct passed *passed)
+{
+	const double most = 2.0, exact = 16.0;
+	const double *took = paces->took, *step = paces->column[NT_PACE_STEP];
+	double sum = 0.0;
+
+	for (uint32_t i = 0; i < paces->n; i++) {
+		/* By the aligned unit; in parts that add up in any order to the same. */
+		const double steps = step[i] > 0.0 ? rint(exact * took[i] / step[i]) / exact : 0.0;
+
+		sum += steps;
+		passed->step_ns +=
+			rint(nt_stats_clip(took[i], steps * middle / most, steps * middle * most));
+	}
+	passed->steps += sum;
+	passed->calls += paces->calls;
+	return sum / paces->n;
+}
+
 static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
-			uint32_t n)
+			uint32_t n, struct passed *passed)
 {
 	struct nt_scratch *scratch = &detect->scratch;
 	struct contest contest[NT_SERIES_END] = {{.value = scratch->a}, {.value = scratch->b}};
 	const struct contest *own = &contest[NT_SERIES_OWN];
 	struct nt_paces paces = nt_paces_take(detect, ready, n);
+	double steps;
 
 	group->step_ns = nt_stats_max(nt_unit_align(detect, group, &paces), 1.0);
+	steps = sum_steps(&paces, group->step_ns, passed);
 	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		struct contest *c = &contest[i];
@@ -472,7 +517,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 	judge_ranks(detect, &paces, contest);
 	if (group->past && own->n >= 2) {
 		count_apart(own);
-		note_slowest(own);
+		note_slowest(own, steps);
 	}
 	group->rounds++;
 	group->waited = 0;
@@ -495,7 +540,8 @@ static void forget_round(struct nt_detect *detect)
 
 int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	double steps = 0.0, all = 0.0;
+	struct passed passed = {0};
+	double all = 0.0;
 
 	(void)frame;
 	forget_round(detect);
@@ -503,7 +549,6 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;
 		uint32_t n = 0, live = 0;
-		double ended = 0.0;
 
 		for (uint32_t i = 0; i < group->members; i++) {
 			const uint32_t index = detect->roles.member[group->first + i];
@@ -514,7 +559,6 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			live++;
 			if (!rank->steps)
 				continue;
-			ended += rank->steps;
 			ready[n++] = index;
 		}
 		all += live;
@@ -526,9 +570,11 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			group->waited++;
 			continue;
 		}
-		steps += ended;
-		judge_group(detect, group, ready, n);
+		judge_group(detect, group, ready, n, &passed);
 	}
-	detect->step.round_steps = all > 0.0 ? steps / all : 0.0;
+	all = nt_stats_max(all, 1.0);
+	detect->step.round_steps = passed.steps / all;
+	detect->step.round_ns = passed.step_ns / all;
+	detect->step.round_calls = passed.calls / all;
 	return 0;
 }

@@ -29,6 +29,7 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 		.column = detect->scratch.column,
 		.calls_then = detect->scratch.d,
 		.step_then = detect->scratch.e,
+		.took = detect->scratch.f,
 	};
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -37,6 +38,8 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 		if (i + NT_RANKS_AHEAD < n)
 			nt_rank_expect(detect->rank[index[i + NT_RANKS_AHEAD]].sum,
 				       sizeof(rank->sum) + sizeof(rank->pace));
+		paces.took[i] = (double)rank->sum[NT_PACE_STEP];
+		paces.calls += (double)rank->sum[NT_PACE_CALLS];
 		if (rank->steps)
 			set_pace(rank);
 		for (int j = 0; j < NT_PACE_END; j++)

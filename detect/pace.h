@@ -16,6 +16,8 @@ struct nt_paces {
 	/* Calls and step as they use to be, of those that have a habit. */
 	double *calls_then, *step_then;
 	uint32_t known;
+	double *took; /* all steps of each together, ns; until something is compared */
+	double calls; /* of all ranks, that synchronise */
 	uint32_t tiers[NT_FRAME_T3 + 1]; /* of each so many ranks */
 };
 

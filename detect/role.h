@@ -22,6 +22,8 @@ enum nt_group_kind {
 	NT_GROUP_STAGE,
 };
 
+#define NT_TURN_CROWDED (-1.0)
+
 /* The ranks of one role. */
 struct nt_group {
 	uint8_t kind;
@@ -46,6 +48,8 @@ struct nt_group {
 		/* Who was the slowest, in the last rounds. */
 		uint32_t slowest[NT_RING_MAX]; /* beside `worst` */
 		struct nt_ring worst; /* and by how much of the step */
+		struct nt_ring
+			turn; /* and by how much all that were far behind; < 0: too many were */
 	} * past; /* NULL for a rank alone */
 	/* Of the role against the other roles. */
 	double excess, cost; /* of the last round */

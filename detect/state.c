@@ -248,6 +248,7 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 	nt_code_real(codec, &past->apart_low);
 	nt_code_real(codec, &past->apart_high);
 	code_ring(codec, &past->worst);
+	code_ring(codec, &past->turn);
 	for (uint32_t i = 0; i < past->worst.count; i++)
 		nt_code_u32(codec, &past->slowest[i], UINT32_MAX);
 }
@@ -350,8 +351,10 @@ static void code_history(struct nt_codec *codec, struct nt_history *history)
 		nt_code_u64(codec, &history->round[i].start_ns);
 		nt_code_real(codec, &history->round[i].steps);
 		nt_code_real(codec, &history->round[i].step_ns);
+		nt_code_real(codec, &history->round[i].calls);
 	}
 	nt_code_real(codec, &history->steps);
+	nt_code_real(codec, &history->calls);
 }
 
 static void code_step(struct nt_codec *codec, struct nt_step *step)
@@ -362,6 +365,7 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 	nt_state_past(codec, &step->past, &step->lesson);
 	nt_state_cusum(codec, &step->level);
 	code_history(codec, &step->history);
+	nt_code_u64(codec, &step->charged_ns);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
 	for (int i = 0; i < NT_SERIES_END; i++) {
@@ -458,11 +462,13 @@ static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
 static void code_toll(struct nt_codec *codec, struct nt_toll *toll)
 {
 	nt_code_real(codec, &toll->before_ns);
+	nt_code_real(codec, &toll->clean_ns);
 	nt_code_real(codec, &toll->first);
 	nt_code_real(codec, &toll->steps);
 	nt_code_real(codec, &toll->step_ns);
 	nt_code_real(codec, &toll->due_ns);
 	nt_code_u64(codec, &toll->frame);
+	nt_code_bool(codec, &toll->unknown);
 }
 
 static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
@@ -477,6 +483,7 @@ static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 	nt_code_u8(codec, &incident->kind, NT_CULPRIT_STAGE);
 	nt_code_u8(codec, &incident->tier, NT_FRAME_T3);
 	nt_code_bool(codec, &incident->note);
+	nt_code_bool(codec, &incident->unsure);
 	nt_code_u32(codec, &incident->stood, UINT32_MAX);
 	nt_code_u32(codec, &incident->absent, UINT32_MAX);
 	nt_code_fixed(codec, &incident->comm);

@@ -155,7 +155,12 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 		return 0;
 	median = nt_stats_median_of(round.step, round.n);
 	step->step_ns = median;
-	nt_history_add(&step->history, detect->start_ns, step->round_steps, median);
+	nt_history_add(&step->history, &(const struct nt_history_round){
+					       .start_ns = detect->start_ns,
+					       .steps = step->round_steps,
+					       .step_ns = step->round_ns / step->round_steps,
+					       .calls = step->round_calls,
+				       });
 	if (!detect->incidents.opens)
 		nt_past_learn(&step->past, &step->lesson, 0.0, median, detect->frames);
 	step->gc_ns += gc_part * (round.gc - step->gc_ns);
@@ -204,6 +209,9 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 	detect->step = (struct nt_step){.step_ns = detect->step.step_ns,
 					.history = history,
 					.round_steps = detect->step.round_steps,
+					.round_ns = detect->step.round_ns,
+					.round_calls = detect->step.round_calls,
+					.charged_ns = detect->step.charged_ns,
 					.moved_ns = moved_ns,
 					.longest_pause_ns = longest_ns};
 }

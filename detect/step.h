@@ -19,7 +19,10 @@ struct nt_step {
 	struct nt_lesson lesson;
 	struct nt_cusum level; /* of step_ns against that: also what no rank's own work shows */
 	struct nt_history history; /* of step_ns, whatever is open */
-	double round_steps; /* scratch of the step: how many ended, mean of the ranks; 0: none judged */
+	/* Scratch of the step, means of the ranks: how many ended, their time, and calls; 0: none judged. */
+	double round_steps, round_ns, round_calls;
+	uint64_t
+		charged_ns; /* until then some incident, which is over, was charged for longer steps */
 	/* Slow means of the ranks' mean, a step: now, and while nothing was suspicious. */
 	double gc_ns, gc_habit_ns;
 	/* When anything last moved, and the longest time without. */

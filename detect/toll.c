@@ -6,29 +6,8 @@
 
 #include "detect/core.h"
 #include "detect/cost.h"
-
-/* What the job's steps were before the onset, and are since then. */
-void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incident)
-{
-	const struct nt_history *history = &detect->step.history;
-	const double before_ns = nt_history_before(history, incident->since_ns);
-	const struct nt_history_sum since = nt_history_since(history, incident->since_ns);
-
-	incident->toll = (struct nt_toll){
-		.before_ns = before_ns,
-		.first = history->steps - since.steps,
-		.steps = since.steps,
-		.step_ns = since.step_ns,
-		.due_ns = before_ns > 0.0 ? since.step_ns - since.steps * before_ns : 0.0,
-		.frame = detect->frames,
-	};
-}
-
-void nt_toll_forget(struct nt_detect *detect)
-{
-	for (uint32_t i = 0; i < detect->incidents.opens; i++)
-		detect->incidents.open[i]->toll.before_ns = 0.0;
-}
+#include "detect/stats.h"
+#include "detect/wait.h"
 
 /* Does it last, and is known what the job was before it? */
 static bool is_measured(const struct nt_incident *incident)
@@ -37,41 +16,149 @@ static bool is_measured(const struct nt_incident *incident)
 }
 
 /*
- * What the steps of this frame took longer than before the onset. Where several faults last, each
- * has what its own evidence explains; one alone is more than that: pauses that each rank makes in
- * its own time hold all of them up each time.
+ * The part of a step that a slow rank costs, by its own evidence: in this frame, or in the mean of all
+ * since its onset. Of several the mean.
+ */
+static double slow_part(const struct nt_detect *detect, const struct nt_incident *incident,
+			bool now)
+{
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
+		const struct nt_track *track = rank ? &rank->track[blame->series] : NULL;
+
+		if (!track || track->frame != detect->frames)
+			continue;
+		sum += now || track->level.windows < 2 ? track->residual
+						       : nt_cusum_cost(&track->level);
+		n++;
+	}
+	return n ? sum / n : incident->cost;
+}
+
+/*
+ * The part of a step that a fault costs where the time before it is not known. False: nor is this. What
+ * all wait for anyhow is taken off it.
+ */
+static bool find_part(const struct nt_detect *detect, const struct nt_incident *incident, bool now,
+		      double *ret_part)
+{
+	const struct nt_rank *rank;
+	const struct nt_group *group;
+	uint8_t series;
+
+	*ret_part = nt_stats_clip(incident->cost, 0.0, 0.999);
+	if (incident->family != NT_FAMILY_SLOW || !incident->blames)
+		return !incident->unsure;
+	*ret_part = nt_stats_clip(slow_part(detect, incident, now), -0.999, 0.999);
+	series = incident->blame[0].series;
+	rank = nt_detect_find(detect, incident->blame[0].rank);
+	if (!rank || rank->group >= detect->roles.groups)
+		return true;
+	group = &detect->roles.group[rank->group];
+	return nt_wait_take_off(detect, group, series, incident->blames, incident->cost, ret_part);
+}
+
+/* What all others cost that are charged for longer steps, and how long those were before any of them. */
+static double sum_others(const struct nt_detect *detect, const struct nt_incident *incident,
+			 double *ret_clean_ns)
+{
+	double cost = 0.0;
+
+	*ret_clean_ns = INFINITY;
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_incident *other = detect->incidents.open[i];
+
+		if (other == incident || other->state != NT_INCIDENT_FIRING || !is_measured(other))
+			continue;
+		cost += fmax(0.0, other->cost);
+		*ret_clean_ns = fmin(*ret_clean_ns, other->toll.clean_ns);
+	}
+	return cost;
+}
+
+void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incident)
+{
+	const struct nt_history *history = &detect->step.history;
+	struct nt_toll *toll = &incident->toll;
+	uint64_t onset_ns = incident->since_ns;
+	struct nt_history_sum since;
+	double clean_ns;
+
+	(void)sum_others(detect, incident, &clean_ns);
+	if (!isfinite(clean_ns))
+		onset_ns = nt_history_onset(history, onset_ns, detect->step.charged_ns);
+	since = nt_history_since(history, onset_ns);
+	*toll = (struct nt_toll){
+		.before_ns = nt_history_before(history, onset_ns),
+		.first = history->steps - since.steps,
+		.steps = since.steps,
+		.step_ns = since.step_ns,
+		.frame = detect->frames,
+	};
+	toll->clean_ns = fmin(toll->before_ns, clean_ns);
+	if (toll->before_ns <= 0.0) {
+		/* From the start, also of what was seen before its first window could be judged. */
+		const double unseen = nt_history_unseen(history, onset_ns);
+		double part;
+
+		toll->unknown = !find_part(detect, incident, false, &part);
+		toll->due_ns = part * since.step_ns * (1.0 + unseen / fmax(1.0, since.steps));
+	} else if (!isfinite(clean_ns)) {
+		toll->due_ns = since.step_ns - since.steps * toll->clean_ns;
+	}
+	/* Else the others were charged for it: no step is twice. */
+}
+
+void nt_toll_forget(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		detect->incidents.open[i]->toll.before_ns = 0.0;
+		detect->incidents.open[i]->toll.due_ns = 0.0;
+	}
+}
+
+/*
+ * What the steps of this frame took longer than before the onset, shared among the faults that last by
+ * what each one's own evidence explains. It may be more than that: pauses that each rank makes in its
+ * own time hold all of them up each time.
  */
 void nt_toll_add(const struct nt_detect *detect, struct nt_incident *incident)
 {
 	const double own_share = 4.0;
 	const struct nt_step *step = &detect->step;
 	struct nt_toll *toll = &incident->toll;
-	uint32_t others = 0;
-	double most, longer;
+	double others, clean_ns, cost, explained;
 
-	if (!is_measured(incident) || step->round_steps <= 0.0 || toll->frame == detect->frames)
+	if (!nt_incident_needs_windows(incident) || step->round_steps <= 0.0 ||
+	    toll->frame == detect->frames)
 		return;
 	toll->frame = detect->frames;
 	toll->steps += step->round_steps;
-	toll->step_ns += step->round_steps * step->step_ns;
-	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
-		const struct nt_incident *other = detect->incidents.open[i];
-
-		others += other != incident && other->state == NT_INCIDENT_FIRING &&
-			  is_measured(other);
+	toll->step_ns += step->round_ns;
+	if (!is_measured(incident)) {
+		toll->unknown |= !find_part(detect, incident, true, &cost);
+		toll->due_ns += step->round_ns * cost;
+		return;
 	}
-	longer = step->step_ns - toll->before_ns;
-	most = (others ? 1.0 : own_share) * incident->cost * step->step_ns;
-	toll->due_ns += step->round_steps * fmin(longer, most);
+	others = sum_others(detect, incident, &clean_ns);
+	/* Evidence that has only begun to add up says too little. */
+	cost = nt_stats_clip(incident->cost, 2.0 * detect->rules.size_floor, 0.9);
+	explained = step->round_steps * toll->clean_ns * cost / (1.0 - cost);
+	toll->due_ns += fmin((step->round_ns - step->round_steps * toll->clean_ns) *
+				     (others > 0.0 ? cost / (cost + others) : 1.0),
+			     own_share * explained);
 }
 
 double nt_toll_hours(struct nt_incident *incident, uint32_t gpus, uint64_t stretch_ns)
 {
-	double hours;
+	const double lost_ns = incident->toll.due_ns;
 
-	if (!is_measured(incident))
+	if (!nt_incident_needs_windows(incident))
 		return nt_cost_gpu_hours(incident->slowdown, gpus, stretch_ns);
-	hours = incident->toll.due_ns * gpus / 3600e9;
 	incident->toll.due_ns = 0.0;
-	return hours;
+	return lost_ns * gpus / 3600e9;
 }

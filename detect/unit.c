@@ -62,7 +62,11 @@ static bool is_another(double calls, double step, double calls_then, double step
 
 static void forget(struct nt_detect *detect, const struct nt_paces *paces)
 {
+	/* In its first windows the step was taken for another; later the job itself is another. */
+	const double calls = detect->frames <= NT_PAST_WINDOWS ? detect->step.history.calls : 0.0;
+
 	nt_normal_forget(detect, false);
+	detect->step.history.calls = calls;
 	for (uint32_t i = 0; i < paces->n; i++) {
 		struct nt_rank *rank = &detect->rank[paces->index[i]];
 

@@ -120,7 +120,8 @@ static json_t *cost(const struct nt_cost *cost)
 	nt_autojson json_t *object = json_object();
 	int failed = 0;
 
-	failed |= set(object, "gpu_hours", nt_json_number(cost->gpu_hours));
+	failed |= set(object, "gpu_hours",
+		      cost->gpu_hours_unknown ? json_null() : nt_json_number(cost->gpu_hours));
 	failed |= set(object, "currency", nt_json_text(cost->has_money ? cost->currency : NULL));
 	failed |= set(object, "money", cost->has_money ? nt_json_number(cost->money) : json_null());
 	failed |= set(object, "energy_kwh",

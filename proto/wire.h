@@ -224,6 +224,7 @@ struct nt_evidence {
 
 struct nt_cost {
 	double gpu_hours, money, energy_kwh, co2_kg;
+	bool gpu_hours_unknown; /* then gpu_hours is 0, and no other is known */
 	bool has_money, has_energy, has_co2;
 	const char *currency;
 };

@@ -405,6 +405,7 @@ static const struct nt_wire_field fields_nt_cost[] = {
 	BOOL(Cost, nt_cost, has_energy),
 	F64(Cost, nt_cost, co2_kg),
 	BOOL(Cost, nt_cost, has_co2),
+	BOOL(Cost, nt_cost, gpu_hours_unknown),
 };
 SHAPE(nt_cost, cost, NULL);
 

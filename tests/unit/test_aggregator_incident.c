@@ -154,6 +154,22 @@ static void the_ranks_of_a_culprit_are_listed_in_order_of_their_numbers(void **s
 	}
 }
 
+static void hours_that_are_not_known_have_no_price(void **state)
+{
+	struct nt_incident incident;
+
+	(void)state;
+	prices = (struct nt_prices){
+		.gpu_hour = 2, .gpu_watts = 700, .co2_kg_per_kwh = 0.4, .currency = "EUR"};
+	finding.gpu_hours = -1;
+	incident = describe();
+	assert_true(incident.cost.gpu_hours_unknown);
+	assert_true(incident.cost.gpu_hours == 0);
+	assert_false(incident.cost.has_money);
+	assert_false(incident.cost.has_energy);
+	assert_false(incident.cost.has_co2);
+}
+
 static void what_has_no_price_has_no_cost_in_money(void **state)
 {
 	struct nt_incident incident = describe();
@@ -170,6 +186,7 @@ static void what_has_no_price_has_no_cost_in_money(void **state)
 	assert_string_equal(incident.cost.currency, "EUR");
 	assert_true(incident.cost.energy_kwh == 8.75);
 	assert_true(incident.cost.has_co2);
+	assert_false(incident.cost.gpu_hours_unknown);
 	assert_true(incident.cost.co2_kg > 3.49 && incident.cost.co2_kg < 3.51);
 	prices.gpu_watts = -1;
 	assert_false(describe().cost.has_co2);
@@ -371,6 +388,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_incident_has_names_for_numbers),
 		TEST(the_ranks_of_a_culprit_are_listed_in_order_of_their_numbers),
+		TEST(hours_that_are_not_known_have_no_price),
 		TEST(what_has_no_price_has_no_cost_in_money),
 		TEST(a_slow_rank_is_told_in_one_sentence),
 		TEST(a_resolved_incident_says_from_when_to_when),

@@ -7,7 +7,10 @@
 static void add(struct nt_history *history, uint32_t from, uint32_t until, double step_ns)
 {
 	for (uint32_t i = from; i < until; i++)
-		nt_history_add(history, 100ull * i, 2.0, step_ns);
+		nt_history_add(history, &(const struct nt_history_round){.start_ns = 100ull * i,
+									 .steps = 2.0,
+									 .step_ns = step_ns,
+									 .calls = 6.0});
 }
 
 static void what_was_before_is_the_median_of_the_rounds_before(void **state)
@@ -89,6 +92,69 @@ static void three_of_four_rounds_took_longer(void **state)
 	assert_true(nt_history_low(&history, 1000) == 30.0);
 	assert_true(nt_history_low(&history, 900) < 30.0);
 	assert_true(nt_history_low(&history, 1900) == 0.0);
+}
+
+static void rounds_that_were_as_long_before_the_evidence_are_of_the_fault(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	add(&history, 0, 30, 10.0);
+	add(&history, 30, 46, 15.0);
+	assert_true(nt_history_onset(&history, 3600, 0) == 3000);
+	assert_true(nt_history_onset(&history, 3600, 3300) == 3600);
+	assert_true(nt_history_onset(&history, 3600, 3200) == 3600);
+	assert_true(nt_history_onset(&history, 3000, 0) == 3000);
+	/* A healthy round among them does not end it. */
+	history = (struct nt_history){0};
+	add(&history, 0, 30, 10.0);
+	add(&history, 30, 33, 15.0);
+	add(&history, 33, 34, 10.0);
+	add(&history, 34, 46, 15.0);
+	assert_true(nt_history_onset(&history, 3600, 0) == 3000);
+}
+
+static void a_stall_or_noise_before_the_evidence_is_not_of_the_fault(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	add(&history, 0, 26, 10.0);
+	add(&history, 26, 27, 500.0);
+	add(&history, 27, 30, 10.0);
+	add(&history, 30, 40, 15.0);
+	assert_true(nt_history_onset(&history, 3000, 0) == 3000);
+	history = (struct nt_history){0};
+	add(&history, 0, 20, 10.0);
+	add(&history, 20, 40, 10.05);
+	assert_true(nt_history_onset(&history, 3000, 0) == 3000);
+	/* Nothing is left to tell what was before. */
+	history = (struct nt_history){0};
+	add(&history, 0, 2, 10.0);
+	add(&history, 2, 10, 15.0);
+	assert_true(nt_history_onset(&history, 600, 0) == 600);
+}
+
+static void steps_that_were_not_counted_are_told_by_their_calls(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	assert_true(nt_history_unseen(&history, 0) == 0.0);
+	/* The step is not known yet: one of them is taken for five. */
+	nt_history_add(&history,
+		       &(const struct nt_history_round){
+			       .start_ns = 0, .steps = 5.0, .step_ns = 2.0, .calls = 9.0});
+	assert_true(nt_history_unseen(&history, 100) == 0.0);
+	add(&history, 1, 5, 10.0);
+	assert_true(nt_history_unseen(&history, 100) == 3.0);
+	/* And one is lost: its calls come with the next. */
+	nt_history_add(&history,
+		       &(const struct nt_history_round){
+			       .start_ns = 500, .steps = 2.0, .step_ns = 10.0, .calls = 9.0});
+	assert_true(nt_history_unseen(&history, 100) == 4.0);
+	nt_history_forget(&history);
+	assert_true(nt_history_unseen(&history, 0) == 0.0);
 }
 
 /* ---- GPU-hours ------------------------------------------------------------------------------ */
@@ -236,6 +302,60 @@ static void another_normal_makes_the_time_before_no_measure(void **state)
 	sim_free(&sim);
 }
 
+static void faults_that_last_at_once_share_what_the_job_lost(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	double healthy_ns, lost_ns, told_ns;
+	uint64_t onset_ns;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 16);
+	sim.jitter = 0.002;
+	sim_pass(&sim, detect, 20);
+	onset_ns = sim.now_ns;
+	sim_pass(&sim, detect, 40);
+	healthy_ns = (double)(sim.now_ns - onset_ns) / 40.0;
+	onset_ns = sim.now_ns;
+	sim.rank[3].device *= 1.3;
+	sim_pass(&sim, detect, 40);
+	/* From then on the job waits for the slower of the two alone. */
+	sim.rank[5].device *= 1.5;
+	sim_pass(&sim, detect, 60);
+	lost_ns = (double)(sim.now_ns - onset_ns) - 100.0 * healthy_ns;
+	assert_non_null(sim_firing(detect, 1));
+	assert_null(sim_firing(detect, 2));
+	told_ns = (sim_firing(detect, 0)->gpu_hours + sim_firing(detect, 1)->gpu_hours) * 3600e9 /
+		  8.0;
+	assert_true(fabs(told_ns - lost_ns) <= 0.05 * lost_ns);
+	assert_true(sim_firing(detect, 1)->gpu_hours > 0.0);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Who is always slow costs less than its excess where the others keep each other waiting as well. */
+static void what_all_would_wait_for_anyhow_is_not_charged_or_makes_it_unknown(void **state)
+{
+	static const double jitter[] = {0.01, 0.06};
+	double hours[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 8, 17);
+		sim.jitter = jitter[i];
+		(void)pass_slow(&sim, detect, 1.5, 100);
+		assert_names_rank(sim_firing(detect, 0), 3);
+		hours[i] = sim_firing(detect, 0)->gpu_hours;
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+	assert_true(hours[0] > 0.0);
+	assert_true(hours[1] < 0.0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +364,11 @@ int main(void)
 		cmocka_unit_test(what_is_since_then_is_summed_up),
 		cmocka_unit_test(the_oldest_rounds_are_forgotten_and_their_steps_still_count),
 		cmocka_unit_test(three_of_four_rounds_took_longer),
+		cmocka_unit_test(rounds_that_were_as_long_before_the_evidence_are_of_the_fault),
+		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
+		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
+		cmocka_unit_test(faults_that_last_at_once_share_what_the_job_lost),
+		cmocka_unit_test(what_all_would_wait_for_anyhow_is_not_charged_or_makes_it_unknown),
 		cmocka_unit_test(a_ramp_is_charged_as_it_grows),
 		cmocka_unit_test(a_fault_that_takes_turns_is_charged_while_it_is_there),
 		cmocka_unit_test(a_fault_from_the_start_is_charged_from_the_first_window),

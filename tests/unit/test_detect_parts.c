@@ -634,6 +634,7 @@ static void what_it_costs_is_counted_from_its_onset_once(void **state)
 	struct nt_incident *incident;
 	const uint64_t hour_ns = 3600ull * SIM_SECOND;
 
+	proposal.family = NT_FAMILY_STALL; /* others by steps: see test_detect_history.c */
 	/* Twice as long as it should be, on two GPUs: one of them is lost. */
 	job->detect->end_ns = 10 * hour_ns;
 	proposal.onset_ns = 9 * hour_ns;

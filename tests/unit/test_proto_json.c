@@ -122,6 +122,19 @@ static void a_cost_that_is_known_is_shown_with_its_currency(void **state)
 			    "\"energy_kwh\":null,\"co2_kg\":null}");
 }
 
+static void a_cost_that_is_not_known_is_null(void **state)
+{
+	struct nt_incident incident = nt_test_incident("x", "firing", &nt_test_rank_5, 1);
+	nt_autojson json_t *object = NULL;
+
+	(void)state;
+	incident.cost = (struct nt_cost){.gpu_hours_unknown = true, .currency = ""};
+	object = nt_json_incident(&incident);
+	assert_string_equal(dumped(json_incref(json_object_get(object, "cost"))),
+			    "{\"gpu_hours\":null,\"currency\":null,\"money\":null,"
+			    "\"energy_kwh\":null,\"co2_kg\":null}");
+}
+
 static void a_document_that_is_none_is_ebadmsg(void **state)
 {
 	static const char *const bad[] = {
@@ -173,6 +186,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_written_short_and_read_back),
 		cmocka_unit_test(each_kind_of_culprit_has_its_own_members),
 		cmocka_unit_test(only_some_kinds_accuse),
+		cmocka_unit_test(a_cost_that_is_not_known_is_null),
 		cmocka_unit_test(a_cost_that_is_known_is_shown_with_its_currency),
 		cmocka_unit_test(a_document_that_is_none_is_ebadmsg),
 		cmocka_unit_test(documents_have_a_cap_on_their_depth),

@@ -569,7 +569,8 @@ static struct nt_message golden_heartbeat = {
  * must decode for ever.
  */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5;
-static struct nt_message golden_detail_2, golden_incident_2, golden_incident_3, golden_state_2;
+static struct nt_message golden_detail_2, golden_state_2;
+static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4;
 
 /* Call it first. */
 static inline void golden_fill(void)
@@ -615,6 +616,9 @@ static inline void golden_fill(void)
 		culprit[i] = golden_incident.incident.culprit[i];
 	culprit[0].pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
 	golden_incident_3.incident.culprit = culprit;
+
+	golden_incident_4 = golden_incident_3;
+	golden_incident_4.incident.cost.gpu_hours_unknown = true;
 
 	golden_state_2 = golden_state;
 	golden_state_2.state.generation = 5007;

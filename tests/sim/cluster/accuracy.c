@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,9 @@ static const struct mode {
 	{"plugin", CL_PLUGIN},
 };
 
+/* What is told of GPU hours is right within this. */
+static const double close_enough = 0.05;
+
 struct options {
 	uint64_t first, last;
 	const char *kind, *layout, *mode;
@@ -158,6 +162,8 @@ struct sums {
 	struct cl_score score;
 	double second[MAX_SECONDS], cost[MAX_SECONDS];
 	size_t seconds, costs;
+	uint32_t priced, close,
+		unpriced; /* runs whose GPU hours were told, were so rightly; were not */
 };
 
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -268,6 +274,11 @@ static void print_command(const struct cl_scenario *s, const struct mode *mode)
 	(void)printf("\n");
 }
 
+static bool is_close(double cost)
+{
+	return fabs(cost - 1) <= close_enough;
+}
+
 static void add(struct sums *sums, const struct cl_score *score)
 {
 	sums->runs++;
@@ -280,8 +291,14 @@ static void add(struct sums *sums, const struct cl_score *score)
 	sums->score.needless += score->needless;
 	if (score->seconds >= 0 && sums->seconds < MAX_SECONDS)
 		sums->second[sums->seconds++] = score->seconds;
-	if (score->cost >= 0 && sums->costs < MAX_SECONDS)
-		sums->cost[sums->costs++] = score->cost;
+	if (isnan(score->cost)) {
+		sums->unpriced++;
+	} else if (score->cost >= 0) {
+		sums->priced++;
+		sums->close += is_close(score->cost);
+		if (sums->costs < MAX_SECONDS)
+			sums->cost[sums->costs++] = score->cost;
+	}
 }
 
 static int run_one(const struct options *opt, const struct cl_scenario *s, const struct mode *mode,
@@ -300,10 +317,13 @@ static int run_one(const struct options *opt, const struct cl_scenario *s, const
 	add(&sums[tier], &score);
 	add(&all[tier], &score);
 	add(&all[NT_TIER_END], &score);
-	if (!opt->wrong || (score.found == score.wanted && score.classed == score.wanted &&
-			    !score.wrong && !score.needless))
+	if (!opt->wrong ||
+	    (score.found == score.wanted && score.classed == score.wanted && !score.wrong &&
+	     !score.needless && (!(score.cost >= 0) || is_close(score.cost))))
 		return 0;
 	print_command(s, mode);
+	if (score.cost >= 0)
+		(void)printf("      GPU hours told / lost: %.3f\n", score.cost);
 	for (size_t i = 0; i < judgement->incidents; i++)
 		(void)printf("      said: %s\n", judgement->judged[i].incident.summary);
 	if (!judgement->incidents)
@@ -332,10 +352,11 @@ static void print_sums(const char *name, const char *mode, const char *tier, str
 		(void)printf(" %7s %7s", "-", "-");
 	qsort(sums->cost, sums->costs, sizeof(double), by_value);
 	if (sums->costs)
-		(void)printf("  %5.2f %5.2f %5.2f\n", sums->cost[0], sums->cost[sums->costs / 2],
+		(void)printf("  %5.2f %5.2f %5.2f", sums->cost[0], sums->cost[sums->costs / 2],
 			     sums->cost[sums->costs - 1]);
 	else
-		(void)printf("  %5s %5s %5s\n", "-", "-", "-");
+		(void)printf("  %5s %5s %5s", "-", "-", "-");
+	(void)printf(" %5u %6u %5u\n", sums->priced, sums->close, sums->unpriced);
 }
 
 static bool is_chosen(const char *wanted, const char *name)
@@ -382,9 +403,11 @@ static void print_rates(const char *tier, const struct sums *sums)
 {
 	const struct cl_score *s = &sums->score;
 
-	(void)printf("%s: precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f\n",
+	(void)printf("%s: precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f, "
+		     "GPU hours within 5 %% %.4f of %u, null in %u\n",
 		     tier, 1 - ratio(s->wrong, s->accused), ratio(s->found, s->wanted),
-		     ratio(s->classed, s->found), 1 - ratio(sums->bad_runs, sums->runs));
+		     ratio(s->classed, s->found), 1 - ratio(sums->bad_runs, sums->runs),
+		     ratio(sums->close, sums->priced), sums->priced, sums->unpriced);
 }
 
 static int run_all(const struct options *opt)
@@ -394,7 +417,7 @@ static int run_all(const struct options *opt)
 
 	(void)printf("%-28s %-10s %-4s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case", "hosts",
 		     "tier", "runs", "wanted", "found", "class", "accused", "wrong", "needless",
-		     "median", "most s", "GPU hours told / lost");
+		     "median", "most s", "GPU hours told / lost,  runs within  null");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		for (size_t j = 0; j < sizeof(modes) / sizeof(modes[0]) && r == 0; j++) {
 			if (is_chosen(opt->kind, kinds[i].name) &&

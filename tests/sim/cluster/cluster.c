@@ -52,6 +52,18 @@ static void on_refused(void *data, const struct nt_bus_record *record, const cha
 	(void)reason; /* counted by the ingest */
 }
 
+static void note_steps(struct run *run, const struct nt_message *message)
+{
+	const struct nt_window *window = &message->window;
+	int64_t end_ns;
+
+	if (message->body != NT_BODY_WINDOW || !window->steps)
+		return;
+	end_ns = (int64_t)nt_message_real_ns(message, window->end_boot_ns);
+	if (end_ns > run->outcome.told_ns)
+		run->outcome.told_ns = end_ns;
+}
+
 static int arrive(void *data, const struct nt_bus_record *record)
 {
 	struct run *run = data;
@@ -63,7 +75,10 @@ static int arrive(void *data, const struct nt_bus_record *record)
 	if (r < 0)
 		return r;
 	r = nt_ingest_take(run->ingest, record, 0, false, &message);
-	return r > 0 ? nt_engine_push(run->engine, message, false) : r;
+	if (r <= 0)
+		return r;
+	note_steps(run, message);
+	return nt_engine_push(run->engine, message, false);
 }
 
 static int tick(struct run *run)
@@ -160,6 +175,9 @@ int cl_run(const struct cl_scenario *scenario, struct nt_bus *bus, struct nt_jud
 
 	r = r ?: play_all(&run);
 	r = r ?: cl_cost_of_faults(scenario, run.outcome.cost);
+	r = r
+		    ?: cl_cost_of_all(scenario, run.outcome.told_ns - (int64_t)CL_EPOCH_NS,
+				      &run.outcome.lost_s);
 	if (r == 0) {
 		const struct nt_ingest_counters *counters = nt_ingest_counters(run.ingest);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/cost.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "tests/sim/cluster/play.h"
 
@@ -9,6 +11,11 @@
 static bool only_slows(enum cl_fault_kind kind)
 {
 	return kind <= CL_GC_ALL || kind == CL_NIC || kind == CL_PATH;
+}
+
+static bool costs_nothing(enum cl_fault_kind kind)
+{
+	return kind == CL_AGENT_RESTARTS || kind == CL_COUNTERS;
 }
 
 static void drop_calls(struct cl_play *play, uint32_t ranks)
@@ -21,49 +28,54 @@ static void drop_calls(struct cl_play *play, uint32_t ranks)
 	}
 }
 
-/* How long the steps from `from` to `until` take, s. */
-static int time_steps(const struct cl_scenario *s, uint32_t from, uint32_t until, double *ret_s)
+/* Without the faults whose bits are not in `kept`. */
+static struct cl_scenario keep(const struct cl_scenario *s, uint32_t kept)
+{
+	struct cl_scenario only = *s;
+
+	for (size_t i = 0; i < s->faults; i++) {
+		if (!(kept >> i & 1))
+			only.fault[i].from = UINT32_MAX;
+	}
+	return only;
+}
+
+/* When each of the first `until` steps is done, ns; end_ns[0] is when the first begins. */
+static int time_steps(const struct cl_scenario *s, uint32_t until, int64_t *end_ns)
 {
 	struct cl_play *play;
-	int64_t start_ns = 0;
 	int r = cl_play_new(s, &play);
 
 	if (r < 0)
 		return r;
+	end_ns[0] = cl_play_known_ns(play);
 	for (uint32_t step = 0; step < until && r == 0; step++) {
-		if (step == from)
-			start_ns = cl_play_known_ns(play);
 		r = cl_play_step(play);
 		drop_calls(play, cl_scenario_ranks(s));
+		end_ns[step + 1] = cl_play_known_ns(play);
 	}
-	*ret_s = (double)(cl_play_known_ns(play) - start_ns) / 1e9;
 	cl_play_free(play);
 	return r;
 }
 
 /* What those of `kept` cost beyond those of `rest`, by bits. */
 static int compare(const struct cl_scenario *s, const struct cl_fault *fault, uint32_t kept,
-		   uint32_t rest, double *ret_part, double *ret_lost_s)
+		   uint32_t rest, double *ret_part)
 {
-	uint32_t until = fault->until < s->steps ? fault->until : s->steps;
-	double second[2];
+	const uint32_t until = fault->until < s->steps ? fault->until : s->steps;
+	int64_t *end_ns = calloc(s->steps + 1U, sizeof(*end_ns));
+	double took_ns[2] = {0};
+	int r = end_ns ? 0 : -ENOMEM;
 
-	for (int i = 0; i < 2; i++) {
-		struct cl_scenario only = *s;
-		uint32_t bits = i ? rest : kept;
-		int r;
+	for (int i = 0; i < 2 && r == 0; i++) {
+		const struct cl_scenario only = keep(s, i ? rest : kept);
 
-		for (size_t j = 0; j < s->faults; j++) {
-			if (!(bits >> j & 1))
-				only.fault[j].from = UINT32_MAX;
-		}
-		r = time_steps(&only, fault->from, until, &second[i]);
-		if (r < 0)
-			return r;
+		r = time_steps(&only, until, end_ns);
+		took_ns[i] = (double)(end_ns[until] - end_ns[fault->from]);
 	}
-	*ret_lost_s = second[0] - second[1];
-	*ret_part = second[0] > 0 ? *ret_lost_s / second[0] : 0;
-	return 0;
+	*ret_part = took_ns[0] > 0 ? (took_ns[0] - took_ns[1]) / took_ns[0] : 0;
+	free(end_ns);
+	return r;
 }
 
 int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL_MAX_FAULTS])
@@ -73,18 +85,52 @@ int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL
 	for (size_t i = 0; i < scenario->faults; i++) {
 		const struct cl_fault *fault = &scenario->fault[i];
 		uint32_t bit = 1U << i;
-		double ignored;
 		int r;
 
 		cost[i] = (struct cl_cost){.part = INFINITY, .alone = INFINITY};
 		if (!only_slows(fault->kind) || fault->from >= scenario->steps)
 			continue;
-		r = compare(scenario, fault, all, all & ~bit, &cost[i].part, &cost[i].lost_s);
+		r = compare(scenario, fault, all, all & ~bit, &cost[i].part);
 		cost[i].alone = cost[i].part;
 		if (r == 0 && all != bit)
-			r = compare(scenario, fault, bit, 0, &cost[i].alone, &ignored);
+			r = compare(scenario, fault, bit, 0, &cost[i].alone);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+int cl_cost_of_all(const struct cl_scenario *scenario, int64_t until_ns, double *ret_lost_s)
+{
+	const struct cl_scenario none = keep(scenario, 0);
+	int64_t *end_ns = NULL, *without_ns = NULL;
+	uint32_t done = 0;
+	int r = 0;
+
+	*ret_lost_s = -1;
+	for (size_t i = 0; i < scenario->faults; i++) {
+		if (!only_slows(scenario->fault[i].kind) && !costs_nothing(scenario->fault[i].kind))
+			return 0;
+	}
+	end_ns = calloc(scenario->steps + 1U, sizeof(*end_ns));
+	without_ns = calloc(scenario->steps + 1U, sizeof(*without_ns));
+	r = end_ns && without_ns ? 0 : -ENOMEM;
+	r = r ?: time_steps(scenario, scenario->steps, end_ns);
+	r = r ?: time_steps(&none, scenario->steps, without_ns);
+	while (r == 0 && done < scenario->steps && end_ns[done + 1] <= until_ns)
+		done++;
+	if (r == 0)
+		*ret_lost_s = (double)(end_ns[done] - without_ns[done]) / 1e9;
+	/* A step begins somewhere else for those who see only calls. */
+	if (r == 0 && done < scenario->steps) {
+		const double part = (double)(until_ns - end_ns[done]) /
+				    (double)(end_ns[done + 1] - end_ns[done]);
+		const double took_ns = (double)(end_ns[done + 1] - end_ns[done]);
+		const double needs_ns = (double)(without_ns[done + 1] - without_ns[done]);
+
+		*ret_lost_s += fmax(0.0, part) * (took_ns - needs_ns) / 1e9;
+	}
+	free(end_ns);
+	free(without_ns);
+	return r;
 }

@@ -9,10 +9,15 @@ struct cl_cost {
 	/* Of the step as it is, while the fault lasts; INFINITY: the job stands. */
 	double part;
 	double alone; /* the same were it the only fault: another may hide it */
-	double lost_s; /* time of the job */
 };
 
 /* One for each fault of the scenario. 0 or -ENOMEM. */
 int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL_MAX_FAULTS]);
+
+/*
+ * Time of the job, in s, that all faults together have cost up to `until_ns`, as what came later was not
+ * told yet. Negative: the job stands, and steps are no measure. 0 or -ENOMEM.
+ */
+int cl_cost_of_all(const struct cl_scenario *scenario, int64_t until_ns, double *ret_lost_s);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/truth.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/num.h"
@@ -380,7 +381,6 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 	const struct cl_fault *f = &s->fault[index];
 	struct wanted wanted = wanted_for(s, f);
 	bool found = false, classed = false;
-	double said = 0; /* GPU hours */
 
 	if (wanted.who == NOBODY || wanted.who == NOTHING_NEEDED ||
 	    !is_worth_a_word(s, &outcome->cost[index]))
@@ -394,16 +394,41 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 			continue;
 		found = true;
 		classed |= has_class(&wanted, incident);
-		said += incident->cost.gpu_hours;
 		seconds = (double)((int64_t)incident->seen_real_ns - outcome->fault_ns) / 1e9;
 		if (score->seconds < 0 || seconds < score->seconds)
 			score->seconds = seconds;
 	}
 	score->found += found;
 	score->classed += classed;
+}
+
+/* Of several faults the job feels one where another hides it: what all cost is held against what all do. */
+static double score_cost(const struct cl_scenario *s, const struct nt_judgement *judgement,
+			 const struct cl_outcome *outcome, const struct cl_score *score)
+{
+	double said = 0; /* GPU hours */
+
 	/* A job that blocks in its calls is one of MPI here, and uses no GPU. */
-	if (found && s->faults == 1 && s->mode != CL_BLOCKING && outcome->cost[index].part < 1)
-		score->cost = said / (outcome->cost[index].lost_s * cl_scenario_ranks(s) / 3600);
+	if (!score->found || score->found < score->wanted || s->mode == CL_BLOCKING ||
+	    outcome->lost_s <= 0)
+		return -1;
+	/* The job's steps are longer by what nobody can tell, too. */
+	for (size_t i = 0; i < s->faults; i++) {
+		if (wanted_for(s, &s->fault[i]).who == NOBODY && outcome->cost[i].part < 1 &&
+		    outcome->cost[i].part > 0)
+			return -1;
+	}
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_incident *incident = &judgement->judged[i].incident;
+		bool named = false;
+
+		for (size_t j = 0; j < s->faults && !named; j++)
+			named = wanted_for(s, &s->fault[j]).who != NOBODY &&
+				names(s, &s->fault[j], incident);
+		if (named)
+			said += incident->cost.gpu_hours_unknown ? NAN : incident->cost.gpu_hours;
+	}
+	return said / (outcome->lost_s * cl_scenario_ranks(s) / 3600);
 }
 
 /* That the job is slower is so, whoever cannot be named for it. */
@@ -435,5 +460,6 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 		wanted |= tells_of_the_job(scenario, incident, outcome);
 		score.needless += !wanted && !accuses(incident);
 	}
+	score.cost = score_cost(scenario, judgement, outcome, &score);
 	return score;
 }

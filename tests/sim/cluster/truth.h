@@ -20,7 +20,8 @@ struct cl_score {
 		wrong; /* ranks, nodes and links that were accused, and of them the innocent */
 	uint32_t needless; /* incidents that nobody wanted, though they accuse nobody */
 	double seconds; /* from the first fault to the word; negative: none */
-	double cost; /* what was said that it cost ÷ what it cost; negative: not known */
+	/* What was said that all of it cost ÷ what it cost; NAN: said not to be known; < 0: no measure. */
+	double cost;
 };
 
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a job waits for anyhow. */
+#include "detect/wait.h"
+
+#include <math.h>
+
+/* GPU-hours are told where this is known within such a part of them: other errors add to it. */
+static const double close_enough = 0.05;
+
+/* How far the largest of n values lies above their middle, in their standard deviations. */
+static double largest_of(double n)
+{
+	const double far = sqrt(2.0 * log(fmax(n, 1.0)));
+
+	return n > 1.0 ? fmax(0.5, far - 1.5 / far) : 0.0;
+}
+
+bool nt_wait_take_off(const struct nt_detect *detect, const struct nt_group *group, uint8_t series,
+		      uint32_t culprits, double cost, double *part)
+{
+	const struct nt_rank *rank = &detect->rank[detect->roles.member[group->first]];
+	const double all = group->members, slow = fmin(culprits, all);
+	double spread, once, at_each, likely;
+
+	if (!group->past || group->median[series] < 0.0)
+		return true;
+	/* Of a rank's step, as part of it. */
+	spread = nt_ring_median(&group->past->width[series]) * group->median[series] /
+		 fmax(1.0, group->step_ns);
+	once = spread * fmax(0.0, largest_of(all - slow) - largest_of(slow));
+	/* A call has a part of the step's work before it, and of its variance. */
+	at_each = once * sqrt(fmax(1.0, rank->pace[NT_PACE_CALLS]));
+	likely = sqrt(once * at_each);
+	*part -= likely;
+	return at_each - likely <= close_enough * cost;
+}
