@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The writer. One thread serves the library: it counts acknowledgements, notices errors, and makes
- * the client anew after a fatal error or with new secrets; what was not acknowledged then is sent
- * again. The caller's thread only hands over, and takes back what could not be delivered. One lock
- * protects the outbox and the handle; nothing that can wait is done under it.
+ * the client anew after a fatal error, with new secrets, or where it does not get on; what was not
+ * acknowledged then is sent again. The caller's thread only hands over, and takes back what could
+ * not be delivered. One lock protects the outbox and the handle; nothing that can wait is done under
+ * it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -36,6 +37,7 @@ enum {
 #define DEFAULT_GIVE_UP_NS (30 * NT_SECOND)
 #define DEFAULT_FLUSH_NS   (5 * NT_SECOND)
 #define PROBE_EVERY_NS     (2 * NT_SECOND)
+#define SUSPECT_EVERY_NS   (30 * NT_SECOND)
 #define MAKE_AGAIN_NS      NT_SECOND /* after the first failure; doubles */
 #define MAKE_AGAIN_MAX_NS  (30 * NT_SECOND)
 #define DRAIN_NS           (2 * NT_SECOND) /* of a client, before it goes */
@@ -65,9 +67,9 @@ struct writer {
 
 	/* The thread's own: */
 	bool is_broken; /* a fatal error: the handle is of no more use */
-	bool is_outdated; /* the secrets have changed */
+	bool is_outdated; /* the secrets have changed, or the leaders and it does not learn it */
 	uint64_t make_mono_ns, make_wait_ns; /* when to make one again, and the wait after that */
-	uint64_t probe_mono_ns;
+	uint64_t probe_mono_ns, suspect_mono_ns; /* not again before these */
 };
 
 /* ---- handing over ---------------------------------------------------------------------------- */
@@ -345,6 +347,20 @@ static enum nt_bus_cause note_failure(struct writer *writer, const rd_kafka_mess
 	return nt_kafka_client_note(&writer->client, report->err, NULL, what);
 }
 
+/*
+ * Brokers answer, and records find none of them in time: the library from 2.6 on never learns the leaders
+ * of a topic that was made anew. A new client does.
+ */
+static void suspect(struct writer *writer)
+{
+	uint64_t now_ns = nt_clock_mono_ns();
+
+	if (now_ns < writer->suspect_mono_ns)
+		return;
+	writer->suspect_mono_ns = now_ns + SUSPECT_EVERY_NS;
+	writer->is_outdated = true;
+}
+
 static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
 {
 	const rd_kafka_message_t *report;
@@ -359,6 +375,8 @@ static void serve_reports(struct writer *writer, rd_kafka_event_t *event)
 			writer->is_broken = true;
 		} else if (!ends_with_client(report->err)) {
 			cause = note_failure(writer, report);
+			if (cause == NT_BUS_TIMED_OUT)
+				suspect(writer);
 		}
 		(void)pthread_mutex_lock(&writer->lock);
 		acknowledge(writer, report, cause);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/bus.h"
+#include "tests/kafka/anew.h"
 #include "tests/kafka/control.h"
 
 enum {
@@ -543,55 +544,6 @@ static void what_is_committed_comes_with_the_next_assignment(void **state)
 
 /* ---- made anew ------------------------------------------------------------------------------- */
 
-/* All topics of the URL, by a client of its own. */
-static void delete_topics(const char *url)
-{
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	rd_kafka_DeleteTopic_t *topics[NT_TOPIC_END];
-	const char *prefix = strrchr(url, '/') + 1;
-	rd_kafka_queue_t *queue;
-	rd_kafka_event_t *event;
-	rd_kafka_t *rk;
-
-	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", kafka_servers(), NULL, 0),
-			 RD_KAFKA_CONF_OK);
-	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
-	assert_non_null(rk);
-	for (int i = 0; i < NT_TOPIC_END; i++) {
-		const char *base = strchr(nt_topic_name((enum nt_topic)i), '.');
-		char name[KAFKA_URL_BYTES];
-
-		(void)snprintf(name, sizeof(name), "%s%s", prefix, base);
-		topics[i] = rd_kafka_DeleteTopic_new(name);
-	}
-	queue = rd_kafka_queue_new(rk);
-	rd_kafka_DeleteTopics(rk, topics, NT_TOPIC_END, NULL, queue);
-	event = rd_kafka_queue_poll(queue, PATIENCE_MS);
-	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
-	rd_kafka_event_destroy(event);
-	rd_kafka_DeleteTopic_destroy_array(topics, NT_TOPIC_END);
-	rd_kafka_queue_destroy(queue);
-	rd_kafka_destroy(rk);
-}
-
-/* Those that were deleted may take a moment to go. */
-static bool are_made(const char *url)
-{
-	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {.partitions = PARTITIONS,
-						  .retention_ns = UINT64_MAX};
-	struct nt_kafka_topic_state states[NT_TOPIC_END];
-	struct nt_bus_error error;
-
-	if (nt_kafka_topics_create(url, &options, &wish, states, &error) < 0)
-		return false;
-	for (int i = 0; i < NT_TOPIC_END; i++)
-		if (states[i].status != NT_KAFKA_TOPIC_MADE &&
-		    states[i].status != NT_KAFKA_TOPIC_FINE)
-			return false;
-	return true;
-}
-
 /*
  * A broker that was restarted has counted its leaders up, and those of the new topics begin anew, which
  * the library from 2.1 on takes for old news.
@@ -613,8 +565,7 @@ static void topics_that_are_made_anew_are_read_from_their_beginning(void **state
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
 	nt_bus_close(nt_take(bus));
-	delete_topics(url);
-	assert_true(EVENTUALLY(are_made(url)));
+	make_anew(url, PARTITIONS);
 	bus = open_bus(url);
 	publish_many(bus, NT_TOPIC_WINDOW, 1000, 1100);
 	for (uint64_t i = 0; i < 100; i++) {

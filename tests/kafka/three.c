@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/bus.h"
+#include "tests/kafka/anew.h"
 #include "tests/kafka/control.h"
 
 enum {
@@ -14,6 +15,7 @@ enum {
 	KEYS = 32,
 	PARTITIONS = 3,
 	RECORDS = 3000,
+	TIMES_ANEW = 2,
 };
 
 static void topics_have_three_replicas_of_which_two_must_write(void **state)
@@ -92,11 +94,75 @@ static void brokers_that_are_killed_in_turn_cost_nothing(void **state)
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
+/* One record of each key, as an agent publishes again and again. */
+static void publish_keys(struct nt_bus *bus, uint64_t number)
+{
+	for (int i = 0; i < KEYS; i++) {
+		const char key[] = {'k', (char)('A' + i)};
+		const struct nt_bus_record out = {
+			.topic = NT_TOPIC_WINDOW,
+			.key = key,
+			.key_len = sizeof(key),
+			.value = &number,
+			.value_len = sizeof(number),
+			.real_ns = nt_clock_real_ns(),
+		};
+
+		assert_int_equal(nt_bus_publish(bus, &out), 0);
+	}
+}
+
+/* Whether a record of this number or a later one has come from every partition. */
+static bool have_come(struct nt_bus_reader *reader, uint64_t least, uint32_t *came)
+{
+	struct nt_bus_record record;
+
+	while (nt_bus_reader_next(reader, 50, &record) == 1) {
+		uint64_t number;
+
+		memcpy(&number, record.value, sizeof(number));
+		if (number >= least)
+			*came |= 1U << record.partition;
+	}
+	return *came == (1U << PARTITIONS) - 1;
+}
+
+/* The leaders of the new topics are other brokers, and counted from the beginning. */
+static void topics_made_anew_are_written_and_read_by_clients_that_stay(void **state)
+{
+	const struct nt_bus_options options = {.give_up_ns = 3 * NT_SECOND};
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	char url[KAFKA_URL_BYTES];
+	uint64_t number = 0;
+
+	(void)state;
+	assert_int_equal(kafka_fresh_url(PARTITIONS, url), 0);
+	assert_int_equal(nt_bus_open(url, &options, &bus), 0);
+	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
+	for (int i = 0; i < TIMES_ANEW; i++) {
+		const char node[] = {(char)('1' + i), '\0'};
+		uint64_t least = ++number;
+		uint32_t came = 0;
+
+		assert_true(
+			EVENTUALLY((publish_keys(bus, number++), have_come(reader, least, &came))));
+		assert_int_equal(control("stop", node), 0);
+		assert_int_equal(control("start", node), 0);
+		make_anew(url, PARTITIONS);
+		least = ++number;
+		came = 0;
+		assert_true(
+			EVENTUALLY((publish_keys(bus, number++), have_come(reader, least, &came))));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(topics_have_three_replicas_of_which_two_must_write),
 		cmocka_unit_test(brokers_that_are_killed_in_turn_cost_nothing),
+		cmocka_unit_test(topics_made_anew_are_written_and_read_by_clients_that_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
