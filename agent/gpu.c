@@ -8,7 +8,11 @@
 
 #include "common/clock.h"
 
-#define SILENT_NS (2 * NT_SECOND) /* of the plugin: then nothing is waited for */
+/*
+ * Of the plugin: then nothing is waited for. A device that awaits another rank in a collective has
+ * nothing to tell either, and does so for most of a step where that rank is slow: no less than two steps.
+ */
+#define SILENT_NS (2 * NT_SECOND)
 #define WAIT_NS   (10 * NT_SECOND) /* a host that runs further ahead is not followed */
 /* For streams that did not tell of anything after a step, when another one did: they may rest. */
 #define REST_NS (500 * NT_MILLISECOND)
@@ -231,10 +235,11 @@ static bool is_passed(const struct nt_gpu *gpu, const struct account *account, u
 static bool is_given_up(const struct nt_gpu *gpu, const struct account *account, uint64_t now_ns)
 {
 	uint64_t length_ns = account->step.end_ns - account->step.start_ns;
+	uint64_t silent_ns = 2 * length_ns > SILENT_NS ? 2 * length_ns : SILENT_NS;
 	uint64_t since_ns =
 		gpu->heard_ns > account->step.end_ns ? gpu->heard_ns : account->step.end_ns;
 
-	return now_ns >= since_ns + SILENT_NS ||
+	return now_ns >= since_ns + silent_ns ||
 	       now_ns >= account->step.end_ns + 2 * length_ns + WAIT_NS;
 }
 

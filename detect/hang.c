@@ -86,17 +86,37 @@ struct stall {
 	uint8_t tier;
 };
 
-static uint64_t usual_period(const struct nt_detect *detect)
-{
-	const double step =
-		detect->step.past.ready ? detect->step.past.value_centre : detect->step.step_ns;
-
-	return (uint64_t)fmin(detect->rules.hang_periods * step, 1e18);
-}
-
 static uint64_t at_least(uint64_t floor_ns, uint64_t period_ns)
 {
 	return floor_ns > period_ns ? floor_ns : period_ns;
+}
+
+/* Ten of them. */
+static uint64_t usual_periods(const struct nt_detect *detect)
+{
+	const struct nt_step *step = &detect->step;
+	const double usual_ns = step->past.ready ? step->past.value_centre : step->step_ns;
+
+	return (uint64_t)fmin(detect->rules.hang_periods * usual_ns, 1e18);
+}
+
+/*
+ * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a step
+ * then may be a part of one. How long everybody stood still at a time tells more, while a job is young.
+ */
+static uint64_t patience_with_all(const struct nt_detect *detect, uint64_t hang_ns)
+{
+	const struct nt_step *step = &detect->step;
+	const uint64_t twice_ns =
+		step->longest_pause_ns < UINT64_MAX / 2 ? 2 * step->longest_pause_ns : UINT64_MAX;
+
+	if (step->step_ns <= 0.0)
+		return at_least(hang_ns, detect->rules.slow_host_ns);
+	if (!step->past.ready)
+		hang_ns = at_least(hang_ns, 2 * detect->rules.hang_min_ns);
+	if ((double)detect->frames * detect->window_ns < (double)detect->rules.slow_host_ns)
+		hang_ns = at_least(hang_ns, twice_ns);
+	return hang_ns;
 }
 
 static bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)
@@ -177,13 +197,13 @@ static void look_around(const struct nt_detect *detect, struct stall *stall)
 
 /*
  * A rank that waits for its device may wait for another rank there: for what a neighbour in the
- * pipeline sends, or for somebody who waits for a third. Where one is late that waits for nothing, or
- * is gone, that one is why.
+ * pipeline sends, or for somebody who waits for a third. Where one is late that waits for nothing, is
+ * gone, or has just gone on, that one is why.
  */
 static void acquit_waiting(const struct nt_detect *detect, struct stall *stall)
 {
 	uint32_t kept = 0;
-	bool working = true, idle = stall->gone;
+	bool working = true, idle = stall->gone || stall->moving;
 
 	for (uint32_t i = 0; i < stall->culprits && !idle; i++)
 		idle = !nt_detect_find(detect, stall->culprit[i])->inside.synchronising;
@@ -472,6 +492,8 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 	} else if (stall->going || (!stall->inside_all && !stall->waiting)) {
 		return 0; /* somebody that is not observed may be the one */
 	}
+	if (!stall->culprits)
+		hang_ns = patience_with_all(detect, hang_ns);
 	if (!proposal.note && stall->longest_ns < hang_ns)
 		return 0;
 	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
@@ -546,7 +568,7 @@ static bool is_moving(const struct nt_detect *detect)
 
 int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	const uint64_t period_ns = usual_period(detect);
+	const uint64_t period_ns = usual_periods(detect);
 	const uint64_t hang_ns = at_least(detect->rules.hang_min_ns, period_ns);
 	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;

@@ -401,6 +401,9 @@ static void release_evidence(struct nt_detect *detect, const struct nt_incident 
 {
 	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
 		release_rank(detect, incident->blame[i].rank);
+	/* The step remembers it for longer, and would put it down to whoever stirs next. */
+	if (nt_incident_needs_windows(incident) && !incident->taken_over)
+		nt_cusum_clear(&detect->step.level);
 	if (incident->family == NT_FAMILY_NETWORK && incident->taken_over) {
 		return; /* it is another's now */
 	} else if (incident->family == NT_FAMILY_NETWORK &&
@@ -482,6 +485,21 @@ static bool is_over(const struct nt_detect *detect, const struct nt_incident *in
 	return nt_recovery_is_over(&blame->recovery, &detect->rules, detect->end_ns);
 }
 
+/*
+ * Culprits that were well again at the same time, as far as windows tell, had one fault, and who is
+ * believed to be well a window sooner than the others is told with them. `last_ns`: when one of them was
+ * bad last.
+ */
+static bool ended_together(const struct nt_detect *detect, const struct nt_blame *blame,
+			   uint64_t last_ns)
+{
+	const double bucket_ns = fmax((double)detect->rules.resolve_min_ns,
+				      detect->rules.resolve_windows * detect->window_ns) /
+				 NT_RECOVERY_PARTS;
+
+	return (double)(last_ns - blame->recovery.bad_ns) <= bucket_ns;
+}
+
 /* Each culprit heals by itself. True: none is left, and the answer still names the last ones. */
 static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, uint64_t *ret_until)
 {
@@ -509,7 +527,9 @@ static bool age_blames(struct nt_detect *detect, struct nt_incident *incident, u
 	if (over == incident->blames)
 		return true;
 	for (uint32_t i = incident->blames; over && i-- > 0;) {
-		if (!is_over(detect, incident, &incident->blame[i]))
+		if (!is_over(detect, incident, &incident->blame[i]) ||
+		    (incident->state == NT_INCIDENT_FIRING &&
+		     ended_together(detect, &incident->blame[i], *ret_until)))
 			continue;
 		release_rank(detect, incident->blame[i].rank);
 		blame_remove(incident, i);

@@ -100,7 +100,7 @@ struct contest {
 	enum nt_mode mode;
 	/* And while they are judged. */
 	const struct nt_rank *slowest;
-	double slowest_value, most_growth;
+	double slowest_value, most_growth, least_growth;
 	double far_cost; /* of all that are far behind their peers, of the step */
 	uint32_t fars;
 };
@@ -175,6 +175,7 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 		c->slowest_value = value;
 	}
 	c->most_growth = nt_stats_max(c->most_growth, track->growth);
+	c->least_growth = fmin(c->least_growth, track->growth);
 	if (c->mode == NT_MODE_PEERS && kpi > far_widths * c->width) {
 		c->far_cost += kpi * base / c->step;
 		c->fars++;
@@ -315,12 +316,12 @@ static void compare(struct contest *c)
 	nt_tail_fade(tail);
 }
 
-/* Only ranks of one tier are compared: of the tier that most have, the higher where equal. */
-static uint8_t common_tier(const uint32_t *count, uint8_t least)
+/* Own work is compared among ranks of one tier: the one that most have, the higher where equal. */
+static uint8_t common_tier(const uint32_t *count)
 {
 	uint8_t best = 0;
 
-	for (uint8_t tier = least; tier <= NT_FRAME_T3; tier++)
+	for (uint8_t tier = NT_FRAME_T2; tier <= NT_FRAME_T3; tier++)
 		if (count[tier] && (!best || count[tier] >= count[best]))
 			best = tier;
 	return best;
@@ -341,6 +342,12 @@ static void learn_habit(struct nt_rank *rank, bool has_own)
 	rank->habit[NT_PACE_OWN_BLOCKED] = has_own ? rank->pace[NT_PACE_OWN_BLOCKED] : blocked;
 }
 
+/* As it always was: who is slower than its peers by nature has habits, too. */
+static bool is_usual(const struct nt_track *track)
+{
+	return (track->past.ready ? track->shift.sum : track->level.sum) <= 0.0;
+}
+
 /* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
 static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank, double sum,
 			    const struct nt_paces *paces, struct nt_pace_middles *middles)
@@ -351,7 +358,7 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
 		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
 	struct nt_case *evidence = &rank->evidence;
 
-	if (sum <= 0.0)
+	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
 		learn_habit(rank, has_own);
 	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
 		if (evidence->weight != 0.0)
@@ -378,18 +385,37 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
 }
 
 /* Puts the values of a contest side by side. */
+/*
+ * What hosts do is seen from their calls, whatever else tells of own work: it is one figure at all tiers,
+ * and a window that does not hold at T3 is no other one.
+ */
+static bool takes_part_in(const struct contest *c, const struct nt_rank *rank)
+{
+	return c->tier &&
+	       (c->series == NT_SERIES_HOST ? rank->tier >= c->tier : rank->tier == c->tier);
+}
+
+static uint32_t count_parts(const struct contest *c, const struct nt_paces *paces)
+{
+	uint32_t n = 0;
+
+	for (uint8_t tier = c->tier; tier <= NT_FRAME_T3 && c->series == NT_SERIES_HOST; tier++)
+		n += paces->tiers[tier];
+	return c->series == NT_SERIES_HOST ? n : paces->tiers[c->tier];
+}
+
 static void line_up(const struct nt_detect *detect, const struct nt_paces *paces, struct contest *c)
 {
 	const double *value =
 		paces->column[c->series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST];
 
-	c->n = paces->tiers[c->tier];
+	c->n = count_parts(c, paces);
 	if (c->n == paces->n) {
 		memcpy(c->value, value, c->n * sizeof(*value));
 		return;
 	}
 	for (uint32_t i = 0, n = 0; i < paces->n && n < c->n; i++)
-		if (detect->rank[paces->index[i]].tier == c->tier)
+		if (takes_part_in(c, &detect->rank[paces->index[i]]))
 			c->value[n++] = value[i];
 }
 
@@ -402,7 +428,7 @@ static double median_starved(const struct nt_detect *detect, const struct nt_pac
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < paces->n && n < c->n; i++)
-		if (c->n == paces->n || detect->rank[paces->index[i]].tier == c->tier)
+		if (c->n == paces->n || takes_part_in(c, &detect->rank[paces->index[i]]))
 			starved[n++] = starved_of(column[NT_PACE_RUN_QUEUE][i],
 						  column[NT_PACE_COMM][i], column[NT_PACE_STEP][i]);
 	return nt_stats_median_of(starved, n);
@@ -438,7 +464,7 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
 			struct nt_track *track = &rank->track[j];
 
 			scratch->note[index].of[j].growth = NAN;
-			if (!c->tier || rank->tier != c->tier)
+			if (!takes_part_in(c, rank))
 				continue;
 			if (track->tier != c->tier)
 				*track = (struct nt_track){.tier = c->tier};
@@ -504,17 +530,18 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 		c->group = group;
 		c->series = i;
 		c->step = group->step_ns;
-		c->tier = common_tier(paces.tiers, i == NT_SERIES_OWN ? NT_FRAME_T2 : NT_FRAME_T1);
+		c->tier = i == NT_SERIES_OWN ? common_tier(paces.tiers) : NT_FRAME_T1;
+		c->least_growth = INFINITY;
 		group->median[i] = -1.0;
-		if (!c->tier)
+		if (!c->tier || !count_parts(c, &paces))
 			continue;
 		line_up(detect, &paces, c);
 		/* Mostly the same ranks are in both. */
-		c->waiting = i && c->tier == own->tier ? own->waiting
-						       : median_starved(detect, &paces, c);
+		c->waiting = i && c->n == own->n ? own->waiting : median_starved(detect, &paces, c);
 		compare(c);
 	}
 	judge_ranks(detect, &paces, contest);
+	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;
 	if (group->past && own->n >= 2) {
 		count_apart(own);
 		note_slowest(own, steps);

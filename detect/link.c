@@ -240,6 +240,9 @@ static bool is_step_slow(const struct nt_detect *detect)
 	       nt_cusum_cost(level) >= detect->rules.size_floor;
 }
 
+/* The part of it that others explain, if they do. */
+static const double explains = 0.5;
+
 /* Something else is open that makes the job slow. */
 static bool is_explained(const struct nt_detect *detect)
 {
@@ -248,6 +251,25 @@ static bool is_explained(const struct nt_detect *detect)
 		    !detect->incidents.open[i]->note)
 			return true;
 	return false;
+}
+
+/*
+ * The part of the step that it is longer by than before, less what others make it longer by: a rank that
+ * is slow is waited for in sends as well, and in a ring by all. What they cost is a slow mean.
+ */
+static double felt(const struct nt_detect *detect)
+{
+	const double part = (detect->step.step_ns - detect->step.past.value_centre) /
+			    fmax(1.0, detect->step.step_ns);
+	double others = 0.0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_NETWORK && !incident->note)
+			others += fmax(0.0, incident->cost);
+	}
+	return others < explains * part ? part - others : 0.0;
 }
 
 /* The slow communicator that costs most, or NULL. */
@@ -310,7 +332,8 @@ static struct trouble find_trouble(const struct nt_detect *detect)
 
 	/* Sends may overlap with work: what they take longer must be felt. */
 	if (trouble.cell && !trouble.comm &&
-	    (!is_step_slow(detect) || cost < detect->rules.size_floor))
+	    (!is_step_slow(detect) || cost < detect->rules.size_floor ||
+	     felt(detect) < detect->rules.size_floor))
 		trouble.cell = NULL;
 	if (trouble.comm)
 		trouble.level = &trouble.comm->network.level;

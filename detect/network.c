@@ -13,6 +13,8 @@
 static const double least_width = 0.1;
 /* What is taken off for starving is known no better than this part of it. */
 static const double starved_noise = 0.25;
+/* And where it is more than the others', by this part of the transfer, that is not learned. */
+static const double starved_learns = 0.5;
 /* Calls whose size differs by more are other calls. */
 static const double same_bytes = 0.05;
 /* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
@@ -275,6 +277,21 @@ static double longest_starving(const struct nt_detect *detect, const struct nt_c
 	return longest;
 }
 
+/* And as usual: the median of the members. */
+static double usual_starving(const struct nt_detect *detect, const struct nt_comm *comm)
+{
+	double *waited = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank)
+			waited[n++] = detect->scratch.run_queue[rank - detect->rank];
+	}
+	return n ? nt_stats_median_of(waited, n) : 0.0;
+}
+
 /* A device computes while it transfers: what the step does not get longer by is hidden behind that. */
 static double felt(const struct nt_detect *detect, const struct round *round)
 {
@@ -306,6 +323,12 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	network->step_ns = round->step_ns;
 	value = by_gpu ? round->transfer : fmax(0.0, round->transfer * round->calls - starving);
 	if (!past->ready) {
+		/* A host that starves alone has a fault, and what is left then is not the usual. */
+		if (starving - usual_starving(detect, comm) >
+		    starved_learns * round->transfer * round->calls) {
+			network->cost = 0.0;
+			return;
+		}
 		nt_past_learn(past, &network->lesson, round->calls, value, detect->frames);
 		network->calls = by_gpu ? past->kpi_centre : 1.0;
 		network->transfer = value * network->calls;

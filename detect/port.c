@@ -122,12 +122,18 @@ static double weight(const struct nt_port *port)
 	return port->level.windows ? port->level.kpi / port->level.windows : 0.0;
 }
 
-static bool turned(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
+/* It turned then, be it for sure or not yet. */
+static bool stirred(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
 {
 	const double later = (double)port->level.onset_ns - (double)onset_ns;
 
-	return port->level.sum >= turned_sum && later >= -before * detect->window_ns &&
+	return port->level.sum > 0.0 && later >= -before * detect->window_ns &&
 	       later <= after * detect->window_ns;
+}
+
+static bool turned(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
+{
+	return port->level.sum >= turned_sum && stirred(detect, port, onset_ns);
 }
 
 bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
@@ -138,8 +144,9 @@ bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 	double most = 0.0;
 	uint32_t n = 0;
 
+	/* Who counts most is waited for: that the others of its traffic are sure sooner is chance. */
 	for (uint32_t i = 0; i < ports->ports; i++)
-		if (turned(detect, &ports->port[i], onset_ns))
+		if (stirred(detect, &ports->port[i], onset_ns))
 			most = fmax(most, weight(&ports->port[i]));
 	for (uint32_t i = 0; i < ports->ports && most > 0.0; i++) {
 		const struct nt_port *port = &ports->port[i];

@@ -36,6 +36,7 @@ struct nt_group {
 	uint32_t unit_rounds; /* in a row in which the step seemed to be another: see unit.h */
 	double step_ns, window_ns; /* of the last round: median step, and how long it was */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
+	double least_growth; /* of own work in the last round, of all members; 0: not of all */
 	uint8_t tier[2]; /* of these */
 	struct nt_tail tail[2];
 	struct nt_group_past {

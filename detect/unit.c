@@ -16,6 +16,8 @@ enum {
 /* The next of 2 : 3 buckets; windows are cut at a step and may be a call off. */
 static const double another = 1.4;
 static const double alike = 0.25;
+/* No two steps of one program: a part of one was taken for it, as calls are enqueued in a burst. */
+static const double part_of_it = 4.0;
 
 uint64_t nt_unit_calls(const struct nt_frame_rank *seen)
 {
@@ -26,7 +28,8 @@ uint64_t nt_unit_calls(const struct nt_frame_rank *seen)
 
 		for (size_t j = 0; j < comm->ops; j++)
 			if (comm->op[j].kind == NT_FRAME_SYNCHRONISING ||
-			    comm->op[j].kind == NT_FRAME_ALL_TO_ALL)
+			    comm->op[j].kind == NT_FRAME_ALL_TO_ALL ||
+			    comm->op[j].kind == NT_FRAME_POINT_TO_POINT)
 				calls = nt_stats_add(calls, comm->op[j].calls);
 	}
 	return calls;
@@ -58,6 +61,15 @@ static bool is_another(double calls, double step, double calls_then, double step
 	by_time = step / step_then;
 	return (by_calls >= another || by_calls <= 1.0 / another) &&
 	       fabs(by_time / by_calls - 1.0) <= alike;
+}
+
+/* The same, or both so much longer that the one before was none at all. */
+static bool is_anew(double calls, double step, double calls_then, double step_then)
+{
+	if (is_another(calls, step, calls_then, step_then))
+		return true;
+	return calls_then > 0.0 && step_then > 0.0 && calls >= part_of_it * calls_then &&
+	       step >= part_of_it * step_then;
 }
 
 static void forget(struct nt_detect *detect, const struct nt_paces *paces)
@@ -103,8 +115,8 @@ double nt_unit_align(struct nt_detect *detect, struct nt_group *group, const str
 	uint32_t changed = 0;
 
 	for (uint32_t i = 0; i < paces->known; i++)
-		changed += is_another(calls_now.upper, step_now.upper, paces->calls_then[i],
-				      paces->step_then[i]);
+		changed += is_anew(calls_now.upper, step_now.upper, paces->calls_then[i],
+				   paces->step_then[i]);
 	if (scale(detect, paces, calls_now.upper, step_now.upper))
 		step_now = middle_of(detect, step, paces->n);
 	/* Windows that end between steps hold a call too many or too few: once is not enough. */

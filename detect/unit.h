@@ -14,7 +14,10 @@ struct nt_group;
 struct nt_frame_rank;
 struct nt_paces;
 
-/* Synchronising calls of the rank in the frame: members of one role make equally many. */
+/*
+ * Calls of the rank in the frame, of which members of one role make equally many: those that
+ * synchronise, and sends and receives.
+ */
 uint64_t nt_unit_calls(const struct nt_frame_rank *seen);
 
 /*

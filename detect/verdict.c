@@ -60,10 +60,14 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_rank *ra
 static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_rank *rank,
 			    enum nt_series series, const struct nt_cusum *sum)
 {
-	const double kpi = nt_cusum_kpi(sum);
+	const struct nt_past *past = &rank->track[series].past;
+	double kpi = nt_cusum_kpi(sum);
 
 	if (rank->accepted)
 		return false;
+	/* What is new is no part of what was always so. */
+	if (past->ready)
+		kpi = fmin(kpi, past->kpi_centre);
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > fleet_spread;
 	if (kpi > fleet_spread)
@@ -122,15 +126,22 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	const double floor_cost = detect->rules.size_floor;
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
-	double was_kpi, was_value, threshold;
+	const struct nt_wide *wide = &detect->step.wide[series];
+	double was_kpi, was_value, threshold, now;
 
 	*ret_always = false;
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_rank_threshold(detect, rank, series);
-	/* Nobody is accused by its past alone of what all did together. */
+	/* Nobody is accused by its past alone of what all did together, now or since then. */
 	if (track->mode == NT_MODE_PAST &&
-	    detect->step.wide[series].growth >= explains * track->growth)
+	    (wide->growth >= explains * track->growth ||
+	     (wide->level.sum >= detect->threshold &&
+	      nt_cusum_kpi(&wide->level) >= explains * nt_cusum_kpi(shift))))
+		return NULL;
+	/* Nor of what is over, or was seen when there was nobody to compare with: sums remember. */
+	now = track->mode == NT_MODE_PAST ? track->growth : track->kpi;
+	if (!rank->in_incident && now < explains * fmax(nt_cusum_kpi(level), nt_cusum_kpi(shift)))
 		return NULL;
 	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
@@ -244,6 +255,7 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 	const double excess = excess_of(evidence, NT_PACE_HOST);
 	const double step = evidence->value[NT_PACE_STEP];
 	const double *value = evidence->value, *peers = evidence->peers;
+	double was_blocked;
 
 	if (excess <= 0.0)
 		return false;
@@ -251,9 +263,13 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 	    peers[NT_PACE_BLOCKED] + peers[NT_PACE_COMM] >=
 		    value[NT_PACE_BLOCKED] + value[NT_PACE_COMM] + explains * excess)
 		return true;
-	return detect->step.past.ready && rank->has_habit &&
-	       step - detect->step.past.value_centre >= explains * excess &&
-	       value[NT_PACE_BLOCKED] - rank->habit[NT_PACE_BLOCKED] <= (1.0 - explains) * excess;
+	if (!detect->step.past.ready || !rank->has_habit)
+		return false;
+	/* Of a step as it was: the slow mean also holds what was taken for steps in the beginning. */
+	was_blocked = rank->habit[NT_PACE_BLOCKED] / fmax(1.0, rank->habit[NT_PACE_STEP]) *
+		      detect->step.past.value_centre;
+	return step - detect->step.past.value_centre >= explains * excess &&
+	       value[NT_PACE_BLOCKED] - was_blocked <= (1.0 - explains) * excess;
 }
 
 static void add_row(struct nt_proposal *proposal, enum nt_word what, enum nt_word unit,
@@ -303,6 +319,12 @@ static void tell(struct nt_proposal *proposal, const struct nt_rank *rank,
 				evidence->peers[row[i].item] / 1e6, 0.0, windows);
 }
 
+static bool was_slow_itself(const struct nt_detect *detect, const struct nt_track *own)
+{
+	return own->frame != detect->frames && own->frame + NT_PAST_WINDOWS > detect->frames &&
+	       fmax(own->level.sum, own->shift.sum) >= detect->threshold;
+}
+
 static int judge(struct nt_detect *detect, struct nt_rank *rank)
 {
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
@@ -314,8 +336,11 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 	if (sum) {
 		proposal.class = name_own_class(rank, &proposal.cause);
 	} else {
-		/* At T2 own work holds the host's: normal own work means that it held nobody up. */
-		if (rank->tier == NT_FRAME_T2)
+		/*
+		 * At T2 own work holds the host's: normal own work means that it held nobody up. And a
+		 * window in which it does not show is no word against what it showed a moment ago.
+		 */
+		if (rank->tier == NT_FRAME_T2 || was_slow_itself(detect, track))
 			return 0;
 		series = NT_SERIES_HOST;
 		track = &rank->track[series];
@@ -325,9 +350,19 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 		proposal.class = name_host_cause(
 			&rank->evidence, excess_of(&rank->evidence, NT_PACE_HOST), &proposal.cause);
 	}
+	/* More work for a whole role is no fault of its cards. */
+	if (track->mode == NT_MODE_PAST && proposal.class == NT_CLASS_COMPUTE &&
+	    detect->roles.group[rank->group].least_growth >= explains * track->growth)
+		return 0;
 	proposal.series = (uint8_t)series;
-	proposal.onset_ns = sum->onset_ns;
-	proposal.onset_frame = sum->onset_frame;
+	/* Of who was slower by nature before, the level began with that, and the shift with the fault. */
+	if (!always && track->past.ready && track->shift.windows) {
+		proposal.onset_ns = track->shift.onset_ns;
+		proposal.onset_frame = track->shift.onset_frame;
+	} else {
+		proposal.onset_ns = sum->onset_ns;
+		proposal.onset_frame = sum->onset_frame;
+	}
 	/* By its own past, which it had only just learned. */
 	proposal.first_seen = track->mode == NT_MODE_PAST &&
 			      rank->rounds <= sum->windows + NT_PAST_WINDOWS + NT_PAST_FEW;

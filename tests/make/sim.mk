@@ -99,20 +99,22 @@ demo-run: all $(sim_libs) $(SIM)/train $(SIM)/launch
 # ---- the cluster ---------------------------------------------------------------------------------
 
 # Plays thousands of ranks through the product's own agents and engine, in one process.
-cluster_mains := main accuracy
+cluster_mains := main accuracy drawn
 cluster_objects := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(cluster_mains:%=tests/sim/cluster/%.c),\
 	$(wildcard tests/sim/cluster/*.c)) tests/sim/job.c)
-cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy
+cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy $(B)/sim/drawn
 
 $(B)/sim/cluster: $(B)/obj/tests/sim/cluster/main.o
 $(B)/sim/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o
+$(B)/sim/drawn: $(B)/obj/tests/sim/cluster/drawn.o
 $(cluster_programs): $(cluster_objects) $(foreach l,cli aggregator detect agent proto common,$(B)/lib/lib$(l).a)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
 
-# Verdicts on played clusters, as a unit test.
-$(B)/test/test_sim_cluster: $(B)/obj/tests/unit/test_sim_cluster.o $(cluster_objects) $(call archives,$(libraries))
+# Verdicts on played clusters, as unit tests.
+cluster_tests := $(B)/test/test_sim_cluster $(B)/test/test_sim_drawn
+$(cluster_tests): $(B)/test/%: $(B)/obj/tests/unit/%.o $(cluster_objects) $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
@@ -123,3 +125,7 @@ cluster: $(cluster_programs) ## build the simulator of clusters
 .PHONY: bench-accuracy
 bench-accuracy: $(B)/sim/accuracy ## who is named on played clusters, by case (SEEDS=1,4, MODE=plugin)
 	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4) $(if $(MODE),--mode $(MODE))
+
+.PHONY: bench-drawn
+bench-drawn: $(B)/sim/drawn ## the same on scenarios that nobody wrote down (SEEDS=1,300, MODE=plugin)
+	$(Q)$(B)/sim/drawn --seeds $(or $(SEEDS),1,300) $(if $(MODE),--mode $(MODE))

@@ -213,6 +213,22 @@ static void a_plugin_that_falls_silent_holds_nothing_up(void **state)
 	assert_int_equal(nt_gpu_stats(gpu)->steps_unknown, 1);
 }
 
+static void a_device_that_awaits_a_slow_rank_is_waited_for(void **state)
+{
+	nt_auto(nt_gpu) struct nt_gpu *gpu = followed();
+	struct nt_work_step step = step_of(1000 * MS, 7000 * MS);
+
+	(void)state;
+	add(gpu, 1, 1000 * MS, 1000 * MS, 5000 * MS);
+	nt_gpu_step(gpu, &step);
+	/* Nothing but a collective runs on it, for longer than a plugin that is well is ever silent. */
+	assert_false(nt_gpu_next(gpu, 10000 * MS, &step));
+	add(gpu, 1, 7010 * MS, 11000 * MS, 11100 * MS);
+	assert_true(nt_gpu_next(gpu, 11100 * MS, &step));
+	assert_true(step.has_gpu);
+	assert_int_equal(step.gpu_ns, 4000 * MS);
+}
+
 static void a_host_that_runs_far_ahead_is_followed_for_ten_seconds(void **state)
 {
 	nt_auto(nt_gpu) struct nt_gpu *gpu = followed();
@@ -301,6 +317,7 @@ int main(void)
 		cmocka_unit_test(
 			an_interval_whose_step_is_told_is_counted_and_the_next_does_not_hold),
 		cmocka_unit_test(a_plugin_that_falls_silent_holds_nothing_up),
+		cmocka_unit_test(a_device_that_awaits_a_slow_rank_is_waited_for),
 		cmocka_unit_test(a_host_that_runs_far_ahead_is_followed_for_ten_seconds),
 		cmocka_unit_test(over_the_cap_of_steps_the_oldest_is_told_as_it_is),
 		cmocka_unit_test(streams_over_the_cap_are_counted_and_their_kernels_too),

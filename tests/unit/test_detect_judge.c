@@ -57,6 +57,9 @@ static int begin(void **state)
 				 .level = high};
 	rank->tier = NT_FRAME_T2;
 	rank->uses_gpu = true;
+	/* And is so still. */
+	own->kpi = own->growth = 1.0;
+	rank->track[NT_SERIES_HOST].kpi = rank->track[NT_SERIES_HOST].growth = 1.0;
 	rank->evidence = (struct nt_case){.weight = 1.0};
 	value = rank->evidence.value;
 	peers = rank->evidence.peers;
@@ -480,6 +483,7 @@ static void host_work_counts_where_the_step_grew_with_it(void **state)
 	detect->step.past.value_centre = STEP - 32;
 	rank->has_habit = true;
 	rank->habit[NT_PACE_BLOCKED] = 300;
+	rank->habit[NT_PACE_STEP] = STEP - 32;
 	value[NT_PACE_BLOCKED] = 332;
 	assert_non_null(judged());
 	value[NT_PACE_BLOCKED] = 333;

@@ -257,7 +257,8 @@ static void where_all_are_in_the_call_it_is_the_network(void **state)
 	uint64_t since_ns;
 
 	add_comms(job, 1);
-	sim_pass(&job->sim, job->detect, 5);
+	/* How long a step takes is known. */
+	sim_pass(&job->sim, job->detect, 30);
 	sim_stick(&job->sim, 10, UINT32_MAX);
 	since_ns = job->sim.now_ns;
 	/* All have to have been there for so long. */
@@ -315,7 +316,7 @@ static void where_one_is_not_observed_nobody_is_named(void **state)
 	struct job *job = *state;
 
 	add_comms(job, 1);
-	sim_pass(&job->sim, job->detect, 5);
+	sim_pass(&job->sim, job->detect, 30);
 	sim_stick(&job->sim, 10, UINT32_MAX);
 	job->sim.rank[1].silent = true;
 	stand_until(job, job->sim.now_ns + 20ull * SIM_SECOND);

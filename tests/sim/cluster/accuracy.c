@@ -251,7 +251,7 @@ static void print_command(const struct cl_scenario *s, const struct mode *mode)
 		"    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s%s%s%s --mode %s "
 		"--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
 		"--lost %g --doubled %g --late %g --intervals-lost %g --clock-offset %g "
-		"--clock-drift %g",
+		"--clock-drift %.9f",
 		s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
 		s->rendezvous ? " --rendezvous" : "", s->ring ? " --ring" : "",
 		s->counters ? " --counters" : "", mode->name, s->steps, s->jitter, s->spread,

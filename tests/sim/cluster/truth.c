@@ -43,16 +43,43 @@ enum nt_tier cl_truth_tier(const struct cl_scenario *s)
 	return cl_truth_sees_work(s) ? NT_TIER_T2 : NT_TIER_T1;
 }
 
-/* Do all that a rank of the node is compared with sit on it, too? */
-static bool is_alone(const struct cl_scenario *s, uint32_t node)
+/* How many of those that the rank is compared with, itself among them, sit on the node. */
+static uint32_t peers_on(const struct cl_scenario *s, uint32_t rank, uint32_t node,
+			 uint32_t *ret_all)
 {
-	struct cl_group peers = cl_group_of(s, CL_DATA, node * s->node_ranks);
+	const struct cl_group peers = cl_group_of(s, CL_DATA, rank);
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < peers.size; i++) {
-		if (cl_scenario_node_of(s, cl_group_member(&peers, i)) != node)
-			return false;
+	for (uint32_t i = 0; i < peers.size; i++)
+		n += cl_scenario_node_of(s, cl_group_member(&peers, i)) == node;
+	*ret_all = peers.size;
+	return n;
+}
+
+/* Is there a rank of the node all of whose peers sit on it, too, or more than two of three? */
+static bool is_crowded(const struct cl_scenario *s, uint32_t node)
+{
+	const uint32_t ranks = cl_scenario_ranks(s), first = node * s->node_ranks;
+	uint32_t all;
+
+	for (uint32_t r = first; r < ranks && r < first + s->node_ranks; r++) {
+		if (peers_on(s, r, node, &all) * 3 > all * 2)
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/* Is any of its ranks compared with one elsewhere? */
+static bool is_compared(const struct cl_scenario *s, uint32_t node)
+{
+	const uint32_t ranks = cl_scenario_ranks(s), first = node * s->node_ranks;
+	uint32_t all;
+
+	for (uint32_t r = first; r < ranks && r < first + s->node_ranks; r++) {
+		if (peers_on(s, r, node, &all) < all)
+			return true;
+	}
+	return false;
 }
 
 /* Does a collective that moves much go over it? Sends alone tell nothing without their own times. */
@@ -94,7 +121,31 @@ static bool is_told_apart(const struct cl_scenario *s, const struct cl_fault *f)
 	       (cl_truth_sees_work(s) && cl_traffic_is_shared(s, f->target));
 }
 
-static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
+/* Where only the step tells it, it must be longer for a minute, and for no other reason. */
+static bool is_told_as_batch(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	const uint32_t until = f->until < s->steps ? f->until : s->steps;
+
+	if (f->of)
+		return false;
+	if (cl_truth_sees_work(s))
+		return true;
+	return s->faults == 1 && f->from + f->ramp < until &&
+	       (until - f->from - f->ramp) * s->step_s >= 100;
+}
+
+/* Nothing is heard of its ranks for good. */
+static bool is_unobserved(const struct cl_scenario *s, uint32_t rank)
+{
+	for (size_t i = 0; i < s->faults; i++) {
+		if (s->fault[i].kind == CL_AGENT_DIES &&
+		    cl_scenario_node_of(s, rank) == s->fault[i].target)
+			return true;
+	}
+	return false;
+}
+
+static struct wanted wanted_for_heard(const struct cl_scenario *s, const struct cl_fault *f)
 {
 	bool works = cl_truth_sees_work(s);
 
@@ -102,13 +153,14 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_COMPUTE_RANK:
 		return (struct wanted){works ? THE_RANK : NOBODY, "compute", NULL};
 	case CL_COMPUTE_NODE:
-		if (is_alone(s, f->target))
+		if (is_crowded(s, f->target))
 			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_NODE : NOBODY, "compute", NULL};
 	case CL_COMPUTE_HALF:
 		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
 	case CL_BATCH:
-		return (struct wanted){INFORMATION, "job-wide", NULL};
+		return (struct wanted){is_told_as_batch(s, f) ? INFORMATION : NOTHING_NEEDED,
+				       "job-wide", NULL};
 	case CL_LATE_STAGE:
 	case CL_UNEVEN:
 		return (struct wanted){works ? INFORMATION : NOBODY, "imbalance", NULL};
@@ -116,12 +168,15 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_GC_RANK:
 		return (struct wanted){THE_RANK, "host", "storage"};
 	case CL_CONTENTION:
-		if (is_alone(s, f->target))
+		if (is_crowded(s, f->target))
 			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){THE_NODE, "host", NULL};
 	case CL_GC_ALL:
 		return (struct wanted){INFORMATION, "job-wide", NULL};
 	case CL_CHECKPOINT_RANK:
+		/* Ten steps are not long. */
+		if (f->factor < 1.2 * fmax(15, 10 * s->step_s) + 3)
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){THE_RANK, "host", NULL};
 	case CL_NIC:
 	case CL_PATH:
@@ -136,6 +191,9 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	case CL_LAGGARD:
 		return (struct wanted){THE_RANK, "hang", NULL};
 	case CL_MISMATCH:
+		/* Of what goes around nobody's size is another's. */
+		if (cl_traffic_is_ring(s))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){THE_RANK, "mismatch", NULL};
 	case CL_NETWORK_HANG:
 		return (struct wanted){EVERYBODY, "hang", NULL};
@@ -144,8 +202,27 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	}
 }
 
+static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	const struct wanted wanted = wanted_for_heard(s, f);
+
+	if ((wanted.who == THE_RANK && is_unobserved(s, f->target)) ||
+	    (wanted.who == THE_NODE && is_unobserved(s, f->target * s->node_ranks)))
+		return (struct wanted){NOTHING_NEEDED, NULL, NULL};
+	return wanted;
+}
+
 static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uint32_t rank)
 {
+	/* Why its threads are late is seen on the node itself. */
+	if (f->kind == CL_CONTENTION)
+		return cl_scenario_node_of(s, rank) == f->target;
+	if (f->kind == CL_COMPUTE_NODE)
+		return cl_truth_sees_work(s) && cl_scenario_node_of(s, rank) == f->target &&
+		       is_compared(s, f->target);
+	/* Ten steps are not long, but who kept the others waiting is no secret. */
+	if (f->kind == CL_CHECKPOINT_RANK)
+		return rank == f->target;
 	switch (wanted_for(s, f).who) {
 	case THE_RANK:
 		return rank == f->target;
@@ -302,15 +379,31 @@ static bool names_node(const struct cl_scenario *s, const struct nt_incident *in
 	return true;
 }
 
-static bool names_half(const struct cl_scenario *s, const struct nt_incident *incident)
+/* Ranks of the node, and no others. */
+static bool names_part(const struct cl_scenario *s, const struct nt_incident *incident,
+		       uint32_t node)
 {
-	uint32_t ranks = cl_scenario_ranks(s);
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *c = &incident->culprit[i];
 
-	for (uint32_t r = 0; r < ranks; r++) {
-		if (cl_replica_of(s, r) % 2 == 0 && !names_rank(incident, r))
+		if (strcmp(c->kind, "rank") != 0 || cl_scenario_node_of(s, c->rank) != node)
 			return false;
 	}
-	return true;
+	return incident->culprits > 0;
+}
+
+/* Most of them at once, and none of the others: who has a fault of his own may be told before. */
+static bool names_half(const struct cl_scenario *s, const struct nt_incident *incident)
+{
+	uint32_t ranks = cl_scenario_ranks(s), named = 0, all = 0;
+
+	for (uint32_t r = 0; r < ranks; r++) {
+		if (cl_replica_of(s, r) % 2 || is_unobserved(s, r))
+			continue;
+		named += names_rank(incident, r);
+		all++;
+	}
+	return named * 10 >= all * 9;
 }
 
 static bool names_one(const struct cl_scenario *s, const struct cl_fault *f,
@@ -355,6 +448,8 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 	case EVERYBODY:
 		return strcmp(incident->class, "hang") == 0;
 	case NOTHING_NEEDED:
+		return !accuses(incident) || names_rank(incident, f->target) ||
+		       names_part(s, incident, f->target);
 	case INFORMATION:
 		return !accuses(incident);
 	default:
@@ -368,10 +463,57 @@ static bool has_class(const struct wanted *wanted, const struct nt_incident *inc
 	       (wanted->other_class && strcmp(incident->class, wanted->other_class) == 0);
 }
 
-static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_cost *cost)
+/* The job stands soon after it began: there is hardly a window of it. */
+static bool is_cut_short(const struct cl_scenario *s, const struct cl_fault *f)
 {
+	const double windows = 30;
+
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *other = &s->fault[i];
+		const bool stands = other->kind == CL_EXIT || other->kind == CL_LAGGARD ||
+				    other->kind == CL_MISMATCH || other->kind == CL_NETWORK_HANG;
+
+		if (other != f && stands &&
+		    other->from < f->from + f->ramp + windows * fmax(1, s->window_s / s->step_s))
+			return true;
+	}
+	return false;
+}
+
+/* On in less than three of five windows it is off when it is looked at. */
+static bool is_seldom(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	return f->of && 5 * f->on < 3 * f->of && f->of * s->step_s > 2 * s->window_s;
+}
+
+/* At T3 a host is behind its device, and what another rank holds up hides what holds it up. */
+static bool is_hidden(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	return s->mode == CL_PLUGIN && (f->kind == CL_LOADER || f->kind == CL_CONTENTION ||
+					f->kind == CL_GC_RANK || f->kind == CL_GC_ALL);
+}
+
+static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_fault *f,
+			    const struct cl_cost *cost)
+{
+	if (is_cut_short(s, f) || is_seldom(s, f) || (is_hidden(s, f) && cost->part < least_cost))
+		return false;
 	/* Where own work shows, what another fault hides shows too. */
 	return cost->part >= least_cost || (cl_truth_sees_work(s) && cost->alone >= least_cost);
+}
+
+/* Two faults of one culprit are told as the worse of them. */
+static bool has_class_of_other(const struct cl_scenario *s, const struct cl_fault *f,
+			       const struct nt_incident *incident)
+{
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct wanted wanted = wanted_for(s, &s->fault[i]);
+
+		if (&s->fault[i] != f && wanted.class && names(s, &s->fault[i], incident) &&
+		    has_class(&wanted, incident))
+			return true;
+	}
+	return false;
 }
 
 static void score_fault(const struct cl_scenario *s, size_t index,
@@ -381,9 +523,10 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 	const struct cl_fault *f = &s->fault[index];
 	struct wanted wanted = wanted_for(s, f);
 	bool found = false, classed = false;
+	uint32_t times = 0;
 
 	if (wanted.who == NOBODY || wanted.who == NOTHING_NEEDED ||
-	    !is_worth_a_word(s, &outcome->cost[index]))
+	    !is_worth_a_word(s, f, &outcome->cost[index]))
 		return;
 	score->wanted++;
 	for (size_t i = 0; i < judgement->incidents; i++) {
@@ -393,12 +536,15 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 		if (!names(s, f, incident))
 			continue;
 		found = true;
-		classed |= has_class(&wanted, incident);
+		times++;
+		classed |= has_class(&wanted, incident) || has_class_of_other(s, f, incident);
 		seconds = (double)((int64_t)incident->seen_real_ns - outcome->fault_ns) / 1e9;
 		if (score->seconds < 0 || seconds < score->seconds)
 			score->seconds = seconds;
 	}
 	score->found += found;
+	if (s->faults == 1 && times > 1)
+		score->twice += times - 1;
 	score->classed += classed;
 }
 
@@ -431,15 +577,50 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 	return said / (outcome->lost_s * cl_scenario_ranks(s) / 3600);
 }
 
+/* A hang, or a slow network, of which nothing was played: an alarm though it names nobody. */
+static bool is_false_alarm(const struct cl_scenario *s, const struct nt_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		if (strcmp(incident->culprit[i].kind, "communicator") != 0 &&
+		    strcmp(incident->culprit[i].kind, "stage") != 0)
+			return false; /* counted by its culprits */
+	}
+	for (size_t i = 0; i < s->faults; i++) {
+		const enum cl_fault_kind kind = s->fault[i].kind;
+
+		if (strcmp(incident->class, "network") == 0
+			    ? kind == CL_NIC || kind == CL_PATH
+			    : kind >= CL_EXIT || kind == CL_CHECKPOINT_RANK ||
+				      kind == CL_CHECKPOINT_ALL)
+			return false;
+	}
+	return strcmp(incident->class, "network") == 0 || strcmp(incident->class, "hang") == 0;
+}
+
 /* That the job is slower is so, whoever cannot be named for it. */
 static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_incident *incident,
 			     const struct cl_outcome *outcome)
 {
 	for (size_t i = 0; i < s->faults; i++)
 		if (strcmp(incident->class, "job-wide") == 0 &&
-		    outcome->cost[i].part >= least_cost && outcome->cost[i].part < 1)
-			return wanted_for(s, &s->fault[i]).who == NOBODY;
+		    outcome->cost[i].part >= least_cost && outcome->cost[i].part < 1 &&
+		    wanted_for(s, &s->fault[i]).who == NOBODY)
+			return true;
 	return false;
+}
+
+/* All that went wrong is over, and more than long enough ago. */
+static bool is_over(const struct cl_scenario *s)
+{
+	const double quiet_s = fmax(100, 30 * fmax(s->step_s, s->window_s));
+
+	for (size_t i = 0; i < s->faults; i++) {
+		const struct cl_fault *f = &s->fault[i];
+
+		if (f->until == UINT32_MAX || f->until + (uint32_t)(quiet_s / s->step_s) > s->steps)
+			return false;
+	}
+	return s->faults > 0;
 }
 
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,
@@ -455,10 +636,12 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 		bool wanted = false;
 
 		count_accused(scenario, incident, &score);
+		score.open += is_over(scenario) && strcmp(incident->state, "firing") == 0;
 		for (size_t j = 0; j < scenario->faults; j++)
 			wanted |= names(scenario, &scenario->fault[j], incident);
 		wanted |= tells_of_the_job(scenario, incident, outcome);
-		score.needless += !wanted && !accuses(incident);
+		score.needless +=
+			!wanted && (!accuses(incident) || is_false_alarm(scenario, incident));
 	}
 	score.cost = score_cost(scenario, judgement, outcome, &score);
 	return score;

@@ -19,6 +19,8 @@ struct cl_score {
 	uint32_t accused,
 		wrong; /* ranks, nodes and links that were accused, and of them the innocent */
 	uint32_t needless; /* incidents that nobody wanted, though they accuse nobody */
+	uint32_t twice; /* further ones that name the culprit of a fault which has one */
+	uint32_t open; /* that go on long after all that they name is over */
 	double seconds; /* from the first fault to the word; negative: none */
 	/* What was said that all of it cost ÷ what it cost; NAN: said not to be known; < 0: no measure. */
 	double cost;
