@@ -27,7 +27,7 @@ wait_until 90 "the ranks to be seen" is_seen || fail "jobs: $(api /api/v1/jobs)"
 pod=$(component kafka)
 uid=$(k get pod -n "$space" "$pod" -o 'jsonpath={.metadata.uid}')
 aggregator=$(k get pod -n "$space" "$(component aggregator)" -o 'jsonpath={.metadata.uid}')
-k exec -n "$space" "$pod" -c kafka -- kill 1
+k exec -n "$space" "$pod" -c kafka -- sh -c "kill 1" || :
 wait_until 120 "the broker to be restarted" restarted "$pod" || fail "$(k describe pod -n "$space" "$pod")"
 had=$(windows)
 wait_until 60 "windows over the restarted broker" more_than "$((had + 10))" || fail "still $(windows) windows"
