@@ -124,11 +124,14 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 					       .node = name_node,
 					       .data = (void *)trace};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
+	struct nt_rules own = *rules;
 	const struct nt_finding *open;
 	size_t opens;
 	int r;
 
-	r = nt_detect_new(rules, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
+	if (trace->hangs)
+		own.young_ns = 0;
+	r = nt_detect_new(&own, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < trace->frames; i++) {

@@ -635,6 +635,7 @@ int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace
 	r = nt_flight_frames(&flight, trace);
 	if (r < 0)
 		return r;
+	trace->hangs = true;
 	trace->world = flight.world;
 	trace->dropped = flight.dropped;
 	*ret_trace = nt_take(trace);

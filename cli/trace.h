@@ -71,6 +71,7 @@ struct nt_trace {
 	char job[64];
 	struct nt_arena arena; /* what frames point to beside */
 	uint64_t dropped; /* calls of process groups beyond NT_FRAME_MAX_COMMS of a rank */
+	bool hangs; /* it was written because calls do not end */
 	uint32_t world; /* ranks that the job has, given or not; 0: the files do not say */
 	struct nt_trace_frame *frame;
 	size_t frames;

@@ -110,11 +110,13 @@ static uint64_t patience_with_all(const struct nt_detect *detect, uint64_t hang_
 	const uint64_t twice_ns =
 		step->longest_pause_ns < UINT64_MAX / 2 ? 2 * step->longest_pause_ns : UINT64_MAX;
 
+	if (!detect->rules.young_ns)
+		return hang_ns;
 	if (step->step_ns <= 0.0)
-		return at_least(hang_ns, detect->rules.slow_host_ns);
+		return at_least(hang_ns, detect->rules.young_ns);
 	if (!step->past.ready)
 		hang_ns = at_least(hang_ns, 2 * detect->rules.hang_min_ns);
-	if ((double)detect->frames * detect->window_ns < (double)detect->rules.slow_host_ns)
+	if ((double)detect->frames * detect->window_ns < (double)detect->rules.young_ns)
 		hang_ns = at_least(hang_ns, twice_ns);
 	return hang_ns;
 }

@@ -24,6 +24,7 @@ struct nt_rules nt_rules_default(void)
 		.silence_floor_ns = 1800 * second,
 		.checkpoint_note_ns = 15 * second,
 		.slow_host_ns = 600 * second,
+		.young_ns = 600 * second,
 		.new_normal_ns = 1800 * second,
 		.price_gpu_hour = -1.0,
 	};

@@ -396,6 +396,7 @@ static struct nt_rules hasty_rules(void)
 	rules.hang_min_ns = 5ull * SIM_SECOND;
 	rules.checkpoint_note_ns = 3ull * SIM_SECOND;
 	rules.slow_host_ns = 9ull * SIM_SECOND;
+	rules.young_ns = rules.slow_host_ns;
 	return rules;
 }
 

@@ -508,6 +508,7 @@ static struct nt_rules hasty_rules(void)
 	rules.new_normal_ns = 40ull * SIM_SECOND;
 	rules.silence_floor_ns = 50ull * SIM_SECOND;
 	rules.slow_host_ns = 30ull * SIM_SECOND;
+	rules.young_ns = rules.slow_host_ns;
 	return rules;
 }
 
