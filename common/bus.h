@@ -92,7 +92,8 @@ struct nt_bus_stats {
 	uint64_t delivered; /* acknowledged by the brokers */
 	uint64_t undelivered[NT_BUS_CAUSE_END]; /* given up or given back, by the reason */
 	uint64_t errors[NT_BUS_CAUSE_END]; /* what went wrong, whether or not it cost a message */
-	uint64_t reconnected; /* the client was made anew: new secrets, a fatal error, or it was stuck */
+	uint64_t
+		reconnected; /* the client was made anew: new secrets, a fatal error, or it was stuck */
 	uint64_t queued_now, queued_bytes_now; /* published and not yet acknowledged */
 };
 

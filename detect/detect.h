@@ -72,7 +72,8 @@ struct nt_rules {
 	uint64_t silence_floor_ns; /* 30 min: a pause of all is silent until then */
 	uint64_t checkpoint_note_ns; /* 15 s */
 	uint64_t slow_host_ns; /* 10 min: a laggard that works is slow, not hung, until then */
-	uint64_t young_ns; /* 10 min: until then all may wait for long; 0: what waits is known to hang */
+	uint64_t
+		young_ns; /* 10 min: until then all may wait for long; 0: what waits is known to hang */
 	uint64_t new_normal_ns; /* 30 min */
 	double price_gpu_hour; /* < 0: unknown */
 };

@@ -20,7 +20,8 @@ struct nt_recovery {
 		double sum;
 	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
 	uint32_t buckets;
-	uint64_t bad_ns; /* end of the last window that cost half the floor, and half the fault; see recovery.c */
+	uint64_t
+		bad_ns; /* end of the last window that cost half the floor, and half the fault; see recovery.c */
 };
 
 /* One window, and what the fault costs as a whole, as far as that is known. */

@@ -19,10 +19,12 @@ enum {
 	COMMITTED_MS = 5000,
 	HEARTBEATS = 4, /* in a session */
 	MAX_REJOINS = 3,
+	PATIENT_SESSIONS = 2,
 };
 
 #define DEFAULT_SESSION_NS (10 * NT_SECOND)
 #define LASTING_NS         NT_MINUTE /* a share that is no more in doubt */
+#define MAX_PATIENCE_NS    (5 * NT_MINUTE)
 
 int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group **ret_group)
 {
@@ -38,6 +40,7 @@ int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group
 	}
 	group->grouped = options->grouped;
 	group->session_ns = options->session_ns ? options->session_ns : DEFAULT_SESSION_NS;
+	group->patience_ns = PATIENT_SESSIONS * group->session_ns;
 	group->assigned = options->assigned;
 	group->revoked = options->revoked;
 	group->data = options->data;
@@ -157,6 +160,7 @@ static void rebalance(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 		revoke_all(reader, false);
 		assign(reader, list);
 		group->share_mono_ns = nt_clock_mono_ns();
+		group->patience_ns = PATIENT_SESSIONS * group->session_ns;
 		nt_kafka_health_share(&reader->client.health);
 		rd_kafka_topic_partition_list_destroy(list);
 		(void)rd_kafka_assign(rk, none);
@@ -225,6 +229,24 @@ static void rejoin(struct nt_kafka_reader *reader)
 	group->rejoin_mono_ns = nt_clock_mono_ns() + group->session_ns;
 }
 
+/*
+ * The library may forget to join: the one whose topics went, and were made anew, does from 2.1 on. A new
+ * client in vain costs nothing, as a member with a name that stays is taken for itself.
+ */
+static bool must_rejoin(struct nt_kafka_reader *reader)
+{
+	struct nt_kafka_group *group = reader->group;
+
+	if (group->rejoin_mono_ns)
+		return nt_clock_mono_ns() >= group->rejoin_mono_ns;
+	if (nt_kafka_health_waits_ns(&reader->client.health) < group->patience_ns)
+		return false;
+	group->patience_ns *= 2;
+	if (group->patience_ns > MAX_PATIENCE_NS)
+		group->patience_ns = MAX_PATIENCE_NS;
+	return true;
+}
+
 void nt_kafka_group_serve(struct nt_kafka_reader *reader)
 {
 	struct nt_kafka_group *group = reader->group;
@@ -233,7 +255,7 @@ void nt_kafka_group_serve(struct nt_kafka_reader *reader)
 	group->since_poll = 0;
 	if (has_lasted(group))
 		group->rejoins = 0;
-	if (group->rejoin_mono_ns && nt_clock_mono_ns() >= group->rejoin_mono_ns)
+	if (must_rejoin(reader))
 		rejoin(reader);
 	while (group->rk && (event = rd_kafka_queue_poll(group->queue, 0))) {
 		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)

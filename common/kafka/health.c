@@ -139,6 +139,21 @@ void nt_kafka_health_share(struct nt_kafka_health *health)
 	nt_kafka_health_succeed(health);
 }
 
+uint64_t nt_kafka_health_waits_ns(struct nt_kafka_health *health)
+{
+	uint64_t waits_ns = 0, since_ns;
+
+	(void)pthread_mutex_lock(&health->lock);
+	if (health->now.cause == NT_BUS_WELL && health->waits_mono_ns) {
+		since_ns = health->waits_mono_ns > health->now.since_mono_ns
+				   ? health->waits_mono_ns
+				   : health->now.since_mono_ns;
+		waits_ns = nt_clock_mono_ns() - since_ns;
+	}
+	(void)pthread_mutex_unlock(&health->lock);
+	return waits_ns;
+}
+
 void nt_kafka_health_get(struct nt_kafka_health *health, struct nt_bus_health *ret_health)
 {
 	(void)pthread_mutex_lock(&health->lock);

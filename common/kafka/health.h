@@ -39,6 +39,9 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers);
 void nt_kafka_health_wait(struct nt_kafka_health *health);
 void nt_kafka_health_share(struct nt_kafka_health *health);
 
+/* How long a share has been owed although nothing is wrong; 0: none is, or something is. */
+uint64_t nt_kafka_health_waits_ns(struct nt_kafka_health *health);
+
 /* In place: what brokers say must not command a terminal. */
 void nt_kafka_make_printable(char *text);
 

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The evaluation Kafka loses all: its container is restarted, so that leaders are counted up, and then its
 # pod is replaced, so that its topics are others of the same names. Agents and aggregator, with the
-# librdkafka of the image, go on by themselves, and the next slow rank is named. That library also
-# passes what the one of this machine passes.
+# librdkafka of the image, go on by themselves, and the next slow rank is named.
 # shellcheck source=tests/cluster/lib.sh
 . tests/cluster/lib.sh
 

@@ -24,12 +24,13 @@ static void judge(const struct nt_systrace_metric *metric, const uint8_t *data, 
 	bool abnormal[RANKS];
 
 	for (size_t i = 0; i < RANKS * BINS; i++)
-		value[i] = size ? ldexp(data[i % size], (int)(data[(i * 7) % size] % 48) - 16) : 1.0;
+		value[i] =
+			size ? ldexp(data[i % size], (int)(data[(i * 7) % size] % 48) - 16) : 1.0;
 	if (metric->has_space)
 		assert(nt_systrace_space(&metric->space, value, RANKS, BINS, abnormal) == 0);
 	for (size_t i = 0; metric->has_time && i < RANKS; i++)
-		assert(nt_systrace_time(&metric->time, metric->alarm_filter, &value[i * BINS],
-					BINS, &abnormal[i]) == 0);
+		assert(nt_systrace_time(&metric->time, metric->alarm_filter, &value[i * BINS], BINS,
+					&abnormal[i]) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -15,6 +15,9 @@
 enum {
 	PARTITIONS = 6,
 	PATIENCE_MS = 30000,
+	LOOK_MS = 20,
+	GONE_MS = 12000,
+	AGAIN_MS = 60000,
 	MAX_KEYS = 64,
 };
 
@@ -414,7 +417,7 @@ static void join(struct member *member, const char *url, const char *group, cons
 /* One look of a member at what there is: true with a record. */
 static bool look(struct member *member, struct nt_bus_record *ret_record)
 {
-	int r = nt_bus_reader_next(member->reader, 20, ret_record);
+	int r = nt_bus_reader_next(member->reader, LOOK_MS, ret_record);
 
 	assert_true(r >= 0);
 	return r > 0;
@@ -575,6 +578,31 @@ static void topics_that_are_made_anew_are_read_from_their_beginning(void **state
 	assert_int_equal(nt_bus_reader_next(reader, 300, &record), 0);
 }
 
+/* For so long that the member has heard of it. */
+static void a_member_whose_topics_went_gets_its_share_of_those_made_anew(void **state)
+{
+	const char *url = url_of(state);
+	nt_auto(nt_bus) struct nt_bus *bus = NULL;
+	struct member member = {0};
+	struct nt_bus_record record;
+	unsigned int read = 0;
+
+	join(&member, url, strrchr(url, '/') + 1, "named");
+	wait_for_shares(&member, PARTITIONS, NULL, 0);
+	assert_int_equal(control("stop", "1"), 0);
+	assert_int_equal(control("start", "1"), 0);
+	delete_topics(url);
+	for (int i = 0; i < GONE_MS / LOOK_MS; i++)
+		assert_false(look(&member, &record));
+	assert_true(EVENTUALLY(are_made(url, PARTITIONS)));
+	bus = open_bus(url);
+	publish_many(bus, NT_TOPIC_WINDOW, 1000, 1100);
+	for (int i = 0; i < AGAIN_MS / LOOK_MS && read < 100; i++)
+		read += look(&member, &record);
+	assert_int_equal(read, 100);
+	nt_bus_reader_close(member.reader);
+}
+
 #define KAFKA_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -593,6 +621,7 @@ int main(void)
 		KAFKA_TEST(a_broker_that_is_restarted_loses_and_repeats_nothing),
 		KAFKA_TEST(a_broker_that_is_killed_loses_and_repeats_nothing),
 		KAFKA_TEST(topics_that_are_made_anew_are_read_from_their_beginning),
+		KAFKA_TEST(a_member_whose_topics_went_gets_its_share_of_those_made_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ image: ## build the container image neutracer:VERSION, as an archive in build/im
 	@echo "$(IMAGE_TAG) is in build/image/neutracer.tar"
 
 cluster_scripts := $(sort $(wildcard tests/cluster/test_*.sh))
-cluster_programs := $(patsubst tests/cluster/%.c,$(B)/test-cluster/%,$(sort $(wildcard tests/cluster/*.c)))
+cluster_test_programs := $(patsubst tests/cluster/%.c,$(B)/test-cluster/%,$(sort $(wildcard tests/cluster/*.c)))
 
 $(B)/test-cluster/%: $(B)/obj/tests/cluster/%.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
@@ -30,8 +30,8 @@ test-cluster: ## install what is missing, build image and cluster, then the test
 	$(Q)tests/cluster/cluster.sh build && tests/cluster/cluster.sh build-kwok || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory all $(cluster_programs) $(kafka_programs)
-	$(Q)NT_BIN=$(B)/bin NT_CLUSTER_PROGRAMS=$(B)/test-cluster NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=cluster NT_TIMEOUT=900 \
+	$(Q)$(MAKE) --no-print-directory all $(cluster_test_programs)
+	$(Q)NT_BIN=$(B)/bin NT_CLUSTER_PROGRAMS=$(B)/test-cluster NT_KIND=cluster NT_TIMEOUT=900 \
 		tests/run.sh tests/check/manifests.sh $(chart_scripts) \
 		$(cluster_scripts)
 

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../../.."
 
 for text in tests/golden/wire/*.txt; do
   bytes=${text%.txt}.bin
-  [ ! -e "$bytes" ] && grep -q '^agent:' "$text" || continue
+  if [ -e "$bytes" ] || ! grep -q '^agent:' "$text"; then continue; fi
   protoc --encode=neutracer.v1.Envelope -I proto proto/neutracer.proto <"$text" >"$bytes.tmp"
   mv "$bytes.tmp" "$bytes"
   echo "$bytes"

@@ -4,7 +4,7 @@
 # one: the same programs, with the image's libraries beside them. One broker, and three.
 set -euo pipefail
 image=build/image/neutracer.tar
-[ -f "$image" ] || { echo "skip: cluster: there is no $image: 'make image' builds it" && exit 77; }
+[ -f "$image" ] || { echo "skip: kafka: there is no $image: 'make image' builds it" && exit 77; }
 . tests/kafka/lib.sh
 
 tar -xf "$image" -C "$kafka_dir" manifest.json
