@@ -12,16 +12,21 @@ fault() { printf '%s\n' "$@" >"$state/shm/.faults" && mv "$state/shm/.faults" "$
 ready() { [ "$(k get pod -n "$space" "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
 restarted() { [ "$(k get pod -n "$space" "$1" -o 'jsonpath={.status.containerStatuses[?(@.name=="kafka")].restartCount}')" = 1 ] && ready "$1"; }
 replaced() { [ "$(k get pod -n "$space" "$1" -o 'jsonpath={.metadata.uid}')" != "$2" ] && ready "$1"; }
-is_seen() { [ "$(api /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $ranks)] | length")" = 1 ]; }
-windows() { api /metrics | awk '$1 == "neutracer_aggregator_messages_total" { print $2 }'; }
+is_seen() { [ "$(ask /api/v1/jobs | jq "[.items[] | select(.state == \"running\" and .live == $ranks)] | length")" = 1 ]; }
+# Of the pod itself: the Service leads only to who is ready.
+ask() {
+  "$cluster" exec curl -s --max-time 5 -H "Authorization: Bearer $(token)" \
+    "http://$(k get pod -n "$space" neutracer-aggregator-0 -o 'jsonpath={.status.podIP}'):9480$1"
+}
+windows() { ask /metrics | awk '$1 == "neutracer_aggregator_messages_total" { print $2 }'; }
 more_than() { local now && now=$(windows) && [ "${now:-0}" -gt "$1" ]; }
-firing() { found=$(api /api/v1/slow-ranks | jq -c '[.items[] | [.rank, .class]]') && [ "$found" != '[]' ]; }
+firing() { found=$(ask /api/v1/slow-ranks | jq -c '[.items[] | [.rank, .class]]') && [ "$found" != '[]' ]; }
 
 up build/image/neutracer.tar build/cluster/kafka.tar build/cluster/rank.tar
 install
 k create namespace training >/dev/null
 sed "s|SHM|$state/shm|" tests/cluster/job.yaml | k apply -n training -f - >/dev/null
-wait_until 90 "the ranks to be seen" is_seen || fail "jobs: $(api /api/v1/jobs)"
+wait_until 90 "the ranks to be seen" is_seen || fail "jobs: $(ask /api/v1/jobs)"
 
 pod=$(component kafka)
 uid=$(k get pod -n "$space" "$pod" -o 'jsonpath={.metadata.uid}')
@@ -35,7 +40,7 @@ wait_until 120 "another Kafka" replaced "$pod" "$uid" || fail "$(k describe pod 
 start=$(now_ms) had=$(windows)
 wait_until 90 "windows over the other Kafka" more_than "$((had + 10))" || fail "still $(windows) windows"
 echo "windows come again $(($(now_ms) - start)) ms after another Kafka was ready"
-wait_until 30 "all ranks" is_seen || fail "jobs: $(api /api/v1/jobs)"
+wait_until 30 "all ranks" is_seen || fail "jobs: $(ask /api/v1/jobs)"
 sleep 8
 ! firing || fail "somebody is accused although nobody is slow: $found"
 fault "compute $slow 2"
