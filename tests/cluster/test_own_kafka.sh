@@ -114,7 +114,7 @@ kafka start
 wait_until 60 "the refusal" bus refused || fail "readyz: $("$cluster" exec curl -s "http://$(address $aggregator):9480/readyz")"
 ready $aggregator False || fail "who is refused is ready"
 wait_until 30 "the aggregator's log" says $aggregator ': refused: ' || fail "$(k logs -n "$space" $aggregator)"
-wait_until 60 "the agent's log" says "$agent" ': refused: ' || fail "$(k logs -n "$space" "$agent")"
+wait_until 120 "the agent's log" says "$agent" ': refused: ' || fail "$(k logs -n "$space" "$agent")"
 ready "$agent" True || fail "the agent's readiness asks for Kafka"
 for pod in $aggregator "$agent"; do k logs -n "$space" "$pod" | grep ': refused: ' | tail -n 1; done
 before=$(records node)
