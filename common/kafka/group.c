@@ -19,11 +19,11 @@ enum {
 	COMMITTED_MS = 5000,
 	HEARTBEATS = 4, /* in a session */
 	MAX_REJOINS = 3,
-	PATIENT_SESSIONS = 2,
 };
 
 #define DEFAULT_SESSION_NS (10 * NT_SECOND)
 #define LASTING_NS         NT_MINUTE /* a share that is no more in doubt */
+#define FIRST_PATIENCE_NS  (15 * NT_SECOND) /* with a share that is owed; doubles */
 #define MAX_PATIENCE_NS    (5 * NT_MINUTE)
 
 int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group **ret_group)
@@ -40,7 +40,7 @@ int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group
 	}
 	group->grouped = options->grouped;
 	group->session_ns = options->session_ns ? options->session_ns : DEFAULT_SESSION_NS;
-	group->patience_ns = PATIENT_SESSIONS * group->session_ns;
+	group->patience_ns = FIRST_PATIENCE_NS;
 	group->assigned = options->assigned;
 	group->revoked = options->revoked;
 	group->data = options->data;
@@ -160,7 +160,7 @@ static void rebalance(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 		revoke_all(reader, false);
 		assign(reader, list);
 		group->share_mono_ns = nt_clock_mono_ns();
-		group->patience_ns = PATIENT_SESSIONS * group->session_ns;
+		group->patience_ns = FIRST_PATIENCE_NS;
 		nt_kafka_health_share(&reader->client.health);
 		rd_kafka_topic_partition_list_destroy(list);
 		(void)rd_kafka_assign(rk, none);

@@ -36,7 +36,7 @@ struct nt_kafka_group {
 	uint64_t share_mono_ns; /* since when we have a share; 0: we have none */
 	uint64_t rejoin_mono_ns; /* not before this; 0: there is no need */
 	unsigned int rejoins; /* since a share lasted */
-	uint64_t patience_ns; /* with a share that is owed; doubles until one comes */
+	uint64_t patience_ns; /* with a share that is owed */
 };
 
 struct nt_kafka_reader {
