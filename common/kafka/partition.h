@@ -33,7 +33,7 @@ struct nt_kafka_partition {
 
 	/* ---- stall.c ---- */
 	bool is_looked; /* the cluster was asked for its end since it was started; the next three hold */
-	uint64_t looked_next; /* `next`, before that was asked */
+	uint64_t looked_next; /* where we were before that was asked */
 	uint64_t stuck_mono_ns; /* since when there is more and none comes; 0: it comes */
 	bool is_short; /* it ended before what we have read */
 	uint64_t end; /* behind its last record, when that was asked; 0: it never was */

@@ -15,6 +15,12 @@ static struct nt_kafka_partition *find(struct nt_kafka_reader *reader,
 							    : NULL;
 }
 
+/* Where nothing was read yet, that is the oldest: 0 will do, as one new client in vain is no harm. */
+static uint64_t position_of(const struct nt_kafka_partition *partition)
+{
+	return partition->start == NT_KAFKA_FROM_OFFSET ? partition->next : 0;
+}
+
 /*
  * A log does not shrink: it is another topic of this name, all of which is new. Twice, because a broker
  * that was cut off and has not heard of it may be the one that answers.
@@ -41,18 +47,20 @@ static bool is_anew(struct nt_kafka_reader *reader, struct nt_kafka_partition *p
 static bool is_stuck(const struct nt_kafka_reader *reader, struct nt_kafka_partition *partition,
 		     uint64_t now_ns)
 {
-	if (partition->next != partition->looked_next || partition->end == partition->next) {
+	const uint64_t position = position_of(partition);
+
+	if (position != partition->looked_next || partition->end == position) {
 		partition->stuck_mono_ns = 0;
 		return false;
 	}
 	if (!partition->stuck_mono_ns || !reader->was_empty)
 		partition->stuck_mono_ns = now_ns;
 	if (now_ns - partition->stuck_mono_ns < STUCK_NS ||
-	    (partition->tried_next == partition->next && partition->tried_end == partition->end))
+	    (partition->tried_next == position && partition->tried_end == partition->end))
 		return false;
 	if (reader->unstuck_mono_ns && now_ns - reader->unstuck_mono_ns < AGAIN_NS)
 		return false;
-	partition->tried_next = partition->next;
+	partition->tried_next = position;
 	partition->tried_end = partition->end;
 	return true;
 }
@@ -69,7 +77,7 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 		if (!partition || ends->elems[i].err || ends->elems[i].offset < 0)
 			continue;
 		partition->end = (uint64_t)ends->elems[i].offset;
-		if (!partition->is_running || partition->start != NT_KAFKA_FROM_OFFSET)
+		if (!partition->is_running)
 			continue;
 		if (partition->is_looked && is_anew(reader, partition)) {
 			must_renew = true;
@@ -79,7 +87,7 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 			must_renew = true;
 		/* What is short stays so by the position from which that was seen. */
 		if (!partition->is_short)
-			partition->looked_next = partition->next;
+			partition->looked_next = position_of(partition);
 		partition->is_looked = true;
 	}
 	reader->was_empty = false;

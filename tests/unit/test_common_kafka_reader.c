@@ -181,6 +181,23 @@ static void a_client_that_gets_nothing_though_there_is_more_is_made_anew(void **
 	assert_int_equal(reconnected(reader), 1);
 }
 
+static void a_client_that_never_gets_anything_is_made_anew(void **state)
+{
+	struct mock *mock = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	struct nt_bus_record record;
+
+	publish_numbers(mock, 1, 11);
+	keep_from_fetching(mock, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
+	reader = open_reader(mock);
+	for (int i = 0; i < PATIENCE_MS / 100 && !reconnected(reader); i++)
+		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
+	assert_int_equal(reconnected(reader), 1);
+	rd_kafka_mock_clear_request_errors(mock->cluster, MOCK_FETCH);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_number(reader, i);
+}
+
 static void without_a_broker_reading_waits_and_says_why(void **state)
 {
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -472,6 +489,7 @@ int main(void)
 		MOCK_TEST(a_reader_goes_on_when_its_broker_comes_back),
 		MOCK_TEST(a_position_that_is_refused_though_it_is_there_is_kept),
 		MOCK_TEST(a_client_that_gets_nothing_though_there_is_more_is_made_anew),
+		MOCK_TEST(a_client_that_never_gets_anything_is_made_anew),
 		cmocka_unit_test(without_a_broker_reading_waits_and_says_why),
 		MOCK_TEST(what_was_removed_before_it_was_read_is_counted),
 		MOCK_TEST(what_is_over_our_caps_is_passed_over_and_counted),
