@@ -426,7 +426,10 @@ static void waiting_ends_when_the_time_is_up(void **state)
 	assert_true(nt_clock_mono_ns() - begin_ns >= 30 * NT_MILLISECOND);
 }
 
-/* Publishes 1..n in a process of its own, once `go` can be read. */
+/*
+ * Publishes 1..n in a process of its own, once `go` can be read. To be called before a client is made:
+ * what its threads hold while the process is copied, nobody lets go in the copy.
+ */
 static pid_t fork_writer(const char *url, uint64_t n, int go)
 {
 	pid_t pid = fork();
@@ -456,14 +459,14 @@ static void assert_ended_well(pid_t pid)
 
 static void a_reader_may_be_opened_before_there_is_a_bus(void **state)
 {
-	nt_auto(nt_bus_reader) struct nt_bus_reader *reader =
-		open_reader(url_of(state), NT_TOPIC_WINDOW);
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	int go[2];
 	pid_t pid;
 
-	assert_nothing_more(reader);
 	assert_int_equal(pipe(go), 0);
 	pid = fork_writer(url_of(state), 3, go[0]);
+	reader = open_reader(url_of(state), NT_TOPIC_WINDOW);
+	assert_nothing_more(reader);
 	assert_int_equal(write(go[1], "x", 1), 1);
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_int_equal(read_number(reader), i);
@@ -479,11 +482,11 @@ static void waiting_ends_when_another_process_publishes(void **state)
 	int go[2];
 	pid_t pid;
 
+	assert_int_equal(pipe(go), 0);
+	pid = fork_writer(url_of(state), 2000, go[0]);
 	publish_many(url_of(state), NT_TOPIC_WINDOW, "a", 0, 1);
 	reader = open_reader(url_of(state), NT_TOPIC_WINDOW);
 	assert_int_equal(read_number(reader), 0);
-	assert_int_equal(pipe(go), 0);
-	pid = fork_writer(url_of(state), 2000, go[0]);
 	begin_ns = nt_clock_mono_ns();
 	assert_int_equal(write(go[1], "x", 1), 1);
 	for (uint64_t i = 1; i <= 2000; i++)
