@@ -9,7 +9,7 @@
 enum {
 	TICK_MS = 1000,
 	METADATA_MS = 2000,
-	ENDS_MS = 1000,
+	ENDS_MS = 3000,
 };
 
 #define LOOK_NS       (5 * NT_SECOND)
