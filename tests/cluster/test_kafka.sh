@@ -38,7 +38,7 @@ wait_until 60 "windows over the restarted broker" more_than "$((had + 10))" || f
 k delete pod -n "$space" "$pod" --wait=false >/dev/null
 wait_until 120 "another Kafka" replaced "$pod" "$uid" || fail "$(k describe pod -n "$space" "$pod")"
 start=$(now_ms) had=$(windows)
-wait_until 120 "windows over the other Kafka" more_than "$((had + 10))" || fail "still $(windows) windows"
+wait_until 240 "windows over the other Kafka" more_than "$((had + 10))" || fail "still $(windows) windows"
 echo "windows come again $(($(now_ms) - start)) ms after another Kafka was ready"
 wait_until 30 "all ranks" is_seen || fail "jobs: $(ask /api/v1/jobs)"
 sleep 8
