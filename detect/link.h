@@ -42,9 +42,6 @@ int nt_link_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* Do both go over one node? */
 bool nt_link_is_shared(const struct nt_detect *detect, const struct nt_comm *comm,
 		       const struct nt_comm *other);
-/* Do both go over one node? */
-bool nt_link_is_shared(const struct nt_detect *detect, const struct nt_comm *comm,
-		       const struct nt_comm *other);
 /* The communicator is slow because of the link that is named now. */
 bool nt_link_explains(const struct nt_detect *detect, const struct nt_comm *comm);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The reader in its four parts: reader.c (opening, waiting, records), fetch.c (from where each
- * partition is fetched), stall.c (whether it is) and group.c (which partitions are ours). All on the caller's thread.
+ * partition is fetched), stall.c (whether it is) and group.c (which partitions are ours). All on the
+ * caller's thread.
  */
 #ifndef NT_COMMON_KAFKA_READER_IMPL_H
 #define NT_COMMON_KAFKA_READER_IMPL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The thread beside a reader: it serves the library's errors, learns how many partitions each topic
- * has and where they end, and notices new secrets. Whoever waits on the reader's descriptor is woken when there is news.
+ * has and where they end, and notices new secrets. Whoever waits on the reader's descriptor is woken
+ * when there is news.
  */
 #ifndef NT_COMMON_KAFKA_WATCH_H
 #define NT_COMMON_KAFKA_WATCH_H
