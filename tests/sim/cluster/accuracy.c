@@ -16,7 +16,9 @@
 #include "common/hash.h"
 #include "common/num.h"
 #include "tests/sim/cluster/cluster.h"
+#include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/rate.h"
 #include "tests/sim/cluster/truth.h"
 
 enum {
@@ -138,16 +140,6 @@ static const struct layout {
 	{"tp4-dp8-split", 4, 8, 1, 1, 1, false, 2},
 };
 
-static const struct mode {
-	const char *name;
-	enum cl_mode mode;
-} modes[] = {
-	{"blocking", CL_BLOCKING},
-	{"local-sync", CL_LOCAL_SYNC},
-	{"async", CL_ASYNC},
-	{"plugin", CL_PLUGIN},
-};
-
 /* What is told of GPU hours is right within this. */
 static const double close_enough = 0.05;
 
@@ -202,8 +194,8 @@ static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
 	return cl_fault_parse(filled, &s->fault[s->faults++], &why);
 }
 
-static int make_scenario(const struct kind *kind, const struct layout *layout,
-			 const struct mode *mode, uint64_t seed, struct cl_scenario *ret_scenario)
+static int make_scenario(const struct kind *kind, const struct layout *layout, enum cl_mode mode,
+			 uint64_t seed, struct cl_scenario *ret_scenario)
 {
 	struct cl_scenario s = cl_scenario_default();
 	uint64_t random = nt_hash_u64(nt_hash_text(NT_HASH_SEED, kind->name), seed);
@@ -216,12 +208,12 @@ static int make_scenario(const struct kind *kind, const struct layout *layout,
 	s.ep = layout->ep;
 	s.microbatches = layout->microbatches;
 	s.sharded = layout->sharded;
-	s.mode = mode->mode;
+	s.mode = mode;
 	s.jitter = seed % 2 ? 0.002 : 0.02;
 	s.spread = kind->spread;
 	s.hiccups = kind->hiccups;
 	s.weather = kind->weather;
-	s.weather.intervals_lost = mode->mode == CL_PLUGIN ? kind->weather.lost / 10 : 0;
+	s.weather.intervals_lost = mode == CL_PLUGIN ? kind->weather.lost / 10 : 0;
 	/* Neighbours of a group are on other nodes, as they are where nodes are many. */
 	s.node_ranks = cl_scenario_ranks(&s) <= 16 ? 4 : 8;
 	if (layout->node_ranks)
@@ -243,35 +235,6 @@ static bool fits(const struct kind *kind, const struct layout *layout)
 	if (kind->needs_stages && layout->pp < 2)
 		return false;
 	return !kind->needs_nodes || layout->tp * layout->dp * layout->pp >= 16;
-}
-
-static void print_command(const struct cl_scenario *s, const struct mode *mode)
-{
-	(void)printf(
-		"    cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u%s%s%s%s --mode %s "
-		"--steps %u --jitter %g --spread %g --hiccups %g --node-ranks %u --seed %llu "
-		"--lost %g --doubled %g --late %g --intervals-lost %g --clock-offset %g "
-		"--clock-drift %.9f",
-		s->tp, s->dp, s->pp, s->ep, s->microbatches, s->sharded ? " --sharded" : "",
-		s->rendezvous ? " --rendezvous" : "", s->ring ? " --ring" : "",
-		s->counters ? " --counters" : "", mode->name, s->steps, s->jitter, s->spread,
-		s->hiccups, s->node_ranks, (unsigned long long)s->seed, s->weather.lost,
-		s->weather.doubled, s->weather.late, s->weather.intervals_lost,
-		s->weather.clock_offset_s, s->weather.clock_drift);
-	for (size_t i = 0; i < s->faults; i++) {
-		const struct cl_fault *f = &s->fault[i];
-
-		(void)printf(" --fault '%s %u,%u %g from %u", cl_fault_name(f->kind), f->target,
-			     f->peer, f->factor, f->from);
-		if (f->until != UINT32_MAX)
-			(void)printf(" until %u", f->until);
-		if (f->ramp)
-			(void)printf(" ramp %u", f->ramp);
-		if (f->of)
-			(void)printf(" on %u of %u", f->on, f->of);
-		(void)printf("'");
-	}
-	(void)printf("\n");
 }
 
 static bool is_close(double cost)
@@ -301,7 +264,7 @@ static void add(struct sums *sums, const struct cl_score *score)
 	}
 }
 
-static int run_one(const struct options *opt, const struct cl_scenario *s, const struct mode *mode,
+static int run_one(const struct options *opt, const struct cl_scenario *s,
 		   struct sums sums[NT_TIER_END], struct sums all[NT_TIER_END + 1])
 {
 	const enum nt_tier tier = cl_truth_tier(s);
@@ -321,7 +284,8 @@ static int run_one(const struct options *opt, const struct cl_scenario *s, const
 	    (score.found == score.wanted && score.classed == score.wanted && !score.wrong &&
 	     !score.needless && (!(score.cost >= 0) || is_close(score.cost))))
 		return 0;
-	print_command(s, mode);
+	(void)printf("    ");
+	cl_command_print(s);
 	if (score.cost >= 0)
 		(void)printf("      GPU hours told / lost: %.3f\n", score.cost);
 	for (size_t i = 0; i < judgement->incidents; i++)
@@ -364,14 +328,14 @@ static bool is_chosen(const char *wanted, const char *name)
 	return !wanted || strcmp(wanted, name) == 0;
 }
 
-static int run_kind(const struct options *opt, const struct kind *kind, const struct mode *mode,
+static int run_kind(const struct options *opt, const struct kind *kind, enum cl_mode mode,
 		    struct sums *all)
 {
 	struct sums *sums = calloc(NT_TIER_END, sizeof(*sums));
 	int r = sums ? 0 : -ENOMEM;
 
 	/* Calls that block have the times of their peers; of others nothing is played. */
-	if (kind->peers && mode->mode != CL_BLOCKING) {
+	if (kind->peers && mode != CL_BLOCKING) {
 		free(sums);
 		return r;
 	}
@@ -382,32 +346,30 @@ static int run_kind(const struct options *opt, const struct kind *kind, const st
 			struct cl_scenario s;
 
 			r = make_scenario(kind, &layouts[i], mode, seed, &s);
-			r = r ?: run_one(opt, &s, mode, sums, all);
+			r = r ?: run_one(opt, &s, sums, all);
 		}
 	}
 	for (int i = 0; i < NT_TIER_END && r == 0; i++) {
 		if (sums[i].runs)
-			print_sums(kind->name, mode->name, nt_tier_name((enum nt_tier)i), &sums[i]);
+			print_sums(kind->name, cl_mode_name(mode), nt_tier_name((enum nt_tier)i),
+				   &sums[i]);
 	}
 	(void)fflush(stdout);
 	free(sums);
 	return r;
 }
 
-static double ratio(uint32_t part, uint32_t whole)
-{
-	return whole ? (double)part / whole : 1;
-}
-
 static void print_rates(const char *tier, const struct sums *sums)
 {
 	const struct cl_score *s = &sums->score;
 
-	(void)printf("%s: precision %.4f, recall %.4f, class %.4f, runs without a flaw %.4f, "
-		     "GPU hours within 5 %% %.4f of %u, null in %u\n",
-		     tier, 1 - ratio(s->wrong, s->accused), ratio(s->found, s->wanted),
-		     ratio(s->classed, s->found), 1 - ratio(sums->bad_runs, sums->runs),
-		     ratio(sums->close, sums->priced), sums->priced, sums->unpriced);
+	(void)printf("%s:", tier);
+	cl_rate_print(" precision ", s->accused - s->wrong, s->accused);
+	cl_rate_print(", recall ", s->found, s->wanted);
+	cl_rate_print(", class ", s->classed, s->found);
+	cl_rate_print(", runs without a flaw ", sums->runs - sums->bad_runs, sums->runs);
+	cl_rate_print(", GPU hours within 5 % ", sums->close, sums->priced);
+	(void)printf(" of %u, null in %u\n", sums->priced, sums->unpriced);
 }
 
 static int run_all(const struct options *opt)
@@ -419,10 +381,10 @@ static int run_all(const struct options *opt)
 		     "tier", "runs", "wanted", "found", "class", "accused", "wrong", "needless",
 		     "median", "most s", "GPU hours told / lost,  runs within  null");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		for (size_t j = 0; j < sizeof(modes) / sizeof(modes[0]) && r == 0; j++) {
+		for (int j = 0; j < CL_MODE_END && r == 0; j++) {
 			if (is_chosen(opt->kind, kinds[i].name) &&
-			    is_chosen(opt->mode, modes[j].name))
-				r = run_kind(opt, &kinds[i], &modes[j], all);
+			    is_chosen(opt->mode, cl_mode_name((enum cl_mode)j)))
+				r = run_kind(opt, &kinds[i], (enum cl_mode)j, all);
 		}
 	}
 	for (int i = 0; i <= NT_TIER_END && r == 0; i++) {

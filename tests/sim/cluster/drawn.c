@@ -7,52 +7,16 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/num.h"
 #include "tests/sim/cluster/cluster.h"
+#include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/draw.h"
+#include "tests/sim/cluster/rate.h"
 #include "tests/sim/cluster/truth.h"
-
-static const char *const mode_names[CL_MODE_END] = {
-	[CL_BLOCKING] = "blocking",
-	[CL_LOCAL_SYNC] = "local-sync",
-	[CL_ASYNC] = "async",
-	[CL_PLUGIN] = "plugin",
-};
-
-static void print_command(const struct cl_scenario *s)
-{
-	(void)printf("cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u --layers %u "
-		     "--buckets %u%s%s%s%s%s --mode %s --steps %u --step %.9f --jitter %.9f "
-		     "--spread %.9f --hiccups %.9f --node-ranks %u --seed %llu --lost %.9f "
-		     "--doubled %.9f --late %.9f --intervals-lost %.9f --clock-offset %.9f "
-		     "--clock-drift %.9f",
-		     s->tp, s->dp, s->pp, s->ep, s->microbatches, s->layers, s->buckets,
-		     s->sharded ? " --sharded" : "", s->rendezvous ? " --rendezvous" : "",
-		     s->ring ? " --ring" : "", s->counters ? " --counters" : "",
-		     s->aligned_end ? "" : " --free-end", mode_names[s->mode], s->steps, s->step_s,
-		     s->jitter, s->spread, s->hiccups, s->node_ranks, (unsigned long long)s->seed,
-		     s->weather.lost, s->weather.doubled, s->weather.late,
-		     s->weather.intervals_lost, s->weather.clock_offset_s, s->weather.clock_drift);
-	for (size_t i = 0; i < s->faults; i++) {
-		const struct cl_fault *f = &s->fault[i];
-
-		(void)printf(" --fault '%s %u,%u %.9f from %u", cl_fault_name(f->kind), f->target,
-			     f->peer, f->factor, f->from);
-		if (f->until != UINT32_MAX)
-			(void)printf(" until %u", f->until);
-		if (f->ramp)
-			(void)printf(" ramp %u", f->ramp);
-		if (f->of)
-			(void)printf(" on %u of %u", f->on, f->of);
-		(void)printf("'");
-	}
-	(void)printf("\n");
-}
 
 static double since(const struct cl_outcome *o, uint64_t real_ns)
 {
@@ -84,7 +48,7 @@ static int run_one(uint64_t seed, double calls, const char *mode, bool list, str
 	char flaws[128] = "";
 	int r;
 
-	if (mode && strcmp(mode, mode_names[s.mode]) != 0)
+	if (mode && strcmp(mode, cl_mode_name(s.mode)) != 0)
 		return 0;
 	r = nt_judgement_new(&judgement);
 	r = r ?: cl_run(&s, NULL, judgement, &outcome);
@@ -119,7 +83,7 @@ static int run_one(uint64_t seed, double calls, const char *mode, bool list, str
 	for (size_t i = 0; i < s.faults; i++)
 		(void)printf(" %.3f/%.3f", outcome.cost[i].part, outcome.cost[i].alone);
 	(void)printf("]\n    ");
-	print_command(&s);
+	cl_command_print(&s);
 	print_said(judgement, &outcome);
 	(void)fflush(stdout);
 	return 0;
@@ -170,11 +134,13 @@ int main(int argc, char **argv)
 		r = run_one(seed, (double)calls, mode, list, &sum, bad);
 	(void)printf(
 		"%llu runs: wanted %u found %u class %u accused %u wrong %u needless %u twice %u "
-		"open %u; precision %.4f recall %.4f class %.4f\n",
+		"open %u;",
 		(unsigned long long)(last - first + 1), sum.wanted, sum.found, sum.classed,
-		sum.accused, sum.wrong, sum.needless, sum.twice, sum.open,
-		1 - (double)sum.wrong / fmax(1, sum.accused), sum.found / fmax(1, sum.wanted),
-		sum.classed / fmax(1, sum.found));
+		sum.accused, sum.wrong, sum.needless, sum.twice, sum.open);
+	cl_rate_print(" precision ", sum.accused - sum.wrong, sum.accused);
+	cl_rate_print(" recall ", sum.found, sum.wanted);
+	cl_rate_print(" class ", sum.classed, sum.found);
+	(void)printf("\n");
 	(void)printf("runs: wrong %u missed %u class %u needless %u twice %u open %u\n", bad[0],
 		     bad[1], bad[2], bad[3], bad[4], bad[5]);
 	return r < 0;

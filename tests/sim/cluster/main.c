@@ -12,15 +12,8 @@
 #include <string.h>
 
 #include "cli/report.h"
+#include "common/num.h"
 #include "tests/sim/cluster/cluster.h"
-#include "tests/sim/job.h"
-
-static const char *const mode_names[CL_MODE_END] = {
-	[CL_BLOCKING] = "blocking",
-	[CL_LOCAL_SYNC] = "local-sync",
-	[CL_ASYNC] = "async",
-	[CL_PLUGIN] = "plugin",
-};
 
 struct options {
 	struct cl_scenario scenario;
@@ -83,7 +76,7 @@ static int take_number(struct cl_scenario *scenario, int which, const char *text
 	void *at = (char *)scenario + numbers[which].offset;
 	double value;
 
-	if (sim_number(text, &value) < 0 || value < 0)
+	if (nt_num_double(text, strlen(text), 0, UINT32_MAX, &value) < 0)
 		return -EINVAL;
 	if (numbers[which].whole)
 		*(uint32_t *)at = (uint32_t)value;
@@ -106,17 +99,6 @@ static int take_fault(struct cl_scenario *scenario, const char *text)
 	return 0;
 }
 
-static int take_mode(struct cl_scenario *scenario, const char *text)
-{
-	for (int i = 0; i < CL_MODE_END; i++) {
-		if (strcmp(text, mode_names[i]) == 0) {
-			scenario->mode = (enum cl_mode)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 /* 1: help was asked for. */
 static int parse(int argc, char **argv, struct options *opt)
 {
@@ -131,7 +113,6 @@ static int parse(int argc, char **argv, struct options *opt)
 		{"rendezvous", no_argument, NULL, 'v'}, {"ring", no_argument, NULL, 'i'},
 		{"counters", no_argument, NULL, 'c'},
 	};
-	double value;
 	int key, r = 0;
 
 	for (int i = 0; i < NUMBERS; i++)
@@ -155,14 +136,13 @@ static int parse(int argc, char **argv, struct options *opt)
 			opt->scenario.counters = true;
 			break;
 		case 'm':
-			r = take_mode(&opt->scenario, optarg);
+			r = cl_mode_parse(optarg, &opt->scenario.mode);
 			break;
 		case 'f':
 			r = take_fault(&opt->scenario, optarg);
 			break;
 		case 'r':
-			r = sim_number(optarg, &value);
-			opt->scenario.seed = (uint64_t)value;
+			r = nt_num_u64(optarg, strlen(optarg), 0, UINT64_MAX, &opt->scenario.seed);
 			break;
 		case 'j':
 			opt->json = true;

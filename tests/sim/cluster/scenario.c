@@ -30,6 +30,29 @@ static const char *const fault_names[CL_FAULT_END] = {
 	[CL_COUNTERS] = "counters",
 };
 
+static const char *const mode_names[CL_MODE_END] = {
+	[CL_BLOCKING] = "blocking",
+	[CL_LOCAL_SYNC] = "local-sync",
+	[CL_ASYNC] = "async",
+	[CL_PLUGIN] = "plugin",
+};
+
+const char *cl_mode_name(enum cl_mode mode)
+{
+	return mode < CL_MODE_END ? mode_names[mode] : "";
+}
+
+int cl_mode_parse(const char *text, enum cl_mode *ret_mode)
+{
+	for (int i = 0; i < CL_MODE_END; i++) {
+		if (strcmp(text, mode_names[i]) == 0) {
+			*ret_mode = (enum cl_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 const char *cl_fault_name(enum cl_fault_kind kind)
 {
 	return kind < CL_FAULT_END ? fault_names[kind] : "";

@@ -24,6 +24,11 @@ enum cl_mode {
 	CL_MODE_END,
 };
 
+/* Names as on the command line: "blocking", "local-sync" … */
+const char *cl_mode_name(enum cl_mode mode);
+/* 0, or -EINVAL: no such mode. */
+int cl_mode_parse(const char *text, enum cl_mode *ret_mode);
+
 enum cl_fault_kind {
 	CL_COMPUTE_RANK, /* target rank: kernels take `factor` times as long */
 	CL_COMPUTE_NODE, /* target node: the same on all its ranks */

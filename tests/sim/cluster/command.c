@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/sim/cluster/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* With as few digits as read back the same. */
+static void print_number(const char *before, double number)
+{
+	char text[32];
+
+	for (int digits = 1; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	(void)printf("%s%s", before, text);
+}
+
+static void print_fault(const struct cl_fault *f)
+{
+	(void)printf(" --fault '%s %u,%u", cl_fault_name(f->kind), f->target, f->peer);
+	print_number(" ", f->factor);
+	(void)printf(" from %u", f->from);
+	if (f->until != UINT32_MAX)
+		(void)printf(" until %u", f->until);
+	if (f->ramp)
+		(void)printf(" ramp %u", f->ramp);
+	if (f->of)
+		(void)printf(" on %u of %u", f->on, f->of);
+	(void)printf("'");
+}
+
+void cl_command_print(const struct cl_scenario *scenario)
+{
+	const struct cl_scenario *s = scenario;
+
+	(void)printf("cluster --tp %u --dp %u --pp %u --ep %u --microbatches %u --layers %u "
+		     "--buckets %u%s%s%s%s%s --mode %s --steps %u --node-ranks %u --seed %llu",
+		     s->tp, s->dp, s->pp, s->ep, s->microbatches, s->layers, s->buckets,
+		     s->sharded ? " --sharded" : "", s->rendezvous ? " --rendezvous" : "",
+		     s->ring ? " --ring" : "", s->counters ? " --counters" : "",
+		     s->aligned_end ? "" : " --free-end", cl_mode_name(s->mode), s->steps,
+		     s->node_ranks, (unsigned long long)s->seed);
+	print_number(" --step ", s->step_s);
+	print_number(" --jitter ", s->jitter);
+	print_number(" --spread ", s->spread);
+	print_number(" --hiccups ", s->hiccups);
+	print_number(" --lost ", s->weather.lost);
+	print_number(" --doubled ", s->weather.doubled);
+	print_number(" --late ", s->weather.late);
+	print_number(" --intervals-lost ", s->weather.intervals_lost);
+	print_number(" --clock-offset ", s->weather.clock_offset_s);
+	print_number(" --clock-drift ", s->weather.clock_drift);
+	for (size_t i = 0; i < s->faults; i++)
+		print_fault(&s->fault[i]);
+	(void)printf("\n");
+}
