@@ -56,9 +56,19 @@ static const struct row *find(rd_kafka_resp_err_t error)
 	return &other;
 }
 
+/* Whoever is cut off while it proves who it is was not refused: nobody has answered. */
+static bool is_cut_off(const char *reason)
+{
+	return strstr(reason, "Local: Broker transport failure") ||
+	       strstr(reason, "Local: Timed out");
+}
+
 enum nt_bus_cause nt_kafka_cause(rd_kafka_resp_err_t error, const char *reason)
 {
 	enum nt_bus_cause cause = find(error)->cause;
+
+	if (error == RD_KAFKA_RESP_ERR__AUTHENTICATION && reason && is_cut_off(reason))
+		return NT_BUS_UNREACHABLE;
 
 	/* A broker that refuses our certificate hangs up, and some say why in an alert. */
 	if (cause == NT_BUS_UNREACHABLE && reason &&

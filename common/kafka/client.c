@@ -237,7 +237,8 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 	case NT_BUS_UNREACHABLE:
 		if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 			nt_kafka_health_alone(health, servers);
-		else if (nt_kafka_is_of_one_broker(error))
+		else if (nt_kafka_is_of_one_broker(error) ||
+			 error == RD_KAFKA_RESP_ERR__AUTHENTICATION)
 			nt_kafka_health_hint(health, cause, "no broker answers at %.100s: %s",
 					     servers, reason);
 		else

@@ -203,6 +203,15 @@ static void errors_have_a_cause_and_an_errno(void **state)
 					"error:0A000416:SSL routines::sslv3 alert"),
 			 NT_BUS_CERTIFICATE);
 	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR__AUTHENTICATION, NULL), NT_BUS_REFUSED);
+	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+					"sasl_ssl://k:9092/bootstrap: SASL SCRAM-SHA-512 mechanism "
+					"handshake failed: Local: Broker transport failure: "
+					"broker's supported mechanisms: (n/a)"),
+			 NT_BUS_UNREACHABLE);
+	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+					"SASL authentication error: Authentication failed during "
+					"authentication due to invalid credentials"),
+			 NT_BUS_REFUSED);
 	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, NULL),
 			 NT_BUS_NO_TOPIC);
 	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, NULL), NT_BUS_FAILED);
