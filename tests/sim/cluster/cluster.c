@@ -97,6 +97,10 @@ static int change_agents(struct run *run, uint32_t step)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < cl_scenario_nodes(run->s) && step && r == 0; i++) {
+		if (cl_scenario_agent_step(run->s, i) == step)
+			r = cl_node_revive(run->node[i], run->now_ns);
+	}
 	for (size_t i = 0; i < run->s->faults && r == 0; i++) {
 		const struct cl_fault *f = &run->s->fault[i];
 

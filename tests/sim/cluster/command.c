@@ -52,6 +52,17 @@ void cl_command_print(const struct cl_scenario *scenario)
 	print_number(" --intervals-lost ", s->weather.intervals_lost);
 	print_number(" --clock-offset ", s->weather.clock_offset_s);
 	print_number(" --clock-drift ", s->weather.clock_drift);
+	if (s->stride != 1)
+		(void)printf(" --stride %u", s->stride);
+	if (s->late_agents)
+		(void)printf(" --late-agents %u", s->late_agents);
+	if (s->evaluate_every)
+		(void)printf(" --evaluate-every %u --evaluation %u", s->evaluate_every,
+			     s->evaluation);
+	if (s->bare > 0)
+		print_number(" --bare ", s->bare);
+	if (s->start_s > 0)
+		print_number(" --start ", s->start_s);
 	for (size_t i = 0; i < s->faults; i++)
 		print_fault(&s->fault[i]);
 	(void)printf("\n");

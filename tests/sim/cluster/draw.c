@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/hash.h"
 #include "tests/sim/cluster/chance.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -111,6 +112,26 @@ static void draw_weather(struct draw *d)
 	}
 }
 
+/* Agents that see the job late or in part, ranks that are numbered otherwise, steps of another kind. */
+static void draw_oddities(struct draw *d)
+{
+	struct cl_scenario *s = &d->s;
+	const uint32_t ranks = cl_scenario_ranks(s);
+
+	if (often(d, 0.35) && ranks > 4)
+		s->stride = 2 + below(d, ranks - 3);
+	if (often(d, 0.25)) {
+		s->evaluation = steps(d, scaled(d, 1, 8));
+		s->evaluate_every = 12 + (uint32_t)(s->evaluation * between(d, 4, 12));
+	}
+	if (often(d, 0.2))
+		s->late_agents = 1 + below(d, steps(d, 12));
+	if (often(d, 0.2))
+		s->start_s = scaled(d, 0.1, 10);
+	if (often(d, 0.4) && s->mode == CL_PLUGIN)
+		s->bare = between(d, 0.1, 0.7);
+}
+
 /* What a fault of this kind is like. */
 static const struct {
 	enum cl_fault_kind kind;
@@ -175,6 +196,9 @@ static void draw_when(struct draw *d, struct cl_fault *f, uint32_t earliest)
 	const double late = between(d, LEARN, LEARN + 25);
 
 	f->from = earliest + steps(d, late);
+	/* What holds the job is a call of training. */
+	while (stands(f->kind) && cl_scenario_is_evaluation(&d->s, f->from))
+		f->from++;
 	f->until = UINT32_MAX;
 	if (often(d, 0.15))
 		f->ramp = steps(d, between(d, 2, 25));
@@ -220,7 +244,7 @@ static void draw_faults(struct draw *d)
 	const double many = cl_chance(&d->random);
 	const uint32_t faults = many < 0.2 ? 0 : many < 0.75 ? 1 : 2;
 	struct cl_scenario *s = &d->s;
-	uint32_t end = steps(d, LEARN + LAST), earliest = 0;
+	uint32_t earliest = s->late_agents, end = earliest + steps(d, LEARN + LAST);
 
 	while (s->faults < faults) {
 		struct cl_fault f;
@@ -252,21 +276,51 @@ static double calls_a_step(const struct cl_scenario *s)
 	return 2.0 * s->microbatches * (s->layers * each + 2 * (s->pp > 1)) + s->buckets + 4;
 }
 
+/* Is the seed's job one of the large ones? They make more calls than others may. */
+static bool is_large(uint64_t seed, double calls)
+{
+	const double least_calls = 3e5, large = 0.08;
+	uint64_t random = nt_hash_mix(seed + 0x1a49e);
+
+	(void)cl_chance(&random);
+	return calls >= least_calls && cl_chance(&random) < large;
+}
+
+/* What came to be drawn later has chances of its own: a seed's job stays what it was. */
+static struct draw draw_once(uint64_t seed, uint64_t attempt, bool large)
+{
+	struct draw d = {.s = cl_scenario_default(),
+			 .random = (seed << 20) + attempt + 0x6a09e667f3bcc909ULL};
+	uint64_t later = nt_hash_mix((seed << 20) + attempt), first;
+
+	(void)cl_chance(&d.random);
+	d.s.seed = seed;
+	draw_layout(&d);
+	draw_pace(&d);
+	draw_weather(&d);
+	first = d.random;
+	d.random = later;
+	if (large)
+		d.s.dp *= 2 + below(&d, 31);
+	draw_oddities(&d);
+	d.random = first;
+	draw_faults(&d);
+	return d;
+}
+
 struct cl_scenario cl_draw(uint64_t seed, double calls)
 {
-	struct draw d;
+	const uint32_t least_large = 513, most_large = 4096;
+	const bool large = is_large(seed, calls);
 
 	for (uint64_t attempt = 0;; attempt++) {
-		d = (struct draw){.s = cl_scenario_default(),
-				  .random = (seed << 20) + attempt + 0x6a09e667f3bcc909ULL};
-		(void)cl_chance(&d.random);
-		d.s.seed = seed;
-		draw_layout(&d);
-		draw_pace(&d);
-		draw_weather(&d);
-		draw_faults(&d);
+		const struct draw d = draw_once(seed, attempt, large);
+		const uint32_t ranks = cl_scenario_ranks(&d.s);
+
+		if (large && (ranks < least_large || ranks > most_large))
+			continue;
 		if (!cl_scenario_check(&d.s) &&
-		    calls_a_step(&d.s) * d.s.steps * cl_scenario_ranks(&d.s) <= calls)
+		    calls_a_step(&d.s) * d.s.steps * ranks <= (large ? 4 : 1) * calls)
 			return d.s;
 	}
 }

@@ -57,6 +57,11 @@ bool cl_group_is_on(const struct cl_scenario *s, const struct cl_group *group, u
 
 bool cl_group_spans(const struct cl_scenario *s, const struct cl_group *group)
 {
-	return cl_scenario_node_of(s, group->first) !=
-	       cl_scenario_node_of(s, cl_group_member(group, group->size - 1));
+	const uint32_t node = cl_scenario_node_of(s, group->first);
+
+	for (uint32_t i = 1; i < group->size; i++) {
+		if (cl_scenario_node_of(s, cl_group_member(group, i)) != node)
+			return true;
+	}
+	return false;
 }

@@ -46,6 +46,7 @@ struct process {
 	struct cl_host host;
 	uint32_t launches;
 	uint64_t intervals[2]; /* of kernels and of calls, that its plugin told or lost */
+	bool begun;
 };
 
 struct cl_node {
@@ -200,7 +201,6 @@ static int read_nccl(const struct cl_node *node, enum cl_group_kind kind, uint32
 {
 	struct cl_group group = cl_group_of(node->s, kind, rank);
 	uint32_t place = cl_group_place(&group, rank);
-	uint32_t local = place < group.size ? place % node->s->node_ranks : 0;
 	uint8_t id[NT_ID_BYTES];
 	uint64_t word = NCCL_MAGIC;
 
@@ -214,9 +214,16 @@ static int read_nccl(const struct cl_node *node, enum cl_group_kind kind, uint32
 		put_u32(buf, 8, place);
 		put_u32(buf, 12, group.size);
 	} else if (at == NCCL_LOCAL && size >= 8) {
-		put_u32(buf, 0, local);
-		put_u32(buf, 4,
-			group.size < node->s->node_ranks ? group.size : node->s->node_ranks);
+		uint32_t before = 0, here = 0; /* members on this node */
+
+		for (uint32_t i = 0; i < group.size; i++) {
+			if (cl_scenario_node_of(node->s, cl_group_member(&group, i)) != node->index)
+				continue;
+			before += i < place;
+			here++;
+		}
+		put_u32(buf, 0, before);
+		put_u32(buf, 4, here);
 	}
 	return 0;
 }
@@ -494,7 +501,7 @@ static void flush(struct cl_node *node, struct process *process, int64_t now_ns)
 		uint64_t run = nt_hash_u64(nt_hash_mix(node->s->seed + process->rank),
 					   number << 1 | communicates);
 
-		if (node->tracker &&
+		if (node->tracker && !cl_scenario_is_bare(node->s, node->index) &&
 		    (double)(nt_hash_mix(run) >> 11) * 0x1p-53 >= node->s->weather.intervals_lost)
 			tell_busy(node, process, &busies->busy[i]);
 	}
@@ -533,7 +540,8 @@ static void make_nccl(struct cl_node *node, struct process *process, enum cl_gro
 	struct cl_group group = cl_group_of(node->s, kind, process->rank);
 	uint16_t row = row_of("ncclCommInitRank", NT_LIBRARY_NCCL);
 	const struct nt_probe *probe = nt_probe_row(row);
-	struct nt_event_call event = event_of(node, process, row, 0, 0);
+	const int64_t start_ns = cl_play_start_ns(node->play, process->rank);
+	struct nt_event_call event = event_of(node, process, row, start_ns, start_ns);
 	uint8_t id[NT_ID_BYTES];
 
 	make_id(node, kind, &group, id);
@@ -550,7 +558,8 @@ static void make_mpi(struct cl_node *node, struct process *process, enum cl_grou
 	struct cl_group group = cl_group_of(node->s, kind, process->rank);
 	uint16_t row = row_of(kind == CL_WORLD ? "MPI_Init" : "MPI_Comm_split", NT_LIBRARY_MPI);
 	const struct nt_probe *probe = nt_probe_row(row);
-	struct nt_event_call event = event_of(node, process, row, 0, 0);
+	const int64_t start_ns = cl_play_start_ns(node->play, process->rank);
+	struct nt_event_call event = event_of(node, process, row, start_ns, start_ns);
 
 	if (kind != CL_WORLD) {
 		set_word(&event, probe->comm, handle_of(CL_WORLD));
@@ -576,21 +585,35 @@ static void map(struct cl_node *node, uint32_t pid, const char *name, bool late)
 	nt_tracker_mapped(node->tracker, &file);
 }
 
-static void begin(struct cl_node *node, bool late)
+static void begin(struct cl_node *node, struct process *process, bool late)
+{
+	const uint32_t pid = FIRST_PID + (uint32_t)(process - node->process);
+
+	if (is_mpi(node)) {
+		map(node, pid, "libmpi.so.40", late);
+	} else {
+		map(node, pid, "libcudart.so.13", late);
+		map(node, pid, "libnccl.so.2", late);
+	}
+	for (int kind = 0; kind < CL_GROUP_END && !late; kind++) {
+		if (is_mpi(node))
+			make_mpi(node, process, (enum cl_group_kind)kind);
+		else
+			make_nccl(node, process, (enum cl_group_kind)kind);
+	}
+}
+
+/* Those whose time has come. */
+static void begin_some(struct cl_node *node, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < node->processes; i++) {
-		if (is_mpi(node)) {
-			map(node, FIRST_PID + i, "libmpi.so.40", late);
-		} else {
-			map(node, FIRST_PID + i, "libcudart.so.13", late);
-			map(node, FIRST_PID + i, "libnccl.so.2", late);
-		}
-		for (int kind = 0; kind < CL_GROUP_END && !late; kind++) {
-			if (is_mpi(node))
-				make_mpi(node, &node->process[i], (enum cl_group_kind)kind);
-			else
-				make_nccl(node, &node->process[i], (enum cl_group_kind)kind);
-		}
+		struct process *process = &node->process[i];
+
+		if (process->begun || cl_play_start_ns(node->play, process->rank) > now_ns)
+			continue;
+		process->begun = true;
+		if (node->tracker)
+			begin(node, process, false);
 	}
 }
 
@@ -625,8 +648,7 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 {
 	struct cl_node *node = calloc(1, sizeof(*node));
 	uint64_t chance = nt_hash_u64(nt_hash_mix(scenario->seed), index);
-	uint32_t ranks = cl_scenario_ranks(scenario), first = index * scenario->node_ranks;
-	int r;
+	int r = 0;
 
 	if (!node)
 		return -ENOMEM;
@@ -634,22 +656,23 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 	node->play = play;
 	node->bus = bus;
 	node->index = index;
-	node->processes =
-		ranks - first < scenario->node_ranks ? ranks - first : scenario->node_ranks;
+	node->processes = cl_scenario_ranks_on(scenario, index);
 	node->offset_ns = (int64_t)(((double)(chance & 0xffff) / 0x8000 - 1) *
 				    scenario->weather.clock_offset_s * 1e9);
 	node->drift =
 		((double)(chance >> 16 & 0xffff) / 0x8000 - 1) * scenario->weather.clock_drift;
 	(void)snprintf(node->name, sizeof(node->name), "node-%05u", index);
 	node->process = calloc(node->processes, sizeof(*node->process));
-	r = node->process ? start_agent(node) : -ENOMEM;
+	if (!node->process)
+		r = -ENOMEM;
+	else if (!cl_scenario_agent_step(scenario, index))
+		r = start_agent(node);
 	if (r < 0) {
 		cl_node_free(node);
 		return r;
 	}
 	for (uint32_t i = 0; i < node->processes; i++)
-		node->process[i].rank = first + i;
-	begin(node, false);
+		node->process[i].rank = cl_scenario_rank_on(scenario, index, i);
 	*ret_node = node;
 	return 0;
 }
@@ -679,7 +702,10 @@ int cl_node_revive(struct cl_node *node, int64_t now_ns)
 	r = start_agent(node);
 	if (r < 0)
 		return r;
-	begin(node, true);
+	for (uint32_t i = 0; i < node->processes; i++) {
+		if (node->process[i].begun)
+			begin(node, &node->process[i], true);
+	}
 	return 0;
 }
 
@@ -690,6 +716,7 @@ int cl_node_tick(struct cl_node *node, int64_t now_ns)
 			  (int64_t)((double)now_ns * node->drift);
 
 	node->now_ns = now_ns;
+	begin_some(node, now_ns);
 	if (node->tracker && node->ticks++ % TICKS_A_SECOND == 0) {
 		look(node, now_ns);
 		node->counted = cl_play_counted(node->play, node->index);

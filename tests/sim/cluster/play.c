@@ -33,6 +33,7 @@ struct rank {
 	size_t at; /* the act that comes next */
 	int64_t host_ns, compute_ns, comm_ns; /* until when each is busy */
 	int64_t call_ns, arrive_ns; /* of the call that it is in */
+	int64_t start_ns; /* when its process begins */
 	double nature; /* how long its kernels take, against the average */
 	struct cl_calls calls;
 	struct cl_busies busies;
@@ -51,7 +52,7 @@ struct inbox {
 
 struct cl_play {
 	const struct cl_scenario *s;
-	struct cl_program *program; /* owned, by stage */
+	struct cl_program *program[2]; /* owned, by stage; of training and of evaluation */
 	struct rank *rank; /* owned */
 	struct group_state *group[CL_GROUP_END]; /* owned, by first rank */
 	struct inbox *inbox[2]; /* owned, by rank; backward and forward */
@@ -63,6 +64,13 @@ struct cl_play {
 	bool failed; /* no memory */
 	int64_t hung_ns;
 };
+
+static const struct cl_program *program_of(const struct cl_play *play, uint32_t rank)
+{
+	const bool evaluates = cl_scenario_is_evaluation(play->s, play->step);
+
+	return &play->program[evaluates][cl_stage_of(play->s, rank)];
+}
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
@@ -363,8 +371,7 @@ static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
 		uint32_t member = cl_group_member(&group, i);
 		struct rank *other = &play->rank[member];
 
-		leave(play, other, &play->program[cl_stage_of(play->s, member)].act[other->at],
-		      done_ns);
+		leave(play, other, &program_of(play, member)->act[other->at], done_ns);
 		other->at++;
 		set_going(play, member);
 	}
@@ -443,7 +450,7 @@ static bool receive(struct cl_play *play, struct rank *rank, uint32_t number,
 		struct rank *sender = &play->rank[from];
 
 		ns += (int64_t)((double)act->ns * pair_factor(play, number, from));
-		leave(play, sender, &play->program[cl_stage_of(play->s, from)].act[sender->at], ns);
+		leave(play, sender, &program_of(play, from)->act[sender->at], ns);
 		sender->at++;
 		set_going(play, from);
 	}
@@ -515,7 +522,7 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
  */
 static void hang(struct cl_play *play, struct rank *rank, uint32_t number)
 {
-	const struct cl_program *program = &play->program[cl_stage_of(play->s, number)];
+	const struct cl_program *program = program_of(play, number);
 	const struct cl_fault *mismatch = fault_now(play, CL_MISMATCH, number);
 
 	rank->host_ns = rank->awaits ? rank->host_ns : rank->call_ns;
@@ -547,8 +554,7 @@ static void hang_all(struct cl_play *play)
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		struct rank *rank = &play->rank[i];
 
-		if (!rank->gone && !rank->stuck &&
-		    rank->at < play->program[cl_stage_of(play->s, i)].acts)
+		if (!rank->gone && !rank->stuck && rank->at < program_of(play, i)->acts)
 			hang(play, rank, i);
 		if (rank->host_ns > play->hung_ns)
 			play->hung_ns = rank->host_ns;
@@ -578,7 +584,7 @@ static bool holds(const struct cl_play *play, uint32_t number, const struct cl_a
 
 static void run(struct cl_play *play, uint32_t number)
 {
-	const struct cl_program *program = &play->program[cl_stage_of(play->s, number)];
+	const struct cl_program *program = program_of(play, number);
 	struct rank *rank = &play->rank[number];
 
 	while (rank->at < program->acts) {
@@ -662,8 +668,7 @@ int cl_play_step(struct cl_play *play)
 	while (play->runnables)
 		run(play, play->runnable[--play->runnables]);
 	for (uint32_t i = 0; i < play->ranks; i++)
-		ended &= play->rank[i].at == play->program[cl_stage_of(play->s, i)].acts &&
-			 !play->rank[i].gone;
+		ended &= play->rank[i].at == program_of(play, i)->acts && !play->rank[i].gone;
 	if (!ended)
 		hang_all(play);
 	play->step++;
@@ -681,6 +686,11 @@ int64_t cl_play_known_ns(const struct cl_play *play)
 			known = play->rank[i].host_ns;
 	}
 	return known;
+}
+
+int64_t cl_play_start_ns(const struct cl_play *play, uint32_t rank)
+{
+	return play->rank[rank].start_ns;
 }
 
 struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank)
@@ -712,16 +722,18 @@ static int make_inboxes(struct cl_play *play)
 
 static int make_programs(struct cl_play *play)
 {
-	play->program = calloc(play->s->pp, sizeof(*play->program));
-	if (!play->program)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < play->s->pp; i++) {
-		int r = cl_program_build(play->s, i, &play->program[i]);
+	int r = 0;
 
-		if (r < 0)
-			return r;
+	for (int evaluates = 0; evaluates < 2; evaluates++) {
+		struct cl_program *program = calloc(play->s->pp, sizeof(*program));
+
+		play->program[evaluates] = program;
+		if (!program)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < play->s->pp && r == 0; i++)
+			r = cl_program_build(play->s, i, evaluates, &program[i]);
 	}
-	return 0;
+	return r;
 }
 
 static int make(struct cl_play *play)
@@ -740,7 +752,10 @@ static int make(struct cl_play *play)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		play->rank[i].nature = 1 + play->s->spread * cl_gauss(&play->random);
-		play->rank[i].host_ns = (int64_t)(cl_chance(&play->random) * 5e6);
+		play->rank[i].host_ns =
+			(int64_t)(cl_chance(&play->random) *
+				  (play->s->start_s > 0 ? play->s->start_s * 1e9 : 5e6));
+		play->rank[i].start_ns = play->s->start_s > 0 ? play->rank[i].host_ns : 0;
 	}
 	return make_programs(play) < 0 ? -ENOMEM : make_inboxes(play);
 }
@@ -768,8 +783,11 @@ void cl_play_free(struct cl_play *play)
 {
 	if (!play)
 		return;
-	for (uint32_t i = 0; i < play->s->pp && play->program; i++)
-		cl_program_release(&play->program[i]);
+	for (int evaluates = 0; evaluates < 2; evaluates++) {
+		for (uint32_t i = 0; i < play->s->pp && play->program[evaluates]; i++)
+			cl_program_release(&play->program[evaluates][i]);
+		free(play->program[evaluates]);
+	}
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		if (play->rank) {
 			free(play->rank[i].calls.call);
@@ -784,7 +802,6 @@ void cl_play_free(struct cl_play *play)
 		free(play->group[i]);
 	free(play->inbox[0]);
 	free(play->inbox[1]);
-	free(play->program);
 	free(play->runnable);
 	free(play->counted);
 	free(play->rank);

@@ -61,6 +61,9 @@ void cl_play_free(struct cl_play *play);
 /* One more step of all ranks. 0 or -ENOMEM. */
 int cl_play_step(struct cl_play *play);
 
+/* When the rank's process begins. */
+int64_t cl_play_start_ns(const struct cl_play *play, uint32_t rank);
+
 /* All calls that begin before this are known. */
 int64_t cl_play_known_ns(const struct cl_play *play);
 

@@ -164,12 +164,32 @@ static void build(struct builder *b)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 }
 
-int cl_program_build(const struct cl_scenario *scenario, uint32_t stage,
+/* Forward alone, and what came of it is summed up. */
+static void evaluate(struct builder *b)
+{
+	const struct cl_scenario *s = b->s;
+
+	add(b, (struct cl_act){.kind = CL_HOST, .ns = share(b, HOST_SHARE, 1)});
+	for (uint32_t m = 0; m < s->microbatches; m++) {
+		pass(b, CL_RECV, true);
+		for (uint32_t l = 0; l < s->layers; l++)
+			layer(b, false);
+		pass(b, CL_SEND, true);
+	}
+	collective(b, CL_WORLD, NT_OP_ALL_REDUCE, LOSS_ELEMENTS, LOSS_NS, false);
+	if (s->mode != CL_BLOCKING)
+		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
+}
+
+int cl_program_build(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
 		     struct cl_program *ret_program)
 {
 	struct builder b = {.s = scenario, .stage = stage};
 
-	build(&b);
+	if (evaluates)
+		evaluate(&b);
+	else
+		build(&b);
 	if (b.failed) {
 		cl_program_release(&b.program);
 		return -ENOMEM;

@@ -38,7 +38,7 @@ struct cl_program {
 };
 
 /* 0 or -ENOMEM. */
-int cl_program_build(const struct cl_scenario *scenario, uint32_t stage,
+int cl_program_build(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
 		     struct cl_program *ret_program);
 void cl_program_release(struct cl_program *program);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
+
 static const char *const fault_names[CL_FAULT_END] = {
 	[CL_COMPUTE_RANK] = "compute",
 	[CL_COMPUTE_NODE] = "compute-node",
@@ -68,6 +70,7 @@ struct cl_scenario cl_scenario_default(void)
 		.ep = 1,
 		.aligned_end = true,
 		.node_ranks = 8,
+		.stride = 1,
 		.mode = CL_BLOCKING,
 		.steps = 60,
 		.layers = 8,
@@ -92,7 +95,71 @@ uint32_t cl_scenario_nodes(const struct cl_scenario *scenario)
 
 uint32_t cl_scenario_node_of(const struct cl_scenario *scenario, uint32_t rank)
 {
-	return rank / scenario->node_ranks;
+	const uint64_t place = (uint64_t)rank * scenario->stride % cl_scenario_ranks(scenario);
+
+	return (uint32_t)place / scenario->node_ranks;
+}
+
+uint32_t cl_scenario_ranks_on(const struct cl_scenario *scenario, uint32_t node)
+{
+	const uint32_t first = node * scenario->node_ranks;
+	const uint32_t left = cl_scenario_ranks(scenario) - first;
+
+	return left < scenario->node_ranks ? left : scenario->node_ranks;
+}
+
+/* What times `n` is 1, modulo `of`; 0: nothing, they have a divisor in common. By Euclid. */
+static uint32_t inverse(uint32_t n, uint32_t of)
+{
+	int64_t before = of, now = n % of, factor_before = 0, factor = 1;
+
+	while (now > 0) {
+		const int64_t times = before / now, rest = before % now;
+		const int64_t next = factor_before - times * factor;
+
+		before = now;
+		now = rest;
+		factor_before = factor;
+		factor = next;
+	}
+	if (before != 1)
+		return 0;
+	return (uint32_t)((factor_before % of + of) % of);
+}
+
+uint32_t cl_scenario_rank_on(const struct cl_scenario *scenario, uint32_t node, uint32_t place)
+{
+	const uint32_t ranks = cl_scenario_ranks(scenario);
+	const uint64_t at = (uint64_t)node * scenario->node_ranks + place;
+
+	if (scenario->stride == 1)
+		return (uint32_t)at;
+	return (uint32_t)(at * inverse(scenario->stride, ranks) % ranks);
+}
+
+/* Of this node alone, the same in every run. */
+static uint64_t node_chance(const struct cl_scenario *scenario, uint32_t node, uint64_t what)
+{
+	return nt_hash_mix(nt_hash_u64(nt_hash_mix(scenario->seed + what), node));
+}
+
+bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node)
+{
+	return (double)(node_chance(scenario, node, 0xba) >> 11) * 0x1p-53 < scenario->bare;
+}
+
+uint32_t cl_scenario_agent_step(const struct cl_scenario *scenario, uint32_t node)
+{
+	if (!scenario->late_agents)
+		return 0;
+	return 1 + (uint32_t)(node_chance(scenario, node, 0x1a) % scenario->late_agents);
+}
+
+bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step)
+{
+	const uint32_t every = scenario->evaluate_every;
+
+	return every && step % every + scenario->evaluation >= every;
 }
 
 const char *cl_scenario_check(const struct cl_scenario *s)
@@ -105,6 +172,12 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		return "ep must divide dp";
 	if (!s->node_ranks || s->node_ranks > 64)
 		return "a node has 1 to 64 ranks";
+	if (s->stride != 1 && !inverse(s->stride, (uint32_t)ranks))
+		return "stride and ranks must have no divisor in common";
+	if (s->evaluate_every && s->evaluation >= s->evaluate_every)
+		return "there must be steps between evaluations";
+	if (!(s->bare >= 0 && s->bare <= 1) || !(s->start_s >= 0 && s->start_s < 3600))
+		return "bare is a share, and the start takes less than an hour";
 	if (!s->steps || !s->layers || !s->microbatches || !s->buckets)
 		return "steps, layers, microbatches and buckets must be 1 at least";
 	if (!(s->step_s > 0) || !(s->jitter >= 0 && s->jitter < 0.5))

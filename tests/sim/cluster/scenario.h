@@ -83,8 +83,14 @@ struct cl_scenario {
 	bool counters; /* ports count what has to be sent again */
 	bool aligned_end; /* a small all-reduce of all ranks ends the step */
 	uint32_t node_ranks;
+	uint32_t stride; /* places from a rank to the next: 1: numbered node by node */
+	double bare; /* share of nodes that no plugin tells of, with CL_PLUGIN */
+	/* Agents come to a running job, each within so many steps; 0: they are there before it. */
+	uint32_t late_agents;
+	double start_s; /* in which one process after the other begins */
 	enum cl_mode mode;
 	uint32_t steps, layers, microbatches, buckets;
+	uint32_t evaluate_every, evaluation; /* so many steps of it end so many; every 0: never */
 	double step_s; /* about how long a healthy step takes */
 	double jitter; /* of each kernel, standard deviation */
 	double spread; /* of ranks by nature, standard deviation */
@@ -100,6 +106,14 @@ struct cl_scenario cl_scenario_default(void);
 uint32_t cl_scenario_ranks(const struct cl_scenario *scenario);
 uint32_t cl_scenario_nodes(const struct cl_scenario *scenario);
 uint32_t cl_scenario_node_of(const struct cl_scenario *scenario, uint32_t rank);
+/* How many ranks a node has, and which they are. */
+uint32_t cl_scenario_ranks_on(const struct cl_scenario *scenario, uint32_t node);
+uint32_t cl_scenario_rank_on(const struct cl_scenario *scenario, uint32_t node, uint32_t place);
+/* No plugin tells of this node's devices: of its ranks no more shows than what their hosts do. */
+bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node);
+/* The step at which the node's agent comes; 0: it is there before the job. */
+uint32_t cl_scenario_agent_step(const struct cl_scenario *scenario, uint32_t node);
+bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step);
 
 /*
  * Reads "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M]". 0, or -EINVAL

@@ -32,12 +32,10 @@ static bool sends(const struct cl_scenario *s, uint32_t rank, uint32_t to)
 
 bool cl_traffic_is_timed(const struct cl_scenario *s, uint32_t from, uint32_t to)
 {
-	const uint32_t ranks = cl_scenario_ranks(s), first = from * s->node_ranks;
-
 	if (s->mode != CL_BLOCKING || from == to)
 		return false;
-	for (uint32_t i = first; i < ranks && i < first + s->node_ranks; i++) {
-		if (sends(s, i, to))
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, from); i++) {
+		if (sends(s, cl_scenario_rank_on(s, from, i), to))
 			return true;
 	}
 	return false;
@@ -74,12 +72,12 @@ static bool is_pipe(const struct cl_scenario *s, uint32_t node, uint32_t peer)
 bool cl_traffic_is_between(const struct cl_scenario *s, uint32_t node, uint32_t peer)
 {
 	static const enum cl_group_kind kinds[] = {CL_TENSOR, CL_DATA, CL_EXPERT};
-	const uint32_t ranks = cl_scenario_ranks(s), first = node * s->node_ranks;
-
 	if (is_pipe(s, node, peer) || cl_traffic_is_timed(s, node, peer) ||
 	    cl_traffic_is_timed(s, peer, node))
 		return true;
-	for (uint32_t r = first; r < ranks && r < first + s->node_ranks; r++) {
+	for (uint32_t n = 0; n < cl_scenario_ranks_on(s, node); n++) {
+		const uint32_t r = cl_scenario_rank_on(s, node, n);
+
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			const struct cl_group group = cl_group_of(s, kinds[i], r);
 

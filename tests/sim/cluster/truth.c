@@ -43,6 +43,45 @@ enum nt_tier cl_truth_tier(const struct cl_scenario *s)
 	return cl_truth_sees_work(s) ? NT_TIER_T2 : NT_TIER_T1;
 }
 
+/* Where some nodes have no plugin theirs are of another tier: nothing of them is held against it. */
+static bool is_alike(const struct cl_scenario *s, uint32_t a, uint32_t b)
+{
+	return s->mode != CL_PLUGIN || cl_scenario_is_bare(s, cl_scenario_node_of(s, a)) ==
+					       cl_scenario_is_bare(s, cl_scenario_node_of(s, b));
+}
+
+static bool sees_work_of(const struct cl_scenario *s, uint32_t rank)
+{
+	return cl_truth_sees_work(s) &&
+	       !(s->mode == CL_PLUGIN && cl_scenario_is_bare(s, cl_scenario_node_of(s, rank)));
+}
+
+/* Every node tells the same. */
+static bool is_even(const struct cl_scenario *s)
+{
+	for (uint32_t i = 1; i < cl_scenario_nodes(s) && s->mode == CL_PLUGIN; i++) {
+		if (cl_scenario_is_bare(s, i) != cl_scenario_is_bare(s, 0))
+			return false;
+	}
+	return true;
+}
+
+static bool sees_all_work(const struct cl_scenario *s)
+{
+	return is_even(s) && sees_work_of(s, 0);
+}
+
+/* Too few tell the same as the rank does. */
+static bool is_alone(const struct cl_scenario *s, uint32_t rank)
+{
+	const struct cl_group peers = cl_group_of(s, CL_DATA, rank);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < peers.size; i++)
+		n += is_alike(s, rank, cl_group_member(&peers, i));
+	return n < 4 && n < peers.size;
+}
+
 /* How many of those that the rank is compared with, itself among them, sit on the node. */
 static uint32_t peers_on(const struct cl_scenario *s, uint32_t rank, uint32_t node,
 			 uint32_t *ret_all)
@@ -50,20 +89,25 @@ static uint32_t peers_on(const struct cl_scenario *s, uint32_t rank, uint32_t no
 	const struct cl_group peers = cl_group_of(s, CL_DATA, rank);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < peers.size; i++)
-		n += cl_scenario_node_of(s, cl_group_member(&peers, i)) == node;
-	*ret_all = peers.size;
+	*ret_all = 0;
+	for (uint32_t i = 0; i < peers.size; i++) {
+		const uint32_t member = cl_group_member(&peers, i);
+
+		if (!is_alike(s, rank, member))
+			continue;
+		n += cl_scenario_node_of(s, member) == node;
+		++*ret_all;
+	}
 	return n;
 }
 
 /* Is there a rank of the node all of whose peers sit on it, too, or more than two of three? */
 static bool is_crowded(const struct cl_scenario *s, uint32_t node)
 {
-	const uint32_t ranks = cl_scenario_ranks(s), first = node * s->node_ranks;
 	uint32_t all;
 
-	for (uint32_t r = first; r < ranks && r < first + s->node_ranks; r++) {
-		if (peers_on(s, r, node, &all) * 3 > all * 2)
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
+		if (peers_on(s, cl_scenario_rank_on(s, node, i), node, &all) * 3 > all * 2)
 			return true;
 	}
 	return false;
@@ -72,11 +116,10 @@ static bool is_crowded(const struct cl_scenario *s, uint32_t node)
 /* Is any of its ranks compared with one elsewhere? */
 static bool is_compared(const struct cl_scenario *s, uint32_t node)
 {
-	const uint32_t ranks = cl_scenario_ranks(s), first = node * s->node_ranks;
 	uint32_t all;
 
-	for (uint32_t r = first; r < ranks && r < first + s->node_ranks; r++) {
-		if (peers_on(s, r, node, &all) < all)
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
+		if (peers_on(s, cl_scenario_rank_on(s, node, i), node, &all) < all)
 			return true;
 	}
 	return false;
@@ -118,7 +161,7 @@ static bool is_told_apart(const struct cl_scenario *s, const struct cl_fault *f)
 			return true;
 	}
 	return cl_traffic_partners(s, f->target, &ignored) > 0 ||
-	       (cl_truth_sees_work(s) && cl_traffic_is_shared(s, f->target));
+	       (sees_all_work(s) && cl_traffic_is_shared(s, f->target));
 }
 
 /* Where only the step tells it, it must be longer for a minute, and for no other reason. */
@@ -128,7 +171,7 @@ static bool is_told_as_batch(const struct cl_scenario *s, const struct cl_fault 
 
 	if (f->of)
 		return false;
-	if (cl_truth_sees_work(s))
+	if (sees_all_work(s))
 		return true;
 	return s->faults == 1 && f->from + f->ramp < until &&
 	       (until - f->from - f->ramp) * s->step_s >= 100;
@@ -147,25 +190,37 @@ static bool is_unobserved(const struct cl_scenario *s, uint32_t rank)
 
 static struct wanted wanted_for_heard(const struct cl_scenario *s, const struct cl_fault *f)
 {
-	bool works = cl_truth_sees_work(s);
+	const bool works = sees_all_work(s);
 
 	switch (f->kind) {
 	case CL_COMPUTE_RANK:
-		return (struct wanted){works ? THE_RANK : NOBODY, "compute", NULL};
+		if (!sees_work_of(s, f->target))
+			return (struct wanted){NOBODY, NULL, NULL};
+		if (is_alone(s, f->target))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
+		return (struct wanted){THE_RANK, "compute", NULL};
 	case CL_COMPUTE_NODE:
 		if (is_crowded(s, f->target))
 			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){works ? THE_NODE : NOBODY, "compute", NULL};
+		if (!sees_work_of(s, cl_scenario_rank_on(s, f->target, 0)))
+			return (struct wanted){NOBODY, NULL, NULL};
+		return (struct wanted){THE_NODE, "compute", NULL};
 	case CL_COMPUTE_HALF:
+		if (!is_even(s))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
 	case CL_BATCH:
 		return (struct wanted){is_told_as_batch(s, f) ? INFORMATION : NOTHING_NEEDED,
 				       "job-wide", NULL};
 	case CL_LATE_STAGE:
 	case CL_UNEVEN:
+		if (!is_even(s))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? INFORMATION : NOBODY, "imbalance", NULL};
 	case CL_LOADER:
 	case CL_GC_RANK:
+		if (is_alone(s, f->target))
+			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){THE_RANK, "host", "storage"};
 	case CL_CONTENTION:
 		if (is_crowded(s, f->target))
@@ -183,7 +238,7 @@ static struct wanted wanted_for_heard(const struct cl_scenario *s, const struct 
 		if (is_told_apart(s, f))
 			return (struct wanted){f->kind == CL_NIC ? THE_NIC : THE_PATH, "network",
 					       NULL};
-		if (!is_used(s, f))
+		if (!is_used(s, f) || !is_even(s))
 			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 		return (struct wanted){works ? THE_LINK : NOBODY, "network", NULL};
 	case CL_EXIT:
@@ -207,7 +262,7 @@ static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fau
 	const struct wanted wanted = wanted_for_heard(s, f);
 
 	if ((wanted.who == THE_RANK && is_unobserved(s, f->target)) ||
-	    (wanted.who == THE_NODE && is_unobserved(s, f->target * s->node_ranks)))
+	    (wanted.who == THE_NODE && is_unobserved(s, cl_scenario_rank_on(s, f->target, 0))))
 		return (struct wanted){NOTHING_NEEDED, NULL, NULL};
 	return wanted;
 }
@@ -218,8 +273,13 @@ static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uin
 	if (f->kind == CL_CONTENTION)
 		return cl_scenario_node_of(s, rank) == f->target;
 	if (f->kind == CL_COMPUTE_NODE)
-		return cl_truth_sees_work(s) && cl_scenario_node_of(s, rank) == f->target &&
+		return sees_work_of(s, rank) && cl_scenario_node_of(s, rank) == f->target &&
 		       is_compared(s, f->target);
+	if (!is_even(s) && f->kind == CL_COMPUTE_HALF)
+		return sees_work_of(s, rank) && cl_replica_of(s, rank) % 2 == 0;
+	if (is_alone(s, rank) && rank == f->target &&
+	    (f->kind == CL_COMPUTE_RANK || f->kind == CL_LOADER || f->kind == CL_GC_RANK))
+		return f->kind != CL_COMPUTE_RANK || sees_work_of(s, rank);
 	/* Ten steps are not long, but who kept the others waiting is no secret. */
 	if (f->kind == CL_CHECKPOINT_RANK)
 		return rank == f->target;
@@ -256,13 +316,13 @@ static uint32_t node_number(const char *name)
 
 static bool is_node_guilty(const struct cl_scenario *s, uint32_t node)
 {
-	uint32_t ranks = cl_scenario_ranks(s);
-
-	for (uint32_t r = node * s->node_ranks; r < ranks && r < (node + 1) * s->node_ranks; r++) {
-		if (!is_guilty_of_any(s, r))
+	if (node >= cl_scenario_nodes(s))
+		return false;
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
+		if (!is_guilty_of_any(s, cl_scenario_rank_on(s, node, i)))
 			return false;
 	}
-	return node < cl_scenario_nodes(s);
+	return true;
 }
 
 static bool accuses(const struct nt_incident *incident)
@@ -363,8 +423,6 @@ static bool names_rank(const struct nt_incident *incident, uint32_t rank)
 static bool names_node(const struct cl_scenario *s, const struct nt_incident *incident,
 		       uint32_t node)
 {
-	uint32_t ranks = cl_scenario_ranks(s);
-
 	for (size_t i = 0; i < incident->culprits; i++) {
 		const struct nt_culprit *c = &incident->culprit[i];
 
@@ -372,8 +430,8 @@ static bool names_node(const struct cl_scenario *s, const struct nt_incident *in
 			return true;
 	}
 	/* Or one by one. */
-	for (uint32_t r = node * s->node_ranks; r < ranks && r < (node + 1) * s->node_ranks; r++) {
-		if (!names_rank(incident, r))
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
+		if (!names_rank(incident, cl_scenario_rank_on(s, node, i)))
 			return false;
 	}
 	return true;
@@ -499,7 +557,7 @@ static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_fault *
 	if (is_cut_short(s, f) || is_seldom(s, f) || (is_hidden(s, f) && cost->part < least_cost))
 		return false;
 	/* Where own work shows, what another fault hides shows too. */
-	return cost->part >= least_cost || (cl_truth_sees_work(s) && cost->alone >= least_cost);
+	return cost->part >= least_cost || (sees_all_work(s) && cost->alone >= least_cost);
 }
 
 /* Two faults of one culprit are told as the worse of them. */

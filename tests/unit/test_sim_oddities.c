@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Played jobs that are not like the rest: ranks that are numbered across nodes, steps of evaluation,
+ * agents that come late, nodes without a plugin.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/cluster/draw.h"
+#include "tests/sim/cluster/truth.h"
+
+static struct cl_scenario scenario_with(const char *fault)
+{
+	struct cl_scenario scenario = cl_scenario_default();
+	const char *why;
+
+	if (fault && cl_fault_parse(fault, &scenario.fault[scenario.faults++], &why) < 0)
+		fail_msg("%s: %s", fault, why);
+	return scenario;
+}
+
+/* All that is wanted and nothing else; what was said last is left in `judgement`. */
+static void play(const struct cl_scenario *scenario, uint32_t wanted,
+		 struct nt_judgement *judgement)
+{
+	struct cl_outcome outcome;
+	struct cl_score score;
+
+	assert_null(cl_scenario_check(scenario));
+	assert_int_equal(cl_run(scenario, NULL, judgement, &outcome), 0);
+	for (size_t i = 0; i < judgement->incidents; i++)
+		print_message("%s\n", judgement->judged[i].incident.summary);
+	score = cl_truth_score(scenario, judgement, &outcome);
+	assert_int_equal(score.wrong, 0);
+	assert_int_equal(score.wanted, wanted);
+	assert_int_equal(score.found, wanted);
+	assert_int_equal(score.classed, wanted);
+	assert_int_equal(score.needless, 0);
+}
+
+static void comes_out_right(struct cl_scenario scenario, uint32_t wanted)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	play(&scenario, wanted, judgement);
+}
+
+static void each_rank_has_one_place_on_one_node(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 23;
+	s.node_ranks = 4;
+	for (s.stride = 1; s.stride < 23; s.stride++) {
+		bool seen[23] = {false};
+		uint32_t all = 0;
+
+		assert_null(cl_scenario_check(&s));
+		for (uint32_t node = 0; node < cl_scenario_nodes(&s); node++) {
+			for (uint32_t i = 0; i < cl_scenario_ranks_on(&s, node); i++) {
+				const uint32_t rank = cl_scenario_rank_on(&s, node, i);
+
+				assert_in_range(rank, 0, 22);
+				assert_false(seen[rank]);
+				assert_int_equal(cl_scenario_node_of(&s, rank), node);
+				seen[rank] = true;
+				all++;
+			}
+		}
+		assert_int_equal(all, 23);
+	}
+	s.dp = 24;
+	s.stride = 6;
+	assert_non_null(cl_scenario_check(&s));
+}
+
+static void every_so_many_steps_end_with_an_evaluation(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+	uint32_t steps = 0;
+
+	(void)state;
+	assert_false(cl_scenario_is_evaluation(&s, 0));
+	s.evaluate_every = 10;
+	s.evaluation = 3;
+	for (uint32_t step = 0; step < 100; step++)
+		steps += cl_scenario_is_evaluation(&s, step);
+	assert_int_equal(steps, 30);
+	assert_false(cl_scenario_is_evaluation(&s, 6));
+	assert_true(cl_scenario_is_evaluation(&s, 7));
+	assert_true(cl_scenario_is_evaluation(&s, 9));
+	assert_false(cl_scenario_is_evaluation(&s, 10));
+	s.evaluation = 10;
+	assert_non_null(cl_scenario_check(&s));
+}
+
+static void every_oddity_is_drawn_and_none_always(void **state)
+{
+	enum {
+		SEEDS = 300,
+		KINDS = 6,
+	};
+	uint32_t of[KINDS] = {0};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		const struct cl_scenario s = cl_draw(seed, 1e6);
+
+		assert_null(cl_scenario_check(&s));
+		of[0] += s.stride > 1;
+		of[1] += s.evaluate_every > 0;
+		of[2] += s.late_agents > 0;
+		of[3] += s.start_s > 0;
+		of[4] += s.bare > 0;
+		of[5] += cl_scenario_ranks(&s) > 512;
+		if (s.bare > 0)
+			assert_int_equal(s.mode, CL_PLUGIN);
+		for (size_t i = 0; i < s.faults; i++)
+			assert_true(!s.fault[i].from || s.fault[i].from >= s.late_agents);
+	}
+	for (int i = 0; i < KINDS; i++)
+		assert_in_range(of[i], 3, SEEDS / 2);
+}
+
+static void ranks_are_named_with_the_node_that_they_are_on(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct cl_scenario s = scenario_with("compute 5 1.4 from 30");
+	char node[32];
+
+	(void)state;
+	s.dp = 16;
+	s.node_ranks = 4;
+	s.stride = 5;
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	play(&s, 1, judgement);
+	assert_int_equal(cl_scenario_node_of(&s, 5), 2);
+	(void)snprintf(node, sizeof(node), "node-%05u", 2U);
+	assert_string_equal(judgement->judged[0].incident.culprit[0].node, node);
+
+	s = scenario_with("compute-node 1 1.4 from 30");
+	s.dp = 16;
+	s.node_ranks = 4;
+	s.stride = 5;
+	comes_out_right(s, 1);
+}
+
+static void an_evaluation_now_and_then_accuses_nobody(void **state)
+{
+	struct cl_scenario s = scenario_with(NULL);
+
+	(void)state;
+	s.steps = 120;
+	s.evaluate_every = 25;
+	s.evaluation = 4;
+	for (s.mode = CL_BLOCKING; s.mode < CL_MODE_END; s.mode++)
+		comes_out_right(s, 0);
+	s.mode = CL_BLOCKING;
+	s.tp = 2;
+	comes_out_right(s, 0);
+}
+
+static void agents_that_come_late_name_who_is_slow(void **state)
+{
+	struct cl_scenario s = scenario_with("compute 5 1.4 from 50");
+
+	(void)state;
+	s.node_ranks = 2;
+	s.steps = 90;
+	s.late_agents = 12;
+	for (s.mode = CL_BLOCKING; s.mode < CL_MODE_END; s.mode++)
+		comes_out_right(s, s.mode != CL_ASYNC);
+}
+
+static void processes_that_begin_one_after_the_other_are_no_hang(void **state)
+{
+	struct cl_scenario s = scenario_with(NULL);
+
+	(void)state;
+	s.start_s = 8;
+	for (s.mode = CL_BLOCKING; s.mode < CL_MODE_END; s.mode++)
+		comes_out_right(s, 0);
+}
+
+/* Rank 8 is on a node with a plugin, rank 2 on one without. */
+static void who_has_no_plugin_is_held_against_nobody_who_has(void **state)
+{
+	struct cl_scenario s = scenario_with("compute 8 1.5 from 30");
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.dp = 24;
+	s.node_ranks = 2;
+	s.bare = 0.5;
+	while (cl_scenario_is_bare(&s, 4) || !cl_scenario_is_bare(&s, 1))
+		s.seed++;
+	comes_out_right(s, 1);
+	s.fault[0].target = 2;
+	comes_out_right(s, 0);
+	s.faults = 0;
+	comes_out_right(s, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_rank_has_one_place_on_one_node),
+		cmocka_unit_test(every_so_many_steps_end_with_an_evaluation),
+		cmocka_unit_test(every_oddity_is_drawn_and_none_always),
+		cmocka_unit_test(ranks_are_named_with_the_node_that_they_are_on),
+		cmocka_unit_test(an_evaluation_now_and_then_accuses_nobody),
+		cmocka_unit_test(agents_that_come_late_name_who_is_slow),
+		cmocka_unit_test(processes_that_begin_one_after_the_other_are_no_hang),
+		cmocka_unit_test(who_has_no_plugin_is_held_against_nobody_who_has),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
