@@ -82,9 +82,9 @@ static const struct nt_opt_program program = {
 		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), the PyTorch "
 		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them, or "
 		"the communication markers of all ranks that sysTrace wrote: "
-		"hccl_activity-IP-.RANK.csv, or their directory. Of a job that stood still the JSON "
-		"dumps of PyTorch's flight recorder, one file per rank with the rank in its name, tell "
-		"who never entered a collective, who entered another one, or that all wait in it.",
+		"hccl_activity-IP-.RANK.csv, or their directory. Of a job that stood still the dumps "
+		"of PyTorch's flight recorder (as it writes them, or JSON), one file per rank with the "
+		"rank in its name, tell who never entered a collective, who entered another one, or that all wait in it.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "PATH…",
@@ -140,10 +140,15 @@ static bool is_kineto(const char *name)
 	return ends_with(name, ".json") || ends_with(name, ".json.gz");
 }
 
-/* As PyTorch names them: the rank comes last. */
+/* As PyTorch names them: the rank comes last; or a pickle by its name; and either gzipped. */
 static bool is_dump(const char *name)
 {
-	return *name && strchr("0123456789", name[strlen(name) - 1]);
+	const size_t len = strlen(name) - (ends_with(name, ".gz") ? strlen(".gz") : 0);
+
+	if (len && strchr("0123456789", name[len - 1]))
+		return true;
+	return ends_with(name, ".pkl") || ends_with(name, ".pkl.gz") ||
+	       ends_with(name, ".pickle") || ends_with(name, ".pickle.gz");
 }
 
 static bool is_straggler(const char *name)
@@ -404,7 +409,7 @@ static int analyze(const struct config *config)
 		if (r < 0 || !files.count) {
 			(void)snprintf(text, sizeof(text), "%s: no %s in it", given.path[0],
 				       format == FORMAT_KINETO   ? "*.json or *.json.gz"
-				       : format == FORMAT_FLIGHT ? "*.json, *.json.gz or *RANK"
+				       : format == FORMAT_FLIGHT ? "*.json, *.pkl or *RANK (or .gz)"
 								 : "hccl_activity-*.csv");
 			return fail(text);
 		}

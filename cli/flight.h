@@ -32,6 +32,7 @@ struct nt_flight_group {
 	uint32_t size; /* 0: not known */
 	uint32_t place; /* of the rank in it, where the size is known */
 	bool p2p;
+	bool all; /* that of all ranks of the job, by its description */
 	char label[48]; /* name and description, fit for printing */
 	struct nt_flight_call *call; /* ascending by number */
 	size_t calls;

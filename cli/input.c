@@ -5,9 +5,10 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "cli/pickle.h"
+
 enum {
 	HEAD_BYTES = 64 << 10, /* of a file that tell what it is */
-	PICKLE = 0x80, /* what a pickle begins with */
 };
 
 static void close_gz(gzFile *file)
@@ -113,9 +114,10 @@ bool nt_input_is_flight(const char *path)
 	if (n <= 0)
 		return false;
 	len = (size_t)n;
-	if ((uint8_t)head[0] == PICKLE)
+	/* The calls may come before anything that is only said once. */
+	if (nt_pickle_is((const uint8_t *)head, len))
 		return memmem(head, len, "pg_config", strlen("pg_config")) ||
-		       memmem(head, len, "pg_status", strlen("pg_status"));
+		       memmem(head, len, "profiling_name", strlen("profiling_name"));
 	while (at < len && strchr(" \t\r\n", head[at]))
 		at++;
 	return at < len && head[at] == '{' && has_flight_key(head, len);

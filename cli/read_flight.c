@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), format 2.x, as its
- * JSON dump or as a pickled one put into JSON. The dump does not say of which rank it is, nor when
+ * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), format 2.x, as
+ * JSON or pickled. The dump does not say of which rank it is, nor when
  * it was written: the name of the file and its time do.
  */
 #include "cli/flight.h"
@@ -18,6 +18,7 @@
 
 #include "cli/collective.h"
 #include "cli/input.h"
+#include "cli/pickle.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/num.h"
@@ -27,7 +28,6 @@
 enum {
 	MAX_CALLS = 1 << 17, /* of one rank; the recorder keeps 2,000 unless it is told otherwise */
 	MAX_CONFIG = 4096, /* process groups that one file lists */
-	PICKLE = 0x80, /* what a pickle begins with */
 };
 
 static const uint64_t MAX_NS = 1ULL << 62;
@@ -377,7 +377,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	const char *group_name = json_string_value(json_array_get(pg, 0));
 	const char *name = json_string_value(json_object_get(entry, "profiling_name"));
 	const bool p2p = json_is_true(json_object_get(entry, "is_p2p"));
-	const char *key = p2p ? "p2p_seq_id" : "collective_seq_id";
+	const char *key = p2p ? "p2p_seq_id" : "collective_seq_id", *desc;
 	struct nt_flight_group *group = NULL;
 	struct nt_flight_call call = {0};
 	bool uneven = false, has_device, scatters;
@@ -419,7 +419,9 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	r = find_group(dump, nt_hash_text(NT_HASH_SEED, group_name), p2p, &group);
 	if (r < 0 || !group)
 		return r;
-	label_group(group, group_name, json_string_value(json_array_get(pg, 1)));
+	desc = json_string_value(json_array_get(pg, 1));
+	label_group(group, group_name, desc);
+	group->all |= desc && strcmp(desc, "default_pg") == 0;
 	if (group->size && group->place == UINT32_MAX)
 		return nt_trace_refuse(
 			dump->error,
@@ -546,12 +548,10 @@ static int read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
 	if (r < 0)
 		return r;
 	out->written_ns = time_of_file(out->path);
-	if (text.len && text.data[0] == PICKLE)
-		return nt_trace_refuse(
-			error,
-			"%s: a pickle; put it into JSON: python3 -c 'import json, pickle, sys; json.dump(pickle.load(sys.stdin.buffer), sys.stdout)'",
-			out->path);
-	r = nt_input_json(out->path, &text, &root, error);
+	if (nt_pickle_is(text.data, text.len))
+		r = nt_pickle_read(out->path, text.data, text.len, &root, error);
+	else
+		r = nt_input_json(out->path, &text, &root, error);
 	return r ?: read_root(&dump, root);
 }
 
@@ -595,7 +595,25 @@ static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 			"%s: no calls in any of the dumps: was TORCH_FR_BUFFER_SIZE (TORCH_NCCL_TRACE_BUFFER_SIZE) 0?",
 			flight->rank[0].path);
 	flight->world = told ? told->world : 0;
+	/* Where no file says it, a gap in the numbers does. */
+	if (!told && last->rank >= flight->ranks)
+		flight->world = last->rank + 1;
 	return 0;
+}
+
+/* Gloo does not list the group of all ranks. */
+static void settle_sizes(struct nt_flight *flight)
+{
+	for (size_t i = 0; i < flight->ranks && flight->world; i++) {
+		for (size_t j = 0; j < flight->rank[i].groups; j++) {
+			struct nt_flight_group *group = &flight->rank[i].group[j];
+
+			if (group->size || !group->all)
+				continue;
+			group->size = flight->world;
+			group->place = flight->rank[i].rank;
+		}
+	}
 }
 
 /* Only some jobs record when the device starts a call. In the others a call that is there has. */
@@ -632,6 +650,7 @@ int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace
 	if (r < 0)
 		return r;
 	settle_starts(&flight);
+	settle_sizes(&flight);
 	r = nt_flight_frames(&flight, trace);
 	if (r < 0)
 		return r;

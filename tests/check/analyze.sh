@@ -98,10 +98,10 @@ refused 8 'damaged.*neutracer.window.v1/0/00000000000000000000.seg: 5000 bytes' 
 refused 8 'No such file' "$dir/none.csv"
 head -c 1000 "$dir/dumps/nccl_trace_rank_1" >"$dir/dumps/nccl_trace_rank_0"
 refused 8 'nccl_trace_rank_0:1: no JSON at byte' "$dir/dumps"
-python3 -c 'import pickle, sys; pickle.dump({"version": "2.5", "pg_config": {}}, sys.stdout.buffer, 2)' \
+python3 -c 'import os, pickle, sys; pickle.dump({"version": "2.5", "pg_config": os.system}, sys.stdout.buffer, 2)' \
   >"$dir/dumps/nccl_trace_rank_0"
-refused 8 'a pickle; put it into JSON' "$dir/dumps"
-refused 8 'no \*.json, \*.json.gz or \*RANK in it' --from flight-recorder "$dir/empty"
+refused 8 'nccl_trace_rank_0: byte 46 of the pickle: opcode 0x63: only numbers' "$dir/dumps"
+refused 8 'no \*.json, \*.pkl or \*RANK (or .gz) in it' --from flight-recorder "$dir/empty"
 refused 8 'neither' LICENSE
 refused 8 'one file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
 refused 2 'from' --from nonsense LICENSE

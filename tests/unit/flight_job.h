@@ -70,7 +70,7 @@ static inline int end(void **state)
 }
 
 struct entry {
-	const char *op, *group, *state, *type;
+	const char *op, *group, *desc, *state, *type;
 	uint64_t elements;
 	bool p2p, retired;
 	unsigned int timeout_s; /* 0: it does not say */
@@ -86,7 +86,7 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 	assert_int_equal(
 		nt_buf_printf(buf,
 			      "%s{\"record_id\": %" PRIu64
-			      ", \"pg_id\": 0, \"process_group\": [\"%s\", \"d\"], "
+			      ", \"pg_id\": 0, \"process_group\": [\"%s\", \"%s\"], "
 			      "\"collective_seq_id\": %" PRIu64
 			      ", \"p2p_seq_id\": 0, \"op_id\": 1, "
 			      "\"profiling_name\": \"%s\", \"time_created_ns\": %" PRIu64 ", "
@@ -96,9 +96,10 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 			      "\"time_discovered_completed_ns\": %" PRIu64
 			      ", \"retired\": %s, \"is_p2p\": %s, \"timeout_ms\": %s%u}",
 			      buf->len ? ", " : "", job->record[rank]++,
-			      entry->group ? entry->group : "0", job->seq[rank], entry->op,
-			      job->now_ns, entry->elements, entry->type ? entry->type : "Float",
-			      entry->elements, entry->type ? entry->type : "Float", entry->state,
+			      entry->group ? entry->group : "0", entry->desc ? entry->desc : "d",
+			      job->seq[rank], entry->op, job->now_ns, entry->elements,
+			      entry->type ? entry->type : "Float", entry->elements,
+			      entry->type ? entry->type : "Float", entry->state,
 			      started ? job->now_ns + 1000 : 0, completed ? job->now_ns + 2000 : 0,
 			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false",
 			      entry->timeout_s ? "" : "-",

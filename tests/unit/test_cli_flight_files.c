@@ -99,11 +99,13 @@ static void names_out_of_a_dump_do_not_steer_the_terminal(void **state)
 		       "the ranks of process group '?[31m'");
 }
 
-static void a_pickle_is_refused_with_what_to_do(void **state)
+static void a_damaged_pickle_is_refused_with_its_place(void **state)
 {
 	struct job *job = *state;
 
-	assert_refused(job, "\x80\x02}(X\x07version", "a pickle; put it into JSON");
+	assert_refused(job, "\x80\x02}(X\x07version", "cut short: the pickle ends at byte 13");
+	assert_refused(job, "\x80\x02]q.", "cut short: the pickle ends at byte 5");
+	assert_refused(job, "\x80\x02N.", "no 'version'");
 }
 
 static void more_entries_than_the_cap_are_refused(void **state)
@@ -204,6 +206,8 @@ static void a_dump_is_told_from_a_profiler_trace_by_its_content(void **state)
 		{"{\"comm_lib_version\":\"\",\"entries\":[]}", true},
 		{" {\"version\": \"2.5\", \"pg_config\": {}}", true},
 		{"\x80\x02}(X\x07version pg_config", true},
+		{"\x80\x04](}(X\x0eprofiling_name", true},
+		{"\x80\x09}(X\x07version pg_config", false},
 		{"{\"distributedInfo\": {\"pg_config\": []}, \"traceEvents\": []}", false},
 		{"{\"a\\\"entries\": \"x\", \"traceEvents\": [], \"entries\": 1}", false},
 		{"[{\"entries\": 1}]", false},
@@ -226,7 +230,7 @@ int main(void)
 		FLIGHT_TEST(a_dump_cut_short_in_its_compression_is_refused),
 		FLIGHT_TEST(names_out_of_a_dump_do_not_steer_the_terminal),
 		FLIGHT_TEST(a_dump_of_a_rank_that_its_group_does_not_have_is_refused),
-		FLIGHT_TEST(a_pickle_is_refused_with_what_to_do),
+		FLIGHT_TEST(a_damaged_pickle_is_refused_with_its_place),
 		FLIGHT_TEST(more_entries_than_the_cap_are_refused),
 		FLIGHT_TEST(groups_beyond_the_cap_are_left_out_and_counted),
 		FLIGHT_TEST(dumps_of_one_rank_or_of_two_jobs_are_refused),
