@@ -22,6 +22,7 @@ enum metric {
 	STREAMS_UNWATCHED,
 	BUS_MISSED,
 	BUS_RECONNECTED,
+	BUS_LEFT_BEHIND,
 	BUS_CORRUPT,
 	BUS_ERRORS,
 	INCIDENTS_PUBLISHED,
@@ -141,6 +142,8 @@ static const struct nt_metric table[METRICS] = {
 			"Records that the bus had removed before they were read.", NULL},
 	[BUS_RECONNECTED] = {NAME "bus_reconnected_total", NT_METRIC_COUNTER,
 			     "Times at which the client that reads was made anew.", NULL},
+	[BUS_LEFT_BEHIND] = {NAME "bus_clients_left_behind", NT_METRIC_GAUGE,
+			     "Earlier clients of the brokers that do not end.", NULL},
 	[BUS_CORRUPT] = {NAME "bus_corrupt_total", NT_METRIC_COUNTER, "Damaged frames on the bus.",
 			 NULL},
 	[BUS_ERRORS] = {NAME "bus_errors_total", NT_METRIC_COUNTER, "Writes that the bus refused.",
@@ -348,6 +351,7 @@ static void read_own(const struct nt_meter *meter, uint64_t *value)
 {
 	value[BUS_MISSED] = meter->bus_missed;
 	value[BUS_RECONNECTED] = meter->bus_reconnected;
+	value[BUS_LEFT_BEHIND] = meter->bus_left_behind;
 	value[BUS_CORRUPT] = meter->bus_corrupt;
 	value[SINK_ERRORS] = meter->sink_errors;
 	value[SAVE_ERRORS] = meter->save_errors;

@@ -31,7 +31,7 @@ struct nt_meter {
 	struct nt_meter_sum shards; /* of those that are here and those that were */
 	const struct nt_outlet_counters *outlet; /* NULL: none */
 	const struct nt_heads_counters *heads; /* NULL: none */
-	uint64_t bus_missed, bus_corrupt, bus_reconnected;
+	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
 	uint64_t sink_errors, save_errors;
 	uint64_t shards_now, assigned, revoked, lost;
 	uint64_t foreign_incidents, foreign_refused;

@@ -245,6 +245,7 @@ static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 		.bus_missed = nt_bus_reader_missed(service->reader),
 		.bus_corrupt = bus.corrupt_frames,
 		.bus_reconnected = bus.reconnected,
+		.bus_left_behind = bus.left_behind_now,
 		.sink_errors = service->sink_errors,
 		.save_errors = service->save_errors,
 		.shards_now = HASH_COUNT(service->shard),

@@ -95,6 +95,7 @@ struct nt_bus_stats {
 	uint64_t
 		reconnected; /* the client was made anew: new secrets, a fatal error, or it was stuck */
 	uint64_t queued_now, queued_bytes_now; /* published and not yet acknowledged */
+	uint64_t left_behind_now; /* earlier clients of this process that do not end */
 };
 
 enum nt_bus_mechanism {

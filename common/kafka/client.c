@@ -2,7 +2,6 @@
 #include "common/kafka/client.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 
 enum {
 	TEXT = 512, /* of the library */
+	MAX_LEFT_BEHIND = 16, /* each has its threads and connections */
 };
 
 #define LOOK_NS (5 * NT_SECOND)
@@ -51,7 +51,8 @@ int nt_kafka_client_init(struct nt_kafka_client *client, const char *url,
 		return r;
 	}
 	client->name = strdup(options->client ? options->client : "neutracer");
-	return client->name ? 0 : -ENOMEM;
+	client->shared = nt_kafka_shared_new();
+	return client->name && client->shared ? 0 : -ENOMEM;
 }
 
 void nt_kafka_client_release(struct nt_kafka_client *client)
@@ -59,6 +60,7 @@ void nt_kafka_client_release(struct nt_kafka_client *client)
 	nt_kafka_secrets_release(&client->secrets);
 	nt_kafka_health_release(&client->health);
 	(void)pthread_mutex_destroy(&client->lock);
+	nt_kafka_shared_unref(client->shared);
 	free(client->name);
 }
 
@@ -79,7 +81,7 @@ static int verify_certificate(rd_kafka_t *rk, const char *broker, int32_t broker
 			      int *x509_error, int depth, const char *der, size_t der_size,
 			      char *text, size_t text_size, void *opaque)
 {
-	struct nt_kafka_client *client = opaque;
+	struct nt_kafka_shared *shared = opaque;
 	const char *reason;
 
 	(void)rk;
@@ -91,7 +93,7 @@ static int verify_certificate(rd_kafka_t *rk, const char *broker, int32_t broker
 	if (*x509_error == 0)
 		return 1;
 	reason = nt_kafka_certificate_reason(*x509_error);
-	atomic_store(&client->certificate_reason, reason);
+	atomic_store(&shared->certificate_reason, reason);
 	(void)snprintf(text, text_size, "%s", reason);
 	return 0;
 }
@@ -132,7 +134,7 @@ static int configure(struct nt_kafka_client *client, rd_kafka_conf_t *conf,
 	if (r < 0)
 		return r;
 	rd_kafka_conf_set_log_cb(conf, drop_log);
-	rd_kafka_conf_set_opaque(conf, client);
+	rd_kafka_conf_set_opaque(conf, client->shared);
 	if (client->secrets.path[NT_KAFKA_CA] &&
 	    rd_kafka_conf_set_ssl_cert_verify_cb(conf, verify_certificate) != RD_KAFKA_CONF_OK) {
 		(void)snprintf(error->text, sizeof(error->text),
@@ -146,11 +148,19 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 			 const struct nt_kafka_setting *settings, size_t count,
 			 struct nt_bus_error *error, rd_kafka_t **ret_rk)
 {
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	char text[TEXT] = "";
+	rd_kafka_conf_t *conf;
 	rd_kafka_t *rk;
 	int r;
 
+	if (nt_kafka_left_behind() >= MAX_LEFT_BEHIND) {
+		(void)snprintf(error->text, sizeof(error->text),
+			       "%d earlier clients of the Kafka library do not end: restart this "
+			       "program",
+			       MAX_LEFT_BEHIND);
+		return -EBUSY;
+	}
+	conf = rd_kafka_conf_new();
 	(void)pthread_mutex_lock(&client->lock);
 	r = configure(client, conf, settings, count, error);
 	client->look_mono_ns = nt_clock_mono_ns() + LOOK_NS;
@@ -161,9 +171,11 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 		return r;
 	}
 	rd_kafka_conf_set_events(conf, events);
+	nt_kafka_shared_ref(client->shared);
 	/* It takes the conf where it succeeds. */
 	rk = rd_kafka_new(type, conf, text, sizeof(text));
 	if (!rk) {
+		nt_kafka_shared_unref(client->shared);
 		rd_kafka_conf_destroy(conf);
 		(void)snprintf(error->text, sizeof(error->text), "%.300s", text);
 		return -EINVAL;
@@ -201,7 +213,7 @@ static bool scram_may_fail(const struct nt_kafka_client *client)
 
 static void note_certificate(struct nt_kafka_client *client, const char *reason)
 {
-	const char *refusal = atomic_load(&client->certificate_reason);
+	const char *refusal = atomic_load(&client->shared->certificate_reason);
 
 	if (refusal && strstr(reason, "certificate verify failed"))
 		nt_kafka_health_fail(&client->health, NT_BUS_CERTIFICATE,
@@ -283,16 +295,4 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 		break;
 	}
 	return cause;
-}
-
-int nt_kafka_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *data)
-{
-	sigset_t all, old;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(ret_thread, NULL, run, data);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
 }

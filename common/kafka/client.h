@@ -8,9 +8,9 @@
 
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "common/bus.h"
+#include "common/kafka/ending.h"
 #include "common/kafka/health.h"
 #include "common/kafka/secrets.h"
 #include "common/kafka/url.h"
@@ -20,7 +20,7 @@ struct nt_kafka_client {
 	struct nt_kafka_secrets secrets;
 	struct nt_kafka_health health;
 	char *name;
-	_Atomic(const char *) certificate_reason; /* found by the library's threads; a constant */
+	struct nt_kafka_shared *shared; /* with the library's threads */
 	pthread_mutex_t
 		lock; /* of what is known of the secrets: a reader makes handles beside its watch */
 	uint64_t look_mono_ns; /* when the secrets are looked at next */
@@ -43,8 +43,9 @@ NT_MUST_CHECK int nt_kafka_client_init(struct nt_kafka_client *client, const cha
 void nt_kafka_client_release(struct nt_kafka_client *client);
 
 /*
- * A handle with these settings on top, whose queue delivers these events (RD_KAFKA_EVENT_…). -EINVAL
- * with the text, -ENOMEM, or what a file says.
+ * A handle with these settings on top, whose queue delivers these events (RD_KAFKA_EVENT_…); it ends
+ * by nt_kafka_end(). -EINVAL with the text, -EBUSY with the text where too many handles were left behind,
+ * -ENOMEM, or what a file says.
  */
 NT_MUST_CHECK int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type,
 				       int events, const struct nt_kafka_setting *settings,
@@ -57,8 +58,5 @@ bool nt_kafka_client_is_stale(struct nt_kafka_client *client);
 /* Notes an error of a handle, about `what` ("topic 'x'"; NULL: the cluster) in its health. */
 enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_resp_err_t error,
 				       const char *reason, const char *what);
-
-/* A thread that takes no signals. 0 or a negative errno. */
-NT_MUST_CHECK int nt_kafka_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *data);
 
 #endif

@@ -324,9 +324,8 @@ void nt_kafka_group_leave(struct nt_kafka_reader *reader)
 	if (!group->rk)
 		return;
 	revoke_all(reader, rd_kafka_assignment_lost(group->rk));
-	(void)rd_kafka_consumer_close(group->rk);
-	rd_kafka_queue_destroy(group->queue);
-	rd_kafka_destroy(group->rk);
+	nt_kafka_end_queue(group->queue);
+	nt_kafka_end(group->rk, true);
 	group->rk = NULL;
 	group->queue = NULL;
 }

@@ -47,11 +47,10 @@ static void disconnect(struct nt_kafka_reader *reader)
 			rd_kafka_topic_destroy(reader->topic[i]);
 		reader->topic[i] = NULL;
 	}
-	if (reader->queue)
-		rd_kafka_queue_destroy(reader->queue);
+	nt_kafka_end_queue(reader->queue);
 	reader->queue = NULL;
 	if (reader->rk)
-		rd_kafka_destroy(reader->rk);
+		nt_kafka_end(reader->rk, false);
 	reader->rk = NULL;
 }
 
@@ -486,6 +485,7 @@ static void get_stats(const struct nt_bus_reader *bus, struct nt_bus_stats *stat
 	struct nt_kafka_reader *reader = (struct nt_kafka_reader *)(uintptr_t)bus;
 
 	nt_kafka_health_add_errors(&reader->client.health, stats->errors);
+	stats->left_behind_now = nt_kafka_left_behind();
 }
 
 static void get_health(const struct nt_bus_reader *bus, struct nt_bus_health *ret_health)

@@ -70,7 +70,7 @@ static void close_admin(struct admin *admin)
 	if (admin->queue)
 		rd_kafka_queue_destroy(admin->queue);
 	if (admin->rk)
-		rd_kafka_destroy(admin->rk);
+		nt_kafka_end(admin->rk, false);
 	nt_kafka_client_release(&admin->client);
 }
 

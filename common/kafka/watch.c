@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/thread.h"
 
 enum {
 	TICK_MS = 1000,
@@ -200,7 +201,6 @@ static void *observe(void *data)
 int nt_kafka_watch_start(struct nt_kafka_watch *watch, struct nt_kafka_client *client,
 			 rd_kafka_t *rk, rd_kafka_topic_t *const *topics, int event_fd)
 {
-	pthread_condattr_t monotonic;
 	int r;
 
 	memset(watch, 0, sizeof(*watch));
@@ -210,11 +210,8 @@ int nt_kafka_watch_start(struct nt_kafka_watch *watch, struct nt_kafka_client *c
 	watch->event_fd = event_fd;
 	watch->queue = rd_kafka_queue_get_main(rk);
 	(void)pthread_mutex_init(&watch->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&watch->changed, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
-	r = nt_kafka_thread_start(&watch->thread, observe, watch);
+	nt_thread_condition_init(&watch->changed);
+	r = nt_thread_start(&watch->thread, observe, watch);
 	if (r < 0) {
 		rd_kafka_queue_destroy(watch->queue);
 		watch->queue = NULL;
@@ -251,18 +248,15 @@ void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_
 
 int nt_kafka_watch_wait(struct nt_kafka_watch *watch, int timeout_ms)
 {
-	uint64_t at_ns = nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND;
-	struct timespec at = {
-		.tv_sec = (time_t)(at_ns / NT_SECOND),
-		.tv_nsec = (long)(at_ns % NT_SECOND),
-	};
-	int r = 0;
+	uint64_t until_ns = nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND;
+	bool is_known;
 
 	(void)pthread_mutex_lock(&watch->lock);
-	while (!watch->generation && r == 0)
-		r = pthread_cond_timedwait(&watch->changed, &watch->lock, &at);
+	while (!watch->generation && nt_thread_wait(&watch->changed, &watch->lock, until_ns))
+		;
+	is_known = watch->generation != 0;
 	(void)pthread_mutex_unlock(&watch->lock);
-	return -r;
+	return is_known ? 0 : -ETIMEDOUT;
 }
 
 rd_kafka_topic_partition_list_t *nt_kafka_watch_take_ends(struct nt_kafka_watch *watch)

@@ -18,6 +18,7 @@
 #include "common/kafka/client.h"
 #include "common/kafka/outbox.h"
 #include "common/kafka/record.h"
+#include "common/thread.h"
 
 enum {
 	DEFAULT_QUEUE_BYTES = 16 << 20,
@@ -244,13 +245,8 @@ static int ms_until(uint64_t deadline_ns)
 /* With the lock held, for a while at most. */
 static void wait_for_change(struct writer *writer, int timeout_ms)
 {
-	uint64_t at_ns = nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND;
-	struct timespec at = {
-		.tv_sec = (time_t)(at_ns / NT_SECOND),
-		.tv_nsec = (long)(at_ns % NT_SECOND),
-	};
-
-	(void)pthread_cond_timedwait(&writer->changed, &writer->lock, &at);
+	(void)nt_thread_wait(&writer->changed, &writer->lock,
+			     nt_clock_mono_ns() + (uint64_t)timeout_ms * NT_MILLISECOND);
 }
 
 /* Until all is acknowledged or given up, or the time is over. */
@@ -496,8 +492,8 @@ static void destroy_handle(rd_kafka_t *rk, rd_kafka_queue_t *queue)
 		return;
 	(void)rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
 					 RD_KAFKA_PURGE_F_NON_BLOCKING);
-	rd_kafka_queue_destroy(queue);
-	rd_kafka_destroy(rk);
+	nt_kafka_end_queue(queue);
+	nt_kafka_end_fully(rk); /* it refers to our records */
 }
 
 /*
@@ -683,7 +679,6 @@ int nt_kafka_open(const char *url, const struct nt_bus_options *options, struct 
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct nt_bus_error error = {0};
-	pthread_condattr_t monotonic;
 	int r;
 
 	if (!writer)
@@ -697,10 +692,7 @@ int nt_kafka_open(const char *url, const struct nt_bus_options *options, struct 
 	writer->bus.give_back = give_back;
 	writer->bus.each_unsettled = each_unsettled;
 	(void)pthread_mutex_init(&writer->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&writer->changed, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	nt_thread_condition_init(&writer->changed);
 	set_options(writer, options);
 	r = nt_kafka_client_init(&writer->client, url, options);
 	if (r == 0) {
@@ -713,7 +705,7 @@ int nt_kafka_open(const char *url, const struct nt_bus_options *options, struct 
 		for (int i = 0; i < NT_TOPIC_END; i++)
 			(void)nt_kafka_topic_name(&writer->client.url, (enum nt_topic)i,
 						  writer->topic_name[i]);
-		r = nt_kafka_thread_start(&writer->thread, serve, writer);
+		r = nt_thread_start(&writer->thread, serve, writer);
 		writer->has_thread = r == 0;
 	}
 	if (r < 0) {
