@@ -36,6 +36,7 @@ struct nt_kineto_rank {
 	uint32_t rank, world; /* world 0: it does not say */
 	struct nt_kineto_interval *kernel, *step;
 	size_t kernels, steps;
+	bool cuts; /* its steps are those of its calls: the profiler was told of none */
 	const struct nt_kineto_interval **comm; /* the kernels that are NCCL's, in order */
 	size_t comms;
 	struct nt_kineto_group *group; /* NT_FRAME_MAX_COMMS of them */
@@ -59,6 +60,15 @@ NT_MUST_CHECK int nt_kineto_read_call(struct nt_kineto_rank *rank, const json_t 
 
 /* Numbers those calls that have no number of their own, in their order. */
 void nt_kineto_number_calls(struct nt_kineto_rank *rank);
+
+/* The steps of a rank whose trace has none, where its calls have a period. -ENOMEM. */
+NT_MUST_CHECK int nt_kineto_find_steps(struct nt_kineto_rank *rank);
+
+/*
+ * For traces that do not say of which groups the calls are: where all ranks make the same calls, and
+ * nobody sends to one other rank alone, all are of one group, in which they are peers. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_assume_group(struct nt_kineto_ranks *in);
 
 /* Whether some rank says of which groups its calls are. */
 bool nt_kineto_has_groups(const struct nt_kineto_ranks *in);

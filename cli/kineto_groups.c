@@ -214,6 +214,64 @@ bool nt_kineto_has_groups(const struct nt_kineto_ranks *in)
 	return false;
 }
 
+/* ---- traces that name no groups ----------------------------------------------------------- */
+
+/* All ranks make the calls of the one that makes most, as far as they come, and none is between two. */
+static bool is_one_sequence(const struct nt_kineto_ranks *in)
+{
+	const struct nt_kineto_rank *most = &in->rank[0];
+	bool uneven = false;
+
+	for (size_t i = 1; i < in->ranks; i++)
+		if (in->rank[i].comms > most->comms)
+			most = &in->rank[i];
+	for (size_t c = 0; c < most->comms; c++) {
+		const uint8_t op = (uint8_t)nt_collective_op(most->comm[c]->name, &uneven);
+
+		if (nt_framer_kind(op) != NT_FRAME_SYNCHRONISING &&
+		    nt_framer_kind(op) != NT_FRAME_ROOTED)
+			return false;
+		for (size_t i = 0; i < in->ranks; i++)
+			if (c < in->rank[i].comms &&
+			    strcmp(in->rank[i].comm[c]->name, most->comm[c]->name) != 0)
+				return false;
+	}
+	for (size_t i = 0; i < in->ranks; i++)
+		if (!in->rank[i].comms)
+			return false;
+	return true;
+}
+
+int nt_kineto_assume_group(struct nt_kineto_ranks *in)
+{
+	if (in->ranks < 2 || !is_one_sequence(in))
+		return 0;
+	for (size_t i = 0; i < in->ranks; i++) {
+		struct nt_kineto_rank *rank = &in->rank[i];
+		struct nt_kineto_group *group = NULL;
+		bool uneven = false;
+		int r = find_group(rank, "", &group);
+
+		if (r < 0)
+			return r;
+		if (!group)
+			return 0;
+		group->id = nt_hash_mix(group->name_hash);
+		group->size = rank->world;
+		group->used = true;
+		for (size_t k = 0, number = 0; k < rank->kernels; k++) {
+			struct nt_kineto_interval *kernel = &rank->kernel[k];
+
+			if (!kernel->comm)
+				continue;
+			kernel->op = (uint8_t)nt_collective_op(kernel->name, &uneven);
+			kernel->group = (uint16_t)(group - rank->group + 1);
+			kernel->number = ++number;
+		}
+	}
+	return 0;
+}
+
 /* ---- frames ------------------------------------------------------------------------------- */
 
 static bool is_synchronising(const struct nt_kineto_interval *kernel)

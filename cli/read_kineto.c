@@ -228,8 +228,9 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 	for (i = 0; i < out->kernels; i++)
 		if (out->kernel[i].comm)
 			out->comm[out->comms++] = &out->kernel[i];
-	if (out->steps)
-		qsort(out->step, out->steps, sizeof(*out->step), by_start);
+	if (!out->steps)
+		return nt_kineto_find_steps(out);
+	qsort(out->step, out->steps, sizeof(*out->step), by_start);
 	return 0;
 }
 
@@ -310,7 +311,7 @@ static int add_collectives(struct nt_trace *trace, const struct nt_kineto_ranks 
 	return 0;
 }
 
-/* Start and end of the n-th profiler step of a rank; without any, the whole trace is one step. */
+/* Start and end of the n-th step of a rank; without any, the whole trace is one step. */
 static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -326,7 +327,7 @@ static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *
 	*ret_start = trace->step[n].start_ns;
 	*ret_end = n + 1 < trace->steps ? trace->step[n + 1].start_ns : trace->step[n].end_ns;
 	/* Kernels run on after the host's last step has ended. */
-	if (n + 1 == trace->steps && last->end_ns > *ret_end)
+	if (n + 1 == trace->steps && !trace->cuts && last->end_ns > *ret_end)
 		*ret_end = last->end_ns;
 	return true;
 }
@@ -445,8 +446,12 @@ int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace
 	r = check_ranks(&in, trace, ret_error);
 	if (r < 0)
 		return r;
-	r = nt_kineto_has_groups(&in) ? nt_kineto_add_collectives(&in, trace)
-				      : add_collectives(trace, &in);
+	if (nt_kineto_has_groups(&in)) {
+		r = nt_kineto_add_collectives(&in, trace);
+	} else {
+		r = add_collectives(trace, &in);
+		r = r ?: nt_kineto_assume_group(&in);
+	}
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < in.ranks; i++)

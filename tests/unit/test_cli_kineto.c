@@ -123,6 +123,31 @@ static void play(struct job *job, int slow)
 	}
 }
 
+/* All ranks reduce with each other in so many pieces, and no trace says so; the profiler may know no step. */
+static void play_plain(struct job *job, int slow, int pieces, bool steps)
+{
+	for (int n = 0; n < STEPS; n++) {
+		const unsigned int start = (unsigned int)n * 200000;
+
+		for (int i = 0; i < RANKS; i++) {
+			const unsigned int jitter = (unsigned int)(n * 7 + i * 13) % 11 * 20;
+			const unsigned int own = 100000 * (i == slow ? 3 : 2) / 2 + jitter;
+
+			if (steps)
+				add_step(job, i, n, start, 200000);
+			add_kernel(job, i, "gemm", start, own, "");
+			for (int piece = 0; piece < pieces; piece++) {
+				const unsigned int end =
+					start + 190000 + 1000 * (unsigned int)piece;
+				const unsigned int from = piece ? end - 1000 : start + own;
+
+				add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+					   from, end - from, "");
+			}
+		}
+	}
+}
+
 static void put_files(struct job *job)
 {
 	for (int i = 0; i < RANKS; i++) {
@@ -222,6 +247,100 @@ static void a_slow_rank_is_held_against_its_data_parallel_group(void **state)
 		return;
 	}
 	fail_msg("nobody is named");
+}
+
+static void assert_names(const struct nt_trace *trace, uint32_t rank)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_rules rules = nt_rules_default();
+	const struct nt_incident *incident;
+
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "compute");
+	assert_int_equal(incident->culprits, 1);
+	assert_string_equal(incident->culprit[0].kind, "rank");
+	assert_int_equal(incident->culprit[0].rank, rank);
+	assert_int_equal(incident->culprit[0].peer_count, RANKS - 1);
+}
+
+/* Before PyTorch 2.3 no trace named a group. */
+static void ranks_of_traces_without_groups_that_make_the_same_calls_are_peers(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_plain(job, 2, 1, true);
+	trace = read_files(job, RANKS);
+	assert_int_equal(trace->frames, STEPS);
+	assert_int_equal(trace->collectives, STEPS);
+	assert_string_equal(trace->collective[0].name, "AllReduce");
+	assert_int_equal(comm_of(trace, 3, 5, NT_FRAME_SYNCHRONISING)->last, 4);
+	assert_names(trace, 2);
+}
+
+/* They may be stages, which are no peers of each other. */
+static void ranks_of_traces_without_groups_that_send_are_no_peers(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_plain(job, 2, 1, true);
+	for (int i = 0; i < RANKS; i++)
+		add_kernel(job, i, "ncclDevKernel_SendRecv(x)", 1, 2, "");
+	trace = read_files(job, RANKS);
+	for (int i = 0; i < RANKS; i++)
+		assert_int_equal(trace->frame[1].rank[i].comms, 0);
+}
+
+static void steps_that_the_profiler_was_not_told_of_are_the_period_of_the_calls(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_plain(job, 6, 1, false);
+	/* A second operation, once a step. */
+	for (int n = 0; n < STEPS; n++)
+		for (int i = 0; i < RANKS; i++)
+			add_kernel(job, i, "ncclDevKernel_AllGather_RING_LL(x)",
+				   (unsigned int)n * 200000 + 195000, 1000, "");
+	trace = read_files(job, RANKS);
+	/* The one that the beginning cuts does not count. */
+	assert_int_equal(trace->frames, STEPS - 1);
+	for (size_t n = 1; n + 1 < trace->frames; n++)
+		assert_true(trace->frame[n].rank[6].own_ns > 149000000 &&
+			    trace->frame[n].rank[6].own_ns < 151000000);
+	assert_names(trace, 6);
+}
+
+static void pieces_of_one_reduction_make_one_step(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_plain(job, 0, 4, false);
+	trace = read_files(job, RANKS);
+	assert_int_equal(trace->frames, STEPS - 2);
+	assert_names(trace, 0);
+}
+
+/* A trace of one step: its two different calls are no steps. */
+static void calls_without_a_period_are_one_step(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	for (int i = 0; i < RANKS; i++) {
+		add_kernel(job, i, "gemm", 0, 1000, "");
+		add_kernel(job, i, "ncclDevKernel_AllGather_RING_LL(x)", 1000, 100, "");
+		add_kernel(job, i, "gemm", 2000, 1000, "");
+		add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32(x)", 3000, 100, "");
+	}
+	trace = read_files(job, RANKS);
+	assert_int_equal(trace->frames, 1);
+	assert_int_equal(trace->frame[0].rank[0].own_ns, 2000000);
 }
 
 static void healthy_stages_of_different_length_accuse_nobody(void **state)
@@ -439,6 +558,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KINETO_TEST(communicators_are_learned_from_the_kernels_arguments),
 		KINETO_TEST(a_slow_rank_is_held_against_its_data_parallel_group),
+		KINETO_TEST(ranks_of_traces_without_groups_that_make_the_same_calls_are_peers),
+		KINETO_TEST(ranks_of_traces_without_groups_that_send_are_no_peers),
+		KINETO_TEST(steps_that_the_profiler_was_not_told_of_are_the_period_of_the_calls),
+		KINETO_TEST(pieces_of_one_reduction_make_one_step),
+		KINETO_TEST(calls_without_a_period_are_one_step),
 		KINETO_TEST(healthy_stages_of_different_length_accuse_nobody),
 		KINETO_TEST(collectives_are_compared_group_by_group),
 		KINETO_TEST(files_of_some_ranks_are_compared_among_themselves),
