@@ -138,13 +138,15 @@ bpf_is_gone() {
 
 pods_are_gone() { [ -z "$(k get pods -n "$1" -o name)" ]; }
 
-# Takes the release away and looks for what it may have left: objects, pods, probes, claims.
-uninstall() {
-  local agent kinds left
-  agent=$(component agent)
-  bpf_of "$(pids_of "$space" "$agent" | head -n 1)" >"$work/bpf"
+# What the agent has in the kernel, to be looked for when it is gone.
+remember_probes() {
+  bpf_of "$(pids_of "$space" "$(component agent)" | head -n 1)" >"$work/bpf"
   [ -s "$work/bpf" ] || fail "the agent has nothing in the kernel"
-  helm uninstall neutracer -n "$space" --wait --timeout 2m >/dev/null
+}
+
+# Looks for what may have been left: objects, pods, probes, claims.
+nothing_is_left() {
+  local kinds left
   wait_until 60 "the pods to go" pods_are_gone "$space" || fail "pods are left"
   wait_until 20 "the probes to go" bpf_is_gone "$work/bpf" || fail "left in the kernel: $(cat "$work/bpf")"
   kinds=$(k api-resources --verbs=list -o name | grep -v -e '^events' -e '^componentstatuses' -e '^endpoints$' | paste -sd,)
@@ -153,6 +155,13 @@ uninstall() {
   left=$(k get configmaps,secrets,serviceaccounts,persistentvolumeclaims,leases -n "$space" -o name |
     grep -v -e '/kube-root-ca.crt$' -e '^serviceaccount/default$') || :
   [ -z "$left" ] || fail "left in the namespace: $left"
+}
+
+# Takes the release away.
+uninstall() {
+  remember_probes
+  helm uninstall neutracer -n "$space" --wait --timeout 2m >/dev/null
+  nothing_is_left
 }
 
 token() {

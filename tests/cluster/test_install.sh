@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The chart on a cluster: the API server takes everything that it renders, pods pass the security level
-# that they claim and have the capabilities that they name; install, test, upgrade, rollback, uninstall.
+# that they claim and have the capabilities that they name; install, test, upgrade, rollback, uninstall;
+# and the same without Helm.
 # shellcheck source=tests/cluster/lib.sh
 . tests/cluster/lib.sh
 
@@ -97,3 +98,22 @@ k get pods -n "$space" -o json | jq -e '[.items[].status.containerStatuses[].res
 
 uninstall
 echo "installed, tested, upgraded, rolled back, uninstalled: nothing is left"
+
+# ---- without Helm, as docs/kubernetes.md says it -------------------------------------------------
+
+# By the name that the default values have for it.
+"$cluster" exec ctr -a "$state/containerd.sock" -n k8s.io image tag neutracer.test/kafka:3.9.1 docker.io/apache/kafka:3.9.1 >/dev/null
+k delete namespace "$space" >/dev/null
+start=$(now_ms)
+k apply -f deploy/k8s/namespace.yaml >/dev/null
+k -n neutracer create secret generic neutracer-token --from-literal=token="$(openssl rand -hex 32)" >/dev/null
+k apply -f deploy/k8s/neutracer.yaml >/dev/null
+for object in daemonset/neutracer-agent statefulset/neutracer-kafka statefulset/neutracer-aggregator; do
+  k rollout status -n "$space" "$object" --timeout=2m >"$work/rollout" || fail "$(cat "$work/rollout")"
+done
+echo "without Helm ready after $(($(now_ms) - start)) ms"
+api /api/v1/jobs >/dev/null || fail "the Service does not answer"
+remember_probes
+k delete -f deploy/k8s/neutracer.yaml -f deploy/k8s/namespace.yaml >/dev/null || fail "kubectl delete"
+! k get namespace "$space" >/dev/null 2>&1 || fail "the namespace is left"
+nothing_is_left
