@@ -2,6 +2,7 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -64,6 +65,81 @@ int nt_input_json(const char *path, const struct nt_buf *buf, json_t **ret_root,
 				       why.position, why.text);
 	*ret_root = root;
 	return 0;
+}
+
+/* Behind the string that begins at `at`. */
+static size_t skip_string(const char *text, size_t len, size_t at)
+{
+	for (at++; at < len && text[at] != '"'; at++)
+		at += text[at] == '\\';
+	return at < len ? at + 1 : len;
+}
+
+/* Whether the string at `at` is that key: the last one of its name counts, as in the parser. */
+static bool is_key(const char *text, size_t len, size_t at, const char *key)
+{
+	size_t end = skip_string(text, len, at);
+
+	if (end - at != strlen(key) + 2 || memcmp(text + at + 1, key, strlen(key)) != 0)
+		return false;
+	while (end < len && strchr(" \t\r\n", text[end]))
+		end++;
+	return end < len && text[end] == ':';
+}
+
+size_t nt_input_line(const struct nt_buf *text, const char *key, size_t at)
+{
+	const char *data = (const char *)text->data;
+	const int list_depth = key ? 2 : 1;
+	size_t line = 1, member = 0, found = 0;
+	bool inside = !key, begins = false;
+	int depth = 0;
+
+	for (size_t i = 0; i < text->len; i++) {
+		const char c = data[i];
+		const bool space = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+
+		line += c == '\n';
+		if (begins && !space) {
+			if (member == at)
+				found = line;
+			begins = false;
+		}
+		if (c == '"') {
+			if (depth == 1 && key && is_key(data, text->len, i, key)) {
+				inside = true;
+				found = at == SIZE_MAX ? line : 0;
+			}
+			i = skip_string(data, text->len, i) - 1;
+		} else if (c == '{' || c == '[') {
+			depth++;
+			begins = inside && depth == list_depth && c == '[';
+			member = begins ? 0 : member;
+		} else if (c == '}' || c == ']') {
+			depth--;
+			inside = inside && depth >= list_depth;
+		} else if (c == ',' && inside && depth == list_depth) {
+			member++;
+			begins = true;
+		} else if (c == ',' && depth < list_depth) {
+			inside = false;
+		}
+	}
+	return found;
+}
+
+int nt_input_refuse_at(struct nt_trace_error *error, const char *path, const struct nt_buf *text,
+		       const char *key, size_t at, const char *what)
+{
+	const struct nt_trace_error why = *error;
+	const size_t line = text ? nt_input_line(text, key, at) : 0;
+	char where[32] = "", number[32] = "";
+
+	if (line)
+		(void)snprintf(where, sizeof(where), ":%zu", line);
+	if (at != SIZE_MAX)
+		(void)snprintf(number, sizeof(number), " %zu", at);
+	return nt_trace_refuse(error, "%s%s: %s%s: %s", path, where, what, number, why.text);
 }
 
 static bool is_one_of(const char *key, size_t len, const char *const *names, size_t count)

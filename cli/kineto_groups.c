@@ -73,8 +73,7 @@ int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 	if (!config)
 		return 0;
 	if (!json_is_array(config))
-		return nt_trace_refuse(ret_error, "%s: distributedInfo.pg_config is no list",
-				       rank->path);
+		return nt_trace_refuse(ret_error, "pg_config is no list");
 	json_array_foreach(config, i, listed)
 	{
 		const char *name = json_string_value(json_object_get(listed, "pg_name"));
@@ -95,13 +94,12 @@ int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 		if (!read_ranks(ranks, rank->rank, group))
 			return nt_trace_refuse(
 				ret_error,
-				"%s: distributedInfo.pg_config: the ranks of '%.24s' are no numbers from 0 to %d",
-				rank->path, name, NT_FRAME_MAX_RANKS - 1);
+				"pg_config: the ranks of '%.24s' are no numbers from 0 to %d", name,
+				NT_FRAME_MAX_RANKS - 1);
 		if (json_is_integer(size) && json_integer_value(size) != group->size)
 			return nt_trace_refuse(
-				ret_error,
-				"%s: distributedInfo.pg_config: '%.24s' has %u ranks, and pg_size is %lld",
-				rank->path, name, group->size, (long long)json_integer_value(size));
+				ret_error, "pg_config: '%.24s' has %u ranks, and pg_size is %lld",
+				name, group->size, (long long)json_integer_value(size));
 	}
 	return 0;
 }
@@ -133,13 +131,13 @@ static int check_call(const struct nt_kineto_rank *rank, const struct nt_kineto_
 	if (group->listed && group->place == UINT32_MAX)
 		return nt_trace_refuse(
 			error,
-			"%s: rank %u calls in process group '%.24s', of which pg_config says that it is no member",
-			rank->path, rank->rank, name);
+			"rank %u calls in process group '%.24s', of which pg_config says that it is no member",
+			rank->rank, name);
 	if (group->listed && json_is_integer(size) && json_integer_value(size) != group->size)
 		return nt_trace_refuse(
 			error,
-			"%s: a call in process group '%.24s' of %lld ranks, of which pg_config lists %u",
-			rank->path, name, (long long)json_integer_value(size), group->size);
+			"a call in process group '%.24s' of %lld ranks, of which pg_config lists %u",
+			name, (long long)json_integer_value(size), group->size);
 	return 0;
 }
 
@@ -173,8 +171,9 @@ int nt_kineto_read_call(struct nt_kineto_rank *rank, const json_t *args,
 	if (elements && (!json_is_integer(elements) || json_integer_value(elements) < 0))
 		return nt_trace_refuse(
 			ret_error,
-			"%s: a call in process group '%.24s' has no sound number of elements",
-			rank->path, name);
+			"a call in process group '%.24s' has no sound number of elements: %s is not a number from 0",
+			name,
+			kernel->op == NT_OP_REDUCE_SCATTER ? "Out msg nelems" : "In msg nelems");
 	if (__builtin_mul_overflow(
 		    (uint64_t)json_integer_value(elements),
 		    nt_collective_type_bytes(json_string_value(json_object_get(args, "dtype"))),

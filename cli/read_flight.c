@@ -42,6 +42,7 @@ struct listed {
 struct dump {
 	struct nt_flight *flight;
 	struct nt_flight_rank *out;
+	const struct nt_buf *text; /* NULL: it is a pickle, which has no lines */
 	const json_t *status; /* pg_status, or NULL */
 	struct listed *listed;
 	size_t listeds;
@@ -183,9 +184,8 @@ static int read_config(struct dump *dump, const json_t *config)
 	if (!config)
 		return 0;
 	if (!json_is_object(config) || json_object_size(config) > MAX_CONFIG)
-		return nt_trace_refuse(dump->error,
-				       "%s: pg_config is no object of at most %d process groups",
-				       dump->out->path, MAX_CONFIG);
+		return nt_trace_refuse(dump->error, "no object of at most %d process groups",
+				       MAX_CONFIG);
 	dump->listed = calloc(json_object_size(config) + 1, sizeof(*dump->listed));
 	if (!dump->listed)
 		return -ENOMEM;
@@ -201,8 +201,8 @@ static int read_config(struct dump *dump, const json_t *config)
 		if (!read_ranks(json_object_get(group, "ranks"), dump->out->rank, listed))
 			return nt_trace_refuse(
 				dump->error,
-				"%s: pg_config: the ranks of process group '%.40s' are no list of numbers from 0 to %d",
-				dump->out->path, name, NT_FRAME_MAX_RANKS - 1);
+				"the ranks of process group '%.40s' are no list of numbers from 0 to %d",
+				name, NT_FRAME_MAX_RANKS - 1);
 		if (!listed->size)
 			continue;
 		dump->listeds++;
@@ -307,10 +307,9 @@ static int add_call(struct nt_flight_group *group, const struct nt_flight_call *
 	return 0;
 }
 
-static int refuse_entry(const struct dump *dump, size_t at, const char *key, const char *want)
+static int refuse_entry(const struct dump *dump, const char *key, const char *want)
 {
-	return nt_trace_refuse(dump->error, "%s: entry %zu: %s is not %s", dump->out->path, at, key,
-			       want);
+	return nt_trace_refuse(dump->error, "%s is not %s", key, want);
 }
 
 /* The last call that the group's status says to be complete. */
@@ -329,7 +328,7 @@ static uint64_t last_completed(const struct dump *dump, const json_t *entry)
 	return number;
 }
 
-static int read_state(const struct dump *dump, const json_t *entry, size_t at, bool has_device,
+static int read_state(const struct dump *dump, const json_t *entry, bool has_device,
 		      struct nt_flight_call *call)
 {
 	const char *state = json_string_value(json_object_get(entry, "state"));
@@ -337,10 +336,10 @@ static int read_state(const struct dump *dump, const json_t *entry, size_t at, b
 
 	if (!state || (strcmp(state, "scheduled") != 0 && strcmp(state, "started") != 0 &&
 		       strcmp(state, "completed") != 0))
-		return refuse_entry(dump, at, "state", "scheduled, started or completed");
+		return refuse_entry(dump, "state", "scheduled, started or completed");
 	if (!read_time(json_object_get(entry, "time_discovered_started_ns"), &started_ns) ||
 	    !read_time(json_object_get(entry, "time_discovered_completed_ns"), &completed_ns))
-		return refuse_entry(dump, at, "time_discovered_started_ns or …_completed_ns",
+		return refuse_entry(dump, "time_discovered_started_ns or …_completed_ns",
 				    "a time in nanoseconds");
 	call->done = strcmp(state, "completed") == 0;
 	call->started = call->done || strcmp(state, "started") == 0;
@@ -371,7 +370,7 @@ static void label_group(struct nt_flight_group *group, const char *name, const c
 	(void)nt_text_clean(text, strlen(text), group->label, sizeof(group->label) - 1);
 }
 
-static int read_entry(struct dump *dump, const json_t *entry, size_t at)
+static int read_entry(struct dump *dump, const json_t *entry)
 {
 	const json_t *pg = json_object_get(entry, "process_group");
 	const char *group_name = json_string_value(json_array_get(pg, 0));
@@ -385,16 +384,15 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	int r;
 
 	if (!json_is_object(entry))
-		return nt_trace_refuse(dump->error, "%s: entry %zu is no object", dump->out->path,
-				       at);
+		return nt_trace_refuse(dump->error, "no object");
 	if (!group_name)
-		return refuse_entry(dump, at, "process_group", "a name and a description");
+		return refuse_entry(dump, "process_group", "a name and a description");
 	if (!name)
-		return refuse_entry(dump, at, "profiling_name", "the name of an operation");
+		return refuse_entry(dump, "profiling_name", "the name of an operation");
 	if (!read_number(json_object_get(entry, key), INT64_MAX, &call.number))
-		return refuse_entry(dump, at, key, "a number");
+		return refuse_entry(dump, key, "a number");
 	if (!read_number(json_object_get(entry, "time_created_ns"), MAX_NS, &call.created_ns))
-		return refuse_entry(dump, at, "time_created_ns", "a time in nanoseconds");
+		return refuse_entry(dump, "time_created_ns", "a time in nanoseconds");
 	call.expires_ns = UINT64_MAX;
 	if (read_number(json_object_get(entry, "timeout_ms"), MAX_NS / NT_MILLISECOND, &timeout_ms))
 		call.expires_ns = call.created_ns + timeout_ms * NT_MILLISECOND;
@@ -402,7 +400,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	scatters = call.op == NT_OP_REDUCE_SCATTER;
 	if (!count_elements(json_object_get(entry, scatters ? "output_sizes" : "input_sizes"),
 			    &call.count))
-		return refuse_entry(dump, at, scatters ? "output_sizes" : "input_sizes",
+		return refuse_entry(dump, scatters ? "output_sizes" : "input_sizes",
 				    "a list of the sizes of tensors");
 	if (uneven || call.op == NT_OP_ALL_TO_ALL || call.op == NT_OP_GATHER ||
 	    call.op == NT_OP_SCATTER || call.op == NT_OP_UNKNOWN)
@@ -411,7 +409,7 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 		json_string_value(json_array_get(json_object_get(entry, "input_dtypes"), 0)));
 	has_device = strncmp(name, "gloo:", 5) != 0 && strncmp(name, "mpi:", 4) != 0;
 	dump->out->uses_gpu |= has_device;
-	r = read_state(dump, entry, at, has_device, &call);
+	r = read_state(dump, entry, has_device, &call);
 	if (r < 0)
 		return r;
 	if (call.created_ns > dump->out->newest_ns)
@@ -425,8 +423,8 @@ static int read_entry(struct dump *dump, const json_t *entry, size_t at)
 	if (group->size && group->place == UINT32_MAX)
 		return nt_trace_refuse(
 			dump->error,
-			"%s: entry %zu: rank %u calls in process group '%.40s', of which pg_config says that it is no member: is the file of another rank?",
-			dump->out->path, at, dump->out->rank, group_name);
+			"rank %u calls in process group '%.40s', of which pg_config says that it is no member: is the file of another rank?",
+			dump->out->rank, group_name);
 	return add_call(group, &call);
 }
 
@@ -449,8 +447,11 @@ static int read_entries(struct dump *dump, const json_t *entries)
 			   first == 0;
 	json_array_foreach(entries, i, entry)
 	{
-		int r = read_entry(dump, entry, i);
+		int r = read_entry(dump, entry);
 
+		if (r == -EBADMSG)
+			(void)nt_input_refuse_at(dump->error, dump->out->path, dump->text,
+						 "entries", i, "entry");
 		if (r < 0)
 			return r;
 	}
@@ -531,6 +532,9 @@ static int read_root(struct dump *dump, const json_t *root)
 		return r;
 	dump->status = json_object_get(root, "pg_status");
 	r = read_config(dump, json_object_get(root, "pg_config"));
+	if (r == -EBADMSG)
+		(void)nt_input_refuse_at(dump->error, path, dump->text, "pg_config", SIZE_MAX,
+					 "pg_config");
 	r = r ?: read_entries(dump, json_object_get(root, "entries"));
 	return r ?: add_silent(dump);
 }
@@ -548,7 +552,8 @@ static int read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
 	if (r < 0)
 		return r;
 	out->written_ns = time_of_file(out->path);
-	if (nt_pickle_is(text.data, text.len))
+	dump.text = nt_pickle_is(text.data, text.len) ? NULL : &text;
+	if (!dump.text)
 		r = nt_pickle_read(out->path, text.data, text.len, &root, error);
 	else
 		r = nt_input_json(out->path, &text, &root, error);

@@ -114,9 +114,7 @@ static int read_event(struct nt_kineto_rank *out, const json_t *event, uint64_t 
 	if (!event_time(event, "ts", base_ns, &interval.start_ns) ||
 	    !event_time(event, "dur", 0, &duration_ns))
 		return nt_trace_refuse(
-			error,
-			"%s: event '%.60s' has no sound ts and dur (want microseconds from 0)",
-			out->path, name);
+			error, "'%.60s' has no sound ts and dur (want microseconds from 0)", name);
 	interval.end_ns = interval.start_ns + duration_ns;
 	if (starts_with(name, "ProfilerStep") &&
 	    (!category || strcmp(category, "gpu_user_annotation") != 0))
@@ -125,8 +123,7 @@ static int read_event(struct nt_kineto_rank *out, const json_t *event, uint64_t 
 		return 0;
 	if (strcmp(category, "kernel") == 0 || starts_with(category, "gpu_mem")) {
 		if (out->kernels == MAX_KERNELS)
-			return nt_trace_refuse(error, "%s: more than %d kernels", out->path,
-					       MAX_KERNELS);
+			return nt_trace_refuse(error, "more than %d kernels", MAX_KERNELS);
 		interval.comm = starts_with(name, "nccl");
 		if (interval.comm) {
 			collective_name(name, interval.name, sizeof(interval.name));
@@ -172,9 +169,8 @@ static int find_world(const json_t *root, struct nt_kineto_rank *out, struct nt_
 		return 0;
 	if (!json_is_integer(size) || json_integer_value(size) <= (json_int_t)out->rank ||
 	    json_integer_value(size) > NT_FRAME_MAX_RANKS)
-		return nt_trace_refuse(
-			error, "%s: distributedInfo.world_size is not a number from %u to %d",
-			out->path, out->rank + 1, NT_FRAME_MAX_RANKS);
+		return nt_trace_refuse(error, "world_size is not a number from %u to %d",
+				       out->rank + 1, NT_FRAME_MAX_RANKS);
 	out->world = (uint32_t)json_integer_value(size);
 	return 0;
 }
@@ -204,6 +200,9 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 			out->path, NT_FRAME_MAX_RANKS - 1);
 	r = find_world(root, out, error);
 	r = r ?: nt_kineto_read_groups(out, json_object_get(root, "distributedInfo"), error);
+	if (r == -EBADMSG)
+		(void)nt_input_refuse_at(error, out->path, &text, "distributedInfo", SIZE_MAX,
+					 "distributedInfo");
 	if (r < 0)
 		return r;
 	base = json_is_object(root) ? json_object_get(root, "baseTimeNanoseconds") : NULL;
@@ -213,6 +212,10 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 	json_array_foreach(events, i, event)
 	{
 		r = read_event(out, event, base_ns, error);
+		if (r == -EBADMSG)
+			(void)nt_input_refuse_at(error, out->path, &text,
+						 json_is_object(root) ? "traceEvents" : NULL, i,
+						 "event");
 		if (r < 0)
 			return r;
 	}

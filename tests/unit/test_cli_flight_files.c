@@ -36,7 +36,7 @@ static void a_damaged_dump_is_refused_with_its_place(void **state)
 	assert_refused(job, "{\"version\": \"1.5\"}", "a dump of version '1.5'");
 	assert_refused(job, "{\"version\": \"2.5\"}", "no calls in any of the dumps");
 	assert_refused(job, "{\"version\": \"2.5\", \"entries\": 7}", "'entries' is no list");
-	assert_refused(job, DUMP_OF("3"), "entry 0 is no object");
+	assert_refused(job, DUMP_OF("3"), "entry 0: no object");
 	assert_refused(job, DUMP_OF("{}"), "entry 0: process_group is not");
 	assert_refused(job, DUMP_OF(ENTRY_OF(PG, "7", "1", "[]", "\"started\"", CREATED)),
 		       "entry 0: profiling_name is not");
@@ -56,7 +56,8 @@ static void a_damaged_dump_is_refused_with_its_place(void **state)
 		       DUMP_OF(ENTRY_OF(PG, NAME, "1", "[]", "\"started\"",
 					", \"time_created_ns\": 9000000000000000000")),
 		       "time_created_ns is not");
-	assert_refused(job, "{\"version\": \"2.5\", \"pg_config\": []}", "pg_config is no object");
+	assert_refused(job, "{\"version\": \"2.5\", \"pg_config\": []}",
+		       ":1: pg_config: no object of at most");
 	assert_refused(job,
 		       "{\"version\": \"2.5\", \"pg_config\": {\"1\": {\"ranks\": \"[0, x]\"}}}",
 		       "the ranks of process group '1'");
@@ -65,6 +66,36 @@ static void a_damaged_dump_is_refused_with_its_place(void **state)
 		       "the ranks of process group '1'");
 	assert_refused(job, "{\"version\": \"2.5\", \"rank\": -1}", "rank unknown");
 	assert_refused(job, "{\"version\": \"2.5\", \"rank\": 131072}", "rank unknown");
+}
+
+/* Texts that look like lists, lists in lists, and a list of that name that is another one's. */
+static void a_lie_is_refused_with_its_line(void **state)
+{
+	const char *good = ENTRY_OF(PG, NAME, "1", "[[2,\n2]]", "\"started\"",
+				    CREATED ", \"frames\": [{\"name\": \"[{\\\"\"}, {}]");
+
+	for (int n = 0; n < 3; n++) {
+		nt_autobuf struct nt_buf text = {0};
+		char why[64];
+
+		assert_int_equal(nt_buf_printf(&text, "{\"version\": \"2.5\",\n\"pg_config\": "
+						      "{\"entries\": {\"ranks\": [0,\n1]}},"
+						      "\n\n\"entries\" :\n["),
+				 0);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(nt_buf_printf(&text, "%s%s", i ? ",\n" : "", good), 0);
+		assert_int_equal(
+			nt_buf_printf(&text, "%s\n{\"process_group\": [\"0\"]}]}", n ? "," : ""),
+			0);
+		assert_int_equal(nt_buf_append(&text, "", 1), 0);
+		/* A line for the break in each good one, and one from each to the next. */
+		(void)snprintf(why, sizeof(why), ":%d: entry %d: profiling_name is not",
+			       n ? 6 + 2 * n : 7, n);
+		assert_refused(*state, (const char *)text.data, why);
+	}
+	assert_refused(*state,
+		       "{\"version\": \"2.5\",\n\n \"pg_config\": {\"1\": {\"ranks\": \"x\"}}}",
+		       ":3: pg_config: the ranks of process group '1'");
 }
 
 static void a_dump_of_a_rank_that_its_group_does_not_have_is_refused(void **state)
@@ -229,6 +260,7 @@ int main(void)
 		FLIGHT_TEST(a_damaged_dump_is_refused_with_its_place),
 		FLIGHT_TEST(a_dump_cut_short_in_its_compression_is_refused),
 		FLIGHT_TEST(names_out_of_a_dump_do_not_steer_the_terminal),
+		FLIGHT_TEST(a_lie_is_refused_with_its_line),
 		FLIGHT_TEST(a_dump_of_a_rank_that_its_group_does_not_have_is_refused),
 		FLIGHT_TEST(a_damaged_pickle_is_refused_with_its_place),
 		FLIGHT_TEST(more_entries_than_the_cap_are_refused),

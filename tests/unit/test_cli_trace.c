@@ -260,7 +260,16 @@ static void a_damaged_kineto_trace_is_refused_with_its_reason(void **state)
 		"no sound ts");
 	assert_kineto_refused(
 		"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1e300,\"dur\":1}]",
-		"no sound ts");
+		":1: event 0: 'k' has no sound ts");
+	assert_kineto_refused("[{\"ph\":\"M\"},\n{\"ph\":\"X\",\"name\":\"k\",\"ts\":[]}]",
+			      ":2: event 1: 'k' has no sound ts");
+	assert_kineto_refused(
+		"{\"other\": [[],\n[]],\n\"traceEvents\": [{\"args\": {\"a\": [1,\n2]}},"
+		"\n7,{\"ph\":\"X\",\"name\":\"k\",\"ts\":[]}], \"last\": [1, 2, 3]}",
+		":5: event 2: 'k' has no sound ts");
+	assert_kineto_refused(
+		"{\"traceEvents\":[],\n\"distributedInfo\":\n{\"rank\":5,\"world_size\":3}}",
+		":2: distributedInfo: world_size is not a number from 6 to");
 }
 
 static void two_files_of_one_rank_are_refused(void **state)
