@@ -237,8 +237,16 @@ static void take_time(struct nt_step *step, uint64_t entry_ns)
 {
 	uint64_t ns = entry_ns > step->begin_ns ? entry_ns - step->begin_ns : 0;
 
-	if (step->begin_ns)
-		step->step_ns = step->step_ns ? (7 * step->step_ns + ns) / 8 : ns;
+	/*
+	 * What most of them last: of calls that are enqueued in a burst the one that waits for the device
+	 * would make any mean long.
+	 */
+	if (step->begin_ns && !step->step_ns)
+		step->step_ns = ns;
+	else if (step->begin_ns && ns < step->step_ns)
+		step->step_ns -= (step->step_ns - ns) / 4;
+	else if (step->begin_ns)
+		step->step_ns += (ns - step->step_ns) / 8;
 	step->begin_ns = entry_ns;
 	step->steps++;
 }

@@ -80,7 +80,7 @@ struct nt_step {
 	uint64_t idle_ns; /* outside of calls, since the last one */
 	uint64_t launches; /* as the last call knew them */
 	uint64_t begin_ns; /* of the last boundary; 0: none yet */
-	uint64_t step_ns; /* smoothed */
+	uint64_t step_ns; /* of most steps, smoothed */
 	uint32_t steps; /* boundaries since the period was found */
 	uint64_t number, found_count, unknown_kinds;
 };

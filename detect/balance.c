@@ -19,7 +19,7 @@ enum {
 
 /* Work of roles that differs by less is cut as evenly as it gets. */
 static const double uneven_roles = 0.10;
-static const double uneven_turns = 0.10;
+static const double uneven_turns = 0.10, alike_turns = 0.25;
 
 static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
 {
@@ -134,48 +134,69 @@ static bool may_take_turns(const struct nt_group *group)
 	       tail->entries * group->members <= FEW_FAR * tail->windows;
 }
 
-/* Some rank is far behind in nearly every round, and it is never the same. */
-static bool takes_turns(const struct nt_detect *detect, const struct nt_group *group,
-			double *ret_cost)
+/* In nearly every round somebody is far behind. */
+static bool is_costly(const struct nt_ring *worst)
+{
+	uint32_t costly = 0;
+
+	for (uint32_t i = 0; i < TURNS; i++)
+		costly += worst->value[i] >= uneven_turns;
+	return worst->count == TURNS && costly >= TURNS_COSTLY;
+}
+
+/*
+ * A window may hold the turns of several, of which none is far behind in it: all together cost the same
+ * in nearly every round. What hiccups cost differs from round to round.
+ */
+static bool is_even(const struct nt_ring *turn)
+{
+	const double middle = nt_ring_median(turn);
+	uint32_t alike = 0;
+
+	for (uint32_t i = 0; i < TURNS; i++)
+		alike += fabs(turn->value[i] - middle) <= alike_turns * middle;
+	return turn->count == TURNS && middle >= uneven_turns && alike >= TURNS_COSTLY;
+}
+
+/* Some rank is behind in nearly every round, and it is never the same: what that costs, or NULL. */
+static const struct nt_ring *find_turns(const struct nt_group *group)
 {
 	const struct nt_group_past *past = group->past;
-	uint32_t costly = 0, most = 0;
+	const struct nt_ring *ring;
+	uint32_t most = 0;
 
 	if (!past || !may_take_turns(group) || past->worst.count < TURNS)
-		return false;
-	*ret_cost = nt_ring_median(&past->worst);
-	for (uint32_t i = 0; i < TURNS; i++) {
+		return NULL;
+	ring = is_costly(&past->worst) ? &past->worst : is_even(&past->turn) ? &past->turn : NULL;
+	for (uint32_t i = 0; i < TURNS && ring; i++) {
 		uint32_t same = 0;
 
-		costly += past->worst.value[i] >= uneven_turns;
 		for (uint32_t j = 0; j < TURNS; j++)
 			same += past->slowest[j] == past->slowest[i];
 		if (same > most)
 			most = same;
 	}
-	(void)detect;
-	return costly >= TURNS_COSTLY && most <= TURNS_OF_ONE;
+	return most <= TURNS_OF_ONE ? ring : NULL;
 }
 
-static double turn(const struct nt_ring *worst, uint32_t oldest)
+static double turn(const struct nt_ring *ring, uint32_t oldest)
 {
-	return worst->value[(worst->next + oldest) % TURNS];
+	return ring->value[(ring->next + oldest) % TURNS];
 }
 
 /*
  * It began with the first of the rounds that was far behind. Where the oldest are so as often as all,
  * it was there before them: then with the oldest round that is known.
  */
-static uint64_t turns_since(const struct nt_detect *detect, const struct nt_group *group)
+static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring *ring)
 {
-	const struct nt_ring *worst = &group->past->worst;
 	uint32_t first = 0, early = 0;
 
 	for (uint32_t i = 0; i < TURNS - TURNS_COSTLY; i++)
-		early += turn(worst, i) >= uneven_turns;
+		early += turn(ring, i) >= uneven_turns;
 	if (2 * early >= TURNS - TURNS_COSTLY)
 		return nt_history_start(&detect->step.history, NT_HISTORY_ROUNDS);
-	while (first + 1 < TURNS && turn(worst, first) < uneven_turns)
+	while (first + 1 < TURNS && turn(ring, first) < uneven_turns)
 		first++;
 	return nt_history_start(&detect->step.history, TURNS - 1 - first);
 }
@@ -219,14 +240,16 @@ static int raise_turns(struct nt_detect *detect)
 
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
 		const struct nt_group *group = &detect->roles.group[i];
+		const struct nt_ring *ring = is_current(detect, group) ? find_turns(group) : NULL;
 
-		if (!is_current(detect, group) || !takes_turns(detect, group, &cost))
+		if (!ring)
 			continue;
+		cost = nt_ring_median(ring);
 		if (cost > worst) {
 			worst = cost;
 			proposal.cost = cost;
 			proposal.unsure = !price_turns(detect, group, &proposal.cost);
-			proposal.onset_ns = turns_since(detect, group);
+			proposal.onset_ns = turns_since(detect, ring);
 			proposal.tier = group->tier[NT_SERIES_OWN];
 		}
 	}
@@ -244,7 +267,8 @@ static int raise_turns(struct nt_detect *detect)
 
 int nt_balance_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	double residual = 0.0, cost;
+	const struct nt_ring *ring;
+	double residual = 0.0;
 	bool judged = false;
 	int r;
 
@@ -258,8 +282,9 @@ int nt_balance_check(struct nt_detect *detect, const struct nt_frame *frame)
 		judged = true;
 		if (group->excess > uneven_roles)
 			residual = fmax(residual, group->cost);
-		if (takes_turns(detect, group, &cost))
-			residual = fmax(residual, cost);
+		ring = find_turns(group);
+		if (ring)
+			residual = fmax(residual, nt_ring_median(ring));
 	}
 	if (!judged)
 		return 0;

@@ -102,23 +102,23 @@ static uint64_t usual_periods(const struct nt_detect *detect)
 
 /*
  * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a step
- * then may be a part of one. How long everybody stood still at a time tells more, while a job is young.
+ * then may be a part of one: all that a host enqueues in its first burst is one round of such. How long everybody stood still at a time tells more, while a job is young.
  */
 static uint64_t patience_with_all(const struct nt_detect *detect, uint64_t hang_ns)
 {
 	const struct nt_step *step = &detect->step;
 	const uint64_t twice_ns =
 		step->longest_pause_ns < UINT64_MAX / 2 ? 2 * step->longest_pause_ns : UINT64_MAX;
+	bool young;
 
 	if (!detect->rules.young_ns)
 		return hang_ns;
-	if (step->step_ns <= 0.0)
+	young = (double)detect->frames * detect->window_ns < (double)detect->rules.young_ns;
+	if (step->step_ns <= 0.0 || (young && !step->past.ready && step->past.count < NT_PAST_FEW))
 		return at_least(hang_ns, detect->rules.young_ns);
 	if (!step->past.ready)
 		hang_ns = at_least(hang_ns, 2 * detect->rules.hang_min_ns);
-	if ((double)detect->frames * detect->window_ns < (double)detect->rules.young_ns)
-		hang_ns = at_least(hang_ns, twice_ns);
-	return hang_ns;
+	return young ? at_least(hang_ns, twice_ns) : hang_ns;
 }
 
 static bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)

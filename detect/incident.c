@@ -396,6 +396,21 @@ static void release_rank(struct nt_detect *detect, uint32_t number)
 	}
 }
 
+/* What all did together is in each one's own past, too: whoever stirs next would be accused of it. */
+static void release_pasts(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_rank *rank = &detect->rank[i];
+
+		for (int j = 0; j < NT_SERIES_END && !rank->in_incident; j++) {
+			if (rank->track[j].mode != NT_MODE_PAST)
+				continue;
+			nt_cusum_clear(&rank->track[j].level);
+			nt_cusum_clear(&rank->track[j].shift);
+		}
+	}
+}
+
 /* The evidence of what is over must not open it again. */
 static void release_evidence(struct nt_detect *detect, const struct nt_incident *incident)
 {
@@ -415,6 +430,7 @@ static void release_evidence(struct nt_detect *detect, const struct nt_incident 
 		for (int i = 0; i < NT_SERIES_END; i++)
 			nt_cusum_clear(&detect->step.wide[i].level);
 		nt_cusum_clear(&detect->step.level);
+		release_pasts(detect);
 	}
 }
 

@@ -110,6 +110,16 @@ static double starved_width(const struct contest *c, double base)
 	return starved_noise * c->waiting / base;
 }
 
+/* While the past is learned: slow beside its peers, and slow by far beside what it was so far. */
+static bool may_be_fault(const struct contest *c, const struct nt_track *track,
+			 const struct nt_past *so_far)
+{
+	const double more = track->value - so_far->value_centre;
+
+	return track->level.sum > 0.0 && more >= c->detect->rules.size_floor * c->step &&
+	       more > 2.0 * so_far->value_width * so_far->value_centre;
+}
+
 static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -117,7 +127,13 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 	const double peers = c->n > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
 	const double base = nt_kpi_base(rules, c->n > 1 ? peers : value, c->step);
 	const double kpi = c->n > 1 ? (value - peers) / base : 0.0;
-	const bool has_past = track->past.ready;
+	struct nt_past so_far;
+	const bool learns =
+		nt_past_so_far(&track->past, nt_rank_lesson(c->detect, rank, c->series), &so_far);
+	/* Two populations ask for a past: what there is of it must do. */
+	const bool hurried = learns && c->space.two;
+	const struct nt_past *past = hurried ? &so_far : &track->past;
+	const bool has_past = hurried || past->ready;
 	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
 					.frame = c->detect->frames,
 					.kpi = kpi,
@@ -127,10 +143,10 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 
 	track->growth = 0.0;
 	if (has_past) {
-		own_base = nt_kpi_base(rules, track->past.value_centre, c->step);
-		own_width = nt_stats_max(rules->kpi_floor, past_caution * track->past.value_width);
+		own_base = nt_kpi_base(rules, past->value_centre, c->step);
+		own_width = nt_stats_max(rules->kpi_floor, past_caution * past->value_width);
 		own_width = nt_stats_max(own_width, starved_width(c, own_base));
-		track->growth = (value - track->past.value_centre) / own_base;
+		track->growth = (value - past->value_centre) / own_base;
 	}
 	track->slow_cost += slow_part * (nt_stats_min(track->growth * own_base / c->step, wild) -
 					 track->slow_cost);
@@ -138,13 +154,13 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 	if (c->mode == NT_MODE_PEERS) {
 		level.z = kpi / c->width;
 		level.cost = kpi * base / c->step;
-		shift.kpi = kpi - nt_past_floor(&track->past, rules->size_floor / 4.0);
-		shift.z = shift.kpi / nt_stats_max(c->width, track->past.kpi_width);
+		shift.kpi = kpi - nt_past_floor(past, rules->size_floor / 4.0);
+		shift.z = shift.kpi / nt_stats_max(c->width, past->kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
 		level.kpi = track->growth;
-		level.z = (track->growth - nt_past_doubt(&track->past)) / own_width;
+		level.z = (track->growth - nt_past_doubt(past)) / own_width;
 		level.cost = track->growth * own_base / c->step;
 		shift = level;
 		track->residual = level.cost;
@@ -167,7 +183,7 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 	track->peers = c->n > 1 ? peers : 0.0;
 	track->kpi = kpi;
 	track->width = c->mode == NT_MODE_PEERS ? c->width : own_width;
-	if (!rank->in_incident)
+	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
 		nt_past_learn(&track->past, nt_rank_lesson(c->detect, rank, c->series), kpi, value,
 			      c->detect->frames);
 	if (!c->slowest || value > c->slowest_value) {

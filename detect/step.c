@@ -178,6 +178,37 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
+static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
+{
+	struct nt_rank *rank = &detect->rank[index];
+
+	rank->has_habit = false;
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		detect->scratch.note[index].of[i].growth = NAN;
+		nt_past_clear(&rank->track[i].past);
+		if (!sums)
+			continue;
+		nt_cusum_clear(&rank->track[i].level);
+		nt_cusum_clear(&rank->track[i].shift);
+	}
+}
+
+void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
+{
+	for (uint32_t i = 0; i < group->members; i++) {
+		const uint32_t index = detect->roles.member[group->first + i];
+		const struct nt_rank *rank = &detect->rank[index];
+
+		/* Who is accused stays so by what there is against it. */
+		forget_rank(detect, index, !rank->in_incident);
+		/* How many calls a step has is a part of what its transfers take. */
+		for (uint32_t j = 0; j < rank->links; j++)
+			rank->link[j].comm->network = (struct nt_network){0};
+	}
+	if (group->past)
+		group->past->apart = 0;
+}
+
 void nt_normal_forget(struct nt_detect *detect, bool all)
 {
 	const uint64_t moved_ns = detect->step.moved_ns;
@@ -192,13 +223,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 		if (rank->in_incident && !all)
 			continue;
 		rank->accepted = rank->accepted || all;
-		rank->has_habit = false;
-		for (int j = 0; j < NT_SERIES_END; j++) {
-			detect->scratch.note[i].of[j].growth = NAN;
-			nt_past_clear(&rank->track[j].past);
-			nt_cusum_clear(&rank->track[j].level);
-			nt_cusum_clear(&rank->track[j].shift);
-		}
+		forget_rank(detect, i, true);
 	}
 	for (uint32_t i = 0; i < detect->comm_count; i++)
 		detect->comm[i]->network = (struct nt_network){0};

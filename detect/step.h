@@ -12,6 +12,7 @@
 
 struct nt_detect;
 struct nt_frame;
+struct nt_group;
 
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
@@ -44,5 +45,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame);
 int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame);
 /* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
 void nt_normal_forget(struct nt_detect *detect, bool all);
+/* What was normal for the ranks of one role, and nothing else. */
+void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group);
 
 #endif

@@ -34,6 +34,35 @@ void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, d
 	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
 }
 
+static double most_deviation(const double *value, uint32_t n, double centre)
+{
+	double most = 0.0;
+
+	for (uint32_t i = 0; i < n; i++)
+		most = nt_stats_max(most, fabs(value[i] - centre));
+	return most;
+}
+
+bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
+		    struct nt_past *ret_past)
+{
+	const uint32_t n = past->count;
+	double copy[NT_PAST_WINDOWS];
+
+	if (past->ready || n < NT_PAST_SOME)
+		return false;
+	*ret_past = (struct nt_past){.count = n};
+	memcpy(copy, lesson->kpi, n * sizeof(copy[0]));
+	ret_past->kpi_centre = nt_stats_median_of(copy, n);
+	ret_past->kpi_width = most_deviation(copy, n, ret_past->kpi_centre);
+	memcpy(copy, lesson->value, n * sizeof(copy[0]));
+	ret_past->value_centre = nt_stats_median_of(copy, n);
+	ret_past->value_width = most_deviation(copy, n, ret_past->value_centre);
+	ret_past->value_width =
+		ret_past->value_centre > 0.0 ? ret_past->value_width / ret_past->value_centre : 0.0;
+	return true;
+}
+
 void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame)
 {
 	if (past->ready)

@@ -9,6 +9,7 @@
 enum {
 	NT_PAST_WINDOWS = 20,
 	NT_PAST_FEW = 3, /* windows before an onset that already tell something */
+	NT_PAST_SOME = 5, /* and so many stand in for the past where nothing else does */
 };
 
 struct nt_past {
@@ -39,6 +40,11 @@ void nt_past_clear(struct nt_past *past);
  * one standard error is taken off, and no more than `most`, because there a mistake would accuse.
  */
 double nt_past_floor(const struct nt_past *past, double most);
+/*
+ * What is known while still learning, as a past whose widths are the largest deviations. False: not enough.
+ */
+bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
+		    struct nt_past *ret_past);
 /* Two standard errors of the centre of the value, relative to it. */
 double nt_past_doubt(const struct nt_past *past);
 /* What was normal before `frame`, also while still learning. False: not enough is known. */

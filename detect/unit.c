@@ -72,20 +72,30 @@ static bool is_anew(double calls, double step, double calls_then, double step_th
 	       step >= part_of_it * step_then;
 }
 
-static void forget(struct nt_detect *detect, const struct nt_paces *paces)
+/* Of most ranks nothing is known that was normal: neither is it of the job. */
+static bool is_new_to_most(const struct nt_detect *detect)
+{
+	uint32_t fresh = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		fresh += !detect->rank[i].track[NT_SERIES_HOST].past.ready;
+	return 2 * fresh > detect->ranks;
+}
+
+/*
+ * An agent that begins anew learns the steps of its own ranks anew: what is normal for the others, and how
+ * long the job's steps are, stays known.
+ */
+static void forget(struct nt_detect *detect, struct nt_group *group)
 {
 	/* In its first windows the step was taken for another; later the job itself is another. */
 	const double calls = detect->frames <= NT_PAST_WINDOWS ? detect->step.history.calls : 0.0;
 
+	nt_normal_forget_group(detect, group);
+	if (!is_new_to_most(detect))
+		return;
 	nt_normal_forget(detect, false);
 	detect->step.history.calls = calls;
-	for (uint32_t i = 0; i < paces->n; i++) {
-		struct nt_rank *rank = &detect->rank[paces->index[i]];
-
-		rank->has_habit = false;
-		for (int j = 0; j < NT_SERIES_END; j++)
-			nt_past_clear(&rank->track[j].past);
-	}
 }
 
 /* Returns whether any had another unit. */
@@ -124,7 +134,7 @@ double nt_unit_align(struct nt_detect *detect, struct nt_group *group, const str
 		paces->known && changed * 2 > paces->known ? group->unit_rounds + 1 : 0;
 	if (group->unit_rounds >= SURE_ROUNDS) {
 		group->unit_rounds = 0;
-		forget(detect, paces);
+		forget(detect, group);
 	}
 	return step_now.median;
 }

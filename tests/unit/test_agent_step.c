@@ -17,6 +17,7 @@ struct sequence {
 	struct nt_step *step;
 	uint64_t now_ns;
 	uint64_t calls, begins, last_begin; /* number of the call that began the last step */
+	uint64_t launches; /* so far */
 };
 
 static void start(struct sequence *s)
@@ -35,6 +36,7 @@ static bool call(struct sequence *s, uint64_t comm, enum nt_op op, uint64_t byte
 		.bytes = bytes,
 		.type = 7,
 		.entry_ns = s->now_ns += after_ns,
+		.launches = s->launches,
 	};
 	bool begins = nt_step_call(s->step, &c);
 
@@ -271,6 +273,36 @@ static void a_barrier_every_ten_steps_does_not_make_the_step_longer(void **state
 	nt_step_free(s.step);
 }
 
+/*
+ * A stage in the middle of a pipeline: a host that runs ahead enqueues all sends and receives in a burst,
+ * and waits once, at the end. Ten pairs and one reduction are one step, not ten.
+ */
+static void pairs_in_a_burst_are_no_steps_of_their_own(void **state)
+{
+	(void)state;
+	for (int pairs = 8; pairs <= 20; pairs += 4) {
+		uint64_t before = 0;
+		struct sequence s;
+
+		start(&s);
+		for (int i = 0; i < 60; i++) {
+			for (int p = 0; p < pairs; p++) {
+				(void)call(&s, 2, NT_OP_RECV, 8 << 20, p ? MS / 10 : 3000 * MS);
+				s.launches += 60;
+				if (p == pairs - 1)
+					(void)call(&s, 1, NT_OP_ALL_REDUCE, 64 << 20, MS / 10);
+				(void)call(&s, 2, NT_OP_SEND, 8 << 20, MS / 10);
+			}
+			s.launches += 10;
+			(void)call(&s, 3, NT_OP_ALL_REDUCE, 16, MS / 10);
+			if (i > 12)
+				assert_int_equal(s.begins, before + 1);
+			before = s.begins;
+		}
+		nt_step_free(s.step);
+	}
+}
+
 static void a_changed_sequence_is_learned_anew(void **state)
 {
 	struct sequence s;
@@ -439,6 +471,7 @@ int main(void)
 		cmocka_unit_test(equal_layers_are_no_steps),
 		cmocka_unit_test(equal_buckets_alone_are_told_by_their_times),
 		cmocka_unit_test(a_barrier_every_ten_steps_does_not_make_the_step_longer),
+		cmocka_unit_test(pairs_in_a_burst_are_no_steps_of_their_own),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),
 		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),

@@ -91,6 +91,60 @@ static void another_rank_slow_each_time_is_imbalance(void **state)
 	sim_free(&sim);
 }
 
+/* So many others of the eight are slow in each window, and cost less than a tenth of it each. */
+static struct nt_detect *take_turns(uint32_t (*ranks)(struct sim *sim))
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	sim_init(&sim, 8, 67);
+	sim.jitter = 0.005;
+	sim.steps = 2;
+	for (uint32_t i = 0; i < 100; i++) {
+		const uint32_t first = (uint32_t)(sim_uniform(&sim) * 8.0), n = ranks(&sim);
+
+		for (uint32_t j = 0; j < n; j++)
+			sim.rank[(first + 3 * j) % 8].device *= 1.11;
+		sim_pass(&sim, detect, 1);
+		for (uint32_t j = 0; j < n; j++)
+			sim.rank[(first + 3 * j) % 8].device /= 1.11;
+	}
+	sim_free(&sim);
+	return detect;
+}
+
+static uint32_t two(struct sim *sim)
+{
+	(void)sim;
+	return 2;
+}
+
+static uint32_t one_to_three(struct sim *sim)
+{
+	return 1 + (uint32_t)(sim_uniform(sim) * 3.0);
+}
+
+static void two_turns_in_a_window_are_imbalance(void **state)
+{
+	struct nt_detect *detect = take_turns(two);
+
+	(void)state;
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+}
+
+static void hiccups_of_a_window_are_not_its_turns(void **state)
+{
+	struct nt_detect *detect = take_turns(one_to_three);
+
+	(void)state;
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+}
+
 static void two_halves_since_the_start_are_two_populations(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -156,6 +210,8 @@ int main(void)
 		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
 		cmocka_unit_test(the_slow_rank_of_an_uneven_pipeline_is_still_found),
 		cmocka_unit_test(another_rank_slow_each_time_is_imbalance),
+		cmocka_unit_test(two_turns_in_a_window_are_imbalance),
+		cmocka_unit_test(hiccups_of_a_window_are_not_its_turns),
 		cmocka_unit_test(two_halves_since_the_start_are_two_populations),
 		cmocka_unit_test(the_role_of_a_culprit_is_not_uneven),
 		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),

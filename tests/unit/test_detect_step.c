@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What all ranks have together is the job's and no rank's. */
+#include "detect/core.h"
 #include "detect_frames.h"
 
 static void double_all(struct sim *sim)
@@ -109,6 +110,87 @@ static void a_rank_without_peers_is_named_by_its_own_past(void **state)
 	sim_free(&sim);
 }
 
+/* Two populations before the past is whole: what is known of it by then tells which of them is slow. */
+static void who_slows_down_while_pasts_are_learned_is_named(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 8; ranks += 3) {
+		for (uint32_t seed = 61; seed < 71; seed++) {
+			struct nt_detect *detect = sim_detect();
+			struct sim sim;
+
+			sim_init(&sim, ranks, seed);
+			sim.jitter = 0.01;
+			assert_int_equal(sim_run(&sim, detect, 12), 13);
+			for (uint32_t i = 1; i < ranks; i += 2)
+				sim.rank[i].device *= 1.4;
+			assert_in_range(sim_run(&sim, detect, 40), 5, 12);
+			sim_pass(&sim, detect, 5);
+			assert_int_equal(sim_firing(detect, 0)->culprits, ranks / 2);
+			for (uint32_t i = 0; i < ranks / 2; i++)
+				assert_int_equal(sim_firing(detect, 0)->culprit[i].rank, 2 * i + 1);
+			assert_null(sim_firing(detect, 1));
+			nt_detect_free(detect);
+			sim_free(&sim);
+		}
+	}
+}
+
+/* A window or four are no past: who was slow from the start looks like that, too. */
+static void a_few_windows_accuse_nobody(void **state)
+{
+	(void)state;
+	for (uint32_t before = 0; before < NT_PAST_SOME; before++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 2, 71);
+		sim.jitter = 0.01;
+		sim_pass(&sim, detect, before);
+		sim.rank[1].device *= 1.4;
+		sim_pass(&sim, detect, 60);
+		assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+		assert_null(sim_firing(detect, 1));
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
+/* Each rank's past holds what all did, for longer where hiccups let sums grow high. */
+static void what_all_did_is_no_evidence_against_one_when_it_is_over(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 4, 58);
+	sim.jitter = 0.005;
+	sim.steps = 60;
+	sim_comm_add(&sim, 9, NT_FRAME_POINT_TO_POINT, 8, 1e6, 0.1 * SIM_MS)->world = true;
+	sim_pass(&sim, detect, 60);
+	for (uint32_t i = 0; i < 4; i++)
+		sim.rank[i].device *= 1.4;
+	sim_pass(&sim, detect, 60);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_JOB_WIDE);
+	for (uint32_t i = 0; i < 4; i++) {
+		detect->roles.group[i].tail[NT_SERIES_OWN] =
+			(struct nt_tail){.windows = 100.0, .entries = 20.0};
+		detect->rank[i].track[NT_SERIES_OWN].shift.sum = 100.0;
+		sim.rank[i].device /= 1.4;
+	}
+	for (uint32_t frame = 0; sim_open(detect); frame++) {
+		assert_true(frame < 40);
+		sim_pass(&sim, detect, 1);
+	}
+	sim.rank[2].device *= 1.25;
+	sim_pass(&sim, detect, 2);
+	sim.rank[2].device /= 1.25;
+	sim_pass(&sim, detect, 10);
+	assert_int_equal(sim_open(detect), 0);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void one_rank_alone_that_slows_down_is_the_job(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -174,6 +256,9 @@ int main(void)
 		cmocka_unit_test(pauses_of_the_collector_on_all_are_named),
 		cmocka_unit_test(ranks_without_peers_are_not_accused_of_what_all_did),
 		cmocka_unit_test(a_rank_without_peers_is_named_by_its_own_past),
+		cmocka_unit_test(who_slows_down_while_pasts_are_learned_is_named),
+		cmocka_unit_test(a_few_windows_accuse_nobody),
+		cmocka_unit_test(what_all_did_is_no_evidence_against_one_when_it_is_over),
 		cmocka_unit_test(one_rank_alone_that_slows_down_is_the_job),
 		cmocka_unit_test(rebaseline_takes_what_is_now_as_normal),
 		cmocka_unit_test(the_step_is_the_median_of_the_ranks),

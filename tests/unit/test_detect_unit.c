@@ -153,6 +153,26 @@ static void longer_steps_of_as_many_calls_are_slow_steps(void **state)
 	nt_detect_free(detect);
 }
 
+/* An agent that begins anew takes a part of a step for one at first; its ranks are not the job. */
+static void who_learns_the_steps_anew_takes_nobody_elses_past(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	/* Four stages of two ranks: each has one peer, so that only the past tells who became slow. */
+	sim_init_layout(&sim, 1, 4, 2, 361);
+	sim.jitter = 0.02;
+	assert_int_equal(sim_run(&sim, detect, 40), 41);
+	sim.rank[4].parts = sim.rank[5].parts = 4.0;
+	assert_int_equal(sim_run(&sim, detect, 5), 6);
+	sim.rank[2].device *= 1.5;
+	assert_in_range(sim_run(&sim, detect, 20), 1, 10);
+	assert_named(detect, 2);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +182,7 @@ int main(void)
 		cmocka_unit_test(a_slow_rank_is_named_whatever_the_steps),
 		cmocka_unit_test(a_slow_rank_stays_named_while_all_change_their_minds),
 		cmocka_unit_test(longer_steps_of_as_many_calls_are_slow_steps),
+		cmocka_unit_test(who_learns_the_steps_anew_takes_nobody_elses_past),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

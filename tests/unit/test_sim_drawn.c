@@ -109,6 +109,59 @@ static void the_first_long_steps_are_no_hang(void **state)
 	come_out_right(s, NULL, 0);
 }
 
+/* All sends and receives of the first step are enqueued in a burst, and look like steps of their own. */
+static void a_first_burst_of_calls_is_no_measure_of_a_hang(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.dp = 3;
+	s.pp = 5;
+	s.microbatches = 8;
+	s.layers = 1;
+	s.buckets = 8;
+	s.aligned_end = false;
+	s.step_s = 28;
+	s.steps = 12;
+	come_out_right(s, NULL, 0);
+}
+
+/* The stages in the middle of a pipeline take the same step for one as its ends do. */
+static void a_stage_is_not_long_whose_calls_come_in_bursts(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.dp = 8;
+	s.pp = 5;
+	s.microbatches = 5;
+	s.layers = 6;
+	s.buckets = 1;
+	s.step_s = 2;
+	s.steps = 60;
+	come_out_right(s, NULL, 0);
+}
+
+/* Times by device come late where hosts run ahead: pasts are half learned when the fault begins. */
+static void who_becomes_slow_early_among_three_is_named(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.tp = 8;
+	s.dp = 3;
+	s.microbatches = 2;
+	s.layers = 13;
+	s.buckets = 1;
+	s.aligned_end = false;
+	s.step_s = 1.1;
+	s.steps = 80;
+	come_out_right(s, "compute 5 1.43 from 31", 1);
+}
+
 static void all_whose_fault_ended_are_told(void **state)
 {
 	struct cl_scenario s = cl_scenario_default();
@@ -297,6 +350,9 @@ int main(void)
 		cmocka_unit_test(nobody_innocent_is_named_in_drawn_clusters),
 		cmocka_unit_test(steps_of_many_seconds_show_who_is_slow),
 		cmocka_unit_test(the_first_long_steps_are_no_hang),
+		cmocka_unit_test(a_first_burst_of_calls_is_no_measure_of_a_hang),
+		cmocka_unit_test(a_stage_is_not_long_whose_calls_come_in_bursts),
+		cmocka_unit_test(who_becomes_slow_early_among_three_is_named),
 		cmocka_unit_test(all_whose_fault_ended_are_told),
 		cmocka_unit_test(parts_of_steps_are_no_past),
 		cmocka_unit_test(what_was_taken_off_for_starving_is_no_fast_network),
