@@ -437,21 +437,21 @@ int nt_command_analyze(int argc, char **argv)
 	if (r == 0 && config.json && config.output > OUTPUT_JSON) {
 		error.exit = NT_EXIT_USAGE;
 		(void)snprintf(error.text, sizeof(error.text),
-			       "neutracer: analyze: --json is --format json: want one of them");
+			       "--json is --format json: want one of them");
 		r = -EINVAL;
 	}
 	if (r == 0 && config.rules &&
 	    (config.output != OUTPUT_SYSTRACE || config.windows || config.html)) {
 		error.exit = NT_EXIT_USAGE;
 		(void)snprintf(error.text, sizeof(error.text),
-			       "neutracer: analyze: --rules prints sysTrace's result of ranks: "
-			       "want --format systrace, and neither --windows nor --html");
+			       "--rules prints sysTrace's result of ranks: want --format systrace, "
+			       "and neither --windows nor --html");
 		r = -EINVAL;
 	}
 	if (config.json)
 		config.output = OUTPUT_JSON;
 	if (r < 0)
-		(void)fprintf(stderr, "%s\n", error.text);
+		(void)fprintf(stderr, "neutracer: analyze: %s\n", error.text);
 	r = r < 0 ? (int)error.exit : r > 0 ? NT_EXIT_OK : analyze(&config);
 	nt_opt_free(&program, &config);
 	return r;

@@ -31,9 +31,16 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column columns[] = {
-	{"WHO", false, true},         {"NODE", false, true, true}, {"JOB", false, true},
-	{"CLASS", false, false},      {"CAUSE", false, true},      {"SLOWDOWN", true, false},
-	{"SINCE", false, true, true}, {"AGE", true, false},        {"TIER", false, false, true},
+	{"WHO", false, true},
+	{"NODE", false, true, true},
+	{"POD", false, true, true, true},
+	{"JOB", false, true},
+	{"CLASS", false, false},
+	{"CAUSE", false, true},
+	{"SLOWDOWN", true, false},
+	{"SINCE", false, true, true},
+	{"AGE", true, false},
+	{"TIER", false, false, true},
 	{"INCIDENT", false, false},
 };
 
@@ -48,6 +55,8 @@ static int add_row(struct nt_table *table, const json_t *item)
 	r = nt_table_add(table, style, "%s", nt_live_culprit(item, text));
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(item, "node", "-"));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_json_get_text(item, "pod", "-"));
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(item, "job", "-"));
 	if (r == 0)

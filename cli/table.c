@@ -210,6 +210,15 @@ static bool shrink(const struct nt_table *table, size_t available, size_t *width
 	return total <= available;
 }
 
+static bool is_empty(const struct nt_table *table, size_t column)
+{
+	for (size_t row = table->columns; row + table->columns <= table->cells;
+	     row += table->columns)
+		if (strcmp(table->cell[row + column].text, "-") != 0)
+			return false;
+	return true;
+}
+
 /* As wide as the widest cell; then columns shrink; then the optional ones go, from the right. */
 static void fit(const struct nt_table *table, size_t available, size_t *width)
 {
@@ -222,6 +231,9 @@ static void fit(const struct nt_table *table, size_t available, size_t *width)
 				natural[i] = table->cell[row + i].width;
 		}
 	}
+	for (size_t i = 0; i < table->columns; i++)
+		if (table->column[i].rare && is_empty(table, i))
+			natural[i] = HIDDEN;
 	for (;;) {
 		memcpy(width, natural, sizeof(natural));
 		if (shrink(table, available, width))

@@ -30,6 +30,7 @@ struct nt_column {
 	bool right; /* aligned */
 	bool shrinks; /* gives way where the terminal is narrow; never below 8 columns */
 	bool optional; /* left out where that is not enough */
+	bool rare; /* left out where no row has more than "-" for it */
 };
 
 struct nt_table;

@@ -331,8 +331,10 @@ static int check_args(const struct nt_opt_program *program, const struct nt_opt_
 {
 	if (args->count >= program->min_args && args->count <= program->max_args)
 		return 0;
-	complain(error, NT_EXIT_USAGE, "too %s arguments: %zu, see --help",
-		 args->count < program->min_args ? "few" : "many", args->count);
+	if (args->count < program->min_args)
+		complain(error, NT_EXIT_USAGE, "not given: %s, see --help", program->args);
+	else
+		complain(error, NT_EXIT_USAGE, "too many arguments: %zu, see --help", args->count);
 	return -EINVAL;
 }
 

@@ -287,6 +287,18 @@ static void too_many_arguments_are_refused(void **state)
 	assert_string_equal(error.text, "too many arguments: 3, see --help");
 }
 
+static void arguments_that_are_missing_are_named(void **state)
+{
+	struct nt_opt_program needy = program;
+	char *words[] = {(char *)"example", NULL};
+
+	(void)state;
+	needy.args = "FILE...";
+	needy.min_args = 1;
+	assert_int_equal(nt_opt_load(&needy, 1, words, &config, &error), -EINVAL);
+	assert_string_equal(error.text, "not given: FILE..., see --help");
+}
+
 static void config_must_fail(const char *text, const char *why)
 {
 	write_config(text);
@@ -530,6 +542,7 @@ int main(void)
 		TEST(an_unknown_option_suggests_the_nearest),
 		TEST(an_option_without_its_value_is_refused),
 		TEST(too_many_arguments_are_refused),
+		TEST(arguments_that_are_missing_are_named),
 		TEST(exit_code_1_means_what_the_program_says_it_does),
 		TEST(a_program_of_commands_names_them_everywhere),
 		TEST(a_broken_file_is_one_clear_line),
