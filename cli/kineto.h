@@ -36,6 +36,11 @@ struct nt_kineto_rank {
 	uint32_t rank, world; /* world 0: it does not say */
 	struct nt_kineto_interval *kernel, *step;
 	size_t kernels, steps;
+	struct nt_kineto_interval *span; /* calls as the host recorded them: until they are done */
+	size_t spans;
+	struct nt_kineto_interval *work; /* operators that ran on a processor */
+	size_t works;
+	bool on_host; /* it has no kernels: `kernel` is what `span` was */
 	bool cuts; /* its steps are those of its calls: the profiler was told of none */
 	const struct nt_kineto_interval **comm; /* the kernels that are NCCL's, in order */
 	size_t comms;

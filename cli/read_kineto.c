@@ -3,7 +3,8 @@
  * Reader of PyTorch profiler traces (Kineto, Chrome's trace format), one file per rank. GPU kernels
  * carry the truth: own work is the time in which a kernel that is not NCCL's ran, and a collective
  * is known by its place in a rank's sequence of NCCL kernels, or in that of its process group where
- * the traces say of which it is. Clocks are those of the hosts.
+ * the traces say of which it is. Where there is no device, Gloo's and MPI's own records tell when a call
+ * began and ended, and own work is what lies outside of them. Clocks are those of the hosts.
  */
 #include "cli/trace.h"
 
@@ -31,6 +32,8 @@ static void release_ranks(struct nt_kineto_ranks *traces)
 {
 	for (size_t i = 0; i < traces->ranks; i++) {
 		free(traces->rank[i].kernel);
+		free(traces->rank[i].span);
+		free(traces->rank[i].work);
 		free(traces->rank[i].step);
 		free(traces->rank[i].comm);
 		free(traces->rank[i].group);
@@ -99,6 +102,27 @@ static bool starts_with(const char *text, const char *prefix)
 	return text && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* "gloo:all_reduce" → "all_reduce"; what NCCL enqueues is recorded so, too, but not until it is done. */
+static const char *host_call(const char *name)
+{
+	static const char *const backends[] = {"gloo:", "mpi:"};
+
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		if (starts_with(name, backends[i]))
+			return name + strlen(backends[i]);
+	return NULL;
+}
+
+/* Operators call others, and come in the order of their beginnings: the outermost ones are enough. */
+static int add_work(struct nt_kineto_rank *out, const struct nt_kineto_interval *interval)
+{
+	struct nt_kineto_interval *last = out->works ? &out->work[out->works - 1] : NULL;
+
+	if (last && interval->start_ns >= last->start_ns && interval->end_ns <= last->end_ns)
+		return 0;
+	return out->works < MAX_KERNELS ? add_interval(&out->work, &out->works, interval) : 0;
+}
+
 static int read_event(struct nt_kineto_rank *out, const json_t *event, uint64_t base_ns,
 		      struct nt_trace_error *error)
 {
@@ -121,6 +145,16 @@ static int read_event(struct nt_kineto_rank *out, const json_t *event, uint64_t 
 		return add_interval(&out->step, &out->steps, &interval);
 	if (!category)
 		return 0;
+	if (host_call(name) && strcmp(category, "user_annotation") == 0) {
+		if (out->spans == MAX_KERNELS)
+			return nt_trace_refuse(error, "more than %d calls", MAX_KERNELS);
+		interval.comm = true;
+		name = host_call(name);
+		(void)nt_text_clean(name, strlen(name), interval.name, sizeof(interval.name) - 1);
+		return add_interval(&out->span, &out->spans, &interval);
+	}
+	if (starts_with(name, "aten::") && strcmp(category, "cpu_op") == 0)
+		return add_work(out, &interval);
 	if (strcmp(category, "kernel") == 0 || starts_with(category, "gpu_mem")) {
 		if (out->kernels == MAX_KERNELS)
 			return nt_trace_refuse(error, "more than %d kernels", MAX_KERNELS);
@@ -219,9 +253,18 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 		if (r < 0)
 			return r;
 	}
+	if (!out->kernels && out->spans) {
+		free(out->kernel);
+		out->kernel = nt_take(out->span);
+		out->kernels = out->spans;
+		out->on_host = true;
+		if (out->works)
+			qsort(out->work, out->works, sizeof(*out->work), by_start);
+	}
 	if (!out->kernels)
 		return nt_trace_refuse(
-			error, "%s: no GPU kernels: was it recorded with ProfilerActivity.CUDA?",
+			error,
+			"%s: no GPU kernels, nor calls of Gloo or MPI: was it recorded with ProfilerActivity.CUDA?",
 			out->path);
 	qsort(out->kernel, out->kernels, sizeof(*out->kernel), by_start);
 	nt_kineto_number_calls(out);
@@ -260,6 +303,33 @@ static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t 
 		end = k->end_ns;
 	}
 	return sum;
+}
+
+/* Length of the union of the intervals in [from, to): on the host they may last beyond a step. */
+static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t count, uint64_t from,
+			   uint64_t to)
+{
+	uint64_t end = from, sum = 0;
+
+	for (size_t i = 0; i < count && interval[i].start_ns < to; i++) {
+		const uint64_t start = interval[i].start_ns;
+		const uint64_t until = interval[i].end_ns < to ? interval[i].end_ns : to;
+
+		if (until <= end)
+			continue;
+		sum += until - (start > end ? start : end);
+		end = until;
+	}
+	return sum;
+}
+
+/* The trace does not say what a thread did, but for operators: they are computing. */
+static void fill_host(const struct nt_kineto_rank *in, uint64_t from, uint64_t to,
+		      struct nt_frame_rank *out)
+{
+	out->comm_ns = covered_ns(in->kernel, in->kernels, from, to);
+	out->own_ns = out->host_ns = to - from - out->comm_ns;
+	out->on_cpu_ns = covered_ns(in->work, in->works, from, to);
 }
 
 static int by_u64(const void *a, const void *b)
@@ -375,9 +445,9 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 		*rank = (struct nt_frame_rank){
 			.rank = in->rank[i].rank,
 			.node = NT_FRAME_NO_NODE,
-			.own_tier = NT_FRAME_T3,
+			.own_tier = in->rank[i].on_host ? NT_FRAME_T2 : NT_FRAME_T3,
 			.rank_known = true,
-			.uses_gpu = true,
+			.uses_gpu = !in->rank[i].on_host,
 			.stage = -1,
 			.replica = -1,
 		};
@@ -386,8 +456,13 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 		rank->observed = true;
 		rank->steps = 1;
 		rank->step_ns = rank->window_ns = to - from;
-		rank->own_ns = rank->own_blocked_ns = busy_ns(&in->rank[i], false, from, to);
-		rank->comm_ns = busy_ns(&in->rank[i], true, from, to);
+		if (in->rank[i].on_host) {
+			fill_host(&in->rank[i], from, to, rank);
+		} else {
+			rank->own_ns = rank->own_blocked_ns =
+				busy_ns(&in->rank[i], false, from, to);
+			rank->comm_ns = busy_ns(&in->rank[i], true, from, to);
+		}
 		r = nt_kineto_add_comms(&in->rank[i], from, to, trace, out, rank);
 		if (r < 0)
 			return r;

@@ -503,15 +503,100 @@ static void groups_that_contradict_themselves_are_refused(void **state)
 		       "no sound number of elements");
 }
 
-/* Recorded by PyTorch 2.15 over Gloo: its groups are read, and there is no device to judge by. */
-static void a_real_trace_without_a_device_is_refused_for_that(void **state)
+/* Recorded by PyTorch 2.15 over Gloo on a machine without a device: rank 2 slept twice as long. */
+static void a_slow_rank_of_a_real_gloo_job_is_named(void **state)
 {
-	static const char *const paths[] = {"tests/data/kineto/gloo/rank2.json.gz"};
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
 	struct nt_trace_error error = {0};
-	struct nt_trace *trace = NULL;
+	const struct nt_incident *incident;
+	const char *paths[4];
+	char path[4][64];
 
 	(void)state;
-	assert_int_equal(nt_trace_read_kineto(paths, 1, &trace, &error), -EBADMSG);
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(path[i], sizeof(path[i]),
+			       "tests/data/kineto/gloo_slow/rank%d.json.gz", i);
+		paths[i] = path[i];
+	}
+	if (nt_trace_read_kineto(paths, 4, &trace, &error) != 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(trace->world, 4);
+	assert_int_equal(trace->frames, 20);
+	assert_int_equal(trace->collectives, 40);
+	assert_int_equal(trace->frame[3].rank[1].own_tier, NT_FRAME_T2);
+	assert_false(trace->frame[3].rank[1].uses_gpu);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "host");
+	assert_int_equal(incident->culprits, 1);
+	assert_int_equal(incident->culprit[0].rank, 2);
+}
+
+/* Of one rank, with two groups: nothing to compare it with. */
+static void a_real_trace_without_a_device_is_read_by_its_calls(void **state)
+{
+	static const char *const paths[] = {"tests/data/kineto/gloo/rank2.json.gz"};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_trace_error error = {0};
+
+	(void)state;
+	assert_int_equal(nt_trace_read_kineto(paths, 1, &trace, &error), 0);
+	assert_int_equal(trace->frames, 3);
+	assert_true(trace->frame[0].rank[0].comm_ns > 0);
+	assert_int_equal(trace->frame[0].rank[0].comms, 0);
+}
+
+static void add_host(struct job *job, int rank, const char *category, const char *name,
+		     unsigned int ts, unsigned int dur)
+{
+	assert_int_equal(nt_buf_printf(&job->events[rank],
+				       "%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", "
+				       "\"ts\": %u, \"dur\": %u}",
+				       job->events[rank].len ? ",\n" : "", category, name, ts, dur),
+			 0);
+}
+
+/* Own work is what no call covers, whatever step the call began in; operators are computing. */
+static void without_a_device_own_work_is_what_lies_outside_of_the_calls(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	for (int i = 0; i < 2; i++) {
+		add_step(job, i, 0, 0, 1000);
+		add_step(job, i, 1, 1000, 1000);
+		add_host(job, i, "user_annotation", "mpi:all_reduce", 400, 200);
+		add_host(job, i, "user_annotation", "mpi:all_reduce", 500, 700);
+		add_host(job, i, "cpu_op", "aten::mm", 100, 200);
+		add_host(job, i, "cpu_op", "aten::copy_", 150, 50);
+		add_host(job, i, "cpu_op", "c10d::allreduce_", 400, 200);
+		/* What is enqueued is not what is waited for. */
+		add_host(job, i, "user_annotation", "nccl:all_reduce", 0, 400);
+	}
+	trace = read_files(job, 2);
+	assert_int_equal(trace->frames, 2);
+	assert_int_equal(trace->frame[0].rank[0].own_ns, 400000);
+	assert_int_equal(trace->frame[0].rank[0].comm_ns, 600000);
+	assert_int_equal(trace->frame[0].rank[0].on_cpu_ns, 200000);
+	assert_int_equal(trace->frame[1].rank[0].own_ns, 800000);
+	assert_int_equal(trace->frame[1].rank[0].comm_ns, 200000);
+	assert_int_equal(comm_of(trace, 0, 1, NT_FRAME_SYNCHRONISING)->last, 2);
+}
+
+/* Times of what is only enqueued tell nothing. */
+static void a_trace_of_nccl_without_its_kernels_is_refused(void **state)
+{
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	add_host(job, 0, "user_annotation", "nccl:all_reduce", 0, 400);
+	put_files(job);
+	assert_int_equal(nt_trace_read_kineto(job->paths, 1, &trace, &error), -EBADMSG);
 	assert_non_null(strstr(error.text, "no GPU kernels"));
 }
 
@@ -571,7 +656,10 @@ int main(void)
 		KINETO_TEST(groups_beyond_the_cap_are_left_out_and_counted),
 		KINETO_TEST(names_out_of_a_trace_do_not_steer_the_terminal),
 		KINETO_TEST(groups_that_contradict_themselves_are_refused),
-		cmocka_unit_test(a_real_trace_without_a_device_is_refused_for_that),
+		cmocka_unit_test(a_slow_rank_of_a_real_gloo_job_is_named),
+		cmocka_unit_test(a_real_trace_without_a_device_is_read_by_its_calls),
+		KINETO_TEST(without_a_device_own_work_is_what_lies_outside_of_the_calls),
+		KINETO_TEST(a_trace_of_nccl_without_its_kernels_is_refused),
 		cmocka_unit_test(operations_are_known_under_all_their_names),
 	};
 
