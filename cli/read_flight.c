@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), format 2.x, as
- * JSON or pickled. The dump does not say of which rank it is, nor when
+ * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), formats 1.x
+ * and 2.x, as JSON or pickled. The dump does not say of which rank it is, nor when
  * it was written: the name of the file and its time do.
  */
 #include "cli/flight.h"
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "aggregator/framer.h"
 #include "cli/collective.h"
 #include "cli/input.h"
 #include "cli/pickle.h"
@@ -34,7 +35,7 @@ static const uint64_t MAX_NS = 1ULL << 62;
 
 /* A process group as pg_config lists it. */
 struct listed {
-	uint64_t name, ranks_hash;
+	uint64_t name, ranks_hash, number; /* number: version 1 only, see name_old */
 	uint32_t size, place;
 };
 
@@ -46,6 +47,7 @@ struct dump {
 	const json_t *status; /* pg_status, or NULL */
 	struct listed *listed;
 	size_t listeds;
+	bool old; /* version 1, of PyTorch 2.3 */
 	struct nt_trace_error *error;
 };
 
@@ -192,13 +194,17 @@ static int read_config(struct dump *dump, const json_t *config)
 	json_object_foreach(iterate, name, group)
 	{
 		const char *desc = json_string_value(json_object_get(group, "desc"));
+		const json_t *ranks = dump->old ? group : json_object_get(group, "ranks");
 		struct listed *listed = &dump->listed[dump->listeds];
 
 		listed->name = nt_hash_text(NT_HASH_SEED, name);
 		/* Gloo lists the group that it made last under no name. */
 		if (!*name)
 			continue;
-		if (!read_ranks(json_object_get(group, "ranks"), dump->out->rank, listed))
+		if (dump->old && nt_num_u64(name, strlen(name), 0, INT64_MAX, &listed->number) < 0)
+			return nt_trace_refuse(dump->error, "'%.40s' is no number of a group",
+					       name);
+		if (!read_ranks(ranks, dump->out->rank, listed))
 			return nt_trace_refuse(
 				dump->error,
 				"the ranks of process group '%.40s' are no list of numbers from 0 to %d",
@@ -206,10 +212,24 @@ static int read_config(struct dump *dump, const json_t *config)
 		if (!listed->size)
 			continue;
 		dump->listeds++;
-		if (desc && strcmp(desc, "default_pg") == 0)
+		if (dump->old ? !listed->number : desc && strcmp(desc, "default_pg") == 0)
 			dump->out->world = listed->size;
 	}
 	return 0;
+}
+
+/*
+ * Version 1 numbers groups in the order in which the process made those that it is in: another one
+ * on each rank. Of groups of the same ranks all members made the same one first.
+ */
+static uint64_t name_old(const struct dump *dump, const struct listed *listed)
+{
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < dump->listeds; i++)
+		before += dump->listed[i].ranks_hash == listed->ranks_hash &&
+			  dump->listed[i].number < listed->number;
+	return nt_hash_u64(NT_HASH_SEED, before);
 }
 
 /* The group of that name, new where it is; NULL at the cap. */
@@ -244,6 +264,8 @@ static int find_group(struct dump *dump, uint64_t name, bool p2p,
 	if (listed) {
 		group->size = listed->size;
 		group->place = listed->place;
+		if (dump->old)
+			group->id = nt_hash_u64(name_old(dump, listed), p2p);
 		group->id = nt_hash_u64(group->id, listed->ranks_hash);
 	}
 	group->id = nt_hash_mix(group->id);
@@ -370,13 +392,28 @@ static void label_group(struct nt_flight_group *group, const char *name, const c
 	(void)nt_text_clean(text, strlen(text), group->label, sizeof(group->label) - 1);
 }
 
+/* The name of the entry's group; version 1 has a number. NULL: it has none. */
+static const char *group_of(const struct dump *dump, const json_t *entry, char *text, size_t size)
+{
+	uint64_t number;
+
+	if (!dump->old)
+		return json_string_value(
+			json_array_get(json_object_get(entry, "process_group"), 0));
+	if (!read_number(json_object_get(entry, "pg_id"), INT64_MAX, &number))
+		return NULL;
+	(void)snprintf(text, size, "%" PRIu64, number);
+	return text;
+}
+
 static int read_entry(struct dump *dump, const json_t *entry)
 {
+	char number[24];
 	const json_t *pg = json_object_get(entry, "process_group");
-	const char *group_name = json_string_value(json_array_get(pg, 0));
+	const char *group_name = group_of(dump, entry, number, sizeof(number));
 	const char *name = json_string_value(json_object_get(entry, "profiling_name"));
 	const bool p2p = json_is_true(json_object_get(entry, "is_p2p"));
-	const char *key = p2p ? "p2p_seq_id" : "collective_seq_id", *desc;
+	const char *key = dump->old ? "seq_id" : p2p ? "p2p_seq_id" : "collective_seq_id", *desc;
 	struct nt_flight_group *group = NULL;
 	struct nt_flight_call call = {0};
 	bool uneven = false, has_device, scatters;
@@ -386,7 +423,8 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	if (!json_is_object(entry))
 		return nt_trace_refuse(dump->error, "no object");
 	if (!group_name)
-		return refuse_entry(dump, "process_group", "a name and a description");
+		return dump->old ? refuse_entry(dump, "pg_id", "a number")
+				 : refuse_entry(dump, "process_group", "a name and a description");
 	if (!name)
 		return refuse_entry(dump, "profiling_name", "the name of an operation");
 	if (!read_number(json_object_get(entry, key), INT64_MAX, &call.number))
@@ -397,6 +435,11 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	if (read_number(json_object_get(entry, "timeout_ms"), MAX_NS / NT_MILLISECOND, &timeout_ms))
 		call.expires_ns = call.created_ns + timeout_ms * NT_MILLISECOND;
 	call.op = (uint8_t)nt_collective_op(name, &uneven);
+	/* They are numbered with the collectives, which other members then number otherwise. */
+	if (dump->old && nt_framer_kind(call.op) == NT_FRAME_POINT_TO_POINT)
+		return nt_trace_refuse(
+			dump->error,
+			"a send or receive: with them the calls of version 1 cannot be compared");
 	scatters = call.op == NT_OP_REDUCE_SCATTER;
 	if (!count_elements(json_object_get(entry, scatters ? "output_sizes" : "input_sizes"),
 			    &call.count))
@@ -417,7 +460,8 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	r = find_group(dump, nt_hash_text(NT_HASH_SEED, group_name), p2p, &group);
 	if (r < 0 || !group)
 		return r;
-	desc = json_string_value(json_array_get(pg, 1));
+	desc = dump->old && strcmp(group_name, "0") == 0 ? "default_pg"
+							 : json_string_value(json_array_get(pg, 1));
 	label_group(group, group_name, desc);
 	group->all |= desc && strcmp(desc, "default_pg") == 0;
 	if (group->size && group->place == UINT32_MAX)
@@ -520,12 +564,15 @@ static int read_root(struct dump *dump, const json_t *root)
 	int r;
 
 	if (!json_is_object(root) || !version)
-		return nt_trace_refuse(dump->error,
-				       "%s: no 'version': not a dump of the flight recorder", path);
-	if (strncmp(version, "2.", 2) != 0)
 		return nt_trace_refuse(
 			dump->error,
-			"%s: a dump of version '%.20s'; versions 2.x, of PyTorch 2.4 and later, can be read",
+			"%s: no 'version': not a dump of the flight recorder, or one of PyTorch 2.2",
+			path);
+	dump->old = strncmp(version, "1.", 2) == 0;
+	if (!dump->old && strncmp(version, "2.", 2) != 0)
+		return nt_trace_refuse(
+			dump->error,
+			"%s: a dump of version '%.20s'; versions 1.x and 2.x, of PyTorch 2.3 and later, can be read",
 			path, version);
 	r = find_rank(dump, root);
 	if (r < 0)

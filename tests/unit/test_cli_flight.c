@@ -364,6 +364,56 @@ static void a_rank_that_never_called_in_a_group_is_late_in_it(void **state)
 	assert_names(judgement, "hang", "laggard", 3);
 }
 
+/*
+ * As PyTorch 2.3 wrote it: groups are numbers of the process. 0 and 1 are a pair, 2 and 3 another; before
+ * that rank 3 made a group of its own. It stays away from its pair, in which rank 2 waits.
+ */
+static void version_1_knows_its_groups_by_their_ranks(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_trace_error error = {0};
+	struct job *job = *state;
+
+	for (int i = 0; i < RANKS; i++) {
+		nt_autobuf struct nt_buf text = {0};
+		const int pair = i == 3 ? 2 : 1, first = i / 2 * 2;
+
+		assert_int_equal(nt_buf_printf(&text,
+					       "{\"version\": \"1.4\", \"pg_config\": {%s"
+					       "\"%d\": [%d, %d], \"0\": [0, 1, 2, 3]}, "
+					       "\"entries\": [",
+					       i == 3 ? "\"1\": [3], " : "", pair, first,
+					       first + 1),
+				 0);
+		for (int n = 0; n < 21 - (i == 3); n++) {
+			const bool ended = n < 20 || (n == 20 && i < 2);
+
+			assert_int_equal(
+				nt_buf_printf(
+					&text,
+					"%s{\"record_id\": %d, \"pg_id\": %d, \"seq_id\": %d, "
+					"\"op_id\": 1, \"profiling_name\": \"nccl:all_reduce\", "
+					"\"time_created_ns\": %" PRIu64 ", \"input_sizes\": [[5]], "
+					"\"output_sizes\": [[5]], \"state\": \"%s\", "
+					"\"retired\": %s}",
+					n ? ", " : "", n, n % 2 ? 0 : pair, n / 2 + 1,
+					START_NS + (uint64_t)n * SECOND,
+					ended ? "completed" : "scheduled",
+					ended ? "true" : "false"),
+				0);
+		}
+		assert_int_equal(nt_buf_printf(&text, "]}"), 0);
+		put_text(job->path[i], (const char *)text.data, text.len,
+			 START_NS + 60ull * SECOND);
+	}
+	if (nt_trace_read_flight(job->path_list, RANKS, &trace, &error) != 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(trace->world, 4);
+	judgement = judge_trace(trace);
+	assert_names(judgement, "hang", "laggard", 3);
+}
+
 static void the_report_says_who_waits_in_what_and_who_does_not(void **state)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
@@ -510,6 +560,7 @@ int main(void)
 		FLIGHT_TEST(a_pipeline_is_no_mismatch),
 		FLIGHT_TEST(the_entries_of_a_coalesced_group_are_one_call),
 		FLIGHT_TEST(a_rank_that_never_called_in_a_group_is_late_in_it),
+		FLIGHT_TEST(version_1_knows_its_groups_by_their_ranks),
 		FLIGHT_TEST(the_report_says_who_waits_in_what_and_who_does_not),
 		FLIGHT_TEST(calls_that_are_waited_in_beyond_the_cap_are_counted),
 		FLIGHT_TEST(the_laggard_of_a_real_gloo_job_is_named),

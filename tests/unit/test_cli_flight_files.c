@@ -33,7 +33,16 @@ static void a_damaged_dump_is_refused_with_its_place(void **state)
 		       ":2: no JSON at byte 49");
 	assert_refused(job, "[]", "no 'version'");
 	assert_refused(job, "{\"entries\": []}", "no 'version'");
-	assert_refused(job, "{\"version\": \"1.5\"}", "a dump of version '1.5'");
+	assert_refused(job, "{\"version\": \"3.5\"}", "a dump of version '3.5'");
+	assert_refused(job, "{\"version\": \"1.4\", \"pg_config\": {\"a\": [0]}}",
+		       "pg_config: 'a' is no number of a group");
+	assert_refused(job, "{\"version\": \"1.4\", \"entries\": [{\"profiling_name\": \"x\"}]}",
+		       "entry 0: pg_id is not a number");
+	assert_refused(
+		job,
+		"{\"version\": \"1.4\", \"entries\": [{\"profiling_name\": \"nccl:send 0->1\", "
+		"\"pg_id\": 0, \"seq_id\": 1, \"time_created_ns\": 1}]}",
+		"entry 0: a send or receive");
 	assert_refused(job, "{\"version\": \"2.5\"}", "no calls in any of the dumps");
 	assert_refused(job, "{\"version\": \"2.5\", \"entries\": 7}", "'entries' is no list");
 	assert_refused(job, DUMP_OF("3"), "entry 0: no object");
