@@ -57,6 +57,22 @@ static int read_kineto(void *data)
 	return r ?: print(trace);
 }
 
+static int read_pickle(void *data)
+{
+	static const char *const paths[] = {"tests/data/flight/pickled/fr_rank_1.gz"};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_trace_error error = {0};
+
+	(void)data;
+	return nt_trace_read_flight(paths, 1, &trace, &error);
+}
+
+static void pickles_under_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(read_pickle, NULL) > 20);
+}
+
 static void dumps_of_the_flight_recorder_under_failed_allocations(void **state)
 {
 	(void)state;
@@ -72,6 +88,7 @@ static void profiler_traces_with_groups_under_failed_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pickles_under_failed_allocations),
 		cmocka_unit_test(dumps_of_the_flight_recorder_under_failed_allocations),
 		cmocka_unit_test(profiler_traces_with_groups_under_failed_allocations),
 	};
