@@ -15,6 +15,8 @@ enum {
 	RING_FIRST = 256, /* entries at the start; doubles up to NT_STEP_RING */
 	SHORT = 5, /* calls */
 	YOUNG_STEPS = 32, /* until then a period that does not fit well is searched again */
+	PROVEN_STEPS = 8, /* from then on … */
+	LONGEST_PHASE = 16, /* … calls of so many steps may come in between */
 	BAD_STEPS = 2, /* steps of a wrong length in a row: search again */
 	LONG_STEP_NS = 100000000, /* one of at least this length … */
 	RARE_STEPS = 8, /* … is not made longer for a call that comes more seldom than this */
@@ -233,6 +235,22 @@ static bool is_bad_length(const struct nt_step *step)
 	return step->since + tolerance < step->period || step->since > step->period + tolerance;
 }
 
+/* More calls than two steps make, without the one that begins a step. */
+static bool is_in_phase(const struct nt_step *step)
+{
+	return step->since > 2 * step->period + 2;
+}
+
+/*
+ * Steps are something else now, unless it is a phase: an evaluation makes some of a step's calls over
+ * and over, and is followed by the same steps as before.
+ */
+static bool is_over(const struct nt_step *step)
+{
+	return is_in_phase(step) &&
+	       (step->steps < PROVEN_STEPS || step->since > LONGEST_PHASE * step->period + 2);
+}
+
 static void take_time(struct nt_step *step, uint64_t entry_ns)
 {
 	uint64_t ns = entry_ns > step->begin_ns ? entry_ns - step->begin_ns : 0;
@@ -275,7 +293,8 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	if (!begins_step(step, index)) {
 		step->previous = index;
 		step->anchors_seen += index == step->anchor;
-		if (++step->since > 2 * step->period + 2)
+		step->since++;
+		if (is_over(step))
 			nt_step_forget(step);
 		return false;
 	}
@@ -284,7 +303,7 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 
 		step->bad++;
 		/* One of many of a wrong length: a longer look may find a period that fits better. */
-		if (step->calls >= step->next_search)
+		if (!is_in_phase(step) && step->calls >= step->next_search)
 			nt_step_search(step);
 		if (step->found_count != found)
 			return false;

@@ -324,6 +324,49 @@ static void a_changed_sequence_is_learned_anew(void **state)
 	nt_step_free(s.step);
 }
 
+/* No two take the same time. */
+static void layer(struct sequence *s)
+{
+	(void)call(s, 2, NT_OP_ALL_REDUCE, 1 << 20, MS + s->calls * 7919 % 101 * (MS / 2000));
+}
+
+/* Twenty calls of the tensor group, and the gradients. */
+static void train(struct sequence *s, int steps)
+{
+	for (int step = 0; step < steps; step++) {
+		for (int i = 0; i < 20; i++)
+			layer(s);
+		(void)call(s, 1, NT_OP_ALL_REDUCE, 64 << 20, MS);
+	}
+}
+
+static void an_evaluation_leaves_the_step_what_it_is(void **state)
+{
+	struct sequence s;
+	uint64_t begins;
+
+	(void)state;
+	start(&s);
+	train(&s, 20);
+	assert_int_equal(info(&s).period, 21);
+	for (int phase = 0; phase < 3; phase++) {
+		begins = s.begins;
+		for (int i = 0; i < 10 * 20; i++)
+			layer(&s);
+		assert_int_equal(s.begins, begins);
+		train(&s, 10);
+		/* The first may be taken for a look at what its length is. */
+		assert_in_range(s.begins, begins + 9, begins + 10);
+		assert_int_equal(info(&s).period, 21);
+		assert_int_equal(info(&s).anchor_comm, 1);
+	}
+	/* What goes on for longer is what steps are now. */
+	for (int i = 0; i < 20 * 20; i++)
+		layer(&s);
+	assert_int_equal(info(&s).period, 1);
+	nt_step_free(s.step);
+}
+
 static void another_communicator_with_the_same_rhythm_is_learned_anew(void **state)
 {
 	struct sequence s;
@@ -473,6 +516,7 @@ int main(void)
 		cmocka_unit_test(a_barrier_every_ten_steps_does_not_make_the_step_longer),
 		cmocka_unit_test(pairs_in_a_burst_are_no_steps_of_their_own),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),
+		cmocka_unit_test(an_evaluation_leaves_the_step_what_it_is),
 		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),
