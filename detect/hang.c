@@ -431,6 +431,52 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 	return 0;
 }
 
+/* Inside a collective whose other members nobody knows: an agent that came too late could not learn them. */
+static bool is_in_unbound(const struct nt_rank *rank)
+{
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (rank->link[i].comm->id == rank->inside.comm)
+			return rank->inside.in_call && is_collective(rank->inside.kind) &&
+			       rank->link[i].comm->members < 2;
+	return false;
+}
+
+/*
+ * Where communicators bind nobody to anybody, the job as a whole tells: nobody goes on, and who is in no
+ * call while all others wait is whom they wait for. False: somebody goes on, or nobody waits so.
+ */
+static bool stands_unbound(const struct nt_detect *detect, uint64_t need_ns, struct stall *stall)
+{
+	uint32_t n = 0;
+
+	if (is_recent(detect, detect->step.moved_ns, need_ns))
+		return false;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct member at = {.rank = &detect->rank[i]};
+
+		if (at.rank->ended || at.rank->finalized)
+			return false; /* told elsewhere */
+		if (at.rank->silent || !is_fresh(detect, at.rank))
+			continue;
+		n++;
+		if (!at.rank->inside.in_call && !at.rank->inside.synchronising) {
+			if (has_moved(detect, at.rank, need_ns))
+				return false;
+			accuse(detect, stall, &at);
+			continue;
+		}
+		at.waited_ns = waited(detect, at.rank);
+		if (at.waited_ns < need_ns)
+			return false;
+		if (is_in_unbound(at.rank))
+			witness(stall, &at);
+	}
+	stall->inside_all = !stall->culprits;
+	stall->cause = stall->culprits ? NT_WORD_LAGGARD : NT_WORD_NONE;
+	/* Most of the ranks outside of calls are a pause. */
+	return stall->found && stall->culprits <= n / 2;
+}
+
 static int compare_u32(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -612,6 +658,12 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		}
 	}
 	free(member);
+	if (r == 0 && !stall.found) {
+		struct stall unbound = {.culprit = stall.culprit, .members = stall.members};
+
+		if (stands_unbound(detect, need_ns, &unbound))
+			stall = unbound;
+	}
 	if (r == 0 && stall.found) {
 		look_around(detect, &stall);
 		acquit_waiting(detect, &stall);
@@ -620,6 +672,29 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (r == 0)
 		r = check_pause(detect, moved, inside);
 	return r;
+}
+
+/* Somebody waits for nobody knows whom, and the job stands. */
+static bool is_waited_for(const struct nt_detect *detect)
+{
+	const uint64_t need_ns = at_least(detect->rules.hang_min_ns, usual_periods(detect));
+
+	if (is_recent(detect, detect->step.moved_ns, need_ns))
+		return false;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (is_live(rank) && is_fresh(detect, rank) && is_in_unbound(rank) &&
+		    waited(detect, rank) >= need_ns)
+			return true;
+	}
+	return false;
+}
+
+/* What went on without it for longer does not wait for it now. */
+static bool stopped_with(const struct nt_detect *detect, const struct nt_rank *gone)
+{
+	return nt_stats_add(gone->ended_ns, detect->rules.hang_min_ns) >= detect->step.moved_ns;
 }
 
 /* A member of one of its communicators that waits on it, or goes on calling without it. */
@@ -650,6 +725,7 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t *missing = detect->scratch.index, n = 0, here = 0, gone = 0;
 	uint64_t first_ns = UINT64_MAX;
+	bool unbound;
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_MISSING,
 		.class = NT_CLASS_MISSING,
@@ -667,12 +743,13 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 		return nt_incidents_close(detect, NT_FAMILY_END);
 	if (!gone)
 		return 0;
+	unbound = is_waited_for(detect);
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
 
 		if (!rank->ended || rank->finalized || !rank->known ||
 		    detect->end_ns < nt_stats_add(rank->ended_ns, detect->rules.missing_after_ns) ||
-		    !is_missed(detect, rank))
+		    !(is_missed(detect, rank) || (unbound && stopped_with(detect, rank))))
 			continue;
 		missing[n++] = rank->rank;
 		if (rank->ended_ns < first_ns)

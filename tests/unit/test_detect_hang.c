@@ -474,6 +474,87 @@ static void a_laggard_with_numbers_of_another_epoch_is_still_outside(void **stat
 	assert_names_rank(sim_firing(job->detect, 0), 5);
 }
 
+/* An agent that came too late knows of a communicator no more than that one process has it. */
+static void bind_nobody(struct sim *sim, uint32_t ranks)
+{
+	sim_init_ranks(sim, ranks, 19);
+	sim->blocking = true;
+	for (uint32_t i = 0; i < ranks; i++) {
+		struct sim_comm *comm =
+			sim_comm_add(sim, 900 + i, NT_FRAME_SYNCHRONISING, 2, 25e6, SIM_MS);
+
+		comm->member[comm->members++] = i;
+	}
+}
+
+/* All wait there from now on, except the first few. */
+static void wait_unbound(struct sim *sim, uint32_t ranks, uint32_t outside)
+{
+	for (uint32_t i = 0; i < ranks; i++) {
+		struct sim_rank *rank = &sim->rank[i];
+
+		rank->stuck = true;
+		rank->in_call = i >= outside;
+		rank->inside_comm = 900 + i;
+		rank->inside_number = sim->comm[i].last + 1;
+		rank->inside_kind = NT_FRAME_SYNCHRONISING;
+		rank->inside_op = 1;
+		rank->inside_since = sim->now_ns;
+	}
+}
+
+static void
+who_is_outside_while_all_others_wait_is_the_laggard_though_no_members_are_known(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	bind_nobody(&sim, 8);
+	sim_pass(&sim, detect, 30);
+	wait_unbound(&sim, 8, 1);
+	assert_in_range(sim_run(&sim, detect, 60), 30, 34);
+	assert_names_rank(sim_firing(detect, 0), 0);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HANG);
+	assert_string_equal(sim_firing(detect, 0)->cause, "laggard");
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void all_in_communicators_of_unknown_members_is_a_hang_that_names_nobody(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	bind_nobody(&sim, 8);
+	sim_pass(&sim, detect, 30);
+	wait_unbound(&sim, 8, 0);
+	assert_in_range(sim_run(&sim, detect, 120), 30, 70);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HANG);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void nobody_is_outside_of_unknown_members_while_one_goes_on(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	bind_nobody(&sim, 8);
+	sim_pass(&sim, detect, 30);
+	wait_unbound(&sim, 8, 1);
+	sim.rank[0].stuck = false;
+	assert_int_equal(sim_run(&sim, detect, 120), 121);
+	/* And most of them outside is a pause. */
+	wait_unbound(&sim, 8, 5);
+	assert_int_equal(sim_run(&sim, detect, 120), 121);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void a_rank_that_is_gone_while_others_wait_is_missing(void **state)
 {
 	struct job *job = *state;
@@ -559,6 +640,11 @@ int main(void)
 		CASE(who_went_long_ago_explains_no_hang),
 		CASE(a_hang_that_nobody_hears_of_any_more_is_not_over),
 		CASE(a_laggard_with_numbers_of_another_epoch_is_still_outside),
+		cmocka_unit_test(
+			who_is_outside_while_all_others_wait_is_the_laggard_though_no_members_are_known),
+		cmocka_unit_test(
+			all_in_communicators_of_unknown_members_is_a_hang_that_names_nobody),
+		cmocka_unit_test(nobody_is_outside_of_unknown_members_while_one_goes_on),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),
 		CASE(a_rank_that_said_goodbye_is_not_missing),
 		CASE(ranks_that_go_one_after_the_other_end_the_attempt),
