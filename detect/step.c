@@ -9,6 +9,10 @@
 #include "detect/stats.h"
 #include "detect/toll.h"
 
+enum {
+	FRESH_FRAMES = 4, /* who was not heard in them is not heard */
+};
+
 /*
  * A job-wide change accuses nobody, and a busy machine slows all of its ranks for a while: it must
  * cost more and last longer than one rank's.
@@ -307,6 +311,19 @@ static int check_level(struct nt_detect *detect, struct nt_incident *open)
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/* Nobody is heard of but who is named already: they are not the job. */
+static bool are_all_named(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (detect->frames - rank->seen_frame < FRESH_FRAMES && !rank->ended &&
+		    !rank->in_incident)
+			return false;
+	}
+	return true;
+}
+
 int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
@@ -328,6 +345,8 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		nt_normal_forget(detect, false);
 		return r;
 	}
+	if (are_all_named(detect))
+		return check_level(detect, open);
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
 		const struct nt_wide *wide = &step->wide[series];
 		const enum nt_pace item = series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST;

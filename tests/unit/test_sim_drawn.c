@@ -343,6 +343,23 @@ static void who_was_slower_by_nature_has_a_fault_since_it_began(void **state)
 			(uint64_t)outcome.fault_ns + 3000000000);
 }
 
+static void who_is_named_and_left_alone_is_not_the_whole_job(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 10;
+	s.layers = 34;
+	s.buckets = 5;
+	s.sharded = true;
+	s.steps = 255;
+	s.step_s = 0.254;
+	s.jitter = 0.0158;
+	s.seed = 20134;
+	add_fault(&s, "agent-dies 0 1 from 155");
+	come_out_right(s, "compute-node 1 1.2775 from 90", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +379,7 @@ int main(void)
 		cmocka_unit_test(who_waits_for_a_rank_that_goes_on_is_no_laggard),
 		cmocka_unit_test(more_work_for_all_is_nobodys_past_when_it_ends),
 		cmocka_unit_test(who_was_slower_by_nature_has_a_fault_since_it_began),
+		cmocka_unit_test(who_is_named_and_left_alone_is_not_the_whole_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
