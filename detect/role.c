@@ -23,6 +23,19 @@ static bool is_member(const struct nt_detect *detect, uint32_t rank, const struc
 }
 
 /*
+ * A part of the job, of which nobody knows who else is in it: the agent came when it was there already.
+ * Of a job that is not heard as a whole the others are just not heard.
+ */
+static bool is_unbound(const struct nt_detect *detect, const struct nt_rank *rank,
+		       const struct nt_comm *comm)
+{
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (rank->link[i].comm->size > detect->ranks)
+			return false;
+	return comm->members < 2 && comm->size >= 2 && comm->size < detect->ranks;
+}
+
+/*
  * Whether the communicator also holds a partner of the rank in another dimension: a neighbour in the
  * pipeline, or another expert. Its members then do not have one role (the whole job, or the group
  * of the first and last stage's shared embedding).
@@ -37,6 +50,10 @@ static bool holds_partners(const struct nt_detect *detect, const struct nt_rank 
 
 		if (other == comm || nt_comm_use(other) != use)
 			continue;
+		/* Whoever they are, the whole job holds them. */
+		if (use == NT_COMM_PIPELINE && comm->members == detect->ranks &&
+		    is_unbound(detect, rank, other))
+			return true;
 		for (uint32_t j = 0; j < other->members && looked < MAX_PARTNERS; j++, looked++)
 			if (other->member[j] != rank->rank &&
 			    is_member(detect, other->member[j], comm))
@@ -69,7 +86,10 @@ static const struct nt_comm *pick(const struct nt_detect *detect, const struct n
 		for (uint32_t i = 0; i < rank->links; i++) {
 			const struct nt_comm *comm = rank->link[i].comm;
 
-			if (nt_comm_use(comm) != NT_COMM_REDUCING || comm->members < 2 ||
+			const bool unbound = is_unbound(detect, rank, comm);
+
+			if (nt_comm_use(comm) != NT_COMM_REDUCING ||
+			    (comm->members < 2 && !unbound) ||
 			    holds_partners(detect, rank, comm, NT_COMM_PIPELINE) ||
 			    (without_experts && holds_partners(detect, rank, comm, NT_COMM_EXPERT)))
 				continue;
@@ -78,7 +98,7 @@ static const struct nt_comm *pick(const struct nt_detect *detect, const struct n
 					largest = nt_comm_call_bytes(comm);
 				continue;
 			}
-			if (nt_comm_call_bytes(comm) * LARGE_PART < largest)
+			if (unbound || nt_comm_call_bytes(comm) * LARGE_PART < largest)
 				continue;
 			if (!best || is_better(comm, best))
 				best = comm;

@@ -168,6 +168,23 @@ static void an_evaluation_now_and_then_accuses_nobody(void **state)
 	comes_out_right(s, 0);
 }
 
+static void who_is_slow_is_named_though_there_are_evaluations(void **state)
+{
+	struct cl_scenario s = scenario_with("contention 0 0.05 from 60");
+
+	(void)state;
+	s.tp = 2;
+	s.layers = 12;
+	s.steps = 120;
+	s.evaluate_every = 35;
+	s.evaluation = 5;
+	s.node_ranks = 4;
+	s.mode = CL_LOCAL_SYNC;
+	comes_out_right(s, 1);
+	s.mode = CL_BLOCKING;
+	comes_out_right(s, 1);
+}
+
 static void agents_that_come_late_name_who_is_slow(void **state)
 {
 	struct cl_scenario s = scenario_with("compute 5 1.4 from 50");
@@ -178,6 +195,60 @@ static void agents_that_come_late_name_who_is_slow(void **state)
 	s.late_agents = 12;
 	for (s.mode = CL_BLOCKING; s.mode < CL_MODE_END; s.mode++)
 		comes_out_right(s, s.mode != CL_ASYNC);
+}
+
+/* Whose parts of the job are alike is not known then, and parts of a pipeline differ. */
+static void late_agents_hold_no_stage_against_another(void **state)
+{
+	struct cl_scenario s = scenario_with("stage 1 1.4 from 0");
+
+	(void)state;
+	s.late_agents = 8;
+	s.steps = 110;
+	s.node_ranks = 4;
+	s.dp = 6;
+	s.microbatches = 4;
+	for (s.pp = 2; s.pp <= 4; s.pp += 2) {
+		for (s.tp = 1; s.tp <= 2; s.tp++)
+			comes_out_right(s, 1);
+	}
+}
+
+static void late_agents_hold_a_rank_of_a_pipeline_against_its_past(void **state)
+{
+	struct cl_scenario s = scenario_with("compute 5 1.4 from 50");
+
+	(void)state;
+	s.late_agents = 8;
+	s.steps = 110;
+	s.node_ranks = 4;
+	s.dp = 6;
+	s.pp = 4;
+	s.microbatches = 4;
+	comes_out_right(s, 1);
+}
+
+/* What MPI makes of its world before an agent comes, other processes do not know by the same name. */
+static void late_agents_tell_who_holds_a_job_that_stands(void **state)
+{
+	static const char *const faults[] = {"laggard 7 1 from 60", "exit 7 1 from 60",
+					     "network-hang 7 1 from 60", "checkpoint 7 40 from 60"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct cl_scenario s = scenario_with(faults[i]);
+
+		s.late_agents = 10;
+		s.steps = 150;
+		s.node_ranks = 2;
+		comes_out_right(s, 1);
+		s.mode = CL_ASYNC;
+		comes_out_right(s, 1);
+		s.mode = CL_BLOCKING;
+		s.pp = 2;
+		s.microbatches = 2;
+		comes_out_right(s, 1);
+	}
 }
 
 static void processes_that_begin_one_after_the_other_are_no_hang(void **state)
@@ -217,7 +288,11 @@ int main(void)
 		cmocka_unit_test(every_oddity_is_drawn_and_none_always),
 		cmocka_unit_test(ranks_are_named_with_the_node_that_they_are_on),
 		cmocka_unit_test(an_evaluation_now_and_then_accuses_nobody),
+		cmocka_unit_test(who_is_slow_is_named_though_there_are_evaluations),
 		cmocka_unit_test(agents_that_come_late_name_who_is_slow),
+		cmocka_unit_test(late_agents_hold_no_stage_against_another),
+		cmocka_unit_test(late_agents_hold_a_rank_of_a_pipeline_against_its_past),
+		cmocka_unit_test(late_agents_tell_who_holds_a_job_that_stands),
 		cmocka_unit_test(processes_that_begin_one_after_the_other_are_no_hang),
 		cmocka_unit_test(who_has_no_plugin_is_held_against_nobody_who_has),
 	};
