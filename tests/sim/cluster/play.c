@@ -724,15 +724,8 @@ static int make_programs(struct cl_play *play)
 {
 	int r = 0;
 
-	for (int evaluates = 0; evaluates < 2; evaluates++) {
-		struct cl_program *program = calloc(play->s->pp, sizeof(*program));
-
-		play->program[evaluates] = program;
-		if (!program)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < play->s->pp && r == 0; i++)
-			r = cl_program_build(play->s, i, evaluates, &program[i]);
-	}
+	for (int evaluates = 0; evaluates < 2 && r == 0; evaluates++)
+		r = cl_programs_build(play->s, evaluates, &play->program[evaluates]);
 	return r;
 }
 
@@ -783,11 +776,8 @@ void cl_play_free(struct cl_play *play)
 {
 	if (!play)
 		return;
-	for (int evaluates = 0; evaluates < 2; evaluates++) {
-		for (uint32_t i = 0; i < play->s->pp && play->program[evaluates]; i++)
-			cl_program_release(&play->program[evaluates][i]);
-		free(play->program[evaluates]);
-	}
+	for (int evaluates = 0; evaluates < 2; evaluates++)
+		cl_programs_free(play->program[evaluates], play->s->pp);
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		if (play->rank) {
 			free(play->rank[i].calls.call);

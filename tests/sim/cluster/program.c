@@ -181,8 +181,8 @@ static void evaluate(struct builder *b)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 }
 
-int cl_program_build(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
-		     struct cl_program *ret_program)
+static int build_stage(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
+		       struct cl_program *ret_program)
 {
 	struct builder b = {.s = scenario, .stage = stage};
 
@@ -191,15 +191,32 @@ int cl_program_build(const struct cl_scenario *scenario, uint32_t stage, bool ev
 	else
 		build(&b);
 	if (b.failed) {
-		cl_program_release(&b.program);
+		free(b.program.act);
 		return -ENOMEM;
 	}
 	*ret_program = b.program;
 	return 0;
 }
 
-void cl_program_release(struct cl_program *program)
+void cl_programs_free(struct cl_program *programs, uint32_t stages)
 {
-	free(program->act);
-	*program = (struct cl_program){0};
+	for (uint32_t i = 0; programs && i < stages; i++)
+		free(programs[i].act);
+	free(programs);
+}
+
+int cl_programs_build(const struct cl_scenario *scenario, bool evaluates,
+		      struct cl_program **ret_programs)
+{
+	struct cl_program *programs = calloc(scenario->pp, sizeof(*programs));
+	int r = programs ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < scenario->pp && r == 0; i++)
+		r = build_stage(scenario, i, evaluates, &programs[i]);
+	if (r < 0) {
+		cl_programs_free(programs, scenario->pp);
+		return r;
+	}
+	*ret_programs = programs;
+	return 0;
 }

@@ -37,9 +37,9 @@ struct cl_program {
 	size_t acts, room;
 };
 
-/* 0 or -ENOMEM. */
-int cl_program_build(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
-		     struct cl_program *ret_program);
-void cl_program_release(struct cl_program *program);
+/* One for each stage, of a step of training or of evaluation. 0 or -ENOMEM. */
+int cl_programs_build(const struct cl_scenario *scenario, bool evaluates,
+		      struct cl_program **ret_programs);
+void cl_programs_free(struct cl_program *programs, uint32_t stages);
 
 #endif
