@@ -57,6 +57,7 @@ struct nt_kafka_reader {
 	bool is_stuck; /* only a new client gets on */
 	bool was_empty; /* nothing waited to be read, at some time since the ends were looked at */
 	uint64_t unstuck_mono_ns; /* when a client was made anew because of that; 0: never */
+	uint64_t patience_ns; /* with brokers that do not say where partitions end */
 	uint64_t generation; /* of the watch's news, as far as we know it */
 
 	bool must_start; /* a partition may have to be started */
@@ -87,6 +88,11 @@ NT_MUST_CHECK int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader);
  */
 bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 			 const rd_kafka_topic_partition_list_t *ends);
+/*
+ * The same where these releases cannot even be told where partitions end, for so long. Slow brokers look
+ * so, too: with them patience grows.
+ */
+bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns);
 
 /* ---- group.c ---- */
 

@@ -3,8 +3,9 @@
 #include "common/clock.h"
 #include "common/kafka/reader_impl.h"
 
-#define STUCK_NS (10 * NT_SECOND)
-#define AGAIN_NS (30 * NT_SECOND) /* between two new clients */
+#define STUCK_NS        (10 * NT_SECOND)
+#define AGAIN_NS        (30 * NT_SECOND) /* between two new clients */
+#define MAX_PATIENCE_NS (5 * NT_MINUTE)
 
 static struct nt_kafka_partition *find(struct nt_kafka_reader *reader,
 				       const rd_kafka_topic_partition_t *end)
@@ -91,7 +92,17 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 		partition->is_looked = true;
 	}
 	reader->was_empty = false;
+	reader->patience_ns = STUCK_NS;
 	if (must_renew)
 		reader->unstuck_mono_ns = now_ns;
 	return must_renew;
+}
+
+bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns)
+{
+	if (deaf_ns < reader->patience_ns || deaf_ns < STUCK_NS)
+		return false;
+	reader->patience_ns = deaf_ns * 2 < MAX_PATIENCE_NS ? deaf_ns * 2 : MAX_PATIENCE_NS;
+	reader->unstuck_mono_ns = nt_clock_mono_ns();
+	return true;
 }

@@ -102,6 +102,14 @@ static rd_kafka_topic_partition_list_t *list_all(const struct nt_kafka_watch *wa
 	return list;
 }
 
+static bool says_anything(const rd_kafka_topic_partition_list_t *ends)
+{
+	for (int i = 0; i < ends->cnt; i++)
+		if (!ends->elems[i].err && ends->elems[i].offset >= 0)
+			return true;
+	return false;
+}
+
 /* Not before the last ones were taken: so they are of a time after that. */
 static void ask_ends(struct nt_kafka_watch *watch)
 {
@@ -116,12 +124,15 @@ static void ask_ends(struct nt_kafka_watch *watch)
 		return;
 	list = list_all(watch);
 	if (!list->cnt ||
-	    rd_kafka_offsets_for_times(watch->rk, list, ENDS_MS) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		rd_kafka_topic_partition_list_destroy(list);
-		return;
-	}
+	    rd_kafka_offsets_for_times(watch->rk, list, ENDS_MS) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    !says_anything(list))
+		rd_kafka_topic_partition_list_destroy(nt_take(list));
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->ends = list;
+	if (list)
+		watch->deaf_mono_ns = 0;
+	else if (!watch->deaf_mono_ns)
+		watch->deaf_mono_ns = nt_clock_mono_ns();
 	wake(watch);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -243,6 +254,7 @@ void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_
 	memcpy(ret_news->partitions, watch->partitions, sizeof(ret_news->partitions));
 	ret_news->generation = watch->generation;
 	ret_news->is_stale = watch->is_stale;
+	ret_news->deaf_ns = watch->deaf_mono_ns ? nt_clock_mono_ns() - watch->deaf_mono_ns : 0;
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 

@@ -26,6 +26,7 @@ struct nt_kafka_watch {
 	uint32_t partitions[NT_TOPIC_END]; /* 0: none, or not known yet */
 	uint64_t generation; /* of the above; 0: nothing is known yet */
 	bool is_stale; /* the secrets have changed */
+	uint64_t deaf_mono_ns; /* since when nobody says where partitions end; 0: they do */
 	rd_kafka_topic_partition_list_t *ends; /* NULL: to be asked for */
 	bool wants_look; /* sooner than it is due */
 	bool wants_call; /* the reader asked to be woken in a while */
@@ -42,6 +43,8 @@ struct nt_kafka_news {
 	uint32_t partitions[NT_TOPIC_END];
 	uint64_t generation;
 	bool is_stale;
+	uint64_t
+		deaf_ns; /* for how long nobody has said where partitions end, though all are there */
 };
 
 void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_news);

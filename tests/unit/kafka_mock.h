@@ -27,6 +27,7 @@ enum {
 	MOCK_URL_BYTES = 512,
 	MOCK_PRODUCE = 0, /* numbers of requests in Kafka's protocol */
 	MOCK_FETCH = 1,
+	MOCK_LIST_OFFSETS = 2,
 	MOCK_METADATA = 3,
 	MOCK_JOIN_GROUP = 11,
 	MOCK_HEARTBEAT = 12,

@@ -12,7 +12,10 @@
 
 enum {
 	PATIENCE_MS = 30000,
-	STUCK_FETCHES = 10000,
+	SOON_MS = 12000,
+	LATE_MS = 3500,
+	LATE_ANSWERS = 100,
+	STUCK_REQUESTS = 10000,
 	WINDOW = 1U << NT_TOPIC_WINDOW,
 };
 
@@ -141,14 +144,14 @@ static void a_position_that_is_refused_though_it_is_there_is_kept(void **state)
 	assert_int_equal(nt_bus_reader_missed(reader), 0);
 }
 
-/* More fetches than there can be in the time. */
-static void keep_from_fetching(const struct mock *mock, rd_kafka_resp_err_t error)
+/* More requests than there can be in the time. */
+static void keep_from(const struct mock *mock, int16_t request, rd_kafka_resp_err_t error)
 {
-	rd_kafka_resp_err_t errors[STUCK_FETCHES];
+	rd_kafka_resp_err_t errors[STUCK_REQUESTS];
 
-	for (size_t i = 0; i < STUCK_FETCHES; i++)
+	for (size_t i = 0; i < STUCK_REQUESTS; i++)
 		errors[i] = error;
-	rd_kafka_mock_push_request_errors_array(mock->cluster, MOCK_FETCH, STUCK_FETCHES, errors);
+	rd_kafka_mock_push_request_errors_array(mock->cluster, request, STUCK_REQUESTS, errors);
 }
 
 static uint64_t reconnected(const struct nt_bus_reader *reader)
@@ -169,7 +172,7 @@ static void a_client_that_gets_nothing_though_there_is_more_is_made_anew(void **
 	reader = open_reader(mock);
 	for (uint64_t i = 1; i <= 10; i++)
 		assert_number(reader, i);
-	keep_from_fetching(mock, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
+	keep_from(mock, MOCK_FETCH, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
 	publish_numbers(mock, 11, 21);
 	for (int i = 0; i < PATIENCE_MS / 100 && !reconnected(reader); i++)
 		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
@@ -188,7 +191,7 @@ static void a_client_that_never_gets_anything_is_made_anew(void **state)
 	struct nt_bus_record record;
 
 	publish_numbers(mock, 1, 11);
-	keep_from_fetching(mock, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
+	keep_from(mock, MOCK_FETCH, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH);
 	reader = open_reader(mock);
 	for (int i = 0; i < PATIENCE_MS / 100 && !reconnected(reader); i++)
 		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
@@ -217,6 +220,27 @@ static void without_a_broker_reading_waits_and_says_why(void **state)
 	assert_non_null(strstr(health.text, "no broker answers at 127.0.0.1:1"));
 	nt_bus_reader_stats(reader, &stats);
 	assert_true(stats.errors[NT_BUS_UNREACHABLE] > 0);
+}
+
+/* As where its topics are others of the same names, and it has read nothing of either. */
+static void a_client_that_is_not_told_where_partitions_end_is_made_anew(void **state)
+{
+	struct mock *mock = *state;
+	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
+	struct nt_bus_record record;
+
+	reader = open_reader(mock);
+	/* Answers come when nobody waits for them any more. */
+	for (int i = 0; i < LATE_ANSWERS; i++)
+		rd_kafka_mock_broker_push_request_error_rtts(mock->cluster, 1, MOCK_LIST_OFFSETS, 1,
+							     RD_KAFKA_RESP_ERR_NO_ERROR, LATE_MS);
+	for (int i = 0; i < PATIENCE_MS / 100 && !reconnected(reader); i++)
+		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
+	assert_int_equal(reconnected(reader), 1);
+	/* It may be the brokers: the next one is given twice the time. */
+	for (int i = 0; i < SOON_MS / 100; i++)
+		assert_int_equal(nt_bus_reader_next(reader, 100, &record), 0);
+	assert_int_equal(reconnected(reader), 1);
 }
 
 /* The mock keeps five mebibytes of a partition. */
@@ -490,6 +514,7 @@ int main(void)
 		MOCK_TEST(a_position_that_is_refused_though_it_is_there_is_kept),
 		MOCK_TEST(a_client_that_gets_nothing_though_there_is_more_is_made_anew),
 		MOCK_TEST(a_client_that_never_gets_anything_is_made_anew),
+		MOCK_TEST(a_client_that_is_not_told_where_partitions_end_is_made_anew),
 		cmocka_unit_test(without_a_broker_reading_waits_and_says_why),
 		MOCK_TEST(what_was_removed_before_it_was_read_is_counted),
 		MOCK_TEST(what_is_over_our_caps_is_passed_over_and_counted),
