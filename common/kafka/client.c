@@ -81,7 +81,7 @@ static int verify_certificate(rd_kafka_t *rk, const char *broker, int32_t broker
 			      int *x509_error, int depth, const char *der, size_t der_size,
 			      char *text, size_t text_size, void *opaque)
 {
-	struct nt_kafka_shared *shared = opaque;
+	struct nt_kafka_shared *shared = nt_kafka_opaque_shared(opaque);
 	const char *reason;
 
 	(void)rk;
@@ -134,7 +134,6 @@ static int configure(struct nt_kafka_client *client, rd_kafka_conf_t *conf,
 	if (r < 0)
 		return r;
 	rd_kafka_conf_set_log_cb(conf, drop_log);
-	rd_kafka_conf_set_opaque(conf, client->shared);
 	if (client->secrets.path[NT_KAFKA_CA] &&
 	    rd_kafka_conf_set_ssl_cert_verify_cb(conf, verify_certificate) != RD_KAFKA_CONF_OK) {
 		(void)snprintf(error->text, sizeof(error->text),
@@ -149,6 +148,7 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 			 struct nt_bus_error *error, rd_kafka_t **ret_rk)
 {
 	char text[TEXT] = "";
+	struct nt_kafka_opaque *opaque;
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *rk;
 	int r;
@@ -170,12 +170,17 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 		rd_kafka_conf_destroy(conf);
 		return r;
 	}
+	opaque = nt_kafka_opaque_new(client->shared);
+	if (!opaque) {
+		rd_kafka_conf_destroy(conf);
+		return -ENOMEM;
+	}
+	rd_kafka_conf_set_opaque(conf, opaque);
 	rd_kafka_conf_set_events(conf, events);
-	nt_kafka_shared_ref(client->shared);
 	/* It takes the conf where it succeeds. */
 	rk = rd_kafka_new(type, conf, text, sizeof(text));
 	if (!rk) {
-		nt_kafka_shared_unref(client->shared);
+		nt_kafka_opaque_free(opaque);
 		rd_kafka_conf_destroy(conf);
 		(void)snprintf(error->text, sizeof(error->text), "%.300s", text);
 		return -EINVAL;

@@ -13,7 +13,7 @@
 
 #include "common/cleanup.h"
 
-/* What a handle's callbacks may touch. It outlives the handle: each has a reference, as its opaque. */
+/* What callbacks of a client's handles may touch; it outlives them all. */
 struct nt_kafka_shared {
 	atomic_uint references;
 	_Atomic(const char *) certificate_reason; /* found by the library's threads; a constant */
@@ -21,8 +21,16 @@ struct nt_kafka_shared {
 
 /* With one reference. NULL: no memory. */
 NT_MUST_CHECK struct nt_kafka_shared *nt_kafka_shared_new(void);
-void nt_kafka_shared_ref(struct nt_kafka_shared *shared);
 void nt_kafka_shared_unref(struct nt_kafka_shared *shared);
+
+/* The opaque of a handle: what its callbacks may touch, and what its end takes. */
+struct nt_kafka_opaque;
+
+/* Takes a reference of its own. NULL: no memory. */
+NT_MUST_CHECK struct nt_kafka_opaque *nt_kafka_opaque_new(struct nt_kafka_shared *shared);
+/* Of a handle that was not made; nt_kafka_end() frees the others. */
+void nt_kafka_opaque_free(struct nt_kafka_opaque *opaque);
+struct nt_kafka_shared *nt_kafka_opaque_shared(const struct nt_kafka_opaque *opaque);
 
 /* Lets go of a queue, which outlives its handle's end: it writes to our descriptor no more. */
 void nt_kafka_end_queue(rd_kafka_queue_t *queue);
