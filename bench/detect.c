@@ -8,7 +8,8 @@
  *
  * Prints: ranks, median CPU milliseconds of a pass, healthy and with the incident, the longest of all,
  * CPU milliseconds of the one-dimensional DBSCAN of the last window, its eps, pairs of ranks within
- * eps of each other. FILE gets what DBSCAN was given, as doubles, and the labels that it gave, as
+ * eps of each other, and CPU milliseconds of a bare walk over as many bytes as a pass has to do with:
+ * what the machine's memory alone makes of more ranks. FILE gets what DBSCAN was given, as doubles, and the labels that it gave, as
  * doubles.
  */
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include <time.h>
 
 #include "common/num.h"
+#include "detect/core.h"
 #include "detect/dbscan.h"
 #include "detect/detect.h"
 #include "detect/stats.h"
@@ -31,6 +33,10 @@ enum {
 	NODE_RANKS = 8,
 	COMMS = 4, /* of a rank */
 	SAMPLED = 2, /* calls of a communicator and window */
+	LINE = 64, /* bytes that memory is read by */
+	/* A rank in the window and in what is known. */
+	RANK_BYTES = sizeof(struct nt_frame_rank) + COMMS * sizeof(struct nt_frame_comm) +
+		     COMMS * SAMPLED * sizeof(struct nt_frame_sample) + sizeof(struct nt_rank),
 	MAX_PASSES = 101,
 	DEVICE_NS = 70000000,
 	HOST_NS = 10000000,
@@ -368,12 +374,35 @@ static int cluster(const struct job *job, uint32_t passes, const char *path, dou
 	return r;
 }
 
+/* Reads and writes one word of every line. */
+static int walk(const struct job *job, uint32_t passes, double *ret_ms)
+{
+	const size_t lines = (size_t)job->ranks * RANK_BYTES / LINE;
+	volatile uint64_t *word = calloc(lines, LINE);
+	double ms[MAX_PASSES];
+
+	if (!word)
+		return -ENOMEM;
+	/* The first one is for the pages. */
+	for (uint32_t i = 0; i <= passes; i++) {
+		const double begin = cpu_ms();
+
+		for (size_t line = 0; line < lines; line++)
+			word[line * (LINE / sizeof(*word))]++;
+		if (i > 0)
+			ms[i - 1] = cpu_ms() - begin;
+	}
+	*ret_ms = nt_stats_median_of(ms, passes);
+	free((void *)(uintptr_t)word);
+	return 0;
+}
+
 static int measure(struct job *job, uint32_t passes, const char *path)
 {
 	const struct nt_rules rules = nt_rules_default();
 	double healthy[MAX_PASSES], faulty[MAX_PASSES], rest[LEARN], longest = 0.0;
 	struct nt_detect *detect = NULL;
-	double dbscan_ms = 0.0, eps = 0.0, pairs = 0.0;
+	double dbscan_ms = 0.0, eps = 0.0, pairs = 0.0, walk_ms = 0.0;
 	int r = nt_detect_new(&rules, 1, 1, &detect);
 
 	job->slow = UINT32_MAX;
@@ -393,13 +422,15 @@ static int measure(struct job *job, uint32_t passes, const char *path)
 	nt_detect_free(detect);
 	if (r == 0)
 		r = cluster(job, passes, path, &dbscan_ms, &eps, &pairs);
+	if (r == 0)
+		r = walk(job, passes, &walk_ms);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < passes; i++)
 		longest = fmax(longest, fmax(healthy[i], faulty[i]));
-	(void)printf("%u %.3f %.3f %.3f %.4f %.6g %.0f\n", job->ranks,
+	(void)printf("%u %.3f %.3f %.3f %.4f %.6g %.0f %.4f\n", job->ranks,
 		     nt_stats_median_of(healthy, passes), nt_stats_median_of(faulty, passes),
-		     longest, dbscan_ms, eps, pairs);
+		     longest, dbscan_ms, eps, pairs, walk_ms);
 	return 0;
 }
 
