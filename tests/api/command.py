@@ -101,9 +101,9 @@ class Command(unittest.TestCase):
 
     def test_the_culprit_stands_in_the_first_line_of_its_kind(self):
         lines = self.ask("slow-ranks").splitlines()
-        self.assertRegex(lines[0], r"^WHO +NODE +JOB +CLASS")
+        self.assertRegex(lines[0], r"^WHO +NODE +POD +JOB +CLASS")
         self.assertRegex(lines[1], r"^node gpu-02 .* ×2\.00 .*00000000000000f2$")
-        self.assertRegex(lines[2], r"^rank 5 +gpu-07 +llm-70b +compute .* ×1\.31 ")
+        self.assertRegex(lines[2], r"^rank 5 +gpu-07 +llm-70b-5 +llm-70b +compute .* ×1\.31 ")
 
     def test_filters_reach_the_server(self):
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--job", "resnet"))
