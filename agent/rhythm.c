@@ -11,6 +11,7 @@ enum {
 	COUNTED_ROUNDS = 3,
 	NESTED_ROUNDS = 6,
 	IDLE_ROUNDS = 8,
+	LEAST_FORWARD = 6, /* a part of what is launched in a round, well below a quarter */
 };
 
 /* How clearly the longest distance must stand out. */
@@ -171,16 +172,23 @@ static uint32_t find_begin(const uint32_t *usual, uint32_t round)
 	return best;
 }
 
-/* Stands one out? A step that does a little more now and then is not a round of steps. */
+/*
+ * Stands one out? A step that does a little more now and then is not a round of steps, nor is one that an
+ * evaluation follows now and then. In a round of gradient buckets one holds the forward pass: a
+ * quarter of the round at least, also where the backward pass computes activations again.
+ */
 static bool stands_out(const uint32_t *usual, uint32_t round, uint32_t begin)
 {
 	uint32_t other[NT_RHYTHM_LONGEST], n = 0, most;
+	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < round; i++)
+	for (uint32_t i = 0; i < round; i++) {
+		sum += usual[i];
 		if (i != begin)
 			other[n++] = usual[i];
+	}
 	most = n ? median(other, n) : 0;
-	return usual[begin] > most + most / 2;
+	return usual[begin] > most + most / 2 && usual[begin] >= sum / LEAST_FORWARD;
 }
 
 uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, uint32_t *ret_first)

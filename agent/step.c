@@ -235,6 +235,17 @@ static bool is_bad_length(const struct nt_step *step)
 	return step->since + tolerance < step->period || step->since > step->period + tolerance;
 }
 
+/*
+ * Two steps in a row with hardly more than a forward pass makes: an evaluation that holds the very call that
+ * begins a step. Its calls belong to the step that comes after it.
+ */
+static bool is_forward_alone(const struct nt_step *step)
+{
+	return step->bad + 1 >= BAD_STEPS && step->steps >= PROVEN_STEPS &&
+	       step->since <= step->period / 2 + 1 &&
+	       step->aside + step->since <= LONGEST_PHASE * step->period;
+}
+
 /* More calls than two steps make, without the one that begins a step. */
 static bool is_in_phase(const struct nt_step *step)
 {
@@ -301,6 +312,13 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	if (is_bad_length(step)) {
 		uint64_t found = step->found_count;
 
+		if (is_forward_alone(step)) {
+			step->aside += step->since;
+			step->previous = index;
+			step->since = 1;
+			step->anchors_seen = 1;
+			return false;
+		}
 		step->bad++;
 		/* One of many of a wrong length: a longer look may find a period that fits better. */
 		if (!is_in_phase(step) && step->calls >= step->next_search)
@@ -310,6 +328,7 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	} else {
 		step->bad = 0;
 	}
+	step->aside = 0;
 	step->previous = index;
 	step->since = 1;
 	step->anchors_seen = 1;

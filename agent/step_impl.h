@@ -67,7 +67,8 @@ struct nt_step {
 	uint16_t anchor, previous; /* kinds: of the step's first call, and of the last call */
 	uint32_t anchors, anchors_seen; /* in one step; since the last boundary, with its own */
 	uint32_t since; /* calls that count since the last boundary */
-	uint32_t bad;
+	uint32_t bad; /* steps of a wrong length in a row */
+	uint32_t aside; /* calls of steps in a row that were none */
 	/* Before several of it were found to make a round: */
 	uint32_t base_period, base_anchors;
 	uint16_t base_anchor;

@@ -220,6 +220,7 @@ void nt_step_forget(struct nt_step *step)
 	}
 	step->found = false;
 	step->bad = 0;
+	step->aside = 0;
 	step->steps = 0;
 	step->begin_ns = 0;
 	step->step_ns = 0;

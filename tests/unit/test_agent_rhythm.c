@@ -129,7 +129,7 @@ static void the_longest_round_of_counts_is_told(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < NT_RHYTHM_LONGEST; i++)
-		round[i] = i == 7 ? 100 : 10;
+		round[i] = i == 7 ? 300 : 10;
 	assert_int_equal(nt_rhythm_count(value,
 					 fill(value, round, NT_RHYTHM_LONGEST,
 					      NT_RHYTHM_GAPS / NT_RHYTHM_LONGEST),
@@ -158,6 +158,18 @@ static void a_little_more_now_and_then_is_not_a_round_of_counts(void **state)
 
 	(void)state;
 	assert_int_equal(nt_rhythm_count(value, fill(value, round, 10, 25), &first), 1);
+	assert_int_equal(first, UNTOUCHED);
+}
+
+/* Of 24 steps the last is followed by three forward passes, each a third of a step. */
+static void an_evaluation_now_and_then_is_not_a_round_of_counts(void **state)
+{
+	uint32_t round[24], value[NT_RHYTHM_GAPS], first = UNTOUCHED;
+
+	(void)state;
+	for (uint32_t i = 0; i < 24; i++)
+		round[i] = i == 5 ? 600 : 300;
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 24, 10), &first), 1);
 	assert_int_equal(first, UNTOUCHED);
 }
 
@@ -191,6 +203,7 @@ int main(void)
 		cmocka_unit_test(the_longest_round_of_counts_is_told),
 		cmocka_unit_test(equal_counts_are_alike_and_none_tell_nothing),
 		cmocka_unit_test(a_little_more_now_and_then_is_not_a_round_of_counts),
+		cmocka_unit_test(an_evaluation_now_and_then_is_not_a_round_of_counts),
 		cmocka_unit_test(counts_at_random_tell_nothing),
 	};
 

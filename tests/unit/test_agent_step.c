@@ -367,6 +367,44 @@ static void an_evaluation_leaves_the_step_what_it_is(void **state)
 	nt_step_free(s.step);
 }
 
+/* Fourteen equal buckets, and the loss, by which the step is told. */
+static void train_with_loss(struct sequence *s, int steps)
+{
+	for (int step = 0; step < steps; step++) {
+		for (int i = 0; i < 14; i++) {
+			s->launches += i ? 10 : 80;
+			(void)reduce(s, 25 << 20);
+		}
+		(void)reduce(s, 4);
+	}
+}
+
+static void an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is(void **state)
+{
+	struct sequence s;
+	uint64_t begins;
+
+	(void)state;
+	start(&s);
+	train_with_loss(&s, 30);
+	assert_int_equal(info(&s).period, 15);
+	for (int phase = 0; phase < 5; phase++) {
+		begins = s.begins;
+		for (int i = 0; i < 8; i++)
+			(void)reduce(&s, 4);
+		/* The first of them might still be anything. */
+		assert_int_equal(s.begins, begins + 1);
+		train_with_loss(&s, 39);
+		assert_int_equal(s.begins, begins + 1 + 39);
+		assert_int_equal(info(&s).period, 15);
+	}
+	/* What goes on for longer is what steps are now. */
+	for (int i = 0; i < 20 * 15; i++)
+		(void)reduce(&s, 4);
+	assert_int_not_equal(info(&s).period, 15);
+	nt_step_free(s.step);
+}
+
 static void another_communicator_with_the_same_rhythm_is_learned_anew(void **state)
 {
 	struct sequence s;
@@ -517,6 +555,8 @@ int main(void)
 		cmocka_unit_test(pairs_in_a_burst_are_no_steps_of_their_own),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),
 		cmocka_unit_test(an_evaluation_leaves_the_step_what_it_is),
+		cmocka_unit_test(
+			an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is),
 		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),

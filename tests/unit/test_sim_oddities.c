@@ -185,6 +185,28 @@ static void who_is_slow_is_named_though_there_are_evaluations(void **state)
 	comes_out_right(s, 1);
 }
 
+/* Equal buckets, or a few equal layers, of which an evaluation makes some or none. */
+static void what_ends_is_over_though_there_are_evaluations(void **state)
+{
+	(void)state;
+	for (enum cl_mode mode = CL_BLOCKING; mode < CL_MODE_END; mode++) {
+		for (uint32_t buckets = 1; buckets <= 14; buckets += 13) {
+			struct cl_scenario s = scenario_with("loader 6 0.3 from 90 until 160");
+
+			s.mode = mode;
+			s.dp = 7;
+			s.node_ranks = 4;
+			s.layers = 13;
+			s.buckets = buckets;
+			s.step_s = 0.5;
+			s.steps = 460;
+			s.evaluate_every = 47;
+			s.evaluation = 8;
+			comes_out_right(s, 1);
+		}
+	}
+}
+
 static void agents_that_come_late_name_who_is_slow(void **state)
 {
 	struct cl_scenario s = scenario_with("compute 5 1.4 from 50");
@@ -289,6 +311,7 @@ int main(void)
 		cmocka_unit_test(ranks_are_named_with_the_node_that_they_are_on),
 		cmocka_unit_test(an_evaluation_now_and_then_accuses_nobody),
 		cmocka_unit_test(who_is_slow_is_named_though_there_are_evaluations),
+		cmocka_unit_test(what_ends_is_over_though_there_are_evaluations),
 		cmocka_unit_test(agents_that_come_late_name_who_is_slow),
 		cmocka_unit_test(late_agents_hold_no_stage_against_another),
 		cmocka_unit_test(late_agents_hold_a_rank_of_a_pipeline_against_its_past),
