@@ -460,6 +460,21 @@ static bool is_of(const struct nt_detect *detect, const struct trouble *trouble,
 }
 
 /*
+ * May what is told now take the place of what an incident names? What is seen while it costs nothing tells
+ * of something else, and so do counters that turn, or grow, long after it began: who slowed the job counted
+ * then what it counts now. Times by peer tell of each window.
+ */
+static bool may_rename(const struct nt_detect *detect, const struct trouble *trouble,
+		       const struct nt_incident *open)
+{
+	if (open->state == NT_INCIDENT_PENDING)
+		return true;
+	if (open->recovery.bad_ns != detect->end_ns)
+		return false;
+	return trouble->method == NT_WORD_DELAY_MATRIX;
+}
+
+/*
  * One incident for what may be seen as one thing now and as another a moment later: while it is
  * pending as it comes, afterwards when that holds.
  */
@@ -482,6 +497,10 @@ static void settle_name(struct nt_detect *detect, const struct trouble *trouble,
 	is = nt_link_of(open->kind, open->comm);
 	if (is_same(&is, link)) {
 		links->others = 0;
+		*link = is;
+		return;
+	}
+	if (!may_rename(detect, trouble, open)) {
 		*link = is;
 		return;
 	}

@@ -238,6 +238,28 @@ static void a_fault_that_ended_is_not_put_down_to_counters(void **state)
 	come_out_right(s, "compute-node 6 1.405 from 49 until 80", 1);
 }
 
+/* Counters of another node turn a little later, grow, and stay when the fault is over. */
+static void a_nic_that_is_named_hands_over_to_no_innocent_one(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.dp = 5;
+	s.layers = 2;
+	s.buckets = 1;
+	s.node_ranks = 2;
+	s.stride = 3;
+	s.counters = true;
+	s.aligned_end = false;
+	s.steps = 266;
+	s.step_s = 0.77;
+	s.jitter = 0.0056;
+	s.seed = 20122;
+	add_fault(&s, "counters 2 858 from 32 ramp 6");
+	come_out_right(s, "nic 1 4.17 from 29 until 72", 1);
+}
+
 static void who_waits_in_a_ring_is_no_path(void **state)
 {
 	struct cl_scenario s = cl_scenario_default();
@@ -374,6 +396,7 @@ int main(void)
 		cmocka_unit_test(parts_of_steps_are_no_past),
 		cmocka_unit_test(what_was_taken_off_for_starving_is_no_fast_network),
 		cmocka_unit_test(a_fault_that_ended_is_not_put_down_to_counters),
+		cmocka_unit_test(a_nic_that_is_named_hands_over_to_no_innocent_one),
 		cmocka_unit_test(who_waits_in_a_ring_is_no_path),
 		cmocka_unit_test(whoever_counts_most_is_waited_for),
 		cmocka_unit_test(who_waits_for_a_rank_that_goes_on_is_no_laggard),
