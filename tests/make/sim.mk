@@ -123,8 +123,10 @@ $(cluster_tests): $(B)/test/%: $(B)/obj/tests/unit/%.o $(cluster_objects) $(call
 cluster: $(cluster_programs) ## build the simulator of clusters
 
 .PHONY: bench-accuracy
-bench-accuracy: $(B)/sim/accuracy ## who is named on played clusters, by case (SEEDS=1,4, MODE=plugin)
-	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4) $(if $(MODE),--mode $(MODE))
+bench-accuracy: $(B)/sim/accuracy $(B)/bin/neutracer ## who is named on played clusters, by case, and beside sysTrace (SEEDS=1,4, MODE=plugin, LARGE=1: up to 16,384 ranks, for hours)
+	$(Q)$(B)/sim/accuracy --seeds $(or $(SEEDS),1,4) $(if $(MODE),--mode $(MODE)) $(if $(LARGE),--large)
+	$(Q)printf '\nbeside sysTrace, on played jobs in its own files: results that accuse exactly who is at fault\n\n'
+	$(Q)SEEDS=6 NT_BIN=$(B)/bin bench/systrace.sh
 
 .PHONY: bench-drawn
 bench-drawn: $(B)/sim/drawn ## the same on scenarios that nobody wrote down (SEEDS=1,300, MODE=plugin)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Plays every case on every layout with several seeds, and prints how often the right one was named:
- * plain counts, never adjusted. With --wrong it prints the command that plays each run that went
- * wrong.
+ * plain counts, never adjusted. With --large the layouts are those of 512 to 16,384 ranks, each case
+ * with one kind of hosts in turn: hours instead of minutes. With --wrong it prints the command that
+ * plays each run that went wrong.
  *
- *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--wrong]
+ *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--large] [--wrong]
  */
 #include <errno.h>
 #include <getopt.h>
@@ -127,6 +128,8 @@ static const struct layout {
 	uint32_t tp, dp, pp, ep, microbatches;
 	bool sharded;
 	uint32_t node_ranks; /* 0: the usual */
+	bool is_large;
+	uint32_t layers; /* 0: the usual */
 } layouts[] = {
 	{"dp8", 1, 8, 1, 1, 1},
 	{"dp64", 1, 64, 1, 1, 1},
@@ -138,6 +141,11 @@ static const struct layout {
 	{"ep4-dp16", 1, 16, 1, 4, 1},
 	/* A tensor group is on two nodes: communicators share NICs. */
 	{"tp4-dp8-split", 4, 8, 1, 1, 1, false, 2},
+	{"dp512", 1, 512, 1, 1, 1, .is_large = true},
+	{"fsdp1024", 1, 1024, 1, 1, 1, true, .is_large = true},
+	{"ep8-dp1024", 1, 1024, 1, 8, 1, .is_large = true},
+	{"tp8-pp4-dp64", 8, 64, 4, 1, 4, .is_large = true},
+	{"tp8-pp4-dp512", 8, 512, 4, 1, 4, .is_large = true, .layers = 2},
 };
 
 /* What is told of GPU hours is right within this. */
@@ -146,7 +154,7 @@ static const double close_enough = 0.05;
 struct options {
 	uint64_t first, last;
 	const char *kind, *layout, *mode;
-	bool wrong;
+	bool large, wrong;
 };
 
 struct sums {
@@ -208,6 +216,7 @@ static int make_scenario(const struct kind *kind, const struct layout *layout, e
 	s.ep = layout->ep;
 	s.microbatches = layout->microbatches;
 	s.sharded = layout->sharded;
+	s.layers = layout->layers ? layout->layers : s.layers;
 	s.mode = mode;
 	s.jitter = seed % 2 ? 0.002 : 0.02;
 	s.spread = kind->spread;
@@ -328,6 +337,14 @@ static bool is_chosen(const char *wanted, const char *name)
 	return !wanted || strcmp(wanted, name) == 0;
 }
 
+/* One kind of hosts for each run of a large layout, the next one for the next seed. */
+static bool is_its_turn(const struct kind *kind, size_t layout, enum cl_mode mode, uint64_t seed)
+{
+	const size_t turn = (size_t)(kind - kinds) + layout + seed;
+
+	return !layouts[layout].is_large || kind->peers || turn % CL_MODE_END == (size_t)mode;
+}
+
 static int run_kind(const struct options *opt, const struct kind *kind, enum cl_mode mode,
 		    struct sums *all)
 {
@@ -340,11 +357,14 @@ static int run_kind(const struct options *opt, const struct kind *kind, enum cl_
 		return r;
 	}
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (!fits(kind, &layouts[i]) || !is_chosen(opt->layout, layouts[i].name))
+		if (layouts[i].is_large != opt->large || !fits(kind, &layouts[i]) ||
+		    !is_chosen(opt->layout, layouts[i].name))
 			continue;
 		for (uint64_t seed = opt->first; seed <= opt->last && r == 0; seed++) {
 			struct cl_scenario s;
 
+			if (!is_its_turn(kind, i, mode, seed))
+				continue;
 			r = make_scenario(kind, &layouts[i], mode, seed, &s);
 			r = r ?: run_one(opt, &s, sums, all);
 		}
@@ -415,7 +435,7 @@ static int take_seeds(const char *text, struct options *opt)
 static int usage(FILE *out, int code)
 {
 	(void)fprintf(out, "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
-			   "                [--mode NAME] [--wrong]\n");
+			   "                [--mode NAME] [--large] [--wrong]\n");
 	return code;
 }
 
@@ -426,6 +446,7 @@ int main(int argc, char **argv)
 		{"case", required_argument, NULL, 'c'},
 		{"layout", required_argument, NULL, 'l'},
 		{"mode", required_argument, NULL, 'm'},
+		{"large", no_argument, NULL, 'L'},
 		{"wrong", no_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -447,6 +468,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			opt.mode = optarg;
+			break;
+		case 'L':
+			opt.large = true;
 			break;
 		case 'w':
 			opt.wrong = true;
