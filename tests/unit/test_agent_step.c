@@ -555,8 +555,7 @@ int main(void)
 		cmocka_unit_test(pairs_in_a_burst_are_no_steps_of_their_own),
 		cmocka_unit_test(a_changed_sequence_is_learned_anew),
 		cmocka_unit_test(an_evaluation_leaves_the_step_what_it_is),
-		cmocka_unit_test(
-			an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is),
+		cmocka_unit_test(an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is),
 		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),

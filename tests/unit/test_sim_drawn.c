@@ -382,6 +382,33 @@ static void who_is_named_and_left_alone_is_not_the_whole_job(void **state)
 	come_out_right(s, "compute-node 1 1.2775 from 90", 1);
 }
 
+/* All its devices wait; and one that was slow before has made the steps until then longer. */
+static void a_job_that_stands_costs_all_its_gpus(void **state)
+{
+	static const char *const faults[] = {"laggard 3 1 from 70", "exit 3 1 from 70",
+					     "network-hang 3 1 from 70", "mismatch 3 1 from 70",
+					     "checkpoint 3 60 from 70"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		for (int slow = 0; slow < 2; slow++) {
+			struct cl_scenario s = cl_scenario_default();
+			struct cl_score score;
+
+			s.mode = CL_PLUGIN;
+			s.node_ranks = 4;
+			s.steps = 260;
+			add_fault(&s, faults[i]);
+			if (slow)
+				add_fault(&s, "compute 5 1.5 from 30");
+			score = judge(&s);
+			assert_int_equal(score.found, 1 + slow);
+			if (score.cost < 0.95 || score.cost > 1.05)
+				fail_msg("%s: told / lost %.3f", faults[i], score.cost);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +430,7 @@ int main(void)
 		cmocka_unit_test(more_work_for_all_is_nobodys_past_when_it_ends),
 		cmocka_unit_test(who_was_slower_by_nature_has_a_fault_since_it_began),
 		cmocka_unit_test(who_is_named_and_left_alone_is_not_the_whole_job),
+		cmocka_unit_test(a_job_that_stands_costs_all_its_gpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ int cl_run(const struct cl_scenario *scenario, struct nt_bus *bus, struct nt_jud
 	r = r ?: cl_cost_of_faults(scenario, run.outcome.cost);
 	r = r
 		    ?: cl_cost_of_all(scenario, run.outcome.told_ns - (int64_t)CL_EPOCH_NS,
-				      &run.outcome.lost_s);
+				      run.now_ns, &run.outcome.lost_s);
 	if (r == 0) {
 		const struct nt_ingest_counters *counters = nt_ingest_counters(run.ingest);
 

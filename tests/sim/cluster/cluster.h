@@ -16,7 +16,7 @@ struct cl_outcome {
 	uint32_t incomplete; /* frames */
 	int64_t told_ns; /* real time: the end of the last window that told of a step */
 	struct cl_cost cost[CL_MAX_FAULTS]; /* of the scenario's faults */
-	double lost_s; /* by all of them up to told_ns, see cl_cost_of_all() */
+	double lost_s; /* by all of them up to told_ns, or to the end: see cl_cost_of_all() */
 };
 
 /*

@@ -13,9 +13,10 @@ static bool only_slows(enum cl_fault_kind kind)
 	return kind <= CL_GC_ALL || kind == CL_NIC || kind == CL_PATH;
 }
 
-static bool costs_nothing(enum cl_fault_kind kind)
+/* Of what the job does then not all is heard. */
+static bool is_unheard(enum cl_fault_kind kind)
 {
-	return kind == CL_AGENT_RESTARTS || kind == CL_COUNTERS;
+	return kind == CL_AGENT_DIES;
 }
 
 static void drop_calls(struct cl_play *play, uint32_t ranks)
@@ -40,11 +41,15 @@ static struct cl_scenario keep(const struct cl_scenario *s, uint32_t kept)
 	return only;
 }
 
-/* When each of the first `until` steps is done, ns; end_ns[0] is when the first begins. */
-static int time_steps(const struct cl_scenario *s, uint32_t until, int64_t *end_ns)
+/*
+ * When each of the first `until` steps is done, ns; end_ns[0] is when the first begins. Returns -errno or
+ * how many of them were done before the job stood still, which it then does since *ret_stands_ns.
+ */
+static int time_steps(const struct cl_scenario *s, uint32_t until, int64_t *end_ns,
+		      int64_t *ret_stands_ns)
 {
 	struct cl_play *play;
-	int r = cl_play_new(s, &play);
+	int done = 0, r = cl_play_new(s, &play);
 
 	if (r < 0)
 		return r;
@@ -53,9 +58,10 @@ static int time_steps(const struct cl_scenario *s, uint32_t until, int64_t *end_
 		r = cl_play_step(play);
 		drop_calls(play, cl_scenario_ranks(s));
 		end_ns[step + 1] = cl_play_known_ns(play);
+		done += !cl_play_stands(play, ret_stands_ns);
 	}
 	cl_play_free(play);
-	return r;
+	return r < 0 ? r : done;
 }
 
 /* What those of `kept` cost beyond those of `rest`, by bits. */
@@ -63,19 +69,19 @@ static int compare(const struct cl_scenario *s, const struct cl_fault *fault, ui
 		   uint32_t rest, double *ret_part)
 {
 	const uint32_t until = fault->until < s->steps ? fault->until : s->steps;
-	int64_t *end_ns = calloc(s->steps + 1U, sizeof(*end_ns));
+	int64_t *end_ns = calloc(s->steps + 1U, sizeof(*end_ns)), ignored;
 	double took_ns[2] = {0};
 	int r = end_ns ? 0 : -ENOMEM;
 
-	for (int i = 0; i < 2 && r == 0; i++) {
+	for (int i = 0; i < 2 && r >= 0; i++) {
 		const struct cl_scenario only = keep(s, i ? rest : kept);
 
-		r = time_steps(&only, until, end_ns);
+		r = time_steps(&only, until, end_ns, &ignored);
 		took_ns[i] = (double)(end_ns[until] - end_ns[fault->from]);
 	}
 	*ret_part = took_ns[0] > 0 ? (took_ns[0] - took_ns[1]) / took_ns[0] : 0;
 	free(end_ns);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL_MAX_FAULTS])
@@ -100,37 +106,50 @@ int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL
 	return 0;
 }
 
-int cl_cost_of_all(const struct cl_scenario *scenario, int64_t until_ns, double *ret_lost_s)
+/* What the steps that were done cost, and the beginning of the one that was not. */
+static double sum_steps(const int64_t *end_ns, const int64_t *without_ns, uint32_t steps,
+			int64_t until_ns)
+{
+	uint32_t done = 0;
+	double lost_ns, part, took_ns, needs_ns;
+
+	while (done < steps && end_ns[done + 1] <= until_ns)
+		done++;
+	lost_ns = (double)(end_ns[done] - without_ns[done]);
+	if (done == steps)
+		return lost_ns;
+	/* A step begins somewhere else for those who see only calls. */
+	took_ns = (double)(end_ns[done + 1] - end_ns[done]);
+	needs_ns = (double)(without_ns[done + 1] - without_ns[done]);
+	part = (double)(until_ns - end_ns[done]) / took_ns;
+	return lost_ns + fmax(0.0, part) * (took_ns - needs_ns);
+}
+
+int cl_cost_of_all(const struct cl_scenario *scenario, int64_t told_ns, int64_t heard_ns,
+		   double *ret_lost_s)
 {
 	const struct cl_scenario none = keep(scenario, 0);
-	int64_t *end_ns = NULL, *without_ns = NULL;
-	uint32_t done = 0;
-	int r = 0;
+	int64_t *end_ns = NULL, *without_ns = NULL, stands_ns = 0, ignored;
+	int r = 0, done;
 
 	*ret_lost_s = -1;
 	for (size_t i = 0; i < scenario->faults; i++) {
-		if (!only_slows(scenario->fault[i].kind) && !costs_nothing(scenario->fault[i].kind))
+		if (is_unheard(scenario->fault[i].kind))
 			return 0;
 	}
 	end_ns = calloc(scenario->steps + 1U, sizeof(*end_ns));
 	without_ns = calloc(scenario->steps + 1U, sizeof(*without_ns));
 	r = end_ns && without_ns ? 0 : -ENOMEM;
-	r = r ?: time_steps(scenario, scenario->steps, end_ns);
-	r = r ?: time_steps(&none, scenario->steps, without_ns);
-	while (r == 0 && done < scenario->steps && end_ns[done + 1] <= until_ns)
-		done++;
-	if (r == 0)
-		*ret_lost_s = (double)(end_ns[done] - without_ns[done]) / 1e9;
-	/* A step begins somewhere else for those who see only calls. */
-	if (r == 0 && done < scenario->steps) {
-		const double part = (double)(until_ns - end_ns[done]) /
-				    (double)(end_ns[done + 1] - end_ns[done]);
-		const double took_ns = (double)(end_ns[done + 1] - end_ns[done]);
-		const double needs_ns = (double)(without_ns[done + 1] - without_ns[done]);
-
-		*ret_lost_s += fmax(0.0, part) * (took_ns - needs_ns) / 1e9;
-	}
+	r = r ?: time_steps(scenario, scenario->steps, end_ns, &stands_ns);
+	done = r;
+	if (r >= 0)
+		r = time_steps(&none, scenario->steps, without_ns, &ignored);
+	if (r >= 0 && done < (int)scenario->steps)
+		*ret_lost_s =
+			(double)(end_ns[done] - without_ns[done] + heard_ns - stands_ns) / 1e9;
+	else if (r >= 0)
+		*ret_lost_s = sum_steps(end_ns, without_ns, scenario->steps, told_ns) / 1e9;
 	free(end_ns);
 	free(without_ns);
-	return r;
+	return r < 0 ? r : 0;
 }

@@ -63,6 +63,7 @@ struct cl_play {
 	bool hung; /* the step did not come to its end, and no other will */
 	bool failed; /* no memory */
 	int64_t hung_ns;
+	int64_t stands_ns; /* since when somebody waits for what never comes */
 };
 
 static const struct cl_program *program_of(const struct cl_play *play, uint32_t rank)
@@ -526,6 +527,8 @@ static void hang(struct cl_play *play, struct rank *rank, uint32_t number)
 	const struct cl_fault *mismatch = fault_now(play, CL_MISMATCH, number);
 
 	rank->host_ns = rank->awaits ? rank->host_ns : rank->call_ns;
+	if (rank->host_ns < play->stands_ns)
+		play->stands_ns = rank->host_ns;
 	for (bool first = true; rank->at < program->acts; rank->at++, first = false) {
 		struct cl_act act = program->act[rank->at];
 
@@ -551,6 +554,7 @@ static void hang(struct cl_play *play, struct rank *rank, uint32_t number)
 static void hang_all(struct cl_play *play)
 {
 	play->hung = true;
+	play->stands_ns = INT64_MAX;
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		struct rank *rank = &play->rank[i];
 
@@ -686,6 +690,12 @@ int64_t cl_play_known_ns(const struct cl_play *play)
 			known = play->rank[i].host_ns;
 	}
 	return known;
+}
+
+bool cl_play_stands(const struct cl_play *play, int64_t *ret_since_ns)
+{
+	*ret_since_ns = play->stands_ns;
+	return play->hung;
 }
 
 int64_t cl_play_start_ns(const struct cl_play *play, uint32_t rank)

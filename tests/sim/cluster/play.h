@@ -67,6 +67,9 @@ int64_t cl_play_start_ns(const struct cl_play *play, uint32_t rank);
 /* All calls that begin before this are known. */
 int64_t cl_play_known_ns(const struct cl_play *play);
 
+/* Nothing goes on any more: since when. */
+bool cl_play_stands(const struct cl_play *play, int64_t *ret_since_ns);
+
 struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank);
 /* Only with CL_PLUGIN; otherwise none. */
 struct cl_busies *cl_play_busies(struct cl_play *play, uint32_t rank);
