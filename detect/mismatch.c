@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "detect/stats.h"
+
 enum {
 	AHEAD = 8, /* frames that hosts may go on enqueuing after a call that never ends */
 	TRUSTED = 3, /* frames in which all agreed before a difference means something */
@@ -95,8 +97,9 @@ static void add_row(struct nt_proposal *proposal, enum nt_word what, double valu
 	};
 }
 
-static struct nt_proposal propose(struct nt_detect *detect, const struct nt_mismatch_call *call,
-				  size_t blamed, uint64_t since_ns)
+static struct nt_proposal propose(struct nt_detect *detect, const struct nt_comm *comm,
+				  const struct nt_mismatch_call *call, size_t blamed,
+				  uint64_t since_ns)
 {
 	for (size_t i = 0; i < blamed; i++)
 		detect->scratch.label[i] = call[i].rank;
@@ -106,6 +109,7 @@ static struct nt_proposal propose(struct nt_detect *detect, const struct nt_mism
 		.kind = NT_CULPRIT_RANK,
 		.rank = detect->scratch.label,
 		.ranks = blamed,
+		.comm = comm->id,
 		.onset_ns = since_ns,
 		.cost = -1.0,
 		.tier = NT_FRAME_T1,
@@ -116,7 +120,7 @@ int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint
 		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
 		      uint64_t since_ns)
 {
-	struct nt_proposal proposal = propose(detect, call, blamed, since_ns);
+	struct nt_proposal proposal = propose(detect, comm, call, blamed, since_ns);
 	const struct nt_mismatch_call *one = &call[0], *other = &call[n - 1];
 
 	/* All are to blame: any two that differ show how. */
@@ -129,7 +133,6 @@ int nt_mismatch_raise(struct nt_detect *detect, const struct nt_comm *comm, uint
 		add_row(&proposal, NT_WORD_COUNT, (double)one->count, (double)other->count);
 	if (one->type != other->type)
 		add_row(&proposal, NT_WORD_TYPE, one->type, other->type);
-	(void)comm;
 	return nt_incidents_raise(detect, &proposal);
 }
 
@@ -197,7 +200,7 @@ int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_comm *com
 	}
 	blamed = same && n == comm->members ? nt_mismatch_sides(call, n) : 0;
 	if (blamed) {
-		struct nt_proposal proposal = propose(detect, call, blamed, since_ns);
+		struct nt_proposal proposal = propose(detect, comm, call, blamed, since_ns);
 
 		add_row(&proposal, NT_WORD_CALLS_UNTIL, (double)number, (double)number);
 		proposal.evidence[0].method = NT_WORD_HASH;
@@ -245,8 +248,24 @@ static bool is_mismatch(const struct nt_incident *incident)
 	return incident && incident->class == NT_CLASS_MISMATCH;
 }
 
+/*
+ * Who waits in the call tells nothing new of it. It is over when the members go on in their communicator,
+ * or the job without it.
+ */
+static void hold(struct nt_detect *detect)
+{
+	struct nt_incident *open = nt_incidents_find(detect, NT_FAMILY_STALL, 0);
+	const struct nt_comm *comm =
+		is_mismatch(open) ? nt_comm_find(detect->comms, open->comm) : NULL;
+
+	if (comm && comm->moved_ns < detect->end_ns &&
+	    detect->step.moved_ns <= nt_stats_add(comm->moved_ns, detect->rules.hang_min_ns))
+		open->stands = true;
+}
+
 int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
+	hold(detect);
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		struct nt_comm *comm = detect->comm[i];
 		struct nt_mismatch_call *call;

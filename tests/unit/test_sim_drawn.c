@@ -382,6 +382,24 @@ static void who_is_named_and_left_alone_is_not_the_whole_job(void **state)
 	come_out_right(s, "compute-node 1 1.2775 from 90", 1);
 }
 
+/* Hosts run ahead, and agents hear of the call at other times than of the wait for it. */
+static void a_mismatch_is_told_once(void **state)
+{
+	(void)state;
+	for (enum cl_mode mode = CL_BLOCKING; mode < CL_MODE_END; mode++) {
+		for (uint32_t seed = 1; seed <= 4; seed++) {
+			struct cl_scenario s = cl_scenario_default();
+
+			s.mode = mode;
+			s.seed = seed;
+			s.node_ranks = 1 + seed;
+			s.step_s = 0.2 * seed;
+			s.steps = 120;
+			come_out_right(s, "mismatch 3 1 from 70", 1);
+		}
+	}
+}
+
 /* All its devices wait; and one that was slow before has made the steps until then longer. */
 static void a_job_that_stands_costs_all_its_gpus(void **state)
 {
@@ -430,6 +448,7 @@ int main(void)
 		cmocka_unit_test(more_work_for_all_is_nobodys_past_when_it_ends),
 		cmocka_unit_test(who_was_slower_by_nature_has_a_fault_since_it_began),
 		cmocka_unit_test(who_is_named_and_left_alone_is_not_the_whole_job),
+		cmocka_unit_test(a_mismatch_is_told_once),
 		cmocka_unit_test(a_job_that_stands_costs_all_its_gpus),
 	};
 
