@@ -180,16 +180,19 @@ static bool is_cause(const struct nt_incident *incident, const char *cause)
 	return strcmp(incident->cause, cause) == 0;
 }
 
-/* How many it was compared with: "its 7 peers", "its peers", or its own past. */
-static void put_peers(struct writer *writer, const struct nt_incident *incident, bool several)
+/* What the evidence, which may be NULL, holds it against: "its 7 peers", or its own past. */
+static void put_peers(struct writer *writer, const struct nt_incident *incident,
+		      const struct nt_evidence *evidence, bool several)
 {
 	const char *whose = several ? "their" : "its";
 	size_t peers = incident->culprits ? incident->culprit[0].peer_count : 0;
 
 	if (!incident->culprits)
 		put(writer, "before");
-	else if (!peers)
+	else if (evidence ? strcmp(evidence->method, "own past") == 0 : !peers)
 		put(writer, "%s own past", whose);
+	else if (!peers)
+		put(writer, "%s peers on other nodes", whose);
 	else if (peers == 1)
 		put(writer, "%s one peer", whose);
 	else
@@ -209,7 +212,7 @@ static void put_slower(struct writer *writer, const struct nt_incident *incident
 		put(writer, "%.1f times slower than ", ratio);
 	else
 		put(writer, "%.0f %% slower than ", (ratio - 1) * 100);
-	put_peers(writer, incident, several);
+	put_peers(writer, incident, evidence, several);
 }
 
 static void put_compute(struct writer *writer, const struct nt_incident *incident)
@@ -236,7 +239,7 @@ static void put_time_spent(struct writer *writer, const struct nt_incident *inci
 		put(writer, " of each step %s", where);
 		if (evidence->peers > 0) {
 			put(writer, ", ");
-			put_peers(writer, incident, several);
+			put_peers(writer, incident, evidence, several);
 			put(writer, " ");
 			put_value(writer, evidence->peers, evidence->unit);
 			put(writer, ",");

@@ -221,8 +221,24 @@ static void a_rank_without_peers_is_compared_with_its_past(void **state)
 	(void)state;
 	culprit[0].peer_count = 0;
 	culprit[0].peers = NULL;
+	finding.evidence[0].method = "own past";
 	summary_is(
 		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since 12:00:12");
+}
+
+static void a_rank_with_few_peers_may_be_compared_with_its_past_too(void **state)
+{
+	(void)state;
+	finding.evidence[0].method = "own past";
+	summary_is(
+		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since 12:00:12");
+}
+
+static void a_node_is_compared_with_peers_on_other_nodes(void **state)
+{
+	(void)state;
+	culprit[0] = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = 1};
+	summary_is("node gpu-01 computes 31 % slower than its peers on other nodes since 12:00:12");
 }
 
 static void several_ranks_are_listed_and_many_are_counted(void **state)
@@ -316,7 +332,8 @@ static void nodes_and_paths_are_called_by_name(void **state)
 	(void)state;
 	culprit[0] = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = 1};
 	finding.evidence[0].peers = 0;
-	summary_is("node gpu-01 computes 30 % slower than its own past since 12:00:12");
+	summary_is("node gpu-01 computes 30 % slower than its peers on other nodes since "
+		   "12:00:12");
 	culprit[0] =
 		(struct nt_finding_culprit){.kind = NT_CULPRIT_PATH, .node = 0, .peer_node = 1};
 	finding.class = NT_CLASS_NETWORK;
@@ -393,6 +410,8 @@ int main(void)
 		TEST(a_slow_rank_is_told_in_one_sentence),
 		TEST(a_resolved_incident_says_from_when_to_when),
 		TEST(a_rank_without_peers_is_compared_with_its_past),
+		TEST(a_rank_with_few_peers_may_be_compared_with_its_past_too),
+		TEST(a_node_is_compared_with_peers_on_other_nodes),
 		TEST(several_ranks_are_listed_and_many_are_counted),
 		TEST(host_time_is_told_in_the_units_that_fit),
 		TEST(every_class_has_a_sentence_with_and_without_culprits),
