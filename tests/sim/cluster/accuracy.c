@@ -49,18 +49,25 @@ static const struct kind kinds[] = {
 	{"rank x1.3", {"compute R 1.3 from 30"}},
 	{"rank x2", {"compute R 2 from 30"}},
 	{"rank x1.3, a ramp", {"compute R 1.3 from 30 ramp 20"}, .steps = 90},
+	{"rank x1.05, a ramp", {"compute R 1.05 from 30 ramp 20"}, .steps = 90},
+	{"rank x1.05 from the start", {"compute R 1.05 from 0"}},
+	{"rank x1.1 from the start", {"compute R 1.1 from 0"}},
 	{"rank x1.3 from the start", {"compute R 1.3 from 0"}},
+	{"rank x2 from the start", {"compute R 2 from 0"}},
 	{"rank x1.3, 3 of 5", {"compute R 1.3 from 30 on 3 of 5"}, .steps = 90},
 	{"rank x1.3 that ends", {"compute R 1.3 from 30 until 60"}, .steps = 240},
 	{"two ranks", {"compute R 1.1 from 30", "loader R 0.1 from 40"}, .steps = 90},
 	{"node x1.3", {"compute-node N 1.3 from 30"}, .needs_nodes = true},
+	{"node x1.3 from the start", {"compute-node N 1.3 from 0"}, .needs_nodes = true},
 	{"half x1.3", {"compute-half 0 1.3 from 30"}},
+	{"half x1.3 from the start", {"compute-half 0 1.3 from 0"}},
 	{"batch x2", {"batch 0 2 from 30"}, .steps = 120},
 	{"batch x1.1", {"batch 0 1.1 from 30"}, .steps = 160},
 	{"batch x1.1 that ends", {"batch 0 1.1 from 30 until 160"}, .steps = 300},
 	{"late stage x1.3", {"stage S 1.3 from 0"}, .needs_stages = true},
 	{"uneven x1.3", {"uneven 0 1.3 from 0"}, .steps = 120},
 	{"loader", {"loader R 0.1 from 30"}},
+	{"loader that ends", {"loader R 0.1 from 30 until 60"}, .steps = 240},
 	{"contention", {"contention N 0.1 from 30"}, .needs_nodes = true},
 	{"gc", {"gc R 0.1 from 30"}, .steps = 90},
 	{"gc on all", {"gc-all 0 0.1 from 30"}, .steps = 120},
@@ -219,6 +226,7 @@ static int make_scenario(const struct kind *kind, const struct layout *layout, e
 	s.layers = layout->layers ? layout->layers : s.layers;
 	s.mode = mode;
 	s.jitter = seed % 2 ? 0.002 : 0.02;
+	s.aligned_end = seed / 2 % 2 == 0;
 	s.spread = kind->spread;
 	s.hiccups = kind->hiccups;
 	s.weather = kind->weather;
@@ -442,7 +450,7 @@ static int usage(FILE *out, int code)
 int main(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"seeds", required_argument, NULL, 's'},
+		{"seeds", required_argument, NULL, 's'}, /* FIRST,LAST */
 		{"case", required_argument, NULL, 'c'},
 		{"layout", required_argument, NULL, 'l'},
 		{"mode", required_argument, NULL, 'm'},

@@ -23,6 +23,7 @@ enum who {
 	THE_PATH,
 	THE_LINK, /* a communicator that holds it will do */
 	EVERYBODY, /* the job hangs */
+	TWO_POPULATIONS, /* which of them is slow cannot be known, and is not said */
 };
 
 struct wanted {
@@ -257,10 +258,47 @@ static struct wanted wanted_for_heard(const struct cl_scenario *s, const struct 
 	}
 }
 
+/* Elsewhere are so many times the peers that a rank of the node has on it, at least. */
+static double outnumbered(const struct cl_scenario *s, uint32_t node)
+{
+	double least = INFINITY;
+
+	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
+		uint32_t all, n = peers_on(s, cl_scenario_rank_on(s, node, i), node, &all);
+
+		least = fmin(least, (double)(all - n) / n);
+	}
+	return least;
+}
+
+/* No rank has a past without the fault. */
+static struct wanted wanted_from_start(const struct cl_scenario *s, const struct cl_fault *f,
+				       struct wanted wanted)
+{
+	static const double common_spread = 0.1, small_spread = 0.005;
+	const struct wanted nothing = {NOTHING_NEEDED, NULL, NULL},
+			    halves = {TWO_POPULATIONS, "unknown", NULL};
+
+	if (f->kind == CL_COMPUTE_RANK && wanted.who == THE_RANK && s->spread > small_spread &&
+	    f->factor - 1 <= common_spread)
+		return nothing;
+	if (f->kind == CL_COMPUTE_HALF && wanted.who == THE_HALF)
+		return halves;
+	if (f->kind == CL_COMPUTE_NODE && wanted.who == THE_NODE) {
+		if (outnumbered(s, f->target) <= 2)
+			return halves;
+		if (outnumbered(s, f->target) < 3 || f->factor < 1.3)
+			return nothing;
+	}
+	return wanted;
+}
+
 static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
 {
-	const struct wanted wanted = wanted_for_heard(s, f);
+	struct wanted wanted = wanted_for_heard(s, f);
 
+	if (f->from == 0 && f->ramp == 0)
+		wanted = wanted_from_start(s, f, wanted);
 	if ((wanted.who == THE_RANK && is_unobserved(s, f->target)) ||
 	    (wanted.who == THE_NODE && is_unobserved(s, cl_scenario_rank_on(s, f->target, 0))))
 		return (struct wanted){NOTHING_NEEDED, NULL, NULL};
@@ -505,6 +543,8 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 		return names_link(s, incident, f->target) || names_one(s, f, incident);
 	case EVERYBODY:
 		return strcmp(incident->class, "hang") == 0;
+	case TWO_POPULATIONS:
+		return strcmp(incident->class, "unknown") == 0;
 	case NOTHING_NEEDED:
 		return !accuses(incident) || names_rank(incident, f->target) ||
 		       names_part(s, incident, f->target);
