@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/sim/cluster/chance.h"
+#include "tests/sim/cluster/effect.h"
 #include "tests/sim/cluster/program.h"
 
 #define US 1000LL
@@ -135,42 +136,6 @@ static void note_call(struct cl_play *play, struct rank *rank, const struct cl_a
 
 /* ---- faults --------------------------------------------------------------------------------- */
 
-static bool is_target(const struct cl_scenario *s, const struct cl_fault *fault, uint32_t rank,
-		      uint32_t step)
-{
-	switch (fault->kind) {
-	case CL_COMPUTE_NODE:
-	case CL_CONTENTION:
-		return cl_scenario_node_of(s, rank) == fault->target;
-	case CL_COMPUTE_HALF:
-		return cl_replica_of(s, rank) % 2 == 0;
-	case CL_LATE_STAGE:
-		return cl_stage_of(s, rank) == fault->target;
-	case CL_UNEVEN:
-		return cl_replica_of(s, rank) == step * 2654435761U % s->dp;
-	case CL_BATCH:
-	case CL_GC_ALL:
-	case CL_CHECKPOINT_ALL:
-	case CL_NETWORK_HANG:
-		return true;
-	default:
-		return rank == fault->target;
-	}
-}
-
-static double compute_factor(const struct cl_play *play, uint32_t rank)
-{
-	double factor = 1;
-
-	for (size_t i = 0; i < play->s->faults; i++) {
-		const struct cl_fault *f = &play->s->fault[i];
-
-		if (f->kind <= CL_UNEVEN && is_target(play->s, f, rank, play->step))
-			factor *= 1 + (f->factor - 1) * cl_fault_strength(f, play->step);
-	}
-	return factor;
-}
-
 /* What keeps the launching thread at the start of a step. */
 static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
 {
@@ -181,7 +146,7 @@ static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
 		double strength = cl_fault_strength(f, play->step);
 		int64_t ns = (int64_t)(f->factor * strength * 1e9), start = rank->host_ns;
 
-		if (!is_target(s, f, number, play->step) || ns <= 0)
+		if (!cl_effect_hits(s, f, number, play->step) || ns <= 0)
 			continue;
 		switch (f->kind) {
 		case CL_LOADER:
@@ -212,39 +177,6 @@ static void hold_host(struct cl_play *play, struct rank *rank, uint32_t number)
 	}
 }
 
-/* A ring is as fast as its slowest edge. */
-static double transfer_factor(const struct cl_play *play, const struct cl_group *group)
-{
-	const struct cl_scenario *s = play->s;
-	double factor = 1;
-
-	for (size_t i = 0; i < s->faults; i++) {
-		const struct cl_fault *f = &s->fault[i];
-		double strength = cl_fault_strength(f, play->step);
-
-		if ((f->kind != CL_NIC && f->kind != CL_PATH) || strength <= 0 ||
-		    !cl_group_spans(s, group) || !cl_group_is_on(s, group, f->target) ||
-		    (f->kind == CL_PATH && !cl_group_is_on(s, group, f->peer)))
-			continue;
-		if (1 + (f->factor - 1) * strength > factor)
-			factor = 1 + (f->factor - 1) * strength;
-	}
-	return factor;
-}
-
-static const struct cl_fault *fault_now(const struct cl_play *play, enum cl_fault_kind kind,
-					uint32_t rank)
-{
-	for (size_t i = 0; i < play->s->faults; i++) {
-		const struct cl_fault *f = &play->s->fault[i];
-
-		if (f->kind == kind && f->from == play->step &&
-		    is_target(play->s, f, rank, play->step))
-			return f;
-	}
-	return NULL;
-}
-
 /* ---- acts ----------------------------------------------------------------------------------- */
 
 static void set_going(struct cl_play *play, uint32_t number)
@@ -256,7 +188,7 @@ static void set_going(struct cl_play *play, uint32_t number)
 static void work(struct cl_play *play, struct rank *rank, uint32_t number, const struct cl_act *act)
 {
 	const struct cl_scenario *s = play->s;
-	double factor = rank->nature * compute_factor(play, number) *
+	double factor = rank->nature * cl_effect_on_work(s, number, play->step) *
 			(1 + s->jitter * cl_gauss(&play->random));
 	int64_t ns, start_ns;
 
@@ -329,7 +261,7 @@ static int64_t passed_ns(const struct cl_play *play, const struct cl_group *grou
 	const struct cl_group pair = {from < to ? from : to, from < to ? to - from : from - to, 2};
 
 	return (sent_ns > asked_ns ? sent_ns : asked_ns) +
-	       (int64_t)((double)act->ns * transfer_factor(play, &pair));
+	       (int64_t)((double)act->ns * cl_effect_on_transfer(play->s, &pair, play->step));
 }
 
 /* Each sends to the next and receives from the one before. All have come. */
@@ -361,7 +293,8 @@ static void arrive(struct cl_play *play, struct rank *rank, uint32_t number,
 	if (++state->arrived < group.size)
 		return;
 	int64_t done_ns =
-		state->last_ns + (int64_t)((double)act->ns * transfer_factor(play, &group));
+		state->last_ns +
+		(int64_t)((double)act->ns * cl_effect_on_transfer(play->s, &group, play->step));
 
 	*state = (struct group_state){0};
 	if (act->op == NT_OP_SEND_RECV) {
@@ -387,7 +320,7 @@ static double pair_factor(const struct cl_play *play, uint32_t a, uint32_t b)
 {
 	const struct cl_group pair = {a < b ? a : b, a < b ? b - a : a - b, 2};
 
-	return transfer_factor(play, &pair);
+	return cl_effect_on_transfer(play->s, &pair, play->step);
 }
 
 /* Who waits for the message goes on. */
@@ -486,7 +419,8 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
 		work(play, rank, number, act);
 		break;
 	case CL_COLLECTIVE: {
-		const struct cl_fault *laggard = fault_now(play, CL_LAGGARD, number);
+		const struct cl_fault *laggard =
+			cl_effect_now(play->s, CL_LAGGARD, number, play->step);
 
 		if (laggard) {
 			rank->stuck = true;
@@ -524,7 +458,7 @@ static bool go_on(struct cl_play *play, struct rank *rank, uint32_t number,
 static void hang(struct cl_play *play, struct rank *rank, uint32_t number)
 {
 	const struct cl_program *program = program_of(play, number);
-	const struct cl_fault *mismatch = fault_now(play, CL_MISMATCH, number);
+	const struct cl_fault *mismatch = cl_effect_now(play->s, CL_MISMATCH, number, play->step);
 
 	rank->host_ns = rank->awaits ? rank->host_ns : rank->call_ns;
 	if (rank->host_ns < play->stands_ns)
@@ -609,7 +543,7 @@ static void begin(struct cl_play *play, uint32_t number)
 
 	for (int i = 0; i < 2; i++)
 		play->inbox[i][number].sent = play->inbox[i][number].taken = 0;
-	if (fault_now(play, CL_EXIT, number)) {
+	if (cl_effect_now(play->s, CL_EXIT, number, play->step)) {
 		tell(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
 		rank->gone = true;
 		return;
