@@ -91,30 +91,33 @@ struct nt_link {
 	bool spoke;
 };
 
-/* What passes read together lies together. */
+/*
+ * What passes read together lies together: a window is taken in up to the paces, what it tells of the
+ * pace is worked out from the sums to the habits, and judged from there on.
+ */
 struct nt_rank {
 	uint32_t rank, node;
-	uint8_t tier;
 	bool known, observed, silent, ended, finalized, uses_gpu;
-	bool in_incident;
 	bool accepted; /* somebody said that how it is now is normal */
-	bool has_habit;
-	uint32_t steps; /* summed up since the last round */
+	uint8_t group_kind;
 	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
 	uint32_t links, link_cap;
 	struct nt_link *link;
-	uint64_t round_frame; /* last judged in */
 	uint64_t seen_frame, seen_ns;
 	/* Where it was when it was last heard of, and whether it was busy with something. */
 	struct nt_frame_inside inside;
 	uint64_t worked_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
 	int32_t stage, replica;
-	uint8_t group_kind;
 	uint64_t group_id;
-	uint64_t rounds; /* judged so far */
-	uint64_t window_ns;
 	uint64_t sum[NT_PACE_END];
+	uint64_t window_ns;
+	uint32_t steps; /* summed up since the last round */
+	uint8_t tier;
+	bool in_incident;
+	bool has_habit;
+	uint64_t round_frame; /* last judged in */
+	uint64_t rounds; /* judged so far */
 	double pace[NT_PACE_END]; /* of the last round */
 	double habit[NT_PACE_END]; /* slow mean of the pace while nothing is suspicious */
 	struct nt_track track[NT_SERIES_END];
@@ -198,10 +201,13 @@ enum {
 	NT_CACHE_LINE = 64,
 };
 
+/* All lines that it has a part in: it seldom begins with one. */
 static inline void nt_rank_expect(const void *data, size_t size)
 {
-	for (size_t i = 0; i < size; i += NT_CACHE_LINE)
-		__builtin_prefetch((const char *)data + i, 1);
+	const size_t before = (uintptr_t)data % NT_CACHE_LINE;
+
+	for (size_t i = 0; i < before + size; i += NT_CACHE_LINE)
+		__builtin_prefetch((const char *)data + i - before);
 }
 
 #endif

@@ -249,11 +249,25 @@ static void expect(const struct nt_detect *detect, uint32_t at)
 
 	if (detect->ranks - at <= 3 * next)
 		return;
-	nt_rank_expect(&rank[3 * next], offsetof(struct nt_rank, ended_ns));
-	nt_rank_expect(rank[3 * next].sum, sizeof(rank->sum));
+	nt_rank_expect(&rank[3 * next], offsetof(struct nt_rank, pace));
 	nt_rank_expect(rank[2 * next].link, rank[2 * next].links * sizeof(*rank->link));
 	for (uint32_t i = 0; i < rank[next].links; i++)
 		nt_rank_expect(rank[next].link[i].comm, offsetof(struct nt_comm, agreed_frame));
+}
+
+/* And for what the frame says of them, which leads from one to the other, too. */
+static void expect_said(const struct nt_frame *frame, size_t at)
+{
+	const struct nt_frame_rank *seen = &frame->rank[at];
+	const size_t next = NT_RANKS_AHEAD;
+
+	if (frame->ranks - at <= 3 * next)
+		return;
+	nt_rank_expect(&seen[3 * next], sizeof(*seen));
+	nt_rank_expect(seen[2 * next].comm, seen[2 * next].comms * sizeof(*seen->comm));
+	for (size_t i = 0; i < seen[next].comms; i++)
+		nt_rank_expect(seen[next].comm[i].op,
+			       seen[next].comm[i].ops * sizeof(*seen->comm->op));
 }
 
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
@@ -265,6 +279,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		struct nt_rank *rank;
 		int r;
 
+		expect_said(frame, i);
 		at = skip(detect, at, seen->rank);
 		if (at == detect->ranks || detect->rank[at].rank != seen->rank)
 			continue;

@@ -35,9 +35,12 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 	for (uint32_t i = 0; i < n; i++) {
 		struct nt_rank *rank = &detect->rank[index[i]];
 
-		if (i + NT_RANKS_AHEAD < n)
-			nt_rank_expect(detect->rank[index[i + NT_RANKS_AHEAD]].sum,
-				       sizeof(rank->sum) + sizeof(rank->pace));
+		if (i + NT_RANKS_AHEAD < n) {
+			const struct nt_rank *next = &detect->rank[index[i + NT_RANKS_AHEAD]];
+
+			nt_rank_expect(next->sum, offsetof(struct nt_rank, track) -
+							  offsetof(struct nt_rank, sum));
+		}
 		paces.took[i] = (double)rank->sum[NT_PACE_STEP];
 		paces.calls += (double)rank->sum[NT_PACE_CALLS];
 		if (rank->steps)
