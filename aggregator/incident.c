@@ -261,6 +261,12 @@ static int name_culprits(const struct nt_finding *finding, const struct nt_incid
 	return 0;
 }
 
+/* What is over before it fired stays pending, with an end: nobody shows it. */
+static const char *name_state(const struct nt_finding *finding)
+{
+	return nt_incident_state_name(finding->fired ? finding->state : NT_INCIDENT_PENDING);
+}
+
 int nt_incident_describe(const struct nt_finding *finding, const struct nt_incident_names *names,
 			 const struct nt_prices *prices, struct nt_arena *arena,
 			 struct nt_incident *ret_incident)
@@ -269,7 +275,7 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 	char id[ID_BYTES];
 	struct nt_incident incident = {
 		.id = id,
-		.state = nt_incident_state_name(finding->state),
+		.state = name_state(finding),
 		.severity = nt_severity_name(finding->severity),
 		.class = nt_class_name(finding->class),
 		.cause = finding->cause,

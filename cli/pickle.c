@@ -420,7 +420,7 @@ static int put_memo(struct machine *machine, uint64_t index)
 	if (!top || !top->json)
 		return refuse(machine, "nothing to remember");
 	/* Each value takes a byte at least, so an honest index is below the file's length. */
-	if (index >= MAX_MEMO || index >= machine->len)
+	if (index >= MAX_MEMO || (index > UINT8_MAX && index >= machine->len))
 		return refuse(machine, "more to remember than can be kept");
 	r = grow(memo, (size_t)index + 1);
 	if (r < 0)

@@ -159,6 +159,7 @@ static struct nt_finding make_answer(const struct nt_incident *incident)
 	struct nt_finding finding = {
 		.id = incident->id,
 		.state = incident->state,
+		.fired = incident->fired_ns > 0,
 		.class = incident->class,
 		.severity = incident->severity,
 		.cause = nt_word(incident->cause),

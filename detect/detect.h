@@ -108,6 +108,7 @@ struct nt_finding {
 	uint64_t
 		id; /* hash of (job, attempt, first culprit or "job", n-th such): fixed from pending */
 	enum nt_incident_state state;
+	bool fired; /* now or before: what never did is not to be shown when it is over, either */
 	enum nt_class class;
 	enum nt_severity severity;
 	const char *cause; /* or NULL */

@@ -67,6 +67,7 @@ static int set_up(void **state)
 	finding = (struct nt_finding){
 		.id = 0xabcdef,
 		.state = NT_INCIDENT_FIRING,
+		.fired = true,
 		.class = NT_CLASS_COMPUTE,
 		.severity = NT_SEVERITY_CRITICAL,
 		.culprit = culprit,
@@ -214,6 +215,19 @@ static void a_resolved_incident_says_from_when_to_when(void **state)
 	summary_is(
 		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers from 12:00:12 to "
 		"12:01:40");
+}
+
+static void what_never_fired_stays_pending_when_it_is_over(void **state)
+{
+	(void)state;
+	finding.state = NT_INCIDENT_PENDING;
+	finding.fired = false;
+	assert_string_equal(describe().state, "pending");
+	finding.state = NT_INCIDENT_RESOLVED;
+	finding.until_ns = NOON;
+	assert_string_equal(describe().state, "pending");
+	finding.fired = true;
+	assert_string_equal(describe().state, "resolved");
 }
 
 static void a_rank_without_peers_is_compared_with_its_past(void **state)
@@ -409,6 +423,7 @@ int main(void)
 		TEST(what_has_no_price_has_no_cost_in_money),
 		TEST(a_slow_rank_is_told_in_one_sentence),
 		TEST(a_resolved_incident_says_from_when_to_when),
+		TEST(what_never_fired_stays_pending_when_it_is_over),
 		TEST(a_rank_without_peers_is_compared_with_its_past),
 		TEST(a_rank_with_few_peers_may_be_compared_with_its_past_too),
 		TEST(a_node_is_compared_with_peers_on_other_nodes),

@@ -105,7 +105,7 @@ static void what_is_no_plain_data_is_refused_with_its_byte(void **state)
 		{BYTES("\200\002q\0."), "nothing to remember"},
 		{BYTES("\200\002(q\0."), "nothing to remember"},
 		{BYTES("\200\002Nr\0\0\0\1."), "more to remember than can be kept"},
-		{BYTES("\200\002Nr\20\0\0\0."), "more to remember than can be kept"},
+		{BYTES("\200\002Nr\0\1\0\0."), "more to remember than can be kept"},
 		{BYTES("\200\002Na."), "fewer values than it takes"},
 		{BYTES("\200\002NNa."), "no list to put this into"},
 		{BYTES("\200\002]N(a."), "no list to put this into"},
