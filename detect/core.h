@@ -137,6 +137,13 @@ struct nt_lessons {
 	struct nt_lesson of[NT_SERIES_END];
 };
 
+/* How the ranks stand in this frame: who asks about all of them need not walk over them. */
+struct nt_census {
+	uint32_t here, gone; /* gone: also who said good-bye, which is not here either */
+	uint32_t using_gpu;
+	uint64_t longest_wait_ns; /* of who lives and was heard of lately; 0: nobody waits */
+};
+
 struct nt_detect {
 	struct nt_rules rules;
 	uint64_t job_hash;
@@ -151,6 +158,7 @@ struct nt_detect {
 	struct nt_rank *rank; /* ascending by rank */
 	struct nt_lessons *lessons; /* of these ranks, in the same order */
 	uint32_t ranks, rank_cap;
+	struct nt_census census;
 	struct nt_comm *comms; /* head of a hash table */
 	struct nt_comm **comm; /* the same in the order of arrival, for passes over all */
 	uint32_t comm_count, comm_cap;

@@ -233,11 +233,25 @@ static int renew(struct nt_detect *detect, const struct nt_frame *frame)
 	return r;
 }
 
-/* Ranks from this index on to the one of that number are not in the frame. Returns its index. */
-static uint32_t skip(struct nt_detect *detect, uint32_t at, uint32_t number)
+static void count(struct nt_detect *detect, const struct nt_rank *rank)
 {
-	for (; at < detect->ranks && detect->rank[at].rank < number; at++)
+	struct nt_census *census = &detect->census;
+	const uint64_t wait_ns = nt_hang_waited(detect, rank);
+
+	census->here += !rank->ended && !rank->finalized;
+	census->gone += rank->ended;
+	census->using_gpu += rank->uses_gpu;
+	if (wait_ns > census->longest_wait_ns)
+		census->longest_wait_ns = wait_ns;
+}
+
+/* Ranks from this index on to the one of that number are not in the frame. Returns its index. */
+static uint32_t skip(struct nt_detect *detect, uint32_t at, uint64_t number)
+{
+	for (; at < detect->ranks && detect->rank[at].rank < number; at++) {
 		detect->rank[at].observed = false;
+		count(detect, &detect->rank[at]);
+	}
 	return at;
 }
 
@@ -274,6 +288,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t at = 0;
 
+	detect->census = (struct nt_census){0};
 	for (size_t i = 0; i < frame->ranks; i++) {
 		const struct nt_frame_rank *seen = &frame->rank[i];
 		struct nt_rank *rank;
@@ -299,10 +314,13 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 			detect->roles.dirty = true;
 		rank->stage = seen->stage;
 		rank->replica = seen->replica;
+		if (seen->observed) {
+			rank->uses_gpu = seen->uses_gpu;
+			nt_hang_note(detect, rank, seen);
+		}
+		count(detect, rank);
 		if (!seen->observed)
 			continue;
-		rank->uses_gpu = seen->uses_gpu;
-		nt_hang_note(detect, rank, seen);
 		if (seen->own_tier)
 			rank->tier = seen->own_tier;
 		nt_kpi_sum(detect, rank, seen);
@@ -313,8 +331,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		if (r < 0)
 			return r;
 	}
-	while (at < detect->ranks)
-		detect->rank[at++].observed = false;
+	(void)skip(detect, at, UINT64_MAX);
 	return 0;
 }
 

@@ -126,11 +126,12 @@ static bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)
 	return rank->seen_frame && detect->frames - rank->seen_frame < FRESH_FRAMES;
 }
 
-static uint64_t waited(const struct nt_detect *detect, const struct nt_rank *rank)
+uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_rank *rank)
 {
 	const struct nt_frame_inside *inside = &rank->inside;
 
-	if (!inside->in_call && !inside->synchronising)
+	if ((!inside->in_call && !inside->synchronising) || !is_live(rank) ||
+	    !is_fresh(detect, rank))
 		return 0;
 	return detect->end_ns > inside->since_ns ? detect->end_ns - inside->since_ns : 0;
 }
@@ -368,7 +369,7 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 			at->in = true;
 		}
 		at->elsewhere = rank->inside.in_call && rank->inside.comm != comm->id;
-		at->waited_ns = at->in ? waited(detect, rank) : 0;
+		at->waited_ns = at->in ? nt_hang_waited(detect, rank) : 0;
 		if (at->in && (!longest || at->waited_ns > longest->waited_ns))
 			longest = at;
 		n++;
@@ -465,7 +466,7 @@ static bool stands_unbound(const struct nt_detect *detect, uint64_t need_ns, str
 			accuse(detect, stall, &at);
 			continue;
 		}
-		at.waited_ns = waited(detect, at.rank);
+		at.waited_ns = nt_hang_waited(detect, at.rank);
 		if (at.waited_ns < need_ns)
 			return false;
 		if (is_in_unbound(at.rank))
@@ -622,8 +623,9 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
 	struct stall stall = {.culprit = detect->scratch.index};
 	const bool moved = is_moving(detect);
+	const uint64_t longest_ns = detect->census.longest_wait_ns;
+	const bool is_long = longest_ns >= need_ns || longest_ns >= mismatch_after_ns;
 	struct member *member = NULL;
-	bool inside = false;
 	int r = 0;
 
 	/* Before the first rank there is no scratch. */
@@ -631,14 +633,12 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		return 0;
 	stall.members = &detect->scratch.index[detect->scratch.cap];
 
-	for (uint32_t i = 0; i < detect->ranks && r == 0; i++) {
+	for (uint32_t i = 0; i < detect->ranks && is_long && r == 0; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
-		const uint64_t wait_ns = waited(detect, rank);
+		const uint64_t wait_ns = nt_hang_waited(detect, rank);
 
-		if (!is_live(rank) || !is_fresh(detect, rank))
-			continue;
-		inside |= wait_ns > 0;
-		if (wait_ns < need_ns && wait_ns < mismatch_after_ns)
+		if (!is_live(rank) || !is_fresh(detect, rank) ||
+		    (wait_ns < need_ns && wait_ns < mismatch_after_ns))
 			continue;
 		for (uint32_t j = 0; j < rank->links && r == 0; j++) {
 			struct nt_comm *comm = rank->link[j].comm;
@@ -670,7 +670,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		r = raise_stall(detect, &stall, hang_ns);
 	}
 	if (r == 0)
-		r = check_pause(detect, moved, inside);
+		r = check_pause(detect, moved, longest_ns > 0);
 	return r;
 }
 
@@ -685,7 +685,7 @@ static bool is_waited_for(const struct nt_detect *detect)
 		const struct nt_rank *rank = &detect->rank[i];
 
 		if (is_live(rank) && is_fresh(detect, rank) && is_in_unbound(rank) &&
-		    waited(detect, rank) >= need_ns)
+		    nt_hang_waited(detect, rank) >= need_ns)
 			return true;
 	}
 	return false;
@@ -723,7 +723,7 @@ static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone
 
 int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	uint32_t *missing = detect->scratch.index, n = 0, here = 0, gone = 0;
+	uint32_t *missing = detect->scratch.index, n = 0;
 	uint64_t first_ns = UINT64_MAX;
 	bool unbound;
 	struct nt_proposal proposal = {
@@ -735,13 +735,9 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 	};
 
 	(void)frame;
-	for (uint32_t i = 0; i < detect->ranks; i++) {
-		here += !detect->rank[i].ended && !detect->rank[i].finalized;
-		gone += detect->rank[i].ended;
-	}
-	if (detect->ranks && !here)
+	if (detect->ranks && !detect->census.here)
 		return nt_incidents_close(detect, NT_FAMILY_END);
-	if (!gone)
+	if (!detect->census.gone)
 		return 0;
 	unbound = is_waited_for(detect);
 	for (uint32_t i = 0; i < detect->ranks; i++) {

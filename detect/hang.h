@@ -14,5 +14,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame);
 int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame);
 /* Remembers what the rank is in the middle of. */
 void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
+/* How long the rank has been in the call that it is in; 0 of who is in none, is gone or not heard of. */
+uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_rank *rank);
 
 #endif

@@ -644,11 +644,9 @@ static bool is_news(double value, double told)
 
 static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 {
-	uint32_t gpus = 0;
+	const uint32_t gpus = detect->census.using_gpu;
 	uint8_t severity;
 
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		gpus += detect->rank[i].uses_gpu;
 	incident->slowdown = nt_cost_slowdown(incident->cost);
 	nt_toll_add(detect, incident);
 	if (detect->end_ns > incident->counted_ns) {

@@ -472,10 +472,12 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
 		struct nt_rank *rank = &detect->rank[index];
 
 		if (i + NT_RANKS_AHEAD < paces->n) {
-			const struct nt_rank *next = &detect->rank[paces->index[i + NT_RANKS_AHEAD]];
+			const struct nt_rank *next =
+				&detect->rank[paces->index[i + NT_RANKS_AHEAD]];
 
-			nt_rank_expect(&next->window_ns, offsetof(struct nt_rank, evidence.value) -
-								 offsetof(struct nt_rank, window_ns));
+			nt_rank_expect(&next->window_ns,
+				       offsetof(struct nt_rank, evidence.value) -
+					       offsetof(struct nt_rank, window_ns));
 		}
 		for (int j = 0; j < NT_SERIES_END; j++) {
 			struct contest *c = &contest[j];

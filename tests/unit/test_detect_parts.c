@@ -36,6 +36,45 @@ static int end(void **state)
 	return 0;
 }
 
+/* ---- how ranks stand ------------------------------------------------------------------------- */
+
+static void step_on(struct nt_detect *detect)
+{
+	const struct nt_frame frame = {.start_ns = detect->end_ns,
+				       .end_ns = detect->end_ns + SIM_SECOND,
+				       .expected_ranks = 2};
+	const struct nt_finding *finding;
+	size_t findings;
+
+	assert_int_equal(nt_detect_step(detect, &frame, &finding, &findings), 0);
+}
+
+static void who_is_in_no_frame_is_counted_as_it_was_last(void **state)
+{
+	struct nt_detect *detect = ((struct job *)*state)->detect;
+
+	detect->rank[0].ended = true;
+	detect->rank[1].inside =
+		(struct nt_frame_inside){.in_call = true, .since_ns = detect->end_ns};
+	step_on(detect);
+	assert_int_equal(detect->census.here, 1);
+	assert_int_equal(detect->census.gone, 1);
+	assert_int_equal(detect->census.using_gpu, 2);
+	assert_int_equal(detect->census.longest_wait_ns, SIM_SECOND);
+	/* Who has not been heard of for four frames may wait or not. */
+	step_on(detect);
+	step_on(detect);
+	assert_int_equal(detect->census.longest_wait_ns, 3ull * SIM_SECOND);
+	step_on(detect);
+	assert_int_equal(detect->census.longest_wait_ns, 0);
+	detect->rank[1].ended = true;
+	detect->rank[1].uses_gpu = false;
+	step_on(detect);
+	assert_int_equal(detect->census.here, 0);
+	assert_int_equal(detect->census.gone, 2);
+	assert_int_equal(detect->census.using_gpu, 1);
+}
+
 /* ---- what a rank says ------------------------------------------------------------------------ */
 
 static void assert_taken(struct job *job, const struct nt_frame_rank *seen, bool taken)
@@ -645,7 +684,7 @@ static void what_it_costs_is_counted_from_its_onset_once(void **state)
 	settle(job);
 	assert_true(fabs(incident->gpu_hours - 1.0) < 1e-12);
 	job->detect->end_ns += hour_ns / 2;
-	job->detect->rank[1].uses_gpu = false;
+	job->detect->census.using_gpu = 1;
 	settle(job);
 	assert_true(fabs(incident->gpu_hours - 1.25) < 1e-12);
 	assert_int_equal(incident->counted_ns, job->detect->end_ns);
@@ -770,6 +809,7 @@ static void a_window_of_the_recovery_is_not_the_fault(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		JOB_TEST(who_is_in_no_frame_is_counted_as_it_was_last),
 		JOB_TEST(a_part_is_twice_as_long_as_the_step_at_most),
 		JOB_TEST(a_step_takes_some_time_but_not_for_ever),
 		JOB_TEST(what_a_thread_did_counts_without_a_step_too),
