@@ -119,7 +119,9 @@ static void put_lead(const struct nt_html_page *page)
 
 	nt_markup_put(out, "<header>\n<h1>");
 	if (page->accusing == 0)
-		nt_markup_put(out, "No rank, node or link is to blame");
+		nt_markup_put(out, "%s",
+			      nt_report_is_short(report) ? "Too little was recorded to name anybody"
+							 : "No rank, node or link is to blame");
 	else if (page->accusing == 1)
 		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
 	else

@@ -8,6 +8,7 @@
 #include "aggregator/incident.h"
 #include "common/hash.h"
 #include "proto/arena.h"
+#include "proto/text.h"
 
 enum {
 	MAX_INCIDENTS = 1 << 16,
@@ -31,6 +32,7 @@ void nt_judgement_free(struct nt_judgement *judgement)
 	for (size_t i = 0; i < judgement->incidents; i++)
 		nt_arena_release(&judgement->judged[i].arena);
 	free(judgement->judged);
+	free(judgement->job);
 	nt_windows_free(judgement->windows);
 	free(judgement);
 }
@@ -82,6 +84,21 @@ int nt_judgement_add(struct nt_judgement *judgement, const struct nt_incident *i
 	return 0;
 }
 
+int nt_judgement_add_job(struct nt_judgement *judgement, const char *name, const char *key,
+			 const struct nt_reach *reach)
+{
+	struct nt_judged_job *job = reallocarray(judgement->job, judgement->jobs + 1, sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	judgement->job = job;
+	job += judgement->jobs++;
+	*job = (struct nt_judged_job){.reach = *reach};
+	(void)nt_text_clean(name, strlen(name), job->name, sizeof(job->name) - 1);
+	(void)nt_text_clean(key, strlen(key), job->key, sizeof(job->key) - 1);
+	return 0;
+}
+
 static const char *name_node(void *data, uint32_t index)
 {
 	const struct nt_trace *trace = data;
@@ -125,6 +142,7 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 					       .data = (void *)trace};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
 	struct nt_rules own = *rules;
+	struct nt_reach reach = {0};
 	const struct nt_finding *open;
 	size_t opens;
 	int r;
@@ -147,7 +165,12 @@ int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		r = add_findings(judgement, trace, finding, findings);
 		if (r < 0)
 			return r;
+		nt_reach_add(&reach, &own, detect, &trace->frame[i].frame);
 	}
+	/* Where ranks stand still needs neither steps nor peers. */
+	r = trace->hangs ? 0 : nt_judgement_add_job(judgement, trace->job, trace->job, &reach);
+	if (r < 0)
+		return r;
 	/* What an open incident has cost until now was not told yet. */
 	nt_detect_open(detect, &open, &opens);
 	return add_findings(judgement, trace, open, opens);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "cli/reach.h"
 #include "cli/trace.h"
 #include "cli/windows.h"
 #include "common/bus.h"
@@ -19,9 +20,21 @@ struct nt_judged {
 	struct nt_arena arena;
 };
 
+enum {
+	NT_JUDGED_NAME = 64,
+};
+
+/* How much of one job could be judged. */
+struct nt_judged_job {
+	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
+	struct nt_reach reach;
+};
+
 struct nt_judgement {
 	struct nt_judged *judged;
 	size_t incidents;
+	struct nt_judged_job *job; /* none where a job was judged by where it stands still */
+	size_t jobs;
 	struct nt_windows *windows; /* what each window showed; NULL: nobody asked */
 };
 
@@ -36,6 +49,10 @@ NT_MUST_CHECK int nt_judgement_watch(struct nt_judgement *judgement, const struc
 /* Takes the incident in, in the place of an older version of it. It is copied. -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
 				   const struct nt_incident *incident);
+
+/* Takes a job in, of which that much could be judged. -ENOMEM. */
+NT_MUST_CHECK int nt_judgement_add_job(struct nt_judgement *judgement, const char *name,
+				       const char *key, const struct nt_reach *reach);
 
 /* Judges a whole trace by these rules. -EINVAL for frames that break their own rules, -ENOMEM. */
 NT_MUST_CHECK int nt_judge_trace(const struct nt_trace *trace, const struct nt_rules *rules,

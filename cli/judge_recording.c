@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "aggregator/engine.h"
 #include "aggregator/ingest.h"
 #include "aggregator/table.h"
 #include "common/bus.h"
+#include "proto/text.h"
 
 enum {
 	MAX_JOBS = 1 << 16,
@@ -17,13 +19,16 @@ enum {
 
 struct job {
 	uint64_t hash; /* the same in all its attempts */
-	uint32_t ranks;
+	uint32_t ranks, attempt;
+	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
+	struct nt_reach reach;
 	UT_hash_handle hh;
 };
 
 struct run {
 	struct nt_judgement *judgement;
 	struct nt_recording *recording;
+	const struct nt_rules *rules;
 	struct nt_engine *engine; /* borrowed */
 	struct job *job;
 	int error; /* of a handler, which cannot return it */
@@ -112,6 +117,32 @@ static const char *name_node(void *data, uint32_t index)
 	return nt_jobs_node(nt_engine_jobs(place->engine), place->job->node_at[index]->node)->name;
 }
 
+static void add_reach(struct run *run, const struct nt_job *of, const struct nt_frame *frame)
+{
+	const char *name = of->name && *of->name ? of->name : of->owner->key;
+	struct job *job = find_job(run, of->hash);
+
+	if (!job)
+		return;
+	if (job->attempt != of->attempt)
+		nt_reach_restart(&job->reach);
+	job->attempt = of->attempt;
+	(void)nt_text_clean(name, strlen(name), job->name, sizeof(job->name) - 1);
+	(void)nt_text_clean(of->owner->key, strlen(of->owner->key), job->key, sizeof(job->key) - 1);
+	nt_reach_add(&job->reach, run->rules, of->detect, frame);
+}
+
+/* In the order in which they began. */
+static int tell_reach(const struct run *run)
+{
+	const struct job *job;
+	int r = 0;
+
+	for (job = run->job; job && r == 0; job = job->hh.next)
+		r = nt_judgement_add_job(run->judgement, job->name, job->key, &job->reach);
+	return r;
+}
+
 static void take_judged(void *data, const struct nt_job *job, const struct nt_frame *frame)
 {
 	struct run *run = data;
@@ -125,6 +156,7 @@ static void take_judged(void *data, const struct nt_job *job, const struct nt_fr
 		.data = &place,
 	};
 
+	add_reach(run, job, frame);
 	if (run->judgement->windows && run->error == 0)
 		run->error = nt_windows_add(run->judgement->windows, &names, job->detect, frame);
 }
@@ -201,6 +233,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	__attribute__((cleanup(release_jobs))) struct run run = {
 		.judgement = judgement,
 		.recording = &recording,
+		.rules = rules,
 	};
 	const struct nt_engine_handler handler = {take_incident, take_frame, &run, take_judged};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
@@ -220,6 +253,7 @@ int nt_judge_recording(const char *dir, const struct nt_rules *rules,
 	r = r ?: pump(reader, ingest, engine);
 	r = r ?: nt_engine_finish(engine);
 	r = r ?: run.error;
+	r = r ?: tell_reach(&run);
 	if (r < 0)
 		return r;
 	counters = nt_ingest_counters(ingest);

@@ -17,6 +17,7 @@
 enum {
 	NOTE_BYTES = 512,
 	UNIT_BYTES = 32,
+	MAX_REACHES = 8, /* jobs of which is said why nothing is told of them */
 };
 
 int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
@@ -181,6 +182,54 @@ static int note_windows(const struct nt_windows *windows, nt_report_note_fn *tak
 	return take(data, note);
 }
 
+static bool has_incident(const struct nt_judgement *judgement, const struct nt_judged_job *job)
+{
+	for (size_t i = 0; i < judgement->incidents; i++)
+		if (strcmp(judgement->judged[i].incident.job_key, job->key) == 0)
+			return true;
+	return false;
+}
+
+bool nt_report_is_short(const struct nt_report *report)
+{
+	const struct nt_judgement *judgement = report->judgement;
+
+	for (size_t i = 0; i < judgement->jobs; i++)
+		if (!nt_reach_is_short(&judgement->job[i].reach))
+			return false;
+	return judgement->jobs > 0 && !judgement->incidents;
+}
+
+/* Why nothing is told of a job, where that is not because all is well. */
+static int note_reach(const struct nt_report *report, nt_report_note_fn *take, void *data)
+{
+	const struct nt_judgement *judgement = report->judgement;
+	char note[NOTE_BYTES], prefix[NT_JUDGED_NAME + 8] = "";
+	size_t told = 0, more = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < judgement->jobs && r == 0; i++) {
+		const struct nt_judged_job *job = &judgement->job[i];
+
+		if (has_incident(judgement, job) || nt_reach_is_whole(&job->reach))
+			continue;
+		if (told == MAX_REACHES) {
+			more++;
+			continue;
+		}
+		told++;
+		if (judgement->jobs > 1)
+			(void)snprintf(prefix, sizeof(prefix), "job %s: ", job->name);
+		r = nt_reach_each(&job->reach, prefix, report->steps ? "step" : "window", take,
+				  data);
+	}
+	if (r < 0 || !more)
+		return r;
+	(void)snprintf(note, sizeof(note), "%zu further jobs were judged in part or not at all",
+		       more);
+	return take(data, note);
+}
+
 int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
@@ -206,6 +255,8 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 			       report->skipped, report->skipped == 1 ? " is" : "s are");
 		r = take(data, note);
 	}
+	if (r == 0)
+		r = note_reach(report, take, data);
 	if (r == 0 && report->lists_windows)
 		r = note_windows(report->judgement->windows, take, data);
 	return r;
@@ -249,6 +300,7 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 			report->ranks = trace->frame[i].frame.ranks;
 	report->jobs = 1;
 	report->frames = trace->frames;
+	report->steps = !trace->step;
 	report->world = trace->world;
 	report->dropped = trace->dropped;
 	report->start_ns = trace->frame[0].frame.start_ns;
@@ -292,7 +344,10 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 		r = print_incident(report, incident, buf);
 	}
 	if (r == 0 && !accused)
-		r = nt_buf_printf(buf, "\nno rank, node or link is to blame\n");
+		r = nt_buf_printf(buf, "\n%s\n",
+				  nt_report_is_short(report)
+					  ? "too little was recorded to name anybody"
+					  : "no rank, node or link is to blame");
 	return r < 0 || !report->lists_windows ? r : nt_report_windows_text(report, buf);
 }
 

@@ -16,6 +16,7 @@ struct nt_report {
 	const char *source; /* path as given */
 	size_t jobs; /* over 1: incidents say of which they are */
 	size_t ranks, frames;
+	bool steps; /* a frame is one step */
 	size_t world; /* ranks that the job has, where not all were given */
 	uint64_t dropped; /* calls of process groups beyond the cap */
 	uint64_t start_ns, end_ns;
@@ -38,6 +39,9 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 
 /* Offline times are read off a trace's own zero: "+140.1s"; live ones are wall clock. */
 NT_MUST_CHECK int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf);
+
+/* No job was recorded for long enough that anybody could have been named. */
+bool nt_report_is_short(const struct nt_report *report);
 
 /* What makes the report less than whole, one sentence each. What the function returns ends it. */
 typedef int nt_report_note_fn(void *data, const char *note);
