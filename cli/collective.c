@@ -73,3 +73,14 @@ uint32_t nt_collective_type_bytes(const char *name)
 			return types[i].bytes;
 	return 0;
 }
+
+uint8_t nt_collective_size(uint64_t bytes)
+{
+	return bytes ? (uint8_t)(64 - __builtin_clzll(bytes)) : 0;
+}
+
+uint64_t nt_collective_spread(uint64_t shortest_ns, uint64_t most, uint64_t calls)
+{
+	return most < calls ? (uint64_t)((double)shortest_ns * ((double)most / (double)calls))
+			    : shortest_ns;
+}

@@ -20,4 +20,13 @@ uint32_t nt_collective_type(const char *name);
 /* Bytes of an element; 0: not known. */
 uint32_t nt_collective_type_bytes(const char *name);
 
+/*
+ * Calls of one operation are told of together, and how long the shortest of a small call and a large
+ * one took says nothing of the large one: it is taken of calls of one size, those that move most, a
+ * size being what differs by less than twice.
+ */
+uint8_t nt_collective_size(uint64_t bytes);
+/* Of the `most` calls of that size, spread over all: their number times that is what these take. */
+uint64_t nt_collective_spread(uint64_t shortest_ns, uint64_t most, uint64_t calls);
+
 #endif

@@ -298,7 +298,6 @@ static void tally(struct nt_frame_op *op, const struct nt_kineto_interval *kerne
 		op->op = kernel->op;
 		op->kind = (uint8_t)nt_framer_kind(kernel->op);
 		op->first = kernel->number;
-		op->min_ns = took_ns;
 	}
 	op->calls++;
 	op->timed_calls++;
@@ -306,7 +305,34 @@ static void tally(struct nt_frame_op *op, const struct nt_kineto_interval *kerne
 	if (__builtin_add_overflow(op->bytes, kernel->bytes, &op->bytes))
 		op->bytes = UINT64_MAX;
 	op->sum_ns += took_ns;
-	op->min_ns = took_ns < op->min_ns ? took_ns : op->min_ns;
+}
+
+/* How long the shortest of the calls that move most took. */
+static uint64_t find_shortest(const struct nt_kineto_rank *rank, size_t at, uint64_t from,
+			      uint64_t to, const struct nt_frame_op *op)
+{
+	struct {
+		uint64_t calls, bytes, min_ns;
+	} sizes[65] = {0}, *most = &sizes[0];
+
+	for (size_t i = 0; i < rank->comms; i++) {
+		const struct nt_kineto_interval *kernel = rank->comm[i];
+		const uint64_t took_ns = kernel->end_ns - kernel->start_ns;
+		const uint8_t size = nt_collective_size(kernel->bytes);
+
+		if (kernel->group != at + 1 || kernel->op != op->op || kernel->start_ns < from ||
+		    kernel->start_ns >= to)
+			continue;
+		if (!sizes[size].calls || took_ns < sizes[size].min_ns)
+			sizes[size].min_ns = took_ns;
+		sizes[size].calls++;
+		if (__builtin_add_overflow(sizes[size].bytes, kernel->bytes, &sizes[size].bytes))
+			sizes[size].bytes = UINT64_MAX;
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (!most->calls || (sizes[i].calls && sizes[i].bytes > most->bytes))
+			most = &sizes[i];
+	return nt_collective_spread(most->min_ns, most->calls, op->calls);
 }
 
 static int add_comm(const struct nt_kineto_rank *rank, size_t at, uint64_t from, uint64_t to,
@@ -337,9 +363,12 @@ static int add_comm(const struct nt_kineto_rank *rank, size_t at, uint64_t from,
 	if (!op)
 		return -ENOMEM;
 	comm->op = op;
-	for (size_t i = 0; i < NT_OP_END; i++)
-		if (sum[i].calls)
-			*op++ = sum[i];
+	for (size_t i = 0; i < NT_OP_END; i++) {
+		if (!sum[i].calls)
+			continue;
+		sum[i].min_ns = find_shortest(rank, at, from, to, &sum[i]);
+		*op++ = sum[i];
+	}
 	return 0;
 }
 

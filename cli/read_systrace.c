@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "aggregator/table.h"
+#include "cli/collective.h"
 #include "cli/grid.h"
 #include "cli/markers.h"
 #include "cli/stage.h"
@@ -30,10 +31,12 @@ struct file {
 	struct nt_trace_node node;
 };
 
-/* Calls of one operation of one communicator in one window of a rank. */
+/* Calls of one operation and size of one communicator in one window of a rank. */
 struct tally {
 	uint64_t group, bytes, calls, first, last, sum_ns, min_ns;
-	uint8_t op, frame_kind;
+	uint8_t op, frame_kind, size; /* size: nt_collective_size() */
+	bool leads; /* the others of this operation and communicator hang on it */
+	size_t next; /* of another size: index into rank.tally + 1, 0: none */
 };
 
 /* Whole steps of a rank that ended in one frame. */
@@ -143,11 +146,47 @@ static int make_room(void **list, size_t count, size_t size)
 	return 0;
 }
 
+/* Where calls of that kind are added up in the last window, new where it is. */
+static int find_tally(struct rank *rank, const struct nt_marker_kind *kind,
+		      struct tally **ret_tally)
+{
+	const uint8_t size = nt_collective_size(kind->bytes);
+	struct window *window = &rank->window[rank->windows - 1];
+	size_t lead = 0, last = 0;
+	int r;
+
+	for (size_t i = 0; i < window->tallies && !lead; i++) {
+		const struct tally *at = &rank->tally[window->tally + i];
+
+		if (at->leads && at->group == kind->group && at->op == kind->op)
+			lead = window->tally + i + 1;
+	}
+	for (size_t i = lead; i; i = rank->tally[i - 1].next) {
+		last = i;
+		if (rank->tally[i - 1].size == size) {
+			*ret_tally = &rank->tally[i - 1];
+			return 0;
+		}
+	}
+	r = make_room((void **)&rank->tally, rank->tallies, sizeof(*rank->tally));
+	if (r < 0)
+		return r;
+	if (last)
+		rank->tally[last - 1].next = rank->tallies + 1;
+	rank->tally[rank->tallies] = (struct tally){.group = kind->group,
+						    .op = kind->op,
+						    .frame_kind = kind->frame_kind,
+						    .size = size,
+						    .leads = !last};
+	*ret_tally = &rank->tally[rank->tallies++];
+	window->tallies++;
+	return 0;
+}
+
 static int tally_call(struct job *job, struct rank *rank, const struct nt_marker_kind *kind,
 		      const struct nt_marker_op *op)
 {
 	const uint64_t length = op->end_ns - op->start_ns;
-	struct window *window = &rank->window[rank->windows - 1];
 	struct tally *tally = NULL;
 	struct member *member;
 	int r = 0;
@@ -162,23 +201,12 @@ static int tally_call(struct job *job, struct rank *rank, const struct nt_marker
 		member->use |= NT_STAGE_REDUCES;
 	else if (kind->frame_kind == NT_FRAME_POINT_TO_POINT)
 		member->use |= NT_STAGE_SENDS;
-	for (size_t i = 0; i < window->tallies && !tally; i++) {
-		struct tally *at = &rank->tally[window->tally + i];
-
-		if (at->group == kind->group && at->op == kind->op)
-			tally = at;
-	}
-	if (!tally) {
-		r = make_room((void **)&rank->tally, rank->tallies, sizeof(*rank->tally));
-		if (r < 0)
-			return r;
-		tally = &rank->tally[rank->tallies++];
-		*tally = (struct tally){.group = kind->group,
-					.op = kind->op,
-					.frame_kind = kind->frame_kind,
-					.first = member->calls,
-					.min_ns = length};
-		window->tallies++;
+	r = find_tally(rank, kind, &tally);
+	if (r < 0)
+		return r;
+	if (!tally->calls) {
+		tally->first = member->calls;
+		tally->min_ns = length;
 	}
 	tally->calls++;
 	tally->bytes += kind->bytes;
@@ -414,6 +442,26 @@ static int find_stages(struct job *job)
 	return 0;
 }
 
+/* An operation of a communicator, calls of all sizes together. */
+static struct nt_frame_op add_up(const struct rank *rank, const struct tally *lead)
+{
+	struct nt_frame_op op = {.op = lead->op, .kind = lead->frame_kind, .first = lead->first};
+	const struct tally *most = lead;
+
+	for (const struct tally *at = lead; at; at = at->next ? &rank->tally[at->next - 1] : NULL) {
+		op.calls += at->calls;
+		op.bytes += at->bytes;
+		op.sum_ns += at->sum_ns;
+		op.first = at->first < op.first ? at->first : op.first;
+		op.last = at->last > op.last ? at->last : op.last;
+		if (at->bytes > most->bytes)
+			most = at;
+	}
+	op.timed_calls = op.calls;
+	op.min_ns = nt_collective_spread(most->min_ns, most->calls, op.calls);
+	return op;
+}
+
 static void fill_comms(struct job *job, struct rank *rank, const struct window *window,
 		       struct nt_trace_frame *out, size_t *comms, size_t *ops)
 {
@@ -437,22 +485,13 @@ static void fill_comms(struct job *job, struct rank *rank, const struct window *
 		for (size_t j = 0; j < window->tallies; j++) {
 			const struct tally *tally = &rank->tally[window->tally + j];
 
-			if (tally->group != said->id)
+			if (!tally->leads || tally->group != said->id)
 				continue;
-			if (tally->last > said->last)
-				said->last = tally->last;
+			out->op[*ops] = add_up(rank, tally);
+			if (out->op[*ops].last > said->last)
+				said->last = out->op[*ops].last;
 			said->ops++;
-			out->op[(*ops)++] = (struct nt_frame_op){
-				.op = tally->op,
-				.kind = tally->frame_kind,
-				.calls = tally->calls,
-				.bytes = tally->bytes,
-				.first = tally->first,
-				.last = tally->last,
-				.timed_calls = tally->calls,
-				.sum_ns = tally->sum_ns,
-				.min_ns = tally->min_ns,
-			};
+			(*ops)++;
 		}
 		if (said->ops) {
 			(*comms)++;

@@ -123,6 +123,29 @@ static void play(struct job *job, int slow)
 	}
 }
 
+/* A large and a small reduction a step; in the second half the large one takes 60 ms more, for all. */
+static void play_sizes(struct job *job)
+{
+	unsigned int start = 0;
+
+	for (int n = 0; n < 2 * STEPS; n++) {
+		const unsigned int transfer = n < STEPS ? 20000 : 80000;
+		const unsigned int end = start + 101000 + transfer;
+
+		for (int i = 0; i < RANKS; i++) {
+			const unsigned int own = 100000 + (unsigned int)(n * 7 + i * 13) % 11 * 20;
+
+			add_step(job, i, n, start, end + 2000 - start);
+			add_kernel(job, i, "gemm", start, own, "");
+			add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32", start + own,
+				   end - start - own, call("allreduce", "dp", RANKS, 1000000));
+			add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32", end, 500,
+				   call("allreduce", "dp", RANKS, 1));
+		}
+		start = end + 2000;
+	}
+}
+
 /* All ranks reduce with each other in so many pieces, and no trace says so; the profiler may know no step. */
 static void play_plain(struct job *job, int slow, int pieces, bool steps)
 {
@@ -341,6 +364,27 @@ static void calls_without_a_period_are_one_step(void **state)
 	trace = read_files(job, RANKS);
 	assert_int_equal(trace->frames, 1);
 	assert_int_equal(trace->frame[0].rank[0].own_ns, 2000000);
+}
+
+/* The shortest call of all is the small one, and says nothing of the network. */
+static void a_slow_network_shows_in_the_calls_that_move_most(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
+	const struct nt_frame_op *op;
+	struct job *job = *state;
+
+	job->unlisted = true;
+	play_sizes(job);
+	trace = read_files(job, RANKS);
+	op = &trace->frame[3].rank[0].comm[0].op[0];
+	assert_int_equal(op->calls, 2);
+	assert_true(op->min_ns > 10000000 && op->min_ns < 11000000);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "network");
 }
 
 static void healthy_stages_of_different_length_accuse_nobody(void **state)
@@ -649,6 +693,7 @@ int main(void)
 		KINETO_TEST(pieces_of_one_reduction_make_one_step),
 		KINETO_TEST(calls_without_a_period_are_one_step),
 		KINETO_TEST(healthy_stages_of_different_length_accuse_nobody),
+		KINETO_TEST(a_slow_network_shows_in_the_calls_that_move_most),
 		KINETO_TEST(collectives_are_compared_group_by_group),
 		KINETO_TEST(files_of_some_ranks_are_compared_among_themselves),
 		KINETO_TEST(a_group_that_is_not_listed_is_known_by_its_name),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -502,6 +503,53 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 		assert_true(trace->frame[i].frame.start_ns == trace->frame[i - 1].frame.end_ns);
 }
 
+/* Steps of a large and a small sum of the same ranks, the large one that long once they have all come. */
+static void put_sums(int rank, int steps, int from, uint64_t slow_ms)
+{
+	const uint64_t ms = 1000000, start = 1749084000000 * ms + (uint64_t)rank;
+	nt_autobuf struct nt_buf buf = {0};
+	uint64_t at = start;
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < steps; i++) {
+		const uint64_t late = (uint64_t)((i + rank) % 4) * 5 * ms;
+		const uint64_t sum = i < from ? 40 : slow_ms;
+
+		put_op(&buf, 2 * i + 1, "comm:HcclAllReduce!world!fp32!1000000",
+		       at + 500 * ms + late, at + (515 + sum) * ms);
+		at += (515 + sum) * ms;
+		put_op(&buf, 2 * i + 2, "comm:HcclAllReduce!world!fp32!1", at + 10 * ms,
+		       at + 11 * ms);
+		at += 11 * ms;
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+/* The shortest call of all is the small one, and says nothing of the network. */
+static void a_slow_network_shows_in_the_calls_that_move_most(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
+	const struct nt_frame_op *op;
+
+	(void)state;
+	for (int rank = 0; rank < 4; rank++)
+		put_sums(rank, 80, 40, 200);
+	trace = read_ranks(4);
+	op = &trace->frame[4].rank[0].comm[0].op[0];
+	assert_int_equal(trace->frame[4].rank[0].comm[0].ops, 1);
+	assert_int_equal(op->calls, 2);
+	assert_int_equal(op->bytes, 4000004);
+	/* That of the one large call, spread over two. */
+	assert_true(op->min_ns >= 20000000 && op->min_ns <= 27500000);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "network");
+	assert_true(fabs(judgement->judged[0].incident.slowdown - 726.0 / 566.0) < 0.02);
+}
+
 static void a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
@@ -652,6 +700,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_rank_is_unobserved_where_its_file_does_not_reach,
 					  remove_files),
 		cmocka_unit_test_teardown(two_files_of_one_rank_are_refused, remove_files),
+		cmocka_unit_test_teardown(a_slow_network_shows_in_the_calls_that_move_most,
+					  remove_files),
 		cmocka_unit_test_teardown(times_from_one_end_of_the_clock_to_the_other_do_no_harm,
 					  remove_files),
 		cmocka_unit_test_teardown(communicators_beyond_the_cap_are_left_out, remove_files),
