@@ -12,6 +12,11 @@
 
 #include "cli/trace.h"
 
+enum {
+	NT_FLIGHT_PEERS = UINT32_MAX - 1,
+	NT_FLIGHT_NO_PEER = UINT32_MAX,
+};
+
 /* A call, or all of one coalesced group. */
 struct nt_flight_call {
 	uint64_t number; /* in its process group, from 1 */
@@ -23,6 +28,9 @@ struct nt_flight_call {
 	uint8_t op; /* enum nt_op */
 	bool started; /* on the device, as far as the job recorded that */
 	bool done;
+	bool sends, receives; /* to or from one member: see peer */
+	uint32_t
+		peer; /* its place in the group; NT_FLIGHT_NO_PEER, or _PEERS where they are several */
 };
 
 /* What a rank did in one process group; sends and receives are kept apart. */

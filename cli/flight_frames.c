@@ -18,6 +18,7 @@
 enum {
 	CUTS = 4, /* frames by numbers */
 	AGREED = 3, /* of them, before any difference: as many as the detection asks for */
+	MET = CUTS, /* calls that two who send to each other are taken to have had in common */
 };
 
 /* Before the end; the last ones are for findings that must stand. */
@@ -42,6 +43,19 @@ struct stand {
 	const struct nt_flight_group *group; /* NULL: nowhere */
 	const struct nt_flight_call *call;
 	uint64_t since_ns;
+	const struct nt_flight_rank *peer; /* whom it waits for, where that is one */
+	uint64_t pair; /* 0: none */
+	size_t pairs; /* that the rank is in, if others wait for it */
+};
+
+/*
+ * One of two ranks of which one waits for what the other sends or takes. Their sends and receives are
+ * numbered by each for itself, so the two are a communicator of their own, in its next call.
+ */
+struct side {
+	uint64_t pair;
+	const struct nt_flight_rank *rank;
+	bool in; /* it waits for the other one */
 };
 
 struct making {
@@ -51,6 +65,8 @@ struct making {
 	struct member **of_rank; /* by rank, in the order of its groups */
 	size_t members;
 	struct stand *stand; /* by rank */
+	struct side *side; /* by rank; no more than two a rank */
+	size_t sides;
 	uint64_t now_ns, differ_ns; /* differ: the first call that differs; 0: none */
 };
 
@@ -59,6 +75,7 @@ static void release_making(struct making *making)
 	free(making->member);
 	free((void *)making->of_rank);
 	free(making->stand);
+	free(making->side);
 }
 
 /* ---- where they stand --------------------------------------------------------------------- */
@@ -323,6 +340,103 @@ static int cut_groups(struct making *making)
 	return 0;
 }
 
+/* ---- who waits for one other -------------------------------------------------------------- */
+
+static const struct nt_flight_rank *find_peer(const struct member *member, size_t n,
+					      const struct stand *stand)
+{
+	for (size_t i = 0; i < n; i++)
+		if (member[i].group->size && member[i].group->place == stand->call->peer)
+			return member[i].rank;
+	return NULL;
+}
+
+/* What one sends the other one receives. */
+static bool fit_together(const struct nt_flight_call *a, const struct nt_flight_call *b)
+{
+	return (a->sends && b->receives) || (a->receives && b->sends);
+}
+
+/*
+ * Both are in it: where it is not known when devices start a call one of them may not have come to it,
+ * and where both send or both receive neither is first. False: nobody can say who waits for whom.
+ */
+static bool is_clear(const struct making *making, const struct stand *stand,
+		     const struct stand *other)
+{
+	return making->flight->timed && fit_together(stand->call, other->call);
+}
+
+static bool has_room(const struct nt_flight_rank *rank, const struct stand *stand)
+{
+	return rank->groups + stand->pairs < NT_FRAME_MAX_COMMS;
+}
+
+static void pair_up(struct making *making, const struct nt_flight_rank *rank)
+{
+	const struct nt_flight_rank *first = making->flight->rank;
+	struct stand *stand = &making->stand[rank - first];
+	struct stand *other = &making->stand[stand->peer - first];
+	const bool mutual =
+		other->peer == rank && other->group && other->group->id == stand->group->id;
+	const uint32_t low = rank->rank < stand->peer->rank ? rank->rank : stand->peer->rank;
+	const uint32_t high = rank->rank < stand->peer->rank ? stand->peer->rank : rank->rank;
+
+	if (stand->pair || (mutual && !is_clear(making, stand, other)))
+		return;
+	if (!has_room(rank, stand) || !has_room(stand->peer, other)) {
+		making->flight->dropped++;
+		return;
+	}
+	stand->pairs++;
+	other->pairs++;
+	stand->pair = nt_hash_mix(nt_hash_u64(nt_hash_u64(stand->group->id, low), high));
+	if (mutual)
+		other->pair = stand->pair;
+	making->side[making->sides++] = (struct side){stand->pair, rank, true};
+	making->side[making->sides++] = (struct side){stand->pair, stand->peer, mutual};
+}
+
+static int by_side(const void *a, const void *b)
+{
+	const struct side *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->pair > y->pair) - (x->pair < y->pair);
+}
+
+static int find_pairs(struct making *making)
+{
+	const struct nt_flight *flight = making->flight;
+	size_t end;
+
+	making->side = calloc(2 * flight->ranks + 1, sizeof(*making->side));
+	if (!making->side)
+		return -ENOMEM;
+	for (size_t i = 0; i < making->members; i = end) {
+		const struct member *member = &making->member[i];
+
+		for (end = i + 1;
+		     end < making->members && making->member[end].group->id == member->group->id;)
+			end++;
+		for (size_t j = 0; j < end - i && member->group->p2p; j++) {
+			struct stand *stand = &making->stand[member[j].rank - flight->rank];
+
+			if (stand->group == member[j].group)
+				stand->peer = find_peer(member, end - i, stand);
+			if (stand->peer == member[j].rank)
+				stand->peer = NULL;
+		}
+	}
+	for (size_t i = 0; i < flight->ranks; i++)
+		if (making->stand[i].peer)
+			pair_up(making, &flight->rank[i]);
+	if (making->sides)
+		qsort(making->side, making->sides, sizeof(*making->side), by_side);
+	return 0;
+}
+
 /* ---- who waits in what -------------------------------------------------------------------- */
 
 static const struct stand *stand_of(const struct making *making, const struct member *member)
@@ -359,12 +473,38 @@ static int add_wait(struct making *making, const struct member *member, size_t n
 	return 0;
 }
 
+/* Each for itself: another member's send of that number is another call. */
+static int add_p2p_wait(struct making *making, const struct member *member,
+			struct nt_trace_wait *wait)
+{
+	const struct stand *stand = stand_of(making, member);
+	uint32_t *rank = nt_arena_alloc(&making->trace->arena, 2 * sizeof(*rank));
+	const struct stand *other;
+
+	if (!rank)
+		return -ENOMEM;
+	rank[0] = member->rank->rank;
+	*wait = (struct nt_trace_wait){.number = stand->call->number,
+				       .wait_ns = making->now_ns - stand->since_ns,
+				       .op = stand->call->op,
+				       .rank = rank,
+				       .ranks = 1,
+				       .absent = &rank[1]};
+	memcpy(wait->group, member->group->label, sizeof(wait->group));
+	if (!stand->peer)
+		return 0;
+	other = &making->stand[stand->peer - making->flight->rank];
+	rank[1] = stand->peer->rank;
+	wait->absents = other->peer != member->rank;
+	return 0;
+}
+
 /* Once for each call of the group: where no member before this one waits in it. */
 static bool is_first_in(const struct making *making, const struct member *member, size_t at)
 {
 	const struct stand *stand = stand_of(making, &member[at]), *other;
 
-	for (size_t i = 0; stand && i < at; i++) {
+	for (size_t i = 0; stand && !stand->group->p2p && i < at; i++) {
 		other = stand_of(making, &member[i]);
 		if (other && other->call->number == stand->call->number)
 			return false;
@@ -406,9 +546,12 @@ static int add_waits(struct making *making)
 				trace->waits_dropped++;
 				continue;
 			}
-			r = add_wait(making, member, end - i,
-				     stand_of(making, &member[j])->call->number,
-				     &wait[trace->waits++]);
+			if (member->group->p2p)
+				r = add_p2p_wait(making, &member[j], &wait[trace->waits++]);
+			else
+				r = add_wait(making, member, end - i,
+					     stand_of(making, &member[j])->call->number,
+					     &wait[trace->waits++]);
 			if (r < 0)
 				return r;
 		}
@@ -471,6 +614,15 @@ static struct nt_frame_inside describe_stand(const struct stand *stand)
 {
 	const enum nt_frame_kind kind = nt_framer_kind(stand->call->op);
 
+	if (stand->pair)
+		return (struct nt_frame_inside){
+			.in_call = true,
+			.comm = stand->pair,
+			.number = MET + 1,
+			.since_ns = stand->since_ns,
+			.op = NT_OP_SEND_RECV,
+			.kind = NT_FRAME_SYNCHRONISING,
+		};
 	return (struct nt_frame_inside){
 		.in_call = true,
 		.comm = stand->group->id,
@@ -481,6 +633,17 @@ static struct nt_frame_inside describe_stand(const struct stand *stand)
 		.op = stand->call->op,
 		/* Who stays in a broadcast waits for somebody, whatever it does otherwise. */
 		.kind = kind == NT_FRAME_ROOTED ? NT_FRAME_SYNCHRONISING : (uint8_t)kind,
+	};
+}
+
+/* Of two: each cut is one of the calls that they had, and then who waits is in the next one. */
+static struct nt_frame_comm describe_pair(const struct side *side, size_t cut)
+{
+	return (struct nt_frame_comm){
+		.id = side->pair,
+		.size = 2,
+		.epoch = 1,
+		.last = cut < CUTS ? cut + 1 : MET + (side->in ? 1 : 0),
 	};
 }
 
@@ -505,13 +668,14 @@ static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint6
 	const bool first = !making->trace->frames;
 	struct nt_trace_frame *out = NULL;
 	struct nt_frame_comm *comms;
-	size_t used = 0;
+	size_t used = 0, member = 0, side = 0;
 	int r;
 
 	r = nt_trace_frame_add(making->trace, flight->ranks, 0, &out);
 	if (r < 0)
 		return r;
-	comms = nt_arena_alloc(&making->trace->arena, (making->members + 1) * sizeof(*comms));
+	comms = nt_arena_alloc(&making->trace->arena,
+			       (making->members + making->sides + 1) * sizeof(*comms));
 	if (!comms)
 		return -ENOMEM;
 	out->frame.start_ns = start_ns;
@@ -538,10 +702,14 @@ static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint6
 		};
 		if (cut == CUTS && stand->call && stand->since_ns <= end_ns)
 			out->rank[i].inside = describe_stand(stand);
-		for (size_t j = 0; j < rank->groups; j++, used++)
-			comms[used] =
-				describe_comm(making->of_rank[used],
-					      last_at(making->of_rank[used], cut, end_ns), first);
+		for (size_t j = 0; j < rank->groups; j++, member++)
+			comms[used++] =
+				describe_comm(making->of_rank[member],
+					      last_at(making->of_rank[member], cut, end_ns), first);
+		for (; side < making->sides && making->side[side].rank == rank; side++) {
+			comms[used++] = describe_pair(&making->side[side], cut);
+			out->rank[i].comms++;
+		}
 	}
 	return 0;
 }
@@ -580,6 +748,7 @@ int nt_flight_frames(struct nt_flight *flight, struct nt_trace *trace)
 		return r;
 	find_stands(&making);
 	r = cut_groups(&making);
+	r = r ?: find_pairs(&making);
 	r = r ?: add_waits(&making);
 	return r ?: add_frames(&making);
 }

@@ -311,6 +311,12 @@ static int add_call(struct nt_flight_group *group, const struct nt_flight_call *
 		last->type = last->type ? last->type : call->type;
 		last->started |= call->started;
 		last->done |= call->done;
+		last->sends |= call->sends;
+		last->receives |= call->receives;
+		if (last->peer == NT_FLIGHT_NO_PEER)
+			last->peer = call->peer;
+		else if (call->peer != NT_FLIGHT_NO_PEER && call->peer != last->peer)
+			last->peer = NT_FLIGHT_PEERS;
 		if (!add_up(&last->count, call->count))
 			last->count = UINT64_MAX;
 		return 0;
@@ -406,6 +412,21 @@ static const char *group_of(const struct dump *dump, const json_t *entry, char *
 	return text;
 }
 
+/* "nccl:send 0->1", "nccl:recv 1<-0": with whom, by places in the group. */
+static void find_peer(const char *name, struct nt_flight_call *call)
+{
+	const char *to = strstr(name, "->"), *from = strstr(name, "<-");
+	const char *peer = to ? to + 2 : from ? from + 2 : "";
+	uint32_t place = 0;
+
+	call->peer = NT_FLIGHT_NO_PEER;
+	if (nt_num_u32(peer, strlen(peer), 0, NT_FRAME_MAX_RANKS - 1, &place) < 0)
+		return;
+	call->peer = place;
+	call->sends = to != NULL;
+	call->receives = !to;
+}
+
 static int read_entry(struct dump *dump, const json_t *entry)
 {
 	char number[24];
@@ -435,6 +456,7 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	if (read_number(json_object_get(entry, "timeout_ms"), MAX_NS / NT_MILLISECOND, &timeout_ms))
 		call.expires_ns = call.created_ns + timeout_ms * NT_MILLISECOND;
 	call.op = (uint8_t)nt_collective_op(name, &uneven);
+	find_peer(name, &call);
 	/* They are numbered with the collectives, which other members then number otherwise. */
 	if (dump->old && nt_framer_kind(call.op) == NT_FRAME_POINT_TO_POINT)
 		return nt_trace_refuse(

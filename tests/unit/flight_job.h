@@ -73,6 +73,7 @@ struct entry {
 	const char *op, *group, *desc, *state, *type;
 	uint64_t elements;
 	bool p2p, retired;
+	unsigned int p2p_seq;
 	unsigned int timeout_s; /* 0: it does not say */
 };
 
@@ -88,7 +89,7 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 			      "%s{\"record_id\": %" PRIu64
 			      ", \"pg_id\": 0, \"process_group\": [\"%s\", \"%s\"], "
 			      "\"collective_seq_id\": %" PRIu64
-			      ", \"p2p_seq_id\": 0, \"op_id\": 1, "
+			      ", \"p2p_seq_id\": %u, \"op_id\": 1, "
 			      "\"profiling_name\": \"%s\", \"time_created_ns\": %" PRIu64 ", "
 			      "\"input_sizes\": [[%" PRIu64 "]], \"input_dtypes\": [\"%s\"], "
 			      "\"output_sizes\": [[%" PRIu64 "]], \"output_dtypes\": [\"%s\"], "
@@ -97,8 +98,8 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 			      ", \"retired\": %s, \"is_p2p\": %s, \"timeout_ms\": %s%u}",
 			      buf->len ? ", " : "", job->record[rank]++,
 			      entry->group ? entry->group : "0", entry->desc ? entry->desc : "d",
-			      job->seq[rank], entry->op, job->now_ns, entry->elements,
-			      entry->type ? entry->type : "Float", entry->elements,
+			      job->seq[rank], entry->p2p_seq, entry->op, job->now_ns,
+			      entry->elements, entry->type ? entry->type : "Float", entry->elements,
 			      entry->type ? entry->type : "Float", entry->state,
 			      started ? job->now_ns + 1000 : 0, completed ? job->now_ns + 2000 : 0,
 			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false",
