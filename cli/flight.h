@@ -63,6 +63,7 @@ struct nt_flight {
 	size_t ranks;
 	uint32_t world; /* 0: the files do not say */
 	bool timed; /* it is recorded when the devices start a call */
+	bool untyped; /* of some call it is not recorded of what type its elements are */
 	uint64_t dropped; /* calls of groups beyond NT_FRAME_MAX_COMMS of a rank */
 };
 

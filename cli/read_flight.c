@@ -438,6 +438,7 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	struct nt_flight_group *group = NULL;
 	struct nt_flight_call call = {0};
 	bool uneven = false, has_device, scatters;
+	const char *type;
 	uint64_t timeout_ms = 0;
 	int r;
 
@@ -470,8 +471,10 @@ static int read_entry(struct dump *dump, const json_t *entry)
 	if (uneven || call.op == NT_OP_ALL_TO_ALL || call.op == NT_OP_GATHER ||
 	    call.op == NT_OP_SCATTER || call.op == NT_OP_UNKNOWN)
 		call.count = 0;
-	call.type = nt_collective_type(
-		json_string_value(json_array_get(json_object_get(entry, "input_dtypes"), 0)));
+	type = json_string_value(json_array_get(json_object_get(entry, "input_dtypes"), 0));
+	call.type = nt_collective_type(type);
+	dump->flight->untyped |=
+		!type && json_array_size(json_object_get(entry, "input_sizes")) > 0;
 	has_device = strncmp(name, "gloo:", 5) != 0 && strncmp(name, "mpi:", 4) != 0;
 	dump->out->uses_gpu |= has_device;
 	r = read_state(dump, entry, has_device, &call);
@@ -660,6 +663,10 @@ static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 				told->path, rank->path, told->world, rank->world);
 		told = rank;
 	}
+	if (told == last && last->rank >= told->world)
+		return nt_trace_refuse(
+			error, "%s: of rank %u, and its pg_config says that the job had %u ranks",
+			last->path, last->rank, told->world);
 	if (told && last->rank >= told->world)
 		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
 				       told->path, last->path, told->world);
@@ -699,6 +706,15 @@ static void settle_starts(struct nt_flight *flight)
 				flight->rank[i].group[j].call[k].started = true;
 }
 
+/* What one dump does not say is no difference between two ranks. */
+static void settle_types(struct nt_flight *flight)
+{
+	for (size_t i = 0; i < flight->ranks && flight->untyped; i++)
+		for (size_t j = 0; j < flight->rank[i].groups; j++)
+			for (size_t k = 0; k < flight->rank[i].group[j].calls; k++)
+				flight->rank[i].group[j].call[k].type = 0;
+}
+
 int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace **ret_trace,
 			 struct nt_trace_error *ret_error)
 {
@@ -724,6 +740,7 @@ int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace
 	if (r < 0)
 		return r;
 	settle_starts(&flight);
+	settle_types(&flight);
 	settle_sizes(&flight);
 	r = nt_flight_frames(&flight, trace);
 	if (r < 0)

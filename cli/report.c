@@ -200,6 +200,25 @@ bool nt_report_is_short(const struct nt_report *report)
 	return judgement->jobs > 0 && !judgement->incidents;
 }
 
+/* Who stands still has waited long enough for it, or nobody stands still at all. */
+static int note_stand(const struct nt_report *report, nt_report_note_fn *take, void *data)
+{
+	const double least_s = (double)nt_rules_default().hang_min_ns / 1e9;
+	char note[NOTE_BYTES];
+
+	if (!report->stands || report->judgement->incidents)
+		return 0;
+	if (!report->waits)
+		return take(data, "no rank waits in a call: these dumps tell of no hang");
+	/* The longest comes first. */
+	if ((double)report->wait[0].wait_ns / 1e9 >= least_s)
+		return 0;
+	(void)snprintf(note, sizeof(note),
+		       "nobody had waited for longer than %.1f s: it takes %.0f s to be a hang",
+		       (double)report->wait[0].wait_ns / 1e9, least_s);
+	return take(data, note);
+}
+
 /* Why nothing is told of a job, where that is not because all is well. */
 static int note_reach(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
@@ -256,6 +275,8 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 		r = take(data, note);
 	}
 	if (r == 0)
+		r = note_stand(report, take, data);
+	if (r == 0)
 		r = note_reach(report, take, data);
 	if (r == 0 && report->lists_windows)
 		r = note_windows(report->judgement->windows, take, data);
@@ -307,6 +328,7 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
 	report->collective = trace->collective;
 	report->collectives = trace->collectives;
+	report->stands = trace->hangs;
 	report->wait = trace->wait;
 	report->waits = trace->waits;
 	report->waits_dropped = trace->waits_dropped;

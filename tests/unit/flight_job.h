@@ -81,6 +81,7 @@ struct entry {
 static inline void call(struct job *job, int rank, const struct entry *entry)
 {
 	struct nt_buf *buf = &job->entries[rank];
+	const char *quote = entry->type && !*entry->type ? "" : "\""; /* "": it is not told */
 	const bool completed = strcmp(entry->state, "completed") == 0;
 	const bool started = completed || strcmp(entry->state, "started") == 0;
 
@@ -91,7 +92,7 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 			      "\"collective_seq_id\": %" PRIu64
 			      ", \"p2p_seq_id\": %u, \"op_id\": 1, "
 			      "\"profiling_name\": \"%s\", \"time_created_ns\": %" PRIu64 ", "
-			      "\"input_sizes\": [[%" PRIu64 "]], \"input_dtypes\": [\"%s\"], "
+			      "\"input_sizes\": [[%" PRIu64 "]], \"input_dtypes\": [%s%s%s], "
 			      "\"output_sizes\": [[%" PRIu64 "]], \"output_dtypes\": [\"%s\"], "
 			      "\"state\": \"%s\", \"time_discovered_started_ns\": %" PRIu64 ", "
 			      "\"time_discovered_completed_ns\": %" PRIu64
@@ -99,8 +100,8 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 			      buf->len ? ", " : "", job->record[rank]++,
 			      entry->group ? entry->group : "0", entry->desc ? entry->desc : "d",
 			      job->seq[rank], entry->p2p_seq, entry->op, job->now_ns,
-			      entry->elements, entry->type ? entry->type : "Float", entry->elements,
-			      entry->type ? entry->type : "Float", entry->state,
+			      entry->elements, quote, entry->type ? entry->type : "Float", quote,
+			      entry->elements, entry->type ? entry->type : "Float", entry->state,
 			      started ? job->now_ns + 1000 : 0, completed ? job->now_ns + 2000 : 0,
 			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false",
 			      entry->timeout_s ? "" : "-",

@@ -366,6 +366,53 @@ static void assert_waits(const struct nt_trace *trace, uint32_t rank, int absent
 	fail_msg("rank %u waits in nothing", rank);
 }
 
+/* What one of the files leaves out is no mismatch. */
+static void a_type_that_is_not_told_is_no_other_type(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct entry untyped = open_call;
+	struct job *job = *state;
+
+	work(job, 10);
+	untyped.type = "";
+	for (int i = 0; i < RANKS - 1; i++) {
+		job->seq[i]++;
+		call(job, i, i == 1 ? &untyped : &open_call);
+	}
+	judgement = judge(job, 60, -1);
+	assert_names(judgement, "hang", "laggard", 3);
+}
+
+static void assert_notes(const struct nt_trace *trace, const struct nt_judgement *judgement,
+			 const char *note)
+{
+	struct nt_report report = {.source = "dumps"};
+	nt_autobuf struct nt_buf text = {0};
+
+	nt_report_trace(&report, trace, judgement);
+	assert_int_equal(nt_report_text(&report, &text), 0);
+	assert_int_equal(nt_buf_append(&text, "", 1), 0);
+	if (!strstr((const char *)text.data, note))
+		fail_msg("no '%s' in: %s", note, (const char *)text.data);
+}
+
+static void dumps_without_a_hang_say_why_nobody_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *none = NULL, *brief = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL, *waits = NULL;
+	struct job *job = *state;
+
+	work(job, 10);
+	trace = read_dumps(job, 60, -1);
+	none = judge_trace(trace);
+	assert_notes(trace, none, "\nno rank waits in a call: these dumps tell of no hang\n");
+	all_call(job, &open_call, 3);
+	waits = read_dumps(job, 4, -1);
+	brief = judge_trace(waits);
+	assert_notes(waits, brief,
+		     "\nnobody had waited for longer than 5.0 s: it takes 15 s to be a hang\n");
+}
+
 /* Each numbers its sends and receives for itself: with whom it does them tells who is late. */
 static void who_neither_sends_nor_takes_what_others_wait_for_is_named(void **state)
 {
@@ -689,6 +736,8 @@ int main(void)
 		FLIGHT_TEST(sends_and_receives_are_no_calls_of_their_group),
 		FLIGHT_TEST(who_neither_sends_nor_takes_what_others_wait_for_is_named),
 		FLIGHT_TEST(pairs_beyond_the_cap_of_communicators_are_left_out_and_counted),
+		FLIGHT_TEST(a_type_that_is_not_told_is_no_other_type),
+		FLIGHT_TEST(dumps_without_a_hang_say_why_nobody_is_named),
 		FLIGHT_TEST(two_that_wait_for_each_other_are_both_not_named),
 		FLIGHT_TEST(what_is_sent_and_does_not_arrive_is_the_network),
 		FLIGHT_TEST(a_pipeline_is_no_mismatch),
