@@ -21,9 +21,17 @@ enum {
 static const double uneven_roles = 0.10;
 static const double uneven_turns = 0.10, alike_turns = 0.25;
 
+/* Of a rank that nothing is known to do calls with nobody can say which role it has. */
+static bool has_role(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return group->kind != NT_GROUP_ALONE ||
+	       detect->rank[detect->roles.member[group->first]].links > 0;
+}
+
 static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
 {
-	return group->round_frame == detect->frames && group->median[NT_SERIES_OWN] >= 0.0;
+	return has_role(detect, group) && group->round_frame == detect->frames &&
+	       group->median[NT_SERIES_OWN] >= 0.0;
 }
 
 /* Each role against the median of the others of its tier. */

@@ -33,6 +33,27 @@ static void a_long_last_stage_is_imbalance_and_names_no_rank(void **state)
 	sim_free(&sim);
 }
 
+/* Without communicators each rank is alone, and no role: that its work is uneven nobody can know. */
+static void ranks_without_communicators_have_no_role_that_could_be_long(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 8, 64);
+	sim.jitter = 0.01;
+	sim.rank[5].device *= 1.6;
+	sim_pass(&sim, detect, 200);
+	assert_null(sim_firing(detect, 0));
+	/* But against its own past it shows. */
+	sim.rank[2].device *= 1.6;
+	sim_pass(&sim, detect, 60);
+	assert_names_rank(sim_firing(detect, 0), 2);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void a_stage_that_is_five_percent_longer_is_cut_well_enough(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -207,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
+		cmocka_unit_test(ranks_without_communicators_have_no_role_that_could_be_long),
 		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
 		cmocka_unit_test(the_slow_rank_of_an_uneven_pipeline_is_still_found),
 		cmocka_unit_test(another_rank_slow_each_time_is_imbalance),
