@@ -9,6 +9,7 @@
 
 enum {
 	NOTE_BYTES = 512,
+	FEW_PEERS = 3, /* as in the detection: of so many one that differs from the start is slow */
 };
 
 /*
@@ -25,8 +26,8 @@ void nt_reach_add(struct nt_reach *reach, const struct nt_rules *rules,
 		  const struct nt_detect *detect, const struct nt_frame *frame)
 {
 	/* Once all can be judged, that stays so: nothing to look at any more. */
-	const bool settled =
-		reach->needed && !reach->alone && !reach->blind && reach->ranks >= frame->ranks;
+	const bool settled = reach->needed && !reach->alone && !reach->few && !reach->blind &&
+			     reach->ranks >= frame->ranks;
 	double threshold = 0.0;
 
 	if (frame->ranks > reach->ranks)
@@ -35,13 +36,14 @@ void nt_reach_add(struct nt_reach *reach, const struct nt_rules *rules,
 		reach->stepped += frame->rank[i].steps > 0;
 	if (settled)
 		return;
-	reach->alone = reach->blind = 0;
+	reach->alone = reach->few = reach->blind = 0;
 	for (size_t i = 0; i < frame->ranks; i++) {
 		struct nt_rank_view view = {0};
 
 		if (!nt_detect_rank(detect, frame->rank[i].rank, &view))
 			continue;
 		reach->alone += view.peer_count == 0;
+		reach->few += view.peer_count > 0 && view.peer_count < FEW_PEERS;
 		reach->blind += !view.own_observable;
 		threshold = fmax(threshold, view.threshold);
 	}
@@ -68,9 +70,15 @@ bool nt_reach_is_short(const struct nt_reach *reach)
 	return windows == 0 || windows < reach->needed;
 }
 
+/* Two populations are told when they have lasted as long as a past takes to learn. */
+static bool lacks_past(const struct nt_reach *reach)
+{
+	return reach->few && nt_reach_windows(reach) < NT_PAST_WINDOWS + reach->needed;
+}
+
 bool nt_reach_is_whole(const struct nt_reach *reach)
 {
-	return !nt_reach_is_short(reach) && !reach->alone && !reach->blind;
+	return !nt_reach_is_short(reach) && !reach->alone && !reach->blind && !lacks_past(reach);
 }
 
 static int say_short(const struct nt_reach *reach, const char *prefix, const char *unit,
@@ -121,6 +129,14 @@ int nt_reach_each(const struct nt_reach *reach, const char *prefix, const char *
 	r = nt_reach_is_short(reach) ? say_short(reach, prefix, unit, take, data) : 0;
 	if (r == 0 && reach->alone)
 		r = say_alone(reach, prefix, unit, take, data);
+	if (r == 0 && lacks_past(reach)) {
+		(void)snprintf(
+			note, sizeof(note),
+			"%s%u of %u ranks have fewer than %d peers: which of them is slow shows "
+			"after the first %d %ss, which tell what is usual",
+			prefix, reach->few, reach->ranks, FEW_PEERS, NT_PAST_WINDOWS, unit);
+		r = take(data, note);
+	}
 	if (r == 0 && reach->blind) {
 		(void)snprintf(
 			note, sizeof(note),

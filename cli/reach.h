@@ -18,6 +18,7 @@ struct nt_reach {
 	uint32_t ranks; /* most of them in one frame */
 	uint32_t needed; /* windows before a rank that was slow from its first one is named */
 	uint32_t alone; /* ranks without peers, as the detection knew them last */
+	uint32_t few; /* with so few that only a past tells which of them is slow */
 	uint32_t blind; /* ranks whose own work does not show */
 };
 

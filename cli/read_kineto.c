@@ -529,6 +529,7 @@ int nt_trace_read_kineto(const char *const *paths, size_t count, struct nt_trace
 	} else {
 		r = add_collectives(trace, &in);
 		r = r ?: nt_kineto_assume_group(&in);
+		trace->ungrouped = in.ranks > 1 && !nt_kineto_has_groups(&in);
 	}
 	if (r < 0)
 		return r;

@@ -17,6 +17,8 @@
 enum {
 	NOTE_BYTES = 512,
 	UNIT_BYTES = 32,
+	MAX_COLLECTIVES =
+		32, /* lines of a text: a long list would push the verdicts out of sight */
 	MAX_REACHES = 8, /* jobs of which is said why nothing is told of them */
 };
 
@@ -115,22 +117,57 @@ static int print_incident(const struct nt_report *report, const struct nt_incide
 	return r ?: print_evidence(incident, buf);
 }
 
+static int by_lateness(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x < *y) - (*x > *y);
+}
+
+/* Of more calls than are printed those whose last rank came so late, or later. */
+static int find_late(const struct nt_report *report, uint64_t *ret_lateness_ns)
+{
+	nt_autofree uint64_t *lateness = calloc(report->collectives + 1, sizeof(*lateness));
+
+	if (!lateness)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->collectives; i++)
+		lateness[i] = report->collective[i].lateness_ns;
+	qsort(lateness, report->collectives, sizeof(*lateness), by_lateness);
+	*ret_lateness_ns =
+		report->collectives > MAX_COLLECTIVES ? lateness[MAX_COLLECTIVES - 1] : 0;
+	return 0;
+}
+
 static int print_collectives(const struct nt_report *report, struct nt_buf *buf)
 {
+	uint64_t late_ns = 0;
+	size_t lines = 0;
 	int r;
 
 	if (!report->collectives)
 		return 0;
-	r = nt_buf_printf(buf, "\n%4s  %-20s %6s  %9s %12s %12s %12s\n", "call", "collective",
-			  "ranks", "last rank", "late by", "spread", "transfer");
-	for (size_t i = 0; i < report->collectives && r == 0; i++) {
+	r = find_late(report, &late_ns);
+	r = r
+		    ?: nt_buf_printf(buf, "\n%4s  %-20s %6s  %9s %12s %12s %12s\n", "call",
+				     "collective", "ranks", "last rank", "late by", "spread",
+				     "transfer");
+	for (size_t i = 0; i < report->collectives && lines < MAX_COLLECTIVES && r == 0; i++) {
 		const struct nt_trace_collective *c = &report->collective[i];
 
+		if (c->lateness_ns < late_ns)
+			continue;
+		lines++;
 		r = nt_buf_printf(
 			buf, "%4" PRIu64 "  %-20.20s %6zu  %9u %9.3f ms %9.3f ms %9.3f ms\n",
 			c->number, c->name, c->ranks, c->last_rank, (double)c->lateness_ns / 1e6,
 			(double)c->spread_ns / 1e6, (double)c->transfer_ns / 1e6);
 	}
+	if (r == 0 && report->collectives > lines)
+		r = nt_buf_printf(
+			buf,
+			"and %zu more, at which the last rank came no later; --json lists all\n",
+			report->collectives - lines);
 	return r;
 }
 
@@ -219,6 +256,16 @@ static int note_stand(const struct nt_report *report, nt_report_note_fn *take, v
 	return take(data, note);
 }
 
+/* Who works with whom decides whom a rank is held against. */
+static int note_groups(const struct nt_report *report, nt_report_note_fn *take, void *data)
+{
+	return report->ungrouped
+		       ? take(data,
+			      "these traces do not say which ranks work together (those of PyTorch 2.3 and "
+			      "later do): each rank was held against its own past alone")
+		       : 0;
+}
+
 /* Why nothing is told of a job, where that is not because all is well. */
 static int note_reach(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
@@ -275,6 +322,8 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 		r = take(data, note);
 	}
 	if (r == 0)
+		r = note_groups(report, take, data);
+	if (r == 0)
 		r = note_stand(report, take, data);
 	if (r == 0)
 		r = note_reach(report, take, data);
@@ -329,6 +378,7 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->collective = trace->collective;
 	report->collectives = trace->collectives;
 	report->stands = trace->hangs;
+	report->ungrouped = trace->ungrouped;
 	report->wait = trace->wait;
 	report->waits = trace->waits;
 	report->waits_dropped = trace->waits_dropped;

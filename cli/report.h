@@ -25,6 +25,7 @@ struct nt_report {
 	size_t collectives;
 	const struct nt_trace_wait *wait;
 	size_t waits, waits_dropped;
+	bool ungrouped; /* it does not say which ranks work together */
 	bool stands; /* the source tells where ranks stand still, and of nothing else */
 	const struct nt_recording *recording; /* borrowed */
 	uint64_t skipped; /* messages of a recording that could not be read, or are missing */

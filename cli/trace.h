@@ -72,6 +72,7 @@ struct nt_trace {
 	struct nt_arena arena; /* what frames point to beside */
 	uint64_t dropped; /* calls of process groups beyond NT_FRAME_MAX_COMMS of a rank */
 	bool hangs; /* it was written because calls do not end */
+	bool ungrouped; /* its calls do not say who makes them together */
 	uint32_t world; /* ranks that the job has, given or not; 0: the files do not say */
 	struct nt_trace_frame *frame;
 	size_t frames;

@@ -316,6 +316,29 @@ static void ranks_of_traces_without_groups_that_send_are_no_peers(void **state)
 	trace = read_files(job, RANKS);
 	for (int i = 0; i < RANKS; i++)
 		assert_int_equal(trace->frame[1].rank[i].comms, 0);
+	assert_true(trace->ungrouped);
+}
+
+/* Who works with whom is not known: then nobody knows that it is uneven work and no card either. */
+static void a_slow_rank_of_traces_without_groups_is_no_stage(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	nt_autobuf struct nt_buf text = {0};
+	const struct nt_rules rules = nt_rules_default();
+	struct nt_report report = {.source = "traces"};
+	struct job *job = *state;
+
+	play_plain(job, 2, 1, true);
+	for (int i = 0; i < RANKS; i++)
+		add_kernel(job, i, "ncclDevKernel_SendRecv(x)", 1, 2, "");
+	trace = read_files(job, RANKS);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_judge_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 0);
+	nt_report_trace(&report, trace, judgement);
+	assert_int_equal(nt_report_text(&report, &text), 0);
+	assert_non_null(memmem(text.data, text.len, "do not say which ranks work together", 36));
 }
 
 static void steps_that_the_profiler_was_not_told_of_are_the_period_of_the_calls(void **state)
@@ -689,6 +712,7 @@ int main(void)
 		KINETO_TEST(a_slow_rank_is_held_against_its_data_parallel_group),
 		KINETO_TEST(ranks_of_traces_without_groups_that_make_the_same_calls_are_peers),
 		KINETO_TEST(ranks_of_traces_without_groups_that_send_are_no_peers),
+		KINETO_TEST(a_slow_rank_of_traces_without_groups_is_no_stage),
 		KINETO_TEST(steps_that_the_profiler_was_not_told_of_are_the_period_of_the_calls),
 		KINETO_TEST(pieces_of_one_reduction_make_one_step),
 		KINETO_TEST(calls_without_a_period_are_one_step),

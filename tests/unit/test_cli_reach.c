@@ -146,6 +146,49 @@ static void one_rank_is_said_to_have_nobody_beside_it(void **state)
 	     "\none rank: only what changes against its own past shows, and the first 20 steps of it ");
 }
 
+static void few_peers_are_told_until_a_past_is_known(void **state)
+{
+	struct made made = {.ranks = 3, .steps = 12, .factor = 1};
+	size_t incidents = 0;
+
+	(void)state;
+	says(report_on(&made, nt_report_text, NULL),
+	     "\n3 of 3 ranks have fewer than 3 peers: which of them is slow shows after the first 20 steps");
+	made.steps = 40;
+	says_not(report_on(&made, nt_report_text, NULL), "fewer than");
+	/* And then it does show. */
+	made.factor = 1.5;
+	(void)report_on(&made, nt_report_text, &incidents);
+	assert_int_equal(incidents, 1);
+}
+
+static void a_long_list_of_collectives_does_not_bury_the_verdicts(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	static struct nt_trace_collective late[200];
+	struct nt_report report = {.source = "traces", .collective = late, .collectives = 200};
+	size_t lines = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 200; i++)
+		late[i] = (struct nt_trace_collective){.name = "AllReduce",
+						       .number = i,
+						       .ranks = 4,
+						       .lateness_ns = i * 37 % 200 * 1000000};
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	report.judgement = judgement;
+	assert_int_equal(nt_report_text(&report, &text), 0);
+	assert_int_equal(nt_buf_append(&text, "", 1), 0);
+	for (const char *at = (const char *)text.data; (at = strstr(at, "AllReduce")); at++)
+		lines++;
+	assert_int_equal(lines, 32);
+	says((const char *)text.data, "  199.000 ms");
+	says((const char *)text.data, "  168.000 ms");
+	says_not((const char *)text.data, "  167.000 ms");
+	says((const char *)text.data,
+	     "\nand 168 more, at which the last rank came no later; --json lists all\n");
+}
+
 static void ranks_of_which_none_is_like_another_are_said_to_have_no_peers(void **state)
 {
 	const struct made made = {.ranks = 4, .steps = 30, .factor = 1, .stages = true};
@@ -201,6 +244,8 @@ int main(void)
 		CASE(as_many_steps_as_are_asked_for_are_enough),
 		CASE(a_long_healthy_job_is_silent_for_no_reason),
 		CASE(one_rank_is_said_to_have_nobody_beside_it),
+		CASE(few_peers_are_told_until_a_past_is_known),
+		CASE(a_long_list_of_collectives_does_not_bury_the_verdicts),
 		CASE(ranks_of_which_none_is_like_another_are_said_to_have_no_peers),
 		CASE(several_short_jobs_are_told_by_name_up_to_a_cap),
 		CASE(the_longest_attempt_counts),
