@@ -208,6 +208,9 @@ class Pages:
         self.open("ar.html", width=360, height=700)
         holds(self.page.ask("document.documentElement.scrollWidth <= innerWidth"), "the page is too wide")
         self.page.picture(self.path("ar-narrow.png"))
+        self.open("long.html", width=360, height=700)
+        equal(self.count(".notes li"), 1, "notes")
+        holds(self.page.ask("document.documentElement.scrollWidth <= innerWidth"), "long names make the page too wide")
 
     def test_names_that_attack_the_page_are_only_text(self):
         self.open("attacked.html")

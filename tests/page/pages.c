@@ -25,5 +25,6 @@ int main(int argc, char **argv)
 	}
 	return save(argv[1], "attacked.html", scene_attacked) < 0 ||
 	       save(argv[1], "large.html", scene_large) < 0 ||
+	       save(argv[1], "long.html", scene_long) < 0 ||
 	       save(argv[1], "worst.html", scene_worst) < 0;
 }

@@ -246,6 +246,27 @@ static inline void scene_large(struct scene *scene)
 	incident->summary = "all ranks took 20 % longer from 03:06:40 to 03:09:20";
 }
 
+/* One verdict on names without a place to break them, and a reason why there are no more. */
+static inline void scene_long(struct scene *scene)
+{
+	static struct nt_culprit culprit;
+	static char name[201];
+	const struct nt_reach reach = {.stepped = 8, .ranks = 4, .needed = 7};
+	struct nt_incident *incident;
+
+	memset(name, 'n', sizeof(name) - 1);
+	scene_init(scene, name);
+	(void)scene_job(scene, name, 4, 20, 1, false);
+	incident = scene_incident(scene, name, "critical", "compute");
+	culprit = scene_culprit(2, name);
+	incident->culprit = &culprit;
+	incident->culprits = 1;
+	incident->summary = name;
+	incident->cause = name;
+	if (nt_judgement_add_job(scene->judgement, name, "another", &reach) < 0)
+		abort();
+}
+
 /* More of everything than a page takes, every name as long as can be and of what grows the most. */
 static inline void scene_worst(struct scene *scene)
 {
