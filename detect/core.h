@@ -187,6 +187,8 @@ struct nt_detect {
 
 /* Scratch for so many ranks. -ENOMEM. */
 int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
+/* About when that frame of not long ago began. */
+uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame);
 /* The rank's state or NULL. */
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);
 /* What the past of the series is learned from; the rank is one of the detector's own. */

@@ -407,6 +407,13 @@ void nt_detect_rebaseline(struct nt_detect *detect)
 	detect->rebaseline = true;
 }
 
+uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame)
+{
+	const double ago = (double)(detect->frames - frame) * detect->window_ns;
+
+	return ago < (double)detect->start_ns ? detect->start_ns - (uint64_t)ago : 0;
+}
+
 double nt_detect_step_ns(const struct nt_detect *detect)
 {
 	return detect->step.step_ns;

@@ -246,8 +246,13 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 					 .ceiling = 2.0 * detect->threshold};
 
 	if (!past->ready) {
-		nt_past_learn(past, &cell->lesson, 0.0, cell->value, detect->frames);
-		return;
+		const uint64_t stepped = nt_past_learn_first(past, &cell->lesson, cell->bytes,
+							     cell->value, detect->frames);
+
+		if (!stepped)
+			return;
+		window.start_ns = nt_detect_began_ns(detect, stepped);
+		window.frame = stepped;
 	}
 	window.kpi = (cell->value - past->value_centre) / fmax(least_value, past->value_centre);
 	window.z = window.kpi / fmax(least_width, past->value_width);

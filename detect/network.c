@@ -312,6 +312,7 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double value, base, growth, width;
+	uint64_t stepped;
 
 	if (network->method != round->method || network->op != round->op ||
 	    fabs(network->bytes - round->bytes) > same_bytes * network->bytes) {
@@ -329,11 +330,15 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 			network->cost = 0.0;
 			return;
 		}
-		nt_past_learn(past, &network->lesson, round->calls, value, detect->frames);
+		stepped = nt_past_learn_first(past, &network->lesson, round->calls, value,
+					      detect->frames);
 		network->calls = by_gpu ? past->kpi_centre : 1.0;
 		network->transfer = value * network->calls;
 		network->cost = 0.0;
-		return;
+		if (!stepped)
+			return;
+		window.start_ns = nt_detect_began_ns(detect, stepped);
+		window.frame = stepped;
 	}
 	/*
 	 * Hosts run ahead of their devices: a window ends with a step of the device, and holds the calls

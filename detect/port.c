@@ -94,10 +94,12 @@ static void judge(struct nt_detect *detect, struct nt_port *port)
 	if (port->frame != detect->frames)
 		memset(port->rate, 0, sizeof(port->rate));
 	if (port->learned < NT_PAST_WINDOWS) {
-		port->learned++;
+		/* What turns while it is being learned is not what is usual. */
 		for (int i = 0; i < NT_PORT_KINDS; i++)
-			port->usual[i] = fmax(port->usual[i], port->rate[i]);
-		return;
+			if (port->learned < NT_PAST_SOME || port->rate[i] <= limit(port, i))
+				port->usual[i] = fmax(port->usual[i], port->rate[i]);
+		if (port->learned++ < NT_PAST_SOME)
+			return;
 	}
 	for (int i = 0; i < NT_PORT_KINDS; i++)
 		window.kpi = fmax(window.kpi, port->rate[i] / limit(port, i));

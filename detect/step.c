@@ -115,7 +115,7 @@ static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 }
 
 /* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
-static double learn_level(struct nt_detect *detect, const struct round *round)
+static double learn_level(struct nt_detect *detect, const struct round *round, uint64_t stepped)
 {
 	const double caution = 1.25, starved_noise = 0.25;
 	struct nt_step *step = &detect->step;
@@ -126,6 +126,10 @@ static double learn_level(struct nt_detect *detect, const struct round *round)
 
 	if (!step->past.ready)
 		return -INFINITY;
+	if (stepped) {
+		window.start_ns = nt_detect_began_ns(detect, stepped);
+		window.frame = stepped;
+	}
 	base = fmax(1.0, step->past.value_centre);
 	width = fmax(detect->rules.kpi_floor, caution * step->past.value_width);
 	width = fmax(width, starved_noise * nt_stats_median_of(round->run_queue, round->n) / base);
@@ -153,6 +157,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	struct nt_step *step = &detect->step;
 	const struct round round = line_up(detect);
 	double cost, own, host, median;
+	uint64_t stepped = 0;
 
 	(void)frame;
 	if (!round.n)
@@ -166,11 +171,13 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 					       .calls = step->round_calls,
 				       });
 	if (!detect->incidents.opens)
-		nt_past_learn(&step->past, &step->lesson, 0.0, median, detect->frames);
+		stepped = nt_past_learn_first(&step->past, &step->lesson,
+					      step->round_calls / fmax(1e-9, step->round_steps),
+					      median, detect->frames);
 	step->gc_ns += gc_part * (round.gc - step->gc_ns);
 	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
 	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
-	cost = learn_level(detect, &round);
+	cost = learn_level(detect, &round, stepped);
 	/* Of what others make the step longer by, it is not to blame. */
 	if (!isfinite(cost) || is_explained(detect))
 		cost = fmax(own, host);

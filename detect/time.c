@@ -7,31 +7,15 @@
 
 #include "detect/stats.h"
 
+/*
+ * What steps up for good while the past is still being learned is no part of it. Less than this is how a
+ * job warms up, less than twice the range of what was before it is noise, and another unit is another value.
+ */
+static const double stepped_up = 0.05, stepped_ranges = 2.0, same_unit = 0.25;
+
 void nt_past_clear(struct nt_past *past)
 {
 	*past = (struct nt_past){0};
-}
-
-void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
-		   uint64_t frame)
-{
-	double copy[NT_PAST_WINDOWS];
-
-	if (past->ready)
-		return;
-	lesson->kpi[past->count] = kpi;
-	lesson->value[past->count] = value;
-	lesson->frame[past->count++] = frame;
-	if (past->count < NT_PAST_WINDOWS)
-		return;
-	past->ready = true;
-	memcpy(copy, lesson->kpi, sizeof(copy));
-	past->kpi_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
-	past->kpi_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->kpi_centre);
-	memcpy(copy, lesson->value, sizeof(copy));
-	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
-	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
-	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
 }
 
 static double most_deviation(const double *value, uint32_t n, double centre)
@@ -61,6 +45,79 @@ bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 	ret_past->value_width =
 		ret_past->value_centre > 0.0 ? ret_past->value_width / ret_past->value_centre : 0.0;
 	return true;
+}
+
+/*
+ * After how many of the windows the value stepped up for good, all of them: it did not. The window in which
+ * it did is of both. Some windows of before must be known; a few of after are outvoted anyhow.
+ */
+static uint32_t windows_before(const double *value)
+{
+	double low = INFINITY, high = -INFINITY, after[NT_PAST_WINDOWS];
+
+	after[NT_PAST_WINDOWS - 1] = value[NT_PAST_WINDOWS - 1];
+	for (uint32_t i = NT_PAST_WINDOWS - 1; i-- > 0;)
+		after[i] = fmin(value[i], after[i + 1]);
+	for (uint32_t n = 1; n < NT_PAST_WINDOWS - NT_PAST_FEW; n++) {
+		low = fmin(low, value[n - 1]);
+		high = fmax(high, value[n - 1]);
+		if (n >= NT_PAST_SOME && high > 0.0 && value[n] > high &&
+		    after[n + 1] - high > fmax(stepped_up * high, stepped_ranges * (high - low)))
+			return n;
+	}
+	return NT_PAST_WINDOWS;
+}
+
+static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *lesson)
+{
+	double copy[NT_PAST_WINDOWS], unit;
+
+	memcpy(copy, lesson->kpi, sizeof(copy));
+	unit = nt_stats_median_of(copy + first->count, NT_PAST_WINDOWS - first->count);
+	return fabs(unit - first->kpi_centre) <= same_unit * first->kpi_centre;
+}
+
+void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
+		   uint64_t frame)
+{
+	double copy[NT_PAST_WINDOWS];
+
+	if (past->ready)
+		return;
+	lesson->kpi[past->count] = kpi;
+	lesson->value[past->count] = value;
+	lesson->frame[past->count++] = frame;
+	if (past->count < NT_PAST_WINDOWS)
+		return;
+	past->ready = true;
+	memcpy(copy, lesson->kpi, sizeof(copy));
+	past->kpi_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->kpi_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->kpi_centre);
+	memcpy(copy, lesson->value, sizeof(copy));
+	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
+	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
+}
+
+uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, double unit,
+			     double value, uint64_t frame)
+{
+	struct nt_past before = {0}, first;
+
+	if (past->ready)
+		return 0;
+	nt_past_learn(past, lesson, unit, value, frame);
+	if (!past->ready)
+		return 0;
+	before.count = windows_before(lesson->value);
+	/* So few are as wide as the farthest of them. */
+	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
+	    !is_same_unit(&first, lesson))
+		return 0;
+	*past = first;
+	past->count = NT_PAST_WINDOWS;
+	past->ready = true;
+	return lesson->frame[before.count];
 }
 
 void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame)

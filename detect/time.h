@@ -31,6 +31,13 @@ struct nt_lesson {
 
 void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
 		   uint64_t frame);
+/*
+ * As nt_past_learn, of a value that nothing is held against but its past. `unit` takes the place of the KPI:
+ * calls that the value is of. What steps up before all windows are seen, and stays up, is left out: else a
+ * fault of the first half minute would be what is normal. Returns the frame in which it did, once; else 0.
+ */
+uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, double unit,
+			     double value, uint64_t frame);
 /* A fault began at `frame`: what was learned since then is taken back, unless learning had ended. */
 void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame);
 void nt_past_clear(struct nt_past *past);

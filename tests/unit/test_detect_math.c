@@ -444,6 +444,48 @@ static void a_past_is_what_was_before_the_fault(void **state)
 	assert_true(past.kpi_centre == 0.001);
 }
 
+/* Values of 100 up to the window `from`, then `after`; the unit of the first is 8, then `unit`. */
+static struct nt_past stepped(uint64_t from, double after, double unit, uint64_t *ret_frame)
+{
+	struct nt_past past = {.count = 0};
+	struct nt_lesson lesson;
+
+	*ret_frame = 0;
+	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++) {
+		const double value = i < from ? 100.0 + (double)(i % 2) : after;
+		const uint64_t frame =
+			nt_past_learn_first(&past, &lesson, i < from ? 8.0 : unit, value, 10 * i);
+
+		assert_true(i == NT_PAST_WINDOWS || !frame);
+		*ret_frame = frame;
+	}
+	assert_true(past.ready && past.count == NT_PAST_WINDOWS);
+	assert_int_equal(nt_past_learn_first(&past, &lesson, 8.0, 100.0, 300), 0);
+	return past;
+}
+
+static void what_steps_up_while_it_is_learned_is_no_past(void **state)
+{
+	struct nt_past past;
+	uint64_t frame;
+
+	(void)state;
+	past = stepped(6, 110.0, 8.0, &frame);
+	assert_true(past.value_centre == 101.0 && past.value_width > 0.009);
+	assert_int_equal(frame, 60);
+	past = stepped(17, 110.0, 8.0, &frame);
+	assert_true(past.value_centre < 102.0 && frame == 170);
+	/* Too few windows of before, or of after; a warming up; another unit. */
+	past = stepped(5, 110.0, 8.0, &frame);
+	assert_true(past.value_centre == 110.0 && frame == 0);
+	past = stepped(18, 110.0, 8.0, &frame);
+	assert_true(past.value_centre < 102.0 && frame == 0);
+	past = stepped(6, 106.0, 8.0, &frame);
+	assert_true(past.value_centre == 106.0 && frame == 0);
+	past = stepped(6, 800.0, 64.0, &frame);
+	assert_true(past.value_centre == 800.0 && frame == 0);
+}
+
 static void rings_remember_the_last_values(void **state)
 {
 	struct nt_ring ring = {.count = 0};
@@ -558,6 +600,7 @@ int main(void)
 			the_threshold_is_about_ten_at_eight_ranks_and_fourteen_at_sixteen_thousand),
 		cmocka_unit_test(a_few_wild_windows_do_not_last),
 		cmocka_unit_test(a_past_is_what_was_before_the_fault),
+		cmocka_unit_test(what_steps_up_while_it_is_learned_is_no_past),
 		cmocka_unit_test(rings_remember_the_last_values),
 		cmocka_unit_test(half_the_floor_is_still_too_much),
 		cmocka_unit_test(recovery_takes_a_minute_and_twenty_windows),

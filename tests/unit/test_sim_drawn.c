@@ -427,6 +427,31 @@ static void a_job_that_stands_costs_all_its_gpus(void **state)
 	}
 }
 
+/* Nobody has peers by which a network is held against others': all depends on the past. */
+static void what_begins_before_the_past_is_whole_is_told(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 8;
+	s.node_ranks = 2;
+	s.step_s = 0.5;
+	s.steps = 120;
+	come_out_right(s, "nic 1 5 from 24", 1);
+	s.mode = CL_LOCAL_SYNC;
+	come_out_right(s, "nic 1 5 from 24", 1);
+	s.mode = CL_ASYNC;
+	come_out_right(s, "gc-all 0 0.1 from 24", 1);
+	s.counters = true;
+	come_out_right(s, "nic 1 5 from 24", 1);
+	s.mode = CL_PLUGIN;
+	come_out_right(s, "path 1,2 5 from 24", 1);
+	s.mode = CL_BLOCKING;
+	s.counters = false;
+	s.rendezvous = s.ring = true;
+	come_out_right(s, "nic 1 5 from 24", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +475,7 @@ int main(void)
 		cmocka_unit_test(who_is_named_and_left_alone_is_not_the_whole_job),
 		cmocka_unit_test(a_mismatch_is_told_once),
 		cmocka_unit_test(a_job_that_stands_costs_all_its_gpus),
+		cmocka_unit_test(what_begins_before_the_past_is_whole_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
