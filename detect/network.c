@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "detect/core.h"
 #include "detect/kpi.h"
@@ -19,6 +20,8 @@ static const double starved_learns = 0.5;
 static const double same_bytes = 0.05;
 /* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
 static const double least_part = 0.01;
+/* A member's own work is that much more than usual, in its own widths, or this part of it: by chance. */
+static const double own_widths = 3.0, own_noise = 0.01;
 /* Of the last round in the calls that devices make a step. */
 static const double slow_part = 0.1;
 
@@ -29,7 +32,7 @@ struct round {
 	uint64_t start_ns, frame; /* of its first frame */
 	double bytes, calls; /* of a call; calls a step */
 	double transfer; /* ns a call */
-	double step_ns;
+	double step_ns, steps; /* steps: that a member went through */
 };
 
 /*
@@ -50,6 +53,7 @@ static bool hear_members(const struct nt_comm *comm, struct round *round)
 	round->bytes = most->bytes / most->calls;
 	round->calls = most->calls / said->steps;
 	round->step_ns = said->step_ns / said->steps;
+	round->steps = said->steps / said->heard;
 	/* What hosts tell of a call and what devices tell is not one thing. */
 	if (most->timed[NT_HEARING_BY_GPU] == said->heard) {
 		round->method = NT_NETWORK_BY_GPU;
@@ -140,35 +144,71 @@ static bool is_negligible(const struct nt_comm *comm, const struct nt_comm *besi
 }
 
 /*
- * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
- * member that waited least came last most often. Uneven work makes all wait, too: what the members'
- * own work grew by, all added up, must not explain it.
+ * What the members' own work grew by, all added up, as the others may have waited for each of them by turns. What
+ * is noise adds up to nothing where there are many; and in a step they only waited for one.
  */
-static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, struct round *round)
+static double uneven_growth(struct nt_detect *detect, const struct nt_comm *comm, double steps)
 {
-	double least = INFINITY, grown = 0.0;
+	double *growth = detect->scratch.a;
+	double noise = 0.0, grown = 0.0, slowest = 0.0;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
-		const struct nt_track *track;
+		const struct nt_track *track = &rank->track[NT_SERIES_OWN];
+		const struct nt_past *past = &track->past;
+		const double more = track->value - past->value_centre;
+
+		if (!past->ready)
+			continue;
+		growth[n++] = more;
+		if (fabs(more) <=
+		    fmax(own_noise, own_widths * past->value_width) * past->value_centre)
+			noise += more;
+		else
+			grown += fmax(0.0, more);
+	}
+	nt_stats_sort(growth, n);
+	/* Windows of two members need not begin with the same step. */
+	for (uint32_t i = n; i-- > 0 && n - i <= ceil(steps) + 1.0;)
+		slowest += fmax(0.0, growth[i]);
+	return fmin(grown + fmax(0.0, noise), slowest);
+}
+
+/*
+ * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
+ * member that waited least came last most often. Uneven work makes all wait, too: what the members'
+ * own work grew by must not explain it.
+ */
+static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, struct round *round)
+{
+	double least = INFINITY;
+	/* Of one step, the same for all, the member that all others waited for waited for nobody. */
+	bool is_one = round->steps == 1.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
 		uint32_t others = 0;
 
-		if (!rank || rank->round_frame != detect->frames || rank->tier != NT_FRAME_T2)
+		/* Where steps are about as long as frames, not all end in one, and some rounds are older. */
+		if (!rank || !rank->round_frame || rank->tier != NT_FRAME_T2 ||
+		    rank->round_frame + NT_HEARING_FRAMES <= round->frame)
 			return;
+		is_one = is_one && rank->round_frame == detect->frames;
 		for (uint32_t j = 0; j < rank->links; j++)
 			others += rank->link[j].comm != comm && rank->link[j].comm->members > 1 &&
 				  !is_negligible(rank->link[j].comm, comm);
 		if (others)
 			return;
-		track = &rank->track[NT_SERIES_OWN];
 		least = fmin(least, rank->pace[NT_PACE_BLOCKED] + rank->pace[NT_PACE_COMM] -
 					    rank->pace[NT_PACE_OWN_BLOCKED]);
-		if (track->past.ready)
-			grown += fmax(0.0, track->value - track->past.value_centre);
 	}
 	round->method = NT_NETWORK_LEAST_WAIT;
 	round->calls = 1.0;
-	round->transfer = fmax(0.0, least - 2.0 * grown);
+	round->transfer = least;
+	if (!is_one)
+		round->transfer =
+			fmax(0.0, least - 2.0 * uneven_growth(detect, comm, round->steps));
 }
 
 /* Did it turn slow when this incident began, and may the reason be one? */

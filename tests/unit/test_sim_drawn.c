@@ -452,6 +452,20 @@ static void what_begins_before_the_past_is_whole_is_told(void **state)
 	come_out_right(s, "nic 1 5 from 24", 1);
 }
 
+static void many_ranks_noise_hides_no_slow_network(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 64;
+	s.node_ranks = 2;
+	s.mode = CL_LOCAL_SYNC;
+	s.step_s = 0.5;
+	s.jitter = 0.02;
+	s.steps = 90;
+	come_out_right(s, "nic 1 2 from 35", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +490,7 @@ int main(void)
 		cmocka_unit_test(a_mismatch_is_told_once),
 		cmocka_unit_test(a_job_that_stands_costs_all_its_gpus),
 		cmocka_unit_test(what_begins_before_the_past_is_whole_is_told),
+		cmocka_unit_test(many_ranks_noise_hides_no_slow_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
