@@ -243,16 +243,6 @@ static bool is_step_slow(const struct nt_detect *detect)
 /* The part of it that others explain, if they do. */
 static const double explains = 0.5;
 
-/* Something else is open that makes the job slow. */
-static bool is_explained(const struct nt_detect *detect)
-{
-	for (uint32_t i = 0; i < detect->incidents.opens; i++)
-		if (detect->incidents.open[i]->family != NT_FAMILY_NETWORK &&
-		    !detect->incidents.open[i]->note)
-			return true;
-	return false;
-}
-
 /*
  * The part of the step that it is longer by than before, less what others make it longer by: a rank that
  * is slow is waited for in sends as well, and in a ring by all. What they cost is a slow mean.
@@ -270,6 +260,28 @@ static double felt(const struct nt_detect *detect)
 			others += fmax(0.0, incident->cost);
 	}
 	return others < explains * part ? part - others : 0.0;
+}
+
+/*
+ * Something else is open that makes the job slow: at its worst it cost half of what the step is longer by on
+ * average, or all but little. What ends is slow to be over, and what is left of it is no other fault.
+ */
+static bool is_explained(const struct nt_detect *detect)
+{
+	const double part = nt_cusum_cost(&detect->step.level);
+	double others = 0.0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_incident *incident = detect->incidents.open[i];
+
+		if (incident->family == NT_FAMILY_NETWORK || incident->note)
+			continue;
+		/* Until it is known what it costs, it may be anything. */
+		if (!incident->fault.held)
+			return true;
+		others += fmax(incident->cost, incident->fault.worst_cost);
+	}
+	return others >= explains * part || part - others < detect->rules.size_floor;
 }
 
 /* The slow communicator that costs most, or NULL. */

@@ -124,18 +124,41 @@ static double weight(const struct nt_port *port)
 	return port->level.windows ? port->level.kpi / port->level.windows : 0.0;
 }
 
-/* It turned then, be it for sure or not yet. */
-static bool stirred(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
-{
-	const double later = (double)port->level.onset_ns - (double)onset_ns;
+/* When ports turn for the same reason. */
+struct span {
+	double first_ns, last_ns;
+};
 
-	return port->level.sum > 0.0 && later >= -before * detect->window_ns &&
-	       later <= after * detect->window_ns;
+/* It turned then, be it for sure or not yet. */
+static bool stirred(const struct nt_port *port, const struct span *span)
+{
+	const double onset_ns = (double)port->level.onset_ns;
+
+	return port->level.sum > 0.0 && onset_ns >= span->first_ns && onset_ns <= span->last_ns;
 }
 
-static bool turned(const struct nt_detect *detect, const struct nt_port *port, uint64_t onset_ns)
+static bool turned(const struct nt_port *port, const struct span *span)
 {
-	return port->level.sum >= turned_sum && stirred(detect, port, onset_ns);
+	return port->level.sum >= turned_sum && stirred(port, span);
+}
+
+/*
+ * About when what is slow began; and who turned soon after one that did so then turned with it, as that
+ * beginning may be another's.
+ */
+static struct span span_of(const struct nt_detect *detect, uint64_t onset_ns)
+{
+	const struct nt_ports *ports = &detect->links.ports;
+	const double window_ns = detect->window_ns;
+	const struct span then = {.first_ns = (double)onset_ns - before * window_ns,
+				  .last_ns = (double)onset_ns + after * window_ns};
+	struct span span = then;
+
+	for (uint32_t i = 0; i < ports->ports; i++)
+		if (turned(&ports->port[i], &then))
+			span.last_ns = fmax(span.last_ns, (double)ports->port[i].level.onset_ns +
+								  after * window_ns);
+	return span;
 }
 
 bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
@@ -143,17 +166,18 @@ bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 {
 	const struct nt_ports *ports = &detect->links.ports;
 	struct nt_culprit_link link = {.node = NT_FRAME_NO_NODE, .peer = NT_FRAME_NO_NODE};
+	const struct span span = span_of(detect, onset_ns);
 	double most = 0.0;
 	uint32_t n = 0;
 
 	/* Who counts most is waited for: that the others of its traffic are sure sooner is chance. */
 	for (uint32_t i = 0; i < ports->ports; i++)
-		if (stirred(detect, &ports->port[i], onset_ns))
+		if (stirred(&ports->port[i], &span))
 			most = fmax(most, weight(&ports->port[i]));
 	for (uint32_t i = 0; i < ports->ports && most > 0.0; i++) {
 		const struct nt_port *port = &ports->port[i];
 
-		if (!turned(detect, port, onset_ns) || weight(port) < like_first * most)
+		if (!turned(port, &span) || weight(port) < like_first * most)
 			continue;
 		if (n == 0)
 			link.node = port->node;

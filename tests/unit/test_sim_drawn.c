@@ -466,6 +466,23 @@ static void many_ranks_noise_hides_no_slow_network(void **state)
 	come_out_right(s, "nic 1 2 from 35", 1);
 }
 
+static void who_costs_little_explains_no_slow_path(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 9;
+	s.node_ranks = 8;
+	s.layers = 1;
+	s.microbatches = 2;
+	s.counters = true;
+	s.late_agents = 18;
+	s.step_s = 0.116;
+	s.steps = 600;
+	add_fault(&s, "compute 8 1.06 from 190");
+	come_out_right(s, "path 1,0 2.86 from 215", 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +508,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_stands_costs_all_its_gpus),
 		cmocka_unit_test(what_begins_before_the_past_is_whole_is_told),
 		cmocka_unit_test(many_ranks_noise_hides_no_slow_network),
+		cmocka_unit_test(who_costs_little_explains_no_slow_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
