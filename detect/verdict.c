@@ -255,7 +255,8 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 	const double excess = excess_of(evidence, NT_PACE_HOST);
 	const double step = evidence->value[NT_PACE_STEP];
 	const double *value = evidence->value, *peers = evidence->peers;
-	double was_blocked;
+	const struct nt_past *own = &rank->track[NT_SERIES_OWN].past;
+	double was_blocked, grown = 0.0;
 
 	if (excess <= 0.0)
 		return false;
@@ -268,8 +269,11 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 	/* Of a step as it was: the slow mean also holds what was taken for steps in the beginning. */
 	was_blocked = rank->habit[NT_PACE_BLOCKED] / fmax(1.0, rank->habit[NT_PACE_STEP]) *
 		      detect->step.past.value_centre;
-	return step - detect->step.past.value_centre >= explains * excess &&
-	       value[NT_PACE_BLOCKED] - was_blocked <= (1.0 - explains) * excess;
+	/* Of more work for its device the step is longer, too, and the thread waits for it. */
+	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
+		grown = fmax(0.0, value[NT_PACE_OWN] - own->value_centre);
+	return step - detect->step.past.value_centre - grown >= explains * excess &&
+	       value[NT_PACE_BLOCKED] - was_blocked - grown <= (1.0 - explains) * excess;
 }
 
 static void add_row(struct nt_proposal *proposal, enum nt_word what, enum nt_word unit,

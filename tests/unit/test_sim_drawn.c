@@ -483,6 +483,20 @@ static void who_costs_little_explains_no_slow_path(void **state)
 	come_out_right(s, "path 1,0 2.86 from 215", 2);
 }
 
+static void more_work_for_all_devices_hides_no_late_host(void **state)
+{
+	struct cl_scenario s = cl_scenario_default();
+
+	(void)state;
+	s.dp = 8;
+	s.node_ranks = 2;
+	s.mode = CL_PLUGIN;
+	s.step_s = 0.6;
+	s.steps = 140;
+	add_fault(&s, "batch 0 1.25 from 40");
+	come_out_right(s, "contention 3 0.06 from 45", 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +523,7 @@ int main(void)
 		cmocka_unit_test(what_begins_before_the_past_is_whole_is_told),
 		cmocka_unit_test(many_ranks_noise_hides_no_slow_network),
 		cmocka_unit_test(who_costs_little_explains_no_slow_path),
+		cmocka_unit_test(more_work_for_all_devices_hides_no_late_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
