@@ -3,15 +3,10 @@
 #include "detect/hang.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
+#include "detect/hang_impl.h"
 #include "detect/mismatch.h"
-#include "detect/stats.h"
-
-enum {
-	FRESH_FRAMES = 4, /* what a rank said is still where it is */
-};
 
 /* A thread that works on something of its own, as a checkpoint, is not hung. */
 static const double working_part = 0.1;
@@ -22,16 +17,6 @@ static const uint64_t working_lasts_ns = 5000000000;
 static const uint64_t mismatch_after_ns = 2000000000;
 /* Agents look once a second: where some have left a call, the others may have, too. */
 static const uint64_t leaving_ns = 3000000000;
-
-static bool is_collective(uint8_t kind)
-{
-	return kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL;
-}
-
-static bool is_live(const struct nt_rank *rank)
-{
-	return !rank->ended && !rank->finalized && !rank->silent;
-}
 
 static bool is_at_work(const struct nt_frame_rank *seen)
 {
@@ -61,6 +46,16 @@ void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct n
 		rank->worked_ns = detect->end_ns;
 }
 
+uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_rank *rank)
+{
+	const struct nt_frame_inside *inside = &rank->inside;
+
+	if ((!inside->in_call && !inside->synchronising) || !is_live(rank) ||
+	    !is_fresh(detect, rank))
+		return 0;
+	return detect->end_ns > inside->since_ns ? detect->end_ns - inside->since_ns : 0;
+}
+
 /* One member of a communicator that somebody waits in. */
 struct member {
 	struct nt_rank *rank;
@@ -86,20 +81,6 @@ struct stall {
 	uint8_t tier;
 };
 
-static uint64_t at_least(uint64_t floor_ns, uint64_t period_ns)
-{
-	return floor_ns > period_ns ? floor_ns : period_ns;
-}
-
-/* Ten of them. */
-static uint64_t usual_periods(const struct nt_detect *detect)
-{
-	const struct nt_step *step = &detect->step;
-	const double usual_ns = step->past.ready ? step->past.value_centre : step->step_ns;
-
-	return (uint64_t)fmin(detect->rules.hang_periods * usual_ns, 1e18);
-}
-
 /*
  * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a step
  * then may be a part of one: all that a host enqueues in its first burst is one round of such. How long everybody stood still at a time tells more, while a job is young.
@@ -119,29 +100,6 @@ static uint64_t patience_with_all(const struct nt_detect *detect, uint64_t hang_
 	if (!step->past.ready)
 		hang_ns = at_least(hang_ns, 2 * detect->rules.hang_min_ns);
 	return young ? at_least(hang_ns, twice_ns) : hang_ns;
-}
-
-static bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)
-{
-	return rank->seen_frame && detect->frames - rank->seen_frame < FRESH_FRAMES;
-}
-
-uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_rank *rank)
-{
-	const struct nt_frame_inside *inside = &rank->inside;
-
-	if ((!inside->in_call && !inside->synchronising) || !is_live(rank) ||
-	    !is_fresh(detect, rank))
-		return 0;
-	return detect->end_ns > inside->since_ns ? detect->end_ns - inside->since_ns : 0;
-}
-
-static const struct nt_link *find_link(const struct nt_rank *rank, const struct nt_comm *comm)
-{
-	for (uint32_t i = 0; i < rank->links; i++)
-		if (rank->link[i].comm == comm)
-			return &rank->link[i];
-	return NULL;
 }
 
 /* Somebody else of one of its other communicators has not entered what it waits for there. */
@@ -176,11 +134,6 @@ static void accuse(const struct nt_detect *detect, struct stall *stall, const st
 			return;
 	stall->working = (!stall->culprits || stall->working) && has_worked(detect, member->rank);
 	stall->culprit[stall->culprits++] = member->rank->rank;
-}
-
-static bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
-{
-	return when_ns && when_ns + span_ns > detect->end_ns;
 }
 
 /* What else may hold up those who wait. */
@@ -432,16 +385,6 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 	return 0;
 }
 
-/* Inside a collective whose other members nobody knows: an agent that came too late could not learn them. */
-static bool is_in_unbound(const struct nt_rank *rank)
-{
-	for (uint32_t i = 0; i < rank->links; i++)
-		if (rank->link[i].comm->id == rank->inside.comm)
-			return rank->inside.in_call && is_collective(rank->inside.kind) &&
-			       rank->link[i].comm->members < 2;
-	return false;
-}
-
 /*
  * Where communicators bind nobody to anybody, the job as a whole tells: nobody goes on, and who is in no
  * call while all others wait is whom they wait for. False: somebody goes on, or nobody waits so.
@@ -617,7 +560,7 @@ static bool is_moving(const struct nt_detect *detect)
 
 int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
-	const uint64_t period_ns = usual_periods(detect);
+	const uint64_t period_ns = usual_periods(detect, detect->rules.hang_periods);
 	const uint64_t hang_ns = at_least(detect->rules.hang_min_ns, period_ns);
 	const uint64_t note_ns = at_least(detect->rules.checkpoint_note_ns, period_ns);
 	const uint64_t need_ns = note_ns < hang_ns ? note_ns : hang_ns;
@@ -672,96 +615,4 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (r == 0)
 		r = check_pause(detect, moved, longest_ns > 0);
 	return r;
-}
-
-/* Somebody waits for nobody knows whom, and the job stands. */
-static bool is_waited_for(const struct nt_detect *detect)
-{
-	const uint64_t need_ns = at_least(detect->rules.hang_min_ns, usual_periods(detect));
-
-	if (is_recent(detect, detect->step.moved_ns, need_ns))
-		return false;
-	for (uint32_t i = 0; i < detect->ranks; i++) {
-		const struct nt_rank *rank = &detect->rank[i];
-
-		if (is_live(rank) && is_fresh(detect, rank) && is_in_unbound(rank) &&
-		    nt_hang_waited(detect, rank) >= need_ns)
-			return true;
-	}
-	return false;
-}
-
-/* What went on without it for longer does not wait for it now. */
-static bool stopped_with(const struct nt_detect *detect, const struct nt_rank *gone)
-{
-	return nt_stats_add(gone->ended_ns, detect->rules.hang_min_ns) >= detect->step.moved_ns;
-}
-
-/* A member of one of its communicators that waits on it, or goes on calling without it. */
-static bool is_missed(const struct nt_detect *detect, const struct nt_rank *gone)
-{
-	for (uint32_t i = 0; i < gone->links; i++) {
-		const struct nt_comm *comm = gone->link[i].comm;
-
-		for (uint32_t j = 0; j < comm->members; j++) {
-			const struct nt_rank *rank = nt_detect_find(detect, comm->member[j]);
-			const struct nt_link *link;
-
-			if (!rank || rank == gone || !is_live(rank) || !is_fresh(detect, rank))
-				continue;
-			if ((rank->inside.in_call && rank->inside.comm == comm->id) ||
-			    (rank->inside.synchronising && !rank->inside.in_call))
-				return true;
-			link = find_link(rank, comm);
-			if (link &&
-			    link->progress_ns >= gone->ended_ns + detect->rules.missing_after_ns)
-				return true;
-		}
-	}
-	return false;
-}
-
-int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
-{
-	uint32_t *missing = detect->scratch.index, n = 0;
-	uint64_t first_ns = UINT64_MAX;
-	bool unbound;
-	struct nt_proposal proposal = {
-		.family = NT_FAMILY_MISSING,
-		.class = NT_CLASS_MISSING,
-		.kind = NT_CULPRIT_RANK,
-		.cost = -1.0,
-		.tier = NT_FRAME_T1,
-	};
-
-	(void)frame;
-	if (detect->ranks && !detect->census.here)
-		return nt_incidents_close(detect, NT_FAMILY_END);
-	if (!detect->census.gone)
-		return 0;
-	unbound = is_waited_for(detect);
-	for (uint32_t i = 0; i < detect->ranks; i++) {
-		const struct nt_rank *rank = &detect->rank[i];
-
-		if (!rank->ended || rank->finalized || !rank->known ||
-		    detect->end_ns < nt_stats_add(rank->ended_ns, detect->rules.missing_after_ns) ||
-		    !(is_missed(detect, rank) || (unbound && stopped_with(detect, rank))))
-			continue;
-		missing[n++] = rank->rank;
-		if (rank->ended_ns < first_ns)
-			first_ns = rank->ended_ns;
-	}
-	if (!n)
-		return 0;
-	proposal.rank = missing;
-	proposal.ranks = n;
-	proposal.onset_ns = first_ns;
-	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
-		.what = NT_WORD_GONE,
-		.unit = NT_WORD_S,
-		.method = NT_WORD_EXIT,
-		.value = (double)(detect->end_ns - first_ns) / 1e9,
-		.windows = 1,
-	};
-	return nt_incidents_raise(detect, &proposal);
 }

@@ -207,6 +207,44 @@ static void what_ends_is_over_though_there_are_evaluations(void **state)
 	}
 }
 
+static struct cl_scenario resized(uint32_t before, uint32_t after, enum cl_mode mode,
+				  const char *fault)
+{
+	struct cl_scenario s = scenario_with(fault);
+
+	s.mode = mode;
+	s.node_ranks = 2;
+	s.steps = 200;
+	s.resize = 60;
+	s.dp = before > after ? before : after;
+	s.dp_before = before;
+	s.dp_after = after;
+	return s;
+}
+
+/* Who left is not missing where the others go on without him, each waiting for its device in each step. */
+static void a_job_that_changes_its_size_accuses_nobody(void **state)
+{
+	(void)state;
+	for (enum cl_mode mode = CL_LOCAL_SYNC; mode < CL_MODE_END; mode++) {
+		comes_out_right(resized(8, 6, mode, NULL), 0);
+		comes_out_right(resized(8, 7, mode, NULL), 0);
+		comes_out_right(resized(4, 8, mode, NULL), 0);
+	}
+}
+
+static void who_is_slow_or_gone_after_a_change_of_size_is_named(void **state)
+{
+	(void)state;
+	for (enum cl_mode mode = CL_LOCAL_SYNC; mode < CL_MODE_END; mode++) {
+		comes_out_right(resized(8, 6, mode, "loader 3 0.3 from 120"), 1);
+		comes_out_right(resized(8, 6, mode, "exit 3 1 from 120"), 1);
+		comes_out_right(resized(8, 6, mode, "laggard 3 1 from 120"), 1);
+		comes_out_right(resized(4, 8, mode, "loader 6 0.3 from 120"), 1);
+		comes_out_right(resized(4, 8, mode, "exit 6 1 from 120"), 1);
+	}
+}
+
 static void agents_that_come_late_name_who_is_slow(void **state)
 {
 	struct cl_scenario s = scenario_with("compute 5 1.4 from 50");
@@ -312,6 +350,8 @@ int main(void)
 		cmocka_unit_test(an_evaluation_now_and_then_accuses_nobody),
 		cmocka_unit_test(who_is_slow_is_named_though_there_are_evaluations),
 		cmocka_unit_test(what_ends_is_over_though_there_are_evaluations),
+		cmocka_unit_test(a_job_that_changes_its_size_accuses_nobody),
+		cmocka_unit_test(who_is_slow_or_gone_after_a_change_of_size_is_named),
 		cmocka_unit_test(agents_that_come_late_name_who_is_slow),
 		cmocka_unit_test(late_agents_hold_no_stage_against_another),
 		cmocka_unit_test(late_agents_hold_a_rank_of_a_pipeline_against_its_past),

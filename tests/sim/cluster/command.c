@@ -59,6 +59,9 @@ void cl_command_print(const struct cl_scenario *scenario)
 	if (s->evaluate_every)
 		(void)printf(" --evaluate-every %u --evaluation %u", s->evaluate_every,
 			     s->evaluation);
+	if (s->resize)
+		(void)printf(" --resize %u --dp-before %u --dp-after %u", s->resize, s->dp_before,
+			     s->dp_after);
 	if (s->bare > 0)
 		print_number(" --bare ", s->bare);
 	if (s->start_s > 0)

@@ -13,6 +13,7 @@ struct cl_busy {
 	uint32_t kernels;
 	uint32_t nth; /* of the communicator's calls of that operation, from 1 on */
 	uint8_t group, op; /* of communication */
+	uint8_t generation; /* of the group */
 	bool communicates, overlaps;
 };
 

@@ -46,11 +46,13 @@ struct process {
 	struct cl_host host;
 	uint32_t launches;
 	uint64_t intervals[2]; /* of kernels and of calls, that its plugin told or lost */
+	uint8_t generation; /* of its communicators */
 	bool begun;
 };
 
 struct cl_node {
 	const struct cl_scenario *s;
+	struct cl_scenario sized[2]; /* the same, by the generation of its groups */
 	struct cl_play *play;
 	struct nt_bus *bus;
 	struct nt_tracker *tracker; /* NULL: nobody looks */
@@ -75,9 +77,21 @@ static enum nt_library library(const struct cl_node *node)
 	return is_mpi(node) ? NT_LIBRARY_MPI : NT_LIBRARY_NCCL;
 }
 
-static uint64_t handle_of(enum cl_group_kind kind)
+/* A communicator of a process: which group of its rank it is, in which generation. */
+struct place {
+	enum cl_group_kind kind;
+	uint8_t generation;
+};
+
+static uint64_t handle_of(const struct place *place)
 {
-	return HANDLES + (uint64_t)kind * HANDLE;
+	return HANDLES + ((uint64_t)place->generation * CL_GROUP_END + place->kind) * HANDLE;
+}
+
+static struct cl_group group_of(const struct cl_node *node, const struct place *place,
+				uint32_t rank)
+{
+	return cl_group_of(&node->sized[place->generation], place->kind, rank);
 }
 
 static const struct cl_calls *calls_of(const struct cl_node *node, const struct process *process)
@@ -103,12 +117,13 @@ static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts
 {
 	struct cl_node *node = data;
 	const struct process *process = process_of(node, pid);
-	uint32_t ranks = cl_scenario_ranks(node->s);
+	uint32_t ranks;
 	char text[TEXT_BYTES];
 	int len;
 
 	if (!process)
 		return -ESRCH;
+	ranks = cl_scenario_ranks(&node->sized[process->generation]);
 	if (is_mpi(node))
 		len = snprintf(text, sizeof(text),
 			       "OMPI_COMM_WORLD_RANK=%u%cOMPI_COMM_WORLD_SIZE=%u%c"
@@ -179,10 +194,11 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 	return process;
 }
 
-static void make_id(const struct cl_node *node, enum cl_group_kind kind,
+static void make_id(const struct cl_node *node, const struct place *place,
 		    const struct cl_group *group, uint8_t id[NT_ID_BYTES])
 {
-	uint64_t word = nt_hash_mix(node->s->seed << 8 | (uint64_t)kind);
+	uint64_t word = nt_hash_mix(node->s->seed << 8 | (uint64_t)place->generation << 4 |
+				    (uint64_t)place->kind);
 
 	for (size_t i = 0; i < NT_ID_BYTES; i += 8) {
 		word = nt_hash_mix(word + group->first + group->stride * 131071ULL);
@@ -196,10 +212,10 @@ static void put_u32(uint8_t *bytes, size_t at, uint32_t value)
 }
 
 /* A communicator as the library has it in memory: `size` bytes from `at` on. */
-static int read_nccl(const struct cl_node *node, enum cl_group_kind kind, uint32_t rank,
+static int read_nccl(const struct cl_node *node, const struct place *where, uint32_t rank,
 		     uint64_t at, uint8_t *buf, size_t size)
 {
-	struct cl_group group = cl_group_of(node->s, kind, rank);
+	struct cl_group group = group_of(node, where, rank);
 	uint32_t place = cl_group_place(&group, rank);
 	uint8_t id[NT_ID_BYTES];
 	uint64_t word = NCCL_MAGIC;
@@ -208,7 +224,7 @@ static int read_nccl(const struct cl_node *node, enum cl_group_kind kind, uint32
 	if (at == 0 && size >= sizeof(word)) {
 		memcpy(buf, &word, sizeof(word));
 	} else if (at == NCCL_HASH && size >= 16) {
-		make_id(node, kind, &group, id);
+		make_id(node, where, &group, id);
 		word = nt_layout_nccl_hash(id, NT_ID_BYTES);
 		memcpy(buf, &word, sizeof(word));
 		put_u32(buf, 8, place);
@@ -228,16 +244,16 @@ static int read_nccl(const struct cl_node *node, enum cl_group_kind kind, uint32
 	return 0;
 }
 
-static int read_mpi(const struct cl_node *node, enum cl_group_kind kind, uint32_t rank, uint64_t at,
-		    uint8_t *buf, size_t size)
+static int read_mpi(const struct cl_node *node, const struct place *where, uint32_t rank,
+		    uint64_t at, uint8_t *buf, size_t size)
 {
-	struct cl_group group = cl_group_of(node->s, kind, rank);
+	struct cl_group group = group_of(node, where, rank);
 	uint8_t bytes[2 * MPI_BYTES] = {0};
-	uint64_t behind = handle_of(kind) + MPI_BYTES;
+	uint64_t behind = handle_of(where) + MPI_BYTES;
 
 	if (at > sizeof(bytes) || size > sizeof(bytes) - at)
 		return -EFAULT;
-	if (kind == CL_WORLD)
+	if (where->kind == CL_WORLD)
 		memcpy(bytes + MPI_NAME, "MPI_COMM_WORLD", sizeof("MPI_COMM_WORLD"));
 	put_u32(bytes, MPI_RANK, cl_group_place(&group, rank));
 	memcpy(bytes + MPI_GROUP, &behind, sizeof(behind));
@@ -251,14 +267,15 @@ static int read_memory(void *data, uint32_t pid, uint64_t address, void *buf, si
 {
 	struct cl_node *node = data;
 	const struct process *process = process_of(node, pid);
-	uint64_t kind = (address - HANDLES) / HANDLE;
+	const uint64_t index = (address - HANDLES) / HANDLE;
+	const struct place place = {(enum cl_group_kind)(index % CL_GROUP_END),
+				    (uint8_t)(index / CL_GROUP_END)};
 
-	if (!process || address < HANDLES || kind >= CL_GROUP_END)
+	if (!process || address < HANDLES || index >= 2 * CL_GROUP_END)
 		return -EFAULT;
-	return is_mpi(node) ? read_mpi(node, (enum cl_group_kind)kind, process->rank,
-				       address - handle_of((enum cl_group_kind)kind), buf, size)
-			    : read_nccl(node, (enum cl_group_kind)kind, process->rank,
-					address - handle_of((enum cl_group_kind)kind), buf, size);
+	address -= handle_of(&place);
+	return is_mpi(node) ? read_mpi(node, &place, process->rank, address, buf, size)
+			    : read_nccl(node, &place, process->rank, address, buf, size);
 }
 
 /* ---- what the agent sends ------------------------------------------------------------------- */
@@ -363,8 +380,8 @@ static void set_peers(const struct cl_node *node, const struct process *process,
 		      const struct cl_call *call, struct nt_event_call *event)
 {
 	const struct nt_probe *probe = nt_probe_row(event->h.row);
-	const struct cl_group group =
-		cl_group_of(node->s, (enum cl_group_kind)call->group, process->rank);
+	const struct place where = {(enum cl_group_kind)call->group, call->generation};
+	const struct cl_group group = group_of(node, &where, process->rank);
 	const uint32_t place = cl_group_place(&group, process->rank);
 	const uint32_t next = (place + 1) % group.size;
 	const uint32_t last = (place + group.size - 1) % group.size;
@@ -384,12 +401,13 @@ static struct nt_event_call collective_event(const struct cl_node *node,
 {
 	uint16_t row = row_of_op(node, (enum nt_op)call->op);
 	const struct nt_probe *probe = nt_probe_row(row);
+	const struct place place = {(enum cl_group_kind)call->group, call->generation};
 	struct nt_event_call event = event_of(node, process, row, call->entry_ns, call->ret_ns);
 
 	event.launches = call->launches;
 	set_word(&event, probe->count, call->count);
 	set_word(&event, probe->type, is_mpi(node) ? MPI_FLOAT + (1ULL << 40) : FLOAT32);
-	set_word(&event, probe->comm, handle_of((enum cl_group_kind)call->group));
+	set_word(&event, probe->comm, handle_of(&place));
 	set_word(&event, probe->stream, call->overlaps ? GRADIENTS : KERNELS);
 	event.deref = MPI_FLOAT_BYTES;
 	set_peers(node, process, call, &event);
@@ -408,6 +426,56 @@ static struct nt_event_call device_event(const struct cl_node *node, const struc
 	set_word(&event, probe->stream, call->kind == CL_CALL_WAIT ? GRADIENTS : KERNELS);
 	return event;
 }
+
+/* ---- communicators -------------------------------------------------------------------------- */
+
+static void make_nccl(struct cl_node *node, struct process *process, enum cl_group_kind kind,
+		      int64_t at_ns)
+{
+	const struct place place = {kind, process->generation};
+	struct cl_group group = group_of(node, &place, process->rank);
+	uint16_t row = row_of("ncclCommInitRank", NT_LIBRARY_NCCL);
+	const struct nt_probe *probe = nt_probe_row(row);
+	struct nt_event_call event = event_of(node, process, row, at_ns, at_ns);
+	uint8_t id[NT_ID_BYTES];
+
+	make_id(node, &place, &group, id);
+	event.h.type = NT_EVENT_INIT;
+	set_word(&event, probe->nranks, group.size);
+	set_word(&event, probe->rank, cl_group_place(&group, process->rank));
+	event.deref = handle_of(&place);
+	if (group.size > 1)
+		nt_tracker_event(node->tracker, &event, id);
+}
+
+static void make_mpi(struct cl_node *node, struct process *process, enum cl_group_kind kind,
+		     int64_t at_ns)
+{
+	const struct place place = {kind, process->generation}, world = {CL_WORLD, 0};
+	struct cl_group group = group_of(node, &place, process->rank);
+	uint16_t row = row_of(kind == CL_WORLD ? "MPI_Init" : "MPI_Comm_split", NT_LIBRARY_MPI);
+	const struct nt_probe *probe = nt_probe_row(row);
+	struct nt_event_call event = event_of(node, process, row, at_ns, at_ns);
+
+	if (kind != CL_WORLD) {
+		set_word(&event, probe->comm, handle_of(&world));
+		set_word(&event, probe->color, group.first);
+		event.deref = handle_of(&place);
+	}
+	nt_tracker_event(node->tracker, &event, NULL);
+}
+
+static void make_comms(struct cl_node *node, struct process *process, int64_t at_ns)
+{
+	for (int kind = 0; kind < CL_GROUP_END; kind++) {
+		if (is_mpi(node))
+			make_mpi(node, process, (enum cl_group_kind)kind, at_ns);
+		else
+			make_nccl(node, process, (enum cl_group_kind)kind, at_ns);
+	}
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 static void give(struct cl_node *node, struct process *process, const struct cl_call *call)
 {
@@ -429,6 +497,10 @@ static void give(struct cl_node *node, struct process *process, const struct cl_
 	if (call->kind == CL_CALL_EXIT) {
 		nt_tracker_exited(node->tracker, pid, pid, BOOT_NS + (uint64_t)call->entry_ns);
 		return;
+	}
+	if (call->kind == CL_CALL_COLLECTIVE && call->generation != process->generation) {
+		process->generation = call->generation;
+		make_comms(node, process, call->entry_ns);
 	}
 	event = call->kind == CL_CALL_COLLECTIVE ? collective_event(node, process, call)
 						 : device_event(node, process, call);
@@ -460,8 +532,8 @@ static int by_end(const void *left, const void *right)
 static void tell_busy(struct cl_node *node, const struct process *process,
 		      const struct cl_busy *busy)
 {
-	struct cl_group group =
-		cl_group_of(node->s, (enum cl_group_kind)busy->group, process->rank);
+	const struct place place = {(enum cl_group_kind)busy->group, busy->generation};
+	struct cl_group group = group_of(node, &place, process->rank);
 	struct nt_gpu_interval interval = {
 		.pid = FIRST_PID + (uint32_t)(process - node->process),
 		.kernels = busy->kernels,
@@ -475,7 +547,7 @@ static void tell_busy(struct cl_node *node, const struct process *process,
 	uint8_t id[NT_ID_BYTES];
 
 	if (busy->communicates) {
-		make_id(node, (enum cl_group_kind)busy->group, &group, id);
+		make_id(node, &place, &group, id);
 		interval.comm = nt_layout_nccl_hash(id, NT_ID_BYTES);
 		interval.comm_rank = cl_group_place(&group, process->rank);
 		interval.op = (enum nt_op)busy->op;
@@ -535,40 +607,6 @@ static void look(struct cl_node *node, int64_t now_ns)
 
 /* ---- the beginning of a process ------------------------------------------------------------- */
 
-static void make_nccl(struct cl_node *node, struct process *process, enum cl_group_kind kind)
-{
-	struct cl_group group = cl_group_of(node->s, kind, process->rank);
-	uint16_t row = row_of("ncclCommInitRank", NT_LIBRARY_NCCL);
-	const struct nt_probe *probe = nt_probe_row(row);
-	const int64_t start_ns = cl_play_start_ns(node->play, process->rank);
-	struct nt_event_call event = event_of(node, process, row, start_ns, start_ns);
-	uint8_t id[NT_ID_BYTES];
-
-	make_id(node, kind, &group, id);
-	event.h.type = NT_EVENT_INIT;
-	set_word(&event, probe->nranks, group.size);
-	set_word(&event, probe->rank, cl_group_place(&group, process->rank));
-	event.deref = handle_of(kind);
-	if (group.size > 1)
-		nt_tracker_event(node->tracker, &event, id);
-}
-
-static void make_mpi(struct cl_node *node, struct process *process, enum cl_group_kind kind)
-{
-	struct cl_group group = cl_group_of(node->s, kind, process->rank);
-	uint16_t row = row_of(kind == CL_WORLD ? "MPI_Init" : "MPI_Comm_split", NT_LIBRARY_MPI);
-	const struct nt_probe *probe = nt_probe_row(row);
-	const int64_t start_ns = cl_play_start_ns(node->play, process->rank);
-	struct nt_event_call event = event_of(node, process, row, start_ns, start_ns);
-
-	if (kind != CL_WORLD) {
-		set_word(&event, probe->comm, handle_of(CL_WORLD));
-		set_word(&event, probe->color, group.first);
-		event.deref = handle_of(kind);
-	}
-	nt_tracker_event(node->tracker, &event, NULL);
-}
-
 static void map(struct cl_node *node, uint32_t pid, const char *name, bool late)
 {
 	const struct nt_mapped_file file = {
@@ -595,12 +633,8 @@ static void begin(struct cl_node *node, struct process *process, bool late)
 		map(node, pid, "libcudart.so.13", late);
 		map(node, pid, "libnccl.so.2", late);
 	}
-	for (int kind = 0; kind < CL_GROUP_END && !late; kind++) {
-		if (is_mpi(node))
-			make_mpi(node, process, (enum cl_group_kind)kind);
-		else
-			make_nccl(node, process, (enum cl_group_kind)kind);
-	}
+	if (!late)
+		make_comms(node, process, cl_play_start_ns(node->play, process->rank));
 }
 
 /* Those whose time has come. */
@@ -653,6 +687,8 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 	if (!node)
 		return -ENOMEM;
 	node->s = scenario;
+	for (int i = 0; i < 2; i++)
+		node->sized[i] = cl_scenario_sized(scenario, i);
 	node->play = play;
 	node->bus = bus;
 	node->index = index;
@@ -671,8 +707,11 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 		cl_node_free(node);
 		return r;
 	}
-	for (uint32_t i = 0; i < node->processes; i++)
+	for (uint32_t i = 0; i < node->processes; i++) {
 		node->process[i].rank = cl_scenario_rank_on(scenario, index, i);
+		node->process[i].generation =
+			node->process[i].rank >= cl_scenario_ranks(&node->sized[0]);
+	}
 	*ret_node = node;
 	return 0;
 }

@@ -14,7 +14,8 @@
 #include "tests/sim/cluster/effect.h"
 #include "tests/sim/cluster/program.h"
 
-#define US 1000LL
+#define US         1000LL
+#define REGROUP_NS 3000000000LL /* until communicators are made anew */
 
 enum {
 	ENQUEUE_NS = 8000, /* the host's part of an asynchronous call */
@@ -42,6 +43,7 @@ struct rank {
 	struct cl_host host; /* not yet told */
 	uint32_t launches, sequences;
 	bool stalled, gone, stuck; /* waits in play; has ended; will never arrive anywhere */
+	bool away; /* belongs to the job at another time, when that has another size */
 	uint8_t awaits; /* 1 + direction of the message that it waits for; 0: none */
 };
 
@@ -52,7 +54,8 @@ struct inbox {
 };
 
 struct cl_play {
-	const struct cl_scenario *s;
+	const struct cl_scenario *s; /* as it is now: one of these */
+	struct cl_scenario sized[2];
 	struct cl_program *program[2]; /* owned, by stage; of training and of evaluation */
 	struct rank *rank; /* owned */
 	struct group_state *group[CL_GROUP_END]; /* owned, by first rank */
@@ -108,6 +111,7 @@ static void tell(struct cl_play *play, struct rank *rank, enum cl_call_kind kind
 		.op = act ? act->op : 0,
 		.overlaps = act && act->overlaps,
 		.forward = act && act->forward,
+		.generation = play->s == &play->sized[1],
 	};
 
 	if (rank->host.on_cpu_ns || rank->host.run_queue_ns)
@@ -128,6 +132,7 @@ static void note_call(struct cl_play *play, struct rank *rank, const struct cl_a
 		.op = act->op,
 		.communicates = true,
 		.overlaps = act->overlaps,
+		.generation = play->s == &play->sized[1],
 	};
 
 	if (play->s->mode == CL_PLUGIN)
@@ -492,6 +497,8 @@ static void hang_all(struct cl_play *play)
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		struct rank *rank = &play->rank[i];
 
+		if (rank->away)
+			continue;
 		if (!rank->gone && !rank->stuck && rank->at < program_of(play, i)->acts)
 			hang(play, rank, i);
 		if (rank->host_ns > play->hung_ns)
@@ -552,6 +559,35 @@ static void begin(struct cl_play *play, uint32_t number)
 	hold_host(play, rank, number);
 }
 
+/* ---- size ----------------------------------------------------------------------------------- */
+
+static bool belongs(const struct cl_play *play, uint32_t number)
+{
+	return number < cl_scenario_ranks(play->s);
+}
+
+/* Those who leave end, those who stay make their communicators anew with those who come. */
+static void resize(struct cl_play *play)
+{
+	int64_t last_ns = 0;
+
+	play->s = &play->sized[1];
+	for (uint32_t i = 0; i < play->ranks; i++)
+		if (!play->rank[i].away && play->rank[i].host_ns > last_ns)
+			last_ns = play->rank[i].host_ns;
+	for (uint32_t i = 0; i < play->ranks; i++) {
+		struct rank *rank = &play->rank[i];
+
+		if (!rank->away && !belongs(play, i))
+			tell(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
+		if (rank->away && belongs(play, i))
+			rank->start_ns = last_ns + REGROUP_NS / 2;
+		rank->away = !belongs(play, i);
+		rank->host_ns = rank->compute_ns = rank->comm_ns = last_ns + REGROUP_NS;
+		memset(rank->nth, 0, sizeof(rank->nth));
+	}
+}
+
 /* ---- counters ------------------------------------------------------------------------------- */
 
 /* A second of the step's length; those who send to a node that drops packets send again, too. */
@@ -594,19 +630,23 @@ int cl_play_step(struct cl_play *play)
 		play->step++;
 		return 0;
 	}
+	if (play->s->resize && play->step == play->s->resize)
+		resize(play);
 	count(play);
 	for (uint32_t i = 0; i < play->ranks; i++)
-		begin(play, i);
+		if (!play->rank[i].away)
+			begin(play, i);
 	play->runnables = 0;
 	/* Nobody runs before all have begun: messages must not be swept away. */
 	for (uint32_t i = play->ranks; i-- > 0;) {
-		if (!play->rank[i].gone)
+		if (!play->rank[i].gone && !play->rank[i].away)
 			play->runnable[play->runnables++] = i;
 	}
 	while (play->runnables)
 		run(play, play->runnable[--play->runnables]);
 	for (uint32_t i = 0; i < play->ranks; i++)
-		ended &= play->rank[i].at == program_of(play, i)->acts && !play->rank[i].gone;
+		ended &= play->rank[i].away ||
+			 (play->rank[i].at == program_of(play, i)->acts && !play->rank[i].gone);
 	if (!ended)
 		hang_all(play);
 	play->step++;
@@ -620,7 +660,7 @@ int64_t cl_play_known_ns(const struct cl_play *play)
 	if (play->hung)
 		return play->hung_ns;
 	for (uint32_t i = 0; i < play->ranks; i++) {
-		if (play->rank[i].host_ns < known)
+		if (!play->rank[i].away && play->rank[i].host_ns < known)
 			known = play->rank[i].host_ns;
 	}
 	return known;
@@ -693,6 +733,9 @@ static int make(struct cl_play *play)
 			(int64_t)(cl_chance(&play->random) *
 				  (play->s->start_s > 0 ? play->s->start_s * 1e9 : 5e6));
 		play->rank[i].start_ns = play->s->start_s > 0 ? play->rank[i].host_ns : 0;
+		play->rank[i].away = !belongs(play, i);
+		if (play->rank[i].away)
+			play->rank[i].start_ns = INT64_MAX;
 	}
 	return make_programs(play) < 0 ? -ENOMEM : make_inboxes(play);
 }
@@ -704,7 +747,9 @@ int cl_play_new(const struct cl_scenario *scenario, struct cl_play **ret_play)
 
 	if (!play)
 		return -ENOMEM;
-	play->s = scenario;
+	for (int i = 0; i < 2; i++)
+		play->sized[i] = cl_scenario_sized(scenario, i);
+	play->s = &play->sized[0];
 	play->ranks = cl_scenario_ranks(scenario);
 	play->random = scenario->seed * 0x2545f4914f6cdd1dULL;
 	r = make(play);

@@ -38,6 +38,7 @@ struct cl_call {
 	uint32_t launches; /* of the rank so far */
 	uint8_t kind; /* enum cl_call_kind */
 	uint8_t group, op;
+	uint8_t generation; /* of the group: 1 once the job has changed its size */
 	bool overlaps, forward;
 	bool asleep; /* with CL_CALL_HOST: how the thread is found in it */
 	struct cl_host host;

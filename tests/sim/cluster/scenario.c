@@ -162,6 +162,23 @@ bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step
 	return every && step % every + scenario->evaluation >= every;
 }
 
+struct cl_scenario cl_scenario_sized(const struct cl_scenario *scenario, bool afterwards)
+{
+	struct cl_scenario sized = *scenario;
+
+	if (scenario->resize)
+		sized.dp = afterwards ? scenario->dp_after : scenario->dp_before;
+	return sized;
+}
+
+/* Ranks keep their numbers and nodes, as those that come or go are the last ones. */
+static bool can_resize(const struct cl_scenario *s)
+{
+	return s->dp_before && s->dp_after &&
+	       s->dp == (s->dp_before > s->dp_after ? s->dp_before : s->dp_after) && s->pp == 1 &&
+	       s->ep == 1 && s->stride == 1 && s->mode != CL_BLOCKING;
+}
+
 const char *cl_scenario_check(const struct cl_scenario *s)
 {
 	uint64_t ranks = (uint64_t)s->tp * s->dp * s->pp;
@@ -178,6 +195,8 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		return "there must be steps between evaluations";
 	if (!(s->bare >= 0 && s->bare <= 1) || !(s->start_s >= 0 && s->start_s < 3600))
 		return "bare is a share, and the start takes less than an hour";
+	if (s->resize && !can_resize(s))
+		return "what changes its size has replicas alone, numbered by node, and no MPI";
 	if (!s->steps || !s->layers || !s->microbatches || !s->buckets)
 		return "steps, layers, microbatches and buckets must be 1 at least";
 	if (!(s->step_s > 0) || !(s->jitter >= 0 && s->jitter < 0.5))

@@ -88,6 +88,11 @@ struct cl_scenario {
 	/* Agents come to a running job, each within so many steps; 0: they are there before it. */
 	uint32_t late_agents;
 	double start_s; /* in which one process after the other begins */
+	/*
+	 * From step `resize` on the job has `dp_after` replicas in place of `dp_before`, and new
+	 * communicators: who is too many ends, who is new begins. dp is the larger one; 0: never.
+	 */
+	uint32_t resize, dp_before, dp_after;
 	enum cl_mode mode;
 	uint32_t steps, layers, microbatches, buckets;
 	uint32_t evaluate_every, evaluation; /* so many steps of it end so many; every 0: never */
@@ -114,6 +119,9 @@ bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node);
 /* The step at which the node's agent comes; 0: it is there before the job. */
 uint32_t cl_scenario_agent_step(const struct cl_scenario *scenario, uint32_t node);
 bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step);
+
+/* The scenario as it is before its size changes, or afterwards. */
+struct cl_scenario cl_scenario_sized(const struct cl_scenario *scenario, bool afterwards);
 
 /*
  * Reads "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M]". 0, or -EINVAL
