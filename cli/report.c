@@ -106,11 +106,13 @@ static int print_incident(const struct nt_report *report, const struct nt_incide
 		r = nt_buf_printf(buf, " until ");
 		r = r ?: nt_report_time(report, incident->until_real_ns, buf);
 	}
+	/* What stands still has none. */
+	if (r == 0 && incident->slowdown > 0.0)
+		r = nt_buf_printf(buf, "; slowdown %.2f", incident->slowdown);
 	r = r
-		    ?: nt_buf_printf(buf,
-				     "; slowdown %.2f, %s, confidence %.2f, completeness %.2f\n",
-				     incident->slowdown, nt_tier_name(incident->tier),
-				     incident->confidence,
+		    ?: nt_buf_printf(buf, "%s %s, confidence %.2f, completeness %.2f\n",
+				     incident->slowdown > 0.0 ? "," : ";",
+				     nt_tier_name(incident->tier), incident->confidence,
 				     nt_num_percent(incident->completeness) / 100.0);
 	if (r == 0 && *nt_advice_find(incident))
 		r = nt_buf_printf(buf, "    to do: %s\n", nt_advice_find(incident));

@@ -396,6 +396,19 @@ static void assert_notes(const struct nt_trace *trace, const struct nt_judgement
 		fail_msg("no '%s' in: %s", note, (const char *)text.data);
 }
 
+static void a_hang_has_no_slowdown(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	work(job, 10);
+	all_call(job, &open_call, 3);
+	trace = read_dumps(job, 60, -1);
+	judgement = judge_trace(trace);
+	assert_notes(trace, judgement, "since 2023-11-14T22:13:30Z; T1, confidence 1.00");
+}
+
 static void dumps_without_a_hang_say_why_nobody_is_named(void **state)
 {
 	nt_auto(nt_judgement) struct nt_judgement *none = NULL, *brief = NULL;
@@ -737,6 +750,7 @@ int main(void)
 		FLIGHT_TEST(who_neither_sends_nor_takes_what_others_wait_for_is_named),
 		FLIGHT_TEST(pairs_beyond_the_cap_of_communicators_are_left_out_and_counted),
 		FLIGHT_TEST(a_type_that_is_not_told_is_no_other_type),
+		FLIGHT_TEST(a_hang_has_no_slowdown),
 		FLIGHT_TEST(dumps_without_a_hang_say_why_nobody_is_named),
 		FLIGHT_TEST(two_that_wait_for_each_other_are_both_not_named),
 		FLIGHT_TEST(what_is_sent_and_does_not_arrive_is_the_network),
