@@ -378,6 +378,8 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->frames++;
 	detect->start_ns = frame->start_ns;
 	detect->end_ns = frame->end_ns;
+	if (detect->frames == 1)
+		detect->step.history.begin_ns = frame->start_ns;
 	detect->window_ns += (detect->frames == 1 ? 1.0 : 0.05) * (length - detect->window_ns);
 	detect->expected_ranks = frame->expected_ranks;
 	nt_gaps_add(&detect->gaps, frame);

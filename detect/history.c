@@ -22,10 +22,11 @@ void nt_history_add(struct nt_history *history, const struct nt_history_round *r
 	history->calls += round->calls;
 }
 
-void nt_history_forget(struct nt_history *history)
+void nt_history_forget(struct nt_history *history, uint64_t now_ns)
 {
 	history->count = history->next = 0;
 	history->calls = 0.0;
+	history->begin_ns = now_ns;
 }
 
 /* The i-th latest. */
@@ -113,19 +114,28 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 	return latest(history, first + longer - 1)->start_ns;
 }
 
-double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns)
+double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns, bool ahead)
 {
-	double calls[NT_HISTORY_ROUNDS], steps = 0.0, a_step;
-	uint32_t n = 0;
+	/* The first call that is seen may be the last of its step. */
+	double calls[NT_HISTORY_ROUNDS], steps = 0.0, step_ns = 0.0, a_step, by_time = 1.0;
+	uint32_t n = 0, i = 0;
 
-	for (uint32_t i = 0; i < history->count && latest(history, i)->start_ns >= onset_ns; i++) {
+	for (; i < history->count && latest(history, i)->start_ns >= onset_ns; i++) {
 		const struct nt_history_round *round = latest(history, i);
 
 		steps += round->steps;
+		step_ns += round->steps * round->step_ns;
 		if (round->steps > 0.0)
 			calls[n++] = round->calls / round->steps;
 	}
 	/* A window without a step told leaves its calls to the next. */
 	a_step = nt_stats_median_of(calls, n);
-	return a_step > 0.0 ? fmax(0.0, history->calls / a_step - steps) : 0.0;
+	if (a_step <= 0.0)
+		return 0.0;
+	if (!ahead)
+		return fmax(0.0, history->calls / a_step - steps);
+	if (latest(history, i - 1)->start_ns > history->begin_ns)
+		by_time += (double)(latest(history, i - 1)->start_ns - history->begin_ns) * steps /
+			   fmax(1.0, step_ns);
+	return fmax(0.0, fmin(history->calls / a_step - steps, by_time));
 }

@@ -3,6 +3,7 @@
 #ifndef NT_DETECT_HISTORY_H
 #define NT_DETECT_HISTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -23,6 +24,7 @@ struct nt_history {
 	uint32_t count, next;
 	double steps; /* of all rounds so far, also of those that are forgotten */
 	double calls; /* of all rounds since steps were last another unit */
+	uint64_t begin_ns; /* since when these calls are counted */
 };
 
 /* What is known of the steps from a time on. */
@@ -33,7 +35,7 @@ struct nt_history_sum {
 
 void nt_history_add(struct nt_history *history, const struct nt_history_round *round);
 /* Steps are another unit from now on. Their count goes on. */
-void nt_history_forget(struct nt_history *history);
+void nt_history_forget(struct nt_history *history, uint64_t now_ns);
 /* The step in the last rounds before `onset_ns`; 0: too few are known. */
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns);
 /* Three of four of the rounds since then took longer than this; 0: none is known. */
@@ -48,8 +50,9 @@ struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns);
 /*
  * How many steps there were beside those since `onset_ns`, by the calls that were seen: of the first ones
- * nothing else is, as the step is still being searched for.
+ * nothing else is, as the step is still being searched for. `ahead`: hosts run ahead of devices, and have
+ * called for steps that are told later: there were no more than there was time for.
  */
-double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns);
+double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns, bool ahead);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 8,
+	STATE_VERSION = 9,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -355,6 +355,7 @@ static void code_history(struct nt_codec *codec, struct nt_history *history)
 	}
 	nt_code_real(codec, &history->steps);
 	nt_code_real(codec, &history->calls);
+	nt_code_u64(codec, &history->begin_ns);
 }
 
 static void code_step(struct nt_codec *codec, struct nt_step *step)

@@ -226,7 +226,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 	const uint64_t longest_ns = detect->step.longest_pause_ns;
 	struct nt_history history = detect->step.history;
 
-	nt_history_forget(&history);
+	nt_history_forget(&history, detect->end_ns);
 	nt_toll_forget(detect);
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		struct nt_rank *rank = &detect->rank[i];

@@ -80,6 +80,28 @@ static double sum_others(const struct nt_detect *detect, const struct nt_inciden
 	return cost;
 }
 
+/*
+ * Slow ranks that were so from the start, as the steps before the onset say, too: it is when the evidence
+ * began anew, with other steps or roles, and what was before is no job without the fault.
+ */
+static bool was_always_so(const struct nt_detect *detect, const struct nt_incident *incident,
+			  const struct nt_history_sum *since, double before_ns)
+{
+	double part;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (!rank || !rank->track[blame->series].always)
+			return false;
+	}
+	if (incident->family != NT_FAMILY_SLOW || !incident->blames || since->step_ns <= 0.0)
+		return false;
+	(void)find_part(detect, incident, false, &part);
+	return since->step_ns - since->steps * before_ns < part * since->step_ns / 2.0;
+}
+
 void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incident)
 {
 	const struct nt_history *history = &detect->step.history;
@@ -99,10 +121,13 @@ void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incid
 		.step_ns = since.step_ns,
 		.frame = detect->frames,
 	};
+	if (was_always_so(detect, incident, &since, toll->before_ns))
+		toll->before_ns = 0.0;
 	toll->clean_ns = fmin(toll->before_ns, clean_ns);
 	if (toll->before_ns <= 0.0) {
 		/* From the start, also of what was seen before its first window could be judged. */
-		const double unseen = nt_history_unseen(history, onset_ns);
+		const double unseen =
+			nt_history_unseen(history, onset_ns, incident->tier == NT_FRAME_T3);
 		double part;
 
 		toll->unknown = !find_part(detect, incident, false, &part);

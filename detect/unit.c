@@ -88,14 +88,19 @@ static bool is_new_to_most(const struct nt_detect *detect)
  */
 static void forget(struct nt_detect *detect, struct nt_group *group)
 {
-	/* In its first windows the step was taken for another; later the job itself is another. */
-	const double calls = detect->frames <= NT_PAST_WINDOWS ? detect->step.history.calls : 0.0;
+	struct nt_history *history = &detect->step.history;
+	const double calls = history->calls;
+	const uint64_t begin_ns = history->begin_ns;
 
 	nt_normal_forget_group(detect, group);
 	if (!is_new_to_most(detect))
 		return;
 	nt_normal_forget(detect, false);
-	detect->step.history.calls = calls;
+	/* In its first windows the step was taken for another; later the job itself is another. */
+	if (detect->frames > NT_PAST_WINDOWS)
+		return;
+	history->calls = calls;
+	history->begin_ns = begin_ns;
 }
 
 /* Returns whether any had another unit. */

@@ -382,6 +382,15 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 	return nt_incidents_blame(detect, rank, &proposal);
 }
 
+/* In a pipeline a slow half costs the job more than its own step is longer. */
+static bool is_in_pipeline(const struct nt_rank *rank)
+{
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (nt_comm_use(rank->link[i].comm) == NT_COMM_PIPELINE)
+			return true;
+	return false;
+}
+
 /* Two populations since the start, and nothing tells which of them is as it should be. */
 static int judge_apart(struct nt_detect *detect)
 {
@@ -413,6 +422,7 @@ static int judge_apart(struct nt_detect *detect)
 		return 0;
 	proposal.onset_ns = worst->past->apart_since_ns;
 	proposal.cost = worst->past->apart_cost;
+	proposal.unsure = is_in_pipeline(&detect->rank[detect->roles.member[worst->first]]);
 	proposal.tier = worst->tier[NT_SERIES_OWN];
 	add_row(&proposal, NT_WORD_GAP, NT_WORD_MS, NT_WORD_RATIO, worst->past->apart_high / 1e6,
 		worst->past->apart_low / 1e6, 0.0, worst->past->apart);

@@ -72,7 +72,7 @@ static void the_oldest_rounds_are_forgotten_and_their_steps_still_count(void **s
 	assert_int_equal(nt_history_start(&history, 0), 100 * (NT_HISTORY_ROUNDS + 4));
 	assert_int_equal(nt_history_start(&history, NT_HISTORY_ROUNDS - 1), 500);
 	assert_int_equal(nt_history_start(&history, NT_HISTORY_ROUNDS), 500);
-	nt_history_forget(&history);
+	nt_history_forget(&history, 0);
 	assert_true(nt_history_before(&history, 100000) == 0.0);
 	assert_int_equal(nt_history_start(&history, 0), 0);
 	assert_true(history.steps == 2.0 * (NT_HISTORY_ROUNDS + 5));
@@ -140,21 +140,26 @@ static void steps_that_were_not_counted_are_told_by_their_calls(void **state)
 	struct nt_history history = {0};
 
 	(void)state;
-	assert_true(nt_history_unseen(&history, 0) == 0.0);
+	assert_true(nt_history_unseen(&history, 0, false) == 0.0);
 	/* The step is not known yet: one of them is taken for five. */
 	nt_history_add(&history,
 		       &(const struct nt_history_round){
 			       .start_ns = 0, .steps = 5.0, .step_ns = 2.0, .calls = 9.0});
-	assert_true(nt_history_unseen(&history, 100) == 0.0);
+	assert_true(nt_history_unseen(&history, 100, false) == 0.0);
 	add(&history, 1, 5, 10.0);
-	assert_true(nt_history_unseen(&history, 100) == 3.0);
+	assert_true(nt_history_unseen(&history, 100, false) == 3.0);
 	/* And one is lost: its calls come with the next. */
 	nt_history_add(&history,
 		       &(const struct nt_history_round){
 			       .start_ns = 500, .steps = 2.0, .step_ns = 10.0, .calls = 9.0});
-	assert_true(nt_history_unseen(&history, 100) == 4.0);
-	nt_history_forget(&history);
-	assert_true(nt_history_unseen(&history, 0) == 0.0);
+	assert_true(nt_history_unseen(&history, 100, false) == 4.0);
+	/* No more than there was time for: what is called for ahead comes later. */
+	history.calls += 200.0;
+	assert_true(fabs(nt_history_unseen(&history, 100, true) - 11.0) < 1e-9);
+	history.begin_ns = 70;
+	assert_true(fabs(nt_history_unseen(&history, 100, true) - 4.0) < 1e-9);
+	nt_history_forget(&history, 0);
+	assert_true(nt_history_unseen(&history, 0, false) == 0.0);
 }
 
 /* ---- GPU-hours ------------------------------------------------------------------------------ */
