@@ -172,26 +172,32 @@ static uint32_t find_begin(const uint32_t *usual, uint32_t round)
 	return best;
 }
 
-/*
- * Stands one out? A step that does a little more now and then is not a round of steps, nor is one that an
- * evaluation follows now and then. In a round of gradient buckets one holds the forward pass: a
- * quarter of the round at least, also where the backward pass computes activations again.
- */
+/* Stands one out? A step that does a little more now and then is not a round of steps. */
 static bool stands_out(const uint32_t *usual, uint32_t round, uint32_t begin)
 {
 	uint32_t other[NT_RHYTHM_LONGEST], n = 0, most;
-	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < round; i++) {
-		sum += usual[i];
+	for (uint32_t i = 0; i < round; i++)
 		if (i != begin)
 			other[n++] = usual[i];
-	}
 	most = n ? median(other, n) : 0;
-	return usual[begin] > most + most / 2 && usual[begin] >= sum / LEAST_FORWARD;
+	return usual[begin] > most + most / 2;
 }
 
-uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, uint32_t *ret_first)
+/*
+ * Nor is one that an evaluation follows now and then. In a round of gradient buckets one holds the forward
+ * pass: a quarter of the round at least, also where the backward pass computes activations again.
+ */
+static bool holds_forward(const uint32_t *usual, uint32_t round, uint32_t begin)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < round; i++)
+		sum += usual[i];
+	return usual[begin] >= sum / LEAST_FORWARD;
+}
+
+uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, bool steps, uint32_t *ret_first)
 {
 	uint32_t misses[NT_RHYTHM_LONGEST + 1], usual[NT_RHYTHM_LONGEST], least = UINT32_MAX;
 	uint32_t longest, begin;
@@ -215,7 +221,8 @@ uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, uint32_t *ret_fi
 			continue;
 		(void)count_misses(value, count, round, usual);
 		begin = find_begin(usual, round);
-		if (round > 1 && stands_out(usual, round, begin)) {
+		if (round > 1 && stands_out(usual, round, begin) &&
+		    (!steps || holds_forward(usual, round, begin))) {
 			*ret_first = begin;
 			return round;
 		}

@@ -7,6 +7,7 @@
 #ifndef NT_AGENT_RHYTHM_H
 #define NT_AGENT_RHYTHM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -31,8 +32,9 @@ uint32_t nt_rhythm_find_idle(const uint32_t *idle_us, uint32_t count, uint32_t h
 /*
  * The same in what lies between the events and is counted, such as launches: the same on all ranks,
  * and not touched by anything that is slow. Returns 1 where all distances are alike: then no event
- * begins a round before another does. 0: it tells nothing.
+ * begins a round before another does. 0: it tells nothing. `steps`: the distances are as long as steps are,
+ * so that a round of many may be steps with an evaluation now and then, and no round of parts of a step.
  */
-uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, uint32_t *ret_first);
+uint32_t nt_rhythm_count(const uint32_t *value, uint32_t count, bool steps, uint32_t *ret_first);
 
 #endif

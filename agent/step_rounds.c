@@ -10,6 +10,7 @@
 
 enum {
 	MARKERS = 4, /* times that a small call must be met */
+	LONG_UNIT_US = 500000, /* the shortest window */
 };
 
 struct units {
@@ -118,6 +119,19 @@ static uint32_t view_with(struct nt_step *step, uint32_t calls, uint16_t marker)
 }
 
 /*
+ * Reductions between tensor places come many a second, and the last of a step may be hardly longer than
+ * the others; what takes a window each is no such part of a step.
+ */
+static bool are_long(const struct units *units)
+{
+	uint64_t sum_us = 0;
+
+	for (uint32_t i = 0; i < units->count; i++)
+		sum_us += units->gap_us[i];
+	return sum_us >= (uint64_t)units->count * LONG_UNIT_US;
+}
+
+/*
  * What is launched between calls is the same on all ranks, and decides. Else the times do, best those
  * outside of calls: where transfers are slow, all calls follow each other at the same distance.
  */
@@ -126,7 +140,8 @@ static struct rounds find_rounds(struct nt_step *step, const struct units *units
 	struct rounds rounds = {.marker = find_marker(step)};
 	uint32_t hint = rounds.marker == NT_KIND_NONE ? 0 : step->kind[rounds.marker].units;
 
-	rounds.round = nt_rhythm_count(units->launches, units->count, &rounds.first);
+	rounds.round =
+		nt_rhythm_count(units->launches, units->count, are_long(units), &rounds.first);
 	rounds.grade = NT_GRADE_COUNTS;
 	if (!rounds.round && step->steps <= NT_STEP_REFINE_LAST) {
 		rounds.round =

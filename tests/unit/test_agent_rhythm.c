@@ -118,8 +118,8 @@ static void counts_tell_their_rounds_soon(void **state)
 	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED;
 
 	(void)state;
-	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 2), &first), 0);
-	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 3), &first), 4);
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 2), true, &first), 0);
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 4, 3), true, &first), 4);
 	assert_int_equal(first, 2);
 }
 
@@ -133,7 +133,7 @@ static void the_longest_round_of_counts_is_told(void **state)
 	assert_int_equal(nt_rhythm_count(value,
 					 fill(value, round, NT_RHYTHM_LONGEST,
 					      NT_RHYTHM_GAPS / NT_RHYTHM_LONGEST),
-					 &first),
+					 true, &first),
 			 NT_RHYTHM_LONGEST);
 	assert_int_equal(first, 7);
 }
@@ -145,9 +145,9 @@ static void equal_counts_are_alike_and_none_tell_nothing(void **state)
 
 	(void)state;
 	value[17] = 9000;
-	assert_int_equal(nt_rhythm_count(value, count, &first), 1);
-	assert_int_equal(nt_rhythm_count(value, fill(value, none, 1, 200), &first), 0);
-	assert_int_equal(nt_rhythm_count(value, 0, &first), 0);
+	assert_int_equal(nt_rhythm_count(value, count, true, &first), 1);
+	assert_int_equal(nt_rhythm_count(value, fill(value, none, 1, 200), true, &first), 0);
+	assert_int_equal(nt_rhythm_count(value, 0, true, &first), 0);
 	assert_int_equal(first, UNTOUCHED);
 }
 
@@ -157,7 +157,7 @@ static void a_little_more_now_and_then_is_not_a_round_of_counts(void **state)
 	uint32_t value[NT_RHYTHM_GAPS], first = UNTOUCHED;
 
 	(void)state;
-	assert_int_equal(nt_rhythm_count(value, fill(value, round, 10, 25), &first), 1);
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 10, 25), true, &first), 1);
 	assert_int_equal(first, UNTOUCHED);
 }
 
@@ -169,8 +169,10 @@ static void an_evaluation_now_and_then_is_not_a_round_of_counts(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 24; i++)
 		round[i] = i == 5 ? 600 : 300;
-	assert_int_equal(nt_rhythm_count(value, fill(value, round, 24, 10), &first), 1);
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 24, 10), true, &first), 1);
 	assert_int_equal(first, UNTOUCHED);
+	/* Of what comes many a second one is longer by what ends the step. */
+	assert_int_equal(nt_rhythm_count(value, fill(value, round, 24, 10), false, &first), 24);
 }
 
 static void counts_at_random_tell_nothing(void **state)
@@ -183,7 +185,7 @@ static void counts_at_random_tell_nothing(void **state)
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 		value[i] = (uint32_t)(seed >> 54);
 	}
-	assert_int_equal(nt_rhythm_count(value, NT_RHYTHM_GAPS, &first), 0);
+	assert_int_equal(nt_rhythm_count(value, NT_RHYTHM_GAPS, true, &first), 0);
 	assert_int_equal(first, UNTOUCHED);
 }
 
