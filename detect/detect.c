@@ -146,7 +146,7 @@ int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 		*array[i] = at;
 	for (size_t i = 0; i < NT_PACE_END; i++, at += stride)
 		made.column[i] = at;
-	made.index = (uint32_t *)at;
+	made.index = (void *)at;
 	made.label = made.index + 2 * (size_t)made.cap;
 	free(detect->scratch.room);
 	detect->scratch = made;

@@ -82,8 +82,9 @@ struct stall {
 };
 
 /*
- * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a step
- * then may be a part of one: all that a host enqueues in its first burst is one round of such. How long everybody stood still at a time tells more, while a job is young.
+ * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a
+ * step then may be a part of one: all that a host enqueues in its first burst is one round of such.
+ * How long everybody stood still at a time tells more, while a job is young.
  */
 static uint64_t patience_with_all(const struct nt_detect *detect, uint64_t hang_ns)
 {
@@ -442,6 +443,17 @@ static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_inci
 	return false;
 }
 
+/* Nobody is named, and it may be somebody else all the same. */
+static bool may_be_another(const struct stall *stall)
+{
+	if (stall->moving || stall->gone)
+		return true; /* who is gone is told elsewhere */
+	if (stall->comm && !stall->waiting)
+		return false;
+	/* Somebody that is not observed may be the one. */
+	return stall->going || (!stall->inside_all && !stall->waiting);
+}
+
 static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t hang_ns)
 {
 	struct nt_proposal proposal = {
@@ -473,16 +485,14 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 		} else if (stall->working) {
 			proposal.cause = NT_WORD_SLOW_HOST;
 		}
-	} else if (stall->moving || stall->gone) {
-		return 0; /* who is gone is told elsewhere */
+	} else if (may_be_another(stall)) {
+		return 0;
 	} else if (stall->comm && !stall->waiting) {
 		proposal.cause = NT_WORD_NETWORK;
 		proposal.kind = NT_CULPRIT_COMMUNICATOR;
 		proposal.comm = stall->comm;
 		proposal.rank = stall->members;
 		proposal.ranks = stall->listed;
-	} else if (stall->going || (!stall->inside_all && !stall->waiting)) {
-		return 0; /* somebody that is not observed may be the one */
 	}
 	if (!stall->culprits)
 		hang_ns = patience_with_all(detect, hang_ns);

@@ -352,7 +352,6 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double value, base, growth, width;
-	uint64_t stepped;
 
 	if (network->method != round->method || network->op != round->op ||
 	    fabs(network->bytes - round->bytes) > same_bytes * network->bytes) {
@@ -364,6 +363,8 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	network->step_ns = round->step_ns;
 	value = by_gpu ? round->transfer : fmax(0.0, round->transfer * round->calls - starving);
 	if (!past->ready) {
+		uint64_t stepped;
+
 		/* A host that starves alone has a fault, and what is left then is not the usual. */
 		if (starving - usual_starving(detect, comm) >
 		    starved_learns * round->transfer * round->calls) {
