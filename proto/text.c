@@ -38,7 +38,7 @@ static size_t copy_plain(const char *text, size_t len, char *out)
 		if (((word | word >> 1) & 0x20 * ones) != 0x20 * ones ||
 		    ((word | (word + ones)) & 0x80 * ones))
 			break;
-		memcpy(out + used, &word, sizeof(word));
+		memcpy(out + used, text + used, sizeof(word));
 	}
 	return used;
 }

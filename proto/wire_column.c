@@ -22,17 +22,14 @@ static size_t length_of(const void *there, const struct nt_wire_column *column)
 static int take_cell(const struct nt_wire_field *cell, uint64_t value, void *row)
 {
 	void *to = (char *)row + cell->here;
-	uint32_t number = (uint32_t)value;
 
 	if (!is_short(cell)) {
-		memcpy(to, &value, sizeof(value));
+		*(uint64_t *)to = value;
 		return 0;
 	}
 	if (value > UINT32_MAX)
 		return -EBADMSG;
-	if (cell->kind == NT_WIRE_ENUM && number >= cell->max)
-		number = 0;
-	memcpy(to, &number, sizeof(number));
+	*(uint32_t *)to = cell->kind == NT_WIRE_ENUM && value >= cell->max ? 0 : (uint32_t)value;
 	return 0;
 }
 
@@ -107,6 +104,7 @@ int nt_wire_columns_give(const struct nt_wire_field *field, const void *rows, si
 	protobuf_c_message_init(field->columns->there, there);
 	for (size_t i = 0; i < shape->fields; i++) {
 		const struct nt_wire_column *column = &field->columns->column[i];
+		int64_t **values = (void *)((char *)there + column->values);
 		int64_t *differences = nt_arena_alloc(arena, n * sizeof(*differences));
 		uint64_t before = 0;
 		/* Without any value the first column still has to tell how many rows there are. */
@@ -125,7 +123,7 @@ int nt_wire_columns_give(const struct nt_wire_field *field, const void *rows, si
 		if (!told)
 			continue;
 		memcpy((char *)there + column->count, &n, sizeof(n));
-		memcpy((char *)there + column->values, &differences, sizeof(differences));
+		*values = differences;
 	}
 	*ret_there = there;
 	return 0;

@@ -98,9 +98,9 @@ static void make_plan(const struct nt_wire_shape *shape, int depth)
 		else if (field->shape)
 			make_plan(field->shape, depth + 1);
 		shape->plan->has_pairs |= field->paired;
-		shape->plan->has_texts |=
-			field->kind == NT_WIRE_TEXT ||
-			(field->kind == NT_WIRE_ONE && field->shape->plan->has_texts);
+		shape->plan->has_texts |= field->kind == NT_WIRE_TEXT ||
+					  (field->kind == NT_WIRE_ONE && field->shape &&
+					   field->shape->plan->has_texts);
 	}
 }
 
