@@ -100,16 +100,18 @@ static void release_machine(struct machine *machine)
 
 static int refuse(const struct machine *machine, const char *why)
 {
-	return nt_trace_refuse(machine->error, "%s: byte %zu of the pickle: %s", machine->path,
-			       machine->op_at, why);
+	(void)nt_trace_refuse(machine->error, "%s: byte %zu of the pickle: %s", machine->path,
+			      machine->op_at, why);
+	return -EBADMSG;
 }
 
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 static int cut_short(const struct machine *machine)
 {
-	return nt_trace_refuse(machine->error, "%s: cut short: the pickle ends at byte %zu",
-			       machine->path, machine->len);
+	(void)nt_trace_refuse(machine->error, "%s: cut short: the pickle ends at byte %zu",
+			      machine->path, machine->len);
+	return -EBADMSG;
 }
 
 static int take_bytes(struct machine *machine, uint64_t len, const uint8_t **ret_bytes)

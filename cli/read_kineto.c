@@ -78,7 +78,7 @@ static int add_interval(struct nt_kineto_interval **list, size_t *count,
 			const struct nt_kineto_interval *interval)
 {
 	/* Grows at the powers of two: no capacity to carry. */
-	if ((*count & (*count - 1)) == 0) {
+	if (!*list || (*count & (*count - 1)) == 0) {
 		struct nt_kineto_interval *grown =
 			reallocarray(*list, *count ? *count * 2 : 1, sizeof(*grown));
 

@@ -6,6 +6,7 @@
  */
 #include "cli/systrace_metric.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -469,6 +470,7 @@ static int judge_group(struct run *run, struct series *series, size_t n)
 	const struct nt_systrace_metric *metric = &run->rules->metric[series->metric];
 	int r = 0;
 
+	assert(n > 0);
 	if (n > NT_SYSTRACE_MAX_GROUP) {
 		run->left_out++;
 		return 0;

@@ -33,8 +33,9 @@ static int refuse(const struct place *at, const char *field, const json_t *value
 	if (text)
 		(void)nt_text_clean(text, strlen(text), clean, sizeof(clean) - 1);
 	free(text);
-	return nt_trace_refuse(at->error, "%s: %s.%s: %s: want %s", at->file, at->path, field,
-			       clean, want);
+	(void)nt_trace_refuse(at->error, "%s: %s.%s: %s: want %s", at->file, at->path, field, clean,
+			      want);
+	return -EBADMSG;
 }
 
 static const json_t *member(const struct place *at, const char *field)
