@@ -200,8 +200,9 @@ static int read_pod(struct span in, struct nt_devices *devices)
 	uint64_t number, pod;
 	int r = find_field(in, POD_NAME, &name);
 
-	if (r == 0)
-		r = find_field(in, POD_NAMESPACE, &namespace);
+	if (r < 0)
+		return r;
+	r = find_field(in, POD_NAMESPACE, &namespace);
 	if (r < 0)
 		return r;
 	pod = hash_part(hash_part(NT_HASH_SEED, namespace.at, namespace.len), name.at, name.len);

@@ -103,15 +103,20 @@ static struct pod *find(const struct nt_pods *pods, const char *key)
 	return pod;
 }
 
+static bool is_needed_less(const struct pod *pod, const struct pod *least)
+{
+	if (!least)
+		return pod->gone_ns || pod->has_ended;
+	return pod->gone_ns && (!least->gone_ns || pod->gone_ns < least->gone_ns);
+}
+
 /* The one that is gone for longest, else one that has ended; NULL: all are needed. */
 static struct pod *least_needed(const struct nt_pods *pods)
 {
 	struct pod *least = NULL;
 
 	for (struct pod *pod = pods->pod; pod; pod = pod->hh.next) {
-		if (pod->gone_ns && (!least || !least->gone_ns || pod->gone_ns < least->gone_ns))
-			least = pod;
-		else if (pod->has_ended && !least)
+		if (is_needed_less(pod, least))
 			least = pod;
 	}
 	return least;

@@ -30,8 +30,9 @@ bool nt_kube_name_is_sound(const char *name)
 
 static bool is_same(const struct nt_kube_object *a, const struct nt_kube_object *b)
 {
-	return !a->namespace == !b->namespace && !strcmp(a->name, b->name) &&
-	       (!a->namespace || !strcmp(a->namespace, b->namespace));
+	if (!a->namespace || !b->namespace)
+		return a->namespace == b->namespace && !strcmp(a->name, b->name);
+	return !strcmp(a->name, b->name) && !strcmp(a->namespace, b->namespace);
 }
 
 static bool accuses(const json_t *culprit)
