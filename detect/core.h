@@ -180,6 +180,11 @@ struct nt_detect {
 		double *pace_step, *run_queue, *gc, *sum;
 		struct nt_note *note;
 		uint32_t judged[NT_SERIES_END]; /* ranks of the round */
+		/* Of this frame, where it was asked for. */
+		struct nt_together {
+			uint64_t frame;
+			double cost;
+		} together[NT_SERIES_END];
 		uint32_t *index, *label; /* twice the room */
 		uint32_t cap;
 	} scratch;

@@ -13,6 +13,8 @@
 enum {
 	WAIT_FRAMES = 3, /* for the ranks of a group that have not ended a step */
 	APART_ROUNDS = 20,
+	FEW = 3, /* ranks of a role */
+	SURE_EXCURSION = 12, /* windows: hiccups by chance are not so many in a row */
 };
 
 /*
@@ -168,7 +170,13 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 		/* Neither peers nor a past tell what is normal. */
 		track->residual = kpi * base / c->step;
 	}
-	nt_tail_add(&c->group->tail[c->series], track->far, nt_tail_is_far(level.z));
+	/*
+	 * Among a few, an excursion that is no chance is what the tail is asked about, and no yardstick
+	 * of itself. Among more, it weighs little.
+	 */
+	if (c->n > FEW || track->level.windows < SURE_EXCURSION || !nt_cusum_lasts(&track->level) ||
+	    nt_tail_explains(&c->group->tail[c->series], track->level.windows, track->level.costly))
+		nt_tail_add(&c->group->tail[c->series], track->far, nt_tail_is_far(level.z));
 	track->far = nt_tail_is_far(level.z);
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)

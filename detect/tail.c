@@ -10,6 +10,7 @@ static const double far_z = 2.0, normal_part = 0.025;
 static const double far_step = 2.0, drift = 1.0;
 /* Of a round's windows this part is left after the next: a hundred rounds are remembered. */
 static const double kept = 0.99;
+static const double chance_sigma = 3.0;
 static const double normal_exponent = 2.0, least_exponent = 0.125;
 
 bool nt_tail_is_far(double z)
@@ -29,6 +30,14 @@ void nt_tail_add(struct nt_tail *tail, bool was_far, bool is_far)
 		return;
 	tail->windows += 1.0;
 	tail->entries += is_far;
+}
+
+bool nt_tail_explains(const struct nt_tail *tail, uint32_t windows, uint32_t far)
+{
+	const double p = fmin(1.0, tail->entries / fmax(1.0, tail->windows));
+	const double mean = p * windows;
+
+	return far <= mean + chance_sigma * sqrt(mean * (1.0 - p));
 }
 
 /*

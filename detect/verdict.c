@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/kpi.h"
+#include "detect/sort.h"
 #include "detect/stats.h"
 
 /* A spread that was there from the first step is the fleet's up to here. */
@@ -117,6 +118,28 @@ static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enu
 }
 
 /*
+ * What three of four ranks cost more than they used to at least, by their slow means: of pauses that all
+ * make, each in its own time, one window does not tell.
+ */
+static double together(struct nt_detect *detect, enum nt_series series)
+{
+	struct nt_together *all = &detect->scratch.together[series];
+	double *cost = detect->scratch.a;
+	uint32_t n = 0;
+
+	if (all->frame == detect->frames)
+		return all->cost;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].track[series].frame)
+			cost[n++] = detect->rank[i].track[series].slow_cost;
+	all->frame = detect->frames;
+	if (n)
+		nt_sort_select(cost, n, n / 4, n / 4);
+	all->cost = n ? cost[n / 4] : 0.0;
+	return all->cost;
+}
+
+/*
  * The sum that makes this series of the rank abnormal now, or NULL. *ret_always: it is a level that was
  * there from the start.
  */
@@ -136,6 +159,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	/* Nobody is accused by its past alone of what all did together, now or since then. */
 	if (track->mode == NT_MODE_PAST &&
 	    (wide->growth >= explains * track->growth ||
+	     together(detect, series) >= explains * fmax(track->slow_cost, floor_cost) ||
 	     (wide->level.sum >= detect->threshold &&
 	      nt_cusum_kpi(&wide->level) >= explains * nt_cusum_kpi(shift))))
 		return NULL;

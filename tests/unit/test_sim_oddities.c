@@ -340,6 +340,60 @@ static void who_has_no_plugin_is_held_against_nobody_who_has(void **state)
 	comes_out_right(s, 0);
 }
 
+/* Jobs whose ranks have one peer or none. */
+static const struct {
+	uint32_t dp, pp, node_ranks;
+	bool ring;
+} alone[] = {{8, 1, 2, true}, {1, 4, 1, false}, {2, 1, 1, false}, {2, 4, 2, false}};
+
+static struct cl_scenario alone_with(size_t index, const char *fault)
+{
+	struct cl_scenario s = scenario_with(fault);
+
+	s.dp = alone[index].dp;
+	s.pp = alone[index].pp;
+	s.microbatches = s.pp;
+	s.node_ranks = alone[index].node_ranks;
+	s.rendezvous = s.ring = alone[index].ring;
+	s.steps = 120;
+	return s;
+}
+
+/* What it does in three of five windows is no yardstick of itself. */
+static void a_rank_without_peers_that_is_slow_now_and_then_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+		struct cl_scenario s = alone_with(i, "compute 1 1.3 from 30 on 3 of 5");
+		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+		struct cl_outcome outcome;
+		struct cl_score score;
+
+		assert_int_equal(nt_judgement_new(&judgement), 0);
+		assert_int_equal(cl_run(&s, NULL, judgement, &outcome), 0);
+		score = cl_truth_score(&s, judgement, &outcome);
+		assert_int_equal(score.wrong, 0);
+		assert_int_equal(judgement->incidents, 1);
+		assert_int_equal(judgement->judged[0].incident.culprits, 1);
+		assert_int_equal(judgement->judged[0].incident.culprit[0].rank, 1);
+	}
+}
+
+/* Each in its own time, so that one window shows it of half of them. */
+static void pauses_that_all_make_accuse_no_rank_without_peers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+		struct cl_scenario s = alone_with(i, "gc-all 0 0.1 from 30");
+		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+		struct cl_outcome outcome;
+
+		assert_int_equal(nt_judgement_new(&judgement), 0);
+		assert_int_equal(cl_run(&s, NULL, judgement, &outcome), 0);
+		assert_int_equal(cl_truth_score(&s, judgement, &outcome).wrong, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +411,8 @@ int main(void)
 		cmocka_unit_test(late_agents_hold_a_rank_of_a_pipeline_against_its_past),
 		cmocka_unit_test(late_agents_tell_who_holds_a_job_that_stands),
 		cmocka_unit_test(processes_that_begin_one_after_the_other_are_no_hang),
+		cmocka_unit_test(a_rank_without_peers_that_is_slow_now_and_then_is_named),
+		cmocka_unit_test(pauses_that_all_make_accuse_no_rank_without_peers),
 		cmocka_unit_test(who_has_no_plugin_is_held_against_nobody_who_has),
 	};
 
