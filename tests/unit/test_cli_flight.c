@@ -452,7 +452,7 @@ static void pairs_beyond_the_cap_of_communicators_are_left_out_and_counted(void 
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct job *job = *state;
 	struct entry in = done;
-	char group[NT_FRAME_MAX_COMMS][16];
+	char group[NT_FRAME_MAX_COMMS][24];
 
 	pass_on(job, 6);
 	/* One is the pipeline, one all ranks, in which it has not called. */
