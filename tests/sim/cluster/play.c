@@ -720,7 +720,8 @@ static int make(struct cl_play *play)
 		if (!play->group[i])
 			return -ENOMEM;
 	}
-	play->counted = calloc(cl_scenario_nodes(play->s), sizeof(*play->counted));
+	/* Of all nodes that it ever has, and those are no more. */
+	play->counted = calloc(play->ranks, sizeof(*play->counted));
 	if (!play->counted)
 		return -ENOMEM;
 	play->rank = calloc(play->ranks, sizeof(*play->rank));
