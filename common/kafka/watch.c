@@ -114,7 +114,7 @@ static bool says_anything(const rd_kafka_topic_partition_list_t *ends)
 static void ask_ends(struct nt_kafka_watch *watch)
 {
 	rd_kafka_topic_partition_list_t *list;
-	bool is_wanted, any;
+	bool is_wanted;
 
 	(void)pthread_mutex_lock(&watch->lock);
 	is_wanted = !watch->ends;
@@ -123,26 +123,17 @@ static void ask_ends(struct nt_kafka_watch *watch)
 	if (!is_wanted)
 		return;
 	list = list_all(watch);
-	any = list->cnt > 0;
-	if (!any ||
+	if (!list->cnt ||
 	    rd_kafka_offsets_for_times(watch->rk, list, ENDS_MS) != RD_KAFKA_RESP_ERR_NO_ERROR ||
 	    !says_anything(list))
 		rd_kafka_topic_partition_list_destroy(nt_take(list));
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->ends = list;
-	if (list || !any)
+	if (list)
 		watch->deaf_mono_ns = 0;
 	else if (!watch->deaf_mono_ns)
 		watch->deaf_mono_ns = nt_clock_mono_ns();
 	wake(watch);
-	(void)pthread_mutex_unlock(&watch->lock);
-}
-
-/* Brokers or topics are missing: that nobody says where partitions end is no wonder. */
-static void forget_deaf(struct nt_kafka_watch *watch)
-{
-	(void)pthread_mutex_lock(&watch->lock);
-	watch->deaf_mono_ns = 0;
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -153,17 +144,13 @@ static uint64_t look(struct nt_kafka_watch *watch)
 	rd_kafka_resp_err_t error = rd_kafka_metadata(watch->rk, 0, NULL, &metadata, METADATA_MS);
 	bool is_complete;
 
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		forget_deaf(watch);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return nt_clock_mono_ns() + LOOK_AGAIN_NS;
-	}
 	note_topics(watch, metadata);
 	is_complete = learn(watch, metadata);
 	rd_kafka_metadata_destroy(metadata);
 	if (is_complete)
 		ask_ends(watch);
-	else
-		forget_deaf(watch);
 	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
 }
 
