@@ -34,7 +34,7 @@ struct nt_history_sum {
 };
 
 void nt_history_add(struct nt_history *history, const struct nt_history_round *round);
-/* Steps are another unit from now on. Their count goes on. */
+/* Steps are another unit from now on, and calls are counted from `now_ns`. The count of steps goes on. */
 void nt_history_forget(struct nt_history *history, uint64_t now_ns);
 /* The step in the last rounds before `onset_ns`; 0: too few are known. */
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns);

@@ -20,9 +20,9 @@ struct nt_tail {
  * One more window of a rank, whose last one was far or not. Only the first of several far windows
  * counts: a rank that stays slow is no tail, and must not hide itself.
  */
-/* Whether so many far windows of so many in a row are to be expected now and then. */
-bool nt_tail_explains(const struct nt_tail *tail, uint32_t windows, uint32_t far);
 void nt_tail_add(struct nt_tail *tail, bool was_far, bool is_far);
+/* Whether so many far windows of so many in a row are to be expected now and then: up to three sigma. */
+bool nt_tail_explains(const struct nt_tail *tail, uint32_t windows, uint32_t far);
 /* Before a round's windows are added. */
 void nt_tail_fade(struct nt_tail *tail);
 /* Is z in the tail? */

@@ -89,6 +89,8 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_incide
 {
 	double part;
 
+	if (incident->family != NT_FAMILY_SLOW || !incident->blames || since->step_ns <= 0.0)
+		return false;
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
@@ -96,8 +98,6 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_incide
 		if (!rank || !rank->track[blame->series].always)
 			return false;
 	}
-	if (incident->family != NT_FAMILY_SLOW || !incident->blames || since->step_ns <= 0.0)
-		return false;
 	(void)find_part(detect, incident, false, &part);
 	return since->step_ns - since->steps * before_ns < part * since->step_ns / 2.0;
 }

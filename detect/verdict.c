@@ -119,7 +119,8 @@ static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enu
 
 /*
  * What three of four ranks cost more than they used to at least, by their slow means: of pauses that all
- * make, each in its own time, one window does not tell.
+ * make, each in its own time, one window does not tell. Other than wide->slow_cost, which is held against
+ * whole pasts, also of ranks that are still learning theirs: nobody is to be accused meanwhile.
  */
 static double together(struct nt_detect *detect, enum nt_series series)
 {
@@ -129,9 +130,12 @@ static double together(struct nt_detect *detect, enum nt_series series)
 
 	if (all->frame == detect->frames)
 		return all->cost;
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		if (detect->rank[i].track[series].frame)
-			cost[n++] = detect->rank[i].track[series].slow_cost;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (rank->observed && !rank->ended && rank->track[series].frame)
+			cost[n++] = rank->track[series].slow_cost;
+	}
 	all->frame = detect->frames;
 	if (n)
 		nt_sort_select(cost, n, n / 4, n / 4);

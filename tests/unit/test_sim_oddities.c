@@ -3,6 +3,7 @@
  * Played jobs that are not like the rest: ranks that are numbered across nodes, steps of evaluation,
  * agents that come late, nodes without a plugin.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -394,6 +395,51 @@ static void pauses_that_all_make_accuse_no_rank_without_peers(void **state)
 	}
 }
 
+/* GPU hours told ÷ lost, NAN: not known. */
+static double cost_of(const struct cl_scenario *s)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	struct cl_outcome outcome;
+	struct cl_score score;
+
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(cl_run(s, NULL, judgement, &outcome), 0);
+	score = cl_truth_score(s, judgement, &outcome);
+	assert_int_equal(score.found, 1);
+	return score.cost;
+}
+
+static void what_is_slow_from_the_start_is_charged_as_the_job_lost_it(void **state)
+{
+	struct cl_scenario s = scenario_with("compute 4 2 from 0");
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.seed = 3;
+	s.tp = s.pp = 2;
+	s.microbatches = 4;
+	s.aligned_end = false;
+	/* Its evidence begins anew after some slow steps, which are no job without the fault. */
+	assert_true(fabs(cost_of(&s) - 1.0) < 0.05);
+	/* Its hosts have called for steps by then that are told and charged later. */
+	s.tp = 8;
+	s.pp = s.microbatches = 1;
+	s.fault[0].factor = 1.1;
+	assert_true(fabs(cost_of(&s) - 1.0) < 0.05);
+}
+
+static void two_halves_of_a_pipeline_have_no_price(void **state)
+{
+	struct cl_scenario s = scenario_with("compute-half 0 1.3 from 0");
+
+	(void)state;
+	s.mode = CL_PLUGIN;
+	s.seed = 3;
+	assert_true(fabs(cost_of(&s) - 1.0) < 0.05);
+	s.pp = s.microbatches = 4;
+	assert_true(isnan(cost_of(&s)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +459,8 @@ int main(void)
 		cmocka_unit_test(processes_that_begin_one_after_the_other_are_no_hang),
 		cmocka_unit_test(a_rank_without_peers_that_is_slow_now_and_then_is_named),
 		cmocka_unit_test(pauses_that_all_make_accuse_no_rank_without_peers),
+		cmocka_unit_test(what_is_slow_from_the_start_is_charged_as_the_job_lost_it),
+		cmocka_unit_test(two_halves_of_a_pipeline_have_no_price),
 		cmocka_unit_test(who_has_no_plugin_is_held_against_nobody_who_has),
 	};
 
