@@ -44,6 +44,7 @@ static void take_incident(void *data, const struct nt_shard *shard,
 	int r = 0;
 
 	incident.shard = shard->number;
+	service->must_draw |= !pending;
 	if (!pending)
 		nt_debug("incident %s %s: %s", incident.id, incident.state, incident.summary);
 	if (sink)
@@ -369,7 +370,36 @@ static void say_damage(struct nt_service *service)
 	}
 }
 
-/* Everything that has its hour. */
+/*
+ * One of a hundred thousand ranks takes a while: a tenth of the time is for pictures, at most. Who asks
+ * because of an alarm must find what it tells: for that it may be half, once the backlog is read.
+ */
+static bool must_draw(const struct nt_service *service, uint64_t now_ns)
+{
+	const uint64_t since_ns = now_ns - service->picture_ns;
+
+	if (service->must_draw && atomic_load(&service->caught_up))
+		return since_ns >= service->picture_took_ns;
+	return since_ns >= service->options.picture_every_ns &&
+	       since_ns >= PICTURE_SHARE * service->picture_took_ns;
+}
+
+static int draw_due(struct nt_service *service)
+{
+	const uint64_t now_ns = nt_clock_mono_ns();
+	int r;
+
+	if (!must_draw(service, now_ns))
+		return 0;
+	service->picture_ns = now_ns;
+	service->must_draw = false;
+	say_damage(service);
+	r = draw(service);
+	service->picture_took_ns = nt_clock_mono_ns() - now_ns;
+	return r;
+}
+
+/* Everything that has its hour. What waits for the brokers comes last. */
 static int do_due(struct nt_service *service)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
@@ -383,6 +413,8 @@ static int do_due(struct nt_service *service)
 			return r;
 	}
 	r = nt_service_adopt(service);
+	if (r == 0)
+		r = draw_due(service);
 	if (r < 0)
 		return r;
 	nt_service_publish(service);
@@ -390,16 +422,6 @@ static int do_due(struct nt_service *service)
 	if (service->outlet && now_ns >= service->publish_after_ns &&
 	    nt_outlet_flush(service->outlet) < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
-	/* One of a hundred thousand ranks takes a while: a tenth of the time is for pictures, at most. */
-	if (now_ns - service->picture_ns >= service->options.picture_every_ns &&
-	    now_ns - service->picture_ns >= PICTURE_SHARE * service->picture_took_ns) {
-		service->picture_ns = now_ns;
-		say_damage(service);
-		r = draw(service);
-		if (r < 0)
-			return r;
-		service->picture_took_ns = nt_clock_mono_ns() - now_ns;
-	}
 	if (now_ns - service->heads_ns >= service->options.heads_every_ns) {
 		service->heads_ns = now_ns;
 		nt_service_publish_heads(service);

@@ -36,6 +36,7 @@ struct nt_service {
 
 	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* when it was done last */
 	uint64_t picture_took_ns; /* the last one */
+	bool must_draw; /* an incident was told since, which is not pending */
 	uint64_t publish_after_ns; /* the bus did not take it */
 	uint64_t adopt_after_ns; /* the store did not take over messages */
 	uint64_t held_until_ns; /* the store did not take an incident of another; 0: it did */

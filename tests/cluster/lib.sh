@@ -18,8 +18,9 @@ skip() {
 }
 
 fail() {
-  echo "FAILED: $*" >&2
   [ -z "$is_up" ] || what_goes_on >&2 || :
+  # Last: who runs many tests shows the end of what one has printed.
+  echo "FAILED: $*" >&2
   exit 1
 }
 

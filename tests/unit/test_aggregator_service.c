@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "common/file.h"
 #include "tests/unit/feed.h"
 #include "tests/unit/scratch.h"
@@ -281,6 +282,27 @@ static void a_slow_rank_is_told_and_shown(void **state)
 	assert_string_equal(snapshot->node[0].name, "gpu-01");
 	assert_int_equal(snapshot->node[0].ranks, RANKS);
 	assert_true(metric(snapshot, "neutracer_aggregator_windows", "") == 116 * RANKS);
+	nt_snapshot_release(snapshot);
+}
+
+static void an_alarm_is_shown_before_the_next_picture_is_due(void **state)
+{
+	const struct nt_snapshot *snapshot;
+
+	(void)state;
+	picture_every_ns = NT_MINUTE;
+	publish_run(0, 30000, UINT64_MAX);
+	start_service();
+	turn_until_read();
+	publish_run(30160, 60000, 30160);
+	/* What is to be read, and a turn in which nothing is. */
+	while (!tolds)
+		assert_int_equal(nt_service_turn(service, 0), 0);
+	assert_int_equal(nt_service_turn(service, 0), 0);
+	snapshot = nt_snapshot_acquire(board);
+	assert_int_equal(snapshot->jobs, 1);
+	assert_int_equal(snapshot->job[0]->incidents, 1);
+	assert_int_equal(snapshot->job[0]->incident[0]->culprit[0].rank, SLOW);
 	nt_snapshot_release(snapshot);
 }
 
@@ -671,6 +693,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_slow_rank_is_told_and_shown),
+		TEST(an_alarm_is_shown_before_the_next_picture_is_due),
 		TEST(a_healthy_job_makes_no_incident),
 		TEST(incidents_are_published_on_the_bus),
 		TEST(a_damaged_segment_of_the_bus_is_named_in_the_log_just_once),
