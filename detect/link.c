@@ -14,7 +14,7 @@ enum {
 
 /* A communicator is as it was while its transfers grew by less. */
 static const double healthy_growth = 0.1;
-/* Calls with less are as fast over a slow link: they acquit nobody. */
+/* Calls with less are as fast over a slow link: they acquit nobody, and name nobody. */
 static const double telling_bytes = 65536.0;
 
 void nt_links_free(struct nt_links *links)
@@ -145,7 +145,8 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 
 		/* Each may cost little: together they tell who it is. */
 		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
-		    comm->network.level.sum < detect->threshold || !spans(detect, comm))
+		    comm->network.level.sum < detect->threshold ||
+		    comm->network.bytes < telling_bytes || !spans(detect, comm))
 			continue;
 		slow++;
 		if (first) {

@@ -478,6 +478,25 @@ static void one_slow_communicator_alone_shares_nothing(void **state)
 	net_free(&net);
 }
 
+/* Of few bytes it takes longer, too, but goes by what the hosts do as well: it is no second one. */
+static void a_slow_flag_beside_one_slow_communicator_names_no_nic(void **state)
+{
+	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {2, 3}};
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 88);
+	add_pairs(&net, pair, 4);
+	net.sim.comm[1].bytes = 16;
+	net_pass(&net, 40);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 30);
+	assert_int_equal(sim_firing(net.detect, 0)->culprit[0].kind, NT_CULPRIT_COMMUNICATOR);
+	assert_true(sim_firing(net.detect, 0)->culprit[0].comm == DATA);
+	net_free(&net);
+}
+
 static void communicators_that_share_no_node_are_told_each(void **state)
 {
 	struct net net;
@@ -570,6 +589,7 @@ int main(void)
 		cmocka_unit_test(communicators_that_are_heard_in_turn_are_slow_together),
 		cmocka_unit_test(where_both_ends_are_as_ever_elsewhere_it_is_their_path),
 		cmocka_unit_test(one_slow_communicator_alone_shares_nothing),
+		cmocka_unit_test(a_slow_flag_beside_one_slow_communicator_names_no_nic),
 		cmocka_unit_test(communicators_that_share_no_node_are_told_each),
 		cmocka_unit_test(a_restart_in_between_changes_nothing),
 	};
