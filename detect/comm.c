@@ -85,14 +85,51 @@ static struct nt_link *find_link(const struct nt_rank *rank, uint64_t id, size_t
 	return NULL;
 }
 
-static void compare_hash(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+/* Of one size in both, whatever windows they are of: below 2^53 bytes the quotients are exact. */
+static bool are_alike(const struct nt_frame_op *a, const struct nt_frame_op *b)
 {
-	if (comm->heard_epoch != said->epoch || comm->heard_last != said->last)
+	return (double)a->bytes / (double)a->calls == (double)b->bytes / (double)b->calls;
+}
+
+static const struct nt_frame_op *find_op(const struct nt_frame_comm *said, uint8_t op)
+{
+	for (size_t i = 0; i < said->ops; i++)
+		if (said->op[i].op == op && said->op[i].calls)
+			return &said->op[i];
+	return NULL;
+}
+
+/* The same operations, each with as many bytes a call. */
+static bool do_alike(const struct nt_frame_comm *a, const struct nt_frame_comm *b)
+{
+	bool any = false;
+
+	if (a->ops != b->ops)
+		return false;
+	for (size_t i = 0; i < a->ops; i++) {
+		const struct nt_frame_op *other = find_op(b, a->op[i].op);
+
+		if (!a->op[i].calls || !other || !are_alike(&a->op[i], other))
+			return false;
+		any |= a->op[i].bytes > 0;
+	}
+	return any;
+}
+
+static void compare_calls(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+{
+	uint64_t *at = &comm->differed_frame;
+
+	if (comm->heard_epoch != said->epoch)
 		return;
-	if (comm->heard_hash == said->rolling_hash)
-		comm->agreed_frame = frame;
-	else
-		comm->differed_frame = frame;
+	if (comm->heard_last == said->last && comm->heard_hash == said->rolling_hash)
+		at = &comm->agreed_frame;
+	if (comm->heard_last != said->last) {
+		if (comm->matched == NT_COMM_TRUSTED)
+			return;
+		at = do_alike(comm->heard, said) ? &comm->matched_frame : &comm->unlike_frame;
+	}
+	*at = frame;
 }
 
 /* The first member of a frame: others are held against it. */
@@ -102,6 +139,7 @@ static void hear_first(struct nt_comm *comm, const struct nt_frame_comm *said, u
 	comm->heard_epoch = said->epoch;
 	comm->heard_last = said->last;
 	comm->heard_hash = said->rolling_hash;
+	comm->heard = said;
 }
 
 /* What its operations are, and how much of each there is. */
@@ -140,7 +178,7 @@ int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct n
 		if (link->last != said->last || link->epoch != said->epoch || !link->frame)
 			link->progress_ns = comm->moved_ns = detect->end_ns;
 		if (comm->heard_frame == detect->frames)
-			compare_hash(comm, said, detect->frames);
+			compare_calls(comm, said, detect->frames);
 		else
 			hear_first(comm, said, detect->frames);
 		/* A rank speaks once for itself. */

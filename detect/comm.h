@@ -28,6 +28,10 @@ enum nt_comm_use {
 	NT_COMM_EXPERT, /* all-to-all */
 };
 
+enum {
+	NT_COMM_TRUSTED = 3, /* frames in which members did the same before a difference means something */
+};
+
 struct nt_comm {
 	uint64_t id;
 	uint32_t size;
@@ -36,12 +40,16 @@ struct nt_comm {
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
 	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
+	const struct nt_frame_comm *heard; /* the same: of the frame, and gone with it */
 	struct nt_hearing hearing;
 	uint64_t moved_ns; /* when a member last went on in it */
 	uint8_t kind_of[NT_COMM_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
 	/* Whether members that are at the same number called the same until there: see mismatch.h. */
 	uint64_t agreed_frame, differed_frame;
 	uint32_t agreed; /* frames, up to a few */
+	/* Hosts that run ahead are hardly ever at the same number: whether their calls had the same sizes. */
+	uint64_t matched_frame, unlike_frame;
+	uint32_t matched; /* frames, up to a few */
 	bool varies; /* they never did, or not for good: it means nothing */
 	/* Where they differ and no call shows how, 0: they agree; and how often that was elsewhere. */
 	uint32_t differed_moves;

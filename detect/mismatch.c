@@ -9,7 +9,6 @@
 
 enum {
 	AHEAD = 8, /* frames that hosts may go on enqueuing after a call that never ends */
-	TRUSTED = 3, /* frames in which all agreed before a difference means something */
 };
 
 bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
@@ -153,6 +152,12 @@ bool nt_mismatch_matters(const struct nt_comm *comm, const struct nt_mismatch_ca
 	return collective || !same_op;
 }
 
+/* Its members did the same so far. */
+static bool is_trusted(const struct nt_comm *comm)
+{
+	return comm->agreed >= NT_COMM_TRUSTED || comm->matched >= NT_COMM_TRUSTED;
+}
+
 /* Are all its operations such that members must agree on them? */
 static bool is_collective_only(const struct nt_comm *comm)
 {
@@ -178,7 +183,7 @@ int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_comm *com
 	int r = 0;
 
 	*ret_differ = false;
-	if (comm->varies || comm->agreed < TRUSTED || !is_collective_only(comm))
+	if (comm->varies || !is_trusted(comm) || !is_collective_only(comm))
 		return 0;
 	call = calloc(comm->members, sizeof(*call));
 	if (!call)
@@ -275,14 +280,18 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 
 		if (comm->agreed_frame == detect->frames &&
 		    comm->differed_frame != detect->frames) {
-			comm->agreed += comm->agreed < TRUSTED;
+			comm->agreed += comm->agreed < NT_COMM_TRUSTED;
 			comm->differed_last = 0;
 			comm->differed_moves = 0;
 		}
+		if (comm->matched_frame == detect->frames &&
+		    comm->unlike_frame != detect->frames &&
+		    comm->differed_frame != detect->frames)
+			comm->matched += comm->matched < NT_COMM_TRUSTED;
 		if (comm->differed_frame != detect->frames || comm->varies)
 			continue;
 		/* A communicator whose members differ by nature tells nothing by differing. */
-		if (comm->agreed < TRUSTED) {
+		if (!is_trusted(comm)) {
 			comm->varies = true;
 			continue;
 		}

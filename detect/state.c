@@ -13,7 +13,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 9,
+	STATE_VERSION = 10,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -203,6 +203,7 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	for (int i = 0; i < NT_COMM_OPS; i++)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
+	nt_code_u32(codec, &comm->matched, UINT32_MAX);
 	nt_code_bool(codec, &comm->varies);
 	nt_code_u64(codec, &comm->differed_last);
 	nt_code_u32(codec, &comm->differed_moves, UINT32_MAX);

@@ -283,6 +283,64 @@ static void three_frames_of_agreement_are_trusted_and_two_are_not(void **state)
 	}
 }
 
+/* Each rank is elsewhere in each frame, as where hosts run ahead; each of its calls has so many bytes more. */
+static void pass_apart(struct sim *sim, struct nt_detect *detect, uint32_t frames, uint64_t more)
+{
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].behind = 2 * i;
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct nt_finding *finding;
+		size_t findings;
+
+		(void)sim_next(sim);
+		for (uint32_t j = 0; j < sim->ranks; j++)
+			sim->out_op[j].bytes += j == 2 ? more * sim->out_op[j].calls : 0;
+		assert_int_equal(nt_detect_step(detect, &sim->frame, &finding, &findings), 0);
+	}
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].behind = 0;
+}
+
+static void calls_of_the_same_sizes_are_trusted_where_no_two_are_at_one_number(void **state)
+{
+	(void)state;
+	for (uint32_t healthy = 1; healthy < 6; healthy++) {
+		struct nt_detect *detect = sim_detect();
+		struct nt_comm *comm;
+		struct sim sim;
+
+		sim_init(&sim, RANKS, 1);
+		pass_apart(&sim, detect, healthy, 0);
+		comm = nt_comm_find(detect->comms, DATA);
+		assert_int_equal(comm->agreed, 0);
+		assert_int_equal(comm->matched, healthy < 3 ? healthy : 3);
+		sim.rank[2].salt = 9;
+		sim_pass(&sim, detect, 1);
+		assert_int_equal(comm->varies, healthy < 3);
+		assert_true(comm->differed_last == (healthy < 3 ? 0 : sim.comm[0].last));
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
+static void one_whose_calls_have_other_sizes_is_never_trusted(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct nt_comm *comm;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, RANKS, 1);
+	pass_apart(&sim, detect, 9, 1);
+	comm = nt_comm_find(detect->comms, DATA);
+	assert_int_equal(comm->matched, 0);
+	sim.rank[2].salt = 9;
+	sim_pass(&sim, detect, 1);
+	assert_true(comm->varies);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void what_differs_and_goes_on_all_the_same_varies(void **state)
 {
 	struct job *job = *state;
@@ -330,6 +388,8 @@ int main(void)
 		cmocka_unit_test(only_operations_of_all_members_must_be_the_same),
 		cmocka_unit_test(of_unknown_operations_only_a_difference_between_them_matters),
 		cmocka_unit_test(three_frames_of_agreement_are_trusted_and_two_are_not),
+		cmocka_unit_test(calls_of_the_same_sizes_are_trusted_where_no_two_are_at_one_number),
+		cmocka_unit_test(one_whose_calls_have_other_sizes_is_never_trusted),
 		CASE(what_differs_and_goes_on_all_the_same_varies),
 		CASE(what_differs_once_and_agrees_again_is_forgotten),
 	};
