@@ -429,7 +429,10 @@ static int compare_u32(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Somebody that was named is not heard of now: that clears nobody. */
+/*
+ * Somebody that was named is not heard of now, as in a recording's last window: that clears nobody, and
+ * makes nobody guilty who only waits for it.
+ */
 static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_incident *open)
 {
 	if (open->kind != NT_CULPRIT_RANK)
@@ -472,7 +475,7 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 	/* The calls differ: that says more than that the job stands. */
 	if (open && open->class == NT_CLASS_MISMATCH && open->stands)
 		return 0;
-	if (open && !stall->culprits && is_out_of_sight(detect, open)) {
+	if (open && is_out_of_sight(detect, open)) {
 		open->stands = true;
 		return 0;
 	}

@@ -227,6 +227,21 @@ static void who_waits_behind_a_pipeline_is_a_victim(void **state)
 	}
 }
 
+/* There the laggard itself is not heard of any more: who waits for it a stage further is no other one. */
+static void the_last_window_of_a_recording_renames_nobody(void **state)
+{
+	struct cl_scenario scenario = scenario_with("laggard 3 1 from 60");
+
+	(void)state;
+	scenario.steps = 200;
+	scenario.step_s = 0.4;
+	scenario.tp = scenario.dp = scenario.pp = 2;
+	scenario.microbatches = 4;
+	scenario.buckets = 3;
+	scenario.mode = CL_LOCAL_SYNC;
+	play(scenario, 1);
+}
+
 /* The call that differs is one of many of its step, and no longer among the last sixteen. */
 static void a_mismatch_early_in_the_step_is_told_by_the_hash(void **state)
 {
@@ -421,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_slow_node_is_one_finding),
 		cmocka_unit_test(a_job_that_stands_names_who_is_missing),
 		cmocka_unit_test(who_waits_behind_a_pipeline_is_a_victim),
+		cmocka_unit_test(the_last_window_of_a_recording_renames_nobody),
 		cmocka_unit_test(a_mismatch_early_in_the_step_is_told_by_the_hash),
 		cmocka_unit_test(a_mismatch_is_told_in_small_groups_whose_hosts_run_ahead),
 		cmocka_unit_test(hiccups_accuse_nobody),
