@@ -29,7 +29,7 @@ enum nt_comm_use {
 };
 
 enum {
-	NT_COMM_TRUSTED = 3, /* frames in which members did the same before a difference means something */
+	NT_COMM_TRUSTED = 3, /* frames of doing the same before a difference means something */
 };
 
 struct nt_comm {

@@ -284,8 +284,7 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 			comm->differed_last = 0;
 			comm->differed_moves = 0;
 		}
-		if (comm->matched_frame == detect->frames &&
-		    comm->unlike_frame != detect->frames &&
+		if (comm->matched_frame == detect->frames && comm->unlike_frame != detect->frames &&
 		    comm->differed_frame != detect->frames)
 			comm->matched += comm->matched < NT_COMM_TRUSTED;
 		if (comm->differed_frame != detect->frames || comm->varies)
