@@ -116,20 +116,26 @@ static bool do_alike(const struct nt_frame_comm *a, const struct nt_frame_comm *
 	return any;
 }
 
+static void compare_sizes(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
+{
+	if (comm->matched == NT_COMM_TRUSTED)
+		return;
+	if (do_alike(comm->heard, said))
+		comm->matched_frame = frame;
+	else
+		comm->unlike_frame = frame;
+}
+
 static void compare_calls(struct nt_comm *comm, const struct nt_frame_comm *said, uint64_t frame)
 {
-	uint64_t *at = &comm->differed_frame;
-
 	if (comm->heard_epoch != said->epoch)
 		return;
-	if (comm->heard_last == said->last && comm->heard_hash == said->rolling_hash)
-		at = &comm->agreed_frame;
-	if (comm->heard_last != said->last) {
-		if (comm->matched == NT_COMM_TRUSTED)
-			return;
-		at = do_alike(comm->heard, said) ? &comm->matched_frame : &comm->unlike_frame;
-	}
-	*at = frame;
+	if (comm->heard_last != said->last)
+		compare_sizes(comm, said, frame);
+	else if (comm->heard_hash == said->rolling_hash)
+		comm->agreed_frame = frame;
+	else
+		comm->differed_frame = frame;
 }
 
 /* The first member of a frame: others are held against it. */
