@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The owner of a process: whose share of a table it takes. The pod, else the container, else the user
+ * id, as the kernel states them; nothing of it is the process's own word. Root in two containers is
+ * two owners, and a user outside of containers is one, however many processes it starts.
+ */
+#ifndef NT_AGENT_OWNER_H
+#define NT_AGENT_OWNER_H
+
+#include <stdint.h>
+
+#include "agent/cgroup.h"
+#include "common/cleanup.h"
+
+enum {
+	NT_OWNER_NAME = 80, /* bytes with the NUL */
+};
+
+struct nt_owner {
+	uint64_t id; /* hash; never 0 */
+	uint32_t uid;
+	char name[NT_OWNER_NAME]; /* for people: "pod UID", "container ID", "user 1000" */
+};
+
+void nt_owner_of(const struct nt_cgroup *cgroup, uint32_t uid, struct nt_owner *ret_owner);
+
+/* The effective user id in the text of /proc/PID/status. -EBADMSG where it has none. */
+NT_MUST_CHECK int nt_owner_parse_uid(const char *status, size_t len, uint32_t *ret_uid);
+
+/* Of a living process, from /proc/PID/cgroup and status, which block on nothing of the process. */
+NT_MUST_CHECK int nt_owner_read(uint32_t pid, struct nt_owner *ret_owner);
+
+#endif
