@@ -186,8 +186,6 @@ static int open_probes(struct nt_agent *agent)
 		.mode = (enum nt_attach_mode)agent->config->attach_mode,
 		.ring_bytes = agent->config->ring_bytes,
 		.min_call_ns = agent->config->min_call_ns,
-		.max_processes = agent->config->max_processes,
-		.max_threads = agent->config->max_threads,
 	};
 	int r;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/bundle.h"
 #include "agent/elf.h"
 #include "agent/kernel.h"
 #include "agent/link.h"
@@ -22,42 +23,32 @@ enum {
 	PATH_BYTES = 64,
 };
 
-/* How a row is attached. */
-enum kind {
-	KIND_COUNT, /* only counted */
-	KIND_ENTRY,
-	KIND_PAIR, /* entry and return */
-	KIND_END,
+struct file_link {
+	struct nt_link *link; /* owned */
+	bool stays;
 };
 
-/* A function to be probed. */
-struct target {
-	struct nt_place place;
-	enum nt_subject subject;
-	enum kind kind;
-	uint64_t function; /* its start: aliases share it */
-};
-
-struct file {
+struct nt_attached {
 	int fd;
 	uint32_t subjects; /* whose rows are attached, or were found missing */
 	size_t names; /* (dev, ino) pairs that lead here */
-	uint64_t *function; /* the starts of what is attached */
-	size_t functions;
-	struct nt_link **link;
-	size_t links;
+	struct nt_target *target; /* what can be attached, by these links or by those of processes */
+	size_t targets;
+	struct file_link *link;
+	size_t links, link_cap;
+	enum nt_attached_split split;
 };
 
 /* Overlays give one file several. */
 struct name {
 	dev_t dev;
 	ino_t ino;
-	struct file *file;
+	struct nt_attached *file;
 };
 
 struct nt_attach {
 	struct nt_kernel *kernel;
-	struct file **file;
+	struct nt_attached **file;
 	size_t files;
 	struct name *name;
 	size_t names;
@@ -92,14 +83,14 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 	return 0;
 }
 
-static void file_free(struct nt_attach *a, struct file *file)
+static void file_free(struct nt_attach *a, struct nt_attached *file)
 {
 	for (size_t i = 0; i < file->links; i++)
-		nt_link_free(file->link[i]);
+		nt_link_free(file->link[i].link);
 	a->links -= file->links;
-	a->probes -= file->functions;
+	a->probes -= file->targets;
 	free(file->link);
-	free(file->function);
+	free(file->target);
 	(void)close(file->fd);
 	free(file);
 }
@@ -129,7 +120,7 @@ static struct name *find_name(struct nt_attach *a, dev_t dev, ino_t ino)
 	return NULL;
 }
 
-static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct file *file)
+static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct nt_attached *file)
 {
 	struct name *grown;
 
@@ -146,10 +137,10 @@ static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct file *file
 
 /* The file of a name that is new: a known one under another name, or one more. */
 static int add_file(struct nt_attach *a, const char *path, dev_t dev, ino_t ino,
-		    struct file **ret_file)
+		    struct nt_attached **ret_file)
 {
 	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct file **grown, *file;
+	struct nt_attached **grown, *file;
 	struct stat st;
 	int r;
 
@@ -169,7 +160,7 @@ static int add_file(struct nt_attach *a, const char *path, dev_t dev, ino_t ino,
 		}
 	if (a->files == FILES_MAX)
 		return -ENOSPC;
-	grown = reallocarray(a->file, a->files + 1, sizeof(struct file *));
+	grown = reallocarray(a->file, a->files + 1, sizeof(struct nt_attached *));
 	if (!grown)
 		return -ENOMEM;
 	a->file = grown;
@@ -187,37 +178,30 @@ static int add_file(struct nt_attach *a, const char *path, dev_t dev, ino_t ino,
 	return 0;
 }
 
-static bool is_attached(const struct file *file, uint64_t function)
+static bool is_target(const struct nt_attached *file, uint64_t function)
 {
-	for (size_t i = 0; i < file->functions; i++)
-		if (file->function[i] == function)
+	for (size_t i = 0; i < file->targets; i++)
+		if (file->target[i].function == function)
 			return true;
 	return false;
 }
 
-static enum kind kind_of(const struct nt_probe *probe)
-{
-	if (probe->returns)
-		return KIND_PAIR;
-	return probe->counter >= 0 && !probe->words ? KIND_COUNT : KIND_ENTRY;
-}
-
 /* False: the file does not have it, has it under another name, or it is better left alone. */
-static bool find_target(struct nt_attach *a, const struct file *file, const struct nt_elf *elf,
-			uint16_t row, const struct target *target, size_t targets,
-			struct target *ret_target)
+static bool find_target(struct nt_attach *a, const struct nt_attached *file,
+			const struct nt_elf *elf, uint16_t row, const struct nt_target *target,
+			size_t targets, struct nt_target *ret_target)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
-	enum kind kind = kind_of(probe);
+	enum nt_target_kind kind = nt_target_kind_of(probe);
 	struct nt_elf_symbol symbol;
 	enum nt_insn insn;
 
-	if (nt_elf_find(elf, probe->symbol, &symbol) < 0 || is_attached(file, symbol.offset))
+	if (nt_elf_find(elf, probe->symbol, &symbol) < 0 || is_target(file, symbol.offset))
 		return false;
 	for (size_t i = 0; i < targets; i++)
 		if (target[i].function == symbol.offset)
 			return false;
-	insn = kind == KIND_PAIR ? symbol.return_insn : symbol.insn;
+	insn = kind == NT_TARGET_PAIR ? symbol.return_insn : symbol.insn;
 	if (insn == NT_INSN_REFUSED) {
 		a->failed++;
 		return false;
@@ -226,87 +210,106 @@ static bool find_target(struct nt_attach *a, const struct file *file, const stru
 		a->refused_slow++;
 		return false;
 	}
-	*ret_target = (struct target){
-		.place = {.offset = kind == KIND_PAIR ? symbol.return_offset : symbol.entry_offset,
+	*ret_target = (struct nt_target){
+		.place = {.offset = kind == NT_TARGET_PAIR ? symbol.return_offset
+							   : symbol.entry_offset,
 			  .cookie = nt_probe_cookie(row)},
+		.function = symbol.offset,
+		.row = row,
 		.subject = probe->subject,
 		.kind = kind,
-		.function = symbol.offset,
+		.stays = nt_probe_stays(probe),
 	};
 	return true;
 }
 
-static int by_subject_and_kind(const void *left, const void *right)
+/* What shares a link. */
+static int by_link(const void *left, const void *right)
 {
-	const struct target *a = left, *b = right;
+	const struct nt_target *a = left, *b = right;
 
 	if (a->subject != b->subject)
 		return a->subject < b->subject ? -1 : 1;
+	if (a->stays != b->stays)
+		return a->stays ? -1 : 1;
 	if (a->kind != b->kind)
 		return a->kind < b->kind ? -1 : 1;
 	return 0;
 }
 
-static int keep_link(struct nt_attach *a, struct file *file, struct nt_link *link)
+static int keep_link(struct nt_attach *a, struct nt_attached *file, struct nt_link *link,
+		     bool stays)
 {
-	struct nt_link **grown =
-		reallocarray(file->link, file->links + 1, sizeof(struct nt_link *));
+	if (file->links == file->link_cap) {
+		size_t cap = file->link_cap ? 2 * file->link_cap : 8;
+		struct file_link *grown = reallocarray(file->link, cap, sizeof(*grown));
 
-	if (!grown)
-		return -ENOMEM;
-	file->link = grown;
-	file->link[file->links++] = link;
+		if (!grown)
+			return -ENOMEM;
+		file->link = grown;
+		file->link_cap = cap;
+	}
+	file->link[file->links++] = (struct file_link){.link = link, .stays = stays};
 	a->links++;
 	return 0;
 }
 
 /* The links that one kind of target needs. All of them or none. */
-static int link_places(struct nt_attach *a, struct file *file, const char *path, enum kind kind,
-		       const struct nt_place *place, size_t places)
+static int link_places(struct nt_attach *a, struct nt_attached *file, const char *path,
+		       const struct nt_target *like, const struct nt_place *place, size_t places)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
 	int r;
 
-	if (kind == KIND_PAIR)
-		r = nt_kernel_link_pair(a->kernel, path, place, places, &link, &leave);
+	if (like->kind == NT_TARGET_PAIR)
+		r = nt_kernel_link_pair(a->kernel, path, 0, place, places, &link, &leave);
 	else
-		r = nt_kernel_link_entry(a->kernel, kind == KIND_COUNT, path, place, places, &link);
+		r = nt_kernel_link_entry(a->kernel, like->kind == NT_TARGET_COUNT, path, 0, place,
+					 places, &link);
 	if (r < 0)
 		return r;
 	if (leave) {
-		r = keep_link(a, file, leave);
+		r = keep_link(a, file, leave, like->stays);
 		if (r < 0)
 			return r;
 		(void)nt_take(leave);
 	}
-	r = keep_link(a, file, link);
+	r = keep_link(a, file, link, like->stays);
 	if (r < 0)
 		return r;
 	(void)nt_take(link);
 	return 0;
 }
 
+/* Is the target observed by links of processes while the file is split so far? */
+static bool is_split_off(const struct nt_attached *file, const struct nt_target *target)
+{
+	return file->split == NT_ATTACHED_ALL ||
+	       (file->split == NT_ATTACHED_BUT_STAYING && !target->stays);
+}
+
 /* Halves what the kernel does not take until the guilty places are alone, and counts them. */
-static int link_targets(struct nt_attach *a, struct file *file, const char *path,
-			const struct target *target, size_t targets)
+static int link_targets(struct nt_attach *a, struct nt_attached *file, const char *path,
+			const struct nt_target *target, size_t targets)
 {
 	nt_autofree struct nt_place *place = calloc(targets, sizeof(*place));
-	uint64_t *grown;
-	int r;
+	struct nt_target *grown;
+	int r = 0;
 
 	if (!place)
 		return -ENOMEM;
-	grown = reallocarray(file->function, file->functions + targets, sizeof(*grown));
+	grown = reallocarray(file->target, file->targets + targets, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	file->function = grown;
+	file->target = grown;
 	for (size_t i = 0; i < targets; i++)
 		place[i] = target[i].place;
-	r = link_places(a, file, path, target->kind, place, targets);
+	if (!is_split_off(file, target))
+		r = link_places(a, file, path, target, place, targets);
 	if (r >= 0) {
-		for (size_t i = 0; i < targets; i++)
-			file->function[file->functions++] = target[i].function;
+		memcpy(file->target + file->targets, target, targets * sizeof(*target));
+		file->targets += targets;
 		a->probes += targets;
 		return 0;
 	}
@@ -322,13 +325,13 @@ static int link_targets(struct nt_attach *a, struct file *file, const char *path
 	return link_targets(a, file, path, target + targets / 2, targets - targets / 2);
 }
 
-static int attach_subjects(struct nt_attach *a, struct file *file, enum nt_library library,
+static int attach_subjects(struct nt_attach *a, struct nt_attached *file, enum nt_library library,
 			   uint32_t subjects)
 {
 	uint16_t rows = nt_probe_rows();
-	nt_autofree struct target *target = calloc(rows, sizeof(*target));
+	nt_autofree struct nt_target *target = calloc(rows, sizeof(*target));
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-	size_t before = file->functions, targets = 0, n;
+	size_t before = file->targets, targets = 0, n;
 	char path[PATH_BYTES];
 	int r;
 
@@ -348,24 +351,24 @@ static int attach_subjects(struct nt_attach *a, struct file *file, enum nt_libra
 		    find_target(a, file, elf, row, target, targets, &target[targets]))
 			targets++;
 	}
-	qsort(target, targets, sizeof(*target), by_subject_and_kind);
+	qsort(target, targets, sizeof(*target), by_link);
 	for (size_t i = 0; i < targets; i += n) {
 		for (n = 1; i + n < targets; n++)
-			if (by_subject_and_kind(&target[i], &target[i + n]) != 0)
+			if (by_link(&target[i], &target[i + n]) != 0)
 				break;
 		r = link_targets(a, file, path, &target[i], n);
 		if (r < 0)
 			return r;
 	}
 	file->subjects |= subjects;
-	return (int)(file->functions - before);
+	return (int)(file->targets - before);
 }
 
 int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
 		   enum nt_library library, uint32_t subjects)
 {
 	struct name *name = find_name(attach, dev, ino);
-	struct file *file = name ? name->file : NULL;
+	struct nt_attached *file = name ? name->file : NULL;
 	int r;
 
 	if (!file) {
@@ -380,7 +383,7 @@ int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t 
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
 {
 	struct name *name = find_name(attach, dev, ino);
-	struct file *file;
+	struct nt_attached *file;
 
 	if (!name)
 		return;
@@ -394,6 +397,72 @@ void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
 			break;
 		}
 	file_free(attach, file);
+}
+
+/* ---- files whose processes have links of their own ------------------------------------------ */
+
+struct nt_attached *nt_attach_find(struct nt_attach *attach, dev_t dev, ino_t ino)
+{
+	struct name *name = find_name(attach, dev, ino);
+
+	return name ? name->file : NULL;
+}
+
+const struct nt_target *nt_attached_targets(const struct nt_attached *file, size_t *ret_targets)
+{
+	*ret_targets = file->targets;
+	return file->target;
+}
+
+int nt_attached_fd(const struct nt_attached *file)
+{
+	return file->fd;
+}
+
+enum nt_attached_split nt_attached_split(const struct nt_attached *file)
+{
+	return file->split;
+}
+
+struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
+				  enum nt_attached_split split)
+{
+	struct nt_bundle *bundle = nt_bundle_empty();
+	size_t kept = 0;
+
+	if (!bundle)
+		return NULL;
+	file->split = split;
+	for (size_t i = 0; i < file->links; i++) {
+		if ((file->link[i].stays && split != NT_ATTACHED_ALL) ||
+		    !nt_bundle_add(bundle, file->link[i].link))
+			file->link[kept++] = file->link[i];
+	}
+	attach->links -= file->links - kept;
+	file->links = kept;
+	return bundle;
+}
+
+int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stays,
+		   struct nt_bundle *bundle)
+{
+	struct nt_link *link;
+
+	while ((link = nt_bundle_take(bundle))) {
+		int r = keep_link(attach, file, link, stays);
+
+		if (r < 0) {
+			nt_link_free(link);
+			return r;
+		}
+	}
+	file->split = NT_ATTACHED_SHARED;
+	return 0;
+}
+
+const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach)
+{
+	return attach->kernel;
 }
 
 int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,

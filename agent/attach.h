@@ -31,15 +31,15 @@ struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
 	size_t ring_bytes; /* power of two */
 	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
-	uint32_t max_processes, max_threads; /* sizes of the kernel's tables */
 };
 
 struct nt_attach_stats {
 	uint64_t files, links, probes;
 	uint64_t refused_slow; /* functions left alone for their first instruction */
 	uint64_t failed; /* functions that the kernel did not accept */
-	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found the ring full */
-	uint64_t untracked; /* calls lost since a kernel table was full */
+	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found no room */
+	uint64_t over_share; /* of them, those of a process or owner over its share of the ring */
+	uint64_t untracked; /* calls lost since the kernel had no memory */
 	uint64_t unmeasured; /* spans of time whose begin was not seen, or within another */
 	uint64_t missed; /* recursion misses of the programs */
 };
@@ -63,6 +63,39 @@ NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev
 				 enum nt_library library, uint32_t subjects);
 /* Lets go of a file that no process maps any more. */
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
+
+/*
+ * A file that is attached. Its links are of all processes that map it until it is split: then those that
+ * split off are replaced by links of each process, which agent/own_links.h makes.
+ */
+struct nt_attached;
+struct nt_bundle; /* agent/bundle.h */
+struct nt_target;
+struct nt_kernel;
+
+enum nt_attached_split {
+	NT_ATTACHED_SHARED, /* it is not split */
+	NT_ATTACHED_BUT_STAYING, /* all but what stays (nt_probe_stays()) is split off */
+	NT_ATTACHED_ALL,
+};
+
+/* NULL: it is not attached. Valid until nt_attach_drop() of its last name. */
+struct nt_attached *nt_attach_find(struct nt_attach *attach, dev_t dev, ino_t ino);
+const struct nt_target *nt_attached_targets(const struct nt_attached *file, size_t *ret_targets);
+int nt_attached_fd(const struct nt_attached *file);
+enum nt_attached_split nt_attached_split(const struct nt_attached *file);
+/*
+ * Hands over the links that the split replaces; they are attached until the bundle is freed. NULL where
+ * memory is short: nothing has changed.
+ */
+struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
+				  enum nt_attached_split split);
+/* Takes the links of all processes back out of the bundle, and what was split is shared again. */
+NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stays,
+				 struct nt_bundle *bundle);
+
+/* Borrowed. For what makes links beside these: agent/linker.h. */
+const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach);
 
 /*
  * Attaches what is timed of `library` in the open file, for one process. The caller frees the span,

@@ -38,3 +38,16 @@ int nt_event_read(const void *record, size_t size, struct nt_event_call *ret_cal
 	*ret_call = call;
 	return 0;
 }
+
+int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_end)
+{
+	struct nt_event_header h;
+
+	if (size != sizeof(*ret_end))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (h.type != NT_EVENT_END || h.size != size)
+		return -EBADMSG;
+	memcpy(ret_end, record, size);
+	return 0;
+}

@@ -16,4 +16,7 @@
 NT_MUST_CHECK int nt_event_read(const void *record, size_t size, struct nt_event_call *ret_call,
 				const uint8_t **ret_id);
 
+/* The record of a process's end. -EBADMSG: it is none. */
+NT_MUST_CHECK int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_end);
+
 #endif

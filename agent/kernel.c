@@ -4,10 +4,16 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <link.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* Out of memory is for us to handle, not for the table to exit. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
+#include <uthash.h>
 
 #include "agent/event.h"
 #include "call.skel.h"
@@ -15,11 +21,24 @@
 #include "session.skel.h"
 
 enum {
-	TRIAL_ROW = 0xffff, /* the row of no function */
+	TRIAL_ROW = 0x7fff, /* the row of no function */
 	TRIAL_WORD = 0x5eed,
 	TRIAL_RESULT = 0x600d,
 	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
 	WAKEUP_PART = 16,
+	ENDED_MAX = 1024, /* processes whose last counters are kept; the oldest go first */
+	INSIDE_READ = 128, /* threads of one read */
+	COST_BATCHES = 10,
+	COST_CALLS = 1000, /* of one batch … */
+	COST_RING_BYTES = 1024, /* … and one for so much of the ring: they must fit into a quarter */
+};
+
+/* The counters of a process that has ended, until the agent has seen its end. */
+struct ended {
+	uint32_t pid;
+	bool is_lost; /* there was no memory for its place in the table */
+	struct nt_process_counters counters;
+	UT_hash_handle hh;
 };
 
 struct nt_kernel {
@@ -30,8 +49,10 @@ struct nt_kernel {
 	nt_event_fn fn; /* of the poll that runs */
 	void *data;
 	unsigned int polled;
-	uint32_t visit_max; /* keys that a walk over a table visits at most */
-	uint64_t swept_ns, swept_untracked;
+	struct bpf_link *exits, *execs, *walk;
+	struct ended *ended; /* uthash, owned, oldest first */
+	uint32_t cost_calls; /* of one batch */
+	struct nt_kernel_costs costs;
 };
 
 static int be_silent(enum libbpf_print_level level, const char *format, va_list args)
@@ -42,16 +63,51 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
 	return 0;
 }
 
+static void drop_ended(struct nt_kernel *k, struct ended *ended)
+{
+	HASH_DEL(k->ended, ended);
+	free(ended);
+}
+
+static void keep_ended(struct nt_kernel *k, const struct nt_event_end *end)
+{
+	struct ended *ended = NULL;
+	uint32_t pid = end->h.pid;
+
+	HASH_FIND(hh, k->ended, &pid, sizeof(pid), ended);
+	if (ended)
+		drop_ended(k, ended);
+	else if (HASH_COUNT(k->ended) >= ENDED_MAX)
+		drop_ended(k, k->ended);
+	ended = calloc(1, sizeof(*ended));
+	if (!ended)
+		return;
+	ended->pid = pid;
+	ended->counters = end->counters;
+	HASH_ADD(hh, k->ended, pid, sizeof(ended->pid), ended);
+	if (ended->is_lost)
+		free(ended);
+}
+
 static int take_event(void *context, void *record, size_t size)
 {
 	struct nt_kernel *k = context;
 	struct nt_event_call call;
+	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
 	if (++k->polled > POLL_EVENTS_MAX)
 		return -EAGAIN;
-	if (nt_event_read(record, size, &call, &id) == 0)
-		k->fn(k->data, &call, id);
+	if (nt_event_read_end(record, size, &end) == 0) {
+		keep_ended(k, &end);
+		return 0;
+	}
+	if (nt_event_read(record, size, &call, &id) < 0)
+		return 0;
+	if (call.h.row & NT_ROW_OWN)
+		call.h.flags |= NT_CALL_OWN;
+	call.h.row = NT_ROW_OF(call.h.row);
+	k->fn(k->data, &call, id);
 	return 0;
 }
 
@@ -61,16 +117,16 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	struct bpf_program *program;
 
 	(void)bpf_map__set_max_entries(call->maps.events, (uint32_t)options->ring_bytes);
-	(void)bpf_map__set_max_entries(call->maps.counters, options->max_processes);
-	(void)bpf_map__set_max_entries(call->maps.inside, options->max_threads);
-	(void)bpf_map__set_max_entries(call->maps.spans, options->max_threads);
 	call->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	call->rodata->min_call_ns = options->min_call_ns;
 	if (!multi)
 		return;
-	bpf_object__for_each_program(program, call->obj)(void)
-		bpf_program__set_expected_attach_type(program,
-						      (enum bpf_attach_type)NT_UPROBE_MULTI);
+	bpf_object__for_each_program(program, call->obj)
+	{
+		if (bpf_program__type(program) == BPF_PROG_TYPE_KPROBE)
+			(void)bpf_program__set_expected_attach_type(
+				program, (enum bpf_attach_type)NT_UPROBE_MULTI);
+	}
 }
 
 static int load_session(struct nt_kernel *k, const struct nt_attach_options *options)
@@ -89,8 +145,23 @@ static int load_session(struct nt_kernel *k, const struct nt_attach_options *opt
 	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(k->call->maps.counters));
 	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(k->call->maps.inside));
 	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(k->call->maps.ids));
-	r = r ? r : bpf_map__reuse_fd(s->maps.data_shared, bpf_map__fd(k->call->maps.data_shared));
+	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(k->call->maps.shares));
 	return r ? r : session_bpf__load(s);
+}
+
+/* What is not attached to a library. */
+static int attach_life(struct nt_kernel *k)
+{
+	k->exits = bpf_program__attach_raw_tracepoint(k->call->progs.process_exit,
+						      "sched_process_exit");
+	if (!k->exits)
+		return -errno;
+	k->execs = bpf_program__attach_raw_tracepoint(k->call->progs.process_exec,
+						      "sched_process_exec");
+	if (!k->execs)
+		return -errno;
+	k->walk = bpf_program__attach_iter(k->call->progs.inside_dump, NULL);
+	return k->walk ? 0 : -errno;
 }
 
 static int load(struct nt_kernel *k, const struct nt_attach_options *options)
@@ -110,7 +181,7 @@ static int load(struct nt_kernel *k, const struct nt_attach_options *options)
 			return r;
 	}
 	k->ring = ring_buffer__new(bpf_map__fd(k->call->maps.events), take_event, k, NULL);
-	return k->ring ? 0 : -errno;
+	return k->ring ? attach_life(k) : -errno;
 }
 
 /* What the trial probes. Its own section of no other use, never inlined, never merged. */
@@ -139,12 +210,17 @@ static int find_trial(struct dl_phdr_info *info, size_t size, void *data)
 	return -1; /* only the main program is asked */
 }
 
+static int find_trial_place(struct nt_place *place)
+{
+	return dl_iterate_phdr(find_trial, &place->offset) == 1 ? 0 : -ENOTSUP;
+}
+
 static void check_trial(void *data, const struct nt_event_call *call, const uint8_t *id)
 {
 	bool *ret_seen = data;
 
 	(void)id;
-	if (call->h.row == TRIAL_ROW && call->h.flags == NT_CALL_RETURNED &&
+	if (call->h.row == TRIAL_ROW && (call->h.flags & NT_CALL_RETURNED) &&
 	    call->word[0] == TRIAL_WORD && (uint32_t)call->ret == TRIAL_RESULT && call->ret_ns)
 		*ret_seen = true;
 }
@@ -158,9 +234,10 @@ static int try_out(struct nt_kernel *k)
 	bool seen = false;
 	int r;
 
-	if (dl_iterate_phdr(find_trial, &place.offset) != 1)
-		return -ENOTSUP;
-	r = nt_kernel_link_pair(k, "/proc/self/exe", &place, 1, &link, &leave);
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	r = nt_kernel_link_pair(k, "/proc/self/exe", 0, &place, 1, &link, &leave);
 	if (r < 0)
 		return r;
 	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
@@ -171,6 +248,97 @@ static int try_out(struct nt_kernel *k)
 	return seen ? 0 : -ENOTSUP;
 }
 
+/* ---- what a hit costs ------------------------------------------------------------------------ */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void ignore_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	(void)data;
+	(void)call;
+	(void)id;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Of one call of the trial function, as it is probed now: the median of batches. */
+static uint64_t time_trial(struct nt_kernel *k)
+{
+	uint64_t batch[COST_BATCHES];
+
+	for (int i = 0; i < COST_BATCHES; i++) {
+		uint64_t start_ns = thread_cpu_ns();
+
+		for (uint32_t n = 0; n < k->cost_calls; n++)
+			(void)trial_call(TRIAL_WORD);
+		batch[i] = (thread_cpu_ns() - start_ns) / k->cost_calls;
+		(void)!nt_kernel_poll(k, ignore_event, NULL);
+	}
+	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
+	return batch[COST_BATCHES / 2];
+}
+
+/* What the trial has counted is not the agent's own. */
+static void forget_trial(struct nt_kernel *k)
+{
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (fd >= 0)
+		(void)bpf_map_delete_elem(bpf_map__fd(k->call->maps.counters), &fd);
+}
+
+static int measure_costs(struct nt_kernel *k)
+{
+	const uint64_t words = 6ULL << 16;
+	const uint64_t counted = (uint64_t)(NT_COUNTER_LAUNCH + 1) << 49;
+	struct nt_place place = {0};
+	nt_auto(nt_link) struct nt_link *count = NULL;
+	nt_auto(nt_link) struct nt_link *entry = NULL;
+	nt_auto(nt_link) struct nt_link *pair = NULL;
+	nt_auto(nt_link) struct nt_link *leave = NULL;
+	int r;
+
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	place.cookie = TRIAL_ROW | counted;
+	r = nt_kernel_link_entry(k, true, "/proc/self/exe", 0, &place, 1, &count);
+	if (r < 0)
+		return r;
+	k->costs.count_ns = time_trial(k);
+	nt_link_free(nt_take(count));
+	place.cookie = TRIAL_ROW | words;
+	r = nt_kernel_link_entry(k, false, "/proc/self/exe", 0, &place, 1, &entry);
+	if (r < 0)
+		return r;
+	k->costs.entry_ns = time_trial(k);
+	nt_link_free(nt_take(entry));
+	r = nt_kernel_link_pair(k, "/proc/self/exe", 0, &place, 1, &pair, &leave);
+	if (r < 0)
+		return r;
+	k->costs.pair_ns = time_trial(k);
+	forget_trial(k);
+	return 0;
+}
+
+void nt_kernel_costs(const struct nt_kernel *kernel, struct nt_kernel_costs *ret_costs)
+{
+	*ret_costs = kernel->costs;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
 static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *options,
 		      struct nt_kernel **ret_kernel)
 {
@@ -180,11 +348,16 @@ static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *
 	if (!k)
 		return -ENOMEM;
 	k->mode = mode;
-	k->visit_max = 2 * (options->max_threads + options->max_processes);
+	k->cost_calls = COST_CALLS;
+	if (options->ring_bytes / COST_RING_BYTES < COST_CALLS)
+		k->cost_calls = (uint32_t)(options->ring_bytes / COST_RING_BYTES);
 	r = load(k, options);
 	if (r < 0)
 		return r;
 	r = try_out(k);
+	if (r < 0)
+		return r;
+	r = measure_costs(k);
 	if (r < 0)
 		return r;
 	*ret_kernel = nt_take(k);
@@ -226,6 +399,11 @@ void nt_kernel_free(struct nt_kernel *kernel)
 {
 	if (!kernel)
 		return;
+	(void)bpf_link__destroy(kernel->walk);
+	(void)bpf_link__destroy(kernel->exits);
+	(void)bpf_link__destroy(kernel->execs);
+	while (kernel->ended)
+		drop_ended(kernel, kernel->ended);
 	ring_buffer__free(kernel->ring);
 	session_bpf__destroy(kernel->session);
 	call_bpf__destroy(kernel->call);
@@ -238,15 +416,16 @@ enum nt_attach_mode nt_kernel_mode(const struct nt_kernel *kernel)
 }
 
 int nt_kernel_link_entry(const struct nt_kernel *kernel, bool only_counted, const char *path,
-			 const struct nt_place *place, size_t places, struct nt_link **ret_link)
+			 uint32_t pid, const struct nt_place *place, size_t places,
+			 struct nt_link **ret_link)
 {
 	return nt_link_new(
 		only_counted ? kernel->call->progs.call_count : kernel->call->progs.call_entry,
-		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, 0,
-		place, places, ret_link);
+		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
+		pid, place, places, ret_link);
 }
 
-int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
+int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path, uint32_t pid,
 			const struct nt_place *place, size_t places, struct nt_link **ret_link,
 			struct nt_link **ret_leave)
 {
@@ -257,16 +436,16 @@ int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
 	if (kernel->session) {
 		*ret_leave = NULL;
 		return nt_link_new(kernel->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
-				   0, place, places, ret_link);
+				   pid, place, places, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
 	r = nt_link_new(kernel->call->progs.call_leave,
-			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, 0, place, places,
+			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, place, places,
 			&leave);
 	if (r < 0)
 		return r;
 	r = nt_link_new(kernel->call->progs.call_enter,
-			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, 0, place, places,
+			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, place, places,
 			ret_link);
 	if (r < 0)
 		return r;
@@ -302,100 +481,67 @@ int nt_kernel_fd(const struct nt_kernel *kernel)
 	return ring_buffer__epoll_fd(kernel->ring);
 }
 
-static uint64_t untracked(const struct nt_kernel *k)
-{
-	return k->call->bss->untracked + (k->session ? k->session->bss->untracked : 0);
-}
-
-/*
- * Makes room in the counters, whose keys nobody else deletes where a process outside our subtree
- * made them.
- */
-static void sweep(struct nt_kernel *k)
-{
-	int map = bpf_map__fd(k->call->maps.counters);
-	uint32_t key, next;
-	bool more;
-
-	more = bpf_map_get_next_key(map, NULL, &next) == 0;
-	for (uint32_t i = 0; more && i < k->visit_max; i++) {
-		key = next;
-		more = bpf_map_get_next_key(map, &key, &next) == 0;
-		if (kill((pid_t)key, 0) < 0 && errno == ESRCH)
-			nt_kernel_forget(k, key);
-	}
-}
-
 int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data)
 {
-	uint64_t now = nt_clock_boot_ns();
 	int r;
 
 	kernel->fn = fn;
 	kernel->data = data;
 	kernel->polled = 0;
 	r = ring_buffer__consume(kernel->ring);
-	if (untracked(kernel) != kernel->swept_untracked && now - kernel->swept_ns > NT_SECOND) {
-		kernel->swept_ns = now;
-		sweep(kernel);
-		kernel->swept_untracked = untracked(kernel);
-	}
 	return r < 0 && r != -EAGAIN ? r : 0;
 }
 
 bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 			struct nt_process_counters *ret_counters)
 {
-	return bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &pid, ret_counters) ==
-	       0;
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	struct ended *ended = NULL;
+
+	if (fd >= 0 && bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd,
+					   ret_counters) == 0)
+		return true;
+	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	if (ended)
+		*ret_counters = ended->counters;
+	return ended != NULL;
 }
 
 int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data)
 {
-	int map = bpf_map__fd(kernel->call->maps.inside);
-	struct nt_inside inside, again;
-	uint64_t key, next;
-	bool more;
+	struct nt_inside inside[INSIDE_READ];
+	nt_autoclose int fd = bpf_iter_create(bpf_link__fd(kernel->walk));
+	size_t kept = 0;
+	ssize_t n;
 
-	more = bpf_map_get_next_key(map, NULL, &next) == 0;
-	for (uint32_t i = 0; more && i < kernel->visit_max; i++) {
-		key = next;
-		/* Where the key was pushed out meanwhile, this starts over: hence the limit. */
-		more = bpf_map_get_next_key(map, &key, &next) == 0;
-		if (bpf_map_lookup_elem(map, &key, &inside) < 0 || !inside.entry_ns)
-			continue;
-		/* Twice the same entry: nothing was written in between. */
-		if (bpf_map_lookup_elem(map, &key, &again) < 0 ||
-		    memcmp(&inside, &again, sizeof(inside)) != 0)
-			continue;
-		if (NT_COOKIE_ROW(inside.cookie) != TRIAL_ROW)
-			fn(data, (uint32_t)(key >> 32), (uint32_t)key, NT_COOKIE_ROW(inside.cookie),
-			   &inside);
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, (char *)inside + kept, sizeof(inside) - kept)) != 0) {
+		size_t records;
+
+		if (n < 0 && errno == EAGAIN)
+			continue; /* the walk pauses after a million tasks without one */
+		if (n < 0)
+			return -errno;
+		kept += (size_t)n;
+		records = kept / sizeof(inside[0]);
+		for (size_t i = 0; i < records; i++)
+			if (NT_ROW_OF(inside[i].row) != TRIAL_ROW)
+				fn(data, inside[i].pid, inside[i].tid, NT_ROW_OF(inside[i].row),
+				   &inside[i]);
+		kept -= records * sizeof(inside[0]);
+		memmove(inside, inside + records, kept);
 	}
 	return 0;
 }
 
-/* Keys of a table by thread. */
-static void forget_threads(int map, uint32_t limit, uint32_t pid)
-{
-	uint64_t key, next;
-	bool more;
-
-	more = bpf_map_get_next_key(map, NULL, &next) == 0;
-	for (uint32_t i = 0; more && i < limit; i++) {
-		key = next;
-		more = bpf_map_get_next_key(map, &key, &next) == 0;
-		if (key >> 32 == pid)
-			(void)bpf_map_delete_elem(map, &key);
-	}
-}
-
 void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid)
 {
-	(void)bpf_map_delete_elem(bpf_map__fd(kernel->call->maps.counters), &pid);
-	forget_threads(bpf_map__fd(kernel->call->maps.inside), kernel->visit_max, pid);
-	forget_threads(bpf_map__fd(kernel->call->maps.ids), kernel->visit_max, pid);
-	forget_threads(bpf_map__fd(kernel->call->maps.spans), kernel->visit_max, pid);
+	struct ended *ended = NULL;
+
+	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	if (ended)
+		drop_ended(kernel, ended);
 }
 
 static uint64_t misses_of(const struct bpf_object *object)
@@ -421,7 +567,12 @@ void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *sta
 		if (kernel->session)
 			stats->dropped[i] += kernel->session->bss->dropped[i];
 	}
-	stats->untracked = untracked(kernel);
+	stats->untracked = kernel->call->bss->untracked;
+	stats->over_share = kernel->call->bss->over_share;
+	if (kernel->session) {
+		stats->untracked += kernel->session->bss->untracked;
+		stats->over_share += kernel->session->bss->over_share;
+	}
 	stats->unmeasured = kernel->call->bss->unmeasured;
 	stats->missed = misses_of(kernel->call->obj);
 	if (kernel->session)

@@ -11,6 +11,11 @@
 
 struct nt_kernel;
 
+/* What a call of a probed function costs the caller, measured on this host when the probes were loaded. */
+struct nt_kernel_costs {
+	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry with an event; entry and return */
+};
+
 /* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard one. */
 NT_MUST_CHECK int nt_kernel_new(const struct nt_attach_options *options,
 				struct nt_kernel **ret_kernel);
@@ -19,14 +24,16 @@ void nt_kernel_free(struct nt_kernel *kernel);
 NT_DEFINE_AUTO(nt_kernel, nt_kernel_free)
 
 enum nt_attach_mode nt_kernel_mode(const struct nt_kernel *kernel);
+void nt_kernel_costs(const struct nt_kernel *kernel, struct nt_kernel_costs *ret_costs);
 
-/* Calls of which the entry is recorded, or only counted. */
+/* Calls of which the entry is recorded, or only counted. pid: as of nt_link_new(). */
 NT_MUST_CHECK int nt_kernel_link_entry(const struct nt_kernel *kernel, bool only_counted,
-				       const char *path, const struct nt_place *place,
-				       size_t places, struct nt_link **ret_link);
+				       const char *path, uint32_t pid,
+				       const struct nt_place *place, size_t places,
+				       struct nt_link **ret_link);
 /* Calls of which entry and return are recorded. *ret_leave is NULL where one link does both. */
 NT_MUST_CHECK int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
-				      const struct nt_place *place, size_t places,
+				      uint32_t pid, const struct nt_place *place, size_t places,
 				      struct nt_link **ret_link, struct nt_link **ret_leave);
 
 /*
@@ -44,7 +51,7 @@ bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 			struct nt_process_counters *ret_counters);
 NT_MUST_CHECK int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data);
 void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid);
-/* Fills in what the kernel counts: dropped, untracked, unmeasured, missed. */
+/* Fills in what the kernel counts: dropped, over_share, untracked, unmeasured, missed. */
 void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *stats);
 
 #endif

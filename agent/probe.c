@@ -66,6 +66,28 @@ uint16_t nt_probe_rows(void)
 	return rows;
 }
 
+bool nt_probe_stays(const struct nt_probe *probe)
+{
+	switch (probe->role) {
+	case NT_ROLE_INIT:
+	case NT_ROLE_INIT_ALL:
+	case NT_ROLE_SPLIT:
+	case NT_ROLE_SHRINK:
+	case NT_ROLE_GROW:
+	case NT_ROLE_DESTROY:
+	case NT_ROLE_LIBRARY_INIT:
+	case NT_ROLE_LIBRARY_END:
+	case NT_ROLE_CAPTURE_BEGIN:
+	case NT_ROLE_CAPTURE_END:
+	case NT_ROLE_GRAPH_COPY:
+	case NT_ROLE_GRAPH_ADD:
+	case NT_ROLE_GRAPH_DESTROY:
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint64_t nt_probe_cookie(uint16_t row)
 {
 	const struct nt_probe *p = nt_probe_row(row);

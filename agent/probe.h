@@ -16,7 +16,7 @@
 
 /* One link per subject and library file, so that one hot subject can be let go alone. */
 enum nt_subject {
-	NT_SUBJECT_COMM, /* communicators, collectives and what captures them: never duty-cycled */
+	NT_SUBJECT_COMM, /* communicators, collectives and what captures them */
 	NT_SUBJECT_LAUNCH,
 	NT_SUBJECT_SYNC,
 	NT_SUBJECT_ORDER, /* events and stream waits: what a synchronisation covers */
@@ -117,6 +117,12 @@ struct nt_probe {
 /* The whole table. Rows are numbered from 0 without gaps. */
 const struct nt_probe *nt_probe_row(uint16_t row); /* NULL past the end */
 uint16_t nt_probe_rows(void);
+
+/*
+ * Is the function observed even in a process that calls others too often? Those that make and end
+ * communicators, and those that say what a graph holds: all other numbers rest on them.
+ */
+bool nt_probe_stays(const struct nt_probe *probe);
 
 /* The attach cookie of a row (bpf/event.h). */
 uint64_t nt_probe_cookie(uint16_t row);

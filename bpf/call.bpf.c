@@ -12,6 +12,7 @@
 
 #include "bpf/call.bpf.h"
 #include "bpf/span.bpf.h"
+#include "bpf/life.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -19,7 +20,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("uprobe")
 int call_count(struct pt_regs *ctx)
 {
-	count(ctx, bpf_get_current_pid_tgid(), bpf_get_attach_cookie(ctx));
+	count(ctx, bpf_get_attach_cookie(ctx));
 	return 0;
 }
 
@@ -56,5 +57,26 @@ SEC("uprobe")
 int span_end(struct pt_regs *ctx)
 {
 	span_ends(ctx);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int process_exit(void *ctx)
+{
+	process_exits();
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int process_exec(void *ctx)
+{
+	process_execs();
+	return 0;
+}
+
+SEC("iter/task")
+int inside_dump(struct bpf_iter__task *ctx)
+{
+	dump_inside(ctx->meta->seq, ctx->task);
 	return 0;
 }

@@ -15,32 +15,14 @@
 /* Set by the agent before load. */
 const volatile __u64 min_call_ns = 0;
 
-/* Calls that a full table kept from being recorded. */
-__u64 untracked;
-
-/* Key: tgid. Made by the first counted call; the agent deletes it when the process has ended. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, struct nt_process_counters);
-} counters SEC(".maps");
-
 /*
- * Entries that `counters` ever had, to know without a look-up that a process still has none. One
- * for all objects: the agent shares this section's map, too.
- */
-__u64 counters_made SEC(".data.shared");
-
-/*
- * Key: pid << 32 | tid. Made by a thread's first call and used again by all later ones, so that a
- * call costs a look-up and no update. LRU, because threads end unseen; the agent also deletes the
- * threads of an ended process.
+ * The call that a thread is in. In its task's storage, from its first probed call on: a thread that
+ * ends takes its entry along, and no other thread can push it out.
  */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct nt_inside);
 } inside SEC(".maps");
 
@@ -48,22 +30,17 @@ struct nt_id {
 	__u8 byte[NT_ID_BYTES];
 };
 
-/* The unique id that a thread's call was entered with. Key as of `inside`; deleted at the return. */
+/* The unique id that a thread's call was entered with; deleted at the return. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct nt_id);
 } ids SEC(".maps");
 
 enum {
 	PAGE_BYTES = 4096, /* at least */
 };
-
-/* First values of new entries: too big for the stack, and constant. */
-static const struct nt_process_counters no_counters;
-static const struct nt_inside no_inside;
-static const struct nt_id no_id;
 
 #if defined(__TARGET_ARCH_x86)
 enum {
@@ -80,25 +57,6 @@ enum {
 	RETURN_SP = 0,
 };
 #endif
-
-static __always_inline struct nt_process_counters *counters_of(__u64 pid_tgid)
-{
-	__u32 tgid = pid_tgid >> 32;
-	struct nt_process_counters *c = bpf_map_lookup_elem(&counters, &tgid);
-
-	if (c)
-		return c;
-	/* Another thread may be first: then this fails and the look-up finds its entry. */
-	if (bpf_map_update_elem(&counters, &tgid, &no_counters, BPF_NOEXIST) == 0) {
-		__u64 before = __sync_fetch_and_add(&counters_made, 1);
-
-		barrier_var(before); /* a result that is wanted makes the addition ordered */
-	}
-	c = bpf_map_lookup_elem(&counters, &tgid);
-	if (!c)
-		__sync_fetch_and_add(&untracked, 1);
-	return c;
-}
 
 /*
  * By assembly, since the compiler would rather choose an address first and load once, and the
@@ -152,64 +110,41 @@ static __always_inline __u64 register_word(struct pt_regs *ctx, __u32 word)
 	}
 }
 
-static __always_inline void counter_add(__u64 pid_tgid, __u32 counter, __u64 bytes)
+static __always_inline struct nt_process_counters *counter_add(__u32 counter, __u64 bytes)
 {
-	struct nt_process_counters *c = counters_of(pid_tgid);
+	struct nt_process_counters *c = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
 
+	if (!c) {
+		__sync_fetch_and_add(&untracked, 1);
+		return NULL;
+	}
 	/* The compiler must not move the check away from the access. */
-	if (!c || counter >= NT_COUNTER_END)
-		return;
+	if (counter >= NT_COUNTER_END)
+		return NULL;
 	__sync_fetch_and_add(&c->calls[counter], 1);
 	if (bytes)
 		__sync_fetch_and_add(&c->bytes[counter], bytes);
+	return c;
 }
 
 /* Adds what the cookie asks for. Byte counts lie in registers. */
-static __always_inline void count(struct pt_regs *ctx, __u64 pid_tgid, __u64 cookie)
+static __always_inline void count(struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 counter = NT_COOKIE_COUNTER(cookie);
 	__u32 word = NT_COOKIE_BYTES(cookie);
 
 	if (counter)
-		counter_add(pid_tgid, counter - 1, word ? register_word(ctx, word - 1) : 0);
+		counter_add(counter - 1, word ? register_word(ctx, word - 1) : 0);
 }
 
-static __always_inline __u64 launches_in(const struct nt_process_counters *c)
+/* Of the process so far: 0 for one that has counted nothing. */
+static __always_inline __u64 launches_so_far(void)
 {
-	return c->calls[NT_COUNTER_LAUNCH] ?: c->calls[NT_COUNTER_DRIVER_LAUNCH];
-}
+	const struct nt_process_counters *c = process_counters(0);
 
-static __always_inline __u64 launches_of(__u64 pid_tgid)
-{
-	__u32 tgid = pid_tgid >> 32;
-	struct nt_process_counters *c = bpf_map_lookup_elem(&counters, &tgid);
-
-	return c ? launches_in(c) : 0;
-}
-
-/*
- * The same, for a thread that remembers at which counters_made its process had no counters: 1 is
- * added to it, so that 0 remembers nothing. An ended process of the same number is as good: what
- * counters it had, the agent has deleted.
- */
-static __always_inline __u64 launches_remembered(__u64 pid_tgid, __u64 *uncounted)
-{
-	__u32 tgid = pid_tgid >> 32;
-	struct nt_process_counters *c;
-	__u64 made;
-
-	if (*uncounted == *(volatile __u64 *)&counters_made + 1)
+	if (!c)
 		return 0;
-	c = bpf_map_lookup_elem(&counters, &tgid);
-	if (c)
-		return launches_in(c);
-	/* An atomic addition is ordered: what this look-up misses is made after `made` was read. */
-	made = __sync_fetch_and_add(&counters_made, 0);
-	c = bpf_map_lookup_elem(&counters, &tgid);
-	if (c)
-		return launches_in(c);
-	*uncounted = made + 1;
-	return 0;
+	return c->calls[NT_COUNTER_LAUNCH] ?: c->calls[NT_COUNTER_DRIVER_LAUNCH];
 }
 
 /* Every word of the array is written: the caller's memory may be the ring's, with old events. */
@@ -299,9 +234,8 @@ static __always_inline __u32 call_bytes(__u64 cookie)
 static __always_inline void emit_init(const struct nt_inside *slot, const struct nt_id *id,
 				      __u16 flags)
 {
-	/* The event itself does not count yet. */
-	__u64 wakeup = nt_wakeup(sizeof(struct nt_event_init));
-	struct nt_event_init *e = nt_reserve(NT_EVENT_INIT, sizeof(*e));
+	__u64 wakeup;
+	struct nt_event_init *e = nt_reserve(NT_EVENT_INIT, slot->row, sizeof(*e), &wakeup);
 
 	if (!e)
 		return;
@@ -322,21 +256,30 @@ static __always_inline bool nested(const struct nt_inside *slot, __u64 sp)
 	return slot && slot->entry_ns && sp < slot->sp;
 }
 
+/* Costs what any hit does, and makes no event. */
+static __noinline int hit_unseen(__u32 row)
+{
+	row_unseen(process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE), row);
+	return 0;
+}
+
 /* A call of which the entry is all there is to see. */
 static __always_inline void call_seen(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u64 wakeup;
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 pid_tgid, wakeup;
 	struct nt_event_call *e;
 
-	if (nested(bpf_map_lookup_elem(&inside, &pid_tgid), PT_REGS_SP(ctx)))
+	if (nested(bpf_task_storage_get(&inside, task, 0, 0), PT_REGS_SP(ctx))) {
+		hit_unseen(NT_COOKIE_ROW(cookie));
 		return;
-	count(ctx, pid_tgid, cookie);
-	wakeup = nt_wakeup(sizeof(*e));
-	e = nt_reserve(NT_EVENT_CALL, sizeof(*e));
+	}
+	count(ctx, cookie);
+	e = nt_reserve(NT_EVENT_CALL, NT_COOKIE_ROW(cookie), sizeof(*e), &wakeup);
 	if (!e)
 		return;
+	pid_tgid = bpf_get_current_pid_tgid();
 	e->h.type = NT_EVENT_CALL;
 	e->h.size = sizeof(*e);
 	e->h.row = NT_COOKIE_ROW(cookie);
@@ -346,7 +289,7 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 	e->h.entry_ns = bpf_ktime_get_boot_ns();
 	e->ret_ns = 0;
 	e->ret = 0;
-	e->launches = launches_of(pid_tgid);
+	e->launches = launches_so_far();
 	capture_words(ctx, cookie, e->word);
 	e->deref = NT_COOKIE_DEREF(cookie) ? dereference(cookie, e->word) : 0;
 	bpf_ringbuf_submit(e, wakeup);
@@ -356,21 +299,22 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 static __always_inline bool call_entered(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct nt_inside *slot = bpf_map_lookup_elem(&inside, &pid_tgid);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct nt_inside *slot =
+		bpf_task_storage_get(&inside, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 pid_tgid;
 	struct nt_id *id;
 
-	if (nested(slot, PT_REGS_SP(ctx)))
-		return false;
 	if (!slot) {
-		bpf_map_update_elem(&inside, &pid_tgid, &no_inside, BPF_ANY);
-		slot = bpf_map_lookup_elem(&inside, &pid_tgid);
-		if (!slot) {
-			__sync_fetch_and_add(&untracked, 1);
-			return false;
-		}
+		__sync_fetch_and_add(&untracked, 1);
+		return false;
 	}
-	count(ctx, pid_tgid, cookie);
+	if (nested(slot, PT_REGS_SP(ctx))) {
+		hit_unseen(NT_COOKIE_ROW(cookie));
+		return false;
+	}
+	count(ctx, cookie);
+	pid_tgid = bpf_get_current_pid_tgid();
 	slot->entry_ns = 0; /* what the agent reads meanwhile is no call */
 	barrier();
 	slot->cookie = cookie;
@@ -381,7 +325,7 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	slot->flags = NT_CALL_RETURNED;
 	slot->pid = pid_tgid >> 32;
 	slot->tid = (__u32)pid_tgid;
-	slot->launches = launches_remembered(pid_tgid, &slot->uncounted);
+	slot->launches = launches_so_far();
 	capture_words(ctx, cookie, slot->word);
 	slot->deref = 0;
 	if (NT_COOKIE_DEREF(cookie) && !NT_COOKIE_DEREF_RET(cookie))
@@ -390,8 +334,7 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	slot->entry_ns = bpf_ktime_get_boot_ns();
 	if (!NT_COOKIE_ID_WORD(cookie) && !NT_COOKIE_ID_STACK(cookie))
 		return true;
-	bpf_map_update_elem(&ids, &pid_tgid, &no_id, BPF_ANY);
-	id = bpf_map_lookup_elem(&ids, &pid_tgid);
+	id = bpf_task_storage_get(&ids, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (id)
 		capture_id(ctx, cookie, slot->word, id);
 	slot->ret_ns = 0;
@@ -403,20 +346,16 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 static __always_inline void call_returned(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct nt_inside *slot = bpf_map_lookup_elem(&inside, &pid_tgid);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct nt_inside *slot = bpf_task_storage_get(&inside, task, 0, 0);
 	__u64 cookie;
 
-	if (!slot) {
-		/* Pushed out of the table since it was entered. */
-		__sync_fetch_and_add(&untracked, 1);
-		return;
-	}
-	if (!slot->entry_ns || PT_REGS_SP(ctx) != slot->sp + RETURN_SP)
+	/* Entered before the probes were there, replaced since, or nested. */
+	if (!slot || !slot->entry_ns || PT_REGS_SP(ctx) != slot->sp + RETURN_SP)
 		return;
 	cookie = slot->cookie;
 	if (NT_COOKIE_LONG_ONLY(cookie) && now - slot->entry_ns < min_call_ns) {
-		counter_add(pid_tgid, NT_COUNTER_SYNC, now - slot->entry_ns);
+		row_unseen(counter_add(NT_COUNTER_SYNC, now - slot->entry_ns), slot->row);
 		slot->entry_ns = 0;
 		return;
 	}
@@ -425,10 +364,10 @@ static __always_inline void call_returned(struct pt_regs *ctx)
 	if (NT_COOKIE_DEREF_RET(cookie))
 		slot->deref = dereference(cookie, slot->word);
 	if (NT_COOKIE_ID_WORD(cookie) || NT_COOKIE_ID_STACK(cookie)) {
-		emit_init(slot, bpf_map_lookup_elem(&ids, &pid_tgid), NT_CALL_RETURNED);
-		bpf_map_delete_elem(&ids, &pid_tgid);
+		emit_init(slot, bpf_task_storage_get(&ids, task, 0, 0), NT_CALL_RETURNED);
+		bpf_task_storage_delete(&ids, task);
 	} else {
-		nt_output(NT_EVENT_CALL, event_in(slot), call_bytes(cookie));
+		nt_output(NT_EVENT_CALL, slot->row, event_in(slot), call_bytes(cookie));
 	}
 	slot->entry_ns = 0;
 }

@@ -18,17 +18,20 @@
 
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
+#define NT_ROWS_MAX   384 /* rows of the agent's probe table */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
 	NT_EVENT_INIT, /* struct nt_event_init: a call that carries a unique id */
+	NT_EVENT_END, /* struct nt_event_end: a process with counters has ended or runs another program */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
 /*
  * The attach cookie of a probe: what the kernel side must know to record the call.
  *
- *	bits  0-15	row in the agent's probe table, copied into the event
+ *	bits  0-14	row in the agent's probe table, copied into the event with the next bit
+ *	bit  15		the probe belongs to a link of one process; 0: to one of all processes
  *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
  *	bits 24-43	offset for it, 20 bits
@@ -68,10 +71,21 @@ enum nt_counter {
 	NT_COUNTER_END, /* keep last; at most 15 */
 };
 
-/* Per process, added to atomically by its threads. Key: tgid. The agent deletes it at exit. */
+#define NT_ROW_OF(row) ((__u16)((row) & 0x7fff))
+#define NT_ROW_OWN     0x8000 /* in `row`: bit 15 of the cookie */
+
+/*
+ * Per process, added to atomically by its threads. In the storage of the task that leads the thread
+ * group, from the first counted call of the process on; goes with the task.
+ */
 struct nt_process_counters {
 	__u64 calls[NT_COUNTER_END];
 	__u64 bytes[NT_COUNTER_END];
+	__u64 lost; /* calls without an event: the ring was full, or the process over its share */
+	__u64 period; /* for the kernel side: events of the process while the ring fills */
+	__u32 period_events;
+	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
+	__u32 pad;
 };
 
 struct nt_event_header {
@@ -86,6 +100,7 @@ struct nt_event_header {
 
 enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
+	NT_CALL_OWN = 2, /* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */
@@ -107,11 +122,17 @@ struct nt_event_init {
 	__u8 id[NT_ID_BYTES];
 };
 
+/* The last state of the counters: the storage of the process is gone when the agent reads this. */
+struct nt_event_end {
+	struct nt_event_header h; /* entry_ns: boot time of the end */
+	struct nt_process_counters counters;
+};
+
 #define NT_CALL_BYTES(words) (__builtin_offsetof(struct nt_event_call, word) + (words)*8)
 
 /*
- * The call that a thread is in, or was in last. Key: pid << 32 | tid. Readable by the agent at any
- * time, so that a call which never returns shows. A thread that left its call by longjmp is found
+ * The call that a thread is in, or was in last, in the storage of its task. Readable by the agent at
+ * any time, so that a call which never returns shows. A thread that left its call by longjmp is found
  * out by the stack pointer: a new call at the same depth or above replaces it.
  *
  * From `type` on it is the event that the return sends: a copy in one piece is cheaper than one
@@ -120,7 +141,6 @@ struct nt_event_init {
 struct nt_inside {
 	__u64 cookie;
 	__u64 sp;
-	__u64 uncounted; /* for the kernel side */
 	__u16 type, size, row, flags;
 	__u32 pid, tid;
 	__u64 entry_ns; /* boot time; 0: in no call */
@@ -131,16 +151,18 @@ struct nt_inside {
 	__u64 word[NT_CALL_WORDS];
 };
 
-_Static_assert(sizeof(struct nt_process_counters) == 144, "map layout");
+_Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map layout");
 _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
-_Static_assert(sizeof(struct nt_inside) == 24 + sizeof(struct nt_event_call), "map layout");
+_Static_assert(sizeof(struct nt_event_end) == 24 + sizeof(struct nt_process_counters),
+	       "ring buffer layout");
+_Static_assert(sizeof(struct nt_inside) == 16 + sizeof(struct nt_event_call), "map layout");
 _Static_assert(__builtin_offsetof(struct nt_inside, entry_ns) ==
-		       24 + __builtin_offsetof(struct nt_event_call, h.entry_ns),
+		       16 + __builtin_offsetof(struct nt_event_call, h.entry_ns),
 	       "an event is part of it");
 _Static_assert(__builtin_offsetof(struct nt_inside, word) ==
-		       24 + __builtin_offsetof(struct nt_event_call, word),
+		       16 + __builtin_offsetof(struct nt_event_call, word),
 	       "an event is part of it");
 
 #endif

@@ -17,28 +17,23 @@ struct span {
 	__u64 nested; /* spans within this one that have not ended */
 };
 
-/* Key: pid << 32 | tid. Made by a thread's first span and used again; else as `inside`. */
+/* Of a thread, from its first span on. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct span);
 } spans SEC(".maps");
 
-static const struct span no_span;
-
 static __always_inline void span_begins(struct pt_regs *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct span *span = bpf_map_lookup_elem(&spans, &pid_tgid);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct span *span =
+		bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!span) {
-		bpf_map_update_elem(&spans, &pid_tgid, &no_span, BPF_ANY);
-		span = bpf_map_lookup_elem(&spans, &pid_tgid);
-		if (!span) {
-			__sync_fetch_and_add(&unmeasured, 1);
-			return;
-		}
+		__sync_fetch_and_add(&unmeasured, 1);
+		return;
 	}
 	/* One whose end was never seen is found out as in `inside`, and forgotten. */
 	if (span->begin_ns && PT_REGS_SP(ctx) < span->sp) {
@@ -55,8 +50,8 @@ static __always_inline void span_begins(struct pt_regs *ctx)
 static __always_inline void span_ends(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct span *span = bpf_map_lookup_elem(&spans, &pid_tgid);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct span *span = bpf_task_storage_get(&spans, task, 0, 0);
 	__u32 counter = NT_COOKIE_COUNTER(bpf_get_attach_cookie(ctx));
 
 	if (!span || !span->begin_ns) {
@@ -68,7 +63,7 @@ static __always_inline void span_ends(struct pt_regs *ctx)
 		return;
 	}
 	if (counter)
-		counter_add(pid_tgid, counter - 1, now - span->begin_ns);
+		counter_add(counter - 1, now - span->begin_ns);
 	span->begin_ns = 0;
 }
 

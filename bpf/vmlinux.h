@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The few kernel types that our probes name, cut from a full BTF dump (`make vmlinux` prints one).
- * A uprobe reads registers and user memory only, so nothing here needs a CO-RE relocation.
+ * Members of structs that carry preserve_access_index are found by CO-RE, wherever the kernel has them.
  */
 #ifndef __VMLINUX_H__
 #define __VMLINUX_H__
@@ -36,6 +36,15 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+
+enum {
+	BPF_F_NO_PREALLOC = 1,
+};
+
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
 enum {
@@ -52,6 +61,30 @@ enum {
 enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+} __attribute__((preserve_access_index));
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {

@@ -39,8 +39,6 @@ static inline struct nt_attach_options harness_options(enum nt_attach_mode mode)
 		.mode = mode,
 		.ring_bytes = 4 << 20,
 		.min_call_ns = 2 * NT_MILLISECOND,
-		.max_processes = 256,
-		.max_threads = 1024,
 	};
 }
 

@@ -101,24 +101,22 @@ static void counted_calls_are_counted_wherever_they_are_made(void **state)
 	assert_int_equal(after.calls[NT_COUNTER_LAUNCH], before.calls[NT_COUNTER_LAUNCH] + 1);
 }
 
-/* That a process has counted nothing is remembered, but not beyond its first launch. */
 static void launches_show_in_the_calls_after_them(void **state)
 {
 	struct harness *h = *state;
 
-	nt_attach_forget(h->attach, (uint32_t)getpid());
+	uint64_t before = 0;
+
 	for (uint64_t launches = 0; launches < 4; launches++) {
 		for (int i = 0; i < 2; i++)
 			(void)stub_call(&mpi, "MPI_Barrier", args);
 		assert_int_equal(harness_poll(h), 2);
-		assert_int_equal(h->event[0].call.launches, launches);
-		assert_int_equal(h->event[1].call.launches, launches);
+		if (!launches)
+			before = h->event[0].call.launches;
+		assert_int_equal(h->event[0].call.launches, before + launches);
+		assert_int_equal(h->event[1].call.launches, before + launches);
 		(void)stub_call(&cudart, "cudaLaunchKernel", args);
 	}
-	nt_attach_forget(h->attach, (uint32_t)getpid());
-	(void)stub_call(&mpi, "MPI_Barrier", args);
-	assert_int_equal(harness_poll(h), 1);
-	assert_int_equal(h->event[0].call.launches, 0);
 }
 
 /* ---- left without returning --------------------------------------------------------------- */
@@ -214,25 +212,40 @@ static void the_making_of_a_communicator_shows_before_it_returns(void **state)
 	assert_int_equal(h->event[0].call.h.flags, NT_CALL_RETURNED);
 }
 
-static void a_forgotten_process_leaves_nothing_behind(void **state)
+/* Runs in a thread: left by longjmp, it ends inside the call. */
+static void *end_inside(void *data)
 {
-	struct nt_process_counters counters;
-	struct harness *h = *state;
-	struct found found = {0};
-
-	(void)stub_call(&cudart, "cudaLaunchKernel", args);
+	(void)data;
 	if (setjmp(escape) == 0) {
 		*mpi.hook = jump_out;
 		(void)stub_call(&mpi, "MPI_Barrier", args);
 	}
-	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
-	assert_int_equal(found.times, 1);
-	assert_true(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
-	nt_attach_forget(h->attach, (uint32_t)getpid());
-	found = (struct found){0};
-	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
-	assert_int_equal(found.times, 0);
-	assert_false(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
+	return NULL;
+}
+
+static void count_own(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+		      const struct nt_inside *inside)
+{
+	size_t *ret_count = data;
+
+	(void)tid;
+	(void)row;
+	(void)inside;
+	*ret_count += pid == (uint32_t)getpid();
+}
+
+static void a_thread_that_has_ended_is_in_no_call(void **state)
+{
+	struct harness *h = *state;
+	pthread_t thread;
+	size_t count = 0;
+
+	assert_int_equal(pthread_create(&thread, NULL, end_inside, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	*mpi.hook = NULL;
+	assert_int_equal(nt_attach_inside(h->attach, count_own, &count), 0);
+	assert_int_equal(count, 0);
+	(void)harness_poll(h);
 }
 
 /* ---- by many threads ---------------------------------------------------------------------- */
@@ -309,59 +322,142 @@ static void a_full_ring_drops_events_and_counts_every_one(void **state)
 	harness_release(&h);
 }
 
-static void a_process_too_many_is_counted_as_untracked(void **state)
+/* A child that counts some launches, and ends. */
+static pid_t run_child(int launches)
 {
-	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
-	struct nt_process_counters counters;
-	struct harness h;
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	(void)state;
-	options.max_processes = 1;
-	harness_init(&h, &options);
-	attach_gpu(&h);
-	(void)stub_call(&cudart, "cudaLaunchKernel", args);
-	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		for (int i = 0; i < 7; i++)
+		for (int i = 0; i < launches; i++)
 			(void)stub_call(&cudart, "cudaLaunchKernel", args);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(harness_stats(&h).untracked, 7);
-	assert_false(nt_attach_counters(h.attach, (uint32_t)pid, &counters));
-	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
-	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
-	harness_release(&h);
+	return pid;
 }
 
-static void a_full_table_is_cleared_of_processes_that_have_ended(void **state)
+static void the_last_counters_of_a_process_outlive_it_until_they_are_read(void **state)
 {
-	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
 	struct nt_process_counters counters;
-	struct harness h;
-	int status;
-	pid_t pid;
+	struct harness *h = *state;
+	pid_t pid = run_child(7);
 
-	(void)state;
-	options.max_processes = 1;
-	harness_init(&h, &options);
-	attach_gpu(&h);
+	(void)harness_poll(h);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 7);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+}
+
+static void a_process_that_counted_nothing_leaves_nothing(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	pid_t pid = run_child(0);
+
+	(void)harness_poll(h);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+}
+
+static void a_program_that_is_run_anew_counts_from_zero(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	int ready[2], status;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		(void)dup2(ready[1], 1);
+		(void)execlp("sh", "sh", "-c", "echo; exec sleep 60", NULL);
+		_exit(127);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)harness_poll(h);
+	/* Those of the program before. */
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+}
+
+/* A flood of one process must not take the room of another. */
+static void a_process_that_floods_the_ring_loses_events_and_others_do_not(void **state)
+{
+	enum {
+		CALMS = 50,
+	};
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	struct nt_process_counters counters;
+	struct harness h;
+	int begin[2], ready[2], status;
+	char byte = 0;
+	pid_t pid;
+
+	(void)state;
+	options.ring_bytes = 256 << 10;
+	harness_init(&h, &options);
+	attach_gpu(&h);
+	assert_int_equal(pipe(begin), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)close(begin[1]); /* it ends with its parent */
+		/* Another user: as owner it has a share of its own. */
+		if (setuid(65534) < 0 || read(begin[0], &byte, 1) != 1)
+			_exit(1);
+		for (int i = 0; i < 5000; i++)
+			(void)stub_call(&nccl, "ncclAllReduce", args);
+		(void)!write(ready[1], &byte, 1);
+		(void)!read(begin[0], &byte, 1);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	(void)stub_call(&cudart, "cudaLaunchKernel", args);
-	assert_false(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
 	(void)harness_poll(&h);
-	(void)stub_call(&cudart, "cudaLaunchKernel", args);
-	assert_true(nt_attach_counters(h.attach, (uint32_t)getpid(), &counters));
+	assert_int_equal(write(begin[1], &byte, 1), 1);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	for (int i = 0; i < CALMS; i++)
+		(void)stub_call(&nccl, "ncclAllReduce", args);
+	assert_int_equal(harness_poll(&h), CALMS);
+	assert_true(harness_stats(&h).over_share > 0);
+	assert_true(nt_attach_counters(h.attach, (uint32_t)pid, &counters));
+	assert_true(counters.lost > 0);
+	assert_int_equal(counters.unseen[harness_row("ncclAllReduce", NT_LIBRARY_NCCL)],
+			 counters.lost);
+	/* Who has lost nothing has no loss, whatever the ring looked like. */
+	if (nt_attach_counters(h.attach, (uint32_t)getpid(), &counters))
+		assert_int_equal(counters.lost, 0);
+	assert_int_equal(write(begin[1], &byte, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		(void)close(begin[i]);
+		(void)close(ready[i]);
+	}
 	harness_release(&h);
+}
+
+static void what_is_nested_is_counted_as_unseen(void **state)
+{
+	struct nt_process_counters before = {0}, after = {0};
+	uint16_t row = harness_row("ncclAllReduce", NT_LIBRARY_NCCL);
+	struct harness *h = *state;
+
+	(void)nt_attach_counters(h->attach, (uint32_t)getpid(), &before);
+	*mpi.hook = call_others;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)getpid(), &after));
+	assert_int_equal(after.unseen[row], before.unseen[row] + 1);
 }
 
 /* An argument that points nowhere must cost a zero, not the event. */
@@ -402,7 +498,11 @@ static int load_libraries(void **state)
 		IN(mode, a_call_left_by_longjmp_makes_room_for_the_next),                          \
 		IN(mode, who_is_inside_a_call_can_be_seen_before_it_returns),                      \
 		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
-		IN(mode, a_forgotten_process_leaves_nothing_behind),                               \
+		IN(mode, a_thread_that_has_ended_is_in_no_call),                                   \
+		IN(mode, what_is_nested_is_counted_as_unseen),                                     \
+		IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),           \
+		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
+		IN(mode, a_program_that_is_run_anew_counts_from_zero),                             \
 		IN(mode, threads_do_not_get_into_each_others_calls),                               \
 		IN(mode, unreadable_memory_reads_as_zero)
 
@@ -415,8 +515,7 @@ int main(void)
 	const struct CMUnitTest perf_tests[] = {CALL_TESTS(perf)};
 	const struct CMUnitTest limit_tests[] = {
 		cmocka_unit_test(a_full_ring_drops_events_and_counts_every_one),
-		cmocka_unit_test(a_process_too_many_is_counted_as_untracked),
-		cmocka_unit_test(a_full_table_is_cleared_of_processes_that_have_ended),
+		cmocka_unit_test(a_process_that_floods_the_ring_loses_events_and_others_do_not),
 	};
 	int r = 0;
 

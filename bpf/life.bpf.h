@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The end of processes, whose counters go with them and are sent once more before; and the walk over
+ * all threads for those that are inside a call.
+ */
+#ifndef NT_BPF_LIFE_BPF_H
+#define NT_BPF_LIFE_BPF_H
+
+#include "bpf/call.bpf.h"
+
+/* The counters of the current process, as an event. */
+static __always_inline void emit_end(void)
+{
+	struct nt_process_counters *c = process_counters(0);
+	struct nt_event_end *e;
+
+	if (!c)
+		return;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		__sync_fetch_and_add(&dropped[NT_EVENT_END], 1);
+		return;
+	}
+	e->h.type = NT_EVENT_END;
+	e->h.size = sizeof(*e);
+	e->h.row = 0;
+	e->h.flags = 0;
+	e->h.pid = bpf_get_current_pid_tgid() >> 32;
+	e->h.tid = 0;
+	e->h.entry_ns = bpf_ktime_get_boot_ns();
+	bpf_probe_read_kernel(&e->counters, sizeof(e->counters), c);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/* Called for each thread; the last one ends the process. */
+static __always_inline void process_exits(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (task->signal->live.counter == 0)
+		emit_end();
+}
+
+/* The task goes on as another program, of which nothing is known. */
+static __always_inline void process_execs(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	emit_end();
+	bpf_task_storage_delete(&counters, task);
+	bpf_task_storage_delete(&inside, task);
+	bpf_task_storage_delete(&ids, task);
+	bpf_task_storage_delete(&spans, task);
+}
+
+static __always_inline void dump_inside(struct seq_file *seq, struct task_struct *task)
+{
+	struct nt_inside *slot, copy;
+
+	if (!task)
+		return;
+	slot = bpf_task_storage_get(&inside, task, 0, 0);
+	if (!slot || !slot->entry_ns)
+		return;
+	bpf_probe_read_kernel(&copy, sizeof(copy), slot);
+	barrier();
+	/* Written meanwhile: it is in no call, or in one that has just begun. */
+	if (!copy.entry_ns || *(volatile __u64 *)&slot->entry_ns != copy.entry_ns)
+		return;
+	bpf_seq_write(seq, &copy, sizeof(copy));
+}
+
+#endif
