@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/usage.h"
@@ -32,14 +33,28 @@ enum {
 static void on_event(void *data, const struct nt_event_call *call, const uint8_t *id)
 {
 	struct nt_agent *agent = data;
+	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
 
-	nt_tracker_event(agent->tracker, call, id);
+	if (verdict != NT_OWN_LINKS_DROP)
+		nt_governor_hit(agent->governor, call->h.pid, call->h.row);
+	if (verdict == NT_OWN_LINKS_TAKE)
+		nt_tracker_event(agent->tracker, call, id);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
 }
 
 void nt_agent_read_events(struct nt_agent *agent)
 {
+	uint64_t start_ns = thread_cpu_ns();
 	int r = nt_attach_poll(agent->attach, on_event, agent);
 
+	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
 	if (r < 0 && r != -EINTR && r != -EAGAIN)
 		(void)nt_warn(r, "read the events of the kernel");
 }
@@ -54,6 +69,7 @@ static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+/* The kernel counts what a process lost beside its other counters: a loss concerns that one alone. */
 static void take_losses(struct nt_agent *agent)
 {
 	struct nt_attach_stats stats;
@@ -61,10 +77,10 @@ static void take_losses(struct nt_agent *agent)
 
 	nt_attach_stats(agent->attach, &stats);
 	lost = nt_meter_lost(&stats);
-	if (lost > agent->lost) {
-		nt_tracker_lost(agent->tracker, lost - agent->lost);
-		agent->lost = lost;
-	}
+	if (lost == agent->lost)
+		return;
+	agent->lost = lost;
+	nt_tracker_take_losses(agent->tracker);
 }
 
 static void tell_metrics(struct nt_agent *agent)
@@ -81,6 +97,8 @@ static void tell_metrics(struct nt_agent *agent)
 	if (!agent->config->metrics_file && !agent->front)
 		return;
 	nt_attach_stats(agent->attach, &reading.attach);
+	nt_governor_stats(agent->governor, &reading.governor);
+	nt_own_links_stats(agent->own_links, &reading.own_links);
 	nt_interpreters_stats(agent->interpreters, &reading.interpreters);
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
@@ -215,6 +233,7 @@ static void tick(struct nt_agent *agent)
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);
+	nt_agent_govern(agent, boot_ns, real_ns);
 	nt_tracker_tick(agent->tracker, boot_ns);
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
@@ -222,6 +241,7 @@ static void tick(struct nt_agent *agent)
 	if (agent->shelter)
 		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
+		nt_agent_balance(agent, boot_ns);
 		look_at_bus(agent);
 		nt_locator_tick(agent->locator, nt_clock_mono_ns());
 		tell_metrics(agent);
@@ -255,10 +275,12 @@ static int wait_and_work(struct nt_agent *agent)
 		else
 			woken = true;
 	}
-	if (ticked)
+	if (ticked) {
 		tick(agent);
-	else if (woken)
+	} else if (woken) {
 		catch_up(agent);
+		nt_own_links_settle(agent->own_links); /* a slice is short */
+	}
 	return 0;
 }
 

@@ -8,11 +8,14 @@
 #include "agent/attachment.h"
 #include "agent/discover.h"
 #include "agent/front.h"
+#include "agent/governor.h"
 #include "agent/interpreter.h"
 #include "agent/locator.h"
 #include "agent/meter.h"
+#include "agent/linker.h"
 #include "agent/nic.h"
 #include "agent/node.h"
+#include "agent/own_links.h"
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/trouble.h"
@@ -26,6 +29,10 @@ struct nt_agent {
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
 	struct nt_attach *attach;
+	struct nt_governor *governor;
+	struct nt_linker *linker;
+	struct nt_own_links *own_links;
+	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_interpreters *interpreters;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
@@ -44,5 +51,10 @@ struct nt_agent {
 
 /* All that the kernel has told so far. */
 void nt_agent_read_events(struct nt_agent *agent);
+
+/* agent/agent_governor.c: what is observed of which process. Several times a second, and once. */
+NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
+void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
+void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
 
 #endif

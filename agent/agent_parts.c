@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "agent/kernel.h"
 #include "agent/proc.h"
 #include "agent/process.h"
 #include "agent/span.h"
@@ -37,6 +38,9 @@ static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t s
 	int r = nt_attach_file(agent->attach, file->path, file->dev, file->ino, file->library,
 			       subjects);
 
+	if (r >= 0)
+		nt_own_links_use(agent->own_links, file->pid, file->start_boot_ns, file->dev,
+				 file->ino);
 	if (r > 0)
 		nt_info("attached %d functions of '%s'", r, file->name);
 	if (r < 0) {
@@ -51,6 +55,7 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 {
 	struct nt_agent *agent = data;
 
+	nt_own_links_drop(agent->own_links, dev, ino);
 	nt_attach_drop(agent->attach, dev, ino);
 }
 
@@ -120,6 +125,8 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
 	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_own_links_end(agent->own_links, pid, start_boot_ns);
+	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
 }
 
@@ -197,7 +204,7 @@ static int open_probes(struct nt_agent *agent)
 				 "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
 	if (r < 0)
 		return nt_err(r, "load the probes");
-	return 0;
+	return nt_agent_open_governor(agent);
 }
 
 static uint64_t hash_boot_id(void)
@@ -268,6 +275,7 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 
 static int open_tracker(struct nt_agent *agent, uint64_t boot)
 {
+	struct nt_kernel_costs costs;
 	struct nt_tracker_options options = {
 		.node = agent->node,
 		.boot = boot,
@@ -301,6 +309,8 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 	};
 	int r;
 
+	nt_kernel_costs(nt_attach_kernel(agent->attach), &costs);
+	options.outside_ns = costs.outside_ns;
 	r = nt_tracker_new(&options, &agent->tracker);
 	if (r == 0)
 		r = nt_attachment_new(&hooks, &agent->attachment);
@@ -343,7 +353,7 @@ static int open_loop(struct nt_agent *agent)
 		.it_interval = {.tv_nsec = TICK_NS},
 	};
 	sigset_t set;
-	int fds[4];
+	int fds[5];
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
@@ -360,6 +370,7 @@ static int open_loop(struct nt_agent *agent)
 	fds[1] = agent->timer;
 	fds[2] = nt_attach_fd(agent->attach);
 	fds[3] = nt_discover_fd(agent->discover);
+	fds[4] = nt_linker_fd(agent->linker);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		int r = watch(agent, fds[i]);
 
@@ -432,7 +443,10 @@ void nt_agent_free(struct nt_agent *agent)
 	/* Detach first: the job is then free of us, whatever the rest takes. */
 	nt_discover_free(agent->discover);
 	nt_interpreters_free(agent->interpreters);
+	nt_own_links_free(agent->own_links);
+	nt_linker_free(agent->linker);
 	nt_attach_free(agent->attach);
+	nt_governor_free(agent->governor);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
 	nt_locator_free(agent->locator);

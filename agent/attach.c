@@ -32,7 +32,8 @@ struct nt_attached {
 	int fd;
 	uint32_t subjects; /* whose rows are attached, or were found missing */
 	size_t names; /* (dev, ino) pairs that lead here */
-	struct nt_target *target; /* what can be attached, by these links or by those of processes */
+	struct nt_target
+		*target; /* what can be attached, by these links or by those of processes */
 	size_t targets;
 	struct file_link *link;
 	size_t links, link_cap;

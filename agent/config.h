@@ -21,6 +21,7 @@ struct nt_agent_config {
 	uint64_t window_min_ns, min_call_ns;
 	uint64_t ring_bytes;
 	uint32_t attach_mode; /* enum nt_attach_mode */
+	double budget, agent_budget; /* percent */
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;
 	char *shelter; /* "": none */

@@ -30,7 +30,8 @@ enum {
 	INSIDE_READ = 128, /* threads of one read */
 	COST_BATCHES = 10,
 	COST_CALLS = 1000, /* of one batch … */
-	COST_RING_BYTES = 1024, /* … and one for so much of the ring: they must fit into a quarter */
+	COST_RING_BYTES =
+		1024, /* … and one for so much of the ring: they must fit into a quarter */
 };
 
 /* The counters of a process that has ended, until the agent has seen its end. */
@@ -258,11 +259,19 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void ignore_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+struct inner {
+	uint64_t calls, ns; /* between the times of entry and return */
+};
+
+static void add_inner(void *data, const struct nt_event_call *call, const uint8_t *id)
 {
-	(void)data;
-	(void)call;
+	struct inner *inner = data;
+
 	(void)id;
+	if (call->h.row != TRIAL_ROW || !(call->h.flags & NT_CALL_RETURNED))
+		return;
+	inner->calls++;
+	inner->ns += call->ret_ns - call->h.entry_ns;
 }
 
 static int by_value(const void *a, const void *b)
@@ -273,7 +282,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Of one call of the trial function, as it is probed now: the median of batches. */
-static uint64_t time_trial(struct nt_kernel *k)
+static uint64_t time_trial(struct nt_kernel *k, struct inner *inner)
 {
 	uint64_t batch[COST_BATCHES];
 
@@ -283,7 +292,7 @@ static uint64_t time_trial(struct nt_kernel *k)
 		for (uint32_t n = 0; n < k->cost_calls; n++)
 			(void)trial_call(TRIAL_WORD);
 		batch[i] = (thread_cpu_ns() - start_ns) / k->cost_calls;
-		(void)!nt_kernel_poll(k, ignore_event, NULL);
+		(void)!nt_kernel_poll(k, add_inner, inner);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
 	return batch[COST_BATCHES / 2];
@@ -302,6 +311,7 @@ static int measure_costs(struct nt_kernel *k)
 {
 	const uint64_t words = 6ULL << 16;
 	const uint64_t counted = (uint64_t)(NT_COUNTER_LAUNCH + 1) << 49;
+	struct inner inner = {0};
 	struct nt_place place = {0};
 	nt_auto(nt_link) struct nt_link *count = NULL;
 	nt_auto(nt_link) struct nt_link *entry = NULL;
@@ -316,18 +326,20 @@ static int measure_costs(struct nt_kernel *k)
 	r = nt_kernel_link_entry(k, true, "/proc/self/exe", 0, &place, 1, &count);
 	if (r < 0)
 		return r;
-	k->costs.count_ns = time_trial(k);
+	k->costs.count_ns = time_trial(k, &inner);
 	nt_link_free(nt_take(count));
 	place.cookie = TRIAL_ROW | words;
 	r = nt_kernel_link_entry(k, false, "/proc/self/exe", 0, &place, 1, &entry);
 	if (r < 0)
 		return r;
-	k->costs.entry_ns = time_trial(k);
+	k->costs.entry_ns = time_trial(k, &inner);
 	nt_link_free(nt_take(entry));
 	r = nt_kernel_link_pair(k, "/proc/self/exe", 0, &place, 1, &pair, &leave);
 	if (r < 0)
 		return r;
-	k->costs.pair_ns = time_trial(k);
+	k->costs.pair_ns = time_trial(k, &inner);
+	if (inner.calls && inner.ns / inner.calls < k->costs.pair_ns)
+		k->costs.outside_ns = k->costs.pair_ns - inner.ns / inner.calls;
 	forget_trial(k);
 	return 0;
 }
@@ -498,8 +510,8 @@ bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	struct ended *ended = NULL;
 
-	if (fd >= 0 && bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd,
-					   ret_counters) == 0)
+	if (fd >= 0 &&
+	    bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd, ret_counters) == 0)
 		return true;
 	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
 	if (ended)

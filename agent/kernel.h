@@ -14,6 +14,7 @@ struct nt_kernel;
 /* What a call of a probed function costs the caller, measured on this host when the probes were loaded. */
 struct nt_kernel_costs {
 	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry with an event; entry and return */
+	uint64_t outside_ns; /* of pair_ns, what lies before the entry's time and after the return's */
 };
 
 /* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard one. */
@@ -28,9 +29,8 @@ void nt_kernel_costs(const struct nt_kernel *kernel, struct nt_kernel_costs *ret
 
 /* Calls of which the entry is recorded, or only counted. pid: as of nt_link_new(). */
 NT_MUST_CHECK int nt_kernel_link_entry(const struct nt_kernel *kernel, bool only_counted,
-				       const char *path, uint32_t pid,
-				       const struct nt_place *place, size_t places,
-				       struct nt_link **ret_link);
+				       const char *path, uint32_t pid, const struct nt_place *place,
+				       size_t places, struct nt_link **ret_link);
 /* Calls of which entry and return are recorded. *ret_leave is NULL where one link does both. */
 NT_MUST_CHECK int nt_kernel_link_pair(const struct nt_kernel *kernel, const char *path,
 				      uint32_t pid, const struct nt_place *place, size_t places,

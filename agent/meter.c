@@ -74,7 +74,7 @@ struct row {
 	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", locator.kube.path_,                   \
 		"Pods that are not known, by cause.")
 
-#define DROPPED  "Events that found the ring buffer full."
+#define DROPPED  "Events that found no room in the ring buffer."
 #define OVER_CAP "Things that were left out because a table was full."
 #define UNSENT   "Messages that did not reach the bus."
 
@@ -82,12 +82,35 @@ static const struct row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
 	COUNTER("events_dropped", "type=\"call\"", attach.dropped[NT_EVENT_CALL], DROPPED),
 	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
+	COUNTER("events_dropped", "type=\"end\"", attach.dropped[NT_EVENT_END], DROPPED),
 	COUNTER("events_malformed", NULL, tracker.malformed_events,
 		"Events that made no sense and were left out."),
 	COUNTER("events_foreign", NULL, tracker.foreign_events,
 		"Events of processes that this agent does not watch."),
+	COUNTER("events_over_share", NULL, attach.over_share,
+		"Events left out because their process or user had its share of the ring buffer."),
 	COUNTER("calls_untracked", NULL, attach.untracked,
-		"Calls lost because a kernel table was full."),
+		"Calls lost because the kernel had no memory."),
+	GAUGE("governed_processes", governor.governed,
+	      "Processes of which something is not observed now, as it would cost them too much."),
+	GAUGE("sampled_processes", governor.sliced,
+	      "Processes whose calls are observed in slices of time now."),
+	GAUGE("hot_functions", governor.hot_functions,
+	      "Functions of processes that are detached now: they are called too often."),
+	GAUGE("shed_subjects", governor.shed_subjects,
+	      "Subjects of processes that are not observed now."),
+	GAUGE("paused_processes", tracker.paused, "Processes between two slices now."),
+	COUNTER("governor_decisions", NULL, governor.decisions,
+		"Changes of what is observed of a process."),
+	COUNTER("governor_looks", NULL, own_links.looks,
+		"Looks at functions that were called too often."),
+	GAUGE("split_files", own_links.files_split,
+	      "Library files whose processes have links of their own now."),
+	COUNTER("file_splits", NULL, own_links.splits,
+		"Times at which shared links gave way to links of processes."),
+	COUNTER("own_link_failures", NULL, own_links.failed,
+		"Links of single processes that the kernel did not make."),
+	COUNTER("over_cap", "what=\"governed\"", governor.over_cap, OVER_CAP),
 	COUNTER("probe_misses", NULL, attach.missed, "Probe hits that the kernel skipped."),
 	COUNTER("probes_refused", NULL, attach.refused_slow,
 		"Functions left alone because probing their first instruction is slow."),

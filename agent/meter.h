@@ -7,8 +7,10 @@
 
 #include "agent/attach.h"
 #include "agent/discover.h"
+#include "agent/governor.h"
 #include "agent/interpreter.h"
 #include "agent/locator.h"
+#include "agent/own_links.h"
 #include "agent/publisher.h"
 #include "agent/tracker.h"
 #include "common/bus.h"
@@ -19,6 +21,8 @@
 /* All that is counted anywhere in the agent, at one instant. */
 struct nt_meter_reading {
 	struct nt_attach_stats attach;
+	struct nt_governor_stats governor;
+	struct nt_own_links_stats own_links;
 	struct nt_interpreters_stats interpreters;
 	struct nt_discover_stats discover;
 	struct nt_tracker_stats tracker;

@@ -92,6 +92,12 @@ struct nt_process {
 	uint64_t gpu_lost, gpu_taken; /* of them, since the last window; lost: late ones, too */
 
 	struct nt_process_counters counters; /* at the last window */
+	uint64_t events, lost_events; /* of it so far; those that were lost */
+	uint64_t lost_counted; /* as its counters in the kernel said last */
+	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
+	bool paused;
+	uint64_t paused_ns; /* since when; the last time, where it is not */
+	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	UT_hash_handle hh;
 };
 

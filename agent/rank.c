@@ -240,6 +240,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 		  uint64_t stream, uint64_t launches)
 {
 	see(rank, call->entry_ns, call->ret_ns ? call->ret_ns : call->entry_ns);
+	rank->probed_calls++;
 	if (comm->key.library == NT_LIBRARY_GLOO) {
 		rank->gloo = true;
 		rank->work.overlapping = true;
@@ -260,6 +261,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_comm *comm, const struct nt_co
 void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns)
 {
 	see(rank, entry_ns, ret_ns);
+	rank->probed_calls++;
 	nt_step_wait(rank->step, entry_ns, ret_ns);
 	nt_work_comm(&rank->work, entry_ns, ret_ns);
 }
@@ -300,6 +302,18 @@ void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uin
 {
 	if (rank->order && has_silent_comm(rank))
 		nt_order_enqueue(rank->order, &rank->work, stream, stream, entry_ns, launches);
+}
+
+void nt_rank_gap(struct nt_rank *rank)
+{
+	nt_work_reset(&rank->work);
+	nt_step_gap(rank->step);
+	/* What streams waited for is not known any more. */
+	nt_order_free(rank->order);
+	rank->order = NULL;
+	rank->step_before_ns = 0;
+	if (rank->gpu)
+		nt_gpu_reset(rank->gpu);
 }
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -354,4 +368,5 @@ void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns)
 	rank->sums = (struct nt_rank_sums){0};
 	rank->window_ns = end_ns;
 	rank->errors = 0;
+	rank->probed_calls = 0;
 }

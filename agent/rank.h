@@ -54,7 +54,9 @@ struct nt_rank {
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
 	uint64_t last_event_ns;
 	uint64_t comms_made, errors;
-	uint64_t lost_seen, events_seen; /* the tracker's counts at the last window */
+	uint64_t probed_calls; /* communication calls and waits that are in the sums, about */
+	uint64_t lost_seen, events_seen; /* the process's counts at the last window */
+	uint64_t unobserved_seen; /* the same of nt_process.unobserved_ns */
 
 	struct nt_host *host; /* owned; NULL: none open */
 	struct nt_host_sample host_before;
@@ -109,6 +111,12 @@ void nt_rank_gpu_lost(struct nt_rank *rank);
 
 /* Takes steps that have ended since; true as for nt_rank_comm(). */
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);
+
+/*
+ * What the rank did since its last call was not observed: what has begun is dropped, and steps are
+ * followed again from the next one on.
+ */
+void nt_rank_gap(struct nt_rank *rank);
 
 /* The thread whose time is the rank's: the one with the most communication calls. */
 uint32_t nt_rank_thread(const struct nt_rank *rank);

@@ -309,7 +309,11 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 			nt_step_forget(step);
 		return false;
 	}
-	if (is_bad_length(step)) {
+	if (step->gap) {
+		step->gap = false;
+		step->bad = 0;
+		step->begin_ns = 0;
+	} else if (is_bad_length(step)) {
 		uint64_t found = step->found_count;
 
 		if (is_forward_alone(step)) {
@@ -369,6 +373,26 @@ bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 	if (step->calls >= step->next_search)
 		nt_step_search(step);
 	return false;
+}
+
+void nt_step_gap(struct nt_step *step)
+{
+	step->last_ns = 0;
+	step->busy_ns = 0;
+	step->idle_ns = 0;
+	step->begin_ns = 0;
+	if (!step->found)
+		return;
+	if (!step->by_anchor && step->anchors > 1) {
+		nt_step_forget(step);
+		step->next_search = step->calls + NT_STEP_CALLS_MIN;
+		return;
+	}
+	step->gap = true;
+	step->since = 0;
+	step->aside = 0;
+	step->anchors_seen = 0;
+	step->previous = NT_KIND_NONE;
 }
 
 void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info)

@@ -58,6 +58,12 @@ bool nt_step_call(struct nt_step *step, const struct nt_step_call *call);
 /* From entry to return the rank waits for others: that time is nobody's rhythm. */
 void nt_step_wait(struct nt_step *step, uint64_t entry_ns, uint64_t ret_ns);
 
+/*
+ * Calls were not observed since the last one. The period is kept where the next call of its anchor begins
+ * a step whatever came before, else it is looked for anew.
+ */
+void nt_step_gap(struct nt_step *step);
+
 void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info);
 
 #endif

@@ -67,6 +67,7 @@ struct nt_step {
 	uint16_t anchor, previous; /* kinds: of the step's first call, and of the last call */
 	uint32_t anchors, anchors_seen; /* in one step; since the last boundary, with its own */
 	uint32_t since; /* calls that count since the last boundary */
+	bool gap; /* calls before the next boundary were not observed */
 	uint32_t bad; /* steps of a wrong length in a row */
 	uint32_t aside; /* calls of steps in a row that were none */
 	/* Before several of it were found to make a round: */

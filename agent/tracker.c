@@ -167,17 +167,97 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 	nt_tracker_give(tracker, process, call, id);
 }
 
+/* What was counted before does not go on from here. */
+static void lose_numbers(struct nt_tracker *tracker, struct nt_process *process)
+{
+	for (struct nt_comm *comm = process->comms; comm; comm = comm->hh.next)
+		nt_comm_set_epoch(comm, nt_registry_epoch(&tracker->registry));
+	if (process->graph)
+		nt_graph_lose(process->graph);
+	for (uint32_t i = 0; i < process->threads; i++)
+		process->thread[i].group_depth = 0;
+}
+
+static void lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events)
+{
+	process->lost_events += events;
+	lose_numbers(tracker, process);
+}
+
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 {
 	if (!events)
 		return;
 	tracker->stats.lost_events += events;
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next)
+		lose(tracker, p, events);
+}
+
+void nt_tracker_lost_of(struct nt_tracker *tracker, uint32_t pid, uint64_t events)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+
+	tracker->stats.lost_events += events;
+	if (process)
+		lose(tracker, process, events);
+}
+
+void nt_tracker_take_losses(struct nt_tracker *tracker)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		for (struct nt_comm *comm = p->comms; comm; comm = comm->hh.next)
-			nt_comm_set_epoch(comm, nt_registry_epoch(&tracker->registry));
-		if (p->graph)
-			nt_graph_lose(p->graph);
+		struct nt_process_counters now;
+
+		if (!source->counters(source->data, p->pid, &now) || now.lost <= p->lost_counted)
+			continue;
+		tracker->stats.lost_events += now.lost - p->lost_counted;
+		lose(tracker, p, now.lost - p->lost_counted);
+		p->lost_counted = now.lost;
 	}
+}
+
+/* ---- pauses --------------------------------------------------------------------------------- */
+
+void nt_tracker_paused(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+
+	if (!process || process->paused)
+		return;
+	process->paused = true;
+	process->paused_ns = boot_ns;
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		struct nt_rank *rank = process->rank[i];
+
+		if (!rank->window_ns || boot_ns <= rank->window_ns)
+			continue;
+		(void)nt_rank_settle(rank, UINT64_MAX);
+		if (rank->sums.steps)
+			nt_tracker_send(tracker, rank, boot_ns, false);
+	}
+}
+
+void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+
+	if (!process || !process->paused)
+		return;
+	process->paused = false;
+	if (boot_ns > process->paused_ns)
+		process->unobserved_ns += boot_ns - process->paused_ns;
+	lose_numbers(tracker, process);
+	for (uint32_t i = 0; i < process->ranks; i++)
+		nt_rank_gap(process->rank[i]);
+}
+
+void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+
+	if (process)
+		process->shed = shed;
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */
@@ -269,6 +349,7 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 	stats.no_memory += tracker->registry.no_memory + stats.graphs.no_memory;
 	stats.processes = HASH_COUNT(tracker->processes);
 	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		stats.paused += p->paused;
 		stats.ranks += p->ranks;
 		stats.comms += p->comm_count;
 		for (uint32_t i = 0; i < p->ranks; i++) {

@@ -57,6 +57,7 @@ struct nt_tracker_options {
 	uint64_t boot; /* hash of the boot id */
 	uint64_t seed; /* of epochs: differs from run to run */
 	uint64_t window_min_ns;
+	uint64_t outside_ns; /* what a probed call costs beside its own time; for sampled ranks */
 	struct nt_tracker_source source;
 	struct nt_tracker_sink sink;
 };
@@ -82,7 +83,8 @@ struct nt_tracker_stats {
 	struct nt_gpu_stats gpu;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
-	uint64_t lost_events; /* as told by nt_tracker_lost() */
+	uint64_t lost_events; /* as told by nt_tracker_lost() and nt_tracker_lost_of() */
+	uint64_t paused; /* processes that are paused now */
 };
 
 NT_MUST_CHECK int nt_tracker_new(const struct nt_tracker_options *options,
@@ -108,6 +110,18 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
 /* Events have been lost: numbers and sums of all ranks are no longer certain. */
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events);
+/* Events have been lost, of which the counters of each process tell how many were its own. */
+void nt_tracker_take_losses(struct nt_tracker *tracker);
+/* Events of one process have been lost: numbers and sums of its ranks alone are no longer certain. */
+void nt_tracker_lost_of(struct nt_tracker *tracker, uint32_t pid, uint64_t events);
+/*
+ * Calls of the process that enter from boot_ns on are not observed, until it is resumed: the governor
+ * samples it. Its steps of before are told as they are; what happens in between is no one's step.
+ */
+void nt_tracker_paused(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns);
+void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns);
+/* What is not observed of the process at all: NT_WIRE_SHED_*. */
+void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
 /* A thread that is inside a call at now_ns; after nt_tracker_look(), once for each. */
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,

@@ -33,8 +33,9 @@ static struct nt_rank *new_rank(struct nt_tracker *tracker, struct nt_process *p
 		tracker->stats.no_memory++;
 		return NULL;
 	}
-	rank->lost_seen = tracker->stats.lost_events;
-	rank->events_seen = tracker->stats.events;
+	rank->lost_seen = process->lost_events;
+	rank->events_seen = process->events;
+	rank->unobserved_seen = process->unobserved_ns;
 	process->rank[process->ranks++] = rank;
 	if (process->ranks == 1 && tracker->options.sink.ranked)
 		tracker->options.sink.ranked(tracker->options.sink.data, process->pid,
@@ -321,6 +322,7 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 	const struct nt_probe *probe = nt_probe_row(call->h.row);
 	struct nt_registry *registry = &tracker->registry;
 
+	process->events++;
 	if (!process->met)
 		meet(tracker, process);
 	if (probe->library == NT_LIBRARY_CUDART)

@@ -11,8 +11,10 @@
 #define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
 #define WINDOW_LONGEST_NS NT_SECOND
 #define WINDOW_GPU_NS     NT_SECOND /* well below what aggregators wait for the last of all */
-#define HEARTBEAT_NS      NT_SECOND
-#define KEY_FORGET_NS     NT_MINUTE
+#define WINDOW_SAMPLED_NS                                                                          \
+	(6 * NT_SECOND) /* longer than from one slice of a sampled process to the next */
+#define HEARTBEAT_NS  NT_SECOND
+#define KEY_FORGET_NS NT_MINUTE
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
@@ -155,18 +157,16 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 }
 
 /*
- * What was lost of all that the window is made from, and then also how much of the same came. Nobody
- * knows whose events were lost: they are each rank's. As counters, intervals are the process's.
+ * What was lost of all that the window is made from, and then also how much of the same came. Of
+ * several ranks in a process the events lost are each rank's. As counters, intervals are the process's.
  */
-static void tell_lost(const struct nt_tracker *tracker, const struct nt_rank *rank,
-		      struct nt_window_context *context)
+static void tell_lost(const struct nt_rank *rank, struct nt_window_context *context)
 {
-	const struct nt_tracker_stats *stats = &tracker->stats;
 	const struct nt_process *process = rank->process;
 
-	context->lost = stats->lost_events - rank->lost_seen;
+	context->lost = process->lost_events - rank->lost_seen;
 	if (context->lost)
-		context->taken = stats->events - rank->events_seen;
+		context->taken = process->events - rank->events_seen;
 	if (rank != process->rank[0])
 		return;
 	context->lost += process->gpu_lost;
@@ -174,20 +174,26 @@ static void tell_lost(const struct nt_tracker *tracker, const struct nt_rank *ra
 		context->taken += process->gpu_taken;
 }
 
-static void clear_lost(const struct nt_tracker *tracker, struct nt_rank *rank)
+static void clear_lost(struct nt_rank *rank)
 {
-	rank->lost_seen = tracker->stats.lost_events;
-	rank->events_seen = tracker->stats.events;
+	rank->lost_seen = rank->process->lost_events;
+	rank->events_seen = rank->process->events;
 	if (rank == rank->process->rank[0])
 		rank->process->gpu_lost = rank->process->gpu_taken = 0;
 }
 
-/* Short synchronising calls come as sums of the whole window, steps or not. */
+/* Of the process until end_ns. */
+static uint64_t unobserved_until(const struct nt_process *process, uint64_t end_ns)
+{
+	return process->unobserved_ns + (process->paused ? less(end_ns, process->paused_ns) : 0);
+}
+
+/* Short synchronising calls come as sums of all that was observed in the window, steps or not. */
 static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
-			    uint64_t end_ns)
+			    uint64_t observed_ns)
 {
 	struct nt_rank_sums *sums = &rank->sums;
-	uint64_t window_ns = less(end_ns, rank->window_ns);
+	uint64_t window_ns = observed_ns;
 	double ns = (double)counters->bytes[NT_COUNTER_SYNC];
 
 	if (!window_ns || !sums->step_ns)
@@ -232,8 +238,16 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.host = &host,
 		.counters = &counters,
 		.ended = ended,
+		.shed = rank->process->shed,
+		.outside_ns = tracker->options.outside_ns,
 	};
+	uint64_t unobserved_ns = unobserved_until(rank->process, end_ns);
+	uint64_t window_ns = less(end_ns, rank->window_ns);
 	struct nt_tracker_key *key;
+
+	context.unobserved_ns = less(unobserved_ns, rank->unobserved_seen);
+	if (context.unobserved_ns > window_ns)
+		context.unobserved_ns = window_ns;
 
 	host.gc_ns = counters.bytes[NT_COUNTER_GC];
 	host.gc_count = counters.calls[NT_COUNTER_GC];
@@ -244,8 +258,8 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	key = find_key(tracker, rank->key);
 	if (ended && key && key->ranks && --key->ranks == 0)
 		key->empty_ns = end_ns;
-	add_short_syncs(rank, &counters, end_ns);
-	tell_lost(tracker, rank, &context);
+	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
+	tell_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay, for the next window */
@@ -262,7 +276,8 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		tracker->options.sink.window(tracker->options.sink.data, rank->key,
 					     nt_window_get(message), key->watermark_ns);
 	}
-	clear_lost(tracker, rank);
+	clear_lost(rank);
+	rank->unobserved_seen = unobserved_ns;
 	clear_comms(rank); /* frees what has ended, whose names the message borrows */
 	nt_rank_clear(rank, end_ns);
 }
@@ -270,9 +285,11 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 /* A step has ended: is the window long enough? */
 void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank)
 {
+	const struct nt_process *process = rank->process;
 	uint64_t end_ns = rank->sums.end_ns;
+	uint64_t unobserved_ns = less(process->unobserved_ns, rank->unobserved_seen);
 
-	if (end_ns >= rank->window_ns + tracker->options.window_min_ns)
+	if (end_ns >= rank->window_ns + unobserved_ns + tracker->options.window_min_ns)
 		nt_tracker_send(tracker, rank, end_ns, false);
 }
 
@@ -291,6 +308,9 @@ static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t
 	/* A window that waits for its device ends with a step all the same. */
 	if (rank->gpu && nt_gpu_waits(rank->gpu))
 		longest += WINDOW_GPU_NS;
+	/* It ends with a slice, unless nothing was observed in one. */
+	if (rank->process->paused || rank->process->unobserved_ns > rank->unobserved_seen)
+		longest = WINDOW_SAMPLED_NS;
 	age = less(now_ns, rank->window_ns);
 	if (age >= longest && (rank->key[0] || age >= FIRST_WINDOW_NS))
 		nt_tracker_send(tracker, rank, now_ns, false);

@@ -273,6 +273,34 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 	window->step_ns = sums->step_ns;
 }
 
+static uint64_t without(uint64_t value, uint64_t part)
+{
+	/* More than half of it would be the probes': then the correction is wrong, not the value. */
+	return value - (part < value / 2 ? part : value / 2);
+}
+
+/*
+ * A rank is sampled because its calls are many: what probes cost beside each of them would count as the
+ * rank's own work. And where launches or waits are not seen, nothing says what a wait covers.
+ */
+static void correct_sums(const struct nt_rank *rank, const struct nt_window_context *context,
+			 struct nt_window *window)
+{
+	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
+
+	if (context->unobserved_ns) {
+		window->own_ns = without(window->own_ns, probes_ns);
+		window->host_ns = without(window->host_ns, probes_ns);
+		window->step_ns = without(window->step_ns, probes_ns);
+	}
+	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous &&
+	    (context->shed &
+	     (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
+		window->own_tier = NT_TIER_T1;
+		window->own_ns = window->own_blocked_ns = 0;
+	}
+}
+
 static void fill_counters(const struct nt_process_counters *counters, struct nt_window *window)
 {
 	bool runtime = counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
@@ -319,11 +347,14 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.uses_gpu = nt_process_uses_gpu(rank->process),
 		.lost = context->lost,
 		.taken = context->taken,
+		.unobserved_ns = context->unobserved_ns,
+		.shed = context->shed,
 	};
 	if (rank->process->facts.env.restart_count > 0)
 		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;
 	fill_rank(rank, context->node, &message->window.rank);
 	fill_sums(rank, &message->window);
+	correct_sums(rank, context, &message->window);
 	fill_counters(context->counters, &message->window);
 	fill_comms(rank, message);
 	if (!context->ended)

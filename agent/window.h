@@ -18,6 +18,9 @@ struct nt_window_context {
 	const struct nt_process_counters *counters; /* since the last window; of the process */
 	/* Events of the node and intervals of the process since the last window; taken: where some were lost. */
 	uint64_t lost, taken;
+	uint64_t unobserved_ns; /* of the window, in which the calls of the process were not seen */
+	uint32_t shed; /* NT_WIRE_SHED_* */
+	uint64_t outside_ns; /* what a probed call costs outside of its own time; own work is less it */
 	bool ended;
 };
 

@@ -159,6 +159,16 @@ struct nt_transfer {
 	enum nt_op op;
 };
 
+/* What of a process the governor does not observe. */
+enum {
+	NT_WIRE_SHED_LAUNCHES = 1,
+	NT_WIRE_SHED_COPIES = 2,
+	NT_WIRE_SHED_ALLOCATIONS = 4,
+	NT_WIRE_SHED_SYNCS = 8,
+	NT_WIRE_SHED_ORDER = 16,
+	NT_WIRE_SHED_FUNCTIONS = 32, /* single functions that are called too often */
+};
+
 struct nt_window {
 	struct nt_rank_id rank;
 	uint64_t start_boot_ns, end_boot_ns;
@@ -181,6 +191,8 @@ struct nt_window {
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
 	uint64_t lost, taken, first_comm_boot_ns;
+	uint64_t unobserved_ns; /* of the window, in which the rank's calls were not seen: it is sampled */
+	uint32_t shed; /* NT_WIRE_SHED_* */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
 };

@@ -338,6 +338,8 @@ static const struct nt_wire_field fields_nt_window[] = {
 	COLUMNS(Window, nt_window, transfer_columns, transfer, transfers, NT_WIRE_MAX_TRANSFERS, TransferColumns, nt_transfer),
 	U64(Window, nt_window, gpu_lag_ns),
 	U64(Window, nt_window, taken),
+	U64(Window, nt_window, unobserved_ns),
+	U32(Window, nt_window, shed),
 };
 SHAPE(nt_window, window, NULL);
 

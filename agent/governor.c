@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/governor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Out of memory is for us to handle, not for the table to exit. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
+#include <uthash.h>
+
+#include "agent/bundle.h"
+#include "common/clock.h"
+
+#define SAMPLE_MIN_NS  (50 * NT_MILLISECOND)
+#define SMOOTH_NS      (500 * NT_MILLISECOND) /* what lasts shorter than this is a burst */
+#define CALM_NS        (10 * NT_SECOND) /* so long under half of the budget: nothing is shed */
+#define PERIOD_NS      (2 * NT_SECOND)
+#define LONG_PERIOD_NS (5 * NT_SECOND) /* of slices that would be too short in the other */
+
+enum {
+	SLICE_MIN = 50, /* permille: 100 ms of PERIOD_NS */
+	LONG_SLICE_MIN = 20, /* permille: 100 ms of LONG_PERIOD_NS */
+	DUTY_STEP = 4, /* a share of slices that differs by less than a quarter stays as it is */
+};
+
+/* Costs are shares of one core. */
+static const double aim = 0.7; /* of the budget: what is shed, is shed down to this */
+static const double calm = 0.5; /* of the budget */
+static const double floor_cost = 0.0001; /* 0.1 ms a second is never too much */
+static const double burst_times = 20; /* so many budgets are no burst to be waited for */
+static const double event_share = 0.8; /* of the agent's budget, aimed at */
+
+struct process {
+	uint32_t pid;
+	bool is_lost;
+	bool started; /* it was sampled before */
+	uint64_t sampled_ns, cpu_ns, observed_ns; /* as of the last sample */
+	uint64_t calls[NT_COUNTER_END];
+	uint32_t unseen[NT_ROWS_MAX];
+	uint32_t hits[NT_ROWS_MAX]; /* events since the last sample */
+	uint32_t looked[NT_ROWS_MAX]; /* of hot rows since the last look */
+	float cost[NT_ROWS_MAX]; /* smoothed, while observed */
+	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
+	double cpu; /* cores, smoothed */
+	double events; /* per second while observed, smoothed */
+	double event_permille; /* of the time: what the agent's budget leaves it */
+	uint64_t calm_since_ns; /* 0: it is not calm */
+	struct nt_governor_plan plan;
+	UT_hash_handle hh;
+};
+
+struct nt_governor {
+	struct nt_governor_options options;
+	struct process *process; /* uthash, owned */
+	uint64_t events; /* of all, since the last balance */
+	uint64_t decisions, over_cap;
+};
+
+int nt_governor_new(const struct nt_governor_options *options, struct nt_governor **ret_governor)
+{
+	struct nt_governor *governor = calloc(1, sizeof(*governor));
+
+	if (!governor)
+		return -ENOMEM;
+	governor->options = *options;
+	*ret_governor = governor;
+	return 0;
+}
+
+static void drop(struct nt_governor *governor, struct process *process)
+{
+	HASH_DEL(governor->process, process);
+	free(process);
+}
+
+void nt_governor_free(struct nt_governor *governor)
+{
+	struct process *process, *next;
+
+	if (!governor)
+		return;
+	HASH_ITER(hh, governor->process, process, next)
+	drop(governor, process);
+	free(governor);
+}
+
+static struct process *find(const struct nt_governor *governor, uint32_t pid)
+{
+	struct process *process = NULL;
+
+	HASH_FIND(hh, governor->process, &pid, sizeof(pid), process);
+	return process;
+}
+
+static struct process *find_or_add(struct nt_governor *governor, uint32_t pid)
+{
+	struct process *process = find(governor, pid);
+
+	if (process)
+		return process;
+	if (HASH_COUNT(governor->process) >= NT_GOVERNOR_PROCESSES) {
+		governor->over_cap++;
+		return NULL;
+	}
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->plan.permille = NT_GOVERNOR_WHOLE;
+	process->plan.period_ns = PERIOD_NS;
+	process->event_permille = NT_GOVERNOR_WHOLE;
+	HASH_ADD(hh, governor->process, pid, sizeof(process->pid), process);
+	if (process->is_lost) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+void nt_governor_end(struct nt_governor *governor, uint32_t pid)
+{
+	struct process *process = find(governor, pid);
+
+	if (process)
+		drop(governor, process);
+}
+
+void nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
+{
+	struct process *process = find_or_add(governor, pid);
+
+	governor->events++;
+	if (!process || row >= NT_ROWS_MAX)
+		return;
+	if (nt_governor_is_hot(&process->plan, row))
+		process->looked[row]++;
+	else
+		process->hits[row]++;
+}
+
+/* ---- rates ----------------------------------------------------------------------------------- */
+
+static double cost_of(const struct nt_governor *governor, uint16_t row)
+{
+	switch (nt_target_kind_of(nt_probe_row(row))) {
+	case NT_TARGET_COUNT:
+		return (double)governor->options.count_ns;
+	case NT_TARGET_ENTRY:
+		return (double)governor->options.entry_ns;
+	default:
+		return (double)governor->options.pair_ns;
+	}
+}
+
+static bool is_counted(uint16_t row)
+{
+	return nt_target_kind_of(nt_probe_row(row)) == NT_TARGET_COUNT;
+}
+
+static void smooth(float *value, double now, double weight)
+{
+	*value = (float)((double)*value + (now - (double)*value) * weight);
+}
+
+/* The hits of a row since the last sample: its events, and those without one. */
+static uint64_t take_hits(struct process *process, const struct nt_process_counters *counters,
+			  uint16_t row)
+{
+	uint64_t hits = process->hits[row];
+
+	process->hits[row] = 0;
+	if (!counters)
+		return hits;
+	hits += (uint32_t)(counters->unseen[row] - process->unseen[row]);
+	process->unseen[row] = counters->unseen[row];
+	return hits;
+}
+
+static uint64_t take_calls(struct process *process, const struct nt_process_counters *counters,
+			   int counter)
+{
+	uint64_t calls = 0;
+
+	if (!counters)
+		return 0;
+	if (counters->calls[counter] > process->calls[counter])
+		calls = counters->calls[counter] - process->calls[counter];
+	process->calls[counter] = counters->calls[counter];
+	return calls;
+}
+
+/* Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows. */
+static void take_rates(struct nt_governor *governor, struct process *process,
+		       const struct nt_process_counters *counters, double observed_ns,
+		       double weight)
+{
+	uint16_t rows = nt_probe_rows();
+	double events = 0;
+
+	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
+		uint64_t seen = process->hits[row];
+		uint64_t hits = take_hits(process, counters, row);
+
+		if (observed_ns <= 0 || nt_governor_is_hot(&process->plan, row))
+			continue;
+		if (hits || process->cost[row] > 0)
+			smooth(&process->cost[row],
+			       (double)hits * cost_of(governor, row) / observed_ns, weight);
+		events += (double)seen;
+	}
+	for (int i = 0; i < NT_COUNTER_END; i++) {
+		uint64_t calls = take_calls(process, counters, i);
+
+		if (observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC)
+			continue;
+		smooth(&process->counted[i],
+		       (double)calls * (double)governor->options.count_ns / observed_ns, weight);
+	}
+	if (observed_ns > 0)
+		process->events += (events / observed_ns * 1e9 - process->events) * weight;
+}
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+struct demand {
+	double stays, rest; /* of what is neither hot nor shed */
+	double of[NT_SUBJECT_END]; /* of the rest */
+};
+
+/* Rows that are counted share their counter: its cost is the first one's. */
+static double row_cost(const struct process *process, uint16_t row)
+{
+	const struct nt_probe *probe = nt_probe_row(row);
+
+	return is_counted(row) ? (double)process->counted[probe->counter]
+			       : (double)process->cost[row];
+}
+
+static struct demand find_demand(const struct process *process, uint32_t shed)
+{
+	bool taken[NT_COUNTER_END] = {false};
+	struct demand demand = {0};
+	uint16_t rows = nt_probe_rows();
+
+	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
+		const struct nt_probe *probe = nt_probe_row(row);
+		double cost = row_cost(process, row);
+
+		if (cost <= 0 || nt_governor_is_hot(&process->plan, row) ||
+		    (shed >> probe->subject & 1))
+			continue;
+		if (is_counted(row) && taken[probe->counter])
+			continue;
+		if (is_counted(row))
+			taken[probe->counter] = true;
+		if (nt_probe_stays(probe)) {
+			demand.stays += cost;
+			continue;
+		}
+		demand.rest += cost;
+		demand.of[probe->subject] += cost;
+	}
+	return demand;
+}
+
+static void set_hot(struct process *process, uint16_t row, bool hot)
+{
+	uint64_t bit = 1ULL << row % 64;
+
+	if (hot)
+		process->plan.hot[row / 64] |= bit;
+	else
+		process->plan.hot[row / 64] &= ~bit;
+	process->plan.hot_count += hot ? 1 : UINT32_MAX;
+	process->looked[row] = 0;
+	process->plan.version++;
+}
+
+/* Rows whose cost would take half of the budget in the shortest slice, or all the time if they stay. */
+static bool find_hot(struct process *process, double budget)
+{
+	uint16_t rows = nt_probe_rows();
+	bool any = false;
+
+	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
+		double cost = row_cost(process, row), share;
+
+		if (cost <= 0 || nt_governor_is_hot(&process->plan, row))
+			continue;
+		share = nt_probe_stays(nt_probe_row(row)) ? 1 : LONG_SLICE_MIN / 1000.0;
+		if (cost * share <= budget / 2)
+			continue;
+		set_hot(process, row, true);
+		any = true;
+	}
+	return any;
+}
+
+/* The least useful first; what is left at the end is communication. */
+static const enum nt_subject order[] = {
+	NT_SUBJECT_ALLOC,  NT_SUBJECT_COPY,   NT_SUBJECT_ORDER,
+	NT_SUBJECT_LAUNCH, NT_SUBJECT_DRIVER, NT_SUBJECT_SYNC,
+};
+
+static void set_duty(struct process *process, double permille)
+{
+	uint32_t wanted = permille >= NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : (uint32_t)permille;
+	uint32_t least = LONG_SLICE_MIN, now = process->plan.permille;
+
+	if (wanted < least)
+		wanted = least;
+	if (wanted < NT_GOVERNOR_WHOLE && now < NT_GOVERNOR_WHOLE &&
+	    wanted > now - now / DUTY_STEP && wanted < now + now / DUTY_STEP)
+		return;
+	process->plan.permille = wanted;
+	process->plan.period_ns = wanted < SLICE_MIN ? LONG_PERIOD_NS : PERIOD_NS;
+}
+
+/* Sheds until what is left costs the aim. */
+static void shed(struct process *process, double budget)
+{
+	struct demand demand;
+	uint32_t shed = 0;
+	double left, permille;
+
+	(void)find_hot(process, budget);
+	demand = find_demand(process, 0);
+	left = budget * aim - demand.stays;
+	if (left < 0)
+		left = 0;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (demand.rest * LONG_SLICE_MIN / 1000.0 <= left)
+			break;
+		if (demand.of[order[i]] <= 0)
+			continue;
+		shed |= 1U << order[i];
+		demand.rest -= demand.of[order[i]];
+	}
+	if (shed != process->plan.shed) {
+		process->plan.shed = shed;
+		process->plan.version++;
+	}
+	permille = demand.rest > left ? left / demand.rest * 1000 : NT_GOVERNOR_WHOLE;
+	if (permille > process->event_permille)
+		permille = process->event_permille;
+	set_duty(process, permille);
+	process->plan.governed = true;
+}
+
+static void let_be(struct process *process)
+{
+	process->plan.governed = false;
+	process->plan.permille = NT_GOVERNOR_WHOLE;
+	process->plan.shed = 0;
+	process->plan.version++;
+	process->calm_since_ns = 0;
+}
+
+static bool is_calm(const struct process *process, double total, double budget)
+{
+	return total <= budget * calm && !process->plan.hot_count &&
+	       process->event_permille >= NT_GOVERNOR_WHOLE;
+}
+
+/* burst: the cost since the last sample alone. */
+static void decide(struct process *process, double budget, uint64_t now_ns)
+{
+	struct demand demand = find_demand(process, 0);
+	double total = demand.stays + demand.rest;
+	bool limited = process->event_permille < NT_GOVERNOR_WHOLE;
+
+	if (!process->plan.governed) {
+		if (total > budget || limited)
+			shed(process, budget);
+		return;
+	}
+	if (!is_calm(process, total, budget)) {
+		process->calm_since_ns = 0;
+		shed(process, budget);
+	} else if (!process->calm_since_ns) {
+		process->calm_since_ns = now_ns;
+	} else if (now_ns - process->calm_since_ns >= CALM_NS) {
+		let_be(process);
+	}
+}
+
+static double budget_of(const struct nt_governor *governor, const struct process *process)
+{
+	double budget = governor->options.budget * process->cpu;
+
+	return budget > floor_cost ? budget : floor_cost;
+}
+
+static bool has_changed(struct nt_governor *governor, const struct nt_governor_plan *before,
+			const struct nt_governor_plan *now)
+{
+	bool changed = before->version != now->version || before->governed != now->governed ||
+		       before->permille != now->permille;
+
+	governor->decisions += changed;
+	return changed;
+}
+
+bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
+			const struct nt_governor_sample *sample)
+{
+	struct process *process = find_or_add(governor, pid);
+	struct nt_governor_plan before;
+	double elapsed_ns, observed_ns, weight, cpu;
+	bool first;
+
+	if (!process)
+		return false;
+	if (process->started && sample->now_ns < process->sampled_ns + SAMPLE_MIN_NS)
+		return false;
+	before = process->plan;
+	first = !process->started;
+	elapsed_ns = first ? 0 : (double)(sample->now_ns - process->sampled_ns);
+	observed_ns = first ? 0 : (double)(sample->observed_ns - process->observed_ns);
+	weight = elapsed_ns / (double)SMOOTH_NS;
+	if (weight > 1)
+		weight = 1;
+	cpu = first ? 0 : (double)(sample->cpu_ns - process->cpu_ns) / elapsed_ns;
+	process->cpu = process->cpu > 0 ? process->cpu + (cpu - process->cpu) * weight : cpu;
+	if (cpu > 0) {
+		double budget = budget_of(governor, process);
+
+		/* What is far over the budget is believed at once. */
+		if (observed_ns > 0 && process->started) {
+			double burst = 0;
+
+			for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
+				burst += process->hits[row] * cost_of(governor, row);
+			for (int i = 0; sample->counters && i < NT_COUNTER_END; i++)
+				burst += i == NT_COUNTER_SYNC || i == NT_COUNTER_GC
+						 ? 0
+						 : (double)(sample->counters->calls[i] -
+							    process->calls[i]) *
+							   (double)governor->options.count_ns;
+			if (burst / observed_ns > budget * burst_times)
+				weight = 1;
+		}
+	}
+	take_rates(governor, process, sample->counters, observed_ns, weight);
+	process->started = true;
+	process->sampled_ns = sample->now_ns;
+	process->cpu_ns = sample->cpu_ns;
+	process->observed_ns = sample->observed_ns;
+	if (!first)
+		decide(process, budget_of(governor, process), sample->now_ns);
+	return has_changed(governor, &before, &process->plan);
+}
+
+bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t look_ns,
+			const struct nt_process_counters *counters)
+{
+	struct process *process = find(governor, pid);
+	double budget, counted[NT_COUNTER_END] = {0};
+	struct nt_governor_plan before;
+	uint16_t rows = nt_probe_rows();
+
+	if (!process || !look_ns)
+		return false;
+	before = process->plan;
+	budget = budget_of(governor, process);
+	for (int i = 0; i < NT_COUNTER_END; i++)
+		counted[i] = (double)take_calls(process, counters, i);
+	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
+		const struct nt_probe *probe = nt_probe_row(row);
+		double hits;
+
+		if (!nt_governor_is_hot(&process->plan, row))
+			continue;
+		hits = process->looked[row];
+		if (counters)
+			hits += (uint32_t)(counters->unseen[row] - process->unseen[row]);
+		if (counters)
+			process->unseen[row] = counters->unseen[row];
+		process->looked[row] = 0;
+		if (is_counted(row))
+			hits = counted[probe->counter];
+		if (hits * cost_of(governor, row) / (double)look_ns > budget * calm)
+			continue;
+		set_hot(process, row, false);
+		process->cost[row] = 0;
+		if (is_counted(row))
+			process->counted[probe->counter] = 0;
+	}
+	return has_changed(governor, &before, &process->plan);
+}
+
+/* ---- the agent's own budget ------------------------------------------------------------------ */
+
+/* The rate that no process may exceed so that all together stay under `most`: water-filling. */
+static double find_level(const struct nt_governor *governor, double most)
+{
+	double level = most;
+
+	for (int i = 0; i < 8; i++) {
+		double under = 0, over = 0;
+
+		for (const struct process *p = governor->process; p; p = p->hh.next) {
+			if (p->events > level)
+				over++;
+			else
+				under += p->events;
+		}
+		if (over <= 0)
+			return level;
+		level = under < most ? (most - under) / over : most / over;
+	}
+	return level;
+}
+
+void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns)
+{
+	double cost_ns = governor->events ? (double)event_ns / (double)governor->events : 0;
+	double most, total = 0, level;
+
+	governor->events = 0;
+	if (!elapsed_ns)
+		return;
+	for (const struct process *p = governor->process; p; p = p->hh.next)
+		total += p->events;
+	/* Few events, each after a sleep, say little of what one of many costs. */
+	if (cost_ns <= 0 || cost_ns > 5000)
+		cost_ns = 5000;
+	if (cost_ns < 200)
+		cost_ns = 200;
+	most = governor->options.agent_budget * event_share * 1e9 / cost_ns;
+	level = total > most ? find_level(governor, most) : 0;
+	for (struct process *p = governor->process; p; p = p->hh.next) {
+		if (total > most && p->events > level)
+			p->event_permille = level / p->events * 1000;
+		else if (p->event_permille < NT_GOVERNOR_WHOLE)
+			p->event_permille =
+				p->event_permille * 1.25 < NT_GOVERNOR_WHOLE && total > most / 2
+					? p->event_permille * 1.25
+					: NT_GOVERNOR_WHOLE;
+	}
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *governor, uint32_t pid)
+{
+	const struct process *process = find(governor, pid);
+
+	return process ? &process->plan : NULL;
+}
+
+double nt_governor_cost(const struct nt_governor *governor, uint32_t pid)
+{
+	const struct process *process = find(governor, pid);
+	struct demand demand;
+
+	if (!process || process->cpu <= 0)
+		return 0;
+	demand = find_demand(process, process->plan.shed);
+	return (demand.stays + demand.rest * process->plan.permille / 1000.0) / process->cpu;
+}
+
+void nt_governor_stats(const struct nt_governor *governor, struct nt_governor_stats *ret_stats)
+{
+	struct nt_governor_stats stats = {
+		.decisions = governor->decisions,
+		.over_cap = governor->over_cap,
+	};
+
+	for (const struct process *p = governor->process; p; p = p->hh.next) {
+		stats.governed += p->plan.governed;
+		stats.sliced += p->plan.permille < NT_GOVERNOR_WHOLE;
+		stats.hot_functions += p->plan.hot_count;
+		stats.shed_subjects += (uint32_t)__builtin_popcount(p->plan.shed);
+	}
+	*ret_stats = stats;
+}
