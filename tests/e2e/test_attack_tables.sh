@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# One user fills what is counted: 1,100 idle processes that map a probed library, communicators that
+# are never destroyed. A job that starts later is seen as ever.
+set -euo pipefail
+# shellcheck source=tests/attack/watch.sh
+. tests/attack/watch.sh
+
+communicators=${NT_ATTACK_COMMUNICATORS:-20000}
+
+setup_attack
+attack_starts idle_maps --processes 1100
+wait_until 30 "the idle processes" attack_said 'ready 1100' || fail "no idle processes: $(cat "$attack_log")"
+sleep 2
+start_job train "$healthy_ranks" -- --cgroup "$apart/healthy"
+if wait_until 30 "the ranks to be seen" job_is_seen "$healthy_ranks"; then
+  watch_begin
+  for by in nccl mpi; do
+    attack_starts comm_leak --by "$by" --communicators "$communicators"
+    wait_until 120 "the communicators" attack_said communicators || fail "no communicators: $(cat "$attack_log")"
+  done
+  sleep 5
+  slow_rank_is_named "while tables are full"
+  watch_end "full tables"
+  healthy_job_is_complete "full tables"
+else
+  complain "a job that starts beside 1,100 idle processes is not seen: $(api /api/v1/jobs)"
+fi
+all_held
