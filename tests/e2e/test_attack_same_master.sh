@@ -9,9 +9,10 @@ set -euo pipefail
 seen_by_agent() { [ "$(metric neutracer_agent_ranks)" -ge "$1" ]; }
 
 setup_attack
-install -m 755 build/sim/launch build/sim/train "$work/attack/"
-cp build/sim/lib/*.so.* "$work/attack/lib/"
-chmod -R a+rX "$work/attack"
+mkdir "$work/other"
+install -m 755 build/sim/launch build/sim/train "$work/other/"
+cp -r build/sim/lib "$work/other/"
+chmod -R a+rX "$work/other"
 master=$(free_port)
 
 # A rank that is there first, and is not of the job.
@@ -32,8 +33,8 @@ watch_begin
 (
   echo "$BASHPID" >"$apart/attack/cgroup.procs"
   cd "$work/anyone"
-  exec setpriv --reuid 65534 --regid 65534 --clear-groups "$work/attack/launch" -n "$healthy_ranks" --port "$master" -- \
-    "$work/attack/train" --seconds 25 --compute-ms 200 >"$work/out/other" 2>&1
+  exec setpriv --reuid 65534 --regid 65534 --clear-groups "$work/other/launch" -n "$healthy_ranks" --port "$master" -- \
+    "$work/other/train" --seconds 25 --compute-ms 200 >"$work/out/other" 2>&1
 ) &
 other=$!
 attackers+=("$other")

@@ -9,17 +9,28 @@ set -euo pipefail
 setup_attack
 [ -c /dev/fuse ] || skip "bpf: there is no FUSE"
 healthy_job
-for mode in nccl mpi memory environ library; do
-  watch_begin
-  mkdir "$work/$mode"
-  attack_starts fuse_stall --mode "$mode" --dir "$work/$mode" --seconds 60
+
+trap_is_set() { # trap_is_set MODE [OPTION...]
+  mkdir "$work/$1"
+  attack_starts fuse_stall --mode "$1" --dir "$work/$1" --seconds 120 "${@:2}"
   wait_until 10 "the trap" attack_said stalled || fail "the trap is not set: $(cat "$attack_log")"
-  sleep 14
-  [ "$mode" != nccl ] || slow_rank_is_named "while '$mode' stalls"
-  stop "$attack_pid"
-  attack_said waiting || fail "the attacker failed: $(cat "$attack_log")"
-  watch_end "stall of '$mode'"
+}
+
+# One after the other, so that the second is found behind the first, and all stay.
+watch_begin
+for mode in mpi nccl memory environ; do
+  trap_is_set "$mode" --processes 3
 done
+sleep 12
+slow_rank_is_named "while memory stalls"
+stop_attacks
+watch_end "memory that stalls"
+
+watch_begin
+trap_is_set library
+sleep 12
+stop_attacks
+watch_end "a library that stalls"
 
 watch_begin
 mkdir "$work/link"

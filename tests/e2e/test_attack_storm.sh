@@ -9,7 +9,6 @@ set -euo pipefail
 seconds=${NT_ATTACK_SECONDS:-15}
 
 setup_attack
-cp build/sim/lib/libnccl.so.2 "$work/attack/"
 healthy_job
 watch_begin
 attack_runs thread_storm --threads "${NT_ATTACK_THREADS:-10000}" --at-once "${NT_ATTACK_AT_ONCE:-5000}"
@@ -29,11 +28,14 @@ healthy_job_is_complete "calls at full speed"
 
 healthy_job
 watch_begin
-attack_runs churn --rate "${NT_ATTACK_RATE:-200}" --seconds "$seconds"
+attack_runs churn --rate 200 --seconds "${NT_ATTACK_CHURN_SECONDS:-15}"
 watch_end "processes that come and go"
 # None of them stays known.
 processes_are_gone() { [ "$(metric neutracer_agent_processes)" -le $((healthy_ranks + 1)) ]; }
 wait_until 30 "the processes to be forgotten" processes_are_gone ||
   complain "of the processes that came and went $(metric neutracer_agent_processes) are still known"
+communicators_are_gone() { [ "$(metric neutracer_agent_communicators)" -le 64 ]; }
+wait_until 30 "the communicators to be forgotten" communicators_are_gone ||
+  complain "of the processes that came and went $(metric neutracer_agent_communicators) communicators are still known"
 healthy_job_is_complete "processes that come and go"
 all_held

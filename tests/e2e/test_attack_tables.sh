@@ -9,20 +9,30 @@ set -euo pipefail
 communicators=${NT_ATTACK_COMMUNICATORS:-20000}
 
 setup_attack
+healthy_job
+watch_begin
+for by in nccl mpi; do
+  attack_starts comm_leak --by "$by" --communicators "$communicators"
+  wait_until 300 "the communicators" attack_said communicators || fail "no communicators: $(cat "$attack_log")"
+done
+sleep 5
+slow_rank_is_named "while communicators leak"
+watch_end "communicators that leak"
+stop_attacks
+healthy_job_is_complete "communicators that leak"
+communicators_are_gone() { [ "$(metric neutracer_agent_communicators)" -le 64 ]; }
+wait_until 30 "the communicators to be forgotten" communicators_are_gone ||
+  complain "$(metric neutracer_agent_communicators) communicators are known after the end of their processes"
+
 attack_starts idle_maps --processes 1100
 wait_until 30 "the idle processes" attack_said 'ready 1100' || fail "no idle processes: $(cat "$attack_log")"
 sleep 2
 start_job train "$healthy_ranks" -- --cgroup "$apart/healthy"
 if wait_until 30 "the ranks to be seen" job_is_seen "$healthy_ranks"; then
   watch_begin
-  for by in nccl mpi; do
-    attack_starts comm_leak --by "$by" --communicators "$communicators"
-    wait_until 120 "the communicators" attack_said communicators || fail "no communicators: $(cat "$attack_log")"
-  done
-  sleep 5
-  slow_rank_is_named "while tables are full"
-  watch_end "full tables"
-  healthy_job_is_complete "full tables"
+  slow_rank_is_named "beside idle processes"
+  watch_end "idle processes"
+  healthy_job_is_complete "idle processes"
 else
   complain "a job that starts beside 1,100 idle processes is not seen: $(api /api/v1/jobs)"
 fi
