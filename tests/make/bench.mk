@@ -40,11 +40,13 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-verdict bench-overhead bench-bytes bench-bus bench-detect bench
+.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-detect bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
 	$(Q)bench/overhead.sh $(PAIRS)
+bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)
+	$(Q)bench/governor.sh $(PART)
 bench-bus: all $(BENCH)/bus_fill $(BENCH)/bus_raw ## CPU and memory of the aggregator by the number of ranks, beside librdkafka alone (SIZES=RANKS:SECONDS...)
 	$(Q)bench/bus.sh $(SIZES)
 bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a real Kafka (RANKS=8)
