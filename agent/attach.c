@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 
 #include "agent/bundle.h"
-#include "agent/elf.h"
 #include "agent/kernel.h"
 #include "agent/link.h"
 #include "agent/same_file.h"
 #include "agent/span.h"
+#include "agent/symbols.h"
 
 enum {
 	FILES_MAX = 1024,
@@ -189,20 +189,21 @@ static bool is_target(const struct nt_attached *file, uint64_t function)
 
 /* False: the file does not have it, has it under another name, or it is better left alone. */
 static bool find_target(struct nt_attach *a, const struct nt_attached *file,
-			const struct nt_elf *elf, uint16_t row, const struct nt_target *target,
-			size_t targets, struct nt_target *ret_target)
+			const struct nt_symbols *symbols, uint16_t row,
+			const struct nt_target *target, size_t targets,
+			struct nt_target *ret_target)
 {
+	const struct nt_elf_symbol *symbol = nt_symbols_find(symbols, row);
 	const struct nt_probe *probe = nt_probe_row(row);
 	enum nt_target_kind kind = nt_target_kind_of(probe);
-	struct nt_elf_symbol symbol;
 	enum nt_insn insn;
 
-	if (nt_elf_find(elf, probe->symbol, &symbol) < 0 || is_target(file, symbol.offset))
+	if (!symbol || is_target(file, symbol->offset))
 		return false;
 	for (size_t i = 0; i < targets; i++)
-		if (target[i].function == symbol.offset)
+		if (target[i].function == symbol->offset)
 			return false;
-	insn = kind == NT_TARGET_PAIR ? symbol.return_insn : symbol.insn;
+	insn = kind == NT_TARGET_PAIR ? symbol->return_insn : symbol->insn;
 	if (insn == NT_INSN_REFUSED) {
 		a->failed++;
 		return false;
@@ -212,10 +213,10 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 		return false;
 	}
 	*ret_target = (struct nt_target){
-		.place = {.offset = kind == NT_TARGET_PAIR ? symbol.return_offset
-							   : symbol.entry_offset,
+		.place = {.offset = kind == NT_TARGET_PAIR ? symbol->return_offset
+							   : symbol->entry_offset,
 			  .cookie = nt_probe_cookie(row)},
-		.function = symbol.offset,
+		.function = symbol->offset,
 		.row = row,
 		.subject = probe->subject,
 		.kind = kind,
@@ -331,27 +332,22 @@ static int attach_subjects(struct nt_attach *a, struct nt_attached *file, enum n
 {
 	uint16_t rows = nt_probe_rows();
 	nt_autofree struct nt_target *target = calloc(rows, sizeof(*target));
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
 	size_t before = file->targets, targets = 0, n;
 	char path[PATH_BYTES];
 	int r;
 
-	if (!target)
+	if (!target || !symbols)
 		return -ENOMEM;
 	/* The very file that was looked at, wherever its path leads by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	r = nt_elf_open(path, &elf);
+	r = nt_symbols_read(file->fd, NULL, library, symbols);
 	if (r < 0)
 		return r;
-	for (uint16_t row = 0; row < rows; row++) {
-		const struct nt_probe *probe = nt_probe_row(row);
-
-		if (probe->timed || (library != NT_LIBRARY_UNKNOWN && probe->library != library))
-			continue;
-		if ((subjects >> probe->subject & 1) &&
-		    find_target(a, file, elf, row, target, targets, &target[targets]))
+	for (uint16_t row = 0; row < rows; row++)
+		if ((subjects >> nt_probe_row(row)->subject & 1) &&
+		    find_target(a, file, symbols, row, target, targets, &target[targets]))
 			targets++;
-	}
 	qsort(target, targets, sizeof(*target), by_link);
 	for (size_t i = 0; i < targets; i += n) {
 		for (n = 1; i + n < targets; n++)

@@ -2,7 +2,8 @@
 /*
  * Symbols of an ELF file as file offsets, as attaching needs them: dynamic symbols with their
  * default version, .symtab for what is linked statically, aliases found out, and the cost of the
- * first instruction. The file is hostile: every offset is checked.
+ * first instruction. The file is hostile: every offset is checked, and reading it costs no more than
+ * a budget.
  */
 #ifndef NT_AGENT_ELF_H
 #define NT_AGENT_ELF_H
@@ -33,20 +34,81 @@ struct nt_elf_symbol {
 	enum nt_insn insn, return_insn; /* there */
 };
 
+enum {
+	NT_ELF_NAME_BYTES = 512, /* a symbol whose name has as many is passed over */
+	NT_ELF_WANTED_MAX = 1024, /* names that are looked for at once */
+	/* The default budget. */
+	NT_ELF_BYTES_MAX = 64 << 20,
+	NT_ELF_WORK_MAX = 4 << 20,
+	NT_ELF_MEMORY_MAX = 6 << 20,
+};
+
+/*
+ * What one file may cost, from its opening to its closing. Whatever would exceed it fails with
+ * -EOVERFLOW, and so does every later call that costs as much. A symbol table that is too large to be
+ * searched once is passed over, so that a library keeps its .dynsym.
+ */
+struct nt_elf_budget {
+	uint64_t bytes; /* read from the file */
+	uint64_t work; /* symbols visited, names looked at, comparisons of up to 16 bytes */
+	uint64_t memory; /* bytes held at a time */
+};
+
+/* What it has cost so far; memory: at most at a time. */
+struct nt_elf_cost {
+	uint64_t bytes, work, memory;
+};
+
+/*
+ * -EBADMSG: no ELF file of a machine that is known, or no regular file. It must not be used by two
+ * threads at once.
+ */
 NT_MUST_CHECK int nt_elf_open(const char *path, struct nt_elf **ret_elf);
+/* The same of an open file, which must stay open as long. budget: NULL is the default. */
+NT_MUST_CHECK int nt_elf_open_fd(int fd, const struct nt_elf_budget *budget,
+				 struct nt_elf **ret_elf);
 void nt_elf_close(struct nt_elf *elf);
 NT_DEFINE_AUTO(nt_elf, nt_elf_close)
 
-/* -ENOENT: not defined in this file. Looks at .dynsym first, then at .symtab. */
-NT_MUST_CHECK int nt_elf_find(const struct nt_elf *elf, const char *name,
+const struct nt_elf_cost *nt_elf_cost(const struct nt_elf *elf);
+
+/* Has symbols that are not looked at, since their table is too large for the budget. */
+bool nt_elf_passed_over(const struct nt_elf *elf);
+
+enum nt_elf_match {
+	NT_ELF_WHOLE,
+	NT_ELF_PREFIX, /* any function whose name begins so */
+	NT_ELF_CLONES, /* of nt_elf_find_clones() alone */
+};
+
+struct nt_elf_wanted {
+	const char *name;
+	enum nt_elf_match match;
+};
+
+struct nt_elf_found {
+	int result; /* 0, -ENOENT: not defined in this file, -EBADMSG: its place is not in the code */
+	struct nt_elf_symbol symbol; /* where result is 0; not of a prefix */
+};
+
+/*
+ * Looks for up to NT_ELF_WANTED_MAX functions in one pass over .dynsym and one over .symtab.
+ * .dynsym goes first where both define a function, and there the default version. Fails as a whole,
+ * with ret_found undefined, where the file cannot be read or exceeds its budget.
+ */
+NT_MUST_CHECK int nt_elf_find_all(struct nt_elf *elf, const struct nt_elf_wanted *wanted, size_t n,
+				  struct nt_elf_found *ret_found);
+
+/* The same of one function: its result, or the error. */
+NT_MUST_CHECK int nt_elf_find(struct nt_elf *elf, const char *name,
 			      struct nt_elf_symbol *ret_symbol);
 
 /*
  * The same of all that the compiler made of a function: "f" and clones as "f.constprop.0", but not
  * what it split off as cold. Returns how many there are (0: none), -E2BIG for more than max: those
- * that were left out would be missed.
+ * that were left out would be missed. max: up to 16.
  */
-NT_MUST_CHECK int nt_elf_find_clones(const struct nt_elf *elf, const char *name,
+NT_MUST_CHECK int nt_elf_find_clones(struct nt_elf *elf, const char *name,
 				     struct nt_elf_symbol *ret_symbol, size_t max);
 
 /* A place that the program was built with for probes (USDT). */
@@ -60,11 +122,11 @@ struct nt_elf_mark {
  * All of this name. Returns how many there are (0: none), -E2BIG for more than max, -EBADMSG where
  * one lies: its place is no nop in the code, or its semaphore not in the data.
  */
-NT_MUST_CHECK int nt_elf_find_marks(const struct nt_elf *elf, const char *provider,
-				    const char *name, struct nt_elf_mark *ret_mark, size_t max);
+NT_MUST_CHECK int nt_elf_find_marks(struct nt_elf *elf, const char *provider, const char *name,
+				    struct nt_elf_mark *ret_mark, size_t max);
 
-/* Has any function symbol with this prefix: a cheap test for static linking. */
-bool nt_elf_has_prefix(const struct nt_elf *elf, const char *prefix);
+/* 1: has a function whose name begins so, 0: has none. */
+NT_MUST_CHECK int nt_elf_has_prefix(struct nt_elf *elf, const char *prefix);
 
 /* Build-id as hex; empty where there is none. */
 const char *nt_elf_build_id(const struct nt_elf *elf);

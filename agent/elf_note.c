@@ -2,7 +2,7 @@
 #include "agent/elf_note.h"
 
 #include <elf.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -77,4 +77,27 @@ size_t nt_elf_note_find(const uint8_t *data, size_t len, const char *provider, c
 		found++;
 	}
 	return found;
+}
+
+bool nt_elf_note_build_id(const uint8_t *data, size_t len,
+			  char ret_hex[2 * NT_ELF_BUILD_ID_BYTES + 1])
+{
+	size_t at = 0, owner_at, desc_at;
+	Elf64_Nhdr header;
+
+	while (at <= len && len - at >= sizeof(header)) {
+		memcpy(&header, data + at, sizeof(header));
+		at += sizeof(header);
+		if (!take(len, &at, header.n_namesz, &owner_at) ||
+		    !take(len, &at, header.n_descsz, &desc_at))
+			break;
+		if (header.n_type != NT_GNU_BUILD_ID || header.n_namesz != 4 ||
+		    memcmp(data + owner_at, "GNU", 4) != 0 || header.n_descsz == 0 ||
+		    header.n_descsz > NT_ELF_BUILD_ID_BYTES)
+			continue;
+		for (size_t i = 0; i < header.n_descsz; i++)
+			(void)snprintf(ret_hex + 2 * i, 3, "%02x", data[desc_at + i]);
+		return true;
+	}
+	return false;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/program.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <uthash.h>
 
-#include "agent/elf.h"
+#include "agent/symbols.h"
 #include "common/clock.h"
 
 /* A changed file is another program. */
@@ -51,16 +52,12 @@ void nt_programs_free(struct nt_programs *programs)
 
 static bool holds_library(const char *path)
 {
-	static const char *const prefixes[] = {"ncclComm", "cudaLaunchKernel", "MPI_Init",
-					       "_ZN4gloo9allreduce"};
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	/* Not blocking: the path may lead to a pipe or a device by now. */
+	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
 
-	if (nt_elf_open(path, &elf) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (nt_elf_has_prefix(elf, prefixes[i]))
-			return true;
-	return false;
+	return fd >= 0 && symbols && nt_symbols_read(fd, NULL, NT_LIBRARY_UNKNOWN, symbols) >= 0 &&
+	       symbols->holds;
 }
 
 bool nt_programs_hold(struct nt_programs *programs, const char *path, const struct stat *st)

@@ -24,7 +24,7 @@ struct places {
 	bool at_return;
 };
 
-static int find_mark(const struct nt_elf *elf, const struct nt_probe *probe, const char *name,
+static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const char *name,
 		     uint64_t cookie, struct nt_place *ret_place, size_t *ret_places)
 {
 	struct nt_elf_mark mark[NT_SPAN_PLACES];
@@ -39,7 +39,7 @@ static int find_mark(const struct nt_elf *elf, const struct nt_probe *probe, con
 	return 0;
 }
 
-static int find_function(const struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
+static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
 			 struct places *places)
 {
 	struct nt_elf_symbol symbol[NT_SPAN_PLACES];
@@ -60,7 +60,7 @@ static int find_function(const struct nt_elf *elf, const struct nt_probe *probe,
 	return 0;
 }
 
-static int find_row(const struct nt_elf *elf, uint16_t row, struct places *ret_places)
+static int find_row(struct nt_elf *elf, uint16_t row, struct places *ret_places)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
 	uint64_t cookie = nt_probe_cookie(row);
@@ -76,7 +76,7 @@ static int find_row(const struct nt_elf *elf, uint16_t row, struct places *ret_p
 }
 
 /* The first row that holds; else why the best of them does not. */
-static int find_places(const struct nt_elf *elf, int library, struct places *ret_places)
+static int find_places(struct nt_elf *elf, int library, struct places *ret_places)
 {
 	int result = -ENOENT;
 
@@ -84,8 +84,12 @@ static int find_places(const struct nt_elf *elf, int library, struct places *ret
 		const struct nt_probe *probe = nt_probe_row(row);
 		int r;
 
-		if (!probe->timed || (int)probe->library != library ||
-		    (probe->beside && !nt_elf_has_prefix(elf, probe->beside)))
+		if (!probe->timed || (int)probe->library != library)
+			continue;
+		r = probe->beside ? nt_elf_has_prefix(elf, probe->beside) : 1;
+		if (r < 0)
+			return r;
+		if (r == 0)
 			continue;
 		r = find_row(elf, row, ret_places);
 		if (r >= 0)
@@ -108,7 +112,7 @@ int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int librar
 	if (!span)
 		return -ENOMEM;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = nt_elf_open(path, &elf);
+	r = nt_elf_open_fd(fd, NULL, &elf);
 	if (r < 0)
 		return r;
 	r = find_places(elf, library, &places);

@@ -64,7 +64,7 @@ never() {
   done
 }
 
-links neutracer-agent libbpf libelf libprotobuf-c librdkafka libmicrohttpd
+links neutracer-agent libbpf libprotobuf-c librdkafka libmicrohttpd
 links neutracer-aggregator libprotobuf-c librdkafka libmicrohttpd libjansson libsqlite3 libcurl
 links neutracer libjansson libcurl librdkafka
 never neutracer-aggregator libbpf libelf

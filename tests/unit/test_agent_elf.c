@@ -138,9 +138,9 @@ static void prefixes_find_what_is_linked_statically(void **state)
 	(void)image_add_static(&image, "cudaLaunchKernel", 0x80);
 	image_add_dynamic(&image, "ncclAllReduce", 0x20, 1)->st_shndx = SHN_UNDEF;
 	elf = open_image();
-	assert_true(nt_elf_has_prefix(elf, "cudaLaunch"));
-	assert_false(nt_elf_has_prefix(elf, "cudaLaunchKernelExC"));
-	assert_false(nt_elf_has_prefix(elf, "nccl"));
+	assert_int_equal(nt_elf_has_prefix(elf, "cudaLaunch"), 1);
+	assert_int_equal(nt_elf_has_prefix(elf, "cudaLaunchKernelExC"), 0);
+	assert_int_equal(nt_elf_has_prefix(elf, "nccl"), 0);
 	nt_elf_close(elf);
 }
 
@@ -229,10 +229,12 @@ static void each_of_thousands_of_functions_is_found(void **state)
 	enum {
 		MANY = 5000,
 		NAME_BYTES = 8,
+		AT_ONCE = 1000,
 	};
+	static struct nt_elf_wanted wanted[AT_ONCE];
+	static struct nt_elf_found found[AT_ONCE];
 	static Elf64_Sym symbol[MANY];
 	static char names[MANY * NAME_BYTES];
-	struct nt_elf_symbol found;
 	struct nt_elf *elf = NULL;
 	const char *path;
 
@@ -250,11 +252,20 @@ static void each_of_thousands_of_functions_is_found(void **state)
 	assert_int_equal(write(image.fd, symbol, sizeof(symbol)), sizeof(symbol));
 	assert_int_equal(write(image.fd, names, sizeof(names)), sizeof(names));
 	assert_int_equal(nt_elf_open(path, &elf), 0);
-	for (uint32_t i = 1; i < MANY; i++) {
-		assert_int_equal(nt_elf_find(elf, names + (size_t)i * NAME_BYTES, &found), 0);
-		assert_int_equal(found.offset, IMAGE_CODE + i % IMAGE_CODE_BYTES);
+	for (uint32_t first = 0; first < MANY; first += AT_ONCE) {
+		for (uint32_t i = 0; i < AT_ONCE; i++)
+			wanted[i].name = names + (size_t)(first + i) * NAME_BYTES;
+		assert_int_equal(nt_elf_find_all(elf, wanted, AT_ONCE, found), 0);
+		for (uint32_t i = 0; i < AT_ONCE; i++) {
+			assert_int_equal(found[i].result, first + i ? 0 : -ENOENT);
+			if (first + i)
+				assert_int_equal(found[i].symbol.offset,
+						 IMAGE_CODE + (first + i) % IMAGE_CODE_BYTES);
+		}
 	}
-	assert_int_equal(nt_elf_find(elf, "f5000", &found), -ENOENT);
+	wanted[0].name = "f5000";
+	assert_int_equal(nt_elf_find_all(elf, wanted, 1, found), 0);
+	assert_int_equal(found[0].result, -ENOENT);
 	nt_elf_close(elf);
 }
 

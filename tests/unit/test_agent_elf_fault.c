@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whatever the file or the library that reads it does not give is told, or the rest is used. */
+/* System calls that fail, and a file that changes, while an ELF file is read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,45 +8,43 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <gelf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "agent/elf.h"
 #include "tests/unit/elf_image.h"
 
+static struct image image;
+
 /* ---- the calls that fail --------------------------------------------------------------------- */
 
 enum call {
 	CALL_NONE,
-	CALL_VERSION,
 	CALL_OPEN,
 	CALL_FSTAT,
-	CALL_BEGIN,
-	CALL_KIND,
-	CALL_HEADER,
-	CALL_SEGMENTS,
-	CALL_SEGMENT,
-	CALL_SECTION_HEADER,
-	CALL_SECTION,
-	CALL_DATA,
-	CALL_SYMBOL,
-	CALL_SYMBOL_VERSION,
 	CALL_PREAD,
 };
 
+enum how {
+	HOW_ERROR, /* EIO */
+	HOW_INTERRUPTED, /* EINTR, once */
+	HOW_HALF, /* half of the bytes */
+	HOW_SHRUNK, /* the file has no bytes any more */
+};
+
 static enum call failing;
-static unsigned int countdown; /* the how manieth of them fails; 0: none */
-static ssize_t short_read = -1; /* what pread() gives where it fails; below 0: an error */
+static enum how how;
+static unsigned int countdown; /* the number of the call that fails; 0: none */
 
 static bool fails(enum call call)
 {
 	if (call != failing || !countdown || --countdown)
 		return false;
-	errno = EIO;
+	errno = how == HOW_INTERRUPTED ? EINTR : EIO;
 	return true;
 }
 
-/* They stand in front of those of the libraries for all of this program. */
+/* They stand in front of those of the C library for all of this program. */
 #define STANDS_IN(call, type, failure, name, args, ...)                                            \
 	type fault_##name args __asm__(#name);                                                     \
 	type fault_##name args                                                                     \
@@ -58,38 +56,22 @@ static bool fails(enum call call)
 		return fails(call) ? (failure) : real(__VA_ARGS__);                                \
 	}
 
-#define ELF            Elf *
-#define SECTION        Elf_Scn *
-#define DATA           Elf_Data *
-#define HEADER         GElf_Ehdr *
-#define SEGMENT        GElf_Phdr *
-#define SECTION_HEADER GElf_Shdr *
-#define SYMBOL         GElf_Sym *
-#define VERSION        GElf_Versym *
+static ssize_t read_badly(ssize_t (*real)(int, void *, size_t, off_t), int fd, void *to, size_t n,
+			  off_t at)
+{
+	if (how == HOW_SHRUNK)
+		assert_int_equal(ftruncate(image.fd, 0), 0);
+	if (how == HOW_HALF)
+		n = (n + 1) / 2;
+	return how == HOW_SHRUNK || how == HOW_HALF ? real(fd, to, n, at) : -1;
+}
 
-STANDS_IN(CALL_VERSION, unsigned int, EV_NONE, elf_version, (unsigned int wanted), wanted)
 STANDS_IN(CALL_OPEN, int, -1, open, (const char *path, int flags, mode_t mode), path, flags, mode)
 STANDS_IN(CALL_FSTAT, int, -1, fstat, (int fd, struct stat *st), fd, st)
-STANDS_IN(CALL_BEGIN, ELF, NULL, elf_begin, (int fd, Elf_Cmd command, Elf *archive), fd, command,
-	  archive)
-STANDS_IN(CALL_KIND, Elf_Kind, ELF_K_AR, elf_kind, (Elf * elf), elf)
-STANDS_IN(CALL_HEADER, HEADER, NULL, gelf_getehdr, (Elf * elf, GElf_Ehdr *to), elf, to)
-STANDS_IN(CALL_SEGMENTS, int, -1, elf_getphdrnum, (Elf * elf, size_t *to), elf, to)
-STANDS_IN(CALL_SEGMENT, SEGMENT, NULL, gelf_getphdr, (Elf * elf, int i, GElf_Phdr *to), elf, i, to)
-STANDS_IN(CALL_SECTION_HEADER, SECTION_HEADER, NULL, gelf_getshdr,
-	  (Elf_Scn * section, GElf_Shdr *to), section, to)
-STANDS_IN(CALL_SECTION, SECTION, NULL, elf_getscn, (Elf * elf, size_t i), elf, i)
-STANDS_IN(CALL_DATA, DATA, NULL, elf_getdata, (Elf_Scn * section, Elf_Data *data), section, data)
-STANDS_IN(CALL_SYMBOL, SYMBOL, NULL, gelf_getsym, (Elf_Data * data, int i, GElf_Sym *to), data, i,
-	  to)
-STANDS_IN(CALL_SYMBOL_VERSION, VERSION, NULL, gelf_getversym,
-	  (Elf_Data * data, int i, GElf_Versym *to), data, i, to)
-STANDS_IN(CALL_PREAD, ssize_t, short_read, pread, (int fd, void *to, size_t n, off_t at), fd, to, n,
-	  at)
+STANDS_IN(CALL_PREAD, ssize_t, read_badly(real, fd, to, n, at), pread,
+	  (int fd, void *to, size_t n, off_t at), fd, to, n, at)
 
-/* ---- what is told ---------------------------------------------------------------------------- */
-
-static struct image image;
+/* ---- what is reported ------------------------------------------------------------------------ */
 
 /* Two functions of the dynamic table, and one of the static one; "both" is in either. */
 static int begin(void **state)
@@ -109,126 +91,154 @@ static int end(void **state)
 	(void)state;
 	failing = CALL_NONE;
 	countdown = 0;
-	short_read = -1;
+	how = HOW_ERROR;
 	image_close(&image);
 	return 0;
 }
 
-static int open_with(enum call call, unsigned int nth, struct nt_elf **ret_elf)
+/* Opens the file and looks for all three. */
+static int find_three(struct nt_elf_found ret_found[3])
 {
-	int r;
+	static const struct nt_elf_wanted wanted[] = {
+		{.name = "first"}, {.name = "both"}, {.name = "last"}};
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	int r = nt_elf_open(image.path, &elf);
 
-	failing = call;
-	countdown = nth;
-	r = nt_elf_open(image.path, ret_elf);
-	/* The call was there to fail. */
-	assert_int_equal(countdown, 0);
-	failing = CALL_NONE;
-	return r;
+	if (r < 0) {
+		assert_null(elf);
+		return r;
+	}
+	return nt_elf_find_all(elf, wanted, 3, ret_found);
 }
 
-static void what_is_needed_to_read_the_file_at_all_is_an_error(void **state)
+static void assert_three(const struct nt_elf_found found[3])
 {
-	static const struct {
-		enum call call;
-		int error;
-	} needed[] = {
-		{CALL_VERSION, -ENOTSUP},  {CALL_OPEN, -EIO},        {CALL_FSTAT, -EIO},
-		{CALL_BEGIN, -EBADMSG},    {CALL_KIND, -EBADMSG},    {CALL_HEADER, -EBADMSG},
-		{CALL_SEGMENTS, -EBADMSG}, {CALL_SEGMENT, -EBADMSG},
-	};
+	static const uint64_t at[] = {0x10, 0x20, 0x40};
+
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(found[i].result, 0);
+		assert_int_equal(found[i].symbol.offset, IMAGE_CODE + at[i]);
+	}
+}
+
+/* Lets each read in turn end like this. Returns how many there were. */
+static unsigned int let_reads_end(enum how ending, int error)
+{
+	for (unsigned int nth = 1;; nth++) {
+		struct nt_elf_found found[3];
+		int r;
+
+		image_close(&image);
+		(void)image_save(&image);
+		failing = CALL_PREAD;
+		how = ending;
+		countdown = nth;
+		r = find_three(found);
+		failing = CALL_NONE;
+		if (countdown) {
+			assert_int_equal(r, 0);
+			return nth - 1;
+		}
+		assert_int_equal(r, error);
+		if (r == 0)
+			assert_three(found);
+	}
+}
+
+static void a_file_that_cannot_be_opened_is_an_error(void **state)
+{
+	static const enum call calls[] = {CALL_OPEN, CALL_FSTAT};
 	struct nt_elf *elf = NULL;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		assert_int_equal(open_with(needed[i].call, 1, &elf), needed[i].error);
+	for (size_t i = 0; i < 2; i++) {
+		failing = calls[i];
+		countdown = 1;
+		assert_int_equal(nt_elf_open(image.path, &elf), -EIO);
+		assert_int_equal(countdown, 0);
 		assert_null(elf);
 	}
-	assert_int_equal(open_with(CALL_NONE, 0, &elf), 0);
-	nt_elf_close(elf);
 }
 
-/* Where each function is found; 0: it is not. */
-static void assert_found(struct nt_elf *elf, uint64_t first, uint64_t both, uint64_t last)
+static void a_read_that_fails_is_an_error_wherever_it_is(void **state)
 {
-	static const char *const name[] = {"first", "both", "last"};
-	const uint64_t at[] = {first, both, last};
-
-	for (size_t i = 0; i < 3; i++) {
-		struct nt_elf_symbol symbol = {.offset = 42};
-
-		assert_int_equal(nt_elf_find(elf, name[i], &symbol), at[i] ? 0 : -ENOENT);
-		assert_int_equal(symbol.offset, at[i] ? IMAGE_CODE + at[i] : 42);
-	}
-	nt_elf_close(elf);
-}
-
-static void the_rest_of_the_tables_is_used(void **state)
-{
-	static const struct {
-		enum call call;
-		unsigned int nth;
-		uint64_t first, both, last;
-	} lacks[] = {
-		{CALL_NONE, 0, 0x10, 0x20, 0x40},
-		/* Sections are looked at in their order: .dynsym, .dynstr, versions, .symtab … */
-		{CALL_SECTION_HEADER, SECTION_DYNSYM, 0, 0x30, 0x40},
-		{CALL_SECTION_HEADER, SECTION_DYNSTR, 0x10, 0x20, 0x40},
-		{CALL_SECTION_HEADER, SECTION_VERSYM, 0x10, 0x20, 0x40},
-		{CALL_SECTION_HEADER, SECTION_SYMTAB, 0x10, 0x20, 0},
-		/* … and then the texts of each table. */
-		{CALL_SECTION_HEADER, SECTIONS, 0, 0x30, 0x40},
-		{CALL_SECTION_HEADER, SECTIONS + 1, 0x10, 0x20, 0},
-		{CALL_SECTION, 1, 0, 0x30, 0x40},
-		{CALL_SECTION, 2, 0x10, 0x20, 0},
-		/* Versions, build-id, and each table before its texts. */
-		{CALL_DATA, 1, 0x10, 0x20, 0x40},
-		{CALL_DATA, 2, 0x10, 0x20, 0x40},
-		{CALL_DATA, 3, 0, 0x30, 0x40},
-		{CALL_DATA, 4, 0, 0x30, 0x40},
-		{CALL_DATA, 5, 0x10, 0x20, 0},
-		{CALL_DATA, 6, 0x10, 0x20, 0},
-		/* A table ends where it cannot be read: nothing, "first", "both". */
-		{CALL_SYMBOL, 2, 0, 0x30, 0x40},
-		{CALL_SYMBOL, 3, 0x10, 0x30, 0x40},
-		{CALL_SYMBOL, 5, 0x10, 0x20, 0},
-		{CALL_SYMBOL_VERSION, 1, 0x10, 0x20, 0x40},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
-		struct nt_elf *elf = NULL;
+	/* Headers, tables and the first instruction of each function. */
+	assert_true(let_reads_end(HOW_ERROR, -EIO) >= 12);
+}
 
-		assert_int_equal(open_with(lacks[i].call, lacks[i].nth, &elf), 0);
-		assert_found(elf, lacks[i].first, lacks[i].both, lacks[i].last);
+static void a_read_that_is_interrupted_is_repeated(void **state)
+{
+	(void)state;
+	assert_true(let_reads_end(HOW_INTERRUPTED, 0) >= 12);
+}
+
+static void a_read_that_gives_less_is_continued(void **state)
+{
+	(void)state;
+	assert_true(let_reads_end(HOW_HALF, 0) >= 12);
+}
+
+/* But for the code of a function, which is then not in the file. */
+static void a_file_that_shrinks_while_it_is_read_is_an_error(void **state)
+{
+	(void)state;
+	for (unsigned int nth = 1;; nth++) {
+		struct nt_elf_found found[3];
+		int r;
+
+		image_close(&image);
+		(void)image_save(&image);
+		failing = CALL_PREAD;
+		how = HOW_SHRUNK;
+		countdown = nth;
+		r = find_three(found);
+		failing = CALL_NONE;
+		if (countdown)
+			break;
+		if (r == 0)
+			assert_int_equal(found[2].result, -EBADMSG);
+		else
+			assert_int_equal(r, -EBADMSG);
 	}
 }
 
 static void code_that_cannot_be_read_is_an_error(void **state)
 {
-	static const struct {
-		ssize_t got;
-		int error;
-	} reads[] = {{-1, -EIO}, {0, -EBADMSG}};
 	struct nt_elf_symbol symbol = {.offset = 42};
 	struct nt_elf *elf = NULL;
+	const struct {
+		enum how how;
+		int error;
+	} reads[] = {{HOW_ERROR, -EIO}, {HOW_SHRUNK, -EBADMSG}};
 
 	(void)state;
-	assert_int_equal(open_with(CALL_NONE, 0, &elf), 0);
 	for (size_t i = 0; i < 2; i++) {
+		unsigned int nth = 0;
+		int r;
+
+		image_close(&image);
+		(void)image_save(&image);
+		assert_int_equal(nt_elf_open(image.path, &elf), 0);
+		/* The last read is that of the code. */
 		failing = CALL_PREAD;
-		countdown = 1;
-		short_read = reads[i].got;
-		assert_int_equal(nt_elf_find(elf, "first", &symbol), reads[i].error);
+		how = HOW_HALF;
+		countdown = UINT16_MAX;
+		assert_int_equal(nt_elf_find(elf, "first", &symbol), 0);
+		nth = UINT16_MAX - countdown;
+		symbol.offset = 42;
+		how = reads[i].how;
+		countdown = nth;
+		r = nt_elf_find(elf, "first", &symbol);
 		assert_int_equal(countdown, 0);
+		failing = CALL_NONE;
+		assert_int_equal(r, reads[i].error);
 		assert_int_equal(symbol.offset, 42);
+		nt_elf_close(elf);
 	}
-	assert_int_equal(nt_elf_find(elf, "first", &symbol), 0);
-	assert_int_equal(symbol.offset, IMAGE_CODE + 0x10);
-	nt_elf_close(elf);
 }
 
-static void what_is_not_there_is_told_by_its_error(void **state)
+static void what_is_not_there_has_its_error(void **state)
 {
 	struct nt_elf *elf = NULL;
 
@@ -236,8 +246,22 @@ static void what_is_not_there_is_told_by_its_error(void **state)
 	assert_int_equal(nt_elf_open("/no/such/file", &elf), -ENOENT);
 	assert_int_equal(nt_elf_open("/dev/null", &elf), -EBADMSG);
 	assert_int_equal(nt_elf_open("/", &elf), -EBADMSG);
+	assert_int_equal(nt_elf_open_fd(-1, NULL, &elf), -EBADF);
 	assert_null(elf);
 	nt_elf_close(elf);
+}
+
+static void an_open_file_stays_open(void **state)
+{
+	struct nt_elf_symbol symbol;
+	struct nt_elf *elf = NULL;
+
+	(void)state;
+	assert_int_equal(nt_elf_open_fd(image.fd, NULL, &elf), 0);
+	assert_int_equal(nt_elf_find(elf, "last", &symbol), 0);
+	assert_int_equal(symbol.offset, IMAGE_CODE + 0x40);
+	nt_elf_close(elf);
+	assert_true(fcntl(image.fd, F_GETFD) >= 0);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -245,10 +269,14 @@ static void what_is_not_there_is_told_by_its_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(what_is_needed_to_read_the_file_at_all_is_an_error),
-		WITH(the_rest_of_the_tables_is_used),
+		WITH(a_file_that_cannot_be_opened_is_an_error),
+		WITH(a_read_that_fails_is_an_error_wherever_it_is),
+		WITH(a_read_that_is_interrupted_is_repeated),
+		WITH(a_read_that_gives_less_is_continued),
+		WITH(a_file_that_shrinks_while_it_is_read_is_an_error),
 		WITH(code_that_cannot_be_read_is_an_error),
-		WITH(what_is_not_there_is_told_by_its_error),
+		WITH(what_is_not_there_has_its_error),
+		WITH(an_open_file_stays_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
