@@ -21,18 +21,20 @@ enum {
 _Static_assert(WINDOW_BYTES % BLOCK_BYTES == 0, "a window has whole blocks");
 _Static_assert((int)NT_ELF_WANTED_MAX < (int)NONE, "an index is less than none");
 
-/* Each symbol is visited twice for a window. Its name is looked at, and compared with one wanted. */
+/*
+ * Each symbol is visited twice for a window; its name is looked at, and compared with one wanted. Of
+ * the string table no more is read than the blocks in which names begin.
+ */
 struct nt_elf_cost nt_elf_table_cost(const struct nt_elf_table *table)
 {
-	const uint64_t block = BLOCK_BYTES + NT_ELF_NAME_BYTES;
 	uint64_t windows = (table->strings_bytes + WINDOW_BYTES - 1ULL) / WINDOW_BYTES;
 	uint64_t blocks = (table->strings_bytes + BLOCK_BYTES - 1ULL) / BLOCK_BYTES;
+	uint64_t all = table->strings_bytes + blocks * NT_ELF_NAME_BYTES;
+	uint64_t named = table->symbols * (uint64_t)(BLOCK_BYTES + NT_ELF_NAME_BYTES);
 	uint64_t visits = 2 * windows * table->symbols;
 
-	if (blocks > table->symbols)
-		blocks = table->symbols;
 	return (struct nt_elf_cost){
-		.bytes = blocks * block + visits * sizeof(Elf64_Sym) +
+		.bytes = (all < named ? all : named) + visits * sizeof(Elf64_Sym) +
 			 windows * table->versions * sizeof(Elf64_Versym),
 		.work = visits + 2ULL * table->symbols,
 	};
@@ -202,10 +204,11 @@ static int match_block(struct search *s, uint32_t at, uint64_t *begins)
 {
 	uint32_t left = s->table->strings_bytes - at;
 	size_t room = BLOCK_BYTES + NT_ELF_NAME_BYTES;
+	size_t words = left < BLOCK_BYTES ? (left + 63) / 64 : BLOCK_WORDS;
 	bool any = false;
 	int r;
 
-	for (size_t i = 0; i < BLOCK_WORDS && !any; i++)
+	for (size_t i = 0; i < words && !any; i++)
 		any = begins[i];
 	if (!any)
 		return 0;
@@ -215,7 +218,7 @@ static int match_block(struct search *s, uint32_t at, uint64_t *begins)
 	if (r < 0)
 		return r;
 	memset(s->name + room, 0, KEY_BYTES);
-	for (size_t i = 0; i < BLOCK_WORDS; i++) {
+	for (size_t i = 0; i < words; i++) {
 		uint64_t work = 0;
 
 		for (; begins[i]; begins[i] &= begins[i] - 1) {
@@ -379,8 +382,7 @@ static int report_symbols(struct search *s)
 
 static int search_window(struct search *s)
 {
-	size_t blocks = (s->end - s->begin + BLOCK_BYTES - 1) / BLOCK_BYTES;
-	size_t bytes = blocks * BLOCK_WORDS * sizeof(*s->begins);
+	size_t bytes = (s->end - s->begin + 63ULL) / 64 * sizeof(*s->begins);
 	int r = nt_elf_reader_alloc(s->reader, bytes, (void **)&s->begins);
 
 	if (r < 0)

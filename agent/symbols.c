@@ -25,12 +25,14 @@ struct wanted {
 
 static int list_wanted(enum nt_library library, struct wanted *wanted)
 {
+	uint16_t rows = nt_probe_rows();
+
 	while (wanted->n < PREFIXES) {
 		wanted->name[wanted->n] =
 			(struct nt_elf_wanted){.name = prefixes[wanted->n], .match = NT_ELF_PREFIX};
 		wanted->n++;
 	}
-	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+	for (uint16_t row = 0; row < rows; row++) {
 		const struct nt_probe *probe = nt_probe_row(row);
 
 		if (probe->timed || (library != NT_LIBRARY_UNKNOWN && probe->library != library))

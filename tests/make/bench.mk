@@ -26,6 +26,11 @@ $(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/elf: bench/elf.c $(call archives,agent common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS)
+
 $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -40,7 +45,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-detect bench
+.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-detect bench-elf bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
@@ -53,5 +58,7 @@ bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a
 	$(Q)bench/bytes.sh $(RANKS)
 bench-detect: $(BENCH)/detect ## CPU of a detection pass by the number of ranks, beside scikit-learn and sysTrace (RANKS=1000 10000)
 	$(Q)bench/detect.sh $(RANKS)
+bench-elf: $(BENCH)/elf ## CPU and memory of looking up the probe table in files (FILES=...)
+	$(Q)$(BENCH)/elf $(or $(FILES),$(wildcard /usr/lib/*/libtorch_cpu.so.* /usr/lib/*/libmpi.so.*) /proc/self/exe)
 bench: bench-probes bench-overhead bench-bus bench-detect ## the figures of the docs in one run, and whether the aims are met (bench-verdict: more runs)
 	$(Q)bench/verdict.sh $(or $(N),1)
