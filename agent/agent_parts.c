@@ -109,6 +109,19 @@ static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	nt_interpreters_add(agent->interpreters, pid, start_boot_ns);
 }
 
+static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_discover_called(agent->discover, pid, start_boot_ns);
+}
+
+static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
+{
+	(void)data;
+	return nt_owner_read(pid, ret_owner);
+}
+
 static void on_mapped(void *data, const struct nt_mapped_file *file)
 {
 	struct nt_agent *agent = data;
@@ -128,6 +141,16 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	nt_own_links_end(agent->own_links, pid, start_boot_ns);
 	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
+}
+
+/* It goes on, but others take its place: what is known of it is sent, and given up. */
+static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_evicted(agent->tracker, pid, start_boot_ns);
+	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
 }
 
 static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
@@ -285,9 +308,11 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .describe = describe,
 			   .sample = sample,
 			   .counters = counters,
+			   .owner = owner_of,
 			   .locate = locate,
 			   .data = agent},
 		.sink = {.window = on_window,
+			 .called = on_called,
 			 .ranked = on_ranked,
 			 .heartbeat = on_heartbeat,
 			 .data = agent},
@@ -305,6 +330,7 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 	struct nt_discover_handler handler = {
 		.mapped = on_mapped,
 		.exited = on_exited,
+		.evicted = on_evicted,
 		.data = agent,
 	};
 	int r;

@@ -11,10 +11,14 @@
 
 #include "agent/discover.h"
 #include "agent/probe.h"
+#include "agent/roster.h"
+#include "agent/share.h"
 #include "common/cleanup.h"
 
 enum {
-	NT_ATTACHMENT_USES = 8192, /* (process, file) pairs */
+	NT_ATTACHMENT_FILES = 512, /* that one owner's processes map; shared out among owners */
+	NT_ATTACHMENT_COMMON = 512, /* that several owners' processes map: none can lose them */
+	NT_ATTACHMENT_PROCESSES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
 };
 
 #define NT_ATTACHMENT_KEEP_NS 300000000000ULL
@@ -38,8 +42,13 @@ NT_DEFINE_AUTO(nt_attachment, nt_attachment_free)
 int nt_attachment_use(struct nt_attachment *attachment, const struct nt_mapped_file *file);
 void nt_attachment_end(struct nt_attachment *attachment, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t now_ns);
+/* Processes were left out, so that nobody knows which files they still map: none is let go. */
+void nt_attachment_hold(struct nt_attachment *attachment, bool hold);
 /* Once a second: attaches the driver for those that turn out to have no runtime, drops the unused. */
 void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns);
+
+/* The places of files, and which owners found none. */
+const struct nt_share *nt_attachment_share(const struct nt_attachment *attachment);
 
 uint64_t nt_attachment_over_cap(const struct nt_attachment *attachment);
 

@@ -24,7 +24,10 @@ enum {
 	PATH_BYTES = NT_PROC_PATH + 64,
 	RECHECK_NS = 1000000000,
 	RESCAN_NS = 1000000000, /* between scans, however many records are lost */
+	RECHECKED = 512, /* processes a second */
 };
+
+#define READMIT_NS (10 * NT_SECOND) /* between scans for those that were left out */
 
 struct nt_discover {
 	struct nt_discover_handler handler;
@@ -32,7 +35,7 @@ struct nt_discover {
 	struct nt_mapwatch *watch;
 	struct nt_roster roster;
 	struct nt_programs *programs;
-	bool rescan, scanning_first;
+	bool rescan, scanning_first, recalling;
 	uint64_t rechecked_ns, scanned_ns;
 	struct nt_discover_stats stats;
 };
@@ -46,23 +49,45 @@ static const char *base_of(const char *path)
 
 /* ---- one process -------------------------------------------------------------------------- */
 
-static void end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
+static bool was_reported(const struct nt_roster_process *p)
 {
-	uint32_t pid = p->pid;
-	uint64_t start_ns = p->start_ns;
 	bool reported = false;
 
 	for (size_t i = 0; i < p->files; i++)
 		reported |= p->file[i].reported;
+	return reported;
+}
+
+static void end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
+{
+	uint32_t pid = p->pid;
+	uint64_t start_ns = p->start_ns;
+	bool reported = was_reported(p);
+
 	nt_roster_remove(&d->roster, p);
 	if (reported)
 		d->handler.exited(d->handler.data, pid, start_ns, boot_ns);
 }
 
+/* It makes room for another: what is known of it is given up, though it goes on. */
+static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
+{
+	uint32_t pid = p->pid;
+	uint64_t start_ns = p->start_ns;
+	bool reported = was_reported(p);
+
+	nt_share_miss(&d->roster.share, &p->owner, 1);
+	nt_roster_remove(&d->roster, p);
+	d->stats.over_cap++;
+	if (reported)
+		d->handler.evicted(d->handler.data, pid, start_ns);
+}
+
 /* The living process of this number; an entry of an earlier one is ended. NULL: none, or no room. */
 static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t pid)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	struct nt_roster_process *p = nt_roster_find(&d->roster, pid), *evicted;
+	struct nt_owner owner;
 	uint64_t start_ns;
 
 	if (nt_proc_start_ns(pid, &start_ns) < 0)
@@ -71,9 +96,13 @@ static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t 
 		return p;
 	if (p)
 		end_process(d, p, nt_clock_boot_ns());
-	p = nt_roster_add(&d->roster, pid, start_ns);
+	if (nt_owner_read(pid, &owner) < 0)
+		return NULL;
+	p = nt_roster_add(&d->roster, pid, start_ns, &owner, d->recalling, &evicted);
 	if (!p)
 		d->stats.over_cap++;
+	if (evicted)
+		evict_process(d, evicted);
 	return p;
 }
 
@@ -121,6 +150,7 @@ static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt
 		.library = m->library,
 		.executable = m->executable,
 		.late = m->late,
+		.owner = &p->owner,
 	};
 
 	if (m->reported || !p->inside)
@@ -133,6 +163,7 @@ static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt
 	m->reported = true;
 	d->stats.files++;
 	d->handler.mapped(d->handler.data, &file);
+	free(nt_take(m->name)); /* names can be long, and are needed once */
 }
 
 /* It was moved into the subtree: what it maps since before is news. */
@@ -339,6 +370,7 @@ static int scan(struct nt_discover *d)
 	if (!dir)
 		return -errno;
 	d->stats.scans++;
+	nt_share_forgive(&d->roster.share); /* who is left out is counted anew */
 	while ((entry = readdir(dir)))
 		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) == 0)
 			see_process(d, pid);
@@ -349,11 +381,11 @@ static int scan(struct nt_discover *d)
 /* Ends whose records were lost, and processes that were moved into the subtree. */
 static void recheck(struct nt_discover *d)
 {
-	struct nt_roster_process *p, *next;
 	uint64_t now_ns = nt_clock_boot_ns(), start_ns;
+	size_t count = nt_roster_count(&d->roster);
 
-	for (p = nt_roster_next(&d->roster, NULL); p; p = next) {
-		next = nt_roster_next(&d->roster, p);
+	for (size_t i = 0; i < count && i < RECHECKED; i++) {
+		struct nt_roster_process *p = nt_roster_turn(&d->roster);
 		int r = nt_proc_start_ns(p->pid, &start_ns);
 
 		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns)) {
@@ -363,6 +395,17 @@ static void recheck(struct nt_discover *d)
 		if (!p->inside && nt_subtree_holds(d->subtree, p->pid))
 			come_inside(d, p);
 	}
+}
+
+/* There is room again for those that were left out: a scan finds them. */
+static void readmit(struct nt_discover *d, uint64_t now_ns)
+{
+	struct nt_share_report report;
+
+	if (now_ns - d->scanned_ns < READMIT_NS || !nt_share_has_room(&d->roster.share))
+		return;
+	nt_share_read(&d->roster.share, &report);
+	d->rescan |= report.left_out > 0;
 }
 
 int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handler,
@@ -376,6 +419,7 @@ int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handle
 	d->programs = nt_programs_new();
 	if (!d->programs)
 		return -ENOMEM;
+	nt_roster_init(&d->roster);
 	d->handler = *handler;
 	d->rescan = true;
 	if (cgroup) {
@@ -418,6 +462,7 @@ int nt_discover_run(struct nt_discover *discover)
 		return (int)lost;
 	discover->stats.lost_records += (uint64_t)lost;
 	discover->rescan |= lost > 0;
+	readmit(discover, now_ns);
 	if (discover->rescan && now_ns - discover->scanned_ns >= RESCAN_NS) {
 		discover->rescan = false;
 		discover->scanned_ns = now_ns;
@@ -437,6 +482,26 @@ int nt_discover_run(struct nt_discover *discover)
 bool nt_discover_is_complete(const struct nt_discover *discover)
 {
 	return !discover->rescan;
+}
+
+void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_roster_process *p = nt_roster_find(&discover->roster, pid);
+
+	if (p && p->start_ns == start_boot_ns)
+		nt_share_call(&p->place);
+}
+
+void nt_discover_recall(struct nt_discover *discover, uint32_t pid)
+{
+	discover->recalling = true;
+	see_process(discover, pid);
+	discover->recalling = false;
+}
+
+const struct nt_share *nt_discover_share(const struct nt_discover *discover)
+{
+	return &discover->roster.share;
 }
 
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats)

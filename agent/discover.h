@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/owner.h"
+#include "agent/share.h"
 #include "common/cleanup.h"
 #include "proto/wire.h"
 
@@ -28,6 +30,7 @@ struct nt_mapped_file {
 	enum nt_library library; /* by name; UNKNOWN: an executable that may hold one statically */
 	bool executable; /* the process's main program */
 	bool late; /* found by the first scan: the process ran before the agent */
+	const struct nt_owner *owner; /* of the process; NULL: not known */
 };
 
 struct nt_discover_handler {
@@ -35,6 +38,11 @@ struct nt_discover_handler {
 	void (*mapped)(void *data, const struct nt_mapped_file *file);
 	/* The process (not a mere thread) has ended. Only for processes that were reported mapped. */
 	void (*exited)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns);
+	/*
+	 * The process goes on, but there is no room for it any more; also only for those reported. It
+	 * is reported anew when there is, or when it calls (nt_discover_recall()).
+	 */
+	void (*evicted)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	void *data;
 };
 
@@ -54,6 +62,17 @@ int nt_discover_fd(const struct nt_discover *discover);
 NT_MUST_CHECK int nt_discover_run(struct nt_discover *discover);
 /* False: records were lost, and the scan that makes up for them is still to come. */
 bool nt_discover_is_complete(const struct nt_discover *discover);
+
+/* The process has called: it is among the last to make room for others. */
+void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t start_boot_ns);
+/*
+ * An event came of a process that was not reported: looks at it, and reports it if it maps a file of
+ * interest and there is room. Reads files of /proc: the caller has a budget.
+ */
+void nt_discover_recall(struct nt_discover *discover, uint32_t pid);
+/* Who is left out for want of room. */
+const struct nt_share *nt_discover_share(const struct nt_discover *discover);
+
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats);
 
 #endif

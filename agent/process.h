@@ -20,6 +20,7 @@
 #include "common/cleanup.h"
 
 struct nt_rank;
+struct nt_tracker_candidate;
 
 enum {
 	NT_PROCESS_COMMS = NT_WIRE_MAX_COMMS,
@@ -57,6 +58,7 @@ struct nt_pending {
 struct nt_process {
 	uint32_t pid;
 	uint64_t start_ns; /* boot time */
+	struct nt_tracker_candidate *candidate; /* borrowed: what the tracker keeps of it */
 	struct nt_process_facts facts;
 	struct nt_home home; /* as was known when its last window was made */
 	uint32_t libraries; /* bits: 1 << enum nt_library */

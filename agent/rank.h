@@ -33,8 +33,13 @@ struct nt_rank_sums {
 	bool asynchronous;
 };
 
+struct nt_tracker_key;
+
 struct nt_rank {
 	struct nt_process *process; /* borrowed: it owns the rank */
+	struct nt_tracker_key *in_key; /* borrowed; NULL: none, or there was no room for it */
+	struct nt_rank *prev, *next; /* of the same */
+	uint32_t missed; /* the period in which it was last without */
 	/* The place in the job. */
 	bool known;
 	uint32_t rank, size, local_rank;

@@ -9,11 +9,12 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "agent/share.h"
 #include "common/cleanup.h"
 #include "proto/wire.h"
 
 enum {
-	NT_ROSTER_PROCESSES = 4096,
+	NT_ROSTER_PROCESSES = 4096, /* shared out among owners */
 	NT_ROSTER_FILES = 32, /* of one process */
 };
 
@@ -25,28 +26,39 @@ struct nt_roster_file {
 	enum nt_library library;
 	bool executable, late;
 	bool reported;
-	char *name; /* owned */
+	char *name; /* owned; NULL once it was reported */
 };
 
 struct nt_roster_process {
 	uint32_t pid;
 	uint64_t start_ns;
 	bool inside; /* the subtree */
-	struct nt_roster_file file[NT_ROSTER_FILES];
+	struct nt_owner owner;
+	struct nt_share_entry place;
+	struct nt_roster_file *file; /* owned */
 	size_t files;
 	UT_hash_handle hh;
 };
 
 struct nt_roster {
 	struct nt_roster_process *process; /* uthash, owned */
+	struct nt_roster_process *turn; /* whose turn it is; NULL: the first's */
+	struct nt_share share;
 };
+
+void nt_roster_init(struct nt_roster *roster);
 
 void nt_roster_release(struct nt_roster *roster);
 
 struct nt_roster_process *nt_roster_find(const struct nt_roster *roster, uint32_t pid);
 
-/* One that is not there yet. NULL at the cap, or where memory is short. */
-struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, uint64_t start_ns);
+/*
+ * One that is not there yet. *ret_evicted is another that is to make room: the caller removes it.
+ * NULL where there is no room for this owner, or memory is short.
+ */
+struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, uint64_t start_ns,
+					const struct nt_owner *owner, bool called,
+					struct nt_roster_process **ret_evicted);
 
 /* Adds a copy of file, with a copy of name. NULL at the cap, or where memory is short. */
 struct nt_roster_file *nt_roster_add_file(struct nt_roster_process *process,
@@ -58,6 +70,9 @@ void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *proces
 /* The one after `process`, or the first; NULL: no more. Ask before you remove. */
 struct nt_roster_process *nt_roster_next(const struct nt_roster *roster,
 					 const struct nt_roster_process *process);
+
+/* The next whose turn it is, round and round; NULL: there is none. */
+struct nt_roster_process *nt_roster_turn(struct nt_roster *roster);
 
 size_t nt_roster_count(const struct nt_roster *roster);
 

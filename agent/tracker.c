@@ -2,6 +2,7 @@
 #include "agent/tracker_impl.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 /* The clock of a device is known this well, and the last tick was so long ago at the most. */
 #define GPU_AHEAD_NS NT_SECOND
+#define REFUSED_NS   (100 * NT_MILLISECOND) /* between two requests of a process for a place */
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -21,8 +23,9 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 	tracker->registry.memory = options->source.memory;
 	tracker->registry.boot = options->boot;
 	tracker->registry.epochs = options->seed;
-	tracker->orphans.orphan = calloc(NT_TRACKER_ORPHANS, sizeof(*tracker->orphans.orphan));
-	if (!tracker->orphans.orphan)
+	nt_share_init(&tracker->share, NT_TRACKER_PROCESSES);
+	nt_share_init(&tracker->key_share, NT_TRACKER_KEYS);
+	if (nt_tracker_open_orphans(&tracker->orphans) < 0)
 		return -ENOMEM;
 	*ret_tracker = nt_take(tracker);
 	return 0;
@@ -30,27 +33,36 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 
 static void free_process(struct nt_tracker *tracker, struct nt_process *process)
 {
-	for (uint32_t i = 0; i < process->ranks; i++)
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		nt_tracker_leave_key(tracker, process->rank[i], tracker->now_ns);
 		nt_rank_free(process->rank[i]);
+	}
+	process->candidate->process = NULL;
 	HASH_DEL(tracker->processes, process);
 	nt_process_free(process);
 }
 
+static void free_candidate(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
+{
+	if (candidate->process)
+		free_process(tracker, candidate->process);
+	nt_share_leave(&tracker->share, &candidate->place);
+	HASH_DEL(tracker->candidates, candidate);
+	free(candidate);
+}
+
 void nt_tracker_free(struct nt_tracker *tracker)
 {
-	struct nt_process *process, *next;
-	struct nt_tracker_key *key, *next_key;
+	struct nt_tracker_candidate *candidate, *next;
 
 	if (!tracker)
 		return;
-	HASH_ITER(hh, tracker->processes, process, next)
-	free_process(tracker, process);
-	HASH_ITER(hh, tracker->keys, key, next_key)
-	{
-		HASH_DEL(tracker->keys, key);
-		free(key);
-	}
-	free(tracker->orphans.orphan);
+	HASH_ITER(hh, tracker->candidates, candidate, next)
+	free_candidate(tracker, candidate);
+	nt_tracker_free_keys(tracker);
+	nt_tracker_free_orphans(&tracker->orphans);
+	nt_share_release(&tracker->share);
+	nt_share_release(&tracker->key_share);
 	free(tracker);
 }
 
@@ -64,7 +76,16 @@ struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t
 	return process;
 }
 
-static void end_process(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns)
+static struct nt_tracker_candidate *find_candidate(const struct nt_tracker *tracker, uint32_t pid)
+{
+	struct nt_tracker_candidate *candidate = NULL;
+
+	HASH_FIND(hh, tracker->candidates, &pid, sizeof(pid), candidate);
+	return candidate;
+}
+
+static void send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
+		      bool ended)
 {
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		struct nt_rank *rank = process->rank[i];
@@ -73,21 +94,35 @@ static void end_process(struct nt_tracker *tracker, struct nt_process *process, 
 			continue;
 		(void)nt_rank_settle(rank, UINT64_MAX);
 		nt_tracker_send(tracker, rank,
-				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, true);
+				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, ended);
 	}
-	free_process(tracker, process);
+}
+
+static void end_candidate(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate,
+			  uint64_t boot_ns, bool ended)
+{
+	if (candidate->process && candidate->process->is_awaited)
+		nt_tracker_claim(tracker, candidate->process);
+	if (candidate->process)
+		send_rest(tracker, candidate->process, boot_ns, ended);
+	free_candidate(tracker, candidate);
 }
 
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns)
 {
-	struct nt_process *process = nt_tracker_process(tracker, pid);
+	struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
 
-	if (!process || process->start_ns != start_boot_ns)
-		return;
-	if (process->is_awaited)
-		nt_tracker_claim(tracker, process);
-	end_process(tracker, process, boot_ns);
+	if (candidate && candidate->start_ns == start_boot_ns)
+		end_candidate(tracker, candidate, boot_ns, true);
+}
+
+void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
+
+	if (candidate && candidate->start_ns == start_boot_ns)
+		end_candidate(tracker, candidate, tracker->now_ns, false);
 }
 
 static void describe(struct nt_tracker *tracker, struct nt_process *process)
@@ -99,24 +134,126 @@ static void describe(struct nt_tracker *tracker, struct nt_process *process)
 	nt_home_tell(&process->facts.cgroup, &process->facts.env, &process->home);
 }
 
-static struct nt_process *add_process(struct nt_tracker *tracker, const struct nt_mapped_file *file)
-{
-	struct nt_process *process;
+/* ---- places --------------------------------------------------------------------------------- */
 
-	if (HASH_COUNT(tracker->processes) >= NT_TRACKER_PROCESSES) {
+static struct nt_tracker_candidate *candidate_of(struct nt_share_entry *place)
+{
+	char *start = (char *)place - offsetof(struct nt_tracker_candidate, place);
+
+	return (struct nt_tracker_candidate *)(void *)start;
+}
+
+/* Another takes its place: it is watched no more, until it calls and there is room. */
+static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
+{
+	tracker->stats.processes_over_cap++;
+	if (!candidate->process)
+		return;
+	candidate->late |= candidate->process->has_called;
+	send_rest(tracker, candidate->process, tracker->now_ns, false);
+	free_process(tracker, candidate->process);
+}
+
+static void know_libraries(const struct nt_tracker_candidate *candidate)
+{
+	struct nt_process *process = candidate->process;
+
+	process->libraries = candidate->libraries;
+	process->nccl_file = candidate->nccl_file;
+	process->mpich = candidate->mpich;
+}
+
+/* Begins to watch it, if there is room for its owner. */
+static void watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate, bool called)
+{
+	bool was_left_out = candidate->place.state == NT_SHARE_LEFT_OUT;
+	struct nt_share_entry *victim;
+	struct nt_process *process;
+	int r;
+
+	r = nt_share_enter(&tracker->share, &candidate->owner, called, &candidate->place, &victim);
+	if (r < 0) {
+		candidate->late |= called; /* what it does now is not seen */
+		tracker->stats.processes_over_cap += r == -ENOSPC && !was_left_out;
+		tracker->stats.no_memory += r == -ENOMEM;
+		return;
+	}
+	if (victim)
+		give_up(tracker, candidate_of(victim));
+	process = nt_process_new(candidate->pid, candidate->start_ns);
+	if (!process) {
+		tracker->stats.no_memory++;
+		nt_share_leave(&tracker->share, &candidate->place);
+		return;
+	}
+	process->candidate = candidate;
+	candidate->process = process;
+	describe(tracker, process);
+	process->late = candidate->late;
+	know_libraries(candidate);
+	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
+}
+
+void nt_tracker_called(struct nt_tracker *tracker, struct nt_process *process)
+{
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+
+	nt_share_call(&process->candidate->place);
+	if (process->has_called)
+		return;
+	process->has_called = true;
+	if (sink->called)
+		sink->called(sink->data, process->pid, process->start_ns);
+}
+
+struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, uint64_t now_ns,
+				     bool *ret_is_known)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+	struct nt_tracker_candidate *candidate =
+		process ? process->candidate : find_candidate(tracker, pid);
+
+	*ret_is_known = candidate != NULL;
+	if (!candidate)
+		return NULL;
+	if (!process) {
+		if (now_ns < candidate->refused_ns + REFUSED_NS && now_ns >= candidate->refused_ns)
+			return NULL;
+		watch(tracker, candidate, true);
+		process = candidate->process;
+		if (!process) {
+			candidate->refused_ns = now_ns;
+			return NULL;
+		}
+	}
+	nt_tracker_called(tracker, process);
+	return process;
+}
+
+static struct nt_tracker_candidate *add_candidate(struct nt_tracker *tracker,
+						  const struct nt_mapped_file *file)
+{
+	struct nt_tracker_candidate *candidate;
+
+	if (HASH_COUNT(tracker->candidates) >= NT_TRACKER_CANDIDATES) {
 		tracker->stats.processes_over_cap++;
 		return NULL;
 	}
-	process = nt_process_new(file->pid, file->start_boot_ns);
-	if (!process) {
+	candidate = calloc(1, sizeof(*candidate));
+	if (!candidate) {
 		tracker->stats.no_memory++;
 		return NULL;
 	}
-	describe(tracker, process);
-	process->late = file->late;
-	process->is_awaited = nt_tracker_keeps(tracker, file->pid);
-	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
-	return process;
+	candidate->pid = file->pid;
+	candidate->start_ns = file->start_boot_ns;
+	candidate->late = file->late;
+	if (file->owner)
+		candidate->owner = *file->owner;
+	HASH_ADD(hh, tracker->candidates, pid, sizeof(candidate->pid), candidate);
+	watch(tracker, candidate, nt_tracker_keeps(tracker, file->pid));
+	if (candidate->process)
+		candidate->process->is_awaited = nt_tracker_keeps(tracker, file->pid);
+	return candidate;
 }
 
 static bool has_text(const char *text, const char *part)
@@ -126,22 +263,24 @@ static bool has_text(const char *text, const char *part)
 
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file)
 {
-	struct nt_process *process = nt_tracker_process(tracker, file->pid);
+	struct nt_tracker_candidate *candidate = find_candidate(tracker, file->pid);
 
 	/* The same number, another process: its end was not reported. */
-	if (process && process->start_ns != file->start_boot_ns) {
-		end_process(tracker, process, file->start_boot_ns);
-		process = NULL;
+	if (candidate && candidate->start_ns != file->start_boot_ns) {
+		end_candidate(tracker, candidate, file->start_boot_ns, true);
+		candidate = NULL;
 	}
-	if (!process)
-		process = add_process(tracker, file);
-	if (!process)
+	if (!candidate)
+		candidate = add_candidate(tracker, file);
+	if (!candidate)
 		return;
-	process->libraries |= 1U << file->library;
+	candidate->libraries |= 1U << file->library;
 	if (file->library == NT_LIBRARY_NCCL || file->library == NT_LIBRARY_RCCL)
-		process->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
+		candidate->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
-		process->mpich = true;
+		candidate->mpich = true;
+	if (candidate->process)
+		know_libraries(candidate);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -151,15 +290,19 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 {
 	const struct nt_probe *probe = nt_probe_row(call->h.row);
 	struct nt_process *process;
+	bool is_known;
 
 	tracker->stats.events++;
 	if (!probe || ((call->h.flags & NT_CALL_RETURNED) && call->ret_ns < call->h.entry_ns)) {
 		tracker->stats.malformed_events++;
 		return;
 	}
-	process = nt_tracker_process(tracker, call->h.pid);
+	process = nt_tracker_caller(tracker, call->h.pid, call->h.entry_ns, &is_known);
 	if (!process) {
-		nt_tracker_keep(tracker, call, id);
+		if (is_known)
+			tracker->stats.foreign_events++;
+		else
+			nt_tracker_keep(tracker, call, id);
 		return;
 	}
 	if (process->is_awaited)
@@ -178,8 +321,9 @@ static void lose_numbers(struct nt_tracker *tracker, struct nt_process *process)
 		process->thread[i].group_depth = 0;
 }
 
-static void lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events)
+void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events)
 {
+	tracker->stats.lost_events += events;
 	process->lost_events += events;
 	lose_numbers(tracker, process);
 }
@@ -189,17 +333,20 @@ void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 	if (!events)
 		return;
 	tracker->stats.lost_events += events;
-	for (struct nt_process *p = tracker->processes; p; p = p->hh.next)
-		lose(tracker, p, events);
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		p->lost_events += events;
+		lose_numbers(tracker, p);
+	}
 }
 
 void nt_tracker_lost_of(struct nt_tracker *tracker, uint32_t pid, uint64_t events)
 {
 	struct nt_process *process = nt_tracker_process(tracker, pid);
 
-	tracker->stats.lost_events += events;
 	if (process)
-		lose(tracker, process, events);
+		nt_tracker_lose(tracker, process, events);
+	else
+		tracker->stats.lost_events += events;
 }
 
 void nt_tracker_take_losses(struct nt_tracker *tracker)
@@ -211,8 +358,7 @@ void nt_tracker_take_losses(struct nt_tracker *tracker)
 
 		if (!source->counters(source->data, p->pid, &now) || now.lost <= p->lost_counted)
 			continue;
-		tracker->stats.lost_events += now.lost - p->lost_counted;
-		lose(tracker, p, now.lost - p->lost_counted);
+		nt_tracker_lose(tracker, p, now.lost - p->lost_counted);
 		p->lost_counted = now.lost;
 	}
 }
@@ -337,6 +483,21 @@ static void add_gpu(struct nt_gpu_stats *sum, const struct nt_gpu_stats *more)
 	sum->steps_unknown += more->steps_unknown;
 	sum->late += more->late;
 	sum->overlap_ns += more->overlap_ns;
+}
+
+const struct nt_share *nt_tracker_share(const struct nt_tracker *tracker)
+{
+	return &tracker->share;
+}
+
+const struct nt_share *nt_tracker_key_share(const struct nt_tracker *tracker)
+{
+	return &tracker->key_share;
+}
+
+const struct nt_share *nt_tracker_orphan_share(const struct nt_tracker *tracker)
+{
+	return &tracker->orphans.share;
 }
 
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats)

@@ -16,14 +16,17 @@
 #include "agent/memory.h"
 #include "agent/probe.h"
 #include "agent/process.h"
+#include "agent/roster.h"
+#include "agent/share.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
 #include "proto/wire.h"
 
 enum {
-	NT_TRACKER_PROCESSES = 1024,
+	NT_TRACKER_PROCESSES = 1024, /* that are watched; shared out among owners */
+	NT_TRACKER_CANDIDATES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
 	NT_TRACKER_ORPHANS = 8192, /* events of processes that discovery has not reported yet */
-	NT_TRACKER_KEYS = 256,
+	NT_TRACKER_KEYS = 256, /* shared out among owners */
 };
 
 struct nt_tracker;
@@ -36,6 +39,8 @@ struct nt_tracker_source {
 	int (*sample)(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		      struct nt_host_sample *ret_sample);
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
+	/* Whose process it is. NULL: each is its own. */
+	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);
 	/* What else is known of who runs in a cgroup; leaves alone what is not. NULL: nothing is. */
 	void (*locate)(void *data, const struct nt_cgroup *cgroup, struct nt_home *home);
 	void *data;
@@ -45,6 +50,8 @@ struct nt_tracker_sink {
 	/* Borrowed until the call returns. watermark: all of the key before it has been handed out. */
 	void (*window)(void *data, const char *key, const struct nt_window *window,
 		       uint64_t watermark_ns);
+	/* A process has called for the first time. NULL: nobody wants to know. */
+	void (*called)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* A process has become a rank. NULL: nobody wants to know. */
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* The key has had nothing to say for a second. */
@@ -96,12 +103,20 @@ NT_DEFINE_AUTO(nt_tracker, nt_tracker_free)
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file);
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns);
+/* Discovery has no room for it any more: sends what there is, and forgets it. It has not ended. */
+void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns);
 /*
  * Around a look for processes, which may report some and read events meanwhile. Events from before a
  * complete look whose processes it has not reported are strangers'.
  */
 void nt_tracker_discovering(struct nt_tracker *tracker);
 void nt_tracker_discovered(struct nt_tracker *tracker, bool complete);
+
+/*
+ * Between the two: processes with events from before the look that were not reported, for
+ * nt_discover_recall(). Returns their number.
+ */
+size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, size_t max);
 
 /* From the probes, in the order of the ring. id: NT_ID_BYTES or NULL. */
 void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
@@ -134,6 +149,11 @@ void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
 
 /* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
 size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);
+
+/* The places of processes, keys and events that wait, and which owners found none. */
+const struct nt_share *nt_tracker_share(const struct nt_tracker *tracker);
+const struct nt_share *nt_tracker_key_share(const struct nt_tracker *tracker);
+const struct nt_share *nt_tracker_orphan_share(const struct nt_tracker *tracker);
 
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats);
 

@@ -408,7 +408,7 @@ static bool tells_more(const struct nt_rank *rank, bool synchronising, uint64_t 
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
 		       const struct nt_inside *inside, uint64_t now_ns)
 {
-	struct nt_process *process = nt_tracker_process(tracker, pid);
+	struct nt_process *process;
 	const struct nt_probe *probe = nt_probe_row(row);
 	struct nt_event_call call = {
 		.h = {.row = row, .pid = pid, .tid = tid, .entry_ns = inside->entry_ns},
@@ -417,8 +417,9 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 	struct nt_comm_call made;
 	struct nt_comm *comm = NULL;
 	struct nt_rank *rank;
-	bool synchronising;
+	bool synchronising, is_known;
 
+	process = nt_tracker_caller(tracker, pid, now_ns, &is_known);
 	if (!process || !probe)
 		return;
 	memcpy(call.word, inside->word, sizeof(call.word));

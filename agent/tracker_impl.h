@@ -14,11 +14,49 @@ enum {
 	NT_TRACKER_STRANGERS = 256, /* pids of processes that are not watched */
 };
 
+/*
+ * What is kept of every process that discovery has reported. It is watched, which takes far more
+ * memory, while it has a place; without one it gets it with its next call, if its owner's share and
+ * those of others allow.
+ */
+struct nt_tracker_candidate {
+	uint32_t pid;
+	uint64_t start_ns;
+	struct nt_process *process; /* owned by the table of processes; NULL: it has no place */
+	struct nt_owner owner;
+	struct nt_share_entry place;
+	uint32_t libraries;
+	uint64_t nccl_file;
+	bool late, mpich;
+	uint64_t refused_ns; /* by the clock of events, when it was last refused a place */
+	UT_hash_handle hh;
+};
+
 /* An event that came before discovery told of its process. */
 struct nt_tracker_orphan {
 	struct nt_event_call call;
 	bool has_id;
 	uint8_t id[NT_ID_BYTES];
+	uint32_t next; /* of the same process, or free; NT_TRACKER_ORPHANS: none */
+};
+
+/* Whose processes' events wait. */
+struct nt_tracker_group {
+	struct nt_owner owner;
+	uint32_t count, waits; /* events, and processes */
+	UT_hash_handle hh;
+};
+
+/* The events of a process that wait. */
+struct nt_tracker_wait {
+	uint32_t pid;
+	struct nt_tracker_group *group;
+	uint32_t first, last; /* of its events, in order, if there are any */
+	uint32_t count;
+	uint32_t judged; /* of them, those that came before the look that runs */
+	bool is_judged; /* some look has begun since it was added */
+	uint64_t over_cap; /* more that found no room */
+	UT_hash_handle hh;
 };
 
 struct nt_tracker_stranger {
@@ -27,17 +65,21 @@ struct nt_tracker_stranger {
 };
 
 struct nt_tracker_orphans {
-	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned, oldest first */
-	uint32_t count;
-	uint32_t judged; /* of them, those that came before the look that runs */
-	uint64_t over_cap; /* since the last look */
+	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
+	uint32_t count, free, used; /* free: the first of the list; used: from there on none was */
+	struct nt_tracker_wait *waits; /* uthash by pid, owned */
+	struct nt_tracker_group *groups; /* uthash by owner, owned */
+	struct nt_share share; /* counts what found no room; its places are not used */
 	struct nt_tracker_stranger stranger[NT_TRACKER_STRANGERS]; /* hashed */
 };
 
 /* A job's key with something to send under it. */
 struct nt_tracker_key {
 	char key[NT_IDENTITY_KEY];
+	struct nt_rank *rank; /* list */
 	uint32_t ranks;
+	struct nt_owner owner; /* of the first rank */
+	struct nt_share_entry place;
 	uint64_t sent_ns, watermark_ns; /* of the last message */
 	uint64_t empty_ns; /* since when it has no ranks */
 	UT_hash_handle hh;
@@ -46,8 +88,13 @@ struct nt_tracker_key {
 struct nt_tracker {
 	struct nt_tracker_options options;
 	struct nt_registry registry;
+	struct nt_tracker_candidate *candidates; /* uthash by pid, owned */
 	struct nt_process *processes; /* uthash by pid, owned */
+	struct nt_share share; /* of those */
 	struct nt_tracker_key *keys; /* uthash, owned */
+	struct nt_share key_share;
+	uint32_t period; /* in which losses of keys are counted */
+	uint64_t period_ns; /* since when */
 	struct nt_tracker_orphans orphans;
 	uint64_t now_ns; /* of the last tick */
 	struct nt_tracker_stats stats;
@@ -62,6 +109,21 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
+/* Events of this process are lost: its numbers are no longer certain, nor are its sums. */
+void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events);
+
+/* The rank goes away, or is not to be sent any more. */
+void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns);
+void nt_tracker_free_keys(struct nt_tracker *tracker);
+
+/*
+ * The process that makes a call: it gets a place if it has none. NULL: it is not known, or there is no
+ * room.
+ */
+void nt_tracker_called(struct nt_tracker *tracker, struct nt_process *process);
+struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, uint64_t now_ns,
+				     bool *ret_is_known);
+
 struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid);
 
 /*
@@ -72,6 +134,8 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 		     const uint8_t *id);
 bool nt_tracker_keeps(const struct nt_tracker *tracker, uint32_t pid);
 void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
+int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
+void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
 /*
  * agent/tracker_graph.c: what is captured, and what a launch makes of it. True: the call, or the

@@ -2,8 +2,10 @@
 /* When windows and heartbeats are due, and what goes with them. */
 #include "agent/tracker_impl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "agent/window.h"
 #include "common/clock.h"
@@ -15,43 +17,111 @@
 	(6 * NT_SECOND) /* longer than from one slice of a sampled process to the next */
 #define HEARTBEAT_NS  NT_SECOND
 #define KEY_FORGET_NS NT_MINUTE
+#define PERIOD_NS     (10 * NT_SECOND)
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-static struct nt_tracker_key *find_key(struct nt_tracker *tracker, const char *text)
+static void free_key(struct nt_tracker *tracker, struct nt_tracker_key *key)
 {
-	struct nt_tracker_key *key = NULL;
+	struct nt_rank *rank, *next;
 
-	HASH_FIND_STR(tracker->keys, text, key);
+	DL_FOREACH_SAFE(key->rank, rank, next)
+	rank->in_key = NULL;
+	nt_share_leave(&tracker->key_share, &key->place);
+	HASH_DEL(tracker->keys, key);
+	free(key);
+}
+
+void nt_tracker_free_keys(struct nt_tracker *tracker)
+{
+	struct nt_tracker_key *key, *next;
+
+	HASH_ITER(hh, tracker->keys, key, next)
+	free_key(tracker, key);
+}
+
+static struct nt_tracker_key *key_of(struct nt_share_entry *place)
+{
+	char *start = (char *)place - offsetof(struct nt_tracker_key, place);
+
+	return (struct nt_tracker_key *)(void *)start;
+}
+
+/* Its windows are not sent. Counted once a period, however many there are. */
+static void miss_key(struct nt_tracker *tracker, struct nt_rank *rank, const struct nt_owner *owner)
+{
+	tracker->stats.keys_over_cap++;
+	if (rank->missed == tracker->period + 1)
+		return;
+	rank->missed = tracker->period + 1;
+	nt_share_miss(&tracker->key_share, owner, 1);
+}
+
+static struct nt_tracker_key *find_key(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_owner *owner = &rank->process->candidate->owner;
+	struct nt_tracker_key *key = NULL;
+	struct nt_share_entry *victim;
+	int r;
+
+	HASH_FIND_STR(tracker->keys, rank->key, key);
 	if (key)
 		return key;
-	if (HASH_COUNT(tracker->keys) >= NT_TRACKER_KEYS) {
-		tracker->stats.keys_over_cap++;
-		return NULL;
-	}
 	key = calloc(1, sizeof(*key));
 	if (!key) {
 		tracker->stats.no_memory++;
 		return NULL;
 	}
-	memcpy(key->key, text, strlen(text) + 1);
+	r = nt_share_enter(&tracker->key_share, owner, true, &key->place, &victim);
+	if (r < 0) {
+		nt_share_leave(&tracker->key_share, &key->place);
+		miss_key(tracker, rank, owner);
+		free(key);
+		return NULL;
+	}
+	if (victim)
+		free_key(tracker, key_of(victim));
+	memcpy(key->key, rank->key, sizeof(key->key));
+	key->owner = *owner;
 	HASH_ADD_STR(tracker->keys, key, key);
 	return key;
 }
 
+static void join_key(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	struct nt_tracker_key *key = find_key(tracker, rank);
+
+	if (!key)
+		return;
+	rank->in_key = key;
+	DL_APPEND(key->rank, rank);
+	key->ranks++;
+	nt_share_call(&key->place);
+}
+
+void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
+{
+	struct nt_tracker_key *key = rank->in_key;
+
+	(void)tracker;
+	if (!key)
+		return;
+	DL_DELETE(key->rank, rank);
+	rank->in_key = NULL;
+	if (--key->ranks > 0)
+		return;
+	key->empty_ns = now_ns;
+	nt_share_rest(&key->place);
+}
+
 /* Nothing of the key that lies before this is still to come. */
-static uint64_t watermark_of(const struct nt_tracker *tracker, const char *key, uint64_t now_ns)
+static uint64_t watermark_of(const struct nt_tracker_key *key, uint64_t now_ns)
 {
 	uint64_t mark = now_ns;
 
-	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		for (uint32_t i = 0; i < p->ranks; i++) {
-			const struct nt_rank *rank = p->rank[i];
-
-			if (rank->window_ns && rank->window_ns < mark &&
-			    strcmp(rank->key, key) == 0)
-				mark = rank->window_ns;
-		}
+	for (const struct nt_rank *rank = key->rank; rank; rank = rank->next) {
+		if (rank->window_ns && rank->window_ns < mark)
+			mark = rank->window_ns;
 	}
 	return mark;
 }
@@ -63,14 +133,10 @@ static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
 		.boot = tracker->options.boot,
 		.parent = process->facts.parent,
 	};
-	struct nt_tracker_key *key;
 
 	if (rank->world && rank->world->from_unique_id && !rank->world->id_is_local)
 		facts.first_id = rank->world->id;
 	(void)nt_identity_key(&process->facts.env, &facts, rank->key);
-	key = find_key(tracker, rank->key);
-	if (key)
-		key->ranks++;
 }
 
 /* Names may be learned late: a pod that was there before us, a container that has just started. */
@@ -255,9 +321,11 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	if (!rank->key[0])
 		fix_key(tracker, rank);
 	name(tracker, rank);
-	key = find_key(tracker, rank->key);
-	if (ended && key && key->ranks && --key->ranks == 0)
-		key->empty_ns = end_ns;
+	if (!rank->in_key)
+		join_key(tracker, rank);
+	key = rank->in_key;
+	if (ended)
+		nt_tracker_leave_key(tracker, rank, end_ns);
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
 	tell_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
@@ -270,7 +338,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		uint64_t start_ns = rank->window_ns;
 
 		rank->window_ns = end_ns; /* its window is with the message */
-		key->watermark_ns = watermark_of(tracker, rank->key, end_ns);
+		key->watermark_ns = watermark_of(key, end_ns);
 		rank->window_ns = start_ns;
 		key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
 		tracker->options.sink.window(tracker->options.sink.data, rank->key,
@@ -321,15 +389,25 @@ static void tick_key(struct nt_tracker *tracker, struct nt_tracker_key *key, uin
 	const struct nt_tracker_sink *sink = &tracker->options.sink;
 
 	if (!key->ranks && less(now_ns, key->empty_ns) > KEY_FORGET_NS) {
-		HASH_DEL(tracker->keys, key);
-		free(key);
+		free_key(tracker, key);
 		return;
 	}
 	if (less(now_ns, key->sent_ns) < HEARTBEAT_NS)
 		return;
-	key->watermark_ns = watermark_of(tracker, key->key, now_ns);
+	key->watermark_ns = watermark_of(key, now_ns);
 	key->sent_ns = now_ns;
 	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
+}
+
+/* Ranks without a key, and events that found no room, are counted by the period. */
+static void count_anew(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	if (less(now_ns, tracker->period_ns) < PERIOD_NS)
+		return;
+	tracker->period_ns = now_ns;
+	tracker->period++;
+	nt_share_forgive(&tracker->key_share);
+	nt_share_forgive(&tracker->orphans.share);
 }
 
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
@@ -337,6 +415,7 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
 	struct nt_tracker_key *key, *next;
 
 	tracker->now_ns = now_ns;
+	count_anew(tracker, now_ns);
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		for (uint32_t i = 0; i < p->ranks; i++)
 			tick_rank(tracker, p->rank[i], now_ns);
