@@ -26,6 +26,7 @@ enum {
 	NODE_TICKS = 50, /* between two vectors of the node */
 	NODE_JOBS = 64,
 	EVENTS = 8, /* of one epoll_wait() */
+	RECALLS = 16, /* a second: each reads a process's mappings */
 };
 
 /* ---- what the kernel tells ------------------------------------------------------------------ */
@@ -96,6 +97,8 @@ static void tell_metrics(struct nt_agent *agent)
 
 	if (!agent->config->metrics_file && !agent->front)
 		return;
+	for (int i = 0; i < NT_LIMIT_END; i++)
+		reading.left_out[i] = agent->limits.of[i].report.left_out;
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_governor_stats(agent->governor, &reading.governor);
 	nt_own_links_stats(agent->own_links, &reading.own_links);
@@ -180,6 +183,47 @@ static void look_at_bus(struct nt_agent *agent)
 	}
 }
 
+static void look_at_limits(struct nt_agent *agent)
+{
+	const struct nt_share *const share[NT_LIMIT_END] = {
+		[NT_LIMIT_DISCOVERY] = nt_discover_share(agent->discover),
+		[NT_LIMIT_PROCESSES] = nt_tracker_share(agent->tracker),
+		[NT_LIMIT_KEYS] = nt_tracker_key_share(agent->tracker),
+		[NT_LIMIT_ORPHANS] = nt_tracker_orphan_share(agent->tracker),
+		[NT_LIMIT_ATTACHMENTS] = nt_attachment_share(agent->attachment),
+	};
+	char text[NT_LIMIT_TEXT];
+
+	for (int i = 0; i < NT_LIMIT_END; i++) {
+		enum nt_limit_news news =
+			nt_limits_look(&agent->limits, i, share[i], nt_clock_mono_ns());
+
+		if (news == NT_LIMIT_BEGINS)
+			(void)nt_warn(0, "the cap '%s' is reached: %s", nt_limit_name(i),
+				      nt_limit_text(&agent->limits, i, text));
+		else if (news == NT_LIMIT_ENDS)
+			nt_info("the cap '%s' is not reached any more", nt_limit_name(i));
+	}
+	nt_attachment_hold(agent->attachment,
+			   agent->limits.of[NT_LIMIT_DISCOVERY].report.left_out > 0);
+	nt_front_limits(agent->front, &agent->limits);
+	agent->recalls = RECALLS;
+}
+
+/* Processes that had to make room, and call now. */
+static void recall(struct nt_agent *agent)
+{
+	uint32_t pid[RECALLS];
+	size_t pids;
+
+	if (!agent->limits.of[NT_LIMIT_DISCOVERY].report.left_out)
+		return;
+	pids = nt_tracker_unknown(agent->tracker, pid, agent->recalls);
+	for (size_t i = 0; i < pids; i++)
+		nt_discover_recall(agent->discover, pid[i]);
+	agent->recalls -= (uint32_t)pids;
+}
+
 /* Events first, so that a process's calls are known before its end is. */
 static void catch_up(struct nt_agent *agent)
 {
@@ -190,6 +234,7 @@ static void catch_up(struct nt_agent *agent)
 	r = nt_discover_run(agent->discover);
 	if (r < 0)
 		(void)nt_warn(r, "look for processes");
+	recall(agent);
 	nt_tracker_discovered(agent->tracker, r == 0 && nt_discover_is_complete(agent->discover));
 }
 
@@ -208,13 +253,15 @@ static void look_inside(struct nt_agent *agent)
 static void send_node(struct nt_agent *agent)
 {
 	const char *job[NODE_JOBS];
-	struct nt_node_vector vector = {.node = agent->node, .job = job};
+	struct nt_node_limit limit[NT_LIMIT_END];
+	struct nt_node_vector vector = {.node = agent->node, .job = job, .limit = limit};
 
 	nt_node_read(&agent->vector);
 	nt_node_take_nic(&agent->vector, &agent->nic);
 	vector.metric = agent->vector.metric;
 	vector.metrics = agent->vector.metrics;
 	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
+	vector.limits = nt_limits_list(&agent->limits, limit);
 	nt_publisher_node(agent->publisher, &vector);
 }
 
@@ -243,6 +290,7 @@ static void tick(struct nt_agent *agent)
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		nt_agent_balance(agent, boot_ns);
 		look_at_bus(agent);
+		look_at_limits(agent);
 		nt_locator_tick(agent->locator, nt_clock_mono_ns());
 		tell_metrics(agent);
 	}

@@ -10,6 +10,7 @@
 #include "agent/front.h"
 #include "agent/governor.h"
 #include "agent/interpreter.h"
+#include "agent/limit.h"
 #include "agent/locator.h"
 #include "agent/meter.h"
 #include "agent/linker.h"
@@ -40,6 +41,8 @@ struct nt_agent {
 	struct nt_front *front; /* or NULL: nobody is to ask */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
+	struct nt_limits limits; /* as often */
+	uint32_t recalls; /* that are still allowed in this second */
 	int epoll, timer, signals;
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;

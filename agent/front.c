@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the agent shows over HTTP. Its answers are made by the server's threads, from atomics alone. */
+/* What the agent shows over HTTP. Its answers are made by the server's threads, from atomics and a text. */
 #include "agent/front.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
+#include "proto/json.h"
 
 /* A turn is due ten times a second, but the first one attaches to all that runs already. */
 #define STUCK_NS (60 * NT_SECOND)
@@ -15,23 +21,27 @@ enum {
 	MAX_CONNECTIONS = 64,
 	MAX_CONNECTIONS_PER_IP = 16,
 	MAX_BODY_BYTES = 1, /* nothing here takes one */
+	LIMIT_BYTES = 512, /* of one that is reached, as JSON */
 };
 
 struct nt_front {
 	const struct nt_metrics *metrics;
 	uint64_t started_mono_ns;
 	_Atomic uint64_t turned_mono_ns; /* 0: not yet */
+	pthread_mutex_t lock; /* of limits */
+	char limits[NT_LIMIT_END * LIMIT_BYTES]; /* checks, each behind a comma */
 	struct nt_httpd *httpd;
 };
 
-static int tell(struct nt_httpd_reply *reply, const char *name, const char *wrong)
+/* more: checks, each behind a comma. */
+static int tell(struct nt_httpd_reply *reply, const char *name, const char *wrong, const char *more)
 {
 	reply->status = wrong ? 503 : 200;
 	return nt_buf_printf(&reply->body,
 			     "{\"status\":\"%s\",\"checks\":[{\"name\":\"%s\",\"ok\":%s,"
-			     "\"detail\":\"%s\"}]}\n",
+			     "\"detail\":\"%s\"}%s]}\n",
 			     wrong ? "failing" : "ok", name, wrong ? "false" : "true",
-			     wrong ? wrong : "");
+			     wrong ? wrong : "", more);
 }
 
 /* Until it has gone round the loop has as long as from one turn to the next. */
@@ -47,17 +57,21 @@ static const char *what_is_stuck(const struct nt_front *front)
 static int healthz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	(void)request;
-	return tell(reply, "loop", what_is_stuck(data));
+	return tell(reply, "loop", what_is_stuck(data), "");
 }
 
 static int readyz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
-	const struct nt_front *front = data;
+	struct nt_front *front = data;
+	char limits[sizeof(front->limits)];
 
 	(void)request;
+	(void)pthread_mutex_lock(&front->lock);
+	memcpy(limits, front->limits, sizeof(limits));
+	(void)pthread_mutex_unlock(&front->lock);
 	if (!atomic_load(&front->turned_mono_ns))
-		return tell(reply, "probes", "still attaching to what runs already");
-	return tell(reply, "probes", what_is_stuck(front));
+		return tell(reply, "probes", "still attaching to what runs already", limits);
+	return tell(reply, "probes", what_is_stuck(front), limits);
 }
 
 static int metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
@@ -94,6 +108,11 @@ int nt_front_start(const char *listen, const struct nt_metrics *from, struct nt_
 	ret_error->text[0] = '\0';
 	if (!front)
 		return -ENOMEM;
+	r = pthread_mutex_init(&front->lock, NULL);
+	if (r) {
+		free(nt_take(front));
+		return -r;
+	}
 	front->metrics = from;
 	front->started_mono_ns = nt_clock_mono_ns();
 	r = nt_httpd_start(&options, &front->httpd, ret_error);
@@ -108,6 +127,7 @@ void nt_front_stop(struct nt_front *front)
 	if (!front)
 		return;
 	nt_httpd_stop(front->httpd);
+	(void)pthread_mutex_destroy(&front->lock);
 	free(front);
 }
 
@@ -115,6 +135,39 @@ void nt_front_turned(struct nt_front *front, uint64_t mono_ns)
 {
 	if (front)
 		atomic_store(&front->turned_mono_ns, mono_ns);
+}
+
+/* Owners' names come from names of cgroups: they are quoted. */
+static int add_limit(struct nt_buf *buf, const struct nt_limits *limits, enum nt_limit_what what)
+{
+	nt_autojson json_t *check = json_object();
+	char name[NT_LIMIT_TEXT], text[NT_LIMIT_TEXT];
+
+	(void)snprintf(name, sizeof(name), "cap-%s", nt_limit_name(what));
+	if (json_object_set_new(check, "name", nt_json_text(name)) ||
+	    json_object_set_new(check, "ok", json_true()) ||
+	    json_object_set_new(check, "detail", nt_json_text(nt_limit_text(limits, what, text))))
+		return -ENOMEM;
+	if (nt_buf_append(buf, ",", 1) < 0)
+		return -ENOMEM;
+	return nt_json_dump(check, false, buf);
+}
+
+void nt_front_limits(struct nt_front *front, const struct nt_limits *limits)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	if (!front)
+		return;
+	for (int i = 0; i < NT_LIMIT_END; i++) {
+		if (limits->of[i].report.left_out && add_limit(&buf, limits, i) < 0)
+			return; /* what was said before is as good as nothing */
+	}
+	if (nt_buf_append(&buf, "", 1) < 0 || buf.len > sizeof(front->limits))
+		return;
+	(void)pthread_mutex_lock(&front->lock);
+	memcpy(front->limits, buf.data, buf.len);
+	(void)pthread_mutex_unlock(&front->lock);
 }
 
 uint16_t nt_front_port(const struct nt_front *front)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "agent/limit.h"
 #include "common/cleanup.h"
 #include "common/httpd.h"
 #include "common/metrics.h"
@@ -22,6 +23,12 @@ NT_DEFINE_AUTO(nt_front, nt_front_stop)
 
 /* The loop has gone round; it is watching from the first time on. For the loop's thread. */
 void nt_front_turned(struct nt_front *front, uint64_t mono_ns);
+
+/*
+ * The caps that are reached, as checks of /readyz. They keep nobody from being ready: a restart would
+ * not help. For the loop's thread; front NULL: nobody asks.
+ */
+void nt_front_limits(struct nt_front *front, const struct nt_limits *limits);
 
 uint16_t nt_front_port(const struct nt_front *front);
 

@@ -37,6 +37,15 @@ struct row {
 			   .help = (help_)},                                                       \
 		.offset = FIELD(path)                                                              \
 	}
+#define LEFT_OUT(what_, limit_)                                                                    \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_left_out",                                     \
+			   .kind = NT_METRIC_GAUGE,                                                \
+			   .help = "Things that are left out now because a table is full: over 0 " \
+				   "while the cap is reached.",                                    \
+			   .labels = "what=\"" what_ "\""},                                        \
+		.offset = FIELD(left_out[limit_])                                                  \
+	}
 #define SECONDS(name_, path, help_)                                                                \
 	{                                                                                          \
 		.metric = {.name = "neutracer_agent_" name_ "_seconds_total",                      \
@@ -152,6 +161,11 @@ static const struct row rows[] = {
 	COUNTER("over_cap", "what=\"graph-events\"", tracker.graphs.events_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-steps\"", tracker.gpu.steps_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-streams\"", tracker.gpu.streams_over_cap, OVER_CAP),
+	LEFT_OUT("discovery", NT_LIMIT_DISCOVERY),
+	LEFT_OUT("processes", NT_LIMIT_PROCESSES),
+	LEFT_OUT("keys", NT_LIMIT_KEYS),
+	LEFT_OUT("orphans", NT_LIMIT_ORPHANS),
+	LEFT_OUT("attachments", NT_LIMIT_ATTACHMENTS),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,
 		"Stretches of busy streams that plugins told."),
 	COUNTER("gpu_intervals_lost", NULL, tracker.gpu_lost,

@@ -9,6 +9,7 @@
 #include "agent/discover.h"
 #include "agent/governor.h"
 #include "agent/interpreter.h"
+#include "agent/limit.h"
 #include "agent/locator.h"
 #include "agent/own_links.h"
 #include "agent/publisher.h"
@@ -30,6 +31,7 @@ struct nt_meter_reading {
 	struct nt_locator_stats locator;
 	struct nt_bus_stats bus;
 	struct nt_shelter_stats shelter; /* zeros without one */
+	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
 	uint64_t attachments_over_cap, ports_over_cap, attach_failures;
 	uint64_t cpu_ns, resident_bytes;
 };

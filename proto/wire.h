@@ -32,6 +32,7 @@ enum {
 	NT_WIRE_MAX_PEERS = 1024, /* per-peer times of one rank in one window */
 	NT_WIRE_MAX_TRANSFERS = 1024, /* of one rank in one window */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
+	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
 	NT_WIRE_MAX_DELIVERIES = 64,
@@ -202,12 +203,21 @@ struct nt_metric_value {
 	double value;
 };
 
+/* A cap of the agent that is reached. */
+struct nt_node_limit {
+	const char *what, *unit, *owner; /* owner: with the most left out */
+	uint64_t left_out, owner_left_out;
+	uint32_t cap;
+};
+
 struct nt_node_vector {
 	const char *node;
 	struct nt_metric_value *metric;
 	size_t metrics;
 	const char **job;
 	size_t jobs;
+	struct nt_node_limit *limit;
+	size_t limits;
 };
 
 struct nt_detail {

@@ -349,10 +349,21 @@ static const struct nt_wire_field fields_nt_metric_value[] = {
 };
 SHAPE(nt_metric_value, metric, NULL);
 
+static const struct nt_wire_field fields_nt_node_limit[] = {
+	TEXT(NodeLimit, nt_node_limit, what),
+	TEXT(NodeLimit, nt_node_limit, unit),
+	TEXT(NodeLimit, nt_node_limit, owner),
+	U64(NodeLimit, nt_node_limit, left_out),
+	U64(NodeLimit, nt_node_limit, owner_left_out),
+	U32(NodeLimit, nt_node_limit, cap),
+};
+SHAPE(nt_node_limit, node_limit, NULL);
+
 static const struct nt_wire_field fields_nt_node_vector[] = {
 	TEXT(NodeVector, nt_node_vector, node),
 	MANY(NodeVector, nt_node_vector, metric, metrics, NT_WIRE_MAX_METRICS, Metric, nt_metric_value),
 	TEXTS(NodeVector, nt_node_vector, job, jobs, NT_WIRE_MAX_JOBS),
+	MANY(NodeVector, nt_node_vector, limit, limits, NT_WIRE_MAX_LIMITS, NodeLimit, nt_node_limit),
 };
 SHAPE(nt_node_vector, node_vector, NULL);
 

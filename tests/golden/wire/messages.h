@@ -569,7 +569,7 @@ static struct nt_message golden_heartbeat = {
  * must decode for ever.
  */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5;
-static struct nt_message golden_detail_2, golden_state_2;
+static struct nt_message golden_detail_2, golden_node_2, golden_state_2;
 static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4;
 
 /* Call it first. */
@@ -580,6 +580,10 @@ static inline void golden_fill(void)
 	static struct nt_transfer transfer[] = {
 		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
 		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
+	};
+	static struct nt_node_limit limit[] = {
+		{"processes", "processes", "user 65534", 6001, 6002, 6003},
+		{"keys", "ranks", "pod 12345678-90ab-cdef-1234-567890abcdef", 6004, 6005, 6006},
 	};
 
 	golden_window_2 = golden_window;
@@ -619,6 +623,10 @@ static inline void golden_fill(void)
 
 	golden_incident_4 = golden_incident_3;
 	golden_incident_4.incident.cost.gpu_hours_unknown = true;
+
+	golden_node_2 = golden_node;
+	golden_node_2.node.limit = limit;
+	golden_node_2.node.limits = 2;
 
 	golden_state_2 = golden_state;
 	golden_state_2.state.generation = 5007;
