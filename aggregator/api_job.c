@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/api_impl.h"
+#include "aggregator/shortage.h"
 #include "common/clock.h"
 #include "common/num.h"
 #include "proto/json.h"
@@ -444,6 +445,36 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
 
+static json_t *count_json(uint64_t count)
+{
+	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
+}
+
+static json_t *limit_json(const struct nt_shortage_limit *limit)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "what", nt_json_text(limit->what));
+	failed |= set(object, "unit", nt_json_text(limit->unit));
+	failed |= set(object, "owner", nt_json_text(limit->owner));
+	failed |= set(object, "left_out", count_json(limit->left_out));
+	failed |= set(object, "owner_left_out", count_json(limit->owner_left_out));
+	failed |= set(object, "cap", json_integer(limit->cap));
+	return failed ? NULL : nt_take(object);
+}
+
+static json_t *limits_json(const struct nt_snapshot_node *node)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; i < node->limits; i++) {
+		if (json_array_append_new(list, limit_json(&node->limit[i])))
+			return NULL;
+	}
+	return nt_take(list);
+}
+
 static json_t *node_json(const struct nt_snapshot_node *node)
 {
 	nt_autojson json_t *object = json_object();
@@ -453,6 +484,7 @@ static json_t *node_json(const struct nt_snapshot_node *node)
 	failed |= set(object, "ranks", json_integer(node->ranks));
 	failed |= set(object, "state", json_string(node->silent ? "unobserved" : "observed"));
 	failed |= set(object, "seen", nt_json_time(node->last_seen_ns));
+	failed |= set(object, "limits", limits_json(node));
 	return failed ? NULL : nt_take(object);
 }
 

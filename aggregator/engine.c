@@ -16,6 +16,7 @@ struct nt_engine {
 	struct nt_engine_counters counters;
 	struct nt_jobs *jobs;
 	struct nt_framer *framer;
+	struct nt_shortages shortages;
 	bool is_closing; /* what is forgotten now is not over */
 };
 
@@ -130,6 +131,7 @@ void nt_engine_free(struct nt_engine *engine)
 	engine->is_closing = true;
 	nt_jobs_free(engine->jobs);
 	nt_framer_free(engine->framer);
+	nt_shortages_release(&engine->shortages);
 	free(engine);
 }
 
@@ -422,8 +424,9 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		break;
 	case NT_BODY_NODE:
 		engine->counters.node_vectors += !again;
+		r = nt_shortages_take(&engine->shortages, message, nt_jobs_max_nodes(engine->jobs));
 		nt_message_free(message);
-		return 0;
+		return r;
 	default:
 		engine->counters.others += !again;
 		nt_message_free(message);
@@ -474,6 +477,7 @@ int nt_engine_finish(struct nt_engine *engine)
 int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns)
 {
 	nt_jobs_wait(engine->jobs, waited_ns);
+	nt_shortages_wait(&engine->shortages, waited_ns);
 	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
 		const uint64_t bound_ns = key->lead_ns + key->quiet_ns - NT_JOBS_LATENESS_NS;
 		int r;
@@ -612,6 +616,11 @@ int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void 
 }
 
 /* ---- views -------------------------------------------------------------------------------------- */
+
+const struct nt_shortages *nt_engine_shortages(const struct nt_engine *engine)
+{
+	return &engine->shortages;
+}
 
 struct nt_jobs *nt_engine_jobs(struct nt_engine *engine)
 {

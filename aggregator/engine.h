@@ -13,6 +13,7 @@
 #include "aggregator/framer.h"
 #include "aggregator/incident.h"
 #include "aggregator/job.h"
+#include "aggregator/shortage.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "detect/detect.h"
@@ -101,6 +102,7 @@ NT_MUST_CHECK int nt_engine_load_job(struct nt_engine *engine, struct nt_job *jo
 
 const struct nt_job_view *nt_engine_view(const struct nt_job *job);
 
+const struct nt_shortages *nt_engine_shortages(const struct nt_engine *engine);
 struct nt_jobs *nt_engine_jobs(struct nt_engine *engine);
 const struct nt_framer_counters *nt_engine_framer_counters(const struct nt_engine *engine);
 const struct nt_engine_counters *nt_engine_counters(const struct nt_engine *engine);

@@ -216,6 +216,7 @@ void nt_jobs_sweep(struct nt_jobs *jobs);
 
 /* All keys, nodes and counters, for pictures and saving. Lists of uthash. */
 struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs);
+size_t nt_jobs_max_nodes(const struct nt_jobs *jobs);
 struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs);
 const struct nt_node_entry *nt_jobs_node(const struct nt_jobs *jobs, uint32_t index);
 const struct nt_jobs_counters *nt_jobs_counters(const struct nt_jobs *jobs);

@@ -509,6 +509,11 @@ struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs)
 	return jobs->node;
 }
 
+size_t nt_jobs_max_nodes(const struct nt_jobs *jobs)
+{
+	return jobs->limits.nodes;
+}
+
 const struct nt_node_entry *nt_jobs_node(const struct nt_jobs *jobs, uint32_t index)
 {
 	return jobs->node_at[index];

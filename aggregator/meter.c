@@ -299,7 +299,7 @@ static void add_engine(struct nt_engine *engine, uint64_t *value)
 	value[OVER_KEY] += jobs->refused_keys;
 	value[OVER_JOB] += jobs->refused_jobs;
 	value[OVER_RANK] += jobs->refused_ranks;
-	value[OVER_NODE] += jobs->refused_nodes;
+	value[OVER_NODE] += jobs->refused_nodes + nt_engine_shortages(engine)->over_cap;
 	value[OVER_COMM] +=
 		jobs->member.refused_comms + framer->dropped_comms + framer->dropped_transfers;
 	value[OVER_SERIES] += jobs->member.refused_series;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/shortage.h"
 #include "proto/arena.h"
 
 /* ---- ranks -------------------------------------------------------------------------------------- */
@@ -348,19 +349,50 @@ static void join_nodes(struct nt_snapshot_node *node, size_t *count)
 		}
 		last->ranks += node[i].ranks;
 		last->silent = last->silent && node[i].silent;
+		if (node[i].limits) {
+			last->limit = node[i].limit;
+			last->limits = node[i].limits;
+		}
 		if (node[i].last_seen_ns > last->last_seen_ns)
 			last->last_seen_ns = node[i].last_seen_ns;
 	}
 	*count = kept;
 }
 
+/* Such a node may have no rank that is known, and then is in no other list. */
+static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapshot *snapshot,
+			  struct nt_snapshot_node *node, size_t *count)
+{
+	for (const struct nt_shortage *from = shortages->node; from; from = from->hh.next) {
+		struct nt_shortage_limit *limit;
+
+		if (!nt_shortage_is_fresh(shortages, from))
+			continue;
+		limit = nt_snapshot_alloc(snapshot, from->limits, sizeof(*limit));
+		node[*count] = (struct nt_snapshot_node){
+			.name = nt_snapshot_text(snapshot, from->node),
+			.silent = from->quiet_ns >= NT_JOBS_SILENCE_NS,
+			.last_seen_ns = from->real_ns,
+			.limit = limit,
+			.limits = from->limits,
+		};
+		if (!limit || !node[*count].name)
+			return -ENOMEM;
+		memcpy(limit, from->limit, from->limits * sizeof(*limit));
+		(*count)++;
+	}
+	return 0;
+}
+
 static int draw_nodes(const struct nt_picture *from, struct nt_snapshot *snapshot)
 {
 	struct nt_snapshot_node *node;
 	size_t most = 0, at = 0;
+	int r;
 
 	for (size_t i = 0; i < from->engines; i++)
-		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i])));
+		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i]))) +
+			HASH_COUNT(nt_engine_shortages(from->engine[i])->node);
 	node = nt_snapshot_alloc(snapshot, most, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
@@ -376,6 +408,11 @@ static int draw_nodes(const struct nt_picture *from, struct nt_snapshot *snapsho
 			node[at].silent = entry->quiet_ns >= NT_JOBS_SILENCE_NS;
 			at++;
 		}
+	for (size_t i = 0; i < from->engines; i++) {
+		r = draw_shortages(nt_engine_shortages(from->engine[i]), snapshot, node, &at);
+		if (r < 0)
+			return r;
+	}
 	qsort(node, at, sizeof(*node), by_name);
 	join_nodes(node, &at);
 	snapshot->node = node;

@@ -93,11 +93,15 @@ struct nt_snapshot_job {
 	size_t incidents;
 };
 
+struct nt_shortage_limit; /* aggregator/shortage.h */
+
 struct nt_snapshot_node {
 	const char *name;
 	uint32_t ranks; /* live ones */
 	bool silent;
 	uint64_t last_seen_ns;
+	const struct nt_shortage_limit *limit; /* caps of its agent that are reached */
+	size_t limits;
 };
 
 /* A row of /metrics. `name` is "neutracer_…" without a suffix for the type; `labels` is "" or

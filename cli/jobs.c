@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `neutracer jobs`: which jobs are seen, and with a job's id its ranks. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/live.h"
+#include "common/ascii.h"
 #include "proto/json.h"
 
 static const struct nt_opt options[] = {
@@ -21,7 +23,8 @@ static const struct nt_opt_program program = {
 	.section = 1,
 	.summary = "show the jobs that are seen, or the ranks of one",
 	.description = "Without an argument, lists the jobs. With the id of one, lists its ranks: "
-		       "where they run and what their steps are made of.",
+		       "where they run and what their steps are made of. Below the jobs, nodes are "
+		       "named whose agents leave something out because a cap is reached.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[ID]",
@@ -144,6 +147,61 @@ static int print_rows(const json_t *items, const struct nt_column *columns, size
 	return NT_EXIT_OK;
 }
 
+/* ---- what is not seen ----------------------------------------------------------------------------- */
+
+/* "node-3: 412 processes left out, 400 of them of user 65534 (cap 1024)" */
+static void print_limit(const char *node, const json_t *limit)
+{
+	char name[NT_LIVE_TEXT], unit[NT_LIVE_TEXT], owner[NT_LIVE_TEXT];
+	double left_out = nt_json_get_number(limit, "left_out", 0);
+	double most = nt_json_get_number(limit, "owner_left_out", 0);
+
+	/* Terminals obey what is not printed. */
+	nt_ascii_copy_text(name, sizeof(name), node);
+	nt_ascii_copy_text(unit, sizeof(unit), nt_json_get_text(limit, "unit", "things"));
+	nt_ascii_copy_text(owner, sizeof(owner), nt_json_get_text(limit, "owner", "unknown"));
+	(void)printf("%s: %.0f %s left out, ", name, left_out, unit);
+	if (most < left_out)
+		(void)printf("%.0f of them ", most);
+	(void)printf("of %s (cap %.0f)\n", owner, nt_json_get_number(limit, "cap", 0));
+}
+
+/* The nodes where something is left out; an aggregator that does not know of it has none. */
+static int list_short_nodes(struct nt_client *client, json_t **ret_nodes,
+			    struct nt_client_error *error)
+{
+	nt_autojson json_t *nodes = NULL;
+	nt_autojson json_t *some = json_array();
+	int r;
+
+	r = nt_client_list(client, "/api/v1/nodes", 0, &nodes, error);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		json_t *node = json_array_get(nodes, i);
+
+		if (json_array_size(json_object_get(node, "limits")) &&
+		    json_array_append(some, node)) {
+			error->exit = NT_EXIT_SYSTEM;
+			(void)snprintf(error->text, sizeof(error->text), "out of memory");
+			return -ENOMEM;
+		}
+	}
+	*ret_nodes = nt_take(some);
+	return 0;
+}
+
+static void print_short_nodes(const json_t *nodes)
+{
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		const json_t *node = json_array_get(nodes, i);
+		const json_t *limits = json_object_get(node, "limits");
+
+		for (size_t l = 0; l < json_array_size(limits); l++)
+			print_limit(nt_json_get_text(node, "node", "-"), json_array_get(limits, l));
+	}
+}
+
 static int print_ranks(struct nt_client *client, const struct nt_live_config *config)
 {
 	nt_autobuf struct nt_buf path = {0};
@@ -165,7 +223,9 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 {
 	nt_autobuf struct nt_buf path = {0};
 	nt_autojson json_t *items = NULL;
+	nt_autojson json_t *nodes = NULL;
 	struct nt_client_error error;
+	int code = NT_EXIT_OK;
 
 	if (config->args.count)
 		return print_ranks(client, config);
@@ -177,12 +237,15 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 		return nt_live_fail(&error);
 	if (config->json)
 		return nt_live_print_list(items);
-	if (!json_array_size(items)) {
+	if (list_short_nodes(client, &nodes, &error) < 0)
+		return nt_live_fail(&error);
+	if (json_array_size(items))
+		code = print_rows(items, job_columns, sizeof(job_columns) / sizeof(job_columns[0]),
+				  add_job);
+	else
 		(void)printf("No jobs.\n");
-		return NT_EXIT_OK;
-	}
-	return print_rows(items, job_columns, sizeof(job_columns) / sizeof(job_columns[0]),
-			  add_job);
+	print_short_nodes(nodes);
+	return code;
 }
 
 int nt_command_jobs(int argc, char **argv)

@@ -105,10 +105,14 @@ class Command(unittest.TestCase):
         self.assertRegex(lines[1], r"^node gpu-02 .* ×2\.00 .*00000000000000f2$")
         self.assertRegex(lines[2], r"^rank 5 +gpu-07 +llm-70b-5 +llm-70b +compute .* ×1\.31 ")
 
+    def test_nodes_that_leave_something_out_are_named_below_the_jobs(self):
+        self.assertEqual(self.ask("jobs").splitlines()[-1],
+                         "gpu-02: 412 processes left out, 400 of them of user 65534 (cap 1024)")
+
     def test_filters_reach_the_server(self):
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--job", "resnet"))
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--class", "network"))
-        self.assertEqual(len(self.ask("jobs", "--state", "hung").splitlines()), 2)
+        self.assertEqual(len(self.ask("jobs", "--state", "hung").splitlines()), 3)
         self.assertEqual(len(self.ask("incidents", "--state", "firing").splitlines()), 3)
         self.assertEqual(self.ask("incidents", "--since", "2099-01-01T00:00:00Z"),
                          "No incidents.\n")

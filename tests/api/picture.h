@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/shortage.h"
 #include "aggregator/snapshot.h"
 #include "common/clock.h"
 
@@ -185,10 +186,13 @@ static inline void nt_test_set_rest(struct nt_snapshot *snapshot)
 {
 	struct nt_snapshot_node *node = nt_snapshot_alloc(snapshot, 2, sizeof(*node));
 	struct nt_snapshot_metric *metric = nt_snapshot_alloc(snapshot, 3, sizeof(*metric));
+	struct nt_shortage_limit *limit = nt_snapshot_alloc(snapshot, 1, sizeof(*limit));
 
-	assert(node && metric);
-	node[0] = (struct nt_snapshot_node){"gpu-01", 2, false, NT_TEST_TIME_NS};
-	node[1] = (struct nt_snapshot_node){"gpu-02", 2, true, NT_TEST_TIME_NS};
+	assert(node && metric && limit);
+	limit[0] =
+		(struct nt_shortage_limit){"processes", "processes", "user 65534", 412, 400, 1024};
+	node[0] = (struct nt_snapshot_node){"gpu-01", 2, false, NT_TEST_TIME_NS, NULL, 0};
+	node[1] = (struct nt_snapshot_node){"gpu-02", 2, true, NT_TEST_TIME_NS, limit, 1};
 	metric[0] = (struct nt_snapshot_metric){"neutracer_aggregator_test_messages",
 						"Messages of a test.", "reason=\"late\"", false, 7};
 	metric[1] = (struct nt_snapshot_metric){"neutracer_aggregator_test_messages",

@@ -298,6 +298,22 @@ static void nodes_are_listed_by_name_and_state(void **state)
 	assert_string_equal(names(silent, "node"), "gpu-02 ");
 }
 
+static void a_node_tells_which_caps_are_reached_and_by_whom(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/nodes");
+	const json_t *items = json_object_get(list, "items"), *limit;
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(json_array_get(items, 0), "limits")), 0);
+	limit = json_array_get(json_object_get(json_array_get(items, 1), "limits"), 0);
+	assert_string_equal(text(limit, "what"), "processes");
+	assert_string_equal(text(limit, "unit"), "processes");
+	assert_string_equal(text(limit, "owner"), "user 65534");
+	assert_int_equal(json_integer_value(json_object_get(limit, "left_out")), 412);
+	assert_int_equal(json_integer_value(json_object_get(limit, "owner_left_out")), 400);
+	assert_int_equal(json_integer_value(json_object_get(limit, "cap")), 1024);
+}
+
 /* One job in which every rank is slow and is compared with all the others. */
 static void post_large_job(uint32_t *peers, size_t count)
 {
@@ -491,6 +507,7 @@ int main(void)
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),
+		TEST(a_node_tells_which_caps_are_reached_and_by_whom),
 		TEST(pages_of_a_large_job_stay_small_and_miss_none),
 		TEST(a_rank_lists_some_of_its_peers_and_counts_them_all),
 		TEST(an_incident_is_the_documented_object_to_the_byte),

@@ -202,6 +202,51 @@ static void what_is_let_go_with_the_engine_is_not_resolved(void **state)
 	assert_int_equal(resolved, 0);
 }
 
+static void say_limits(const char *node, uint64_t real_ns, size_t limits)
+{
+	struct nt_node_limit limit = {"processes", "processes", "user 1", 5, 5, 1024};
+	const struct nt_message message = {
+		.agent = node,
+		.key = node,
+		.real_ns = real_ns,
+		.body = NT_BODY_NODE,
+		.node = {.node = node, .limit = &limit, .limits = limits},
+	};
+
+	assert_int_equal(nt_engine_push(engine, feed_copy(&message), false), 0);
+}
+
+/* Of a node whose job is hidden there is nothing else. */
+static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void **state)
+{
+	struct nt_snapshot *snapshot = NULL;
+	uint64_t now_ns;
+
+	(void)state;
+	feed(0, 4000);
+	snapshot = draw();
+	now_ns = snapshot->node[0].last_seen_ns;
+	nt_snapshot_release(snapshot);
+	say_limits("n0", now_ns, 1);
+	say_limits("a", now_ns, 1);
+	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(snapshot->nodes, 2);
+	assert_string_equal(snapshot->node[0].name, "a");
+	assert_int_equal(snapshot->node[0].ranks, 0);
+	assert_int_equal(snapshot->node[0].limits, 1);
+	assert_int_equal(snapshot->node[0].limit[0].left_out, 5);
+	assert_string_equal(snapshot->node[1].name, "n0");
+	assert_int_equal(snapshot->node[1].ranks, RANKS);
+	assert_int_equal(snapshot->node[1].limits, 1);
+	nt_snapshot_release(snapshot);
+	say_limits("n0", now_ns + SECOND, 0);
+	wait(40);
+	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(snapshot->nodes, 1);
+	assert_int_equal(snapshot->node[0].limits, 0);
+	nt_snapshot_release(snapshot);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -210,6 +255,7 @@ int main(void)
 		TEST(a_job_whose_only_agent_is_gone_is_unobserved_and_comes_back),
 		TEST(what_a_job_leaves_behind_that_is_given_up_is_resolved),
 		TEST(what_is_let_go_with_the_engine_is_not_resolved),
+		TEST(nodes_that_leave_something_out_are_shown_with_ranks_and_without),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
