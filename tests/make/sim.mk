@@ -25,7 +25,7 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 	-Wl,-rpath,'$$ORIGIN'
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2)
-sim_programs := $(addprefix $(SIM)/,mpi_train train launch selftest)
+sim_programs := $(addprefix $(SIM)/,mpi_train train launch selftest idle)
 
 .PHONY: sim
 sim: $(sim_libs) $(sim_programs) ## build the simulated jobs and the stand-in libraries
@@ -85,6 +85,10 @@ $(SIM)/launch: $(addprefix $(SIM)/obj/,launch.o job.o) $(addprefix $(SIM)/lib/,l
 $(SIM)/selftest: $(addprefix $(SIM)/obj/,selftest.o job.o) $(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
+
+$(SIM)/idle: $(SIM)/obj/idle.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie -o $@ $^
 
 # ---- the demo ------------------------------------------------------------------------------------
 
