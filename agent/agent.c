@@ -110,6 +110,8 @@ static void tell_metrics(struct nt_agent *agent)
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->shelter)
 		nt_shelter_stats(agent->shelter, &reading.shelter);
+	if (agent->front)
+		nt_front_stats(agent->front, &reading.http);
 	nt_meter_set(agent->metrics, &reading);
 	if (!agent->config->metrics_file)
 		return;

@@ -84,10 +84,10 @@ static int metrics(void *data, const struct nt_httpd_request *request, struct nt
 }
 
 static const struct nt_httpd_route routes[] = {
-	{"GET", "/healthz", NT_HTTPD_OPEN, "application/json", NULL, healthz},
-	{"GET", "/readyz", NT_HTTPD_OPEN, "application/json", NULL, readyz},
+	{"GET", "/healthz", NT_HTTPD_OPEN, "application/json", NULL, healthz, true},
+	{"GET", "/readyz", NT_HTTPD_OPEN, "application/json", NULL, readyz, true},
 	{"GET", "/metrics", NT_HTTPD_OPEN, "text/plain; version=0.0.4; charset=utf-8", NULL,
-	 metrics},
+	 metrics, true},
 };
 
 int nt_front_start(const char *listen, const struct nt_metrics *from, struct nt_front **ret_front,
@@ -168,6 +168,11 @@ void nt_front_limits(struct nt_front *front, const struct nt_limits *limits)
 	(void)pthread_mutex_lock(&front->lock);
 	memcpy(front->limits, buf.data, buf.len);
 	(void)pthread_mutex_unlock(&front->lock);
+}
+
+void nt_front_stats(const struct nt_front *front, struct nt_httpd_stats *ret_stats)
+{
+	nt_httpd_stats(front->httpd, ret_stats);
 }
 
 uint16_t nt_front_port(const struct nt_front *front)

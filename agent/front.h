@@ -30,6 +30,8 @@ void nt_front_turned(struct nt_front *front, uint64_t mono_ns);
  */
 void nt_front_limits(struct nt_front *front, const struct nt_limits *limits);
 
+void nt_front_stats(const struct nt_front *front, struct nt_httpd_stats *ret_stats);
+
 uint16_t nt_front_port(const struct nt_front *front);
 
 #endif

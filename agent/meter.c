@@ -273,6 +273,12 @@ static const struct row rows[] = {
 	GAUGE("kubelet_devices", locator.kubelet.devices, "GPUs that pods have."),
 	GAUGE("kubelet_devices_over_cap", locator.kubelet.over_cap,
 	      "GPUs that pods have, and that found no room."),
+	COUNTER("http_connections_reaped", NULL, http.reaped,
+		"Connections cut off because a request took too long to arrive."),
+	COUNTER("http_connections_over_limit", NULL, http.over_limit,
+		"Connections beyond the limits, which have reserved places."),
+	COUNTER("http_connections_evicted", NULL, http.evicted,
+		"Connections beyond the limits that were cut off for a later one."),
 	SECONDS("cpu", cpu_ns, "Processor time of the agent."),
 	GAUGE("resident_bytes", resident_bytes, "Memory of the agent."),
 };

@@ -17,6 +17,7 @@
 #include "common/bus.h"
 #include "common/bus_shelter.h"
 #include "common/cleanup.h"
+#include "common/httpd.h"
 #include "common/metrics.h"
 
 /* All that is counted anywhere in the agent, at one instant. */
@@ -32,6 +33,7 @@ struct nt_meter_reading {
 	struct nt_bus_stats bus;
 	struct nt_shelter_stats shelter; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
+	struct nt_httpd_stats http; /* zeros without a front */
 	uint64_t attachments_over_cap, ports_over_cap, attach_failures;
 	uint64_t cpu_ns, resident_bytes;
 };

@@ -13,10 +13,10 @@ static const char json[] = "application/json";
 
 /* What docs/api/openapi.yaml describes; a check script compares the two. */
 static const struct nt_httpd_route routes[] = {
-	{"GET", "/healthz", NT_HTTPD_OPEN, json, NULL, nt_api_healthz},
-	{"GET", "/readyz", NT_HTTPD_OPEN, json, NULL, nt_api_readyz},
+	{"GET", "/healthz", NT_HTTPD_OPEN, json, NULL, nt_api_healthz, true},
+	{"GET", "/readyz", NT_HTTPD_OPEN, json, NULL, nt_api_readyz, true},
 	{"GET", "/metrics", NT_HTTPD_READ, "text/plain; version=0.0.4; charset=utf-8", NULL,
-	 nt_api_metrics},
+	 nt_api_metrics, true},
 	{"GET", "/openapi.yaml", NT_HTTPD_OPEN, "application/yaml", NULL, nt_api_contract},
 	{"GET", "/api/v1/jobs", NT_HTTPD_READ, json, "job state since limit cursor", nt_api_jobs},
 	{"GET", "/api/v1/jobs/{id}", NT_HTTPD_READ, json, NULL, nt_api_job},

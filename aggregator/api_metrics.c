@@ -19,6 +19,8 @@ enum {
 	HTTP_CONNECTIONS,
 	HTTP_CONNECTIONS_NOW,
 	HTTP_REAPED,
+	HTTP_OVER_LIMIT,
+	HTTP_EVICTED,
 	HTTP_AUTH_FAILURES,
 	HTTP_AUTH_LIMITED,
 	HTTP_BODIES_TOO_LARGE,
@@ -72,6 +74,12 @@ static const struct nt_metric table[METRICS] = {
 				  NULL},
 	[HTTP_REAPED] = {HTTP "connections_reaped_total", NT_METRIC_COUNTER,
 			 "Connections cut off because a request took too long to arrive.", NULL},
+	[HTTP_OVER_LIMIT] = {HTTP "connections_over_limit_total", NT_METRIC_COUNTER,
+			     "Connections beyond the limits, on which only probes and metrics are "
+			     "answered.",
+			     NULL},
+	[HTTP_EVICTED] = {HTTP "connections_evicted_total", NT_METRIC_COUNTER,
+			  "Connections beyond the limits that were cut off for a later one.", NULL},
 	[HTTP_AUTH_FAILURES] = {HTTP "unauthorized_total", NT_METRIC_COUNTER,
 				"Requests without a valid token.", NULL},
 	[HTTP_AUTH_LIMITED] = {HTTP "unauthorized_limited_total", NT_METRIC_COUNTER,
@@ -135,7 +143,7 @@ static const struct nt_metric table[METRICS] = {
 		 NULL},
 };
 
-static void set_http(struct nt_metrics *metrics, const struct nt_httpd *httpd)
+static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
 {
 	struct nt_httpd_stats stats;
 
@@ -145,6 +153,8 @@ static void set_http(struct nt_metrics *metrics, const struct nt_httpd *httpd)
 	nt_metrics_set(metrics, HTTP_CONNECTIONS, stats.connections);
 	nt_metrics_set(metrics, HTTP_CONNECTIONS_NOW, stats.connections_now);
 	nt_metrics_set(metrics, HTTP_REAPED, stats.reaped);
+	nt_metrics_set(metrics, HTTP_OVER_LIMIT, stats.over_limit);
+	nt_metrics_set(metrics, HTTP_EVICTED, stats.evicted);
 	nt_metrics_set(metrics, HTTP_AUTH_FAILURES, stats.auth_failures);
 	nt_metrics_set(metrics, HTTP_AUTH_LIMITED, stats.auth_limited);
 	nt_metrics_set(metrics, HTTP_BODIES_TOO_LARGE, stats.bodies_too_large);

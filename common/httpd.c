@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libmicrohttpd behind a route table. Its timeouts only see idle connections: a peer that sends a
- * byte a second keeps a request open for ever. So every connection is in a list with the time by
- * which its request must be done, and a thread of ours shuts late sockets down. libmicrohttpd tells
- * of the end of a connection before it closes the socket; the list's lock is held in both places,
- * so that a descriptor that is shut down here is never somebody else's already.
+ * libmicrohttpd behind a route table. Its timeout sees idle connections only: a peer that sends a
+ * byte a second keeps a request open for ever. At its limits it stops to accept, or closes what it
+ * has accepted, so that a liveness probe fails while slow clients have all connections. Limits and
+ * deadlines are therefore those of common/httpd_slots.h; libmicrohttpd's own are never reached.
  */
 #include "common/httpd.h"
 
@@ -17,13 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/httpd_impl.h"
 #include "common/num.h"
-#include "common/thread.h"
 
 enum {
 	THREADS = 2,
@@ -31,8 +30,17 @@ enum {
 	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a refused body: then the connection is cut */
 	PEM_MAX_BYTES = 1 << 20,
-	BACKLOG = 256,
+	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
+	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
+	CONNECTIONS = 1024,
+	CONNECTIONS_PER_ADDRESS = 256,
+	RESERVED = 128,
 };
+
+#define HEADER_NS   (5 * NT_SECOND)
+#define REQUEST_NS  (15 * NT_SECOND)
+#define IDLE_NS     (15 * NT_SECOND)
+#define RESERVED_NS (2 * NT_SECOND)
 
 /* ---- answering ---------------------------------------------------------------------------------- */
 
@@ -76,7 +84,7 @@ static void add_headers(struct MHD_Response *response, const struct nt_httpd_req
 		(void)snprintf(text, sizeof(text), "%u", reply->retry_after_s);
 		(void)MHD_add_response_header(response, "Retry-After", text);
 	}
-	if (request->body_too_large) /* the rest of the body is not read */
+	if (request->is_last) /* the rest of the connection is not read */
 		(void)MHD_add_response_header(response, "Connection", "close");
 }
 
@@ -128,18 +136,47 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 	return send_reply(httpd, request, &reply);
 }
 
-static enum MHD_Result begin(struct nt_httpd *httpd, struct nt_httpd_request *request,
-			     struct MHD_Connection *connection, const char *method)
+static struct nt_slot *slot_of(struct MHD_Connection *connection)
 {
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/*
+ * libmicrohttpd passes the target as a C string. In its buffer the version follows that string's
+ * NUL directly, unless the target holds a NUL byte itself.
+ */
+static bool target_has_nul(const char *end, const char *version)
+{
+	uintptr_t from = (uintptr_t)end, to = (uintptr_t)version;
+
+	return end && to > from + 1 && to - from <= CONNECTION_MEMORY_BYTES;
+}
+
+static enum MHD_Result begin(struct nt_httpd *httpd, struct nt_httpd_request *request,
+			     struct MHD_Connection *connection, const char *method,
+			     const char *version)
+{
+	struct nt_slot *slot = slot_of(connection);
+
 	request->begun = true;
 	request->connection = connection;
 	request->method = method;
+	request->version = version;
+	if (target_has_nul(request->target_end, version))
+		request->target_error = -EINVAL;
+	if (slot) {
+		nt_slots_request(&httpd->slots, slot, nt_clock_mono_ns());
+		request->is_reserved = request->is_last = slot->is_reserved;
+	}
 	(void)snprintf(request->id, sizeof(request->id), "%08x%08x", httpd->request_id_base,
 		       atomic_fetch_add(&httpd->request_count, 1));
 	if (nt_httpd_check(httpd, request) < 0)
 		return MHD_NO;
 	/* Reading the body first lets clients see the answer: most do not look while they send. */
-	if (request->body_too_large)
+	if (request->is_last && request->refusal.status)
 		return send_reply(httpd, request, &request->refusal);
 	return MHD_YES;
 }
@@ -169,8 +206,10 @@ static void *on_target(void *data, const char *uri, struct MHD_Connection *conne
 
 	(void)data;
 	(void)connection;
-	if (request)
+	if (request && uri) {
+		request->target_end = uri + strlen(uri);
 		request->target_error = nt_target_parse(uri, strlen(uri), &request->target);
+	}
 	return request;
 }
 
@@ -182,11 +221,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	struct nt_httpd_request *request = *context;
 
 	(void)url;
-	(void)version;
 	if (!request)
 		return MHD_NO; /* no memory */
 	if (!request->begun)
-		return begin(httpd, request, connection, method);
+		return begin(httpd, request, connection, method, version);
 	if (*upload_size)
 		return take_body(httpd, request, upload, upload_size);
 	if (request->refusal.status)
@@ -194,14 +232,12 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	return handle(httpd, request);
 }
 
-/* ---- connections and the reaper ----------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------------------------------- */
 
 static void on_completed(void *data, struct MHD_Connection *connection, void **context,
 			 enum MHD_RequestTerminationCode code)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct nt_httpd_connection *own = info ? info->socket_context : NULL;
+	struct nt_slot *slot = slot_of(connection);
 	struct nt_httpd_request *request = *context;
 	struct nt_httpd *httpd = data;
 
@@ -212,84 +248,39 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **c
 		free(request);
 		*context = NULL;
 	}
-	if (own) {
-		pthread_mutex_lock(&httpd->lock);
-		own->deadline_ns =
-			nt_clock_mono_ns() + httpd->idle_timeout_ns + httpd->request_timeout_ns;
-		pthread_mutex_unlock(&httpd->lock);
-	}
-}
-
-static void link_connection(struct nt_httpd *httpd, struct nt_httpd_connection *connection)
-{
-	pthread_mutex_lock(&httpd->lock);
-	connection->next = httpd->first;
-	if (httpd->first)
-		httpd->first->previous = connection;
-	httpd->first = connection;
-	pthread_mutex_unlock(&httpd->lock);
-}
-
-static void unlink_connection(struct nt_httpd *httpd, struct nt_httpd_connection *connection)
-{
-	pthread_mutex_lock(&httpd->lock);
-	if (connection->previous)
-		connection->previous->next = connection->next;
-	else
-		httpd->first = connection->next;
-	if (connection->next)
-		connection->next->previous = connection->previous;
-	pthread_mutex_unlock(&httpd->lock);
+	if (slot)
+		nt_slots_idle(&httpd->slots, slot, nt_clock_mono_ns());
 }
 
 static void on_connection(void *data, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode code)
 {
-	const union MHD_ConnectionInfo *info;
+	const union MHD_ConnectionInfo *fd, *peer;
 	struct nt_httpd *httpd = data;
-	struct nt_httpd_connection *own = *context;
+	struct nt_slot *slot = NULL;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		/* The socket is closed after this. */
 		atomic_fetch_sub(&httpd->connections_now, 1);
-		if (own)
-			unlink_connection(httpd, own);
-		free(own);
+		nt_slots_leave(&httpd->slots, *context);
 		*context = NULL;
 		return;
 	}
 	atomic_fetch_add(&httpd->connections, 1);
 	atomic_fetch_add(&httpd->connections_now, 1);
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	own = calloc(1, sizeof(*own));
-	if (!own || !info) {
-		free(own); /* it is then only under the idle timeout */
-		return;
-	}
-	own->fd = info->connect_fd;
-	own->deadline_ns = nt_clock_mono_ns() + httpd->request_timeout_ns;
-	link_connection(httpd, own);
-	*context = own;
+	fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	if (fd && nt_slots_enter(&httpd->slots, fd->connect_fd, peer ? peer->client_addr : NULL,
+				 nt_clock_mono_ns(), &slot) < 0)
+		(void)shutdown(fd->connect_fd, SHUT_RDWR); /* no memory to watch it with */
+	*context = slot;
 }
 
-static void *reap(void *data)
+static void *run_slots(void *data)
 {
 	struct nt_httpd *httpd = data;
 
-	pthread_mutex_lock(&httpd->lock);
-	while (!httpd->stopping) {
-		uint64_t now_ns = nt_clock_mono_ns();
-
-		for (struct nt_httpd_connection *one = httpd->first; one; one = one->next) {
-			if (one->deadline_ns > now_ns)
-				continue;
-			one->deadline_ns = UINT64_MAX;
-			/* Counted before the other side can notice. */
-			atomic_fetch_add(&httpd->reaped, 1);
-			(void)shutdown(one->fd, SHUT_RDWR);
-		}
-		(void)nt_thread_wait(&httpd->wake, &httpd->lock, now_ns + NT_SECOND / 2);
-	}
-	pthread_mutex_unlock(&httpd->lock);
+	nt_slots_run(&httpd->slots);
 	return NULL;
 }
 
@@ -412,8 +403,7 @@ ignore_message(void *data, const char *fmt, va_list ap)
 	(void)ap;
 }
 
-static int start_daemon(struct nt_httpd *httpd, const struct nt_httpd_options *options, int fd,
-			struct nt_httpd_error *error)
+static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *error)
 {
 	struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, httpd->key.data},
@@ -423,20 +413,24 @@ static int start_daemon(struct nt_httpd *httpd, const struct nt_httpd_options *o
 		{MHD_OPTION_END, 0, NULL},
 	};
 	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+	const struct nt_slots_limits *limits = &httpd->slots.limits;
 	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+	uint64_t longest_ns = limits->header_ns;
 	bool secure = httpd->key.len > 0;
 
+	if (longest_ns < limits->request_ns)
+		longest_ns = limits->request_ns;
+	if (longest_ns < limits->idle_ns)
+		longest_ns = limits->idle_ns;
 	errno = 0;
 	httpd->daemon = MHD_start_daemon(
 		flags | (secure ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, httpd,
 		MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)THREADS, MHD_OPTION_CONNECTION_LIMIT,
-		options->max_connections ? options->max_connections : 1024U,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		options->max_connections_per_ip ? options->max_connections_per_ip : 256U,
+		/* Each thread gets its part; those that are cut off have yet to be closed. */
+		THREADS * (limits->ordinary + 2 * limits->reserved),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-		MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)((httpd->idle_timeout_ns + NT_SECOND - 1) / NT_SECOND),
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(longest_ns / NT_SECOND + 2),
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, httpd,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
@@ -446,8 +440,7 @@ static int start_daemon(struct nt_httpd *httpd, const struct nt_httpd_options *o
 	return 0;
 }
 
-static int start_threads(struct nt_httpd *httpd, const struct nt_httpd_options *options, int fd,
-			 struct nt_httpd_error *error)
+static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *error)
 {
 	sigset_t all, before;
 	int r;
@@ -455,14 +448,60 @@ static int start_threads(struct nt_httpd *httpd, const struct nt_httpd_options *
 	/* Signals are the main thread's business. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = -pthread_create(&httpd->reaper, NULL, reap, httpd);
+	r = -pthread_create(&httpd->reaper, NULL, run_slots, httpd);
 	httpd->reaper_runs = r == 0;
 	if (r == 0)
-		r = start_daemon(httpd, options, fd, error);
+		r = start_daemon(httpd, fd, error);
 	else
 		(void)fail(error, r, "start a thread: %s", strerrordesc_np(-r));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
+}
+
+/*
+ * Raises the limit of open files as far as may be, and gives the connections no more than leaves
+ * the rest of the program its own: at that limit nothing is accepted, and no file opened.
+ */
+static uint32_t fit_connections(uint32_t wanted, uint32_t reserved)
+{
+	struct rlimit files;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return wanted;
+	if (files.rlim_cur < wanted + 2 * reserved + OTHER_FILES &&
+	    files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
+			return wanted;
+	}
+	room = files.rlim_cur > 2 * reserved + OTHER_FILES
+		       ? files.rlim_cur - 2 * reserved - OTHER_FILES
+		       : 1;
+	return room < wanted ? (uint32_t)room : wanted;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static void init_slots(struct nt_httpd *httpd, const struct nt_httpd_options *options)
+{
+	struct nt_slots_limits limits = {
+		.ordinary = options->max_connections ? options->max_connections : CONNECTIONS,
+		.ordinary_per_address = options->max_connections_per_ip
+						? options->max_connections_per_ip
+						: CONNECTIONS_PER_ADDRESS,
+		.reserved = RESERVED,
+		.header_ns = or_default(options->header_timeout_ns, HEADER_NS),
+		.request_ns = or_default(options->request_timeout_ns, REQUEST_NS),
+		.idle_ns = IDLE_NS,
+		.reserved_ns = RESERVED_NS,
+	};
+
+	limits.ordinary = fit_connections(limits.ordinary, limits.reserved);
+	nt_slots_init(&httpd->slots, &limits);
 }
 
 static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
@@ -470,17 +509,12 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	httpd->route = options->route;
 	httpd->routes = options->routes;
 	httpd->data = options->data;
-	httpd->request_timeout_ns =
-		options->request_timeout_ns ? options->request_timeout_ns : 15 * NT_SECOND;
-	/* A little longer, so that what drips is seen as what it is. */
-	httpd->idle_timeout_ns = httpd->request_timeout_ns + NT_SECOND;
 	httpd->max_body_bytes = options->max_body_bytes ? options->max_body_bytes : 64 << 10;
 	if (getrandom(&httpd->request_id_base, sizeof(httpd->request_id_base), 0) < 0)
 		httpd->request_id_base = (uint32_t)nt_clock_mono_ns();
 	nt_limiter_init(&httpd->limiter,
 			options->max_auth_failures ? options->max_auth_failures : 60);
-	pthread_mutex_init(&httpd->lock, NULL);
-	nt_thread_condition_init(&httpd->wake);
+	init_slots(httpd, options);
 }
 
 int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret_httpd,
@@ -511,7 +545,7 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	r = bind_listen(options->listen, &fd, &httpd->port, ret_error);
 	if (r < 0)
 		return r;
-	r = start_threads(httpd, options, fd, ret_error);
+	r = start_threads(httpd, fd, ret_error);
 	if (r < 0)
 		return r;
 	(void)nt_take_fd(&fd); /* the daemon closes it */
@@ -527,16 +561,12 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 	if (httpd->daemon)
 		MHD_stop_daemon(httpd->daemon);
 	if (httpd->reaper_runs) {
-		pthread_mutex_lock(&httpd->lock);
-		httpd->stopping = true;
-		pthread_cond_signal(&httpd->wake);
-		pthread_mutex_unlock(&httpd->lock);
+		nt_slots_end(&httpd->slots);
 		(void)pthread_join(httpd->reaper, NULL);
 	}
 	nt_tokens_close(httpd->tokens);
 	nt_limiter_destroy(&httpd->limiter);
-	pthread_cond_destroy(&httpd->wake);
-	pthread_mutex_destroy(&httpd->lock);
+	nt_slots_destroy(&httpd->slots);
 	nt_buf_release(&httpd->cert);
 	nt_buf_release(&httpd->key);
 	free(httpd);
@@ -547,13 +577,18 @@ uint16_t nt_httpd_port(const struct nt_httpd *httpd)
 	return httpd->port;
 }
 
-void nt_httpd_stats(const struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
+void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 {
+	struct nt_slots_stats slots;
+
+	nt_slots_stats(&httpd->slots, &slots);
 	for (size_t i = 0; i < 6; i++)
 		ret_stats->requests[i] = atomic_load(&httpd->requests[i]);
 	ret_stats->connections = atomic_load(&httpd->connections);
 	ret_stats->connections_now = atomic_load(&httpd->connections_now);
-	ret_stats->reaped = atomic_load(&httpd->reaped);
+	ret_stats->reaped = slots.reaped;
+	ret_stats->over_limit = slots.over_limit;
+	ret_stats->evicted = slots.evicted;
 	ret_stats->auth_failures = atomic_load(&httpd->auth_failures);
 	ret_stats->auth_limited = atomic_load(&httpd->auth_limited);
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);

@@ -61,6 +61,7 @@ struct nt_httpd_route {
 	/* A negative errno makes a 500 and is counted. */
 	int (*handle)(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply);
+	bool is_vital; /* also answered when all ordinary connections are taken; others: 503 */
 };
 
 /* Whether the text is "ADDRESS:PORT". Does not ask whether there is such an address. */
@@ -78,8 +79,14 @@ struct nt_httpd_options {
 	 */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
-	uint32_t max_connections, max_connections_per_ip; /* 0: 1024, 256 */
-	uint64_t request_timeout_ns; /* for a whole request, however slowly it drips; 0: 15 s */
+	/*
+	 * 0: 1024, 256; fewer where the limit of open files leaves less room. Connections beyond
+	 * either get one of 128 reserved slots: they have 2 s, and only vital routes answer them.
+	 */
+	uint32_t max_connections, max_connections_per_ip;
+	/* However slowly it drips. */
+	uint64_t header_timeout_ns; /* from accept to the end of the header; 0: 5 s */
+	uint64_t request_timeout_ns; /* from there to the end of the answer; 0: 15 s */
 	uint64_t max_body_bytes; /* 0: 64 KiB; 413 beyond */
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
 };
@@ -102,12 +109,14 @@ struct nt_httpd_stats {
 	uint64_t requests[6]; /* by the first digit of the status */
 	uint64_t connections, connections_now;
 	uint64_t reaped; /* connections cut off because a request took too long */
+	uint64_t over_limit; /* connections beyond the limits, in reserved slots */
+	uint64_t evicted; /* of those: cut off for a later one */
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
 	bool tokens_are_old; /* the token file is not right: those hold that it named before */
 };
 
-void nt_httpd_stats(const struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);
+void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "common/httpd.h"
+#include "common/httpd_slots.h"
 #include "common/limiter.h"
 #include "common/target.h"
 #include "common/token.h"
@@ -16,32 +17,24 @@ enum {
 	NT_HTTPD_METHODS_BYTES = 128,
 };
 
-struct nt_httpd_connection {
-	struct nt_httpd_connection *next, *previous;
-	int fd;
-	uint64_t deadline_ns; /* monotonic */
-};
-
 struct nt_httpd {
 	struct MHD_Daemon *daemon;
 	const struct nt_httpd_route *route;
 	size_t routes;
 	void *data;
 	uint16_t port;
-	uint64_t request_timeout_ns, idle_timeout_ns, max_body_bytes;
+	uint64_t max_body_bytes;
 	uint32_t request_id_base;
 	atomic_uint request_count;
 	struct nt_tokens *tokens; /* NULL: everything is open */
 	struct nt_limiter limiter;
 	struct nt_buf cert, key; /* PEM, with a NUL at the end */
 
-	pthread_mutex_t lock; /* over the list and `stopping` */
-	pthread_cond_t wake;
-	struct nt_httpd_connection *first;
-	bool stopping, reaper_runs;
+	struct nt_slots slots;
+	bool reaper_runs;
 	pthread_t reaper;
 
-	atomic_ullong requests[6], connections, connections_now, reaped;
+	atomic_ullong requests[6], connections, connections_now;
 	atomic_ullong auth_failures, auth_limited, bodies_too_large, handler_errors;
 };
 
@@ -49,10 +42,13 @@ struct nt_httpd_request {
 	struct MHD_Connection *connection;
 	struct nt_target target;
 	int target_error; /* of nt_target_parse() */
-	const char *method;
+	const char *target_end; /* the NUL of what was parsed, in libmicrohttpd's buffer */
+	const char *method, *version;
 	const struct nt_httpd_route *route;
 	const char *segment[NT_HTTPD_MAX_SEGMENTS];
-	bool begun, body_too_large;
+	bool begun;
+	bool is_reserved; /* its connection has a reserved slot */
+	bool is_last; /* its connection is closed after the answer, read or not */
 	size_t discarded;
 	struct nt_buf body;
 	struct nt_httpd_reply refusal; /* status 0: none */

@@ -10,6 +10,10 @@
 #include "common/httpd_impl.h"
 #include "common/num.h"
 
+enum {
+	RETRY_AFTER_S = 5,
+};
+
 /* ---- what a handler asks ------------------------------------------------------------------------ */
 
 const char *nt_httpd_segment(const struct nt_httpd_request *request, size_t n)
@@ -226,48 +230,133 @@ static int check_query(struct nt_httpd_request *request)
 	return 0;
 }
 
-static enum MHD_Result add_size(void *data, enum MHD_ValueKind kind, const char *key,
-				size_t key_size, const char *value, size_t value_size)
+/* What the headers say of how the request is framed, and for whom it is. */
+struct framing {
+	size_t bytes, lengths, encodings, hosts;
+	const char *encoding, *host;
+	bool bad_name;
+};
+
+static bool is_token(const char *text, size_t len)
 {
-	size_t *total = data;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c <= ' ' || c >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", c))
+			return false;
+	}
+	return len > 0;
+}
+
+static enum MHD_Result add_header(void *data, enum MHD_ValueKind kind, const char *key,
+				  size_t key_size, const char *value, size_t value_size)
+{
+	struct framing *framing = data;
 
 	(void)kind;
-	(void)key;
-	(void)value;
-	*total += key_size + value_size + 4;
+	framing->bytes += key_size + value_size + 4;
+	framing->bad_name |= !is_token(key, key_size);
+	if (!strcasecmp(key, "Content-Length")) {
+		framing->lengths++;
+	} else if (!strcasecmp(key, "Transfer-Encoding")) {
+		framing->encodings++;
+		framing->encoding = value;
+	} else if (!strcasecmp(key, "Host")) {
+		framing->hosts++;
+		framing->host = value;
+	}
 	return MHD_YES;
 }
 
-static int check_sizes(struct nt_httpd *httpd, struct nt_httpd_request *request)
+/* What is wrong with it, or NULL. Others might take another part of the stream for the request. */
+static const char *check_framing(const struct framing *framing, const char *version)
 {
-	const char *length = nt_httpd_header(request, "Content-Length");
-	uint64_t body_bytes = 0;
-	size_t headers = 0;
+	if (framing->bad_name)
+		return "the name of a header is not a token";
+	if (framing->lengths && framing->encodings)
+		return "Content-Length and Transfer-Encoding exclude each other";
+	if (framing->lengths > 1)
+		return "Content-Length is given more than once";
+	if (framing->encodings > 1)
+		return "Transfer-Encoding is given more than once";
+	if (framing->encodings && (!framing->encoding || strcasecmp(framing->encoding, "chunked")))
+		return "Transfer-Encoding is not chunked";
+	if (framing->encodings && strcmp(version, "HTTP/1.0") == 0)
+		return "HTTP/1.0 has no Transfer-Encoding";
+	if (framing->hosts > 1)
+		return "Host is given more than once";
+	/* An empty one is that of a target without a host. */
+	if (framing->host && *framing->host &&
+	    !nt_target_host_is_sound(framing->host, strlen(framing->host)))
+		return "Host is not HOST or HOST:PORT";
+	return NULL;
+}
 
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, add_size, &headers);
+/* The whole header as it came; a lower bound where that is not known. */
+static size_t header_bytes(const struct nt_httpd_request *request, const struct framing *framing)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t all = info ? info->header_size : 0;
+
+	all = all > NT_TARGET_MAX_BYTES ? all - NT_TARGET_MAX_BYTES : 0;
+	return all > framing->bytes ? all : framing->bytes;
+}
+
+static int check_headers(struct nt_httpd_request *request)
+{
+	struct framing framing = {0};
+	const char *wrong;
+	bool was_last = request->is_last;
+
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, add_header, &framing);
+	/* Where the body ends is not known: nothing that follows is read. */
+	request->is_last = true;
+	wrong = check_framing(&framing, request->version);
+	if (wrong)
+		return nt_httpd_problem(&request->refusal, request, 400, "bad_header", "%s", wrong);
 	if (request->target_error == -ENAMETOOLONG)
 		return nt_httpd_problem(&request->refusal, request, 414, "target_too_long",
 					"the path and query are over %d bytes",
 					NT_TARGET_MAX_BYTES);
-	if (headers > NT_HTTPD_MAX_HEADERS)
+	if (header_bytes(request, &framing) > NT_HTTPD_MAX_HEADERS)
 		return nt_httpd_problem(&request->refusal, request, 431, "headers_too_large",
 					"the headers are over %d bytes", NT_HTTPD_MAX_HEADERS);
+	request->is_last = was_last;
 	if (request->target_error)
 		return nt_httpd_problem(&request->refusal, request, 400, "bad_target", "%s",
 					request->target_error == -EEXIST
 						? "a parameter is given twice"
 					: request->target_error == -E2BIG
 						? "there are too many path segments or parameters"
+					: request->target_error == -EADDRNOTAVAIL
+						? "the host in the target is not HOST or HOST:PORT"
 						: "the path or query is not properly encoded text");
-	if (length && (nt_num_u64(length, strlen(length), 0, UINT64_MAX, &body_bytes) < 0 ||
-		       body_bytes > httpd->max_body_bytes)) {
-		atomic_fetch_add(&httpd->bodies_too_large, 1);
-		request->body_too_large = true;
-		return nt_httpd_problem(&request->refusal, request, 413, "body_too_large",
-					"the body is over %llu bytes",
-					(unsigned long long)httpd->max_body_bytes);
-	}
 	return 0;
+}
+
+static int check_body_size(struct nt_httpd *httpd, struct nt_httpd_request *request)
+{
+	const char *length = nt_httpd_header(request, "Content-Length");
+	uint64_t body_bytes = 0;
+
+	if (!length || (nt_num_u64(length, strlen(length), 0, UINT64_MAX, &body_bytes) == 0 &&
+			body_bytes <= httpd->max_body_bytes))
+		return 0;
+	atomic_fetch_add(&httpd->bodies_too_large, 1);
+	request->is_last = true;
+	return nt_httpd_problem(&request->refusal, request, 413, "body_too_large",
+				"the body is over %llu bytes",
+				(unsigned long long)httpd->max_body_bytes);
+}
+
+static int check_slot(struct nt_httpd_request *request)
+{
+	if (!request->is_reserved || request->route->is_vital)
+		return 0;
+	request->refusal.retry_after_s = RETRY_AFTER_S;
+	return nt_httpd_problem(&request->refusal, request, 503, "busy",
+				"all connections are taken");
 }
 
 int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
@@ -275,10 +364,16 @@ int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
 	const char *accept, *type;
 	int r;
 
-	r = check_sizes(httpd, request);
+	r = check_headers(request);
+	if (r < 0 || request->refusal.status)
+		return r;
+	r = check_body_size(httpd, request);
 	if (r < 0 || request->refusal.status)
 		return r;
 	r = find_route(httpd, request);
+	if (r < 0 || request->refusal.status)
+		return r;
+	r = check_slot(request);
 	if (r < 0 || request->refusal.status)
 		return r;
 	r = check_auth(httpd, request);

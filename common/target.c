@@ -110,8 +110,41 @@ static int parse_query(struct nt_target *target, struct cursor *cursor, const ch
 	return 0;
 }
 
-/* "http://host:port/path" is a target too; who it names is not our business. */
-static size_t origin_length(const char *text, size_t len)
+static bool is_of(const char *text, size_t len, const char *others)
+{
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i], letter = (char)(c | 0x20);
+
+		if (!(c >= '0' && c <= '9') && !(letter >= 'a' && letter <= 'z') &&
+		    (!c || !strchr(others, c)))
+			return false;
+	}
+	return len > 0;
+}
+
+bool nt_target_host_is_sound(const char *text, size_t len)
+{
+	const char *colon = memrchr(text, ':', len);
+	size_t host = colon ? (size_t)(colon - text) : len;
+	uint32_t port;
+
+	if (len > 2 && text[0] == '[') {
+		const char *end = memchr(text, ']', len);
+
+		host = end ? (size_t)(end - text) + 1 : 0;
+		if (host < 3 || !is_of(text + 1, host - 2, ":.") ||
+		    (host < len && text[host] != ':'))
+			return false;
+	} else if (!is_of(text, host, "-._~%!$&'()*+,;=")) {
+		return false;
+	}
+	/* An empty port is the default one. */
+	return host >= len || host + 1 == len ||
+	       nt_num_u32(text + host + 1, len - host - 1, 0, UINT16_MAX, &port) == 0;
+}
+
+/* "http://host:port/path" is a target too. Its host is not compared with any of ours. */
+static int origin_length(const char *text, size_t len, size_t *ret_origin)
 {
 	static const char *const schemes[] = {"http://", "https://"};
 
@@ -119,11 +152,17 @@ static size_t origin_length(const char *text, size_t len)
 		size_t scheme = strlen(schemes[i]);
 
 		if (len > scheme && !strncasecmp(text, schemes[i], scheme)) {
-			const char *slash = memchr(text + scheme, '/', len - scheme);
+			size_t host = 0;
 
-			return slash ? (size_t)(slash - text) : len;
+			while (scheme + host < len && !strchr("/?", text[scheme + host]))
+				host++;
+			if (!nt_target_host_is_sound(text + scheme, host))
+				return -EADDRNOTAVAIL;
+			*ret_origin = scheme + host;
+			return 0;
 		}
 	}
+	*ret_origin = 0;
 	return 0;
 }
 
@@ -137,7 +176,9 @@ int nt_target_parse(const char *text, size_t len, struct nt_target *ret_target)
 	ret_target->segments = ret_target->queries = 0;
 	if (len > NT_TARGET_MAX_BYTES)
 		return -ENAMETOOLONG;
-	skip = origin_length(text, len);
+	r = origin_length(text, len, &skip);
+	if (r < 0)
+		return r;
 	text += skip;
 	len -= skip;
 	question = memchr(text, '?', len);

@@ -3,6 +3,7 @@
 #ifndef NT_COMMON_TARGET_H
 #define NT_COMMON_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/cleanup.h"
@@ -25,10 +26,13 @@ struct nt_target {
 
 /*
  * -ENAMETOOLONG, -E2BIG for more segments or parameters than the caps, -EEXIST for a parameter
- * given twice, -EINVAL for what is no target: broken percent signs, control characters, text that
+ * given twice, -EADDRNOTAVAIL for a host that cannot be, -EINVAL for what is no target: broken percent signs, control characters, text that
  * is not UTF-8.
  */
 NT_MUST_CHECK int nt_target_parse(const char *text, size_t len, struct nt_target *ret_target);
+
+/* Whether the text is "HOST" or "HOST:PORT" by its form. A user's name before it is refused. */
+bool nt_target_host_is_sound(const char *text, size_t len);
 
 /* The value of a parameter, or NULL. */
 const char *nt_target_query(const struct nt_target *target, const char *name);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,6 +50,7 @@ static int broken(void *data, const struct nt_httpd_request *request, struct nt_
 
 static const struct nt_httpd_route routes[] = {
 	{"GET", "/open", NT_HTTPD_OPEN, "text/plain; charset=utf-8", "q", echo},
+	{"GET", "/vital", NT_HTTPD_OPEN, "text/plain", NULL, echo, true},
 	{"GET", "/things/{id}", NT_HTTPD_READ, "text/plain", "q limit", echo},
 	{"POST", "/things/{id}", NT_HTTPD_ADMIN, "text/plain", NULL, echo},
 	{"GET", "/tagged", NT_HTTPD_OPEN, "text/plain", NULL, tagged},
@@ -184,6 +184,38 @@ static void an_absolute_target_is_served(void **state)
 	check(get("http://elsewhere:80/open", ""), 200, NULL);
 }
 
+/* The request as it is, with what may hold a NUL. */
+static struct http_reply exchange(const void *request, size_t len)
+{
+	return http_exchange(nt_httpd_port(httpd), request, len);
+}
+
+#define EXCHANGE(text) exchange(text, sizeof(text) - 1)
+#define END            "Host: t\r\nConnection: close\r\n\r\n"
+
+static void a_nul_byte_in_the_target_is_400(void **state)
+{
+	(void)state;
+	check(EXCHANGE("GET /open\0 HTTP/1.1\r\n" END), 400, "bad_target");
+	check(EXCHANGE("GET /open\0/more HTTP/1.1\r\n" END), 400, "bad_target");
+	check(EXCHANGE("GET /open?q=1\0 HTTP/1.1\r\n" END), 400, "bad_target");
+	check(EXCHANGE("GET \0/open HTTP/1.1\r\n" END), 400, "bad_target");
+	check(get("/open%00", ""), 400, "bad_target");
+	check(EXCHANGE("GET /open?q=1 HTTP/1.1\r\n" END), 200, NULL);
+}
+
+static void a_target_whose_host_cannot_be_is_400(void **state)
+{
+	static const char *const bad[] = {"http:///open",           "http://user@test/open",
+					  "http://test:99999/open", "http://te<st/open",
+					  "http://[::1/open",       "http://[]/open"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		check(get(bad[i], ""), 400, "bad_target");
+	check(get("http://[::1]:80/open", ""), 200, NULL);
+}
+
 static void a_target_over_the_cap_is_414_and_headers_are_431(void **state)
 {
 	char target[6000], header[24000];
@@ -224,6 +256,48 @@ static void another_method_is_405_with_those_that_are_allowed(void **state)
 		assert_int_equal(reply.status, 405);
 		assert_true(http_has(&reply, "Allow: GET, HEAD, POST\r\n"));
 	}
+}
+
+/* ---- framing ------------------------------------------------------------------------------------- */
+
+#define POST  "POST /things/a HTTP/1.1\r\nHost: t\r\nConnection: close\r\n"
+#define CHUNK "\r\n2\r\n{}\r\n0\r\n\r\n"
+
+static void a_body_whose_end_can_be_read_in_two_ways_is_400(void **state)
+{
+	(void)state;
+	check(EXCHANGE(POST "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n" CHUNK), 400,
+	      "bad_header");
+	check(EXCHANGE(POST "Transfer-Encoding: chunked\r\ncontent-length: 2\r\n" CHUNK), 400,
+	      "bad_header");
+	check(EXCHANGE(POST "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "), 400,
+	      "bad_header");
+	check(EXCHANGE(POST "Transfer-Encoding : chunked\r\nContent-Length: 2\r\n\r\n{}"), 400,
+	      "bad_header");
+	check(EXCHANGE(POST "Transfer-Encoding: chunked\r\n" CHUNK), 200, NULL);
+	check(EXCHANGE(POST "Content-Length: 2\r\n\r\n{}"), 200, NULL);
+}
+
+static void a_transfer_encoding_other_than_chunked_is_400(void **state)
+{
+	(void)state;
+	check(EXCHANGE(POST "Transfer-Encoding: gzip\r\n" CHUNK), 400, "bad_header");
+	check(EXCHANGE(POST "Transfer-Encoding: gzip, chunked\r\n" CHUNK), 400, "bad_header");
+	check(EXCHANGE(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n" CHUNK),
+	      400, "bad_header");
+	check(EXCHANGE("POST /things/a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n" CHUNK), 400,
+	      "bad_header");
+}
+
+static void two_hosts_or_one_that_cannot_be_are_400(void **state)
+{
+	(void)state;
+	check(get("/open", "Host: other\r\n"), 400, "bad_header");
+	check(EXCHANGE("GET /open HTTP/1.1\r\nConnection: close\r\nHost: a b\r\n\r\n"), 400,
+	      "bad_header");
+	check(EXCHANGE("GET /open HTTP/1.1\r\nConnection: close\r\nHost:\r\n\r\n"), 200, NULL);
+	check(EXCHANGE("GET /open HTTP/1.1\r\nConnection: close\r\nHost: [::1]:9480\r\n\r\n"), 200,
+	      NULL);
 }
 
 /* ---- bodies and types ---------------------------------------------------------------------------- */
@@ -413,102 +487,14 @@ static void a_missing_token_file_is_made_for_its_owner_alone(void **state)
 	check(get("/things/a", ""), 401, "no_token");
 }
 
-static void write_tokens(const char *text)
+static void tokens_that_are_not_those_of_the_file_are_counted(void **state)
 {
-	(void)unlink(token_file);
-	assert_int_equal(nt_file_create(token_file, 0600, text, strlen(text)), 0);
-}
-
-static int open_tokens(struct nt_tokens **ret_tokens)
-{
-	struct nt_token_error error;
-	int r = nt_tokens_open(token_file, ret_tokens, &error);
-
-	if (r < 0)
-		assert_non_null(strstr(error.text, token_file));
-	return r;
-}
-
-static void a_token_file_with_mistakes_is_refused_by_name(void **state)
-{
-	static const char *const bad[] = {
-		"",
-		"# nothing\n\n",
-		"short\n",
-		"administrator-0123456789 owner\n",
-		"administrator-0123456789 read more\n",
-		"administrat\001r-0123456789\n",
-	};
-	struct nt_tokens *tokens = NULL;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_tokens(bad[i]);
-		assert_int_equal(open_tokens(&tokens), -EINVAL);
-		assert_null(tokens);
-	}
-}
-
-static void more_tokens_than_the_cap_are_refused(void **state)
-{
-	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
-	nt_autobuf struct nt_buf text = {0};
-
-	(void)state;
-	for (int i = 0; i < NT_TOKEN_MAX_COUNT; i++)
-		assert_int_equal(nt_buf_printf(&text, "token-0123456789-%d\n", i), 0);
-	write_tokens((const char *)text.data);
-	assert_int_equal(open_tokens(&tokens), 0);
-	assert_int_equal(nt_buf_printf(&text, "token-0123456789-%d\n", 99), 0);
-	write_tokens((const char *)text.data);
-	assert_int_equal(open_tokens(&(struct nt_tokens *){NULL}), -EINVAL);
-}
-
-static enum nt_token_scope scope_of(struct nt_tokens *tokens, const char *token, uint64_t now_ns)
-{
-	return nt_tokens_check(tokens, token, strlen(token), now_ns);
-}
-
-static void a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all(void **state)
-{
-	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
-	uint64_t now_ns = 10 * NT_SECOND;
-
-	(void)state;
-	write_tokens("old-token-0123456789\n");
-	assert_int_equal(open_tokens(&tokens), 0);
-	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_ADMIN);
-	write_tokens("new-token-0123456789 read\n");
-	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_ADMIN);
-	now_ns += NT_SECOND;
-	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_NONE);
-	assert_int_equal(scope_of(tokens, "new-token-0123456789", now_ns), NT_TOKEN_READ);
-	write_tokens("oops\n");
-	now_ns += NT_SECOND;
-	assert_int_equal(scope_of(tokens, "new-token-0123456789", now_ns), NT_TOKEN_READ);
-	assert_int_equal(scope_of(tokens, "oops", now_ns), NT_TOKEN_NONE);
-}
-
-static void whether_the_tokens_are_still_those_of_the_file_is_told(void **state)
-{
+	static const char tokens[] = "old-token-0123456789\n";
 	struct nt_httpd_options with = options();
-	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
-	uint64_t now_ns = 10 * NT_SECOND;
 	struct nt_httpd_stats stats;
 
 	(void)state;
-	write_tokens("old-token-0123456789\n");
-	assert_int_equal(open_tokens(&tokens), 0);
-	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
-	write_tokens("oops\n");
-	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
-	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_ADMIN);
-	write_tokens("new-token-0123456789\n");
-	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
-	assert_int_equal(unlink(token_file), 0);
-	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
-
-	write_tokens("old-token-0123456789\n");
+	assert_int_equal(nt_file_create(token_file, 0600, tokens, sizeof(tokens) - 1), 0);
 	with.token_file = token_file;
 	assert_int_equal(start(&with), 0);
 	assert_int_equal(unlink(token_file), 0);
@@ -518,65 +504,128 @@ static void whether_the_tokens_are_still_those_of_the_file_is_told(void **state)
 
 /* ---- connections --------------------------------------------------------------------------------- */
 
-static void a_request_that_drips_is_cut_off(void **state)
+/* Sends a byte each 100 ms, which is never idle, until the other side has closed. */
+static void drip(int fd)
 {
-	struct nt_httpd_options with = options();
-	struct nt_httpd_stats stats;
-	uint64_t begun_ns = nt_clock_mono_ns();
-	int fd;
+	const struct timeval pause = {.tv_usec = 100000};
+	char byte;
 
-	(void)state;
-	with.request_timeout_ns = NT_SECOND;
-	assert_int_equal(start(&with), 0);
-	fd = http_connect(nt_httpd_port(httpd));
-	/* A byte every 100 ms is never idle; send() fails once the other side has closed. */
-	for (int i = 0; i < 100; i++) {
-		const struct timeval pause = {.tv_usec = 100000};
-		char byte;
-
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof(pause));
-		if (send(fd, "G", 1, MSG_NOSIGNAL) < 0 || recv(fd, &byte, 1, 0) == 0)
-			break;
-	}
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof(pause));
+	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1 && recv(fd, &byte, 1, 0) != 0)
+		continue;
 	assert_int_equal(close(fd), 0);
-	assert_true(nt_clock_mono_ns() - begun_ns < 5 * NT_SECOND);
+}
+
+static void is_reaped(uint64_t times)
+{
+	struct nt_httpd_stats stats;
+
 	nt_httpd_stats(httpd, &stats);
-	assert_int_equal(stats.reaped, 1);
+	assert_int_equal(stats.reaped, times);
 	check(get("/open", ""), 200, NULL);
 }
 
-static void connections_of_one_address_have_a_cap(void **state)
+static void a_header_that_drips_is_cut_off(void **state)
+{
+	struct nt_httpd_options with = options();
+
+	(void)state;
+	with.header_timeout_ns = NT_SECOND / 2;
+	with.request_timeout_ns = NT_MINUTE;
+	assert_int_equal(start(&with), 0);
+	drip(http_connect(nt_httpd_port(httpd)));
+	is_reaped(1);
+}
+
+static void a_body_that_drips_is_cut_off(void **state)
+{
+	static const char head[] = "POST /things/a HTTP/1.1\r\nHost: t\r\n"
+				   "Content-Length: 99\r\n\r\n";
+	struct nt_httpd_options with = options();
+	int fd;
+
+	(void)state;
+	with.header_timeout_ns = NT_MINUTE;
+	with.request_timeout_ns = NT_SECOND / 2;
+	assert_int_equal(start(&with), 0);
+	fd = http_connect(nt_httpd_port(httpd));
+	assert_int_equal(send(fd, head, sizeof(head) - 1, MSG_NOSIGNAL), sizeof(head) - 1);
+	drip(fd);
+	is_reaped(1);
+}
+
+/* All ordinary connections are taken by clients that send nothing. */
+static void while_all_connections_are_taken_only_vital_routes_are_answered(void **state)
 {
 	struct nt_httpd_options with = options();
 	struct nt_httpd_stats stats;
-	struct pollfd all[12] = {0};
-	int refused = 0;
+	int all[4];
+
+	(void)state;
+	with.max_connections = 4;
+	with.header_timeout_ns = NT_MINUTE;
+	assert_int_equal(start(&with), 0);
+	for (int i = 0; i < 4; i++)
+		all[i] = http_connect(nt_httpd_port(httpd));
+	for (int i = 0; i < 100; i++) {
+		http_auto struct http_reply reply = get("/vital", "");
+
+		assert_int_equal(reply.status, 200);
+	}
+	{
+		http_auto struct http_reply reply = get("/open", "");
+
+		assert_int_equal(reply.status, 503);
+		assert_true(http_has(&reply, "Retry-After: "));
+		assert_true(http_has(&reply, "Connection: close"));
+		assert_non_null(strstr(reply.body, "\"busy\""));
+	}
+	check(http_request(nt_httpd_port(httpd), "POST", "/things/a", "", "{}"), 503, "busy");
+	nt_httpd_stats(httpd, &stats);
+	assert_int_equal(stats.over_limit, 102);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(close(all[i]), 0);
+	/* The server learns of it in its own time. */
+	do
+		nt_httpd_stats(httpd, &stats);
+	while (stats.connections_now);
+	check(get("/open", ""), 200, NULL);
+}
+
+static void slow_clients_in_reserved_slots_do_not_keep_a_probe_out(void **state)
+{
+	struct nt_httpd_options with = options();
+	struct nt_httpd_stats stats;
+	int all[400];
+
+	(void)state;
+	with.max_connections = 1;
+	with.header_timeout_ns = NT_MINUTE;
+	assert_int_equal(start(&with), 0);
+	for (int i = 0; i < 400; i++)
+		all[i] = http_connect(nt_httpd_port(httpd));
+	check(get("/vital", ""), 200, NULL);
+	nt_httpd_stats(httpd, &stats);
+	assert_true(stats.evicted > 0);
+	for (int i = 0; i < 400; i++)
+		assert_int_equal(close(all[i]), 0);
+}
+
+static void beyond_its_share_an_address_gets_vital_routes_alone(void **state)
+{
+	struct nt_httpd_options with = options();
+	int all[8];
 
 	(void)state;
 	with.max_connections_per_ip = 8;
+	with.header_timeout_ns = NT_MINUTE;
 	assert_int_equal(start(&with), 0);
-	for (int i = 0; i < 12; i++)
-		all[i] = (struct pollfd){
-			.fd = http_connect(nt_httpd_port(httpd)),
-			.events = POLLRDHUP,
-		};
-	while (refused < 4) {
-		assert_true(poll(all, 12, 20000) > 0);
-		for (int i = 0; i < 12; i++) {
-			if (!all[i].revents)
-				continue;
-			assert_int_equal(close(all[i].fd), 0);
-			all[i].fd = -1; /* poll() passes it over */
-			refused++;
-		}
-	}
-	assert_int_equal(refused, 4);
-	nt_httpd_stats(httpd, &stats);
-	assert_int_equal(stats.connections_now, 8);
-	for (int i = 0; i < 12; i++) {
-		if (all[i].fd >= 0)
-			assert_int_equal(close(all[i].fd), 0);
-	}
+	for (int i = 0; i < 8; i++)
+		all[i] = http_connect(nt_httpd_port(httpd));
+	check(get("/vital", ""), 200, NULL);
+	check(get("/open", ""), 503, "busy");
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(close(all[i]), 0);
 }
 
 static void a_connection_serves_several_requests(void **state)
@@ -654,9 +703,14 @@ int main(void)
 		TEST(a_target_that_is_no_text_is_400),
 		TEST(an_unknown_parameter_is_400_and_the_known_ones_are_named),
 		TEST(an_absolute_target_is_served),
+		TEST(a_nul_byte_in_the_target_is_400),
+		TEST(a_target_whose_host_cannot_be_is_400),
 		TEST(a_target_over_the_cap_is_414_and_headers_are_431),
 		TEST(head_is_get_without_a_body),
 		TEST(another_method_is_405_with_those_that_are_allowed),
+		TEST(a_body_whose_end_can_be_read_in_two_ways_is_400),
+		TEST(a_transfer_encoding_other_than_chunked_is_400),
+		TEST(two_hosts_or_one_that_cannot_be_are_400),
 		TEST(a_body_reaches_the_handler),
 		TEST(a_body_over_the_cap_is_413),
 		TEST(a_body_over_the_cap_in_chunks_is_413),
@@ -669,12 +723,12 @@ int main(void)
 		TEST_TOKENS(without_a_valid_token_it_is_401_and_after_many_429),
 		TEST_TOKENS(a_refused_body_is_not_kept),
 		TEST_FILES(a_missing_token_file_is_made_for_its_owner_alone),
-		TEST_FILES(a_token_file_with_mistakes_is_refused_by_name),
-		TEST_FILES(more_tokens_than_the_cap_are_refused),
-		TEST_FILES(a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all),
-		TEST_FILES(whether_the_tokens_are_still_those_of_the_file_is_told),
-		TEST_FILES(a_request_that_drips_is_cut_off),
-		TEST_FILES(connections_of_one_address_have_a_cap),
+		TEST_FILES(tokens_that_are_not_those_of_the_file_are_counted),
+		TEST_FILES(a_header_that_drips_is_cut_off),
+		TEST_FILES(a_body_that_drips_is_cut_off),
+		TEST_FILES(while_all_connections_are_taken_only_vital_routes_are_answered),
+		TEST_FILES(slow_clients_in_reserved_slots_do_not_keep_a_probe_out),
+		TEST_FILES(beyond_its_share_an_address_gets_vital_routes_alone),
 		TEST(a_connection_serves_several_requests),
 		TEST_FILES(an_address_that_cannot_be_is_refused_in_words),
 		TEST_FILES(a_port_in_use_is_refused_in_words),

@@ -60,6 +60,25 @@ static void an_origin_is_left_out(void **state)
 	assert_int_equal(parse("http://host"), -EINVAL);
 }
 
+static void a_host_that_cannot_be_is_eaddrnotavail(void **state)
+{
+	static const char *const good[] = {"h",     "a.b-c:0",  "10.0.0.1:65535",
+					   "[::1]", "[::1]:80", "h:"};
+	static const char *const bad[] = {"",     "u@h",   "h:65536", "h:x", "h h",
+					  "[::1", "[]",    "[::1]x",  "<h>", "[::1]:x",
+					  ":80",  "h:1:2", "[g::]/",  "a\\b"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(nt_target_host_is_sound(good[i], strlen(good[i])));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(nt_target_host_is_sound(bad[i], strlen(bad[i])));
+	assert_false(nt_target_host_is_sound("h\0h", 3));
+	assert_int_equal(parse("http:///a"), -EADDRNOTAVAIL);
+	assert_int_equal(parse("https://u@h/a"), -EADDRNOTAVAIL);
+	assert_int_equal(parse("http://?a=/b"), -EADDRNOTAVAIL);
+}
+
 static void what_is_no_target_is_einval(void **state)
 {
 	static const char *const bad[] = {
@@ -155,6 +174,7 @@ int main(void)
 		cmocka_unit_test(parameters_are_decoded_and_a_plus_is_a_blank),
 		cmocka_unit_test(the_root_and_empty_segments_are_told_apart),
 		cmocka_unit_test(an_origin_is_left_out),
+		cmocka_unit_test(a_host_that_cannot_be_is_eaddrnotavail),
 		cmocka_unit_test(what_is_no_target_is_einval),
 		cmocka_unit_test(a_parameter_given_twice_is_eexist),
 		cmocka_unit_test(the_caps_hold_and_one_more_is_refused),
