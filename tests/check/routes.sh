@@ -38,6 +38,16 @@ function flush() {
 }
 END { flush() }' docs/api/openapi.yaml | sort >"$work/contract"
 
+# What every path may answer, whatever is asked: the server itself says so.
+operations=$(wc -l <"$work/contract")
+for status in 400 406 413 414 431 500 503; do
+  found=$(sed -n '/^paths:/,/^components:/p' docs/api/openapi.yaml | grep -c "^        '$status':")
+  if [ "$found" -ne "$operations" ]; then
+    echo "docs/api/openapi.yaml: $found of $operations operations name $status"
+    exit 1
+  fi
+done
+
 if [ ! -s "$work/table" ]; then
   echo "aggregator/api.c has no route table that this script can read"
   exit 1
