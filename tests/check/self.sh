@@ -174,6 +174,11 @@ edit deploy/systemd/neutracer.tmpfiles 's| 2750 | 2755 |'
 names install 'neutracer-agent.service does not start' 'has a place that was not filled in' \
   'tmpfiles.d makes other directories'
 
+edit deploy/systemd/neutracer-agent.service.in 's|^DevicePolicy=closed|DevicePolicy=auto|'
+edit deploy/systemd/neutracer-aggregator.service.in '/^ProtectProc=/d'
+names units "neutracer-agent.service.in: 'DevicePolicy=closed' is missing" \
+  "neutracer-aggregator.service.in: 'ProtectProc=invisible' is missing"
+
 # ---- skips ---------------------------------------------------------------------------------------
 
 # What .ci/run requires is not skipped, whether a program of its own or one test of several says so.

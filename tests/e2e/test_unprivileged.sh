@@ -35,6 +35,11 @@ mkdir "$bin"
 cat >"$bin/neutracer-agent" <<END
 #!/bin/bash
 umask 0027
+# As ProtectHome and PrivateDevices of its unit have it: without the directory of the job, without devices.
+mount -t tmpfs -o ro,mode=000 none "$work/job"
+mount -t tmpfs -o mode=755 none /dev
+mknod -m 666 /dev/null c 1 3
+mknod -m 666 /dev/urandom c 1 9
 exec setpriv --regid $gid --clear-groups --no-new-privs --bounding-set "-all,$capabilities" "$real/neutracer-agent" "\$@" --bus "spool:$spool"
 END
 cat >"$bin/neutracer-aggregator" <<END
