@@ -427,9 +427,35 @@ def what_can_be_switched_on_is():
     same(env["NT_ADVERTISE"], "https://$(POD_NAME).neutracer-aggregator-pods.here.svc:9480")
     for one in workloads(objects):
         same(pod_of(one)[1]["imagePullSecrets"], [{"name": "registry"}])
-    policy = find(objects, "NetworkPolicy", "aggregator")["spec"]["ingress"][0]["from"]
-    key = "app.kubernetes.io/component"
-    same([peer["podSelector"]["matchLabels"][key] for peer in policy[1:]], ["test", "aggregator"])
+    own = peers_of(objects, "aggregator")
+    assert "namespaceSelector" in own.pop(0)
+    same(components(own), ["test", "aggregator"])
+    same(peers_of(objects, "agent"), peers_of(objects, "aggregator")[:1])
+
+
+def peers_of(objects, program):
+    """Whom the program's NetworkPolicy admits. A rule without peers would be one for everybody."""
+    (policy,) = [one["spec"] for one in objects if one["kind"] == "NetworkPolicy" and component(one) == program]
+    same(policy["policyTypes"], ["Ingress"])
+    for rule in policy["ingress"]:
+        assert rule["from"], rule
+    return [peer for rule in policy["ingress"] for peer in rule["from"]]
+
+
+def components(peers):
+    for peer in peers:
+        same(list(peer), ["podSelector"])
+        same(peer["podSelector"]["matchLabels"]["app.kubernetes.io/instance"], "neutracer")
+    return [peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for peer in peers]
+
+
+@test
+def nobody_but_the_release_s_own_pods_is_admitted_unless_named():
+    for name in ("default", "own-kafka", "claim", "gpu-nodes"):
+        objects = render(name)
+        same(components(peers_of(objects, "aggregator")), ["test", "aggregator"])
+        same(peers_of(objects, "agent"), [])
+    same([one for one in render("all-off") if one["kind"] == "NetworkPolicy"], [])
 
 
 @test

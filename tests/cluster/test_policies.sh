@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The chart's NetworkPolicies, enforced: the whole works behind them, down to the webhook; the REST
-# interface and the metrics answer those alone who are named in networkPolicy.from, the evaluation Kafka
-# the programs alone, and it reaches nobody. Without them, all of that is open.
+# interface and the metrics answer those alone who are named in networkPolicy.from, by default nobody but the
+# release's own pods, the evaluation Kafka the programs alone, and it reaches nobody. Without them, all of that
+# is open.
 # shellcheck source=tests/cluster/lib.sh
 . tests/cluster/lib.sh
 
@@ -91,6 +92,27 @@ k wait -n training --for=condition=Ready pod/stranger --timeout=60s >/dev/null
 k wait -n "$space" --for=condition=Ready pod/neighbour --timeout=60s >/dev/null
 tries EHOSTUNREACH
 echo "connections tried behind the policies: $(wc -l <"$work/tries"), of which $(grep -c ' no$' "$work/tries") were refused"
+
+# With nobody named none of them comes in; what the chart itself asks does, as do probes and `kubectl exec`.
+in_force=$(wc -l <"$state/log/policies.log")
+helm upgrade neutracer "$chart" -n "$space" --reset-then-reuse-values --set-json 'networkPolicy.from=[]' \
+  --wait --timeout 2m >"$work/upgrade.log" 2>&1 || fail "helm upgrade: $(cat "$work/upgrade.log")"
+changed() { [ "$(wc -l <"$state/log/policies.log")" -gt "$in_force" ]; }
+wait_until 30 "the policies to change" changed || fail "the policies did not change"
+agent=$(address "$space" "$(component agent)")
+cat >"$work/named" <<END
+friends friend $(service aggregator) 9480 no
+friends friend $agent 9481 no
+$space neighbour $(service aggregator) 9480 no
+$space neighbour $agent 9481 no
+END
+mv "$work/tries" "$work/kept" && mv "$work/named" "$work/tries"
+tries EHOSTUNREACH
+mv "$work/kept" "$work/tries"
+[ "$(ranks)" = 8 ] || fail "the command in the aggregator's pod is not answered"
+helm test neutracer -n "$space" --timeout 1m >"$work/test.log" 2>&1 || fail "helm test: $(cat "$work/test.log")"
+k wait -n "$space" --for=condition=Ready pod/neutracer-aggregator-0 "pod/$(component agent)" --timeout=60s >/dev/null
+echo "by default nobody but the release's own pods is admitted"
 kill "$enforcer"
 wait "$enforcer" || :
 rm "$state/pid/policies"
