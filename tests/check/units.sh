@@ -49,6 +49,7 @@ END
 # Tenths of the exposure that systemd 252 finds, and a little for what later ones look at.
 declare -A most=([agent]=30 [aggregator]=15)
 
+help=$(systemd-analyze --help 2>/dev/null || :)
 for name in agent aggregator; do
   unit=deploy/systemd/neutracer-$name.service.in
   while IFS= read -r line; do
@@ -59,7 +60,7 @@ for name in agent aggregator; do
     complain "$unit: this hides the processes that the agent watches"
   fi
 
-  [ -n "$(command -v systemd-analyze)" ] && systemd-analyze --help | grep -q -- --offline || continue
+  [[ $help == *--offline* ]] || continue
   file=$work/neutracer-$name.service
   sed -e "s|^ExecStart=.*|ExecStart=$(command -v true)|" -e '/^Documentation=/d' "$unit" >"$file"
   # Names of system calls that an older libseccomp does not know are left out, as the unit says.
