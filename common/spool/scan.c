@@ -7,11 +7,13 @@
 
 enum {
 	WINDOW_BYTES = 64 << 10,
+	/* What is read first where it is looked for behind damage; each read on doubles it. */
+	LEAST_WINDOW_BYTES = 1 << 10,
 	/*
-	 * Bytes summed in vain, over which a damaged segment is given up. Only a forged file, with
-	 * the head of a large frame at every few bytes, gets here.
+	 * Times the size of a segment that are summed in vain before it is given up. Only a forged
+	 * file, with the head of a large frame at every few bytes, gets here.
 	 */
-	EFFORT_BYTES = 256 << 20,
+	EFFORT_TIMES = 8,
 };
 
 void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
@@ -22,6 +24,8 @@ void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
 	scan->header = (struct nt_spool_header){.base = base};
 	scan->pos = NT_SPOOL_HEADER_BYTES;
 	scan->least = 0;
+	scan->effort = 0;
+	scan->window_bytes = WINDOW_BYTES;
 	nt_buf_clear(&scan->window);
 }
 
@@ -30,18 +34,34 @@ void nt_spool_scan_release(struct nt_spool_scan *scan)
 	nt_buf_release(&scan->window);
 }
 
-/* Bytes of the file at pos that are in the window now: `want`, or less at the end of the file. */
-static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, size_t *ret_size)
+/* What was read may have changed. */
+static void forget_window(struct nt_spool_scan *scan)
+{
+	nt_buf_clear(&scan->window);
+	scan->window_bytes = LEAST_WINDOW_BYTES;
+}
+
+static bool window_has(const struct nt_spool_scan *scan, uint64_t pos, size_t want)
+{
+	return pos >= scan->window_pos && pos - scan->window_pos <= scan->window.len &&
+	       scan->window.len - (pos - scan->window_pos) >= want;
+}
+
+static int file_size(const struct nt_spool_scan *scan, uint64_t *ret_size)
+{
+	struct stat st;
+
+	if (fstat(scan->fd, &st) < 0)
+		return -errno;
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int read_window(struct nt_spool_scan *scan, uint64_t pos, size_t size)
 {
 	struct nt_buf *window = &scan->window;
-	size_t size = want < WINDOW_BYTES ? WINDOW_BYTES : want;
-	uint64_t skip = pos - scan->window_pos;
 	int r;
 
-	if (pos >= scan->window_pos && skip <= window->len && window->len - skip >= want) {
-		*ret_size = window->len - (size_t)skip;
-		return 0;
-	}
 	nt_buf_clear(window);
 	r = nt_buf_reserve(window, size);
 	if (r < 0)
@@ -59,8 +79,34 @@ static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, si
 			break;
 		window->len += (size_t)n;
 	}
-	*ret_size = window->len;
 	return 0;
+}
+
+/*
+ * Bytes of the file at pos that are in the window now: `want`, or less at the end of the file. For
+ * what a frame says of its size but is not there, no room is made and nothing is read again.
+ */
+static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, size_t *ret_size)
+{
+	uint64_t size;
+	int r = 0;
+
+	if (!window_has(scan, pos, want) && want > LEAST_WINDOW_BYTES) {
+		r = file_size(scan, &size);
+		if (r < 0)
+			return r;
+		size = size > pos ? size - pos : 0;
+		if (want > size)
+			want = (size_t)size;
+	}
+	if (!window_has(scan, pos, want)) {
+		r = read_window(scan, pos, want < scan->window_bytes ? scan->window_bytes : want);
+		if (scan->window_bytes < WINDOW_BYTES)
+			scan->window_bytes *= 2;
+	}
+	if (r == 0)
+		*ret_size = scan->window.len - (size_t)(pos - scan->window_pos);
+	return r;
 }
 
 static const uint8_t *window_at(const struct nt_spool_scan *scan, uint64_t pos)
@@ -94,20 +140,31 @@ static bool is_whole(const struct nt_spool_item *item)
 	return item->found == NT_SPOOL_FRAME || item->found == NT_SPOOL_SEAL;
 }
 
+/* What it cost to see that nothing begins at pos: the frame was summed, or its head looked at. */
+static uint64_t effort_at(const struct nt_spool_scan *scan, uint64_t pos,
+			  const struct nt_spool_item *item)
+{
+	const size_t size = nt_spool_frame_peek_size(window_at(scan, pos));
+
+	if (item->found != NT_SPOOL_DAMAGED || size > NT_SPOOL_MAX_FRAME_BYTES ||
+	    (scan->log_is_known && item->log != scan->log))
+		return sizeof(uint32_t);
+	return size;
+}
+
 /* The first whole frame or seal behind pos, and where. Leaves *ret_item not whole without one. */
 static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, uint64_t *ret_pos)
 {
-	uint64_t pos = scan->pos + 1, effort = 0;
+	uint64_t pos = scan->pos + 1, file_bytes = 0;
 	size_t size = 0, at;
-	int r;
+	int r = file_size(scan, &file_bytes);
 
 	ret_item->found = NT_SPOOL_DAMAGED;
-	for (;;) {
+	while (r == 0) {
 		r = fill_window(scan, pos, NT_SPOOL_FRAME_BYTES, &size);
-		if (r < 0)
+		if (r < 0 || size < NT_SPOOL_FRAME_BYTES ||
+		    scan->effort > file_bytes * EFFORT_TIMES)
 			return r;
-		if (size < NT_SPOOL_FRAME_BYTES || effort > EFFORT_BYTES)
-			return 0;
 		at = nt_spool_find_magic(window_at(scan, pos), 0, size);
 		pos += at;
 		if (at == size)
@@ -121,12 +178,11 @@ static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, ui
 			*ret_pos = pos;
 			return 0;
 		}
-		effort += sizeof(uint32_t);
-		if (ret_item->found == NT_SPOOL_DAMAGED && ret_item->log == scan->log)
-			effort += nt_spool_frame_peek_size(window_at(scan, pos));
+		scan->effort += effort_at(scan, pos, ret_item);
 		ret_item->found = NT_SPOOL_DAMAGED;
 		pos++;
 	}
+	return r;
 }
 
 static int read_header(struct nt_spool_scan *scan)
@@ -138,7 +194,7 @@ static int read_header(struct nt_spool_scan *scan)
 	if (r < 0)
 		return r;
 	if (size < NT_SPOOL_HEADER_BYTES) {
-		nt_buf_clear(&scan->window);
+		forget_window(scan);
 		return 0;
 	}
 	scan->header_is_read = true;
@@ -175,7 +231,7 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	r = parse_at(scan, pos, ret_item);
 	if (r == 0 && !is_whole(ret_item)) {
 		/* The window may hold what a writer has cut off and written anew since. */
-		nt_buf_clear(&scan->window);
+		forget_window(scan);
 		r = parse_at(scan, pos, ret_item);
 	}
 	if (r == 0 && !is_whole(ret_item) && scan->window.len) {
@@ -185,7 +241,7 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 		 * found behind it. Now that this is there, so is all before it.
 		 */
 		if (r == 0 && is_whole(ret_item)) {
-			nt_buf_clear(&scan->window);
+			forget_window(scan);
 			r = parse_at(scan, scan->pos, ret_item);
 			if (r == 0 && is_whole(ret_item)) {
 				pos = scan->pos;
@@ -198,8 +254,10 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	}
 	if (r < 0)
 		return r;
-	if (!is_whole(ret_item))
+	if (!is_whole(ret_item)) {
+		scan->effort = 0; /* a later look has its own */
 		return 0;
+	}
 	scan->log = ret_item->log;
 	scan->log_is_known = true;
 	if (ret_item->found == NT_SPOOL_SEAL) {

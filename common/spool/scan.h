@@ -26,6 +26,8 @@ struct nt_spool_scan {
 	uint64_t damaged_bytes; /* at all of them */
 	struct nt_buf window;
 	uint64_t window_pos;
+	size_t window_bytes; /* that the next read asks for at least */
+	uint64_t effort; /* bytes of this segment that were summed in vain */
 };
 
 /*

@@ -17,12 +17,15 @@
 
 enum {
 	FRAMES = 4,
+	FORGED_BYTES = 256 << 10, /* of a segment that somebody made up */
+	FORGED_LOG = 7,
 	MAX_READS = 64,
 };
 
 static size_t visible[MAX_READS]; /* bytes that the n-th read sees, the last one for ever */
 static unsigned int reads, views, interruptions, failures;
 static size_t at_most = SIZE_MAX; /* bytes that one read gives */
+static uint64_t read_bytes; /* by all reads */
 
 ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
@@ -47,6 +50,7 @@ ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 		return 0;
 	if (size > end - (size_t)offset)
 		size = end - (size_t)offset;
+	read_bytes += size;
 	return syscall(SYS_pread64, fd, buf, size, offset);
 }
 
@@ -339,6 +343,125 @@ static void a_segment_without_a_seal_of_its_own_has_none(void **state)
 	(void)close(fd);
 }
 
+/* ---- what a forged segment may cost --------------------------------------------------------------- */
+
+/* Header, and room for FORGED_BYTES in all. */
+static uint8_t *begin_forged(void)
+{
+	const struct nt_spool_header header = {.log = FORGED_LOG, .base = 10};
+	uint8_t *bytes = calloc(1, FORGED_BYTES);
+
+	assert_non_null(bytes);
+	nt_spool_header_write(&header, bytes);
+	return bytes;
+}
+
+static size_t put_frame(uint8_t *at, uint64_t offset)
+{
+	const struct nt_bus_record record = {.key = "key", .key_len = 3};
+
+	nt_spool_frame_write(&record, FORGED_LOG, offset, at);
+	return nt_spool_frame_size(&record);
+}
+
+/* A head that says a size of its frame, whose sum is wrong. */
+static void put_head(uint8_t *at, uint32_t value_len)
+{
+	(void)put_frame(at, 11);
+	memcpy(at + 12, &value_len, sizeof(value_len));
+}
+
+static int make_forged(const uint8_t *bytes)
+{
+	int fd = memfd_create("segment", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, FORGED_BYTES), FORGED_BYTES);
+	see(FORGED_BYTES);
+	read_bytes = 0;
+	return fd;
+}
+
+static void a_size_that_the_file_does_not_have_takes_no_memory(void **state)
+{
+	nt_autofree uint8_t *bytes = begin_forged();
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	nt_autoclose int fd = -1;
+
+	(void)state;
+	put_head(bytes + NT_SPOOL_HEADER_BYTES, NT_BUS_MAX_VALUE);
+	fd = make_forged(bytes);
+	nt_spool_scan_start(&scan, fd, 10);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+	assert_in_range(scan.window.cap, 1, FORGED_BYTES);
+	nt_spool_scan_release(&scan);
+}
+
+static void heads_of_frames_that_are_not_there_are_not_read_anew_each(void **state)
+{
+	nt_autofree uint8_t *bytes = begin_forged();
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	nt_autoclose int fd = -1;
+
+	(void)state;
+	for (size_t at = NT_SPOOL_HEADER_BYTES; at + 64 < FORGED_BYTES; at += NT_SPOOL_FRAME_BYTES)
+		put_head(bytes + at, NT_BUS_MAX_VALUE);
+	fd = make_forged(bytes);
+	nt_spool_scan_start(&scan, fd, 10);
+	assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+	assert_in_range(read_bytes, FORGED_BYTES, 4 * FORGED_BYTES);
+	nt_spool_scan_release(&scan);
+}
+
+/* Whether its log is known or not: all that its heads claim would be summed a thousand times. */
+static void a_segment_that_claims_far_more_than_it_has_is_given_up(void **state)
+{
+	(void)state;
+	for (int has_header = 0; has_header < 2; has_header++) {
+		nt_autofree uint8_t *bytes = begin_forged();
+		struct nt_spool_scan scan = {0};
+		struct nt_spool_item item;
+		nt_autoclose int fd = -1;
+		size_t at = NT_SPOOL_HEADER_BYTES;
+
+		bytes[8] ^= !has_header;
+		for (; at + 64 < FORGED_BYTES; at += NT_SPOOL_FRAME_BYTES)
+			put_head(bytes + at, (uint32_t)(FORGED_BYTES - at - 64) / 2);
+		(void)put_frame(bytes + at, 12);
+		fd = make_forged(bytes);
+		nt_spool_scan_start(&scan, fd, 10);
+		assert_int_equal(nt_spool_scan_next(&scan, &item), 0);
+		assert_in_range(read_bytes, FORGED_BYTES, 32 * FORGED_BYTES);
+		nt_spool_scan_release(&scan);
+	}
+}
+
+static void damage_at_every_second_frame_reads_little_again(void **state)
+{
+	nt_autofree uint8_t *bytes = begin_forged();
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	nt_autoclose int fd = -1;
+	uint64_t frames = 0, found = 0;
+
+	(void)state;
+	for (size_t at = NT_SPOOL_HEADER_BYTES; at + 128 < FORGED_BYTES; frames++) {
+		put_head(bytes + at, 1);
+		at += NT_SPOOL_FRAME_BYTES;
+		at += put_frame(bytes + at, 10 + frames);
+	}
+	fd = make_forged(bytes);
+	nt_spool_scan_start(&scan, fd, 10);
+	while (nt_spool_scan_next(&scan, &item) == 1)
+		found++;
+	assert_int_equal(found, frames);
+	assert_int_equal(scan.damaged, frames);
+	assert_in_range(read_bytes, FORGED_BYTES, 128 * FORGED_BYTES);
+	nt_spool_scan_release(&scan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +474,10 @@ int main(void)
 		cmocka_unit_test(a_seal_that_has_gone_is_none),
 		cmocka_unit_test(behind_a_seal_is_nothing),
 		cmocka_unit_test(a_segment_without_a_seal_of_its_own_has_none),
+		cmocka_unit_test(a_size_that_the_file_does_not_have_takes_no_memory),
+		cmocka_unit_test(heads_of_frames_that_are_not_there_are_not_read_anew_each),
+		cmocka_unit_test(a_segment_that_claims_far_more_than_it_has_is_given_up),
+		cmocka_unit_test(damage_at_every_second_frame_reads_little_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
