@@ -14,6 +14,7 @@ enum {
 	 * file, with the head of a large frame at every few bytes, gets here.
 	 */
 	EFFORT_TIMES = 8,
+	LOOKS = 3, /* at what is damaged: twice before it is searched behind, once after */
 };
 
 void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
@@ -144,12 +145,12 @@ static bool is_whole(const struct nt_spool_item *item)
 static uint64_t effort_at(const struct nt_spool_scan *scan, uint64_t pos,
 			  const struct nt_spool_item *item)
 {
-	const size_t size = nt_spool_frame_peek_size(window_at(scan, pos));
+	size_t size;
 
-	if (item->found != NT_SPOOL_DAMAGED || size > NT_SPOOL_MAX_FRAME_BYTES ||
-	    (scan->log_is_known && item->log != scan->log))
+	if (item->found != NT_SPOOL_DAMAGED || (scan->log_is_known && item->log != scan->log))
 		return sizeof(uint32_t);
-	return size;
+	size = nt_spool_frame_peek_size(window_at(scan, pos));
+	return size > NT_SPOOL_MAX_FRAME_BYTES ? sizeof(uint32_t) : size;
 }
 
 /* The first whole frame or seal behind pos, and where. Leaves *ret_item not whole without one. */
@@ -235,6 +236,7 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 		r = parse_at(scan, pos, ret_item);
 	}
 	if (r == 0 && !is_whole(ret_item) && scan->window.len) {
+		scan->effort += LOOKS * effort_at(scan, pos, ret_item);
 		r = search(scan, ret_item, &pos);
 		/*
 		 * While we searched, what we could not find may have been written, and what we

@@ -462,6 +462,29 @@ static void damage_at_every_second_frame_reads_little_again(void **state)
 	nt_spool_scan_release(&scan);
 }
 
+static void heads_that_claim_much_between_sound_frames_are_given_up_too(void **state)
+{
+	nt_autofree uint8_t *bytes = begin_forged();
+	struct nt_spool_scan scan = {0};
+	struct nt_spool_item item;
+	nt_autoclose int fd = -1;
+	uint64_t frames = 0, found = 0;
+
+	(void)state;
+	for (size_t at = NT_SPOOL_HEADER_BYTES; at + 128 < FORGED_BYTES; frames++) {
+		put_head(bytes + at, (uint32_t)(FORGED_BYTES - at - 64) / 2);
+		at += NT_SPOOL_FRAME_BYTES;
+		at += put_frame(bytes + at, 10 + frames);
+	}
+	fd = make_forged(bytes);
+	nt_spool_scan_start(&scan, fd, 10);
+	while (nt_spool_scan_next(&scan, &item) == 1)
+		found++;
+	assert_in_range(found, 1, frames / 10);
+	assert_in_range(read_bytes, FORGED_BYTES, 32 * FORGED_BYTES);
+	nt_spool_scan_release(&scan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +501,7 @@ int main(void)
 		cmocka_unit_test(heads_of_frames_that_are_not_there_are_not_read_anew_each),
 		cmocka_unit_test(a_segment_that_claims_far_more_than_it_has_is_given_up),
 		cmocka_unit_test(damage_at_every_second_frame_reads_little_again),
+		cmocka_unit_test(heads_that_claim_much_between_sound_frames_are_given_up_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
