@@ -37,8 +37,8 @@ mode_release := -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=3
 mode_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
 mode_cov := -O0 --coverage
-mode_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
-	-fno-omit-frame-pointer
+mode_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fsanitize-coverage=trace-pc-guard \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_clang := $(mode_release)
 mode := $(mode_$(notdir $(B)))
 

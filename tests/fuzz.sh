@@ -3,13 +3,47 @@
 # Runs fuzz targets for TIME seconds each, from the committed corpus (tests/fuzz/corpus/NAME). What is
 # newly found goes to build/fuzz-corpus, crashing input to build/fuzz-crashes: reduce it, fix, and
 # keep it in tests/golden or the corpus. MERGE=1 instead adds to the committed corpus what widens its
-# coverage. Counts like tests/run.sh.
+# coverage. cost_test is no target: it exceeds each bound of tests/fuzz/cost.h. Counts like tests/run.sh.
 set -u
 
 passed=0 failed=0
 mkdir -p build/fuzz-crashes
+
+# The input, and what it is refused for.
+exceeds() {
+  local log=build/fuzz-crashes/cost_test.log
+  tr '\0' "$1" < <(head -c "$2" /dev/zero) >build/fuzz-crashes/cost_test
+  "$program" build/fuzz-crashes/cost_test >"$log" 2>&1
+  if [ -z "$3" ]; then
+    grep -q '^cost: at most' "$log" && return
+  else
+    grep -q "cost_test: an input of $2 bytes cost [0-9]* $3; its bound is" "$log" && return
+  fi
+  echo "    a cost in '$3' is not as it should be:"
+  tail -n 20 "$log"
+  return 1
+}
+
+test_cost() {
+  exceeds x 1000 '' && exceeds p 1 'bytes of memory at once' &&
+    exceeds t 1 'bytes of memory in total' && exceeds s 3000 steps && exceeds l 30000 steps &&
+    exceeds c 1 'ns of processor time'
+}
+
 for program; do
-  name=${program##*/fuzz_}
+  name=${program##*/}
+  if [ "$name" = cost_test ]; then
+    [ -z "${MERGE:-}" ] || continue
+    if test_cost; then
+      passed=$((passed + 1))
+      printf '  %-7s fuzz cost\n' ok
+    else
+      failed=$((failed + 1))
+      printf '  %-7s fuzz cost\n' FAILED
+    fi
+    continue
+  fi
+  name=${name#fuzz_}
   seeds=tests/fuzz/corpus/$name found=build/fuzz-corpus/$name log=build/fuzz-crashes/$name.log
   mkdir -p "$found"
   if [ -n "${MERGE:-}" ]; then
@@ -19,11 +53,14 @@ for program; do
   fi
   dirs=("$found")
   [ ! -d "$seeds" ] || dirs+=("$seeds")
-  if "$program" -max_total_time="${TIME:-60}" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+  # Inputs of 64 KiB show what a cost that is not linear comes to; what is quick is run more often.
+  if "$program" -max_total_time="${TIME:-60}" -max_len=65536 -entropic_scale_per_exec_time=1 \
+    -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
     -artifact_prefix="build/fuzz-crashes/$name-" "${dirs[@]}" >"$log" 2>&1 </dev/null; then
     passed=$((passed + 1))
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    printf '  %-7s fuzz %s (%s runs)\n' ok "$name" "$runs"
+    cost=$(sed -n 's/^cost: /; /p' "$log")
+    printf '  %-7s fuzz %s (%s runs%s)\n' ok "$name" "$runs" "$cost"
   else
     failed=$((failed + 1))
     printf '  %-7s fuzz %s\n' FAILED "$name"

@@ -7,15 +7,14 @@
 #include <sys/mman.h>
 
 #include "common/config.h"
+#include "tests/fuzz/cost.h"
 
 static const struct nt_opt opts[] = {
 	{"bus", NT_OPT_STRING, 0, NULL, 0, 0, "the bus"},
 	{"workers", NT_OPT_U32, 0, NULL, 0, 0, "threads"},
 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_autoclose int fd = memfd_create("config", MFD_CLOEXEC);
 	struct nt_opt_error error = {0};
@@ -33,3 +32,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(values[1]);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {2 << 20, 64}, .steps = {20000, 200})

@@ -16,8 +16,7 @@
 #include "aggregator/state.h"
 #include "common/buf.h"
 #include "common/hash.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 enum {
 	SHARD = 1,
@@ -98,7 +97,7 @@ static void take_set(struct nt_depot *depot, const uint8_t *data, size_t size)
 	take_message(depot, "state/1/0/manifest", &message);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_depot) struct nt_depot *depot = NULL;
 	int r;
@@ -115,3 +114,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)nt_depot_mark(depot);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {256 << 10, 256}, .total = {1 << 20, 8192}, .steps = {20000, 400},
+	    .cpu_ns = {100000000, 4000})

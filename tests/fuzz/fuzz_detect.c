@@ -10,8 +10,7 @@
 
 #include "detect/codec.h"
 #include "detect/detect.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 enum {
 	MAX_FRAMES = 200,
@@ -262,7 +261,7 @@ static struct nt_detect *run_frames(struct input *input, const struct nt_rules *
 	return detect;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	const struct nt_rules rules = nt_rules_default();
 	struct input input = {.data = data, .size = size};
@@ -291,3 +290,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nt_detect_free(detect);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {1 << 20, 64}, .total = {4 << 20, 1024}, .steps = {2000000, 3000},
+	    .cpu_ns = {200000000, 50000})

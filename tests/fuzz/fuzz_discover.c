@@ -8,8 +8,7 @@
 #include "agent/mapwatch.h"
 #include "agent/proc.h"
 #include "agent/subtree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void fuzz_mapping(const uint8_t *data, size_t size)
 {
@@ -56,7 +55,7 @@ static void fuzz_insn(const uint8_t *data, size_t size)
 		__builtin_trap();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
@@ -76,3 +75,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 16}, .steps = {4000, 60})

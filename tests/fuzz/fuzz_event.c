@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "agent/event.h"
+#include "tests/fuzz/cost.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	struct nt_event_call call;
 	const uint8_t *id = NULL;
@@ -23,3 +22,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(!id || id + NT_ID_BYTES == data + size);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {4096, 0}, .steps = {1000, 4})

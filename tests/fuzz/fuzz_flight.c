@@ -15,12 +15,11 @@
 #include "cli/input.h"
 #include "cli/judge.h"
 #include "cli/trace.h"
+#include "tests/fuzz/cost.h"
 
 enum {
 	MAX_FILES = 4,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Kept open, so that each is another file in /proc/self/fd; its number is the rank. */
 static int put_file(const uint8_t *data, size_t size)
@@ -51,7 +50,7 @@ static void judge(const char *const *paths, size_t n)
 	assert(r == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	static const char mark[] = "\n---\n";
 	char path[MAX_FILES][64];
@@ -74,3 +73,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)close(fd[i]);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .steps = {200000, 200}, .cpu_ns = {100000000, 2000})

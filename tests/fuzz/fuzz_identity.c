@@ -12,8 +12,7 @@
 #include "agent/pods.h"
 #include "common/splitter.h"
 #include "proto/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void check_text(const char *text, size_t size)
 {
@@ -106,7 +105,7 @@ static void fuzz_devices(const uint8_t *data, size_t size)
 		check_text(devices.device[i].id, NT_DEVICE_ID);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
@@ -126,3 +125,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 64}, .steps = {20000, 200})

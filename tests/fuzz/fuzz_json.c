@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void write_and_read(json_t *object)
 {
@@ -20,7 +20,7 @@ static void write_and_read(json_t *object)
 	assert(nt_json_load(text.data, text.len, &again) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_message) struct nt_message *message = NULL;
 	nt_autojson json_t *json = NULL;
@@ -35,3 +35,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			nt_json_slow_rank(&message->incident, &message->incident.culprit[i]));
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 128}, .steps = {20000, 100})

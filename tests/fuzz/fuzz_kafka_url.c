@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	static const char safe[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -36,3 +36,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(memcmp(&url, &again, sizeof(url)) == 0);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {4096, 0}, .steps = {10000, 20})

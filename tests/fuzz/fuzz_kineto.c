@@ -8,10 +8,9 @@
 
 #include "cli/judge.h"
 #include "cli/trace.h"
+#include "tests/fuzz/cost.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_autoclose int fd = memfd_create("trace", MFD_CLOEXEC);
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
@@ -36,3 +35,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(r == 0);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .steps = {100000, 500})

@@ -5,10 +5,9 @@
 
 #include "common/clock.h"
 #include "common/num.h"
+#include "tests/fuzz/cost.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
 	char written[NT_NUM_TEXT], time[NT_CLOCK_TEXT];
@@ -36,3 +35,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(value <= 0xffff);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {4096, 0}, .steps = {2000, 60})

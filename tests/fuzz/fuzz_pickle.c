@@ -5,10 +5,9 @@
 #include <stdlib.h>
 
 #include "cli/pickle.h"
+#include "tests/fuzz/cost.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	struct nt_trace_error error = {0};
 	json_t *root = NULL;
@@ -24,3 +23,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_decref(root);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 400}, .steps = {20000, 200})

@@ -8,8 +8,7 @@
 #include "aggregator/job_state.h"
 #include "aggregator/picture.h"
 #include "aggregator/place.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void check_result(int r)
 {
@@ -36,7 +35,7 @@ static void load_jobs(const uint8_t *data, size_t size)
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
 	nt_auto(nt_places) struct nt_places *places = NULL;
@@ -57,3 +56,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 64}, .total = {1 << 20, 64}, .steps = {20000, 200})

@@ -14,8 +14,7 @@
 #include "cli/report.h"
 #include "cli/systrace.h"
 #include "cli/trace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static int open_part(const uint8_t *data, size_t size, char path[64])
 {
@@ -41,7 +40,7 @@ static void print_all(const struct nt_trace *trace, const struct nt_judgement *j
 	assert(r == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	const uint8_t *cut = size ? memmem(data, size, "\n=\n", 3) : NULL;
 	const size_t first = cut ? (size_t)(cut - data) + 1 : size;
@@ -67,3 +66,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	print_all(trace, judgement);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .steps = {300000, 300})

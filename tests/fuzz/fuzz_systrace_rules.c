@@ -10,13 +10,12 @@
 #include <string.h>
 
 #include "cli/systrace_metric.h"
+#include "tests/fuzz/cost.h"
 
 enum {
 	RANKS = 5,
 	BINS = 48,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void judge(const struct nt_systrace_metric *metric, const uint8_t *data, size_t size)
 {
@@ -33,7 +32,7 @@ static void judge(const struct nt_systrace_metric *metric, const uint8_t *data, 
 					&abnormal[i]) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_systrace_rules) struct nt_systrace_rules *rules = NULL;
 	struct nt_trace_error error = {0};
@@ -52,3 +51,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {256 << 10, 64}, .steps = {1000000, 500})

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void check(const struct nt_target *target, const char *piece)
 {
@@ -19,7 +18,7 @@ static void check(const struct nt_target *target, const char *piece)
 		assert((unsigned char)*piece >= 0x20 && *piece != 0x7f);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	static struct nt_target target;
 
@@ -35,3 +34,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {4096, 0}, .steps = {20000, 100})

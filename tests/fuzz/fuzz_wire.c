@@ -6,8 +6,7 @@
 
 #include "common/utf8.h"
 #include "proto/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/cost.h"
 
 static void check_text(const char *text)
 {
@@ -56,7 +55,7 @@ static void check_long_way(const uint8_t *data, size_t size, const struct nt_buf
 	assert(again.len == once->len && memcmp(again.data, once->data, again.len) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_message) struct nt_message *first = NULL, *second = NULL;
 	nt_autobuf struct nt_buf once = {0}, twice = {0};
@@ -83,3 +82,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_long_way(data, size, &once);
 	return 0;
 }
+
+FUZZ_TARGET(run, .peak = {64 << 10, 400}, .steps = {40000, 300})
