@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ enum {
 	TICKS_A_SECOND = 10,
 	NODE_TICKS = 50, /* between two vectors of the node */
 	NODE_JOBS = 64,
+	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
 	RECALLS = 16, /* a second: each reads a process's mappings */
 };
@@ -354,6 +356,8 @@ int nt_agent_run(struct nt_agent *agent)
 
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
+	/* A flood of calls must not keep the agent from ending it. Without the right to: as it is. */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	nt_info("watching node '%s' with probes by %s, messages go to '%s'", agent->node,
 		nt_attach_mode_name(nt_attach_mode(agent->attach)), agent->config->bus);
 	catch_up(agent); /* attaches to what runs already */

@@ -22,13 +22,14 @@
 enum {
 	SLICE_MIN = 50, /* permille: 100 ms of PERIOD_NS */
 	LONG_SLICE_MIN = 20, /* permille: 100 ms of LONG_PERIOD_NS */
+	LOOK_FEW = 50, /* hits in a look: 5,000 a second are few */
 	DUTY_STEP = 4, /* a share of slices that differs by less than a quarter stays as it is */
 };
 
 /* Costs are shares of one core. */
 static const double aim = 0.7; /* of the budget: what is shed, is shed down to this */
 static const double calm = 0.5; /* of the budget */
-static const double floor_cost = 0.0001; /* 0.1 ms a second is never too much */
+static const double floor_cost = 0.002; /* of one core: 2 ms a second is never too much */
 static const double burst_times = 20; /* so many budgets are no burst to be waited for */
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
 
@@ -165,16 +166,24 @@ static void smooth(float *value, double now, double weight)
 }
 
 /* The hits of a row since the last sample: its events, and those without one. */
-static uint64_t take_hits(struct process *process, const struct nt_process_counters *counters,
-			  uint16_t row)
+static uint64_t hits_of(const struct process *process, const struct nt_process_counters *counters,
+			uint16_t row)
 {
 	uint64_t hits = process->hits[row];
 
+	if (counters)
+		hits += (uint32_t)(counters->unseen[row] - process->unseen[row]);
+	return hits;
+}
+
+static uint64_t take_hits(struct process *process, const struct nt_process_counters *counters,
+			  uint16_t row)
+{
+	uint64_t hits = hits_of(process, counters, row);
+
 	process->hits[row] = 0;
-	if (!counters)
-		return hits;
-	hits += (uint32_t)(counters->unseen[row] - process->unseen[row]);
-	process->unseen[row] = counters->unseen[row];
+	if (counters)
+		process->unseen[row] = counters->unseen[row];
 	return hits;
 }
 
@@ -432,7 +441,8 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			double burst = 0;
 
 			for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
-				burst += process->hits[row] * cost_of(governor, row);
+				burst += (double)hits_of(process, sample->counters, row) *
+					 cost_of(governor, row);
 			for (int i = 0; sample->counters && i < NT_COUNTER_END; i++)
 				burst += i == NT_COUNTER_SYNC || i == NT_COUNTER_GC
 						 ? 0
@@ -481,7 +491,8 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
 		process->looked[row] = 0;
 		if (is_counted(row))
 			hits = counted[probe->counter];
-		if (hits * cost_of(governor, row) / (double)look_ns > budget * calm)
+		if (hits > LOOK_FEW &&
+		    hits * cost_of(governor, row) / (double)look_ns > budget * calm)
 			continue;
 		set_hot(process, row, false);
 		process->cost[row] = 0;

@@ -458,6 +458,15 @@ static void begin_split(struct file *file, enum nt_attached_split split)
 	file->split = split;
 }
 
+/* One whose calls are all to be observed. */
+static bool has_neighbour(const struct file *file)
+{
+	for (const struct use *use = file->uses; use; use = use->next)
+		if (!use->process->plan.governed)
+			return true;
+	return false;
+}
+
 static bool all_settled(const struct file *file)
 {
 	for (const struct use *use = file->uses; use; use = use->next)
@@ -481,7 +490,7 @@ static void cut(struct nt_own_links *own, struct file *file)
 	for (struct use *use = file->uses; use; use = use->next) {
 		use->since_ns = now_ns;
 		use->until_ns = 0;
-		if (!use->process->on)
+		if (!use->process->on || !is_settled(use))
 			pause_process(own, use->process, now_ns);
 	}
 }
@@ -539,11 +548,15 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 			begin_split(file, split);
 		break;
 	case PHASE_OPENING:
-		if (all_settled(file))
-			cut(own, file);
-		break;
+		/* Where all are governed a gap does no harm, and relief comes sooner. */
+		if (has_neighbour(file) && !all_settled(file))
+			break;
+		cut(own, file);
+		if (file->phase != PHASE_LINGERING)
+			break;
+		/* fall through */
 	case PHASE_LINGERING:
-		if (boot_ns >= file->cut_ns + LINGER_NS) {
+		if (boot_ns >= file->cut_ns + LINGER_NS || !has_neighbour(file)) {
 			detach(own, nt_take(file->shared));
 			file->phase = PHASE_SPLIT;
 		}
