@@ -27,7 +27,9 @@ enum {
 	RECHECKED = 512, /* processes a second */
 };
 
-#define READMIT_NS (10 * NT_SECOND) /* between scans for those that were left out */
+/* Between scans for those that were left out: where there is room for them, and to count them. */
+#define READMIT_NS (10 * NT_SECOND)
+#define RECOUNT_NS NT_MINUTE
 
 struct nt_discover {
 	struct nt_discover_handler handler;
@@ -76,7 +78,6 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 	uint64_t start_ns = p->start_ns;
 	bool reported = was_reported(p);
 
-	nt_share_miss(&d->roster.share, &p->owner, 1);
 	nt_roster_remove(&d->roster, p);
 	d->stats.over_cap++;
 	if (reported)
@@ -370,7 +371,7 @@ static int scan(struct nt_discover *d)
 	if (!dir)
 		return -errno;
 	d->stats.scans++;
-	nt_share_forgive(&d->roster.share); /* who is left out is counted anew */
+	nt_roster_recount(&d->roster);
 	while ((entry = readdir(dir)))
 		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) == 0)
 			see_process(d, pid);
@@ -397,12 +398,13 @@ static void recheck(struct nt_discover *d)
 	}
 }
 
-/* There is room again for those that were left out: a scan finds them. */
+/* Those that were left out may have room by now, or be gone: a scan finds out. */
 static void readmit(struct nt_discover *d, uint64_t now_ns)
 {
+	const uint64_t pause_ns = nt_share_has_room(&d->roster.share) ? READMIT_NS : RECOUNT_NS;
 	struct nt_share_report report;
 
-	if (now_ns - d->scanned_ns < READMIT_NS || !nt_share_has_room(&d->roster.share))
+	if (now_ns - d->scanned_ns < pause_ns)
 		return;
 	nt_share_read(&d->roster.share, &report);
 	d->rescan |= report.left_out > 0;

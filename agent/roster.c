@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
+
 enum {
 	FILES_FIRST = 4,
 };
@@ -39,6 +41,23 @@ static struct nt_roster_process *process_of(struct nt_share_entry *place)
 	return place ? (struct nt_roster_process *)(void *)start : NULL;
 }
 
+/* A process is seen several times: when it is forked, and with each file that it maps. */
+static void miss(struct nt_roster *roster, uint32_t pid, const struct nt_owner *owner)
+{
+	uint32_t *refused = &roster->refused[nt_hash_mix(pid) % NT_ROSTER_PROCESSES];
+
+	if (*refused == pid)
+		return;
+	*refused = pid;
+	nt_share_miss(&roster->share, owner, 1);
+}
+
+void nt_roster_recount(struct nt_roster *roster)
+{
+	memset(roster->refused, 0, sizeof(roster->refused));
+	nt_share_forgive(&roster->share);
+}
+
 struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, uint64_t start_ns,
 					const struct nt_owner *owner, bool called,
 					struct nt_roster_process **ret_evicted)
@@ -51,7 +70,7 @@ struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, 
 		return NULL;
 	if (nt_share_enter(&roster->share, owner, called, &process->place, &victim) < 0) {
 		nt_share_leave(&roster->share, &process->place);
-		nt_share_miss(&roster->share, owner, 1);
+		miss(roster, pid, owner);
 		free(process);
 		return NULL;
 	}
@@ -60,6 +79,8 @@ struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, 
 	process->owner = *owner;
 	HASH_ADD(hh, roster->process, pid, sizeof(process->pid), process);
 	*ret_evicted = process_of(victim);
+	if (*ret_evicted)
+		miss(roster, (*ret_evicted)->pid, &(*ret_evicted)->owner);
 	return process;
 }
 

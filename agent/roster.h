@@ -44,6 +44,7 @@ struct nt_roster {
 	struct nt_roster_process *process; /* uthash, owned */
 	struct nt_roster_process *turn; /* whose turn it is; NULL: the first's */
 	struct nt_share share;
+	uint32_t refused[NT_ROSTER_PROCESSES]; /* pids, hashed: each is counted once, mostly */
 };
 
 void nt_roster_init(struct nt_roster *roster);
@@ -63,6 +64,9 @@ struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, 
 /* Adds a copy of file, with a copy of name. NULL at the cap, or where memory is short. */
 struct nt_roster_file *nt_roster_add_file(struct nt_roster_process *process,
 					  const struct nt_roster_file *file, const char *name);
+
+/* Those that are left out are counted anew. */
+void nt_roster_recount(struct nt_roster *roster);
 
 /* Releases the process. */
 void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *process);
