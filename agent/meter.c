@@ -202,6 +202,7 @@ static const struct row rows[] = {
 	COUNTER("messages_dropped", "reason=\"bus\"", publisher.dropped_bus, UNSENT),
 	COUNTER("messages_dropped", "reason=\"invalid\"", publisher.dropped_invalid, UNSENT),
 	COUNTER("messages_dropped", "reason=\"keys\"", publisher.dropped_keys, UNSENT),
+	COUNTER("over_cap", "what=\"sequences\"", publisher.forgotten_keys, OVER_CAP),
 	COUNTER("bus_dropped_full", NULL, bus.dropped_full, "Records that found no room."),
 	COUNTER("bus_dropped_too_large", NULL, bus.dropped_too_large,
 		"Records over the size that the bus takes."),

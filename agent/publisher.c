@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
+#include <utlist.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -13,6 +14,7 @@
 struct sequence {
 	char name[NT_BUS_MAX_KEY + 8]; /* topic's number and key */
 	uint64_t seq;
+	struct sequence *prev, *next; /* the one that was used last is at the end */
 	UT_hash_handle hh;
 };
 
@@ -21,6 +23,8 @@ struct nt_publisher {
 	const char *agent;
 	uint64_t boot, boot_ns, real_ns;
 	struct sequence *sequences; /* uthash, owned */
+	struct sequence *oldest; /* list of the same */
+	uint64_t forgotten_seq; /* the highest number of those that made room */
 	struct nt_buf buf;
 	bool dirty;
 	struct nt_publisher_stats stats;
@@ -61,7 +65,35 @@ void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uin
 	publisher->real_ns = real_ns;
 }
 
-/* 0: there is no room for another key. */
+/*
+ * Keys come and go for as long as the agent runs. The one that was used least recently makes room:
+ * far fewer are in use at a time. Should it come again, its numbers go on above all that it had, which
+ * is a gap to who counts them, and no repetition.
+ */
+static struct sequence *add_sequence(struct nt_publisher *publisher, const char *name, size_t size)
+{
+	struct sequence *sequence = NULL;
+
+	if (HASH_COUNT(publisher->sequences) >= NT_PUBLISHER_KEYS) {
+		sequence = publisher->oldest;
+		publisher->stats.forgotten_keys++;
+		if (sequence->seq > publisher->forgotten_seq)
+			publisher->forgotten_seq = sequence->seq;
+		DL_DELETE(publisher->oldest, sequence);
+		HASH_DEL(publisher->sequences, sequence);
+		free(sequence);
+	}
+	sequence = calloc(1, sizeof(*sequence));
+	if (!sequence)
+		return NULL;
+	memcpy(sequence->name, name, size);
+	sequence->seq = publisher->forgotten_seq;
+	HASH_ADD_STR(publisher->sequences, name, sequence);
+	DL_APPEND(publisher->oldest, sequence);
+	return sequence;
+}
+
+/* 0: memory is short. */
 static uint64_t next_seq(struct nt_publisher *publisher, enum nt_topic topic, const char *key)
 {
 	struct sequence *sequence = NULL;
@@ -71,14 +103,13 @@ static uint64_t next_seq(struct nt_publisher *publisher, enum nt_topic topic, co
 	name[0] = (char)('0' + topic);
 	memcpy(name + 1, key, len);
 	HASH_FIND_STR(publisher->sequences, name, sequence);
-	if (!sequence) {
-		if (HASH_COUNT(publisher->sequences) >= NT_PUBLISHER_KEYS)
-			return 0;
-		sequence = calloc(1, sizeof(*sequence));
-		if (!sequence)
-			return 0;
-		memcpy(sequence->name, name, sizeof(name));
-		HASH_ADD_STR(publisher->sequences, name, sequence);
+	if (!sequence)
+		sequence = add_sequence(publisher, name, sizeof(name));
+	if (!sequence)
+		return 0;
+	if (sequence->next) {
+		DL_DELETE(publisher->oldest, sequence);
+		DL_APPEND(publisher->oldest, sequence);
 	}
 	return ++sequence->seq;
 }

@@ -22,7 +22,8 @@ struct nt_publisher_stats {
 	uint64_t messages, bytes; /* handed to the bus */
 	uint64_t dropped_bus; /* the bus did not take it */
 	uint64_t dropped_invalid; /* not encodable */
-	uint64_t dropped_keys; /* over NT_PUBLISHER_KEYS */
+	uint64_t dropped_keys; /* memory was short for their number */
+	uint64_t forgotten_keys; /* that made room, over NT_PUBLISHER_KEYS */
 };
 
 /* agent: the node's name, borrowed; boot: differs at each start of the agent. bus is borrowed. */
