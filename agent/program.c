@@ -18,11 +18,20 @@ struct key {
 struct program {
 	struct key key;
 	bool holds;
+	struct owner *owner;
+	UT_hash_handle hh;
+};
+
+/* Whose files they are: who may write many cannot flush those of others. */
+struct owner {
+	uid_t uid;
+	size_t programs;
 	UT_hash_handle hh;
 };
 
 struct nt_programs {
-	struct program *program;
+	struct program *program; /* uthash, owned; in the order of their coming */
+	struct owner *owner; /* uthash by uid, owned */
 	uint64_t over_cap;
 };
 
@@ -31,22 +40,57 @@ struct nt_programs *nt_programs_new(void)
 	return calloc(1, sizeof(struct nt_programs));
 }
 
-static void forget_all(struct nt_programs *programs)
+static void forget(struct nt_programs *programs, struct program *program)
 {
-	struct program *program, *next;
+	struct owner *owner = program->owner;
 
-	HASH_ITER(hh, programs->program, program, next)
-	{
-		HASH_DEL(programs->program, program);
-		free(program);
+	if (--owner->programs == 0) {
+		HASH_DEL(programs->owner, owner);
+		free(owner);
 	}
+	HASH_DEL(programs->program, program);
+	free(program);
+}
+
+/* The oldest of the user with the most. */
+static void forget_one(struct nt_programs *programs)
+{
+	const struct owner *most = programs->owner;
+	struct program *program = programs->program;
+
+	for (const struct owner *owner = programs->owner; owner; owner = owner->hh.next) {
+		if (owner->programs > most->programs)
+			most = owner;
+	}
+	while (program->owner != most)
+		program = program->hh.next;
+	forget(programs, program);
+	programs->over_cap++;
+}
+
+static struct owner *take_owner(struct nt_programs *programs, uid_t uid)
+{
+	struct owner *owner = NULL;
+
+	HASH_FIND(hh, programs->owner, &uid, sizeof(uid), owner);
+	if (owner)
+		return owner;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return NULL;
+	owner->uid = uid;
+	HASH_ADD(hh, programs->owner, uid, sizeof(owner->uid), owner);
+	return owner;
 }
 
 void nt_programs_free(struct nt_programs *programs)
 {
+	struct program *program, *next;
+
 	if (!programs)
 		return;
-	forget_all(programs);
+	HASH_ITER(hh, programs->program, program, next)
+	forget(programs, program);
 	free(programs);
 }
 
@@ -73,13 +117,17 @@ bool nt_programs_hold(struct nt_programs *programs, const char *path, const stru
 	HASH_FIND(hh, programs->program, &key, sizeof(key), program);
 	if (program)
 		return program->holds;
-	if (HASH_COUNT(programs->program) >= NT_PROGRAMS_MAX) {
-		programs->over_cap++;
-		forget_all(programs);
-	}
+	if (HASH_COUNT(programs->program) >= NT_PROGRAMS_MAX)
+		forget_one(programs);
 	program = calloc(1, sizeof(*program));
 	if (!program)
 		return false;
+	program->owner = take_owner(programs, st->st_uid);
+	if (!program->owner) {
+		free(program);
+		return false;
+	}
+	program->owner->programs++;
 	program->key = key;
 	program->holds = holds_library(path);
 	HASH_ADD(hh, programs->program, key, sizeof(program->key), program);

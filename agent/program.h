@@ -13,7 +13,8 @@
 #include "common/cleanup.h"
 
 enum {
-	NT_PROGRAMS_MAX = 4096, /* known at a time; at the cap all are forgotten, and counted */
+	NT_PROGRAMS_MAX =
+		4096, /* known at a time; the oldest of the user with the most makes room */
 };
 
 struct nt_programs;
@@ -26,7 +27,7 @@ NT_DEFINE_AUTO(nt_programs, nt_programs_free)
 /* Does the program at path, whose stat is st, hold one? */
 bool nt_programs_hold(struct nt_programs *programs, const char *path, const struct stat *st);
 
-/* How often the cap was reached. */
+/* How many made room. */
 uint64_t nt_programs_over_cap(const struct nt_programs *programs);
 
 #endif
