@@ -116,6 +116,13 @@ static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
 	nt_discover_called(agent->discover, pid, start_boot_ns);
 }
 
+static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+}
+
 static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 {
 	(void)data;
@@ -313,6 +320,7 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .called = on_called,
+			 .dropped = on_dropped,
 			 .ranked = on_ranked,
 			 .heartbeat = on_heartbeat,
 			 .data = agent},

@@ -117,6 +117,7 @@ struct nt_interpreters {
 	struct nt_interpreters_hooks hooks;
 	struct interpreter *interpreter; /* uthash, owned */
 	struct interpreter *ended; /* owned: with a span, and in the table no more */
+	uint32_t ended_count; /* under the cap, too: they go more slowly than they come */
 	uint32_t waiting;
 	struct nt_interpreters_stats stats;
 };
@@ -167,7 +168,8 @@ void nt_interpreters_add(struct nt_interpreters *interpreters, uint32_t pid, uin
 		return;
 	if (interpreter) /* whose end was not told */
 		nt_interpreters_end(interpreters, pid, interpreter->start_ns);
-	if (HASH_COUNT(interpreters->interpreter) >= NT_INTERPRETERS_MAX) {
+	if (HASH_COUNT(interpreters->interpreter) + interpreters->ended_count >=
+	    NT_INTERPRETERS_MAX) {
 		interpreters->stats.over_cap++;
 		return;
 	}
@@ -201,6 +203,7 @@ void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid, uin
 	}
 	interpreter->next = interpreters->ended;
 	interpreters->ended = interpreter;
+	interpreters->ended_count++;
 }
 
 void nt_interpreters_attach(struct nt_interpreters *interpreters)
@@ -231,6 +234,7 @@ void nt_interpreters_detach(struct nt_interpreters *interpreters)
 	if (!interpreter)
 		return;
 	interpreters->ended = interpreter->next;
+	interpreters->ended_count--;
 	detach(interpreters, interpreter->span);
 	free(interpreter);
 }

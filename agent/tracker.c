@@ -146,12 +146,16 @@ static struct nt_tracker_candidate *candidate_of(struct nt_share_entry *place)
 /* Another takes its place: it is watched no more, until it calls and there is room. */
 static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
 {
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+
 	tracker->stats.processes_over_cap++;
 	if (!candidate->process)
 		return;
 	candidate->late |= candidate->process->has_called;
 	send_rest(tracker, candidate->process, tracker->now_ns, false);
 	free_process(tracker, candidate->process);
+	if (sink->dropped)
+		sink->dropped(sink->data, candidate->pid, candidate->start_ns);
 }
 
 static void know_libraries(const struct nt_tracker_candidate *candidate)

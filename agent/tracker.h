@@ -52,6 +52,8 @@ struct nt_tracker_sink {
 		       uint64_t watermark_ns);
 	/* A process has called for the first time. NULL: nobody wants to know. */
 	void (*called)(void *data, uint32_t pid, uint64_t start_boot_ns);
+	/* It made room for another, and is watched no more; it goes on. NULL: as above. */
+	void (*dropped)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* A process has become a rank. NULL: nobody wants to know. */
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* The key has had nothing to say for a second. */

@@ -175,6 +175,26 @@ static void processes_over_the_cap_are_counted(void **state)
 	nt_interpreters_free(h.interpreters);
 }
 
+/* Processes end faster than their links are let go. */
+static void what_is_still_to_be_let_go_has_a_place(void **state)
+{
+	struct hooks h;
+
+	(void)state;
+	start(&h);
+	for (uint32_t pid = 1; pid <= NT_INTERPRETERS_MAX; pid++) {
+		nt_interpreters_add(h.interpreters, pid, START);
+		nt_interpreters_attach(h.interpreters);
+		nt_interpreters_end(h.interpreters, pid, START);
+	}
+	nt_interpreters_add(h.interpreters, 9999, START);
+	assert_int_equal(stats_of(&h).over_cap, 1);
+	nt_interpreters_detach(h.interpreters);
+	nt_interpreters_add(h.interpreters, 9999, START);
+	assert_int_equal(stats_of(&h).over_cap, 1);
+	nt_interpreters_free(h.interpreters);
+}
+
 /* ---- finding ------------------------------------------------------------------------------ */
 
 static void interpreters_are_known_by_their_names(void **state)
@@ -241,6 +261,7 @@ int main(void)
 		cmocka_unit_test(another_process_of_that_number_is_another),
 		cmocka_unit_test(no_python_is_no_failure),
 		cmocka_unit_test(processes_over_the_cap_are_counted),
+		cmocka_unit_test(what_is_still_to_be_let_go_has_a_place),
 		cmocka_unit_test(interpreters_are_known_by_their_names),
 		cmocka_unit_test(a_process_without_a_library_is_asked_for_its_program),
 		cmocka_unit_test(a_process_that_is_gone_has_none),
