@@ -193,6 +193,7 @@ static void look_at_limits(struct nt_agent *agent)
 		[NT_LIMIT_DISCOVERY] = nt_discover_share(agent->discover),
 		[NT_LIMIT_PROCESSES] = nt_tracker_share(agent->tracker),
 		[NT_LIMIT_KEYS] = nt_tracker_key_share(agent->tracker),
+		[NT_LIMIT_COMMS] = nt_tracker_comm_share(agent->tracker),
 		[NT_LIMIT_ORPHANS] = nt_tracker_orphan_share(agent->tracker),
 		[NT_LIMIT_ATTACHMENTS] = nt_attachment_share(agent->attachment),
 	};

@@ -27,6 +27,8 @@ void nt_comm_free(struct nt_comm *comm)
 		free(comm->sum[i]);
 	}
 	nt_peers_release(&comm->peers);
+	if (comm->share)
+		nt_share_leave(comm->share, &comm->place);
 	free(comm);
 }
 

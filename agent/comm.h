@@ -13,6 +13,7 @@
 #include "agent/layout.h"
 #include "agent/peer.h"
 #include "agent/sampler.h"
+#include "agent/share.h"
 #include "common/sketch.h"
 #include "proto/wire.h"
 
@@ -76,6 +77,8 @@ struct nt_comm {
 	struct nt_peers peers; /* of its blocking sends and receives */
 
 	struct nt_rank *rank_of; /* borrowed */
+	struct nt_share *share; /* borrowed: that it has a place in; NULL: none */
+	struct nt_share_entry place;
 	struct nt_comm *next_ended; /* in the list of those that are gone but not yet reported */
 	UT_hash_handle hh;
 };

@@ -14,6 +14,7 @@ static const struct {
 	[NT_LIMIT_DISCOVERY] = {"discovery", "process", "processes"},
 	[NT_LIMIT_PROCESSES] = {"processes", "process", "processes"},
 	[NT_LIMIT_KEYS] = {"keys", "rank", "ranks"},
+	[NT_LIMIT_COMMS] = {"communicators", "call", "calls"},
 	[NT_LIMIT_ORPHANS] = {"orphans", "event", "events"},
 	[NT_LIMIT_ATTACHMENTS] = {"attachments", "library file", "library files"},
 };

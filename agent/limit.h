@@ -18,6 +18,7 @@ enum nt_limit_what {
 	NT_LIMIT_DISCOVERY, /* processes that map a library, in agent/roster.h */
 	NT_LIMIT_PROCESSES, /* that are watched, in agent/tracker.h */
 	NT_LIMIT_KEYS, /* of jobs */
+	NT_LIMIT_COMMS, /* of all processes */
 	NT_LIMIT_ORPHANS, /* events that wait for discovery */
 	NT_LIMIT_ATTACHMENTS, /* library files */
 	NT_LIMIT_END,

@@ -164,6 +164,7 @@ static const struct row rows[] = {
 	LEFT_OUT("discovery", NT_LIMIT_DISCOVERY),
 	LEFT_OUT("processes", NT_LIMIT_PROCESSES),
 	LEFT_OUT("keys", NT_LIMIT_KEYS),
+	LEFT_OUT("communicators", NT_LIMIT_COMMS),
 	LEFT_OUT("orphans", NT_LIMIT_ORPHANS),
 	LEFT_OUT("attachments", NT_LIMIT_ATTACHMENTS),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,

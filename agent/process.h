@@ -16,6 +16,7 @@
 #include "agent/graph.h"
 #include "agent/home.h"
 #include "agent/identity.h"
+#include "agent/owner.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
 
@@ -59,6 +60,7 @@ struct nt_process {
 	uint32_t pid;
 	uint64_t start_ns; /* boot time */
 	struct nt_tracker_candidate *candidate; /* borrowed: what the tracker keeps of it */
+	const struct nt_owner *owner; /* borrowed; NULL: not known */
 	struct nt_process_facts facts;
 	struct nt_home home; /* as was known when its last window was made */
 	uint32_t libraries; /* bits: 1 << enum nt_library */

@@ -78,6 +78,18 @@ static void drop_ended(struct nt_registry *registry, struct nt_process *process)
 	nt_comm_free(comm);
 }
 
+/* A place among those of all processes. */
+static bool take_place(struct nt_registry *registry, const struct nt_process *process,
+		       struct nt_comm *comm)
+{
+	if (!registry->share.cap)
+		return true;
+	if (nt_share_enter_for_good(&registry->share, process->owner, &comm->place) < 0)
+		return false;
+	comm->share = &registry->share;
+	return true;
+}
+
 /* A handle that is given again names another communicator. */
 static struct nt_comm *add(struct nt_registry *registry, struct nt_process *process,
 			   uint64_t library, uint64_t handle)
@@ -93,6 +105,11 @@ static struct nt_comm *add(struct nt_registry *registry, struct nt_process *proc
 	comm = nt_comm_new((struct nt_comm_key){.handle = handle, .library = library});
 	if (!comm) {
 		registry->no_memory++;
+		return NULL;
+	}
+	if (!take_place(registry, process, comm)) {
+		registry->comms_over_cap++;
+		nt_comm_free(comm);
 		return NULL;
 	}
 	/* All of them, and those that are gone, go into one window. */

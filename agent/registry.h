@@ -13,9 +13,16 @@
 #include "agent/layout.h"
 #include "agent/probe.h"
 #include "agent/process.h"
+#include "agent/share.h"
+
+enum {
+	NT_REGISTRY_COMMS =
+		8192, /* of all processes, those that are gone and not reported included */
+};
 
 struct nt_registry {
 	struct nt_memory memory;
+	struct nt_share share; /* of communicators; cap 0: only a process's cap holds */
 	uint64_t boot; /* hash of the boot id */
 	uint64_t epochs; /* seed of numbers that do not count from the start */
 	struct nt_layout_learned learned;

@@ -174,6 +174,30 @@ int nt_share_enter(struct nt_share *share, const struct nt_owner *who, bool call
 	return 0;
 }
 
+/* How many places an owner may have that wants one more. */
+static uint32_t part_of(const struct nt_share *share)
+{
+	if (share->count < share->cap / 2)
+		return share->cap;
+	return share->count < share->cap - share->cap / 4 ? share->cap / 8 : share->cap / 32;
+}
+
+int nt_share_enter_for_good(struct nt_share *share, const struct nt_owner *who,
+			    struct nt_share_entry *entry)
+{
+	struct nt_share_owner *owner = find_owner(share, who && who->id ? who : &nobody);
+
+	if (!owner)
+		return -ENOMEM;
+	if (share->count >= share->cap || places(owner) >= part_of(share)) {
+		forget_unused(share, owner);
+		nt_share_miss(share, who, 1);
+		return -ENOSPC;
+	}
+	link_entry(share, owner, NT_SHARE_CALLED, entry);
+	return 0;
+}
+
 static void move_entry(struct nt_share_entry *entry, enum nt_share_state state)
 {
 	struct nt_share_owner *owner = entry->owner;

@@ -55,6 +55,13 @@ void nt_share_release(struct nt_share *share);
  */
 NT_MUST_CHECK int nt_share_enter(struct nt_share *share, const struct nt_owner *owner, bool called,
 				 struct nt_share_entry *entry, struct nt_share_entry **ret_victim);
+/*
+ * The same for an entry that cannot be taken away again. Half of the places are anybody's; of the
+ * third quarter an owner may have what it has less than cap/8 with, of the last what it has less than
+ * cap/32 with: others find room, whatever a few owners do. -ENOSPC: it is away, and is counted.
+ */
+NT_MUST_CHECK int nt_share_enter_for_good(struct nt_share *share, const struct nt_owner *owner,
+					  struct nt_share_entry *entry);
 /* The entry, which has a place, has called (again). */
 void nt_share_call(struct nt_share_entry *entry);
 /* It makes no more calls, and is the first to go. */

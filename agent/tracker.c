@@ -25,6 +25,7 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 	tracker->registry.epochs = options->seed;
 	nt_share_init(&tracker->share, NT_TRACKER_PROCESSES);
 	nt_share_init(&tracker->key_share, NT_TRACKER_KEYS);
+	nt_share_init(&tracker->registry.share, NT_REGISTRY_COMMS);
 	if (nt_tracker_open_orphans(&tracker->orphans) < 0)
 		return -ENOMEM;
 	*ret_tracker = nt_take(tracker);
@@ -63,6 +64,7 @@ void nt_tracker_free(struct nt_tracker *tracker)
 	nt_tracker_free_orphans(&tracker->orphans);
 	nt_share_release(&tracker->share);
 	nt_share_release(&tracker->key_share);
+	nt_share_release(&tracker->registry.share);
 	free(tracker);
 }
 
@@ -191,6 +193,7 @@ static void watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candi
 		return;
 	}
 	process->candidate = candidate;
+	process->owner = &candidate->owner;
 	candidate->process = process;
 	describe(tracker, process);
 	process->late = candidate->late;
@@ -497,6 +500,11 @@ const struct nt_share *nt_tracker_share(const struct nt_tracker *tracker)
 const struct nt_share *nt_tracker_key_share(const struct nt_tracker *tracker)
 {
 	return &tracker->key_share;
+}
+
+const struct nt_share *nt_tracker_comm_share(const struct nt_tracker *tracker)
+{
+	return &tracker->registry.share;
 }
 
 const struct nt_share *nt_tracker_orphan_share(const struct nt_tracker *tracker)

@@ -152,9 +152,10 @@ void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
 /* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
 size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);
 
-/* The places of processes, keys and events that wait, and which owners found none. */
+/* The places of processes, keys, communicators and events that wait, and which owners found none. */
 const struct nt_share *nt_tracker_share(const struct nt_tracker *tracker);
 const struct nt_share *nt_tracker_key_share(const struct nt_tracker *tracker);
+const struct nt_share *nt_tracker_comm_share(const struct nt_tracker *tracker);
 const struct nt_share *nt_tracker_orphan_share(const struct nt_tracker *tracker);
 
 void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats *ret_stats);

@@ -59,7 +59,7 @@ static void miss_key(struct nt_tracker *tracker, struct nt_rank *rank, const str
 
 static struct nt_tracker_key *find_key(struct nt_tracker *tracker, struct nt_rank *rank)
 {
-	const struct nt_owner *owner = &rank->process->candidate->owner;
+	const struct nt_owner *owner = rank->process->owner;
 	struct nt_tracker_key *key = NULL;
 	struct nt_share_entry *victim;
 	int r;
@@ -407,6 +407,7 @@ static void count_anew(struct nt_tracker *tracker, uint64_t now_ns)
 	tracker->period_ns = now_ns;
 	tracker->period++;
 	nt_share_forgive(&tracker->key_share);
+	nt_share_forgive(&tracker->registry.share);
 	nt_share_forgive(&tracker->orphans.share);
 }
 

@@ -222,6 +222,45 @@ static void room_is_an_eighth_of_the_table(void **state)
 	nt_share_release(&t.share);
 }
 
+static int enter_for_good(struct table *table, uint32_t uid)
+{
+	struct nt_owner owner = owner_of(uid);
+
+	return nt_share_enter_for_good(&table->share, &owner, &table->entry[table->used++]);
+}
+
+static uint32_t fill_for_good(struct table *table, uint32_t uid)
+{
+	uint32_t taken = 0;
+
+	while (enter_for_good(table, uid) == 0)
+		taken++;
+	table->used--;
+	return taken;
+}
+
+static void places_for_good_are_kept_for_owners_with_few(void **state)
+{
+	struct nt_share_report report;
+	struct table t;
+
+	(void)state;
+	start(&t);
+	assert_int_equal(fill_for_good(&t, 1), CAP / 2);
+	assert_int_equal(fill_for_good(&t, 2), CAP / 8);
+	assert_int_equal(fill_for_good(&t, 3), CAP / 8);
+	for (uint32_t uid = 4; uid < 12; uid++)
+		assert_int_equal(fill_for_good(&t, uid), CAP / 32);
+	assert_int_equal(t.share.count, CAP);
+	assert_int_equal(fill_for_good(&t, 99), 0);
+	nt_share_read(&t.share, &report);
+	assert_int_equal(report.left_out, 12);
+	nt_share_leave(&t.share, &t.entry[0]);
+	assert_int_equal(fill_for_good(&t, 1), 0);
+	assert_int_equal(fill_for_good(&t, 99), 1);
+	nt_share_release(&t.share);
+}
+
 /* ---- whatever owners do ----------------------------------------------------------------------- */
 
 static uint32_t draw(uint64_t *seed, uint32_t below)
@@ -337,6 +376,7 @@ int main(void)
 		cmocka_unit_test(what_leaves_makes_room_and_is_forgotten),
 		cmocka_unit_test(what_is_missed_is_counted_until_it_is_forgiven),
 		cmocka_unit_test(room_is_an_eighth_of_the_table),
+		cmocka_unit_test(places_for_good_are_kept_for_owners_with_few),
 		cmocka_unit_test(whatever_owners_do_each_keeps_its_share),
 	};
 

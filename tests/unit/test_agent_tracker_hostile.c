@@ -2,6 +2,8 @@
 /* Events that make no sense, that come too early, or that are too many. */
 #include "tests/unit/agent_job.h"
 
+#include "agent/registry.h"
+
 static void events_that_make_no_sense_are_counted_and_left_out(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -316,6 +318,37 @@ static void candidates_over_the_cap_are_counted(void **state)
 	assert_int_equal(stats.processes, NT_TRACKER_PROCESSES);
 	assert_int_equal(stats.processes_over_cap,
 			 NT_TRACKER_CANDIDATES - NT_TRACKER_PROCESSES + 3);
+	node_stop(&node);
+}
+
+static void communicators_of_one_owner_leave_room_for_those_of_another(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	for (uint32_t pid = 10000; pid < 10000 + NT_REGISTRY_COMMS / NT_PROCESS_COMMS; pid++) {
+		map_as(&node, pid, 1);
+		for (uint32_t i = 0; i < NT_PROCESS_COMMS; i++)
+			nccl_reduce(&node, pid, pid, 0x5000 + 0x1000ULL * i, 1 << 20, STREAM);
+	}
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, NT_REGISTRY_COMMS / 2);
+	assert_true(left_out(nt_tracker_comm_share(node.tracker)) > 0);
+	map_as(&node, 20000, 2);
+	for (uint32_t i = 0; i < NT_PROCESS_COMMS; i++)
+		nccl_reduce(&node, 20000, 20000, 0x5000 + 0x1000ULL * i, 1 << 20, STREAM);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, NT_REGISTRY_COMMS / 2 + NT_PROCESS_COMMS);
+	for (uint32_t pid = 10000; pid < 10000 + NT_REGISTRY_COMMS / NT_PROCESS_COMMS; pid++)
+		nt_tracker_exited(node.tracker, pid, pid, node.now_ns);
+	nt_tracker_tick(node.tracker, node.now_ns += 20 * SECOND);
+	assert_int_equal(left_out(nt_tracker_comm_share(node.tracker)), 0);
+	map_as(&node, 20001, 1);
+	nccl_reduce(&node, 20001, 20001, 0x5000, 1 << 20, STREAM);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, NT_PROCESS_COMMS + 1);
 	node_stop(&node);
 }
 
@@ -706,6 +739,7 @@ int main(void)
 		cmocka_unit_test(processes_that_call_are_shared_out_evenly),
 		cmocka_unit_test(a_process_that_discovery_gives_up_has_not_ended),
 		cmocka_unit_test(candidates_over_the_cap_are_counted),
+		cmocka_unit_test(communicators_of_one_owner_leave_room_for_those_of_another),
 		cmocka_unit_test(jobs_of_one_owner_do_not_take_the_keys_of_another),
 		cmocka_unit_test(a_pid_that_comes_again_is_another_process),
 		cmocka_unit_test(a_rank_is_described_by_the_program_that_makes_the_calls),
