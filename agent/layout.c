@@ -154,8 +154,38 @@ static uint32_t find_pattern(const struct nt_memory *memory, uint32_t pid, uint6
 	return 0;
 }
 
+static uint32_t files_of(const struct nt_layout_learned *learned, uint64_t owner)
+{
+	uint32_t files = 0;
+
+	for (uint32_t i = 0; i < learned->files; i++)
+		files += learned->of[i].owner == owner;
+	return files;
+}
+
+/* Of one owner alone none makes room for another: each is searched for once. */
+static bool make_room(struct nt_layout_learned *learned, uint64_t owner)
+{
+	uint32_t at = 0;
+
+	if (learned->files < NT_LAYOUT_FILES)
+		return true;
+	for (uint32_t i = 1; i < learned->files; i++) {
+		if (files_of(learned, learned->of[i].owner) >
+		    files_of(learned, learned->of[at].owner))
+			at = i;
+	}
+	if (files_of(learned, learned->of[at].owner) < files_of(learned, owner) + 2)
+		return false;
+	learned->files--;
+	memmove(&learned->of[at], &learned->of[at + 1],
+		(learned->files - at) * sizeof(learned->of[0]));
+	return true;
+}
+
 void nt_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t address, uint64_t file,
-		     uint64_t hash, uint32_t rank, uint32_t size, struct nt_layout_learned *learned)
+		     uint64_t owner, uint64_t hash, uint32_t rank, uint32_t size,
+		     struct nt_layout_learned *learned)
 {
 	uint8_t pattern[NCCL_SIZE + 4];
 	uint64_t magic;
@@ -164,13 +194,14 @@ void nt_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t addr
 		if (learned->of[i].file == file)
 			return;
 	}
-	if (learned->files == NT_LAYOUT_FILES || !file ||
-	    nt_memory_u64(memory, pid, address, &magic) < 0 || magic != NCCL_MAGIC)
+	if (!file || nt_memory_u64(memory, pid, address, &magic) < 0 || magic != NCCL_MAGIC ||
+	    !make_room(learned, owner))
 		return;
 	memcpy(pattern, &hash, sizeof(hash));
 	memcpy(pattern + NCCL_RANK, &rank, sizeof(rank));
 	memcpy(pattern + NCCL_SIZE, &size, sizeof(size));
 	learned->of[learned->files].file = file;
+	learned->of[learned->files].owner = owner;
 	learned->of[learned->files].hash_offset =
 		find_pattern(memory, pid, address, pattern, sizeof(pattern));
 	learned->files++;

@@ -26,9 +26,9 @@ struct nt_layout_comm {
 /* Offsets of ncclComm learned from communicators whose making was seen. Zeroed: none yet. */
 struct nt_layout_learned {
 	struct {
-		uint64_t file;
+		uint64_t file, owner; /* owner: of the process that it was learned from */
 		uint32_t hash_offset; /* rank and size follow it; 0: tried in vain */
-	} of[NT_LAYOUT_FILES];
+	} of[NT_LAYOUT_FILES]; /* oldest first */
 	uint32_t files;
 };
 
@@ -40,9 +40,12 @@ NT_MUST_CHECK int nt_layout_nccl(const struct nt_memory *memory, uint32_t pid, u
 				 uint64_t file, const struct nt_layout_learned *learned,
 				 struct nt_layout_comm *ret_comm);
 
-/* Finds hash, rank and size in the ncclComm at the address, once per file. */
+/*
+ * Finds hash, rank and size in the ncclComm at the address, once per file. At the cap the oldest file of
+ * the owner with the most makes room, if that has at least two more than this one.
+ */
 void nt_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t address, uint64_t file,
-		     uint64_t hash, uint32_t rank, uint32_t size,
+		     uint64_t owner, uint64_t hash, uint32_t rank, uint32_t size,
 		     struct nt_layout_learned *learned);
 
 /* Open MPI's ompi_communicator_t. */

@@ -151,8 +151,8 @@ static void confirm_nccl(struct nt_registry *registry, struct nt_process *proces
 
 	if (r < 0 && comm->from_unique_id)
 		nt_layout_learn(&registry->memory, process->pid, comm->key.handle,
-				process->nccl_file, comm->id, comm->rank, comm->size,
-				&registry->learned);
+				process->nccl_file, process->owner ? process->owner->id : 0,
+				comm->id, comm->rank, comm->size, &registry->learned);
 	if (r < 0 || (comm->size && (found.size != comm->size || found.rank != comm->rank)))
 		return;
 	comm->rank = found.rank;

@@ -91,14 +91,14 @@ static void an_unknown_release_is_learned_from_a_known_communicator(void **state
 	fake_nccl_at(comm, 0x133330, 0xfeed, 3, 16, 0x133500);
 	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
 	assert_int_equal(nt_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found), -ENOENT);
-	nt_layout_learn(&memory, PID, ADDRESS, FILE_A, 0xfeed, 3, 16, &learned);
+	nt_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xfeed, 3, 16, &learned);
 	assert_int_equal(nt_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found), 0);
 	assert_int_equal(found.rank, 3);
 	assert_int_equal(found.size, 16);
 	assert_int_equal(nt_layout_nccl(&memory, PID, ADDRESS, FILE_A + 1, &learned, &found),
 			 -ENOENT);
 	reads = fake.reads;
-	nt_layout_learn(&memory, PID, ADDRESS, FILE_A, 0xfeed, 3, 16, &learned);
+	nt_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xfeed, 3, 16, &learned);
 	assert_int_equal(fake.reads, reads); /* once per file */
 	free(comm);
 }
@@ -116,8 +116,16 @@ static void what_cannot_be_learned_is_tried_once_and_files_are_capped(void **sta
 	fake_nccl(comm, 0x1, 3, 16);
 	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
 	for (uint64_t i = 1; i <= NT_LAYOUT_FILES + 4; i++)
-		nt_layout_learn(&memory, PID, ADDRESS, i, 0xfeed, 3, 16, &learned);
+		nt_layout_learn(&memory, PID, ADDRESS, i, 1, 0xfeed, 3, 16, &learned);
 	assert_int_equal(learned.files, NT_LAYOUT_FILES);
+	assert_int_equal(learned.of[0].file, 1);
+	/* Another owner's take half of the places, the oldest ones. */
+	for (uint64_t i = 101; i <= 100 + NT_LAYOUT_FILES; i++)
+		nt_layout_learn(&memory, PID, ADDRESS, i, 2, 0xfeed, 3, 16, &learned);
+	assert_int_equal(learned.files, NT_LAYOUT_FILES);
+	assert_int_equal(learned.of[0].file, NT_LAYOUT_FILES / 2 + 1);
+	assert_int_equal(learned.of[NT_LAYOUT_FILES / 2].file, 101);
+	assert_int_equal(learned.of[NT_LAYOUT_FILES - 1].file, 100 + NT_LAYOUT_FILES / 2);
 	/* The table of releases still serves. */
 	assert_int_equal(nt_layout_nccl(&memory, PID, ADDRESS, 1, &learned, &found), 0);
 	free(comm);
