@@ -80,7 +80,7 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 
 	nt_roster_remove(&d->roster, p);
 	d->stats.over_cap++;
-	if (reported)
+	if (reported && d->handler.evicted)
 		d->handler.evicted(d->handler.data, pid, start_ns);
 }
 

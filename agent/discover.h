@@ -40,7 +40,7 @@ struct nt_discover_handler {
 	void (*exited)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns);
 	/*
 	 * The process goes on, but there is no room for it any more; also only for those reported. It
-	 * is reported anew when there is, or when it calls (nt_discover_recall()).
+	 * is reported anew when there is, or when it calls (nt_discover_recall()). NULL: nobody is to know.
 	 */
 	void (*evicted)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	void *data;
