@@ -51,6 +51,7 @@ struct nt_tracker_group {
 struct nt_tracker_wait {
 	uint32_t pid;
 	struct nt_tracker_group *group;
+	bool has_owner; /* the group is its owner's */
 	uint32_t first, last; /* of its events, in order, if there are any */
 	uint32_t count;
 	uint32_t judged; /* of them, those that came before the look that runs */

@@ -18,6 +18,8 @@ enum {
 	NONE = NT_TRACKER_ORPHANS,
 	FREELY = NT_TRACKER_ORPHANS / 2, /* places without shares */
 	FLOOR = 16, /* places that an owner has in any case, while there are some */
+	ANYBODY = 2, /* owner of processes that nobody asked about */
+	GONE = 3,
 	WAITS = 2048, /* processes with events that wait, or that found no room */
 };
 
@@ -42,15 +44,21 @@ static void free_events(struct nt_tracker_orphans *orphans, struct nt_tracker_wa
 	wait->count = 0;
 }
 
-static void free_wait(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
+static void leave_group(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
 {
 	struct nt_tracker_group *group = wait->group;
 
+	group->count -= wait->count;
+	if (--group->waits > 0)
+		return;
+	HASH_DEL(orphans->groups, group);
+	free(group);
+}
+
+static void free_wait(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
+{
 	free_events(orphans, wait);
-	if (--group->waits == 0) {
-		HASH_DEL(orphans->groups, group);
-		free(group);
-	}
+	leave_group(orphans, wait);
 	HASH_DEL(orphans->waits, wait);
 	free(wait);
 }
@@ -80,36 +88,53 @@ static struct nt_tracker_wait *find_wait(const struct nt_tracker_orphans *orphan
 	return wait;
 }
 
-static struct nt_tracker_group *take_group(struct nt_tracker *tracker, uint32_t pid)
+static struct nt_tracker_group *take_group(struct nt_tracker_orphans *orphans,
+					   const struct nt_owner *owner)
 {
-	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_owner owner = {.id = nt_hash_mix(pid) | 1};
 	struct nt_tracker_group *group = NULL;
 
-	/* Of one that is gone already nobody can say whose it was. */
-	if (source->owner && source->owner(source->data, pid, &owner) < 0)
-		owner = (struct nt_owner){.id = 1};
-	HASH_FIND(hh, tracker->orphans.groups, &owner.id, sizeof(owner.id), group);
+	HASH_FIND(hh, orphans->groups, &owner->id, sizeof(owner->id), group);
 	if (group)
 		return group;
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return NULL;
-	group->owner = owner;
-	HASH_ADD(hh, tracker->orphans.groups, owner.id, sizeof(group->owner.id), group);
+	group->owner = *owner;
+	HASH_ADD(hh, orphans->groups, owner.id, sizeof(group->owner.id), group);
 	return group;
+}
+
+/* Whose process it is has to be read, which is worth it where places are short. */
+static void find_owner(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_owner owner = {.id = nt_hash_mix(wait->pid) | 1, .name = "unknown"};
+	struct nt_tracker_group *group;
+
+	wait->has_owner = true;
+	/* Of one that is gone already nobody can say whose it was. */
+	if (source->owner && source->owner(source->data, wait->pid, &owner) < 0)
+		owner = (struct nt_owner){.id = GONE, .name = "unknown"};
+	group = take_group(&tracker->orphans, &owner);
+	if (!group || group == wait->group)
+		return; /* it stays with those that nobody asked about */
+	leave_group(&tracker->orphans, wait);
+	wait->group = group;
+	group->waits++;
+	group->count += wait->count;
 }
 
 static struct nt_tracker_wait *take_wait(struct nt_tracker *tracker, uint32_t pid)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
 	struct nt_tracker_wait *wait = find_wait(orphans, pid);
+	static const struct nt_owner anybody = {.id = ANYBODY, .name = "unknown"};
 	struct nt_tracker_group *group;
 
 	if (wait || HASH_COUNT(orphans->waits) >= WAITS)
 		return wait;
 	wait = calloc(1, sizeof(*wait));
-	group = wait ? take_group(tracker, pid) : NULL;
+	group = wait ? take_group(orphans, &anybody) : NULL;
 	if (!group) {
 		tracker->stats.no_memory++;
 		free(wait);
@@ -145,6 +170,8 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 		return;
 	}
 	wait = take_wait(tracker, call->h.pid);
+	if (wait && !wait->has_owner && orphans->count >= FREELY)
+		find_owner(tracker, wait);
 	if (!wait || !has_room(orphans, wait->group)) {
 		tracker->stats.orphans_over_cap++;
 		nt_share_miss(&orphans->share, wait ? &wait->group->owner : NULL, 1);

@@ -56,6 +56,7 @@ struct node {
 	size_t windows;
 	uint64_t heartbeats, heartbeat_mark_ns;
 	uint32_t heartbeat_ranks;
+	uint32_t crowd_pid; /* from here on all processes are of one owner; 0: none is */
 	uint64_t ranked; /* processes that became ranks */
 	uint32_t ranked_pid;
 	uint64_t now_ns;
@@ -94,6 +95,15 @@ static inline bool node_counters(void *data, uint32_t pid, struct nt_process_cou
 	(void)pid;
 	*ret_counters = node->counters;
 	return true;
+}
+
+static inline int node_owner(void *data, uint32_t pid, struct nt_owner *ret_owner)
+{
+	const struct node *node = data;
+	const bool is_crowd = node->crowd_pid && pid >= node->crowd_pid;
+
+	*ret_owner = (struct nt_owner){.id = is_crowd ? 99 : 1000000 + pid, .name = "user"};
+	return 0;
 }
 
 static inline void node_locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
@@ -170,6 +180,7 @@ static inline void node_start(struct node *node)
 			   .describe = node_describe,
 			   .sample = node_sample,
 			   .counters = node_counters,
+			   .owner = node_owner,
 			   .locate = node_locate,
 			   .data = node},
 		.sink = {.window = node_window,

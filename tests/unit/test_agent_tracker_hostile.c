@@ -638,6 +638,29 @@ static void one_process_cannot_take_the_places_of_anothers_first_events(void **s
 	node_stop(&node);
 }
 
+static void many_processes_of_one_owner_leave_room_for_anothers_first_events(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	node.crowd_pid = 10000;
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	for (int i = 0; i < 64; i++)
+		for (uint32_t pid = 10000; pid < 11000; pid++)
+			nccl_reduce(&node, pid, pid, 0x5000, 1 << 20, STREAM);
+	nccl_init(&node, PID, PID, 0x5000, 5, 8, 0x11);
+	for (int i = 0; i < 100; i++)
+		nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
+	nt_tracker_discovering(node.tracker);
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	nt_tracker_discovered(node.tracker, true);
+	nt_tracker_tick(node.tracker, node.now_ns += 2 * SECOND);
+	assert_int_equal(node_last(&node)->window.lost, 0);
+	assert_int_equal(node_last(&node)->op[0][0].calls, 100);
+	node_stop(&node);
+}
+
 static void many_processes_with_early_events_have_a_cap(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -733,6 +756,7 @@ int main(void)
 		cmocka_unit_test(a_strangers_pid_is_asked_about_again),
 		cmocka_unit_test(events_over_the_cap_before_discovery_are_lost_and_counted),
 		cmocka_unit_test(one_process_cannot_take_the_places_of_anothers_first_events),
+		cmocka_unit_test(many_processes_of_one_owner_leave_room_for_anothers_first_events),
 		cmocka_unit_test(many_processes_with_early_events_have_a_cap),
 		cmocka_unit_test(idle_processes_of_one_owner_do_not_hide_a_job_of_another),
 		cmocka_unit_test(a_process_that_was_left_out_is_watched_from_its_first_call_on),
