@@ -62,7 +62,8 @@ stop() { # stop PID [SIGNAL]: sets ended, its exit status
   ) &
   local watcher=$!
   wait "$1" 2>/dev/null || ended=$?
-  kill "$watcher" 2>/dev/null || :
+  # Not TERM: a shell that has just been forked still has our traps, and would clean up.
+  kill -KILL "$watcher" 2>/dev/null || :
   wait "$watcher" 2>/dev/null || :
 }
 
