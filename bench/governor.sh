@@ -84,17 +84,8 @@ loop() { # loop FUNCTION THREADS
 
 # ---- steps ---------------------------------------------------------------------------------------
 
-start_fast() { # start_fast SECONDS
-  job_log=$work/log/fast.log
-  : >"$job_log"
-  env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-    mpirun --oversubscribe --bind-to none --quiet -np "$job_ranks" "$work/attack/mpi_fast" --seconds "$1" \
-    --work-us "$work_us" --faults "$control/faults" >"$job_log" 2>&1 &
-  job_pid=$!
-}
-
 step_us() { # of one run
-  start_fast "$seconds"
+  start_fast_job "$job_ranks" --seconds "$seconds" --work-us "$work_us"
   wait "$job_pid" || fail "the job failed: $(tail -n 3 "$job_log")"
   job_pid=
   # The first second is left out: libraries are loaded, probes are made.
@@ -122,13 +113,13 @@ steps() {
       exit !(m < 1.02) }' || missed=$((missed + 1))
 
   with_agent
-  start_fast 600
+  start_fast_job "$job_ranks" --seconds 600 --work-us "$work_us"
   wait_until 40 "the job to step" job_steps || fail "the job does not run"
   seen "$job_ranks"
   sleep 12
   rank=$(draw "$job_ranks")
   begin=$(now_ms)
-  fault "compute $rank 1.8"
+  fast_fault "compute $rank 1.8"
   if wait_until 60 "a verdict" has_incident '.state == "firing" and .severity != "info"'; then
     begin=$(($(now_ms) - begin))
     open_incidents | jq -r --arg rank "$rank" --arg ms "$begin" '

@@ -51,6 +51,22 @@ healthy_job() { # healthy_job [OPTION...]: of the job
   seen "$healthy_ranks"
 }
 
+# start_fast_job RANKS [OPTION...]: 17 probed calls of Open MPI in steps of half a millisecond.
+start_fast_job() {
+  local ranks=$1
+  shift
+  job_log=$work/log/fast-$(find "$work/log" -name 'fast-*' | wc -l).log
+  : >"$job_log"
+  env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --bind-to none --quiet \
+    -np "$ranks" "$work/attack/mpi_fast" --faults "$work/fast-faults" "$@" >"$job_log" 2>&1 &
+  job_pid=$!
+}
+
+fast_fault() { # fast_fault LINE...: of that job alone
+  printf '%s\n' "$@" >"$work/.fast-faults"
+  mv "$work/.fast-faults" "$work/fast-faults"
+}
+
 watch_begin() { # for the healthy job
   tests/attack/watch.py "${agent_pid[here]}" "$work/agent-here.prom" "http://127.0.0.1:$port" "$work/token" \
     "$job_id" "$healthy_ranks" >"$work/out/watch" &

@@ -11,7 +11,8 @@ seconds=${NT_ATTACK_SECONDS:-15}
 setup_attack
 healthy_job
 watch_begin
-attack_runs thread_storm --threads "${NT_ATTACK_THREADS:-10000}" --at-once "${NT_ATTACK_AT_ONCE:-5000}"
+attack_runs thread_storm --threads "${NT_ATTACK_THREADS:-20000}" --at-once "${NT_ATTACK_AT_ONCE:-5000}" --calls 50 --pause-ms 500
+sleep 3
 watch_end "threads"
 healthy_job_is_complete "threads"
 
