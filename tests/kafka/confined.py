@@ -4,16 +4,17 @@
 
     confined.py UNIT PROGRAM ARG...
 
-The unit's SystemCallFilter=, expanded as systemd itself does (systemd-analyze syscall-filter), and
-MemoryDenyWriteExecute=. A call that is not in it ends the program (SIGSYS) instead of failing, so that none
-goes unnoticed.
+The unit's SystemCallFilter=, expanded as systemd itself does (systemd-analyze syscall-filter), line by line, and
+MemoryDenyWriteExecute=. A call that a line takes away (~) fails with EPERM, as it does under the unit. One that
+no line names ends the program (SIGSYS) instead of failing, so that none goes unnoticed.
 """
 import ctypes
+import errno
 import os
 import subprocess
 import sys
 
-ALLOW, KILL_PROCESS = 0x7FFF0000, 0x80000000
+ALLOW, KILL_PROCESS, FAIL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 MASKED_EQUAL = 7
 PROT_WRITE, PROT_EXEC = 2, 4
 
@@ -32,7 +33,7 @@ class Compare(ctypes.Structure):
 def settings(path):
     with open(path, encoding="utf-8") as unit:
         lines = [line.strip().split("=", 1) for line in unit if "=" in line and not line.startswith("#")]
-    return dict(lines)
+    return dict(lines), [value.split() for key, value in lines if key == "SystemCallFilter"]
 
 
 def expand(names):
@@ -48,21 +49,40 @@ def expand(names):
     return calls
 
 
-def confine(calls, denies_writable_code):
+def filters(lines):
+    """The calls that the lines allow in the end, and those that they take away."""
+    allowed, denied = set(), set()
+    for names in lines:
+        if names[0].startswith("~"):
+            calls = expand([names[0][1:], *names[1:]])
+            allowed, denied = allowed - calls, denied | calls
+        else:
+            calls = expand(names)
+            allowed, denied = allowed | calls, denied - calls
+    return allowed, denied
+
+
+def confine(calls, denied, denies_writable_code):
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(KILL_PROCESS)))
 
-    def allow(number, *compares):
+    def rule(action, number, *compares):
         if library.seccomp_rule_add(
-            context, ctypes.c_uint32(ALLOW), ctypes.c_int(number), ctypes.c_uint(len(compares)), *compares
+            context, ctypes.c_uint32(action), ctypes.c_int(number), ctypes.c_uint(len(compares)), *compares
         ):
             sys.exit(f"confined.py: no rule for call {number}")
 
-    for name in sorted(calls):
+    def allow(number, *compares):
+        rule(ALLOW, number, *compares)
+
+    for name in sorted(calls | denied):
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
             continue  # not on this machine
+        if name in denied:
+            rule(FAIL, number)
+            continue
         if denies_writable_code and name in ("mmap", "mprotect", "pkey_mprotect"):
             unwanted = PROT_EXEC | (PROT_WRITE if name == "mmap" else 0)
             for value in range(unwanted + 1):
@@ -75,9 +95,9 @@ def confine(calls, denies_writable_code):
 
 
 def main():
-    unit = settings(sys.argv[1])
+    unit, lines = settings(sys.argv[1])
     # The calls of this program itself until it is the other one.
-    confine(expand(unit["SystemCallFilter"].split()), unit.get("MemoryDenyWriteExecute") == "yes")
+    confine(*filters(lines), unit.get("MemoryDenyWriteExecute") == "yes")
     os.execv(sys.argv[2], sys.argv[2:])
 
 
