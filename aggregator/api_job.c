@@ -66,6 +66,20 @@ static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapsh
 	return nt_take(ids);
 }
 
+/* What the governor of an agent does not observe. */
+static json_t *shed_json(uint32_t shed)
+{
+	static const char *const names[] = {"launches", "copies", "allocations",
+					    "syncs",    "order",  "functions"};
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if ((shed >> i & 1) && json_array_append_new(array, json_string(names[i])))
+			return NULL;
+	}
+	return nt_take(array);
+}
+
 static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *job)
 {
 	nt_autojson json_t *object = json_object();
@@ -84,6 +98,8 @@ static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *
 	failed |= set(object, "window_seconds", seconds((double)job->cell_ns, job->cell_ns));
 	failed |= set(object, "windows", json_integer((json_int_t)job->frames));
 	failed |= set(object, "completeness", nt_json_number(job->completeness));
+	failed |= set(object, "sampled", job->is_head ? json_null() : nt_json_number(job->sampled));
+	failed |= set(object, "shed", shed_json(job->shed));
 	failed |= set(object, "since", nt_json_time(job->since_ns));
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
@@ -322,6 +338,8 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "allocations", json_integer((json_int_t)rank->allocs));
 	failed |= set(object, "allocation_bytes", json_integer((json_int_t)rank->alloc_bytes));
 	failed |= set(object, "lost_events", json_integer((json_int_t)rank->lost));
+	failed |= set(object, "sampled", nt_json_number(rank->sampled));
+	failed |= set(object, "shed", shed_json(rank->shed));
 	failed |= set(object, "since", nt_json_time(rank->first_seen_ns));
 	failed |= set(object, "seen", nt_json_time(rank->last_seen_ns));
 	return failed;

@@ -285,6 +285,7 @@ static int draw_up(struct nt_framer *framer, struct nt_job *job, uint64_t end_ns
 		if (r < 0)
 			return r;
 	}
+	nt_framer_part(job, rank, members);
 	r = collect_samples(framer, job, windows);
 	if (r < 0)
 		return r;

@@ -20,6 +20,9 @@ void *nt_framer_alloc(struct nt_framer *framer, size_t count, size_t size);
 NT_MUST_CHECK int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t windows,
 				 uint64_t end_ns, struct nt_frame_rank *rank);
 
+/* Keeps apart own work of ranks that are sampled and of those that are not. */
+void nt_framer_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks);
+
 /*
  * framer_grid.c: how much of the open frame is missing, by the windows of each member; and how long
  * the next cell is. -ENOMEM.

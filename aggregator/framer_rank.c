@@ -286,6 +286,47 @@ static bool is_unheard(const struct nt_member *member, uint64_t start_ns, uint64
 	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
 }
 
+/* Which part of the member's time its agent has observed, and what of it not at all. */
+static void see_sampling(struct nt_member *member, size_t windows)
+{
+	uint64_t length_ns = 0, unobserved_ns = 0;
+
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+		uint64_t ns = window->end_boot_ns - window->start_boot_ns;
+
+		length_ns += ns;
+		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
+		member->shed = window->shed;
+	}
+	if (length_ns)
+		member->sampled_permille =
+			1000 - (uint32_t)((double)unobserved_ns * 1000 / (double)length_ns);
+}
+
+/*
+ * Own work that was seen in slices and own work that was seen all the time are not compared: that of the
+ * fewer ranks counts as not observable.
+ */
+void nt_framer_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks)
+{
+	size_t of[2] = {0};
+	bool fewer;
+
+	for (size_t i = 0; i < ranks; i++)
+		if (rank[i].steps)
+			of[job->member[i]->sampled_permille < 1000]++;
+	if (!of[0] || !of[1])
+		return;
+	fewer = of[1] <= of[0];
+	for (size_t i = 0; i < ranks; i++) {
+		if (!rank[i].steps || (job->member[i]->sampled_permille < 1000) != fewer)
+			continue;
+		rank[i].own_tier = NT_FRAME_T1;
+		rank[i].own_ns = rank[i].own_blocked_ns = 0;
+	}
+}
+
 int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t windows,
 		   uint64_t end_ns, struct nt_frame_rank *rank)
 {
@@ -305,6 +346,7 @@ int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t wi
 	rank->stage = rank->replica = -1;
 	rank->uses_gpu = member->uses_gpu;
 	show_inside(member, rank);
+	see_sampling(member, windows);
 	for (size_t i = 0; i < windows; i++) {
 		const struct nt_waiting *waiting = &member->waiting[i];
 		const struct nt_window *window = &waiting->message->window;

@@ -75,6 +75,7 @@ int nt_member_new(const struct nt_message *message, struct nt_member **ret_membe
 
 	if (!member)
 		return -ENOMEM;
+	member->sampled_permille = 1000;
 	member->pid = id->pid;
 	member->start_boot_ns = id->start_boot_ns;
 	member->start_ns = nt_message_real_ns(message, id->start_boot_ns);

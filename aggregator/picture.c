@@ -53,6 +53,8 @@ static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 	uint32_t *peers;
 
 	rank->tier = member->tier;
+	rank->sampled = member->sampled_permille / 1000.0;
+	rank->shed = member->shed;
 	rank->steps = member->frame_steps;
 	rank->own_ns = (double)member->own_ns / steps;
 	rank->host_ns = (double)member->host_ns / steps;
@@ -202,6 +204,14 @@ static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job)
 		r = draw_rank(picture, job, job->member[i], &rank[i]);
 		if (r < 0)
 			return r;
+	}
+	picture->sampled = 1;
+	for (size_t i = 0; i < members; i++) {
+		if (rank[i].ended)
+			continue;
+		picture->sampled =
+			rank[i].sampled < picture->sampled ? rank[i].sampled : picture->sampled;
+		picture->shed |= rank[i].shed;
 	}
 	picture->rank = rank;
 	picture->ranks = members;

@@ -57,6 +57,8 @@ struct nt_snapshot_rank {
 	double own_ns, own_peers_ns, host_ns, host_peers_ns, blocked_ns, comm_ns, step_ns;
 	double gpu_lag_ns;
 	bool own_observable;
+	double sampled; /* share of its time in which its calls are seen; 1: all of it */
+	uint32_t shed; /* NT_WIRE_SHED_* */
 	double kpi, width, cusum, threshold;
 	const uint32_t *peers;
 	size_t peer_count;
@@ -85,6 +87,8 @@ struct nt_snapshot_job {
 	uint32_t nodes;
 	double step_ns; /* median of the last frame with steps; 0: none yet */
 	double completeness; /* of the last frame */
+	double sampled; /* the least of its living ranks */
+	uint32_t shed; /* of any of them */
 	uint64_t frames, cell_ns; /* frames judged, and how long one is now */
 	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns 0: it lives */
 	const struct nt_snapshot_rank *rank; /* ascending by rank */

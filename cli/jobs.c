@@ -35,17 +35,18 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column job_columns[] = {
-	{"JOB", false, true},           {"ID", false, false},       {"STATE", false, false},
-	{"ATTEMPT", true, false, true}, {"RANKS", true, false},     {"NODES", true, false},
-	{"STEP", true, false},          {"INCIDENTS", true, false}, {"SINCE", false, true, true},
-	{"SEEN", true, false},
+	{"JOB", false, true},           {"ID", false, false},     {"STATE", false, false},
+	{"ATTEMPT", true, false, true}, {"RANKS", true, false},   {"NODES", true, false},
+	{"STEP", true, false},          {"SAMPLED", true, false}, {"INCIDENTS", true, false},
+	{"SINCE", false, true, true},   {"SEEN", true, false},
 };
 
 static const struct nt_column rank_columns[] = {
-	{"RANK", true, false},       {"STATE", false, false},    {"NODE", false, true},
-	{"POD", false, true, true},  {"PID", true, false, true}, {"TIER", false, false, true},
-	{"STEP", true, false},       {"OWN", true, false},       {"PEERS", true, false},
-	{"HOST", true, false, true}, {"BLOCKED", true, false},   {"INSIDE", false, true, true},
+	{"RANK", true, false},         {"STATE", false, false},    {"NODE", false, true},
+	{"POD", false, true, true},    {"PID", true, false, true}, {"TIER", false, false, true},
+	{"STEP", true, false},         {"OWN", true, false},       {"PEERS", true, false},
+	{"HOST", true, false, true},   {"BLOCKED", true, false},   {"SAMPLED", true, false, true},
+	{"INSIDE", false, true, true},
 };
 
 /* "12.3 ms", or "-" where the member is null. Returns text. */
@@ -69,6 +70,19 @@ static enum nt_style job_style(const char *state)
 	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
 }
 
+/* "100%", or less; with a mark where something is not observed at all. */
+static int add_sampled(struct nt_table *table, const json_t *object)
+{
+	const json_t *share = json_object_get(object, "sampled");
+	bool shed = json_array_size(json_object_get(object, "shed")) > 0;
+	double percent = 100 * json_number_value(share);
+
+	if (!json_is_number(share))
+		return nt_table_add(table, NT_STYLE_DIM, "-");
+	return nt_table_add(table, percent < 100 || shed ? NT_STYLE_BAD : NT_STYLE_PLAIN,
+			    "%.*f%%%s", percent < 10, percent, shed ? "*" : "");
+}
+
 static int add_job(struct nt_table *table, const json_t *job)
 {
 	const char *state = nt_json_get_text(job, "state", "-");
@@ -90,6 +104,8 @@ static int add_job(struct nt_table *table, const json_t *job)
 		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "nodes", 0));
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", duration(job, "step_seconds", text));
+	if (r == 0)
+		r = add_sampled(table, job);
 	if (r == 0)
 		r = nt_table_add(table, incidents ? NT_STYLE_BAD : NT_STYLE_PLAIN, "%zu",
 				 incidents);
@@ -125,6 +141,8 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "tier", "-"));
 	for (size_t i = 0; r == 0 && i < sizeof(durations) / sizeof(durations[0]); i++)
 		r = nt_table_add(table, 0, "%s", duration(rank, durations[i], text));
+	if (r == 0)
+		r = add_sampled(table, rank);
 	if (r == 0)
 		r = nt_table_add(
 			table, NT_STYLE_DIM, "%s",
