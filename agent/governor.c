@@ -29,7 +29,8 @@ enum {
 /* Costs are shares of one core. */
 static const double aim = 0.7; /* of the budget: what is shed, is shed down to this */
 static const double calm = 0.5; /* of the budget */
-static const double floor_cost = 0.002; /* of one core: 2 ms a second is never too much */
+/* A process that mostly sleeps is slowed by a share of the time that passes, not of what it uses. */
+static const double cpu_least = 0.5; /* cores that the budget is a share of, at least */
 static const double burst_times = 20; /* so many budgets are no burst to be waited for */
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
 
@@ -48,6 +49,7 @@ struct process {
 	double events; /* per second while observed, smoothed */
 	double event_permille; /* of the time: what the agent's budget leaves it */
 	uint64_t calm_since_ns; /* 0: it is not calm */
+	uint64_t shed_since_ns; /* since when the subjects are shed that are */
 	struct nt_governor_plan plan;
 	UT_hash_handle hh;
 };
@@ -160,6 +162,23 @@ static bool is_counted(uint16_t row)
 	return nt_target_kind_of(nt_probe_row(row)) == NT_TARGET_COUNT;
 }
 
+static bool is_counter_shed(const struct process *process, int counter)
+{
+	static const enum nt_subject subjects[NT_COUNTER_END] = {
+		[NT_COUNTER_LAUNCH] = NT_SUBJECT_LAUNCH,
+		[NT_COUNTER_COPY] = NT_SUBJECT_COPY,
+		[NT_COUNTER_ALLOC] = NT_SUBJECT_ALLOC,
+		[NT_COUNTER_FREE] = NT_SUBJECT_ALLOC,
+		[NT_COUNTER_SYNC] = NT_SUBJECT_SYNC,
+		[NT_COUNTER_DRIVER_LAUNCH] = NT_SUBJECT_DRIVER,
+		[NT_COUNTER_DRIVER_COPY] = NT_SUBJECT_DRIVER,
+		[NT_COUNTER_DRIVER_ALLOC] = NT_SUBJECT_DRIVER,
+		[NT_COUNTER_GC] = NT_SUBJECT_GC,
+	};
+
+	return process->plan.shed >> subjects[counter] & 1;
+}
+
 static void smooth(float *value, double now, double weight)
 {
 	*value = (float)((double)*value + (now - (double)*value) * weight);
@@ -200,10 +219,17 @@ static uint64_t take_calls(struct process *process, const struct nt_process_coun
 	return calls;
 }
 
+/* What it would cost is known from the time before. */
+static bool is_detached(const struct process *process, uint16_t row)
+{
+	return nt_governor_is_hot(&process->plan, row) ||
+	       (process->plan.shed >> nt_probe_row(row)->subject & 1);
+}
+
 /* Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows. */
 static void take_rates(struct nt_governor *governor, struct process *process,
-		       const struct nt_process_counters *counters, double observed_ns,
-		       double weight)
+		       const struct nt_process_counters *counters, double elapsed_ns,
+		       double observed_ns, double weight)
 {
 	uint16_t rows = nt_probe_rows();
 	double events = 0;
@@ -211,18 +237,20 @@ static void take_rates(struct nt_governor *governor, struct process *process,
 	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
 		uint64_t seen = process->hits[row];
 		uint64_t hits = take_hits(process, counters, row);
+		double time_ns = nt_probe_stays(nt_probe_row(row)) ? elapsed_ns : observed_ns;
 
-		if (observed_ns <= 0 || nt_governor_is_hot(&process->plan, row))
+		if (time_ns <= 0 || is_detached(process, row))
 			continue;
 		if (hits || process->cost[row] > 0)
-			smooth(&process->cost[row],
-			       (double)hits * cost_of(governor, row) / observed_ns, weight);
+			smooth(&process->cost[row], (double)hits * cost_of(governor, row) / time_ns,
+			       weight);
 		events += (double)seen;
 	}
 	for (int i = 0; i < NT_COUNTER_END; i++) {
 		uint64_t calls = take_calls(process, counters, i);
 
-		if (observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC)
+		if (observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC ||
+		    is_counter_shed(process, i))
 			continue;
 		smooth(&process->counted[i],
 		       (double)calls * (double)governor->options.count_ns / observed_ns, weight);
@@ -328,7 +356,7 @@ static void set_duty(struct process *process, double permille)
 }
 
 /* Sheds until what is left costs the aim. */
-static void shed(struct process *process, double budget)
+static void shed(struct process *process, double budget, uint64_t now_ns)
 {
 	struct demand demand;
 	uint32_t shed = 0;
@@ -350,6 +378,7 @@ static void shed(struct process *process, double budget)
 	if (shed != process->plan.shed) {
 		process->plan.shed = shed;
 		process->plan.version++;
+		process->shed_since_ns = now_ns;
 	}
 	permille = demand.rest > left ? left / demand.rest * 1000 : NT_GOVERNOR_WHOLE;
 	if (permille > process->event_permille)
@@ -373,21 +402,38 @@ static bool is_calm(const struct process *process, double total, double budget)
 	       process->event_permille >= NT_GOVERNOR_WHOLE;
 }
 
-/* burst: the cost since the last sample alone. */
+/* Whether what was shed is still called so often is found out by attaching it. */
+static void try_again(struct process *process, uint64_t now_ns)
+{
+	for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
+		if (process->plan.shed >> nt_probe_row(row)->subject & 1)
+			process->cost[row] = 0;
+	for (int i = 0; i < NT_COUNTER_END; i++)
+		if (is_counter_shed(process, i))
+			process->counted[i] = 0;
+	process->plan.shed = 0;
+	process->plan.version++;
+	process->shed_since_ns = now_ns;
+}
+
 static void decide(struct process *process, double budget, uint64_t now_ns)
 {
-	struct demand demand = find_demand(process, 0);
-	double total = demand.stays + demand.rest;
+	struct demand demand;
+	double total;
 	bool limited = process->event_permille < NT_GOVERNOR_WHOLE;
 
+	if (process->plan.shed && now_ns - process->shed_since_ns >= CALM_NS)
+		try_again(process, now_ns);
+	demand = find_demand(process, 0);
+	total = demand.stays + demand.rest;
 	if (!process->plan.governed) {
 		if (total > budget || limited)
-			shed(process, budget);
+			shed(process, budget, now_ns);
 		return;
 	}
 	if (!is_calm(process, total, budget)) {
 		process->calm_since_ns = 0;
-		shed(process, budget);
+		shed(process, budget, now_ns);
 	} else if (!process->calm_since_ns) {
 		process->calm_since_ns = now_ns;
 	} else if (now_ns - process->calm_since_ns >= CALM_NS) {
@@ -397,9 +443,7 @@ static void decide(struct process *process, double budget, uint64_t now_ns)
 
 static double budget_of(const struct nt_governor *governor, const struct process *process)
 {
-	double budget = governor->options.budget * process->cpu;
-
-	return budget > floor_cost ? budget : floor_cost;
+	return governor->options.budget * (process->cpu > cpu_least ? process->cpu : cpu_least);
 }
 
 static bool has_changed(struct nt_governor *governor, const struct nt_governor_plan *before,
@@ -453,7 +497,7 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 				weight = 1;
 		}
 	}
-	take_rates(governor, process, sample->counters, observed_ns, weight);
+	take_rates(governor, process, sample->counters, elapsed_ns, observed_ns, weight);
 	process->started = true;
 	process->sampled_ns = sample->now_ns;
 	process->cpu_ns = sample->cpu_ns;
@@ -531,7 +575,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 	double most, total = 0, level;
 
 	governor->events = 0;
-	if (!elapsed_ns)
+	if (!elapsed_ns || governor->options.agent_budget <= 0)
 		return;
 	for (const struct process *p = governor->process; p; p = p->hh.next)
 		total += p->events;
