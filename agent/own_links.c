@@ -745,8 +745,7 @@ enum nt_own_links_verdict nt_own_links_judge(const struct nt_own_links *own,
 		return NT_OWN_LINKS_COUNT;
 	use = use_of(process, probe->library);
 	/* Only what is split off has two kinds of links. */
-	if (!use || use->file->phase == PHASE_SHARED ||
-	    (nt_probe_stays(probe) && use->file->split != NT_ATTACHED_ALL))
+	if (!use || (nt_probe_stays(probe) && use->file->split != NT_ATTACHED_ALL))
 		return NT_OWN_LINKS_TAKE;
 	if (!nt_probe_stays(probe) && ((process->paused_ns && entry_ns >= process->paused_ns) ||
 				       entry_ns < process->resumed_ns))
