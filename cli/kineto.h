@@ -36,9 +36,10 @@ struct nt_kineto_rank {
 	uint32_t rank, world; /* world 0: it does not say */
 	struct nt_kineto_interval *kernel, *step;
 	size_t kernels, steps;
-	struct nt_kineto_interval *span; /* calls as the host recorded them: until they are done */
+	/* Calls as the host recorded them. In the end, of a rank without kernels, when there was one. */
+	struct nt_kineto_interval *span;
 	size_t spans;
-	struct nt_kineto_interval *work; /* operators that ran on a processor */
+	struct nt_kineto_interval *work; /* operators that ran on a processor; joined in the end */
 	size_t works;
 	bool on_host; /* it has no kernels: `kernel` is what `span` was */
 	bool cuts; /* its steps are those of its calls: the profiler was told of none */

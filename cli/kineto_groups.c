@@ -280,13 +280,31 @@ static bool is_synchronising(const struct nt_kineto_interval *kernel)
 	return kernel->group && (kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL);
 }
 
+/* The first call that starts at or after that time: they are in this order. */
+static size_t first_call(const struct nt_kineto_rank *rank, uint64_t from)
+{
+	size_t low = 0, high = rank->comms;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (rank->comm[middle]->start_ns < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 size_t nt_kineto_count_samples(const struct nt_kineto_rank *rank, uint64_t from, uint64_t to)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < rank->comms; i++)
-		n += is_synchronising(rank->comm[i]) && rank->comm[i]->start_ns >= from &&
-		     rank->comm[i]->start_ns < to;
+	for (size_t i = first_call(rank, from); i < rank->comms; i++) {
+		if (rank->comm[i]->start_ns >= to)
+			break;
+		n += is_synchronising(rank->comm[i]);
+	}
 	return n;
 }
 
@@ -315,13 +333,14 @@ static uint64_t find_shortest(const struct nt_kineto_rank *rank, size_t at, uint
 		uint64_t calls, bytes, min_ns;
 	} sizes[65] = {0}, *most = &sizes[0];
 
-	for (size_t i = 0; i < rank->comms; i++) {
+	for (size_t i = first_call(rank, from); i < rank->comms; i++) {
 		const struct nt_kineto_interval *kernel = rank->comm[i];
 		const uint64_t took_ns = kernel->end_ns - kernel->start_ns;
 		const uint8_t size = nt_collective_size(kernel->bytes);
 
-		if (kernel->group != at + 1 || kernel->op != op->op || kernel->start_ns < from ||
-		    kernel->start_ns >= to)
+		if (kernel->start_ns >= to)
+			break;
+		if (kernel->group != at + 1 || kernel->op != op->op)
 			continue;
 		if (!sizes[size].calls || took_ns < sizes[size].min_ns)
 			sizes[size].min_ns = took_ns;
@@ -335,11 +354,24 @@ static uint64_t find_shortest(const struct nt_kineto_rank *rank, size_t at, uint
 	return nt_collective_spread(most->min_ns, most->calls, op->calls);
 }
 
+/* Of the collectives of a group that start before that time, the last one's number; 0: none does. */
+static uint64_t last_before(const struct nt_kineto_rank *rank, size_t at, uint64_t until)
+{
+	for (size_t i = first_call(rank, until); i > 0; i--) {
+		const struct nt_kineto_interval *kernel = rank->comm[i - 1];
+
+		if (kernel->group == at + 1 && !is_p2p(kernel))
+			return kernel->number;
+	}
+	return 0;
+}
+
 static int add_comm(const struct nt_kineto_rank *rank, size_t at, uint64_t from, uint64_t to,
 		    struct nt_trace *trace, struct nt_frame_comm *comm)
 {
 	const struct nt_kineto_group *group = &rank->group[at];
 	struct nt_frame_op sum[NT_OP_END] = {0}, *op;
+	bool has_last = false;
 
 	*comm = (struct nt_frame_comm){
 		.id = group->id,
@@ -347,16 +379,20 @@ static int add_comm(const struct nt_kineto_rank *rank, size_t at, uint64_t from,
 		.size = group->size,
 		.epoch = 1,
 	};
-	for (size_t i = 0; i < rank->comms; i++) {
+	for (size_t i = first_call(rank, from); i < rank->comms; i++) {
 		const struct nt_kineto_interval *kernel = rank->comm[i];
 
-		if (kernel->group != at + 1 || kernel->start_ns >= to)
+		if (kernel->start_ns >= to)
+			break;
+		if (kernel->group != at + 1)
 			continue;
+		has_last |= !is_p2p(kernel);
 		if (!is_p2p(kernel))
 			comm->last = kernel->number;
-		if (kernel->start_ns >= from)
-			tally(&sum[kernel->op], kernel);
+		tally(&sum[kernel->op], kernel);
 	}
+	if (!has_last)
+		comm->last = last_before(rank, at, from);
 	for (size_t i = 0; i < NT_OP_END; i++)
 		comm->ops += sum[i].calls > 0;
 	op = nt_arena_alloc(&trace->arena, (comm->ops + 1) * sizeof(*op));
@@ -392,10 +428,12 @@ int nt_kineto_add_comms(const struct nt_kineto_rank *rank, uint64_t from, uint64
 		if (r < 0)
 			return r;
 	}
-	for (size_t i = 0; i < rank->comms; i++) {
+	for (size_t i = first_call(rank, from); i < rank->comms; i++) {
 		const struct nt_kineto_interval *kernel = rank->comm[i];
 
-		if (!is_synchronising(kernel) || kernel->start_ns < from || kernel->start_ns >= to)
+		if (kernel->start_ns >= to)
+			break;
+		if (!is_synchronising(kernel))
 			continue;
 		frame->sample[frame->frame.samples++] = (struct nt_frame_sample){
 			.comm = rank->group[kernel->group - 1].id,

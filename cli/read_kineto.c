@@ -209,6 +209,36 @@ static int find_world(const json_t *root, struct nt_kineto_rank *out, struct nt_
 	return 0;
 }
 
+/* The union of sorted intervals, in their place. Returns how many it has. */
+static size_t join(struct nt_kineto_interval *interval, size_t count)
+{
+	size_t joined = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct nt_kineto_interval *last = &interval[joined ? joined - 1 : 0];
+
+		if (!joined || interval[i].start_ns > last->end_ns)
+			interval[joined++] = interval[i];
+		else if (interval[i].end_ns > last->end_ns)
+			last->end_ns = interval[i].end_ns;
+	}
+	return joined;
+}
+
+/* On the host: when a call ran, and when an operator did. */
+static int join_spans(struct nt_kineto_rank *out)
+{
+	out->span = calloc(out->kernels, sizeof(*out->span));
+	if (!out->span)
+		return -ENOMEM;
+	memcpy(out->span, out->kernel, out->kernels * sizeof(*out->span));
+	out->spans = join(out->span, out->kernels);
+	if (out->works)
+		qsort(out->work, out->works, sizeof(*out->work), by_start);
+	out->works = join(out->work, out->works);
+	return 0;
+}
+
 static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 {
 	__attribute__((cleanup(release_json))) json_t *root = NULL;
@@ -258,8 +288,6 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 		out->kernel = nt_take(out->span);
 		out->kernels = out->spans;
 		out->on_host = true;
-		if (out->works)
-			qsort(out->work, out->works, sizeof(*out->work), by_start);
 	}
 	if (!out->kernels)
 		return nt_trace_refuse(
@@ -267,6 +295,11 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 			"%s: no GPU kernels, nor calls of Gloo or MPI: was it recorded with ProfilerActivity.CUDA?",
 			out->path);
 	qsort(out->kernel, out->kernels, sizeof(*out->kernel), by_start);
+	if (out->on_host) {
+		r = join_spans(out);
+		if (r < 0)
+			return r;
+	}
 	nt_kineto_number_calls(out);
 	out->comm = calloc(out->kernels, sizeof(*out->comm));
 	if (!out->comm)
@@ -289,15 +322,33 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* The first that starts at or after that time. */
+static size_t first_kernel(const struct nt_kineto_rank *trace, uint64_t from)
+{
+	size_t low = 0, high = trace->kernels;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (trace->kernel[middle].start_ns < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Length of the union of the intervals that are (not) communication and start in [from, to). */
 static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t from, uint64_t to)
 {
 	uint64_t end = 0, sum = 0;
 
-	for (size_t i = 0; i < trace->kernels; i++) {
+	for (size_t i = first_kernel(trace, from); i < trace->kernels; i++) {
 		const struct nt_kineto_interval *k = &trace->kernel[i];
 
-		if (k->comm != comm || k->start_ns < from || k->start_ns >= to || k->end_ns <= end)
+		if (k->start_ns >= to)
+			break;
+		if (k->comm != comm || k->end_ns <= end)
 			continue;
 		sum += k->end_ns - (k->start_ns > end ? k->start_ns : end);
 		end = k->end_ns;
@@ -305,20 +356,25 @@ static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t 
 	return sum;
 }
 
-/* Length of the union of the intervals in [from, to): on the host they may last beyond a step. */
+/* The time in [from, to) that disjoint intervals cover: on the host they may last beyond a step. */
 static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t count, uint64_t from,
 			   uint64_t to)
 {
-	uint64_t end = from, sum = 0;
+	size_t low = 0, high = count;
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < count && interval[i].start_ns < to; i++) {
-		const uint64_t start = interval[i].start_ns;
-		const uint64_t until = interval[i].end_ns < to ? interval[i].end_ns : to;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
 
-		if (until <= end)
-			continue;
-		sum += until - (start > end ? start : end);
-		end = until;
+		if (interval[middle].end_ns <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < count && interval[low].start_ns < to; low++) {
+		const uint64_t start = interval[low].start_ns, end = interval[low].end_ns;
+
+		sum += (end < to ? end : to) - (start > from ? start : from);
 	}
 	return sum;
 }
@@ -327,7 +383,7 @@ static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t cou
 static void fill_host(const struct nt_kineto_rank *in, uint64_t from, uint64_t to,
 		      struct nt_frame_rank *out)
 {
-	out->comm_ns = covered_ns(in->kernel, in->kernels, from, to);
+	out->comm_ns = covered_ns(in->span, in->spans, from, to);
 	out->own_ns = out->host_ns = to - from - out->comm_ns;
 	out->on_cpu_ns = covered_ns(in->work, in->works, from, to);
 }

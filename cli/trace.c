@@ -48,7 +48,7 @@ int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
 {
 	nt_autofree struct nt_frame_rank *rank = NULL;
 	nt_autofree struct nt_frame_sample *sample = NULL;
-	struct nt_trace_frame *frames, *frame;
+	struct nt_trace_frame *frame;
 
 	if (trace->frames == NT_TRACE_MAX_FRAMES || ranks > NT_FRAME_MAX_RANKS)
 		return -E2BIG;
@@ -56,12 +56,16 @@ int nt_trace_frame_add(struct nt_trace *trace, size_t ranks, size_t samples,
 	sample = calloc(samples + 1, sizeof(*sample));
 	if (!rank || !sample)
 		return -ENOMEM;
-	frames = reallocarray(trace->frame, trace->frames + 1, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	trace->frame = frames;
+	if (trace->frames == trace->frame_cap) {
+		const size_t cap = trace->frame_cap ? 2 * trace->frame_cap : 16;
+		struct nt_trace_frame *frames = reallocarray(trace->frame, cap, sizeof(*frames));
 
-	frame = &frames[trace->frames++];
+		if (!frames)
+			return -ENOMEM;
+		trace->frame = frames;
+		trace->frame_cap = cap;
+	}
+	frame = &trace->frame[trace->frames++];
 	*frame = (struct nt_trace_frame){.rank = nt_take(rank), .sample = nt_take(sample)};
 	frame->frame.rank = frame->rank;
 	frame->frame.sample = frame->sample;

@@ -75,7 +75,7 @@ struct nt_trace {
 	bool ungrouped; /* its calls do not say who makes them together */
 	uint32_t world; /* ranks that the job has, given or not; 0: the files do not say */
 	struct nt_trace_frame *frame;
-	size_t frames;
+	size_t frames, frame_cap;
 	struct nt_trace_collective *collective;
 	size_t collectives;
 	const struct nt_trace_wait *wait; /* lies in the arena */

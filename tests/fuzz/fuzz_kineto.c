@@ -36,4 +36,4 @@ static int run(const uint8_t *data, size_t size)
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {1 << 20, 256}, .steps = {100000, 500})
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .total = {1 << 20, 40}, .steps = {60000, 20})

@@ -34,4 +34,4 @@ static int run(const uint8_t *data, size_t size)
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {1 << 20, 256}, .steps = {20000, 200})
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .total = {2 << 20, 160}, .steps = {40000, 200})
