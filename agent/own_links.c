@@ -12,12 +12,18 @@
 
 #include "agent/bundle.h"
 #include "common/clock.h"
+#include "common/hash.h"
 
 #define LINGER_NS                                                                                  \
 	(500 * NT_MILLISECOND) /* for returns of calls that were entered by a shared link */
 #define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
 #define LOOK_NS  (10 * NT_MILLISECOND)
 #define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
+
+enum {
+	SEEN_CALLS = 1024, /* threads; where two fall together a call may be taken twice */
+	REPEATED_NS = 10000000, /* between the two the thread may lose its processor */
+};
 
 enum phase {
 	PHASE_SHARED,
@@ -54,8 +60,7 @@ struct use {
 	uint64_t made; /* what the bundle holds; 0: nothing */
 	uint64_t token; /* of what is being made; 0: nothing is */
 	uint64_t making;
-	uint64_t since_ns,
-		until_ns; /* the cut: calls between count by own links; 0: none, no end */
+	bool has_own; /* links of its own have been there since the file was split */
 	bool failed;
 	struct use *next; /* of the file */
 };
@@ -86,7 +91,16 @@ struct request {
 	UT_hash_handle hh;
 };
 
+/* The last call of a thread that made an event at its entry alone. */
+struct seen_call {
+	uint32_t tid; /* 0: none */
+	uint16_t row;
+	bool is_own;
+	uint64_t words, entry_ns;
+};
+
 struct nt_own_links {
+	struct seen_call seen[SEEN_CALLS]; /* by a hash of the thread; a later one replaces it */
 	struct nt_attach *attach;
 	struct nt_linker *linker;
 	struct nt_own_links_hooks hooks;
@@ -386,7 +400,7 @@ static void pursue(struct nt_own_links *own, struct use *use)
 	if (use->token || use->made == wanted || use->failed)
 		return;
 	/* Until the others are there its calls are not seen. */
-	if (use->bundle && use->since_ns && !use->process->paused_ns)
+	if (use->bundle && use->has_own && !use->process->paused_ns)
 		own->hooks.missed(own->hooks.data, use->process->pid);
 	drop_bundle(own, use);
 	if (!wanted)
@@ -488,8 +502,7 @@ static void cut(struct nt_own_links *own, struct file *file)
 	file->phase = PHASE_LINGERING;
 	own->stats.splits++;
 	for (struct use *use = file->uses; use; use = use->next) {
-		use->since_ns = now_ns;
-		use->until_ns = 0;
+		use->has_own = true;
 		if (!use->process->on || !is_settled(use))
 			pause_process(own, use->process, now_ns);
 	}
@@ -529,8 +542,6 @@ static void joined(struct nt_own_links *own, struct file *file, struct nt_bundle
 	file->cut_ns = now_ns;
 	file->phase = PHASE_LEAVING;
 	own->stats.joins++;
-	for (struct use *use = file->uses; use; use = use->next)
-		use->until_ns = now_ns;
 }
 
 static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot_ns)
@@ -573,7 +584,7 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 		if (boot_ns >= file->cut_ns + LINGER_NS) {
 			for (struct use *use = file->uses; use; use = use->next) {
 				drop_bundle(own, use);
-				use->failed = false;
+				use->failed = use->has_own = false;
 			}
 			file->phase = PHASE_SHARED;
 		}
@@ -669,8 +680,8 @@ static void take_bundle(struct nt_own_links *own, struct use *use, struct nt_lin
 		use->bundle = nt_take(result->bundle);
 		use->made = use->making;
 		/* A file that was split before the process came: its first calls may be missing. */
-		if (use->file->phase >= PHASE_LINGERING && !use->since_ns) {
-			use->since_ns = result->from_ns;
+		if (use->file->phase >= PHASE_LINGERING && !use->has_own) {
+			use->has_own = true;
 			own->hooks.missed(own->hooks.data, process->pid);
 		}
 	}
@@ -730,14 +741,39 @@ static const struct use *use_of(const struct process *process, enum nt_library l
 	return NULL;
 }
 
-enum nt_own_links_verdict nt_own_links_judge(const struct nt_own_links *own,
+/*
+ * While a file has links of both kinds, a call makes an event of each, one right after the other. The
+ * second is dropped. Where links of one kind come or go between two calls, the second event of the one
+ * may be taken for the first of the next: each call still counts once.
+ */
+static bool is_repeated(struct nt_own_links *own, const struct nt_event_call *call)
+{
+	struct seen_call *seen = &own->seen[nt_hash_mix(call->h.tid) % SEEN_CALLS];
+	bool is_own = call->h.flags & NT_CALL_OWN;
+	uint64_t words = nt_hash_bytes(NT_HASH_SEED, call->word, sizeof(call->word));
+
+	if (seen->tid == call->h.tid && seen->row == call->h.row && seen->words == words &&
+	    seen->is_own != is_own && call->h.entry_ns - seen->entry_ns < REPEATED_NS) {
+		seen->tid = 0;
+		return true;
+	}
+	*seen = (struct seen_call){
+		.tid = call->h.tid,
+		.row = call->h.row,
+		.is_own = is_own,
+		.words = words,
+		.entry_ns = call->h.entry_ns,
+	};
+	return false;
+}
+
+enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 					     const struct nt_event_call *call)
 {
 	const struct nt_probe *probe = nt_probe_row(call->h.row);
 	const struct process *process = find_process(own, call->h.pid);
 	uint64_t entry_ns = call->h.entry_ns;
 	const struct use *use;
-	bool own_counts;
 
 	if (!process || !probe)
 		return NT_OWN_LINKS_TAKE;
@@ -753,10 +789,9 @@ enum nt_own_links_verdict nt_own_links_judge(const struct nt_own_links *own,
 	/* A call that was entered and left makes one event, whatever links were there. */
 	if (call->h.flags & NT_CALL_RETURNED)
 		return NT_OWN_LINKS_TAKE;
-	own_counts = use->since_ns && entry_ns >= use->since_ns &&
-		     (!use->until_ns || entry_ns < use->until_ns);
-	return own_counts == !!(call->h.flags & NT_CALL_OWN) ? NT_OWN_LINKS_TAKE
-							     : NT_OWN_LINKS_DROP;
+	if (use->file->phase == PHASE_SHARED && !use->file->cut_ns)
+		return NT_OWN_LINKS_TAKE;
+	return is_repeated(own, call) ? NT_OWN_LINKS_DROP : NT_OWN_LINKS_TAKE;
 }
 
 size_t nt_own_links_turn(struct nt_own_links *own, uint32_t *ret_pid, size_t max)

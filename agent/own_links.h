@@ -4,9 +4,9 @@
  * can be detached without blinding its neighbours.
  *
  * A file is *split* when a process that maps it is governed (agent/governor.h): every process gets links
- * of its own, then the shared ones go. While both are attached a call makes one event of each; those
- * after the *cut*, the boot time at which the last own link was there, count by the own link, those
- * before it by the shared one. So no call of a neighbour is lost or counted twice; calls that are
+ * of its own, then the shared ones go. While both are attached a call that is entered and left makes one
+ * event, for the second link finds the thread inside; one that makes an event at its entry alone makes
+ * two, of which the second is dropped. So no call of a neighbour is lost or taken twice; calls that are
  * counted in the kernel alone may be counted twice for some milliseconds. The file is *joined* again
  * when none of its processes has been governed for a while.
  *
@@ -76,7 +76,7 @@ void nt_own_links_tick(struct nt_own_links *own, uint64_t boot_ns, uint64_t real
 /* Takes what the linker has done. Events up to now must have been given before. */
 void nt_own_links_settle(struct nt_own_links *own);
 
-enum nt_own_links_verdict nt_own_links_judge(const struct nt_own_links *own,
+enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 					     const struct nt_event_call *call);
 
 /* Processes in turn, for sampling: all come round. Returns how many. */
