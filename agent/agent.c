@@ -124,6 +124,20 @@ static void tell_metrics(struct nt_agent *agent)
 	}
 }
 
+static void look_at_tenants(struct nt_agent *agent)
+{
+	struct nt_tracker_stats stats;
+
+	if (agent->warned_tenants)
+		return;
+	nt_tracker_stats(agent->tracker, &stats);
+	if (!stats.tenants_unknown)
+		return;
+	agent->warned_tenants = true;
+	(void)nt_warn(0, "the namespace or user of a process is not known: its pod is a job of its "
+			 "own, not compared with other pods, until the API server names it");
+}
+
 static void flush(struct nt_agent *agent)
 {
 	int r = nt_publisher_flush(agent->publisher);
@@ -297,6 +311,7 @@ static void tick(struct nt_agent *agent)
 		look_at_bus(agent);
 		look_at_limits(agent);
 		nt_locator_tick(agent->locator, nt_clock_mono_ns());
+		look_at_tenants(agent);
 		tell_metrics(agent);
 	}
 	nt_front_turned(agent->front, nt_clock_mono_ns());

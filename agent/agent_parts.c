@@ -193,11 +193,12 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 	return nt_attach_counters(agent->attach, pid, ret_counters);
 }
 
-static void locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
+static enum nt_tenant_stated locate(void *data, const struct nt_cgroup *cgroup,
+				    struct nt_home *home)
 {
 	const struct nt_agent *agent = data;
 
-	nt_locator_find(agent->locator, cgroup, home);
+	return nt_locator_find(agent->locator, cgroup, home);
 }
 
 static void on_window(void *data, const char *key, const struct nt_window *window,

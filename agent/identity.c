@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/tenant.h"
 #include "common/hash.h"
 
 enum {
-	KEY_PLAIN = 96, /* longer keys end in a hash */
+	KEY_PLAIN = NT_IDENTITY_KEY - 18, /* longer keys end in a hash: a colon, 16 digits, NUL */
 	RAW_KEY = 512,
 	NAME_HASH = 0xffff,
 };
+
+_Static_assert((int)NT_TENANT_SCOPE < (int)KEY_PLAIN, "there is room behind each scope");
 
 /* ---- key and name --------------------------------------------------------------------------- */
 
@@ -22,16 +25,18 @@ static bool is_loopback(const char *addr)
 	       strcmp(addr, "0.0.0.0") == 0;
 }
 
-static void finish_key(const char *raw, char ret_key[NT_IDENTITY_KEY])
+/* The scope is shorter than KEY_PLAIN and whole, whatever the job's own part is. */
+static void finish_key(const char *scope, const char *raw, char ret_key[NT_IDENTITY_KEY])
 {
-	size_t len = 0;
+	size_t len = scope ? strlen(scope) : 0, n = 0;
 
-	for (; len < KEY_PLAIN && raw[len]; len++)
-		ret_key[len] = isalnum((unsigned char)raw[len]) || strchr("._:/-", raw[len])
-				       ? raw[len]
-				       : '-';
+	if (scope)
+		memcpy(ret_key, scope, len);
+	for (; len < KEY_PLAIN && raw[n]; n++)
+		ret_key[len++] =
+			isalnum((unsigned char)raw[n]) || strchr("._:/-", raw[n]) ? raw[n] : '-';
 	ret_key[len] = '\0';
-	if (raw[len])
+	if (raw[n])
 		(void)snprintf(ret_key + len, NT_IDENTITY_KEY - len, ":%016llx",
 			       (unsigned long long)nt_hash_text(NT_HASH_SEED, raw));
 }
@@ -68,7 +73,7 @@ enum nt_identity_source nt_identity_key(const struct nt_environ *env,
 		(void)snprintf(raw, sizeof(raw), "node:%016llx:%016llx",
 			       (unsigned long long)facts->boot, (unsigned long long)facts->parent);
 	}
-	finish_key(raw, ret_key);
+	finish_key(facts->scope, raw, ret_key);
 	return source;
 }
 

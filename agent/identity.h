@@ -21,6 +21,8 @@ enum {
 
 /* What the key may be made of, beside the environment. */
 struct nt_identity_facts {
+	const char
+		*scope; /* of the tenant, borrowed; NULL: the key is no job's, but part of an id */
 	uint64_t boot; /* hash of the node's boot id */
 	uint64_t first_id; /* id of the world communicator, where it came from a unique id; or 0 */
 	uint64_t parent; /* hash of the parent process; the last resort, holds on one node alone */
@@ -36,8 +38,9 @@ enum nt_identity_source {
 };
 
 /*
- * The bus key of the job: the same for all its ranks, letters, digits and "._:/-" only. What is
- * long is cut and ends in a hash of the whole.
+ * The bus key of the job: the same for all its ranks, letters, digits and "._:/-" only. It begins
+ * with the scope of the tenant, which is never cut. What is long behind it is cut and ends in a hash
+ * of the whole.
  */
 enum nt_identity_source nt_identity_key(const struct nt_environ *env,
 					const struct nt_identity_facts *facts,

@@ -64,23 +64,26 @@ void nt_locator_free(struct nt_locator *locator)
 	free(locator);
 }
 
-void nt_locator_find(struct nt_locator *locator, const struct nt_cgroup *cgroup,
-		     struct nt_home *home)
+enum nt_tenant_stated nt_locator_find(struct nt_locator *locator, const struct nt_cgroup *cgroup,
+				      struct nt_home *home)
 {
+	enum nt_tenant_stated stated = NT_TENANT_NEVER;
 	char gpu[NT_DEVICE_ID] = "";
 	size_t gpus;
 
 	if (!cgroup->pod[0] && !cgroup->container[0])
-		return;
+		return stated;
 	if (locator->kube)
-		(void)nt_kube_pods_find(locator->kube, cgroup, home);
+		stated = nt_kube_pods_find(locator->kube, cgroup, home) ? NT_TENANT_STATED
+									: NT_TENANT_NOT_YET;
 	if (!locator->kubelet || !home->pod[0])
-		return;
+		return stated;
 	gpus = nt_kubelet_gpus(locator->kubelet, home->namespace, home->pod, home->container, gpu);
 	if (gpus == 1)
 		memcpy(home->gpu, gpu, sizeof(gpu));
 	else if (home->gpu_at >= 0 && (size_t)home->gpu_at < gpus)
 		(void)snprintf(home->gpu, sizeof(home->gpu), "cuda:%d", home->gpu_at);
+	return stated;
 }
 
 void nt_locator_tick(struct nt_locator *locator, uint64_t now_ns)

@@ -11,6 +11,7 @@
 #include "agent/home.h"
 #include "agent/kube.h"
 #include "agent/kubelet.h"
+#include "agent/tenant.h"
 #include "common/cleanup.h"
 #include "common/kube.h"
 
@@ -32,9 +33,12 @@ NT_MUST_CHECK int nt_locator_new(const struct nt_locator_options *options,
 void nt_locator_free(struct nt_locator *locator);
 NT_DEFINE_AUTO(nt_locator, nt_locator_free)
 
-/* What is not known leaves *home alone, which nt_home_tell() has filled. */
-void nt_locator_find(struct nt_locator *locator, const struct nt_cgroup *cgroup,
-		     struct nt_home *home);
+/*
+ * What is not known leaves *home alone, which nt_home_tell() has filled. Says whose word the namespace
+ * in it is.
+ */
+enum nt_tenant_stated nt_locator_find(struct nt_locator *locator, const struct nt_cgroup *cgroup,
+				      struct nt_home *home);
 
 /* Once a second: says what has begun to go wrong, and what is well again. Monotonic time. */
 void nt_locator_tick(struct nt_locator *locator, uint64_t now_ns);

@@ -13,7 +13,8 @@
 enum {
 	PATH_BYTES = 64,
 	PROC_TEXT = 64 << 10,
-	EFFECTIVE = 1, /* of real, effective, saved, file system */
+	REAL = 0, /* of real, effective, saved, file system */
+	EFFECTIVE = 1,
 };
 
 void nt_owner_of(const struct nt_cgroup *cgroup, uint32_t uid, struct nt_owner *ret_owner)
@@ -32,7 +33,7 @@ void nt_owner_of(const struct nt_cgroup *cgroup, uint32_t uid, struct nt_owner *
 	*ret_owner = owner;
 }
 
-int nt_owner_parse_uid(const char *status, size_t len, uint32_t *ret_uid)
+static int parse_uid(const char *status, size_t len, int which, uint32_t *ret_uid)
 {
 	static const char label[] = "\nUid:";
 	const char *at = memmem(status, len, label, sizeof(label) - 1), *end = status + len;
@@ -50,11 +51,21 @@ int nt_owner_parse_uid(const char *status, size_t len, uint32_t *ret_uid)
 			at++;
 		if (at == word)
 			return -EBADMSG;
-		if (i == EFFECTIVE)
+		if (i == which)
 			return nt_num_u32(word, (size_t)(at - word), 0, UINT32_MAX, ret_uid) < 0
 				       ? -EBADMSG
 				       : 0;
 	}
+}
+
+int nt_owner_parse_uid(const char *status, size_t len, uint32_t *ret_uid)
+{
+	return parse_uid(status, len, EFFECTIVE, ret_uid);
+}
+
+int nt_owner_parse_real_uid(const char *status, size_t len, uint32_t *ret_uid)
+{
+	return parse_uid(status, len, REAL, ret_uid);
 }
 
 static int read_proc(uint32_t pid, const char *name, struct nt_buf *buf)

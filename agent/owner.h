@@ -27,6 +27,12 @@ void nt_owner_of(const struct nt_cgroup *cgroup, uint32_t uid, struct nt_owner *
 /* The effective user id in the text of /proc/PID/status. -EBADMSG where it has none. */
 NT_MUST_CHECK int nt_owner_parse_uid(const char *status, size_t len, uint32_t *ret_uid);
 
+/*
+ * The real user id: who started the process. A set-uid program does not change it, so that nobody
+ * takes another user's place by running one.
+ */
+NT_MUST_CHECK int nt_owner_parse_real_uid(const char *status, size_t len, uint32_t *ret_uid);
+
 /* Of a living process, from /proc/PID/cgroup and status, which block on nothing of the process. */
 NT_MUST_CHECK int nt_owner_read(uint32_t pid, struct nt_owner *ret_owner);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/owner.h"
 #include "common/ascii.h"
 #include "common/buf.h"
 #include "common/file.h"
@@ -136,6 +137,9 @@ int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)
 	if (read_proc(pid, "cgroup", &buf) == 0)
 		nt_cgroup_parse((const char *)buf.data, buf.len, &facts.cgroup);
 	facts.parent = hash_parent(pid, &buf);
+	if (read_proc(pid, "status", &buf) == 0)
+		facts.has_uid =
+			nt_owner_parse_real_uid((const char *)buf.data, buf.len, &facts.uid) == 0;
 	*ret_facts = facts;
 	return 0;
 }

@@ -17,9 +17,11 @@
 #include "agent/home.h"
 #include "agent/identity.h"
 #include "agent/owner.h"
+#include "agent/tenant.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
 
+struct nt_held;
 struct nt_rank;
 struct nt_tracker_candidate;
 
@@ -37,6 +39,8 @@ struct nt_process_facts {
 	char command[NT_PROCESS_COMMAND];
 	struct nt_cgroup cgroup;
 	uint64_t parent; /* hash of the parent process */
+	uint32_t uid; /* real, as the agent's user namespace shows it */
+	bool has_uid;
 };
 
 struct nt_thread {
@@ -63,6 +67,11 @@ struct nt_process {
 	const struct nt_owner *owner; /* borrowed; NULL: not known */
 	struct nt_process_facts facts;
 	struct nt_home home; /* as was known when its last window was made */
+	struct nt_tenant tenant; /* decided with its first window */
+	struct nt_held *held,
+		*held_last; /* windows that wait for it, owned by agent/tracker_wait.c */
+	uint64_t held_since_ns; /* boot time of the first of them */
+	size_t held_bytes;
 	uint32_t libraries; /* bits: 1 << enum nt_library */
 	uint64_t nccl_file; /* which file of NCCL it maps */
 	bool late; /* it ran before the agent */

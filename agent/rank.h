@@ -57,6 +57,7 @@ struct nt_rank {
 	uint64_t step_before_ns; /* begin of the step before the one that goes on; 0: none */
 
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
+	uint64_t held_ns; /* begin of its first window that waits for the tenant; 0: none does */
 	uint64_t last_event_ns;
 	uint64_t comms_made, errors;
 	uint64_t probed_calls; /* communication calls and waits that are in the sums, about */

@@ -34,6 +34,7 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 
 static void free_process(struct nt_tracker *tracker, struct nt_process *process)
 {
+	nt_tracker_discard(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		nt_tracker_leave_key(tracker, process->rank[i], tracker->now_ns);
 		nt_rank_free(process->rank[i]);
@@ -94,6 +95,7 @@ static void send_rest(struct nt_tracker *tracker, struct nt_process *process, ui
 
 		if (!rank->window_ns && !rank->key[0])
 			continue;
+		nt_tracker_release_one(tracker, process); /* it is not there to wait longer */
 		(void)nt_rank_settle(rank, UINT64_MAX);
 		nt_tracker_send(tracker, rank,
 				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, ended);

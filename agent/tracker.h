@@ -20,6 +20,7 @@
 #include "agent/share.h"
 #include "bpf/event.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "proto/wire.h"
 
 enum {
@@ -27,7 +28,11 @@ enum {
 	NT_TRACKER_CANDIDATES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
 	NT_TRACKER_ORPHANS = 8192, /* events of processes that discovery has not reported yet */
 	NT_TRACKER_KEYS = 256, /* shared out among owners */
+	NT_TRACKER_HELD_BYTES = 8 << 20, /* of windows that wait for their tenant */
+	NT_TRACKER_HELD_SHARE = 2 << 20, /* of one pod or container */
 };
+
+#define NT_TRACKER_HELD_NS (30 * NT_SECOND) /* the longest wait for a tenant */
 
 struct nt_tracker;
 
@@ -42,7 +47,8 @@ struct nt_tracker_source {
 	/* Whose process it is. NULL: each is its own. */
 	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);
 	/* What else is known of who runs in a cgroup; leaves alone what is not. NULL: nothing is. */
-	void (*locate)(void *data, const struct nt_cgroup *cgroup, struct nt_home *home);
+	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
+					struct nt_home *home);
 	void *data;
 };
 
@@ -94,6 +100,11 @@ struct nt_tracker_stats {
 	uint64_t no_memory;
 	uint64_t lost_events; /* as told by nt_tracker_lost() and nt_tracker_lost_of() */
 	uint64_t paused; /* processes that are paused now */
+	uint64_t held, held_bytes; /* windows that wait for their tenant, now */
+	uint64_t held_so_far;
+	uint64_t
+		tenants_unknown; /* processes whose jobs were keyed by pod, container or process alone */
+	uint64_t tenants_late; /* of them, those whose namespace has come after all */
 };
 
 NT_MUST_CHECK int nt_tracker_new(const struct nt_tracker_options *options,

@@ -313,6 +313,8 @@ static void meet(struct nt_tracker *tracker, struct nt_process *process)
 	if (source->describe(source->data, process->pid, &facts) == 0) {
 		process->facts = facts;
 		nt_home_tell(&facts.cgroup, &facts.env, &process->home);
+	} else {
+		process->facts.has_uid = false; /* it may have been the launcher's */
 	}
 }
 

@@ -86,6 +86,15 @@ struct nt_tracker_key {
 	UT_hash_handle hh;
 };
 
+/* A window whose job has no key yet, encoded. */
+struct nt_held {
+	struct nt_held *next;
+	struct nt_rank *rank; /* borrowed */
+	uint64_t start_ns;
+	size_t size;
+	uint8_t data[];
+};
+
 struct nt_tracker {
 	struct nt_tracker_options options;
 	struct nt_registry registry;
@@ -98,6 +107,7 @@ struct nt_tracker {
 	uint64_t period_ns; /* since when */
 	struct nt_tracker_orphans orphans;
 	uint64_t now_ns; /* of the last tick */
+	uint32_t waiting; /* processes with held windows */
 	struct nt_tracker_stats stats;
 };
 
@@ -106,16 +116,37 @@ void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank);
 /* Sends what there is. ended: its process is gone, and it is the rank's last window. */
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended);
 
+/* The entry of the rank's key, which the rank joins if it has not. NULL: there is no room, counted. */
+struct nt_tracker_key *nt_tracker_join_key(struct nt_tracker *tracker, struct nt_rank *rank);
+/* The rank goes away, or is not to be sent any more. */
+void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns);
+void nt_tracker_free_keys(struct nt_tracker *tracker);
+/* Keys and names the rank, whose tenant is decided, and joins the key as above. */
+struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_rank *rank);
+/* Nothing of the ranks of the key that lies before this is still to come. */
+uint64_t nt_tracker_watermark(const struct nt_tracker_key *key, uint64_t now_ns);
+
+/*
+ * agent/tracker_wait.c: looks again where the process runs, and decides its tenant if that is known,
+ * or must be. True: it is decided.
+ */
+bool nt_tracker_settle(struct nt_tracker *tracker, struct nt_process *process, bool must);
+/* Keeps the window until the tenant is known. False: there is no room. */
+bool nt_tracker_hold(struct nt_tracker *tracker, struct nt_rank *rank,
+		     const struct nt_window *window);
+/* Hands out what processes hold whose tenant is known, or did not come in time. */
+void nt_tracker_release(struct nt_tracker *tracker, uint64_t now_ns);
+/* The same of one process, whose tenant is decided now. */
+void nt_tracker_release_one(struct nt_tracker *tracker, struct nt_process *process);
+/* Frees what a process holds. */
+void nt_tracker_discard(struct nt_tracker *tracker, struct nt_process *process);
+
 /* agent/tracker_call.c: what an event of a known process means. Its row is valid. id: NT_ID_BYTES or NULL. */
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
 /* Events of this process are lost: its numbers are no longer certain, nor are its sums. */
 void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events);
-
-/* The rank goes away, or is not to be sent any more. */
-void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns);
-void nt_tracker_free_keys(struct nt_tracker *tracker);
 
 /*
  * The process that makes a call: it gets a place if it has none. NULL: it is not known, or there is no

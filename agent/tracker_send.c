@@ -87,16 +87,20 @@ static struct nt_tracker_key *find_key(struct nt_tracker *tracker, struct nt_ran
 	return key;
 }
 
-static void join_key(struct nt_tracker *tracker, struct nt_rank *rank)
+struct nt_tracker_key *nt_tracker_join_key(struct nt_tracker *tracker, struct nt_rank *rank)
 {
-	struct nt_tracker_key *key = find_key(tracker, rank);
+	struct nt_tracker_key *key;
 
+	if (rank->in_key)
+		return rank->in_key;
+	key = find_key(tracker, rank);
 	if (!key)
-		return;
+		return NULL;
 	rank->in_key = key;
 	DL_APPEND(key->rank, rank);
 	key->ranks++;
 	nt_share_call(&key->place);
+	return key;
 }
 
 void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
@@ -114,22 +118,32 @@ void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint
 	nt_share_rest(&key->place);
 }
 
-/* Nothing of the key that lies before this is still to come. */
-static uint64_t watermark_of(const struct nt_tracker_key *key, uint64_t now_ns)
+uint64_t nt_tracker_watermark(const struct nt_tracker_key *key, uint64_t now_ns)
 {
 	uint64_t mark = now_ns;
 
 	for (const struct nt_rank *rank = key->rank; rank; rank = rank->next) {
 		if (rank->window_ns && rank->window_ns < mark)
 			mark = rank->window_ns;
+		if (rank->held_ns && rank->held_ns < mark)
+			mark = rank->held_ns;
 	}
 	return mark;
 }
 
-static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
+static void name(struct nt_rank *rank)
+{
+	const struct nt_process *process = rank->process;
+
+	nt_identity_name(&process->facts.env, &process->home.workload, &process->facts.cgroup,
+			 process->facts.command, rank->key, rank->name);
+}
+
+struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
 {
 	const struct nt_process *process = rank->process;
 	struct nt_identity_facts facts = {
+		.scope = process->tenant.scope,
 		.boot = tracker->options.boot,
 		.parent = process->facts.parent,
 	};
@@ -137,18 +151,27 @@ static void fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
 	if (rank->world && rank->world->from_unique_id && !rank->world->id_is_local)
 		facts.first_id = rank->world->id;
 	(void)nt_identity_key(&process->facts.env, &facts, rank->key);
+	name(rank);
+	return nt_tracker_join_key(tracker, rank);
 }
 
-/* Names may be learned late: a pod that was there before us, a container that has just started. */
-static void name(struct nt_tracker *tracker, struct nt_rank *rank)
+/*
+ * Names may be learned late: a pod that was there before us, a container that has just started. While
+ * others wait for their tenants, one that is not decided waits for the tick that decides them all.
+ */
+static bool is_settled(struct nt_tracker *tracker, struct nt_process *process, bool ended)
 {
-	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_process *process = rank->process;
+	if (!process->tenant.scope[0] && tracker->waiting && !ended)
+		return false;
+	return nt_tracker_settle(tracker, process, ended);
+}
 
-	if (source->locate)
-		source->locate(source->data, &process->facts.cgroup, &process->home);
-	nt_identity_name(&process->facts.env, &process->home.workload, &process->facts.cgroup,
-			 process->facts.command, rank->key, rank->name);
+/* A rank whose namespace has come late goes on under another key, and ends under this one. */
+static bool moves(const struct nt_rank *rank)
+{
+	const char *scope = rank->process->tenant.scope;
+
+	return rank->key[0] && strncmp(rank->key, scope, strlen(scope)) != 0;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -293,6 +316,36 @@ static void clear_comms(struct nt_rank *rank)
 	}
 }
 
+/* The key of a rank whose tenant is decided. ended: the window is the last under it. */
+static struct nt_tracker_key *key_for(struct nt_tracker *tracker, struct nt_rank *rank,
+				      uint64_t end_ns, bool ended)
+{
+	struct nt_tracker_key *key;
+
+	if (rank->key[0]) {
+		name(rank);
+		key = nt_tracker_join_key(tracker, rank);
+	} else {
+		key = nt_tracker_fix_key(tracker, rank);
+	}
+	if (ended)
+		nt_tracker_leave_key(tracker, rank, end_ns);
+	return key;
+}
+
+static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt_tracker_key *key,
+		     const struct nt_window *window)
+{
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+	uint64_t end_ns = window->end_boot_ns, start_ns = rank->window_ns;
+
+	rank->window_ns = end_ns; /* its window is with the message */
+	key->watermark_ns = nt_tracker_watermark(key, end_ns);
+	rank->window_ns = start_ns;
+	key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
+	sink->window(sink->data, rank->key, window, key->watermark_ns);
+}
+
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended)
 {
 	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
@@ -307,9 +360,11 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.shed = rank->process->shed,
 		.outside_ns = tracker->options.outside_ns,
 	};
-	uint64_t unobserved_ns = unobserved_until(rank->process, end_ns);
+	struct nt_process *process = rank->process;
+	uint64_t unobserved_ns = unobserved_until(process, end_ns);
 	uint64_t window_ns = less(end_ns, rank->window_ns);
-	struct nt_tracker_key *key;
+	struct nt_tracker_key *key = NULL;
+	bool settled, moved;
 
 	context.unobserved_ns = less(unobserved_ns, rank->unobserved_seen);
 	if (context.unobserved_ns > window_ns)
@@ -318,14 +373,13 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	host.gc_ns = counters.bytes[NT_COUNTER_GC];
 	host.gc_count = counters.calls[NT_COUNTER_GC];
 	nt_rank_identify(rank);
-	if (!rank->key[0])
-		fix_key(tracker, rank);
-	name(tracker, rank);
-	if (!rank->in_key)
-		join_key(tracker, rank);
-	key = rank->in_key;
-	if (ended)
-		nt_tracker_leave_key(tracker, rank, end_ns);
+	settled = is_settled(tracker, process, ended);
+	if (settled && process->held)
+		nt_tracker_release_one(tracker, process);
+	moved = settled && moves(rank);
+	context.ended |= moved;
+	if (settled)
+		key = key_for(tracker, rank, end_ns, context.ended);
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
 	tell_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
@@ -334,16 +388,14 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	}
 	tracker->stats.windows++;
 	tracker->stats.steps += rank->sums.steps;
-	if (key) {
-		uint64_t start_ns = rank->window_ns;
-
-		rank->window_ns = end_ns; /* its window is with the message */
-		key->watermark_ns = watermark_of(key, end_ns);
-		rank->window_ns = start_ns;
-		key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
-		tracker->options.sink.window(tracker->options.sink.data, rank->key,
-					     nt_window_get(message), key->watermark_ns);
+	if (!settled && !nt_tracker_hold(tracker, rank, nt_window_get(message))) {
+		nt_tracker_release_one(tracker, process);
+		key = key_for(tracker, rank, end_ns, false);
 	}
+	if (key)
+		hand_out(tracker, rank, key, nt_window_get(message));
+	if (moved)
+		rank->key[0] = '\0';
 	clear_lost(rank);
 	rank->unobserved_seen = unobserved_ns;
 	clear_comms(rank); /* frees what has ended, whose names the message borrows */
@@ -394,7 +446,7 @@ static void tick_key(struct nt_tracker *tracker, struct nt_tracker_key *key, uin
 	}
 	if (less(now_ns, key->sent_ns) < HEARTBEAT_NS)
 		return;
-	key->watermark_ns = watermark_of(key, now_ns);
+	key->watermark_ns = nt_tracker_watermark(key, now_ns);
 	key->sent_ns = now_ns;
 	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
 }
@@ -417,6 +469,7 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
 
 	tracker->now_ns = now_ns;
 	count_anew(tracker, now_ns);
+	nt_tracker_release(tracker, now_ns);
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		for (uint32_t i = 0; i < p->ranks; i++)
 			tick_rank(tracker, p->rank[i], now_ns);
@@ -428,6 +481,7 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
 void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
 {
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		nt_tracker_release_one(tracker, p);
 		for (uint32_t i = 0; i < p->ranks; i++) {
 			struct nt_rank *rank = p->rank[i];
 

@@ -215,6 +215,19 @@ static void fill_comms(const struct nt_rank *rank, struct nt_window_message *mes
 	message->window.transfer = message->transfer;
 }
 
+void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id)
+{
+	const struct nt_process *process = rank->process;
+
+	id->job = rank->name;
+	id->namespace = process->home.namespace;
+	id->pod = process->home.pod;
+	id->container = process->home.container;
+	id->gpu = process->ranks == 1 ? process->home.gpu : "";
+	id->replica = process->home.workload.replica;
+	id->pod_uid = process->home.pod_uid;
+}
+
 static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
 {
 	const struct nt_process *process = rank->process;
@@ -226,17 +239,11 @@ static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_ra
 		.pid = process->pid,
 		.start_boot_ns = process->start_ns,
 		.node = node,
-		.job = rank->name,
-		.namespace = process->home.namespace,
-		.pod = process->home.pod,
-		.container = process->home.container,
-		.gpu = process->ranks == 1 ? process->home.gpu : "",
 		.cgroup = process->facts.cgroup.path,
 		.comm = process->facts.command,
 		.rank_known = rank->known,
-		.replica = process->home.workload.replica,
-		.pod_uid = process->home.pod_uid,
 	};
+	nt_window_name(rank, ret_id);
 }
 
 /* What an earlier look found holds only as long as nothing has happened since. */

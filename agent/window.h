@@ -33,6 +33,9 @@ NT_MUST_CHECK int nt_window_build(const struct nt_rank *rank,
 void nt_window_free(struct nt_window_message *message);
 NT_DEFINE_AUTO(nt_window_message, nt_window_free)
 
+/* What is known now of who the rank is: job, pod and the like. Borrows as above. */
+void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id);
+
 const struct nt_window *nt_window_get(const struct nt_window_message *message);
 
 #endif

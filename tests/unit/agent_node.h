@@ -19,6 +19,7 @@
 
 enum {
 	NODE_PROCESSES = 64,
+	NODE_UID = 7,
 	NODE_WINDOWS = 4096,
 	NODE_COMMS = 8,
 	NODE_SAMPLES = 64,
@@ -46,12 +47,17 @@ struct node {
 		uint32_t pid;
 		const char *environ;
 		size_t size;
+		uint32_t uid; /* 0: NODE_UID */
+		bool has_no_uid;
+		struct nt_cgroup cgroup;
 	} process[NODE_PROCESSES];
 	size_t processes;
 	struct nt_process_counters counters;
 	struct nt_host_sample host;
 	bool has_host;
 	const struct nt_home *home; /* what is known of every process; NULL: nothing is */
+	bool has_api; /* there is an API server */
+	const char *namespace; /* what it states of every pod; NULL: not yet */
 	struct node_window *window; /* owned */
 	size_t windows;
 	uint64_t heartbeats, heartbeat_mark_ns;
@@ -69,7 +75,13 @@ static inline int node_describe(void *data, uint32_t pid, struct nt_process_fact
 	for (size_t i = 0; i < node->processes; i++) {
 		if (node->process[i].pid != pid)
 			continue;
-		*ret_facts = (struct nt_process_facts){.command = "prog", .parent = 99};
+		*ret_facts = (struct nt_process_facts){
+			.command = "prog",
+			.parent = 99,
+			.uid = node->process[i].uid ? node->process[i].uid : NODE_UID,
+			.has_uid = !node->process[i].has_no_uid,
+			.cgroup = node->process[i].cgroup,
+		};
 		nt_environ_parse(node->process[i].environ, node->process[i].size, &ret_facts->env);
 		return 0;
 	}
@@ -106,13 +118,19 @@ static inline int node_owner(void *data, uint32_t pid, struct nt_owner *ret_owne
 	return 0;
 }
 
-static inline void node_locate(void *data, const struct nt_cgroup *cgroup, struct nt_home *home)
+static inline enum nt_tenant_stated node_locate(void *data, const struct nt_cgroup *cgroup,
+						struct nt_home *home)
 {
 	const struct node *node = data;
 
-	(void)cgroup;
 	if (node->home)
 		*home = *node->home;
+	if (!node->has_api || !cgroup->pod[0])
+		return NT_TENANT_NEVER;
+	if (!node->namespace)
+		return NT_TENANT_NOT_YET;
+	(void)snprintf(home->namespace, sizeof(home->namespace), "%s", node->namespace);
+	return NT_TENANT_STATED;
 }
 
 static inline void node_window(void *data, const char *key, const struct nt_window *window,

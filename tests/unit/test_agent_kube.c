@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/kube.h"
+#include "agent/locator.h"
 #include "common/clock.h"
 #include "tests/unit/kube_pod.h"
 #include "tests/unit/kube_server.h"
@@ -434,6 +435,35 @@ static void a_server_that_asks_for_an_hour_is_asked_again_before(void **state)
 	kube_end(&server);
 }
 
+static void the_namespace_of_a_pod_is_stated_never_not_yet_or_now(void **state)
+{
+	struct played played = PLAYED(.pods = 1);
+	struct kube_server server = {.handle = play, .data = &played};
+	const struct nt_cgroup no_pod = {.path = "/"};
+	nt_auto(nt_locator) struct nt_locator *locator = NULL;
+	struct nt_locator_stats stats = {0};
+	struct nt_kube_options kube = {.token_file = (char *)"", .ca_file = (char *)""};
+	struct nt_home home = {.namespace = "made-up"};
+	struct nt_cgroup cgroup;
+
+	(void)state;
+	kube_start(&server, 0);
+	kube.api = (char *)server.url;
+	assert_int_equal(
+		nt_locator_new(&(struct nt_locator_options){.kube = &kube, .node = "n"}, &locator),
+		0);
+	UNTIL((nt_locator_stats(locator, &stats), stats.kube.is_synced && watches(&played)));
+	pod_cgroup(7, 1, &cgroup);
+	assert_int_equal(nt_locator_find(locator, &no_pod, &home), NT_TENANT_NEVER);
+	assert_int_equal(nt_locator_find(locator, &cgroup, &home), NT_TENANT_NOT_YET);
+	assert_string_equal(home.namespace, "made-up");
+	change(&played, "ADDED", 7, 1, 101);
+	UNTIL(nt_locator_find(locator, &cgroup, &home) == NT_TENANT_STATED);
+	assert_string_equal(home.namespace, "ml");
+	kube_end(&server);
+	nt_buf_release(&played.changes);
+}
+
 static void without_an_api_server_there_is_nothing_to_start(void **state)
 {
 	const struct nt_kube_options kube = {.api = (char *)""};
@@ -510,6 +540,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_costs_a_new_list_and_one_pod_only_itself),
 		cmocka_unit_test(a_server_that_knows_no_version_is_asked_ever_more_rarely),
 		cmocka_unit_test(a_server_that_asks_for_an_hour_is_asked_again_before),
+		cmocka_unit_test(the_namespace_of_a_pod_is_stated_never_not_yet_or_now),
 		cmocka_unit_test(without_an_api_server_there_is_nothing_to_start),
 		cmocka_unit_test(
 			a_node_of_500_pods_and_6000_changes_has_right_answers_in_bounded_memory),

@@ -53,6 +53,18 @@ static void the_effective_user_is_the_second_number(void **state)
 	assert_int_equal(uid, 65534);
 }
 
+static void the_real_user_is_the_first_number(void **state)
+{
+	static const char text[] = "Name:\tsu\nUid:\t1000\t0\t0\t0\n";
+	uint32_t uid = 9;
+
+	(void)state;
+	assert_int_equal(nt_owner_parse_real_uid(text, sizeof(text) - 1, &uid), 0);
+	assert_int_equal(uid, 1000);
+	assert_int_equal(nt_owner_parse_real_uid(text, 9, &uid), -EBADMSG);
+	assert_int_equal(uid, 1000);
+}
+
 static void a_status_without_a_user_leaves_the_output_alone(void **state)
 {
 	uint32_t uid = 9;
@@ -82,6 +94,7 @@ int main(void)
 		cmocka_unit_test(the_pod_comes_before_the_container_and_that_before_the_user),
 		cmocka_unit_test(root_in_two_containers_is_two_owners),
 		cmocka_unit_test(the_effective_user_is_the_second_number),
+		cmocka_unit_test(the_real_user_is_the_first_number),
 		cmocka_unit_test(a_status_without_a_user_leaves_the_output_alone),
 		cmocka_unit_test(a_living_process_has_an_owner_and_one_that_is_gone_has_none),
 	};

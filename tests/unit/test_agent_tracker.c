@@ -17,7 +17,7 @@ static void an_mpi_job_is_measured_from_end_to_end(void **state)
 
 	assert_int_equal(node.windows, 2);
 	w = node_last(&node);
-	assert_string_equal(w->key, "mpi:77");
+	assert_string_equal(w->key, "user/7/mpi:77");
 	assert_true(w->window.rank.rank_known);
 	assert_int_equal(w->window.rank.rank, 1);
 	assert_int_equal(w->window.rank.size, 2);

@@ -717,7 +717,7 @@ static void a_rank_is_described_by_the_program_that_makes_the_calls(void **state
 	node.processes = 0;
 	ENVIRON(&node, PID, MPI_ENVIRON("1"));
 	mpi_steps(&node, PID, 40);
-	assert_string_equal(node_last(&node)->key, "mpi:77");
+	assert_string_equal(node_last(&node)->key, "user/7/mpi:77");
 	node_stop(&node);
 }
 

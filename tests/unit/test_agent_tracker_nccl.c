@@ -22,7 +22,7 @@ static void ranks_and_job_come_from_the_init_call_without_any_environment(void *
 	assert_true(w->window.uses_gpu);
 	assert_int_equal(w->comm[0].epoch, 1);
 	assert_false(w->comm[0].id_is_local);
-	(void)snprintf(key, sizeof(key), "id:%016llx", (unsigned long long)w->comm[0].id);
+	(void)snprintf(key, sizeof(key), "user/7/id:%016llx", (unsigned long long)w->comm[0].id);
 	assert_string_equal(w->key, key);
 	assert_int_equal(w->op[0][0].bytes, w->op[0][0].calls * (4 << 20));
 	node_stop(&node);
@@ -194,7 +194,7 @@ static void a_communicator_found_running_is_read_from_memory(void **state)
 	assert_int_equal(w->comm[0].id, 0xfeedface);
 	assert_false(w->comm[0].id_is_local);
 	assert_true(w->comm[0].epoch > 1);
-	assert_string_equal(w->key, "id:00000000feedface");
+	assert_string_equal(w->key, "user/7/id:00000000feedface");
 	assert_int_equal(w->window.own_tier, NT_TIER_T2);
 	node_stop(&node);
 	free(bytes);
@@ -254,7 +254,7 @@ static void a_group_of_the_job_is_not_taken_for_the_world(void **state)
 	assert_int_equal(node_last(&node)->window.rank.size, 8);
 	assert_int_equal(node_last(&node)->window.rank.local_rank, 2);
 	assert_int_equal(node_last(&node)->window.attempt_hint, 3);
-	assert_string_equal(node_last(&node)->key, "torch:h:1");
+	assert_string_equal(node_last(&node)->key, "user/7/torch:h:1");
 	/* But a world of that size knows better than the environment. */
 	nccl_init(&node, PID, PID, 0x9000, 4, 8, 0x22);
 	nccl_steps(&node, PID, 0x9000, true, 60, 5 * MS);

@@ -135,7 +135,7 @@ static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts
 			       "RANK=%u%cWORLD_SIZE=%u%cLOCAL_RANK=%u%cMASTER_ADDR=10.0.0.1%c"
 			       "MASTER_PORT=29500",
 			       process->rank, 0, ranks, 0, pid - FIRST_PID, 0, 0);
-	*ret_facts = (struct nt_process_facts){.command = "train", .parent = 1};
+	*ret_facts = (struct nt_process_facts){.command = "train", .parent = 1, .has_uid = true};
 	nt_environ_parse(text, (size_t)len, &ret_facts->env);
 	return 0;
 }
