@@ -27,6 +27,7 @@ struct nt_agent {
 	struct nt_bus *bus;
 	struct nt_bus *shelter; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
+	struct nt_signer *signer; /* or NULL: messages are not signed */
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
 	struct nt_attach *attach;

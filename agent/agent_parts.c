@@ -270,6 +270,28 @@ static int open_shelter(struct nt_agent *agent, struct nt_bus_options *options)
 	return 0;
 }
 
+static int open_signer(struct nt_agent *agent)
+{
+	struct nt_node_key_error error = {0};
+	const char *path = agent->config->message_key_file;
+	struct nt_node_key key;
+	int r;
+
+	if (!path || !*path)
+		return 0;
+	r = nt_node_key_read(path, agent->node, &key, &error);
+	if (r < 0) {
+		(void)nt_err(*error.text ? 0 : r, "read the message key '%s'%s%s", path,
+			     *error.text ? ": " : "", error.text);
+		return r;
+	}
+	r = nt_signer_new(&key, &agent->signer);
+	if (r < 0)
+		return nt_err(r, "start");
+	nt_publisher_sign(agent->publisher, agent->signer);
+	return 0;
+}
+
 static int open_bus(struct nt_agent *agent, uint64_t boot)
 {
 	struct nt_bus *bus = NULL;
@@ -448,6 +470,10 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	r = open_bus(agent, boot);
 	if (r < 0)
 		return r;
+	*ret_exit = NT_EXIT_CONFIG;
+	r = open_signer(agent);
+	if (r < 0)
+		return r;
 	*ret_exit = NT_EXIT_SYSTEM;
 	r = nt_locator_new(
 		&(struct nt_locator_options){&config->kube, agent->node, config->pod_resources},
@@ -486,6 +512,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_tracker_free(agent->tracker);
 	nt_locator_free(agent->locator);
 	nt_publisher_free(agent->publisher);
+	nt_signer_free(agent->signer);
 	nt_bus_close(agent->bus);
 	nt_front_stop(agent->front);
 	nt_metrics_free(agent->metrics);

@@ -153,6 +153,8 @@ static const struct row rows[] = {
 		"Windows that waited for the namespace of their pod."),
 	COUNTER("tenants_unknown", NULL, tracker.tenants_unknown,
 		"Processes without a known namespace or user: no other pod joins their jobs."),
+	COUNTER("messages_signed", NULL, publisher.signed_messages,
+		"Messages handed to the bus with a signature."),
 	COUNTER("tenants_late", NULL, tracker.tenants_late,
 		"Processes of them whose namespace came after all: their jobs have begun anew."),
 	COUNTER("over_cap", "what=\"threads\"", tracker.threads_over_cap, OVER_CAP),

@@ -21,6 +21,7 @@ struct sequence {
 struct nt_publisher {
 	struct nt_bus *bus;
 	const char *agent;
+	struct nt_signer *signer; /* borrowed; NULL: none */
 	uint64_t boot, boot_ns, real_ns;
 	struct sequence *sequences; /* uthash, owned */
 	struct sequence *oldest; /* list of the same */
@@ -57,6 +58,11 @@ void nt_publisher_free(struct nt_publisher *publisher)
 	}
 	nt_buf_release(&publisher->buf);
 	free(publisher);
+}
+
+void nt_publisher_sign(struct nt_publisher *publisher, struct nt_signer *signer)
+{
+	publisher->signer = signer;
 }
 
 void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uint64_t real_ns)
@@ -134,7 +140,9 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 		return;
 	}
 	nt_buf_clear(&publisher->buf);
-	if (nt_message_encode(message, &publisher->buf) < 0) {
+	if (nt_message_encode(message, &publisher->buf) < 0 ||
+	    (publisher->signer &&
+	     nt_signer_sign(publisher->signer, &record, &publisher->buf) < 0)) {
 		publisher->stats.dropped_invalid++;
 		return;
 	}
@@ -148,6 +156,7 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 		return;
 	}
 	publisher->stats.messages++;
+	publisher->stats.signed_messages += publisher->signer != NULL;
 	publisher->stats.bytes += publisher->buf.len;
 	publisher->dirty = true;
 }

@@ -10,6 +10,7 @@
 
 #include "common/bus.h"
 #include "common/cleanup.h"
+#include "common/node_key.h"
 #include "proto/wire.h"
 
 enum {
@@ -24,6 +25,7 @@ struct nt_publisher_stats {
 	uint64_t dropped_invalid; /* not encodable */
 	uint64_t dropped_keys; /* memory was short for their number */
 	uint64_t forgotten_keys; /* that made room, over NT_PUBLISHER_KEYS */
+	uint64_t signed_messages; /* of the messages */
 };
 
 /* agent: the node's name, borrowed; boot: differs at each start of the agent. bus is borrowed. */
@@ -31,6 +33,9 @@ NT_MUST_CHECK int nt_publisher_new(struct nt_bus *bus, const char *agent, uint64
 				   struct nt_publisher **ret_publisher);
 void nt_publisher_free(struct nt_publisher *publisher);
 NT_DEFINE_AUTO(nt_publisher, nt_publisher_free)
+
+/* Signs the messages that follow; borrowed. NULL: they go unsigned. */
+void nt_publisher_sign(struct nt_publisher *publisher, struct nt_signer *signer);
 
 /* The clocks of the messages that follow. */
 void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uint64_t real_ns);

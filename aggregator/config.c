@@ -105,6 +105,19 @@ static const struct nt_opt options[] = {
 	 .help = "and keep the condition NeuTracerDegraded of those nodes; nothing else is changed "
 		 "on them"},
 	NT_KUBE_OPTIONS(struct nt_aggregator_config, kube),
+	{.name = "node-secret-file",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(node_secret_file),
+	 .arg = "FILE",
+	 .help = "secrets from which the keys of nodes are derived, the same for all aggregators: one a "
+		 "line, 64 hex digits or more; the first makes keys, all are accepted"},
+	{.name = "signatures",
+	 .kind = NT_OPT_CHOICE,
+	 .offset = OPT(signatures),
+	 .def = "off",
+	 .choices = "off accept require",
+	 .help = "signatures of messages: not looked at; refused where they are wrong; or where they "
+		 "are missing, too"},
 	{.name = "user",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(user),

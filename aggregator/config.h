@@ -21,6 +21,8 @@ struct nt_aggregator_config {
 	char *webhook_url_file, *webhook_secret_file;
 	struct nt_kube_options kube;
 	bool kube_events, kube_node_condition;
+	char *node_secret_file; /* NULL: none */
+	uint32_t signatures; /* enum nt_signing */
 	char *user; /* NULL: as started */
 	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
 	double size_floor, critical_slowdown, false_alarms_a_day;

@@ -27,6 +27,7 @@ struct nt_ingest {
 	struct nt_ingest_counters counters;
 	nt_ingest_refused_fn refused;
 	void *data;
+	const struct nt_signing_policy *policy; /* borrowed; NULL: off */
 };
 
 int nt_ingest_new(nt_ingest_refused_fn refused, void *data, struct nt_ingest **ret_ingest)
@@ -65,6 +66,11 @@ void nt_ingest_free(struct nt_ingest *ingest)
 	free_streams(&ingest->stream);
 	free_streams(&ingest->again);
 	free(ingest);
+}
+
+void nt_ingest_set_signatures(struct nt_ingest *ingest, const struct nt_signing_policy *policy)
+{
+	ingest->policy = policy;
 }
 
 void nt_ingest_caught_up(struct nt_ingest *ingest)
@@ -194,6 +200,49 @@ static void refuse(struct nt_ingest *ingest, const struct nt_bus_record *record,
 		ingest->refused(ingest->data, record, reason);
 }
 
+/* Of which node it tells. */
+static const char *node_of(const struct nt_message *message)
+{
+	if (message->body == NT_BODY_WINDOW)
+		return message->window.rank.node;
+	return message->body == NT_BODY_NODE ? message->node.node : message->agent;
+}
+
+/*
+ * Whether the message may be taken, by its signature; if not, why not and what counts it. The
+ * agent that the message names is a claim, which its signature proves.
+ */
+static bool check_signature(const struct nt_signing_policy *policy,
+			    const struct nt_bus_record *record, const struct nt_message *message,
+			    struct nt_ingest_counters *counters, uint64_t **ret_counter,
+			    const char **ret_reason)
+{
+	enum nt_signed signature;
+
+	if (!policy || policy->mode == NT_SIGNING_OFF || !policy->secrets)
+		return true;
+	signature = nt_node_secrets_verify(policy->secrets, message->agent, record);
+	if (signature == NT_SIGNED_MISSING && policy->mode == NT_SIGNING_ACCEPT)
+		return true;
+	if (signature == NT_SIGNED_MISSING) {
+		*ret_counter = &counters->without_signature;
+		*ret_reason = "no signature";
+	} else if (signature == NT_SIGNED_UNKNOWN) {
+		*ret_counter = &counters->unknown_secret;
+		*ret_reason = "signed with a key of another secret";
+	} else if (signature != NT_SIGNED_VALID) {
+		*ret_counter = &counters->wrong_signature;
+		*ret_reason = "wrong signature";
+	} else if (strcmp(node_of(message), message->agent) != 0) {
+		*ret_counter = &counters->other_node;
+		*ret_reason = "signed by another node than it tells of";
+	} else {
+		counters->verified++;
+		return true;
+	}
+	return false;
+}
+
 int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record, uint64_t latest_ns,
 		   bool again, struct nt_message **ret_message)
 {
@@ -201,6 +250,7 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 	struct nt_ingest_counters ignored = {0};
 	struct nt_ingest_counters *counters = again ? &ignored : &ingest->counters;
 	struct stream *stream;
+	uint64_t *counter;
 	const char *fault;
 	int r;
 
@@ -215,6 +265,10 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 		return r;
 	if (message->body == NT_BODY_NONE) {
 		counters->unknown++;
+		return 0;
+	}
+	if (!check_signature(ingest->policy, record, message, counters, &counter, &fault)) {
+		refuse(ingest, record, again, counter, fault);
 		return 0;
 	}
 	fault = message_fault(message, record->topic);

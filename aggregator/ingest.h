@@ -13,6 +13,7 @@
 #include "common/buf.h"
 #include "common/bus.h"
 #include "common/cleanup.h"
+#include "common/node_key.h"
 #include "proto/wire.h"
 
 enum {
@@ -29,6 +30,9 @@ struct nt_ingest_counters {
 	uint64_t ahead; /* from a clock that is ahead of ours */
 	uint64_t unknown; /* a body that this version does not know: a newer agent */
 	uint64_t unwatched; /* over the cap of streams */
+	uint64_t verified; /* messages with the signature of their node */
+	uint64_t without_signature, unknown_secret, wrong_signature;
+	uint64_t other_node; /* signed by a node that tells of another */
 };
 
 struct nt_ingest;
@@ -44,6 +48,9 @@ NT_MUST_CHECK int nt_ingest_new(nt_ingest_refused_fn refused, void *data,
 				struct nt_ingest **ret_ingest);
 void nt_ingest_free(struct nt_ingest *ingest);
 NT_DEFINE_AUTO(nt_ingest, nt_ingest_free)
+
+/* What signatures are worth; borrowed. NULL: off, as at first. */
+void nt_ingest_set_signatures(struct nt_ingest *ingest, const struct nt_signing_policy *policy);
 
 /*
  * 1 and a message, which the caller owns, or 0 where the record is to be passed over. Real times

@@ -20,6 +20,7 @@
 #include "aggregator/store.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/node_key.h"
 #include "common/trouble.h"
 
 enum {
@@ -44,6 +45,8 @@ struct running {
 	struct nt_api *api;
 	struct nt_sink sink;
 	struct nt_state_store states;
+	struct nt_node_secrets *secrets;
+	struct nt_signing_policy signatures;
 	struct nt_api_check check[2];
 	struct nt_trouble bus_trouble, store_trouble, token_trouble;
 	pthread_t decider;
@@ -57,6 +60,7 @@ static void close_running(struct running *running)
 	nt_notify_stop(running->notify);
 	nt_kube_free(running->kube);
 	nt_service_free(running->service);
+	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
 	nt_board_free(running->board);
 }
@@ -234,6 +238,33 @@ static double known(double price)
 	return price > 0 ? price : -1;
 }
 
+static enum nt_exit open_signatures(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	struct nt_node_key_error error = {0};
+	int r;
+
+	if (config->signatures == NT_SIGNING_OFF)
+		return NT_EXIT_OK;
+	if (!config->node_secret_file || !*config->node_secret_file) {
+		(void)nt_err(0,
+			     "signatures: there is no secret to check them by; name its file with "
+			     "--node-secret-file");
+		return NT_EXIT_CONFIG;
+	}
+	r = nt_node_secrets_read(config->node_secret_file, &running->secrets, &error);
+	if (r < 0) {
+		(void)nt_err(*error.text ? 0 : r, "read the node secrets '%s'%s%s",
+			     config->node_secret_file, *error.text ? ": " : "", error.text);
+		return r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_CONFIG;
+	}
+	running->signatures = (struct nt_signing_policy){
+		.mode = config->signatures,
+		.secrets = running->secrets,
+	};
+	return NT_EXIT_OK;
+}
+
 static enum nt_exit open_service(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
@@ -248,6 +279,7 @@ static enum nt_exit open_service(struct running *running)
 		.address = config->advertise,
 		.rewind_ns = config->rewind_ns,
 		.save_every_ns = config->save_every_ns,
+		.signatures = &running->signatures,
 	};
 	int r;
 
@@ -322,10 +354,7 @@ static enum nt_exit open_api(struct running *running)
 static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
-		open_store,
-		open_notify,
-		open_service,
-		open_api,
+		open_store, open_notify, open_signatures, open_service, open_api,
 	};
 
 	if (nt_board_new(&running->board) < 0)

@@ -18,6 +18,11 @@ enum metric {
 	REFUSED_UNDECODABLE,
 	REFUSED_IMPOSSIBLE,
 	REFUSED_AHEAD,
+	REFUSED_WITHOUT_SIGNATURE,
+	REFUSED_UNKNOWN_SECRET,
+	REFUSED_WRONG_SIGNATURE,
+	REFUSED_OTHER_NODE,
+	VERIFIED,
 	REFUSED_UNKNOWN,
 	STREAMS_UNWATCHED,
 	BUS_MISSED,
@@ -132,6 +137,16 @@ static const struct nt_metric table[METRICS] = {
 				"why=\"impossible\""},
 	[REFUSED_AHEAD] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 			   "why=\"ahead\""},
+	[REFUSED_WITHOUT_SIGNATURE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				       "why=\"without-signature\""},
+	[REFUSED_UNKNOWN_SECRET] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				    "why=\"unknown-secret\""},
+	[REFUSED_WRONG_SIGNATURE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				     "why=\"wrong-signature\""},
+	[REFUSED_OTHER_NODE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				"why=\"other-node\""},
+	[VERIFIED] = {NAME "messages_verified_total", NT_METRIC_COUNTER,
+		      "Messages that bear the signature of their node.", NULL},
 	[REFUSED_UNKNOWN] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 			     "why=\"unknown\""},
 	[STREAMS_UNWATCHED] =
@@ -273,6 +288,11 @@ static void add_ingest(const struct nt_ingest_counters *in, uint64_t *value)
 	value[REFUSED_UNDECODABLE] += in->undecodable;
 	value[REFUSED_IMPOSSIBLE] += in->impossible;
 	value[REFUSED_AHEAD] += in->ahead;
+	value[REFUSED_WITHOUT_SIGNATURE] += in->without_signature;
+	value[REFUSED_UNKNOWN_SECRET] += in->unknown_secret;
+	value[REFUSED_WRONG_SIGNATURE] += in->wrong_signature;
+	value[REFUSED_OTHER_NODE] += in->other_node;
+	value[VERIFIED] += in->verified;
 	value[REFUSED_UNKNOWN] += in->unknown;
 	value[STREAMS_UNWATCHED] += in->unwatched;
 }

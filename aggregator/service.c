@@ -159,6 +159,7 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	service->handler = (struct nt_shard_handler){
 		.incident = take_incident,
 		.refused = pass_refused,
+		.signatures = options->signatures,
 		.data = service,
 	};
 	service->board = board;

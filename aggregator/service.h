@@ -32,6 +32,7 @@ struct nt_service_options {
 	uint64_t heads_every_ns; /* 0: 5 s */
 	uint64_t picture_every_ns; /* 0: half a second */
 	uint64_t retry_after_ns; /* what bus or store did not take; 0: 5 s */
+	const struct nt_signing_policy *signatures; /* borrowed; NULL: off */
 	bool shared; /* the bus is shared out among several aggregators */
 };
 

@@ -28,6 +28,7 @@ static int make_parts(struct nt_shard *shard)
 	r = nt_ingest_new(shard->handler->refused, shard->handler->data, &shard->ingest);
 	if (r < 0)
 		return r;
+	nt_ingest_set_signatures(shard->ingest, shard->handler->signatures);
 	return nt_places_new(&shard->places);
 }
 

@@ -27,6 +27,7 @@ struct nt_shard_handler {
 	void (*incident)(void *data, const struct nt_shard *shard,
 			 const struct nt_incident *incident);
 	nt_ingest_refused_fn refused;
+	const struct nt_signing_policy *signatures; /* NULL: off */
 	void *data;
 };
 

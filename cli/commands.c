@@ -9,6 +9,7 @@ const struct nt_command nt_commands[] = {
 	{"incidents", "show incidents, or all about one of them", nt_command_incidents},
 	{"analyze", "find the culprit in recorded files", nt_command_analyze},
 	{"topics", "make, check or list the topics of a Kafka bus", nt_command_topics},
+	{"node-key", "print the key with which a node signs its messages", nt_command_node_key},
 };
 
 const size_t nt_command_count = sizeof(nt_commands) / sizeof(nt_commands[0]);

@@ -17,6 +17,8 @@ enum {
 	TAG_BITS = 3,
 	TAG_MASK = 7,
 
+	SIGNATURE = 8, /* the field of the envelope */
+
 	MAX_VARINT = 10,
 	MAX_LENGTH_BYTES = 5,
 	MAX_DEPTH = 8,
@@ -506,6 +508,18 @@ static bool put_message(const struct nt_wire_shape *shape, struct input *in, str
 	return is_paired(shape, here) && (!shape->is_sound || shape->is_sound(here));
 }
 
+/* Or there is nothing more than a signature, which is of no use to those who read the message. */
+static bool is_end(struct input in)
+{
+	struct input part;
+	uint64_t tag;
+
+	if (in.at == in.end)
+		return true;
+	return read_tag(&in, &tag) && tag == (SIGNATURE << TAG_BITS | LENGTH) &&
+	       read_part(&in, &part) && in.at == in.end;
+}
+
 static bool put_body(struct input *in, uint64_t tag, struct nt_arena *arena,
 		     struct nt_message *message)
 {
@@ -517,8 +531,8 @@ static bool put_body(struct input *in, uint64_t tag, struct nt_arena *arena,
 		if ((uint64_t)body->body_case != tag >> TAG_BITS)
 			continue;
 		message->body = (enum nt_body)i;
-		/* The last one, or it is not a form that we know. */
-		return (tag & TAG_MASK) == LENGTH && read_part(in, &part) && in->at == in->end &&
+		/* The last one but for a signature, or it is not a form that we know. */
+		return (tag & TAG_MASK) == LENGTH && read_part(in, &part) && is_end(*in) &&
 		       put_message(body->shape, &part, arena, (char *)message + body->here);
 	}
 	return false;

@@ -87,6 +87,7 @@ for path in "$bin"/neutracer*; do
       needs=()
       [ "$command" != analyze ] || needs=(/no/such/recording)
       [ "$command" != topics ] || needs=(check)
+      [ "$command" != node-key ] || needs=(NODE)
       check_table "$name" "$command"
     done
     # For the docs, an option of any command is one of the program.

@@ -93,6 +93,35 @@ static void a_window_arrives_in_its_envelope(void **state)
 	stop(&b);
 }
 
+static void a_publisher_with_a_key_signs_what_it_sends(void **state)
+{
+	static const char secret[] =
+		"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = NULL;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	nt_auto(nt_signer) struct nt_signer *signer = NULL;
+	struct nt_publisher_stats stats;
+	struct nt_node_key_error error;
+	struct nt_bus_record record;
+	struct nt_node_key key;
+	struct bench b;
+
+	(void)state;
+	assert_int_equal(nt_node_secrets_parse(secret, sizeof(secret) - 1, &secrets, &error), 0);
+	assert_int_equal(nt_node_secrets_derive(secrets, "n1", &key), 0);
+	assert_int_equal(nt_signer_new(&key, &signer), 0);
+	start(&b);
+	nt_publisher_sign(b.publisher, signer);
+	nt_publisher_window(b.publisher, "mpi:77", &window, 1500);
+	assert_int_equal(nt_publisher_flush(b.publisher), 0);
+	message = take(&b, &record);
+	assert_int_equal(message->window.rank.rank, 3);
+	assert_int_equal(nt_node_secrets_verify(secrets, "n1", &record), NT_SIGNED_VALID);
+	nt_publisher_stats(b.publisher, &stats);
+	assert_int_equal(stats.signed_messages, 1);
+	stop(&b);
+}
+
 static void every_topic_and_key_counts_its_own_messages(void **state)
 {
 	static const struct nt_node_vector node = {.node = "a"};
@@ -198,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_arrives_in_its_envelope),
+		cmocka_unit_test(a_publisher_with_a_key_signs_what_it_sends),
 		cmocka_unit_test(every_topic_and_key_counts_its_own_messages),
 		cmocka_unit_test(
 			the_key_that_was_used_least_recently_makes_room_and_numbers_never_go_back),

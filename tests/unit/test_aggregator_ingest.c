@@ -289,6 +289,139 @@ static void streams_over_the_cap_are_taken_but_not_watched(void **state)
 	assert_false(take_message(message, NT_TOPIC_WINDOW, false));
 }
 
+/* ---- signatures --------------------------------------------------------------------------------- */
+
+#define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
+#define OTHER  "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
+
+static struct nt_node_secrets *secrets_of(const char *text)
+{
+	struct nt_node_secrets *secrets = NULL;
+	struct nt_node_key_error error;
+
+	assert_int_equal(nt_node_secrets_parse(text, strlen(text), &secrets, &error), 0);
+	return secrets;
+}
+
+/* The window of an agent, signed with the key of a node; NULL: not at all. */
+static bool take_signed(const struct nt_message *message, enum nt_topic topic,
+			const struct nt_node_secrets *secrets, const char *node)
+{
+	nt_auto(nt_message) struct nt_message *taken = NULL;
+	nt_auto(nt_signer) struct nt_signer *signer = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_bus_record record = feed_record(message, &buf);
+	struct nt_node_key key;
+
+	record.topic = topic;
+	if (node) {
+		assert_int_equal(nt_node_secrets_derive(secrets, node, &key), 0);
+		assert_int_equal(nt_signer_new(&key, &signer), 0);
+		assert_int_equal(nt_signer_sign(signer, &record, &buf), 0);
+		record.value = buf.data;
+		record.value_len = buf.len;
+	}
+	reason = NULL;
+	assert_true(nt_ingest_take(ingest, &record, 0, false, &taken) >= 0);
+	return taken != NULL;
+}
+
+static void who_may_write_to_the_bus_cannot_speak_for_a_node(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = secrets_of(SECRET);
+	nt_auto(nt_node_secrets) struct nt_node_secrets *other = secrets_of(OTHER);
+	const struct nt_signing_policy policy = {NT_SIGNING_REQUIRE, secrets};
+	const struct nt_ingest_counters *counters = nt_ingest_counters(ingest);
+	struct feed_agent agent = feed_agent("n0", "job"), liar = feed_agent("n0", "job");
+	nt_auto(nt_message) struct nt_message *window = feed_window(&agent, &plain);
+	nt_auto(nt_message) struct nt_message *forged = NULL;
+
+	(void)state;
+	nt_ingest_set_signatures(ingest, &policy);
+	assert_false(take_signed(window, NT_TOPIC_WINDOW, secrets, NULL));
+	assert_string_equal(reason, "no signature");
+	assert_false(take_signed(window, NT_TOPIC_WINDOW, secrets, "n1"));
+	assert_string_equal(reason, "wrong signature");
+	assert_false(take_signed(window, NT_TOPIC_WINDOW, other, "n0"));
+	assert_string_equal(reason, "signed with a key of another secret");
+	/* A node that has a key, and tells of another. */
+	liar.name = "n1";
+	forged = feed_window(&liar, &plain);
+	forged->window.rank.node = "n0";
+	assert_false(take_signed(forged, NT_TOPIC_WINDOW, secrets, "n1"));
+	assert_string_equal(reason, "signed by another node than it tells of");
+	assert_int_equal(counters->messages + counters->verified + counters->sequence.gaps, 0);
+	assert_true(take_signed(window, NT_TOPIC_WINDOW, secrets, "n0"));
+	assert_null(reason);
+	assert_int_equal(counters->without_signature, 1);
+	assert_int_equal(counters->wrong_signature, 1);
+	assert_int_equal(counters->unknown_secret, 1);
+	assert_int_equal(counters->other_node, 1);
+	assert_int_equal(counters->verified, 1);
+}
+
+/* What was refused has not used up the number of the true one. */
+static void a_forged_number_does_not_make_the_true_one_a_duplicate(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = secrets_of(SECRET);
+	const struct nt_signing_policy policy = {NT_SIGNING_REQUIRE, secrets};
+	struct feed_agent agent = feed_agent("n0", "job");
+
+	(void)state;
+	nt_ingest_set_signatures(ingest, &policy);
+	for (int i = 0; i < 3; i++) {
+		nt_auto(nt_message) struct nt_message *window = feed_window(&agent, &plain);
+
+		assert_false(take_signed(window, NT_TOPIC_WINDOW, secrets, "n1"));
+		assert_true(take_signed(window, NT_TOPIC_WINDOW, secrets, "n0"));
+	}
+	assert_int_equal(nt_ingest_counters(ingest)->duplicates, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->wrong_signature, 3);
+}
+
+static void
+while_keys_are_given_out_a_missing_signature_passes_and_a_wrong_one_does_not(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = secrets_of(SECRET);
+	const struct nt_signing_policy accept = {NT_SIGNING_ACCEPT, secrets}, off = {0};
+	struct feed_agent agent = feed_agent("n0", "job");
+	nt_auto(nt_message) struct nt_message *first = feed_window(&agent, &plain);
+	nt_auto(nt_message) struct nt_message *second = feed_window(&agent, &plain);
+
+	(void)state;
+	nt_ingest_set_signatures(ingest, &accept);
+	assert_true(take_signed(first, NT_TOPIC_WINDOW, secrets, NULL));
+	assert_false(take_signed(second, NT_TOPIC_WINDOW, secrets, "n1"));
+	assert_true(take_signed(second, NT_TOPIC_WINDOW, secrets, "n0"));
+	nt_ingest_set_signatures(ingest, &off);
+	first->seq = 3;
+	assert_true(take_signed(first, NT_TOPIC_WINDOW, secrets, "n1"));
+}
+
+static void a_node_tells_of_itself_alone(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = secrets_of(SECRET);
+	const struct nt_signing_policy policy = {NT_SIGNING_REQUIRE, secrets};
+	struct nt_message message = {
+		.agent = "n0",
+		.key = "n0",
+		.boot = 1,
+		.seq = 1,
+		.boot_ns = 1,
+		.real_ns = REAL_0,
+		.body = NT_BODY_NODE,
+		.node = {.node = "n0"},
+	};
+
+	(void)state;
+	nt_ingest_set_signatures(ingest, &policy);
+	assert_true(take_signed(&message, NT_TOPIC_NODE, secrets, "n0"));
+	message.seq = 2;
+	message.node.node = "n1";
+	assert_false(take_signed(&message, NT_TOPIC_NODE, secrets, "n0"));
+	assert_string_equal(reason, "signed by another node than it tells of");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -309,6 +442,10 @@ int main(void)
 		TEST(what_was_seen_survives_a_restart),
 		TEST(a_damaged_state_is_refused_at_every_length),
 		TEST(streams_over_the_cap_are_taken_but_not_watched),
+		TEST(who_may_write_to_the_bus_cannot_speak_for_a_node),
+		TEST(a_forged_number_does_not_make_the_true_one_a_duplicate),
+		TEST(while_keys_are_given_out_a_missing_signature_passes_and_a_wrong_one_does_not),
+		TEST(a_node_tells_of_itself_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,30 @@ static void whole_messages_of_every_kind_go_both_ways(void **state)
 	}
 }
 
+/* A signature is no news: the message is read as without it, and no slower. */
+static void a_signature_behind_a_message_is_passed_over(void **state)
+{
+	static const char trailer[] = "\x42\x24"
+				      "idid0123456789abcdef0123456789abcdef";
+
+	(void)state;
+	for (size_t i = 0; i < GOLDENS; i++) {
+		nt_autobuf struct nt_buf bytes = {0}, signed_bytes = {0}, again = {0};
+
+		assert_int_equal(nt_message_encode(goldens[i].message, &bytes), 0);
+		add(&signed_bytes, bytes.data, bytes.len);
+		add(&signed_bytes, trailer, sizeof(trailer) - 1);
+		assert_true(goes_directly(&signed_bytes));
+		assert_true(check_both(&signed_bytes));
+		encode(&signed_bytes, &again);
+		assert_int_equal(again.len, bytes.len);
+		assert_memory_equal(again.data, bytes.data, bytes.len);
+		add(&signed_bytes, trailer, sizeof(trailer) - 1);
+		assert_false(
+			goes_directly(&signed_bytes)); /* two: the long way, which takes the last */
+	}
+}
+
 static void broken_messages_are_judged_alike(void **state)
 {
 	size_t taken = 0;
@@ -631,6 +655,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_messages_of_every_kind_go_both_ways),
+		cmocka_unit_test(a_signature_behind_a_message_is_passed_over),
 		cmocka_unit_test(broken_messages_are_judged_alike),
 		cmocka_unit_test(fields_twice_or_in_another_order_go_the_long_way),
 		cmocka_unit_test(what_is_not_told_is_empty_on_both_ways),
