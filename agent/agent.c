@@ -109,6 +109,8 @@ static void tell_metrics(struct nt_agent *agent)
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
 	nt_locator_stats(agent->locator, &reading.locator);
+	if (agent->enrolment)
+		nt_enrolment_stats(agent->enrolment, &reading.enrolment);
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->shelter)
 		nt_shelter_stats(agent->shelter, &reading.shelter);
@@ -136,6 +138,39 @@ static void look_at_tenants(struct nt_agent *agent)
 	agent->warned_tenants = true;
 	(void)nt_warn(0, "the namespace or user of a process is not known: its pod is a job of its "
 			 "own, not compared with other pods, until the API server names it");
+}
+
+/* Messages wait for the first key; a later one takes its place. */
+static void take_key(struct nt_agent *agent)
+{
+	struct nt_signer *signer = NULL;
+	struct nt_node_key key;
+
+	if (!agent->enrolment || !nt_enrolment_take(agent->enrolment, &key))
+		return;
+	if (nt_signer_new(&key, &signer) < 0) {
+		(void)nt_warn(-ENOMEM, "take the key of node '%s'", agent->node);
+		return;
+	}
+	if (!agent->signer)
+		nt_info("messages are signed with the key of node '%s'", agent->node);
+	nt_publisher_sign(agent->publisher, signer);
+	nt_signer_free(agent->signer);
+	agent->signer = signer;
+}
+
+static void look_at_enrolment(struct nt_agent *agent)
+{
+	char text[NT_KUBE_REASON];
+
+	if (!agent->enrolment)
+		return;
+	nt_enrolment_trouble(agent->enrolment, text);
+	if (nt_trouble_look(&agent->enrolment_trouble, *text != '\0', nt_clock_mono_ns()) ==
+	    NT_TROUBLE_BEGINS)
+		(void)nt_warn(0, "ask '%s' for the key of node '%s': %s%s",
+			      agent->config->enrol_url, agent->node, text,
+			      agent->signer ? "" : ": messages wait");
 }
 
 static void flush(struct nt_agent *agent)
@@ -300,6 +335,7 @@ static void tick(struct nt_agent *agent)
 	catch_up(agent);
 	take_losses(agent);
 	nt_agent_govern(agent, boot_ns, real_ns);
+	take_key(agent);
 	nt_tracker_tick(agent->tracker, boot_ns);
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
@@ -312,6 +348,7 @@ static void tick(struct nt_agent *agent)
 		look_at_limits(agent);
 		nt_locator_tick(agent->locator, nt_clock_mono_ns());
 		look_at_tenants(agent);
+		look_at_enrolment(agent);
 		tell_metrics(agent);
 	}
 	nt_front_turned(agent->front, nt_clock_mono_ns());
@@ -352,6 +389,17 @@ static int wait_and_work(struct nt_agent *agent)
 	return 0;
 }
 
+/* What no key has come for. */
+static void tell_held(const struct nt_agent *agent)
+{
+	struct nt_publisher_stats stats;
+
+	nt_publisher_stats(agent->publisher, &stats);
+	if (stats.held_bytes)
+		(void)nt_warn(0, "%llu bytes of messages are lost: no key has come to sign them",
+			      (unsigned long long)stats.held_bytes);
+}
+
 static void drain(struct nt_agent *agent)
 {
 	uint64_t boot_ns, real_ns;
@@ -360,7 +408,9 @@ static void drain(struct nt_agent *agent)
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);
+	take_key(agent);
 	nt_tracker_drain(agent->tracker, boot_ns);
+	tell_held(agent);
 	flush(agent);
 	tell_metrics(agent);
 }

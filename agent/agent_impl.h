@@ -7,6 +7,7 @@
 #include "agent/attach.h"
 #include "agent/attachment.h"
 #include "agent/discover.h"
+#include "agent/enrolment.h"
 #include "agent/front.h"
 #include "agent/governor.h"
 #include "agent/interpreter.h"
@@ -27,7 +28,9 @@ struct nt_agent {
 	struct nt_bus *bus;
 	struct nt_bus *shelter; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
-	struct nt_signer *signer; /* or NULL: messages are not signed */
+	struct nt_signer *signer; /* or NULL: messages are not signed, or not yet */
+	struct nt_enrolment *enrolment; /* or NULL: the key is in a file, or there is none */
+	struct nt_trouble enrolment_trouble;
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
 	struct nt_attach *attach;

@@ -270,6 +270,25 @@ static int open_shelter(struct nt_agent *agent, struct nt_bus_options *options)
 	return 0;
 }
 
+static int open_enrolment(struct nt_agent *agent)
+{
+	const struct nt_enrolment_options options = {
+		.url = agent->config->enrol_url,
+		.token_file = agent->config->enrol_token_file,
+		.ca_file = agent->config->enrol_ca_file,
+		.node = agent->node,
+	};
+	int r;
+
+	if (!options.url || !*options.url)
+		return 0;
+	r = nt_enrolment_start(&options, &agent->enrolment);
+	if (r < 0)
+		return nt_err(r, "ask '%s' for the key of node '%s'", options.url, agent->node);
+	nt_publisher_await_key(agent->publisher);
+	return 0;
+}
+
 static int open_signer(struct nt_agent *agent)
 {
 	struct nt_node_key_error error = {0};
@@ -278,7 +297,7 @@ static int open_signer(struct nt_agent *agent)
 	int r;
 
 	if (!path || !*path)
-		return 0;
+		return open_enrolment(agent);
 	r = nt_node_key_read(path, agent->node, &key, &error);
 	if (r < 0) {
 		(void)nt_err(*error.text ? 0 : r, "read the message key '%s'%s%s", path,
@@ -511,6 +530,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
 	nt_locator_free(agent->locator);
+	nt_enrolment_stop(agent->enrolment);
 	nt_publisher_free(agent->publisher);
 	nt_signer_free(agent->signer);
 	nt_bus_close(agent->bus);

@@ -17,7 +17,9 @@ struct nt_agent_config {
 	char *bus;
 	struct nt_bus_security bus_security;
 	char *node; /* NULL: the host's name */
-	char *message_key_file; /* NULL: messages are not signed */
+	char *message_key_file; /* NULL: messages are not signed, or the key is asked for */
+	char *enrol_url; /* NULL: nobody is asked for a key */
+	char *enrol_token_file, *enrol_ca_file;
 	char *cgroup; /* NULL: all processes */
 	uint64_t window_min_ns, min_call_ns;
 	uint64_t ring_bytes;

@@ -83,9 +83,10 @@ struct row {
 	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", locator.kube.path_,                   \
 		"Pods that are not known, by cause.")
 
-#define DROPPED  "Events that found no room in the ring buffer."
-#define OVER_CAP "Things that were left out because a table was full."
-#define UNSENT   "Messages that did not reach the bus."
+#define DROPPED   "Events that found no room in the ring buffer."
+#define OVER_CAP  "Things that were left out because a table was full."
+#define ENROLMENT "Requests for the key of this node, by what came of them."
+#define UNSENT    "Messages that did not reach the bus."
 
 static const struct row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
@@ -153,6 +154,10 @@ static const struct row rows[] = {
 		"Windows that waited for the namespace of their pod."),
 	COUNTER("tenants_unknown", NULL, tracker.tenants_unknown,
 		"Processes without a known namespace or user: no other pod joins their jobs."),
+	GAUGE("messages_held_bytes", publisher.held_bytes,
+	      "Bytes of messages that wait for the key of this node now."),
+	COUNTER("enrolment_requests", "result=\"granted\"", enrolment.granted, ENROLMENT),
+	COUNTER("enrolment_requests", "result=\"failed\"", enrolment.failed, ENROLMENT),
 	COUNTER("messages_signed", NULL, publisher.signed_messages,
 		"Messages handed to the bus with a signature."),
 	COUNTER("tenants_late", NULL, tracker.tenants_late,
@@ -213,6 +218,7 @@ static const struct row rows[] = {
 	COUNTER("messages_dropped", "reason=\"bus\"", publisher.dropped_bus, UNSENT),
 	COUNTER("messages_dropped", "reason=\"invalid\"", publisher.dropped_invalid, UNSENT),
 	COUNTER("messages_dropped", "reason=\"keys\"", publisher.dropped_keys, UNSENT),
+	COUNTER("messages_dropped", "reason=\"no-node-key\"", publisher.dropped_held, UNSENT),
 	COUNTER("over_cap", "what=\"sequences\"", publisher.forgotten_keys, OVER_CAP),
 	COUNTER("bus_dropped_full", NULL, bus.dropped_full, "Records that found no room."),
 	COUNTER("bus_dropped_too_large", NULL, bus.dropped_too_large,

@@ -7,6 +7,7 @@
 
 #include "agent/attach.h"
 #include "agent/discover.h"
+#include "agent/enrolment.h"
 #include "agent/governor.h"
 #include "agent/interpreter.h"
 #include "agent/limit.h"
@@ -30,6 +31,7 @@ struct nt_meter_reading {
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_locator_stats locator;
+	struct nt_enrolment_stats enrolment; /* zeros without one */
 	struct nt_bus_stats bus;
 	struct nt_shelter_stats shelter; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */

@@ -18,10 +18,21 @@ struct sequence {
 	UT_hash_handle hh;
 };
 
+/* A message that is whole but for its signature. */
+struct held {
+	struct held *next;
+	enum nt_topic topic;
+	uint64_t real_ns;
+	size_t key_len, size;
+	uint8_t data[]; /* the key, then the message */
+};
+
 struct nt_publisher {
 	struct nt_bus *bus;
 	const char *agent;
 	struct nt_signer *signer; /* borrowed; NULL: none */
+	bool awaits_key;
+	struct held *held, *held_last; /* owned, oldest first */
 	uint64_t boot, boot_ns, real_ns;
 	struct sequence *sequences; /* uthash, owned */
 	struct sequence *oldest; /* list of the same */
@@ -45,6 +56,15 @@ int nt_publisher_new(struct nt_bus *bus, const char *agent, uint64_t boot,
 	return 0;
 }
 
+static struct held *take_held(struct nt_publisher *publisher)
+{
+	struct held *held = publisher->held;
+
+	publisher->held = held->next;
+	publisher->stats.held_bytes -= sizeof(*held) + held->key_len + held->size;
+	return held;
+}
+
 void nt_publisher_free(struct nt_publisher *publisher)
 {
 	struct sequence *sequence, *next;
@@ -56,13 +76,10 @@ void nt_publisher_free(struct nt_publisher *publisher)
 		HASH_DEL(publisher->sequences, sequence);
 		free(sequence);
 	}
+	while (publisher->held)
+		free(take_held(publisher));
 	nt_buf_release(&publisher->buf);
 	free(publisher);
-}
-
-void nt_publisher_sign(struct nt_publisher *publisher, struct nt_signer *signer)
-{
-	publisher->signer = signer;
 }
 
 void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uint64_t real_ns)
@@ -120,6 +137,87 @@ static uint64_t next_seq(struct nt_publisher *publisher, enum nt_topic topic, co
 	return ++sequence->seq;
 }
 
+/* Signs what buf holds if it is to be signed, and hands it over. */
+static void send(struct nt_publisher *publisher, struct nt_bus_record *record)
+{
+	if (publisher->signer && nt_signer_sign(publisher->signer, record, &publisher->buf) < 0) {
+		publisher->stats.dropped_invalid++;
+		return;
+	}
+	record->value = publisher->buf.data;
+	record->value_len = publisher->buf.len;
+	if (nt_bus_publish(publisher->bus, record) < 0) {
+		publisher->stats.dropped_bus++;
+		return;
+	}
+	publisher->stats.messages++;
+	publisher->stats.signed_messages += publisher->signer != NULL;
+	publisher->stats.bytes += publisher->buf.len;
+	publisher->dirty = true;
+}
+
+/* What buf holds, until there is a key. */
+static void hold(struct nt_publisher *publisher, const struct nt_bus_record *record)
+{
+	const struct nt_buf *buf = &publisher->buf;
+	size_t bytes = sizeof(struct held) + record->key_len + buf->len;
+	struct held *held = malloc(bytes);
+
+	if (!held) {
+		publisher->stats.dropped_held++;
+		return;
+	}
+	while (publisher->held && publisher->stats.held_bytes + bytes > NT_PUBLISHER_HELD_BYTES) {
+		publisher->stats.dropped_held++;
+		free(take_held(publisher));
+	}
+	*held = (struct held){
+		.topic = record->topic,
+		.real_ns = record->real_ns,
+		.key_len = record->key_len,
+		.size = buf->len,
+	};
+	memcpy(held->data, record->key, record->key_len);
+	memcpy(held->data + record->key_len, buf->data, buf->len);
+	if (publisher->held)
+		publisher->held_last->next = held;
+	else
+		publisher->held = held;
+	publisher->held_last = held;
+	publisher->stats.held_bytes += bytes;
+}
+
+static void send_held(struct nt_publisher *publisher)
+{
+	while (publisher->held) {
+		nt_autofree struct held *held = take_held(publisher);
+		struct nt_bus_record record = {
+			.topic = held->topic,
+			.key = held->data,
+			.key_len = held->key_len,
+			.real_ns = held->real_ns,
+		};
+
+		nt_buf_clear(&publisher->buf);
+		if (nt_buf_append(&publisher->buf, held->data + held->key_len, held->size) < 0)
+			publisher->stats.dropped_held++;
+		else
+			send(publisher, &record);
+	}
+}
+
+void nt_publisher_sign(struct nt_publisher *publisher, struct nt_signer *signer)
+{
+	publisher->signer = signer;
+	publisher->awaits_key = false;
+	send_held(publisher);
+}
+
+void nt_publisher_await_key(struct nt_publisher *publisher)
+{
+	publisher->awaits_key = true;
+}
+
 static void publish(struct nt_publisher *publisher, enum nt_topic topic, const char *key,
 		    uint64_t event_boot_ns, struct nt_message *message)
 {
@@ -140,25 +238,17 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 		return;
 	}
 	nt_buf_clear(&publisher->buf);
-	if (nt_message_encode(message, &publisher->buf) < 0 ||
-	    (publisher->signer &&
-	     nt_signer_sign(publisher->signer, &record, &publisher->buf) < 0)) {
+	if (nt_message_encode(message, &publisher->buf) < 0) {
 		publisher->stats.dropped_invalid++;
 		return;
 	}
-	record.value = publisher->buf.data;
-	record.value_len = publisher->buf.len;
 	/* The message has it to the nanosecond; the bus may pay for what is not whole milliseconds. */
 	record.real_ns = nt_message_real_ns(message, event_boot_ns);
 	record.real_ns -= record.real_ns % NT_MILLISECOND;
-	if (nt_bus_publish(publisher->bus, &record) < 0) {
-		publisher->stats.dropped_bus++;
-		return;
-	}
-	publisher->stats.messages++;
-	publisher->stats.signed_messages += publisher->signer != NULL;
-	publisher->stats.bytes += publisher->buf.len;
-	publisher->dirty = true;
+	if (publisher->awaits_key)
+		hold(publisher, &record);
+	else
+		send(publisher, &record);
 }
 
 void nt_publisher_window(struct nt_publisher *publisher, const char *key,

@@ -15,6 +15,7 @@
 
 enum {
 	NT_PUBLISHER_KEYS = 4096, /* (topic, key) pairs that are counted */
+	NT_PUBLISHER_HELD_BYTES = 4 << 20, /* of messages that wait for a key to be signed with */
 };
 
 struct nt_publisher;
@@ -26,6 +27,8 @@ struct nt_publisher_stats {
 	uint64_t dropped_keys; /* memory was short for their number */
 	uint64_t forgotten_keys; /* that made room, over NT_PUBLISHER_KEYS */
 	uint64_t signed_messages; /* of the messages */
+	uint64_t held_bytes; /* that wait for a key, now */
+	uint64_t dropped_held; /* the oldest of them, over NT_PUBLISHER_HELD_BYTES */
 };
 
 /* agent: the node's name, borrowed; boot: differs at each start of the agent. bus is borrowed. */
@@ -34,8 +37,10 @@ NT_MUST_CHECK int nt_publisher_new(struct nt_bus *bus, const char *agent, uint64
 void nt_publisher_free(struct nt_publisher *publisher);
 NT_DEFINE_AUTO(nt_publisher, nt_publisher_free)
 
-/* Signs the messages that follow; borrowed. NULL: they go unsigned. */
+/* Signs the messages that follow, and those that were held; borrowed. NULL: they go unsigned. */
 void nt_publisher_sign(struct nt_publisher *publisher, struct nt_signer *signer);
+/* Holds messages until there is a key to sign them with. */
+void nt_publisher_await_key(struct nt_publisher *publisher);
 
 /* The clocks of the messages that follow. */
 void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uint64_t real_ns);

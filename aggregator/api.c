@@ -27,6 +27,8 @@ static const struct nt_httpd_route routes[] = {
 	 "job class state severity since limit cursor", nt_api_incidents},
 	{"GET", "/api/v1/incidents/{id}", NT_HTTPD_READ, json, NULL, nt_api_incident},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
+	/* Its bearer is a token of the cluster, which the handler has reviewed. */
+	{"POST", "/api/v1/node-keys", NT_HTTPD_OPEN, json, NULL, nt_api_node_keys},
 	/* The last: left out where the aggregator does not offer it. */
 	{"POST", "/api/v1/jobs/{id}/rebaseline", NT_HTTPD_ADMIN, json, NULL, nt_api_rebaseline},
 };

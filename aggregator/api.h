@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregator/enrol.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/snapshot.h"
 #include "aggregator/store.h"
@@ -37,6 +38,7 @@ struct nt_api_options {
 	const char *address; /* borrowed: where others reach this interface; NULL: unknown */
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
+	struct nt_enrol *enrol; /* borrowed; NULL: nodes get no keys here */
 	/* nt_service_rebaseline(); NULL: the route is not there. */
 	int (*rebaseline)(void *data, const char *job_id);
 	void *data;

@@ -48,12 +48,18 @@ enum {
 	NOTIFY_FAILED,
 	NOTIFY_EXPIRED,
 	NOTIFY_KUBE_LEFT_OUT,
+	ENROL_GRANTED,
+	ENROL_DENIED,
+	ENROL_FAILED,
+	ENROL_OVER_CAP,
 	METRICS,
 };
 
-#define HTTP   "neutracer_aggregator_http_"
-#define STORE  "neutracer_aggregator_store_"
-#define NOTIFY "neutracer_aggregator_notifications_"
+#define HTTP    "neutracer_aggregator_http_"
+#define STORE   "neutracer_aggregator_store_"
+#define ENROL   "neutracer_aggregator_enrol_"
+#define REVIEWS "Tokens of agents that ask for the key of their node, by what came of it."
+#define NOTIFY  "neutracer_aggregator_notifications_"
 
 static const struct nt_metric table[METRICS] = {
 	[BUILD_INFO] = {"neutracer_aggregator_build_info", NT_METRIC_GAUGE,
@@ -141,6 +147,11 @@ static const struct nt_metric table[METRICS] = {
 		{NOTIFY "kube_left_out_total", NT_METRIC_COUNTER,
 		 "Pods and nodes that got no Event: gone, badly named, refused, or too many.",
 		 NULL},
+	[ENROL_GRANTED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"granted\""},
+	[ENROL_DENIED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"denied\""},
+	[ENROL_FAILED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"failed\""},
+	[ENROL_OVER_CAP] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS,
+			    "result=\"over-cap\""},
 };
 
 static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
@@ -198,6 +209,17 @@ static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notif
 	nt_metrics_set(metrics, NOTIFY_KUBE_LEFT_OUT, stats.kube_left_out);
 }
 
+static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)
+{
+	struct nt_enrol_stats stats;
+
+	nt_enrol_stats(enrol, &stats);
+	nt_metrics_set(metrics, ENROL_GRANTED, stats.granted);
+	nt_metrics_set(metrics, ENROL_DENIED, stats.denied);
+	nt_metrics_set(metrics, ENROL_FAILED, stats.failed);
+	nt_metrics_set(metrics, ENROL_OVER_CAP, stats.over_cap);
+}
+
 /* A family's head stands once, before the first of its rows. OpenMetrics names it without _total. */
 static int write_row(const struct nt_snapshot_metric *row, bool first, bool openmetrics,
 		     struct nt_buf *out)
@@ -248,6 +270,8 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 		set_store(metrics, api->options.store);
 	if (api->options.notify)
 		set_notify(metrics, api->options.notify);
+	if (api->options.enrol)
+		set_enrol(metrics, api->options.enrol);
 
 	reply->content_type = nt_metrics_content_type(format);
 	if (snapshot) {

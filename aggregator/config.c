@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stddef.h>
 
+#include "aggregator/enrol.h"
 #include "common/bus_options.h"
 #include "common/clock.h"
 #include "common/defaults.h"
@@ -25,6 +26,8 @@ static bool is_user(const char *name)
 }
 
 static const struct nt_opt_form user_form = {is_user, "a user of this machine"};
+
+static const struct nt_opt_form account_form = {nt_enrol_account_is_sound, "NAMESPACE/NAME"};
 
 static const struct nt_opt options[] = {
 	{.name = "bus",
@@ -118,6 +121,21 @@ static const struct nt_opt options[] = {
 	 .choices = "off accept require",
 	 .help = "signatures of messages: not looked at; refused where they are wrong; or where they "
 		 "are missing, too"},
+	{.name = "enrol-account",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(enrol_account),
+	 .arg = "NAMESPACE/NAME",
+	 .help = "service account of the agents: whoever proves by a token of it, reviewed by the "
+		 "Kubernetes API server, to be on a node gets the key of that node",
+	 .form = &account_form},
+	{.name = "enrol-audience",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(enrol_audience),
+	 .def = "neutracer",
+	 .min = 1,
+	 .max = 255,
+	 .arg = "NAME",
+	 .help = "audience that those tokens must be for"},
 	{.name = "user",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(user),

@@ -23,6 +23,7 @@ struct nt_aggregator_config {
 	bool kube_events, kube_node_condition;
 	char *node_secret_file; /* NULL: none */
 	uint32_t signatures; /* enum nt_signing */
+	char *enrol_account, *enrol_audience; /* NULL: nodes get no keys here */
 	char *user; /* NULL: as started */
 	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
 	double size_floor, critical_slowdown, false_alarms_a_day;

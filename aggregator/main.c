@@ -46,6 +46,7 @@ struct running {
 	struct nt_sink sink;
 	struct nt_state_store states;
 	struct nt_node_secrets *secrets;
+	struct nt_enrol *enrol;
 	struct nt_signing_policy signatures;
 	struct nt_api_check check[2];
 	struct nt_trouble bus_trouble, store_trouble, token_trouble;
@@ -57,6 +58,7 @@ struct running {
 static void close_running(struct running *running)
 {
 	nt_api_stop(running->api);
+	nt_enrol_stop(running->enrol);
 	nt_notify_stop(running->notify);
 	nt_kube_free(running->kube);
 	nt_service_free(running->service);
@@ -244,12 +246,11 @@ static enum nt_exit open_signatures(struct running *running)
 	struct nt_node_key_error error = {0};
 	int r;
 
-	if (config->signatures == NT_SIGNING_OFF)
+	if (config->signatures == NT_SIGNING_OFF && !config->enrol_account)
 		return NT_EXIT_OK;
 	if (!config->node_secret_file || !*config->node_secret_file) {
-		(void)nt_err(0,
-			     "signatures: there is no secret to check them by; name its file with "
-			     "--node-secret-file");
+		(void)nt_err(0, "signatures, enrol-account: there is no secret; name its file with "
+				"--node-secret-file");
 		return NT_EXIT_CONFIG;
 	}
 	r = nt_node_secrets_read(config->node_secret_file, &running->secrets, &error);
@@ -263,6 +264,30 @@ static enum nt_exit open_signatures(struct running *running)
 		.secrets = running->secrets,
 	};
 	return NT_EXIT_OK;
+}
+
+static enum nt_exit open_enrol(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	const struct nt_enrol_options options = {
+		.kube = &config->kube,
+		.secrets = running->secrets,
+		.account = config->enrol_account,
+		.audience = config->enrol_audience,
+	};
+	int r;
+
+	if (!config->enrol_account)
+		return NT_EXIT_OK;
+	r = nt_enrol_start(&options, &running->enrol);
+	if (r == -ENOENT)
+		(void)nt_err(0, "enrol-account: there is no Kubernetes API server here; name one "
+				"with --kube-api");
+	else if (r < 0)
+		(void)nt_err(r, "start to give keys to nodes");
+	if (r == -ENOMEM || r == -EAGAIN)
+		return NT_EXIT_SYSTEM;
+	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;
 }
 
 static enum nt_exit open_service(struct running *running)
@@ -323,6 +348,7 @@ static enum nt_exit open_api(struct running *running)
 		.board = running->board,
 		.store = running->store,
 		.notify = running->notify,
+		.enrol = running->enrol,
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),
@@ -354,7 +380,7 @@ static enum nt_exit open_api(struct running *running)
 static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
-		open_store, open_notify, open_signatures, open_service, open_api,
+		open_store, open_notify, open_signatures, open_enrol, open_service, open_api,
 	};
 
 	if (nt_board_new(&running->board) < 0)

@@ -414,7 +414,7 @@ static int errno_of(CURLcode result)
 	}
 }
 
-/* {"kind":"Status","message":"pods is forbidden: …"} */
+/* {"kind":"Status","message":"pods is forbidden: …"}; our own aggregators answer with a "detail". */
 static void read_reason(struct nt_kube_reply *reply)
 {
 	json_t *status = NULL;
@@ -425,6 +425,8 @@ static void read_reason(struct nt_kube_reply *reply)
 	if (reply->body.len)
 		status = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
 	text = json_string_value(json_object_get(status, "message"));
+	if (!text)
+		text = json_string_value(json_object_get(status, "detail"));
 	if (text)
 		nt_ascii_copy_text(reply->reason, sizeof(reply->reason), text);
 	json_decref(status);

@@ -100,7 +100,7 @@ static inline const char *text(const json_t *object, const char *name)
 }
 
 /* The members called `name` of a list's items, each followed by a blank. */
-static const char *names(const json_t *list, const char *name)
+static inline const char *names(const json_t *list, const char *name)
 {
 	static char all[4096];
 	const json_t *items = json_object_get(list, "items");

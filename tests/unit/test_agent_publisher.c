@@ -122,6 +122,85 @@ static void a_publisher_with_a_key_signs_what_it_sends(void **state)
 	stop(&b);
 }
 
+static struct nt_signer *make_signer(struct nt_node_secrets **ret_secrets)
+{
+	static const char secret[] =
+		"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+	struct nt_signer *signer = NULL;
+	struct nt_node_key_error error;
+	struct nt_node_key key;
+
+	assert_int_equal(nt_node_secrets_parse(secret, sizeof(secret) - 1, ret_secrets, &error), 0);
+	assert_int_equal(nt_node_secrets_derive(*ret_secrets, "n1", &key), 0);
+	assert_int_equal(nt_signer_new(&key, &signer), 0);
+	return signer;
+}
+
+static void messages_wait_for_the_key_and_are_then_sent_in_order(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = NULL;
+	nt_auto(nt_signer) struct nt_signer *signer = make_signer(&secrets);
+	struct nt_publisher_stats stats;
+	struct bench b;
+
+	(void)state;
+	start(&b);
+	nt_publisher_await_key(b.publisher);
+	nt_publisher_window(b.publisher, "mpi:77", &window, 1500);
+	nt_publisher_set_time(b.publisher, 6000, 1003006000);
+	nt_publisher_window(b.publisher, "mpi:77", &window, 1600);
+	nt_publisher_stats(b.publisher, &stats);
+	assert_int_equal(stats.messages, 0);
+	assert_true(stats.held_bytes > 0);
+	nt_publisher_sign(b.publisher, signer);
+	nt_publisher_window(b.publisher, "mpi:77", &window, 1700);
+	assert_int_equal(nt_publisher_flush(b.publisher), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		nt_auto(nt_message) struct nt_message *message = NULL;
+		struct nt_bus_record record;
+
+		message = take(&b, &record);
+		assert_int_equal(message->seq, i + 1);
+		assert_int_equal(message->watermark_boot_ns, 1500 + 100 * i);
+		assert_int_equal(message->boot_ns, i ? 6000 : 5000); /* as it was then */
+		assert_int_equal(nt_node_secrets_verify(secrets, "n1", &record), NT_SIGNED_VALID);
+	}
+	nt_publisher_stats(b.publisher, &stats);
+	assert_int_equal(stats.signed_messages, 3);
+	assert_int_equal(stats.held_bytes, 0);
+	assert_int_equal(stats.dropped_held, 0);
+	stop(&b);
+}
+
+static void of_too_many_that_wait_the_oldest_go(void **state)
+{
+	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = NULL;
+	nt_auto(nt_signer) struct nt_signer *signer = make_signer(&secrets);
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	struct nt_publisher_stats stats = {0};
+	struct nt_bus_record record;
+	uint64_t sent = 0;
+	struct bench b;
+
+	(void)state;
+	start(&b);
+	nt_publisher_await_key(b.publisher);
+	while (stats.dropped_held < 10) {
+		nt_publisher_window(b.publisher, "mpi:77", &window, 1500);
+		sent++;
+		nt_publisher_stats(b.publisher, &stats);
+		assert_true(stats.held_bytes <= NT_PUBLISHER_HELD_BYTES);
+	}
+	assert_true(sent > 10000);
+	nt_publisher_sign(b.publisher, signer);
+	assert_int_equal(nt_publisher_flush(b.publisher), 0);
+	nt_publisher_stats(b.publisher, &stats);
+	assert_int_equal(stats.messages, sent - 10);
+	message = take(&b, &record);
+	assert_int_equal(message->seq, 11); /* readers see the gap */
+	stop(&b);
+}
+
 static void every_topic_and_key_counts_its_own_messages(void **state)
 {
 	static const struct nt_node_vector node = {.node = "a"};
@@ -228,6 +307,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_arrives_in_its_envelope),
 		cmocka_unit_test(a_publisher_with_a_key_signs_what_it_sends),
+		cmocka_unit_test(messages_wait_for_the_key_and_are_then_sent_in_order),
+		cmocka_unit_test(of_too_many_that_wait_the_oldest_go),
 		cmocka_unit_test(every_topic_and_key_counts_its_own_messages),
 		cmocka_unit_test(
 			the_key_that_was_used_least_recently_makes_room_and_numbers_never_go_back),
