@@ -19,11 +19,12 @@ import yaml
 # What the templates set themselves, by what the rest of the values and the cluster say.
 OWNED = {
     "agent": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file bus-sasl-mechanism
-        bus-bytes bus-age node cgroup listen metrics-file pod-resources shelter
-        shelter-max-bytes""".split(),
+        bus-bytes bus-age node message-key-file enrol-url enrol-token-file enrol-ca-file cgroup listen
+        metrics-file pod-resources shelter shelter-max-bytes""".split(),
     "aggregator": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file
         bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file store
-        webhook-url-file webhook-secret-file kube-events kube-node-condition user""".split(),
+        webhook-url-file webhook-secret-file kube-events kube-node-condition node-secret-file
+        signatures enrol-account enrol-audience user""".split(),
 }
 # Values that are told of as a whole, in the words of Kubernetes.
 AS_A_WHOLE = {"resources", "updateStrategy"}

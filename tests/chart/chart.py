@@ -429,7 +429,7 @@ def what_can_be_switched_on_is():
         same(pod_of(one)[1]["imagePullSecrets"], [{"name": "registry"}])
     own = peers_of(objects, "aggregator")
     assert "namespaceSelector" in own.pop(0)
-    same(components(own), ["test", "aggregator"])
+    same(components(own), ["test", "aggregator", "agent"])
     same(peers_of(objects, "agent"), peers_of(objects, "aggregator")[:1])
 
 
@@ -459,6 +459,40 @@ def nobody_but_the_release_s_own_pods_is_admitted_unless_named():
 
 
 @test
+def agents_are_given_the_keys_of_their_nodes_where_signatures_count():
+    for objects in (render(), render("default", "signatures.mode=off")):
+        assert "signatures" not in settings(objects, "aggregator")
+        assert "enrol-url" not in settings(objects, "agent")
+    objects = render("default", "signatures.mode=accept")
+    options = settings(objects, "aggregator")
+    same(options["signatures"], "accept")
+    same(options["enrol-account"], "here/neutracer-agent")
+    same(settings(objects, "agent")["enrol-url"], "http://neutracer-aggregator.here.svc:9480")
+    assert "enrol-ca-file" not in settings(objects, "agent")
+    same(components(peers_of(objects, "aggregator")), ["test", "aggregator", "agent"])
+    spec = pod_of(find(objects, "DaemonSet", "agent"))[1]
+    (volume,) = [v for v in spec["volumes"] if v["name"] == "enrolment"]
+    same(volume["projected"]["sources"],
+         [{"serviceAccountToken": {"audience": "neutracer", "expirationSeconds": 3600, "path": "token"}}])
+    (mount,) = [m for m in container(find(objects, "DaemonSet", "agent"), "agent")["volumeMounts"] if m["name"] == "enrolment"]
+    same(settings(objects, "agent")["enrol-token-file"], mount["mountPath"] + "/token")
+    same(pod_of(find(objects, "StatefulSet", "aggregator"))[1]["automountServiceAccountToken"], True)
+    secrets = {base64.b64decode(find(objects_of(helm("--set", "signatures.mode=require")), "Secret", "node-secret")["data"]["node-secret"])
+               for _ in range(2)}
+    same([len(bytes.fromhex(secret.decode())) for secret in secrets], [32, 32])
+    # With TLS, agents get the certificate and never its key.
+    objects = render("all-on")
+    same(settings(objects, "agent")["enrol-url"], "https://neutracer-aggregator.here.svc:443")
+    same(settings(objects, "agent")["enrol-ca-file"], "/run/neutracer/enrolment/ca.crt")
+    spec = pod_of(find(objects, "DaemonSet", "agent"))[1]
+    (volume,) = [v for v in spec["volumes"] if v["name"] == "enrolment"]
+    same(volume["projected"]["sources"][1], {"secret": {"name": "api-tls", "items": [{"key": "tls.crt", "path": "ca.crt"}]}})
+    spec = pod_of(find(objects, "StatefulSet", "aggregator"))[1]
+    (volume,) = [v for v in spec["volumes"] if v["name"] == "node-secret"]
+    same((volume["secret"]["secretName"], volume["secret"]["items"]), ("my-secret", [{"key": "secrets", "path": "secret"}]))
+
+
+@test
 def monitors_and_rules_come_where_the_cluster_knows_them():
     names = {"PodMonitor", "PrometheusRule", "ServiceMonitor"}
     same(names & set(kinds(render())), set())
@@ -481,7 +515,7 @@ def rights(objects):
         (subject,) = binding["subjects"]
         same((subject["kind"], subject["namespace"]), ("ServiceAccount", "here"))
         for rule in roles[binding["roleRef"]["name"]]:
-            same(rule["apiGroups"], [""])
+            same(rule["apiGroups"], ["authentication.k8s.io" if rule["resources"] == ["tokenreviews"] else ""])
             found.setdefault(subject["name"], []).append(f"{rule['resources']}: {rule['verbs']}")
     return found
 
@@ -492,7 +526,7 @@ def who_may_do_what_is_as_little_as_it_takes():
     events = ["['events']: ['create']"]
     condition = ["['nodes']: ['get']", "['nodes/status']: ['patch']"]
     for name in SETS:
-        told = {"all-on": events + condition, "all-off": None}.get(name, events)
+        told = {"all-on": events + condition + ["['tokenreviews']: ['create']"], "all-off": None}.get(name, events)
         same(rights(render(name)), agent | ({"neutracer-aggregator": told} if told else {}))
 
 
@@ -562,6 +596,7 @@ REFUSED = (
      "kafka.tls.certKey is a key of kafka.tls.existingSecret, which is empty"),
     ("agent.gpuNodes.only=true,agent.affinity.podAffinity.x=y",
      "agent.gpuNodes.only and agent.affinity exclude each other"),
+    ("signatures.mode=maybe", "value must be one of 'off', 'accept', 'require'"),
     ("monitoring.monitors=perhaps", "at '/monitoring/monitors': value must be one of"),
 )
 

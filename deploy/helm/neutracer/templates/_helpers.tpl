@@ -177,6 +177,14 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 {{ .Values.aggregator.token.existingSecret | default (printf "%s-token" (include "neutracer.fullname" .)) }}
 {{- end -}}
 
+{{- define "neutracer.nodeSecret" -}}
+{{ .Values.signatures.existingSecret | default (printf "%s-node-secret" (include "neutracer.fullname" .)) }}
+{{- end -}}
+
+{{- define "neutracer.aggregatorUrl" -}}
+{{ include "neutracer.scheme" . }}://{{ include "neutracer.fullname" . }}-aggregator.{{ .Release.Namespace }}.svc:{{ int .Values.aggregator.service.port }}
+{{- end -}}
+
 {{- define "neutracer.scheme" -}}
 {{ ternary "https" "http" (not (empty .Values.aggregator.tls.existingSecret)) }}
 {{- end -}}
@@ -189,7 +197,7 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 {{- /* How the `neutracer` command of a pod reaches the Service, as its environment. */ -}}
 {{- define "neutracer.commandEnv" -}}
 - name: NT_SERVER
-  value: {{ include "neutracer.scheme" . }}://{{ include "neutracer.fullname" . }}-aggregator.{{ .Release.Namespace }}.svc:{{ int .Values.aggregator.service.port }}
+  value: {{ include "neutracer.aggregatorUrl" . }}
 - name: NT_TOKEN_FILE
   value: /run/neutracer/token/token
 {{- if .Values.aggregator.tls.existingSecret }}
