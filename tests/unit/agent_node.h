@@ -133,6 +133,13 @@ static inline enum nt_tenant_stated node_locate(void *data, const struct nt_cgro
 	return NT_TENANT_STATED;
 }
 
+/* What there is none of is NULL in a decoded window. */
+static inline void node_copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes)
+		memcpy(to, from, bytes);
+}
+
 static inline void node_window(void *data, const char *key, const struct nt_window *window,
 			       uint64_t watermark_ns)
 {
@@ -151,19 +158,19 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 		copy->window.comms = NODE_COMMS;
 	for (size_t i = 0; i < copy->window.comms; i++) {
 		copy->comm[i] = window->comm[i];
-		memcpy(copy->op[i], window->comm[i].op,
-		       window->comm[i].ops * sizeof(copy->op[i][0]));
-		memcpy(copy->recent[i], window->comm[i].recent,
-		       window->comm[i].recents * sizeof(copy->recent[i][0]));
+		node_copy(copy->op[i], window->comm[i].op,
+			  window->comm[i].ops * sizeof(copy->op[i][0]));
+		node_copy(copy->recent[i], window->comm[i].recent,
+			  window->comm[i].recents * sizeof(copy->recent[i][0]));
 		(void)snprintf(copy->name[i], sizeof(copy->name[i]), "%s", window->comm[i].name);
 		copy->comm[i].name = copy->name[i];
 		copy->comm[i].op = copy->op[i];
 		copy->comm[i].recent = copy->recent[i];
 	}
 	copy->window.comm = copy->comm;
-	memcpy(copy->sample, window->sample, window->samples * sizeof(copy->sample[0]));
+	node_copy(copy->sample, window->sample, window->samples * sizeof(copy->sample[0]));
 	copy->window.sample = copy->sample;
-	memcpy(copy->transfer, window->transfer, window->transfers * sizeof(copy->transfer[0]));
+	node_copy(copy->transfer, window->transfer, window->transfers * sizeof(copy->transfer[0]));
 	copy->window.transfer = copy->transfer;
 }
 
