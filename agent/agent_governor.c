@@ -74,6 +74,16 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 
 	if (!plan)
 		return;
+	if (!nt_kernel_has_own_links(nt_attach_kernel(agent->attach))) {
+		if (plan->governed && !agent->warned_budget)
+			(void)nt_warn(
+				0,
+				"the probes cost process %u more than its budget, and this kernel "
+				"cannot detach one process alone: 6.10 can",
+				pid);
+		agent->warned_budget = agent->warned_budget || plan->governed;
+		return;
+	}
 	nt_own_links_plan(agent->own_links, pid, plan);
 	nt_tracker_shed(agent->tracker, pid, shed_of(plan));
 	nt_debug("process %u: %u permille of its calls are observed, %u functions not", pid,

@@ -51,7 +51,7 @@ struct nt_agent {
 	uint64_t ticks, lost, attach_failures, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
-	bool warned_metrics, warned_tenants, is_sheltered;
+	bool warned_budget, warned_metrics, warned_tenants, is_sheltered;
 	struct nt_trouble bus_trouble;
 	bool told_bus; /* a line is to follow when it is over */
 };

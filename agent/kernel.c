@@ -18,6 +18,7 @@
 #include "agent/event.h"
 #include "call.skel.h"
 #include "common/clock.h"
+#include "common/thread.h"
 #include "session.skel.h"
 
 enum {
@@ -52,6 +53,7 @@ struct nt_kernel {
 	unsigned int polled;
 	struct bpf_link *exits, *execs, *walk;
 	struct ended *ended; /* uthash, owned, oldest first */
+	bool has_own_links;
 	uint32_t cost_calls; /* of one batch */
 	struct nt_kernel_costs costs;
 };
@@ -272,6 +274,51 @@ static int try_out(struct nt_kernel *k)
 	return seen ? 0 : -ENOTSUP;
 }
 
+static void count_trial(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	unsigned int *ret_seen = data;
+
+	(void)id;
+	*ret_seen += call->h.row == TRIAL_ROW;
+}
+
+static void *run_trial(void *data)
+{
+	(void)trial_call(TRIAL_WORD);
+	return data;
+}
+
+/* By a call of a thread that is not the first. */
+static int try_own_links(struct nt_kernel *k)
+{
+	nt_auto(nt_link) struct nt_link *link = NULL;
+	struct nt_place place = {.cookie = TRIAL_ROW | 1U << 16};
+	unsigned int seen = 0;
+	pthread_t thread;
+	int r;
+
+	if (k->mode == NT_ATTACH_PERF)
+		return 0;
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	r = nt_kernel_link_entry(k, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1, &link);
+	if (r < 0)
+		return 0; /* before 6.6.x: it takes no process */
+	r = nt_thread_start(&thread, run_trial, NULL);
+	if (r < 0)
+		return r;
+	(void)pthread_join(thread, NULL);
+	r = nt_kernel_poll(k, count_trial, &seen);
+	k->has_own_links = seen == 1;
+	return r;
+}
+
+bool nt_kernel_has_own_links(const struct nt_kernel *kernel)
+{
+	return kernel->has_own_links;
+}
+
 /* ---- what a hit costs ------------------------------------------------------------------------ */
 
 static uint64_t thread_cpu_ns(void)
@@ -393,6 +440,9 @@ static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *
 	if (r < 0)
 		return r;
 	r = measure_costs(k);
+	if (r < 0)
+		return r;
+	r = try_own_links(k);
 	if (r < 0)
 		return r;
 	*ret_kernel = nt_take(k);

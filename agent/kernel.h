@@ -25,6 +25,11 @@ void nt_kernel_free(struct nt_kernel *kernel);
 NT_DEFINE_AUTO(nt_kernel, nt_kernel_free)
 
 enum nt_attach_mode nt_kernel_mode(const struct nt_kernel *kernel);
+/*
+ * Does a link of one process see the calls of all its threads, and go at once? Perf links take 0.1 s each
+ * to go, and multi links saw the first thread alone until 46ba0e49b642 of 6.10.
+ */
+bool nt_kernel_has_own_links(const struct nt_kernel *kernel);
 void nt_kernel_costs(const struct nt_kernel *kernel, struct nt_kernel_costs *ret_costs);
 
 /* Calls of which the entry is recorded, or only counted. pid: as of nt_link_new(). */
