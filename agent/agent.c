@@ -28,7 +28,7 @@ enum {
 	NODE_JOBS = 64,
 	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
-	RECALLS = 16, /* a second: each reads a process's mappings */
+	RECALLS = 16, /* a second: each has a process's mappings read */
 };
 
 /* ---- what the kernel tells ------------------------------------------------------------------ */
@@ -92,6 +92,9 @@ static void tell_metrics(struct nt_agent *agent)
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
 		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
+		.workers_started = agent->workers.started,
+		.workers_killed = agent->workers.killed,
+		.workers_left = agent->workers.lefts,
 		.cpu_ns = nt_usage_cpu_ns(),
 		.resident_bytes = nt_usage_resident_bytes(),
 	};
@@ -106,6 +109,8 @@ static void tell_metrics(struct nt_agent *agent)
 	nt_own_links_stats(agent->own_links, &reading.own_links);
 	nt_interpreters_stats(agent->interpreters, &reading.interpreters);
 	nt_discover_stats(agent->discover, &reading.discover);
+	nt_remote_stats(agent->remote, &reading.remote);
+	nt_quarantine_stats(agent->quarantine, nt_clock_boot_ns(), &reading.quarantine);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
 	nt_locator_stats(agent->locator, &reading.locator);
@@ -249,9 +254,11 @@ static void look_at_limits(struct nt_agent *agent)
 	char text[NT_LIMIT_TEXT];
 
 	for (int i = 0; i < NT_LIMIT_END; i++) {
-		enum nt_limit_news news =
-			nt_limits_look(&agent->limits, i, share[i], nt_clock_mono_ns());
+		enum nt_limit_news news;
 
+		if (i == NT_LIMIT_DISCOVERY && nt_discover_is_scanning(agent->discover))
+			continue; /* as it was said last */
+		news = nt_limits_look(&agent->limits, i, share[i], nt_clock_mono_ns());
 		if (news == NT_LIMIT_BEGINS)
 			(void)nt_warn(0, "the cap '%s' is reached: %s", nt_limit_name(i),
 				      nt_limit_text(&agent->limits, i, text));

@@ -10,16 +10,20 @@
 #include "agent/enrolment.h"
 #include "agent/front.h"
 #include "agent/governor.h"
+#include "agent/inspector.h"
 #include "agent/interpreter.h"
 #include "agent/limit.h"
+#include "agent/linker.h"
 #include "agent/locator.h"
 #include "agent/meter.h"
-#include "agent/linker.h"
 #include "agent/nic.h"
 #include "agent/node.h"
 #include "agent/own_links.h"
 #include "agent/publisher.h"
+#include "agent/quarantine.h"
+#include "agent/remote.h"
 #include "agent/tracker.h"
+#include "agent/worker.h"
 #include "common/trouble.h"
 
 struct nt_agent {
@@ -28,6 +32,9 @@ struct nt_agent {
 	struct nt_bus *bus;
 	struct nt_bus *shelter; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
+	struct nt_workers workers;
+	struct nt_quarantine *quarantine;
+	struct nt_remote *remote;
 	struct nt_signer *signer; /* or NULL: messages are not signed, or not yet */
 	struct nt_enrolment *enrolment; /* or NULL: the key is in a file, or there is none */
 	struct nt_trouble enrolment_trouble;
@@ -39,6 +46,7 @@ struct nt_agent {
 	struct nt_own_links *own_links;
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_interpreters *interpreters;
+	struct nt_inspector_client interpreter_client;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_locator *locator;

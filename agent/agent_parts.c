@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "agent/inspection.h"
 #include "agent/kernel.h"
 #include "agent/proc.h"
 #include "agent/process.h"
@@ -35,9 +36,12 @@ enum {
 static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
 {
 	struct nt_agent *agent = data;
-	int r = nt_attach_file(agent->attach, file->path, file->dev, file->ino, file->library,
-			       subjects);
+	struct nt_discover_file opened;
+	int r = nt_discover_file(agent->discover, file->dev, file->ino, &opened);
 
+	if (r == 0)
+		r = nt_attach_opened(agent->attach, opened.fd, opened.symbols, file->dev, file->ino,
+				     subjects);
 	if (r >= 0)
 		nt_own_links_use(agent->own_links, file->pid, file->start_boot_ns, file->dev,
 				 file->ino);
@@ -59,41 +63,59 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 	nt_attach_drop(agent->attach, dev, ino);
 }
 
-/* One process's interpreter, for as long as it is looked at. */
-struct look {
-	struct nt_agent *agent;
-	uint32_t pid;
-	struct nt_span *span;
-};
-
-static int attach_file_of(void *data, int fd)
-{
-	struct look *look = data;
-
-	return nt_attach_span(look->agent->attach, fd, look->pid, NT_LIBRARY_PYTHON, &look->span);
-}
-
 static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
 			      struct nt_span **ret_span)
 {
-	struct look look = {.agent = data, .pid = pid};
-	uint64_t start_ns;
-	int r;
+	struct nt_agent *agent = data;
+	const struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_INTERPRETER,
+			    .pid = pid,
+			    .library = NT_LIBRARY_PYTHON,
+			    .takes_fuse = agent->config->attach_fuse},
+		.client = &agent->interpreter_client,
+		.start_ns = start_boot_ns,
+	};
+	int r = nt_inspector_ask(nt_discover_inspector(agent->discover), &task, NULL, -1);
 
-	r = nt_proc_start_ns(pid, &start_ns);
-	if (r == 0 && start_ns != start_boot_ns)
+	(void)ret_span;
+	return r < 0 ? r : -EINPROGRESS;
+}
+
+/* In the way of one that is looked for there is nothing but the end. */
+static void on_file(void *data, const struct nt_inspector_task *task, int result,
+		    const struct nt_inspection_file *file, const char *name, int fd)
+{
+	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
+}
+
+static void on_interpreter(void *data, const struct nt_inspector_task *task,
+			   struct nt_inspector_outcome *outcome)
+{
+	struct nt_agent *agent = data;
+	uint32_t pid = task->request.pid;
+	struct nt_span_places places;
+	struct nt_span *span = NULL;
+	uint64_t start_ns;
+	int r = outcome->result;
+
+	if (r == 0)
+		r = outcome->kind == NT_ANSWER_PLACES && outcome->fd >= 0
+			    ? nt_inspection_parse_places(outcome->body, outcome->len, &places)
+			    : -EBADMSG;
+	if (r == 0)
+		r = nt_proc_start_ns(pid, &start_ns);
+	if (r == 0 && start_ns != task->start_ns)
 		r = -ESRCH;
-	r = r < 0 ? r : nt_interpreter_find(pid, attach_file_of, &look);
-	if (r >= 0) {
+	if (r == 0)
+		r = nt_attach_span_at(agent->attach, outcome->fd, pid, &places, &span);
+	if (r == 0)
 		nt_debug("collections of garbage of process %u are timed", pid);
-		*ret_span = look.span;
-	} else if (r != -ENOENT && r != -ESRCH) {
+	else if (r != -ENOENT && r != -ESRCH && r != -EBUSY) /* in quarantine: it was said */
 		(void)nt_warn(r,
 			      "attach the interpreter of process %u: its collections of garbage "
 			      "are not seen",
 			      pid);
-	}
-	return r;
+	nt_interpreters_found(agent->interpreters, pid, task->start_ns, r, span);
 }
 
 static void detach_interpreter(void *data, struct nt_span *span)
@@ -129,6 +151,13 @@ static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 	return nt_owner_read(pid, ret_owner);
 }
 
+static bool is_awaited(void *data, uint32_t pid)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_discover_awaits(agent->discover, pid);
+}
+
 static void on_mapped(void *data, const struct nt_mapped_file *file)
 {
 	struct nt_agent *agent = data;
@@ -160,16 +189,53 @@ static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
 	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
 }
 
+/* What the process's environment would have told is missing where it cannot be read in time. */
 static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
 {
+	struct nt_agent *agent = data;
+	struct nt_environ env;
+	int r;
+
+	nt_environ_parse("", 0, &env);
+	r = nt_remote_environ(agent->remote, pid, &env);
+	if (r < 0 && r != -ETIMEDOUT && r != -EBUSY && r != -EIO)
+		return r;
+	return nt_process_describe(pid, &env, ret_facts);
+}
+
+static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
+{
 	(void)data;
-	return nt_process_describe(pid, ret_facts);
+	(void)nt_warn(0,
+		      "reading from process %u of %s takes too long: %s is left alone for a while",
+		      pid, owner->id ? owner->name : "an owner not known",
+		      held ? "all of its owner" : "it");
+}
+
+static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refusal why)
+{
+	static const char *const reasons[] = {
+		[NT_REFUSED_BUDGET] = "it takes too much memory or processor time to read",
+		[NT_REFUSED_DEADLINE] = "it takes too long to read: tried again in 10 minutes",
+		[NT_REFUSED_NOT_REGULAR] = "it is no regular file",
+		[NT_REFUSED_FUSE] =
+			"it is on a file system in user space, whose server could halt this host; "
+			"see --attach-fuse",
+	};
+
+	(void)data;
+	if (name)
+		(void)nt_warn(0,
+			      "'%s' of process %u is left alone, and calls of it are not seen: %s",
+			      name, pid, reasons[why]);
 }
 
 static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		  struct nt_host_sample *ret_sample)
 {
 	const struct nt_agent *agent = data;
+	char io[NT_INSPECTION_IO];
+	ssize_t len;
 	int r;
 
 	if (!*host) {
@@ -180,6 +246,9 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	r = nt_host_read(*host, ret_sample);
 	if (r < 0)
 		return r;
+	len = nt_remote_io(agent->remote, pid, tid, io, sizeof(io));
+	if (len > 0)
+		nt_host_parse_io(io, (size_t)len, ret_sample);
 	ret_sample->nic_retransmits = agent->nic.retransmits;
 	ret_sample->nic_errors = agent->nic.errors;
 	ret_sample->nic_congestion = agent->nic.congestion;
@@ -345,6 +414,17 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	return r < 0 ? nt_err(r, "start") : 0;
 }
 
+/* Before anything has a thread: what is forked later has all of theirs to forget. */
+static int open_workers(struct nt_agent *agent)
+{
+	const struct nt_remote_hooks hooks = {.stalled = on_stalled, .data = agent};
+	int r = nt_quarantine_new(&agent->quarantine);
+
+	if (r == 0)
+		r = nt_remote_new(&agent->workers, agent->quarantine, &hooks, &agent->remote);
+	return r < 0 ? nt_err(r, "start a worker") : 0;
+}
+
 static int open_tracker(struct nt_agent *agent, uint64_t boot)
 {
 	struct nt_kernel_costs costs;
@@ -353,11 +433,11 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 		.boot = boot,
 		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
 		.window_min_ns = agent->config->window_min_ns,
-		.source = {.memory = nt_memory_live(),
-			   .describe = describe,
+		.source = {.describe = describe,
 			   .sample = sample,
 			   .counters = counters,
 			   .owner = owner_of,
+			   .awaited = is_awaited,
 			   .locate = locate,
 			   .data = agent},
 		.sink = {.window = on_window,
@@ -377,14 +457,23 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 		.detach = detach_interpreter,
 		.data = agent,
 	};
-	struct nt_discover_handler handler = {
-		.mapped = on_mapped,
-		.exited = on_exited,
-		.evicted = on_evicted,
-		.data = agent,
+	const struct nt_discover_options discover = {
+		.cgroup = agent->config->cgroup,
+		.attach_fuse = agent->config->attach_fuse,
+		.workers = &agent->workers,
+		.quarantine = agent->quarantine,
+		.handler = {.mapped = on_mapped,
+			    .exited = on_exited,
+			    .evicted = on_evicted,
+			    .refused = on_refused,
+			    .stalled = on_stalled,
+			    .data = agent},
 	};
 	int r;
 
+	options.source.memory = nt_remote_memory(agent->remote);
+	agent->interpreter_client = (struct nt_inspector_client){
+		.found = on_file, .done = on_interpreter, .data = agent};
 	nt_kernel_costs(nt_attach_kernel(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
 	r = nt_tracker_new(&options, &agent->tracker);
@@ -396,7 +485,7 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 		r = nt_meter_new(&agent->metrics);
 	if (r < 0)
 		return nt_err(r, "start");
-	r = nt_discover_new(agent->config->cgroup, &handler, &agent->discover);
+	r = nt_discover_new(&discover, &agent->discover);
 	if (r < 0 && agent->config->cgroup)
 		return nt_err(r, "look for the processes of cgroup '%s'", agent->config->cgroup);
 	return r < 0 ? nt_err(r, "look for processes") : 0;
@@ -481,6 +570,9 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	if (r < 0)
 		return nt_err(r, "read the host's name");
 
+	r = open_workers(agent);
+	if (r < 0)
+		return r;
 	*ret_exit = NT_EXIT_KERNEL;
 	r = open_probes(agent);
 	if (r < 0)
@@ -529,6 +621,8 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_governor_free(agent->governor);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
+	nt_remote_free(agent->remote);
+	nt_quarantine_free(agent->quarantine);
 	nt_locator_free(agent->locator);
 	nt_enrolment_stop(agent->enrolment);
 	nt_publisher_free(agent->publisher);

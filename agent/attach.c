@@ -137,10 +137,10 @@ static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct nt_attache
 }
 
 /* The file of a name that is new: a known one under another name, or one more. */
-static int add_file(struct nt_attach *a, const char *path, dev_t dev, ino_t ino,
+static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 		    struct nt_attached **ret_file)
 {
-	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	nt_autoclose int fd = fcntl(opened, F_DUPFD_CLOEXEC, 0);
 	struct nt_attached **grown, *file;
 	struct stat st;
 	int r;
@@ -327,23 +327,19 @@ static int link_targets(struct nt_attach *a, struct nt_attached *file, const cha
 	return link_targets(a, file, path, target + targets / 2, targets - targets / 2);
 }
 
-static int attach_subjects(struct nt_attach *a, struct nt_attached *file, enum nt_library library,
-			   uint32_t subjects)
+static int attach_subjects(struct nt_attach *a, struct nt_attached *file,
+			   const struct nt_symbols *symbols, uint32_t subjects)
 {
 	uint16_t rows = nt_probe_rows();
 	nt_autofree struct nt_target *target = calloc(rows, sizeof(*target));
-	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
 	size_t before = file->targets, targets = 0, n;
 	char path[PATH_BYTES];
 	int r;
 
-	if (!target || !symbols)
+	if (!target)
 		return -ENOMEM;
 	/* The very file that was looked at, wherever its path leads by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	r = nt_symbols_read(file->fd, NULL, library, symbols);
-	if (r < 0)
-		return r;
 	for (uint16_t row = 0; row < rows; row++)
 		if ((subjects >> nt_probe_row(row)->subject & 1) &&
 		    find_target(a, file, symbols, row, target, targets, &target[targets]))
@@ -361,20 +357,35 @@ static int attach_subjects(struct nt_attach *a, struct nt_attached *file, enum n
 	return (int)(file->targets - before);
 }
 
-int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
-		   enum nt_library library, uint32_t subjects)
+int nt_attach_opened(struct nt_attach *attach, int fd, const struct nt_symbols *symbols, dev_t dev,
+		     ino_t ino, uint32_t subjects)
 {
 	struct name *name = find_name(attach, dev, ino);
 	struct nt_attached *file = name ? name->file : NULL;
 	int r;
 
 	if (!file) {
-		r = add_file(attach, path, dev, ino, &file);
+		r = add_file(attach, fd, dev, ino, &file);
 		if (r < 0 || !file)
 			return r;
 	}
 	subjects &= ~file->subjects;
-	return subjects ? attach_subjects(attach, file, library, subjects) : 0;
+	return subjects ? attach_subjects(attach, file, symbols, subjects) : 0;
+}
+
+int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
+		   enum nt_library library, uint32_t subjects)
+{
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
+	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int r;
+
+	if (!symbols)
+		return -ENOMEM;
+	if (fd < 0)
+		return -errno;
+	r = nt_symbols_read(fd, NULL, library, symbols);
+	return r < 0 ? r : nt_attach_opened(attach, fd, symbols, dev, ino, subjects);
 }
 
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
@@ -466,6 +477,12 @@ int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
 		   struct nt_span **ret_span)
 {
 	return nt_span_new(attach->kernel, fd, pid, library, ret_span);
+}
+
+int nt_attach_span_at(struct nt_attach *attach, int fd, uint32_t pid,
+		      const struct nt_span_places *places, struct nt_span **ret_span)
+{
+	return nt_span_new_at(attach->kernel, fd, pid, places, ret_span);
 }
 
 int nt_attach_fd(const struct nt_attach *attach)

@@ -25,7 +25,9 @@ enum nt_attach_mode {
 const char *nt_attach_mode_name(enum nt_attach_mode mode);
 
 struct nt_attach;
+struct nt_symbols; /* agent/symbols.h */
 struct nt_span; /* agent/span.h */
+struct nt_span_places;
 
 struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
@@ -61,6 +63,13 @@ enum nt_attach_mode nt_attach_mode(const struct nt_attach *attach);
  */
 NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
 				 enum nt_library library, uint32_t subjects);
+/*
+ * The same of an open file, which the caller keeps, whose symbols were looked up already: nothing of it
+ * is read here.
+ */
+NT_MUST_CHECK int nt_attach_opened(struct nt_attach *attach, int fd,
+				   const struct nt_symbols *symbols, dev_t dev, ino_t ino,
+				   uint32_t subjects);
 /* Lets go of a file that no process maps any more. */
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
 
@@ -103,6 +112,10 @@ const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach);
  */
 NT_MUST_CHECK int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
 				 struct nt_span **ret_span);
+
+/* The same at places that are known. */
+NT_MUST_CHECK int nt_attach_span_at(struct nt_attach *attach, int fd, uint32_t pid,
+				    const struct nt_span_places *places, struct nt_span **ret_span);
 
 /* Ring buffer: an epoll fd, and a poll that hands out size-checked events. */
 typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,

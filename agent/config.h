@@ -3,6 +3,7 @@
 #ifndef NT_AGENT_CONFIG_H
 #define NT_AGENT_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/bus.h"
@@ -24,6 +25,7 @@ struct nt_agent_config {
 	uint64_t window_min_ns, min_call_ns;
 	uint64_t ring_bytes;
 	uint32_t attach_mode; /* enum nt_attach_mode */
+	bool attach_fuse;
 	double budget, agent_budget; /* percent */
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Records only say where to look: what is reported was seen in /proc, so that records of several
- * CPUs may come in any order.
+ * CPUs may come in any order. Who looks is a worker (agent/inspector.h), for whatever a process
+ * controls may take for ever: here only files of /proc are read that never block.
+ *
+ * A record or a scan asks for an inspection of a process, or of one mapping, or of a program; this
+ * finds files; a file that is new is asked for its symbols; and with these the file is reported for all
+ * the processes that wait for it.
  */
 #include "agent/discover.h"
 
@@ -9,22 +14,25 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/epoll.h>
 
+#include "agent/catalog.h"
 #include "agent/mapwatch.h"
+#include "agent/outside.h"
 #include "agent/probe.h"
 #include "agent/proc.h"
-#include "agent/program.h"
 #include "agent/roster.h"
 #include "agent/subtree.h"
 #include "common/clock.h"
 #include "common/num.h"
 
 enum {
-	PATH_BYTES = NT_PROC_PATH + 64,
+	PATH_BYTES = 64,
 	RECHECK_NS = 1000000000,
 	RESCAN_NS = 1000000000, /* between scans, however many records are lost */
 	RECHECKED = 512, /* processes a second */
+	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
+	OUTSIDE_AT_ONCE = 512, /* looked at every second */
 };
 
 /* Between scans for those that were left out: where there is room for them, and to count them. */
@@ -32,22 +40,21 @@ enum {
 #define RECOUNT_NS NT_MINUTE
 
 struct nt_discover {
-	struct nt_discover_handler handler;
+	struct nt_discover_options options;
 	struct nt_subtree *subtree;
 	struct nt_mapwatch *watch;
+	struct nt_inspector *inspector;
+	struct nt_inspector_client client, symbols_client;
 	struct nt_roster roster;
-	struct nt_programs *programs;
-	bool rescan, scanning_first, recalling;
-	uint64_t rechecked_ns, scanned_ns;
+	struct nt_outside outside;
+	struct nt_catalog catalog;
+	int epoll;
+	bool rescan, scanning_first;
+	uint64_t lost; /* that a scan is to make up for, some time */
+	uint64_t lost_before; /* as of the last scan */
+	uint64_t rechecked_ns, scanned_ns, scan_end_ns;
 	struct nt_discover_stats stats;
 };
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* ---- one process -------------------------------------------------------------------------- */
 
@@ -68,7 +75,7 @@ static void end_process(struct nt_discover *d, struct nt_roster_process *p, uint
 
 	nt_roster_remove(&d->roster, p);
 	if (reported)
-		d->handler.exited(d->handler.data, pid, start_ns, boot_ns);
+		d->options.handler.exited(d->options.handler.data, pid, start_ns, boot_ns);
 }
 
 /* It makes room for another: what is known of it is given up, though it goes on. */
@@ -80,12 +87,12 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 
 	nt_roster_remove(&d->roster, p);
 	d->stats.over_cap++;
-	if (reported && d->handler.evicted)
-		d->handler.evicted(d->handler.data, pid, start_ns);
+	if (reported && d->options.handler.evicted)
+		d->options.handler.evicted(d->options.handler.data, pid, start_ns);
 }
 
 /* The living process of this number; an entry of an earlier one is ended. NULL: none, or no room. */
-static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t pid)
+static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t pid, bool called)
 {
 	struct nt_roster_process *p = nt_roster_find(&d->roster, pid), *evicted;
 	struct nt_owner owner;
@@ -99,7 +106,7 @@ static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t 
 		end_process(d, p, nt_clock_boot_ns());
 	if (nt_owner_read(pid, &owner) < 0)
 		return NULL;
-	p = nt_roster_add(&d->roster, pid, start_ns, &owner, d->recalling, &evicted);
+	p = nt_roster_add(&d->roster, pid, start_ns, &owner, called, &evicted);
 	if (!p)
 		d->stats.over_cap++;
 	if (evicted)
@@ -107,40 +114,10 @@ static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t 
 	return p;
 }
 
-/*
- * A path by which we can open the file: through the process's own root where that leads to the
- * same inode, else through the mapping itself (deleted, or hidden under a mount).
- */
-static bool path_of(uint32_t pid, const struct nt_roster_file *m, const char *name, uint64_t ino,
-		    char *path, struct stat *st)
-{
-	struct stat by_root = {0};
-	bool root;
-
-	if (m->executable) {
-		(void)snprintf(path, PATH_BYTES, "/proc/%u/exe", pid);
-		return stat(path, st) == 0;
-	}
-	(void)snprintf(path, PATH_BYTES, "/proc/%u/root%s", pid, name);
-	root = stat(path, &by_root) == 0;
-	if (root && by_root.st_ino == ino) {
-		*st = by_root;
-		return true;
-	}
-	(void)snprintf(path, PATH_BYTES, "/proc/%u/map_files/%llx-%llx", pid,
-		       (unsigned long long)m->start, (unsigned long long)m->end);
-	if (stat(path, st) == 0)
-		return true;
-	/* Overlays show an inode number in some places and the one beneath it in others. */
-	(void)snprintf(path, PATH_BYTES, "/proc/%u/root%s", pid, name);
-	*st = by_root;
-	return root;
-}
-
-static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m)
+static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m,
+		   const struct nt_catalog_file *held)
 {
 	char path[PATH_BYTES];
-	struct stat st;
 	struct nt_mapped_file file = {
 		.pid = p->pid,
 		.start_boot_ns = p->start_ns,
@@ -154,134 +131,290 @@ static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt
 		.owner = &p->owner,
 	};
 
-	if (m->reported || !p->inside)
+	if (m->reported)
 		return;
-	if (!path_of(p->pid, m, m->name, m->ino, path, &st) || st.st_dev != m->dev ||
-	    st.st_ino != m->ino) {
-		d->stats.unreadable++;
-		return;
-	}
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", held->fd);
 	m->reported = true;
 	d->stats.files++;
-	d->handler.mapped(d->handler.data, &file);
+	d->options.handler.mapped(d->options.handler.data, &file);
 	free(nt_take(m->name)); /* names can be long, and are needed once */
 }
 
-/* It was moved into the subtree: what it maps since before is news. */
-static void come_inside(struct nt_discover *d, struct nt_roster_process *p)
+/* Notes a file of interest that the process has, and reports it, once. */
+static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen,
+		     const struct nt_catalog_file *held)
 {
-	p->inside = true;
-	for (size_t i = 0; i < p->files; i++)
-		report(d, p, &p->file[i]);
-}
+	struct nt_roster_process *p = nt_roster_find(&d->roster, seen->pid);
+	struct nt_roster_file *m, file = {
+					  .dev = (dev_t)seen->file.dev,
+					  .ino = (ino_t)seen->file.ino,
+					  .start = seen->file.start,
+					  .end = seen->file.end,
+					  .seen_ns = seen->seen_ns,
+					  .library = (enum nt_library)seen->file.library,
+					  .executable = seen->file.executable,
+					  .late = seen->is_late,
+				  };
 
-static void report_or_come(struct nt_discover *d, struct nt_roster_process *p,
-			   struct nt_roster_file *m)
-{
-	if (p->inside || !nt_subtree_holds(d->subtree, p->pid))
-		report(d, p, m);
-	else
-		come_inside(d, p);
-}
-
-/* It may be the mapping of another program by now, at another place. */
-static void see_again(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m,
-		      const struct nt_roster_file *seen)
-{
-	if (seen->seen_ns < m->seen_ns)
-		return;
-	m->seen_ns = seen->seen_ns;
-	m->start = seen->start;
-	m->end = seen->end;
-	report_or_come(d, p, m);
-}
-
-/* Notes a file of interest and reports it, once. */
-static void add_file(struct nt_discover *d, uint32_t pid, const struct nt_roster_file *seen,
-		     const char *name, uint64_t ino)
-{
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
-	struct nt_roster_file file = *seen, *m;
-	char path[PATH_BYTES];
-	struct stat st;
-
-	if (!path_of(pid, seen, name, ino, path, &st)) {
-		d->stats.unreadable++;
-		return;
-	}
 	for (size_t i = 0; p && i < p->files; i++) {
-		if (p->file[i].dev != st.st_dev || p->file[i].ino != st.st_ino)
+		m = &p->file[i];
+		if (m->dev != file.dev || m->ino != file.ino)
 			continue;
-		see_again(d, p, &p->file[i], seen);
+		/* It may be the mapping of another program by now, at another place. */
+		if (file.seen_ns < m->seen_ns)
+			return;
+		m->seen_ns = file.seen_ns;
+		m->start = file.start;
+		m->end = file.end;
+		report(d, p, m, held);
 		return;
 	}
-	p = living_process(d, pid);
-	if (!p)
+	p = living_process(d, seen->pid, seen->is_called);
+	if (!p || (seen->start_ns && p->start_ns != seen->start_ns))
 		return;
-	file.dev = st.st_dev;
-	file.ino = st.st_ino;
-	file.late = d->scanning_first;
-	m = nt_roster_add_file(p, &file, name);
+	m = nt_roster_add_file(p, &file, seen->name);
 	if (!m) {
 		d->stats.over_cap++;
 		return;
 	}
-	report_or_come(d, p, m);
+	report(d, p, m, held);
 }
 
-/* ---- libraries and main programs ---------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------------- */
 
-struct place {
-	struct nt_discover *d;
-	uint32_t pid;
-	uint64_t seen_ns;
-};
-
-static void see_mapping(void *data, const struct nt_mapping *mapping)
+static void refuse(struct nt_discover *d, struct nt_catalog_file *file, enum nt_refusal why,
+		   uint64_t retry_ns, const char *name, uint32_t pid)
 {
-	const struct place *place = data;
-	struct nt_roster_file m = {
-		.start = mapping->start,
-		.end = mapping->end,
-		.seen_ns = place->seen_ns,
-		.library = nt_probe_library_of(base_of(mapping->path)),
+	file->state = NT_CATALOG_REFUSED;
+	file->retry_ns = retry_ns;
+	d->stats.refused[why]++;
+	if (d->options.handler.refused)
+		d->options.handler.refused(d->options.handler.data, pid, name, why);
+}
+
+static void ask_symbols(struct nt_discover *d, const struct nt_inspector_task *task,
+			struct nt_catalog_file *file, int fd)
+{
+	const struct nt_inspector_task ask = {
+		.request = {.kind = NT_INSPECT_SYMBOLS,
+			    .pid = task->request.pid,
+			    .library = (uint32_t)file->key.library,
+			    .dev = file->key.dev,
+			    .ino = file->key.ino,
+			    .address = file->key.changed_ns,
+			    .size = file->key.bytes},
+		.client = &d->symbols_client,
+		.start_ns = task->start_ns,
 	};
 
-	if (m.library != NT_LIBRARY_UNKNOWN)
-		add_file(place->d, place->pid, &m, mapping->path, mapping->ino);
+	if (nt_inspector_ask(d->inspector, &ask, NULL, fd) == 0)
+		return;
+	d->stats.over_cap++;
+	d->lost++;
+	nt_catalog_remove(&d->catalog, file);
+}
+
+static void take_file(struct nt_discover *d, const struct nt_inspector_task *task,
+		      const struct nt_inspection_file *found, const char *name, int fd)
+{
+	struct nt_catalog_waiter waiter = {
+		.pid = task->request.pid,
+		.is_late = task->is_late,
+		.is_called = task->is_called,
+		.start_ns = task->start_ns,
+		.seen_ns = task->seen_ns ? task->seen_ns : task->asked_ns,
+		.file = *found,
+		.name = (char *)(uintptr_t)name,
+	};
+	uint64_t now_ns = nt_clock_boot_ns();
+	struct nt_catalog_file *file;
+	struct nt_catalog_key key;
+	bool is_new;
+
+	nt_catalog_key(found, &key);
+	file = nt_catalog_find(&d->catalog, &key, now_ns);
+	is_new = !file;
+	if (is_new)
+		file = nt_catalog_add(&d->catalog, &key, task->owner.id);
+	if (!file) {
+		d->lost++;
+		return;
+	}
+	if (is_new && found->is_fuse && !d->options.attach_fuse) {
+		/* What a program holds is not known, and most hold nothing: no line for these. */
+		refuse(d, file, NT_REFUSED_FUSE, 0, found->executable ? NULL : name, waiter.pid);
+		return;
+	}
+	if (file->state == NT_CATALOG_HOLDS)
+		add_file(d, &waiter, file);
+	if (file->state != NT_CATALOG_PENDING)
+		return;
+	nt_catalog_wait(&d->catalog, file, &waiter, &task->owner);
+	if (is_new && task->request.wants_symbols)
+		file->number = task->request.number;
+	else if (is_new)
+		ask_symbols(d, task, file, fd);
+}
+
+static void on_found(void *data, const struct nt_inspector_task *task, int result,
+		     const struct nt_inspection_file *file, const char *name, int fd)
+{
+	struct nt_discover *d = data;
+
+	if (result == 0) {
+		take_file(d, task, file, name, fd);
+	} else if (result == -EBADF) {
+		d->stats.refused[NT_REFUSED_NOT_REGULAR]++;
+		if (d->options.handler.refused)
+			d->options.handler.refused(d->options.handler.data, task->request.pid, NULL,
+						   NT_REFUSED_NOT_REGULAR);
+	} else {
+		d->stats.unreadable++;
+	}
+}
+
+static void settle(struct nt_discover *d, struct nt_catalog_file *file, int result,
+		   struct nt_inspector_outcome *outcome, const char *name, uint32_t pid)
+{
+	nt_autofree struct nt_symbols *symbols = malloc(sizeof(*symbols));
+
+	if (result == 0 && !symbols)
+		result = -ENOMEM;
+	if (result == 0)
+		result = outcome->kind == NT_ANSWER_SYMBOLS && outcome->fd >= 0
+				 ? nt_inspection_parse_symbols(outcome->body, outcome->len, symbols)
+				 : -EBADMSG;
+	if (result == 0 && symbols->holds) {
+		nt_catalog_hold(&d->catalog, file, nt_take_fd(&outcome->fd), nt_take(symbols),
+				nt_clock_boot_ns());
+		return;
+	}
+	file->state = NT_CATALOG_NOTHING;
+	if (result == -ETIMEDOUT)
+		refuse(d, file, NT_REFUSED_DEADLINE, nt_clock_boot_ns() + NT_CATALOG_RETRY_NS, name,
+		       pid);
+	else if (result == -EIO || result == -ENOMEM || result == -EOVERFLOW)
+		refuse(d, file, NT_REFUSED_BUDGET, 0, name, pid);
+	else if (result < 0 && file->key.library != NT_LIBRARY_UNKNOWN)
+		d->stats.unreadable++;
+}
+
+static void take_symbols(struct nt_discover *d, struct nt_catalog_file *file, uint32_t pid,
+			 struct nt_inspector_outcome *outcome)
+{
+	struct nt_catalog_waiter *waiter, *next;
+
+	if (!file || file->state != NT_CATALOG_PENDING)
+		return;
+	waiter = nt_catalog_take_waiters(&d->catalog, file);
+	settle(d, file, outcome->result, outcome, waiter ? waiter->name : NULL, pid);
+	for (; waiter; waiter = next) {
+		next = waiter->next;
+		if (file->state == NT_CATALOG_HOLDS)
+			add_file(d, waiter, file);
+		nt_catalog_waiter_free(waiter);
+	}
+}
+
+static void on_symbols(void *data, const struct nt_inspector_task *task,
+		       struct nt_inspector_outcome *outcome)
+{
+	struct nt_discover *d = data;
+	const struct nt_catalog_key key = {
+		.dev = task->request.dev,
+		.ino = task->request.ino,
+		.bytes = task->request.size,
+		.changed_ns = task->request.address,
+		.library = task->request.library,
+	};
+
+	take_symbols(d, nt_catalog_find(&d->catalog, &key, nt_clock_boot_ns()), task->request.pid,
+		     outcome);
+}
+
+static void on_no_file(void *data, const struct nt_inspector_task *task, int result,
+		       const struct nt_inspection_file *file, const char *name, int fd)
+{
+	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
+}
+
+int nt_discover_file(const struct nt_discover *discover, dev_t dev, ino_t ino,
+		     struct nt_discover_file *ret_file)
+{
+	const struct nt_catalog_file *file = nt_catalog_find_inode(&discover->catalog, dev, ino);
+
+	if (!file)
+		return -ENOENT;
+	*ret_file = (struct nt_discover_file){
+		.fd = file->fd,
+		.symbols = file->symbols,
+	};
+	return 0;
+}
+
+/* ---- what is asked for -------------------------------------------------------------------- */
+
+static void ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path)
+{
+	struct nt_inspector_task added = *task;
+
+	added.client = &d->client;
+	added.is_late = d->scanning_first;
+	if (nt_inspector_ask(d->inspector, &added, path, -1) < 0) {
+		d->stats.over_cap++;
+		d->lost++;
+	}
+}
+
+static void ask_kind(struct nt_discover *d, uint32_t pid, enum nt_inspection_kind kind)
+{
+	const struct nt_inspector_task task = {.request = {.kind = kind, .pid = pid}};
+
+	ask(d, &task, NULL);
+}
+
+/* Nothing is looked at of a process outside but its cgroup; it may come inside. */
+static bool is_inside(struct nt_discover *d, uint32_t pid)
+{
+	if (!d->subtree || nt_subtree_holds(d->subtree, pid)) {
+		if (d->subtree)
+			nt_outside_remove(&d->outside, pid);
+		return true;
+	}
+	if (!nt_outside_add(&d->outside, pid))
+		d->stats.over_cap++;
+	return false;
+}
+
+static void see_mapping(struct nt_discover *d, const struct nt_map_record *record)
+{
+	const char *slash = strrchr(record->path, '/');
+	const struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_MAPPING,
+			    .pid = record->pid,
+			    .address = record->start,
+			    .size = record->end - record->start,
+			    .ino = record->ino,
+			    .takes_fuse = d->options.attach_fuse,
+			    .wants_symbols = !nt_catalog_has_inode(&d->catalog, record->ino)},
+		.seen_ns = record->boot_ns,
+	};
+
+	if (slash && nt_probe_library_of(slash + 1) != NT_LIBRARY_UNKNOWN &&
+	    is_inside(d, record->pid))
+		ask(d, &task, record->path);
 }
 
 static void see_program(struct nt_discover *d, uint32_t pid)
 {
-	struct nt_roster_file m = {
-		.seen_ns = nt_clock_boot_ns(),
-		.library = NT_LIBRARY_UNKNOWN,
-		.executable = true,
-	};
-	char path[64], name[NT_PROC_PATH];
-	struct stat st;
-	ssize_t len;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	/* Kernel threads have none; a short-lived process is gone by now. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    !nt_programs_hold(d->programs, path, &st))
-		return;
-	len = readlink(path, name, sizeof(name) - 1);
-	if (len < 0)
-		return;
-	name[len] = '\0';
-	(void)nt_proc_cut_deleted(name);
-	add_file(d, pid, &m, name, st.st_ino);
+	if (is_inside(d, pid))
+		ask_kind(d, pid, NT_INSPECT_PROGRAM);
 }
 
 static void see_process(struct nt_discover *d, uint32_t pid)
 {
-	struct place place = {.d = d, .pid = pid, .seen_ns = nt_clock_boot_ns()};
-
-	if (nt_proc_mappings(pid, see_mapping, &place) == -EACCES)
-		d->stats.unreadable++;
-	see_program(d, pid);
+	if (is_inside(d, pid))
+		ask_kind(d, pid, NT_INSPECT_PROCESS);
 }
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -301,25 +434,46 @@ static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint
  */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
-	size_t known = p ? p->files : 0;
+	const struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_PROCESS, .pid = pid},
+		.is_exec = true,
+		.exec_ns = boot_ns,
+	};
 
 	if (!p) {
 		see_program(d, pid);
 		return;
 	}
-	see_process(d, pid); /* which may have ended it, and begun another of this number */
-	p = nt_roster_find(&d->roster, pid);
-	if (!p || was_seen_since(p, known, boot_ns))
+	task.start_ns = p->start_ns;
+	task.known = (uint32_t)p->files;
+	ask(d, &task, NULL);
+}
+
+static void on_done(void *data, const struct nt_inspector_task *task,
+		    struct nt_inspector_outcome *outcome)
+{
+	struct nt_discover *d = data;
+	struct nt_roster_process *p;
+
+	if (task->request.wants_symbols)
+		take_symbols(d, nt_catalog_find_number(&d->catalog, task->request.number),
+			     task->request.pid, outcome);
+	else if (outcome->result == -EACCES)
+		d->stats.unreadable++;
+	if (!task->is_exec)
 		return;
-	end_process(d, p, boot_ns);
-	see_process(d, pid);
+	p = nt_roster_find(&d->roster, task->request.pid);
+	if (!p || p->start_ns != task->start_ns || was_seen_since(p, task->known, task->exec_ns))
+		return;
+	end_process(d, p, task->exec_ns);
+	see_process(d, task->request.pid);
 }
 
 /* A child has its parent's mappings, without a record of them. */
 static void see_fork(struct nt_discover *d, uint32_t pid, uint32_t parent)
 {
-	if (nt_roster_find(&d->roster, parent))
+	if (nt_roster_find(&d->roster, parent) || nt_outside_has(&d->outside, parent))
 		see_process(d, pid);
 }
 
@@ -329,24 +483,19 @@ static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 
 	if (p && nt_proc_has_ended(pid))
 		end_process(d, p, boot_ns);
+	if (nt_outside_has(&d->outside, pid) && nt_proc_has_ended(pid))
+		nt_outside_remove(&d->outside, pid);
 }
 
 static void take_record(void *data, struct nt_map_record *record)
 {
 	struct nt_discover *d = data;
-	struct place place = {.d = d, .pid = record->pid, .seen_ns = record->boot_ns};
-	struct nt_mapping mapping = {
-		.start = record->start,
-		.end = record->end,
-		.ino = record->ino,
-		.path = record->path,
-	};
 
 	switch (record->kind) {
 	case NT_MAP_MAPPED:
 		(void)nt_proc_cut_deleted(record->path);
 		if (record->path[0] == '/')
-			see_mapping(&place, &mapping);
+			see_mapping(d, record);
 		break;
 	case NT_MAP_EXEC:
 		see_exec(d, record->pid, record->boot_ns);
@@ -376,61 +525,110 @@ static int scan(struct nt_discover *d)
 		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) == 0)
 			see_process(d, pid);
 	(void)closedir(dir);
+	d->scan_end_ns = nt_clock_boot_ns();
 	return 0;
 }
 
-/* Ends whose records were lost, and processes that were moved into the subtree. */
+/* Processes that were moved into the subtree. */
+static void recheck_outside(struct nt_discover *d)
+{
+	unsigned int n = HASH_COUNT(d->outside.process);
+
+	for (unsigned int i = 0; i < n && i < OUTSIDE_AT_ONCE && d->outside.process; i++) {
+		uint32_t pid = d->outside.process->pid;
+
+		if (nt_proc_has_ended(pid))
+			nt_outside_remove(&d->outside, pid);
+		else
+			see_process(d, pid); /* outside as before, it is the last of them now */
+	}
+}
+
+/* Ends whose records were lost, and what can be looked at again. */
 static void recheck(struct nt_discover *d)
 {
-	uint64_t now_ns = nt_clock_boot_ns(), start_ns;
+	uint64_t now_ns = nt_clock_boot_ns(), start_ns, due_ns;
 	size_t count = nt_roster_count(&d->roster);
+	uint32_t pid;
 
 	for (size_t i = 0; i < count && i < RECHECKED; i++) {
 		struct nt_roster_process *p = nt_roster_turn(&d->roster);
 		int r = nt_proc_start_ns(p->pid, &start_ns);
 
-		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns)) {
+		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns))
 			end_process(d, p, now_ns);
-			continue;
-		}
-		if (!p->inside && nt_subtree_holds(d->subtree, p->pid))
-			come_inside(d, p);
 	}
+	recheck_outside(d);
+	while (nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns))
+		if (nt_proc_start_ns(pid, &start_ns) == 0 && start_ns == due_ns)
+			see_process(d, pid);
+	nt_workers_reap(d->options.workers);
 }
 
-/* Those that were left out may have room by now, or be gone: a scan finds out. */
+static uint64_t losses(const struct nt_discover *d)
+{
+	struct nt_quarantine_stats quarantine;
+
+	nt_quarantine_stats(d->options.quarantine, 0, &quarantine);
+	return d->lost + d->catalog.lost + quarantine.lost;
+}
+
+/*
+ * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
+ * looked at by now: a scan finds out.
+ */
 static void readmit(struct nt_discover *d, uint64_t now_ns)
 {
 	const uint64_t pause_ns = nt_share_has_room(&d->roster.share) ? READMIT_NS : RECOUNT_NS;
 	struct nt_share_report report;
 
-	if (now_ns - d->scanned_ns < pause_ns)
+	if (now_ns - d->scanned_ns < pause_ns || nt_discover_is_scanning(d))
 		return;
 	nt_share_read(&d->roster.share, &report);
-	d->rescan |= report.left_out > 0;
+	d->rescan |= report.left_out > 0 || losses(d) != d->lost_before;
 }
 
-int nt_discover_new(const char *cgroup, const struct nt_discover_handler *handler,
-		    struct nt_discover **ret_discover)
+static int watch(const struct nt_discover *d, int fd)
 {
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int nt_discover_new(const struct nt_discover_options *options, struct nt_discover **ret_discover)
+{
+	const struct nt_inspector_hooks hooks = {.stalled = options->handler.stalled,
+						 .data = options->handler.data};
 	nt_auto(nt_discover) struct nt_discover *d = calloc(1, sizeof(*d));
 	int r;
 
 	if (!d)
 		return -ENOMEM;
-	d->programs = nt_programs_new();
-	if (!d->programs)
-		return -ENOMEM;
 	nt_roster_init(&d->roster);
-	d->handler = *handler;
+	nt_catalog_init(&d->catalog);
+	d->options = *options;
+	d->client = (struct nt_inspector_client){.found = on_found, .done = on_done, .data = d};
+	d->symbols_client =
+		(struct nt_inspector_client){.found = on_no_file, .done = on_symbols, .data = d};
 	d->rescan = true;
-	if (cgroup) {
-		r = nt_subtree_new(cgroup, &d->subtree);
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (d->epoll < 0)
+		return -errno;
+	if (options->cgroup) {
+		r = nt_subtree_new(options->cgroup, &d->subtree);
 		if (r < 0)
 			return r;
 	}
+	r = nt_inspector_new(options->workers, options->quarantine, &hooks, &d->inspector);
+	if (r < 0)
+		return r;
 	/* Before the scan, so that nothing falls between the two. */
 	r = nt_mapwatch_new(&d->watch);
+	if (r < 0)
+		return r;
+	r = watch(d, nt_inspector_fd(d->inspector));
+	if (r == 0)
+		r = watch(d, nt_mapwatch_fd(d->watch));
 	if (r < 0)
 		return r;
 	*ret_discover = nt_take(d);
@@ -441,16 +639,24 @@ void nt_discover_free(struct nt_discover *discover)
 {
 	if (!discover)
 		return;
+	nt_inspector_free(discover->inspector);
 	nt_roster_release(&discover->roster);
-	nt_programs_free(discover->programs);
+	nt_outside_release(&discover->outside);
+	nt_catalog_release(&discover->catalog);
 	nt_mapwatch_free(discover->watch);
 	nt_subtree_free(discover->subtree);
+	nt_closep(&discover->epoll);
 	free(discover);
+}
+
+struct nt_inspector *nt_discover_inspector(struct nt_discover *discover)
+{
+	return discover->inspector;
 }
 
 int nt_discover_fd(const struct nt_discover *discover)
 {
-	return nt_mapwatch_fd(discover->watch);
+	return discover->epoll;
 }
 
 int nt_discover_run(struct nt_discover *discover)
@@ -465,9 +671,11 @@ int nt_discover_run(struct nt_discover *discover)
 	discover->stats.lost_records += (uint64_t)lost;
 	discover->rescan |= lost > 0;
 	readmit(discover, now_ns);
+	readmit(discover, now_ns);
 	if (discover->rescan && now_ns - discover->scanned_ns >= RESCAN_NS) {
 		discover->rescan = false;
 		discover->scanned_ns = now_ns;
+		discover->lost_before = losses(discover);
 		discover->scanning_first = discover->stats.scans == 0;
 		r = scan(discover);
 		discover->scanning_first = false;
@@ -478,12 +686,35 @@ int nt_discover_run(struct nt_discover *discover)
 		discover->rechecked_ns = now_ns;
 		recheck(discover);
 	}
+	/*
+	 * Workers answer in a fraction of a millisecond, and whoever asks us wants to know: a short
+	 * wait saves a turn of the loop for each step. It ends where a worker turns out to be slow.
+	 */
+	nt_inspector_wait(discover->inspector, WAIT_NS);
 	return 0;
 }
 
 bool nt_discover_is_complete(const struct nt_discover *discover)
 {
 	return !discover->rescan;
+}
+
+bool nt_discover_awaits(const struct nt_discover *discover, uint32_t pid)
+{
+	return nt_inspector_has(discover->inspector, pid) ||
+	       nt_catalog_is_awaited(&discover->catalog, pid);
+}
+
+bool nt_discover_is_idle(const struct nt_discover *discover)
+{
+	return !discover->rescan && !nt_inspector_oldest_ns(discover->inspector);
+}
+
+bool nt_discover_is_scanning(const struct nt_discover *discover)
+{
+	uint64_t oldest_ns = nt_inspector_oldest_ns(discover->inspector);
+
+	return oldest_ns && oldest_ns <= discover->scan_end_ns;
 }
 
 void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t start_boot_ns)
@@ -496,9 +727,13 @@ void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t sta
 
 void nt_discover_recall(struct nt_discover *discover, uint32_t pid)
 {
-	discover->recalling = true;
-	see_process(discover, pid);
-	discover->recalling = false;
+	const struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_PROCESS, .pid = pid},
+		.is_called = true,
+	};
+
+	if (is_inside(discover, pid))
+		ask(discover, &task, NULL);
 }
 
 const struct nt_share *nt_discover_share(const struct nt_discover *discover)
@@ -510,5 +745,6 @@ void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_st
 {
 	*ret_stats = discover->stats;
 	ret_stats->processes = nt_roster_count(&discover->roster);
-	ret_stats->over_cap += nt_programs_over_cap(discover->programs);
+	ret_stats->over_cap += discover->catalog.over_cap;
+	nt_inspector_stats(discover->inspector, &ret_stats->inspector);
 }

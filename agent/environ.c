@@ -119,6 +119,26 @@ void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_envi
 	*ret_environ = env;
 }
 
+void nt_environ_clean(struct nt_environ *environ)
+{
+	for (size_t i = 0; i < VARIABLES; i++) {
+		char *field = (char *)environ + variables[i].offset;
+		char copy[NT_ENVIRON_DEVICES];
+		int32_t number;
+
+		if (variables[i].size) {
+			memcpy(copy, field, variables[i].size);
+			nt_ascii_copy(field, variables[i].size, copy,
+				      strnlen(copy, variables[i].size));
+			continue;
+		}
+		memcpy(&number, field, sizeof(number));
+		if (number < 0)
+			number = NT_ENVIRON_ABSENT;
+		memcpy(field, &number, sizeof(number));
+	}
+}
+
 int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ)
 {
 	nt_autofree char *data = NULL;

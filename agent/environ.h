@@ -37,7 +37,10 @@ struct nt_environ {
 /* data: NAME=value strings, each ended by a NUL; a last one without it is taken too. */
 void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_environ);
 
-/* Of a living process, from /proc. */
+/* What came from elsewhere is made what parsing gives: texts that end, without control characters. */
+void nt_environ_clean(struct nt_environ *environ);
+
+/* Of a living process, from /proc. May block: the pages that hold it are the process's own. */
 NT_MUST_CHECK int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ);
 
 #endif

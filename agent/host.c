@@ -23,7 +23,7 @@ enum {
 struct nt_host {
 	uint32_t tid;
 	uint64_t tick_ns;
-	int stat, schedstat, io, process_stat;
+	int stat, schedstat, process_stat;
 };
 
 void nt_host_close(struct nt_host *host)
@@ -32,7 +32,6 @@ void nt_host_close(struct nt_host *host)
 		return;
 	nt_closep(&host->stat);
 	nt_closep(&host->schedstat);
-	nt_closep(&host->io);
 	nt_closep(&host->process_stat);
 	free(host);
 }
@@ -66,7 +65,6 @@ int nt_host_open(uint32_t pid, uint32_t tid, struct nt_host **ret_host)
 	host->tick_ns = 1000000000U / (uint64_t)(ticks > 0 ? ticks : 100);
 	host->stat = open_file(pid, tid, "stat");
 	host->schedstat = open_file(pid, tid, "schedstat");
-	host->io = open_file(pid, tid, "io");
 	host->process_stat = open_file(pid, 0, "stat");
 	if (host->stat < 0)
 		return host->stat;
@@ -201,7 +199,6 @@ int nt_host_read(struct nt_host *host, struct nt_host_sample *ret_sample)
 	len = read_again(host->schedstat, text, sizeof(text));
 	if (!nt_host_parse_schedstat(text, len, &sample))
 		sample.on_cpu_ns = thread_cpu_ns; /* a kernel without it: coarser */
-	nt_host_parse_io(text, read_again(host->io, text, sizeof(text)), &sample);
 	*ret_sample = sample;
 	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,11 +13,7 @@
 #include <uthash.h>
 
 #include "agent/proc.h"
-
-enum {
-	PATH_BYTES = NT_PROC_PATH + 64,
-	MODE = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, /* it may be anything by now */
-};
+#include "agent/root_path.h"
 
 /* ---- finding ------------------------------------------------------------------------------ */
 
@@ -42,31 +37,10 @@ struct search {
 	int result;
 };
 
-/* By the process's root where that leads to what it maps, else by the mapping itself. */
-static int open_mapping(uint32_t pid, const struct nt_mapping *mapping)
+static void try_file(struct search *search, int fd, const struct stat *st)
 {
-	nt_autoclose int root = -1;
-	char path[PATH_BYTES];
-	struct stat st;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/root%s", pid, mapping->path);
-	root = open(path, MODE);
-	if (root >= 0 && fstat(root, &st) == 0 && st.st_ino == mapping->ino)
-		return nt_take_fd(&root);
-	(void)snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
-		       (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	fd = open(path, MODE);
-	/* Overlays show an inode number in some places and the one beneath it in others. */
-	return fd >= 0 ? fd : nt_take_fd(&root);
-}
-
-static void try_file(struct search *search, int fd)
-{
-	struct stat st;
-
-	if (search->result == -ENOENT && fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		search->result = search->fn(search->data, fd);
+	if (search->result == -ENOENT && fd >= 0)
+		search->result = search->fn(search->data, fd, st);
 }
 
 static void try_mapping(void *data, const struct nt_mapping *mapping)
@@ -74,6 +48,7 @@ static void try_mapping(void *data, const struct nt_mapping *mapping)
 	const char *slash = strrchr(mapping->path, '/');
 	struct search *search = data;
 	nt_autoclose int fd = -1;
+	struct stat st;
 
 	if (!slash || !nt_interpreter_is_library(slash + 1) || search->inos == NT_INTERPRETER_FILES)
 		return;
@@ -81,14 +56,15 @@ static void try_mapping(void *data, const struct nt_mapping *mapping)
 		if (search->ino[i] == mapping->ino)
 			return;
 	search->ino[search->inos++] = mapping->ino;
-	fd = open_mapping(search->pid, mapping);
-	try_file(search, fd);
+	fd = nt_root_path_open_mapping(search->pid, mapping, &st);
+	try_file(search, fd, &st);
 }
 
 int nt_interpreter_find(uint32_t pid, nt_interpreter_fn fn, void *data)
 {
 	struct search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
 	nt_autoclose int fd = -1;
+	struct stat st;
 	char path[64];
 	int r;
 
@@ -96,8 +72,8 @@ int nt_interpreter_find(uint32_t pid, nt_interpreter_fn fn, void *data)
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	fd = open(path, MODE);
-	try_file(&search, fd);
+	fd = nt_root_path_follow(path, &st);
+	try_file(&search, fd, &st);
 	return search.result;
 }
 
@@ -206,6 +182,14 @@ void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid, uin
 	interpreters->ended_count++;
 }
 
+static void count_result(struct nt_interpreters *interpreters, int result)
+{
+	if (result >= 0)
+		interpreters->stats.attached++;
+	else if (result != -ENOENT && result != -ESRCH && result != -EINPROGRESS)
+		interpreters->stats.failed++;
+}
+
 void nt_interpreters_attach(struct nt_interpreters *interpreters)
 {
 	struct interpreter *interpreter = interpreters->interpreter;
@@ -221,10 +205,20 @@ void nt_interpreters_attach(struct nt_interpreters *interpreters)
 	interpreters->waiting--;
 	r = interpreters->hooks.attach(interpreters->hooks.data, interpreter->pid,
 				       interpreter->start_ns, &interpreter->span);
-	if (r >= 0)
-		interpreters->stats.attached++;
-	else if (r != -ENOENT && r != -ESRCH)
-		interpreters->stats.failed++;
+	count_result(interpreters, r);
+}
+
+void nt_interpreters_found(struct nt_interpreters *interpreters, uint32_t pid,
+			   uint64_t start_boot_ns, int result, struct nt_span *span)
+{
+	struct interpreter *interpreter;
+
+	count_result(interpreters, result);
+	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
+	if (interpreter && interpreter->start_ns == start_boot_ns && !interpreter->span)
+		interpreter->span = span;
+	else
+		detach(interpreters, span);
 }
 
 void nt_interpreters_detach(struct nt_interpreters *interpreters)

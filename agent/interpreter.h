@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/cleanup.h"
 
@@ -22,17 +23,20 @@ enum {
 bool nt_interpreter_is_library(const char *basename);
 
 /*
- * Calls fn with each file of a process that may hold its interpreter, open for reading: a libpython
- * first, its program last. Ends with the first result that is not -ENOENT, and returns it; -ENOENT:
+ * Calls fn with each file of a process that may hold its interpreter, a regular one and not open for
+ * reading yet (O_PATH): a libpython first, its program last. May block: for workers. Ends with the first result that is not -ENOENT, and returns it; -ENOENT:
  * there was none.
  */
-typedef int (*nt_interpreter_fn)(void *data, int fd);
+typedef int (*nt_interpreter_fn)(void *data, int fd, const struct stat *st);
 NT_MUST_CHECK int nt_interpreter_find(uint32_t pid, nt_interpreter_fn fn, void *data);
 
 struct nt_interpreters;
 
 struct nt_interpreters_hooks {
-	/* -ENOENT: the process runs none, or one that tells nothing. */
+	/*
+	 * -ENOENT: the process runs none, or one that tells nothing. -EINPROGRESS: it is being looked
+	 * for, and nt_interpreters_found() will say.
+	 */
 	int (*attach)(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_span **ret_span);
 	void (*detach)(void *data, struct nt_span *span);
 	void *data;
@@ -59,6 +63,9 @@ void nt_interpreters_end(struct nt_interpreters *interpreters, uint32_t pid,
 
 /* Attaches to one that was added: reading a file and making links takes a while. */
 void nt_interpreters_attach(struct nt_interpreters *interpreters);
+/* What came of one that was looked for. Takes over the span, which may be of one that has ended. */
+void nt_interpreters_found(struct nt_interpreters *interpreters, uint32_t pid,
+			   uint64_t start_boot_ns, int result, struct nt_span *span);
 /* Lets go of one that has ended, which takes 0.1 s, and by perf links 0.2 s. */
 void nt_interpreters_detach(struct nt_interpreters *interpreters);
 

@@ -83,10 +83,13 @@ struct row {
 	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", locator.kube.path_,                   \
 		"Pods that are not known, by cause.")
 
-#define DROPPED   "Events that found no room in the ring buffer."
-#define OVER_CAP  "Things that were left out because a table was full."
-#define ENROLMENT "Requests for the key of this node, by what came of them."
-#define UNSENT    "Messages that did not reach the bus."
+#define REFUSED_FILES "Files that are not attached, each counted once, by reason."
+#define STALLS        "Waits for a process or a file that were given up, by what was waited for."
+#define UNREAD        "Reads of processes in quarantine that were not tried."
+#define DROPPED       "Events that found no room in the ring buffer."
+#define OVER_CAP      "Things that were left out because a table was full."
+#define ENROLMENT     "Requests for the key of this node, by what came of them."
+#define UNSENT        "Messages that did not reach the bus."
 
 static const struct row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
@@ -141,6 +144,30 @@ static const struct row rows[] = {
 		"Records of mappings lost, each followed by a walk."),
 	COUNTER("discovery_unreadable", NULL, discover.unreadable,
 		"Processes that could not be looked at."),
+	COUNTER("files_refused", "reason=\"budget\"", discover.refused[NT_REFUSED_BUDGET],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"deadline\"", discover.refused[NT_REFUSED_DEADLINE],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"not-regular\"", discover.refused[NT_REFUSED_NOT_REGULAR],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"fuse\"", discover.refused[NT_REFUSED_FUSE],
+		REFUSED_FILES),
+	COUNTER("stalls", "what=\"read\"", remote.stalled, STALLS),
+	COUNTER("stalls", "what=\"inspection\"", discover.inspector.stalled, STALLS),
+	COUNTER("reads_refused", "what=\"read\"", remote.refused, UNREAD),
+	COUNTER("reads_refused", "what=\"inspection\"", discover.inspector.refused, UNREAD),
+	GAUGE("inspections_pending", discover.inspector.pending,
+	      "Inspections of processes and files that are queued or under way."),
+	COUNTER("workers_started", NULL, workers_started, "Worker processes started."),
+	COUNTER("workers_killed", NULL, workers_killed, "Worker processes killed or ended."),
+	GAUGE("workers_left_behind", workers_left,
+	      "Worker processes that were killed and have not died yet."),
+	GAUGE("quarantined_processes", quarantine.processes,
+	      "Processes that are left alone now, since they made a worker wait."),
+	GAUGE("quarantined_owners", quarantine.owners,
+	      "Pods, containers and users whose processes are all left alone now."),
+	COUNTER("over_cap", "what=\"inspections\"", discover.inspector.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"quarantine\"", quarantine.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"discovery\"", discover.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),

@@ -14,6 +14,8 @@
 #include "agent/locator.h"
 #include "agent/own_links.h"
 #include "agent/publisher.h"
+#include "agent/quarantine.h"
+#include "agent/remote.h"
 #include "agent/tracker.h"
 #include "common/bus.h"
 #include "common/bus_shelter.h"
@@ -28,6 +30,9 @@ struct nt_meter_reading {
 	struct nt_own_links_stats own_links;
 	struct nt_interpreters_stats interpreters;
 	struct nt_discover_stats discover;
+	struct nt_remote_stats remote;
+	struct nt_quarantine_stats quarantine;
+	uint64_t workers_started, workers_killed, workers_left;
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_locator_stats locator;

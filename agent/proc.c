@@ -88,6 +88,13 @@ int nt_proc_start_ns(uint32_t pid, uint64_t *ret_start_ns)
 	return 0;
 }
 
+int nt_proc_state(uint32_t pid, char *ret_state)
+{
+	uint64_t start_ns;
+
+	return read_stat(pid, ret_state, &start_ns);
+}
+
 bool nt_proc_has_ended(uint32_t pid)
 {
 	uint64_t start_ns;

@@ -17,6 +17,9 @@ enum {
 /* Boot time at which the process started. -ESRCH: there is none, or all its threads have ended. */
 NT_MUST_CHECK int nt_proc_start_ns(uint32_t pid, uint64_t *ret_start_ns);
 
+/* As a letter of /proc/PID/stat: 'R' runs or could, 'S' and 'D' wait. */
+NT_MUST_CHECK int nt_proc_state(uint32_t pid, char *ret_state);
+
 /* The process is over: gone, or a zombie whose last thread has ended. */
 bool nt_proc_has_ended(uint32_t pid);
 

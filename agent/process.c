@@ -123,17 +123,17 @@ static void copy_line(char *to, size_t size, const char *from, size_t len)
 	nt_ascii_copy(to, size, from, end ? (size_t)(end - from) : len);
 }
 
-int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts)
+int nt_process_describe(uint32_t pid, const struct nt_environ *env,
+			struct nt_process_facts *ret_facts)
 {
 	nt_autobuf struct nt_buf buf = {0};
-	struct nt_process_facts facts = {0};
+	struct nt_process_facts facts = {.env = *env};
 	int r;
 
-	r = nt_environ_read(pid, &facts.env);
+	r = read_proc(pid, "comm", &buf);
 	if (r < 0)
-		return r;
-	if (read_proc(pid, "comm", &buf) == 0)
-		copy_line(facts.command, sizeof(facts.command), (const char *)buf.data, buf.len);
+		return r == -ENOENT ? -ESRCH : r;
+	copy_line(facts.command, sizeof(facts.command), (const char *)buf.data, buf.len);
 	if (read_proc(pid, "cgroup", &buf) == 0)
 		nt_cgroup_parse((const char *)buf.data, buf.len, &facts.cgroup);
 	facts.parent = hash_parent(pid, &buf);

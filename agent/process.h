@@ -124,7 +124,11 @@ struct nt_thread *nt_process_thread(struct nt_process *process, uint32_t tid);
 
 bool nt_process_uses_gpu(const struct nt_process *process);
 
-/* Facts of a living process from /proc. -ESRCH and the like where it has gone. */
-NT_MUST_CHECK int nt_process_describe(uint32_t pid, struct nt_process_facts *ret_facts);
+/*
+ * Facts of a living process from /proc, beside its environment, which is read elsewhere since that may
+ * block. -ESRCH and the like where it has gone.
+ */
+NT_MUST_CHECK int nt_process_describe(uint32_t pid, const struct nt_environ *env,
+				      struct nt_process_facts *ret_facts);
 
 #endif

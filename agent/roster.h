@@ -32,7 +32,6 @@ struct nt_roster_file {
 struct nt_roster_process {
 	uint32_t pid;
 	uint64_t start_ns;
-	bool inside; /* the subtree */
 	struct nt_owner owner;
 	struct nt_share_entry place;
 	struct nt_roster_file *file; /* owned */

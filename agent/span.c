@@ -17,15 +17,8 @@ struct nt_span {
 	struct nt_link *begin, *end;
 };
 
-/* Where a row's time begins and ends. */
-struct places {
-	struct nt_place begin[NT_SPAN_PLACES], end[NT_SPAN_PLACES];
-	size_t begins, ends;
-	bool at_return;
-};
-
 static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const char *name,
-		     uint64_t cookie, struct nt_place *ret_place, size_t *ret_places)
+		     uint64_t cookie, struct nt_place *ret_place, uint32_t *ret_places)
 {
 	struct nt_elf_mark mark[NT_SPAN_PLACES];
 	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_SPAN_PLACES);
@@ -35,12 +28,12 @@ static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const cha
 	for (int i = 0; i < n; i++)
 		ret_place[i] = (struct nt_place){
 			.offset = mark[i].offset, .cookie = cookie, .semaphore = mark[i].semaphore};
-	*ret_places = (size_t)n;
+	*ret_places = (uint32_t)n;
 	return 0;
 }
 
 static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
-			 struct places *places)
+			 struct nt_span_places *places)
 {
 	struct nt_elf_symbol symbol[NT_SPAN_PLACES];
 	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_SPAN_PLACES);
@@ -55,18 +48,18 @@ static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint6
 			(struct nt_place){.offset = symbol[i].return_offset, .cookie = cookie};
 		places->end[i] = places->begin[i];
 	}
-	places->begins = places->ends = (size_t)n;
-	places->at_return = true;
+	places->begins = places->ends = (uint32_t)n;
+	places->at_return = 1;
 	return 0;
 }
 
-static int find_row(struct nt_elf *elf, uint16_t row, struct places *ret_places)
+static int find_row(struct nt_elf *elf, uint16_t row, struct nt_span_places *ret_places)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
 	uint64_t cookie = nt_probe_cookie(row);
 	int r;
 
-	*ret_places = (struct places){0};
+	*ret_places = (struct nt_span_places){.row = row};
 	if (!probe->mark)
 		return find_function(elf, probe, cookie, ret_places);
 	r = find_mark(elf, probe, probe->mark, cookie, ret_places->begin, &ret_places->begins);
@@ -76,7 +69,7 @@ static int find_row(struct nt_elf *elf, uint16_t row, struct places *ret_places)
 }
 
 /* The first row that holds; else why the best of them does not. */
-static int find_places(struct nt_elf *elf, int library, struct places *ret_places)
+static int find_places(struct nt_elf *elf, int library, struct nt_span_places *ret_places)
 {
 	int result = -ENOENT;
 
@@ -100,30 +93,50 @@ static int find_places(struct nt_elf *elf, int library, struct places *ret_place
 	return result;
 }
 
-int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int library,
-		struct nt_span **ret_span)
+int nt_span_find(int fd, int library, struct nt_span_places *ret_places)
 {
-	nt_auto(nt_span) struct nt_span *span = calloc(1, sizeof(*span));
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-	struct places places;
-	char path[PATH_BYTES];
+	struct nt_span_places places;
 	int r;
 
-	if (!span)
-		return -ENOMEM;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = nt_elf_open_fd(fd, NULL, &elf);
 	if (r < 0)
 		return r;
 	r = find_places(elf, library, &places);
 	if (r < 0)
 		return r;
-	r = nt_kernel_link_span(kernel, path, pid, places.begin, places.begins, places.end,
-				places.ends, places.at_return, &span->begin, &span->end);
+	*ret_places = places;
+	return 0;
+}
+
+int nt_span_new_at(const struct nt_kernel *kernel, int fd, uint32_t pid,
+		   const struct nt_span_places *places, struct nt_span **ret_span)
+{
+	nt_auto(nt_span) struct nt_span *span = calloc(1, sizeof(*span));
+	struct nt_span_places own = *places;
+	char path[PATH_BYTES];
+	int r;
+
+	if (!span)
+		return -ENOMEM;
+	for (size_t i = 0; i < NT_SPAN_PLACES; i++)
+		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)places->row);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = nt_kernel_link_span(kernel, path, pid, own.begin, own.begins, own.end, own.ends,
+				own.at_return, &span->begin, &span->end);
 	if (r < 0)
 		return r;
 	*ret_span = nt_take(span);
 	return 0;
+}
+
+int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int library,
+		struct nt_span **ret_span)
+{
+	struct nt_span_places places;
+	int r = nt_span_find(fd, library, &places);
+
+	return r < 0 ? r : nt_span_new_at(kernel, fd, pid, &places, ret_span);
 }
 
 void nt_span_free(struct nt_span *span)

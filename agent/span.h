@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/kernel.h"
+#include "agent/link.h"
 #include "agent/probe.h"
 #include "common/cleanup.h"
 
@@ -18,6 +19,22 @@ enum {
 };
 
 struct nt_span;
+
+/* Where a row's time begins and ends in a file. */
+struct nt_span_places {
+	uint32_t row, begins, ends, at_return;
+	struct nt_place begin[NT_SPAN_PLACES], end[NT_SPAN_PLACES];
+};
+
+/*
+ * The first row of `library` that the open file has. -ENOENT: it has none. Reads the file, which may
+ * take a while: for workers.
+ */
+NT_MUST_CHECK int nt_span_find(int fd, int library, struct nt_span_places *ret_places);
+
+/* Attaches there. The cookies are those of the row, whatever the places say. */
+NT_MUST_CHECK int nt_span_new_at(const struct nt_kernel *kernel, int fd, uint32_t pid,
+				 const struct nt_span_places *places, struct nt_span **ret_span);
 
 /*
  * Attaches the first row of `library` that the open file has. -ENOENT: it has none. -ESTALE or

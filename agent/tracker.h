@@ -46,6 +46,8 @@ struct nt_tracker_source {
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
 	/* Whose process it is. NULL: each is its own. */
 	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);
+	/* Is discovery still to say what the process is? NULL: never. */
+	bool (*awaited)(void *data, uint32_t pid);
 	/* What else is known of who runs in a cgroup; leaves alone what is not. NULL: nothing is. */
 	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
 					struct nt_home *home);
@@ -120,14 +122,14 @@ void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_
 void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns);
 /*
  * Around a look for processes, which may report some and read events meanwhile. Events from before a
- * complete look whose processes it has not reported are strangers'.
+ * complete look whose processes it has not reported, and that are not awaited, are strangers'.
  */
 void nt_tracker_discovering(struct nt_tracker *tracker);
 void nt_tracker_discovered(struct nt_tracker *tracker, bool complete);
 
 /*
- * Between the two: processes with events from before the look that were not reported, for
- * nt_discover_recall(). Returns their number.
+ * Between the two: processes with events from before the look that were not reported and are not awaited,
+ * for nt_discover_recall(). Returns their number.
  */
 size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, size_t max);
 

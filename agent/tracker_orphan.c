@@ -236,6 +236,13 @@ void nt_tracker_discovering(struct nt_tracker *tracker)
 	}
 }
 
+static bool is_awaited(const struct nt_tracker *tracker, uint32_t pid)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+
+	return source->awaited && source->awaited(source->data, pid);
+}
+
 size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, size_t max)
 {
 	size_t n = 0;
@@ -245,7 +252,7 @@ size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, s
 		struct nt_tracker_candidate *candidate = NULL;
 
 		HASH_FIND(hh, tracker->candidates, &wait->pid, sizeof(wait->pid), candidate);
-		if (wait->is_judged && !candidate)
+		if (wait->is_judged && !candidate && !is_awaited(tracker, wait->pid))
 			ret_pid[n++] = wait->pid;
 	}
 	return n;
@@ -293,7 +300,7 @@ void nt_tracker_discovered(struct nt_tracker *tracker, bool complete)
 
 		if (process)
 			nt_tracker_claim(tracker, process);
-		else if (complete && wait->is_judged)
+		else if (complete && wait->is_judged && !is_awaited(tracker, wait->pid))
 			judge_wait(tracker, wait);
 	}
 }

@@ -14,6 +14,7 @@
 #include "agent/elf.h"
 #include "agent/interpreter.h"
 #include "agent/proc.h"
+#include "agent/root_path.h"
 #include "agent/span.h"
 #include "tests/bpf/harness.h"
 
@@ -162,11 +163,13 @@ struct watch {
 	struct nt_span *span;
 };
 
-static int watch_file(void *data, int fd)
+static int watch_file(void *data, int fd, const struct stat *st)
 {
 	struct watch *watch = data;
+	nt_autoclose int file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 
-	return nt_attach_span(watch->h->attach, fd, (uint32_t)watch->pid, NT_LIBRARY_PYTHON,
+	assert_true(file >= 0);
+	return nt_attach_span(watch->h->attach, file, (uint32_t)watch->pid, NT_LIBRARY_PYTHON,
 			      &watch->span);
 }
 

@@ -28,7 +28,8 @@ static int look_up(void *data)
 	r = nt_elf_find(elf, "look_up", &symbol);
 	if (r < 0)
 		return r;
-	return nt_elf_find(elf, "no_such_function", &symbol) == -ENOENT ? 0 : -EPROTO;
+	r = nt_elf_find(elf, "no_such_function", &symbol);
+	return r == -ENOENT ? 0 : (r < 0 ? r : -EPROTO);
 }
 
 /* A library: it has a dynamic symbol. */

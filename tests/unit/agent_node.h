@@ -63,6 +63,7 @@ struct node {
 	uint64_t heartbeats, heartbeat_mark_ns;
 	uint32_t heartbeat_ranks;
 	uint32_t crowd_pid; /* from here on all processes are of one owner; 0: none is */
+	uint32_t awaited_pid; /* discovery still looks at it; 0: at none */
 	uint64_t ranked; /* processes that became ranks */
 	uint32_t ranked_pid;
 	uint64_t now_ns;
@@ -116,6 +117,13 @@ static inline int node_owner(void *data, uint32_t pid, struct nt_owner *ret_owne
 
 	*ret_owner = (struct nt_owner){.id = is_crowd ? 99 : 1000000 + pid, .name = "user"};
 	return 0;
+}
+
+static inline bool node_awaits(void *data, uint32_t pid)
+{
+	const struct node *node = data;
+
+	return node->awaited_pid == pid;
 }
 
 static inline enum nt_tenant_stated node_locate(void *data, const struct nt_cgroup *cgroup,
@@ -206,6 +214,7 @@ static inline void node_start(struct node *node)
 			   .sample = node_sample,
 			   .counters = node_counters,
 			   .owner = node_owner,
+			   .awaited = node_awaits,
 			   .locate = node_locate,
 			   .data = node},
 		.sink = {.window = node_window,

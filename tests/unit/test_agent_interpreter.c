@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,12 +221,14 @@ struct found {
 	struct stat st;
 };
 
-static int take(void *data, int fd)
+static int take(void *data, int fd, const struct stat *st)
 {
 	struct found *found = data;
 
 	found->files++;
 	assert_int_equal(fstat(fd, &found->st), 0);
+	assert_int_equal(found->st.st_ino, st->st_ino);
+	assert_true(fcntl(fd, F_GETFL) & O_PATH);
 	return found->result;
 }
 
@@ -252,9 +255,36 @@ static void a_process_that_is_gone_has_none(void **state)
 	assert_int_equal(found.files, 0);
 }
 
+static void what_is_looked_for_is_attached_when_it_is_found(void **state)
+{
+	struct hooks h;
+
+	(void)state;
+	start(&h);
+	h.result = -EINPROGRESS;
+	nt_interpreters_add(h.interpreters, 7, START);
+	nt_interpreters_add(h.interpreters, 8, START);
+	nt_interpreters_attach(h.interpreters);
+	nt_interpreters_attach(h.interpreters);
+	assert_int_equal(h.attached, 2);
+	assert_int_equal(stats_of(&h).attached, 0);
+	nt_interpreters_found(h.interpreters, 7, START, 0, malloc(1));
+	assert_int_equal(stats_of(&h).attached, 1);
+	/* It has ended meanwhile. */
+	nt_interpreters_end(h.interpreters, 8, START);
+	nt_interpreters_found(h.interpreters, 8, START, 0, malloc(1));
+	assert_int_equal(h.detached, 1);
+	assert_int_equal(stats_of(&h).attached, 1);
+	nt_interpreters_found(h.interpreters, 9, START, -ETIMEDOUT, NULL);
+	assert_int_equal(stats_of(&h).failed, 1);
+	nt_interpreters_free(h.interpreters);
+	assert_int_equal(h.detached, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_looked_for_is_attached_when_it_is_found),
 		cmocka_unit_test(a_rank_is_looked_at_once),
 		cmocka_unit_test(one_is_attached_and_one_let_go_at_a_time),
 		cmocka_unit_test(who_ends_before_it_was_looked_at_never_is),

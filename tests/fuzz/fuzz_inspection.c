@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as an answer of a worker: what is taken is within its bounds, and the rest is refused. */
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/inspection.h"
+#include "agent/mount.h"
+#include "agent/probe.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+
+static void take_symbols(const uint8_t *body, size_t len)
+{
+	static struct nt_symbols symbols;
+
+	if (nt_inspection_parse_symbols(body, len, &symbols) < 0)
+		return;
+	check(symbols.count <= NT_SYMBOLS_MAX);
+	for (uint16_t i = 0; i < symbols.count; i++)
+		check(nt_symbols_find(&symbols, symbols.row[i].row) == &symbols.row[i].symbol);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nt_inspection_answer answer;
+	struct nt_inspection_file file;
+	struct nt_span_places places;
+	struct nt_environ env;
+	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
+	const uint8_t *body;
+	size_t len;
+
+	if (nt_mount_parse((const char *)data, size, 36, type))
+		check(strlen(type) > 0);
+	if (nt_inspection_parse(data, size, &answer, &body, &len) < 0)
+		return 0;
+	if (nt_inspection_parse_file(body, len, &file, name) == 0)
+		check(strlen(name) == len - sizeof(file));
+	take_symbols(body, len);
+	if (nt_inspection_parse_places(body, len, &places) == 0)
+		check(places.begins <= NT_SPAN_PLACES && places.ends <= NT_SPAN_PLACES);
+	if (nt_inspection_parse_environ(body, len, &env) == 0)
+		check(strlen(env.job) < sizeof(env.job));
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/catalog.h"
+#include "common/cleanup.h"
+
+enum {
+	OWNER = 1000,
+	OTHER = 1001,
+	THIRD = 1002,
+	NOW = 7,
+};
+
+static struct nt_catalog catalog;
+
+static int begin(void **state)
+{
+	(void)state;
+	catalog = (struct nt_catalog){0};
+	nt_catalog_init(&catalog);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	nt_catalog_release(&catalog);
+	return 0;
+}
+
+static struct nt_catalog_key key_of(uint64_t ino)
+{
+	return (struct nt_catalog_key){.dev = 9, .ino = ino};
+}
+
+static bool knows(uint64_t ino)
+{
+	const struct nt_catalog_key key = key_of(ino);
+
+	return nt_catalog_find(&catalog, &key, NOW) != NULL;
+}
+
+static struct nt_catalog_file *add(uint64_t owner, uint64_t ino, enum nt_catalog_state state)
+{
+	const struct nt_catalog_key key = key_of(ino);
+	struct nt_catalog_file *file = nt_catalog_add(&catalog, &key, owner);
+
+	if (file)
+		file->state = state;
+	return file;
+}
+
+static void hold(uint64_t owner, uint64_t ino, uint64_t now_ns)
+{
+	struct nt_catalog_file *file = add(owner, ino, NT_CATALOG_PENDING);
+
+	assert_non_null(file);
+	nt_catalog_hold(&catalog, file, -1, NULL, now_ns);
+}
+
+static void wait_for(struct nt_catalog_file *file, uint32_t pid, uint64_t owner)
+{
+	char name[] = "/lib/libnccl.so.2";
+	const struct nt_owner who = {.id = owner, .name = "a test's"};
+	const struct nt_catalog_waiter waiter = {.pid = pid, .name = name};
+
+	nt_catalog_wait(&catalog, file, &waiter, &who);
+}
+
+static void one_owners_files_do_not_make_those_of_others_forgotten(void **state)
+{
+	(void)state;
+	assert_non_null(add(OTHER, 1, NT_CATALOG_NOTHING));
+	for (uint64_t i = 0; i < 3 * NT_CATALOG_FILES; i++)
+		assert_non_null(add(OWNER, 100 + i, NT_CATALOG_NOTHING));
+	assert_int_equal(HASH_COUNT(catalog.file), NT_CATALOG_FILES);
+	assert_int_equal(catalog.over_cap, 2 * NT_CATALOG_FILES + 1);
+	assert_true(knows(1));
+	assert_false(knows(100)); /* the oldest of the owner with the most */
+	assert_non_null(add(THIRD, 2, NT_CATALOG_REFUSED));
+	assert_true(knows(1));
+}
+
+static void one_owners_pending_files_leave_room_for_those_of_others(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < NT_CATALOG_FILES; i++)
+		assert_non_null(add(OWNER, 100 + i, NT_CATALOG_PENDING));
+	wait_for(catalog.file, 5, OWNER);
+	assert_null(add(OWNER, 1, NT_CATALOG_PENDING));
+	assert_true(knows(100));
+	assert_non_null(add(OTHER, 2, NT_CATALOG_PENDING));
+	assert_false(knows(100));
+	assert_int_equal(catalog.lost, 1);
+	assert_false(nt_catalog_is_awaited(&catalog, 5));
+	assert_int_equal(HASH_COUNT(catalog.file), NT_CATALOG_FILES);
+}
+
+static void one_owners_open_files_do_not_close_those_of_others(void **state)
+{
+	(void)state;
+	hold(OTHER, 1, 1); /* not used for longest */
+	for (uint64_t i = 0; i < 2 * NT_CATALOG_HELD; i++)
+		hold(OWNER, 100 + i, 2 + i);
+	assert_int_equal(catalog.held, NT_CATALOG_HELD);
+	assert_true(knows(1));
+	assert_false(knows(100));
+	assert_true(knows(100 + 2 * NT_CATALOG_HELD - 1));
+}
+
+static void one_owners_waiting_processes_leave_room_for_those_of_others(void **state)
+{
+	struct nt_catalog_file *file = add(OWNER, 1, NT_CATALOG_PENDING);
+	uint32_t waiters = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * NT_CATALOG_WAITERS; i++)
+		wait_for(file, 10 + i, OWNER);
+	assert_int_equal(catalog.lost, 3 * NT_CATALOG_WAITERS / 2);
+	assert_int_equal(catalog.over_cap, catalog.lost);
+	wait_for(file, 5, OTHER);
+	assert_true(nt_catalog_is_awaited(&catalog, 5));
+	assert_int_equal(catalog.lost, 3 * NT_CATALOG_WAITERS / 2);
+	for (struct nt_catalog_waiter *waiter = nt_catalog_take_waiters(&catalog, file), *next;
+	     waiter; waiter = next) {
+		next = waiter->next;
+		nt_catalog_waiter_free(waiter);
+		waiters++;
+	}
+	assert_int_equal(waiters, NT_CATALOG_WAITERS / 2 + 1);
+	assert_false(nt_catalog_is_awaited(&catalog, 5));
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(one_owners_files_do_not_make_those_of_others_forgotten),
+		WITH(one_owners_pending_files_leave_room_for_those_of_others),
+		WITH(one_owners_open_files_do_not_close_those_of_others),
+		WITH(one_owners_waiting_processes_leave_room_for_those_of_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
