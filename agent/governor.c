@@ -30,7 +30,7 @@ enum {
 static const double aim = 0.7; /* of the budget: what is shed, is shed down to this */
 static const double calm = 0.5; /* of the budget */
 /* A process that mostly sleeps is slowed by a share of the time that passes, not of what it uses. */
-static const double cpu_least = 0.5; /* cores that the budget is a share of, at least */
+static const double cpu_least = 1; /* cores that the budget is a share of, at least */
 static const double burst_times = 20; /* so many budgets are no burst to be waited for */
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
 

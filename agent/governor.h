@@ -5,8 +5,8 @@
  *
  * The cost of a process is the sum over its functions of hits × the cost of a hit, as measured on this
  * host, divided by the time in which they were observed. The budget is a share of the processor time
- * of the process, or of half a core where it uses less: a process that sleeps is slowed by what its
- * calls cost of the time that passes. What exceeds the budget is shed in this order:
+ * of the process, or of one core where it uses less: a process that sleeps is slowed by what its calls
+ * cost of the time that passes. What exceeds the budget is shed in this order:
  *
  * 1. A function that alone would exceed the budget in the shortest slice is *hot*: it is detached, and
  *    looked at again for 10 ms every 10 s.

@@ -8,7 +8,7 @@ set -euo pipefail
 
 setup
 start_aggregator --resolve-after 10s
-start_agent here
+start_agent here --budget 0 --agent-budget 0 # every call
 
 ranks_have_ended() {
   ranks >"$work/ranks" && jq '{items: .}' "$work/ranks" >"$work/ranks.json" &&
