@@ -36,9 +36,10 @@ struct nt_roster_process *nt_roster_find(const struct nt_roster *roster, uint32_
 
 static struct nt_roster_process *process_of(struct nt_share_entry *place)
 {
-	char *start = (char *)place - offsetof(struct nt_roster_process, place);
-
-	return place ? (struct nt_roster_process *)(void *)start : NULL;
+	if (!place)
+		return NULL;
+	return (struct nt_roster_process *)(void *)((char *)place -
+						    offsetof(struct nt_roster_process, place));
 }
 
 /* A process is seen several times: when it is forked, and with each file that it maps. */
