@@ -489,19 +489,6 @@ static void a_begin_without_an_end_is_forgotten_at_the_next(void **state)
 	nt_span_free(span);
 }
 
-static void who_is_forgotten_has_no_begin_any_more(void **state)
-{
-	struct harness *h = of_mode(state);
-	struct nt_span *span = watch_stub(h, &marks);
-
-	call(&marks, "started");
-	nt_attach_forget(h->attach, (uint32_t)getpid());
-	call(&marks, "done");
-	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], 0);
-	assert_int_equal(harness_stats(h).unmeasured, 1);
-	nt_span_free(span);
-}
-
 static void with_too_many_copies_none_is_probed(void **state)
 {
 	struct harness *h = of_mode(state);
@@ -565,7 +552,6 @@ int main(void)
 		TEST(marks_within_others_are_part_of_them),
 		TEST(an_end_without_a_begin_is_counted_and_not_measured),
 		TEST(a_begin_without_an_end_is_forgotten_at_the_next),
-		TEST(who_is_forgotten_has_no_begin_any_more),
 		TEST(with_too_many_copies_none_is_probed),
 		TEST(a_collection_is_measured_however_many_threads_begin_one),
 	};

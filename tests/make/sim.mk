@@ -86,7 +86,7 @@ $(SIM)/selftest: $(addprefix $(SIM)/obj/,selftest.o job.o) $(addprefix $(SIM)/li
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
 
-$(SIM)/idle: $(SIM)/obj/idle.o
+$(SIM)/idle: $(addprefix $(SIM)/obj/,idle.o job.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie -o $@ $^
 

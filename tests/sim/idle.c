@@ -6,11 +6,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/sim/job.h"
 
 static void idle(const char *path, int ready)
 {
@@ -26,11 +27,11 @@ static void idle(const char *path, int ready)
 
 int main(int argc, char **argv)
 {
-	long count = argc == 3 ? strtol(argv[1], NULL, 10) : 0;
+	double count = 0;
 	int ready[2];
 	char byte;
 
-	if (count <= 0 || pipe(ready) < 0) {
+	if (argc != 3 || sim_number(argv[1], &count) < 0 || count < 1 || pipe(ready) < 0) {
 		(void)fprintf(stderr, "usage: idle COUNT FILE\n");
 		return 2;
 	}
