@@ -11,19 +11,14 @@
 #include <uthash.h>
 
 #include "agent/bundle.h"
+#include "agent/repeat.h"
 #include "common/clock.h"
-#include "common/hash.h"
 
 #define LINGER_NS                                                                                  \
 	(500 * NT_MILLISECOND) /* for returns of calls that were entered by a shared link */
 #define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
 #define LOOK_NS  (10 * NT_MILLISECOND)
 #define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
-
-enum {
-	SEEN_CALLS = 1024, /* threads; where two fall together a call may be taken twice */
-	REPEATED_NS = 10000000, /* between the two the thread may lose its processor */
-};
 
 enum phase {
 	PHASE_SHARED,
@@ -91,16 +86,8 @@ struct request {
 	UT_hash_handle hh;
 };
 
-/* The last call of a thread that made an event at its entry alone. */
-struct seen_call {
-	uint32_t tid; /* 0: none */
-	uint16_t row;
-	bool is_own;
-	uint64_t words, entry_ns;
-};
-
 struct nt_own_links {
-	struct seen_call seen[SEEN_CALLS]; /* by a hash of the thread; a later one replaces it */
+	struct nt_repeats repeats;
 	struct nt_attach *attach;
 	struct nt_linker *linker;
 	struct nt_own_links_hooks hooks;
@@ -741,32 +728,6 @@ static const struct use *use_of(const struct process *process, enum nt_library l
 	return NULL;
 }
 
-/*
- * While a file has links of both kinds, a call makes an event of each, one right after the other. The
- * second is dropped. Where links of one kind come or go between two calls, the second event of the one
- * may be taken for the first of the next: each call still counts once.
- */
-static bool is_repeated(struct nt_own_links *own, const struct nt_event_call *call)
-{
-	struct seen_call *seen = &own->seen[nt_hash_mix(call->h.tid) % SEEN_CALLS];
-	bool is_own = call->h.flags & NT_CALL_OWN;
-	uint64_t words = nt_hash_bytes(NT_HASH_SEED, call->word, sizeof(call->word));
-
-	if (seen->tid == call->h.tid && seen->row == call->h.row && seen->words == words &&
-	    seen->is_own != is_own && call->h.entry_ns - seen->entry_ns < REPEATED_NS) {
-		seen->tid = 0;
-		return true;
-	}
-	*seen = (struct seen_call){
-		.tid = call->h.tid,
-		.row = call->h.row,
-		.is_own = is_own,
-		.words = words,
-		.entry_ns = call->h.entry_ns,
-	};
-	return false;
-}
-
 enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 					     const struct nt_event_call *call)
 {
@@ -791,7 +752,7 @@ enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 		return NT_OWN_LINKS_TAKE;
 	if (use->file->phase == PHASE_SHARED && !use->file->cut_ns)
 		return NT_OWN_LINKS_TAKE;
-	return is_repeated(own, call) ? NT_OWN_LINKS_DROP : NT_OWN_LINKS_TAKE;
+	return nt_repeats_take(&own->repeats, call) ? NT_OWN_LINKS_DROP : NT_OWN_LINKS_TAKE;
 }
 
 size_t nt_own_links_turn(struct nt_own_links *own, uint32_t *ret_pid, size_t max)
