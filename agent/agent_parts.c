@@ -219,8 +219,8 @@ static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refus
 		[NT_REFUSED_DEADLINE] = "it takes too long to read: tried again in 10 minutes",
 		[NT_REFUSED_NOT_REGULAR] = "it is no regular file",
 		[NT_REFUSED_FUSE] =
-			"it is on a file system in user space, whose server could halt this host; "
-			"see --attach-fuse",
+			("it is on a file system in user space, whose server could halt this host; "
+			 "see --attach-fuse"),
 	};
 
 	(void)data;

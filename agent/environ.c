@@ -119,10 +119,10 @@ void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_envi
 	*ret_environ = env;
 }
 
-void nt_environ_clean(struct nt_environ *environ)
+void nt_environ_clean(struct nt_environ *env)
 {
 	for (size_t i = 0; i < VARIABLES; i++) {
-		char *field = (char *)environ + variables[i].offset;
+		char *field = (char *)env + variables[i].offset;
 		char copy[NT_ENVIRON_DEVICES];
 		int32_t number;
 

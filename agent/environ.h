@@ -38,7 +38,7 @@ struct nt_environ {
 void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_environ);
 
 /* What came from elsewhere is made what parsing gives: texts that end, without control characters. */
-void nt_environ_clean(struct nt_environ *environ);
+void nt_environ_clean(struct nt_environ *env);
 
 /* Of a living process, from /proc. May block: the pages that hold it are the process's own. */
 NT_MUST_CHECK int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ);

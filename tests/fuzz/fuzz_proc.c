@@ -115,7 +115,7 @@ static void read_layout(const uint8_t *data, size_t size)
 			assert(!comm.size || comm.rank < comm.size);
 			assert(memchr(comm.name, '\0', sizeof(comm.name)));
 		}
-		nt_layout_learn(&memory, 1, at, at + 1, 0x0101010101010101, 1, 2, &learned);
+		nt_layout_learn(&memory, 1, at, at + 1, 1, 0x0101010101010101, 1, 2, &learned);
 		assert(learned.files <= NT_LAYOUT_FILES);
 	}
 }
