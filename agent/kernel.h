@@ -14,7 +14,8 @@ struct nt_kernel;
 /* What a call of a probed function costs the caller, measured on this host when the probes were loaded. */
 struct nt_kernel_costs {
 	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry with an event; entry and return */
-	uint64_t outside_ns; /* of pair_ns, what lies before the entry's time and after the return's */
+	uint64_t
+		outside_ns; /* of pair_ns, what lies before the entry's time and after the return's */
 };
 
 /* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard one. */

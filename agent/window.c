@@ -301,8 +301,7 @@ static void correct_sums(const struct nt_rank *rank, const struct nt_window_cont
 		window->step_ns = without(window->step_ns, probes_ns);
 	}
 	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous &&
-	    (context->shed &
-	     (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
+	    (context->shed & (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
 		window->own_tier = NT_TIER_T1;
 		window->own_ns = window->own_blocked_ns = 0;
 	}

@@ -20,7 +20,8 @@ struct nt_window_context {
 	uint64_t lost, taken;
 	uint64_t unobserved_ns; /* of the window, in which the calls of the process were not seen */
 	uint32_t shed; /* NT_WIRE_SHED_* */
-	uint64_t outside_ns; /* what a probed call costs outside of its own time; own work is less it */
+	uint64_t
+		outside_ns; /* what a probed call costs outside of its own time; own work is less it */
 	bool ended;
 };
 

@@ -92,7 +92,8 @@ struct nt_member {
 	uint64_t covered_boot_ns; /* up to here windows came; 0: none was judged yet */
 	uint64_t absent_ns; /* time of frames since then that was held for missing */
 
-	uint32_t sampled_permille; /* of the time of its last windows, what its calls were seen in */
+	uint32_t
+		sampled_permille; /* of the time of its last windows, what its calls were seen in */
 	uint32_t shed; /* NT_WIRE_SHED_*, as its last window says */
 
 	/* As of the last closed frame. */

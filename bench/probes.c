@@ -365,8 +365,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 			r = drain.ring ? 0 : -errno;
 		}
 	} else if (v->kind == OURS || v->kind == OURS_SPAN) {
-		struct nt_attach_options options = {.ring_bytes = RING_BYTES,
-						    .min_call_ns = 50000};
+		struct nt_attach_options options = {.ring_bytes = RING_BYTES, .min_call_ns = 50000};
 
 		r = nt_attach_new(&options, &attach);
 		if (r == 0 && v->kind == OURS_SPAN) {

@@ -11,8 +11,8 @@
 #include "bpf/event.h"
 
 #include "bpf/call.bpf.h"
-#include "bpf/span.bpf.h"
 #include "bpf/life.bpf.h"
+#include "bpf/span.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -25,7 +25,8 @@ enum {
 	RING_HEADER = 8, /* bytes that the kernel puts before each event */
 	FREE_PART = 4, /* of wakeup_bytes, which is a 16th: a quarter of the ring */
 	PERIOD_SHIFT = 27, /* a period of 134 ms */
-	PROCESS_SHARE = 2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
+	PROCESS_SHARE =
+		2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
 	OWNER_TIMES = 4, /* shares of a process that make one of an owner */
 };
 
@@ -135,8 +136,7 @@ static __always_inline void nt_output(enum nt_event_type type, __u32 row, const 
 {
 	__u64 flags;
 
-	if (!nt_room(size, &flags) ||
-	    bpf_ringbuf_output(&events, (void *)event, size, flags) < 0)
+	if (!nt_room(size, &flags) || bpf_ringbuf_output(&events, (void *)event, size, flags) < 0)
 		event_lost(type, row);
 }
 

@@ -71,7 +71,7 @@ enum nt_counter {
 	NT_COUNTER_END, /* keep last; at most 15 */
 };
 
-#define NT_ROW_OF(row) ((__u16)((row) & 0x7fff))
+#define NT_ROW_OF(row) ((__u16)((row)&0x7fff))
 #define NT_ROW_OWN     0x8000 /* in `row`: bit 15 of the cookie */
 
 /*
@@ -100,7 +100,8 @@ struct nt_event_header {
 
 enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
-	NT_CALL_OWN = 2, /* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
+	NT_CALL_OWN =
+		2, /* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */

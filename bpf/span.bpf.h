@@ -28,8 +28,7 @@ struct {
 static __always_inline void span_begins(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct span *span =
-		bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct span *span = bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!span) {
 		__sync_fetch_and_add(&unmeasured, 1);

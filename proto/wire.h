@@ -192,7 +192,8 @@ struct nt_window {
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
 	uint64_t lost, taken, first_comm_boot_ns;
-	uint64_t unobserved_ns; /* of the window, in which the rank's calls were not seen: it is sampled */
+	uint64_t
+		unobserved_ns; /* of the window, in which the rank's calls were not seen: it is sampled */
 	uint32_t shed; /* NT_WIRE_SHED_* */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
