@@ -6,7 +6,7 @@
 #ifndef NT_BPF_LIFE_BPF_H
 #define NT_BPF_LIFE_BPF_H
 
-#include "bpf/call.bpf.h"
+#include "bpf/span.bpf.h"
 
 /* The counters of the current process, as an event. */
 static __always_inline void emit_end(void)
