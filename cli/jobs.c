@@ -36,7 +36,7 @@ static const struct nt_opt_program program = {
 
 static const struct nt_column job_columns[] = {
 	{"JOB", false, true},           {"ID", false, false},     {"STATE", false, false},
-	{"ATTEMPT", true, false, true}, {"RANKS", true, false},   {"NODES", true, false},
+	{"ATTEMPT", true, false, true}, {"RANKS", true, false},   {"NODES", true, false, true},
 	{"STEP", true, false},          {"SAMPLED", true, false}, {"INCIDENTS", true, false},
 	{"SINCE", false, true, true},   {"SEEN", true, false},
 };
