@@ -8,7 +8,7 @@ set -euo pipefail
 
 setup
 need openssl python3
-seconds=${NT_SLOW_SECONDS:-30}
+seconds=${NT_SLOW_SECONDS:-12}
 
 attack() { # attack URL OPTION... PATH...
   tests/api/slow_clients.py --seconds "$seconds" "$@" || fail "$1 is starved by slow clients"
