@@ -413,7 +413,7 @@ def what_can_be_left_out_is():
 def what_can_be_switched_on_is():
     objects = render("all-on")
     same(settings(objects, "agent")["window-min"], "250ms")
-    same(settings(objects, "agent")["max-processes"], 4096)
+    same(settings(objects, "agent")["budget"], 3)
     same(settings(objects, "agent")["shelter-max-bytes"], "1024M")
     options = settings(objects, "aggregator")
     same([options[key] for key in ("gpu-hour-price", "currency", "max-ranks")], [2.5, "EUR", 100000])
@@ -567,7 +567,7 @@ REFUSED = (
     ("agent.options.window-mim=1s", "at '/agent/options': additional properties 'window-mim' not allowed"),
     ("agent.options.bus=x", "at '/agent/options': additional properties 'bus' not allowed"),
     ("agent.options.window-min=soon", "at '/agent/options/window-min': 'soon' does not match"),
-    ("agent.options.max-processes=5", "at '/agent/options/max-processes': minimum: got 5, want 16"),
+    ("agent.options.budget=500", "at '/agent/options/budget': maximum: got 500, want 100"),
     ("agent.options.attach=magic", "value must be one of 'auto', 'session', 'multi', 'perf'"),
     ("agent.shelter.type=ram", "value must be one of 'emptyDir', 'hostPath', 'none'"),
     ("agent.shelter.hostPath=here", "at '/agent/shelter/hostPath': 'here' does not match"),
