@@ -131,7 +131,7 @@ static struct file *file_of(struct nt_share_entry *place)
 	return (struct file *)(void *)start;
 }
 
-/* Whoever has too many files would else lose those that others use, too. */
+/* An owner of too many files would else lose those that others use, too. */
 static void take_common(struct nt_attachment *attachment, struct file *file,
 			const struct nt_owner *owner)
 {

@@ -19,7 +19,7 @@ struct nt_agent_config {
 	struct nt_bus_security bus_security;
 	char *node; /* NULL: the host's name */
 	char *message_key_file; /* NULL: messages are not signed, or the key is asked for */
-	char *enrol_url; /* NULL: nobody is asked for a key */
+	char *enrol_url; /* NULL: no key is requested */
 	char *enrol_token_file, *enrol_ca_file;
 	char *cgroup; /* NULL: all processes */
 	uint64_t window_min_ns, min_call_ns;

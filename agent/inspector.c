@@ -382,7 +382,7 @@ static int judge(struct nt_inspector *inspector, struct task *task, uint64_t now
 	uint64_t start_ns;
 	int r;
 
-	/* A file is what it is, whoever has led to it. */
+	/* The result does not depend on the process that led to it. */
 	if (task->task.request.kind == NT_INSPECT_SYMBOLS)
 		return 0;
 	r = nt_proc_start_ns(pid, &start_ns);

@@ -2,7 +2,7 @@
 /*
  * Makes and frees bundles of links on a thread of its own, in the order of the requests: either takes
  * milliseconds to seconds, which the agent's loop must not wait for. Results come back to the loop,
- * which is told by a descriptor; no other data is shared.
+ * and a descriptor becomes readable; no other data is shared.
  */
 #ifndef NT_AGENT_LINKER_H
 #define NT_AGENT_LINKER_H

@@ -240,7 +240,7 @@ void nt_share_miss(struct nt_share *share, const struct nt_owner *who, uint64_t 
 	struct nt_share_owner *owner = NULL;
 
 	share->losses += count;
-	/* Owners that have nothing but losses are as many as somebody likes. */
+	/* Owners that have nothing but losses are without limit. */
 	if (HASH_COUNT(share->owners) >= share->cap + OWNERS_EXTRA)
 		who = &nobody;
 	owner = find_owner(share, who && who->id ? who : &nobody);
