@@ -195,7 +195,7 @@ static void jobs_come_living_first(void **state)
 
 static void pages_of_jobs_miss_none(void **state)
 {
-	char target[256] = "/api/v1/jobs?limit=1", seen[256] = "";
+	char target[256] = "/api/v1/jobs?limit=1", seen[8192] = "";
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -440,7 +440,7 @@ static void an_open_incident_is_found_although_the_store_does_not_have_it(void *
 
 static void incidents_come_newest_first_and_page_by_page(void **state)
 {
-	char target[256] = "/api/v1/incidents?limit=2", seen[256] = "";
+	char target[256] = "/api/v1/incidents?limit=2", seen[8192] = "";
 
 	(void)state;
 	put("a", "resolved");
