@@ -28,6 +28,7 @@ enum {
 	NODE_JOBS = 64,
 	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
+	MEMORY_EVENTS = 256, /* of the kernel, between two looks at our memory */
 	RECALLS = 16, /* a second: each has a process's mappings read */
 };
 
@@ -42,6 +43,8 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 		nt_governor_hit(agent->governor, call->h.pid, call->h.row);
 	if (verdict == NT_OWN_LINKS_TAKE)
 		nt_tracker_event(agent->tracker, call, id);
+	if (++agent->taken % MEMORY_EVENTS == 0)
+		nt_agent_keep_memory(agent);
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -344,6 +347,7 @@ static void tick(struct nt_agent *agent)
 	nt_agent_govern(agent, boot_ns, real_ns);
 	take_key(agent);
 	nt_tracker_tick(agent->tracker, boot_ns);
+	nt_agent_keep_memory(agent);
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
 	flush(agent);

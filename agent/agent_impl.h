@@ -56,12 +56,14 @@ struct nt_agent {
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* that are still allowed in this second */
 	int epoll, timer, signals;
-	uint64_t ticks, lost, attach_failures, looked_ns;
+	uint64_t ticks, taken, lost, attach_failures, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
 	bool warned_budget, warned_metrics, warned_tenants, is_sheltered;
 	struct nt_trouble bus_trouble;
 	bool told_bus; /* a line is to follow when it is over */
+	struct nt_trouble memory_trouble;
+	uint64_t memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
 };
 
 /* All that the kernel has told so far. */
@@ -71,5 +73,8 @@ void nt_agent_read_events(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
 void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
+
+/* agent/agent_memory.c: keeps the agent's memory under --memory-max. Often: while events are taken, and several times a second. */
+void nt_agent_keep_memory(struct nt_agent *agent);
 
 #endif

@@ -145,6 +145,11 @@ static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
 	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
 }
 
+static void on_claimed(void *data)
+{
+	nt_agent_keep_memory(data);
+}
+
 static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 {
 	(void)data;
@@ -443,6 +448,7 @@ static int open_tracker(struct nt_agent *agent, uint64_t boot)
 		.sink = {.window = on_window,
 			 .called = on_called,
 			 .dropped = on_dropped,
+			 .claimed = on_claimed,
 			 .ranked = on_ranked,
 			 .heartbeat = on_heartbeat,
 			 .data = agent},

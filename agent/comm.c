@@ -32,6 +32,22 @@ void nt_comm_free(struct nt_comm *comm)
 	free(comm);
 }
 
+size_t nt_comm_bytes(const struct nt_comm *comm)
+{
+	size_t bytes = sizeof(*comm);
+
+	for (int i = 0; i < NT_OP_END; i++) {
+		const struct nt_comm_sum *sum = comm->sum[i];
+
+		if (sum)
+			bytes += sizeof(*sum) + (sum->duration ? sizeof(*sum->duration) : 0) +
+				 (sum->gpu_duration ? sizeof(*sum->gpu_duration) : 0);
+	}
+	if (comm->peers.transfer)
+		bytes += NT_PEERS_MAX * sizeof(*comm->peers.transfer);
+	return bytes;
+}
+
 uint64_t nt_comm_id_world(const char *job_key, const char *mpi_namespace)
 {
 	uint64_t hash = nt_hash_text(NT_HASH_SEED, "mpi-world");

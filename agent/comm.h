@@ -86,6 +86,7 @@ struct nt_comm {
 /* NULL where memory is short. nt_comm_free() accepts NULL. */
 struct nt_comm *nt_comm_new(struct nt_comm_key key);
 void nt_comm_free(struct nt_comm *comm);
+size_t nt_comm_bytes(const struct nt_comm *comm);
 
 /* Ids that every rank of the communicator computes alike. */
 uint64_t nt_comm_id_world(const char *job_key, const char *mpi_namespace);

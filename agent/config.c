@@ -113,6 +113,12 @@ static const struct nt_opt options[] = {
 	 .max = 100,
 	 .arg = "PERCENT",
 	 .help = "processor time of one core that the events of all processes may cost the agent; 0 for no limit"},
+	{.name = "memory-max",
+	 .kind = NT_OPT_SIZE,
+	 .offset = OPT(memory_max),
+	 .min = 16 << 20,
+	 .help = "private memory of the agent: beyond it, the owner whose processes take the most gives up "
+		 "the largest of them (default: 32M, and 512K for each processor)"},
 	{.name = "bus-bytes",
 	 .kind = NT_OPT_SIZE,
 	 .offset = OPT(bus_bytes),

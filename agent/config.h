@@ -27,6 +27,7 @@ struct nt_agent_config {
 	uint32_t attach_mode; /* enum nt_attach_mode */
 	bool attach_fuse;
 	double budget, agent_budget; /* percent */
+	uint64_t memory_max; /* bytes; 0: by the number of processors */
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;
 	char *shelter; /* "": none */

@@ -65,6 +65,11 @@ void nt_gpu_free(struct nt_gpu *gpu)
 	free(gpu);
 }
 
+size_t nt_gpu_bytes(void)
+{
+	return sizeof(struct nt_gpu);
+}
+
 const struct nt_gpu_stats *nt_gpu_stats(const struct nt_gpu *gpu)
 {
 	return &gpu->stats;

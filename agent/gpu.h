@@ -56,6 +56,7 @@ struct nt_gpu_stats {
 };
 
 NT_MUST_CHECK int nt_gpu_new(struct nt_gpu **ret_gpu);
+size_t nt_gpu_bytes(void);
 void nt_gpu_free(struct nt_gpu *gpu);
 NT_DEFINE_AUTO(nt_gpu, nt_gpu_free)
 

@@ -69,6 +69,12 @@ int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
 	return 0;
 }
 
+size_t nt_graph_bytes(const struct nt_graph *graph)
+{
+	return sizeof(*graph) + HASH_COUNT(graph->held) * sizeof(struct held) +
+	       graph->kept * sizeof(struct nt_graph_call);
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 static void clear(struct nt_graph *graph, struct list *list)

@@ -49,6 +49,7 @@ struct nt_graph;
 NT_MUST_CHECK int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph);
 void nt_graph_free(struct nt_graph *graph);
 NT_DEFINE_AUTO(nt_graph, nt_graph_free)
+size_t nt_graph_bytes(const struct nt_graph *graph);
 
 /* A capture begins, into the graph `into` behind what that holds, or (0) into a new one. */
 void nt_graph_begin(struct nt_graph *graph, uint64_t stream, uint64_t into);

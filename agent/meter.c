@@ -172,6 +172,7 @@ static const struct row rows[] = {
 	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"memory\"", tracker.memory_given_up, OVER_CAP),
 	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"communicators\"", tracker.comms_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"keys\"", tracker.keys_over_cap, OVER_CAP),

@@ -71,6 +71,11 @@ void nt_order_free(struct nt_order *order)
 	free(order);
 }
 
+size_t nt_order_bytes(void)
+{
+	return sizeof(struct nt_order);
+}
+
 /* ---- clocks --------------------------------------------------------------------------------- */
 
 static void merge(struct clock *into, const struct clock *other)

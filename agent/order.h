@@ -28,6 +28,7 @@ enum {
 struct nt_order;
 
 NT_MUST_CHECK int nt_order_new(struct nt_order **ret_order);
+size_t nt_order_bytes(void);
 void nt_order_free(struct nt_order *order);
 NT_DEFINE_AUTO(nt_order, nt_order_free)
 

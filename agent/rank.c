@@ -22,6 +22,12 @@ int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank)
 	return 0;
 }
 
+size_t nt_rank_bytes(const struct nt_rank *rank)
+{
+	return sizeof(*rank) + nt_step_bytes(rank->step) + (rank->order ? nt_order_bytes() : 0) +
+	       (rank->gpu ? nt_gpu_bytes() : 0);
+}
+
 void nt_rank_free(struct nt_rank *rank)
 {
 	if (!rank)

@@ -82,6 +82,7 @@ struct nt_rank {
 NT_MUST_CHECK int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank);
 void nt_rank_free(struct nt_rank *rank);
 NT_DEFINE_AUTO(nt_rank, nt_rank_free)
+size_t nt_rank_bytes(const struct nt_rank *rank);
 
 /* What the rank is in its job, by what is known now. Changes while communicators are made. */
 void nt_rank_identify(struct nt_rank *rank);

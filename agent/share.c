@@ -222,6 +222,15 @@ void nt_share_rest(struct nt_share_entry *entry)
 		move_entry(entry, NT_SHARE_IDLE);
 }
 
+void nt_share_evict(struct nt_share *share, struct nt_share_entry *entry)
+{
+	struct nt_share_owner *owner = entry->owner;
+
+	unlink_entry(share, entry);
+	link_entry(share, owner, NT_SHARE_LEFT_OUT, entry);
+	share->losses++;
+}
+
 void nt_share_leave(struct nt_share *share, struct nt_share_entry *entry)
 {
 	struct nt_share_owner *owner = entry->owner;

@@ -64,6 +64,8 @@ NT_MUST_CHECK int nt_share_enter_for_good(struct nt_share *share, const struct n
 					  struct nt_share_entry *entry);
 /* The entry, which has a place, has called (again). */
 void nt_share_call(struct nt_share_entry *entry);
+/* The entry, which has a place, loses it, as if another had taken it. */
+void nt_share_evict(struct nt_share *share, struct nt_share_entry *entry);
 /* It makes no more calls, and is the first to go. */
 void nt_share_rest(struct nt_share_entry *entry);
 /* The entry goes away, from whatever state. */

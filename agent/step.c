@@ -48,6 +48,11 @@ void nt_step_free(struct nt_step *step)
 	free(step);
 }
 
+size_t nt_step_bytes(const struct nt_step *step)
+{
+	return sizeof(*step) + step->cap * (sizeof(*step->ring) + sizeof(*step->view));
+}
+
 /* ---- kinds of calls ------------------------------------------------------------------------- */
 
 /* Without the kinds that the ring holds no call of, unless they belong to the period. */

@@ -49,6 +49,8 @@ struct nt_step_info {
 struct nt_step;
 
 NT_MUST_CHECK int nt_step_new(struct nt_step **ret_step);
+/* Memory that it takes now; as the like of others. */
+size_t nt_step_bytes(const struct nt_step *step);
 void nt_step_free(struct nt_step *step);
 NT_DEFINE_AUTO(nt_step, nt_step_free)
 

@@ -12,6 +12,7 @@
 /* The clock of a device is known this well, and the last tick was so long ago at the most. */
 #define GPU_AHEAD_NS NT_SECOND
 #define REFUSED_NS   (100 * NT_MILLISECOND) /* between two requests of a process for a place */
+#define GIVEN_UP_NS  (30 * NT_SECOND) /* the same of one whose memory was needed */
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -162,6 +163,16 @@ static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *can
 		sink->dropped(sink->data, candidate->pid, candidate->start_ns);
 }
 
+void nt_tracker_give_up(struct nt_tracker *tracker, struct nt_process *process)
+{
+	struct nt_tracker_candidate *candidate = process->candidate;
+
+	nt_share_evict(&tracker->share, &candidate->place);
+	give_up(tracker, candidate);
+	candidate->refused_ns = tracker->now_ns;
+	candidate->refused_for_ns = GIVEN_UP_NS;
+}
+
 static void know_libraries(const struct nt_tracker_candidate *candidate)
 {
 	struct nt_process *process = candidate->process;
@@ -226,12 +237,14 @@ struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, u
 	if (!candidate)
 		return NULL;
 	if (!process) {
-		if (now_ns < candidate->refused_ns + REFUSED_NS && now_ns >= candidate->refused_ns)
+		if (now_ns < candidate->refused_ns + candidate->refused_for_ns &&
+		    now_ns >= candidate->refused_ns)
 			return NULL;
 		watch(tracker, candidate, true);
 		process = candidate->process;
 		if (!process) {
 			candidate->refused_ns = now_ns;
+			candidate->refused_for_ns = REFUSED_NS;
 			return NULL;
 		}
 	}

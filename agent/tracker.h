@@ -62,6 +62,8 @@ struct nt_tracker_sink {
 	void (*called)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* It made room for another, and is watched no more; it goes on. NULL: as above. */
 	void (*dropped)(void *data, uint32_t pid, uint64_t start_boot_ns);
+	/* A process's events that waited were taken in: memory may be given back. NULL: as above. */
+	void (*claimed)(void *data);
 	/* A process has become a rank. NULL: nobody wants to know. */
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* The key has had nothing to say for a second. */
@@ -100,6 +102,7 @@ struct nt_tracker_stats {
 	struct nt_gpu_stats gpu;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
+	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* as told by nt_tracker_lost() and nt_tracker_lost_of() */
 	uint64_t paused; /* processes that are paused now */
 	uint64_t held, held_bytes; /* windows that wait for their tenant, now */
@@ -161,6 +164,13 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);
 /* The agent ends: sends what there is. */
 void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
+
+/*
+ * Memory is needed. The owner whose processes take the most gives up the one that takes the most, and
+ * so on, until about so many bytes are free. Those processes are watched no more for half a minute.
+ * Returns their number: 0 where there is nothing to give up.
+ */
+uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes);
 
 /* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
 size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);

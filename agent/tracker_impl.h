@@ -28,7 +28,8 @@ struct nt_tracker_candidate {
 	uint32_t libraries;
 	uint64_t nccl_file;
 	bool late, mpich;
-	uint64_t refused_ns; /* by the clock of events, when it was last refused a place */
+	uint64_t refused_ns; /* by the clock of events, when it was last refused a place … */
+	uint64_t refused_for_ns; /* … and how long that holds */
 	UT_hash_handle hh;
 };
 
@@ -155,6 +156,9 @@ void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uin
 void nt_tracker_called(struct nt_tracker *tracker, struct nt_process *process);
 struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, uint64_t now_ns,
 				     bool *ret_is_known);
+
+/* It makes room, and gets no place again for half a minute. The process is freed. */
+void nt_tracker_give_up(struct nt_tracker *tracker, struct nt_process *process);
 
 struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid);
 

@@ -298,9 +298,12 @@ void nt_tracker_discovered(struct nt_tracker *tracker, bool complete)
 	{
 		struct nt_process *process = nt_tracker_process(tracker, wait->pid);
 
-		if (process)
+		if (process) {
 			nt_tracker_claim(tracker, process);
-		else if (complete && wait->is_judged && !is_awaited(tracker, wait->pid))
+			if (tracker->options.sink.claimed)
+				tracker->options.sink.claimed(tracker->options.sink.data);
+		} else if (complete && wait->is_judged && !is_awaited(tracker, wait->pid)) {
 			judge_wait(tracker, wait);
+		}
 	}
 }

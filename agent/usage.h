@@ -8,5 +8,7 @@
 /* 0 where it cannot be told. */
 uint64_t nt_usage_cpu_ns(void);
 uint64_t nt_usage_resident_bytes(void);
+/* Of that, what is of no file and not shared. */
+uint64_t nt_usage_private_bytes(void);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One user fills what is counted: 1,100 idle processes that map a probed library, communicators that
-# are never destroyed. A job that starts later is seen as ever.
+# are never destroyed, ranks. A job that starts later is seen as ever.
 set -euo pipefail
 # shellcheck source=tests/attack/watch.sh
 . tests/attack/watch.sh
@@ -23,6 +23,18 @@ healthy_job_is_complete "communicators that leak"
 communicators_are_gone() { [ "$(metric neutracer_agent_communicators)" -le 64 ]; }
 wait_until 30 "the communicators to be forgotten" communicators_are_gone ||
   complain "$(metric neutracer_agent_communicators) communicators are known after the end of their processes"
+
+# What is kept of a rank is large: whoever has the most of them gives way first.
+healthy_job
+watch_begin
+attack_starts rank_flood --processes 100
+wait_until 120 "the ranks to call" attack_said 'ready 100' || fail "no ranks: $(cat "$attack_log")"
+sleep 2
+[ "$(metric 'neutracer_agent_over_cap_total{what="memory"}')" -gt 0 ] || complain "1,600 ranks were all kept"
+slow_rank_is_named "beside 1,600 ranks"
+watch_end "1,600 ranks"
+stop_attacks
+healthy_job_is_complete "1,600 ranks"
 
 attack_starts idle_maps --processes 1100
 wait_until 30 "the idle processes" attack_said 'ready 1100' || fail "no idle processes: $(cat "$attack_log")"

@@ -3,7 +3,8 @@
 # the product, always without sanitizers, and never installed.
 
 ATTACK := build/attack
-attack_names := churn comm_leak device_link elf_run fuse_stall idle_maps spin thread_storm
+attack_names := churn comm_leak device_link elf_run fuse_stall idle_maps rank_flood spin \
+	thread_storm
 attack_libs := $(addprefix $(ATTACK)/lib/,libcudart.so.13 libmpi.so.40 libnccl.so.2)
 attack_programs := $(attack_names:%=$(ATTACK)/%) $(ATTACK)/mpi_fast
 attack_cflags = $(sim_cflags) -fPIE

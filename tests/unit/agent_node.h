@@ -248,9 +248,11 @@ static inline void node_describe_as(struct node *node, uint32_t pid, const char 
 static inline void node_map(struct node *node, uint32_t pid, const char *name,
 			    enum nt_library library, bool late)
 {
+	struct nt_owner owner;
 	struct nt_mapped_file file = {
 		.pid = pid,
 		.start_boot_ns = pid,
+		.owner = &owner,
 		.dev = 1,
 		.ino = (ino_t)library,
 		.path = name,
@@ -259,6 +261,7 @@ static inline void node_map(struct node *node, uint32_t pid, const char *name,
 		.late = late,
 	};
 
+	(void)node_owner(node, pid, &owner);
 	nt_tracker_mapped(node->tracker, &file);
 }
 

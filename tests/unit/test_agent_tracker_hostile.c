@@ -156,6 +156,7 @@ static void processes_over_the_cap_are_counted(void **state)
 
 	(void)state;
 	node_start(&node);
+	node.crowd_pid = 1000;
 	for (uint32_t i = 0; i < NT_TRACKER_PROCESSES + 5; i++)
 		node_map(&node, 1000 + i, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
 	nt_tracker_stats(node.tracker, &stats);

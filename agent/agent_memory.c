@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Keeps the agent's memory under --memory-max. Beyond it, what is free is returned to the kernel; if
+ * that is not enough, owners give up processes, those that take the most first.
+ */
+#include <malloc.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "agent/usage.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+enum {
+	BASE_BYTES = 32 << 20,
+	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes less than half of that */
+	SPARE_PART = 8, /* of the limit: so much is free after processes were given up */
+};
+
+#define RETURN_NS NT_SECOND /* between two searches of the heap for free pages */
+
+static uint64_t return_free(struct nt_agent *agent, uint64_t mono_ns)
+{
+	if (mono_ns - agent->memory_returned_ns >= RETURN_NS) {
+		agent->memory_returned_ns = mono_ns;
+		(void)malloc_trim(0);
+	}
+	return nt_usage_private_bytes();
+}
+
+static uint32_t give_up(struct nt_agent *agent, uint64_t bytes)
+{
+	uint32_t processes = nt_tracker_give_back(agent->tracker, bytes);
+
+	if (processes)
+		(void)malloc_trim(0);
+	return processes;
+}
+
+static uint64_t limit_of(const struct nt_agent *agent)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (agent->config->memory_max)
+		return agent->config->memory_max;
+	return BASE_BYTES + (cpus > 0 ? (uint64_t)cpus * CPU_BYTES : 0);
+}
+
+void nt_agent_keep_memory(struct nt_agent *agent)
+{
+	const uint64_t max = limit_of(agent), mono_ns = nt_clock_mono_ns();
+	uint64_t bytes = nt_usage_private_bytes();
+	uint32_t given_up = 0;
+	enum nt_trouble_news news;
+
+	if (bytes > max)
+		bytes = return_free(agent, mono_ns);
+	if (bytes > max)
+		given_up = give_up(agent, bytes - (max - max / SPARE_PART));
+	news = nt_trouble_look(&agent->memory_trouble, bytes > max, mono_ns);
+	if (news == NT_TROUBLE_BEGINS)
+		(void)nt_warn(0, "%llu bytes of memory are more than --memory-max, %llu: %u processes are "
+			      "watched no more for half a minute, those that take the most first",
+			      (unsigned long long)bytes, (unsigned long long)max, given_up);
+	else if (news == NT_TROUBLE_ENDS)
+		nt_info("the agent's memory is below --memory-max again");
+}
