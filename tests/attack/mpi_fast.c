@@ -2,7 +2,7 @@
 /*
  * A job over a real MPI with many probed calls in short steps: by default 17 calls of each rank in
  * half a millisecond, exchanges with both neighbours, non-blocking and blocking, and an all-reduce.
- * Faults are those of tests/sim/fault.h: compute, and stop.
+ * Faults are those of tests/sim/fault.h: compute, hang and stop.
  *
  *	mpirun -np 2 mpi_fast --seconds 30 --faults FILE
  *
@@ -21,6 +21,7 @@
 enum {
 	ELEMENTS = 128, /* doubles of a message */
 	FAULT_STEPS = 64, /* steps between two looks at the faults */
+	HANG_NS = 100000000, /* the same of a rank that hangs */
 	EXCHANGES = 2, /* non-blocking: four calls each */
 	SWAPS = 3, /* MPI_Sendrecv */
 	PAIRS = 2, /* MPI_Send and MPI_Recv, in pairs of ranks */
@@ -88,6 +89,10 @@ static void run(struct job *job, double work_us, double seconds, double steps, c
 
 		if (count % FAULT_STEPS == 0)
 			sim_fault_read(faults, (uint32_t)job->rank, &fault);
+		while (fault.hang) {
+			sim_sleep_ns(HANG_NS);
+			sim_fault_read(faults, (uint32_t)job->rank, &fault);
+		}
 		more = step(job, work_us * 1000 * fault.compute,
 			    fault.stop || (steps > 0 && (double)count + 1 >= steps) ||
 				    (double)(now_ns - begin_ns) >= seconds * 1e9);
