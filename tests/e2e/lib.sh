@@ -22,8 +22,9 @@ skip() {
 }
 
 fail() {
-  echo "FAILED: $*" >&2
   [ -z "$work" ] || tail -n 15 "$work"/log/*.log >&2 || :
+  # Last: who runs many tests shows the end of what one has printed.
+  echo "FAILED: $*" >&2
   exit 1
 }
 
