@@ -90,7 +90,7 @@ one_run() {
   wait_until 20 "the ranks to be seen" job_is_seen "$ranks" || fail "run $1: the ranks are not seen: $(api /api/v1/jobs)"
   if [ "$fault" = none ]; then
     healthy_run
-    echo "run $1: $job, healthy for $seconds s: silent"
+    echo "run $1: $job, healthy for $seconds s: silent ($(incidents | jq length) notes that all were slower)"
     [ -z "$json" ] || printf '{"job": "%s", "fault": "none"}\n' "$job" >>"$json"
   else
     faulty_run "$1"
