@@ -13,13 +13,15 @@
 #   NT_KIND      the kind of a skip that names none
 #   NT_RESULTS   a file that collects "passed failed skipped" of several runs
 #   NT_TIMEOUT   seconds that one program may take (300)
+#   NT_JOBS      programs that run at a time (1): for those that share nothing and load little
 set -u
 
 passed=0 failed=0 skipped=0
-log=$(mktemp) || exit 1
-child=
-trap 'rm -f "$log"' EXIT
-trap 'if [ -n "$child" ]; then kill -TERM "$child" 2>/dev/null; wait "$child"; fi; exit 130' INT TERM HUP
+logs=$(mktemp -d) || exit 1
+log=$logs/log
+declare -A running=() # process id: program
+trap 'rm -rf "$logs"' EXIT
+trap 'kill -TERM "${!running[@]}" 2>/dev/null; wait; exit 130' INT TERM HUP
 
 say() { printf '  %-7s %s\n' "$1" "$2"; }
 
@@ -71,15 +73,38 @@ count_tap() {
   fi
 }
 
-run() {
-  local program=$1 name status
-  name=${program#build/} name=${name%.sh}
+start() { # start PROGRAM
+  local program=$1 output
+  output=$(mktemp "$logs/XXXXXX") || exit 1
   case $program in */*) ;; *) program=./$program ;; esac
-  CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "${NT_TIMEOUT:-300}" "$program" >"$log" 2>&1 </dev/null &
-  child=$!
-  wait "$child"
-  status=$?
-  child=
+  CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "${NT_TIMEOUT:-300}" "$program" >"$output" 2>&1 </dev/null &
+  running[$!]=$1
+  log_of[$!]=$output
+}
+
+# The next program to end, and what it was.
+finish() {
+  local pid status=0
+  wait -n -p pid "${!running[@]}" || status=$?
+  log=${log_of[$pid]}
+  judge "${running[$pid]}" "$status"
+  rm -f "$log"
+  unset "running[$pid]" "log_of[$pid]"
+}
+
+run_all() { # run_all PROGRAM...
+  local program
+  declare -A log_of=()
+  for program; do
+    [ "${#running[@]}" -lt "${NT_JOBS:-1}" ] || finish
+    start "$program"
+  done
+  while [ "${#running[@]}" -gt 0 ]; do finish; done
+}
+
+judge() { # judge PROGRAM STATUS
+  local name=${1#build/} status=$2
+  name=${name%.sh}
   if grep -q '^1\.\.[0-9][0-9]*$' "$log"; then
     count_tap "$name" "$status"
   elif [ "$status" -eq 0 ]; then
@@ -113,22 +138,22 @@ stages() {
   local stage before after start
   NT_RESULTS=$(mktemp) || exit 1
   export NT_RESULTS
-  trap 'rm -f "$log" "$NT_RESULTS"' EXIT
+  trap 'rm -rf "$logs" "$NT_RESULTS"' EXIT
   for stage; do
     echo "== make $stage"
     before=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
     start=$SECONDS
     # shellcheck disable=SC2086 # a stage is a target and its variables
     ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
-    child=$!
-    if ! wait "$child"; then
+    running[$!]=$stage
+    if ! wait "$!"; then
       after=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
       if [ "$after" -eq "$before" ]; then
         echo "0 1 0" >>"$NT_RESULTS"
         say FAILED "make $stage"
       fi
     fi
-    child=
+    running=()
     echo "== make $stage: $((SECONDS - start)) s"
   done
   total
@@ -141,7 +166,7 @@ case ${1:-} in
     stages "$@"
     ;;
   *)
-    for program; do run "$program"; done
+    run_all "$@"
     if [ -n "${NT_RESULTS:-}" ]; then
       echo "$passed $failed $skipped" >>"$NT_RESULTS"
       [ "$failed" -eq 0 ]

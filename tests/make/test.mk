@@ -23,9 +23,12 @@ check_scripts := $(sort $(wildcard tests/check/*.sh) $(wildcard tests/api/test_*
 # Programs that the scripts look at are those of the release build; sanitized runs leave them out.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
+# Unit tests use no port, file or clock of each other's.
+unit_jobs := $(shell nproc)
+
 .PHONY: check
 check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
-	$(run) $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
+	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
 
 # ---- check-thread: races --------------------------------------------------------------------------
 
@@ -60,7 +63,7 @@ $(B)/test-oom/%: $(B)/obj/tests/oom/%.o $(B)/obj/tests/oom/oom.o $(call archives
 check-oom: ## fail the n-th allocation for every n, under sanitizers
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-oom-here
 check-oom-here: $(oom_tests:%=$(B)/test-oom/%)
-	$(run) $^
+	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $^
 
 # ---- check-bpf, check-vm: the kernel side --------------------------------------------------------
 
