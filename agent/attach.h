@@ -42,6 +42,7 @@ struct nt_attach_stats {
 	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found no room */
 	uint64_t over_share; /* of them, those of a process or owner over its share of the ring */
 	uint64_t untracked; /* calls lost since the kernel had no memory */
+	uint64_t unreturned; /* calls lost since their probes went before they returned */
 	uint64_t unmeasured; /* spans of time whose begin was not seen, or within another */
 	uint64_t missed; /* recursion misses of the programs */
 };

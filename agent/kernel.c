@@ -653,9 +653,11 @@ void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *sta
 			stats->dropped[i] += kernel->session->bss->dropped[i];
 	}
 	stats->untracked = kernel->call->bss->untracked;
+	stats->unreturned = kernel->call->bss->unreturned;
 	stats->over_share = kernel->call->bss->over_share;
 	if (kernel->session) {
 		stats->untracked += kernel->session->bss->untracked;
+		stats->unreturned += kernel->session->bss->unreturned;
 		stats->over_share += kernel->session->bss->over_share;
 	}
 	stats->unmeasured = kernel->call->bss->unmeasured;

@@ -57,7 +57,7 @@ bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 			struct nt_process_counters *ret_counters);
 NT_MUST_CHECK int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data);
 void nt_kernel_forget(struct nt_kernel *kernel, uint32_t pid);
-/* Fills in what the kernel counts: dropped, over_share, untracked, unmeasured, missed. */
+/* Fills in what the kernel counts: dropped, over_share, untracked, unreturned, unmeasured, missed. */
 void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *stats);
 
 #endif

@@ -104,6 +104,8 @@ static const struct row rows[] = {
 		"Events left out because their process or user had its share of the ring buffer."),
 	COUNTER("calls_untracked", NULL, attach.untracked,
 		"Calls lost because the kernel had no memory."),
+	COUNTER("calls_unreturned", NULL, attach.unreturned,
+		"Calls lost because their probes went before they returned."),
 	GAUGE("governed_processes", governor.governed,
 	      "Processes of which something is not observed now, as it would cost them too much."),
 	GAUGE("sampled_processes", governor.sliced,
@@ -352,7 +354,7 @@ void nt_meter_set(struct nt_metrics *metrics, const struct nt_meter_reading *rea
 
 uint64_t nt_meter_lost(const struct nt_attach_stats *attach)
 {
-	uint64_t lost = attach->untracked;
+	uint64_t lost = attach->untracked + attach->unreturned;
 
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++)
 		lost += attach->dropped[i];

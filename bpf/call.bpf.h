@@ -256,6 +256,61 @@ static __always_inline bool nested(const struct nt_inside *slot, __u64 sp)
 	return slot && slot->entry_ns && sp < slot->sp;
 }
 
+enum {
+	RETURNS_MAX = 64, /* MAX_URETPROBE_DEPTH: more the kernel does not keep of a thread */
+};
+
+/* The address of what the kernel keeps for uprobes of the task; 0: nothing. */
+static __always_inline __u64 utask_of(struct task_struct *task)
+{
+	__u64 utask = 0;
+
+	bpf_core_read(&utask, sizeof(utask), &task->utask);
+	return utask;
+}
+
+/*
+ * Does the kernel wait for the return of a function that was entered with this stack pointer? It keeps
+ * the entry until the thread returns, whether probes are left by then or not. Kernels before 6.13 free
+ * entries while this may read them: nothing faults, and the answer may be wrong once. 1: it does, or
+ * that cannot be known. Not static, so that the verifier walks it once.
+ */
+__noinline int awaits_return(__u64 utask, __u64 sp)
+{
+	__u64 at = 0;
+
+	if (!bpf_core_field_exists(struct uprobe_task, return_instances) ||
+	    !bpf_core_field_exists(struct return_instance, stack) ||
+	    !bpf_core_field_exists(struct return_instance, next))
+		return 1;
+	if (utask)
+		bpf_core_read(&at, sizeof(at), &((struct uprobe_task *)utask)->return_instances);
+	for (int i = 0; i < RETURNS_MAX && at; i++) {
+		struct return_instance *instance = (struct return_instance *)at;
+		unsigned long stack = 0;
+
+		bpf_core_read(&stack, sizeof(stack), &instance->stack);
+		if (stack == sp)
+			return 1;
+		if (bpf_core_read(&at, sizeof(at), &instance->next) < 0)
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * A call is entered at or above the depth of one that has not ended. That one has called this by a
+ * jump, or was left by longjmp; else its return was not seen.
+ */
+static __noinline int call_replaced(__u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!awaits_return(utask_of(task), sp))
+		call_unreturned(task->group_leader);
+	return 0;
+}
+
 /* Costs what any hit does, and makes no event. */
 static __noinline int hit_unseen(__u32 row)
 {
@@ -309,9 +364,12 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 		__sync_fetch_and_add(&untracked, 1);
 		return false;
 	}
-	if (nested(slot, PT_REGS_SP(ctx))) {
-		hit_unseen(NT_COOKIE_ROW(cookie));
-		return false;
+	if (slot->entry_ns) {
+		if (nested(slot, PT_REGS_SP(ctx))) {
+			hit_unseen(NT_COOKIE_ROW(cookie));
+			return false;
+		}
+		call_replaced(slot->sp);
 	}
 	count(ctx, cookie);
 	pid_tgid = bpf_get_current_pid_tgid();

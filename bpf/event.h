@@ -81,7 +81,7 @@ enum nt_counter {
 struct nt_process_counters {
 	__u64 calls[NT_COUNTER_END];
 	__u64 bytes[NT_COUNTER_END];
-	__u64 lost; /* calls without an event: the ring was full, or the process over its share */
+	__u64 lost; /* calls without an event: no room in the ring, or a return that was not seen */
 	__u64 period; /* for the kernel side: events of the process while the ring fills */
 	__u32 period_events;
 	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
@@ -134,7 +134,8 @@ struct nt_event_end {
 /*
  * The call that a thread is in, or was in last, in the storage of its task. Readable by the agent at
  * any time, so that a call which never returns shows. A thread that left its call by longjmp is found
- * out by the stack pointer: a new call at the same depth or above replaces it.
+ * out by the stack pointer: a new call at the same depth or above replaces it. One whose return had no
+ * probe any more is found out by the walk over all threads (bpf/life.bpf.h).
  *
  * From `type` on it is the event that the return sends: a copy in one piece is cheaper than one
  * word by word.
@@ -150,6 +151,9 @@ struct nt_inside {
 	__u64 deref;
 	__u64 launches;
 	__u64 word[NT_CALL_WORDS];
+	/* Of the walk: the entry_ns of a call that awaits no return, and when that was first seen. */
+	__u64 absent_of;
+	__u64 absent_ns;
 };
 
 _Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map layout");
@@ -158,7 +162,7 @@ _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_end) == 24 + sizeof(struct nt_process_counters),
 	       "ring buffer layout");
-_Static_assert(sizeof(struct nt_inside) == 16 + sizeof(struct nt_event_call), "map layout");
+_Static_assert(sizeof(struct nt_inside) == 32 + sizeof(struct nt_event_call), "map layout");
 _Static_assert(__builtin_offsetof(struct nt_inside, entry_ns) ==
 		       16 + __builtin_offsetof(struct nt_event_call, h.entry_ns),
 	       "an event is part of it");

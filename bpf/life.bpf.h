@@ -8,6 +8,10 @@
 
 #include "bpf/span.bpf.h"
 
+enum {
+	UNRETURNED_NS = 500000000, /* between the looks that find a call without a return */
+};
+
 /* The counters of the current process, as an event. */
 static __always_inline void emit_end(void)
 {
@@ -53,6 +57,26 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&spans, task);
 }
 
+/*
+ * A thread has a call, and the kernel waits for no return of it. It may be about to enter, or about to
+ * leave: so only what two looks find is forgotten. Then its probes went before it returned.
+ */
+static __always_inline void forget_absent(struct task_struct *task, struct nt_inside *slot,
+					  __u64 entry_ns)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	if (slot->absent_of != entry_ns) {
+		slot->absent_of = entry_ns;
+		slot->absent_ns = now;
+		return;
+	}
+	if (now - slot->absent_ns < UNRETURNED_NS)
+		return;
+	if (__sync_val_compare_and_swap(&slot->entry_ns, entry_ns, 0) == entry_ns)
+		call_unreturned(task->group_leader);
+}
+
 static __always_inline void dump_inside(struct seq_file *seq, struct task_struct *task)
 {
 	struct nt_inside *slot, copy;
@@ -67,6 +91,10 @@ static __always_inline void dump_inside(struct seq_file *seq, struct task_struct
 	/* Written meanwhile: it is in no call, or in one that has just begun. */
 	if (!copy.entry_ns || *(volatile __u64 *)&slot->entry_ns != copy.entry_ns)
 		return;
+	if (!awaits_return(utask_of(task), copy.sp)) {
+		forget_absent(task, slot, copy.entry_ns);
+		return;
+	}
 	bpf_seq_write(seq, &copy, sizeof(copy));
 }
 

@@ -23,6 +23,19 @@ static __always_inline struct nt_process_counters *process_counters(__u64 flags)
 
 /* Calls that could not be recorded for want of memory. */
 __u64 untracked;
+/* Calls whose return came when their probes were gone. */
+__u64 unreturned;
+
+/* A call of the process that `leader` leads is lost in this way. */
+static __always_inline void call_unreturned(struct task_struct *leader)
+{
+	struct nt_process_counters *process =
+		bpf_task_storage_get(&counters, leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	__sync_fetch_and_add(&unreturned, 1);
+	if (process)
+		__sync_fetch_and_add(&process->lost, 1);
+}
 
 /* A hit of an event row makes no event. */
 static __always_inline void row_unseen(struct nt_process_counters *process, __u32 row)

@@ -70,9 +70,35 @@ struct signal_struct {
 	atomic_t live;
 } __attribute__((preserve_access_index));
 
+/* A return that a uprobe waits for. */
+struct return_instance {
+	unsigned long stack; /* the stack pointer at the entry */
+	struct return_instance *next; /* entered before */
+} __attribute__((preserve_access_index));
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+} __attribute__((preserve_access_index));
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level; /* 0: the initial one */
+	kuid_t owner; /* who has made it */
+} __attribute__((preserve_access_index));
+
+struct cred {
+	struct user_namespace *user_ns;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
+	const struct cred *cred;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
 } __attribute__((preserve_access_index));
 
 struct seq_file;

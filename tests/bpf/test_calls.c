@@ -148,6 +148,8 @@ static void a_call_left_by_longjmp_makes_room_for_the_next(void **state)
 		check_symbol(&h->event[0], "MPI_Allreduce");
 		assert_int_equal(h->event[0].call.h.flags, NT_CALL_RETURNED);
 	}
+	/* It has not returned without being seen, so nothing is lost. */
+	assert_int_equal(harness_stats(h).unreturned, 0);
 }
 
 struct found {
@@ -245,6 +247,134 @@ static void a_thread_that_has_ended_is_in_no_call(void **state)
 	*mpi.hook = NULL;
 	assert_int_equal(nt_attach_inside(h->attach, count_own, &count), 0);
 	assert_int_equal(count, 0);
+	(void)harness_poll(h);
+}
+
+/* One function ends in a jump to the other, which then returns for both. */
+static void a_call_that_ends_in_a_jump_to_another_is_not_lost(void **state)
+{
+	static const char source[] = "unsigned long MPI_Allreduce(void)\n"
+				     "{ __asm__ volatile(\"\" ::: \"memory\"); return 7; }\n"
+				     "unsigned long MPI_Barrier(void) { return MPI_Allreduce(); }\n";
+	struct nt_attach_options options = harness_options(((struct harness *)*state)->mode);
+	uint32_t subject = nt_probe_row(harness_row("MPI_Allreduce", NT_LIBRARY_MPI))->subject;
+	char path[PATH_MAX + 32];
+	struct harness own;
+	struct stub jumping;
+
+	(void)snprintf(path, sizeof(path), "%s/libjumping.so", stub_dir);
+	assert_true(access(path, R_OK) == 0 ||
+		    stub_compile(path, "c", source, "-foptimize-sibling-calls"));
+	assert_true(stub_load(&jumping, path));
+	harness_init(&own, &options);
+	assert_true(harness_attach(&own, &jumping, NT_LIBRARY_MPI, 1U << subject) == 2);
+	assert_int_equal(stub_call(&jumping, "MPI_Barrier", args), 7);
+	assert_int_equal(harness_poll(&own), 1);
+	check_symbol(&own.event[0], "MPI_Allreduce");
+	assert_int_equal(harness_stats(&own).unreturned, 0);
+	harness_release(&own);
+}
+
+/* ---- over a detachment -------------------------------------------------------------------- */
+
+static size_t times_inside(const struct harness *h)
+{
+	struct found found = {0};
+
+	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	return found.times;
+}
+
+static void attach_allreduce(struct harness *h)
+{
+	uint16_t row = harness_row("MPI_Allreduce", NT_LIBRARY_MPI);
+
+	assert_true(harness_attach(h, &mpi, NT_LIBRARY_MPI, 1U << nt_probe_row(row)->subject) > 0);
+}
+
+static void detach_inside(void)
+{
+	assert_int_equal(times_inside(watching), 1);
+	nt_attach_drop(watching->attach, mpi.st.st_dev, mpi.st.st_ino);
+	/* The call goes on, and that can be seen. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(times_inside(watching), 1);
+}
+
+/* Never inlined, so that all its calls are made from one depth of the stack. */
+__attribute__((noinline)) static void call_at_one_depth(void (*hook)(void))
+{
+	*mpi.hook = hook;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	*mpi.hook = NULL;
+}
+
+/* The same, from further down the stack. */
+__attribute__((noinline)) static void call_deeper(void)
+{
+	volatile char room[4096];
+
+	room[0] = 0;
+	call_at_one_depth(NULL);
+	room[1] = room[0];
+}
+
+static void begin_own(struct harness *own, enum nt_attach_mode mode)
+{
+	struct nt_attach_options options = harness_options(mode);
+
+	harness_init(own, &options);
+	attach_allreduce(own);
+	watching = own;
+}
+
+static uint64_t lost_of_own(const struct harness *own)
+{
+	struct nt_process_counters counters;
+
+	return nt_attach_counters(own->attach, (uint32_t)getpid(), &counters) ? counters.lost : 0;
+}
+
+static void a_call_whose_probes_went_is_over_when_it_returns_and_counted_as_lost(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	uint64_t until_ns = nt_clock_boot_ns() + 60 * NT_SECOND;
+	struct harness own, *h = *state;
+
+	begin_own(&own, h->mode);
+	call_at_one_depth(detach_inside);
+	assert_int_equal(times_inside(&own), 0);
+	attach_allreduce(&own);
+	while (!harness_stats(&own).unreturned && nt_clock_boot_ns() < until_ns) {
+		assert_int_equal(times_inside(&own), 0);
+		(void)nanosleep(&pause, NULL);
+	}
+	assert_int_equal(harness_stats(&own).unreturned, 1);
+	assert_int_equal(lost_of_own(&own), 1);
+	/* What is called deeper in the stack is not within it. */
+	call_deeper();
+	assert_int_equal(harness_poll(&own), 1);
+	assert_int_equal(times_inside(&own), 0);
+	assert_int_equal(harness_stats(&own).unreturned, 1);
+	harness_release(&own);
+	(void)harness_poll(h);
+}
+
+static void a_call_whose_probes_went_is_counted_as_lost_when_the_next_takes_its_place(void **state)
+{
+	struct harness own, *h = *state;
+
+	begin_own(&own, h->mode);
+	call_at_one_depth(detach_inside);
+	attach_allreduce(&own);
+	call_at_one_depth(NULL);
+	assert_int_equal(harness_poll(&own), 1);
+	assert_int_equal(harness_stats(&own).unreturned, 1);
+	assert_int_equal(lost_of_own(&own), 1);
+	call_at_one_depth(NULL);
+	assert_int_equal(harness_poll(&own), 1);
+	assert_int_equal(harness_stats(&own).unreturned, 1);
+	harness_release(&own);
 	(void)harness_poll(h);
 }
 
@@ -395,7 +525,7 @@ static void a_program_that_is_run_anew_counts_from_zero(void **state)
 static void a_process_that_floods_the_ring_loses_events_and_others_do_not(void **state)
 {
 	enum {
-		CALMS = 50,
+		CALMS = 8, /* the share of a process however full the ring: slow machines take many periods */
 	};
 	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
 	struct nt_process_counters counters;
@@ -499,6 +629,11 @@ static int load_libraries(void **state)
 		IN(mode, who_is_inside_a_call_can_be_seen_before_it_returns),                      \
 		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
 		IN(mode, a_thread_that_has_ended_is_in_no_call),                                   \
+		IN(mode, a_call_that_ends_in_a_jump_to_another_is_not_lost),                       \
+		IN(mode,                                                                           \
+		   a_call_whose_probes_went_is_over_when_it_returns_and_counted_as_lost),          \
+		IN(mode,                                                                           \
+		   a_call_whose_probes_went_is_counted_as_lost_when_the_next_takes_its_place),     \
 		IN(mode, what_is_nested_is_counted_as_unseen),                                     \
 		IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),           \
 		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
