@@ -97,7 +97,7 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	bool counts;
 
 	nt_agent_read_events(agent);
-	counts = nt_attach_counters(agent->attach, pid, &counters);
+	counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 	if (nt_governor_looked(agent->governor, pid, look_ns, counts ? &counters : NULL))
 		obey(agent, pid);
 }
@@ -119,7 +119,7 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 {
 	struct nt_process_counters counters;
 	struct nt_governor_sample sample = {0};
-	bool counts = nt_attach_counters(agent->attach, pid, &counters);
+	bool counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 
 	/* One that has called nothing costs nothing. */
 	if (!counts && !nt_governor_plan(agent->governor, pid))

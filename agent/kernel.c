@@ -39,7 +39,7 @@ enum {
 struct ended {
 	uint32_t pid;
 	bool is_lost; /* there was no memory for its place in the table */
-	struct nt_process_counters counters;
+	struct nt_event_end last;
 	UT_hash_handle hh;
 };
 
@@ -86,7 +86,7 @@ static void keep_ended(struct nt_kernel *k, const struct nt_event_end *end)
 	if (!ended)
 		return;
 	ended->pid = pid;
-	ended->counters = end->counters;
+	ended->last = *end;
 	HASH_ADD(hh, k->ended, pid, sizeof(ended->pid), ended);
 	if (ended->is_lost)
 		free(ended);
@@ -587,9 +587,12 @@ bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 	    bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd, ret_counters) == 0)
 		return true;
 	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
-	if (ended)
-		*ret_counters = ended->counters;
-	return ended != NULL;
+	if (!ended)
+		return false;
+	*ret_counters = (struct nt_process_counters){.lost = ended->last.lost, .ended = 1};
+	memcpy(ret_counters->calls, ended->last.calls, sizeof(ret_counters->calls));
+	memcpy(ret_counters->bytes, ended->last.bytes, sizeof(ret_counters->bytes));
+	return true;
 }
 
 int nt_kernel_inside(struct nt_kernel *kernel, nt_inside_fn fn, void *data)

@@ -4,8 +4,20 @@
  * milliseconds in any case, and a wake-up costs the traced process more than the event itself.
  *
  * Up to a quarter of the ring is first come, first served. Beyond, a process has a share of events per
- * period, and so has an owner (the user id within its cgroup); both shrink as the ring fills. A flood
- * of one process, or of many of one owner, then leaves room for the others.
+ * period, and so has an owner; both shrink as the ring fills. A flood of one process, or of many of one
+ * owner, then leaves room for the others.
+ *
+ * The owner is the third cgroup from the root of the unified hierarchy, which only root can make more
+ * of: the pod (kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice), the container of
+ * a guaranteed pod, which has no slice for its class (kubepods.slice/kubepods-podUID.slice/ID.scope), the
+ * user's manager or a login (user.slice/user-N.slice/user@N.service), or Slurm's job
+ * (system.slice/slurmstepd.scope/job_N). What is below may be delegated to its user, who can make as many
+ * cgroups there as it pleases. User ids do not count there: root in a container has all of them, and a
+ * user 65,536 by /etc/subuid.
+ *
+ * A process that is not so deep down (a service, a container of Docker, or every process of a host whose
+ * controllers are all of version 1) has its own cgroup and its user for an owner: of a user namespace the
+ * user that has made it. As ids are many there too, all users of such a cgroup have a share as well.
  */
 #ifndef NT_BPF_EMIT_BPF_H
 #define NT_BPF_EMIT_BPF_H
@@ -27,8 +39,12 @@ enum {
 	PERIOD_SHIFT = 27, /* a period of 134 ms */
 	PROCESS_SHARE =
 		2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
-	OWNER_TIMES = 4, /* shares of a process that make one of an owner */
+	OWNER_TIMES = 4, /* shares of a process that make one of an owner; of an owner, of a cgroup */
+	OWNER_LEVEL = 3,
+	NAMESPACES_MAX = 33, /* of users, one in another: 32 and the initial one */
 };
+
+#define ANY_USER (~0ULL)
 
 /* Events that found no room, by type; the agent exports them as a metric. */
 __u64 dropped[NT_EVENT_TYPE_END];
@@ -37,7 +53,7 @@ __u64 over_share;
 
 struct owner_key {
 	__u64 cgroup; /* version 2; 1 where all processes are in the root */
-	__u64 uid;
+	__u64 uid; /* or ANY_USER */
 };
 
 struct owner_share {
@@ -55,13 +71,28 @@ struct {
 
 static const struct owner_share no_share;
 
-/* Races between threads make a share a little larger or smaller, which does no harm. */
-static __noinline bool owner_has_share(__u64 period, __u64 most)
+/* Of the current process: its user id, or who has made the outermost of the namespaces that it is in. */
+static __always_inline __u32 current_user(void)
 {
-	struct owner_key key = {
-		.cgroup = bpf_get_current_cgroup_id(),
-		.uid = (__u32)bpf_get_current_uid_gid(),
-	};
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct user_namespace *at = BPF_CORE_READ(task, cred, user_ns);
+
+	for (int i = 0; i < NAMESPACES_MAX && at; i++) {
+		int level = BPF_CORE_READ(at, level);
+
+		if (level == 1)
+			return BPF_CORE_READ(at, owner.val);
+		if (level < 1)
+			break;
+		at = BPF_CORE_READ(at, parent);
+	}
+	return (__u32)bpf_get_current_uid_gid();
+}
+
+/* Races between threads make a share a little larger or smaller, which does no harm. */
+static __noinline bool key_has_share(__u64 cgroup, __u64 uid, __u64 period, __u64 most)
+{
+	struct owner_key key = {.cgroup = cgroup, .uid = uid};
 	struct owner_share *share = bpf_map_lookup_elem(&shares, &key);
 
 	if (!share) {
@@ -75,6 +106,20 @@ static __noinline bool owner_has_share(__u64 period, __u64 most)
 		share->events = 0;
 	}
 	return ++share->events <= most;
+}
+
+static __noinline bool owner_has_share(__u64 period, __u64 most)
+{
+	__u64 cgroup = bpf_get_current_ancestor_cgroup_id(OWNER_LEVEL);
+
+	if (cgroup)
+		return key_has_share(cgroup, ANY_USER, period, most);
+	cgroup = bpf_get_current_cgroup_id();
+	if (!key_has_share(cgroup, current_user(), period, most))
+		return false;
+	/* The root is nobody's. */
+	return !bpf_get_current_ancestor_cgroup_id(1) ||
+	       key_has_share(cgroup, ANY_USER, period, most * OWNER_TIMES);
 }
 
 /* May an event be sent while so many bytes are unread, a quarter of the ring or more? */

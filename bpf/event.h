@@ -85,7 +85,7 @@ struct nt_process_counters {
 	__u64 period; /* for the kernel side: events of the process while the ring fills */
 	__u32 period_events;
 	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
-	__u32 pad;
+	__u32 ended; /* set by the agent: the last ones of a process, of which `unseen` is not known */
 };
 
 struct nt_event_header {
@@ -123,10 +123,15 @@ struct nt_event_init {
 	__u8 id[NT_ID_BYTES];
 };
 
-/* The last state of the counters: the storage of the process is gone when the agent reads this. */
+/*
+ * The last state of the counters, for the storage of the process is gone when the agent reads this: the
+ * first three of struct nt_process_counters.
+ */
 struct nt_event_end {
 	struct nt_event_header h; /* entry_ns: boot time of the end */
-	struct nt_process_counters counters;
+	__u64 calls[NT_COUNTER_END];
+	__u64 bytes[NT_COUNTER_END];
+	__u64 lost;
 };
 
 #define NT_CALL_BYTES(words) (__builtin_offsetof(struct nt_event_call, word) + (words)*8)
@@ -160,8 +165,10 @@ _Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map
 _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
-_Static_assert(sizeof(struct nt_event_end) == 24 + sizeof(struct nt_process_counters),
-	       "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
+_Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
+		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
+	       "an event begins as they do");
 _Static_assert(sizeof(struct nt_inside) == 32 + sizeof(struct nt_event_call), "map layout");
 _Static_assert(__builtin_offsetof(struct nt_inside, entry_ns) ==
 		       16 + __builtin_offsetof(struct nt_event_call, h.entry_ns),

@@ -12,15 +12,26 @@ enum {
 	UNRETURNED_NS = 500000000, /* between the looks that find a call without a return */
 };
 
-/* The counters of the current process, as an event. */
+/*
+ * The counters of the current process, as an event, which its share pays for as for any other. One that
+ * has counted nothing makes none.
+ */
 static __always_inline void emit_end(void)
 {
 	struct nt_process_counters *c = process_counters(0);
-	struct nt_event_end *e;
+	struct nt_event_end *e = NULL;
+	__u64 counted, wakeup;
 
 	if (!c)
 		return;
-	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	counted = c->lost;
+#pragma unroll
+	for (__u32 i = 0; i < NT_COUNTER_END; i++)
+		counted |= c->calls[i];
+	if (!counted)
+		return;
+	if (nt_room(sizeof(*e), &wakeup))
+		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		__sync_fetch_and_add(&dropped[NT_EVENT_END], 1);
 		return;
@@ -32,8 +43,8 @@ static __always_inline void emit_end(void)
 	e->h.pid = bpf_get_current_pid_tgid() >> 32;
 	e->h.tid = 0;
 	e->h.entry_ns = bpf_ktime_get_boot_ns();
-	bpf_probe_read_kernel(&e->counters, sizeof(e->counters), c);
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	bpf_probe_read_kernel(e->calls, sizeof(*e) - sizeof(e->h), c);
+	bpf_ringbuf_submit(e, wakeup);
 }
 
 /* Called for each thread; the last one ends the process. */
