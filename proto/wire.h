@@ -168,6 +168,7 @@ enum {
 	NT_WIRE_SHED_SYNCS = 8,
 	NT_WIRE_SHED_ORDER = 16,
 	NT_WIRE_SHED_FUNCTIONS = 32, /* single functions that are called too often */
+	NT_WIRE_SHED_COMMUNICATION = 64, /* of these, some that communicate or wait for it */
 };
 
 struct nt_window {
@@ -195,6 +196,7 @@ struct nt_window {
 	uint64_t
 		unobserved_ns; /* of the window, in which the rank's calls were not seen: it is sampled */
 	uint32_t shed; /* NT_WIRE_SHED_* */
+	bool whereabouts_unknown; /* `inside` is empty, and it may be inside a call all the same */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
 };

@@ -340,6 +340,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, taken),
 	U64(Window, nt_window, unobserved_ns),
 	U32(Window, nt_window, shed),
+	BOOL(Window, nt_window, whereabouts_unknown),
 };
 SHAPE(nt_window, window, NULL);
 

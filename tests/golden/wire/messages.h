@@ -568,7 +568,8 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5, golden_window_6;
+static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5, golden_window_6,
+	golden_window_7;
 static struct nt_message golden_detail_2, golden_node_2, golden_state_2;
 static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4;
 
@@ -606,6 +607,9 @@ static inline void golden_fill(void)
 	golden_window_6 = golden_window_5;
 	golden_window_6.window.unobserved_ns = 2194;
 	golden_window_6.window.shed = 33;
+
+	golden_window_7 = golden_window_6;
+	golden_window_7.window.whereabouts_unknown = true;
 
 	golden_detail_2 = golden_detail;
 	golden_detail_2.detail.rank.replica = "worker-3";
