@@ -276,6 +276,8 @@ static void put_missing(struct writer *writer, const struct nt_incident *inciden
 	put(writer, " while others go on or wait for %s", several ? "them" : "it");
 }
 
+static const char *const lost_sight = "ranks whose calls are seen a part of the time, and all";
+
 static void put_hang(struct writer *writer, const struct nt_incident *incident)
 {
 	bool several;
@@ -286,6 +288,8 @@ static void put_hang(struct writer *writer, const struct nt_incident *incident)
 		if (incident->culprits) {
 			put(writer, " in ");
 			put_part(writer, &incident->culprit[0]);
+		} else if (find_evidence(incident, lost_sight)) {
+			put(writer, "; who holds it up is not known, as calls are seen a part of the time");
 		}
 		return;
 	}

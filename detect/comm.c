@@ -167,6 +167,19 @@ static void learn_ops(struct nt_comm *comm, const struct nt_frame_comm *said)
 	}
 }
 
+/* That calls are counted anew is no call. */
+static bool has_gone_on(const struct nt_link *link, const struct nt_frame_comm *said)
+{
+	if (!link->frame)
+		return true;
+	if (link->epoch == said->epoch)
+		return link->last != said->last;
+	for (size_t i = 0; i < said->ops; i++)
+		if (said->op[i].calls)
+			return true;
+	return false;
+}
+
 int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
 {
 	for (size_t i = 0; i < seen->comms; i++) {
@@ -181,7 +194,7 @@ int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct n
 		comm = link->comm;
 		if (said->size > comm->size)
 			comm->size = said->size;
-		if (link->last != said->last || link->epoch != said->epoch || !link->frame)
+		if (has_gone_on(link, said))
 			link->progress_ns = comm->moved_ns = detect->end_ns;
 		if (comm->heard_frame == detect->frames)
 			compare_calls(comm, said, detect->frames);

@@ -104,9 +104,10 @@ struct nt_rank {
 	uint32_t links, link_cap;
 	struct nt_link *link;
 	uint64_t seen_frame, seen_ns;
+	bool sampled, lost_sight; /* when it was last heard of: see struct nt_frame_rank */
 	/* Where it was when it was last heard of, and whether it was busy with something. */
 	struct nt_frame_inside inside;
-	uint64_t worked_ns, inside_ns; /* when it was last seen so; 0: never */
+	uint64_t worked_ns, stored_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
 	int32_t stage, replica;
 	uint64_t group_id;
@@ -114,6 +115,7 @@ struct nt_rank {
 	uint64_t window_ns;
 	uint32_t steps; /* summed up since the last round */
 	uint8_t tier;
+	bool no_host; /* of that round: what its host did is not seen */
 	bool in_incident;
 	bool has_habit;
 	uint64_t round_frame; /* last judged in */
@@ -206,6 +208,12 @@ double nt_rank_threshold(const struct nt_detect *detect, const struct nt_rank *r
 			 enum nt_series series);
 /* The largest of the rank's sums. */
 double nt_rank_sum(const struct nt_rank *rank);
+
+/* What its host did is seen, and as of most others. */
+static inline bool nt_rank_shows_host(const struct nt_rank *rank)
+{
+	return rank->tier >= NT_FRAME_T1 && !rank->no_host;
+}
 
 /*
  * Ranks lie far apart in memory, and a pass over them would wait for each: what one needs is sent

@@ -70,6 +70,7 @@ struct nt_rules {
 	double hang_periods; /* 10 */
 	uint64_t missing_after_ns; /* 5 s */
 	uint64_t silence_floor_ns; /* 30 min: a pause of all is silent until then */
+	uint64_t lost_sight_ns; /* 60 s: the same where nobody sees whether it is one */
 	uint64_t checkpoint_note_ns; /* 15 s */
 	uint64_t slow_host_ns; /* 10 min: a laggard that works is slow, not hung, until then */
 	uint64_t

@@ -88,13 +88,16 @@ struct nt_frame_rank {
 	uint32_t rank; /* of the job */
 	uint32_t node; /* index into the job's nodes, NT_FRAME_NO_NODE: not known */
 	uint32_t steps; /* ended in the frame; 0: all sums below are zero */
-	uint8_t own_tier; /* NT_FRAME_T2 or T3: own_ns holds. T1: only host_ns does */
+	uint8_t own_tier; /* NT_FRAME_T2 or T3: own_ns holds. T1: only host_ns does; T0: neither */
 	bool rank_known; /* false: never accuse by this number */
 	bool observed; /* a window of this rank arrived for this frame */
 	bool silent; /* its agent has not been heard of: the rank is unobserved, not missing */
 	bool ended; /* its process is gone */
 	bool finalized; /* and said good-bye first */
 	bool uses_gpu;
+	bool sampled; /* its calls are seen a part of the time: it is heard of more seldom */
+	bool lost_sight; /* and are not seen now: it may be inside a call or outside */
+	bool no_host; /* some of its calls are not seen at all: host_ns does not hold */
 	uint64_t own_ns; /* own work */
 	uint64_t own_blocked_ns; /* the part of it in synchronising calls: GPU busy */
 	uint64_t host_ns; /* outside communication, synchronising and query calls */

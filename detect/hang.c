@@ -18,14 +18,21 @@ static const uint64_t mismatch_after_ns = 2000000000;
 /* Agents look once a second: where some have left a call, the others may have, too. */
 static const uint64_t leaving_ns = 3000000000;
 
-static bool is_at_work(const struct nt_frame_rank *seen)
+static bool moves_bytes(const struct nt_frame_rank *seen)
 {
 	const double window = (double)seen->window_ns;
 	const double bytes = (double)seen->read_bytes + (double)seen->write_bytes;
 
 	return seen->state == 'D' || (bytes > 0.0 && bytes * 1e9 >= working_bytes * window) ||
-	       (window > 0.0 && ((double)seen->on_cpu_ns >= working_part * window ||
-				 (double)seen->io_ns >= working_part * window));
+	       (window > 0.0 && (double)seen->io_ns >= working_part * window);
+}
+
+static bool is_at_work(const struct nt_frame_rank *seen)
+{
+	const double window = (double)seen->window_ns;
+
+	return moves_bytes(seen) ||
+	       (window > 0.0 && (double)seen->on_cpu_ns >= working_part * window);
 }
 
 static bool has_worked(const struct nt_detect *detect, const struct nt_rank *rank)
@@ -38,12 +45,16 @@ void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct n
 	rank->inside = seen->inside;
 	/* From here on the two exclude each other: in_call means a call of a communicator. */
 	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
+	rank->sampled = seen->sampled;
+	rank->lost_sight = seen->lost_sight;
 	rank->seen_ns = detect->end_ns;
 	rank->seen_frame = detect->frames;
 	if (seen->inside.in_call)
 		rank->inside_ns = detect->end_ns;
 	if (is_at_work(seen))
 		rank->worked_ns = detect->end_ns;
+	if (moves_bytes(seen))
+		rank->stored_ns = detect->end_ns;
 }
 
 uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_rank *rank)
@@ -78,6 +89,7 @@ struct stall {
 	bool found, working, waiting, moving, inside_all;
 	bool gone; /* a process ended and said no good-bye */
 	bool going; /* somebody went on a moment ago, and may set going those who wait */
+	uint32_t lost_sight; /* ranks that may be inside or outside */
 	uint8_t tier;
 };
 
@@ -292,13 +304,65 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_comm *comm
 	stall->cause = same_call ? NT_WORD_NETWORK : NT_WORD_LAGGARD;
 }
 
+static int compare_u64(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The epoch that most of them count in; where several do, the least. */
+static uint64_t common_epoch(const struct member *member, uint32_t n, uint64_t *epoch)
+{
+	uint32_t most = 0;
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		epoch[i] = member[i].link->epoch;
+	qsort(epoch, n, sizeof(*epoch), compare_u64);
+	for (uint32_t from = 0, to; from < n; from = to) {
+		for (to = from; to < n && epoch[to] == epoch[from];)
+			to++;
+		if (to - from <= most)
+			continue;
+		most = to - from;
+		best = epoch[from];
+	}
+	return best;
+}
+
+/*
+ * Who is inside for longest, whose number the others' are held against: one of those whose numbers can be
+ * compared, if any of them is inside.
+ */
+static const struct member *find_longest(const struct member *member, uint32_t n, uint64_t *epoch)
+{
+	const struct member *longest = NULL, *common = NULL;
+	bool one = true;
+	uint64_t most;
+
+	for (uint32_t i = 0; i < n; i++) {
+		one = one && member[i].link->epoch == member[0].link->epoch;
+		if (member[i].in && (!longest || member[i].waited_ns > longest->waited_ns))
+			longest = &member[i];
+	}
+	if (one || !longest)
+		return longest;
+	most = common_epoch(member, n, epoch);
+	for (uint32_t i = 0; i < n; i++)
+		if (member[i].in && member[i].link->epoch == most &&
+		    (!common || member[i].waited_ns > common->waited_ns))
+			common = &member[i];
+	return common ? common : longest;
+}
+
 static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, struct nt_comm *comm,
-		      uint64_t need_ns, struct member *member, struct stall *stall)
+		      uint64_t need_ns, struct member *member, uint64_t *epoch, struct stall *stall)
 {
 	const struct member *longest = NULL;
-	uint32_t n = 0, unknown = 0, in = 0, out = 0, patient = 0;
+	uint32_t n = 0, unknown = 0, lost_sight = 0, in = 0, out = 0, patient = 0;
 	uint64_t highest = 0;
-	bool lagging = false, together = true;
+	bool lagging = false, together = true, moving = false;
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		struct nt_rank *rank = nt_detect_find(detect, comm->member[i]);
@@ -306,8 +370,11 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 
 		if (!rank || rank->ended || rank->finalized)
 			return 0; /* gone, not late: that is told elsewhere */
-		if (rank->silent || !is_fresh(detect, rank)) {
+		if (rank->silent || rank->lost_sight || !is_fresh(detect, rank)) {
 			unknown++;
+			lost_sight += !rank->silent && rank->lost_sight;
+			moving |= !rank->silent && rank->lost_sight &&
+				  has_moved(detect, rank, need_ns);
 			continue;
 		}
 		*at = (struct member){.rank = rank, .link = find_link(rank, comm)};
@@ -324,10 +391,9 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 		}
 		at->elsewhere = rank->inside.in_call && rank->inside.comm != comm->id;
 		at->waited_ns = at->in ? nt_hang_waited(detect, rank) : 0;
-		if (at->in && (!longest || at->waited_ns > longest->waited_ns))
-			longest = at;
 		n++;
 	}
+	longest = find_longest(member, n, epoch);
 	if (!longest)
 		return 0;
 	unknown += comm->size > comm->members ? comm->size - comm->members : 0;
@@ -362,6 +428,8 @@ static int check_comm(struct nt_detect *detect, const struct nt_frame *frame, st
 	}
 	if (!patient)
 		return 0;
+	stall->moving |= moving;
+	stall->lost_sight += lost_sight;
 	for (uint32_t i = 0; i < n; i++)
 		if (member[i].in && member[i].number == highest && member[i].waited_ns >= need_ns)
 			witness(stall, &member[i]);
@@ -404,6 +472,12 @@ static bool stands_unbound(const struct nt_detect *detect, uint64_t need_ns, str
 		if (at.rank->silent || !is_fresh(detect, at.rank))
 			continue;
 		n++;
+		if (at.rank->lost_sight) {
+			if (has_moved(detect, at.rank, need_ns))
+				return false;
+			stall->lost_sight++;
+			continue;
+		}
 		if (!at.rank->inside.in_call && !at.rank->inside.synchronising) {
 			if (has_moved(detect, at.rank, need_ns))
 				return false;
@@ -416,6 +490,9 @@ static bool stands_unbound(const struct nt_detect *detect, uint64_t need_ns, str
 		if (is_in_unbound(at.rank))
 			witness(stall, &at);
 	}
+	/* It may be one of those. */
+	if (stall->lost_sight)
+		stall->culprits = 0;
 	stall->inside_all = !stall->culprits;
 	stall->cause = stall->culprits ? NT_WORD_LAGGARD : NT_WORD_NONE;
 	/* Most of the ranks outside of calls are a pause. */
@@ -440,7 +517,8 @@ static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_inci
 	for (uint32_t i = 0; i < open->listed; i++) {
 		const struct nt_rank *rank = nt_detect_find(detect, open->list[i]);
 
-		if (rank && !rank->ended && (rank->silent || !is_fresh(detect, rank)))
+		if (rank && !rank->ended &&
+		    (rank->silent || rank->lost_sight || !is_fresh(detect, rank)))
 			return true;
 	}
 	return false;
@@ -455,6 +533,18 @@ static bool may_be_another(const struct stall *stall)
 		return false;
 	/* Somebody that is not observed may be the one. */
 	return stall->going || (!stall->inside_all && !stall->waiting);
+}
+
+static void add_lost_sight(struct nt_proposal *proposal, uint32_t lost_sight, uint32_t ranks)
+{
+	proposal->evidence[proposal->evidences++] = (struct nt_evidence){
+		.what = NT_WORD_LOST_SIGHT,
+		.unit = NT_WORD_NUMBER,
+		.method = NT_WORD_SAMPLES,
+		.value = lost_sight,
+		.peers = ranks,
+		.windows = 1,
+	};
 }
 
 static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t hang_ns)
@@ -509,7 +599,33 @@ static int raise_stall(struct nt_detect *detect, struct stall *stall, uint64_t h
 		.peers = (double)hang_ns / 1e9,
 		.windows = 1,
 	};
+	if (!stall->culprits && stall->lost_sight)
+		add_lost_sight(&proposal, stall->lost_sight, detect->census.here);
 	return nt_incidents_raise(detect, &proposal);
+}
+
+/*
+ * All live ranks are out of sight, or wait: a pause of all looks the same, but nothing will ever show that
+ * it is none. Who reads or writes is at work on something, as a checkpoint. Returns how many are out of sight.
+ */
+static uint32_t count_lost_sight(const struct nt_detect *detect)
+{
+	uint32_t lost_sight = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_rank *rank = &detect->rank[i];
+
+		if (!is_live(rank))
+			continue;
+		if (is_recent(detect, rank->stored_ns, SAMPLED_FRESH_NS))
+			return 0;
+		if (rank->lost_sight || (rank->sampled && !is_fresh(detect, rank)))
+			lost_sight++;
+		else if (!is_fresh(detect, rank) ||
+			 (!rank->inside.in_call && !rank->inside.synchronising))
+			return 0;
+	}
+	return lost_sight;
 }
 
 static int check_pause(struct nt_detect *detect, bool moved, bool inside)
@@ -517,6 +633,7 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 	const struct nt_rules *rules = &detect->rules;
 	struct nt_step *step = &detect->step;
 	uint64_t patience_ns, paused_ns;
+	uint32_t lost_sight = 0;
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_PAUSE,
 		.class = NT_CLASS_HANG,
@@ -539,9 +656,17 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 	}
 	patience_ns =
 		step->longest_pause_ns > UINT64_MAX / 10 ? UINT64_MAX : 10 * step->longest_pause_ns;
-	patience_ns = at_least(patience_ns, rules->silence_floor_ns);
 	paused_ns = detect->end_ns - step->moved_ns;
-	if (inside || paused_ns < patience_ns)
+	if (paused_ns >= rules->lost_sight_ns)
+		lost_sight = count_lost_sight(detect);
+	if (lost_sight)
+		patience_ns =
+			patience_with_all(detect, at_least(patience_ns, rules->lost_sight_ns));
+	else
+		patience_ns = at_least(patience_ns, rules->silence_floor_ns);
+	/* Where some wait in sight, it may have been told. */
+	if ((inside && !lost_sight) || paused_ns < patience_ns ||
+	    nt_incidents_find(detect, NT_FAMILY_STALL, 0))
 		return 0;
 	proposal.evidence[proposal.evidences++] = (struct nt_evidence){
 		.what = NT_WORD_STEP,
@@ -551,6 +676,8 @@ static int check_pause(struct nt_detect *detect, bool moved, bool inside)
 		.peers = (double)step->longest_pause_ns / 1e9,
 		.windows = 1,
 	};
+	if (lost_sight)
+		add_lost_sight(&proposal, lost_sight, detect->census.here);
 	return nt_incidents_raise(detect, &proposal);
 }
 
@@ -582,6 +709,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const uint64_t longest_ns = detect->census.longest_wait_ns;
 	const bool is_long = longest_ns >= need_ns || longest_ns >= mismatch_after_ns;
 	struct member *member = NULL;
+	uint64_t *epoch = NULL;
 	int r = 0;
 
 	/* Before the first rank there is no scratch. */
@@ -608,12 +736,15 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 			comm->checked_frame = detect->frames;
 			if (!member)
 				member = calloc(detect->ranks, sizeof(*member));
-			if (!member)
-				return -ENOMEM;
-			r = check_comm(detect, frame, comm, need_ns, member, &stall);
+			if (!epoch)
+				epoch = calloc(detect->ranks, sizeof(*epoch));
+			r = member && epoch ? check_comm(detect, frame, comm, need_ns, member,
+							 epoch, &stall)
+					    : -ENOMEM;
 		}
 	}
 	free(member);
+	free(epoch);
 	if (r == 0 && !stall.found) {
 		struct stall unbound = {.culprit = stall.culprit, .members = stall.members};
 

@@ -14,6 +14,9 @@ enum {
 	FRESH_FRAMES = 4, /* what a rank said is still where it is */
 };
 
+/* The same of a sampled rank, whose windows reach from slice to slice: up to 6 s, and a frame. */
+#define SAMPLED_FRESH_NS (8 * UINT64_C(1000000000))
+
 static inline bool is_collective(uint8_t kind)
 {
 	return kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL;
@@ -37,9 +40,17 @@ static inline uint64_t usual_periods(const struct nt_detect *detect, double peri
 	return (uint64_t)fmin(periods * usual_ns, 1e18);
 }
 
+static inline bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
+{
+	return when_ns && when_ns + span_ns > detect->end_ns;
+}
+
 static inline bool is_fresh(const struct nt_detect *detect, const struct nt_rank *rank)
 {
-	return rank->seen_frame && detect->frames - rank->seen_frame < FRESH_FRAMES;
+	if (!rank->seen_frame)
+		return false;
+	return detect->frames - rank->seen_frame < FRESH_FRAMES ||
+	       (rank->sampled && is_recent(detect, rank->seen_ns, SAMPLED_FRESH_NS));
 }
 
 static inline const struct nt_link *find_link(const struct nt_rank *rank,
@@ -49,11 +60,6 @@ static inline const struct nt_link *find_link(const struct nt_rank *rank,
 		if (rank->link[i].comm == comm)
 			return &rank->link[i];
 	return NULL;
-}
-
-static inline bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
-{
-	return when_ns && when_ns + span_ns > detect->end_ns;
 }
 
 /* Inside a collective whose other members nobody knows: an agent that came too late could not learn them. */

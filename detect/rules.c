@@ -22,6 +22,7 @@ struct nt_rules nt_rules_default(void)
 		.hang_periods = 10.0,
 		.missing_after_ns = 5 * second,
 		.silence_floor_ns = 1800 * second,
+		.lost_sight_ns = 60 * second,
 		.checkpoint_note_ns = 15 * second,
 		.slow_host_ns = 600 * second,
 		.young_ns = 600 * second,

@@ -13,7 +13,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 10,
+	STATE_VERSION = 11,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -155,9 +155,13 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_le
 	nt_code_u64(codec, &rank->ended_ns);
 	code_inside(codec, &rank->inside);
 	nt_code_u64(codec, &rank->worked_ns);
+	nt_code_u64(codec, &rank->stored_ns);
 	nt_code_u64(codec, &rank->inside_ns);
 	nt_code_u64(codec, &rank->seen_ns);
 	nt_code_u64(codec, &rank->seen_frame);
+	nt_code_bool(codec, &rank->sampled);
+	nt_code_bool(codec, &rank->lost_sight);
+	nt_code_bool(codec, &rank->no_host);
 	nt_code_u64(codec, &rank->rounds);
 	nt_code_u64(codec, &rank->round_frame);
 	nt_code_u32(codec, &rank->steps, UINT32_MAX);

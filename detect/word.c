@@ -63,6 +63,7 @@ const char *nt_word(enum nt_word word)
 		[NT_WORD_COUNTERS] = "counters",
 		[NT_WORD_PARTS] = "communicators that turned slow together, and all of the job",
 		[NT_WORD_SHARED] = "shared by communicators",
+		[NT_WORD_LOST_SIGHT] = "ranks whose calls are seen a part of the time, and all",
 	};
 
 	return word < NT_WORD_END ? text[word] : NULL;

@@ -67,6 +67,7 @@ enum nt_word {
 	NT_WORD_COUNTERS,
 	NT_WORD_SHARED,
 	NT_WORD_PARTS,
+	NT_WORD_LOST_SIGHT, /* what */
 	NT_WORD_END,
 };
 

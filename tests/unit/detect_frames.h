@@ -37,6 +37,7 @@ struct sim_rank {
 	uint8_t tier;
 	int32_t stage, replica;
 	bool absent, silent, ended, finalized, known, no_gpu;
+	bool sampled, lost_sight, no_host;
 	uint64_t ended_ns;
 	/* Stuck: no step ends any more, and this is where it is. */
 	bool stuck, in_call, synchronising;
@@ -280,6 +281,9 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 			.finalized = rank->finalized,
 			.ended_ns = rank->ended_ns,
 			.uses_gpu = !rank->no_gpu,
+			.sampled = rank->sampled,
+			.lost_sight = rank->lost_sight,
+			.no_host = rank->no_host,
 			.host_ns = (uint64_t)(host * steps),
 			.step_ns = (uint64_t)(step * steps),
 			.window_ns = length,

@@ -676,7 +676,7 @@ static void the_rules_are_those_that_are_told(void **state)
 	assert_int_equal(rules.resolve_windows, 20);
 	assert_true(rules.hang_min_ns == 15 * second && rules.hang_periods == 10.0);
 	assert_true(rules.missing_after_ns == 5 * second);
-	assert_true(rules.silence_floor_ns == 30 * minute);
+	assert_true(rules.silence_floor_ns == 30 * minute && rules.lost_sight_ns == minute);
 	assert_true(rules.checkpoint_note_ns == 15 * second);
 	assert_true(rules.slow_host_ns == 10 * minute && rules.young_ns == 10 * minute);
 	assert_true(rules.new_normal_ns == 30 * minute);

@@ -474,6 +474,134 @@ static void a_laggard_with_numbers_of_another_epoch_is_still_outside(void **stat
 	assert_names_rank(sim_firing(job->detect, 0), 5);
 }
 
+/* As it is outside, and its number is not known, who waits in another epoch would take it for late. */
+static void who_has_left_is_not_late_for_one_of_another_epoch(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, 5);
+	job->sim.rank[5].behind = 1;
+	job->sim.rank[6].in_call = false;
+	job->sim.rank[0].epoch = 9;
+	job->sim.rank[0].inside_since -= SIM_SECOND;
+	assert_in_range(sim_run(&job->sim, job->detect, 60), 28, 34);
+	assert_names_rank(sim_firing(job->detect, 0), 5);
+	assert_int_equal(sim_firing(job->detect, 0)->culprits, 1);
+}
+
+/* ---- sampled jobs --------------------------------------------------------------------------- */
+
+/* From here on nobody knows where they are, but of the first few. */
+static void lose_sight(struct sim *sim, uint32_t from)
+{
+	for (uint32_t i = from; i < sim->ranks; i++) {
+		struct sim_rank *rank = &sim->rank[i];
+
+		rank->in_call = rank->synchronising = false;
+		rank->sampled = rank->lost_sight = true;
+	}
+}
+
+/* Each slice counts anew, and nothing is called. Answers as sim_run(). */
+static uint32_t run_slices(struct job *job, uint32_t frames)
+{
+	for (uint32_t i = 1; i <= frames; i++) {
+		if (i % 4 == 0)
+			for (uint32_t j = 0; j < job->sim.ranks; j++)
+				job->sim.rank[j].epoch += 1 + j;
+		if (sim_run(&job->sim, job->detect, 1) == 1)
+			return i;
+	}
+	return frames + 1;
+}
+
+static bool says_lost_sight(const struct nt_finding *finding)
+{
+	for (size_t i = 0; i < finding->evidences; i++)
+		if (strncmp(finding->evidence[i].what, "ranks whose calls are seen", 26) == 0)
+			return finding->evidence[i].value > 0.0;
+	return false;
+}
+
+static void a_sampled_job_that_hangs_is_told_and_nobody_named(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, 3);
+	job->sim.rank[3].behind = 1;
+	lose_sight(&job->sim, 0);
+	assert_in_range(run_slices(job, 200), 120, 126);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_HANG);
+	assert_int_equal(sim_firing(job->detect, 0)->culprits, 0);
+	assert_true(says_lost_sight(sim_firing(job->detect, 0)));
+	/* And it stays told, once. */
+	sim_pass(&job->sim, job->detect, 40);
+	assert_int_equal(sim_open(job->detect), 1);
+	sim_unstick(&job->sim);
+	sim_pass(&job->sim, job->detect, 3);
+	assert_int_equal(sim_open(job->detect), 0);
+}
+
+static void who_may_be_inside_is_not_late(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, 3);
+	lose_sight(&job->sim, 2);
+	for (uint32_t i = 2; i < 8; i++)
+		job->sim.rank[i].behind = 1;
+	assert_in_range(run_slices(job, 100), 30, 64);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_HANG);
+	assert_int_equal(sim_firing(job->detect, 0)->culprits, 0);
+	assert_true(says_lost_sight(sim_firing(job->detect, 0)));
+}
+
+/* One of them is known not to have entered. */
+static void who_is_seen_outside_is_named_though_others_are_out_of_sight(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, 3);
+	job->sim.rank[3].behind = 1;
+	lose_sight(&job->sim, 6);
+	assert_in_range(sim_run(&job->sim, job->detect, 60), 30, 34);
+	assert_names_rank(sim_firing(job->detect, 0), 3);
+	assert_int_equal(sim_firing(job->detect, 0)->culprits, 1);
+}
+
+static void a_sampled_job_that_goes_on_or_writes_is_silent(void **state)
+{
+	struct job *job = *state;
+
+	lose_sight(&job->sim, 0);
+	assert_int_equal(sim_run(&job->sim, job->detect, 400), 401);
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].stuck = true;
+	/* A checkpoint that one of them writes. */
+	job->sim.rank[0].write = 1 << 20;
+	assert_int_equal(run_slices(job, 400), 401);
+	sim_unstick(&job->sim);
+	assert_int_equal(sim_run(&job->sim, job->detect, 50), 51);
+	assert_int_equal(sim_open(job->detect), 0);
+}
+
+/* Its windows reach from slice to slice: what it said is where it is until the next one. */
+static void what_a_sampled_rank_said_holds_for_longer(void **state)
+{
+	struct job *job = *state;
+
+	sim_stick(&job->sim, DATA, 3);
+	job->sim.rank[3].behind = 1;
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].sampled = true;
+	for (int i = 0; i < 60; i++) {
+		job->sim.rank[3].absent = i % 12 != 0;
+		sim_pass(&job->sim, job->detect, 1);
+		if (i > 33)
+			assert_names_rank(sim_firing(job->detect, 0), 3);
+	}
+}
+
 /* An agent that came too late knows of a communicator no more than that one process has it. */
 static void bind_nobody(struct sim *sim, uint32_t ranks)
 {
@@ -517,6 +645,23 @@ who_is_outside_while_all_others_wait_is_the_laggard_though_no_members_are_known(
 	assert_names_rank(sim_firing(detect, 0), 0);
 	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HANG);
 	assert_string_equal(sim_firing(detect, 0)->cause, "laggard");
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void who_is_out_of_sight_is_no_laggard_where_no_members_are_known(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	bind_nobody(&sim, 8);
+	sim_pass(&sim, detect, 30);
+	wait_unbound(&sim, 8, 2);
+	sim.rank[0].sampled = sim.rank[0].lost_sight = true;
+	assert_in_range(sim_run(&sim, detect, 120), 30, 70);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HANG);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
 	nt_detect_free(detect);
 	sim_free(&sim);
 }
@@ -632,6 +777,12 @@ int main(void)
 		CASE(who_waits_in_another_collective_is_a_victim),
 		CASE(at_t1_a_synchronising_thread_is_inside_what_it_enqueued_last),
 		CASE(at_t1_all_inside_is_a_hang_of_unknown_cause),
+		CASE(who_has_left_is_not_late_for_one_of_another_epoch),
+		CASE(a_sampled_job_that_hangs_is_told_and_nobody_named),
+		CASE(who_may_be_inside_is_not_late),
+		CASE(who_is_seen_outside_is_named_though_others_are_out_of_sight),
+		CASE(a_sampled_job_that_goes_on_or_writes_is_silent),
+		CASE(what_a_sampled_rank_said_holds_for_longer),
 		CASE(a_silent_agents_rank_is_unobserved_and_not_accused),
 		CASE(a_silent_agent_in_a_running_job_is_nothing),
 		CASE(a_job_that_nobody_hears_of_is_no_pause),
@@ -644,6 +795,7 @@ int main(void)
 			who_is_outside_while_all_others_wait_is_the_laggard_though_no_members_are_known),
 		cmocka_unit_test(
 			all_in_communicators_of_unknown_members_is_a_hang_that_names_nobody),
+		cmocka_unit_test(who_is_out_of_sight_is_no_laggard_where_no_members_are_known),
 		cmocka_unit_test(nobody_is_outside_of_unknown_members_while_one_goes_on),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),
 		CASE(a_rank_that_said_goodbye_is_not_missing),

@@ -220,11 +220,13 @@ static void what_is_said_of_a_communicator_adds_up(void **state)
 	assert_true(nt_comm_call_bytes(comm) == 10.0);
 }
 
-static void progress_is_a_number_or_an_epoch_that_moves(void **state)
+static void progress_is_a_number_that_moves_or_calls_of_another_epoch(void **state)
 {
 	struct job *job = *state;
 	struct nt_rank *rank = &job->detect->rank[0];
-	struct nt_frame_comm said = {.id = 78, .size = 2, .epoch = 1, .last = 9};
+	struct nt_frame_op op = {.op = 1, .kind = NT_FRAME_SYNCHRONISING};
+	struct nt_frame_comm said = {
+		.id = 78, .size = 2, .epoch = 1, .last = 9, .op = &op, .ops = 1};
 	const struct nt_frame_rank seen = {.comm = &said, .comms = 1};
 	const struct nt_link *link;
 
@@ -240,11 +242,17 @@ static void progress_is_a_number_or_an_epoch_that_moves(void **state)
 	assert_int_equal(nt_comm_learn(job->detect, rank, &seen), 0);
 	assert_int_equal(link->progress_ns, 200);
 	job->detect->end_ns = 300;
+	/* As each slice of a sampled process begins another. */
 	said.epoch++;
+	said.last++;
+	assert_int_equal(nt_comm_learn(job->detect, rank, &seen), 0);
+	assert_int_equal(link->progress_ns, 200);
+	assert_int_equal(link->last, 11);
+	assert_int_equal(link->epoch, 2);
+	said.epoch++;
+	op.calls = 1;
 	assert_int_equal(nt_comm_learn(job->detect, rank, &seen), 0);
 	assert_int_equal(link->progress_ns, 300);
-	assert_int_equal(link->last, 10);
-	assert_int_equal(link->epoch, 2);
 }
 
 static void members_are_compared_where_they_are_at_the_same_call(void **state)
@@ -290,7 +298,7 @@ int main(void)
 		JOB_TEST(who_is_not_in_the_frame_is_not_observed),
 		JOB_TEST(what_another_is_held_against_is_never_nothing),
 		JOB_TEST(what_is_said_of_a_communicator_adds_up),
-		JOB_TEST(progress_is_a_number_or_an_epoch_that_moves),
+		JOB_TEST(progress_is_a_number_that_moves_or_calls_of_another_epoch),
 		JOB_TEST(members_are_compared_where_they_are_at_the_same_call),
 	};
 
