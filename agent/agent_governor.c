@@ -41,6 +41,13 @@ static void on_missed(void *data, uint32_t pid)
 	nt_tracker_lost_of(agent->tracker, pid, 1);
 }
 
+/* Time in such a call is work to whoever does not see it. */
+static bool communicates(const struct nt_probe *probe)
+{
+	return probe->role == NT_ROLE_COLLECTIVE || probe->role == NT_ROLE_START ||
+	       probe->role == NT_ROLE_WAIT;
+}
+
 static uint32_t shed_of(const struct nt_governor_plan *plan)
 {
 	static const struct {
@@ -60,11 +67,15 @@ static uint32_t shed_of(const struct nt_governor_plan *plan)
 		if (plan->shed >> bits[i].subject & 1)
 			shed |= bits[i].shed;
 	/* A hot launch is not counted, whatever the subject is. */
-	for (uint16_t row = 0; plan->hot_count && row < nt_probe_rows(); row++)
-		for (size_t i = 0;
-		     nt_governor_is_hot(plan, row) && i < sizeof(bits) / sizeof(bits[0]); i++)
+	for (uint16_t row = 0; plan->hot_count && row < nt_probe_rows(); row++) {
+		if (!nt_governor_is_hot(plan, row))
+			continue;
+		if (communicates(nt_probe_row(row)))
+			shed |= NT_WIRE_SHED_COMMUNICATION;
+		for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 			if (nt_probe_row(row)->subject == bits[i].subject)
 				shed |= bits[i].shed;
+	}
 	return shed;
 }
 

@@ -110,6 +110,7 @@ struct nt_process {
 	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
 	bool paused;
 	uint64_t paused_ns; /* since when; the last time, where it is not */
+	uint64_t resumed_ns; /* all its calls are seen since then; 0: they always were */
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	UT_hash_handle hh;
 };

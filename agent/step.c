@@ -397,7 +397,8 @@ void nt_step_gap(struct nt_step *step)
 	step->since = 0;
 	step->aside = 0;
 	step->anchors_seen = 0;
-	step->previous = NT_KIND_NONE;
+	/* Calls may have been missed at the beginning of a run of anchors: the rest of it begins no step. */
+	step->previous = step->by_anchor ? step->anchor : NT_KIND_NONE;
 }
 
 void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info)

@@ -415,6 +415,7 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 	process->paused = false;
 	if (boot_ns > process->paused_ns)
 		process->unobserved_ns += boot_ns - process->paused_ns;
+	process->resumed_ns = boot_ns;
 	lose_numbers(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gap(process->rank[i]);
@@ -424,8 +425,12 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 {
 	struct nt_process *process = nt_tracker_process(tracker, pid);
 
-	if (process)
-		process->shed = shed;
+	if (!process)
+		return;
+	/* A call of a function that was not seen may go on. */
+	if (process->shed & ~shed & NT_WIRE_SHED_COMMUNICATION)
+		process->resumed_ns = tracker->now_ns;
+	process->shed = shed;
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */

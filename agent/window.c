@@ -246,12 +246,28 @@ static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_ra
 	nt_window_name(rank, ret_id);
 }
 
-/* What an earlier look found holds only as long as nothing has happened since. */
-static void fill_inside(const struct nt_rank *rank, struct nt_inside_wire *ret_inside)
+/* The returns of calls are seen that were made since then. */
+static bool is_seen_since(const struct nt_rank *rank, uint64_t ns)
 {
-	if (!rank->inside.in_call || rank->last_event_ns > rank->inside.seen_ns)
+	const struct nt_process *process = rank->process;
+
+	return !process->paused && !(process->shed & NT_WIRE_SHED_COMMUNICATION) &&
+	       (!process->resumed_ns || ns >= process->resumed_ns);
+}
+
+/*
+ * What an earlier look found holds only as long as nothing has happened since. A call may have ended, and
+ * another one begun, while nobody looked.
+ */
+static void fill_inside(const struct nt_rank *rank, struct nt_window *window)
+{
+	bool in_call = rank->inside.in_call && rank->last_event_ns <= rank->inside.seen_ns &&
+		       is_seen_since(rank, rank->inside.since_ns);
+
+	window->whereabouts_unknown = !in_call && !is_seen_since(rank, rank->last_event_ns);
+	if (!in_call)
 		return;
-	*ret_inside = (struct nt_inside_wire){
+	window->inside = (struct nt_inside_wire){
 		.in_call = true,
 		.synchronising = rank->inside.synchronising,
 		.comm = rank->inside.comm,
@@ -286,16 +302,29 @@ static uint64_t without(uint64_t value, uint64_t part)
 	return value - (part < value / 2 ? part : value / 2);
 }
 
+/* What probes cost beside the calls of the whole steps, which are a part of what was observed. */
+static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_window_context *context)
+{
+	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
+	uint64_t unobserved_ns = rank->window_ns + context->unobserved_ns;
+	uint64_t observed_ns = context->end_ns > unobserved_ns ? context->end_ns - unobserved_ns : 0;
+
+	if (rank->sums.step_ns >= observed_ns)
+		return probes_ns;
+	return (uint64_t)((double)probes_ns * (double)rank->sums.step_ns / (double)observed_ns);
+}
+
 /*
  * A rank is sampled because its calls are many: what probes cost beside each of them would count as the
- * rank's own work. And where launches or waits are not seen, nothing says what a wait covers.
+ * rank's own work. Where launches or waits are not seen, nothing says what a wait covers; and time in
+ * calls that are not seen is in neither own nor host work.
  */
 static void correct_sums(const struct nt_rank *rank, const struct nt_window_context *context,
 			 struct nt_window *window)
 {
-	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
-
 	if (context->unobserved_ns) {
+		uint64_t probes_ns = probes_of_steps(rank, context);
+
 		window->own_ns = without(window->own_ns, probes_ns);
 		window->host_ns = without(window->host_ns, probes_ns);
 		window->step_ns = without(window->step_ns, probes_ns);
@@ -303,6 +332,11 @@ static void correct_sums(const struct nt_rank *rank, const struct nt_window_cont
 	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous &&
 	    (context->shed & (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
 		window->own_tier = NT_TIER_T1;
+		window->own_ns = window->own_blocked_ns = 0;
+	}
+	if (window->steps && window->own_tier != NT_TIER_T3 &&
+	    (context->shed & NT_WIRE_SHED_COMMUNICATION)) {
+		window->own_tier = NT_TIER_T0;
 		window->own_ns = window->own_blocked_ns = 0;
 	}
 }
@@ -364,7 +398,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	fill_counters(context->counters, &message->window);
 	fill_comms(rank, message);
 	if (!context->ended)
-		fill_inside(rank, &message->window.inside);
+		fill_inside(rank, &message->window);
 	*ret_message = nt_take(message);
 	return 0;
 }

@@ -20,7 +20,7 @@ void *nt_framer_alloc(struct nt_framer *framer, size_t count, size_t size);
 NT_MUST_CHECK int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t windows,
 				 uint64_t end_ns, struct nt_frame_rank *rank);
 
-/* Keeps apart own work of ranks that are sampled and of those that are not. */
+/* Keeps apart work of ranks that are sampled, or seen without some calls, and of those that are not. */
 void nt_framer_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks);
 
 /*

@@ -25,9 +25,30 @@ static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *s
 	sum->sum_ns += sketch->sum_ns;
 }
 
-static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op *more,
-		   uint64_t shift)
+static uint64_t scale(uint64_t value, uint64_t part, uint64_t whole)
 {
+	return part < whole ? (uint64_t)((double)value * (double)part / (double)whole) : value;
+}
+
+/*
+ * Calls are those of the whole window. Where it is sampled, a part of them is of steps that a slice cut, and
+ * that are not told in any window: those of the whole steps are as many as their part of the time that was
+ * observed. One is left of calls that were made: the rank goes on.
+ */
+static uint64_t calls_of_steps(const struct nt_window *window, uint64_t calls)
+{
+	uint64_t unobserved_ns = window->start_boot_ns + window->unobserved_ns, of_steps;
+
+	if (!window->unobserved_ns || !calls || window->end_boot_ns <= unobserved_ns)
+		return calls;
+	of_steps = scale(calls, window->step_ns, window->end_boot_ns - unobserved_ns);
+	return of_steps ? of_steps : 1;
+}
+
+static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_window *window,
+		   const struct nt_comm_op *more, uint64_t shift)
+{
+	uint64_t calls = calls_of_steps(window, more->calls);
 	struct nt_frame_op *sum = NULL;
 
 	for (size_t i = 0; i < *ops && !sum; i++)
@@ -39,8 +60,8 @@ static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_comm_op 
 		sum->kind = (uint8_t)nt_framer_kind(more->op);
 		sum->first = more->first + shift;
 	}
-	sum->calls += more->calls;
-	sum->bytes += more->bytes;
+	sum->calls += calls;
+	sum->bytes += scale(more->bytes, calls, more->calls);
 	sum->last = more->last + shift;
 	add_duration(sum, &more->gpu_duration, true);
 	add_duration(sum, &more->duration, false);
@@ -124,7 +145,7 @@ static int add_comm(struct nt_framer *framer, const struct nt_member *member, si
 	}
 	for (size_t i = 0; i < comm->ops; i++)
 		if ((unsigned int)comm->op[i].op < NT_OP_END)
-			add_op(op, &sum->ops, &comm->op[i], reading.shift);
+			add_op(op, &sum->ops, &message->window, &comm->op[i], reading.shift);
 	sum->id = comm->id;
 	sum->rank = comm->rank;
 	sum->size = comm->size;
@@ -205,7 +226,7 @@ static int add_transfers(struct nt_framer *framer, const struct nt_member *membe
 			}
 			to[rank->transfers++] = (struct nt_frame_transfer){
 				.comm = from->comm,
-				.calls = from->calls,
+				.calls = calls_of_steps(window, from->calls),
 				.bytes = from->bytes,
 				.min_ns = from->min_ns,
 				.peer = from->peer,
@@ -224,9 +245,10 @@ static void add_steps(struct nt_member *member, struct nt_frame_rank *rank,
 {
 	uint8_t tier = (uint8_t)window->own_tier;
 
-	/* Own work of different tiers is not one sum. */
+	/* Own work of different tiers is not one sum. Where host work is not known of one, it is of none. */
 	if (rank->steps && rank->own_tier != tier)
-		tier = NT_FRAME_T1;
+		tier = tier == NT_FRAME_T0 || rank->own_tier == NT_FRAME_T0 ? NT_FRAME_T0
+									    : NT_FRAME_T1;
 	rank->own_tier = tier;
 	member->gpu_lag_ns = (rank->steps ? member->gpu_lag_ns : 0) + window->gpu_lag_ns;
 	rank->steps += window->steps;
@@ -287,42 +309,63 @@ static bool is_unheard(const struct nt_member *member, uint64_t start_ns, uint64
 }
 
 /* Which part of the member's time its agent has observed, and what of it not at all. */
-static void see_sampling(struct nt_member *member, size_t windows)
+static void see_sampling(struct nt_member *member, size_t windows, struct nt_frame_rank *rank)
 {
 	uint64_t length_ns = 0, unobserved_ns = 0;
 
+	if (windows)
+		member->shed = 0;
 	for (size_t i = 0; i < windows; i++) {
 		const struct nt_window *window = &member->waiting[i].message->window;
 		uint64_t ns = window->end_boot_ns - window->start_boot_ns;
 
 		length_ns += ns;
 		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
-		member->shed = window->shed;
+		member->shed |= window->shed;
+		rank->lost_sight = window->whereabouts_unknown;
+		rank->no_host |= (window->shed & NT_WIRE_SHED_COMMUNICATION) != 0;
 	}
 	if (length_ns)
 		member->sampled_permille =
 			1000 - (uint32_t)((double)unobserved_ns * 1000 / (double)length_ns);
+	rank->sampled = member->sampled_permille < 1000;
+}
+
+enum {
+	/* What own or host work is another figure without. */
+	SHED_OF_WORK = NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER |
+		       NT_WIRE_SHED_COMMUNICATION,
+	SAMPLED = 1 << 7, /* no bit of these */
+	WAYS = 1 << 8,
+};
+
+_Static_assert(SHED_OF_WORK < SAMPLED, "more is shed");
+
+/* How the rank's work was observed in the frame. */
+static uint32_t way_of(const struct nt_member *member)
+{
+	return (member->shed & SHED_OF_WORK) | (member->sampled_permille < 1000 ? SAMPLED : 0);
 }
 
 /*
- * Own work that was seen in slices and own work that was seen all the time are not compared: that of the
- * fewer ranks counts as not observable.
+ * Work that was seen in slices, or without some of the calls, and work that was seen all the time are not
+ * compared, neither a rank's own nor its host's: those of the ranks that are not seen as most are do not count.
  */
 void nt_framer_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks)
 {
-	size_t of[2] = {0};
-	bool fewer;
+	size_t of[WAYS] = {0};
+	uint32_t most = 0;
 
 	for (size_t i = 0; i < ranks; i++)
 		if (rank[i].steps)
-			of[job->member[i]->sampled_permille < 1000]++;
-	if (!of[0] || !of[1])
-		return;
-	fewer = of[1] <= of[0];
+			of[way_of(job->member[i])]++;
+	for (uint32_t way = 0; way < WAYS; way++)
+		if (of[way] > of[most])
+			most = way;
 	for (size_t i = 0; i < ranks; i++) {
-		if (!rank[i].steps || (job->member[i]->sampled_permille < 1000) != fewer)
+		if (!rank[i].steps || way_of(job->member[i]) == most)
 			continue;
-		rank[i].own_tier = NT_FRAME_T1;
+		rank[i].own_tier = NT_FRAME_T0;
 		rank[i].own_ns = rank[i].own_blocked_ns = 0;
 	}
 }
@@ -346,7 +389,7 @@ int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t wi
 	rank->stage = rank->replica = -1;
 	rank->uses_gpu = member->uses_gpu;
 	show_inside(member, rank);
-	see_sampling(member, windows);
+	see_sampling(member, windows, rank);
 	for (size_t i = 0; i < windows; i++) {
 		const struct nt_waiting *waiting = &member->waiting[i];
 		const struct nt_window *window = &waiting->message->window;

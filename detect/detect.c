@@ -284,6 +284,16 @@ static void expect_said(const struct nt_frame *frame, size_t at)
 			       seen[next].comm[i].ops * sizeof(*seen->comm->op));
 }
 
+/* Of a sum over several frames, one that shows nothing makes it show nothing. */
+static void note_tier(struct nt_rank *rank, const struct nt_frame_rank *seen)
+{
+	const bool shows_none = rank->steps && rank->tier == NT_FRAME_T0;
+
+	if (seen->own_tier)
+		rank->tier = shows_none ? NT_FRAME_T0 : seen->own_tier;
+	rank->no_host = (rank->steps && rank->no_host) || (seen->steps && seen->no_host);
+}
+
 static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t at = 0;
@@ -321,8 +331,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		count(detect, rank);
 		if (!seen->observed)
 			continue;
-		if (seen->own_tier)
-			rank->tier = seen->own_tier;
+		note_tier(rank, seen);
 		nt_kpi_sum(detect, rank, seen);
 		r = nt_link_note(detect, seen);
 		if (r < 0)

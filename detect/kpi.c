@@ -382,6 +382,9 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
 		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
 	struct nt_case *evidence = &rank->evidence;
 
+	/* Seen in another way than the others: it is neither a habit nor evidence. */
+	if (!nt_rank_shows_host(rank) && !has_own)
+		return;
 	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
 		learn_habit(rank, has_own);
 	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
@@ -401,7 +404,7 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
 
 		if (is_own && !has_own)
 			continue;
-		if (!own_past && (is_own ? middles->owns : paces->n) >= 2)
+		if (!own_past && middles->held[j] >= 2)
 			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
 		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / weight;
 		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
@@ -415,17 +418,13 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
  */
 static bool takes_part_in(const struct contest *c, const struct nt_rank *rank)
 {
-	return c->tier &&
-	       (c->series == NT_SERIES_HOST ? rank->tier >= c->tier : rank->tier == c->tier);
+	return c->tier && (c->series == NT_SERIES_HOST ? nt_rank_shows_host(rank)
+						       : rank->tier == c->tier);
 }
 
 static uint32_t count_parts(const struct contest *c, const struct nt_paces *paces)
 {
-	uint32_t n = 0;
-
-	for (uint8_t tier = c->tier; tier <= NT_FRAME_T3 && c->series == NT_SERIES_HOST; tier++)
-		n += paces->tiers[tier];
-	return c->series == NT_SERIES_HOST ? n : paces->tiers[c->tier];
+	return c->series == NT_SERIES_HOST ? paces->hosts : paces->tiers[c->tier];
 }
 
 static void line_up(const struct nt_detect *detect, const struct nt_paces *paces, struct contest *c)

@@ -140,7 +140,10 @@ static const struct nt_frame_rank *find_place(const struct place *place, size_t 
 
 static bool is_starved(const struct nt_frame_rank *rank)
 {
-	return (double)rank->run_queue_ns > starved_part * (double)rank->step_ns;
+	/* The thread's, and so of the whole window. */
+	const uint64_t window_ns = rank->window_ns ? rank->window_ns : rank->step_ns;
+
+	return (double)rank->run_queue_ns > starved_part * (double)window_ns;
 }
 
 static bool make_side(const struct nt_frame_rank *rank, const struct nt_frame_rank *peer,

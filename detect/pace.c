@@ -48,6 +48,7 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 		for (int j = 0; j < NT_PACE_END; j++)
 			paces.column[j][i] = rank->pace[j];
 		paces.tiers[rank->tier]++;
+		paces.hosts += nt_rank_shows_host(rank);
 		if (!rank->has_habit)
 			continue;
 		paces.calls_then[paces.known] = rank->habit[NT_PACE_CALLS];
@@ -56,24 +57,36 @@ struct nt_paces nt_paces_take(struct nt_detect *detect, const uint32_t *index, u
 	return paces;
 }
 
-/* Leaves of the column those ranks that are of the tier. */
-static void keep_tier(const struct nt_detect *detect, const struct nt_paces *paces, uint8_t tier,
-		      double *column)
+static bool is_of_host(int item)
 {
-	for (uint32_t i = 0, kept = 0; i < paces->n; i++)
-		if (detect->rank[paces->index[i]].tier == tier)
+	return item == NT_PACE_HOST || item == NT_PACE_BLOCKED || item == NT_PACE_COMM;
+}
+
+/* Leaves of the column those ranks that show it. */
+static void keep(const struct nt_detect *detect, const struct nt_paces *paces, uint8_t own_tier,
+		 int item)
+{
+	double *column = paces->column[item];
+
+	for (uint32_t i = 0, kept = 0; i < paces->n; i++) {
+		const struct nt_rank *rank = &detect->rank[paces->index[i]];
+
+		if (nt_pace_is_own(item) ? rank->tier == own_tier : nt_rank_shows_host(rank))
 			column[kept++] = column[i];
+	}
 }
 
 void nt_paces_middles(const struct nt_detect *detect, const struct nt_paces *paces,
 		      struct nt_pace_middles *middles)
 {
-	middles->owns = middles->own_tier ? paces->tiers[middles->own_tier] : 0;
 	for (int i = 0; i < NT_PACE_END; i++) {
-		const uint32_t held = nt_pace_is_own(i) ? middles->owns : paces->n;
+		uint32_t held = is_of_host(i) ? paces->hosts : paces->n;
 
+		if (nt_pace_is_own(i))
+			held = middles->own_tier ? paces->tiers[middles->own_tier] : 0;
+		middles->held[i] = held;
 		if (held < paces->n)
-			keep_tier(detect, paces, middles->own_tier, paces->column[i]);
+			keep(detect, paces, middles->own_tier, i);
 		if (held >= 2)
 			middles->of[i] = nt_stats_middle_of(paces->column[i], held);
 	}

@@ -19,13 +19,14 @@ struct nt_paces {
 	double *took; /* all steps of each together, ns; until something is compared */
 	double calls; /* of all ranks, that synchronise */
 	uint32_t tiers[NT_FRAME_T3 + 1]; /* of each so many ranks */
+	uint32_t hosts; /* so many show what their hosts do */
 };
 
 /* The middle of each pace among the ranks, once it is asked for. */
 struct nt_pace_middles {
 	bool known;
 	uint8_t own_tier; /* whose own work is compared, 0: of none */
-	uint32_t owns; /* so many ranks are of it */
+	uint32_t held[NT_PACE_END]; /* of so many ranks */
 	struct nt_stats_middle of[NT_PACE_END];
 };
 
@@ -38,7 +39,7 @@ static inline bool nt_pace_is_own(int item)
 }
 
 /*
- * Of two ranks or more, and of own work of those of middles->own_tier, which the caller sets. The
+ * Of two ranks or more; of own work, of those of middles->own_tier, which the caller sets. The
  * columns are in another order afterwards.
  */
 void nt_paces_middles(const struct nt_detect *detect, const struct nt_paces *paces,

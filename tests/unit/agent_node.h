@@ -202,13 +202,15 @@ static inline void node_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	node->ranked_pid = pid;
 }
 
-static inline void node_start(struct node *node)
+/* outside_ns: what a probed call costs beside its own time. */
+static inline void node_start_with(struct node *node, uint64_t outside_ns)
 {
 	struct nt_tracker_options options = {
 		.node = "n1",
 		.boot = 0xb007,
 		.seed = 1,
 		.window_min_ns = 500 * MS,
+		.outside_ns = outside_ns,
 		.source = {.memory = fake_memory(&node->memory),
 			   .describe = node_describe,
 			   .sample = node_sample,
@@ -228,6 +230,11 @@ static inline void node_start(struct node *node)
 	assert_non_null(node->window);
 	options.source.memory = fake_memory(&node->memory);
 	assert_int_equal(nt_tracker_new(&options, &node->tracker), 0);
+}
+
+static inline void node_start(struct node *node)
+{
+	node_start_with(node, 0);
 }
 
 static inline void node_stop(struct node *node)

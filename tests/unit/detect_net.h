@@ -28,6 +28,8 @@ struct net {
 	double transfer_ns, noise;
 	double step_more_ns; /* what the job feels of it */
 	uint64_t retransmits[MAX_NODES]; /* a frame */
+	uint32_t slices; /* a window is so many times what was seen of it; 0: all was */
+	double starved; /* part of the window that threads wait for a processor */
 	struct nt_frame_transfer transfer[MAX_RANKS][2 * MAX_NODES];
 };
 
@@ -110,6 +112,8 @@ static inline const struct nt_frame *net_next(struct net *net)
 		rank->host_ns -= more;
 		rank->own_ns -= more;
 		rank->comm_ns += more;
+		rank->window_ns *= net->slices ? net->slices : 1;
+		rank->run_queue_ns = (uint64_t)(net->starved * (double)rank->window_ns);
 		rank->transfers = 0;
 		rank->nic_retransmits = net->retransmits[rank->node];
 	}

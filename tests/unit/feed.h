@@ -50,6 +50,9 @@ struct feed_window {
 	const char *job; /* NULL: "llm" */
 	bool rank_unknown, local_id, ended, finalized, inside;
 	uint32_t attempt_hint;
+	uint64_t unobserved_ms;
+	uint32_t shed, calls; /* calls: 0: as many as steps */
+	bool whereabouts_unknown;
 };
 
 static inline uint64_t feed_boot_offset(const struct feed_agent *agent)
@@ -102,8 +105,8 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 	};
 	struct nt_comm_op op = {
 		.op = NT_OP_ALL_REDUCE,
-		.calls = from->steps,
-		.bytes = 4096ULL * from->steps,
+		.calls = from->calls ? from->calls : from->steps,
+		.bytes = 4096ULL * (from->calls ? from->calls : from->steps),
 		.first = from->last + 1 - from->steps,
 		.last = from->last,
 	};
@@ -185,6 +188,9 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.ended = from->ended,
 		.finalized = from->finalized,
 		.attempt_hint = from->attempt_hint,
+		.unobserved_ns = from->unobserved_ms * MS,
+		.shed = from->shed,
+		.whereabouts_unknown = from->whereabouts_unknown,
 	};
 	if (from->inside)
 		message.window.inside = (struct nt_inside_wire){

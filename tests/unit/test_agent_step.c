@@ -470,6 +470,48 @@ static void calls_whose_order_varies_have_an_anchor(void **state)
 	nt_step_free(s.step);
 }
 
+/* Two of the calls that begin a step, and others in any order. Returns how many steps began. */
+static uint64_t anchored_step(struct sequence *s, uint64_t *seed, bool cut)
+{
+	uint64_t bytes[] = {2 << 20, 2 << 20, 2 << 20, 3 << 20, 3 << 20,
+			    3 << 20, 4 << 20, 4 << 20, 4 << 20};
+	uint64_t begun = 0;
+
+	for (int i = cut; i < 2; i++)
+		begun += reduce(s, 64 << 20);
+	for (int k = 8; k >= 0; k--) {
+		uint64_t keep = bytes[k];
+		int j;
+
+		*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		j = (int)((*seed >> 33) % (uint64_t)(k + 1));
+		bytes[k] = bytes[j];
+		bytes[j] = keep;
+		begun += reduce(s, bytes[k]);
+	}
+	return begun;
+}
+
+static void a_gap_that_ends_among_calls_that_begin_a_step_makes_no_short_one(void **state)
+{
+	uint64_t seed = 1, seen = 0;
+	struct sequence s;
+
+	(void)state;
+	start(&s);
+	for (int i = 0; i < 200; i++)
+		seen += anchored_step(&s, &seed, false);
+	assert_true(info(&s).found && info(&s).by_anchor);
+	assert_in_range(seen, 150, 200);
+	for (int i = 0; i < 20; i++) {
+		nt_step_gap(s.step);
+		assert_int_equal(anchored_step(&s, &seed, true), 0);
+		assert_int_equal(anchored_step(&s, &seed, false), 1);
+		assert_int_equal(anchored_step(&s, &seed, false), 1);
+	}
+	nt_step_free(s.step);
+}
+
 static void calls_without_any_order_are_taken_one_by_one(void **state)
 {
 	uint64_t seed = 1;
@@ -559,6 +601,7 @@ int main(void)
 		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),
+		cmocka_unit_test(a_gap_that_ends_among_calls_that_begin_a_step_makes_no_short_one),
 		cmocka_unit_test(calls_without_any_order_are_taken_one_by_one),
 		cmocka_unit_test(steps_are_numbered_by_the_calls_that_begin_them),
 		cmocka_unit_test(more_kinds_than_fit_are_counted_and_harmless),

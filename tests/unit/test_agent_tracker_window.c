@@ -70,6 +70,146 @@ static void a_call_that_has_ended_is_not_told_as_going_on(void **state)
 	node_stop(&node);
 }
 
+/* ---- calls that are not all seen ------------------------------------------------------------ */
+
+static void look(struct node *node, uint64_t entry_ns)
+{
+	struct nt_inside inside = {.entry_ns = entry_ns};
+
+	inside.word[2] = 1000;
+	inside.word[5] = WORLD;
+	inside.deref = 8;
+	nt_tracker_look(node->tracker);
+	nt_tracker_inside(node->tracker, PID, PID, node_row("MPI_Allreduce", NT_LIBRARY_MPI),
+			  &inside, node->now_ns);
+}
+
+/* The window that comes for nothing has happened. */
+static const struct nt_window *stand_still(struct node *node, uint64_t entry_ns)
+{
+	const size_t before = node->windows;
+
+	while (node->windows == before) {
+		if (entry_ns)
+			look(node, entry_ns);
+		nt_tracker_tick(node->tracker, node->now_ns += SECOND);
+	}
+	return &node_last(node)->window;
+}
+
+static void where_a_rank_is_that_is_seen_in_slices_is_not_known_between_them(void **state)
+{
+	const struct nt_window *w;
+	uint64_t entry_ns;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	assert_false(stand_still(&node, 0)->whereabouts_unknown);
+	/* It entered before, and its return is not seen. */
+	entry_ns = node.now_ns;
+	nt_tracker_paused(node.tracker, PID, node.now_ns += MS);
+	w = stand_still(&node, entry_ns);
+	assert_true(w->whereabouts_unknown);
+	assert_false(w->inside.in_call);
+	nt_tracker_resumed(node.tracker, PID, node.now_ns);
+	w = stand_still(&node, entry_ns);
+	assert_true(w->whereabouts_unknown);
+	assert_false(w->inside.in_call);
+	/* What it enters from now on is seen. */
+	w = stand_still(&node, node.now_ns);
+	assert_false(w->whereabouts_unknown);
+	assert_true(w->inside.in_call);
+	mpi_steps(&node, PID, 40);
+	w = stand_still(&node, 0);
+	assert_false(w->whereabouts_unknown);
+	assert_false(w->inside.in_call);
+	node_stop(&node);
+}
+
+static void where_a_rank_is_whose_calls_are_hot_is_not_known(void **state)
+{
+	const uint32_t shed = NT_WIRE_SHED_FUNCTIONS | NT_WIRE_SHED_COMMUNICATION;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	nt_tracker_shed(node.tracker, PID, NT_WIRE_SHED_FUNCTIONS);
+	assert_false(stand_still(&node, 0)->whereabouts_unknown);
+	nt_tracker_shed(node.tracker, PID, shed);
+	assert_true(stand_still(&node, 0)->whereabouts_unknown);
+	assert_true(stand_still(&node, node.now_ns)->whereabouts_unknown);
+	assert_false(node_last(&node)->window.inside.in_call);
+	/* It may still be inside one that was not seen. */
+	nt_tracker_shed(node.tracker, PID, 0);
+	assert_true(stand_still(&node, 0)->whereabouts_unknown);
+	mpi_steps(&node, PID, 40);
+	assert_false(stand_still(&node, 0)->whereabouts_unknown);
+	node_stop(&node);
+}
+
+/* Time in them would be work. */
+static void work_beside_calls_that_are_not_seen_is_not_observable(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 60);
+	assert_int_equal(node_last(&node)->window.own_tier, NT_TIER_T2);
+	nt_tracker_shed(node.tracker, PID, NT_WIRE_SHED_FUNCTIONS);
+	mpi_steps(&node, PID, 60);
+	assert_int_equal(node_last(&node)->window.own_tier, NT_TIER_T2);
+	nt_tracker_shed(node.tracker, PID, NT_WIRE_SHED_FUNCTIONS | NT_WIRE_SHED_COMMUNICATION);
+	mpi_steps(&node, PID, 60);
+	assert_int_not_equal(node_last(&node)->window.steps, 0);
+	assert_int_equal(node_last(&node)->window.own_tier, NT_TIER_T0);
+	assert_int_equal(node_last(&node)->window.own_ns, 0);
+	node_stop(&node);
+}
+
+/* A slice of ten steps and as long again, in which no step ends. Returns own work of its window. */
+static uint64_t own_of_slice(uint64_t outside_ns)
+{
+	const struct nt_window *w;
+	struct node node;
+	uint64_t own_ns;
+
+	node_start_with(&node, outside_ns);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 60);
+	for (int i = 0; i < 4; i++) {
+		nt_tracker_paused(node.tracker, PID, node.now_ns);
+		nt_tracker_resumed(node.tracker, PID, node.now_ns += SECOND);
+		mpi_steps(&node, PID, 11);
+		node.now_ns += 225 * MS;
+	}
+	nt_tracker_paused(node.tracker, PID, node.now_ns);
+	w = &node_last(&node)->window;
+	assert_int_equal(w->unobserved_ns, SECOND);
+	assert_int_equal(w->steps, 10);
+	own_ns = w->own_ns;
+	node_stop(&node);
+	return own_ns;
+}
+
+static void what_probes_cost_in_cut_steps_is_not_taken_off_whole_ones(void **state)
+{
+	(void)state;
+	assert_int_equal(own_of_slice(0), 200 * MS);
+	/* Of eleven calls, 10 of 20 steps' time. */
+	assert_int_equal(own_of_slice(2 * MS), 189 * MS);
+}
+
 static void a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute(void **state)
 {
 	struct node node;
@@ -403,6 +543,10 @@ int main(void)
 		cmocka_unit_test(a_send_that_only_starts_is_not_timed),
 		cmocka_unit_test(a_rank_that_stands_still_tells_where_it_is_every_second),
 		cmocka_unit_test(a_call_that_has_ended_is_not_told_as_going_on),
+		cmocka_unit_test(where_a_rank_is_that_is_seen_in_slices_is_not_known_between_them),
+		cmocka_unit_test(where_a_rank_is_whose_calls_are_hot_is_not_known),
+		cmocka_unit_test(work_beside_calls_that_are_not_seen_is_not_observable),
+		cmocka_unit_test(what_probes_cost_in_cut_steps_is_not_taken_off_whole_ones),
 		cmocka_unit_test(a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute),
 		cmocka_unit_test(a_rank_that_said_goodbye_is_finalized),
 		cmocka_unit_test(the_watermark_waits_for_the_slowest_rank),

@@ -26,6 +26,7 @@ static size_t frames;
 static struct nt_frame last; /* its scalars */
 static struct nt_frame_rank last_rank[64];
 static struct nt_frame_transfer last_transfer;
+static uint64_t last_calls, last_bytes; /* of the last operation of a rank that was told */
 static double missing_ns; /* of all frames, of the job's time */
 static double least_complete;
 
@@ -44,6 +45,12 @@ static void note_frame(void *data, const struct nt_job *job, const struct nt_fra
 	memcpy(last_rank, frame->rank, frame->ranks * sizeof(*last_rank));
 	for (size_t i = 0; i < frame->ranks; i++)
 		last_rank[i].comm = NULL;
+	for (size_t i = 0; i < frame->ranks; i++)
+		for (size_t j = 0; j < frame->rank[i].comms; j++)
+			for (size_t k = 0; k < frame->rank[i].comm[j].ops; k++) {
+				last_calls = frame->rank[i].comm[j].op[k].calls;
+				last_bytes = frame->rank[i].comm[j].op[k].bytes;
+			}
 	for (size_t i = 0; i < frame->ranks; i++)
 		for (size_t j = 0; j < frame->rank[i].transfers; j++)
 			last_transfer = frame->rank[i].transfer[j];
@@ -584,6 +591,102 @@ static void windows_of_different_tiers_are_not_one_sum(void **state)
 	assert_int_equal(last_rank[0].own_tier, NT_FRAME_T1);
 }
 
+/* Ranks that are observed in a way of their own, for a while. */
+static void run_ways(const uint32_t *shed, const uint64_t *unobserved_ms)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+
+	for (uint64_t at = 0; at < 10000; at += 500)
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			const struct feed_window window = {
+				.rank = rank,
+				.size = RANKS,
+				.from_ms = at,
+				.to_ms = at + 500,
+				.steps = 4,
+				.own_ms = 10,
+				.step_ms = 20,
+				.shed = shed[rank],
+				.unobserved_ms = unobserved_ms[rank],
+			};
+
+			add(&batch, feed_window(&agent, &window));
+		}
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_int_equal(last.ranks, RANKS);
+}
+
+/* Neither what a rank did, which is its host's work where there is no other, nor its host alone. */
+static void work_of_ranks_that_are_sampled_and_of_others_is_not_compared(void **state)
+{
+	const uint32_t none[RANKS] = {0};
+	const uint64_t fewer[RANKS] = {[1] = 400}, most[RANKS] = {[0] = 400, [1] = 400, [2] = 400};
+	const uint32_t order[RANKS] = {[2] = NT_WIRE_SHED_ORDER, [3] = NT_WIRE_SHED_ALLOCATIONS};
+	const uint64_t all[RANKS] = {400, 400, 400, 400};
+
+	(void)state;
+	run_ways(none, fewer);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		assert_int_equal(last_rank[rank].own_tier,
+				 rank == 1 ? NT_FRAME_T0 : NT_FRAME_T2);
+	assert_int_equal(last_rank[1].own_ns, 0);
+	assert_true(last_rank[1].sampled);
+	assert_false(last_rank[0].sampled);
+	(void)tear_down(NULL);
+	(void)set_up(NULL);
+	run_ways(none, most);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		assert_int_equal(last_rank[rank].own_tier,
+				 rank == 3 ? NT_FRAME_T0 : NT_FRAME_T2);
+	(void)tear_down(NULL);
+	(void)set_up(NULL);
+	/* What is shed of the same slices tells them apart, too, where work depends on it. */
+	run_ways(order, all);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		assert_int_equal(last_rank[rank].own_tier,
+				 rank == 2 ? NT_FRAME_T0 : NT_FRAME_T2);
+}
+
+static void calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {
+		.size = 1,
+		.comm = 0xabc,
+		.steps = 4,
+		.own_ms = 10,
+		.step_ms = 20,
+		.unobserved_ms = 1840,
+		.calls = 24, /* in 160 ms, half of which are whole steps */
+		.whereabouts_unknown = true,
+	};
+
+	(void)state;
+	for (uint64_t n = 0; n < 20; n++) {
+		window.from_ms = 2000 * n;
+		window.to_ms = 2000 * (n + 1);
+		window.last += 24;
+		push(feed_window(&agent, &window));
+	}
+	assert_true(frames > 5);
+	assert_int_equal(last_rank[0].steps, 4);
+	assert_int_equal(last_calls, 12);
+	assert_int_equal(last_bytes, 4096 * last_calls);
+	assert_true(last_rank[0].lost_sight);
+	/* Somebody goes on all the same in whose slices no step ends. */
+	window.steps = 0;
+	for (uint64_t n = 20; n < 40; n++) {
+		window.from_ms = 2000 * n;
+		window.to_ms = 2000 * (n + 1);
+		window.last += 24;
+		push(feed_window(&agent, &window));
+	}
+	assert_int_equal(last_rank[0].steps, 0);
+	assert_in_range(last_calls, 1, 3);
+}
+
 static void a_rank_without_steps_has_no_sums_but_says_where_it_is(void **state)
 {
 	struct feed_agent agent = feed_agent("n0", "job");
@@ -786,6 +889,8 @@ int main(void)
 		TEST(an_end_stays_in_the_frames_that_follow),
 		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),
 		TEST(windows_of_different_tiers_are_not_one_sum),
+		TEST(work_of_ranks_that_are_sampled_and_of_others_is_not_compared),
+		TEST(calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones),
 		TEST(a_rank_without_steps_has_no_sums_but_says_where_it_is),
 		TEST(samples_are_sorted_by_call_and_rank),
 		TEST(communicators_over_the_cap_of_a_frame_are_counted),

@@ -308,6 +308,49 @@ static void own_work_that_was_not_seen_is_not_zero(void **state)
 	sim_free(&sim);
 }
 
+/* Its host alone is longer, by half, and it waits for nobody. Names it, or nobody. */
+static bool is_host_named(uint8_t tier, uint8_t its_tier, bool no_host)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+	bool named;
+
+	sim_init(&sim, 8, 1);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 8; i++) {
+		sim.rank[i].tier = tier;
+		sim.rank[i].device = SIM_MS;
+		sim.rank[i].host = 80.0 * SIM_MS;
+	}
+	sim.rank[3].tier = its_tier;
+	sim.rank[3].no_host = no_host;
+	sim_pass(&sim, detect, 40);
+	sim.rank[3].host *= 1.5;
+	/* Some of its windows hold no step, and say nothing of how it is seen: others are awaited then. */
+	for (int i = 0; i < 60; i++) {
+		sim.rank[3].stuck = i % 2;
+		sim.rank[3].tier = i % 2 ? NT_FRAME_T1 : its_tier;
+		sim.rank[5].stuck = sim.rank[6].stuck = i % 2 == 0;
+		sim_pass(&sim, detect, 1);
+	}
+	named = sim_firing(detect, 0) && sim_firing(detect, 0)->culprits;
+	if (named)
+		assert_names_rank(sim_firing(detect, 0), 3);
+	nt_detect_free(detect);
+	sim_free(&sim);
+	return named;
+}
+
+static void a_host_that_is_seen_in_another_way_than_others_is_not_compared(void **state)
+{
+	(void)state;
+	assert_true(is_host_named(NT_FRAME_T1, NT_FRAME_T1, false));
+	assert_false(is_host_named(NT_FRAME_T1, NT_FRAME_T0, false));
+	assert_false(is_host_named(NT_FRAME_T2, NT_FRAME_T0, false));
+	assert_true(is_host_named(NT_FRAME_T3, NT_FRAME_T3, false));
+	assert_false(is_host_named(NT_FRAME_T3, NT_FRAME_T3, true));
+}
+
 static void what_nobody_has_is_not_told(void **state)
 {
 	static const struct row row = {.culprit = {.device = 40}};
@@ -336,6 +379,7 @@ int main(void)
 		cmocka_unit_test(without_a_gpu_only_time_on_the_cpu_is_compute),
 		cmocka_unit_test(every_number_of_a_finding_can_be_worked_out),
 		cmocka_unit_test(own_work_that_was_not_seen_is_not_zero),
+		cmocka_unit_test(a_host_that_is_seen_in_another_way_than_others_is_not_compared),
 		cmocka_unit_test(what_nobody_has_is_not_told),
 	};
 

@@ -17,6 +17,27 @@ static void a_hot_row_is_the_node_that_sends(void **state)
 	net_free(&net);
 }
 
+/* Threads wait for a processor for a part of the whole time, however little of it is seen. */
+static void a_nic_of_a_sampled_job_is_named_unless_its_threads_are_starved(void **state)
+{
+	(void)state;
+	for (int starved = 0; starved < 2; starved++) {
+		struct net net;
+
+		net_init(&net, 4, 61);
+		net.slices = 20;
+		net.starved = starved ? 0.11 : 0.05;
+		net_pass(&net, 40);
+		slow_row(&net, 2, 3.0);
+		net_pass(&net, 20);
+		if (!starved)
+			assert_names_nic(&net, 2);
+		else if (sim_firing(net.detect, 0))
+			assert_false(has_evidence(&net, "shortest transfer from the node"));
+		net_free(&net);
+	}
+}
+
 static void a_hot_column_is_the_node_that_receives(void **state)
 {
 	struct net net;
@@ -564,6 +585,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hot_row_is_the_node_that_sends),
+		cmocka_unit_test(a_nic_of_a_sampled_job_is_named_unless_its_threads_are_starved),
 		cmocka_unit_test(a_hot_column_is_the_node_that_receives),
 		cmocka_unit_test(a_hot_row_and_column_are_one_nic),
 		cmocka_unit_test(one_hot_cell_is_the_path),

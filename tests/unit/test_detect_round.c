@@ -411,6 +411,26 @@ static void own_work_that_is_not_seen_is_no_habit(void **state)
 	end_job(&job);
 }
 
+static void who_is_seen_in_another_way_is_no_measure_of_hosts(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin_job(&job, 8);
+	for (uint32_t i = 4; i < 8; i++) {
+		job.sim.rank[i].tier = NT_FRAME_T0;
+		job.sim.rank[i].host = 60.0 * SIM_MS;
+	}
+	job.sim.rank[3].device = 110.0 * SIM_MS;
+	sim_pass(&job.sim, job.detect, 10);
+	assert_near(job.detect->rank[3].evidence.value[NT_PACE_HOST], 10.0 * SIM_MS);
+	assert_near(job.detect->rank[3].evidence.peers[NT_PACE_HOST], 10.0 * SIM_MS);
+	assert_int_equal(job.detect->rank[3].track[NT_SERIES_HOST].peers_seen, 3);
+	assert_false(job.detect->rank[4].has_habit);
+	assert_true(job.detect->rank[4].evidence.weight == 0.0);
+	end_job(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +445,7 @@ int main(void)
 		cmocka_unit_test(of_two_ranks_the_slower_must_stay_the_slower),
 		cmocka_unit_test(habits_are_learned_while_nothing_is_suspicious_and_evidence_then),
 		cmocka_unit_test(own_work_that_is_not_seen_is_no_habit),
+		cmocka_unit_test(who_is_seen_in_another_way_is_no_measure_of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
