@@ -18,7 +18,8 @@ attackers=() watcher='' wrong=()
 # shellcheck disable=SC2120 # options may be none
 setup_attack() {
   setup
-  trap 'end_attacks; cleanup' EXIT
+  # With the status that it ends with: cleanup() gives it back.
+  trap 'ended=$?; set +e; end_attacks; (exit "$ended"); cleanup' EXIT
   need "$attack/spin" "$attack/fuse_stall" python3
   chmod 755 "$work"
   mkdir -m 755 "$work/attack"

@@ -64,7 +64,7 @@ echo "bus and store: refused"
 # A full disk: the agent goes on, counts what it drops, and publishes again when there is room.
 mkdir -p "$work/spool"
 mount -t tmpfs -o size=256k none "$work/spool"
-trap 'umount -l "$work/spool" 2>/dev/null; cleanup' EXIT
+trap 'ended=$?; set +e; umount -l "$work/spool" 2>/dev/null; (exit "$ended"); cleanup' EXIT
 head -c 240k /dev/zero >"$work/spool/filler"
 start_agent full
 start_job train 4
