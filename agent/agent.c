@@ -18,6 +18,8 @@
 #include "common/log.h"
 
 #define BUS_WELL_NS (10 * NT_SECOND)
+#define REREAD_NS   (100 * NT_MILLISECOND) /* of one turn: reading all events before something */
+#define LAST_NS     NT_SECOND /* the same when the agent ends */
 #define CONNECT_NS  (10 * NT_SECOND) /* a first connection may take so long */
 #define INFINIBAND  "/sys/class/infiniband"
 #define SNMP        "/proc/net/snmp"
@@ -38,7 +40,10 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 {
 	struct nt_agent *agent = data;
 	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
+	uint64_t event_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
 
+	if (event_ns > agent->event_ns)
+		agent->event_ns = event_ns;
 	if (verdict != NT_OWN_LINKS_DROP)
 		nt_governor_hit(agent->governor, call->h.pid, call->h.row);
 	if (verdict == NT_OWN_LINKS_TAKE)
@@ -57,12 +62,35 @@ static uint64_t thread_cpu_ns(void)
 
 void nt_agent_read_events(struct nt_agent *agent)
 {
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = thread_cpu_ns(), now_ns = nt_clock_boot_ns();
 	int r = nt_attach_poll(agent->attach, on_event, agent);
 
 	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
+	agent->has_unread = r > 0;
+	if (agent->has_unread && now_ns > agent->event_ns)
+		now_ns = agent->event_ns; /* the ring is in the order of time */
+	if (now_ns > agent->read_until_ns)
+		agent->read_until_ns = now_ns;
 	if (r < 0 && r != -EINTR && r != -EAGAIN)
 		(void)nt_warn(r, "read the events of the kernel");
+}
+
+static bool read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64_t max_ns)
+{
+	do {
+		uint64_t start_ns = nt_clock_mono_ns();
+
+		if (*spent_ns >= max_ns)
+			return false;
+		nt_agent_read_events(agent);
+		*spent_ns += nt_clock_mono_ns() - start_ns;
+	} while (agent->has_unread);
+	return true;
+}
+
+bool nt_agent_read_all_events(struct nt_agent *agent)
+{
+	return read_all_within(agent, &agent->reread_ns, REREAD_NS);
 }
 
 static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
@@ -331,7 +359,7 @@ static void send_node(struct nt_agent *agent)
 
 static void tick(struct nt_agent *agent)
 {
-	uint64_t boot_ns, real_ns;
+	uint64_t boot_ns, real_ns, read_ns;
 
 	if (agent->ticks++ % TICKS_A_SECOND == 0) {
 		look_inside(agent);
@@ -346,7 +374,10 @@ static void tick(struct nt_agent *agent)
 	take_losses(agent);
 	nt_agent_govern(agent, boot_ns, real_ns);
 	take_key(agent);
-	nt_tracker_tick(agent->tracker, boot_ns);
+	/* What the ring still holds is newer: no window ends before it has been taken. */
+	read_ns = agent->has_unread && agent->read_until_ns < boot_ns ? agent->read_until_ns
+								      : boot_ns;
+	nt_tracker_tick(agent->tracker, read_ns);
 	nt_agent_keep_memory(agent);
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
@@ -376,11 +407,12 @@ static void take_signal(struct nt_agent *agent)
 static int wait_and_work(struct nt_agent *agent)
 {
 	struct epoll_event events[EVENTS];
-	bool ticked = false, woken = false;
+	bool ticked = false, woken = agent->has_unread;
 	uint64_t expired;
 	int n;
 
-	n = epoll_wait(agent->epoll, events, EVENTS, -1);
+	/* No descriptor is readable for the rest of what was read in part. */
+	n = epoll_wait(agent->epoll, events, EVENTS, woken ? 0 : -1);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; i < n; i++) {
@@ -391,6 +423,7 @@ static int wait_and_work(struct nt_agent *agent)
 		else
 			woken = true;
 	}
+	agent->reread_ns = 0;
 	if (ticked) {
 		tick(agent);
 	} else if (woken) {
@@ -413,10 +446,11 @@ static void tell_held(const struct nt_agent *agent)
 
 static void drain(struct nt_agent *agent)
 {
-	uint64_t boot_ns, real_ns;
+	uint64_t boot_ns, real_ns, spent_ns = 0;
 
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
+	(void)read_all_within(agent, &spent_ns, LAST_NS);
 	catch_up(agent);
 	take_losses(agent);
 	take_key(agent);

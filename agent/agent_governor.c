@@ -23,7 +23,9 @@ static void on_paused(void *data, uint32_t pid, uint64_t boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	nt_agent_read_events(agent); /* what was called before */
+	/* What was called before; what comes after is in no step that is told as it is. */
+	if (!nt_agent_read_all_events(agent))
+		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_paused(agent->tracker, pid, boot_ns);
 }
 
@@ -107,7 +109,8 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	struct nt_process_counters counters;
 	bool counts;
 
-	nt_agent_read_events(agent);
+	if (!nt_agent_read_all_events(agent))
+		return; /* few calls of those that were read prove nothing: it stays hot */
 	counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 	if (nt_governor_looked(agent->governor, pid, look_ns, counts ? &counters : NULL))
 		obey(agent, pid);

@@ -44,6 +44,10 @@ struct nt_agent {
 	struct nt_governor *governor;
 	struct nt_linker *linker;
 	struct nt_own_links *own_links;
+	bool has_unread; /* the last poll ended before the events did */
+	uint64_t event_ns; /* boot time of the newest event that was taken */
+	uint64_t read_until_ns; /* boot time: events from before it have been taken */
+	uint64_t reread_ns; /* spent in this turn by nt_agent_read_all_events() */
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_interpreters *interpreters;
 	struct nt_inspector_client interpreter_client;
@@ -66,8 +70,13 @@ struct nt_agent {
 	uint64_t memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
 };
 
-/* All that the kernel has told so far. */
+/* Events of the kernel, as many as one poll may take: has_unread is set where there may be more. */
 void nt_agent_read_events(struct nt_agent *agent);
+/*
+ * All that the kernel has told so far, within what a turn of the loop may spend on that. False: there
+ * may be more, and what is done now comes before calls that were made earlier.
+ */
+NT_MUST_CHECK bool nt_agent_read_all_events(struct nt_agent *agent);
 
 /* agent/agent_governor.c: what is observed of which process. Several times a second, and once. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);

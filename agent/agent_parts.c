@@ -175,7 +175,9 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 {
 	struct nt_agent *agent = data;
 
-	nt_agent_read_events(agent); /* its last calls come before its end */
+	/* Its last calls come before its end: those that do not are lost. */
+	if (!nt_agent_read_all_events(agent))
+		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
 	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);

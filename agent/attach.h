@@ -122,6 +122,10 @@ NT_MUST_CHECK int nt_attach_span_at(struct nt_attach *attach, int fd, uint32_t p
 typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,
 			    const uint8_t *id /* NT_ID_BYTES, or NULL */);
 int nt_attach_fd(const struct nt_attach *attach);
+/*
+ * 1: it has taken as many events, or as long, as one poll may: there may be more, and the descriptor need
+ * not be readable for them. 0: all that was there has been given.
+ */
 NT_MUST_CHECK int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data);
 
 /* Counters of a process so far; false: none. */

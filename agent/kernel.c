@@ -26,6 +26,7 @@ enum {
 	TRIAL_WORD = 0x5eed,
 	TRIAL_RESULT = 0x600d,
 	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
+	POLL_LOOK = 16, /* events of a poll between two looks at the clock: a power of two */
 	WAKEUP_PART = 16,
 	ENDED_MAX = 1024, /* processes whose last counters are kept; the oldest go first */
 	INSIDE_READ = 128, /* threads of one read */
@@ -34,6 +35,8 @@ enum {
 	COST_RING_BYTES =
 		1024, /* … and one for so much of the ring: they must fit into a quarter */
 };
+
+#define POLL_NS (20 * NT_MILLISECOND) /* of one poll, for the same reason */
 
 /* The counters of a process that has ended, until the agent has seen its end. */
 struct ended {
@@ -51,6 +54,7 @@ struct nt_kernel {
 	nt_event_fn fn; /* of the poll that runs */
 	void *data;
 	unsigned int polled;
+	uint64_t poll_end_ns; /* monotonic */
 	struct bpf_link *exits, *execs, *walk;
 	struct ended *ended; /* uthash, owned, oldest first */
 	bool has_own_links;
@@ -92,26 +96,33 @@ static void keep_ended(struct nt_kernel *k, const struct nt_event_end *end)
 		free(ended);
 }
 
-static int take_event(void *context, void *record, size_t size)
+static void give_event(struct nt_kernel *k, void *record, size_t size)
 {
-	struct nt_kernel *k = context;
 	struct nt_event_call call;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
-	if (++k->polled > POLL_EVENTS_MAX)
-		return -EAGAIN;
 	if (nt_event_read_end(record, size, &end) == 0) {
 		keep_ended(k, &end);
-		return 0;
+		return;
 	}
 	if (nt_event_read(record, size, &call, &id) < 0)
-		return 0;
+		return;
 	if (call.h.row & NT_ROW_OWN)
 		call.h.flags |= NT_CALL_OWN;
 	call.h.row = NT_ROW_OF(call.h.row);
 	k->fn(k->data, &call, id);
-	return 0;
+}
+
+/* The library counts the record as read whatever is returned: -EAGAIN only after it was given. */
+static int take_event(void *context, void *record, size_t size)
+{
+	struct nt_kernel *k = context;
+
+	give_event(k, record, size);
+	if (++k->polled >= POLL_EVENTS_MAX)
+		return -EAGAIN;
+	return k->polled % POLL_LOOK == 0 && nt_clock_mono_ns() >= k->poll_end_ns ? -EAGAIN : 0;
 }
 
 static void configure_call(struct call_bpf *call, const struct nt_attach_options *options,
@@ -251,6 +262,17 @@ static void check_trial(void *data, const struct nt_event_call *call, const uint
 		*ret_seen = true;
 }
 
+/* All that there is. Other processes may write meanwhile, and those are not probed yet. */
+static int drain(struct nt_kernel *k, nt_event_fn fn, void *data)
+{
+	int r;
+
+	do
+		r = nt_kernel_poll(k, fn, data);
+	while (r > 0);
+	return r;
+}
+
 /* Attaches to a function of our own and sees it fire. */
 static int try_out(struct nt_kernel *k)
 {
@@ -268,7 +290,7 @@ static int try_out(struct nt_kernel *k)
 		return r;
 	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
 		return -ENOTSUP;
-	r = nt_kernel_poll(k, check_trial, &seen);
+	r = drain(k, check_trial, &seen);
 	if (r < 0)
 		return r;
 	return seen ? 0 : -ENOTSUP;
@@ -309,7 +331,7 @@ static int try_own_links(struct nt_kernel *k)
 	if (r < 0)
 		return r;
 	(void)pthread_join(thread, NULL);
-	r = nt_kernel_poll(k, count_trial, &seen);
+	r = drain(k, count_trial, &seen);
 	k->has_own_links = seen == 1;
 	return r;
 }
@@ -362,7 +384,7 @@ static uint64_t time_trial(struct nt_kernel *k, struct inner *inner)
 		for (uint32_t n = 0; n < k->cost_calls; n++)
 			(void)trial_call(TRIAL_WORD);
 		batch[i] = (thread_cpu_ns() - start_ns) / k->cost_calls;
-		(void)!nt_kernel_poll(k, add_inner, inner);
+		(void)!drain(k, add_inner, inner);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
 	return batch[COST_BATCHES / 4]; /* the others were disturbed, if any were */
@@ -573,8 +595,11 @@ int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data)
 	kernel->fn = fn;
 	kernel->data = data;
 	kernel->polled = 0;
+	kernel->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
 	r = ring_buffer__consume(kernel->ring);
-	return r < 0 && r != -EAGAIN ? r : 0;
+	if (r == -EAGAIN)
+		return 1;
+	return r < 0 ? r : 0;
 }
 
 bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,

@@ -52,6 +52,7 @@ NT_MUST_CHECK int nt_kernel_link_span(const struct nt_kernel *kernel, const char
 				      struct nt_link **ret_begin, struct nt_link **ret_end);
 
 int nt_kernel_fd(const struct nt_kernel *kernel);
+/* As of nt_attach_poll(). */
 NT_MUST_CHECK int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data);
 bool nt_kernel_counters(const struct nt_kernel *kernel, uint32_t pid,
 			struct nt_process_counters *ret_counters);

@@ -577,6 +577,46 @@ static void a_process_that_floods_the_ring_loses_events_and_others_do_not(void *
 	harness_release(&h);
 }
 
+static void count_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	uint64_t *count = data;
+
+	(void)id;
+	*count += call->h.pid == (uint32_t)getpid();
+}
+
+/* The first takes as long as a poll may. */
+static void count_slowly(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	const uint64_t start_ns = nt_clock_mono_ns();
+
+	while (*(uint64_t *)data == 0 && nt_clock_mono_ns() - start_ns < NT_SECOND)
+		;
+	count_event(data, call, id);
+}
+
+static void a_poll_has_an_end_and_no_event_is_lost_there(void **state)
+{
+	enum { MANY = 70000 };
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	uint64_t count = 0;
+	struct harness h;
+
+	(void)state;
+	options.ring_bytes = 128 << 20;
+	harness_init(&h, &options);
+	assert_true(harness_attach(&h, &nccl, NT_LIBRARY_NCCL, UINT32_MAX) > 0);
+	(void)harness_poll(&h);
+	for (int i = 0; i < MANY; i++)
+		(void)stub_call(&nccl, "ncclGroupStart", args);
+	assert_int_equal(harness_stats(&h).dropped[NT_EVENT_CALL], 0);
+	assert_int_equal(nt_attach_poll(h.attach, count_slowly, &count), 1);
+	assert_in_range(count, 1, 64);
+	assert_int_equal(harness_drain(h.attach, count_event, &count), 0);
+	assert_int_equal(count, MANY);
+	harness_release(&h);
+}
+
 static void what_is_nested_is_counted_as_unseen(void **state)
 {
 	struct nt_process_counters before = {0}, after = {0};
@@ -651,6 +691,7 @@ int main(void)
 	const struct CMUnitTest limit_tests[] = {
 		cmocka_unit_test(a_full_ring_drops_events_and_counts_every_one),
 		cmocka_unit_test(a_process_that_floods_the_ring_loses_events_and_others_do_not),
+		cmocka_unit_test(a_poll_has_an_end_and_no_event_is_lost_there),
 	};
 	int r = 0;
 

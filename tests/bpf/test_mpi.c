@@ -210,7 +210,7 @@ static int run_job(void **state)
 		print_error("the job ended with status %d\n", r);
 		return -1;
 	}
-	return nt_attach_poll(attach, keep, NULL);
+	return harness_drain(attach, keep, NULL);
 }
 
 static int run_implementation(const struct implementation *implementation)

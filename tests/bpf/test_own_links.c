@@ -153,7 +153,7 @@ static void turn_within(struct world *world, int ms)
 	uint64_t boot_ns, real_ns;
 
 	(void)poll(&ready, 1, ms);
-	assert_int_equal(nt_attach_poll(world->harness.attach, take_call, world), 0);
+	assert_int_equal(harness_drain(world->harness.attach, take_call, world), 0);
 	nt_own_links_settle(world->own);
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_own_links_tick(world->own, boot_ns + later_ns, real_ns);

@@ -168,7 +168,7 @@ static void check_row(struct harness *h, const struct stub *stub, uint16_t row)
 	fill_args(p);
 	seen_count = 0;
 	status = call_apart(stub, p->symbol);
-	assert_int_equal(nt_attach_poll(h->attach, keep_of_caller, NULL), 0);
+	assert_int_equal(harness_drain(h->attach, keep_of_caller, NULL), 0);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		fail_msg("%s does not survive its call: status %x", p->symbol, status);
 	if (seen_count != events)
