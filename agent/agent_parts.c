@@ -254,6 +254,8 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	if (r < 0)
 		return r;
 	len = nt_remote_io(agent->remote, pid, tid, io, sizeof(io));
+	if (len == -EBUSY)
+		return -EBUSY; /* counters of 0 would be followed by all that was ever counted */
 	if (len > 0)
 		nt_host_parse_io(io, (size_t)len, ret_sample);
 	ret_sample->nic_retransmits = agent->nic.retransmits;

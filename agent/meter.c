@@ -85,7 +85,7 @@ struct row {
 
 #define REFUSED_FILES "Files that are not attached, each counted once, by reason."
 #define STALLS        "Waits for a process or a file that were given up, by what was waited for."
-#define UNREAD        "Reads of processes in quarantine that were not tried."
+#define UNREAD        "Reads that were not tried: of processes in quarantine, or beyond their allowance."
 #define DROPPED       "Events that found no room in the ring buffer."
 #define OVER_CAP      "Things that were left out because a table was full."
 #define ENROLMENT     "Requests for the key of this node, by what came of them."
@@ -157,6 +157,7 @@ static const struct row rows[] = {
 	COUNTER("stalls", "what=\"read\"", remote.stalled, STALLS),
 	COUNTER("stalls", "what=\"inspection\"", discover.inspector.stalled, STALLS),
 	COUNTER("reads_refused", "what=\"read\"", remote.refused, UNREAD),
+	COUNTER("reads_refused", "what=\"allowance\"", remote.over_allowance, UNREAD),
 	COUNTER("reads_refused", "what=\"inspection\"", discover.inspector.refused, UNREAD),
 	GAUGE("inspections_pending", discover.inspector.pending,
 	      "Inspections of processes and files that are queued or under way."),
@@ -170,6 +171,7 @@ static const struct row rows[] = {
 	      "Pods, containers and users whose processes are all left alone now."),
 	COUNTER("over_cap", "what=\"inspections\"", discover.inspector.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"quarantine\"", quarantine.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"allowances\"", remote.debts_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"discovery\"", discover.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),

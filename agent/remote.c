@@ -5,12 +5,14 @@
 #include <poll.h>
 #include <string.h>
 
+#include "agent/allowance.h"
 #include "agent/inspection.h"
 #include "agent/proc.h"
 #include "common/clock.h"
+#include "common/hash.h"
 
 enum {
-	OWNERS = 64, /* whose owner was read lately: a power of two */
+	OWNERS = 1024, /* whose owner was read lately */
 	LOOK_MS = 20, /* between two looks at a worker that is late */
 };
 
@@ -18,6 +20,7 @@ enum {
 struct known {
 	uint32_t pid;
 	uint64_t start_ns;
+	uint64_t checked_ns; /* monotonic: when it was seen to be that process */
 	struct nt_owner owner;
 };
 
@@ -26,7 +29,9 @@ struct nt_remote {
 	struct nt_quarantine *quarantine;
 	struct nt_remote_hooks hooks;
 	struct nt_worker *worker; /* NULL: to be started */
+	struct nt_allowance *allowance;
 	struct known known[OWNERS];
+	uint64_t seed; /* which processes share a place of the table is not to be known */
 	uint64_t number;
 	struct nt_remote_stats stats;
 	uint8_t message[NT_WORKER_BYTES];
@@ -43,6 +48,10 @@ int nt_remote_new(struct nt_workers *workers, struct nt_quarantine *quarantine,
 	remote->workers = workers;
 	remote->quarantine = quarantine;
 	remote->hooks = *hooks;
+	remote->seed = nt_hash_mix(nt_clock_mono_ns());
+	r = nt_allowance_new(&remote->allowance);
+	if (r < 0)
+		return r;
 	r = nt_worker_start(workers, nt_inspection_serve, &remote->worker);
 	if (r < 0)
 		return r;
@@ -55,6 +64,7 @@ void nt_remote_free(struct nt_remote *remote)
 	if (!remote)
 		return;
 	nt_worker_kill(remote->workers, remote->worker);
+	nt_allowance_free(remote->allowance);
 	free(remote);
 }
 
@@ -64,13 +74,22 @@ static void drop_worker(struct nt_remote *remote)
 	remote->worker = NULL;
 }
 
-/* -ESRCH where it has gone. */
-static int look_up(struct nt_remote *remote, uint32_t pid, const struct known **ret_known)
+/*
+ * -ESRCH where it has gone. One that has gone since it was checked fails when it is read; another one of
+ * its number could come as well between the check and the read.
+ */
+static int look_up(struct nt_remote *remote, uint32_t pid, uint64_t now_ns,
+		   const struct known **ret_known)
 {
-	struct known *known = &remote->known[pid & (OWNERS - 1)];
+	struct known *known = &remote->known[nt_hash_mix(remote->seed ^ pid) % OWNERS];
 	uint64_t start_ns;
-	int r = nt_proc_start_ns(pid, &start_ns);
+	int r;
 
+	if (known->pid == pid && now_ns - known->checked_ns < NT_REMOTE_KNOWN_NS) {
+		*ret_known = known;
+		return 0;
+	}
+	r = nt_proc_start_ns(pid, &start_ns);
 	if (r < 0)
 		return r;
 	if (known->pid != pid || known->start_ns != start_ns) {
@@ -78,6 +97,7 @@ static int look_up(struct nt_remote *remote, uint32_t pid, const struct known **
 		if (nt_owner_read(pid, &known->owner) < 0)
 			known->owner.id = 0;
 	}
+	known->checked_ns = now_ns;
 	*ret_known = known;
 	return 0;
 }
@@ -119,19 +139,15 @@ static int check_answer(const struct nt_remote *remote, ssize_t len, uint64_t *r
 	return answer.result < 0 ? answer.result : 1;
 }
 
-/* 1 with the bytes; they are valid until the next read. */
-static int read_remote(struct nt_remote *remote, struct nt_inspection_request *request,
-		       const uint8_t **ret_body, size_t *ret_len)
+static int read_known(struct nt_remote *remote, const struct known *known,
+		      struct nt_inspection_request *request, const uint8_t **ret_body,
+		      size_t *ret_len)
 {
-	const struct known *known;
 	uint64_t waited_ns = 0;
 	ssize_t n;
 	bool held;
-	int r;
+	int r = 0;
 
-	r = look_up(remote, request->pid, &known);
-	if (r < 0)
-		return r;
 	if (!nt_quarantine_is_empty(remote->quarantine) &&
 	    nt_quarantine_holds(remote->quarantine, known->pid, known->start_ns, known->owner.id,
 				nt_clock_boot_ns())) {
@@ -163,6 +179,34 @@ static int read_remote(struct nt_remote *remote, struct nt_inspection_request *r
 				    known->owner.id, nt_clock_boot_ns());
 	remote->hooks.stalled(remote->hooks.data, known->pid, &known->owner, held);
 	return -ETIMEDOUT;
+}
+
+/* 1 with the bytes; they are valid until the next read. */
+static int read_remote(struct nt_remote *remote, struct nt_inspection_request *request,
+		       const uint8_t **ret_body, size_t *ret_len)
+{
+	const enum nt_allowance_account account =
+		request->kind == NT_INSPECT_IO ? NT_ALLOWANCE_WINDOWS : NT_ALLOWANCE_CALLS;
+	const uint64_t begin_ns = nt_clock_mono_ns();
+	const struct known *known;
+	uint64_t end_ns;
+	int r;
+
+	r = look_up(remote, request->pid, begin_ns, &known);
+	if (r < 0)
+		return r;
+	if (!nt_allowance_has(remote->allowance, account, known->pid, known->start_ns,
+			      known->owner.id, begin_ns)) {
+		remote->stats.over_allowance++;
+		return -EBUSY;
+	}
+	r = read_known(remote, known, request, ret_body, ret_len);
+	if (r == -ETIMEDOUT)
+		return r; /* that is for the quarantine, which counts stalls */
+	end_ns = nt_clock_mono_ns();
+	nt_allowance_spend(remote->allowance, account, known->pid, known->start_ns, known->owner.id,
+			   end_ns - begin_ns, end_ns);
+	return r;
 }
 
 static int read_memory(void *data, uint32_t pid, uint64_t address, void *buf, size_t size)
@@ -220,4 +264,5 @@ ssize_t nt_remote_io(struct nt_remote *remote, uint32_t pid, uint32_t tid, char 
 void nt_remote_stats(const struct nt_remote *remote, struct nt_remote_stats *ret_stats)
 {
 	*ret_stats = remote->stats;
+	ret_stats->debts_over_cap = nt_allowance_over_cap(remote->allowance);
 }

@@ -2,10 +2,11 @@
 /*
  * Small reads from processes that the loop waits for, since what it does next depends on them: memory,
  * environment, counters of I/O. Each is done by a worker; one that waits for longer than
- * NT_REMOTE_STALL_NS is killed, and the process is quarantined.
+ * NT_REMOTE_STALL_NS is killed, and the process is quarantined. Process and owner have an allowance
+ * (agent/allowance.h) of the time that the loop spends here.
  *
- * Errors: -ETIMEDOUT for a stall, -EBUSY where the process is quarantined or no worker can be had, else
- * as the system call says.
+ * Errors: -ETIMEDOUT for a stall, -EBUSY where the process is quarantined, its allowance is spent or no
+ * worker can be had, else as the system call says.
  */
 #ifndef NT_AGENT_REMOTE_H
 #define NT_AGENT_REMOTE_H
@@ -23,6 +24,7 @@
 
 #define NT_REMOTE_STALL_NS 200000000ULL
 #define NT_REMOTE_BUSY_NS  1000000000ULL /* for a worker that gets no processor */
+#define NT_REMOTE_KNOWN_NS 100000000ULL /* a process is believed to be the same for so long */
 
 struct nt_remote;
 
@@ -35,6 +37,8 @@ struct nt_remote_hooks {
 struct nt_remote_stats {
 	uint64_t stalled; /* reads that were given up */
 	uint64_t refused; /* reads of those in quarantine, and without a worker */
+	uint64_t over_allowance; /* reads that were not tried, since the allowance was spent */
+	uint64_t debts_over_cap; /* as of nt_allowance_over_cap() */
 };
 
 /* workers and quarantine are borrowed. */

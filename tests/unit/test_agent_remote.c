@@ -215,6 +215,28 @@ static void an_owner_of_three_that_stall_is_not_read_at_all(void **state)
 	assert_int_equal(stats().stalled, NT_QUARANTINE_STRIKES);
 }
 
+static void reads_have_an_allowance_of_time_and_are_refused_beyond(void **state)
+{
+	enum { MANY = 1000000 };
+	static const uint64_t word = 1;
+	char text[64];
+	uint32_t pid = (uint32_t)getpid();
+	struct nt_environ env;
+	int done = 0, r = 0;
+
+	(void)state;
+	while (done < MANY && (r = read_word(getpid(), (uintptr_t)&word)) == 0)
+		done++;
+	assert_int_equal(r, -EBUSY);
+	assert_true(done > 50);
+	assert_int_equal(stats().over_allowance, 1);
+	assert_int_equal(stats().refused, 0);
+	assert_int_equal(nt_remote_environ(remote, pid, &env), -EBUSY);
+	assert_int_equal(stats().over_allowance, 2);
+	/* What is read once per window has an account of its own. */
+	assert_true(nt_remote_io(remote, pid, pid, text, sizeof(text)) > 0);
+}
+
 /* Killed by whatever it was, but not by us: the next read has a new one. */
 static void a_worker_that_dies_is_replaced(void **state)
 {
@@ -249,6 +271,7 @@ int main(void)
 		WITH(a_read_that_does_not_answer_is_given_up_and_others_go_on),
 		WITH(a_process_that_stalled_is_not_read_again_for_a_while),
 		WITH(an_owner_of_three_that_stall_is_not_read_at_all),
+		WITH(reads_have_an_allowance_of_time_and_are_refused_beyond),
 		WITH(a_worker_that_dies_is_replaced),
 	};
 
