@@ -57,6 +57,9 @@ struct nt_pending {
 	uint32_t tid, rank, size; /* size 0: not known */
 	uint64_t id, parent;
 	bool from_unique_id, id_is_local;
+	bool was_due; /* the call that writes the handle has returned, and the place was read */
+	uint64_t seen; /* what was there when it was read last */
+	uint64_t read_ns; /* boot time of the event at which that was; 0: not yet */
 	struct nt_rank *rank_of; /* the parent's; NULL: none */
 };
 

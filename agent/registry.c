@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/hash.h"
 
 enum {
@@ -11,6 +12,9 @@ enum {
 	MPICH_SELF = 0x44000001,
 	NO_COLOR = -1,
 };
+
+/* Between two reads of a place whose handle may have been written at any time. */
+#define READ_AGAIN_NS (100 * NT_MILLISECOND)
 
 static bool is_nccl(uint64_t library)
 {
@@ -210,25 +214,43 @@ static void drop_pending(struct nt_process *process, uint32_t i)
 		(process->pendings - i) * sizeof(process->pending[0]));
 }
 
-/* True: the handle is there, and the communicator is known now. */
-static bool settle_one(struct nt_registry *registry, struct nt_process *process, uint32_t i,
-		       uint64_t wanted)
+/*
+ * The handle, or 0. The loop waits for each read, and a process decides how many places there are and how
+ * often they are asked about.
+ */
+static uint64_t read_handle(struct nt_registry *registry, const struct nt_process *process,
+			    struct nt_pending *pending, bool is_due)
+{
+	if (!is_due && pending->read_ns && registry->now_ns < pending->read_ns + READ_AGAIN_NS)
+		return pending->seen;
+	pending->read_ns = registry->now_ns;
+	if (nt_memory_u64(&registry->memory, process->pid, pending->address, &pending->seen) < 0)
+		pending->seen = 0;
+	return pending->seen;
+}
+
+static void settle_one(struct nt_registry *registry, struct nt_process *process, uint32_t i)
 {
 	struct nt_pending pending = process->pending[i];
-	uint64_t handle;
 
-	if (nt_memory_u64(&registry->memory, process->pid, pending.address, &handle) < 0 ||
-	    !handle || (wanted && handle != wanted))
-		return false;
 	drop_pending(process, i);
-	(void)make(registry, process, &pending, handle, 0);
-	return true;
+	(void)make(registry, process, &pending, pending.seen, 0);
 }
 
 void nt_registry_settle(struct nt_registry *registry, struct nt_process *process, uint32_t tid)
 {
 	for (uint32_t i = 0; i < process->pendings;) {
-		if ((tid && process->pending[i].tid != tid) || !settle_one(registry, process, i, 0))
+		struct nt_pending *pending = &process->pending[i];
+		bool is_due = !pending->was_due;
+
+		if (tid && pending->tid != tid) {
+			i++;
+			continue;
+		}
+		pending->was_due = true;
+		if (read_handle(registry, process, pending, is_due))
+			settle_one(registry, process, i);
+		else
 			i++;
 	}
 }
@@ -293,6 +315,9 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 	uint64_t address = nt_probe_word(call, probe->newcomm);
 	uint64_t id = nt_comm_id_local(registry->boot, process->pid, process->start_ns,
 				       ++process->ordinals);
+	const struct nt_thread *thread = nt_process_thread(process, call->h.tid);
+	const bool in_group = thread && thread->group_depth;
+	uint64_t handle[NT_PROCESS_PENDING] = {0};
 
 	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0 || nranks > INT32_MAX)
 		return;
@@ -301,6 +326,9 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 		registry->pending_over_cap += known - NT_PROCESS_PENDING;
 		known = NT_PROCESS_PENDING;
 	}
+	if (!in_group && nt_memory_read(&registry->memory, process->pid, address, handle,
+					known * sizeof(handle[0])) < 0)
+		memset(handle, 0, sizeof(handle));
 	for (uint32_t i = 0; i < known; i++) {
 		struct nt_pending pending = {
 			.address = address + 8 * (uint64_t)i,
@@ -310,11 +338,12 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 			.size = (uint32_t)nranks,
 			.id = id, /* nobody outside has a part in it */
 			.from_unique_id = true,
+			.was_due = !in_group,
+			.read_ns = in_group ? 0 : registry->now_ns,
 		};
 
-		made(registry, process, &pending, 0);
+		made(registry, process, &pending, handle[i]);
 	}
-	nt_registry_settle(registry, process, call->h.tid);
 }
 
 /* Does the handle stand for no communicator? (A rank that took no part in the split.) */
@@ -468,9 +497,11 @@ struct nt_comm *nt_registry_find(struct nt_registry *registry, struct nt_process
 	if (comm)
 		return comm;
 	for (uint32_t i = 0; i < process->pendings; i++) {
-		if (process->pending[i].library == library &&
-		    settle_one(registry, process, i, handle))
-			return look_up(process, library, handle);
+		if (process->pending[i].library != library ||
+		    read_handle(registry, process, &process->pending[i], false) != handle)
+			continue;
+		settle_one(registry, process, i);
+		return look_up(process, library, handle);
 	}
 	comm = add(registry, process, library, handle);
 	if (!comm)

@@ -25,6 +25,7 @@ struct nt_registry {
 	struct nt_share share; /* of communicators; cap 0: only a process's cap holds */
 	uint64_t boot; /* hash of the boot id */
 	uint64_t epochs; /* seed of numbers that do not count from the start */
+	uint64_t now_ns; /* boot time of the event that is taken; set by the caller of all below */
 	struct nt_layout_learned learned;
 	/* Named losses. */
 	uint64_t comms_over_cap, pending_over_cap, unresolved, no_memory;

@@ -324,6 +324,7 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 	const struct nt_probe *probe = nt_probe_row(call->h.row);
 	struct nt_registry *registry = &tracker->registry;
 
+	registry->now_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
 	process->events++;
 	if (!process->met)
 		meet(tracker, process);
@@ -424,6 +425,7 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 	process = nt_tracker_caller(tracker, pid, now_ns, &is_known);
 	if (!process || !probe)
 		return;
+	tracker->registry.now_ns = now_ns;
 	memcpy(call.word, inside->word, sizeof(call.word));
 	synchronising = probe->role == NT_ROLE_SYNC_STREAM || probe->role == NT_ROLE_SYNC_EVENT ||
 			probe->role == NT_ROLE_SYNC_DEVICE;

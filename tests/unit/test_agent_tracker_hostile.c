@@ -431,6 +431,102 @@ static void pending_communicators_over_the_cap_are_counted(void **state)
 	node_stop(&node);
 }
 
+static void init_all_without_handles(struct node *node, uint64_t address)
+{
+	struct nt_event_call call =
+		node_call(node, PID, PID, "ncclCommInitAll", NT_LIBRARY_NCCL, 1);
+
+	call.word[0] = address;
+	call.word[1] = NT_PROCESS_PENDING;
+	node_event(node, &call);
+}
+
+static void end_group(struct node *node)
+{
+	struct nt_event_call call =
+		node_call(node, PID, PID, "ncclGroupEnd", NT_LIBRARY_NCCL, 1);
+
+	node_event(node, &call);
+}
+
+/* Each read is one that the loop waits for. */
+static void handles_that_never_come_are_read_seldom(void **state)
+{
+	enum { CALLS = 1000 };
+	static uint64_t handles[NT_PROCESS_PENDING];
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	fake_memory_add(&node.memory, PID, 0x6000, handles, sizeof(handles));
+	for (uint32_t i = 0; i < CALLS; i++)
+		init_all_without_handles(&node, 0x6000);
+	assert_in_range(node.memory.reads, 1, CALLS);
+	node.memory.reads = 0;
+	for (uint32_t i = 0; i < CALLS; i++)
+		end_group(&node);
+	assert_in_range(node.memory.reads, 0, NT_PROCESS_PENDING);
+	node.memory.reads = 0;
+	/* Of each one that is not known something is read to learn it, once. */
+	for (uint32_t i = 0; i < CALLS; i++)
+		nccl_reduce(&node, PID, PID, 0x900000 + 0x1000 * (i % 100), 1, STREAM);
+	assert_in_range(node.memory.reads, 100, 300 + NT_PROCESS_PENDING);
+	node_stop(&node);
+}
+
+static void a_handle_that_comes_later_is_found_by_a_call(void **state)
+{
+	static uint64_t handles[NT_PROCESS_PENDING];
+	const struct node_window *w;
+	struct node node;
+
+	(void)state;
+	memset(handles, 0, sizeof(handles));
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	fake_memory_add(&node.memory, PID, 0x6000, handles, sizeof(handles));
+	init_all_without_handles(&node, 0x6000);
+	handles[3] = 0x5000;
+	node.now_ns += 100 * MS + 1;
+	nccl_steps(&node, PID, 0x5000, true, 40, 5 * MS);
+	w = node_last(&node);
+	assert_int_equal(w->comm[0].rank, 3);
+	assert_int_equal(w->comm[0].size, NT_PROCESS_PENDING);
+	assert_int_equal(w->comm[0].epoch, 1);
+	node_stop(&node);
+}
+
+/* Before the group ends any number may be there; the end is the time to look, however soon it comes. */
+static void a_handle_is_read_at_the_end_of_its_group_although_it_was_read_before(void **state)
+{
+	static uint64_t handles[NT_PROCESS_PENDING];
+	struct nt_tracker_stats stats;
+	struct nt_event_call call;
+	struct node node;
+
+	(void)state;
+	memset(handles, 0, sizeof(handles));
+	node_start(&node);
+	ENVIRON(&node, PID, "PATH=/bin\0");
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
+	fake_memory_add(&node.memory, PID, 0x6000, handles, sizeof(handles));
+	call = node_call(&node, PID, PID, "ncclGroupStart", NT_LIBRARY_NCCL, 0);
+	node_event(&node, &call);
+	init_all_without_handles(&node, 0x6000);
+	assert_int_equal(node.memory.reads, 0);
+	nccl_reduce(&node, PID, PID, 0x900000, 1, STREAM);
+	assert_true(node.memory.reads >= NT_PROCESS_PENDING);
+	for (uint32_t i = 0; i < NT_PROCESS_PENDING; i++)
+		handles[i] = 0x500000 + 0x1000 * (uint64_t)i;
+	end_group(&node);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.comms, NT_PROCESS_PENDING + 1);
+	node_stop(&node);
+}
+
 static void events_before_discovery_are_kept_and_those_of_strangers_are_not(void **state)
 {
 	struct nt_tracker_stats stats;
@@ -747,6 +843,10 @@ int main(void)
 		cmocka_unit_test(processes_over_the_cap_are_counted),
 		cmocka_unit_test(threads_over_the_cap_are_counted_and_their_calls_are_not_lost),
 		cmocka_unit_test(pending_communicators_over_the_cap_are_counted),
+		cmocka_unit_test(handles_that_never_come_are_read_seldom),
+		cmocka_unit_test(a_handle_that_comes_later_is_found_by_a_call),
+		cmocka_unit_test(
+			a_handle_is_read_at_the_end_of_its_group_although_it_was_read_before),
 		cmocka_unit_test(events_before_discovery_are_kept_and_those_of_strangers_are_not),
 		cmocka_unit_test(events_that_come_during_a_look_wait_for_the_next),
 		cmocka_unit_test(what_a_look_that_lost_records_does_not_find_is_nobodys_yet),
