@@ -31,6 +31,8 @@ struct task {
 	int fd;
 	char *path;
 	struct task *next;
+	struct task *about_prev, *about_next; /* that look at processes with the same hash */
+	bool is_about;
 };
 
 /* The tasks of one owner, oldest first. */
@@ -57,6 +59,7 @@ struct nt_inspector {
 	struct line *turn; /* whose turn it is */
 	struct nt_share share; /* of the tasks that are queued */
 	uint16_t pending[PIDS]; /* tasks, by a hash of their process's pid */
+	struct task *about[PIDS]; /* queued, by the same: those that look at a process */
 	size_t queued, running;
 	uint64_t number;
 	int epoll;
@@ -78,6 +81,93 @@ static void free_task(struct nt_inspector *inspector, struct task *task)
 	nt_closep(&task->fd);
 	free(task->path);
 	free(task);
+}
+
+/* ---- equal tasks ---------------------------------------------------------------------------- */
+
+static struct task **about_of(struct nt_inspector *inspector, uint32_t pid)
+{
+	return &inspector->about[nt_hash_mix(pid) % PIDS];
+}
+
+static bool looks_at_process(uint32_t kind)
+{
+	return kind == NT_INSPECT_PROCESS || kind == NT_INSPECT_PROGRAM ||
+	       kind == NT_INSPECT_MAPPING;
+}
+
+static void list(struct nt_inspector *inspector, struct task *task)
+{
+	struct task **first = about_of(inspector, task->task.request.pid);
+
+	task->is_about = looks_at_process(task->task.request.kind);
+	if (task->is_about)
+		DL_APPEND2(*first, task, about_prev, about_next);
+}
+
+static void unlist(struct nt_inspector *inspector, struct task *task)
+{
+	struct task **first = about_of(inspector, task->task.request.pid);
+
+	if (task->is_about)
+		DL_DELETE2(*first, task, about_prev, about_next);
+	task->is_about = false;
+}
+
+static bool is_same_process(const struct nt_inspector_task *a, const struct nt_inspector_task *b)
+{
+	return a->request.pid == b->request.pid && a->client == b->client &&
+	       a->start_ns == b->start_ns && a->is_exec == b->is_exec;
+}
+
+/* Will the queued one find out all that the other would? */
+static bool subsumes(const struct task *queued, const struct nt_inspector_task *task,
+		     const char *path)
+{
+	const struct nt_inspection_request *q = &queued->task.request, *r = &task->request;
+
+	if (!is_same_process(&queued->task, task))
+		return false;
+	if (q->kind == NT_INSPECT_PROCESS)
+		return true;
+	if (q->kind != r->kind)
+		return false;
+	return r->kind == NT_INSPECT_PROGRAM ||
+	       (q->address == r->address && q->size == r->size && q->ino == r->ino && path &&
+		queued->path && strcmp(path, queued->path) == 0);
+}
+
+static struct task *find_equal(struct nt_inspector *inspector, const struct nt_inspector_task *task,
+			       const char *path)
+{
+	struct task *queued;
+
+	if (!looks_at_process(task->request.kind))
+		return NULL;
+	DL_FOREACH2(*about_of(inspector, task->request.pid), queued, about_next)
+	if (subsumes(queued, task, path))
+		break;
+	return queued;
+}
+
+static void join(struct nt_inspector_task *queued, const struct nt_inspector_task *task)
+{
+	queued->is_called |= task->is_called;
+	if (!task->is_exec)
+		return;
+	queued->exec_ns = task->exec_ns;
+	queued->known = task->known;
+}
+
+static bool has_many_mappings(struct nt_inspector *inspector, uint32_t pid)
+{
+	const struct task *queued;
+	int mappings = 0;
+
+	DL_FOREACH2(*about_of(inspector, pid), queued, about_next)
+	mappings += queued->task.request.pid == pid &&
+		    queued->task.request.kind == NT_INSPECT_MAPPING;
+	return mappings >= NT_INSPECTOR_MAPPINGS;
 }
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -129,6 +219,7 @@ static struct task *take_out(struct nt_inspector *inspector, struct task **at)
 		line->end = at;
 	task->next = NULL;
 	task->line = NULL;
+	unlist(inspector, task);
 	inspector->queued--;
 	nt_share_leave(&inspector->share, &task->place);
 	if (line->first) {
@@ -214,11 +305,12 @@ static int queue(struct nt_inspector *inspector, struct task *task)
 	if (!line)
 		return -ENOMEM;
 	append(inspector, line, task);
+	list(inspector, task);
 	return 0;
 }
 
-int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
-		     const char *path, int fd)
+static int ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
+	       const char *path, int fd)
 {
 	struct task *added = calloc(1, sizeof(*added));
 	int r;
@@ -235,6 +327,29 @@ int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_t
 	if (r < 0)
 		free_task(inspector, added);
 	return r;
+}
+
+/* A process maps and unmaps as fast as it likes: whose it is is read only for what is queued. */
+int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
+		     const char *path, int fd)
+{
+	struct task *equal = find_equal(inspector, task, path);
+	struct nt_inspector_task whole = *task;
+
+	if (equal) {
+		join(&equal->task, task);
+		return 0;
+	}
+	if (task->request.kind != NT_INSPECT_MAPPING ||
+	    !has_many_mappings(inspector, task->request.pid))
+		return ask(inspector, task, path, fd);
+	whole.request = (struct nt_inspection_request){
+		.kind = NT_INSPECT_PROCESS,
+		.pid = task->request.pid,
+		.takes_fuse = task->request.takes_fuse,
+	};
+	whole.seen_ns = 0;
+	return ask(inspector, &whole, NULL, -1);
 }
 
 bool nt_inspector_has(const struct nt_inspector *inspector, uint32_t pid)
@@ -389,6 +504,8 @@ static int judge(struct nt_inspector *inspector, struct task *task, uint64_t now
 	if (r < 0 || (task->task.start_ns && task->task.start_ns != start_ns))
 		return -ESRCH;
 	task->task.start_ns = start_ns;
+	if (start_ns > task->queued_ns)
+		learn_owner(inspector, &task->task); /* another one of that number was asked about */
 	if (nt_quarantine_is_empty(inspector->quarantine) ||
 	    !nt_quarantine_holds(inspector->quarantine, pid, start_ns, task->task.owner.id, now_ns))
 		return 0;

@@ -21,6 +21,7 @@
 enum {
 	NT_INSPECTOR_WORKERS = 3, /* at a time; each may hold some 10 MiB */
 	NT_INSPECTOR_TASKS = 8192, /* queued, of all owners; more are refused, and counted */
+	NT_INSPECTOR_MAPPINGS = 8, /* of one process, queued; for more the whole of it is looked at */
 };
 
 #define NT_INSPECTOR_SLOW_NS  50000000ULL
@@ -90,7 +91,8 @@ int nt_inspector_fd(const struct nt_inspector *inspector);
 
 /*
  * path: NULL, or what follows the request; fd: borrowed, or -1. -ENOSPC: the owner has its share of the
- * queue, or that is full; -ENOMEM. Calls nothing.
+ * queue, or that is full; -ENOMEM. Calls nothing. What a task that is still queued will find out anyhow is
+ * not queued again, and has no end of its own.
  */
 NT_MUST_CHECK int nt_inspector_ask(struct nt_inspector *inspector,
 				   const struct nt_inspector_task *task, const char *path, int fd);
