@@ -45,7 +45,7 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 	if (event_ns > agent->event_ns)
 		agent->event_ns = event_ns;
 	if (verdict != NT_OWN_LINKS_DROP)
-		nt_governor_hit(agent->governor, call->h.pid, call->h.row);
+		nt_agent_hit(agent, call);
 	if (verdict == NT_OWN_LINKS_TAKE)
 		nt_tracker_event(agent->tracker, call, id);
 	if (++agent->taken % MEMORY_EVENTS == 0)

@@ -98,9 +98,17 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 		return;
 	}
 	nt_own_links_plan(agent->own_links, pid, plan);
-	nt_tracker_shed(agent->tracker, pid, shed_of(plan));
 	nt_debug("process %u: %u permille of its calls are observed, %u functions not", pid,
 		 plan->permille, plan->hot_count);
+}
+
+/* At each sample: a process that was given up in between, and is watched again, is not known as shed. */
+static void tell_shed(struct nt_agent *agent, uint32_t pid)
+{
+	const struct nt_governor_plan *plan = nt_governor_plan(agent->governor, pid);
+
+	if (plan && nt_kernel_has_own_links(nt_attach_kernel(agent->attach)))
+		nt_tracker_shed(agent->tracker, pid, shed_of(plan));
 }
 
 static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
@@ -114,6 +122,19 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 	if (nt_governor_looked(agent->governor, pid, look_ns, counts ? &counters : NULL))
 		obey(agent, pid);
+	tell_shed(agent, pid);
+}
+
+/*
+ * Of processes that discovery has not reported, as children that call once and end, nothing is kept:
+ * their end would not be known either.
+ */
+void nt_agent_hit(struct nt_agent *agent, const struct nt_event_call *call)
+{
+	if (!nt_governor_hit(agent->governor, call->h.pid, call->h.row) &&
+	    agent->config->budget > 0 &&
+	    nt_own_links_knows(agent->own_links, call->h.pid))
+		nt_governor_meet(agent->governor, call->h.pid);
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -133,6 +154,7 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 {
 	struct nt_process_counters counters;
 	struct nt_governor_sample sample = {0};
+	struct nt_tracker_traits traits = {0};
 	bool counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 
 	/* One that has called nothing costs nothing. */
@@ -140,11 +162,17 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 		return;
 	if (!read_cpu(pid, &sample.cpu_ns))
 		return;
+	nt_governor_meet(agent->governor, pid);
+	(void)nt_tracker_traits(agent->tracker, pid, &traits);
+	sample.owner = traits.owner;
+	sample.is_rank = traits.is_rank;
+	sample.whole_ns = traits.whole_ns;
 	sample.now_ns = nt_clock_boot_ns();
 	sample.observed_ns = nt_own_links_observed_ns(agent->own_links, pid, sample.now_ns);
 	sample.counters = counts ? &counters : NULL;
 	if (nt_governor_sample(agent->governor, pid, &sample))
 		obey(agent, pid);
+	tell_shed(agent, pid);
 }
 
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns)
@@ -166,8 +194,9 @@ void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns)
 
 void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns)
 {
-	nt_governor_balance(agent->governor, agent->event_cpu_ns - agent->event_cpu_seen_ns,
-			    boot_ns - agent->balanced_ns);
+	if (agent->balanced_ns)
+		nt_governor_balance(agent->governor, agent->event_cpu_ns - agent->event_cpu_seen_ns,
+				    boot_ns - agent->balanced_ns);
 	agent->event_cpu_seen_ns = agent->event_cpu_ns;
 	agent->balanced_ns = boot_ns;
 }

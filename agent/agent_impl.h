@@ -78,9 +78,10 @@ void nt_agent_read_events(struct nt_agent *agent);
  */
 NT_MUST_CHECK bool nt_agent_read_all_events(struct nt_agent *agent);
 
-/* agent/agent_governor.c: what is observed of which process. Several times a second, and once. */
+/* agent/agent_governor.c: what is observed of which process. Several times a second, at each event, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
+void nt_agent_hit(struct nt_agent *agent, const struct nt_event_call *call);
 void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
 
 /* agent/agent_memory.c: keeps the agent's memory under --memory-max. Often: while events are taken, and several times a second. */

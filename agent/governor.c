@@ -17,13 +17,22 @@
 #define SMOOTH_NS      (500 * NT_MILLISECOND) /* what lasts shorter than this is a burst */
 #define CALM_NS        (10 * NT_SECOND) /* so long under half of the budget: nothing is shed */
 #define PERIOD_NS      (2 * NT_SECOND)
-#define LONG_PERIOD_NS (5 * NT_SECOND) /* of slices that would be too short in the other */
+#define LONG_PERIOD_NS (3 * NT_SECOND) /* of slices that would be too short in the other */
+#define LAST_PERIOD_NS (16 * NT_SECOND) /* of ranks with long steps: PERIOD_NS, doubled */
+#define WHOLE_KEEP_NS  (2 * NT_MINUTE) /* a step's length holds so long after it was seen */
+#define QUIET_LEAST_NS (200 * NT_MILLISECOND)
+#define STALE_NS       (5 * NT_SECOND) /* without a sample: it has no events any more */
+#define FORGET_NS      NT_MINUTE /* without a sample */
 
 enum {
 	SLICE_MIN = 50, /* permille: 100 ms of PERIOD_NS */
-	LONG_SLICE_MIN = 20, /* permille: 100 ms of LONG_PERIOD_NS */
+	LONG_SLICE_MIN = 34, /* permille: 100 ms of LONG_PERIOD_NS */
 	LOOK_FEW = 50, /* hits in a look: 5,000 a second are few */
 	DUTY_STEP = 4, /* a share of slices that differs by less than a quarter stays as it is */
+	SEARCH_SLICES = 4, /* of one period, before steps are looked for in longer slices */
+	EVENTS_MANY = 1000, /* a second: from then on their cost is believed */
+	EVENT_LEAST_NS = 200,
+	EVENT_FEW_NS = 5000, /* few events say little of what one of many costs: no more than this */
 };
 
 /* Costs are shares of one core. */
@@ -38,6 +47,8 @@ struct process {
 	uint32_t pid;
 	bool is_lost;
 	bool started; /* it was sampled before */
+	uint64_t owner;
+	uint64_t unsampled_ns; /* since the last sample, as balances count */
 	uint64_t sampled_ns, cpu_ns, observed_ns; /* as of the last sample */
 	uint64_t calls[NT_COUNTER_END];
 	uint32_t unseen[NT_ROWS_MAX];
@@ -47,7 +58,13 @@ struct process {
 	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
 	double cpu; /* cores, smoothed */
 	double events; /* per second while observed, smoothed */
-	double event_permille; /* of the time: what the agent's budget leaves it */
+	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
+	double own_permille, event_permille;
+	uint32_t duty;
+	uint64_t quiet_ns; /* observed since the last hit */
+	bool is_rank;
+	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
+	uint64_t search_ns, search_since_ns; /* period in which its steps are looked for; 0: none */
 	uint64_t calm_since_ns; /* 0: it is not calm */
 	uint64_t shed_since_ns; /* since when the subjects are shed that are */
 	struct nt_governor_plan plan;
@@ -97,29 +114,26 @@ static struct process *find(const struct nt_governor *governor, uint32_t pid)
 	return process;
 }
 
-static struct process *find_or_add(struct nt_governor *governor, uint32_t pid)
+void nt_governor_meet(struct nt_governor *governor, uint32_t pid)
 {
-	struct process *process = find(governor, pid);
+	struct process *process;
 
-	if (process)
-		return process;
+	if (find(governor, pid))
+		return;
 	if (HASH_COUNT(governor->process) >= NT_GOVERNOR_PROCESSES) {
 		governor->over_cap++;
-		return NULL;
+		return;
 	}
 	process = calloc(1, sizeof(*process));
 	if (!process)
-		return NULL;
+		return;
 	process->pid = pid;
-	process->plan.permille = NT_GOVERNOR_WHOLE;
+	process->plan.permille = process->duty = NT_GOVERNOR_WHOLE;
 	process->plan.period_ns = PERIOD_NS;
-	process->event_permille = NT_GOVERNOR_WHOLE;
+	process->own_permille = process->event_permille = NT_GOVERNOR_WHOLE;
 	HASH_ADD(hh, governor->process, pid, sizeof(process->pid), process);
-	if (process->is_lost) {
+	if (process->is_lost)
 		free(process);
-		return NULL;
-	}
-	return process;
 }
 
 void nt_governor_end(struct nt_governor *governor, uint32_t pid)
@@ -130,17 +144,20 @@ void nt_governor_end(struct nt_governor *governor, uint32_t pid)
 		drop(governor, process);
 }
 
-void nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
+bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
 {
-	struct process *process = find_or_add(governor, pid);
+	struct process *process = find(governor, pid);
 
 	governor->events++;
-	if (!process || row >= NT_ROWS_MAX)
-		return;
+	if (!process)
+		return false;
+	if (row >= NT_ROWS_MAX)
+		return true;
 	if (nt_governor_is_hot(&process->plan, row))
 		process->looked[row]++;
 	else
 		process->hits[row]++;
+	return true;
 }
 
 /* ---- rates ----------------------------------------------------------------------------------- */
@@ -226,13 +243,17 @@ static bool is_detached(const struct process *process, uint16_t row)
 	       (process->plan.shed >> nt_probe_row(row)->subject & 1);
 }
 
-/* Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows. */
-static void take_rates(struct nt_governor *governor, struct process *process,
+/*
+ * Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows.
+ * True: something was called.
+ */
+static bool take_rates(struct nt_governor *governor, struct process *process,
 		       const struct nt_process_counters *counters, double elapsed_ns,
 		       double observed_ns, double weight)
 {
 	uint16_t rows = nt_probe_rows();
 	double events = 0;
+	bool called = false;
 
 	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
 		uint64_t seen = process->hits[row];
@@ -241,6 +262,7 @@ static void take_rates(struct nt_governor *governor, struct process *process,
 
 		if (time_ns <= 0 || is_detached(process, row))
 			continue;
+		called |= hits > 0;
 		if (hits || process->cost[row] > 0)
 			smooth(&process->cost[row], (double)hits * cost_of(governor, row) / time_ns,
 			       weight);
@@ -252,11 +274,21 @@ static void take_rates(struct nt_governor *governor, struct process *process,
 		if (observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC ||
 		    is_counter_shed(process, i))
 			continue;
+		called |= calls > 0;
 		smooth(&process->counted[i],
 		       (double)calls * (double)governor->options.count_ns / observed_ns, weight);
 	}
 	if (observed_ns > 0)
 		process->events += (events / observed_ns * 1e9 - process->events) * weight;
+	return called;
+}
+
+/* A slice, or two short ones, without a call: it hangs, or does something else. */
+static bool is_quiet(const struct process *process)
+{
+	uint64_t slice_ns = process->plan.period_ns / NT_GOVERNOR_WHOLE * process->duty;
+
+	return process->quiet_ns >= QUIET_LEAST_NS && process->quiet_ns >= slice_ns;
 }
 
 /* ---- decisions ------------------------------------------------------------------------------- */
@@ -341,56 +373,119 @@ static const enum nt_subject order[] = {
 	NT_SUBJECT_LAUNCH, NT_SUBJECT_DRIVER, NT_SUBJECT_SYNC,
 };
 
-static void set_duty(struct process *process, double permille)
+/*
+ * Steps that are not known yet may be longer than the slices are. All lengths are tried in turn, for
+ * there may be no steps at all.
+ */
+static void search_steps(struct process *process, uint64_t now_ns)
+{
+	if (!process->is_rank || process->whole_ns || process->duty >= NT_GOVERNOR_WHOLE) {
+		process->search_ns = 0;
+		return;
+	}
+	if (process->search_ns &&
+	    now_ns - process->search_since_ns < SEARCH_SLICES * process->search_ns)
+		return;
+	if (!process->search_ns || process->search_ns >= LAST_PERIOD_NS)
+		process->search_ns = PERIOD_NS;
+	else
+		process->search_ns *= 2;
+	process->search_since_ns = now_ns;
+}
+
+/* Longer periods begin where shorter ones do, so that ranks of unlike cost are observed together. */
+static uint64_t find_period(const struct process *process)
+{
+	uint64_t period_ns = process->search_ns ? process->search_ns : PERIOD_NS;
+
+	while (period_ns < LAST_PERIOD_NS &&
+	       period_ns / NT_GOVERNOR_WHOLE * process->duty < process->whole_ns)
+		period_ns *= 2;
+	return period_ns == PERIOD_NS && process->duty < SLICE_MIN ? LONG_PERIOD_NS : period_ns;
+}
+
+static void set_duty(struct process *process, double permille, uint64_t now_ns)
 {
 	uint32_t wanted = permille >= NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : (uint32_t)permille;
-	uint32_t least = LONG_SLICE_MIN, now = process->plan.permille;
+	uint32_t least = LONG_SLICE_MIN, now = process->duty;
 
 	if (wanted < least)
 		wanted = least;
-	if (wanted < NT_GOVERNOR_WHOLE && now < NT_GOVERNOR_WHOLE &&
-	    wanted > now - now / DUTY_STEP && wanted < now + now / DUTY_STEP)
-		return;
-	process->plan.permille = wanted;
-	process->plan.period_ns = wanted < SLICE_MIN ? LONG_PERIOD_NS : PERIOD_NS;
+	if (wanted >= NT_GOVERNOR_WHOLE || now >= NT_GOVERNOR_WHOLE ||
+	    wanted <= now - now / DUTY_STEP || wanted >= now + now / DUTY_STEP)
+		process->duty = wanted;
+	search_steps(process, now_ns);
+	process->plan.period_ns = find_period(process);
+}
+
+/* Is the longest slice long enough for its steps? */
+static bool has_whole_steps(const struct process *process, double rest, double left)
+{
+	return rest <= left || left * (double)LAST_PERIOD_NS >= rest * (double)process->whole_ns;
+}
+
+/* What is left of the rest without what steps can do without. */
+static double least_rest(const struct demand *demand)
+{
+	double rest = demand->rest;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (order[i] != NT_SUBJECT_SYNC)
+			rest -= demand->of[order[i]];
+	return rest;
+}
+
+/* What has to be shed so that what is left can be observed in slices. Takes it out of the demand. */
+static uint32_t choose_subjects(const struct process *process, double left, struct demand *demand)
+{
+	bool for_steps = process->whole_ns && has_whole_steps(process, least_rest(demand), left);
+	uint32_t shed = 0;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (demand->rest * LONG_SLICE_MIN / 1000.0 <= left &&
+		    (!for_steps || order[i] == NT_SUBJECT_SYNC ||
+		     has_whole_steps(process, demand->rest, left)))
+			break;
+		if (demand->of[order[i]] <= 0)
+			continue;
+		shed |= 1U << order[i];
+		demand->rest -= demand->of[order[i]];
+	}
+	return shed;
 }
 
 /* Sheds until what is left costs the aim. */
 static void shed(struct process *process, double budget, uint64_t now_ns)
 {
 	struct demand demand;
-	uint32_t shed = 0;
-	double left, permille;
+	uint32_t shed;
+	double left;
 
 	(void)find_hot(process, budget);
 	demand = find_demand(process, 0);
 	left = budget * aim - demand.stays;
 	if (left < 0)
 		left = 0;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (demand.rest * LONG_SLICE_MIN / 1000.0 <= left)
-			break;
-		if (demand.of[order[i]] <= 0)
-			continue;
-		shed |= 1U << order[i];
-		demand.rest -= demand.of[order[i]];
-	}
+	shed = choose_subjects(process, left, &demand);
 	if (shed != process->plan.shed) {
 		process->plan.shed = shed;
 		process->plan.version++;
 		process->shed_since_ns = now_ns;
 	}
-	permille = demand.rest > left ? left / demand.rest * 1000 : NT_GOVERNOR_WHOLE;
-	if (permille > process->event_permille)
-		permille = process->event_permille;
-	set_duty(process, permille);
+	process->own_permille =
+		demand.rest > left ? left / demand.rest * NT_GOVERNOR_WHOLE : NT_GOVERNOR_WHOLE;
+	set_duty(process,
+		 process->own_permille < process->event_permille ? process->own_permille
+								 : process->event_permille,
+		 now_ns);
 	process->plan.governed = true;
 }
 
 static void let_be(struct process *process)
 {
 	process->plan.governed = false;
-	process->plan.permille = NT_GOVERNOR_WHOLE;
+	process->duty = NT_GOVERNOR_WHOLE;
+	process->own_permille = NT_GOVERNOR_WHOLE;
 	process->plan.shed = 0;
 	process->plan.version++;
 	process->calm_since_ns = 0;
@@ -450,16 +545,28 @@ static bool has_changed(struct nt_governor *governor, const struct nt_governor_p
 			const struct nt_governor_plan *now)
 {
 	bool changed = before->version != now->version || before->governed != now->governed ||
-		       before->permille != now->permille;
+		       before->permille != now->permille || before->period_ns != now->period_ns;
 
 	governor->decisions += changed;
 	return changed;
 }
 
+/* What is found in one slice may be lost with the next: it is remembered for a while. */
+static void take_steps(struct process *process, const struct nt_governor_sample *sample)
+{
+	process->is_rank = sample->is_rank;
+	if (sample->whole_ns) {
+		process->whole_ns = sample->whole_ns;
+		process->whole_seen_ns = sample->now_ns;
+	} else if (!sample->is_rank || sample->now_ns - process->whole_seen_ns >= WHOLE_KEEP_NS) {
+		process->whole_ns = 0;
+	}
+}
+
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample)
 {
-	struct process *process = find_or_add(governor, pid);
+	struct process *process = find(governor, pid);
 	struct nt_governor_plan before;
 	double elapsed_ns, observed_ns, weight, cpu;
 	bool first;
@@ -497,13 +604,21 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 				weight = 1;
 		}
 	}
-	take_rates(governor, process, sample->counters, elapsed_ns, observed_ns, weight);
+	if (take_rates(governor, process, sample->counters, elapsed_ns, observed_ns, weight))
+		process->quiet_ns = 0;
+	else
+		process->quiet_ns += (uint64_t)observed_ns;
+	take_steps(process, sample);
 	process->started = true;
+	process->owner = sample->owner;
+	process->unsampled_ns = 0;
 	process->sampled_ns = sample->now_ns;
 	process->cpu_ns = sample->cpu_ns;
 	process->observed_ns = sample->observed_ns;
 	if (!first)
 		decide(process, budget_of(governor, process), sample->now_ns);
+	/* Without calls it costs nothing, and a rank that comes late to a hang is seen. */
+	process->plan.permille = is_quiet(process) ? NT_GOVERNOR_WHOLE : process->duty;
 	return has_changed(governor, &before, &process->plan);
 }
 
@@ -548,53 +663,165 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
 
 /* ---- the agent's own budget ------------------------------------------------------------------ */
 
-/* The rate that no process may exceed so that all together stay under `most`: water-filling. */
-static double find_level(const struct nt_governor *governor, double most)
+/* What a process would have of the agent, if it were not limited for the agent's sake. */
+struct claim {
+	struct process *process;
+	double events; /* per second */
+};
+
+static bool is_stale(const struct process *process)
 {
-	double level = most;
+	return process->unsampled_ns >= STALE_NS;
+}
 
-	for (int i = 0; i < 8; i++) {
-		double under = 0, over = 0;
+static double claim_of(const struct process *process)
+{
+	return is_stale(process) ? 0 : process->events * process->own_permille / NT_GOVERNOR_WHOLE;
+}
 
-		for (const struct process *p = governor->process; p; p = p->hh.next) {
-			if (p->events > level)
-				over++;
-			else
-				under += p->events;
-		}
-		if (over <= 0)
+/* By owner, and of one owner the least first. */
+static int in_order(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->process->owner != y->process->owner)
+		return x->process->owner < y->process->owner ? -1 : 1;
+	return x->events < y->events ? -1 : x->events > y->events;
+}
+
+static int least_first(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Water-filling: what none may exceed so that all together have `most`. They are in order, the least first. */
+static double find_level(const double *wanted, size_t count, double most)
+{
+	for (size_t i = 0; i < count; i++) {
+		double level = most / (double)(count - i);
+
+		if (wanted[i] >= level)
 			return level;
-		level = under < most ? (most - under) / over : most / over;
+		most -= wanted[i];
 	}
-	return level;
+	return count ? wanted[count - 1] : 0;
+}
+
+/* Into `sum`, in the order of the claims. Returns the number of owners. */
+static size_t sum_owners(const struct claim *claim, size_t count, double *sum)
+{
+	size_t owners = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!i || claim[i].process->owner != claim[i - 1].process->owner)
+			sum[owners++] = 0;
+		sum[owners - 1] += claim[i].events;
+	}
+	return owners;
+}
+
+static void raise_limit(struct process *process, bool at_once)
+{
+	double permille = process->event_permille * 1.25;
+
+	process->event_permille =
+		at_once || permille > NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : permille;
+}
+
+/* Of one owner. wanted: room for as many numbers. */
+static void limit_owner(const struct claim *claim, size_t count, double most, double *wanted)
+{
+	double level, sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += wanted[i] = claim[i].events;
+	level = sum > most ? find_level(wanted, count, most) : sum;
+	for (size_t i = 0; i < count; i++) {
+		struct process *process = claim[i].process;
+
+		if (claim[i].events > level)
+			process->event_permille = level / process->events * NT_GOVERNOR_WHOLE;
+		else
+			raise_limit(process, false);
+	}
+}
+
+/* numbers: room for two of each claim. */
+static void limit_all(struct claim *claim, size_t count, double most, double *numbers)
+{
+	double level, *wanted = numbers + count;
+	size_t owners;
+
+	qsort(claim, count, sizeof(*claim), in_order);
+	owners = sum_owners(claim, count, numbers);
+	qsort(numbers, owners, sizeof(*numbers), least_first);
+	level = find_level(numbers, owners, most);
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		for (end = begin;
+		     end < count && claim[end].process->owner == claim[begin].process->owner; end++)
+			;
+		limit_owner(&claim[begin], end - begin, level, wanted);
+	}
+}
+
+/* Processes that ended unnoticed, or that are not watched any more. */
+static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
+{
+	struct process *process, *next;
+
+	HASH_ITER(hh, governor->process, process, next)
+	{
+		process->unsampled_ns += elapsed_ns;
+		if (process->unsampled_ns >= FORGET_NS)
+			drop(governor, process);
+	}
+}
+
+/* So many events a second can be handled. */
+static double find_most(const struct nt_governor *governor, uint64_t events, uint64_t event_ns,
+			uint64_t elapsed_ns)
+{
+	double cost_ns = events ? (double)event_ns / (double)events : 0;
+	bool is_sure = (double)events * 1e9 >= EVENTS_MANY * (double)elapsed_ns;
+
+	if (cost_ns <= 0 || (cost_ns > EVENT_FEW_NS && !is_sure))
+		cost_ns = EVENT_FEW_NS;
+	if (cost_ns < EVENT_LEAST_NS)
+		cost_ns = EVENT_LEAST_NS;
+	return governor->options.agent_budget * event_share * 1e9 / cost_ns;
 }
 
 void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns)
 {
-	double cost_ns = governor->events ? (double)event_ns / (double)governor->events : 0;
-	double most, total = 0, level;
+	uint64_t events = governor->events;
+	nt_autofree struct claim *claim = NULL;
+	nt_autofree double *numbers = NULL;
+	size_t count = 0, all;
+	double most, total = 0;
 
 	governor->events = 0;
-	if (!elapsed_ns || governor->options.agent_budget <= 0)
+	forget_stale(governor, elapsed_ns);
+	all = HASH_COUNT(governor->process);
+	if (!elapsed_ns || !all || governor->options.agent_budget <= 0)
 		return;
+	most = find_most(governor, events, event_ns, elapsed_ns);
 	for (const struct process *p = governor->process; p; p = p->hh.next)
-		total += p->events;
-	/* Few events, each after a sleep, say little of what one of many costs. */
-	if (cost_ns <= 0 || cost_ns > 5000)
-		cost_ns = 5000;
-	if (cost_ns < 200)
-		cost_ns = 200;
-	most = governor->options.agent_budget * event_share * 1e9 / cost_ns;
-	level = total > most ? find_level(governor, most) : 0;
-	for (struct process *p = governor->process; p; p = p->hh.next) {
-		if (total > most && p->events > level)
-			p->event_permille = level / p->events * 1000;
-		else if (p->event_permille < NT_GOVERNOR_WHOLE)
-			p->event_permille =
-				p->event_permille * 1.25 < NT_GOVERNOR_WHOLE && total > most / 2
-					? p->event_permille * 1.25
-					: NT_GOVERNOR_WHOLE;
+		total += claim_of(p);
+	if (total <= most) {
+		for (struct process *p = governor->process; p; p = p->hh.next)
+			raise_limit(p, total <= most / 2);
+		return;
 	}
+	claim = calloc(all, sizeof(*claim));
+	numbers = calloc(2 * all, sizeof(*numbers));
+	if (!claim || !numbers)
+		return; /* limits stay as they are */
+	for (struct process *p = governor->process; p; p = p->hh.next)
+		if (!is_stale(p))
+			claim[count++] = (struct claim){.process = p, .events = claim_of(p)};
+	limit_all(claim, count, most, numbers);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -11,12 +11,15 @@
  * 1. A function that alone would exceed the budget in the shortest slice is *hot*: it is detached, and
  *    looked at again for 10 ms every 10 s.
  * 2. All other functions but those that stay (nt_probe_stays()) are observed in *slices*: at the start
- *    of each period of the real time, so that the ranks of a job are observed at the same time.
+ *    of each period of the real time, so that the ranks of a job are observed at the same time. The
+ *    period of a rank is so long that whole steps lie within a slice.
  * 3. Where even the shortest slice costs too much, whole subjects are shed, the least useful first:
- *    allocations, copies, the order of streams, launches, synchronising calls.
+ *    allocations, copies, the order of streams, launches, synchronising calls. The same, but for
+ *    synchronising calls, where otherwise no whole step would lie within the longest slice.
  *
  * The events of all processes together have a budget too, of the agent's own processor time. It is
- * divided by water-filling: the processes with the most events give way first.
+ * divided by water-filling, among owners first and then among the processes of each: what asks for the
+ * most is limited first.
  */
 #ifndef NT_AGENT_GOVERNOR_H
 #define NT_AGENT_GOVERNOR_H
@@ -61,6 +64,9 @@ struct nt_governor_sample {
 	uint64_t now_ns; /* boot time */
 	uint64_t cpu_ns; /* of the process so far */
 	uint64_t observed_ns; /* boot time in which it was observed so far */
+	uint64_t owner; /* id of struct nt_owner; 0: not known, which is one owner */
+	bool is_rank; /* it makes steps, which are to be measured */
+	uint64_t whole_ns; /* observed for so long at a time, its steps can be; 0: not known */
 	const struct nt_process_counters *counters; /* NULL: none */
 };
 
@@ -77,18 +83,26 @@ NT_MUST_CHECK int nt_governor_new(const struct nt_governor_options *options,
 void nt_governor_free(struct nt_governor *governor);
 NT_DEFINE_AUTO(nt_governor, nt_governor_free)
 
-/* An event of the row has come. A process is known from its first event or sample on. */
-void nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row);
+/*
+ * The process is governed from now on, until nt_governor_end() or until it was not sampled for a
+ * minute. Not beyond the cap, nor without memory.
+ */
+void nt_governor_meet(struct nt_governor *governor, uint32_t pid);
+/* An event of the row has come. False: the process is not known, and the event counts as the agent's. */
+bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row);
 /*
  * Accounts for the time since the last sample; a sample less than 50 ms after another is passed over.
- * True: the plan of the process has changed.
+ * True: the plan of the process has changed. False as well where the process is not known.
  */
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample);
 /* A look at the hot functions took so long; all its hits have been given. True: as above. */
 bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t look_ns,
 			const struct nt_process_counters *counters);
-/* Once a second: event_ns is the agent's processor time for the events since the last time. */
+/*
+ * Once a second: event_ns is the agent's processor time for the events since the last time. Forgets
+ * processes that were not sampled for a minute.
+ */
 void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns);
 void nt_governor_end(struct nt_governor *governor, uint32_t pid);
 

@@ -266,6 +266,11 @@ void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 	process->use[process->uses++] = use;
 }
 
+bool nt_own_links_knows(const struct nt_own_links *own, uint32_t pid)
+{
+	return find_process(own, pid) != NULL;
+}
+
 void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct process *process = find_process(own, pid);

@@ -64,6 +64,8 @@ NT_DEFINE_AUTO(nt_own_links, nt_own_links_free)
 /* The process maps the file, which is attached. */
 void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns, dev_t dev,
 		      ino_t ino);
+/* Some process that maps a file with probes, and has not ended. */
+bool nt_own_links_knows(const struct nt_own_links *own, uint32_t pid);
 void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns);
 /* The file is to be dropped: no process maps it any more. */
 void nt_own_links_drop(struct nt_own_links *own, dev_t dev, ino_t ino);

@@ -15,6 +15,7 @@ int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank)
 	if (!rank)
 		return -ENOMEM;
 	rank->process = process;
+	rank->shed = process->shed;
 	r = nt_step_new(&rank->step);
 	if (r < 0)
 		return r;
@@ -375,4 +376,5 @@ void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns)
 	rank->window_ns = end_ns;
 	rank->errors = 0;
 	rank->probed_calls = 0;
+	rank->shed = rank->process->shed;
 }

@@ -412,6 +412,7 @@ void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info)
 		.anchor_comm = anchor->comm,
 		.anchor_kind = anchor->stable,
 		.anchors = step->anchors,
+		.step_ns = step->step_ns,
 		.number = step->number,
 		.found_count = step->found_count,
 		.unknown_kinds = step->unknown_kinds,

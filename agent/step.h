@@ -41,6 +41,7 @@ struct nt_step_info {
 	uint64_t anchor_comm; /* comm of the call that begins a step */
 	uint64_t anchor_kind; /* hash of its operation, bytes, type and communicator size */
 	uint32_t anchors; /* calls of that kind in one step */
+	uint64_t step_ns; /* about, of most steps; 0: none was measured yet */
 	uint64_t number; /* of the step that began last: calls of the anchor so far ÷ anchors */
 	uint64_t found_count; /* how often a period was found so far */
 	uint64_t unknown_kinds; /* calls over the cap of kinds */

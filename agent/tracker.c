@@ -421,6 +421,42 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 		nt_rank_gap(process->rank[i]);
 }
 
+/*
+ * Half a step may be cut at either end. One whose place within the step is not known after a pause is
+ * searched anew, which takes some steps more.
+ */
+static uint64_t whole_of(const struct nt_rank *rank)
+{
+	struct nt_step_info info;
+
+	nt_step_info(rank->step, &info);
+	if (!info.found)
+		return 0;
+	return info.anchors > 1 && !info.by_anchor ? 5 * info.step_ns
+						   : 2 * info.step_ns + info.step_ns / 2;
+}
+
+bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
+			struct nt_tracker_traits *ret_traits)
+{
+	const struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
+	const struct nt_process *process = candidate ? candidate->process : NULL;
+	struct nt_tracker_traits traits = {0};
+
+	if (!candidate)
+		return false;
+	traits.owner = candidate->owner.id;
+	for (uint32_t i = 0; process && i < process->ranks; i++) {
+		uint64_t whole_ns = whole_of(process->rank[i]);
+
+		traits.is_rank = true;
+		if (whole_ns > traits.whole_ns)
+			traits.whole_ns = whole_ns;
+	}
+	*ret_traits = traits;
+	return true;
+}
+
 void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 {
 	struct nt_process *process = nt_tracker_process(tracker, pid);
@@ -431,6 +467,8 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 	if (process->shed & ~shed & NT_WIRE_SHED_COMMUNICATION)
 		process->resumed_ns = tracker->now_ns;
 	process->shed = shed;
+	for (uint32_t i = 0; i < process->ranks; i++)
+		process->rank[i]->shed |= shed;
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */

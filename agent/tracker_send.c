@@ -357,7 +357,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.host = &host,
 		.counters = &counters,
 		.ended = ended,
-		.shed = rank->process->shed,
+		.shed = rank->shed,
 		.outside_ns = tracker->options.outside_ns,
 	};
 	struct nt_process *process = rank->process;

@@ -24,6 +24,9 @@ struct played {
 	struct nt_process_counters counters;
 	double cpu; /* cores */
 	uint64_t events; /* that were given */
+	uint64_t owner;
+	bool is_rank;
+	uint64_t whole_ns;
 };
 
 static const struct nt_governor_options options = {
@@ -61,8 +64,9 @@ static void hit(struct played *played, const char *symbol, double calls)
 	if (plan &&
 	    (nt_governor_is_hot(plan, row) || (plan->shed >> nt_probe_row(row)->subject & 1)))
 		return;
+	nt_governor_meet(played->governor, PID);
 	for (double n = 0; n < calls * share; n++)
-		nt_governor_hit(played->governor, PID, row);
+		(void)nt_governor_hit(played->governor, PID, row);
 }
 
 /* So long at `calls` a second of the row, of the share of the time that the plan leaves. */
@@ -71,6 +75,7 @@ static void play(struct played *played, uint32_t pid, const char *symbol, double
 	uint16_t row = row_of(symbol);
 	bool counted = nt_probe_row(row)->counter >= 0 && !nt_probe_row(row)->returns;
 
+	nt_governor_meet(played->governor, pid);
 	for (int i = 0; i < ms / TICK_MS; i++) {
 		const struct nt_governor_plan *plan = nt_governor_plan(played->governor, pid);
 		double share = plan ? plan->permille / 1000.0 : 1;
@@ -85,7 +90,7 @@ static void play(struct played *played, uint32_t pid, const char *symbol, double
 		if (counted)
 			played->counters.calls[nt_probe_row(row)->counter] += hits;
 		for (uint64_t n = 0; !counted && n < hits; n++)
-			nt_governor_hit(played->governor, pid, row);
+			(void)nt_governor_hit(played->governor, pid, row);
 		played->events += counted ? 0 : hits;
 		played->now_ns += TICK_MS * NT_MILLISECOND;
 		played->cpu_ns += (uint64_t)(played->cpu * TICK_MS * NT_MILLISECOND);
@@ -94,6 +99,9 @@ static void play(struct played *played, uint32_t pid, const char *symbol, double
 			.now_ns = played->now_ns,
 			.cpu_ns = played->cpu_ns,
 			.observed_ns = played->observed_ns,
+			.owner = played->owner,
+			.is_rank = played->is_rank,
+			.whole_ns = played->whole_ns,
 			.counters = &played->counters,
 		};
 		(void)nt_governor_sample(played->governor, pid, &sample);
@@ -202,11 +210,11 @@ static void a_hot_function_comes_back_when_a_look_finds_it_calm(void **state)
 	play(&played, PID, "MPI_Allreduce", 600000, 1000);
 	assert_true(nt_governor_is_hot(plan_of(&played), row));
 	for (int i = 0; i < 6000; i++)
-		nt_governor_hit(played.governor, PID, row);
+		(void)nt_governor_hit(played.governor, PID, row);
 	assert_false(
 		nt_governor_looked(played.governor, PID, 10 * NT_MILLISECOND, &played.counters));
 	assert_true(nt_governor_is_hot(plan_of(&played), row));
-	nt_governor_hit(played.governor, PID, row);
+	(void)nt_governor_hit(played.governor, PID, row);
 	assert_true(
 		nt_governor_looked(played.governor, PID, 10 * NT_MILLISECOND, &played.counters));
 	assert_int_equal(plan_of(&played)->hot_count, 0);
@@ -224,9 +232,9 @@ static void launches_go_before_communication(void **state)
 	begin(&played, &options);
 	/* Each of many functions is under what makes one hot; together even slices cost too much. */
 	for (int i = 0; i < 40; i++) {
-		hit(&played, "cudaEventRecord", 30000);
-		hit(&played, "cudaStreamSynchronize", 24000);
-		hit(&played, "MPI_Allreduce", 20000);
+		hit(&played, "cudaEventRecord", 19000);
+		hit(&played, "cudaStreamSynchronize", 13000);
+		hit(&played, "MPI_Allreduce", 13000);
 		play(&played, PID, "MPI_Send", 10, 100);
 	}
 	assert_true(plan_of(&played)->governed);
@@ -285,6 +293,350 @@ static void the_agents_budget_takes_from_the_one_with_the_most_events(void **sta
 	nt_governor_free(played.governor);
 }
 
+enum {
+	MANY = 20,
+	FIRST = 100, /* of the many */
+	SECOND_PARTY = 1000, /* pids of another owner */
+};
+
+/* A second of many processes, each on its own clock, in ticks; then a balance at 1 us an event. */
+struct crowd {
+	struct played of[128];
+	uint32_t pid[128];
+	double calls[128]; /* a second */
+	size_t count;
+};
+
+static void join_crowd(struct crowd *crowd, struct nt_governor *governor, uint32_t pid,
+		       uint64_t owner, double calls)
+{
+	struct played *played = &crowd->of[crowd->count];
+
+	*played = (struct played){
+		.governor = governor, .now_ns = NT_SECOND, .observed_ns = NT_SECOND, .cpu = 1};
+	played->owner = owner;
+	crowd->pid[crowd->count] = pid;
+	crowd->calls[crowd->count++] = calls;
+}
+
+/* Returns the events of the last second. */
+static uint64_t play_crowd(struct crowd *crowd, uint64_t event_ns, int seconds)
+{
+	uint64_t events = 0;
+
+	for (int i = 0; i < seconds; i++) {
+		events = 0;
+		for (size_t n = 0; n < crowd->count; n++) {
+			crowd->of[n].events = 0;
+			play(&crowd->of[n], crowd->pid[n], "MPI_Allreduce", crowd->calls[n], 1000);
+			events += crowd->of[n].events;
+		}
+		nt_governor_balance(crowd->of[0].governor, events * event_ns, NT_SECOND);
+	}
+	return events;
+}
+
+static struct nt_governor_options tight_options(void)
+{
+	struct nt_governor_options tight = options;
+
+	tight.budget = 1; /* of no concern */
+	tight.agent_budget = 0.02; /* at 1 us an event 16,000 a second are aimed at */
+	return tight;
+}
+
+static void many_that_are_too_much_together_all_give_way(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+	uint64_t events;
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		join_crowd(&crowd, governor, FIRST + i, FIRST + i, 4000);
+	events = play_crowd(&crowd, 1000, 20);
+	assert_in_range(events, 10000, 20000);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_in_range(nt_governor_plan(governor, FIRST + i)->permille, 140, 260);
+}
+
+static void an_owner_with_many_processes_takes_nothing_from_one_with_few(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		join_crowd(&crowd, governor, FIRST + i, 1, 1000);
+	for (uint32_t i = 0; i < 8; i++)
+		join_crowd(&crowd, governor, SECOND_PARTY + i, 2, 900);
+	(void)play_crowd(&crowd, 1000, 10);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_false(nt_governor_plan(governor, SECOND_PARTY + i)->governed);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_in_range(nt_governor_plan(governor, FIRST + i)->permille, 34, 150);
+}
+
+static void of_one_owner_the_process_with_the_most_events_gives_way(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&crowd, governor, PID, 1, 40000);
+	join_crowd(&crowd, governor, OTHER, 1, 4000);
+	join_crowd(&crowd, governor, SECOND_PARTY, 2, 2000);
+	(void)play_crowd(&crowd, 1000, 10);
+	assert_in_range(nt_governor_plan(governor, PID)->permille, 180, 320);
+	assert_false(nt_governor_plan(governor, OTHER)->governed);
+	assert_false(nt_governor_plan(governor, SECOND_PARTY)->governed);
+}
+
+static void what_its_own_budget_does_not_leave_a_process_is_no_claim(void **state)
+{
+	struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	tight.budget = 0.01;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	/* 7,000 of its 100,000 calls are events already. */
+	join_crowd(&crowd, governor, PID, 1, 100000);
+	join_crowd(&crowd, governor, OTHER, 2, 8500);
+	(void)play_crowd(&crowd, 1000, 20);
+	assert_in_range(nt_governor_plan(governor, PID)->permille, 50, 90);
+	assert_false(nt_governor_plan(governor, OTHER)->governed);
+}
+
+static void a_process_that_has_ended_claims_nothing(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0}, alive = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&alive, governor, OTHER, 2, 12000);
+	join_crowd(&crowd, governor, PID, 1, 40000);
+	(void)play_crowd(&crowd, 1000, 5);
+	(void)play_crowd(&alive, 1000, 1);
+	/* Nothing is known of its end: it is not sampled any more. */
+	(void)play_crowd(&alive, 1000, 30);
+	assert_int_equal(nt_governor_plan(governor, OTHER)->permille, NT_GOVERNOR_WHOLE);
+}
+
+static void many_events_cost_what_they_cost(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&crowd, governor, PID, 1, 3000);
+	(void)play_crowd(&crowd, 5000, 10); /* 3,200 a second would be allowed */
+	assert_false(nt_governor_plan(governor, PID)->governed);
+	(void)play_crowd(&crowd, 10000, 3); /* 1,600 */
+	assert_true(nt_governor_plan(governor, PID)->governed);
+	nt_governor_end(governor, PID);
+	/* Of few events each comes with the cost of a wake-up. */
+	crowd = (struct crowd){0};
+	join_crowd(&crowd, governor, OTHER, 1, 900);
+	(void)play_crowd(&crowd, 100000, 10);
+	assert_false(nt_governor_plan(governor, OTHER)->governed);
+}
+
+static void what_is_not_known_takes_no_memory(void **state)
+{
+	struct nt_governor_stats stats;
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	for (uint32_t pid = 1; pid <= 3 * NT_GOVERNOR_PROCESSES; pid++)
+		assert_false(nt_governor_hit(played.governor, pid, 0));
+	assert_null(nt_governor_plan(played.governor, 1));
+	nt_governor_stats(played.governor, &stats);
+	assert_int_equal(stats.over_cap, 0);
+	nt_governor_meet(played.governor, PID);
+	assert_true(nt_governor_hit(played.governor, PID, 0));
+	assert_non_null(nt_governor_plan(played.governor, PID));
+	nt_governor_free(played.governor);
+}
+
+static void a_process_that_is_not_sampled_for_a_minute_is_forgotten(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	nt_governor_meet(played.governor, OTHER);
+	for (int i = 0; i < 59; i++) {
+		play(&played, PID, "MPI_Allreduce", 10, 1000);
+		nt_governor_balance(played.governor, 1000, NT_SECOND);
+	}
+	assert_non_null(nt_governor_plan(played.governor, OTHER));
+	play(&played, PID, "MPI_Allreduce", 10, 1000);
+	nt_governor_balance(played.governor, 1000, NT_SECOND);
+	assert_null(nt_governor_plan(played.governor, OTHER));
+	assert_non_null(nt_governor_plan(played.governor, PID));
+	nt_governor_free(played.governor);
+}
+
+static void a_new_process_that_calls_at_full_speed_is_found_with_its_second_sample(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	play(&played, PID, "MPI_Allreduce", 600000, 2 * TICK_MS);
+	assert_true(nt_governor_is_hot(plan_of(&played), row_of("MPI_Allreduce")));
+	nt_governor_free(played.governor);
+}
+
+static uint64_t slice_of(const struct nt_governor_plan *plan)
+{
+	return plan->period_ns / NT_GOVERNOR_WHOLE * plan->permille;
+}
+
+static void the_shortest_slice_lasts_100_ms_of_3_s(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	/* 26 % of a core in two functions, neither of which is hot. */
+	for (int i = 0; i < 100; i++) {
+		hit(&played, "MPI_Allreduce", 13000);
+		play(&played, PID, "MPI_Send", 130000, 100);
+	}
+	assert_int_equal(plan_of(&played)->hot_count, 0);
+	assert_int_equal(plan_of(&played)->period_ns, 3 * NT_SECOND);
+	assert_in_range(slice_of(plan_of(&played)), 100 * NT_MILLISECOND, 150 * NT_MILLISECOND);
+	nt_governor_free(played.governor);
+}
+
+static void a_slice_holds_whole_steps(void **state)
+{
+	static const struct {
+		uint64_t whole_ms, period_s;
+	} tried[] = {{0, 2}, {300, 2}, {600, 4}, {1300, 8}, {2250, 16}};
+	struct played played;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++) {
+		begin(&played, &options);
+		played.whole_ns = tried[i].whole_ms * NT_MILLISECOND;
+		play(&played, PID, "MPI_Allreduce", 35000, 10000); /* a fifth is observed */
+		assert_int_equal(plan_of(&played)->period_ns, tried[i].period_s * NT_SECOND);
+		assert_true(slice_of(plan_of(&played)) >= played.whole_ns);
+		nt_governor_free(played.governor);
+	}
+}
+
+static void launches_go_where_no_slice_would_hold_a_step(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	played.is_rank = true;
+	played.whole_ns = 2 * NT_SECOND;
+	/* 7 % in launches, 2 % in communication. */
+	for (int i = 0; i < 40; i++) {
+		hit(&played, "MPI_Allreduce", 2000);
+		play(&played, PID, "cudaLaunchKernel", 140000, 100);
+	}
+	assert_true(plan_of(&played)->shed & 1U << NT_SUBJECT_LAUNCH);
+	assert_false(plan_of(&played)->shed & 1U << NT_SUBJECT_COMM);
+	assert_true(slice_of(plan_of(&played)) >= played.whole_ns);
+	nt_governor_free(played.governor);
+	/* They are kept where even that would not do. */
+	begin(&played, &options);
+	played.is_rank = true;
+	played.whole_ns = 60 * NT_SECOND;
+	for (int i = 0; i < 40; i++) {
+		hit(&played, "MPI_Allreduce", 2000);
+		play(&played, PID, "cudaLaunchKernel", 140000, 100);
+	}
+	assert_int_equal(plan_of(&played)->shed, 0);
+	assert_int_equal(plan_of(&played)->period_ns, 16 * NT_SECOND);
+	nt_governor_free(played.governor);
+}
+
+static void steps_that_are_not_known_are_looked_for_in_longer_slices(void **state)
+{
+	uint64_t longest_ns = 0;
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	played.is_rank = true;
+	for (int i = 0; i < 124; i++) {
+		play(&played, PID, "MPI_Allreduce", 35000, 1000);
+		if (plan_of(&played)->period_ns > longest_ns)
+			longest_ns = plan_of(&played)->period_ns;
+	}
+	assert_int_equal(longest_ns, 16 * NT_SECOND);
+	/* There may be none. */
+	assert_int_equal(plan_of(&played)->period_ns, 2 * NT_SECOND);
+	/* What is found once holds for a while, though it is lost with each pause. */
+	played.whole_ns = 1300 * NT_MILLISECOND;
+	play(&played, PID, "MPI_Allreduce", 35000, 1000);
+	played.whole_ns = 0;
+	play(&played, PID, "MPI_Allreduce", 35000, 60000);
+	assert_int_equal(plan_of(&played)->period_ns, 8 * NT_SECOND);
+	nt_governor_free(played.governor);
+}
+
+/* Nothing is called for so long, of which so much is observed. */
+static void hang(struct played *played, int ms, int observed_ms)
+{
+	struct nt_governor_sample sample;
+
+	played->now_ns += (uint64_t)ms * NT_MILLISECOND;
+	played->observed_ns += (uint64_t)observed_ms * NT_MILLISECOND;
+	sample = (struct nt_governor_sample){
+		.now_ns = played->now_ns,
+		.cpu_ns = played->cpu_ns,
+		.observed_ns = played->observed_ns,
+		.counters = &played->counters,
+	};
+	(void)nt_governor_sample(played->governor, PID, &sample);
+}
+
+static void a_slice_goes_on_while_nothing_is_called(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	for (int i = 0; i < 50; i++) {
+		hit(&played, "MPI_Allreduce", 13000);
+		play(&played, PID, "MPI_Send", 130000, 100);
+	}
+	assert_in_range(plan_of(&played)->permille, 34, 50);
+	/* Two slices: what it cost while it called says that it can be observed no longer. */
+	for (int i = 0; i < 2; i++) {
+		hang(&played, 100, 100);
+		hang(&played, 2900, 0);
+	}
+	assert_true(plan_of(&played)->governed);
+	assert_int_equal(plan_of(&played)->permille, NT_GOVERNOR_WHOLE);
+	/* Until it calls. */
+	hit(&played, "MPI_Allreduce", 13000);
+	play(&played, PID, "MPI_Send", 130000, 100);
+	assert_in_range(plan_of(&played)->permille, 34, 60);
+	nt_governor_free(played.governor);
+}
+
 static void processes_over_the_cap_are_counted_and_not_governed(void **state)
 {
 	struct nt_governor_stats stats;
@@ -293,12 +645,12 @@ static void processes_over_the_cap_are_counted_and_not_governed(void **state)
 	(void)state;
 	begin(&played, &options);
 	for (uint32_t pid = 1; pid <= NT_GOVERNOR_PROCESSES + 3; pid++)
-		nt_governor_hit(played.governor, pid, 0);
+		nt_governor_meet(played.governor, pid);
 	nt_governor_stats(played.governor, &stats);
 	assert_int_equal(stats.over_cap, 3);
 	assert_null(nt_governor_plan(played.governor, NT_GOVERNOR_PROCESSES + 1));
 	nt_governor_end(played.governor, 1);
-	nt_governor_hit(played.governor, NT_GOVERNOR_PROCESSES + 1, 0);
+	nt_governor_meet(played.governor, NT_GOVERNOR_PROCESSES + 1);
 	assert_non_null(nt_governor_plan(played.governor, NT_GOVERNOR_PROCESSES + 1));
 	nt_governor_free(played.governor);
 }
@@ -315,6 +667,20 @@ int main(void)
 		cmocka_unit_test(launches_go_before_communication),
 		cmocka_unit_test(what_makes_communicators_is_never_in_slices),
 		cmocka_unit_test(the_agents_budget_takes_from_the_one_with_the_most_events),
+		cmocka_unit_test(many_that_are_too_much_together_all_give_way),
+		cmocka_unit_test(an_owner_with_many_processes_takes_nothing_from_one_with_few),
+		cmocka_unit_test(of_one_owner_the_process_with_the_most_events_gives_way),
+		cmocka_unit_test(what_its_own_budget_does_not_leave_a_process_is_no_claim),
+		cmocka_unit_test(a_process_that_has_ended_claims_nothing),
+		cmocka_unit_test(many_events_cost_what_they_cost),
+		cmocka_unit_test(what_is_not_known_takes_no_memory),
+		cmocka_unit_test(a_process_that_is_not_sampled_for_a_minute_is_forgotten),
+		cmocka_unit_test(a_new_process_that_calls_at_full_speed_is_found_with_its_second_sample),
+		cmocka_unit_test(the_shortest_slice_lasts_100_ms_of_3_s),
+		cmocka_unit_test(a_slice_holds_whole_steps),
+		cmocka_unit_test(launches_go_where_no_slice_would_hold_a_step),
+		cmocka_unit_test(steps_that_are_not_known_are_looked_for_in_longer_slices),
+		cmocka_unit_test(a_slice_goes_on_while_nothing_is_called),
 		cmocka_unit_test(processes_over_the_cap_are_counted_and_not_governed),
 	};
 
