@@ -67,6 +67,7 @@ struct nt_agent {
 	struct nt_trouble bus_trouble;
 	bool told_bus; /* a line is to follow when it is over */
 	struct nt_trouble memory_trouble;
+	uint64_t memory_spared_ns; /* monotonic, when no owner was found that exceeds its share */
 	uint64_t memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
 };
 

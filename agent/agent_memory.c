@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Keeps the agent's memory under --memory-max. Beyond it, what is free is returned to the kernel; if
- * that is not enough, owners give up processes, those that take the most first.
+ * that is not enough, owners that exceed their share give up processes, those that take the most first.
  */
 #include <malloc.h>
 #include <unistd.h>
@@ -18,6 +18,13 @@ enum {
 };
 
 #define RETURN_NS NT_SECOND /* between two searches of the heap for free pages */
+#define SPARED_NS (100 * NT_MILLISECOND) /* between two for owners, where none exceeds its share */
+
+enum cause {
+	CAUSE_NONE,
+	CAUSE_PROCESSES, /* of which some were given up */
+	CAUSE_OTHER, /* no owner's processes take more than its share */
+};
 
 static uint64_t return_free(struct nt_agent *agent, uint64_t mono_ns)
 {
@@ -28,13 +35,26 @@ static uint64_t return_free(struct nt_agent *agent, uint64_t mono_ns)
 	return nt_usage_private_bytes();
 }
 
-static uint32_t give_up(struct nt_agent *agent, uint64_t bytes)
+/* The bytes that are too many. Returns the number of processes. */
+static uint32_t give_up(struct nt_agent *agent, uint64_t bytes, uint64_t max, uint64_t mono_ns)
 {
-	uint32_t processes = nt_tracker_give_back(agent->tracker, bytes);
+	uint32_t processes;
 
+	if (mono_ns - agent->memory_spared_ns < SPARED_NS)
+		return 0;
+	processes = nt_tracker_give_back(agent->tracker, bytes, max);
 	if (processes)
 		(void)malloc_trim(0);
+	else
+		agent->memory_spared_ns = mono_ns;
 	return processes;
+}
+
+static enum cause cause_of(uint64_t bytes, uint64_t max, uint32_t given_up)
+{
+	if (bytes <= max)
+		return CAUSE_NONE;
+	return given_up ? CAUSE_PROCESSES : CAUSE_OTHER;
 }
 
 static uint64_t limit_of(const struct nt_agent *agent)
@@ -52,13 +72,19 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	uint64_t bytes = nt_usage_private_bytes();
 	uint32_t given_up = 0;
 	enum nt_trouble_news news;
+	enum cause cause;
 
 	if (bytes > max)
 		bytes = return_free(agent, mono_ns);
 	if (bytes > max)
-		given_up = give_up(agent, bytes - (max - max / SPARE_PART));
-	news = nt_trouble_look(&agent->memory_trouble, bytes > max, mono_ns);
-	if (news == NT_TROUBLE_BEGINS)
+		given_up = give_up(agent, bytes - (max - max / SPARE_PART), max, mono_ns);
+	cause = cause_of(bytes, max, given_up);
+	news = nt_trouble_look(&agent->memory_trouble, cause, mono_ns);
+	if (news == NT_TROUBLE_BEGINS && cause == CAUSE_OTHER)
+		(void)nt_warn(0, "%llu bytes of memory are more than --memory-max, %llu: nothing more is given up, "
+			      "for no owner's processes take more than its share",
+			      (unsigned long long)bytes, (unsigned long long)max);
+	else if (news == NT_TROUBLE_BEGINS)
 		(void)nt_warn(0, "%llu bytes of memory are more than --memory-max, %llu: %u processes are "
 			      "watched no more for half a minute, those that take the most first",
 			      (unsigned long long)bytes, (unsigned long long)max, given_up);

@@ -177,11 +177,12 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);
 void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
 
 /*
- * Memory is needed. The owner whose processes take the most gives up the one that takes the most, and
- * so on, until about so many bytes are free. Those processes are watched no more for half a minute.
- * Returns their number: 0 where there is nothing to give up.
+ * Memory is needed, of which there is `limit`. The owner whose processes take the most gives up the one
+ * that takes the most, and so on, until about so many bytes are free. An owner keeps what is within its
+ * share of the limit: a quarter, or an equal part where there are more owners. Those processes are
+ * watched no more for half a minute. Returns their number: 0 where nobody exceeds its share.
  */
-uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes);
+uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes, size_t limit);
 
 /* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
 size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);

@@ -4,6 +4,10 @@
 
 #include "agent/tracker_impl.h"
 
+enum {
+	OWNERS_LEAST = 4, /* the share of an owner is never more than a quarter */
+};
+
 struct load {
 	struct nt_process *process;
 	uint64_t owner;
@@ -33,11 +37,23 @@ static int in_order(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-/* The largest process of the owner whose processes take the most; those given up have no bytes. */
-static struct load *largest(struct load *load, size_t count)
+static size_t count_owners(const struct load *load, size_t count)
+{
+	size_t owners = 0;
+
+	for (size_t i = 0; i < count; i++)
+		owners += !i || load[i].owner != load[i - 1].owner;
+	return owners;
+}
+
+/*
+ * The largest process of the owner whose processes take the most; those given up have no bytes. NULL:
+ * none takes more than its share.
+ */
+static struct load *largest(struct load *load, size_t count, size_t share)
 {
 	struct load *found = NULL;
-	size_t most = 0;
+	size_t most = share;
 
 	for (size_t begin = 0, end; begin < count; begin = end) {
 		struct load *first = NULL;
@@ -56,10 +72,10 @@ static struct load *largest(struct load *load, size_t count)
 	return found;
 }
 
-uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes)
+uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes, size_t limit)
 {
 	static struct load load[NT_TRACKER_PROCESSES]; /* no memory is to be had */
-	size_t count = 0, freed = 0;
+	size_t count = 0, freed = 0, owners;
 	uint32_t given_up = 0;
 
 	for (struct nt_process *p = tracker->processes; p && count < NT_TRACKER_PROCESSES;
@@ -70,8 +86,11 @@ uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes)
 			.bytes = bytes_of(p),
 		};
 	qsort(load, count, sizeof(load[0]), in_order);
+	owners = count_owners(load, count);
+	if (owners < OWNERS_LEAST)
+		owners = OWNERS_LEAST;
 	while (freed < bytes) {
-		struct load *next = largest(load, count);
+		struct load *next = largest(load, count, limit / owners);
 
 		if (!next)
 			break;

@@ -44,8 +44,8 @@ static void the_owner_that_takes_the_most_gives_up_its_largest(void **state)
 
 	(void)state;
 	begin(&node);
-	assert_int_equal(nt_tracker_give_back(node.tracker, 1), 1);
-	assert_int_equal(nt_tracker_give_back(node.tracker, 1), 1);
+	assert_int_equal(nt_tracker_give_back(node.tracker, 1, 0), 1);
+	assert_int_equal(nt_tracker_give_back(node.tracker, 1, 0), 1);
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.memory_given_up, 2);
 	assert_int_equal(stats.processes, CROWDED - 1);
@@ -66,14 +66,53 @@ static void what_is_asked_for_is_given_and_no_more_than_there_is(void **state)
 
 	(void)state;
 	begin(&node);
-	some = nt_tracker_give_back(node.tracker, 1 << 20);
+	some = nt_tracker_give_back(node.tracker, 1 << 20, 0);
 	assert_in_range(some, 2, CROWDED - 1);
-	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX), CROWDED + 1 - some);
-	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX), 0);
+	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, 0), CROWDED + 1 - some);
+	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, 0), 0);
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.processes, 0);
 	assert_int_equal(stats.ranks, 0);
 	assert_int_equal(stats.comms, 0);
+	node_stop(&node);
+}
+
+enum {
+	SHARE_BYTES = 1 << 20, /* more than PID takes, less than the crowd */
+};
+
+static void an_owner_within_its_share_gives_up_nothing(void **state)
+{
+	struct nt_tracker_stats stats;
+	struct node node;
+	uint32_t some;
+
+	(void)state;
+	begin(&node);
+	/* Of two owners each may take a quarter. */
+	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, 1000 * SHARE_BYTES), 0);
+	some = nt_tracker_give_back(node.tracker, SIZE_MAX, 4 * SHARE_BYTES);
+	assert_in_range(some, 2, CROWDED - 2);
+	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, 4 * SHARE_BYTES), 0);
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.processes, 1 + CROWDED - some);
+	assert_true(is_watched(&node, PID));
+	node_stop(&node);
+}
+
+static void of_many_owners_each_has_an_equal_share(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	become_rank(&node, PID, 32);
+	for (uint32_t i = 1; i < CROWDED; i++)
+		become_rank(&node, PID + i, 1);
+	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, CROWDED * SHARE_BYTES), 1);
+	assert_false(is_watched(&node, PID));
+	for (uint32_t i = 1; i < CROWDED; i++)
+		assert_true(is_watched(&node, PID + i));
 	node_stop(&node);
 }
 
@@ -85,7 +124,7 @@ static void who_was_given_up_is_watched_again_after_half_a_minute(void **state)
 	(void)state;
 	begin(&node);
 	nt_tracker_tick(node.tracker, node.now_ns += SECOND);
-	(void)nt_tracker_give_back(node.tracker, SIZE_MAX);
+	(void)nt_tracker_give_back(node.tracker, SIZE_MAX, 0);
 	node.now_ns += 20 * SECOND;
 	nccl_reduce(&node, PID, PID, 0x5000, 1 << 20, STREAM);
 	nt_tracker_stats(node.tracker, &stats);
@@ -102,6 +141,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_owner_that_takes_the_most_gives_up_its_largest),
 		cmocka_unit_test(what_is_asked_for_is_given_and_no_more_than_there_is),
+		cmocka_unit_test(an_owner_within_its_share_gives_up_nothing),
+		cmocka_unit_test(of_many_owners_each_has_an_equal_share),
 		cmocka_unit_test(who_was_given_up_is_watched_again_after_half_a_minute),
 	};
 
