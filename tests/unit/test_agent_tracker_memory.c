@@ -106,7 +106,7 @@ static void of_many_owners_each_has_an_equal_share(void **state)
 
 	(void)state;
 	node_start(&node);
-	become_rank(&node, PID, 32);
+	become_rank(&node, PID, 10);
 	for (uint32_t i = 1; i < CROWDED; i++)
 		become_rank(&node, PID + i, 1);
 	assert_int_equal(nt_tracker_give_back(node.tracker, SIZE_MAX, CROWDED * SHARE_BYTES), 1);
