@@ -166,6 +166,7 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 	(void)nt_tracker_traits(agent->tracker, pid, &traits);
 	sample.owner = traits.owner;
 	sample.is_rank = traits.is_rank;
+	sample.measured = traits.measured;
 	sample.whole_ns = traits.whole_ns;
 	sample.now_ns = nt_clock_boot_ns();
 	sample.observed_ns = nt_own_links_observed_ns(agent->own_links, pid, sample.now_ns);

@@ -64,7 +64,9 @@ struct process {
 	uint64_t quiet_ns; /* observed since the last hit */
 	bool is_rank;
 	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
-	uint64_t search_ns, search_since_ns; /* period in which its steps are looked for; 0: none */
+	uint64_t measured, measured_before; /* steps */
+	uint64_t measured_ns; /* when the last one was, or the period was made longer for want of one */
+	uint64_t least_period_ns, lengthened_ns; /* as none was measured in shorter ones; and since when */
 	uint64_t calm_since_ns; /* 0: it is not calm */
 	uint64_t shed_since_ns; /* since when the subjects are shed that are */
 	struct nt_governor_plan plan;
@@ -374,29 +376,36 @@ static const enum nt_subject order[] = {
 };
 
 /*
- * Steps that are not known yet may be longer than the slices are. All lengths are tried in turn, for
- * there may be no steps at all.
+ * Steps that are not measured may be longer than the slices are, whatever was taken for a step. All
+ * lengths are tried in turn, for there may be no steps at all.
  */
 static void search_steps(struct process *process, uint64_t now_ns)
 {
-	if (!process->is_rank || process->whole_ns || process->duty >= NT_GOVERNOR_WHOLE) {
-		process->search_ns = 0;
+	uint64_t period_ns = process->plan.period_ns;
+	bool measures = process->measured != process->measured_before;
+
+	process->measured_before = process->measured;
+	if (!process->is_rank || process->duty >= NT_GOVERNOR_WHOLE)
+		process->least_period_ns = 0;
+	if (!process->is_rank || process->duty >= NT_GOVERNOR_WHOLE || measures ||
+	    is_quiet(process)) {
+		process->measured_ns = now_ns;
+		if (now_ns - process->lengthened_ns >= WHOLE_KEEP_NS)
+			process->least_period_ns = 0; /* what is known by now may do */
 		return;
 	}
-	if (process->search_ns &&
-	    now_ns - process->search_since_ns < SEARCH_SLICES * process->search_ns)
+	if (now_ns - process->measured_ns < SEARCH_SLICES * period_ns)
 		return;
-	if (!process->search_ns || process->search_ns >= LAST_PERIOD_NS)
-		process->search_ns = PERIOD_NS;
-	else
-		process->search_ns *= 2;
-	process->search_since_ns = now_ns;
+	if (period_ns == LONG_PERIOD_NS)
+		period_ns = PERIOD_NS;
+	process->least_period_ns = period_ns < LAST_PERIOD_NS ? 2 * period_ns : 0;
+	process->lengthened_ns = process->measured_ns = now_ns;
 }
 
 /* Longer periods begin where shorter ones do, so that ranks of unlike cost are observed together. */
 static uint64_t find_period(const struct process *process)
 {
-	uint64_t period_ns = process->search_ns ? process->search_ns : PERIOD_NS;
+	uint64_t period_ns = process->least_period_ns ? process->least_period_ns : PERIOD_NS;
 
 	while (period_ns < LAST_PERIOD_NS &&
 	       period_ns / NT_GOVERNOR_WHOLE * process->duty < process->whole_ns)
@@ -555,6 +564,7 @@ static bool has_changed(struct nt_governor *governor, const struct nt_governor_p
 static void take_steps(struct process *process, const struct nt_governor_sample *sample)
 {
 	process->is_rank = sample->is_rank;
+	process->measured = sample->measured;
 	if (sample->whole_ns) {
 		process->whole_ns = sample->whole_ns;
 		process->whole_seen_ns = sample->now_ns;

@@ -66,6 +66,7 @@ struct nt_governor_sample {
 	uint64_t observed_ns; /* boot time in which it was observed so far */
 	uint64_t owner; /* id of struct nt_owner; 0: not known, which is one owner */
 	bool is_rank; /* it makes steps, which are to be measured */
+	uint64_t measured; /* steps so far */
 	uint64_t whole_ns; /* observed for so long at a time, its steps can be; 0: not known */
 	const struct nt_process_counters *counters; /* NULL: none */
 };

@@ -63,6 +63,7 @@ struct nt_rank {
 	uint64_t probed_calls; /* communication calls and waits that are in the sums, about */
 	uint64_t lost_seen, events_seen; /* the process's counts at the last window */
 	uint64_t unobserved_seen; /* the same of nt_process.unobserved_ns */
+	uint64_t measured; /* steps that were sent so far */
 	uint32_t shed; /* what was not observed at some time of the window: NT_WIRE_SHED_* */
 
 	struct nt_host *host; /* owned; NULL: none open */

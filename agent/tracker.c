@@ -450,6 +450,7 @@ bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
 		uint64_t whole_ns = whole_of(process->rank[i]);
 
 		traits.is_rank = true;
+		traits.measured += process->rank[i]->measured;
 		if (whole_ns > traits.whole_ns)
 			traits.whole_ns = whole_ns;
 	}

@@ -158,6 +158,7 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 struct nt_tracker_traits {
 	uint64_t owner; /* id of struct nt_owner */
 	bool is_rank;
+	uint64_t measured; /* steps of it so far */
 	uint64_t whole_ns; /* observed for so long at a time, its steps are measured; 0: not known */
 };
 

@@ -15,9 +15,14 @@
 #define WINDOW_GPU_NS     NT_SECOND /* well below what aggregators wait for the last of all */
 #define WINDOW_SAMPLED_NS                                                                          \
 	(6 * NT_SECOND) /* longer than from one slice of a sampled process to the next */
+#define SLICED_NS     (20 * NT_SECOND) /* longer than the period of slices */
 #define HEARTBEAT_NS  NT_SECOND
 #define KEY_FORGET_NS NT_MINUTE
 #define PERIOD_NS     (10 * NT_SECOND)
+
+enum {
+	COVER_PART = 8, /* of what is observed in slices: so much of it are steps, at least */
+};
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
@@ -346,6 +351,20 @@ static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt
 	sink->window(sink->data, rank->key, window, key->watermark_ns);
 }
 
+/*
+ * Where no slice holds a whole step, calls within one recur and look like steps: a burst of equal
+ * reductions. Steps follow each other, and make up most of the time that is observed.
+ */
+static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t observed_ns)
+{
+	const struct nt_process *process = rank->process;
+	bool is_sliced = process->paused_ns && less(end_ns, process->paused_ns) < SLICED_NS;
+
+	if (is_sliced && rank->sums.step_ns < observed_ns / COVER_PART)
+		rank->sums = (struct nt_rank_sums){0};
+	rank->measured += rank->sums.steps;
+}
+
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended)
 {
 	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
@@ -380,6 +399,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	context.ended |= moved;
 	if (settled)
 		key = key_for(tracker, rank, end_ns, context.ended);
+	drop_fragments(rank, end_ns, window_ns - context.unobserved_ns);
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
 	tell_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {

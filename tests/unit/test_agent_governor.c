@@ -26,7 +26,7 @@ struct played {
 	uint64_t events; /* that were given */
 	uint64_t owner;
 	bool is_rank;
-	uint64_t whole_ns;
+	uint64_t measured, whole_ns;
 };
 
 static const struct nt_governor_options options = {
@@ -101,6 +101,7 @@ static void play(struct played *played, uint32_t pid, const char *symbol, double
 			.observed_ns = played->observed_ns,
 			.owner = played->owner,
 			.is_rank = played->is_rank,
+			.measured = played->measured,
 			.whole_ns = played->whole_ns,
 			.counters = &played->counters,
 		};
@@ -571,28 +572,69 @@ static void launches_go_where_no_slice_would_hold_a_step(void **state)
 	nt_governor_free(played.governor);
 }
 
-static void steps_that_are_not_known_are_looked_for_in_longer_slices(void **state)
+/* So many seconds in which all steps are measured, if slices last so long. */
+static uint64_t play_steps(struct played *played, uint64_t whole_ms, int seconds)
 {
 	uint64_t longest_ns = 0;
+
+	for (int i = 0; i < seconds; i++) {
+		play(played, PID, "MPI_Allreduce", 35000, 1000);
+		if (whole_ms && slice_of(plan_of(played)) >= whole_ms * NT_MILLISECOND)
+			played->measured++;
+		if (plan_of(played)->period_ns > longest_ns)
+			longest_ns = plan_of(played)->period_ns;
+	}
+	return longest_ns;
+}
+
+static void steps_that_are_not_known_are_looked_for_in_longer_slices(void **state)
+{
 	struct played played;
 
 	(void)state;
 	begin(&played, &options);
 	played.is_rank = true;
-	for (int i = 0; i < 124; i++) {
-		play(&played, PID, "MPI_Allreduce", 35000, 1000);
-		if (plan_of(&played)->period_ns > longest_ns)
-			longest_ns = plan_of(&played)->period_ns;
-	}
-	assert_int_equal(longest_ns, 16 * NT_SECOND);
-	/* There may be none. */
+	/* There may be none: then it begins again with the shortest. */
+	assert_int_equal(play_steps(&played, 0, 124), 16 * NT_SECOND);
 	assert_int_equal(plan_of(&played)->period_ns, 2 * NT_SECOND);
-	/* What is found once holds for a while, though it is lost with each pause. */
-	played.whole_ns = 1300 * NT_MILLISECOND;
-	play(&played, PID, "MPI_Allreduce", 35000, 1000);
-	played.whole_ns = 0;
-	play(&played, PID, "MPI_Allreduce", 35000, 60000);
+	nt_governor_free(played.governor);
+	/* Where they are measured it goes on, and for a while where they are lost with each pause. */
+	begin(&played, &options);
+	played.is_rank = true;
+	assert_int_equal(play_steps(&played, 1300, 30), 8 * NT_SECOND);
+	assert_int_equal(play_steps(&played, 1300, 60), 8 * NT_SECOND);
 	assert_int_equal(plan_of(&played)->period_ns, 8 * NT_SECOND);
+	nt_governor_free(played.governor);
+}
+
+static void what_is_known_of_steps_holds_for_a_while(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	played.is_rank = true;
+	played.whole_ns = 1300 * NT_MILLISECOND;
+	(void)play_steps(&played, 1300, 5);
+	played.whole_ns = 0;
+	assert_int_equal(play_steps(&played, 1300, 60), 8 * NT_SECOND);
+	assert_int_equal(plan_of(&played)->period_ns, 8 * NT_SECOND);
+	nt_governor_free(played.governor);
+}
+
+static void what_was_taken_for_a_step_and_is_not_measured_was_none(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	played.is_rank = true;
+	played.whole_ns = NT_MILLISECOND;
+	assert_int_equal(play_steps(&played, 1300, 60), 8 * NT_SECOND);
+	assert_int_equal(plan_of(&played)->period_ns, 8 * NT_SECOND);
+	/* Steps that have become shorter are looked at in shorter slices after a while. */
+	(void)play_steps(&played, 1, 120);
+	assert_int_equal(plan_of(&played)->period_ns, 2 * NT_SECOND);
 	nt_governor_free(played.governor);
 }
 
@@ -680,6 +722,8 @@ int main(void)
 		cmocka_unit_test(a_slice_holds_whole_steps),
 		cmocka_unit_test(launches_go_where_no_slice_would_hold_a_step),
 		cmocka_unit_test(steps_that_are_not_known_are_looked_for_in_longer_slices),
+		cmocka_unit_test(what_is_known_of_steps_holds_for_a_while),
+		cmocka_unit_test(what_was_taken_for_a_step_and_is_not_measured_was_none),
 		cmocka_unit_test(a_slice_goes_on_while_nothing_is_called),
 		cmocka_unit_test(processes_over_the_cap_are_counted_and_not_governed),
 	};

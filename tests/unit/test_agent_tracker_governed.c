@@ -95,6 +95,65 @@ static void a_window_states_what_was_not_observed_at_some_time_of_it(void **stat
 	node_stop(&node);
 }
 
+/* A burst of four equal reductions at the beginning of a slice, and nothing else of the step. */
+static void cut_slices(struct node *node, int slices)
+{
+	for (int i = 0; i < slices; i++) {
+		for (int call = 0; call < 4; call++) {
+			node->now_ns += MS / 50;
+			mpi_reduce(node, PID, WORLD, 1000, MS / 100);
+		}
+		node->now_ns += 700 * MS;
+		nt_tracker_tick(node->tracker, node->now_ns);
+		nt_tracker_paused(node->tracker, PID, node->now_ns);
+		node->now_ns += 1300 * MS;
+		nt_tracker_tick(node->tracker, node->now_ns);
+		nt_tracker_resumed(node->tracker, PID, node->now_ns);
+	}
+}
+
+static void what_recurs_within_a_step_is_no_step_where_slices_hold_none(void **state)
+{
+	uint64_t measured;
+	struct node node;
+	size_t before;
+
+	(void)state;
+	begin(&node);
+	mpi_steps(&node, PID, 100);
+	measured = traits_of(&node, PID).measured;
+	assert_in_range(measured, 60, 100);
+	cut_slices(&node, 1); /* its window ends with steps of before */
+	before = node.windows;
+	measured = traits_of(&node, PID).measured;
+	cut_slices(&node, 20);
+	assert_true(node.windows > before);
+	for (size_t i = before; i < node.windows; i++)
+		assert_int_equal(node.window[i].window.steps, 0);
+	assert_true(traits_of(&node, PID).measured == measured);
+	node_stop(&node);
+}
+
+static void whole_steps_in_slices_are_sent(void **state)
+{
+	uint64_t measured;
+	struct node node;
+
+	(void)state;
+	begin(&node);
+	mpi_steps(&node, PID, 100);
+	measured = traits_of(&node, PID).measured;
+	for (int i = 0; i < 20; i++) {
+		nt_tracker_paused(node.tracker, PID, node.now_ns);
+		node.now_ns += 1300 * MS;
+		nt_tracker_tick(node.tracker, node.now_ns);
+		nt_tracker_resumed(node.tracker, PID, node.now_ns);
+		mpi_steps(&node, PID, 4);
+	}
+	assert_in_range(traits_of(&node, PID).measured - measured, 40, 80);
+	node_stop(&node);
+}
+
 static void a_rank_that_is_found_later_states_it_too(void **state)
 {
 	struct node node;
@@ -114,6 +173,8 @@ int main(void)
 		cmocka_unit_test(two_and_a_half_steps_hold_a_whole_one),
 		cmocka_unit_test(five_steps_where_the_place_within_a_step_is_lost),
 		cmocka_unit_test(a_window_states_what_was_not_observed_at_some_time_of_it),
+		cmocka_unit_test(what_recurs_within_a_step_is_no_step_where_slices_hold_none),
+		cmocka_unit_test(whole_steps_in_slices_are_sent),
 		cmocka_unit_test(a_rank_that_is_found_later_states_it_too),
 	};
 
