@@ -363,6 +363,15 @@ static bool look_again(struct nt_step *step, uint16_t index)
 	return nt_step_refine(step);
 }
 
+/* A round is found by its parts, which repeat sooner. */
+static bool is_like_before(struct nt_step *step)
+{
+	if (step->step_ns < step->before_ns / 2)
+		return false;
+	step->before_ns = 0;
+	return true;
+}
+
 bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 {
 	struct nt_step_entry entry = push_call(step, call);
@@ -373,7 +382,7 @@ bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 
 		if (look_again(step, index))
 			begins = follow(step, index, call->entry_ns);
-		return begins;
+		return begins && is_like_before(step);
 	}
 	if (step->calls >= step->next_search)
 		nt_step_search(step);
@@ -382,13 +391,17 @@ bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 
 void nt_step_gap(struct nt_step *step)
 {
+	/* Steps that have become shorter are believed after some gaps. */
+	step->before_ns -= step->before_ns / 8;
 	step->last_ns = 0;
 	step->busy_ns = 0;
 	step->idle_ns = 0;
 	step->begin_ns = 0;
 	if (!step->found)
 		return;
-	if (!step->by_anchor && step->anchors > 1) {
+	if (!step->by_anchor && (step->anchors > 1 || step->before_ns)) {
+		if (step->step_ns > step->before_ns)
+			step->before_ns = step->step_ns;
 		nt_step_forget(step);
 		step->next_search = step->calls + NT_STEP_CALLS_MIN;
 		return;
@@ -412,7 +425,8 @@ void nt_step_info(const struct nt_step *step, struct nt_step_info *ret_info)
 		.anchor_comm = anchor->comm,
 		.anchor_kind = anchor->stable,
 		.anchors = step->anchors,
-		.step_ns = step->step_ns,
+		.step_ns = step->step_ns > step->before_ns ? step->step_ns : step->before_ns,
+		.is_unsure = step->before_ns != 0,
 		.number = step->number,
 		.found_count = step->found_count,
 		.unknown_kinds = step->unknown_kinds,

@@ -36,6 +36,7 @@ struct nt_step_call {
 
 struct nt_step_info {
 	bool found; /* a period is known */
+	bool is_unsure; /* it was lost with a gap: what was found since is shorter than before */
 	bool by_anchor; /* the order of calls varies: only the anchor recurs regularly */
 	uint32_t period; /* calls that count, from step to step */
 	uint64_t anchor_comm; /* comm of the call that begins a step */
@@ -63,7 +64,8 @@ void nt_step_wait(struct nt_step *step, uint64_t entry_ns, uint64_t ret_ns);
 
 /*
  * Calls were not observed since the last one. The period is kept where the next call of its anchor begins
- * a step whatever came before, else it is looked for anew.
+ * a step whatever came before, else it is looked for anew: what is much shorter than the step was is then
+ * taken for a part of it, and begins no step.
  */
 void nt_step_gap(struct nt_step *step);
 

@@ -432,8 +432,9 @@ static uint64_t whole_of(const struct nt_rank *rank)
 	nt_step_info(rank->step, &info);
 	if (!info.found)
 		return 0;
-	return info.anchors > 1 && !info.by_anchor ? 5 * info.step_ns
-						   : 2 * info.step_ns + info.step_ns / 2;
+	if (info.is_unsure || (info.anchors > 1 && !info.by_anchor))
+		return 5 * info.step_ns;
+	return 2 * info.step_ns + info.step_ns / 2;
 }
 
 bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,

@@ -21,7 +21,7 @@
 #define PERIOD_NS     (10 * NT_SECOND)
 
 enum {
-	COVER_PART = 8, /* of what is observed in slices: so much of it are steps, at least */
+	STEPS_BETWEEN = 8, /* that slices cut, or that are searched anew, at most */
 };
 
 /* ---- windows -------------------------------------------------------------------------------- */
@@ -353,14 +353,17 @@ static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt
 
 /*
  * Where no slice holds a whole step, calls within one recur and look like steps: a burst of equal
- * reductions. Steps follow each other, and make up most of the time that is observed.
+ * reductions. Steps follow each other: those that make up less than half of the time that is observed
+ * are parts of longer ones, unless the rest is a few steps.
  */
 static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t observed_ns)
 {
 	const struct nt_process *process = rank->process;
 	bool is_sliced = process->paused_ns && less(end_ns, process->paused_ns) < SLICED_NS;
+	uint64_t rest_ns = less(observed_ns, rank->sums.step_ns);
 
-	if (is_sliced && rank->sums.step_ns < observed_ns / COVER_PART)
+	if (is_sliced && rest_ns > rank->sums.step_ns &&
+	    rest_ns * rank->sums.steps > STEPS_BETWEEN * rank->sums.step_ns)
 		rank->sums = (struct nt_rank_sums){0};
 	rank->measured += rank->sums.steps;
 }

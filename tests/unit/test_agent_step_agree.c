@@ -53,7 +53,7 @@ struct rank {
 	struct nt_step *step;
 	double now_ns;
 	uint64_t launches;
-	uint64_t calls, unseen, last_begin;
+	uint64_t calls, unseen, begins, last_begin;
 };
 
 static double draw(struct job *job)
@@ -116,8 +116,10 @@ static void call(struct rank *rank, uint64_t bytes, double entry_ns, double ret_
 
 	if (rank->calls++ < rank->unseen)
 		return;
-	if (nt_step_call(rank->step, &c))
-		rank->last_begin = rank->calls;
+	if (!nt_step_call(rank->step, &c))
+		return;
+	rank->begins++;
+	rank->last_begin = rank->calls;
 }
 
 static uint32_t layers_until(const struct job *job, uint32_t bucket)
@@ -418,6 +420,59 @@ static void half_of_a_step_becomes_the_whole_when_more_is_seen(void **state)
 	nt_step_free(rank.step);
 }
 
+static void parts_of_a_step_are_no_steps_after_a_gap(void **state)
+{
+	struct rank rank;
+
+	(void)state;
+	start(&rank);
+	lead_rounds(&rank, 40, round_ms, NULL, 1); /* of 47 ms */
+	assert_int_equal(info_of(&rank).period, 4);
+	for (int gap = 0; gap < 3; gap++) {
+		uint64_t begins = rank.begins;
+
+		rank.now_ns += 1000 * MS;
+		nt_step_gap(rank.step);
+		lead_rounds(&rank, 8, round_ms, NULL, 1);
+		assert_in_range(rank.begins - begins, 3, 7);
+		assert_int_equal(rank.calls - rank.last_begin, 3);
+		assert_in_range(info_of(&rank).step_ns, 40 * MS, 50 * MS);
+		assert_false(info_of(&rank).is_unsure);
+	}
+	/* Where too little is seen to find it again, nothing is a step. */
+	for (int gap = 0; gap < 2; gap++) {
+		uint64_t begins = rank.begins;
+
+		rank.now_ns += 1000 * MS;
+		nt_step_gap(rank.step);
+		lead_rounds(&rank, 1, round_ms, NULL, 1);
+		assert_true(rank.begins == begins);
+		assert_true(info_of(&rank).is_unsure);
+		assert_in_range(info_of(&rank).step_ns, 30 * MS, 50 * MS);
+	}
+	nt_step_free(rank.step);
+}
+
+static void steps_that_became_shorter_are_believed_after_some_gaps(void **state)
+{
+	struct rank rank;
+
+	(void)state;
+	start(&rank);
+	lead_rounds(&rank, 40, round_ms, NULL, 1);
+	for (int gap = 0; gap < 20; gap++) {
+		nt_step_gap(rank.step);
+		for (int i = 0; i < 10; i++) {
+			rank.now_ns += 5 * MS;
+			call(&rank, 8 << 20, rank.now_ns, rank.now_ns + MS);
+		}
+	}
+	assert_false(info_of(&rank).is_unsure);
+	assert_in_range(info_of(&rank).step_ns, 4 * MS, 6 * MS);
+	assert_int_equal(rank.calls, rank.last_begin);
+	nt_step_free(rank.step);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +484,8 @@ int main(void)
 		cmocka_unit_test(a_slow_transfer_does_not_hide_the_step),
 		cmocka_unit_test(a_step_is_kept_when_only_its_times_change),
 		cmocka_unit_test(half_of_a_step_becomes_the_whole_when_more_is_seen),
+		cmocka_unit_test(parts_of_a_step_are_no_steps_after_a_gap),
+		cmocka_unit_test(steps_that_became_shorter_are_believed_after_some_gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
