@@ -171,6 +171,15 @@ static void on_mapped(void *data, const struct nt_mapped_file *file)
 	(void)nt_attachment_use(agent->attachment, file);
 }
 
+static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
+{
+	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_own_links_end(agent->own_links, pid, start_boot_ns);
+	nt_governor_end(agent->governor, pid);
+	nt_attach_forget(agent->attach, pid);
+}
+
 static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
 {
 	struct nt_agent *agent = data;
@@ -179,11 +188,7 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
-	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
-	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
-	nt_own_links_end(agent->own_links, pid, start_boot_ns);
-	nt_governor_end(agent->governor, pid);
-	nt_attach_forget(agent->attach, pid);
+	end_process(agent, pid, start_boot_ns);
 }
 
 /* It goes on, but others take its place: what is known of it is sent, and given up. */
@@ -192,8 +197,7 @@ static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
 	struct nt_agent *agent = data;
 
 	nt_tracker_evicted(agent->tracker, pid, start_boot_ns);
-	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
-	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	end_process(agent, pid, start_boot_ns);
 }
 
 /* What the process's environment would have told is missing where it cannot be read in time. */

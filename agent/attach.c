@@ -427,6 +427,11 @@ int nt_attached_fd(const struct nt_attached *file)
 	return file->fd;
 }
 
+size_t nt_attached_names(const struct nt_attached *file)
+{
+	return file->names;
+}
+
 enum nt_attached_split nt_attached_split(const struct nt_attached *file)
 {
 	return file->split;

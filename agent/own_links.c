@@ -279,13 +279,30 @@ void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 		free_process(own, process);
 }
 
+/* The process still maps the file: what it calls there is not seen any more. */
+static void give_up(struct nt_own_links *own, struct use *use)
+{
+	struct process *process = use->process;
+	size_t i = 0;
+
+	while (process->use[i] != use)
+		i++;
+	process->use[i] = process->use[--process->uses];
+	unlink_use(own, use);
+	own->hooks.missed(own->hooks.data, process->pid);
+}
+
 void nt_own_links_drop(struct nt_own_links *own, dev_t dev, ino_t ino)
 {
 	struct nt_attached *attached = nt_attach_find(own->attach, dev, ino);
 	struct file *file = attached ? find_file(own, (uintptr_t)attached) : NULL;
 
-	if (file && !file->uses)
-		free_file(own, file);
+	/* Under another name it stays attached, and what processes have of their own stays with it. */
+	if (!file || nt_attached_names(attached) > 1)
+		return;
+	while (file->uses)
+		give_up(own, file->uses);
+	free_file(own, file);
 }
 
 /* ---- what a process has of its own ----------------------------------------------------------- */

@@ -67,7 +67,7 @@ void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 /* Some process that maps a file with probes, and has not ended. */
 bool nt_own_links_knows(const struct nt_own_links *own, uint32_t pid);
 void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns);
-/* The file is to be dropped: no process maps it any more. */
+/* To be called before nt_attach_drop(): processes that still map the file are not observed there. */
 void nt_own_links_drop(struct nt_own_links *own, dev_t dev, ino_t ino);
 
 /* What is to be observed of the process from now on. The plan is copied. */

@@ -366,6 +366,75 @@ static void a_process_that_ends_takes_its_links_along(void **state)
 	end(&world);
 }
 
+/* As the agent does when a file has to make room for another: processes still map it. */
+static void drop(struct world *world)
+{
+	nt_own_links_drop(world->own, nccl.st.st_dev, nccl.st.st_ino);
+	nt_attach_drop(world->harness.attach, nccl.st.st_dev, nccl.st.st_ino);
+}
+
+static void a_file_can_go_at_any_time_while_processes_use_it(void **state)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct child child;
+	struct world world;
+
+	(void)state;
+	start_child(&child);
+	for (int turns = 0; turns < 5; turns++) {
+		begin(&world);
+		use(&world, getpid());
+		use(&world, child.pid);
+		nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+		if (turns == 4)
+			wait_for_split(&world, 1);
+		for (int i = 0; i < turns; i++)
+			turn(&world);
+		drop(&world);
+		assert_int_equal(stats_of(&world).files_split, 0);
+		assert_int_equal(stats_of(&world).bundles, 0);
+		assert_int_equal(stats_of(&world).processes, 2);
+		for (int i = 0; i < 10; i++)
+			turn(&world);
+		assert_int_equal(stats_of(&world).files_split, 0);
+		nt_own_links_end(world.own, (uint32_t)getpid(), 1);
+		end(&world);
+	}
+	stop_child(&child);
+}
+
+static void a_file_that_went_is_split_again_when_it_is_back(void **state)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct world world;
+	struct child child;
+
+	(void)state;
+	start_child(&child);
+	begin(&world);
+	use(&world, child.pid);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	wait_for_split(&world, 1);
+	drop(&world);
+	for (int i = 0; i < 10; i++)
+		turn(&world);
+	assert_true(harness_attach(&world.harness, &nccl, NT_LIBRARY_NCCL, UINT32_MAX) > 0);
+	use(&world, child.pid);
+	wait_for_split(&world, 1);
+	assert_int_equal(stats_of(&world).splits, 2);
+	assert_int_equal(stats_of(&world).bundles, 1);
+	/* As on an eviction: the process goes on, and is found again. */
+	nt_own_links_end(world.own, (uint32_t)child.pid, 1);
+	assert_int_equal(stats_of(&world).bundles, 0);
+	use(&world, child.pid);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	for (int i = 0; i < 3000 && !stats_of(&world).bundles; i++)
+		turn(&world);
+	assert_int_equal(stats_of(&world).bundles, 1);
+	stop_child(&child);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +442,8 @@ int main(void)
 		cmocka_unit_test(a_look_sees_a_hot_function_and_its_calls_are_only_counted),
 		cmocka_unit_test(between_slices_nothing_of_a_process_is_attached),
 		cmocka_unit_test(a_process_that_ends_takes_its_links_along),
+		cmocka_unit_test(a_file_can_go_at_any_time_while_processes_use_it),
+		cmocka_unit_test(a_file_that_went_is_split_again_when_it_is_back),
 	};
 
 	if (!harness_can_load())
