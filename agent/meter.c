@@ -125,6 +125,8 @@ static const struct row rows[] = {
 		"Times at which shared links gave way to links of processes."),
 	COUNTER("own_link_failures", NULL, own_links.failed,
 		"Links of single processes that the kernel did not make."),
+	COUNTER("own_links_put_off", NULL, own_links.put_off,
+		"Links of single processes that are asked for again, as the queue was full."),
 	COUNTER("over_cap", "what=\"governed\"", governor.over_cap, OVER_CAP),
 	COUNTER("probe_misses", NULL, attach.missed, "Probe hits that the kernel skipped."),
 	COUNTER("probes_refused", NULL, attach.refused_slow,

@@ -19,6 +19,7 @@
 #define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
 #define LOOK_NS  (10 * NT_MILLISECOND)
 #define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
+#define RETRY_NS (1 * NT_SECOND) /* after the kernel made no links */
 
 enum phase {
 	PHASE_SHARED,
@@ -41,6 +42,7 @@ struct file {
 	uint32_t libraries; /* bits of enum nt_library whose functions it holds */
 	uint64_t cut_ns; /* of the phase before */
 	uint64_t token; /* of the shared links that are being made; 0: none */
+	uint64_t retry_ns; /* before this they are not asked for again */
 	struct nt_bundle *shared; /* owned: to go when lingering ends */
 	uint64_t calm_ns; /* since when none of its processes is governed; 0: one is */
 	struct use *uses;
@@ -56,7 +58,8 @@ struct use {
 	uint64_t token; /* of what is being made; 0: nothing is */
 	uint64_t making;
 	bool has_own; /* links of its own have been there since the file was split */
-	bool failed;
+	uint64_t retry_ns; /* before this they are not asked for again */
+	bool ended; /* the process is gone, though its end is not known yet */
 	struct use *next; /* of the file */
 };
 
@@ -368,62 +371,6 @@ static void forget(struct nt_own_links *own, struct request *request)
 	free(request);
 }
 
-/* Asks for the links of a use, or for a look at what is hot. False: there was nothing to attach. */
-static bool make(struct nt_own_links *own, struct use *use, bool look)
-{
-	size_t all;
-	nt_autofree struct nt_target *target = NULL;
-	struct request *request;
-	size_t n;
-
-	(void)nt_attached_targets(use->file->attached, &all);
-	target = calloc(all + 1, sizeof(*target));
-	if (!target)
-		return false;
-	n = choose(use, look, target);
-	if (!n)
-		return false;
-	request = ask(own, use, look);
-	if (!request)
-		return false;
-	if (nt_linker_make(own->linker, request->token, nt_attached_fd(use->file->attached),
-			   use->process->pid, target, n, look ? LOOK_NS : 0) < 0) {
-		forget(own, request);
-		return false;
-	}
-	if (look) {
-		use->process->looks++;
-		own->stats.looks++;
-	} else {
-		use->token = request->token;
-		use->making = wanted_of(use);
-	}
-	return true;
-}
-
-/* Brings a use nearer to the state that it should be in. */
-static void pursue(struct nt_own_links *own, struct use *use)
-{
-	uint64_t wanted = wanted_of(use);
-
-	if (use->token || use->made == wanted || use->failed)
-		return;
-	/* Until the others are there its calls are not seen. */
-	if (use->bundle && use->has_own && !use->process->paused_ns)
-		own->hooks.missed(own->hooks.data, use->process->pid);
-	drop_bundle(own, use);
-	if (!wanted)
-		return;
-	/* Nothing to attach is a state that is reached at once. */
-	if (!make(own, use, false))
-		use->made = wanted;
-}
-
-static bool is_settled(const struct use *use)
-{
-	return use->failed || use->made == wanted_of(use);
-}
-
 /* ---- pauses ---------------------------------------------------------------------------------- */
 
 static void pause_process(struct nt_own_links *own, struct process *process, uint64_t boot_ns)
@@ -442,6 +389,80 @@ static void resume_process(struct nt_own_links *own, struct process *process, ui
 	process->paused_ns = 0;
 	process->resumed_ns = boot_ns;
 	own->hooks.resumed(own->hooks.data, process->pid, boot_ns);
+}
+
+/*
+ * Asks for the links of a use, or for a look at what is hot. 1: they are being made; 0: there is nothing
+ * to attach; negative: they are not made, and have to be asked for again.
+ */
+static int make(struct nt_own_links *own, struct use *use, bool look)
+{
+	size_t all;
+	nt_autofree struct nt_target *target = NULL;
+	struct request *request;
+	size_t n;
+	int r;
+
+	(void)nt_attached_targets(use->file->attached, &all);
+	target = calloc(all + 1, sizeof(*target));
+	if (!target)
+		return -ENOMEM;
+	n = choose(use, look, target);
+	if (!n)
+		return 0;
+	request = ask(own, use, look);
+	if (!request)
+		return -ENOMEM;
+	r = nt_linker_make(own->linker, request->token, nt_attached_fd(use->file->attached),
+			   use->process->pid, target, n, look ? LOOK_NS : 0);
+	if (r < 0) {
+		forget(own, request);
+		return r;
+	}
+	if (look) {
+		use->process->looks++;
+		own->stats.looks++;
+	} else {
+		use->token = request->token;
+		use->making = wanted_of(use);
+	}
+	return 1;
+}
+
+/* Is what a process calls there seen by links of its own alone? */
+static bool is_cut(const struct file *file)
+{
+	return nt_attached_split(file->attached) != NT_ATTACHED_SHARED;
+}
+
+/* Brings a use nearer to the state that it should be in. */
+static void pursue(struct nt_own_links *own, struct use *use)
+{
+	uint64_t wanted = wanted_of(use);
+	bool had = use->bundle != NULL;
+	int r;
+
+	if (use->token || use->made == wanted || use->ended || use->file->phase == PHASE_LEAVING ||
+	    (use->retry_ns && nt_clock_boot_ns() < use->retry_ns))
+		return;
+	use->retry_ns = 0;
+	drop_bundle(own, use);
+	if (!wanted)
+		return;
+	r = make(own, use, false);
+	if (r == 0)
+		use->made = wanted; /* nothing to attach: this state is reached at once */
+	else if (r < 0)
+		own->stats.put_off++; /* it is tried again at the next tick */
+	/* Until the others are there its calls are not seen. */
+	if (is_cut(use->file) && (had || r != 0))
+		pause_process(own, use->process, nt_clock_boot_ns());
+}
+
+/* Where its calls are not seen by shared links, has it all links of its own? */
+static bool is_settled(const struct use *use)
+{
+	return use->ended || use->file->phase == PHASE_LEAVING || use->made == wanted_of(use);
 }
 
 /* Once all its links are there, or the file is shared again. */
@@ -553,6 +574,14 @@ static void joined(struct nt_own_links *own, struct file *file, struct nt_bundle
 	own->stats.joins++;
 }
 
+/* The kernel did not make the shared links. */
+static void part(struct nt_own_links *own, struct file *file)
+{
+	own->stats.failed++;
+	file->phase = PHASE_SPLIT;
+	file->retry_ns = nt_clock_boot_ns() + RETRY_NS;
+}
+
 static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot_ns)
 {
 	enum nt_attached_split split;
@@ -584,7 +613,8 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 	case PHASE_SPLIT:
 		if (governed && split > file->split)
 			begin_split(file, split);
-		else if (!governed && boot_ns >= file->calm_ns + JOIN_NS && !file->token)
+		else if (!governed && boot_ns >= file->calm_ns + JOIN_NS && !file->token &&
+			 nt_clock_boot_ns() >= file->retry_ns)
 			ask_for_shared(own, file);
 		break;
 	case PHASE_JOINING:
@@ -593,14 +623,15 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 		if (boot_ns >= file->cut_ns + LINGER_NS) {
 			for (struct use *use = file->uses; use; use = use->next) {
 				drop_bundle(own, use);
-				use->failed = use->has_own = false;
+				use->ended = use->has_own = false;
+				use->retry_ns = 0;
 			}
 			file->phase = PHASE_SHARED;
 		}
 		break;
 	}
 	for (struct use *use = file->uses; use; use = use->next)
-		if (file->phase != PHASE_SHARED && file->phase != PHASE_LEAVING)
+		if (file->phase != PHASE_SHARED)
 			pursue(own, use);
 }
 
@@ -609,8 +640,7 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 static bool has_split_file(const struct process *process)
 {
 	for (size_t i = 0; i < process->uses; i++)
-		if (process->use[i]->file->phase == PHASE_LINGERING ||
-		    process->use[i]->file->phase == PHASE_SPLIT)
+		if (is_cut(process->use[i]->file))
 			return true;
 	return false;
 }
@@ -631,7 +661,7 @@ static void tick_process(struct nt_own_links *own, struct process *process, uint
 		return;
 	process->looked_ns = boot_ns;
 	for (size_t i = 0; i < process->uses; i++)
-		(void)make(own, process->use[i], true);
+		own->stats.put_off += make(own, process->use[i], true) < 0;
 }
 
 void nt_own_links_plan(struct nt_own_links *own, uint32_t pid, const struct nt_governor_plan *plan)
@@ -682,14 +712,16 @@ static void take_bundle(struct nt_own_links *own, struct use *use, struct nt_lin
 
 	use->token = 0;
 	if (result->r < 0) {
-		/* It has ended, or the kernel refuses: then it is not observed. */
 		own->stats.failed++;
-		use->failed = true;
+		use->ended = result->r == -ESRCH;
+		use->retry_ns = nt_clock_boot_ns() + RETRY_NS;
+		if (is_cut(use->file) && !use->ended)
+			pause_process(own, process, nt_clock_boot_ns());
 	} else {
 		use->bundle = nt_take(result->bundle);
 		use->made = use->making;
 		/* A file that was split before the process came: its first calls may be missing. */
-		if (use->file->phase >= PHASE_LINGERING && !use->has_own) {
+		if (is_cut(use->file) && !use->has_own) {
 			use->has_own = true;
 			own->hooks.missed(own->hooks.data, process->pid);
 		}
@@ -717,7 +749,7 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 			if (result->r == 0)
 				joined(own, file, nt_take(result->bundle));
 			else
-				file->phase = PHASE_SPLIT; /* tried again */
+				part(own, file);
 		}
 	} else if (request->look) {
 		process = find_process(own, request->pid);

@@ -43,8 +43,9 @@ struct nt_own_links_hooks {
 
 struct nt_own_links_stats {
 	uint64_t files_split, processes, bundles; /* now */
-	uint64_t splits, joins, looks,
-		failed; /* so far; failed: links that the kernel did not make */
+	uint64_t splits, joins, looks; /* so far */
+	uint64_t failed; /* links that the kernel did not make */
+	uint64_t put_off; /* of which the making was not even begun */
 };
 
 /* What an event is good for. */

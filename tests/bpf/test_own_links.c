@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "agent/linker.h"
@@ -435,6 +436,95 @@ static void a_file_that_went_is_split_again_when_it_is_back(void **state)
 	end(&world);
 }
 
+static struct rlimit descriptors;
+
+/* So many more descriptors can be opened. */
+static void allow_descriptors(int more)
+{
+	struct rlimit limit = descriptors;
+	int free_fd = dup(STDERR_FILENO);
+
+	assert_true(free_fd >= 0);
+	assert_int_equal(close(free_fd), 0);
+	limit.rlim_cur = (rlim_t)(free_fd + more);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* more: 0: the request is not even made; 1: the kernel makes no link. */
+static void refuse_links(int more)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct nt_own_links_stats stats;
+	struct world world;
+	struct child child;
+	uint64_t before_ns, after_ns;
+
+	start_child(&child);
+	begin(&world);
+	use(&world, child.pid);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	allow_descriptors(more);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	for (int i = 0; i < 3000 && !world.paused; i++)
+		turn(&world);
+	for (int i = 0; i < 10; i++)
+		turn(&world);
+	stats = stats_of(&world);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	assert_int_equal(stats.bundles, 0);
+	assert_true(more ? stats.failed > 0 : stats.put_off > 0);
+	assert_int_equal(world.paused, 1);
+	assert_int_equal(world.resumed, 0);
+	before_ns = nt_clock_boot_ns();
+	after_ns = before_ns + NT_SECOND;
+	assert_int_equal(
+		nt_own_links_observed_ns(world.own, (uint32_t)child.pid, before_ns),
+		nt_own_links_observed_ns(world.own, (uint32_t)child.pid, after_ns));
+	/* When there are descriptors again it is observed. */
+	for (int i = 0; i < 3000 && !world.resumed; i++)
+		turn(&world);
+	assert_int_equal(world.resumed, 1);
+	assert_int_equal(stats_of(&world).bundles, 1);
+	stop_child(&child);
+	end(&world);
+}
+
+static void a_process_whose_links_are_put_off_is_not_observed(void **state)
+{
+	(void)state;
+	refuse_links(0);
+}
+
+static void a_process_whose_links_the_kernel_does_not_make_is_not_observed(void **state)
+{
+	(void)state;
+	refuse_links(1);
+}
+
+static void while_links_are_made_anew_a_process_is_not_observed(void **state)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct world world;
+	struct child child;
+
+	(void)state;
+	start_child(&child);
+	begin(&world);
+	use(&world, child.pid);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	wait_for_split(&world, 1);
+	world.paused = world.resumed = 0;
+	plan.version++;
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	turn(&world);
+	assert_int_equal(world.paused, 1);
+	for (int i = 0; i < 3000 && !world.resumed; i++)
+		turn(&world);
+	assert_int_equal(world.resumed, 1);
+	stop_child(&child);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +534,9 @@ int main(void)
 		cmocka_unit_test(a_process_that_ends_takes_its_links_along),
 		cmocka_unit_test(a_file_can_go_at_any_time_while_processes_use_it),
 		cmocka_unit_test(a_file_that_went_is_split_again_when_it_is_back),
+		cmocka_unit_test(a_process_whose_links_are_put_off_is_not_observed),
+		cmocka_unit_test(a_process_whose_links_the_kernel_does_not_make_is_not_observed),
+		cmocka_unit_test(while_links_are_made_anew_a_process_is_not_observed),
 	};
 
 	if (!harness_can_load())
