@@ -306,6 +306,7 @@ static int open_probes(struct nt_agent *agent)
 		.mode = (enum nt_attach_mode)agent->config->attach_mode,
 		.ring_bytes = agent->config->ring_bytes,
 		.min_call_ns = agent->config->min_call_ns,
+		.has_thread = true,
 	};
 	int r;
 

@@ -13,6 +13,7 @@
 #include "agent/bundle.h"
 #include "agent/kernel.h"
 #include "agent/link.h"
+#include "agent/linker.h"
 #include "agent/same_file.h"
 #include "agent/span.h"
 #include "agent/symbols.h"
@@ -49,6 +50,7 @@ struct name {
 
 struct nt_attach {
 	struct nt_kernel *kernel;
+	struct nt_linker *linker; /* owned; NULL: links are made and freed by the caller */
 	struct nt_attached **file;
 	size_t files;
 	struct name *name;
@@ -78,16 +80,29 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 	if (!a)
 		return -ENOMEM;
 	r = nt_kernel_new(options, &a->kernel);
+	if (r == 0 && options->has_thread)
+		r = nt_linker_new(a->kernel, &a->linker);
 	if (r < 0)
 		return r;
 	*ret_attach = nt_take(a);
 	return 0;
 }
 
+/* Each takes milliseconds to go, or 0.1 s: with a thread the caller does not wait for it. */
+static void free_links(struct nt_attach *a, struct nt_attached *file)
+{
+	struct nt_bundle *bundle = a->linker ? nt_bundle_empty() : NULL;
+
+	for (size_t i = 0; i < file->links; i++)
+		if (!bundle || !nt_bundle_add(bundle, file->link[i].link))
+			nt_link_free(file->link[i].link);
+	if (bundle)
+		nt_linker_drop(a->linker, bundle);
+}
+
 static void file_free(struct nt_attach *a, struct nt_attached *file)
 {
-	for (size_t i = 0; i < file->links; i++)
-		nt_link_free(file->link[i].link);
+	free_links(a, file);
 	a->links -= file->links;
 	a->probes -= file->targets;
 	free(file->link);
@@ -104,6 +119,7 @@ void nt_attach_free(struct nt_attach *attach)
 		file_free(attach, attach->file[i]);
 	free(attach->file);
 	free(attach->name);
+	nt_linker_free(attach->linker);
 	nt_kernel_free(attach->kernel);
 	free(attach);
 }

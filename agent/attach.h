@@ -33,6 +33,7 @@ struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
 	size_t ring_bytes; /* power of two */
 	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
+	bool has_thread; /* that makes and frees links beside the caller */
 };
 
 struct nt_attach_stats {
@@ -71,7 +72,7 @@ NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev
 NT_MUST_CHECK int nt_attach_opened(struct nt_attach *attach, int fd,
 				   const struct nt_symbols *symbols, dev_t dev, ino_t ino,
 				   uint32_t subjects);
-/* Lets go of a file that no process maps any more. */
+/* Lets go of a file. Its links are freed by the thread, where there is one. */
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
 
 /*

@@ -333,6 +333,7 @@ void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns)
 {
 	struct process *process, *next_process;
 	struct file *file, *next;
+	int drops = 0;
 
 	DL_FOREACH_SAFE(attachment->waiting, process, next_process)
 	tick_drivers(attachment, process);
@@ -342,8 +343,12 @@ void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns)
 		return;
 	HASH_ITER(hh, attachment->files, file, next)
 	{
-		if (!file->uses && now_ns >= file->unused_ns + NT_ATTACHMENT_KEEP_NS)
-			drop_file(attachment, file);
+		if (drops == NT_ATTACHMENT_DROPS)
+			break;
+		if (file->uses || now_ns < file->unused_ns + NT_ATTACHMENT_KEEP_NS)
+			continue;
+		drop_file(attachment, file);
+		drops++;
 	}
 }
 

@@ -18,6 +18,7 @@
 enum {
 	NT_ATTACHMENT_FILES = 512, /* that one owner's processes map; shared out among owners */
 	NT_ATTACHMENT_COMMON = 512, /* that several owners' processes map: none can lose them */
+	NT_ATTACHMENT_DROPS = 8, /* files that are let go at one tick */
 	NT_ATTACHMENT_PROCESSES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
 };
 
@@ -44,7 +45,7 @@ void nt_attachment_end(struct nt_attachment *attachment, uint32_t pid, uint64_t 
 		       uint64_t now_ns);
 /* Processes were left out, so that nobody knows which files they still map: none is let go. */
 void nt_attachment_hold(struct nt_attachment *attachment, bool hold);
-/* Once a second: attaches the driver for those that turn out to have no runtime, drops the unused. */
+/* Once a second: attaches the driver for those that turn out to have no runtime, drops a few of the unused. */
 void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns);
 
 /* The places of files, and which owners found none. */

@@ -93,11 +93,6 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 	char path[PATH_BYTES];
 
 	result->token = request->token;
-	if (request->fd < 0) {
-		nt_bundle_free(nt_take(request->bundle));
-		result->from_ns = result->until_ns = nt_clock_boot_ns();
-		return;
-	}
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	result->r = nt_bundle_new(linker->kernel, path, request->pid, request->target,
 				  request->targets, &result->bundle);
@@ -130,8 +125,13 @@ static void *run(void *data)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&linker->lock);
-		carry_out(linker, request);
+		if (request->fd >= 0)
+			carry_out(linker, request);
+		else
+			request_free(nt_take(request));
 		(void)pthread_mutex_lock(&linker->lock);
+		if (!request)
+			continue;
 		push(&linker->done, request);
 		(void)!write(linker->event, &one, sizeof(one));
 	}
@@ -235,7 +235,7 @@ int nt_linker_make(struct nt_linker *linker, uint64_t token, int fd, uint32_t pi
 	return 0;
 }
 
-void nt_linker_drop(struct nt_linker *linker, uint64_t token, struct nt_bundle *bundle)
+void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
 {
 	struct request *request;
 
@@ -247,7 +247,6 @@ void nt_linker_drop(struct nt_linker *linker, uint64_t token, struct nt_bundle *
 		nt_bundle_free(bundle);
 		return;
 	}
-	request->token = token;
 	request->fd = -1;
 	request->bundle = bundle;
 	submit(linker, request);

@@ -42,8 +42,8 @@ int nt_linker_fd(const struct nt_linker *linker);
  */
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, uint64_t token, int fd, uint32_t pid,
 				 const struct nt_target *target, size_t targets, uint64_t look_ns);
-/* Frees the bundle, which is consumed; its result has no bundle. */
-void nt_linker_drop(struct nt_linker *linker, uint64_t token, struct nt_bundle *bundle);
+/* Frees the bundle, which is consumed; no result comes of it. */
+void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle);
 
 /* The next result; false: none. */
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result);

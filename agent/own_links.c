@@ -119,7 +119,7 @@ int nt_own_links_new(struct nt_attach *attach, struct nt_linker *linker,
 static void detach(struct nt_own_links *own, struct nt_bundle *bundle)
 {
 	if (bundle)
-		nt_linker_drop(own->linker, 0, bundle);
+		nt_linker_drop(own->linker, bundle);
 }
 
 static void drop_bundle(struct nt_own_links *own, struct use *use)

@@ -208,6 +208,31 @@ static void a_dropped_file_is_seen_no_more_until_it_is_attached_again(void **sta
 	assert_int_equal(harness_stats(&h).files, 1);
 }
 
+static void a_thread_frees_the_links_of_a_dropped_file(void **state)
+{
+	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+	uint64_t until_ns = nt_clock_boot_ns() + 60 * NT_SECOND;
+	struct harness other;
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	options.has_thread = true;
+	harness_init(&other, &options);
+	assert_int_equal(harness_attach(&other, &nccl, NT_LIBRARY_NCCL, UINT32_MAX), 3);
+	do
+		(void)stub_call(&nccl, "ncclAllReduce", args);
+	while (!harness_poll(&other) && nt_clock_boot_ns() < until_ns);
+	nt_attach_drop(other.attach, nccl.st.st_dev, nccl.st.st_ino);
+	assert_int_equal(harness_stats(&other).files, 0);
+	assert_int_equal(harness_stats(&other).links, 0);
+	do
+		(void)stub_call(&nccl, "ncclAllReduce", args);
+	while (harness_poll(&other) && nt_clock_boot_ns() < until_ns);
+	assert_true(nt_clock_boot_ns() < until_ns);
+	harness_release(&other);
+}
+
 static void a_file_that_was_exchanged_meanwhile_is_stale(void **state)
 {
 	struct stub nccl;
@@ -345,6 +370,7 @@ int main(void)
 		WITH(a_hot_function_is_probed_cheaply_or_not_at_all),
 		WITH(returns_are_seen_from_past_the_first_instruction),
 		WITH(a_dropped_file_is_seen_no_more_until_it_is_attached_again),
+		WITH(a_thread_frees_the_links_of_a_dropped_file),
 		WITH(a_file_that_was_exchanged_meanwhile_is_stale),
 		WITH(copies_of_a_library_are_files_of_their_own),
 		WITH(containers_that_share_a_layer_count_a_call_once),

@@ -185,8 +185,27 @@ static void a_user_of_many_files_makes_room_for_those_of_others(void **state)
 	assert_int_equal(use_as(&h, 902, 1000, 2), 1); /* in the place of what nobody uses now */
 	assert_int_equal(h.last_dropped, 88888);
 	nt_attachment_end(h.attachment, 1, 1, 5);
-	nt_attachment_tick(h.attachment, 5 + NT_ATTACHMENT_KEEP_NS);
+	for (int i = 0; i < NT_ROSTER_FILES; i++)
+		nt_attachment_tick(h.attachment, 5 + NT_ATTACHMENT_KEEP_NS);
 	assert_int_equal(h.dropped, 2 + NT_ROSTER_FILES - 1);
+	nt_attachment_free(h.attachment);
+}
+
+static void files_are_let_go_a_few_at_a_time(void **state)
+{
+	struct hooks h;
+
+	(void)state;
+	start(&h);
+	map_copies(&h, 1, 1, 1000, 3 * NT_ATTACHMENT_DROPS);
+	for (uint32_t pid = 1; pid <= 3 * NT_ATTACHMENT_DROPS; pid++)
+		nt_attachment_end(h.attachment, pid, pid, 5);
+	for (uint64_t i = 1; i <= 3; i++) {
+		nt_attachment_tick(h.attachment, 5 + NT_ATTACHMENT_KEEP_NS);
+		assert_int_equal(h.dropped, i * NT_ATTACHMENT_DROPS);
+	}
+	nt_attachment_tick(h.attachment, 5 + NT_ATTACHMENT_KEEP_NS);
+	assert_int_equal(h.dropped, 3 * NT_ATTACHMENT_DROPS);
 	nt_attachment_free(h.attachment);
 }
 
@@ -231,6 +250,7 @@ int main(void)
 		cmocka_unit_test(the_driver_is_attached_only_where_there_is_no_runtime),
 		cmocka_unit_test(files_of_a_process_and_processes_have_caps),
 		cmocka_unit_test(a_user_of_many_files_makes_room_for_those_of_others),
+		cmocka_unit_test(files_are_let_go_a_few_at_a_time),
 		cmocka_unit_test(what_another_owner_uses_too_is_not_lost_with_the_rest),
 		cmocka_unit_test(nothing_is_let_go_while_processes_are_left_out),
 	};
