@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/link_queue.h"
 #include "common/clock.h"
 #include "common/thread.h"
 
@@ -19,20 +20,15 @@ enum {
 };
 
 struct request {
+	struct nt_link_entry entry; /* first */
 	uint64_t token;
 	int fd; /* owned; -1: the bundle is to be freed */
 	uint32_t pid;
 	uint64_t look_ns;
 	struct nt_bundle *bundle; /* owned */
-	struct request *next;
 	struct nt_linker_result result;
 	size_t targets;
 	struct nt_target target[];
-};
-
-struct queue {
-	struct request *first, **last;
-	size_t count;
 };
 
 struct nt_linker {
@@ -42,28 +38,14 @@ struct nt_linker {
 	int event; /* counts results */
 	pthread_mutex_t lock; /* of the two queues and `ends` */
 	pthread_cond_t wake;
-	struct queue waiting, done;
+	struct nt_link_queue waiting;
+	struct nt_link_list done;
 };
 
-static void push(struct queue *queue, struct request *request)
+/* NULL of NULL. */
+static struct request *request_of(struct nt_link_entry *entry)
 {
-	if (!queue->first)
-		queue->last = &queue->first;
-	request->next = NULL;
-	*queue->last = request;
-	queue->last = &request->next;
-	queue->count++;
-}
-
-static struct request *pop(struct queue *queue)
-{
-	struct request *request = queue->first;
-
-	if (!request)
-		return NULL;
-	queue->first = request->next;
-	queue->count--;
-	return request;
+	return (struct request *)(void *)entry;
 }
 
 static void request_free(struct request *request)
@@ -111,7 +93,7 @@ static void *run(void *data)
 
 	(void)pthread_mutex_lock(&linker->lock);
 	for (;;) {
-		struct request *request = pop(&linker->waiting);
+		struct request *request = request_of(nt_link_queue_pop(&linker->waiting));
 
 		if (!request && linker->ends)
 			break;
@@ -132,7 +114,7 @@ static void *run(void *data)
 		(void)pthread_mutex_lock(&linker->lock);
 		if (!request)
 			continue;
-		push(&linker->done, request);
+		nt_link_list_push(&linker->done, &request->entry);
 		(void)!write(linker->event, &one, sizeof(one));
 	}
 	(void)pthread_mutex_unlock(&linker->lock);
@@ -175,9 +157,9 @@ void nt_linker_free(struct nt_linker *linker)
 		(void)pthread_mutex_unlock(&linker->lock);
 		(void)pthread_join(linker->thread, NULL);
 	}
-	while ((request = pop(&linker->waiting)))
+	while ((request = request_of(nt_link_queue_pop(&linker->waiting))))
 		request_free(request);
-	while ((request = pop(&linker->done)))
+	while ((request = request_of(nt_link_list_pop(&linker->done))))
 		request_free(request);
 	(void)pthread_mutex_destroy(&linker->lock);
 	(void)pthread_cond_destroy(&linker->wake);
@@ -191,48 +173,51 @@ int nt_linker_fd(const struct nt_linker *linker)
 	return linker->event;
 }
 
-static void submit(struct nt_linker *linker, struct request *request)
+static int submit(struct nt_linker *linker, enum nt_link_job job, uint64_t owner,
+		  struct request *request)
 {
+	int r;
+
 	(void)pthread_mutex_lock(&linker->lock);
-	push(&linker->waiting, request);
+	r = nt_link_queue_push(&linker->waiting, job, owner, &request->entry);
 	(void)pthread_cond_signal(&linker->wake);
 	(void)pthread_mutex_unlock(&linker->lock);
+	return r;
 }
 
-static size_t count_waiting(struct nt_linker *linker)
+bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look)
 {
-	size_t count;
+	bool has;
 
 	(void)pthread_mutex_lock(&linker->lock);
-	count = linker->waiting.count;
+	has = nt_link_queue_has_room(&linker->waiting, look ? NT_LINK_LOOK : NT_LINK_MAKE, owner);
 	(void)pthread_mutex_unlock(&linker->lock);
-	return count;
+	return has;
 }
 
-int nt_linker_make(struct nt_linker *linker, uint64_t token, int fd, uint32_t pid,
-		   const struct nt_target *target, size_t targets, uint64_t look_ns)
+int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted)
 {
+	size_t bytes = wanted->targets * sizeof(*wanted->target);
 	struct request *request;
+	int r;
 
-	if (count_waiting(linker) >= NT_LINKER_REQUESTS)
+	if (!nt_linker_has_room(linker, wanted->owner, wanted->look_ns > 0))
 		return -EAGAIN;
-	request = calloc(1, sizeof(*request) + targets * sizeof(*target));
+	request = calloc(1, sizeof(*request) + bytes);
 	if (!request)
 		return -ENOMEM;
-	request->token = token;
-	request->pid = pid;
-	request->look_ns = look_ns;
-	request->targets = targets;
-	memcpy(request->target, target, targets * sizeof(*target));
-	request->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (request->fd < 0) {
-		int r = -errno;
-
-		free(request);
-		return r;
-	}
-	submit(linker, request);
-	return 0;
+	request->token = wanted->token;
+	request->pid = wanted->pid;
+	request->look_ns = wanted->look_ns;
+	request->targets = wanted->targets;
+	memcpy(request->target, wanted->target, bytes);
+	request->fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 0);
+	r = request->fd < 0 ? -errno
+			    : submit(linker, wanted->look_ns ? NT_LINK_LOOK : NT_LINK_MAKE,
+				     wanted->owner, request);
+	if (r < 0)
+		request_free(request);
+	return r;
 }
 
 void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
@@ -249,7 +234,7 @@ void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
 	}
 	request->fd = -1;
 	request->bundle = bundle;
-	submit(linker, request);
+	(void)submit(linker, NT_LINK_FREE, 0, request);
 }
 
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result)
@@ -259,7 +244,7 @@ bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_resul
 
 	(void)!read(linker->event, &count, sizeof(count));
 	(void)pthread_mutex_lock(&linker->lock);
-	request = pop(&linker->done);
+	request = request_of(nt_link_list_pop(&linker->done));
 	(void)pthread_mutex_unlock(&linker->lock);
 	if (!request)
 		return false;

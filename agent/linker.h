@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes and frees bundles of links on a thread of its own, in the order of the requests: either takes
- * milliseconds to seconds, which the agent's loop must not wait for. Results come back to the loop,
+ * Makes and frees bundles of links on a thread of its own, in the order of agent/link_queue.h: either
+ * takes milliseconds to seconds, which the agent's loop must not wait for. Results come back to the loop,
  * and a descriptor becomes readable; no other data is shared.
  */
 #ifndef NT_AGENT_LINKER_H
@@ -14,11 +14,17 @@
 #include "agent/bundle.h"
 #include "common/cleanup.h"
 
-enum {
-	NT_LINKER_REQUESTS = 4096, /* waiting; beyond that -EAGAIN */
-};
-
 struct nt_linker;
+
+struct nt_linker_request {
+	uint64_t token; /* comes back in the result */
+	uint64_t owner; /* whose turn it is; 0: nobody's that is known */
+	int fd; /* the open file; duplicated */
+	uint32_t pid;
+	const struct nt_target *target; /* copied */
+	size_t targets;
+	uint64_t look_ns; /* freed again after this time; 0: handed over */
+};
 
 struct nt_linker_result {
 	uint64_t token; /* of the request */
@@ -36,12 +42,10 @@ NT_DEFINE_AUTO(nt_linker, nt_linker_free)
 /* Readable when there are results. */
 int nt_linker_fd(const struct nt_linker *linker);
 
-/*
- * Makes a bundle in the open file, whose descriptor is duplicated and whose targets are copied.
- * look_ns: frees it again after this time; 0: hands it over.
- */
-NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, uint64_t token, int fd, uint32_t pid,
-				 const struct nt_target *target, size_t targets, uint64_t look_ns);
+/* Makes a bundle. -EAGAIN: so much waits already, of all or of this owner. */
+NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
+/* Would nt_linker_make() find room? */
+bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
 /* Frees the bundle, which is consumed; no result comes of it. */
 void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle);
 

@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "agent/bundle.h"
+#include "agent/owner.h"
 #include "agent/repeat.h"
 #include "common/clock.h"
 
@@ -19,6 +20,7 @@
 #define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
 #define LOOK_NS  (10 * NT_MILLISECOND)
 #define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
+#define OPEN_NS  (5 * NT_SECOND) /* at the latest the shared links then go */
 #define RETRY_NS (1 * NT_SECOND) /* after the kernel made no links */
 
 enum phase {
@@ -41,6 +43,8 @@ struct file {
 	bool merged; /* what stays shares links with the rest: it can only be split as a whole */
 	uint32_t libraries; /* bits of enum nt_library whose functions it holds */
 	uint64_t cut_ns; /* of the phase before */
+	uint64_t opened_ns; /* since when own links are being made */
+	uint64_t opened; /* number of the last use before */
 	uint64_t token; /* of the shared links that are being made; 0: none */
 	uint64_t retry_ns; /* before this they are not asked for again */
 	struct nt_bundle *shared; /* owned: to go when lingering ends */
@@ -53,6 +57,7 @@ struct file {
 struct use {
 	struct process *process;
 	struct file *file;
+	uint64_t number; /* those that come later have larger ones */
 	struct nt_bundle *bundle; /* owned; NULL: nothing of its own is attached */
 	uint64_t made; /* what the bundle holds; 0: nothing */
 	uint64_t token; /* of what is being made; 0: nothing is */
@@ -67,6 +72,7 @@ struct process {
 	uint32_t pid;
 	bool is_lost;
 	uint64_t start_ns;
+	uint64_t owner; /* nt_owner.id; 0: not known */
 	struct nt_governor_plan plan;
 	bool on; /* a slice runs, or all is observed */
 	uint64_t paused_ns; /* since when it is not observed; 0: it is */
@@ -97,7 +103,7 @@ struct nt_own_links {
 	struct file *file; /* uthash, owned */
 	struct process *process; /* uthash, owned */
 	struct request *request; /* uthash, owned */
-	uint64_t tokens;
+	uint64_t tokens, uses; /* so far: numbers */
 	uint32_t turn; /* the process that nt_own_links_turn() gave last */
 	struct nt_own_links_stats stats;
 };
@@ -195,11 +201,14 @@ static struct file *find_file(const struct nt_own_links *own, uintptr_t key)
 static struct process *add_process(struct nt_own_links *own, uint32_t pid, uint64_t start_ns)
 {
 	struct process *process = calloc(1, sizeof(*process));
+	struct nt_owner owner;
 
 	if (!process)
 		return NULL;
 	process->pid = pid;
 	process->start_ns = start_ns;
+	if (nt_owner_read(pid, &owner) == 0)
+		process->owner = owner.id;
 	process->plan.permille = NT_GOVERNOR_WHOLE;
 	process->on = true;
 	HASH_ADD(hh, own->process, pid, sizeof(process->pid), process);
@@ -264,6 +273,7 @@ void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 		return;
 	use->process = process;
 	use->file = file;
+	use->number = ++own->uses;
 	use->next = file->uses;
 	file->uses = use;
 	process->use[process->uses++] = use;
@@ -399,10 +409,14 @@ static int make(struct nt_own_links *own, struct use *use, bool look)
 {
 	size_t all;
 	nt_autofree struct nt_target *target = NULL;
+	struct nt_linker_request wanted;
 	struct request *request;
 	size_t n;
 	int r;
 
+	/* Before anything that takes longer: many may have to wait. */
+	if (!nt_linker_has_room(own->linker, use->process->owner, look))
+		return -EAGAIN;
 	(void)nt_attached_targets(use->file->attached, &all);
 	target = calloc(all + 1, sizeof(*target));
 	if (!target)
@@ -413,8 +427,16 @@ static int make(struct nt_own_links *own, struct use *use, bool look)
 	request = ask(own, use, look);
 	if (!request)
 		return -ENOMEM;
-	r = nt_linker_make(own->linker, request->token, nt_attached_fd(use->file->attached),
-			   use->process->pid, target, n, look ? LOOK_NS : 0);
+	wanted = (struct nt_linker_request){
+		.token = request->token,
+		.owner = use->process->owner,
+		.fd = nt_attached_fd(use->file->attached),
+		.pid = use->process->pid,
+		.target = target,
+		.targets = n,
+		.look_ns = look ? LOOK_NS : 0,
+	};
+	r = nt_linker_make(own->linker, &wanted);
 	if (r < 0) {
 		forget(own, request);
 		return r;
@@ -496,8 +518,11 @@ static bool is_governed(const struct file *file, enum nt_attached_split *ret_spl
 	return governed;
 }
 
-static void begin_split(struct file *file, enum nt_attached_split split)
+static void begin_split(struct nt_own_links *own, struct file *file, enum nt_attached_split split,
+			uint64_t boot_ns)
 {
+	file->opened_ns = boot_ns;
+	file->opened = own->uses;
 	file->phase = PHASE_OPENING;
 	file->split = split;
 }
@@ -511,10 +536,11 @@ static bool has_neighbour(const struct file *file)
 	return false;
 }
 
+/* Processes that come later do not put it off: others could start them without end. */
 static bool all_settled(const struct file *file)
 {
 	for (const struct use *use = file->uses; use; use = use->next)
-		if (!is_settled(use))
+		if (use->number <= file->opened && !is_settled(use))
 			return false;
 	return true;
 }
@@ -544,6 +570,7 @@ static void ask_for_shared(struct nt_own_links *own, struct file *file)
 	const struct nt_target *target = nt_attached_targets(file->attached, &all);
 	nt_autofree struct nt_target *chosen = calloc(all + 1, sizeof(*chosen));
 	struct request *request = chosen ? ask(own, NULL, false) : NULL;
+	struct nt_linker_request wanted;
 
 	if (!request)
 		return;
@@ -552,8 +579,13 @@ static void ask_for_shared(struct nt_own_links *own, struct file *file)
 			chosen[n++] = target[i];
 	request->file = file->key;
 	request->shared = true;
-	if (nt_linker_make(own->linker, request->token, nt_attached_fd(file->attached), 0, chosen,
-			   n, 0) < 0) {
+	wanted = (struct nt_linker_request){
+		.token = request->token,
+		.fd = nt_attached_fd(file->attached),
+		.target = chosen,
+		.targets = n,
+	};
+	if (nt_linker_make(own->linker, &wanted) < 0) {
 		forget(own, request);
 		return;
 	}
@@ -594,11 +626,12 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 	switch (file->phase) {
 	case PHASE_SHARED:
 		if (governed)
-			begin_split(file, split);
+			begin_split(own, file, split, boot_ns);
 		break;
 	case PHASE_OPENING:
 		/* Where all are governed a gap does no harm, and relief comes sooner. */
-		if (has_neighbour(file) && !all_settled(file))
+		if (has_neighbour(file) && !all_settled(file) &&
+		    boot_ns < file->opened_ns + OPEN_NS)
 			break;
 		cut(own, file);
 		if (file->phase != PHASE_LINGERING)
@@ -612,7 +645,7 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 		break;
 	case PHASE_SPLIT:
 		if (governed && split > file->split)
-			begin_split(file, split);
+			begin_split(own, file, split, boot_ns);
 		else if (!governed && boot_ns >= file->calm_ns + JOIN_NS && !file->token &&
 			 nt_clock_boot_ns() >= file->retry_ns)
 			ask_for_shared(own, file);

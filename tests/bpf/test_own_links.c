@@ -17,6 +17,7 @@ enum {
 	WAIT_S = 60,
 	SEQUENCE = 2, /* the word that numbers the neighbour's calls */
 	SEEN_MAX = 1 << 20,
+	PID_MAX = 1 << 22, /* no process has this number or a larger one */
 };
 
 static struct stub nccl;
@@ -525,6 +526,55 @@ static void while_links_are_made_anew_a_process_is_not_observed(void **state)
 	end(&world);
 }
 
+static void processes_that_come_do_not_put_a_split_off(void **state)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct world world;
+	struct child child;
+
+	(void)state;
+	start_child(&child);
+	begin(&world);
+	use(&world, getpid());
+	use(&world, child.pid);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	for (pid_t pid = PID_MAX; pid < PID_MAX + 200 && !stats_of(&world).splits; pid++) {
+		use(&world, pid);
+		turn(&world);
+		use(&world, pid + 1000); /* of which no result can be there */
+		nt_own_links_tick(world.own, nt_clock_boot_ns(), nt_clock_real_ns());
+	}
+	assert_int_equal(stats_of(&world).splits, 1);
+	stop_child(&child);
+	end(&world);
+}
+
+static void a_split_is_not_put_off_for_long(void **state)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct world world;
+	struct child child;
+
+	(void)state;
+	start_child(&child);
+	begin(&world);
+	use(&world, getpid());
+	use(&world, child.pid);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	allow_descriptors(0);
+	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
+	for (int i = 0; i < 10; i++)
+		turn(&world);
+	assert_int_equal(stats_of(&world).splits, 0);
+	later_ns = 6 * NT_SECOND;
+	turn(&world);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	assert_int_equal(stats_of(&world).splits, 1);
+	assert_int_equal(world.paused, 2);
+	stop_child(&child);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +586,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_went_is_split_again_when_it_is_back),
 		cmocka_unit_test(a_process_whose_links_are_put_off_is_not_observed),
 		cmocka_unit_test(a_process_whose_links_the_kernel_does_not_make_is_not_observed),
+		cmocka_unit_test(processes_that_come_do_not_put_a_split_off),
+		cmocka_unit_test(a_split_is_not_put_off_for_long),
 		cmocka_unit_test(while_links_are_made_anew_a_process_is_not_observed),
 	};
 
