@@ -322,6 +322,7 @@ static void catch_up(struct nt_agent *agent)
 	int r;
 
 	nt_agent_read_events(agent);
+	nt_attach_settle(agent->attach);
 	nt_tracker_discovering(agent->tracker);
 	r = nt_discover_run(agent->discover);
 	if (r < 0)

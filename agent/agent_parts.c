@@ -37,22 +37,41 @@ static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t s
 {
 	struct nt_agent *agent = data;
 	struct nt_discover_file opened;
+	struct nt_attach_order order = {
+		.dev = file->dev,
+		.ino = file->ino,
+		.subjects = subjects,
+		.name = file->name,
+		.owner = file->owner ? file->owner->id : 0,
+	};
 	int r = nt_discover_file(agent->discover, file->dev, file->ino, &opened);
 
-	if (r == 0)
-		r = nt_attach_opened(agent->attach, opened.fd, opened.symbols, file->dev, file->ino,
-				     subjects);
+	if (r == 0) {
+		order.fd = opened.fd;
+		order.symbols = opened.symbols;
+		r = nt_attach_opened(agent->attach, &order);
+	}
 	if (r >= 0)
 		nt_own_links_use(agent->own_links, file->pid, file->start_boot_ns, file->dev,
 				 file->ino);
-	if (r > 0)
-		nt_info("attached %d functions of '%s'", r, file->name);
 	if (r < 0) {
 		agent->attach_failures++;
 		(void)nt_warn(r, "attach '%s' of process %u: its calls are not seen", file->name,
 			      file->pid);
 	}
 	return r;
+}
+
+static void on_attached(void *data, const char *name, int result)
+{
+	struct nt_agent *agent = data;
+
+	if (result > 0)
+		nt_info("attached %d functions of '%s'", result, name);
+	if (result < 0) {
+		agent->attach_failures++;
+		(void)nt_warn(result, "attach '%s': its calls are not seen", name);
+	}
 }
 
 static void drop_file(void *data, dev_t dev, ino_t ino)
@@ -307,6 +326,8 @@ static int open_probes(struct nt_agent *agent)
 		.ring_bytes = agent->config->ring_bytes,
 		.min_call_ns = agent->config->min_call_ns,
 		.has_thread = true,
+		.attached = on_attached,
+		.data = agent,
 	};
 	int r;
 
@@ -533,7 +554,7 @@ static int open_loop(struct nt_agent *agent)
 		.it_interval = {.tv_nsec = TICK_NS},
 	};
 	sigset_t set;
-	int fds[5];
+	int fds[6];
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
@@ -551,6 +572,7 @@ static int open_loop(struct nt_agent *agent)
 	fds[2] = nt_attach_fd(agent->attach);
 	fds[3] = nt_discover_fd(agent->discover);
 	fds[4] = nt_linker_fd(agent->linker);
+	fds[5] = nt_attach_links_fd(agent->attach);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		int r = watch(agent, fds[i]);
 

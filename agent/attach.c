@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <utlist.h>
 
 #include "agent/bundle.h"
 #include "agent/kernel.h"
@@ -39,6 +40,21 @@ struct nt_attached {
 	struct file_link *link;
 	size_t links, link_cap;
 	enum nt_attached_split split;
+	uint64_t splits, whole_splits; /* so far; of what stays, too */
+};
+
+/* Links of all processes that are being made. */
+struct pending {
+	uint64_t token;
+	struct nt_attached *file; /* NULL: it has gone */
+	char *name; /* owned; or NULL */
+	uint32_t subjects;
+	/* As the file was when they were asked for. */
+	enum nt_attached_split split;
+	uint64_t splits, whole_splits;
+	struct pending *prev, *next;
+	size_t targets;
+	struct nt_target target[];
 };
 
 /* Overlays give one file several. */
@@ -55,6 +71,10 @@ struct nt_attach {
 	size_t files;
 	struct name *name;
 	size_t names;
+	struct pending *pending; /* list, owned */
+	uint64_t tokens;
+	void (*attached)(void *data, const char *name, int result);
+	void *data;
 	uint64_t links, probes, refused_slow, failed;
 };
 
@@ -84,24 +104,44 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 		r = nt_linker_new(a->kernel, &a->linker);
 	if (r < 0)
 		return r;
+	a->attached = options->attached;
+	a->data = options->data;
 	*ret_attach = nt_take(a);
 	return 0;
 }
 
 /* Each takes milliseconds to go, or 0.1 s: with a thread the caller does not wait for it. */
+static void let_go(struct nt_attach *a, struct nt_bundle *bundle)
+{
+	if (a->linker)
+		nt_linker_drop(a->linker, bundle);
+	else
+		nt_bundle_free(bundle);
+}
+
 static void free_links(struct nt_attach *a, struct nt_attached *file)
 {
-	struct nt_bundle *bundle = a->linker ? nt_bundle_empty() : NULL;
+	struct nt_bundle *bundle = nt_bundle_empty();
 
 	for (size_t i = 0; i < file->links; i++)
-		if (!bundle || !nt_bundle_add(bundle, file->link[i].link))
+		if (!bundle || !nt_bundle_add(bundle, file->link[i].link, false))
 			nt_link_free(file->link[i].link);
-	if (bundle)
-		nt_linker_drop(a->linker, bundle);
+	let_go(a, bundle);
+}
+
+static void pending_free(struct pending *pending)
+{
+	free(pending->name);
+	free(pending);
 }
 
 static void file_free(struct nt_attach *a, struct nt_attached *file)
 {
+	struct pending *pending;
+
+	DL_FOREACH(a->pending, pending)
+	if (pending->file == file)
+		pending->file = NULL;
 	free_links(a, file);
 	a->links -= file->links;
 	a->probes -= file->targets;
@@ -113,12 +153,16 @@ static void file_free(struct nt_attach *a, struct nt_attached *file)
 
 void nt_attach_free(struct nt_attach *attach)
 {
+	struct pending *pending, *next;
+
 	if (!attach)
 		return;
 	for (size_t i = 0; i < attach->files; i++)
 		file_free(attach, attach->file[i]);
 	free(attach->file);
 	free(attach->name);
+	DL_FOREACH_SAFE(attach->pending, pending, next)
+	pending_free(pending);
 	nt_linker_free(attach->linker);
 	nt_kernel_free(attach->kernel);
 	free(attach);
@@ -241,152 +285,256 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 	return true;
 }
 
-/* What shares a link. */
-static int by_link(const void *left, const void *right)
-{
-	const struct nt_target *a = left, *b = right;
+/* ---- links of all processes ----------------------------------------------------------------- */
 
-	if (a->subject != b->subject)
-		return a->subject < b->subject ? -1 : 1;
-	if (a->stays != b->stays)
-		return a->stays ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return 0;
+static bool reserve_links(struct nt_attached *file, size_t more)
+{
+	size_t cap = file->link_cap ? file->link_cap : 8;
+	struct file_link *grown;
+
+	while (cap < file->links + more)
+		cap *= 2;
+	if (cap == file->link_cap)
+		return true;
+	grown = reallocarray(file->link, cap, sizeof(*grown));
+	if (!grown)
+		return false;
+	file->link = grown;
+	file->link_cap = cap;
+	return true;
 }
 
-static int keep_link(struct nt_attach *a, struct nt_attached *file, struct nt_link *link,
-		     bool stays)
+/* There is room. */
+static void keep_link(struct nt_attach *a, struct nt_attached *file, struct nt_link *link,
+		      bool stays)
 {
-	if (file->links == file->link_cap) {
-		size_t cap = file->link_cap ? 2 * file->link_cap : 8;
-		struct file_link *grown = reallocarray(file->link, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		file->link = grown;
-		file->link_cap = cap;
-	}
 	file->link[file->links++] = (struct file_link){.link = link, .stays = stays};
 	a->links++;
-	return 0;
 }
 
-/* The links that one kind of target needs. All of them or none. */
-static int link_places(struct nt_attach *a, struct nt_attached *file, const char *path,
-		       const struct nt_target *like, const struct nt_place *place, size_t places)
+static bool is_off(enum nt_attached_split split, bool stays)
 {
-	nt_auto(nt_link) struct nt_link *link = NULL;
-	nt_auto(nt_link) struct nt_link *leave = NULL;
+	return split == NT_ATTACHED_ALL || (split == NT_ATTACHED_BUT_STAYING && !stays);
+}
+
+/*
+ * Has the file been split since the links were asked for, or was it then? Processes have links of their
+ * own in place of these, or what the file was joined with holds them.
+ */
+static bool is_replaced(const struct pending *pending, bool stays)
+{
+	const struct nt_attached *file = pending->file;
+
+	return is_off(pending->split, stays) ||
+	       (stays ? file->whole_splits != pending->whole_splits
+		      : file->splits != pending->splits);
+}
+
+static void remove_target(struct nt_attach *a, struct nt_attached *file, uint64_t function)
+{
+	for (size_t i = 0; i < file->targets; i++) {
+		if (file->target[i].function != function)
+			continue;
+		file->target[i] = file->target[--file->targets];
+		a->probes--;
+		return;
+	}
+}
+
+/* The file is as if nothing had been asked for: it can be asked for again. */
+static void take_back(struct nt_attach *a, const struct pending *pending)
+{
+	for (size_t i = 0; i < pending->targets; i++)
+		remove_target(a, pending->file, pending->target[i].function);
+	pending->file->subjects &= ~pending->subjects;
+}
+
+/* The file gets its links, which are consumed. Returns how many functions are attached. */
+static int take_links(struct nt_attach *a, const struct pending *pending, const bool *refused,
+		      struct nt_bundle *bundle)
+{
+	struct nt_bundle *replaced = nt_bundle_empty();
+	struct nt_attached *file = pending->file;
+	int functions = (int)pending->targets;
+	struct nt_link *link;
+	bool stays;
+
+	if (!replaced || !reserve_links(file, nt_bundle_links(bundle))) {
+		let_go(a, replaced);
+		let_go(a, bundle);
+		return -ENOMEM;
+	}
+	while ((link = nt_bundle_take(bundle, &stays))) {
+		if (!is_replaced(pending, stays))
+			keep_link(a, file, link, stays);
+		else if (!nt_bundle_add(replaced, link, stays))
+			nt_link_free(link);
+	}
+	nt_bundle_free(bundle);
+	let_go(a, replaced);
+	for (size_t i = 0; i < pending->targets; i++) {
+		if (!refused[i])
+			continue;
+		remove_target(a, file, pending->target[i].function);
+		a->failed++;
+		functions--;
+	}
+	return functions;
+}
+
+/* What came of it, whoever made the links. */
+static int finish(struct nt_attach *a, const struct pending *pending, int r, const bool *refused,
+		  struct nt_bundle *bundle)
+{
+	if (!pending->file) {
+		let_go(a, bundle);
+		return 0;
+	}
+	if (r >= 0)
+		r = take_links(a, pending, refused, bundle);
+	if (r < 0)
+		take_back(a, pending);
+	return r;
+}
+
+static int make_links(struct nt_attach *a, const struct pending *pending)
+{
+	nt_autofree bool *refused = calloc(pending->targets + 1, sizeof(*refused));
+	struct nt_bundle *bundle = NULL;
+	char path[PATH_BYTES];
+	int r = -ENOMEM;
+
+	/* The very file that was looked at, wherever its path leads by now. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pending->file->fd);
+	if (refused)
+		r = nt_bundle_attach(a->kernel, path, pending->target, pending->targets, refused,
+				     &bundle);
+	return finish(a, pending, r, refused, bundle);
+}
+
+static int ask_for_links(struct nt_attach *a, struct pending *pending,
+			 const struct nt_attach_order *order)
+{
+	const struct nt_linker_request request = {
+		.token = ++a->tokens,
+		.owner = order->owner,
+		.fd = pending->file->fd,
+		.halves = true,
+		.target = pending->target,
+		.targets = pending->targets,
+	};
 	int r;
 
-	if (like->kind == NT_TARGET_PAIR)
-		r = nt_kernel_link_pair(a->kernel, path, 0, place, places, &link, &leave);
-	else
-		r = nt_kernel_link_entry(a->kernel, like->kind == NT_TARGET_COUNT, path, 0, place,
-					 places, &link);
-	if (r < 0)
+	pending->token = request.token;
+	pending->name = order->name ? strdup(order->name) : NULL;
+	r = nt_linker_make(a->linker, &request);
+	if (r < 0) {
+		take_back(a, pending);
+		pending_free(pending);
 		return r;
-	if (leave) {
-		r = keep_link(a, file, leave, like->stays);
-		if (r < 0)
-			return r;
-		(void)nt_take(leave);
 	}
-	r = keep_link(a, file, link, like->stays);
-	if (r < 0)
-		return r;
-	(void)nt_take(link);
-	return 0;
+	DL_APPEND(a->pending, pending);
+	return (int)pending->targets;
 }
 
-/* Is the target observed by links of processes while the file is split so far? */
-static bool is_split_off(const struct nt_attached *file, const struct nt_target *target)
+static int add_targets(struct nt_attach *a, const struct pending *pending)
 {
-	return file->split == NT_ATTACHED_ALL ||
-	       (file->split == NT_ATTACHED_BUT_STAYING && !target->stays);
-}
+	struct nt_attached *file = pending->file;
+	struct nt_target *grown = reallocarray(file->target, file->targets + pending->targets,
+					       sizeof(*grown));
 
-/* Halves what the kernel does not take until the guilty places are alone, and counts them. */
-static int link_targets(struct nt_attach *a, struct nt_attached *file, const char *path,
-			const struct nt_target *target, size_t targets)
-{
-	nt_autofree struct nt_place *place = calloc(targets, sizeof(*place));
-	struct nt_target *grown;
-	int r = 0;
-
-	if (!place)
-		return -ENOMEM;
-	grown = reallocarray(file->target, file->targets + targets, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	file->target = grown;
-	for (size_t i = 0; i < targets; i++)
-		place[i] = target[i].place;
-	if (!is_split_off(file, target))
-		r = link_places(a, file, path, target, place, targets);
-	if (r >= 0) {
-		memcpy(file->target + file->targets, target, targets * sizeof(*target));
-		file->targets += targets;
-		a->probes += targets;
-		return 0;
-	}
-	if (r == -ENOMEM || r == -EPERM || r == -EACCES || r == -EMFILE)
-		return r;
-	if (targets == 1) {
-		a->failed++;
-		return 0;
-	}
-	r = link_targets(a, file, path, target, targets / 2);
-	if (r < 0)
-		return r;
-	return link_targets(a, file, path, target + targets / 2, targets - targets / 2);
+	memcpy(grown + file->targets, pending->target, pending->targets * sizeof(*grown));
+	file->targets += pending->targets;
+	a->probes += pending->targets;
+	return 0;
 }
 
 static int attach_subjects(struct nt_attach *a, struct nt_attached *file,
-			   const struct nt_symbols *symbols, uint32_t subjects)
+			   const struct nt_attach_order *order, uint32_t subjects, bool waits)
 {
 	uint16_t rows = nt_probe_rows();
-	nt_autofree struct nt_target *target = calloc(rows, sizeof(*target));
-	size_t before = file->targets, targets = 0, n;
-	char path[PATH_BYTES];
+	nt_autofree struct pending *pending =
+		calloc(1, sizeof(*pending) + rows * sizeof(pending->target[0]));
 	int r;
 
-	if (!target)
+	if (!pending)
 		return -ENOMEM;
-	/* The very file that was looked at, wherever its path leads by now. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+	pending->file = file;
+	pending->subjects = subjects;
+	pending->split = file->split;
+	pending->splits = file->splits;
+	pending->whole_splits = file->whole_splits;
 	for (uint16_t row = 0; row < rows; row++)
 		if ((subjects >> nt_probe_row(row)->subject & 1) &&
-		    find_target(a, file, symbols, row, target, targets, &target[targets]))
-			targets++;
-	qsort(target, targets, sizeof(*target), by_link);
-	for (size_t i = 0; i < targets; i += n) {
-		for (n = 1; i + n < targets; n++)
-			if (by_link(&target[i], &target[i + n]) != 0)
-				break;
-		r = link_targets(a, file, path, &target[i], n);
-		if (r < 0)
-			return r;
-	}
+		    find_target(a, file, order->symbols, row, pending->target, pending->targets,
+				&pending->target[pending->targets]))
+			pending->targets++;
 	file->subjects |= subjects;
-	return (int)(file->targets - before);
+	if (!pending->targets)
+		return 0;
+	qsort(pending->target, pending->targets, sizeof(pending->target[0]), nt_target_by_link);
+	r = add_targets(a, pending);
+	if (r < 0) {
+		file->subjects &= ~subjects;
+		return r;
+	}
+	return waits ? make_links(a, pending) : ask_for_links(a, nt_take(pending), order);
 }
 
-int nt_attach_opened(struct nt_attach *attach, int fd, const struct nt_symbols *symbols, dev_t dev,
-		     ino_t ino, uint32_t subjects)
+static int attach_opened(struct nt_attach *attach, const struct nt_attach_order *order, bool waits)
 {
-	struct name *name = find_name(attach, dev, ino);
+	struct name *name = find_name(attach, order->dev, order->ino);
 	struct nt_attached *file = name ? name->file : NULL;
+	uint32_t subjects;
 	int r;
 
 	if (!file) {
-		r = add_file(attach, fd, dev, ino, &file);
+		r = add_file(attach, order->fd, order->dev, order->ino, &file);
 		if (r < 0 || !file)
 			return r;
 	}
-	subjects &= ~file->subjects;
-	return subjects ? attach_subjects(attach, file, symbols, subjects) : 0;
+	subjects = order->subjects & ~file->subjects;
+	return subjects ? attach_subjects(attach, file, order, subjects, waits) : 0;
+}
+
+int nt_attach_opened(struct nt_attach *attach, const struct nt_attach_order *order)
+{
+	return attach_opened(attach, order, !attach->linker);
+}
+
+int nt_attach_links_fd(const struct nt_attach *attach)
+{
+	return attach->linker ? nt_linker_fd(attach->linker) : -1;
+}
+
+static void settle(struct nt_attach *a, struct nt_linker_result *result)
+{
+	struct pending *pending;
+	int r;
+
+	DL_SEARCH_SCALAR(a->pending, pending, token, result->token);
+	if (!pending) {
+		let_go(a, nt_take(result->bundle));
+		return;
+	}
+	r = finish(a, pending, result->r, result->refused, nt_take(result->bundle));
+	DL_DELETE(a->pending, pending);
+	if (a->attached && pending->file)
+		a->attached(a->data, pending->name ? pending->name : "", r);
+	pending_free(pending);
+}
+
+void nt_attach_settle(struct nt_attach *attach)
+{
+	struct nt_linker_result result;
+
+	while (attach->linker && nt_linker_next(attach->linker, &result)) {
+		settle(attach, &result);
+		free(result.refused);
+	}
 }
 
 int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
@@ -394,6 +542,8 @@ int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t 
 {
 	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
 	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct nt_attach_order order = {
+		.symbols = symbols, .dev = dev, .ino = ino, .subjects = subjects};
 	int r;
 
 	if (!symbols)
@@ -401,7 +551,10 @@ int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t 
 	if (fd < 0)
 		return -errno;
 	r = nt_symbols_read(fd, NULL, library, symbols);
-	return r < 0 ? r : nt_attach_opened(attach, fd, symbols, dev, ino, subjects);
+	if (r < 0)
+		return r;
+	order.fd = fd;
+	return attach_opened(attach, &order, true);
 }
 
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
@@ -462,9 +615,11 @@ struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *
 	if (!bundle)
 		return NULL;
 	file->split = split;
+	file->splits++;
+	file->whole_splits += split == NT_ATTACHED_ALL;
 	for (size_t i = 0; i < file->links; i++) {
-		if ((file->link[i].stays && split != NT_ATTACHED_ALL) ||
-		    !nt_bundle_add(bundle, file->link[i].link))
+		if (!is_off(split, file->link[i].stays) ||
+		    !nt_bundle_add(bundle, file->link[i].link, file->link[i].stays))
 			file->link[kept++] = file->link[i];
 	}
 	attach->links -= file->links - kept;
@@ -477,14 +632,10 @@ int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stay
 {
 	struct nt_link *link;
 
-	while ((link = nt_bundle_take(bundle))) {
-		int r = keep_link(attach, file, link, stays);
-
-		if (r < 0) {
-			nt_link_free(link);
-			return r;
-		}
-	}
+	if (!reserve_links(file, nt_bundle_links(bundle)))
+		return -ENOMEM;
+	while ((link = nt_bundle_take(bundle, NULL)))
+		keep_link(attach, file, link, stays);
 	file->split = NT_ATTACHED_SHARED;
 	return 0;
 }

@@ -34,6 +34,12 @@ struct nt_attach_options {
 	size_t ring_bytes; /* power of two */
 	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
 	bool has_thread; /* that makes and frees links beside the caller */
+	/*
+	 * Called by nt_attach_settle(): so many functions of the file are attached now, or a negative
+	 * errno: none of those that were asked for. NULL: nobody is to know.
+	 */
+	void (*attached)(void *data, const char *name, int result);
+	void *data;
 };
 
 struct nt_attach_stats {
@@ -61,17 +67,30 @@ enum nt_attach_mode nt_attach_mode(const struct nt_attach *attach);
  * Attaches the rows of `library` that the file at path defines, for the subjects whose bit is set.
  * The file is known by (dev, ino): a second call for the same file adds only missing subjects.
  * library UNKNOWN: whatever the file's symbols hold (static linking). Returns the number of
- * functions now attached in the file by this call (0: nothing new), or a negative errno.
+ * functions now attached in the file by this call (0: nothing new), or a negative errno. Makes the
+ * links itself, and may wait for long.
  */
 NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
 				 enum nt_library library, uint32_t subjects);
+
+struct nt_attach_order {
+	int fd; /* of the open file, which the caller keeps */
+	const struct nt_symbols *symbols; /* that were looked up already: nothing is read here */
+	dev_t dev;
+	ino_t ino;
+	uint32_t subjects;
+	const char *name; /* of the file, for `attached` */
+	uint64_t owner; /* whose turn it is (agent/linker.h) */
+};
+
 /*
- * The same of an open file, which the caller keeps, whose symbols were looked up already: nothing of it
- * is read here.
+ * The same of an open file. With a thread it makes the links, and their number is of those that are to be
+ * attached; -EAGAIN: too many wait.
  */
-NT_MUST_CHECK int nt_attach_opened(struct nt_attach *attach, int fd,
-				   const struct nt_symbols *symbols, dev_t dev, ino_t ino,
-				   uint32_t subjects);
+NT_MUST_CHECK int nt_attach_opened(struct nt_attach *attach, const struct nt_attach_order *order);
+/* With a thread: readable when nt_attach_settle() has something to do; else -1. */
+int nt_attach_links_fd(const struct nt_attach *attach);
+void nt_attach_settle(struct nt_attach *attach);
 /* Lets go of a file. Its links are freed by the thread, where there is one. */
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
 
@@ -103,7 +122,10 @@ enum nt_attached_split nt_attached_split(const struct nt_attached *file);
  */
 struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
 				  enum nt_attached_split split);
-/* Takes the links of all processes back out of the bundle, and what was split is shared again. */
+/*
+ * Takes the links of all processes back out of the bundle, and what was split is shared again. -ENOMEM:
+ * nothing has changed.
+ */
 NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stays,
 				 struct nt_bundle *bundle);
 

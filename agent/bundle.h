@@ -44,14 +44,27 @@ struct nt_bundle;
 NT_MUST_CHECK int nt_bundle_new(const struct nt_kernel *kernel, const char *path, uint32_t pid,
 				const struct nt_target *target, size_t targets,
 				struct nt_bundle **ret_bundle);
+/*
+ * The same of all processes, without the targets that the kernel does not take: ret_refused, one for
+ * each target, says which. The targets are sorted by nt_target_by_link(), and what differs by it shares no
+ * link. Negative errno, and nothing is attached: -ENOMEM, -EPERM, -EACCES, -EMFILE, -ENFILE.
+ */
+NT_MUST_CHECK int nt_bundle_attach(const struct nt_kernel *kernel, const char *path,
+				   const struct nt_target *target, size_t targets,
+				   bool *ret_refused, struct nt_bundle **ret_bundle);
+int nt_target_by_link(const void *left, const void *right);
 /* Detaches. Accepts NULL. */
 void nt_bundle_free(struct nt_bundle *bundle);
 NT_DEFINE_AUTO(nt_bundle, nt_bundle_free)
 
-/* An empty one, and links put in and taken out; they are owned while they are in it. */
+/*
+ * An empty one, and links put in and taken out in the same order; they are owned while they are in it.
+ * stays: of nt_bundle_attach(), are the link's targets those that stay?
+ */
 struct nt_bundle *nt_bundle_empty(void);
-bool nt_bundle_add(struct nt_bundle *bundle, struct nt_link *link); /* false: no memory */
-struct nt_link *nt_bundle_take(struct nt_bundle *bundle); /* NULL: none is left */
+bool nt_bundle_add(struct nt_bundle *bundle, struct nt_link *link,
+		   bool stays); /* false: no memory */
+struct nt_link *nt_bundle_take(struct nt_bundle *bundle, bool *ret_stays); /* NULL: none is left */
 
 size_t nt_bundle_links(const struct nt_bundle *bundle);
 

@@ -52,6 +52,7 @@ static void request_free(struct request *request)
 {
 	nt_bundle_free(request->bundle);
 	nt_bundle_free(request->result.bundle);
+	free(request->result.refused);
 	nt_closep(&request->fd);
 	free(request);
 }
@@ -76,8 +77,12 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 
 	result->token = request->token;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
-	result->r = nt_bundle_new(linker->kernel, path, request->pid, request->target,
-				  request->targets, &result->bundle);
+	if (result->refused)
+		result->r = nt_bundle_attach(linker->kernel, path, request->target,
+					     request->targets, result->refused, &result->bundle);
+	else
+		result->r = nt_bundle_new(linker->kernel, path, request->pid, request->target,
+					  request->targets, &result->bundle);
 	result->from_ns = result->until_ns = nt_clock_boot_ns();
 	if (result->r < 0 || !request->look_ns)
 		return;
@@ -206,13 +211,20 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 	request = calloc(1, sizeof(*request) + bytes);
 	if (!request)
 		return -ENOMEM;
+	request->fd = -1;
 	request->token = wanted->token;
 	request->pid = wanted->pid;
 	request->look_ns = wanted->look_ns;
 	request->targets = wanted->targets;
 	memcpy(request->target, wanted->target, bytes);
+	if (wanted->halves)
+		request->result.refused = calloc(wanted->targets + 1, sizeof(bool));
 	request->fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 0);
-	r = request->fd < 0 ? -errno
+	if (wanted->halves && !request->result.refused)
+		r = -ENOMEM;
+	else
+		r = request->fd < 0
+			    ? -errno
 			    : submit(linker, wanted->look_ns ? NT_LINK_LOOK : NT_LINK_MAKE,
 				     wanted->owner, request);
 	if (r < 0)
@@ -250,6 +262,7 @@ bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_resul
 		return false;
 	*ret_result = request->result;
 	request->result.bundle = NULL;
+	request->result.refused = NULL;
 	request_free(request);
 	return true;
 }

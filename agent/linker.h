@@ -21,6 +21,7 @@ struct nt_linker_request {
 	uint64_t owner; /* whose turn it is; 0: nobody's that is known */
 	int fd; /* the open file; duplicated */
 	uint32_t pid;
+	bool halves; /* as nt_bundle_attach(), else all or none, as nt_bundle_new() */
 	const struct nt_target *target; /* copied */
 	size_t targets;
 	uint64_t look_ns; /* freed again after this time; 0: handed over */
@@ -30,6 +31,7 @@ struct nt_linker_result {
 	uint64_t token; /* of the request */
 	int r; /* of a bundle that was to be made */
 	struct nt_bundle *bundle; /* handed over; NULL where none was made, or it was freed again */
+	bool *refused; /* handed over; of nt_bundle_attach(), else NULL */
 	uint64_t from_ns, until_ns; /* boot time: attached since; of a look, and until */
 };
 

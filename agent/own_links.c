@@ -593,25 +593,28 @@ static void ask_for_shared(struct nt_own_links *own, struct file *file)
 	file->phase = PHASE_JOINING;
 }
 
-static void joined(struct nt_own_links *own, struct file *file, struct nt_bundle *bundle)
-{
-	uint64_t now_ns = nt_clock_boot_ns();
-
-	file->merged |= file->split == NT_ATTACHED_ALL;
-	if (nt_attach_join(own->attach, file->attached, false, bundle) < 0)
-		own->stats.failed++;
-	nt_bundle_free(bundle);
-	file->cut_ns = now_ns;
-	file->phase = PHASE_LEAVING;
-	own->stats.joins++;
-}
-
-/* The kernel did not make the shared links. */
+/* The shared links could not be made, or not be kept. */
 static void part(struct nt_own_links *own, struct file *file)
 {
 	own->stats.failed++;
 	file->phase = PHASE_SPLIT;
 	file->retry_ns = nt_clock_boot_ns() + RETRY_NS;
+}
+
+static void joined(struct nt_own_links *own, struct file *file, struct nt_bundle *bundle)
+{
+	uint64_t now_ns = nt_clock_boot_ns();
+	int r = nt_attach_join(own->attach, file->attached, false, bundle);
+
+	detach(own, bundle);
+	if (r < 0) {
+		part(own, file);
+		return;
+	}
+	file->merged |= file->split == NT_ATTACHED_ALL;
+	file->cut_ns = now_ns;
+	file->phase = PHASE_LEAVING;
+	own->stats.joins++;
 }
 
 static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot_ns)

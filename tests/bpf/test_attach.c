@@ -3,9 +3,14 @@
  * Where probes go: past a dear first instruction or not at all, once per function whatever its
  * names, once per file whatever the way to it; by subject, and away again.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
+#include "agent/bundle.h"
+#include "agent/symbols.h"
 #include "tests/bpf/harness.h"
 
 static uint64_t args[STUB_ARGS];
@@ -208,29 +213,178 @@ static void a_dropped_file_is_seen_no_more_until_it_is_attached_again(void **sta
 	assert_int_equal(harness_stats(&h).files, 1);
 }
 
-static void a_thread_frees_the_links_of_a_dropped_file(void **state)
+/* ---- links that a thread makes and frees ---------------------------------------------------- */
+
+static struct {
+	int calls, result;
+} reports;
+
+static void report(void *data, const char *name, int result)
+{
+	(void)data;
+	assert_string_equal(name, "the name");
+	reports.calls++;
+	reports.result = result;
+}
+
+static int begin_with_thread(void **state)
 {
 	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
+
+	(void)state;
+	options.has_thread = true;
+	options.attached = report;
+	reports.calls = reports.result = 0;
+	harness_init(&h, &options);
+	return 0;
+}
+
+static int ordered = -1; /* the open file of the last order */
+
+static int order(const struct stub *stub)
+{
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
+	int fd = open(stub->path, O_RDONLY | O_CLOEXEC);
+	struct nt_attach_order order = {
+		.fd = fd,
+		.symbols = symbols,
+		.dev = stub->st.st_dev,
+		.ino = stub->st.st_ino,
+		.subjects = UINT32_MAX,
+		.name = "the name",
+	};
+
+	nt_closep(&ordered);
+	ordered = fd; /* closed later: its place is not free meanwhile */
+	assert_non_null(symbols);
+	assert_int_equal(nt_symbols_read(fd, NULL, NT_LIBRARY_NCCL, symbols), 0);
+	return nt_attach_opened(h.attach, &order);
+}
+
+static int end_with_thread(void **state)
+{
+	(void)state;
+	nt_closep(&ordered);
+	ordered = -1;
+	harness_release(&h);
+	return 0;
+}
+
+static void settle(void)
+{
+	struct pollfd ready = {.fd = nt_attach_links_fd(h.attach), .events = POLLIN};
+
+	assert_int_equal(poll(&ready, 1, 60000), 1);
+	nt_attach_settle(h.attach);
+}
+
+static bool is_seen(const struct stub *nccl)
+{
+	(void)stub_call(nccl, "ncclAllReduce", args);
+	return harness_poll(&h) > 0;
+}
+
+/* Until it is, or is not any more. */
+static void await_seen(const struct stub *nccl, bool seen)
+{
 	uint64_t until_ns = nt_clock_boot_ns() + 60 * NT_SECOND;
-	struct harness other;
+
+	while (is_seen(nccl) != seen)
+		assert_true(nt_clock_boot_ns() < until_ns);
+}
+
+static void a_thread_makes_the_links_and_frees_them(void **state)
+{
+	struct nt_attached *file;
+	struct stub nccl;
+	size_t targets;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(order(&nccl), 4); /* of which the kernel refuses one */
+	file = nt_attach_find(h.attach, nccl.st.st_dev, nccl.st.st_ino);
+	assert_non_null(file);
+	(void)nt_attached_targets(file, &targets);
+	assert_int_equal(targets, 4); /* known at once */
+	assert_int_equal(order(&nccl), 0);
+	assert_int_equal(harness_stats(&h).links, 0);
+	settle();
+	assert_int_equal(reports.calls, 1);
+	assert_int_equal(reports.result, 3);
+	(void)nt_attached_targets(file, &targets);
+	assert_int_equal(targets, 3);
+	assert_int_equal(harness_stats(&h).probes, 3);
+	assert_int_equal(harness_stats(&h).failed, 2);
+	assert_true(is_seen(&nccl));
+	nt_attach_drop(h.attach, nccl.st.st_dev, nccl.st.st_ino);
+	assert_int_equal(harness_stats(&h).files, 0);
+	assert_int_equal(harness_stats(&h).links, 0);
+	await_seen(&nccl, false);
+}
+
+static void links_of_a_file_that_went_meanwhile_are_freed(void **state)
+{
 	struct stub nccl;
 
 	(void)state;
 	make(&nccl, "libnccl.so.2.99.1", nccl_source);
-	options.has_thread = true;
-	harness_init(&other, &options);
-	assert_int_equal(harness_attach(&other, &nccl, NT_LIBRARY_NCCL, UINT32_MAX), 3);
-	do
-		(void)stub_call(&nccl, "ncclAllReduce", args);
-	while (!harness_poll(&other) && nt_clock_boot_ns() < until_ns);
-	nt_attach_drop(other.attach, nccl.st.st_dev, nccl.st.st_ino);
-	assert_int_equal(harness_stats(&other).files, 0);
-	assert_int_equal(harness_stats(&other).links, 0);
-	do
-		(void)stub_call(&nccl, "ncclAllReduce", args);
-	while (harness_poll(&other) && nt_clock_boot_ns() < until_ns);
-	assert_true(nt_clock_boot_ns() < until_ns);
-	harness_release(&other);
+	assert_int_equal(order(&nccl), 4);
+	nt_attach_drop(h.attach, nccl.st.st_dev, nccl.st.st_ino);
+	settle();
+	assert_int_equal(reports.calls, 0);
+	assert_int_equal(harness_stats(&h).links, 0);
+	assert_int_equal(harness_stats(&h).probes, 0);
+	await_seen(&nccl, false);
+}
+
+static void links_of_a_file_that_was_split_meanwhile_are_freed(void **state)
+{
+	struct nt_bundle *bundle;
+	struct nt_attached *file;
+	struct stub nccl;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(order(&nccl), 4);
+	file = nt_attach_find(h.attach, nccl.st.st_dev, nccl.st.st_ino);
+	bundle = nt_attach_split(h.attach, file, NT_ATTACHED_BUT_STAYING);
+	assert_non_null(bundle);
+	assert_int_equal(nt_bundle_links(bundle), 0);
+	/* What it is joined with holds all that was split off. */
+	assert_int_equal(nt_attach_join(h.attach, file, false, bundle), 0);
+	nt_bundle_free(bundle);
+	settle();
+	assert_int_equal(reports.result, 3);
+	assert_int_equal(harness_stats(&h).links, 0);
+	assert_int_equal(harness_stats(&h).probes, 3);
+	await_seen(&nccl, false);
+}
+
+static void a_file_whose_links_cannot_be_made_can_be_asked_for_again(void **state)
+{
+	struct rlimit all, few;
+	struct stub nccl;
+	int free_fd;
+
+	(void)state;
+	make(&nccl, "libnccl.so.2.99.1", nccl_source);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	free_fd = dup(STDERR_FILENO);
+	assert_true(free_fd >= 0);
+	assert_int_equal(close(free_fd), 0);
+	few = all;
+	few.rlim_cur = (rlim_t)free_fd + 3; /* the file here, there, and for the request */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(order(&nccl), 4);
+	settle();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(reports.calls, 1);
+	assert_int_equal(reports.result, -EMFILE);
+	assert_int_equal(harness_stats(&h).probes, 0);
+	assert_int_equal(order(&nccl), 4);
+	settle();
+	assert_int_equal(reports.result, 3);
+	assert_true(is_seen(&nccl));
 }
 
 static void a_file_that_was_exchanged_meanwhile_is_stale(void **state)
@@ -359,7 +513,8 @@ static void copies_of_a_library_are_files_of_their_own(void **state)
 	assert_int_equal(harness_poll(&h), 2);
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define WITH(test)        cmocka_unit_test_setup_teardown(test, begin, end)
+#define WITH_THREAD(test) cmocka_unit_test_setup_teardown(test, begin_with_thread, end_with_thread)
 
 int main(void)
 {
@@ -370,7 +525,10 @@ int main(void)
 		WITH(a_hot_function_is_probed_cheaply_or_not_at_all),
 		WITH(returns_are_seen_from_past_the_first_instruction),
 		WITH(a_dropped_file_is_seen_no_more_until_it_is_attached_again),
-		WITH(a_thread_frees_the_links_of_a_dropped_file),
+		WITH_THREAD(a_thread_makes_the_links_and_frees_them),
+		WITH_THREAD(links_of_a_file_that_went_meanwhile_are_freed),
+		WITH_THREAD(links_of_a_file_that_was_split_meanwhile_are_freed),
+		WITH_THREAD(a_file_whose_links_cannot_be_made_can_be_asked_for_again),
 		WITH(a_file_that_was_exchanged_meanwhile_is_stale),
 		WITH(copies_of_a_library_are_files_of_their_own),
 		WITH(containers_that_share_a_layer_count_a_call_once),
