@@ -99,6 +99,7 @@ static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 	struct nt_agent *agent = data;
 
 	nt_tracker_inside(agent->tracker, pid, tid, row, inside, agent->looked_ns);
+	nt_own_links_inside(agent->own_links, pid, row, inside->entry_ns, agent->looked_ns);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -340,6 +341,7 @@ static void look_inside(struct nt_agent *agent)
 	r = nt_attach_inside(agent->attach, on_inside, agent);
 	if (r < 0)
 		(void)nt_warn(r, "look who is inside a call");
+	nt_own_links_looked(agent->own_links, agent->looked_ns);
 	nt_agent_read_events(agent); /* those that have left since */
 }
 

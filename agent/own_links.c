@@ -17,6 +17,7 @@
 
 #define LINGER_NS                                                                                  \
 	(500 * NT_MILLISECOND) /* for returns of calls that were entered by a shared link */
+#define LINGER_MAX_NS (60 * NT_SECOND) /* while a neighbour is inside such a call */
 #define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
 #define LOOK_NS  (10 * NT_MILLISECOND)
 #define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
@@ -64,6 +65,7 @@ struct use {
 	uint64_t making;
 	bool has_own; /* links of its own have been there since the file was split */
 	uint64_t retry_ns; /* before this they are not asked for again */
+	uint64_t inside_ns; /* the last look that found a call of before the cut */
 	bool ended; /* the process is gone, though its end is not known yet */
 	struct use *next; /* of the file */
 };
@@ -104,6 +106,7 @@ struct nt_own_links {
 	struct process *process; /* uthash, owned */
 	struct request *request; /* uthash, owned */
 	uint64_t tokens, uses; /* so far: numbers */
+	uint64_t looked_ns; /* when the last look at all threads began; 0: there was none */
 	uint32_t turn; /* the process that nt_own_links_turn() gave last */
 	struct nt_own_links_stats stats;
 };
@@ -617,6 +620,34 @@ static void joined(struct nt_own_links *own, struct file *file, struct nt_bundle
 	own->stats.joins++;
 }
 
+static bool is_inside(const struct nt_own_links *own, const struct use *use)
+{
+	return use->inside_ns && use->inside_ns == own->looked_ns;
+}
+
+/* Can links go that calls of before the cut were entered by? */
+static bool has_lingered(const struct nt_own_links *own, const struct file *file, uint64_t boot_ns)
+{
+	if (boot_ns < file->cut_ns + LINGER_NS)
+		return false;
+	if (boot_ns >= file->cut_ns + LINGER_MAX_NS || !own->looked_ns)
+		return true;
+	if (own->looked_ns < file->cut_ns)
+		return false;
+	for (const struct use *use = file->uses; use; use = use->next)
+		if (!use->process->plan.governed && is_inside(own, use))
+			return false;
+	return true;
+}
+
+/* The ends of these calls are not seen any more. */
+static void miss_calls(struct nt_own_links *own, const struct file *file)
+{
+	for (const struct use *use = file->uses; use; use = use->next)
+		if (is_inside(own, use))
+			own->hooks.missed(own->hooks.data, use->process->pid);
+}
+
 static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot_ns)
 {
 	enum nt_attached_split split;
@@ -641,7 +672,8 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 			break;
 		/* fall through */
 	case PHASE_LINGERING:
-		if (boot_ns >= file->cut_ns + LINGER_NS || !has_neighbour(file)) {
+		if (has_lingered(own, file, boot_ns) || !has_neighbour(file)) {
+			miss_calls(own, file);
 			detach(own, nt_take(file->shared));
 			file->phase = PHASE_SPLIT;
 		}
@@ -656,7 +688,8 @@ static void tick_file(struct nt_own_links *own, struct file *file, uint64_t boot
 	case PHASE_JOINING:
 		break;
 	case PHASE_LEAVING:
-		if (boot_ns >= file->cut_ns + LINGER_NS) {
+		if (has_lingered(own, file, boot_ns)) {
+			miss_calls(own, file);
 			for (struct use *use = file->uses; use; use = use->next) {
 				drop_bundle(own, use);
 				use->ended = use->has_own = false;
@@ -816,6 +849,28 @@ static const struct use *use_of(const struct process *process, enum nt_library l
 		if (process->use[i]->file->libraries >> library & 1)
 			return process->use[i];
 	return NULL;
+}
+
+void nt_own_links_inside(struct nt_own_links *own, uint32_t pid, uint16_t row, uint64_t entry_ns,
+			 uint64_t look_ns)
+{
+	const struct nt_probe *probe = nt_probe_row(row);
+	struct process *process = find_process(own, pid);
+
+	for (size_t i = 0; entry_ns && probe && process && i < process->uses; i++) {
+		struct use *use = process->use[i];
+		struct file *file = use->file;
+
+		if ((file->phase == PHASE_LINGERING || file->phase == PHASE_LEAVING) &&
+		    (file->libraries >> probe->library & 1) && entry_ns < file->cut_ns &&
+		    (file->split == NT_ATTACHED_ALL || !nt_probe_stays(probe)))
+			use->inside_ns = look_ns;
+	}
+}
+
+void nt_own_links_looked(struct nt_own_links *own, uint64_t look_ns)
+{
+	own->looked_ns = look_ns;
 }
 
 enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,

@@ -79,6 +79,15 @@ void nt_own_links_tick(struct nt_own_links *own, uint64_t boot_ns, uint64_t real
 /* Takes what the linker has done. Events up to now must have been given before. */
 void nt_own_links_settle(struct nt_own_links *own);
 
+/*
+ * A thread of the process was inside a call, entered at this time, when it was looked for: links that
+ * this may have been entered by stay until it is left, for up to a minute. After all threads that are
+ * inside: when the look began.
+ */
+void nt_own_links_inside(struct nt_own_links *own, uint32_t pid, uint16_t row, uint64_t entry_ns,
+			 uint64_t look_ns);
+void nt_own_links_looked(struct nt_own_links *own, uint64_t look_ns);
+
 enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 					     const struct nt_event_call *call);
 

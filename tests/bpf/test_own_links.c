@@ -20,7 +20,7 @@ enum {
 	PID_MAX = 1 << 22, /* no process has this number or a larger one */
 };
 
-static struct stub nccl;
+static struct stub nccl, mpi;
 static uint64_t args[STUB_ARGS];
 
 struct world {
@@ -30,6 +30,8 @@ struct world {
 	/* The neighbour's calls, as judged. */
 	uint64_t next, repeated, left_out, taken;
 	uint64_t others_taken, others_counted;
+	uint64_t barriers; /* of the neighbour, that were left */
+	uint64_t look_ns;
 	uint32_t paused, resumed, missed, looked;
 };
 
@@ -130,6 +132,9 @@ static void take_call(void *data, const struct nt_event_call *call, const uint8_
 	enum nt_own_links_verdict verdict = nt_own_links_judge(world->own, call);
 
 	(void)id;
+	if (call->h.row == harness_row("MPI_Barrier", NT_LIBRARY_MPI) &&
+	    call->h.pid == (uint32_t)getpid() && verdict == NT_OWN_LINKS_TAKE)
+		world->barriers++;
 	if (call->h.row != harness_row("ncclAllReduce", NT_LIBRARY_NCCL))
 		return;
 	if (call->h.pid != (uint32_t)getpid()) {
@@ -309,6 +314,97 @@ static void a_look_sees_a_hot_function_and_its_calls_are_only_counted(void **sta
 	assert_true(world.others_counted > 0);
 	assert_int_equal(world.others_taken, 0);
 	stop_child(&child);
+	end(&world);
+}
+
+static atomic_bool blocks, is_blocked;
+
+static void block(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	atomic_store(&is_blocked, true);
+	while (atomic_load(&blocks))
+		(void)nanosleep(&pause, NULL);
+	atomic_store(&is_blocked, false);
+}
+
+static void *call_barrier(void *data)
+{
+	(void)stub_call(&mpi, "MPI_Barrier", args);
+	return data;
+}
+
+static void note_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+			const struct nt_inside *inside)
+{
+	struct world *world = data;
+
+	(void)tid;
+	nt_own_links_inside(world->own, pid, row, inside->entry_ns, world->look_ns);
+}
+
+/* For so long, and with a look at all threads at every turn. */
+static void turn_and_look(struct world *world, uint64_t ns)
+{
+	uint64_t until_ns = nt_clock_boot_ns() + ns;
+
+	while (nt_clock_boot_ns() < until_ns) {
+		world->look_ns = nt_clock_boot_ns();
+		assert_int_equal(nt_attach_inside(world->harness.attach, note_inside, world), 0);
+		nt_own_links_looked(world->own, world->look_ns);
+		turn(world);
+	}
+}
+
+/* later: the clock goes so much further while the neighbour is inside. Returns events of its barrier. */
+static uint64_t split_while_inside(struct world *world, uint64_t later)
+{
+	struct nt_governor_plan plan = hot_plan();
+	struct child child;
+	pthread_t neighbour;
+
+	start_child(&child);
+	begin(world);
+	assert_true(harness_attach(&world->harness, &mpi, NT_LIBRARY_MPI, UINT32_MAX) > 0);
+	nt_own_links_use(world->own, (uint32_t)getpid(), 1, mpi.st.st_dev, mpi.st.st_ino);
+	nt_own_links_use(world->own, (uint32_t)child.pid, 1, mpi.st.st_dev, mpi.st.st_ino);
+	atomic_store(&blocks, true);
+	*mpi.hook = block;
+	assert_int_equal(pthread_create(&neighbour, NULL, call_barrier, NULL), 0);
+	while (!atomic_load(&is_blocked))
+		turn_and_look(world, NT_MILLISECOND);
+	nt_own_links_plan(world->own, (uint32_t)child.pid, &plan);
+	for (int i = 0; i < 3000 && !stats_of(world).splits; i++)
+		turn_and_look(world, NT_MILLISECOND);
+	turn_and_look(world, NT_SECOND);
+	later_ns = later;
+	turn_and_look(world, NT_SECOND);
+	atomic_store(&blocks, false);
+	assert_int_equal(pthread_join(neighbour, NULL), 0);
+	*mpi.hook = NULL;
+	turn(world);
+	stop_child(&child);
+	return world->barriers;
+}
+
+static void a_call_that_lasts_while_its_file_is_split_is_seen(void **state)
+{
+	struct world world;
+
+	(void)state;
+	assert_int_equal(split_while_inside(&world, 0), 1);
+	assert_int_equal(world.missed, 0);
+	end(&world);
+}
+
+static void a_call_that_lasts_a_minute_longer_is_missed(void **state)
+{
+	struct world world;
+
+	(void)state;
+	assert_int_equal(split_while_inside(&world, 61 * NT_SECOND), 0);
+	assert_int_equal(world.missed, 1);
 	end(&world);
 }
 
@@ -580,6 +676,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_neighbour_loses_no_call_and_gets_none_twice),
 		cmocka_unit_test(a_look_sees_a_hot_function_and_its_calls_are_only_counted),
+		cmocka_unit_test(a_call_that_lasts_while_its_file_is_split_is_seen),
+		cmocka_unit_test(a_call_that_lasts_a_minute_longer_is_missed),
 		cmocka_unit_test(between_slices_nothing_of_a_process_is_attached),
 		cmocka_unit_test(a_process_that_ends_takes_its_links_along),
 		cmocka_unit_test(a_file_can_go_at_any_time_while_processes_use_it),
@@ -597,7 +695,7 @@ int main(void)
 		printf("skip: multi: this kernel has no multi links\n");
 		return EXIT_SKIP;
 	}
-	if (stub_open(&nccl, NT_LIBRARY_NCCL) == false)
+	if (!stub_open(&nccl, NT_LIBRARY_NCCL) || !stub_open(&mpi, NT_LIBRARY_MPI))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
