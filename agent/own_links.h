@@ -25,7 +25,7 @@
 #include "common/cleanup.h"
 
 enum {
-	NT_OWN_LINKS_FILES = 8, /* of one process; further ones are not split */
+	NT_OWN_LINKS_FILES = 32, /* of one process: as many as discovery reports */
 };
 
 struct nt_own_links;
