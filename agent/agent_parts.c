@@ -31,6 +31,9 @@ enum {
 	BOOT_ID_BYTES = 64,
 };
 
+_Static_assert((int)NT_OWN_LINKS_FILES >= (int)NT_ROSTER_FILES,
+	       "no process has a file without links of its own");
+
 /* ---- what the parts ask of each other ------------------------------------------------------- */
 
 static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
@@ -107,13 +110,34 @@ static void on_file(void *data, const struct nt_inspector_task *task, int result
 	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
 }
 
+static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
+		       struct nt_span *span)
+{
+	struct nt_agent *agent = data;
+
+	if (result == 0)
+		nt_debug("collections of garbage of process %u are timed", pid);
+	else if (result != -ENOENT && result != -ESRCH &&
+		 result != -EBUSY) /* in quarantine: it was said */
+		(void)nt_warn(result,
+			      "attach the interpreter of process %u: its collections of garbage "
+			      "are not seen",
+			      pid);
+	nt_interpreters_found(agent->interpreters, pid, start_ns, result, span);
+}
+
 static void on_interpreter(void *data, const struct nt_inspector_task *task,
 			   struct nt_inspector_outcome *outcome)
 {
 	struct nt_agent *agent = data;
-	uint32_t pid = task->request.pid;
 	struct nt_span_places places;
-	struct nt_span *span = NULL;
+	struct nt_attach_span_order order = {
+		.fd = outcome->fd,
+		.pid = task->request.pid,
+		.start_ns = task->start_ns,
+		.places = &places,
+	};
+	struct nt_owner owner;
 	uint64_t start_ns;
 	int r = outcome->result;
 
@@ -122,25 +146,22 @@ static void on_interpreter(void *data, const struct nt_inspector_task *task,
 			    ? nt_inspection_parse_places(outcome->body, outcome->len, &places)
 			    : -EBADMSG;
 	if (r == 0)
-		r = nt_proc_start_ns(pid, &start_ns);
+		r = nt_proc_start_ns(order.pid, &start_ns);
 	if (r == 0 && start_ns != task->start_ns)
 		r = -ESRCH;
+	if (r == 0 && nt_owner_read(order.pid, &owner) == 0)
+		order.owner = owner.id;
 	if (r == 0)
-		r = nt_attach_span_at(agent->attach, outcome->fd, pid, &places, &span);
-	if (r == 0)
-		nt_debug("collections of garbage of process %u are timed", pid);
-	else if (r != -ENOENT && r != -ESRCH && r != -EBUSY) /* in quarantine: it was said */
-		(void)nt_warn(r,
-			      "attach the interpreter of process %u: its collections of garbage "
-			      "are not seen",
-			      pid);
-	nt_interpreters_found(agent->interpreters, pid, task->start_ns, r, span);
+		r = nt_attach_order_span(agent->attach, &order);
+	if (r < 0)
+		on_spanned(agent, order.pid, task->start_ns, r, NULL);
 }
 
 static void detach_interpreter(void *data, struct nt_span *span)
 {
-	(void)data;
-	nt_span_free(span);
+	struct nt_agent *agent = data;
+
+	nt_attach_drop_span(agent->attach, span);
 }
 
 static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
@@ -327,6 +348,7 @@ static int open_probes(struct nt_agent *agent)
 		.min_call_ns = agent->config->min_call_ns,
 		.has_thread = true,
 		.attached = on_attached,
+		.spanned = on_spanned,
 		.data = agent,
 	};
 	int r;

@@ -43,10 +43,12 @@ struct nt_attached {
 	uint64_t splits, whole_splits; /* so far; of what stays, too */
 };
 
-/* Links of all processes that are being made. */
+/* Links of all processes that are being made, or the span of one. */
 struct pending {
 	uint64_t token;
-	struct nt_attached *file; /* NULL: it has gone */
+	struct nt_attached *file; /* NULL: it has gone, or a span is being made */
+	uint32_t pid; /* of the span; else 0 */
+	uint64_t start_ns;
 	char *name; /* owned; or NULL */
 	uint32_t subjects;
 	/* As the file was when they were asked for. */
@@ -74,6 +76,8 @@ struct nt_attach {
 	struct pending *pending; /* list, owned */
 	uint64_t tokens;
 	void (*attached)(void *data, const char *name, int result);
+	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			struct nt_span *span);
 	void *data;
 	uint64_t links, probes, refused_slow, failed;
 };
@@ -105,6 +109,7 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 	if (r < 0)
 		return r;
 	a->attached = options->attached;
+	a->spanned = options->spanned;
 	a->data = options->data;
 	*ret_attach = nt_take(a);
 	return 0;
@@ -520,8 +525,13 @@ static void settle(struct nt_attach *a, struct nt_linker_result *result)
 		let_go(a, nt_take(result->bundle));
 		return;
 	}
-	r = finish(a, pending, result->r, result->refused, nt_take(result->bundle));
 	DL_DELETE(a->pending, pending);
+	if (pending->pid) {
+		a->spanned(a->data, pending->pid, pending->start_ns, result->r, result->span);
+		pending_free(pending);
+		return;
+	}
+	r = finish(a, pending, result->r, result->refused, nt_take(result->bundle));
 	if (a->attached && pending->file)
 		a->attached(a->data, pending->name ? pending->name : "", r);
 	pending_free(pending);
@@ -651,10 +661,35 @@ int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
 	return nt_span_new(attach->kernel, fd, pid, library, ret_span);
 }
 
-int nt_attach_span_at(struct nt_attach *attach, int fd, uint32_t pid,
-		      const struct nt_span_places *places, struct nt_span **ret_span)
+int nt_attach_order_span(struct nt_attach *attach, const struct nt_attach_span_order *order)
 {
-	return nt_span_new_at(attach->kernel, fd, pid, places, ret_span);
+	const struct nt_linker_request request = {
+		.token = ++attach->tokens,
+		.owner = order->owner,
+		.fd = order->fd,
+		.pid = order->pid,
+		.places = order->places,
+	};
+	struct pending *pending = calloc(1, sizeof(*pending));
+	int r;
+
+	if (!pending)
+		return -ENOMEM;
+	pending->token = request.token;
+	pending->pid = order->pid;
+	pending->start_ns = order->start_ns;
+	r = nt_linker_make(attach->linker, &request);
+	if (r < 0) {
+		pending_free(pending);
+		return r;
+	}
+	DL_APPEND(attach->pending, pending);
+	return 0;
+}
+
+void nt_attach_drop_span(struct nt_attach *attach, struct nt_span *span)
+{
+	nt_linker_drop_span(attach->linker, span);
 }
 
 int nt_attach_fd(const struct nt_attach *attach)

@@ -39,6 +39,9 @@ struct nt_attach_options {
 	 * errno: none of those that were asked for. NULL: nobody is to know.
 	 */
 	void (*attached)(void *data, const char *name, int result);
+	/* The same of nt_attach_order_span(). The span is handed over; NULL where the result is negative. */
+	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			struct nt_span *span);
 	void *data;
 };
 
@@ -139,9 +142,19 @@ const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach);
 NT_MUST_CHECK int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
 				 struct nt_span **ret_span);
 
-/* The same at places that are known. */
-NT_MUST_CHECK int nt_attach_span_at(struct nt_attach *attach, int fd, uint32_t pid,
-				    const struct nt_span_places *places, struct nt_span **ret_span);
+struct nt_attach_span_order {
+	int fd; /* of the open file, which the caller keeps */
+	uint32_t pid;
+	uint64_t start_ns; /* for `spanned` */
+	uint64_t owner; /* whose turn it is (agent/linker.h) */
+	const struct nt_span_places *places; /* that are known */
+};
+
+/* The same by the thread, which there is. -EAGAIN: too many wait. */
+NT_MUST_CHECK int nt_attach_order_span(struct nt_attach *attach,
+				       const struct nt_attach_span_order *order);
+/* The thread frees it, which there is. */
+void nt_attach_drop_span(struct nt_attach *attach, struct nt_span *span);
 
 /* Ring buffer: an epoll fd, and a poll that hands out size-checked events. */
 typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,

@@ -26,6 +26,8 @@ struct request {
 	uint32_t pid;
 	uint64_t look_ns;
 	struct nt_bundle *bundle; /* owned */
+	struct nt_span *span; /* owned; to be freed, as the bundle */
+	struct nt_span_places *places; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
 	struct nt_target target[];
@@ -51,6 +53,9 @@ static struct request *request_of(struct nt_link_entry *entry)
 static void request_free(struct request *request)
 {
 	nt_bundle_free(request->bundle);
+	nt_span_free(request->span);
+	nt_span_free(request->result.span);
+	free(request->places);
 	nt_bundle_free(request->result.bundle);
 	free(request->result.refused);
 	nt_closep(&request->fd);
@@ -77,7 +82,10 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 
 	result->token = request->token;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
-	if (result->refused)
+	if (request->places)
+		result->r = nt_span_new_at(linker->kernel, request->fd, request->pid,
+					   request->places, &result->span);
+	else if (result->refused)
 		result->r = nt_bundle_attach(linker->kernel, path, request->target,
 					     request->targets, result->refused, &result->bundle);
 	else
@@ -200,53 +208,78 @@ bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look)
 	return has;
 }
 
+/* What the request has of its own: copies of what is asked for. */
+static int fill(struct request *request, const struct nt_linker_request *wanted)
+{
+	request->token = wanted->token;
+	request->pid = wanted->pid;
+	request->look_ns = wanted->look_ns;
+	request->targets = wanted->targets;
+	if (wanted->targets)
+		memcpy(request->target, wanted->target,
+		       wanted->targets * sizeof(*wanted->target));
+	if (wanted->halves) {
+		request->result.refused = calloc(wanted->targets + 1, sizeof(bool));
+		if (!request->result.refused)
+			return -ENOMEM;
+	}
+	if (wanted->places) {
+		request->places = malloc(sizeof(*request->places));
+		if (!request->places)
+			return -ENOMEM;
+		*request->places = *wanted->places;
+	}
+	request->fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 0);
+	return request->fd < 0 ? -errno : 0;
+}
+
 int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted)
 {
-	size_t bytes = wanted->targets * sizeof(*wanted->target);
 	struct request *request;
 	int r;
 
 	if (!nt_linker_has_room(linker, wanted->owner, wanted->look_ns > 0))
 		return -EAGAIN;
-	request = calloc(1, sizeof(*request) + bytes);
+	request = calloc(1, sizeof(*request) + wanted->targets * sizeof(*wanted->target));
 	if (!request)
 		return -ENOMEM;
 	request->fd = -1;
-	request->token = wanted->token;
-	request->pid = wanted->pid;
-	request->look_ns = wanted->look_ns;
-	request->targets = wanted->targets;
-	memcpy(request->target, wanted->target, bytes);
-	if (wanted->halves)
-		request->result.refused = calloc(wanted->targets + 1, sizeof(bool));
-	request->fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 0);
-	if (wanted->halves && !request->result.refused)
-		r = -ENOMEM;
-	else
-		r = request->fd < 0
-			    ? -errno
-			    : submit(linker, wanted->look_ns ? NT_LINK_LOOK : NT_LINK_MAKE,
-				     wanted->owner, request);
+	r = fill(request, wanted);
+	if (r == 0)
+		r = submit(linker, wanted->look_ns ? NT_LINK_LOOK : NT_LINK_MAKE, wanted->owner,
+			   request);
 	if (r < 0)
 		request_free(request);
 	return r;
 }
 
-void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
+/* Either is NULL. */
+static void drop(struct nt_linker *linker, struct nt_bundle *bundle, struct nt_span *span)
 {
-	struct request *request;
+	struct request *request = calloc(1, sizeof(*request));
 
-	if (!bundle)
-		return;
-	request = calloc(1, sizeof(*request));
 	/* Without memory it is freed here, which takes longer, and nothing stays attached. */
 	if (!request) {
 		nt_bundle_free(bundle);
+		nt_span_free(span);
 		return;
 	}
 	request->fd = -1;
 	request->bundle = bundle;
+	request->span = span;
 	(void)submit(linker, NT_LINK_FREE, 0, request);
+}
+
+void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
+{
+	if (bundle)
+		drop(linker, bundle, NULL);
+}
+
+void nt_linker_drop_span(struct nt_linker *linker, struct nt_span *span)
+{
+	if (span)
+		drop(linker, NULL, span);
 }
 
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result)
@@ -262,6 +295,7 @@ bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_resul
 		return false;
 	*ret_result = request->result;
 	request->result.bundle = NULL;
+	request->result.span = NULL;
 	request->result.refused = NULL;
 	request_free(request);
 	return true;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/bundle.h"
+#include "agent/span.h"
 #include "common/cleanup.h"
 
 struct nt_linker;
@@ -24,6 +25,7 @@ struct nt_linker_request {
 	bool halves; /* as nt_bundle_attach(), else all or none, as nt_bundle_new() */
 	const struct nt_target *target; /* copied */
 	size_t targets;
+	const struct nt_span_places *places; /* copied; a span is made there, and no bundle; or NULL */
 	uint64_t look_ns; /* freed again after this time; 0: handed over */
 };
 
@@ -31,6 +33,7 @@ struct nt_linker_result {
 	uint64_t token; /* of the request */
 	int r; /* of a bundle that was to be made */
 	struct nt_bundle *bundle; /* handed over; NULL where none was made, or it was freed again */
+	struct nt_span *span; /* handed over; or NULL */
 	bool *refused; /* handed over; of nt_bundle_attach(), else NULL */
 	uint64_t from_ns, until_ns; /* boot time: attached since; of a look, and until */
 };
@@ -44,12 +47,13 @@ NT_DEFINE_AUTO(nt_linker, nt_linker_free)
 /* Readable when there are results. */
 int nt_linker_fd(const struct nt_linker *linker);
 
-/* Makes a bundle. -EAGAIN: so much waits already, of all or of this owner. */
+/* Makes a bundle or a span. -EAGAIN: so much waits already, of all or of this owner. */
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
 /* Would nt_linker_make() find room? */
 bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
-/* Frees the bundle, which is consumed; no result comes of it. */
+/* Frees the bundle, or the span, which is consumed; no result comes of it. */
 void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle);
+void nt_linker_drop_span(struct nt_linker *linker, struct nt_span *span);
 
 /* The next result; false: none. */
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result);

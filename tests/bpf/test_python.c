@@ -6,6 +6,7 @@
  * NT_PYTHON=FILE tries another interpreter than /usr/bin/python3.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,15 +26,29 @@ enum {
 	BREAKPOINT = 0xcc,
 	PAUSE_MS = 3,
 	LINE_BYTES = 128,
+	START = 7, /* of a process, as it is told */
 };
 
 static struct harness shared;
+static struct nt_span *spanned; /* the last one that the thread made */
+static int span_result;
+
+static void take_span(void *data, uint32_t pid, uint64_t start_ns, int result, struct nt_span *span)
+{
+	(void)data;
+	assert_int_equal(pid, getpid());
+	assert_int_equal(start_ns, START);
+	spanned = span;
+	span_result = result;
+}
 
 static int begin(void **state)
 {
 	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
 	struct nt_attach_options options = harness_options(mode);
 
+	options.has_thread = true;
+	options.spanned = take_span;
 	shared.mode = mode;
 	if (harness_has_mode(mode))
 		harness_init(&shared, &options);
@@ -489,6 +504,35 @@ static void a_begin_without_an_end_is_forgotten_at_the_next(void **state)
 	nt_span_free(span);
 }
 
+static void await_span(const struct harness *h, uint32_t pid)
+{
+	struct pollfd ready = {.fd = nt_attach_links_fd(h->attach), .events = POLLIN};
+	nt_autoclose int fd = open(marks.path, O_RDONLY | O_CLOEXEC);
+	struct nt_span_places places;
+	const struct nt_attach_span_order order = {
+		.fd = fd, .pid = pid, .start_ns = START, .places = &places};
+
+	assert_int_equal(nt_span_find(fd, NT_LIBRARY_PYTHON, &places), 0);
+	assert_int_equal(nt_attach_order_span(h->attach, &order), 0);
+	assert_int_equal(poll(&ready, 1, 60000), 1);
+	nt_attach_settle(h->attach);
+}
+
+static void a_thread_makes_what_is_timed_and_frees_it(void **state)
+{
+	struct harness *h = of_mode(state);
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	await_span(h, (uint32_t)getpid());
+	assert_int_equal(span_result, 0);
+	assert_non_null(spanned);
+	assert_true(wanted() > 0);
+	nt_attach_drop_span(h->attach, spanned);
+	for (int i = 0; i < 60000 && wanted(); i++)
+		(void)nanosleep(&pause, NULL);
+	assert_int_equal(wanted(), 0);
+}
+
 static void with_too_many_copies_none_is_probed(void **state)
 {
 	struct harness *h = of_mode(state);
@@ -552,6 +596,7 @@ int main(void)
 		TEST(marks_within_others_are_part_of_them),
 		TEST(an_end_without_a_begin_is_counted_and_not_measured),
 		TEST(a_begin_without_an_end_is_forgotten_at_the_next),
+		TEST(a_thread_makes_what_is_timed_and_frees_it),
 		TEST(with_too_many_copies_none_is_probed),
 		TEST(a_collection_is_measured_however_many_threads_begin_one),
 	};
