@@ -410,7 +410,8 @@ static void take_signal(struct nt_agent *agent)
 static int wait_and_work(struct nt_agent *agent)
 {
 	struct epoll_event events[EVENTS];
-	bool ticked = false, woken = agent->has_unread;
+	bool ticked = false;
+	bool woken = agent->has_unread || nt_discover_is_behind(agent->discover);
 	uint64_t expired;
 	int n;
 

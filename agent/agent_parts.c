@@ -272,6 +272,7 @@ static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refus
 		[NT_REFUSED_FUSE] =
 			("it is on a file system in user space, whose server could halt this host; "
 			 "see --attach-fuse"),
+		[NT_REFUSED_CHANGES] = "it has changed too often: tried again in a minute",
 	};
 
 	(void)data;

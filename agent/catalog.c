@@ -62,6 +62,75 @@ static struct nt_catalog_owner *owner_with_most_held(const struct nt_catalog *ca
 	return most;
 }
 
+/* ---- inodes --------------------------------------------------------------------------------- */
+
+static uint16_t *inodes_of(struct nt_catalog *catalog, uint64_t ino)
+{
+	return &catalog->inodes[nt_hash_mix(ino) % NT_CATALOG_INODES];
+}
+
+bool nt_catalog_has_inode(const struct nt_catalog *catalog, uint64_t ino)
+{
+	return catalog->inodes[nt_hash_mix(ino) % NT_CATALOG_INODES] > 0;
+}
+
+static void remove_changing(struct nt_catalog *catalog, struct nt_catalog_changing *changing)
+{
+	HASH_DEL(catalog->changing, changing);
+	--*inodes_of(catalog, changing->key.ino);
+	free(changing);
+}
+
+/* The last of them now. NULL where memory is short. */
+static struct nt_catalog_changing *take_changing(struct nt_catalog *catalog,
+						 const struct nt_catalog_key *file, uint64_t owner,
+						 uint64_t now_ns)
+{
+	const struct nt_catalog_changing wanted = {
+		.key = {.dev = file->dev, .ino = file->ino, .owner = owner}};
+	struct nt_catalog_changing *changing = NULL;
+
+	HASH_FIND(hh, catalog->changing, &wanted.key, sizeof(wanted.key), changing);
+	if (changing) {
+		HASH_DEL(catalog->changing, changing);
+	} else {
+		changing = calloc(1, sizeof(*changing));
+		if (!changing)
+			return NULL;
+		changing->key = wanted.key;
+		changing->since_ns = now_ns;
+		++*inodes_of(catalog, file->ino);
+	}
+	HASH_ADD(hh, catalog->changing, key, sizeof(changing->key), changing);
+	while (HASH_COUNT(catalog->changing) > NT_CATALOG_CHANGING) {
+		catalog->over_cap += now_ns < catalog->changing->until_ns;
+		remove_changing(catalog, catalog->changing);
+	}
+	return changing;
+}
+
+bool nt_catalog_may_inspect(struct nt_catalog *catalog, const struct nt_catalog_key *key,
+			    uint64_t owner, uint64_t now_ns, bool *ret_is_news)
+{
+	struct nt_catalog_changing *changing = take_changing(catalog, key, owner, now_ns);
+
+	*ret_is_news = false;
+	if (!changing)
+		return true;
+	if (changing->until_ns && now_ns < changing->until_ns)
+		return false;
+	if (changing->until_ns || now_ns - changing->since_ns >= NT_CATALOG_CHANGES_NS) {
+		changing->inspections = 0;
+		changing->since_ns = now_ns;
+		changing->until_ns = 0;
+	}
+	if (++changing->inspections <= NT_CATALOG_CHANGES)
+		return true;
+	changing->until_ns = now_ns + NT_CATALOG_CHANGES_NS;
+	*ret_is_news = true;
+	return false;
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 void nt_catalog_waiter_free(struct nt_catalog_waiter *waiter)
@@ -83,6 +152,7 @@ void nt_catalog_remove(struct nt_catalog *catalog, struct nt_catalog_file *file)
 		waiter = next;
 	}
 	HASH_DEL(catalog->file, file);
+	--*inodes_of(catalog, file->key.ino);
 	if (file->state == NT_CATALOG_HOLDS) {
 		catalog->held--;
 		file->owner->held--;
@@ -99,6 +169,8 @@ void nt_catalog_release(struct nt_catalog *catalog)
 
 	HASH_ITER(hh, catalog->file, file, next)
 	nt_catalog_remove(catalog, file);
+	while (catalog->changing)
+		remove_changing(catalog, catalog->changing);
 	nt_share_release(&catalog->share);
 }
 
@@ -135,14 +207,6 @@ const struct nt_catalog_file *nt_catalog_find_inode(const struct nt_catalog *cat
 		if (file->state == NT_CATALOG_HOLDS && file->key.dev == dev && file->key.ino == ino)
 			return file;
 	return NULL;
-}
-
-bool nt_catalog_has_inode(const struct nt_catalog *catalog, uint64_t ino)
-{
-	for (const struct nt_catalog_file *file = catalog->file; file; file = file->hh.next)
-		if (file->key.ino == ino)
-			return true;
-	return false;
 }
 
 struct nt_catalog_file *nt_catalog_find_number(const struct nt_catalog *catalog, uint64_t number)
@@ -199,7 +263,9 @@ struct nt_catalog_file *nt_catalog_add(struct nt_catalog *catalog, const struct 
 	}
 	file->key = *key;
 	file->fd = -1;
+	file->waiter_end = &file->waiter;
 	HASH_ADD(hh, catalog->file, key, sizeof(file->key), file);
+	++*inodes_of(catalog, key->ino);
 	return file;
 }
 
@@ -232,10 +298,11 @@ static struct nt_catalog_waiter *copy(const struct nt_catalog_waiter *waiter)
 }
 
 void nt_catalog_wait(struct nt_catalog *catalog, struct nt_catalog_file *file,
-		     const struct nt_catalog_waiter *waiter, const struct nt_owner *owner)
+		     const struct nt_catalog_waiter *waiter)
 {
-	struct nt_catalog_waiter *added = copy(waiter), **end = &file->waiter;
-	int r = added ? nt_share_enter_for_good(&catalog->share, owner, &added->place) : -ENOMEM;
+	struct nt_catalog_waiter *added = copy(waiter);
+	int r = added ? nt_share_enter_for_good(&catalog->share, &added->owner, &added->place)
+		      : -ENOMEM;
 
 	if (r < 0) {
 		catalog->over_cap += r == -ENOSPC;
@@ -243,9 +310,8 @@ void nt_catalog_wait(struct nt_catalog *catalog, struct nt_catalog_file *file,
 		nt_catalog_waiter_free(added);
 		return;
 	}
-	while (*end)
-		end = &(*end)->next;
-	*end = added;
+	*file->waiter_end = added;
+	file->waiter_end = &added->next;
 	++*waiting_of(catalog, added->pid);
 }
 
@@ -255,6 +321,7 @@ struct nt_catalog_waiter *nt_catalog_take_waiters(struct nt_catalog *catalog,
 	struct nt_catalog_waiter *first = file->waiter;
 
 	file->waiter = NULL;
+	file->waiter_end = &file->waiter;
 	for (struct nt_catalog_waiter *waiter = first; waiter; waiter = waiter->next) {
 		--*waiting_of(catalog, waiter->pid);
 		nt_share_leave(&catalog->share, &waiter->place);

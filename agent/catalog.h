@@ -22,8 +22,12 @@ enum {
 		256, /* with symbols, and open: of these the one that was not used longest */
 	NT_CATALOG_WAITERS = 4096, /* processes that wait for what comes of one, in shares */
 	NT_CATALOG_PIDS = 16384,
+	NT_CATALOG_INODES = 16384, /* hashed */
+	NT_CATALOG_CHANGES = 4, /* inspections of one inode that changed, in a minute, by one owner */
+	NT_CATALOG_CHANGING = 1024, /* inodes whose inspections are counted; the oldest go first */
 };
 
+#define NT_CATALOG_CHANGES_NS 60000000000ULL /* that minute, and how long it is refused then */
 #define NT_CATALOG_RETRY_NS 600000000000ULL /* a file that took too long may be a slow disk's */
 
 enum nt_catalog_state {
@@ -38,6 +42,7 @@ enum nt_refusal {
 	NT_REFUSED_DEADLINE,
 	NT_REFUSED_NOT_REGULAR,
 	NT_REFUSED_FUSE,
+	NT_REFUSED_CHANGES,
 	NT_REFUSED_END,
 };
 
@@ -51,6 +56,7 @@ struct nt_catalog_waiter {
 	uint32_t pid;
 	bool is_late, is_called;
 	uint64_t start_ns, seen_ns;
+	struct nt_owner owner; /* of the process that started then */
 	struct nt_share_entry place;
 	struct nt_inspection_file file;
 	char *name; /* owned */
@@ -67,13 +73,25 @@ struct nt_catalog_file {
 	uint64_t number; /* of the inspection of a mapping that brings its symbols, too; 0: none */
 	int fd; /* owned, for reading, of one that holds something; else -1 */
 	struct nt_symbols *symbols; /* owned, as is the descriptor */
-	struct nt_catalog_waiter *waiter; /* owned */
+	struct nt_catalog_waiter *waiter, **waiter_end; /* owned */
+	UT_hash_handle hh;
+};
+
+/* An inode that was inspected lately, for one owner's processes. */
+struct nt_catalog_changing {
+	struct {
+		uint64_t dev, ino, owner;
+	} key;
+	uint32_t inspections; /* since then */
+	uint64_t since_ns, until_ns; /* until_ns 0: it is not refused */
 	UT_hash_handle hh;
 };
 
 struct nt_catalog {
 	struct nt_catalog_file *file; /* uthash, owned; in the order of their coming */
 	struct nt_catalog_owner *owner; /* uthash, owned */
+	struct nt_catalog_changing *changing; /* uthash, owned; the one inspected longest ago first */
+	uint16_t inodes[NT_CATALOG_INODES]; /* entries of both tables, by a hash of their inodes */
 	size_t held;
 	struct nt_share share; /* of those who wait */
 	uint16_t waiting[NT_CATALOG_PIDS]; /* those who wait, by a hash of their pids */
@@ -91,8 +109,14 @@ struct nt_catalog_file *nt_catalog_find(struct nt_catalog *catalog,
 /* One that holds something, by its inode alone. NULL: none. */
 const struct nt_catalog_file *nt_catalog_find_inode(const struct nt_catalog *catalog, uint64_t dev,
 						    uint64_t ino);
-/* Of any device: a file is probably known. */
+/* Of any device: a file is probably known, or was inspected lately. */
 bool nt_catalog_has_inode(const struct nt_catalog *catalog, uint64_t ino);
+/*
+ * May a file that is not there be inspected for a process of that owner? A file that changes is another
+ * one each time. *ret_is_news: it may not, and it might before.
+ */
+bool nt_catalog_may_inspect(struct nt_catalog *catalog, const struct nt_catalog_key *key,
+			    uint64_t owner, uint64_t now_ns, bool *ret_is_news);
 /* One that is pending, and whose symbols that inspection brings. NULL: none. */
 struct nt_catalog_file *nt_catalog_find_number(const struct nt_catalog *catalog, uint64_t number);
 /*
@@ -103,9 +127,9 @@ struct nt_catalog_file *nt_catalog_add(struct nt_catalog *catalog, const struct 
 				       uint64_t owner);
 void nt_catalog_remove(struct nt_catalog *catalog, struct nt_catalog_file *file);
 
-/* owner: of the process. Where there is no room for it, it is lost, and counted. */
+/* waiter->owner: of the process. Where there is no room for it, it is lost, and counted. */
 void nt_catalog_wait(struct nt_catalog *catalog, struct nt_catalog_file *file,
-		     const struct nt_catalog_waiter *waiter, const struct nt_owner *owner);
+		     const struct nt_catalog_waiter *waiter);
 /* Does the process wait for a file? Rarely true where it does not. */
 bool nt_catalog_is_awaited(const struct nt_catalog *catalog, uint32_t pid);
 /* Hands over those who wait, in order: the caller frees each. */

@@ -29,8 +29,13 @@
 enum {
 	PATH_BYTES = 64,
 	RECHECK_NS = 1000000000,
-	RESCAN_NS = 1000000000, /* between scans, however many records are lost */
+	RESCAN_NS = 1000000000, /* between scans, however many records are lost … */
+	RESCAN_TIMES = 10, /* … and so many times as long as the last one took */
+	SCAN_PIDS = 256, /* of one pass: the caller has other things to do */
+	SCAN_QUEUED = 1024, /* inspections, beyond which a scan waits for workers … */
+	SCAN_WAIT_NS = 100000000, /* … for so long: who fills the queue does not stop it */
 	RECHECKED = 512, /* processes a second */
+	DUE = 64, /* out of quarantine, a second */
 	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
 	OUTSIDE_AT_ONCE = 512, /* looked at every second */
 };
@@ -49,10 +54,15 @@ struct nt_discover {
 	struct nt_outside outside;
 	struct nt_catalog catalog;
 	int epoll;
-	bool rescan, scanning_first;
+	bool rescan; /* records were lost: a scan is to come */
+	bool has_unread; /* records */
+	DIR *scan; /* that goes on; NULL: none does */
+	bool scan_makes_up; /* for records that were lost, or for all before the first */
+	bool scanning_first; /* what is asked for is of the first scan */
 	uint64_t lost; /* that a scan is to make up for, some time */
 	uint64_t lost_before; /* as of the last scan */
-	uint64_t rechecked_ns, scanned_ns, scan_end_ns;
+	/* Boot time; scan_ns: how long the last one took. */
+	uint64_t rechecked_ns, scan_begin_ns, scan_pass_ns, scan_end_ns, scan_ns;
 	struct nt_discover_stats stats;
 };
 
@@ -92,21 +102,22 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 }
 
 /* The living process of this number; an entry of an earlier one is ended. NULL: none, or no room. */
-static struct nt_roster_process *living_process(struct nt_discover *d, uint32_t pid, bool called)
+static struct nt_roster_process *living_process(struct nt_discover *d,
+						const struct nt_catalog_waiter *seen)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid), *evicted;
-	struct nt_owner owner;
+	struct nt_roster_process *p = nt_roster_find(&d->roster, seen->pid), *evicted;
+	struct nt_owner owner = seen->owner;
 	uint64_t start_ns;
 
-	if (nt_proc_start_ns(pid, &start_ns) < 0)
+	if (nt_proc_start_ns(seen->pid, &start_ns) < 0)
 		return NULL;
 	if (p && p->start_ns == start_ns)
 		return p;
 	if (p)
 		end_process(d, p, nt_clock_boot_ns());
-	if (nt_owner_read(pid, &owner) < 0)
+	if ((!owner.id || start_ns != seen->start_ns) && nt_owner_read(seen->pid, &owner) < 0)
 		return NULL;
-	p = nt_roster_add(&d->roster, pid, start_ns, &owner, called, &evicted);
+	p = nt_roster_add(&d->roster, seen->pid, start_ns, &owner, seen->is_called, &evicted);
 	if (!p)
 		d->stats.over_cap++;
 	if (evicted)
@@ -169,7 +180,7 @@ static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen
 		report(d, p, m, held);
 		return;
 	}
-	p = living_process(d, seen->pid, seen->is_called);
+	p = living_process(d, seen);
 	if (!p || (seen->start_ns && p->start_ns != seen->start_ns))
 		return;
 	m = nt_roster_add_file(p, &file, seen->name);
@@ -214,33 +225,56 @@ static void ask_symbols(struct nt_discover *d, const struct nt_inspector_task *t
 	nt_catalog_remove(&d->catalog, file);
 }
 
+static bool may_inspect(struct nt_discover *d, const struct nt_catalog_waiter *waiter,
+			const struct nt_catalog_key *key, uint64_t now_ns)
+{
+	bool is_news;
+
+	if (nt_catalog_may_inspect(&d->catalog, key, waiter->owner.id, now_ns, &is_news))
+		return true;
+	if (!is_news)
+		return false;
+	d->stats.refused[NT_REFUSED_CHANGES]++;
+	if (d->options.handler.refused)
+		d->options.handler.refused(d->options.handler.data, waiter->pid, waiter->name,
+					   NT_REFUSED_CHANGES);
+	return false;
+}
+
 static void take_file(struct nt_discover *d, const struct nt_inspector_task *task,
 		      const struct nt_inspection_file *found, const char *name, int fd)
 {
 	struct nt_catalog_waiter waiter = {
 		.pid = task->request.pid,
-		.is_late = task->is_late,
+		/* A scan takes its time: who started meanwhile did not run before. */
+		.is_late = task->is_late && task->start_ns < d->scan_begin_ns,
 		.is_called = task->is_called,
 		.start_ns = task->start_ns,
 		.seen_ns = task->seen_ns ? task->seen_ns : task->asked_ns,
+		.owner = task->owner,
 		.file = *found,
 		.name = (char *)(uintptr_t)name,
 	};
 	uint64_t now_ns = nt_clock_boot_ns();
 	struct nt_catalog_file *file;
+	const bool is_left_alone = found->is_fuse && !d->options.attach_fuse;
 	struct nt_catalog_key key;
 	bool is_new;
 
 	nt_catalog_key(found, &key);
 	file = nt_catalog_find(&d->catalog, &key, now_ns);
 	is_new = !file;
+	if (is_new && !is_left_alone && !may_inspect(d, &waiter, &key, now_ns)) {
+		d->lost++;
+		return;
+	}
 	if (is_new)
 		file = nt_catalog_add(&d->catalog, &key, task->owner.id);
 	if (!file) {
 		d->lost++;
 		return;
 	}
-	if (is_new && found->is_fuse && !d->options.attach_fuse) {
+	if (is_new && is_left_alone) {
 		/* What a program holds is not known, and most hold nothing: no line for these. */
 		refuse(d, file, NT_REFUSED_FUSE, 0, found->executable ? NULL : name, waiter.pid);
 		return;
@@ -249,7 +283,7 @@ static void take_file(struct nt_discover *d, const struct nt_inspector_task *tas
 		add_file(d, &waiter, file);
 	if (file->state != NT_CATALOG_PENDING)
 		return;
-	nt_catalog_wait(&d->catalog, file, &waiter, &task->owner);
+	nt_catalog_wait(&d->catalog, file, &waiter);
 	if (is_new && task->request.wants_symbols)
 		file->number = task->request.number;
 	else if (is_new)
@@ -389,20 +423,21 @@ static bool is_inside(struct nt_discover *d, uint32_t pid)
 static void see_mapping(struct nt_discover *d, const struct nt_map_record *record)
 {
 	const char *slash = strrchr(record->path, '/');
-	const struct nt_inspector_task task = {
+	struct nt_inspector_task task = {
 		.request = {.kind = NT_INSPECT_MAPPING,
 			    .pid = record->pid,
 			    .address = record->start,
 			    .size = record->end - record->start,
 			    .ino = record->ino,
-			    .takes_fuse = d->options.attach_fuse,
-			    .wants_symbols = !nt_catalog_has_inode(&d->catalog, record->ino)},
+			    .takes_fuse = d->options.attach_fuse},
 		.seen_ns = record->boot_ns,
 	};
 
-	if (slash && nt_probe_library_of(slash + 1) != NT_LIBRARY_UNKNOWN &&
-	    is_inside(d, record->pid))
-		ask(d, &task, record->path);
+	if (!slash || nt_probe_library_of(slash + 1) == NT_LIBRARY_UNKNOWN ||
+	    !is_inside(d, record->pid))
+		return;
+	task.request.wants_symbols = !nt_catalog_has_inode(&d->catalog, record->ino);
+	ask(d, &task, record->path);
 }
 
 static void see_program(struct nt_discover *d, uint32_t pid)
@@ -511,22 +546,64 @@ static void take_record(void *data, struct nt_map_record *record)
 
 /* ---- the whole host ----------------------------------------------------------------------- */
 
-static int scan(struct nt_discover *d)
+static uint64_t losses(const struct nt_discover *d)
 {
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	uint32_t pid;
+	struct nt_quarantine_stats quarantine;
 
-	if (!dir)
+	nt_quarantine_stats(d->options.quarantine, 0, &quarantine);
+	return d->lost + d->catalog.lost + quarantine.lost;
+}
+
+static int begin_scan(struct nt_discover *d, uint64_t now_ns)
+{
+	d->scan = opendir("/proc");
+	if (!d->scan)
 		return -errno;
+	d->scan_makes_up = d->rescan;
+	d->rescan = false;
+	d->scan_begin_ns = now_ns;
+	d->scan_pass_ns = 0;
+	d->lost_before = losses(d);
 	d->stats.scans++;
 	nt_roster_recount(&d->roster);
-	while ((entry = readdir(dir)))
-		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) == 0)
-			see_process(d, pid);
-	(void)closedir(dir);
-	d->scan_end_ns = nt_clock_boot_ns();
 	return 0;
+}
+
+static void end_scan(struct nt_discover *d)
+{
+	(void)closedir(nt_take(d->scan));
+	d->scan_end_ns = nt_clock_boot_ns();
+	d->scan_ns = d->scan_end_ns - d->scan_begin_ns;
+}
+
+static bool has_idle_workers(const struct nt_discover *d)
+{
+	struct nt_inspector_stats stats;
+
+	nt_inspector_stats(d->inspector, &stats);
+	return stats.pending < SCAN_QUEUED;
+}
+
+/* One pass. A process that comes later than its number was passed by has records of its own. */
+static void scan(struct nt_discover *d, uint64_t now_ns)
+{
+	struct dirent *entry;
+	uint32_t pid;
+	int pids = 0;
+
+	if (!has_idle_workers(d) && now_ns - d->scan_pass_ns < SCAN_WAIT_NS)
+		return;
+	d->scan_pass_ns = now_ns;
+	d->scanning_first = d->stats.scans == 1;
+	while (pids < SCAN_PIDS && (entry = readdir(d->scan))) {
+		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) < 0)
+			continue;
+		see_process(d, pid);
+		pids++;
+	}
+	d->scanning_first = false;
+	if (pids < SCAN_PIDS)
+		end_scan(d);
 }
 
 /* Processes that were moved into the subtree. */
@@ -559,33 +636,54 @@ static void recheck(struct nt_discover *d)
 			end_process(d, p, now_ns);
 	}
 	recheck_outside(d);
-	while (nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns))
+	for (int i = 0;
+	     i < DUE && nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns); i++)
 		if (nt_proc_start_ns(pid, &start_ns) == 0 && start_ns == due_ns)
 			see_process(d, pid);
 	nt_workers_reap(d->options.workers);
-}
-
-static uint64_t losses(const struct nt_discover *d)
-{
-	struct nt_quarantine_stats quarantine;
-
-	nt_quarantine_stats(d->options.quarantine, 0, &quarantine);
-	return d->lost + d->catalog.lost + quarantine.lost;
 }
 
 /*
  * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
  * looked at by now: a scan finds out.
  */
-static void readmit(struct nt_discover *d, uint64_t now_ns)
+static bool should_readmit(const struct nt_discover *d, uint64_t now_ns)
 {
 	const uint64_t pause_ns = nt_share_has_room(&d->roster.share) ? READMIT_NS : RECOUNT_NS;
 	struct nt_share_report report;
 
-	if (now_ns - d->scanned_ns < pause_ns || nt_discover_is_scanning(d))
-		return;
+	if (now_ns - d->scan_end_ns < pause_ns || nt_discover_is_scanning(d))
+		return false;
 	nt_share_read(&d->roster.share, &report);
-	d->rescan |= report.left_out > 0 || losses(d) != d->lost_before;
+	return report.left_out > 0 || losses(d) != d->lost_before;
+}
+
+/* All processes are looked at a tenth of the time, at the most. */
+static bool may_scan(const struct nt_discover *d, uint64_t now_ns)
+{
+	uint64_t pause_ns = RESCAN_TIMES * d->scan_ns;
+
+	return now_ns - d->scan_end_ns >= (pause_ns > RESCAN_NS ? pause_ns : RESCAN_NS);
+}
+
+/* Read once where the process is known: its end is, or comes with the next look at it. */
+static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
+{
+	const struct nt_discover *d = data;
+	const struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+
+	if (!p)
+		return nt_owner_read(pid, ret_owner);
+	*ret_owner = p->owner;
+	return 0;
+}
+
+static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
+{
+	const struct nt_discover *d = data;
+
+	if (d->options.handler.stalled)
+		d->options.handler.stalled(d->options.handler.data, pid, owner, held);
 }
 
 static int watch(const struct nt_discover *d, int fd)
@@ -597,9 +695,9 @@ static int watch(const struct nt_discover *d, int fd)
 
 int nt_discover_new(const struct nt_discover_options *options, struct nt_discover **ret_discover)
 {
-	const struct nt_inspector_hooks hooks = {.stalled = options->handler.stalled,
-						 .data = options->handler.data};
 	nt_auto(nt_discover) struct nt_discover *d = calloc(1, sizeof(*d));
+	const struct nt_inspector_hooks hooks = {
+		.owner = owner_of, .stalled = on_stalled, .data = d};
 	int r;
 
 	if (!d)
@@ -639,6 +737,8 @@ void nt_discover_free(struct nt_discover *discover)
 {
 	if (!discover)
 		return;
+	if (discover->scan)
+		(void)closedir(discover->scan);
 	nt_inspector_free(discover->inspector);
 	nt_roster_release(&discover->roster);
 	nt_outside_release(&discover->outside);
@@ -665,23 +765,19 @@ int nt_discover_run(struct nt_discover *discover)
 	int64_t lost;
 	int r;
 
-	lost = nt_mapwatch_read(discover->watch, take_record, discover);
+	lost = nt_mapwatch_read(discover->watch, take_record, discover, &discover->has_unread);
 	if (lost < 0)
 		return (int)lost;
 	discover->stats.lost_records += (uint64_t)lost;
 	discover->rescan |= lost > 0;
-	readmit(discover, now_ns);
-	readmit(discover, now_ns);
-	if (discover->rescan && now_ns - discover->scanned_ns >= RESCAN_NS) {
-		discover->rescan = false;
-		discover->scanned_ns = now_ns;
-		discover->lost_before = losses(discover);
-		discover->scanning_first = discover->stats.scans == 0;
-		r = scan(discover);
-		discover->scanning_first = false;
+	if (!discover->scan && may_scan(discover, now_ns) &&
+	    (discover->rescan || should_readmit(discover, now_ns))) {
+		r = begin_scan(discover, now_ns);
 		if (r < 0)
 			return r;
 	}
+	if (discover->scan)
+		scan(discover, now_ns);
 	if (now_ns - discover->rechecked_ns >= RECHECK_NS) {
 		discover->rechecked_ns = now_ns;
 		recheck(discover);
@@ -696,7 +792,13 @@ int nt_discover_run(struct nt_discover *discover)
 
 bool nt_discover_is_complete(const struct nt_discover *discover)
 {
-	return !discover->rescan;
+	return !discover->rescan && !discover->has_unread &&
+	       !(discover->scan && discover->scan_makes_up);
+}
+
+bool nt_discover_is_behind(const struct nt_discover *discover)
+{
+	return discover->has_unread || (discover->scan && has_idle_workers(discover));
 }
 
 bool nt_discover_awaits(const struct nt_discover *discover, uint32_t pid)
@@ -707,14 +809,15 @@ bool nt_discover_awaits(const struct nt_discover *discover, uint32_t pid)
 
 bool nt_discover_is_idle(const struct nt_discover *discover)
 {
-	return !discover->rescan && !nt_inspector_oldest_ns(discover->inspector);
+	return !discover->rescan && !discover->has_unread && !discover->scan &&
+	       !nt_inspector_oldest_ns(discover->inspector);
 }
 
 bool nt_discover_is_scanning(const struct nt_discover *discover)
 {
 	uint64_t oldest_ns = nt_inspector_oldest_ns(discover->inspector);
 
-	return oldest_ns && oldest_ns <= discover->scan_end_ns;
+	return discover->scan || (oldest_ns && oldest_ns <= discover->scan_end_ns);
 }
 
 void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t start_boot_ns)

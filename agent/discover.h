@@ -81,10 +81,15 @@ NT_DEFINE_AUTO(nt_discover, nt_discover_free)
 
 /* Readable (epoll) when nt_discover_run() has something to do. */
 int nt_discover_fd(const struct nt_discover *discover);
-/* Calls the handler for what is new. Call at least every second too. */
+/* Calls the handler for what is new, as much as one run may take. Call at least every second too. */
 NT_MUST_CHECK int nt_discover_run(struct nt_discover *discover);
-/* False: records were lost, and the scan that makes up for them is still to come. */
+/*
+ * False: records were lost, and the scan that makes up for them is still to come, or goes on; or there
+ * are records that no run has taken yet.
+ */
 bool nt_discover_is_complete(const struct nt_discover *discover);
+/* The next nt_discover_run() has something to do at once, for which the descriptor is not readable. */
+bool nt_discover_is_behind(const struct nt_discover *discover);
 /* What was reported by its inode. -ENOENT: it is not known any more. */
 NT_MUST_CHECK int nt_discover_file(const struct nt_discover *discover, dev_t dev, ino_t ino,
 				   struct nt_discover_file *ret_file);

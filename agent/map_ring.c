@@ -57,11 +57,11 @@ static uint64_t look_ahead(struct nt_map_ring *ring)
 
 static uint64_t begin(struct nt_map_ring *ring)
 {
-	uint64_t full;
+	const bool was_full = ring->was_full;
 
 	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	full = ring->head - ring->tail > ring->size - FULL_BYTES;
-	return full + look_ahead(ring);
+	ring->was_full = ring->head - ring->tail > ring->size - FULL_BYTES;
+	return (ring->was_full && !was_full) + look_ahead(ring);
 }
 
 static struct nt_map_ring *oldest(struct nt_map_ring *ring, size_t rings)
@@ -97,19 +97,20 @@ static uint64_t take(struct nt_map_ring *ring, char *bytes, nt_map_fn fn, void *
 	}
 }
 
-uint64_t nt_map_rings_read(struct nt_map_ring *ring, size_t rings, char *record, nt_map_fn fn,
-			   void *data, unsigned int *ret_records)
+uint64_t nt_map_rings_read(struct nt_map_ring *ring, size_t rings, char *record, size_t max,
+			   nt_map_fn fn, void *data, unsigned int *ret_records, bool *ret_more)
 {
 	struct nt_map_ring *next;
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < rings; i++)
 		lost += begin(&ring[i]);
-	while ((next = oldest(ring, rings))) {
+	for (size_t taken = 0; (next = oldest(ring, rings)) && taken < max; taken++) {
 		lost += take(next, record, fn, data, ret_records);
 		lost += look_ahead(next);
 	}
 	for (size_t i = 0; i < rings; i++)
 		__atomic_store_n(&ring[i].page->data_tail, ring[i].tail, __ATOMIC_RELEASE);
+	*ret_more = next != NULL;
 	return lost;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -26,7 +25,12 @@ enum {
 	BUSY_LOOKS = 50, /* in a period, from which on only the timer wakes us */
 	CALM_RECORDS = 100, /* in a period, below which the records may again */
 	LOOK_MS = 20,
+
+	READ_RECORDS = 1024, /* of one call: its caller has other things to do */
+	READ_PART = 64, /* of them, between two looks at the clock */
 };
+
+#define READ_NS (10 * NT_MILLISECOND) /* of one call, for the same reason */
 
 struct nt_mapwatch {
 	int epoll, timer;
@@ -191,17 +195,22 @@ int nt_mapwatch_fd(const struct nt_mapwatch *watch)
 	return watch->epoll;
 }
 
-int64_t nt_mapwatch_read(struct nt_mapwatch *watch, nt_map_fn fn, void *data)
+int64_t nt_mapwatch_read(struct nt_mapwatch *watch, nt_map_fn fn, void *data, bool *ret_more)
 {
-	uint64_t ticks, lost;
+	const uint64_t end_ns = nt_clock_mono_ns() + READ_NS;
+	uint64_t ticks, lost = 0;
+	bool more = true;
 	int r;
 
 	if (read(watch->timer, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 		return -errno;
-	lost = nt_map_rings_read(watch->ring, watch->rings, watch->record, fn, data,
-				 &watch->records);
+	for (int n = 0; more && n < READ_RECORDS && (!n || nt_clock_mono_ns() < end_ns);
+	     n += READ_PART)
+		lost += nt_map_rings_read(watch->ring, watch->rings, watch->record, READ_PART, fn,
+					  data, &watch->records, &more);
 	r = judge_period(watch);
 	if (r < 0)
 		return r;
+	*ret_more = more;
 	return lost > INT64_MAX ? INT64_MAX : (int64_t)lost;
 }

@@ -6,6 +6,7 @@
 #ifndef NT_AGENT_MAPWATCH_H
 #define NT_AGENT_MAPWATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,10 @@ int nt_mapwatch_fd(const struct nt_mapwatch *watch);
  * Calls fn for each new record, oldest first, as far as they are there: one that another CPU writes
  * meanwhile comes with the next call, though it may be older. Returns the number of
  * records that the kernel had to drop (then the whole of /proc has to be looked at again), or a
- * negative errno.
+ * negative errno. *ret_more: one call takes no more, and some are left, for which the descriptor need
+ * not be readable.
  */
-NT_MUST_CHECK int64_t nt_mapwatch_read(struct nt_mapwatch *watch, nt_map_fn fn, void *data);
+NT_MUST_CHECK int64_t nt_mapwatch_read(struct nt_mapwatch *watch, nt_map_fn fn, void *data,
+				       bool *ret_more);
 
 #endif

@@ -156,6 +156,8 @@ static const struct row rows[] = {
 		REFUSED_FILES),
 	COUNTER("files_refused", "reason=\"fuse\"", discover.refused[NT_REFUSED_FUSE],
 		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"changes\"", discover.refused[NT_REFUSED_CHANGES],
+		REFUSED_FILES),
 	COUNTER("stalls", "what=\"read\"", remote.stalled, STALLS),
 	COUNTER("stalls", "what=\"inspection\"", discover.inspector.stalled, STALLS),
 	COUNTER("reads_refused", "what=\"read\"", remote.refused, UNREAD),

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/mount.h>
 
 #include "agent/discover.h"
@@ -35,7 +36,7 @@ static struct stub nccl; /* its path alone: this process must not map it */
 static struct nt_discover *discover;
 static struct nt_workers workers;
 static struct nt_quarantine *quarantine;
-static int refusals;
+static int refusals, refusals_of_changes;
 
 static void on_mapped(void *data, const struct nt_mapped_file *file)
 {
@@ -73,6 +74,7 @@ static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refus
 {
 	(void)data, (void)pid, (void)name;
 	refusals += why == NT_REFUSED_FUSE;
+	refusals_of_changes += why == NT_REFUSED_CHANGES;
 }
 
 static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
@@ -143,7 +145,7 @@ static struct nt_discover_stats stats(void)
 static void start(const char *cgroup)
 {
 	notes = 0;
-	refusals = 0;
+	refusals = refusals_of_changes = 0;
 	assert_int_equal(open_discover(cgroup), 0);
 	for (int ms = 0; ms < PATIENCE_MS && !nt_discover_is_idle(discover); ms += 20)
 		run_for(20);
@@ -609,6 +611,77 @@ static void the_files_of_one_process_are_capped_and_counted(void **state)
 	assert_int_equal(stats().over_cap, 8);
 }
 
+static void a_scan_of_many_processes_goes_on_over_several_runs(void **state)
+{
+	enum { MANY = 600 };
+	static pid_t pid[MANY];
+	struct child *child = spawn(map_nccl);
+	int runs = 0;
+
+	(void)state;
+	step(child);
+	for (int i = 0; i < MANY; i++) {
+		pid[i] = fork();
+		assert_true(pid[i] >= 0);
+		if (pid[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				(void)pause();
+		}
+	}
+	notes = 0;
+	assert_int_equal(open_discover(NULL), 0);
+	assert_false(nt_discover_is_complete(discover));
+	for (; !runs || (runs < 100000 && nt_discover_is_scanning(discover)); runs++) {
+		assert_int_equal(nt_discover_run(discover), 0);
+		if (runs == 0) {
+			assert_true(nt_discover_is_scanning(discover));
+			assert_false(nt_discover_is_complete(discover));
+			assert_false(nt_discover_is_idle(discover));
+		}
+	}
+	for (int i = 0; i < MANY; i++) {
+		(void)kill(pid[i], SIGKILL);
+		(void)waitpid(pid[i], NULL, 0);
+	}
+	assert_true(runs > MANY / 256);
+	assert_non_null(wait_for(child->pid, false));
+	assert_true(find(child->pid, false)->late);
+}
+
+static void map_and_change(int in, int out)
+{
+	for (int i = 0; i < 12; i++) {
+		int fd = open(copy_path, O_RDONLY | O_CLOEXEC);
+		void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+		if (fd < 0 || at == MAP_FAILED || chmod(copy_path, i % 2 ? 0755 : 0644) < 0)
+			_exit(1);
+		next(in, out);
+		(void)munmap(at, 4096);
+		(void)close(fd);
+	}
+}
+
+static void a_file_that_is_changed_again_and_again_is_refused_and_counted(void **state)
+{
+	struct child *child;
+
+	(void)state;
+	make_copy("libnccl.so.2.9");
+	child = spawn(map_and_change);
+	start(NULL);
+	for (int i = 0; i < 12; i++) {
+		step(child);
+		for (int ms = 0; ms < PATIENCE_MS && !nt_discover_is_idle(discover); ms += 20)
+			run_for(20);
+		run_for(20);
+	}
+	assert_int_equal(stats().refused[NT_REFUSED_CHANGES], 1);
+	assert_int_equal(refusals_of_changes, 1);
+	(void)unlink(copy_path);
+}
+
 static void map_too_often(int in, int out)
 {
 	int fd = open(nccl.path, O_RDONLY | O_CLOEXEC);
@@ -742,6 +815,8 @@ int main(void)
 		WITH(a_process_that_becomes_such_a_program_begins_anew),
 		WITH(a_program_that_holds_a_library_is_found_by_its_symbols),
 		WITH(the_files_of_one_process_are_capped_and_counted),
+		WITH(a_scan_of_many_processes_goes_on_over_several_runs),
+		WITH(a_file_that_is_changed_again_and_again_is_refused_and_counted),
 		WITH(lost_records_are_counted_and_made_up_for_by_a_scan),
 		WITH(only_processes_of_the_subtree_are_told),
 	};

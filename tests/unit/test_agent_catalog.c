@@ -10,6 +10,7 @@
 
 #include "agent/catalog.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 enum {
 	OWNER = 1000,
@@ -68,10 +69,10 @@ static void hold(uint64_t owner, uint64_t ino, uint64_t now_ns)
 static void wait_for(struct nt_catalog_file *file, uint32_t pid, uint64_t owner)
 {
 	char name[] = "/lib/libnccl.so.2";
-	const struct nt_owner who = {.id = owner, .name = "a test's"};
-	const struct nt_catalog_waiter waiter = {.pid = pid, .name = name};
+	const struct nt_catalog_waiter waiter = {
+		.pid = pid, .name = name, .owner = {.id = owner, .name = "a test's"}};
 
-	nt_catalog_wait(&catalog, file, &waiter, &who);
+	nt_catalog_wait(&catalog, file, &waiter);
 }
 
 static void one_owners_files_do_not_make_those_of_others_forgotten(void **state)
@@ -138,6 +139,74 @@ static void one_owners_waiting_processes_leave_room_for_those_of_others(void **s
 	assert_false(nt_catalog_is_awaited(&catalog, 5));
 }
 
+static bool may_inspect(uint64_t owner, uint64_t ino, uint64_t now_ns, bool *ret_is_news)
+{
+	const struct nt_catalog_key key = {.dev = 9, .ino = ino, .changed_ns = now_ns};
+
+	return nt_catalog_may_inspect(&catalog, &key, owner, now_ns, ret_is_news);
+}
+
+static void a_file_that_changes_all_the_time_is_refused_for_a_minute(void **state)
+{
+	uint64_t now_ns = NT_SECOND;
+	bool is_news = true;
+
+	(void)state;
+	for (int i = 0; i < NT_CATALOG_CHANGES; i++) {
+		assert_true(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
+		assert_false(is_news);
+	}
+	assert_false(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
+	assert_true(is_news);
+	for (int i = 0; i < 59; i++) {
+		assert_false(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
+		assert_false(is_news);
+	}
+	/* Another file, and whoever else maps the same. */
+	assert_true(may_inspect(OWNER, 2, now_ns, &is_news));
+	assert_true(may_inspect(OTHER, 1, now_ns, &is_news));
+	for (int i = 0; i < NT_CATALOG_CHANGES; i++)
+		assert_true(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
+	assert_false(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
+	assert_true(is_news);
+}
+
+static void a_file_that_changes_seldom_is_never_refused(void **state)
+{
+	bool is_news;
+
+	(void)state;
+	for (uint64_t i = 1; i < 100; i++)
+		assert_true(may_inspect(OWNER, 1, i * 16 * NT_SECOND, &is_news));
+}
+
+static void changing_files_have_a_cap(void **state)
+{
+	bool is_news;
+
+	(void)state;
+	for (int i = 0; i <= NT_CATALOG_CHANGES; i++)
+		(void)may_inspect(OWNER, 1, NT_SECOND, &is_news);
+	assert_false(may_inspect(OWNER, 1, NT_SECOND, &is_news));
+	for (uint64_t ino = 2; ino < NT_CATALOG_CHANGING + 2; ino++)
+		assert_true(may_inspect(OWNER, ino, NT_SECOND, &is_news));
+	assert_int_equal(HASH_COUNT(catalog.changing), NT_CATALOG_CHANGING);
+	assert_int_equal(catalog.over_cap, 1); /* a refusal that was forgotten before its time */
+	assert_true(may_inspect(OWNER, 1, NT_SECOND, &is_news));
+}
+
+static void an_inode_is_known_as_long_as_a_file_has_it(void **state)
+{
+	struct nt_catalog_file *file;
+
+	(void)state;
+	assert_false(nt_catalog_has_inode(&catalog, 5));
+	file = add(OWNER, 5, NT_CATALOG_NOTHING);
+	assert_true(nt_catalog_has_inode(&catalog, 5));
+	nt_catalog_remove(&catalog, file);
+	assert_false(nt_catalog_has_inode(&catalog, 5));
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -147,6 +216,10 @@ int main(void)
 		WITH(one_owners_pending_files_leave_room_for_those_of_others),
 		WITH(one_owners_open_files_do_not_close_those_of_others),
 		WITH(one_owners_waiting_processes_leave_room_for_those_of_others),
+		WITH(a_file_that_changes_all_the_time_is_refused_for_a_minute),
+		WITH(a_file_that_changes_seldom_is_never_refused),
+		WITH(changing_files_have_a_cap),
+		WITH(an_inode_is_known_as_long_as_a_file_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

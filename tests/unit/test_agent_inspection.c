@@ -237,9 +237,9 @@ static void those_that_wait_come_back_in_order_and_are_capped(void **state)
 
 	(void)state;
 	for (waiter.pid = 0; waiter.pid < NT_CATALOG_WAITERS / 2; waiter.pid++)
-		nt_catalog_wait(&catalog, file, &waiter, &owner);
+		nt_catalog_wait(&catalog, file, &waiter);
 	assert_int_equal(catalog.lost, 0);
-	nt_catalog_wait(&catalog, file, &waiter, &owner);
+	nt_catalog_wait(&catalog, file, &waiter);
 	assert_int_equal(catalog.lost, 1);
 	assert_int_equal(catalog.over_cap, 1);
 	for (taken = nt_catalog_take_waiters(&catalog, file); taken; taken = next) {
@@ -248,7 +248,7 @@ static void those_that_wait_come_back_in_order_and_are_capped(void **state)
 		nt_catalog_waiter_free(taken);
 	}
 	assert_int_equal(n, NT_CATALOG_WAITERS / 2);
-	nt_catalog_wait(&catalog, file, &waiter, &owner);
+	nt_catalog_wait(&catalog, file, &waiter);
 	assert_int_equal(catalog.lost, 1);
 }
 
