@@ -42,6 +42,7 @@ NOTHING(cudaEventRecord)
 
 #ifdef STUB_NCCL
 NOTHING(ncclAllReduce)
+NOTHING(ncclCommInitAll)
 NOTHING(ncclGroupStart)
 NOTHING(ncclGroupEnd)
 NOTHING(ncclSend)

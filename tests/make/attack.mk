@@ -3,7 +3,7 @@
 # the product, always without sanitizers, and never installed.
 
 ATTACK := build/attack
-attack_names := churn comm_leak device_link elf_run fuse_stall idle_maps rank_flood spin \
+attack_names := churn comm_leak device_link elf_run fuse_stall idle_maps init_all rank_flood spin \
 	thread_storm
 attack_libs := $(addprefix $(ATTACK)/lib/,libcudart.so.13 libmpi.so.40 libnccl.so.2)
 attack_programs := $(attack_names:%=$(ATTACK)/%) $(ATTACK)/mpi_fast
