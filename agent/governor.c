@@ -15,6 +15,8 @@
 
 #define SAMPLE_MIN_NS  (50 * NT_MILLISECOND)
 #define SMOOTH_NS      (500 * NT_MILLISECOND) /* what lasts shorter than this is a burst */
+#define SMOOTH_MOST_NS (2 * NT_SECOND) /* the same of a rank with long steps */
+#define BURST_NS       (250.0 * NT_MILLISECOND) /* a burst's cost is a share of this, at least */
 #define CALM_NS        (10 * NT_SECOND) /* so long under half of the budget: nothing is shed */
 #define PERIOD_NS      (2 * NT_SECOND)
 #define LONG_PERIOD_NS (3 * NT_SECOND) /* of slices that would be too short in the other */
@@ -385,10 +387,9 @@ static void search_steps(struct process *process, uint64_t now_ns)
 	bool measures = process->measured != process->measured_before;
 
 	process->measured_before = process->measured;
-	if (!process->is_rank || process->duty >= NT_GOVERNOR_WHOLE)
+	if (!process->is_rank || !process->plan.governed)
 		process->least_period_ns = 0;
-	if (!process->is_rank || process->duty >= NT_GOVERNOR_WHOLE || measures ||
-	    is_quiet(process)) {
+	if (!process->is_rank || !process->plan.governed || measures || is_quiet(process)) {
 		process->measured_ns = now_ns;
 		if (now_ns - process->lengthened_ns >= WHOLE_KEEP_NS)
 			process->least_period_ns = 0; /* what is known by now may do */
@@ -573,6 +574,18 @@ static void take_steps(struct process *process, const struct nt_governor_sample 
 	}
 }
 
+/* Calls of a rank come in bursts, once a step. */
+static double smooth_of(const struct process *process)
+{
+	uint64_t ns = process->whole_ns / 2;
+
+	if (process->is_rank && !process->whole_ns)
+		ns = 2 * SMOOTH_NS;
+	if (ns > SMOOTH_MOST_NS)
+		ns = SMOOTH_MOST_NS;
+	return (double)(ns > SMOOTH_NS ? ns : SMOOTH_NS);
+}
+
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample)
 {
@@ -589,7 +602,7 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 	first = !process->started;
 	elapsed_ns = first ? 0 : (double)(sample->now_ns - process->sampled_ns);
 	observed_ns = first ? 0 : (double)(sample->observed_ns - process->observed_ns);
-	weight = elapsed_ns / (double)SMOOTH_NS;
+	weight = elapsed_ns / smooth_of(process);
 	if (weight > 1)
 		weight = 1;
 	cpu = first ? 0 : (double)(sample->cpu_ns - process->cpu_ns) / elapsed_ns;
@@ -610,7 +623,8 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 						 : (double)(sample->counters->calls[i] -
 							    process->calls[i]) *
 							   (double)governor->options.count_ns;
-			if (burst / observed_ns > budget * burst_times)
+			if (burst / (observed_ns > BURST_NS ? observed_ns : BURST_NS) >
+			    budget * burst_times)
 				weight = 1;
 		}
 	}

@@ -64,6 +64,8 @@ struct nt_rank {
 	uint64_t lost_seen, events_seen; /* the process's counts at the last window */
 	uint64_t unobserved_seen; /* the same of nt_process.unobserved_ns */
 	uint64_t measured; /* steps that were sent so far */
+	/* Of windows in slices, the last ones most: number and time of steps, and other observed time. */
+	double sliced_steps, sliced_ns, sliced_rest_ns;
 	uint32_t shed; /* what was not observed at some time of the window: NT_WIRE_SHED_* */
 
 	struct nt_host *host; /* owned; NULL: none open */

@@ -354,16 +354,21 @@ static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt
 /*
  * Where no slice holds a whole step, calls within one recur and look like steps: a burst of equal
  * reductions. Steps follow each other: those that make up less than half of the time that is observed
- * are parts of longer ones, unless the rest is a few steps.
+ * are parts of longer ones, unless the rest is a few steps. One window may hold just such a burst.
  */
 static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t observed_ns)
 {
 	const struct nt_process *process = rank->process;
 	bool is_sliced = process->paused_ns && less(end_ns, process->paused_ns) < SLICED_NS;
-	uint64_t rest_ns = less(observed_ns, rank->sums.step_ns);
 
-	if (is_sliced && rest_ns > rank->sums.step_ns &&
-	    rest_ns * rank->sums.steps > STEPS_BETWEEN * rank->sums.step_ns)
+	if (is_sliced && (rank->sums.steps || process->events != rank->events_seen)) {
+		rank->sliced_steps = rank->sliced_steps / 2 + rank->sums.steps;
+		rank->sliced_ns = rank->sliced_ns / 2 + (double)rank->sums.step_ns;
+		rank->sliced_rest_ns = rank->sliced_rest_ns / 2 +
+				       (double)less(observed_ns, rank->sums.step_ns);
+	}
+	if (is_sliced && rank->sliced_rest_ns > rank->sliced_ns &&
+	    rank->sliced_rest_ns * rank->sliced_steps > STEPS_BETWEEN * rank->sliced_ns)
 		rank->sums = (struct nt_rank_sums){0};
 	rank->measured += rank->sums.steps;
 }

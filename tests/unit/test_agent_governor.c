@@ -184,6 +184,21 @@ static void a_burst_is_waited_for_and_a_flood_is_not(void **state)
 	nt_governor_free(played.governor);
 }
 
+static void what_a_step_launches_at_once_is_no_flood(void **state)
+{
+	struct played played;
+
+	(void)state;
+	begin(&played, &options);
+	played.is_rank = true;
+	for (int i = 0; i < 20; i++) {
+		play(&played, PID, "cudaLaunchKernel", 450000, 100);
+		assert_int_equal(plan_of(&played)->hot_count, 0);
+		play(&played, PID, "cudaLaunchKernel", 0, 900);
+	}
+	nt_governor_free(played.governor);
+}
+
 static void a_flood_without_events_is_seen_too(void **state)
 {
 	struct played played;
@@ -704,6 +719,7 @@ int main(void)
 		cmocka_unit_test(a_budget_is_of_the_processors_that_the_process_uses),
 		cmocka_unit_test(what_is_called_too_often_is_observed_in_slices),
 		cmocka_unit_test(a_burst_is_waited_for_and_a_flood_is_not),
+		cmocka_unit_test(what_a_step_launches_at_once_is_no_flood),
 		cmocka_unit_test(a_flood_without_events_is_seen_too),
 		cmocka_unit_test(a_hot_function_comes_back_when_a_look_finds_it_calm),
 		cmocka_unit_test(launches_go_before_communication),
