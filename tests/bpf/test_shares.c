@@ -20,6 +20,8 @@ enum {
 	SERVERS = 96,
 	SERVER_CALLS = 8,
 	SERVER_CALMS = 2,
+	SERVE_NS = 200000000, /* less than two periods of shares: three begin at most */
+	TRIES_MAX = 5,
 	WAIT_MS = 60000,
 	PATH_BYTES = 256,
 	DEPTH = 3, /* of the cgroup that is an owner */
@@ -102,6 +104,19 @@ static void map_id(pid_t pid, unsigned int id)
 	assert_int_equal(fclose(file), 0);
 }
 
+/* Not in a changed root, and not where the host forbids them. */
+static bool has_namespaces(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(setresuid(MAKER, MAKER, MAKER) < 0 || unshare(CLONE_NEWUSER) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
 static bool take_namespace(const struct crowd *crowd)
 {
 	char byte = 0;
@@ -118,8 +133,11 @@ static void crowd_child(const struct crowd *crowd, const char *cgroup, uid_t uid
 	(void)close(crowd->go[1]); /* it ends with its parent */
 	(void)close(crowd->mapped[1]);
 	if (!enter(cgroup) || !(crowd->namespaces ? take_namespace(crowd) : setuid(uid) == 0) ||
-	    write(crowd->ready[1], &byte, 1) != 1)
+	    write(crowd->ready[1], &byte, 1) != 1) {
+		byte = 1;
+		(void)!write(crowd->ready[1], &byte, 1);
 		_exit(1);
+	}
 	(void)!read(crowd->go[0], &byte, 1);
 	for (int i = 0; i < crowd->calls; i++)
 		(void)stub_call(crowd->stub, crowd->symbol, args);
@@ -131,8 +149,10 @@ static void wait_for(int fd, size_t bytes)
 {
 	char byte;
 
-	for (size_t i = 0; i < bytes; i++)
+	for (size_t i = 0; i < bytes; i++) {
 		assert_int_equal(read(fd, &byte, 1), 1);
+		assert_int_equal(byte, 0); /* 1: it could not do as it was to */
+	}
 }
 
 static void crowd_wait(struct crowd *crowd)
@@ -228,23 +248,43 @@ static void users_and_cgroups_below_one_pod_have_its_share_together(void **state
 	remove_leaves(FLOODERS);
 }
 
-static void users_of_one_service_leave_room_for_others(void **state)
+/* False: it took so many periods that the ring may be full of shares. */
+static bool serve(struct harness *h)
 {
 	struct crowd crowd = {.stub = &nccl,
 			      .symbol = "ncclAllReduce",
 			      .calls = SERVER_CALLS,
 			      .cgroup = service};
+	uint64_t begin_ns;
+	bool in_time;
+
+	crowd_begin(&crowd, SERVERS);
+	(void)harness_poll(h);
+	begin_ns = nt_clock_boot_ns();
+	(void)close(crowd.go[1]);
+	wait_for(crowd.done[0], SERVERS);
+	in_time = nt_clock_boot_ns() - begin_ns < SERVE_NS;
+	if (in_time)
+		calls_of_another_owner_find_room(h, SERVER_CALMS);
+	crowd_wait(&crowd);
+	return in_time;
+}
+
+static void users_of_one_service_leave_room_for_others(void **state)
+{
 	struct harness h;
+	int tries = 0;
 
 	(void)state;
 	begin_harness(&h, 64 << 10);
-	crowd_begin(&crowd, SERVERS);
-	(void)harness_poll(&h);
-	(void)close(crowd.go[1]);
-	wait_for(crowd.done[0], SERVERS);
-	calls_of_another_owner_find_room(&h, SERVER_CALMS);
+	while (!serve(&h)) {
+		print_message("# the machine was busy with others: again\n");
+		if (++tries == TRIES_MAX) {
+			harness_release(&h);
+			skip();
+		}
+	}
 	assert_true(harness_stats(&h).over_share > 0);
-	crowd_wait(&crowd);
 	harness_release(&h);
 }
 
@@ -258,6 +298,10 @@ static void ids_in_namespaces_of_a_user_leave_room_for_other_users(void **state)
 	struct harness h;
 
 	(void)state;
+	if (!has_namespaces()) {
+		print_message("skip: namespaces: a user cannot make one here\n");
+		skip();
+	}
 	begin_harness(&h, 64 << 10);
 	crowd_begin(&crowd, SERVERS);
 	(void)harness_poll(&h);
