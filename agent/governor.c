@@ -5,12 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
-#define HASH_NONFATAL_OOM          1
-#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
-#include <uthash.h>
-
 #include "agent/bundle.h"
+#include "agent/governor_impl.h"
 #include "common/clock.h"
 
 #define SAMPLE_MIN_NS  (50 * NT_MILLISECOND)
@@ -23,8 +19,6 @@
 #define LAST_PERIOD_NS (16 * NT_SECOND) /* of ranks with long steps: PERIOD_NS, doubled */
 #define WHOLE_KEEP_NS  (2 * NT_MINUTE) /* a step's length holds so long after it was seen */
 #define QUIET_LEAST_NS (200 * NT_MILLISECOND)
-#define STALE_NS       (5 * NT_SECOND) /* without a sample: it has no events any more */
-#define FORGET_NS      NT_MINUTE /* without a sample */
 
 enum {
 	SLICE_MIN = 50, /* permille: 100 ms of PERIOD_NS */
@@ -32,9 +26,6 @@ enum {
 	LOOK_FEW = 50, /* hits in a look: 5,000 a second are few */
 	DUTY_STEP = 4, /* a share of slices that differs by less than a quarter stays as it is */
 	SEARCH_SLICES = 4, /* of one period, before steps are looked for in longer slices */
-	EVENTS_MANY = 1000, /* a second: from then on their cost is believed */
-	EVENT_LEAST_NS = 200,
-	EVENT_FEW_NS = 5000, /* few events say little of what one of many costs: no more than this */
 };
 
 /* Costs are shares of one core. */
@@ -43,44 +34,6 @@ static const double calm = 0.5; /* of the budget */
 /* A process that mostly sleeps is slowed by a share of the time that passes, not of what it uses. */
 static const double cpu_least = 1; /* cores that the budget is a share of, at least */
 static const double burst_times = 20; /* so many budgets are no burst to be waited for */
-static const double event_share = 0.8; /* of the agent's budget, aimed at */
-
-struct process {
-	uint32_t pid;
-	bool is_lost;
-	bool started; /* it was sampled before */
-	uint64_t owner;
-	uint64_t unsampled_ns; /* since the last sample, as balances count */
-	uint64_t sampled_ns, cpu_ns, observed_ns; /* as of the last sample */
-	uint64_t calls[NT_COUNTER_END];
-	uint32_t unseen[NT_ROWS_MAX];
-	uint32_t hits[NT_ROWS_MAX]; /* events since the last sample */
-	uint32_t looked[NT_ROWS_MAX]; /* of hot rows since the last look */
-	float cost[NT_ROWS_MAX]; /* smoothed, while observed */
-	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
-	double cpu; /* cores, smoothed */
-	double events; /* per second while observed, smoothed */
-	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
-	double own_permille, event_permille;
-	uint32_t duty;
-	uint64_t quiet_ns; /* observed since the last hit */
-	bool is_rank;
-	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
-	uint64_t measured, measured_before; /* steps */
-	uint64_t measured_ns; /* when the last one was, or the period was made longer for want of one */
-	uint64_t least_period_ns, lengthened_ns; /* as none was measured in shorter ones; and since when */
-	uint64_t calm_since_ns; /* 0: it is not calm */
-	uint64_t shed_since_ns; /* since when the subjects are shed that are */
-	struct nt_governor_plan plan;
-	UT_hash_handle hh;
-};
-
-struct nt_governor {
-	struct nt_governor_options options;
-	struct process *process; /* uthash, owned */
-	uint64_t events; /* of all, since the last balance */
-	uint64_t decisions, over_cap;
-};
 
 int nt_governor_new(const struct nt_governor_options *options, struct nt_governor **ret_governor)
 {
@@ -93,7 +46,7 @@ int nt_governor_new(const struct nt_governor_options *options, struct nt_governo
 	return 0;
 }
 
-static void drop(struct nt_governor *governor, struct process *process)
+void nt_governor_drop(struct nt_governor *governor, struct nt_governed *process)
 {
 	HASH_DEL(governor->process, process);
 	free(process);
@@ -101,18 +54,18 @@ static void drop(struct nt_governor *governor, struct process *process)
 
 void nt_governor_free(struct nt_governor *governor)
 {
-	struct process *process, *next;
+	struct nt_governed *process, *next;
 
 	if (!governor)
 		return;
 	HASH_ITER(hh, governor->process, process, next)
-	drop(governor, process);
+	nt_governor_drop(governor, process);
 	free(governor);
 }
 
-static struct process *find(const struct nt_governor *governor, uint32_t pid)
+static struct nt_governed *find(const struct nt_governor *governor, uint32_t pid)
 {
-	struct process *process = NULL;
+	struct nt_governed *process = NULL;
 
 	HASH_FIND(hh, governor->process, &pid, sizeof(pid), process);
 	return process;
@@ -120,7 +73,7 @@ static struct process *find(const struct nt_governor *governor, uint32_t pid)
 
 void nt_governor_meet(struct nt_governor *governor, uint32_t pid)
 {
-	struct process *process;
+	struct nt_governed *process;
 
 	if (find(governor, pid))
 		return;
@@ -142,15 +95,15 @@ void nt_governor_meet(struct nt_governor *governor, uint32_t pid)
 
 void nt_governor_end(struct nt_governor *governor, uint32_t pid)
 {
-	struct process *process = find(governor, pid);
+	struct nt_governed *process = find(governor, pid);
 
 	if (process)
-		drop(governor, process);
+		nt_governor_drop(governor, process);
 }
 
 bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
 {
-	struct process *process = find(governor, pid);
+	struct nt_governed *process = find(governor, pid);
 
 	governor->events++;
 	if (!process)
@@ -183,7 +136,7 @@ static bool is_counted(uint16_t row)
 	return nt_target_kind_of(nt_probe_row(row)) == NT_TARGET_COUNT;
 }
 
-static bool is_counter_shed(const struct process *process, int counter)
+static bool is_counter_shed(const struct nt_governed *process, int counter)
 {
 	static const enum nt_subject subjects[NT_COUNTER_END] = {
 		[NT_COUNTER_LAUNCH] = NT_SUBJECT_LAUNCH,
@@ -206,7 +159,7 @@ static void smooth(float *value, double now, double weight)
 }
 
 /* The hits of a row since the last sample: its events, and those without one. */
-static uint64_t hits_of(const struct process *process, const struct nt_process_counters *counters,
+static uint64_t hits_of(const struct nt_governed *process, const struct nt_process_counters *counters,
 			uint16_t row)
 {
 	uint64_t hits = process->hits[row];
@@ -216,7 +169,7 @@ static uint64_t hits_of(const struct process *process, const struct nt_process_c
 	return hits;
 }
 
-static uint64_t take_hits(struct process *process, const struct nt_process_counters *counters,
+static uint64_t take_hits(struct nt_governed *process, const struct nt_process_counters *counters,
 			  uint16_t row)
 {
 	uint64_t hits = hits_of(process, counters, row);
@@ -227,7 +180,7 @@ static uint64_t take_hits(struct process *process, const struct nt_process_count
 	return hits;
 }
 
-static uint64_t take_calls(struct process *process, const struct nt_process_counters *counters,
+static uint64_t take_calls(struct nt_governed *process, const struct nt_process_counters *counters,
 			   int counter)
 {
 	uint64_t calls = 0;
@@ -241,7 +194,7 @@ static uint64_t take_calls(struct process *process, const struct nt_process_coun
 }
 
 /* What it would cost is known from the time before. */
-static bool is_detached(const struct process *process, uint16_t row)
+static bool is_detached(const struct nt_governed *process, uint16_t row)
 {
 	return nt_governor_is_hot(&process->plan, row) ||
 	       (process->plan.shed >> nt_probe_row(row)->subject & 1);
@@ -251,7 +204,7 @@ static bool is_detached(const struct process *process, uint16_t row)
  * Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows.
  * True: something was called.
  */
-static bool take_rates(struct nt_governor *governor, struct process *process,
+static bool take_rates(struct nt_governor *governor, struct nt_governed *process,
 		       const struct nt_process_counters *counters, double elapsed_ns,
 		       double observed_ns, double weight)
 {
@@ -288,7 +241,7 @@ static bool take_rates(struct nt_governor *governor, struct process *process,
 }
 
 /* A slice, or two short ones, without a call: it hangs, or does something else. */
-static bool is_quiet(const struct process *process)
+static bool is_quiet(const struct nt_governed *process)
 {
 	uint64_t slice_ns = process->plan.period_ns / NT_GOVERNOR_WHOLE * process->duty;
 
@@ -303,7 +256,7 @@ struct demand {
 };
 
 /* Rows that are counted share their counter: its cost is the first one's. */
-static double row_cost(const struct process *process, uint16_t row)
+static double row_cost(const struct nt_governed *process, uint16_t row)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
 
@@ -311,7 +264,7 @@ static double row_cost(const struct process *process, uint16_t row)
 			       : (double)process->cost[row];
 }
 
-static struct demand find_demand(const struct process *process, uint32_t shed)
+static struct demand find_demand(const struct nt_governed *process, uint32_t shed)
 {
 	bool taken[NT_COUNTER_END] = {false};
 	struct demand demand = {0};
@@ -338,7 +291,7 @@ static struct demand find_demand(const struct process *process, uint32_t shed)
 	return demand;
 }
 
-static void set_hot(struct process *process, uint16_t row, bool hot)
+static void set_hot(struct nt_governed *process, uint16_t row, bool hot)
 {
 	uint64_t bit = 1ULL << row % 64;
 
@@ -352,7 +305,7 @@ static void set_hot(struct process *process, uint16_t row, bool hot)
 }
 
 /* Rows whose cost would take half of the budget in the shortest slice, or all the time if they stay. */
-static bool find_hot(struct process *process, double budget)
+static bool find_hot(struct nt_governed *process, double budget)
 {
 	uint16_t rows = nt_probe_rows();
 	bool any = false;
@@ -381,7 +334,7 @@ static const enum nt_subject order[] = {
  * Steps that are not measured may be longer than the slices are, whatever was taken for a step. All
  * lengths are tried in turn, for there may be no steps at all.
  */
-static void search_steps(struct process *process, uint64_t now_ns)
+static void search_steps(struct nt_governed *process, uint64_t now_ns)
 {
 	uint64_t period_ns = process->plan.period_ns;
 	bool measures = process->measured != process->measured_before;
@@ -404,7 +357,7 @@ static void search_steps(struct process *process, uint64_t now_ns)
 }
 
 /* Longer periods begin where shorter ones do, so that ranks of unlike cost are observed together. */
-static uint64_t find_period(const struct process *process)
+static uint64_t find_period(const struct nt_governed *process)
 {
 	uint64_t period_ns = process->least_period_ns ? process->least_period_ns : PERIOD_NS;
 
@@ -414,7 +367,7 @@ static uint64_t find_period(const struct process *process)
 	return period_ns == PERIOD_NS && process->duty < SLICE_MIN ? LONG_PERIOD_NS : period_ns;
 }
 
-static void set_duty(struct process *process, double permille, uint64_t now_ns)
+static void set_duty(struct nt_governed *process, double permille, uint64_t now_ns)
 {
 	uint32_t wanted = permille >= NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : (uint32_t)permille;
 	uint32_t least = LONG_SLICE_MIN, now = process->duty;
@@ -429,7 +382,7 @@ static void set_duty(struct process *process, double permille, uint64_t now_ns)
 }
 
 /* Is the longest slice long enough for its steps? */
-static bool has_whole_steps(const struct process *process, double rest, double left)
+static bool has_whole_steps(const struct nt_governed *process, double rest, double left)
 {
 	return rest <= left || left * (double)LAST_PERIOD_NS >= rest * (double)process->whole_ns;
 }
@@ -446,7 +399,7 @@ static double least_rest(const struct demand *demand)
 }
 
 /* What has to be shed so that what is left can be observed in slices. Takes it out of the demand. */
-static uint32_t choose_subjects(const struct process *process, double left, struct demand *demand)
+static uint32_t choose_subjects(const struct nt_governed *process, double left, struct demand *demand)
 {
 	bool for_steps = process->whole_ns && has_whole_steps(process, least_rest(demand), left);
 	uint32_t shed = 0;
@@ -465,7 +418,7 @@ static uint32_t choose_subjects(const struct process *process, double left, stru
 }
 
 /* Sheds until what is left costs the aim. */
-static void shed(struct process *process, double budget, uint64_t now_ns)
+static void shed(struct nt_governed *process, double budget, uint64_t now_ns)
 {
 	struct demand demand;
 	uint32_t shed;
@@ -491,7 +444,7 @@ static void shed(struct process *process, double budget, uint64_t now_ns)
 	process->plan.governed = true;
 }
 
-static void let_be(struct process *process)
+static void let_be(struct nt_governed *process)
 {
 	process->plan.governed = false;
 	process->duty = NT_GOVERNOR_WHOLE;
@@ -501,14 +454,14 @@ static void let_be(struct process *process)
 	process->calm_since_ns = 0;
 }
 
-static bool is_calm(const struct process *process, double total, double budget)
+static bool is_calm(const struct nt_governed *process, double total, double budget)
 {
 	return total <= budget * calm && !process->plan.hot_count &&
 	       process->event_permille >= NT_GOVERNOR_WHOLE;
 }
 
 /* Whether what was shed is still called so often is found out by attaching it. */
-static void try_again(struct process *process, uint64_t now_ns)
+static void try_again(struct nt_governed *process, uint64_t now_ns)
 {
 	for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
 		if (process->plan.shed >> nt_probe_row(row)->subject & 1)
@@ -521,7 +474,7 @@ static void try_again(struct process *process, uint64_t now_ns)
 	process->shed_since_ns = now_ns;
 }
 
-static void decide(struct process *process, double budget, uint64_t now_ns)
+static void decide(struct nt_governed *process, double budget, uint64_t now_ns)
 {
 	struct demand demand;
 	double total;
@@ -546,7 +499,7 @@ static void decide(struct process *process, double budget, uint64_t now_ns)
 	}
 }
 
-static double budget_of(const struct nt_governor *governor, const struct process *process)
+static double budget_of(const struct nt_governor *governor, const struct nt_governed *process)
 {
 	return governor->options.budget * (process->cpu > cpu_least ? process->cpu : cpu_least);
 }
@@ -562,7 +515,7 @@ static bool has_changed(struct nt_governor *governor, const struct nt_governor_p
 }
 
 /* What is found in one slice may be lost with the next: it is remembered for a while. */
-static void take_steps(struct process *process, const struct nt_governor_sample *sample)
+static void take_steps(struct nt_governed *process, const struct nt_governor_sample *sample)
 {
 	process->is_rank = sample->is_rank;
 	process->measured = sample->measured;
@@ -575,7 +528,7 @@ static void take_steps(struct process *process, const struct nt_governor_sample 
 }
 
 /* Calls of a rank come in bursts, once a step. */
-static double smooth_of(const struct process *process)
+static double smooth_of(const struct nt_governed *process)
 {
 	uint64_t ns = process->whole_ns / 2;
 
@@ -589,7 +542,7 @@ static double smooth_of(const struct process *process)
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample)
 {
-	struct process *process = find(governor, pid);
+	struct nt_governed *process = find(governor, pid);
 	struct nt_governor_plan before;
 	double elapsed_ns, observed_ns, weight, cpu;
 	bool first;
@@ -649,7 +602,7 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t look_ns,
 			const struct nt_process_counters *counters)
 {
-	struct process *process = find(governor, pid);
+	struct nt_governed *process = find(governor, pid);
 	double budget, counted[NT_COUNTER_END] = {0};
 	struct nt_governor_plan before;
 	uint16_t rows = nt_probe_rows();
@@ -685,181 +638,18 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
 	return has_changed(governor, &before, &process->plan);
 }
 
-/* ---- the agent's own budget ------------------------------------------------------------------ */
-
-/* What a process would have of the agent, if it were not limited for the agent's sake. */
-struct claim {
-	struct process *process;
-	double events; /* per second */
-};
-
-static bool is_stale(const struct process *process)
-{
-	return process->unsampled_ns >= STALE_NS;
-}
-
-static double claim_of(const struct process *process)
-{
-	return is_stale(process) ? 0 : process->events * process->own_permille / NT_GOVERNOR_WHOLE;
-}
-
-/* By owner, and of one owner the least first. */
-static int in_order(const void *a, const void *b)
-{
-	const struct claim *x = a, *y = b;
-
-	if (x->process->owner != y->process->owner)
-		return x->process->owner < y->process->owner ? -1 : 1;
-	return x->events < y->events ? -1 : x->events > y->events;
-}
-
-static int least_first(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Water-filling: what none may exceed so that all together have `most`. They are in order, the least first. */
-static double find_level(const double *wanted, size_t count, double most)
-{
-	for (size_t i = 0; i < count; i++) {
-		double level = most / (double)(count - i);
-
-		if (wanted[i] >= level)
-			return level;
-		most -= wanted[i];
-	}
-	return count ? wanted[count - 1] : 0;
-}
-
-/* Into `sum`, in the order of the claims. Returns the number of owners. */
-static size_t sum_owners(const struct claim *claim, size_t count, double *sum)
-{
-	size_t owners = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!i || claim[i].process->owner != claim[i - 1].process->owner)
-			sum[owners++] = 0;
-		sum[owners - 1] += claim[i].events;
-	}
-	return owners;
-}
-
-static void raise_limit(struct process *process, bool at_once)
-{
-	double permille = process->event_permille * 1.25;
-
-	process->event_permille =
-		at_once || permille > NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : permille;
-}
-
-/* Of one owner. wanted: room for as many numbers. */
-static void limit_owner(const struct claim *claim, size_t count, double most, double *wanted)
-{
-	double level, sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += wanted[i] = claim[i].events;
-	level = sum > most ? find_level(wanted, count, most) : sum;
-	for (size_t i = 0; i < count; i++) {
-		struct process *process = claim[i].process;
-
-		if (claim[i].events > level)
-			process->event_permille = level / process->events * NT_GOVERNOR_WHOLE;
-		else
-			raise_limit(process, false);
-	}
-}
-
-/* numbers: room for two of each claim. */
-static void limit_all(struct claim *claim, size_t count, double most, double *numbers)
-{
-	double level, *wanted = numbers + count;
-	size_t owners;
-
-	qsort(claim, count, sizeof(*claim), in_order);
-	owners = sum_owners(claim, count, numbers);
-	qsort(numbers, owners, sizeof(*numbers), least_first);
-	level = find_level(numbers, owners, most);
-	for (size_t begin = 0, end; begin < count; begin = end) {
-		for (end = begin;
-		     end < count && claim[end].process->owner == claim[begin].process->owner; end++)
-			;
-		limit_owner(&claim[begin], end - begin, level, wanted);
-	}
-}
-
-/* Processes that ended unnoticed, or that are not watched any more. */
-static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
-{
-	struct process *process, *next;
-
-	HASH_ITER(hh, governor->process, process, next)
-	{
-		process->unsampled_ns += elapsed_ns;
-		if (process->unsampled_ns >= FORGET_NS)
-			drop(governor, process);
-	}
-}
-
-/* So many events a second can be handled. */
-static double find_most(const struct nt_governor *governor, uint64_t events, uint64_t event_ns,
-			uint64_t elapsed_ns)
-{
-	double cost_ns = events ? (double)event_ns / (double)events : 0;
-	bool is_sure = (double)events * 1e9 >= EVENTS_MANY * (double)elapsed_ns;
-
-	if (cost_ns <= 0 || (cost_ns > EVENT_FEW_NS && !is_sure))
-		cost_ns = EVENT_FEW_NS;
-	if (cost_ns < EVENT_LEAST_NS)
-		cost_ns = EVENT_LEAST_NS;
-	return governor->options.agent_budget * event_share * 1e9 / cost_ns;
-}
-
-void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns)
-{
-	uint64_t events = governor->events;
-	nt_autofree struct claim *claim = NULL;
-	nt_autofree double *numbers = NULL;
-	size_t count = 0, all;
-	double most, total = 0;
-
-	governor->events = 0;
-	forget_stale(governor, elapsed_ns);
-	all = HASH_COUNT(governor->process);
-	if (!elapsed_ns || !all || governor->options.agent_budget <= 0)
-		return;
-	most = find_most(governor, events, event_ns, elapsed_ns);
-	for (const struct process *p = governor->process; p; p = p->hh.next)
-		total += claim_of(p);
-	if (total <= most) {
-		for (struct process *p = governor->process; p; p = p->hh.next)
-			raise_limit(p, total <= most / 2);
-		return;
-	}
-	claim = calloc(all, sizeof(*claim));
-	numbers = calloc(2 * all, sizeof(*numbers));
-	if (!claim || !numbers)
-		return; /* limits stay as they are */
-	for (struct process *p = governor->process; p; p = p->hh.next)
-		if (!is_stale(p))
-			claim[count++] = (struct claim){.process = p, .events = claim_of(p)};
-	limit_all(claim, count, most, numbers);
-}
-
 /* ---- figures --------------------------------------------------------------------------------- */
 
 const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *governor, uint32_t pid)
 {
-	const struct process *process = find(governor, pid);
+	const struct nt_governed *process = find(governor, pid);
 
 	return process ? &process->plan : NULL;
 }
 
 double nt_governor_cost(const struct nt_governor *governor, uint32_t pid)
 {
-	const struct process *process = find(governor, pid);
+	const struct nt_governed *process = find(governor, pid);
 	struct demand demand;
 
 	if (!process || process->cpu <= 0)
@@ -875,7 +665,7 @@ void nt_governor_stats(const struct nt_governor *governor, struct nt_governor_st
 		.over_cap = governor->over_cap,
 	};
 
-	for (const struct process *p = governor->process; p; p = p->hh.next) {
+	for (const struct nt_governed *p = governor->process; p; p = p->hh.next) {
 		stats.governed += p->plan.governed;
 		stats.sliced += p->plan.permille < NT_GOVERNOR_WHOLE;
 		stats.hot_functions += p->plan.hot_count;

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the governor remembers; for agent/governor*.c alone. */
+#ifndef NT_AGENT_GOVERNOR_IMPL_H
+#define NT_AGENT_GOVERNOR_IMPL_H
+
+/* Out of memory is for us to handle, not for the table to exit. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
+#include <uthash.h>
+
+#include "agent/governor.h"
+
+struct nt_governed {
+	uint32_t pid;
+	bool is_lost;
+	bool started; /* it was sampled before */
+	uint64_t owner;
+	uint64_t unsampled_ns; /* since the last sample, as balances count */
+	uint64_t sampled_ns, cpu_ns, observed_ns; /* as of the last sample */
+	uint64_t calls[NT_COUNTER_END];
+	uint32_t unseen[NT_ROWS_MAX];
+	uint32_t hits[NT_ROWS_MAX]; /* events since the last sample */
+	uint32_t looked[NT_ROWS_MAX]; /* of hot rows since the last look */
+	float cost[NT_ROWS_MAX]; /* smoothed, while observed */
+	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
+	double cpu; /* cores, smoothed */
+	double events; /* per second while observed, smoothed */
+	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
+	double own_permille, event_permille;
+	uint32_t duty;
+	uint64_t quiet_ns; /* observed since the last hit */
+	bool is_rank;
+	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
+	uint64_t measured, measured_before; /* steps */
+	uint64_t measured_ns; /* when the last one was, or the period was made longer for want of one */
+	uint64_t least_period_ns, lengthened_ns; /* as none was measured in shorter ones; and since when */
+	uint64_t calm_since_ns; /* 0: it is not calm */
+	uint64_t shed_since_ns; /* since when the subjects are shed that are */
+	struct nt_governor_plan plan;
+	UT_hash_handle hh;
+};
+
+struct nt_governor {
+	struct nt_governor_options options;
+	struct nt_governed *process; /* uthash, owned */
+	uint64_t events; /* of all, since the last balance */
+	uint64_t decisions, over_cap;
+};
+
+void nt_governor_drop(struct nt_governor *governor, struct nt_governed *process);
+
+#endif
