@@ -33,7 +33,7 @@ enum {
 	RESCAN_TIMES = 10, /* … and so many times as long as the last one took */
 	SCAN_PIDS = 256, /* of one pass: the caller has other things to do */
 	SCAN_QUEUED = 1024, /* inspections, beyond which a scan waits for workers … */
-	SCAN_WAIT_NS = 100000000, /* … for so long: who fills the queue does not stop it */
+	SCAN_WAIT_NS = 100000000, /* … for so long: an owner that fills the queue does not stop it */
 	RECHECKED = 512, /* processes a second */
 	DUE = 64, /* out of quarantine, a second */
 	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
@@ -246,7 +246,7 @@ static void take_file(struct nt_discover *d, const struct nt_inspector_task *tas
 {
 	struct nt_catalog_waiter waiter = {
 		.pid = task->request.pid,
-		/* A scan takes its time: who started meanwhile did not run before. */
+		/* A scan takes its time: a process that started meanwhile did not run before. */
 		.is_late = task->is_late && task->start_ns < d->scan_begin_ns,
 		.is_called = task->is_called,
 		.start_ns = task->start_ns,
@@ -666,13 +666,14 @@ static bool may_scan(const struct nt_discover *d, uint64_t now_ns)
 	return now_ns - d->scan_end_ns >= (pause_ns > RESCAN_NS ? pause_ns : RESCAN_NS);
 }
 
-/* Read once where the process is known: its end is, or comes with the next look at it. */
+/* Of a process that is known it is not read again, which would take four times as long. */
 static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 {
 	const struct nt_discover *d = data;
 	const struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	uint64_t start_ns;
 
-	if (!p)
+	if (!p || nt_proc_start_ns(pid, &start_ns) < 0 || start_ns != p->start_ns)
 		return nt_owner_read(pid, ret_owner);
 	*ret_owner = p->owner;
 	return 0;
@@ -765,6 +766,7 @@ int nt_discover_run(struct nt_discover *discover)
 	int64_t lost;
 	int r;
 
+	discover->has_unread = false; /* after a failure, too: the next tick tries again */
 	lost = nt_mapwatch_read(discover->watch, take_record, discover, &discover->has_unread);
 	if (lost < 0)
 		return (int)lost;

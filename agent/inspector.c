@@ -329,7 +329,7 @@ static int ask(struct nt_inspector *inspector, const struct nt_inspector_task *t
 	return r;
 }
 
-/* A process maps and unmaps as fast as it likes: whose it is is read only for what is queued. */
+/* A process maps and unmaps as fast as it can: its owner is read only for what is queued. */
 int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
 		     const char *path, int fd)
 {

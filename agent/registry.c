@@ -215,8 +215,8 @@ static void drop_pending(struct nt_process *process, uint32_t i)
 }
 
 /*
- * The handle, or 0. The loop waits for each read, and a process decides how many places there are and how
- * often they are asked about.
+ * The handle, or 0. The loop waits for each read, while the process decides how many places there are and
+ * how often a call needs them.
  */
 static uint64_t read_handle(struct nt_registry *registry, const struct nt_process *process,
 			    struct nt_pending *pending, bool is_due)

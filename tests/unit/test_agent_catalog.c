@@ -162,7 +162,7 @@ static void a_file_that_changes_all_the_time_is_refused_for_a_minute(void **stat
 		assert_false(may_inspect(OWNER, 1, now_ns += NT_SECOND, &is_news));
 		assert_false(is_news);
 	}
-	/* Another file, and whoever else maps the same. */
+	/* Another file, and the same for another owner. */
 	assert_true(may_inspect(OWNER, 2, now_ns, &is_news));
 	assert_true(may_inspect(OTHER, 1, now_ns, &is_news));
 	for (int i = 0; i < NT_CATALOG_CHANGES; i++)
