@@ -157,6 +157,8 @@ static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *can
 	if (!candidate->process)
 		return;
 	candidate->late |= candidate->process->has_called;
+	/* The last that is said of where it is must not hold from here on. */
+	candidate->process->resumed_ns = UINT64_MAX;
 	send_rest(tracker, candidate->process, tracker->now_ns, false);
 	free_process(tracker, candidate->process);
 	if (sink->dropped)

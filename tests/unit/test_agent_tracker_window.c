@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* When windows, heartbeats and watermarks come, and what a window tells of its thread. */
+#include "agent/tracker_impl.h"
 #include "tests/unit/agent_job.h"
 
 static void a_rank_that_stands_still_tells_where_it_is_every_second(void **state)
@@ -151,6 +152,24 @@ static void where_a_rank_is_whose_calls_are_hot_is_not_known(void **state)
 	assert_true(stand_still(&node, 0)->whereabouts_unknown);
 	mpi_steps(&node, PID, 40);
 	assert_false(stand_still(&node, 0)->whereabouts_unknown);
+	node_stop(&node);
+}
+
+static void where_a_rank_is_that_is_given_up_is_not_known(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	assert_false(node_last(&node)->window.whereabouts_unknown);
+	look(&node, node.now_ns);
+	nt_tracker_give_up(node.tracker, nt_tracker_process(node.tracker, PID));
+	assert_true(node_last(&node)->window.whereabouts_unknown);
+	assert_false(node_last(&node)->window.inside.in_call);
+	assert_false(node_last(&node)->window.ended);
 	node_stop(&node);
 }
 
@@ -545,6 +564,7 @@ int main(void)
 		cmocka_unit_test(a_call_that_has_ended_is_not_told_as_going_on),
 		cmocka_unit_test(where_a_rank_is_that_is_seen_in_slices_is_not_known_between_them),
 		cmocka_unit_test(where_a_rank_is_whose_calls_are_hot_is_not_known),
+		cmocka_unit_test(where_a_rank_is_that_is_given_up_is_not_known),
 		cmocka_unit_test(work_beside_calls_that_are_not_seen_is_not_observable),
 		cmocka_unit_test(what_probes_cost_in_cut_steps_is_not_taken_off_whole_ones),
 		cmocka_unit_test(a_job_with_nothing_to_say_has_a_heartbeat_for_a_minute),
