@@ -120,7 +120,8 @@ no_key() { # no_key WHAT TOKEN NODE
   echo "no key for $1: $(jq -r .detail "$work/answer")"
 }
 agent=$(component agent)
-projected=$("$cluster" exec cat "/proc/$(pids_of "$space" "$agent" | head -n 1)/root/run/neutracer/enrolment/token")
+mounted=/run/neutracer/enrolment/token
+projected=$("$cluster" exec cat "/proc/$(pids_of "$space" "$agent" | head -n 1)/root$mounted")
 k create serviceaccount -n "$space" stranger >/dev/null
 no_key "another account" "$(k create token -n "$space" stranger --audience neutracer)" node-1
 no_key "another audience" "$(k create token -n "$space" neutracer-agent --bound-object-kind Pod --bound-object-name "$agent")" node-1
