@@ -8,7 +8,7 @@
  * finds files; a file that is new is asked for its symbols; and with these the file is reported for all
  * the processes that wait for it.
  */
-#include "agent/discover.h"
+#include "agent/discover_impl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,55 +16,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "agent/catalog.h"
-#include "agent/mapwatch.h"
-#include "agent/outside.h"
 #include "agent/probe.h"
 #include "agent/proc.h"
-#include "agent/roster.h"
-#include "agent/subtree.h"
 #include "common/clock.h"
 #include "common/num.h"
 
 enum {
 	PATH_BYTES = 64,
 	RECHECK_NS = 1000000000,
-	RESCAN_NS = 1000000000, /* between scans, however many records are lost … */
-	RESCAN_TIMES = 10, /* … and so many times as long as the last one took */
-	SCAN_PIDS = 256, /* of one pass: the caller has other things to do */
-	SCAN_QUEUED = 1024, /* inspections, beyond which a scan waits for workers … */
-	SCAN_WAIT_NS = 100000000, /* … for so long: an owner that fills the queue does not stop it */
-	RECHECKED = 512, /* processes a second */
-	DUE = 64, /* out of quarantine, a second */
 	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
-	OUTSIDE_AT_ONCE = 512, /* looked at every second */
 };
 
-/* Between scans for those that were left out: where there is room for them, and to count them. */
-#define READMIT_NS (10 * NT_SECOND)
-#define RECOUNT_NS NT_MINUTE
-
-struct nt_discover {
-	struct nt_discover_options options;
-	struct nt_subtree *subtree;
-	struct nt_mapwatch *watch;
-	struct nt_inspector *inspector;
-	struct nt_inspector_client client, symbols_client;
-	struct nt_roster roster;
-	struct nt_outside outside;
-	struct nt_catalog catalog;
-	int epoll;
-	bool rescan; /* records were lost: a scan is to come */
-	bool has_unread; /* records */
-	DIR *scan; /* that goes on; NULL: none does */
-	bool scan_makes_up; /* for records that were lost, or for all before the first */
-	bool scanning_first; /* what is asked for is of the first scan */
-	uint64_t lost; /* that a scan is to make up for, some time */
-	uint64_t lost_before; /* as of the last scan */
-	/* Boot time; scan_ns: how long the last one took. */
-	uint64_t rechecked_ns, scan_begin_ns, scan_pass_ns, scan_end_ns, scan_ns;
-	struct nt_discover_stats stats;
-};
 
 /* ---- one process -------------------------------------------------------------------------- */
 
@@ -77,7 +39,7 @@ static bool was_reported(const struct nt_roster_process *p)
 	return reported;
 }
 
-static void end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
+void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
 {
 	uint32_t pid = p->pid;
 	uint64_t start_ns = p->start_ns;
@@ -114,7 +76,7 @@ static struct nt_roster_process *living_process(struct nt_discover *d,
 	if (p && p->start_ns == start_ns)
 		return p;
 	if (p)
-		end_process(d, p, nt_clock_boot_ns());
+		nt_discover_end_process(d, p, nt_clock_boot_ns());
 	if ((!owner.id || start_ns != seen->start_ns) && nt_owner_read(seen->pid, &owner) < 0)
 		return NULL;
 	p = nt_roster_add(&d->roster, seen->pid, start_ns, &owner, seen->is_called, &evicted);
@@ -446,7 +408,7 @@ static void see_program(struct nt_discover *d, uint32_t pid)
 		ask_kind(d, pid, NT_INSPECT_PROGRAM);
 }
 
-static void see_process(struct nt_discover *d, uint32_t pid)
+void nt_discover_see_process(struct nt_discover *d, uint32_t pid)
 {
 	if (is_inside(d, pid))
 		ask_kind(d, pid, NT_INSPECT_PROCESS);
@@ -501,15 +463,15 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 	p = nt_roster_find(&d->roster, task->request.pid);
 	if (!p || p->start_ns != task->start_ns || was_seen_since(p, task->known, task->exec_ns))
 		return;
-	end_process(d, p, task->exec_ns);
-	see_process(d, task->request.pid);
+	nt_discover_end_process(d, p, task->exec_ns);
+	nt_discover_see_process(d, task->request.pid);
 }
 
 /* A child has its parent's mappings, without a record of them. */
 static void see_fork(struct nt_discover *d, uint32_t pid, uint32_t parent)
 {
 	if (nt_roster_find(&d->roster, parent) || nt_outside_has(&d->outside, parent))
-		see_process(d, pid);
+		nt_discover_see_process(d, pid);
 }
 
 static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
@@ -517,7 +479,7 @@ static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
 
 	if (p && nt_proc_has_ended(pid))
-		end_process(d, p, boot_ns);
+		nt_discover_end_process(d, p, boot_ns);
 	if (nt_outside_has(&d->outside, pid) && nt_proc_has_ended(pid))
 		nt_outside_remove(&d->outside, pid);
 }
@@ -546,127 +508,6 @@ static void take_record(void *data, struct nt_map_record *record)
 
 /* ---- the whole host ----------------------------------------------------------------------- */
 
-static uint64_t losses(const struct nt_discover *d)
-{
-	struct nt_quarantine_stats quarantine;
-
-	nt_quarantine_stats(d->options.quarantine, 0, &quarantine);
-	return d->lost + d->catalog.lost + quarantine.lost;
-}
-
-static int begin_scan(struct nt_discover *d, uint64_t now_ns)
-{
-	d->scan = opendir("/proc");
-	if (!d->scan)
-		return -errno;
-	d->scan_makes_up = d->rescan;
-	d->rescan = false;
-	d->scan_begin_ns = now_ns;
-	d->scan_pass_ns = 0;
-	d->lost_before = losses(d);
-	d->stats.scans++;
-	nt_roster_recount(&d->roster);
-	return 0;
-}
-
-static void end_scan(struct nt_discover *d)
-{
-	(void)closedir(nt_take(d->scan));
-	d->scan_end_ns = nt_clock_boot_ns();
-	d->scan_ns = d->scan_end_ns - d->scan_begin_ns;
-}
-
-static bool has_idle_workers(const struct nt_discover *d)
-{
-	struct nt_inspector_stats stats;
-
-	nt_inspector_stats(d->inspector, &stats);
-	return stats.pending < SCAN_QUEUED;
-}
-
-/* One pass. A process that comes later than its number was passed by has records of its own. */
-static void scan(struct nt_discover *d, uint64_t now_ns)
-{
-	struct dirent *entry;
-	uint32_t pid;
-	int pids = 0;
-
-	if (!has_idle_workers(d) && now_ns - d->scan_pass_ns < SCAN_WAIT_NS)
-		return;
-	d->scan_pass_ns = now_ns;
-	d->scanning_first = d->stats.scans == 1;
-	while (pids < SCAN_PIDS && (entry = readdir(d->scan))) {
-		if (nt_num_u32(entry->d_name, strlen(entry->d_name), 1, INT32_MAX, &pid) < 0)
-			continue;
-		see_process(d, pid);
-		pids++;
-	}
-	d->scanning_first = false;
-	if (pids < SCAN_PIDS)
-		end_scan(d);
-}
-
-/* Processes that were moved into the subtree. */
-static void recheck_outside(struct nt_discover *d)
-{
-	unsigned int n = HASH_COUNT(d->outside.process);
-
-	for (unsigned int i = 0; i < n && i < OUTSIDE_AT_ONCE && d->outside.process; i++) {
-		uint32_t pid = d->outside.process->pid;
-
-		if (nt_proc_has_ended(pid))
-			nt_outside_remove(&d->outside, pid);
-		else
-			see_process(d, pid); /* outside as before, it is the last of them now */
-	}
-}
-
-/* Ends whose records were lost, and what can be looked at again. */
-static void recheck(struct nt_discover *d)
-{
-	uint64_t now_ns = nt_clock_boot_ns(), start_ns, due_ns;
-	size_t count = nt_roster_count(&d->roster);
-	uint32_t pid;
-
-	for (size_t i = 0; i < count && i < RECHECKED; i++) {
-		struct nt_roster_process *p = nt_roster_turn(&d->roster);
-		int r = nt_proc_start_ns(p->pid, &start_ns);
-
-		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns))
-			end_process(d, p, now_ns);
-	}
-	recheck_outside(d);
-	for (int i = 0;
-	     i < DUE && nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns); i++)
-		if (nt_proc_start_ns(pid, &start_ns) == 0 && start_ns == due_ns)
-			see_process(d, pid);
-	nt_workers_reap(d->options.workers);
-}
-
-/*
- * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
- * looked at by now: a scan finds out.
- */
-static bool should_readmit(const struct nt_discover *d, uint64_t now_ns)
-{
-	const uint64_t pause_ns = nt_share_has_room(&d->roster.share) ? READMIT_NS : RECOUNT_NS;
-	struct nt_share_report report;
-
-	if (now_ns - d->scan_end_ns < pause_ns || nt_discover_is_scanning(d))
-		return false;
-	nt_share_read(&d->roster.share, &report);
-	return report.left_out > 0 || losses(d) != d->lost_before;
-}
-
-/* All processes are looked at a tenth of the time, at the most. */
-static bool may_scan(const struct nt_discover *d, uint64_t now_ns)
-{
-	uint64_t pause_ns = RESCAN_TIMES * d->scan_ns;
-
-	return now_ns - d->scan_end_ns >= (pause_ns > RESCAN_NS ? pause_ns : RESCAN_NS);
-}
-
-/* Of a process that is known it is not read again, which would take four times as long. */
 static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 {
 	const struct nt_discover *d = data;
@@ -772,17 +613,17 @@ int nt_discover_run(struct nt_discover *discover)
 		return (int)lost;
 	discover->stats.lost_records += (uint64_t)lost;
 	discover->rescan |= lost > 0;
-	if (!discover->scan && may_scan(discover, now_ns) &&
-	    (discover->rescan || should_readmit(discover, now_ns))) {
-		r = begin_scan(discover, now_ns);
+	if (!discover->scan && nt_discover_may_scan(discover, now_ns) &&
+	    (discover->rescan || nt_discover_should_readmit(discover, now_ns))) {
+		r = nt_discover_begin_scan(discover, now_ns);
 		if (r < 0)
 			return r;
 	}
 	if (discover->scan)
-		scan(discover, now_ns);
+		nt_discover_scan(discover, now_ns);
 	if (now_ns - discover->rechecked_ns >= RECHECK_NS) {
 		discover->rechecked_ns = now_ns;
-		recheck(discover);
+		nt_discover_recheck(discover);
 	}
 	/*
 	 * Workers answer in a fraction of a millisecond, and whoever asks us wants to know: a short
@@ -800,7 +641,7 @@ bool nt_discover_is_complete(const struct nt_discover *discover)
 
 bool nt_discover_is_behind(const struct nt_discover *discover)
 {
-	return discover->has_unread || (discover->scan && has_idle_workers(discover));
+	return discover->has_unread || (discover->scan && nt_discover_has_idle_workers(discover));
 }
 
 bool nt_discover_awaits(const struct nt_discover *discover, uint32_t pid)
