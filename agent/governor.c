@@ -19,6 +19,7 @@
 #define LAST_PERIOD_NS (16 * NT_SECOND) /* of ranks with long steps: PERIOD_NS, doubled */
 #define WHOLE_KEEP_NS  (2 * NT_MINUTE) /* a step's length holds so long after it was seen */
 #define QUIET_LEAST_NS (200 * NT_MILLISECOND)
+#define QUIET_MOST_NS  (10 * NT_SECOND) /* the same of one that has gone on again and again */
 
 enum {
 	SLICE_MIN = 50, /* permille: 100 ms of PERIOD_NS */
@@ -88,6 +89,7 @@ void nt_governor_meet(struct nt_governor *governor, uint32_t pid)
 	process->plan.permille = process->duty = NT_GOVERNOR_WHOLE;
 	process->plan.period_ns = PERIOD_NS;
 	process->own_permille = process->event_permille = NT_GOVERNOR_WHOLE;
+	process->quiet_least_ns = QUIET_LEAST_NS;
 	HASH_ADD(hh, governor->process, pid, sizeof(process->pid), process);
 	if (process->is_lost)
 		free(process);
@@ -240,12 +242,23 @@ static bool take_rates(struct nt_governor *governor, struct nt_governed *process
 	return called;
 }
 
-/* A slice, or two short ones, without a call: it hangs, or does something else. */
+/*
+ * A slice, or two short ones, without a call: it hangs, or does something else. Each time that it goes on
+ * after all it has to be quiet for twice as long: pauses between bursts are none.
+ */
 static bool is_quiet(const struct nt_governed *process)
 {
 	uint64_t slice_ns = process->plan.period_ns / NT_GOVERNOR_WHOLE * process->duty;
 
-	return process->quiet_ns >= QUIET_LEAST_NS && process->quiet_ns >= slice_ns;
+	return process->quiet_ns >= process->quiet_least_ns && process->quiet_ns >= slice_ns;
+}
+
+static void go_on(struct nt_governed *process)
+{
+	if (process->plan.governed && is_quiet(process) &&
+	    process->quiet_least_ns < QUIET_MOST_NS)
+		process->quiet_least_ns *= 2;
+	process->quiet_ns = 0;
 }
 
 /* ---- decisions ------------------------------------------------------------------------------- */
@@ -447,6 +460,7 @@ static void shed(struct nt_governed *process, double budget, uint64_t now_ns)
 static void let_be(struct nt_governed *process)
 {
 	process->plan.governed = false;
+	process->quiet_least_ns = QUIET_LEAST_NS;
 	process->duty = NT_GOVERNOR_WHOLE;
 	process->own_permille = NT_GOVERNOR_WHOLE;
 	process->plan.shed = 0;
@@ -581,10 +595,10 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 				weight = 1;
 		}
 	}
-	if (take_rates(governor, process, sample->counters, elapsed_ns, observed_ns, weight))
-		process->quiet_ns = 0;
-	else
+	if (!take_rates(governor, process, sample->counters, elapsed_ns, observed_ns, weight))
 		process->quiet_ns += (uint64_t)observed_ns;
+	else
+		go_on(process);
 	take_steps(process, sample);
 	process->started = true;
 	process->owner = sample->owner;

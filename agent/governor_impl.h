@@ -28,7 +28,8 @@ struct nt_governed {
 	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
 	double own_permille, event_permille;
 	uint32_t duty;
-	uint64_t quiet_ns; /* observed since the last hit */
+	uint64_t quiet_ns; /* observed since the last hit … */
+	uint64_t quiet_least_ns; /* … of which so much makes it quiet */
 	bool is_rank;
 	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
 	uint64_t measured, measured_before; /* steps */

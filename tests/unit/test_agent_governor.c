@@ -694,6 +694,24 @@ static void a_slice_goes_on_while_nothing_is_called(void **state)
 	nt_governor_free(played.governor);
 }
 
+static void pauses_between_bursts_are_observed_in_slices(void **state)
+{
+	struct played played;
+	int wholes = 0;
+
+	(void)state;
+	begin(&played, &options);
+	for (int i = 0; i < 50; i++)
+		play(&played, PID, "MPI_Send", 130000, 100);
+	for (int burst = 0; burst < 30; burst++) {
+		hang(&played, 300, 300);
+		wholes += plan_of(&played)->permille == NT_GOVERNOR_WHOLE;
+		play(&played, PID, "MPI_Send", 130000, 200);
+	}
+	assert_in_range(wholes, 1, 3);
+	nt_governor_free(played.governor);
+}
+
 static void processes_over_the_cap_are_counted_and_not_governed(void **state)
 {
 	struct nt_governor_stats stats;
@@ -741,6 +759,7 @@ int main(void)
 		cmocka_unit_test(what_is_known_of_steps_holds_for_a_while),
 		cmocka_unit_test(what_was_taken_for_a_step_and_is_not_measured_was_none),
 		cmocka_unit_test(a_slice_goes_on_while_nothing_is_called),
+		cmocka_unit_test(pauses_between_bursts_are_observed_in_slices),
 		cmocka_unit_test(processes_over_the_cap_are_counted_and_not_governed),
 	};
 
