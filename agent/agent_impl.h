@@ -68,7 +68,8 @@ struct nt_agent {
 	bool told_bus; /* a line is to follow when it is over */
 	struct nt_trouble memory_trouble;
 	uint64_t memory_spared_ns; /* monotonic, when no owner was found that exceeds its share */
-	uint64_t memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
+	uint64_t
+		memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
 };
 
 /* Events of the kernel, as many as one poll may take: has_unread is set where there may be more. */

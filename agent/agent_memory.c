@@ -81,13 +81,17 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	cause = cause_of(bytes, max, given_up);
 	news = nt_trouble_look(&agent->memory_trouble, cause, mono_ns);
 	if (news == NT_TROUBLE_BEGINS && cause == CAUSE_OTHER)
-		(void)nt_warn(0, "%llu bytes of memory are more than --memory-max, %llu: nothing more is given up, "
-			      "for no owner's processes take more than its share",
-			      (unsigned long long)bytes, (unsigned long long)max);
+		(void)nt_warn(
+			0,
+			"%llu bytes of memory are more than --memory-max, %llu: nothing more is given up, "
+			"for no owner's processes take more than its share",
+			(unsigned long long)bytes, (unsigned long long)max);
 	else if (news == NT_TROUBLE_BEGINS)
-		(void)nt_warn(0, "%llu bytes of memory are more than --memory-max, %llu: %u processes are "
-			      "watched no more for half a minute, those that take the most first",
-			      (unsigned long long)bytes, (unsigned long long)max, given_up);
+		(void)nt_warn(
+			0,
+			"%llu bytes of memory are more than --memory-max, %llu: %u processes are "
+			"watched no more for half a minute, those that take the most first",
+			(unsigned long long)bytes, (unsigned long long)max, given_up);
 	else if (news == NT_TROUBLE_ENDS)
 		nt_info("the agent's memory is below --memory-max again");
 }

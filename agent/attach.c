@@ -330,9 +330,8 @@ static bool is_replaced(const struct pending *pending, bool stays)
 {
 	const struct nt_attached *file = pending->file;
 
-	return is_off(pending->split, stays) ||
-	       (stays ? file->whole_splits != pending->whole_splits
-		      : file->splits != pending->splits);
+	return is_off(pending->split, stays) || (stays ? file->whole_splits != pending->whole_splits
+						       : file->splits != pending->splits);
 }
 
 static void remove_target(struct nt_attach *a, struct nt_attached *file, uint64_t function)
@@ -445,8 +444,8 @@ static int ask_for_links(struct nt_attach *a, struct pending *pending,
 static int add_targets(struct nt_attach *a, const struct pending *pending)
 {
 	struct nt_attached *file = pending->file;
-	struct nt_target *grown = reallocarray(file->target, file->targets + pending->targets,
-					       sizeof(*grown));
+	struct nt_target *grown =
+		reallocarray(file->target, file->targets + pending->targets, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;

@@ -23,12 +23,13 @@ enum {
 	NT_CATALOG_WAITERS = 4096, /* processes that wait for what comes of one, in shares */
 	NT_CATALOG_PIDS = 16384,
 	NT_CATALOG_INODES = 16384, /* hashed */
-	NT_CATALOG_CHANGES = 4, /* inspections of one inode that changed, in a minute, by one owner */
+	NT_CATALOG_CHANGES =
+		4, /* inspections of one inode that changed, in a minute, by one owner */
 	NT_CATALOG_CHANGING = 1024, /* inodes whose inspections are counted; the oldest go first */
 };
 
 #define NT_CATALOG_CHANGES_NS 60000000000ULL /* that minute, and how long it is refused then */
-#define NT_CATALOG_RETRY_NS 600000000000ULL /* a file that took too long may be a slow disk's */
+#define NT_CATALOG_RETRY_NS   600000000000ULL /* a file that took too long may be a slow disk's */
 
 enum nt_catalog_state {
 	NT_CATALOG_PENDING,
@@ -90,7 +91,8 @@ struct nt_catalog_changing {
 struct nt_catalog {
 	struct nt_catalog_file *file; /* uthash, owned; in the order of their coming */
 	struct nt_catalog_owner *owner; /* uthash, owned */
-	struct nt_catalog_changing *changing; /* uthash, owned; the one inspected longest ago first */
+	struct nt_catalog_changing
+		*changing; /* uthash, owned; the one inspected longest ago first */
 	uint16_t inodes[NT_CATALOG_INODES]; /* entries of both tables, by a hash of their inodes */
 	size_t held;
 	struct nt_share share; /* of those who wait */

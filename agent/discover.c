@@ -27,7 +27,6 @@ enum {
 	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
 };
 
-
 /* ---- one process -------------------------------------------------------------------------- */
 
 static bool was_reported(const struct nt_roster_process *p)

@@ -13,7 +13,8 @@ enum {
 	RESCAN_TIMES = 10, /* … and so many times as long as the last one took */
 	SCAN_PIDS = 256, /* of one pass: the caller has other things to do */
 	SCAN_QUEUED = 1024, /* inspections, beyond which a scan waits for workers … */
-	SCAN_WAIT_NS = 100000000, /* … for so long: an owner that fills the queue does not stop it */
+	SCAN_WAIT_NS =
+		100000000, /* … for so long: an owner that fills the queue does not stop it */
 	RECHECKED = 512, /* processes a second */
 	DUE = 64, /* out of quarantine, a second */
 	OUTSIDE_AT_ONCE = 512, /* looked at every second */
@@ -94,7 +95,8 @@ static void recheck_outside(struct nt_discover *d)
 		if (nt_proc_has_ended(pid))
 			nt_outside_remove(&d->outside, pid);
 		else
-			nt_discover_see_process(d, pid); /* outside as before, it is the last of them now */
+			nt_discover_see_process(
+				d, pid); /* outside as before, it is the last of them now */
 	}
 }
 
@@ -113,8 +115,8 @@ void nt_discover_recheck(struct nt_discover *d)
 			nt_discover_end_process(d, p, now_ns);
 	}
 	recheck_outside(d);
-	for (int i = 0;
-	     i < DUE && nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns); i++)
+	for (int i = 0; i < DUE && nt_quarantine_due(d->options.quarantine, now_ns, &pid, &due_ns);
+	     i++)
 		if (nt_proc_start_ns(pid, &start_ns) == 0 && start_ns == due_ns)
 			nt_discover_see_process(d, pid);
 	nt_workers_reap(d->options.workers);

@@ -161,8 +161,8 @@ static void smooth(float *value, double now, double weight)
 }
 
 /* The hits of a row since the last sample: its events, and those without one. */
-static uint64_t hits_of(const struct nt_governed *process, const struct nt_process_counters *counters,
-			uint16_t row)
+static uint64_t hits_of(const struct nt_governed *process,
+			const struct nt_process_counters *counters, uint16_t row)
 {
 	uint64_t hits = process->hits[row];
 
@@ -255,8 +255,7 @@ static bool is_quiet(const struct nt_governed *process)
 
 static void go_on(struct nt_governed *process)
 {
-	if (process->plan.governed && is_quiet(process) &&
-	    process->quiet_least_ns < QUIET_MOST_NS)
+	if (process->plan.governed && is_quiet(process) && process->quiet_least_ns < QUIET_MOST_NS)
 		process->quiet_least_ns *= 2;
 	process->quiet_ns = 0;
 }
@@ -412,7 +411,8 @@ static double least_rest(const struct demand *demand)
 }
 
 /* What has to be shed so that what is left can be observed in slices. Takes it out of the demand. */
-static uint32_t choose_subjects(const struct nt_governed *process, double left, struct demand *demand)
+static uint32_t choose_subjects(const struct nt_governed *process, double left,
+				struct demand *demand)
 {
 	bool for_steps = process->whole_ns && has_whole_steps(process, least_rest(demand), left);
 	uint32_t shed = 0;

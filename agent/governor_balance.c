@@ -6,13 +6,14 @@
 #include "agent/waterfill.h"
 #include "common/clock.h"
 
-#define STALE_NS       (5 * NT_SECOND) /* without a sample: it has no events any more */
-#define FORGET_NS      NT_MINUTE /* without a sample */
+#define STALE_NS  (5 * NT_SECOND) /* without a sample: it has no events any more */
+#define FORGET_NS NT_MINUTE /* without a sample */
 
 enum {
 	EVENTS_MANY = 1000, /* a second: from then on their cost is believed */
 	EVENT_LEAST_NS = 200,
-	EVENT_FEW_NS = 5000, /* few events say little of what one of many costs: no more than this */
+	EVENT_FEW_NS =
+		5000, /* few events say little of what one of many costs: no more than this */
 };
 
 static const double event_share = 0.8; /* of the agent's budget, aimed at */

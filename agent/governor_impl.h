@@ -33,8 +33,10 @@ struct nt_governed {
 	bool is_rank;
 	uint64_t whole_ns, whole_seen_ns; /* as sampled last, and when */
 	uint64_t measured, measured_before; /* steps */
-	uint64_t measured_ns; /* when the last one was, or the period was made longer for want of one */
-	uint64_t least_period_ns, lengthened_ns; /* as none was measured in shorter ones; and since when */
+	uint64_t
+		measured_ns; /* when the last one was, or the period was made longer for want of one */
+	uint64_t least_period_ns,
+		lengthened_ns; /* as none was measured in shorter ones; and since when */
 	uint64_t calm_since_ns; /* 0: it is not calm */
 	uint64_t shed_since_ns; /* since when the subjects are shed that are */
 	struct nt_governor_plan plan;

@@ -165,8 +165,8 @@ static bool has_many_mappings(struct nt_inspector *inspector, uint32_t pid)
 	int mappings = 0;
 
 	DL_FOREACH2(*about_of(inspector, pid), queued, about_next)
-	mappings += queued->task.request.pid == pid &&
-		    queued->task.request.kind == NT_INSPECT_MAPPING;
+	mappings +=
+		queued->task.request.pid == pid && queued->task.request.kind == NT_INSPECT_MAPPING;
 	return mappings >= NT_INSPECTOR_MAPPINGS;
 }
 
@@ -505,7 +505,8 @@ static int judge(struct nt_inspector *inspector, struct task *task, uint64_t now
 		return -ESRCH;
 	task->task.start_ns = start_ns;
 	if (start_ns > task->queued_ns)
-		learn_owner(inspector, &task->task); /* another one of that number was asked about */
+		learn_owner(inspector,
+			    &task->task); /* another one of that number was asked about */
 	if (nt_quarantine_is_empty(inspector->quarantine) ||
 	    !nt_quarantine_holds(inspector->quarantine, pid, start_ns, task->task.owner.id, now_ns))
 		return 0;

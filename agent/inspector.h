@@ -21,7 +21,8 @@
 enum {
 	NT_INSPECTOR_WORKERS = 3, /* at a time; each may hold some 10 MiB */
 	NT_INSPECTOR_TASKS = 8192, /* queued, of all owners; more are refused, and counted */
-	NT_INSPECTOR_MAPPINGS = 8, /* of one process, queued; for more the whole of it is looked at */
+	NT_INSPECTOR_MAPPINGS =
+		8, /* of one process, queued; for more the whole of it is looked at */
 };
 
 #define NT_INSPECTOR_SLOW_NS  50000000ULL

@@ -87,9 +87,8 @@ bool nt_link_queue_has_room(const struct nt_link_queue *queue, enum nt_link_job 
 	const struct nt_link_turns *turns = &queue->turns[job];
 	const struct nt_link_owner *known = find_owner(turns, owner);
 
-	return job == NT_LINK_FREE ||
-	       (turns->count < NT_LINK_QUEUE_MAX &&
-		(!known || known->list.count < NT_LINK_QUEUE_OF_OWNER));
+	return job == NT_LINK_FREE || (turns->count < NT_LINK_QUEUE_MAX &&
+				       (!known || known->list.count < NT_LINK_QUEUE_OF_OWNER));
 }
 
 int nt_link_queue_push(struct nt_link_queue *queue, enum nt_link_job job, uint64_t owner,

@@ -216,8 +216,7 @@ static int fill(struct request *request, const struct nt_linker_request *wanted)
 	request->look_ns = wanted->look_ns;
 	request->targets = wanted->targets;
 	if (wanted->targets)
-		memcpy(request->target, wanted->target,
-		       wanted->targets * sizeof(*wanted->target));
+		memcpy(request->target, wanted->target, wanted->targets * sizeof(*wanted->target));
 	if (wanted->halves) {
 		request->result.refused = calloc(wanted->targets + 1, sizeof(bool));
 		if (!request->result.refused)

@@ -25,7 +25,8 @@ struct nt_linker_request {
 	bool halves; /* as nt_bundle_attach(), else all or none, as nt_bundle_new() */
 	const struct nt_target *target; /* copied */
 	size_t targets;
-	const struct nt_span_places *places; /* copied; a span is made there, and no bundle; or NULL */
+	const struct nt_span_places
+		*places; /* copied; a span is made there, and no bundle; or NULL */
 	uint64_t look_ns; /* freed again after this time; 0: handed over */
 };
 

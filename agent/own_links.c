@@ -244,7 +244,8 @@ void nt_own_links_tick(struct nt_own_links *own, uint64_t boot_ns, uint64_t real
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static struct nt_own_use *find_use(const struct nt_own_links *own, const struct nt_own_request *request)
+static struct nt_own_use *find_use(const struct nt_own_links *own,
+				   const struct nt_own_request *request)
 {
 	struct nt_own_process *process = nt_own_find_process(own, request->pid);
 
@@ -264,7 +265,8 @@ static void take_look(struct nt_own_links *own, struct nt_own_process *process,
 				  result->until_ns - result->from_ns);
 }
 
-static void take_bundle(struct nt_own_links *own, struct nt_own_use *use, struct nt_linker_result *result)
+static void take_bundle(struct nt_own_links *own, struct nt_own_use *use,
+			struct nt_linker_result *result)
 {
 	struct nt_own_process *process = use->process;
 
@@ -332,7 +334,8 @@ void nt_own_links_settle(struct nt_own_links *own)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static const struct nt_own_use *use_of(const struct nt_own_process *process, enum nt_library library)
+static const struct nt_own_use *use_of(const struct nt_own_process *process,
+				       enum nt_library library)
 {
 	for (size_t i = 0; i < process->uses; i++)
 		if (process->use[i]->file->libraries >> library & 1)

@@ -9,9 +9,9 @@
 #define LINGER_NS                                                                                  \
 	(500 * NT_MILLISECOND) /* for returns of calls that were entered by a shared link */
 #define LINGER_MAX_NS (60 * NT_SECOND) /* while a neighbour is inside such a call */
-#define JOIN_NS  (10 * NT_SECOND) /* without a governed process */
-#define OPEN_NS  (5 * NT_SECOND) /* at the latest the shared links then go */
-#define RETRY_NS (1 * NT_SECOND) /* after the kernel made no links */
+#define JOIN_NS       (10 * NT_SECOND) /* without a governed process */
+#define OPEN_NS       (5 * NT_SECOND) /* at the latest the shared links then go */
+#define RETRY_NS      (1 * NT_SECOND) /* after the kernel made no links */
 
 static bool is_governed(const struct nt_own_file *file, enum nt_attached_split *ret_split)
 {
@@ -31,8 +31,8 @@ static bool is_governed(const struct nt_own_file *file, enum nt_attached_split *
 	return governed;
 }
 
-static void begin_split(struct nt_own_links *own, struct nt_own_file *file, enum nt_attached_split split,
-			uint64_t boot_ns)
+static void begin_split(struct nt_own_links *own, struct nt_own_file *file,
+			enum nt_attached_split split, uint64_t boot_ns)
 {
 	file->opened_ns = boot_ns;
 	file->opened = own->uses;
@@ -136,7 +136,8 @@ static bool is_inside(const struct nt_own_links *own, const struct nt_own_use *u
 }
 
 /* Can links go that calls of before the cut were entered by? */
-static bool has_lingered(const struct nt_own_links *own, const struct nt_own_file *file, uint64_t boot_ns)
+static bool has_lingered(const struct nt_own_links *own, const struct nt_own_file *file,
+			 uint64_t boot_ns)
 {
 	if (boot_ns < file->cut_ns + LINGER_NS)
 		return false;

@@ -6,7 +6,7 @@
 #include "agent/own_links_impl.h"
 #include "common/clock.h"
 
-#define LOOK_NS  (10 * NT_MILLISECOND)
+#define LOOK_NS (10 * NT_MILLISECOND)
 
 void nt_own_detach(struct nt_own_links *own, struct nt_bundle *bundle)
 {
@@ -107,7 +107,8 @@ void nt_own_pause(struct nt_own_links *own, struct nt_own_process *process, uint
 	own->hooks.paused(own->hooks.data, process->pid, boot_ns);
 }
 
-static void resume_process(struct nt_own_links *own, struct nt_own_process *process, uint64_t boot_ns)
+static void resume_process(struct nt_own_links *own, struct nt_own_process *process,
+			   uint64_t boot_ns)
 {
 	if (!process->paused_ns)
 		return;

@@ -83,7 +83,8 @@ struct nt_step {
 	uint64_t launches; /* as the last call knew them */
 	uint64_t begin_ns; /* of the last boundary; 0: none yet */
 	uint64_t step_ns; /* of most steps, smoothed */
-	uint64_t before_ns; /* the same before a gap, until steps like those are found again; or 0 */
+	uint64_t
+		before_ns; /* the same before a gap, until steps like those are found again; or 0 */
 	uint32_t steps; /* boundaries since the period was found */
 	uint64_t number, found_count, unknown_kinds;
 };

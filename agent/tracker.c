@@ -440,7 +440,7 @@ static uint64_t whole_of(const struct nt_rank *rank)
 }
 
 bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
-			struct nt_tracker_traits *ret_traits)
+		       struct nt_tracker_traits *ret_traits)
 {
 	const struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
 	const struct nt_process *process = candidate ? candidate->process : NULL;

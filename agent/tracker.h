@@ -159,12 +159,13 @@ struct nt_tracker_traits {
 	uint64_t owner; /* id of struct nt_owner */
 	bool is_rank;
 	uint64_t measured; /* steps of it so far */
-	uint64_t whole_ns; /* observed for so long at a time, its steps are measured; 0: not known */
+	uint64_t
+		whole_ns; /* observed for so long at a time, its steps are measured; 0: not known */
 };
 
 /* False: it is not known. */
 bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
-			struct nt_tracker_traits *ret_traits);
+		       struct nt_tracker_traits *ret_traits);
 /* What is not observed of the process at all: NT_WIRE_SHED_*. */
 void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
 /* A thread that is inside a call at now_ns; after nt_tracker_look(), once for each. */

@@ -364,8 +364,8 @@ static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t obser
 	if (is_sliced && (rank->sums.steps || process->events != rank->events_seen)) {
 		rank->sliced_steps = rank->sliced_steps / 2 + rank->sums.steps;
 		rank->sliced_ns = rank->sliced_ns / 2 + (double)rank->sums.step_ns;
-		rank->sliced_rest_ns = rank->sliced_rest_ns / 2 +
-				       (double)less(observed_ns, rank->sums.step_ns);
+		rank->sliced_rest_ns =
+			rank->sliced_rest_ns / 2 + (double)less(observed_ns, rank->sums.step_ns);
 	}
 	if (is_sliced && rank->sliced_rest_ns > rank->sliced_ns &&
 	    rank->sliced_rest_ns * rank->sliced_steps > STEPS_BETWEEN * rank->sliced_ns)

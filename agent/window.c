@@ -307,7 +307,8 @@ static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_wind
 {
 	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
 	uint64_t unobserved_ns = rank->window_ns + context->unobserved_ns;
-	uint64_t observed_ns = context->end_ns > unobserved_ns ? context->end_ns - unobserved_ns : 0;
+	uint64_t observed_ns =
+		context->end_ns > unobserved_ns ? context->end_ns - unobserved_ns : 0;
 
 	if (rank->sums.step_ns >= observed_ns)
 		return probes_ns;

@@ -289,7 +289,8 @@ static void put_hang(struct writer *writer, const struct nt_incident *incident)
 			put(writer, " in ");
 			put_part(writer, &incident->culprit[0]);
 		} else if (find_evidence(incident, lost_sight)) {
-			put(writer, "; who holds it up is not known, as calls are seen a part of the time");
+			put(writer,
+			    "; who holds it up is not known, as calls are seen a part of the time");
 		}
 		return;
 	}

@@ -39,7 +39,8 @@ enum {
 	PERIOD_SHIFT = 27, /* a period of 134 ms */
 	PROCESS_SHARE =
 		2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
-	OWNER_TIMES = 4, /* shares of a process that make one of an owner; of an owner, of a cgroup */
+	OWNER_TIMES =
+		4, /* shares of a process that make one of an owner; of an owner, of a cgroup */
 	OWNER_LEVEL = 3,
 	NAMESPACES_MAX = 33, /* of users, one in another: 32 and the initial one */
 };

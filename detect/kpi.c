@@ -418,8 +418,8 @@ static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank
  */
 static bool takes_part_in(const struct contest *c, const struct nt_rank *rank)
 {
-	return c->tier && (c->series == NT_SERIES_HOST ? nt_rank_shows_host(rank)
-						       : rank->tier == c->tier);
+	return c->tier &&
+	       (c->series == NT_SERIES_HOST ? nt_rank_shows_host(rank) : rank->tier == c->tier);
 }
 
 static uint32_t count_parts(const struct contest *c, const struct nt_paces *paces)

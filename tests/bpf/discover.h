@@ -9,8 +9,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 
 #include "agent/discover.h"
 #include "tests/bpf/harness.h"

@@ -253,9 +253,10 @@ static void a_thread_that_has_ended_is_in_no_call(void **state)
 /* One function ends in a jump to the other, which then returns for both. */
 static void a_call_that_ends_in_a_jump_to_another_is_not_lost(void **state)
 {
-	static const char source[] = "unsigned long MPI_Allreduce(void)\n"
-				     "{ __asm__ volatile(\"\" ::: \"memory\"); return 7; }\n"
-				     "unsigned long MPI_Barrier(void) { return MPI_Allreduce(); }\n";
+	static const char source[] =
+		"unsigned long MPI_Allreduce(void)\n"
+		"{ __asm__ volatile(\"\" ::: \"memory\"); return 7; }\n"
+		"unsigned long MPI_Barrier(void) { return MPI_Allreduce(); }\n";
 	struct nt_attach_options options = harness_options(((struct harness *)*state)->mode);
 	uint32_t subject = nt_probe_row(harness_row("MPI_Allreduce", NT_LIBRARY_MPI))->subject;
 	char path[PATH_MAX + 32];
@@ -670,8 +671,7 @@ static int load_libraries(void **state)
 		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
 		IN(mode, a_thread_that_has_ended_is_in_no_call),                                   \
 		IN(mode, a_call_that_ends_in_a_jump_to_another_is_not_lost),                       \
-		IN(mode,                                                                           \
-		   a_call_whose_probes_went_is_over_when_it_returns_and_counted_as_lost),          \
+		IN(mode, a_call_whose_probes_went_is_over_when_it_returns_and_counted_as_lost),    \
 		IN(mode,                                                                           \
 		   a_call_whose_probes_went_is_counted_as_lost_when_the_next_takes_its_place),     \
 		IN(mode, what_is_nested_is_counted_as_unseen),                                     \

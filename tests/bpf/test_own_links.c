@@ -574,9 +574,8 @@ static void refuse_links(int more)
 	assert_int_equal(world.resumed, 0);
 	before_ns = nt_clock_boot_ns();
 	after_ns = before_ns + NT_SECOND;
-	assert_int_equal(
-		nt_own_links_observed_ns(world.own, (uint32_t)child.pid, before_ns),
-		nt_own_links_observed_ns(world.own, (uint32_t)child.pid, after_ns));
+	assert_int_equal(nt_own_links_observed_ns(world.own, (uint32_t)child.pid, before_ns),
+			 nt_own_links_observed_ns(world.own, (uint32_t)child.pid, after_ns));
 	/* When there are descriptors again it is observed. */
 	for (int i = 0; i < 3000 && !world.resumed; i++)
 		turn(&world);

@@ -12,7 +12,8 @@
 
 enum {
 	FLOODERS = 128,
-	FLOOD_CALLS = 30, /* within the share of a process while the ring is less than three quarters full */
+	FLOOD_CALLS =
+		30, /* within the share of a process while the ring is less than three quarters full */
 	CALMS = 8, /* the share of a process while it is fuller */
 	ENDERS = 480,
 	FIRST_UID = 70000,
@@ -251,10 +252,8 @@ static void users_and_cgroups_below_one_pod_have_its_share_together(void **state
 /* False: it took so many periods that the ring may be full of shares. */
 static bool serve(struct harness *h)
 {
-	struct crowd crowd = {.stub = &nccl,
-			      .symbol = "ncclAllReduce",
-			      .calls = SERVER_CALLS,
-			      .cgroup = service};
+	struct crowd crowd = {
+		.stub = &nccl, .symbol = "ncclAllReduce", .calls = SERVER_CALLS, .cgroup = service};
 	uint64_t begin_ns;
 	bool in_time;
 

@@ -104,8 +104,8 @@ static inline void add(struct batch *batch, struct nt_message *message)
 }
 
 /* The agent's ranks run from `first` on; windows are half a second and a bit. */
-static inline void add_run(struct batch *batch, struct feed_agent *agent, uint32_t first, uint32_t ranks,
-		    uint64_t from_ms, uint64_t to_ms)
+static inline void add_run(struct batch *batch, struct feed_agent *agent, uint32_t first,
+			   uint32_t ranks, uint64_t from_ms, uint64_t to_ms)
 {
 	for (uint64_t at = from_ms, n = 0; at + 520 <= to_ms; at += 520, n++)
 		for (uint32_t rank = first; rank < first + ranks; rank++) {

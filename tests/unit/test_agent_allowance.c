@@ -125,8 +125,7 @@ static void what_is_read_for_windows_is_an_account_of_its_own(void **state)
 	(void)state;
 	nt_allowance_spend(allowance, NT_ALLOWANCE_WINDOWS, 1, START, OWNER, NT_ALLOWANCE_OWNER_NS,
 			   NOW_NS);
-	assert_false(
-		nt_allowance_has(allowance, NT_ALLOWANCE_WINDOWS, 1, START, OWNER, NOW_NS));
+	assert_false(nt_allowance_has(allowance, NT_ALLOWANCE_WINDOWS, 1, START, OWNER, NOW_NS));
 	assert_true(nt_allowance_has(allowance, NT_ALLOWANCE_WINDOWS, 1, START, OTHER, NOW_NS));
 	assert_true(has(1, OWNER, NOW_NS));
 	assert_true(nt_allowance_has(allowance, NT_ALLOWANCE_WINDOWS, 1, START, OWNER,

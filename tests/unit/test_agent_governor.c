@@ -751,7 +751,8 @@ int main(void)
 		cmocka_unit_test(many_events_cost_what_they_cost),
 		cmocka_unit_test(what_is_not_known_takes_no_memory),
 		cmocka_unit_test(a_process_that_is_not_sampled_for_a_minute_is_forgotten),
-		cmocka_unit_test(a_new_process_that_calls_at_full_speed_is_found_with_its_second_sample),
+		cmocka_unit_test(
+			a_new_process_that_calls_at_full_speed_is_found_with_its_second_sample),
 		cmocka_unit_test(the_shortest_slice_lasts_100_ms_of_3_s),
 		cmocka_unit_test(a_slice_holds_whole_steps),
 		cmocka_unit_test(launches_go_where_no_slice_would_hold_a_step),

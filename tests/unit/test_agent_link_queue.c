@@ -128,8 +128,8 @@ static void a_look_has_its_turn_however_much_is_made(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			what_is_freed_goes_before_what_is_made_and_that_before_looks, start),
+		cmocka_unit_test_setup(what_is_freed_goes_before_what_is_made_and_that_before_looks,
+				       start),
 		cmocka_unit_test_setup(owners_take_turns_each_in_the_order_of_its_requests, start),
 		cmocka_unit_test_setup(an_owner_has_an_eighth_of_the_queue_and_others_find_room,
 				       start),

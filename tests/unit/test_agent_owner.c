@@ -67,8 +67,9 @@ static void a_user_cannot_name_its_cgroup_after_the_pod_of_another(void **state)
 			    "pod 8b1a2f3c-0d5e-4f6a-9b7c-1d2e3f405162");
 	assert_string_equal(owner_at(forged, 1000).name, "user 1000");
 	assert_int_equal(owner_at(forged, 1000).id, owner_of("", "", 1000).id);
-	assert_string_equal(owner_at("/user.slice/user-1000.slice/x/docker-" HASH ".scope", 1000).name,
-			    "user 1000");
+	assert_string_equal(
+		owner_at("/user.slice/user-1000.slice/x/docker-" HASH ".scope", 1000).name,
+		"user 1000");
 	/* As a container sees the host's. */
 	assert_string_equal(owner_at("/../../user.slice/user-7.slice/" HASH, 0).name, "user 7");
 }
@@ -82,9 +83,8 @@ static void a_user_is_one_owner_under_all_its_ids(void **state)
 	assert_string_equal(owner_at(session, 100000).name, "user 1000");
 	assert_int_equal(owner_at(session, 100000).uid, 1000);
 	/* A slice within is the user's own to name. */
-	assert_string_equal(
-		owner_at("/user.slice/user-1000.slice/user.slice/user-8.slice", 9).name,
-		"user 1000");
+	assert_string_equal(owner_at("/user.slice/user-1000.slice/user.slice/user-8.slice", 9).name,
+			    "user 1000");
 }
 
 static void what_is_no_users_slice_leaves_the_user_id(void **state)

@@ -220,8 +220,7 @@ static void init_all_without_handles(struct node *node, uint64_t address)
 
 static void end_group(struct node *node)
 {
-	struct nt_event_call call =
-		node_call(node, PID, PID, "ncclGroupEnd", NT_LIBRARY_NCCL, 1);
+	struct nt_event_call call = node_call(node, PID, PID, "ncclGroupEnd", NT_LIBRARY_NCCL, 1);
 
 	node_event(node, &call);
 }

@@ -482,8 +482,7 @@ static void work_of_ranks_that_are_sampled_and_of_others_is_not_compared(void **
 	(void)state;
 	run_ways(none, fewer);
 	for (uint32_t rank = 0; rank < RANKS; rank++)
-		assert_int_equal(last_rank[rank].own_tier,
-				 rank == 1 ? NT_FRAME_T0 : NT_FRAME_T2);
+		assert_int_equal(last_rank[rank].own_tier, rank == 1 ? NT_FRAME_T0 : NT_FRAME_T2);
 	assert_int_equal(last_rank[1].own_ns, 0);
 	assert_true(last_rank[1].sampled);
 	assert_false(last_rank[0].sampled);
@@ -491,15 +490,13 @@ static void work_of_ranks_that_are_sampled_and_of_others_is_not_compared(void **
 	(void)set_up(NULL);
 	run_ways(none, most);
 	for (uint32_t rank = 0; rank < RANKS; rank++)
-		assert_int_equal(last_rank[rank].own_tier,
-				 rank == 3 ? NT_FRAME_T0 : NT_FRAME_T2);
+		assert_int_equal(last_rank[rank].own_tier, rank == 3 ? NT_FRAME_T0 : NT_FRAME_T2);
 	(void)tear_down(NULL);
 	(void)set_up(NULL);
 	/* What is shed of the same slices tells them apart, too, where work depends on it. */
 	run_ways(order, all);
 	for (uint32_t rank = 0; rank < RANKS; rank++)
-		assert_int_equal(last_rank[rank].own_tier,
-				 rank == 2 ? NT_FRAME_T0 : NT_FRAME_T2);
+		assert_int_equal(last_rank[rank].own_tier, rank == 2 ? NT_FRAME_T0 : NT_FRAME_T2);
 }
 
 static void calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones(void **state)

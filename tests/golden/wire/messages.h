@@ -568,8 +568,8 @@ static struct nt_message golden_heartbeat = {
  * Later files, with the fields that were added since. The earlier ones stay as they are: their bytes
  * must decode for ever.
  */
-static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5, golden_window_6,
-	golden_window_7;
+static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
+	golden_window_6, golden_window_7;
 static struct nt_message golden_detail_2, golden_node_2, golden_state_2;
 static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4;
 
