@@ -10,10 +10,12 @@
 #define FORGET_NS NT_MINUTE /* without a sample */
 
 enum {
-	EVENTS_MANY = 1000, /* a second: from then on their cost is believed */
 	EVENT_LEAST_NS = 200,
-	EVENT_FEW_NS =
-		5000, /* few events say little of what one of many costs: no more than this */
+	/*
+	 * Each of few events comes with the cost of a wake-up, and one that has the memory of its process read
+	 * costs more: that is limited by itself (agent/allowance.h), and must not make all others dearer.
+	 */
+	EVENT_MOST_NS = 5000,
 };
 
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
@@ -51,14 +53,12 @@ static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
 }
 
 /* So many events a second can be handled. */
-static double find_most(const struct nt_governor *governor, uint64_t events, uint64_t event_ns,
-			uint64_t elapsed_ns)
+static double find_most(const struct nt_governor *governor, uint64_t events, uint64_t event_ns)
 {
 	double cost_ns = events ? (double)event_ns / (double)events : 0;
-	bool is_sure = (double)events * 1e9 >= EVENTS_MANY * (double)elapsed_ns;
 
-	if (cost_ns <= 0 || (cost_ns > EVENT_FEW_NS && !is_sure))
-		cost_ns = EVENT_FEW_NS;
+	if (cost_ns <= 0 || cost_ns > EVENT_MOST_NS)
+		cost_ns = EVENT_MOST_NS;
 	if (cost_ns < EVENT_LEAST_NS)
 		cost_ns = EVENT_LEAST_NS;
 	return governor->options.agent_budget * event_share * 1e9 / cost_ns;
@@ -76,7 +76,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 	all = HASH_COUNT(governor->process);
 	if (!elapsed_ns || !all || governor->options.agent_budget <= 0)
 		return;
-	most = find_most(governor, events, event_ns, elapsed_ns);
+	most = find_most(governor, events, event_ns);
 	for (const struct nt_governed *p = governor->process; p; p = p->hh.next)
 		total += claim_of(p);
 	if (total <= most) {

@@ -19,7 +19,7 @@ attackers=() watcher='' wrong=()
 setup_attack() {
   setup
   # With the status that it ends with: cleanup() gives it back.
-  trap 'ended=$?; set +e; end_attacks; (exit "$ended"); cleanup' EXIT
+  trap 'outcome=$?; set +e; end_attacks; (exit "$outcome"); cleanup' EXIT
   need "$attack/spin" "$attack/fuse_stall" python3
   chmod 755 "$work"
   mkdir -m 755 "$work/attack"
