@@ -41,6 +41,7 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 	struct nt_agent *agent = data;
 	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
 	uint64_t event_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
+	uint64_t now_ns;
 
 	if (event_ns > agent->event_ns)
 		agent->event_ns = event_ns;
@@ -50,6 +51,9 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 		nt_tracker_event(agent->tracker, call, id);
 	if (++agent->taken % MEMORY_EVENTS == 0)
 		nt_agent_keep_memory(agent);
+	now_ns = nt_clock_mono_ns();
+	nt_governor_spend(agent->governor, call->h.pid, now_ns - agent->event_since_ns);
+	agent->event_since_ns = now_ns;
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -63,8 +67,10 @@ static uint64_t thread_cpu_ns(void)
 void nt_agent_read_events(struct nt_agent *agent)
 {
 	uint64_t start_ns = thread_cpu_ns(), now_ns = nt_clock_boot_ns();
-	int r = nt_attach_poll(agent->attach, on_event, agent);
+	int r;
 
+	agent->event_since_ns = nt_clock_mono_ns();
+	r = nt_attach_poll(agent->attach, on_event, agent);
 	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
 	agent->has_unread = r > 0;
 	if (agent->has_unread && now_ns > agent->event_ns)

@@ -60,6 +60,7 @@ struct nt_agent {
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* that are still allowed in this second */
 	int epoll, timer, signals;
+	uint64_t event_since_ns; /* monotonic, when the event before was done with */
 	uint64_t ticks, taken, lost, attach_failures, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */

@@ -91,6 +91,8 @@ NT_DEFINE_AUTO(nt_governor, nt_governor_free)
 void nt_governor_meet(struct nt_governor *governor, uint32_t pid);
 /* An event of the row has come. False: the process is not known, and the event counts as the agent's. */
 bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row);
+/* Handling an event of the process took the agent so long. Without this, events of all cost the same. */
+void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns);
 /*
  * Accounts for the time since the last sample; a sample less than 50 ms after another is passed over.
  * True: the plan of the process has changed. False as well where the process is not known.

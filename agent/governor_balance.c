@@ -11,11 +11,8 @@
 
 enum {
 	EVENT_LEAST_NS = 200,
-	/*
-	 * Each of few events comes with the cost of a wake-up, and one that has the memory of its process read
-	 * costs more: that is limited by itself (agent/allowance.h), and must not make all others dearer.
-	 */
-	EVENT_MOST_NS = 5000,
+	EVENT_MOST_NS = 5000, /* each of few comes with the cost of a wake-up: no more than this */
+	EVENT_DEAR_NS = 100000, /* of one process: it may have its memory read */
 };
 
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
@@ -25,10 +22,48 @@ static bool is_stale(const struct nt_governed *process)
 	return process->unsampled_ns >= STALE_NS;
 }
 
-/* What a process would have of the agent, if it were not limited for the agent's sake: events per second. */
-static double claim_of(const struct nt_governed *process)
+static double within(double ns, double most)
 {
-	return is_stale(process) ? 0 : process->events * process->own_permille / NT_GOVERNOR_WHOLE;
+	if (ns <= 0 || ns > most)
+		return most;
+	return ns < EVENT_LEAST_NS ? EVENT_LEAST_NS : ns;
+}
+
+/* What its events cost the agent, in ns a second while it is observed. event_ns: one of all processes. */
+static double cost_of(const struct nt_governed *process, double event_ns)
+{
+	return process->events *
+	       (process->event_ns > 0 ? within(process->event_ns, EVENT_DEAR_NS) : event_ns);
+}
+
+/* What a process would have of the agent, if it were not limited for the agent's sake: ns a second. */
+static double claim_of(const struct nt_governed *process, double event_ns)
+{
+	if (is_stale(process))
+		return 0;
+	return cost_of(process, event_ns) * process->own_permille / NT_GOVERNOR_WHOLE;
+}
+
+void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns)
+{
+	struct nt_governed *process = NULL;
+
+	HASH_FIND(hh, governor->process, &pid, sizeof(pid), process);
+	if (!process)
+		return;
+	process->spent++;
+	process->spent_ns += ns;
+}
+
+/* Each has its own cost: that of one whose memory is read makes those of others no dearer. */
+static void take_costs(struct nt_governor *governor)
+{
+	for (struct nt_governed *p = governor->process; p; p = p->hh.next) {
+		double now_ns = p->spent ? (double)p->spent_ns / (double)p->spent : p->event_ns;
+
+		p->event_ns = p->event_ns > 0 ? (p->event_ns + now_ns) / 2 : now_ns;
+		p->spent = p->spent_ns = 0;
+	}
 }
 
 static void raise_limit(struct nt_governed *process, bool at_once)
@@ -52,33 +87,22 @@ static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
 	}
 }
 
-/* So many events a second can be handled. */
-static double find_most(const struct nt_governor *governor, uint64_t events, uint64_t event_ns)
-{
-	double cost_ns = events ? (double)event_ns / (double)events : 0;
-
-	if (cost_ns <= 0 || cost_ns > EVENT_MOST_NS)
-		cost_ns = EVENT_MOST_NS;
-	if (cost_ns < EVENT_LEAST_NS)
-		cost_ns = EVENT_LEAST_NS;
-	return governor->options.agent_budget * event_share * 1e9 / cost_ns;
-}
-
 void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns)
 {
 	uint64_t events = governor->events;
 	nt_autofree struct nt_claim *claim = NULL;
 	size_t count = 0, all;
-	double most, total = 0;
+	double most = governor->options.agent_budget * event_share * 1e9, total = 0;
+	double cost_ns = within(events ? (double)event_ns / (double)events : 0, EVENT_MOST_NS);
 
 	governor->events = 0;
+	take_costs(governor);
 	forget_stale(governor, elapsed_ns);
 	all = HASH_COUNT(governor->process);
 	if (!elapsed_ns || !all || governor->options.agent_budget <= 0)
 		return;
-	most = find_most(governor, events, event_ns);
 	for (const struct nt_governed *p = governor->process; p; p = p->hh.next)
-		total += claim_of(p);
+		total += claim_of(p, cost_ns);
 	if (total <= most) {
 		for (struct nt_governed *p = governor->process; p; p = p->hh.next)
 			raise_limit(p, total <= most / 2);
@@ -91,7 +115,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 		if (!is_stale(p))
 			claim[count++] = (struct nt_claim){
 				.owner = p->owner,
-				.wanted = claim_of(p),
+				.wanted = claim_of(p, cost_ns),
 				.data = p,
 			};
 	if (nt_waterfill(claim, count, most) < 0)
@@ -101,7 +125,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 
 		if (claim[i].granted < claim[i].wanted)
 			process->event_permille =
-				claim[i].granted / process->events * NT_GOVERNOR_WHOLE;
+				claim[i].granted / cost_of(process, cost_ns) * NT_GOVERNOR_WHOLE;
 		else
 			raise_limit(process, false);
 	}

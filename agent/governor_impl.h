@@ -25,6 +25,8 @@ struct nt_governed {
 	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
 	double cpu; /* cores, smoothed */
 	double events; /* per second while observed, smoothed */
+	uint64_t spent, spent_ns; /* events that were handled since the last balance, and how long that took */
+	double event_ns; /* what one costs the agent, smoothed; 0: not known */
 	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
 	double own_permille, event_permille;
 	uint32_t duty;

@@ -448,6 +448,26 @@ static void a_process_that_has_ended_claims_nothing(void **state)
 	assert_int_equal(nt_governor_plan(governor, OTHER)->permille, NT_GOVERNOR_WHOLE);
 }
 
+static void dear_events_of_one_do_not_take_from_another(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&crowd, governor, PID, 1, 2000);
+	join_crowd(&crowd, governor, OTHER, 2, 1500);
+	for (int i = 0; i < 10; i++) {
+		nt_governor_spend(governor, PID, 2000); /* 4 ms a second, of 16 */
+		nt_governor_spend(governor, OTHER, 50000); /* 75 ms */
+		(void)play_crowd(&crowd, 20000, 1);
+	}
+	assert_false(nt_governor_plan(governor, PID)->governed);
+	assert_true(nt_governor_plan(governor, OTHER)->governed);
+	assert_in_range(nt_governor_plan(governor, OTHER)->permille, 100, 200); /* 12 of 75 ms */
+}
+
 static void an_event_costs_five_microseconds_at_most(void **state)
 {
 	const struct nt_governor_options tight = tight_options();
@@ -747,6 +767,7 @@ int main(void)
 		cmocka_unit_test(of_one_owner_the_process_with_the_most_events_gives_way),
 		cmocka_unit_test(what_its_own_budget_does_not_leave_a_process_is_no_claim),
 		cmocka_unit_test(a_process_that_has_ended_claims_nothing),
+		cmocka_unit_test(dear_events_of_one_do_not_take_from_another),
 		cmocka_unit_test(an_event_costs_five_microseconds_at_most),
 		cmocka_unit_test(what_is_not_known_takes_no_memory),
 		cmocka_unit_test(a_process_that_is_not_sampled_for_a_minute_is_forgotten),
