@@ -12,7 +12,8 @@
 enum {
 	EVENT_LEAST_NS = 200,
 	EVENT_MOST_NS = 5000, /* each of few comes with the cost of a wake-up: no more than this */
-	EVENT_DEAR_NS = 100000, /* of one process: it may have its memory read */
+	EVENT_DEAR_NS =
+		50000, /* that has memory read; what lasts longer is another program's turn */
 };
 
 static const double event_share = 0.8; /* of the agent's budget, aimed at */
@@ -52,7 +53,7 @@ void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns)
 	if (!process)
 		return;
 	process->spent++;
-	process->spent_ns += ns;
+	process->spent_ns += ns < EVENT_DEAR_NS ? ns : EVENT_DEAR_NS;
 }
 
 /* Each has its own cost: that of one whose memory is read makes those of others no dearer. */
