@@ -23,7 +23,7 @@ static void on_paused(void *data, uint32_t pid, uint64_t boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	/* What was called before; what comes after is in no step that is told as it is. */
+	/* Calls from before the pause; a step that later ones belong to is cut. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_paused(agent->tracker, pid, boot_ns);
@@ -43,7 +43,7 @@ static void on_missed(void *data, uint32_t pid)
 	nt_tracker_lost_of(agent->tracker, pid, 1);
 }
 
-/* Time in such a call is work to whoever does not see it. */
+/* Where such a call is not observed, the time in it counts as own work. */
 static bool communicates(const struct nt_probe *probe)
 {
 	return probe->role == NT_ROLE_COLLECTIVE || probe->role == NT_ROLE_START ||

@@ -13,7 +13,7 @@
 
 enum {
 	BASE_BYTES = 32 << 20,
-	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes less than half of that */
+	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes up to 280 KiB */
 	SPARE_PART = 8, /* of the limit: so much is free after processes were given up */
 };
 

@@ -386,7 +386,7 @@ static int take_links(struct nt_attach *a, const struct pending *pending, const 
 	return functions;
 }
 
-/* What came of it, whoever made the links. */
+/* The outcome of an order, whether a thread made the links or the caller. */
 static int finish(struct nt_attach *a, const struct pending *pending, int r, const bool *refused,
 		  struct nt_bundle *bundle)
 {

@@ -36,7 +36,7 @@ struct nt_attach_options {
 	bool has_thread; /* that makes and frees links beside the caller */
 	/*
 	 * Called by nt_attach_settle(): so many functions of the file are attached now, or a negative
-	 * errno: none of those that were asked for. NULL: nobody is to know.
+	 * errno: none of those that were asked for. NULL: it is not reported.
 	 */
 	void (*attached)(void *data, const char *name, int result);
 	/* The same of nt_attach_order_span(). The span is handed over; NULL where the result is negative. */

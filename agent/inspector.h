@@ -92,7 +92,7 @@ int nt_inspector_fd(const struct nt_inspector *inspector);
 
 /*
  * path: NULL, or what follows the request; fd: borrowed, or -1. -ENOSPC: the owner has its share of the
- * queue, or that is full; -ENOMEM. Calls nothing. What a task that is still queued will find out anyhow is
+ * queue, or that is full; -ENOMEM. Calls nothing. What a task that is still queued will report anyhow is
  * not queued again, and has no end of its own.
  */
 NT_MUST_CHECK int nt_inspector_ask(struct nt_inspector *inspector,

@@ -95,7 +95,7 @@ struct nt_frame_rank {
 	bool ended; /* its process is gone */
 	bool finalized; /* and said good-bye first */
 	bool uses_gpu;
-	bool sampled; /* its calls are seen a part of the time: it is heard of more seldom */
+	bool sampled; /* its calls are observed a part of the time: its windows are longer */
 	bool lost_sight; /* and are not seen now: it may be inside a call or outside */
 	bool no_host; /* some of its calls are not seen at all: host_ns does not hold */
 	uint64_t own_ns; /* own work */

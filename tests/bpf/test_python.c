@@ -26,7 +26,7 @@ enum {
 	BREAKPOINT = 0xcc,
 	PAUSE_MS = 3,
 	LINE_BYTES = 128,
-	START = 7, /* of a process, as it is told */
+	START = 7, /* of a process, as it is reported */
 };
 
 static struct harness shared;

@@ -29,7 +29,7 @@ static size_t frames;
 static struct nt_frame last; /* its scalars */
 static struct nt_frame_rank last_rank[64];
 static struct nt_frame_transfer last_transfer;
-static uint64_t last_calls, last_bytes; /* of the last operation of a rank that was told */
+static uint64_t last_calls, last_bytes; /* of the last operation in the frame */
 static double missing_ns; /* of all frames, of the job's time */
 static double least_complete;
 

@@ -59,7 +59,7 @@ static void idle_processes_of_one_owner_do_not_hide_a_job_of_another(void **stat
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.processes, NT_TRACKER_PROCESSES);
 	assert_int_equal(stats.foreign_events, 0);
-	/* They end, and nobody is left out. */
+	/* They end, and no process is left out. */
 	for (uint32_t i = 0; i < NT_TRACKER_PROCESSES + 76; i++)
 		nt_tracker_exited(node.tracker, 10000 + i, 10000 + i, node.now_ns);
 	assert_int_equal(left_out(nt_tracker_share(node.tracker)), 0);

@@ -525,7 +525,7 @@ static void calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones(void
 	assert_int_equal(last_calls, 12);
 	assert_int_equal(last_bytes, 4096 * last_calls);
 	assert_true(last_rank[0].lost_sight);
-	/* Somebody goes on all the same in whose slices no step ends. */
+	/* A rank goes on all the same, though no step ends in its slices. */
 	window.steps = 0;
 	for (uint64_t n = 20; n < 40; n++) {
 		window.from_ms = 2000 * n;
