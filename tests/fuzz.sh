@@ -30,6 +30,11 @@ test_cost() {
     exceeds c 1 'ns of processor time'
 }
 
+lost() { # lost NAME
+  printf '  %-7s fuzz %s\n' FAILED "$1"
+  [ -z "${NT_RESULTS:-}" ] || echo "fuzz $1" >>"$NT_RESULTS/failed"
+}
+
 for program; do
   name=${program##*/}
   if [ "$name" = cost_test ]; then
@@ -39,7 +44,7 @@ for program; do
       printf '  %-7s fuzz cost\n' ok
     else
       failed=$((failed + 1))
-      printf '  %-7s fuzz cost\n' FAILED
+      lost cost
     fi
     continue
   fi
@@ -63,13 +68,13 @@ for program; do
     printf '  %-7s fuzz %s (%s runs%s)\n' ok "$name" "$runs" "$cost"
   else
     failed=$((failed + 1))
-    printf '  %-7s fuzz %s\n' FAILED "$name"
+    lost "$name"
     grep -v '^#' "$log" | tail -n 40 | sed 's/^/    /'
   fi
 done
 
 if [ -n "${NT_RESULTS:-}" ]; then
-  echo "$passed $failed 0" >>"$NT_RESULTS"
+  echo "$passed $failed 0" >>"$NT_RESULTS/sum"
 elif [ -z "${MERGE:-}" ]; then
   echo "$passed passed, $failed failed, 0 skipped"
 fi

@@ -2,28 +2,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Runs test programs and counts.
 #
-#   tests/run.sh PROGRAM...   runs each; ends with "N passed, N failed, N skipped"
-#   tests/run.sh --total      adds up what NT_RESULTS holds and prints that line
-#   tests/run.sh --stages STAGE...   `make STAGE` for each, then the total
+#   tests/run.sh PROGRAM...   runs each; lists the slowest and those that failed, and ends with
+#                             "N passed, N failed, N skipped"
+#   tests/run.sh --stages STAGE...   `make STAGE` for each, then the same for all of them
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. Who skips says why in a line "skip: KIND: reason"; KIND is
 # one of bpf, vm, kafka, wheels, mpi, torch, pip, root, browser, cluster, or another word. Environment:
 #   NT_REQUIRE   kinds that must not be skipped here, with commas: such a skip is a failure
 #   NT_KIND      the kind of a skip that names none
-#   NT_RESULTS   a file that collects "passed failed skipped" of several runs
+#   NT_RESULTS   a directory that collects the results of several runs: sum, failed, times
 #   NT_TIMEOUT   seconds that one program may take (300)
 #   NT_JOBS      programs that run at a time (1): for those that share nothing and load little
 set -u
 
 passed=0 failed=0 skipped=0
+SLOWEST=10 REASON_BYTES=200
 logs=$(mktemp -d) || exit 1
+results=${NT_RESULTS:-$logs/results}
+mkdir -p "$results"
+touch "$results/sum" "$results/failed" "$results/times"
 log=$logs/log
 declare -A running=() # process id: program
 trap 'rm -rf "$logs"' EXIT
 trap 'kill -TERM "${!running[@]}" 2>/dev/null; wait; exit 130' INT TERM HUP
 
 say() { printf '  %-7s %s\n' "$1" "$2"; }
+
+# failure NAME REASON: prints it, and again at the end.
+failure() {
+  say FAILED "$1 ($2)"
+  printf '%s (%s)\n' "$1" "${2:0:REASON_BYTES}" >>"$results/failed"
+}
 
 required() {
   case ",${NT_REQUIRE:-}," in
@@ -38,7 +48,7 @@ skip() {
   [ -n "$2" ] || kind=${NT_KIND:-}
   if [ -n "$kind" ] && required "$kind"; then
     failed=$((failed + 1))
-    say FAILED "$1 was skipped, but NT_REQUIRE names '$kind' (${2:-no reason given})"
+    failure "$1" "skipped, but NT_REQUIRE names '$kind': ${2:-no reason given}"
   else
     skipped=$((skipped + 1))
     say skipped "$1 (${2:-no reason given})"
@@ -66,7 +76,7 @@ count_tap() {
   fi
   passed=$((passed + ok)) failed=$((failed + bad))
   if [ "$bad" -gt 0 ]; then
-    say FAILED "$name ($bad of $plan)"
+    failure "$name" "$bad of $plan: $(grep -m 1 -E '^not ok |^# .* ended ' "$log")"
     grep -v '^ok ' "$log" | sed 's/^/    /'
   else
     say ok "$name ($ok)"
@@ -80,6 +90,7 @@ start() { # start PROGRAM
   CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "${NT_TIMEOUT:-300}" "$program" >"$output" 2>&1 </dev/null &
   running[$!]=$1
   log_of[$!]=$output
+  began[$!]=$SECONDS
 }
 
 # The next program to end, and what it was.
@@ -87,14 +98,15 @@ finish() {
   local pid status=0
   wait -n -p pid "${!running[@]}" || status=$?
   log=${log_of[$pid]}
+  echo "$((SECONDS - began[pid])) ${running[$pid]}" >>"$results/times"
   judge "${running[$pid]}" "$status"
   rm -f "$log"
-  unset "running[$pid]" "log_of[$pid]"
+  unset "running[$pid]" "log_of[$pid]" "began[$pid]"
 }
 
 run_all() { # run_all PROGRAM...
   local program
-  declare -A log_of=()
+  declare -A log_of=() began=()
   for program; do
     [ "${#running[@]}" -lt "${NT_JOBS:-1}" ] || finish
     start "$program"
@@ -115,63 +127,56 @@ judge() { # judge PROGRAM STATUS
   else
     failed=$((failed + 1))
     [ "$status" -ne 124 ] || echo "# took longer than ${NT_TIMEOUT:-300} s" >>"$log"
-    say FAILED "$name (status $status)"
+    failure "$name" "status $status: $(tail -n 1 "$log")"
     tail -n 60 "$log" | sed 's/^/    /'
   fi
 }
 
-total() {
+summary() {
   local p f s
   passed=0 failed=0 skipped=0
   while read -r p f s; do
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  done <"$NT_RESULTS"
-}
-
-summary() {
+  done <"$results/sum"
+  echo "slowest, in seconds:"
+  sort -rn "$results/times" | head -n "$SLOWEST" | while read -r p s; do printf '  %5d %s\n' "$p" "$s"; done
+  if [ -s "$results/failed" ]; then
+    echo "failed:"
+    sed 's/^/  /' "$results/failed"
+  fi
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
 }
 
+failures() { wc -l <"$results/failed"; }
+
 # A stage that fails without having counted a failure did not get as far as its tests.
 stages() {
-  local stage before after start
-  NT_RESULTS=$(mktemp) || exit 1
-  export NT_RESULTS
-  trap 'rm -rf "$logs" "$NT_RESULTS"' EXIT
+  local stage before start
+  export NT_RESULTS=$results
   for stage; do
     echo "== make $stage"
-    before=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
+    before=$(failures)
     start=$SECONDS
     # shellcheck disable=SC2086 # a stage is a target and its variables
     ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
     running[$!]=$stage
-    if ! wait "$!"; then
-      after=$(awk '{ n += $2 } END { print n + 0 }' "$NT_RESULTS")
-      if [ "$after" -eq "$before" ]; then
-        echo "0 1 0" >>"$NT_RESULTS"
-        say FAILED "make $stage"
-      fi
+    if ! wait "$!" && [ "$(failures)" -eq "$before" ]; then
+      echo "0 1 0" >>"$results/sum"
+      failure "make $stage" "ended before its tests"
     fi
     running=()
     echo "== make $stage: $((SECONDS - start)) s"
   done
-  total
 }
 
-case ${1:-} in
-  --total) total ;;
-  --stages)
-    shift
-    stages "$@"
-    ;;
-  *)
-    run_all "$@"
-    if [ -n "${NT_RESULTS:-}" ]; then
-      echo "$passed $failed $skipped" >>"$NT_RESULTS"
-      [ "$failed" -eq 0 ]
-      exit
-    fi
-    ;;
-esac
-summary
+if [ "${1:-}" = --stages ]; then
+  shift
+  stages "$@"
+  summary
+else
+  run_all "$@"
+  echo "$passed $failed $skipped" >>"$results/sum"
+  [ -z "${NT_RESULTS:-}" ] || exit "$((failed > 0))"
+  summary
+fi

@@ -24,15 +24,15 @@ enum {
 	SERVE_NS = 200000000, /* less than two periods of shares: three begin at most */
 	TRIES_MAX = 5,
 	WAIT_MS = 60000,
-	PATH_BYTES = 256,
-	DEPTH = 3, /* of the cgroup that is an owner */
+	PATH_BYTES = 128,
 };
 
 static struct stub nccl, cudart;
 static uint64_t args[STUB_ARGS];
 static char mounted[] = "/tmp/nt-shares-XXXXXX"; /* the unified hierarchy */
-static char level[DEPTH][PATH_BYTES]; /* cgroups, one in another */
-static char *const service = level[DEPTH - 2], *const owner = level[DEPTH - 1];
+/* Cgroups, one in another. The third level is an owner. */
+static char top[PATH_BYTES], service[PATH_BYTES + 8], owner[PATH_BYTES + 16];
+static const char *const cgroups[] = {top, service, owner};
 
 /* ---- cgroups --------------------------------------------------------------------------------- */
 
@@ -57,23 +57,20 @@ static int begin(void **state)
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", mounted, "cgroup2", 0, NULL) < 0)
 		return -1;
-	for (int i = 0; i < DEPTH; i++) {
-		if (i)
-			(void)snprintf(level[i], PATH_BYTES, "%.*s/within", PATH_BYTES - 10,
-				       level[i - 1]);
-		else
-			(void)snprintf(level[i], PATH_BYTES, "%s/nt-shares-%d", mounted, getpid());
-		if (mkdir(level[i], 0755) < 0)
+	(void)snprintf(top, sizeof(top), "%s/nt-shares-%d", mounted, getpid());
+	(void)snprintf(service, sizeof(service), "%s/within", top);
+	(void)snprintf(owner, sizeof(owner), "%s/within", service);
+	for (size_t i = 0; i < sizeof(cgroups) / sizeof(cgroups[0]); i++)
+		if (mkdir(cgroups[i], 0755) < 0)
 			return -1;
-	}
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	for (int i = DEPTH; i-- > 0;)
-		(void)rmdir(level[i]);
+	for (size_t i = sizeof(cgroups) / sizeof(cgroups[0]); i-- > 0;)
+		(void)rmdir(cgroups[i]);
 	(void)umount(mounted);
 	(void)rmdir(mounted);
 	return 0;
@@ -175,7 +172,7 @@ static void crowd_wait(struct crowd *crowd)
 /* Each has a user id of its own. */
 static void crowd_begin(struct crowd *crowd, size_t count)
 {
-	char leaf[PATH_BYTES + 16], byte = 0;
+	char leaf[sizeof(owner) + 24], byte = 0;
 
 	crowd->count = count;
 	assert_int_equal(pipe(crowd->go), 0);
@@ -201,7 +198,7 @@ static void crowd_begin(struct crowd *crowd, size_t count)
 
 static void remove_leaves(size_t count)
 {
-	char leaf[PATH_BYTES + 16];
+	char leaf[sizeof(owner) + 24];
 
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(leaf, sizeof(leaf), "%s/%zu", owner, i);

@@ -2,7 +2,7 @@
 # The test stages. Each gathers what lies in its directory; tests/run.sh runs and counts it. A
 # check_*_needs variable is what a stage builds first: other rooms may add to it.
 
-# Where NT_RESULTS is set (by `make test`), a stage adds its counts there and prints no sum.
+# Where NT_RESULTS is set (by `make test`), a stage adds its results there and prints no sum.
 run := $(Q)tests/run.sh
 
 .PHONY: deps
