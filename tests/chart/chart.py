@@ -254,7 +254,7 @@ def settings_are_options_of_the_programs():
 @test
 def programs_take_their_settings():
     """A mistake comes last; when it is what they name, they have taken all before."""
-    wrong = {"agent": "NT_MAX_THREADS", "aggregator": "NT_MAX_NODES"}
+    wrong = {"agent": "NT_MEMORY_MAX", "aggregator": "NT_MAX_NODES"}
     for name in SETS:
         objects = render(name)
         for program, variable in wrong.items():
@@ -262,7 +262,7 @@ def programs_take_their_settings():
                 file.write(find(objects, "ConfigMap", program)["data"][f"{program}.yaml"])
                 file.flush()
                 done = subprocess.run([f"{BIN}/neutracer-{program}", "--config", file.name], env={variable: "0"},
-                                      capture_output=True, text=True)
+                                      timeout=60, capture_output=True, text=True)
             holds(f"{variable}: '0' is not", done.stderr)
         for one in workloads(objects):
             for c in pod_of(one)[1]["containers"]:

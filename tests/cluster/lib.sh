@@ -124,6 +124,18 @@ pids_of() { # pids_of NAMESPACE POD
   done
 }
 
+# Commands that were executed in the pod are in it, too.
+pid_of() { # pid_of NAMESPACE POD COMMAND
+  local pid
+  for pid in $(pids_of "$1" "$2"); do
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$3" ] || {
+      echo "$pid"
+      return
+    }
+  done
+  return 1
+}
+
 # What a process has of the kernel's BPF: programs, maps, links, as "prog 12".
 bpf_of() { # bpf_of PID
   { cat /proc/"$1"/fdinfo/* 2>/dev/null || :; } | sed -n 's/^\(prog\|map\|link\)_id:[ \t]*/\1 /p' | sort -u
@@ -141,7 +153,7 @@ pods_are_gone() { [ -z "$(k get pods -n "$1" -o name)" ]; }
 
 # What the agent has in the kernel, to be looked for when it is gone.
 remember_probes() {
-  bpf_of "$(pids_of "$space" "$(component agent)" | head -n 1)" >"$work/bpf"
+  bpf_of "$(pid_of "$space" "$(component agent)" neutracer-agent)" >"$work/bpf"
   [ -s "$work/bpf" ] || fail "the agent has nothing in the kernel"
 }
 
@@ -166,7 +178,7 @@ uninstall() {
 }
 
 token() {
-  k get secret -n "$space" neutracer-token -o 'jsonpath={.data.token}' | base64 -d | head -n 1 | cut -d' ' -f1
+  k get secret -n "$space" neutracer-token -o 'jsonpath={.data.token}' | base64 -d | sed -n 1p | cut -d' ' -f1
 }
 
 # api PATH: through the Service, as a pod would ask.

@@ -94,10 +94,49 @@ api /api/v1/jobs >/dev/null || fail "the Service does not answer after the rollb
 k get pods -n "$space" -o json | jq -e '[.items[].status.containerStatuses[].restartCount] | add == 0' >/dev/null ||
   fail "a container was restarted"
 
+# ---- signed messages -----------------------------------------------------------------------------
+
+helm upgrade neutracer "$chart" -n "$space" --values tests/cluster/values.yaml --set signatures.mode=require \
+  --wait --timeout 3m >/dev/null || fail "helm upgrade to signatures"
+counted() { # counted METRIC: of the aggregator
+  api /metrics | awk -v name="neutracer_aggregator_$1" '$1 == name { print $2 }'
+}
+is_signed() {
+  [ "$(counted 'enrol_reviews_total{result="granted"}')" -gt 0 ] && [ "$(counted messages_total)" -gt 0 ]
+}
+wait_until 60 "signed messages" is_signed ||
+  fail "no agent got a key: $(k logs -n "$space" "$(component agent)" -c agent --tail=5)"
+[ "$(counted 'records_refused_total{why="without-signature"}')" -eq 0 ] || fail "messages are sent unsigned"
+# A key for nobody else: not for another account, nor another audience, nor a token of no pod, nor another node.
+address=$(k get service -n "$space" neutracer-aggregator -o 'jsonpath={.spec.clusterIP}')
+key_for() { # key_for TOKEN NODE: the status of the answer
+  "$cluster" exec curl -s -o "$work/answer" -w '%{http_code}' --max-time 10 -H "Authorization: Bearer $1" \
+    -H 'Content-Type: application/json' -d "{\"node\": \"$2\"}" "http://$address:9480/api/v1/node-keys"
+}
+is_answered() { [ "$(key_for "$1" "$2")" != 202 ]; }
+no_key() { # no_key WHAT TOKEN NODE
+  wait_until 20 "an answer to $1" is_answered "$2" "$3" || fail "$1: the token is not reviewed"
+  [ "$(key_for "$2" "$3")" = 403 ] || fail "$1: $(cat "$work/answer")"
+  echo "no key for $1: $(jq -r .detail "$work/answer")"
+}
+agent=$(component agent)
+mounted=/run/neutracer/enrolment/token
+projected=$("$cluster" exec cat "/proc/$(pid_of "$space" "$agent" neutracer-agent)/root$mounted")
+k create serviceaccount -n "$space" stranger >/dev/null
+no_key "another account" "$(k create token -n "$space" stranger --audience neutracer)" node-1
+no_key "another audience" "$(k create token -n "$space" neutracer-agent --bound-object-kind Pod --bound-object-name "$agent")" node-1
+no_key "a token of no pod" "$(k create token -n "$space" neutracer-agent --audience neutracer)" node-1
+no_key "another node" "$projected" node-2
+no_key "no token at all" "x.y.z" node-1
+wait_until 20 "an answer" is_answered "$projected" node-1 || fail "the agent's own token is not reviewed"
+[ "$(key_for "$projected" node-1)" = 200 ] ||
+  fail "the agent's own token: $(cat "$work/answer")"
+k delete serviceaccount -n "$space" stranger >/dev/null
+
 # ---- and away ------------------------------------------------------------------------------------
 
 uninstall
-echo "installed, tested, upgraded, rolled back, uninstalled: nothing is left"
+echo "installed, tested, upgraded, rolled back, signed, uninstalled: nothing is left"
 
 # ---- without Helm, as docs/kubernetes.md says it -------------------------------------------------
 

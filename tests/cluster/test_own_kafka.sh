@@ -94,7 +94,7 @@ knows() {
     [[ $now == *" $id "* ]] || return 1
   done
 }
-says() { k logs -n "$space" "$1" | grep -q "$2"; }
+says() { [[ $(k logs -n "$space" "$1") =~ $2 ]]; }
 
 wait_until 90 "an incident" has_incident || fail "no incident: $(ask /api/v1/jobs)"
 for topic in window node incident; do

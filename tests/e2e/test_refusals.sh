@@ -88,7 +88,7 @@ start_job train 4
 sleep 4
 end_job || fail "the job failed"
 stop_agent here
-segment=$(find "$work/spool/neutracer.window.v1" -name '*.seg' -size +8k | head -n 1)
+segment=$(find "$work/spool/neutracer.window.v1" -name '*.seg' -size +8k | sed -n 1p)
 [ -n "$segment" ] || fail "there is no segment: $(find "$work/spool")"
 "$bin/neutracer" analyze --json "$work/spool" >"$work/whole.json"
 dd if=/dev/urandom of="$segment" bs=1 seek=6000 count=64 conv=notrunc status=none

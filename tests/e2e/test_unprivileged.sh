@@ -92,7 +92,7 @@ wait_until 10 "the incident on the bus" has_segment incident "$uid" || fail "no 
 
 open_to_all=$(find "$state" -perm /007)
 [ -z "$open_to_all" ] || fail "others may get at $open_to_all"
-segment=$(find "$spool/neutracer.incident.v1" -name '*.seg' | head -n 1)
+segment=$(find "$spool/neutracer.incident.v1" -name '*.seg' | sed -n 1p)
 refuses() { ! "$@" 2>/dev/null >&2 || fail "this works: $*"; }
 refuses as $stranger $stranger ls "$state"
 refuses as $stranger $stranger cat "$segment"
