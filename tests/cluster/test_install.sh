@@ -101,11 +101,18 @@ helm upgrade neutracer "$chart" -n "$space" --values tests/cluster/values.yaml -
 counted() { # counted METRIC: of the aggregator
   api /metrics | awk -v name="neutracer_aggregator_$1" '$1 == name { print $2 }'
 }
+agent=$(component agent)
+signed() { # messages that the agent signed
+  local address
+  address=$(k get pod -n "$space" "$agent" -o 'jsonpath={.status.podIP}')
+  "$cluster" exec curl -s --max-time 10 "http://$address:9481/metrics" |
+    awk '$1 == "neutracer_agent_messages_signed_total" { print $2 }'
+}
 is_signed() {
-  [ "$(counted 'enrol_reviews_total{result="granted"}')" -gt 0 ] && [ "$(counted messages_total)" -gt 0 ]
+  [ "$(counted 'enrol_reviews_total{result="granted"}')" -gt 0 ] && [ "$(signed)" -gt 0 ]
 }
 wait_until 60 "signed messages" is_signed ||
-  fail "no agent got a key: $(k logs -n "$space" "$(component agent)" -c agent --tail=5)"
+  fail "no agent got a key: $(k logs -n "$space" "$agent" -c agent --tail=5)"
 [ "$(counted 'records_refused_total{why="without-signature"}')" -eq 0 ] || fail "messages are sent unsigned"
 # A key for nobody else: not for another account, nor another audience, nor a token of no pod, nor another node.
 address=$(k get service -n "$space" neutracer-aggregator -o 'jsonpath={.spec.clusterIP}')
@@ -119,7 +126,6 @@ no_key() { # no_key WHAT TOKEN NODE
   [ "$(key_for "$2" "$3")" = 403 ] || fail "$1: $(cat "$work/answer")"
   echo "no key for $1: $(jq -r .detail "$work/answer")"
 }
-agent=$(component agent)
 mounted=/run/neutracer/enrolment/token
 projected=$("$cluster" exec cat "/proc/$(pid_of "$space" "$agent" neutracer-agent)/root$mounted")
 k create serviceaccount -n "$space" stranger >/dev/null
