@@ -9,6 +9,7 @@
 /* A member whose living agent no longer reports it has ended unseen. */
 #define UNREPORTED_NS    (10ULL * 1000000000)
 #define UNREPORTED_CELLS 4
+#define UNSEEN_NS        (60ULL * 1000000000) /* two terms of a process that was given up */
 
 int nt_framer_new(uint64_t cell_min_ns, struct nt_framer **ret_framer)
 {
@@ -166,13 +167,23 @@ static int update_members(struct nt_framer *framer, struct nt_jobs *jobs, struct
 	return 0;
 }
 
-/* Ends that the windows of the cell tell, and those that nobody told. */
+/*
+ * Its agent, which goes on, sends no windows of it any more. An agent that gave it up will not report its
+ * end: such a rank leaves the job later, and nobody knows that it failed.
+ */
+static bool has_left(const struct nt_member *member, uint64_t length_ns, uint64_t end_ns)
+{
+	uint64_t least_ns = member->lost_sight ? UNSEEN_NS : UNREPORTED_NS;
+
+	if (least_ns < UNREPORTED_CELLS * length_ns)
+		least_ns = UNREPORTED_CELLS * length_ns;
+	return member->source->watermark_ns >= end_ns && member->last_seen_ns + least_ns < end_ns &&
+	       member->source->heard_ns + least_ns < end_ns;
+}
+
+/* Ends that the windows of the cell report, and those without a report. */
 static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_ns)
 {
-	uint64_t unreported = UNREPORTED_CELLS * job->grid.length_ns;
-
-	if (unreported < UNREPORTED_NS)
-		unreported = UNREPORTED_NS;
 	for (size_t i = 0; i < job->members - job->retired; i++) {
 		struct nt_member *member = job->member[i];
 
@@ -183,11 +194,8 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 				nt_jobs_end_member(member, member->waiting[j].end_ns,
 						   window->finalized);
 		}
-		/* Its agent must have been heard of for as long. */
-		if (!member->ended && member->source->watermark_ns >= end_ns &&
-		    member->last_seen_ns + unreported < end_ns &&
-		    member->source->heard_ns + unreported < end_ns)
-			nt_jobs_end_member(member, member->last_seen_ns, false);
+		if (!member->ended && has_left(member, job->grid.length_ns, end_ns))
+			nt_jobs_end_member(member, member->last_seen_ns, member->lost_sight);
 	}
 }
 

@@ -322,6 +322,7 @@ static void see_sampling(struct nt_member *member, size_t windows, struct nt_fra
 		length_ns += ns;
 		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
 		member->shed |= window->shed;
+		member->lost_sight = window->whereabouts_unknown;
 		rank->lost_sight = window->whereabouts_unknown;
 		rank->no_host |= (window->shed & NT_WIRE_SHED_COMMUNICATION) != 0;
 	}

@@ -95,6 +95,7 @@ struct nt_member {
 	uint32_t
 		sampled_permille; /* of the time of its last windows, what its calls were seen in */
 	uint32_t shed; /* NT_WIRE_SHED_*, as its last window says */
+	bool lost_sight; /* its agent did not observe it at the end of its last window */
 
 	/* As of the last closed frame. */
 	bool observed, silent, ended, finalized,

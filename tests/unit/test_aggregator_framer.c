@@ -428,6 +428,35 @@ static void a_rank_that_its_living_agent_no_longer_reports_has_ended(void **stat
 	assert_int_equal(last_rank[3].ended_ns, REAL_0 + 5203 * MS);
 }
 
+/* What its agent gave up is watched again after half a minute, or was given up for good. */
+static void a_rank_that_its_agent_gave_up_is_not_missed(void **state)
+{
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct batch batch = {0};
+	const struct feed_window given_up = {
+		.rank = RANKS - 1,
+		.size = RANKS,
+		.from_ms = 5250,
+		.to_ms = 5500,
+		.unobserved_ms = 100,
+		.whereabouts_unknown = true,
+	};
+
+	(void)state;
+	add_run(&batch, &agent, 0, RANKS, 0, 5250);
+	add(&batch, feed_window(&agent, &given_up));
+	add_run(&batch, &agent, 0, RANKS - 1, 5250, 60000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_false(last_rank[RANKS - 1].ended);
+	batch = (struct batch){0};
+	add_run(&batch, &agent, 0, RANKS - 1, 60000, 90000);
+	sort_batch(&batch);
+	push_all(&batch);
+	assert_true(last_rank[RANKS - 1].ended);
+	assert_true(last_rank[RANKS - 1].finalized); /* nobody is missing */
+}
+
 static void windows_of_different_tiers_are_not_one_sum(void **state)
 {
 	struct feed_agent agent = feed_agent("n0", "job");
@@ -738,6 +767,7 @@ int main(void)
 		TEST(a_stretch_that_is_skipped_is_missing),
 		TEST(an_end_stays_in_the_frames_that_follow),
 		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),
+		TEST(a_rank_that_its_agent_gave_up_is_not_missed),
 		TEST(windows_of_different_tiers_are_not_one_sum),
 		TEST(work_of_ranks_that_are_sampled_and_of_others_is_not_compared),
 		TEST(calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones),
