@@ -4,7 +4,9 @@
 #
 #   tests/run.sh PROGRAM...   runs each; lists the slowest and those that failed, and ends with
 #                             "N passed, N failed, N skipped"
-#   tests/run.sh --stages STAGE...   `make STAGE` for each, then the same for all of them
+#   tests/run.sh --stages GROUP...   `make STAGE` for each stage, then the same for all of them. A
+#                             group is "STAGE", "STAGE + STAGE" (one after another), or several of
+#                             these with "&" between them, which run side by side
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. Who skips says why in a line "skip: KIND: reason"; KIND is
@@ -148,25 +150,52 @@ summary() {
   [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
 }
 
-failures() { wc -l <"$results/failed"; }
-
 # A stage that fails without having counted a failure did not get as far as its tests.
-stages() {
-  local stage before start
-  export NT_RESULTS=$results
-  for stage; do
-    echo "== make $stage"
-    before=$(failures)
-    start=$SECONDS
-    # shellcheck disable=SC2086 # a stage is a target and its variables
-    ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
-    running[$!]=$stage
-    if ! wait "$!" && [ "$(failures)" -eq "$before" ]; then
-      echo "0 1 0" >>"$results/sum"
-      failure "make $stage" "ended before its tests"
-    fi
-    running=()
-    echo "== make $stage: $((SECONDS - start)) s"
+stage() { # stage STAGE
+  local stage=$1 start=$SECONDS file
+  echo "== make $stage"
+  NT_RESULTS=$(mktemp -d "$logs/stage.XXXXXX") || exit 1
+  export NT_RESULTS
+  touch "$NT_RESULTS"/{sum,failed,times}
+  # shellcheck disable=SC2086 # a stage is a target and its variables
+  ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
+  running=([$!]=$stage)
+  wait "$!" || [ -s "$NT_RESULTS/failed" ] || {
+    echo "0 1 0" >>"$NT_RESULTS/sum"
+    say FAILED "make $stage"
+    echo "make $stage (ended before its tests)" >>"$NT_RESULTS/failed"
+  }
+  for file in sum failed times; do cat "$NT_RESULTS/$file" >>"$results/$file"; done
+  echo "== make $stage: $((SECONDS - start)) s"
+}
+
+chain() { # chain "STAGE + STAGE..."
+  local stages stage
+  trap 'kill -TERM "${!running[@]}" 2>/dev/null; exit 130' INT TERM HUP
+  IFS=+ read -ra stages <<<"$1"
+  for stage in "${stages[@]}"; do stage "$(xargs <<<"$stage")"; done
+}
+
+# What runs side by side is printed when it has ended.
+stages() { # stages GROUP...
+  local group chains chain pid
+  for group; do
+    IFS='&' read -ra chains <<<"$group"
+    [ "${#chains[@]}" -eq 1 ] || echo "== side by side: $group"
+    for chain in "${chains[@]}"; do
+      if [ "${#chains[@]}" -eq 1 ]; then
+        chain "$chain" &
+      else
+        chain "$chain" >"$logs/chain.${#running[@]}" 2>&1 &
+      fi
+      running[$!]=$logs/chain.${#running[@]}
+    done
+    while [ "${#running[@]}" -gt 0 ]; do
+      wait -n -p pid "${!running[@]}"
+      cat "${running[$pid]}" 2>/dev/null
+      rm -f "${running[$pid]}"
+      unset "running[$pid]"
+    done
   done
 }
 

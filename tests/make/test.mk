@@ -9,8 +9,10 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
-test_stages := all check "check SAN=1" check-oom check-bpf "check-bpf SAN=1" check-vm check-kafka \
-	check-e2e check-live-san fuzz-short
+# Side by side run those that wait for brokers and machines, and those that take the processors. Stages
+# whose jobs must keep their time run alone.
+test_stages := all check check-bpf "check-bpf SAN=1" \
+	"check SAN=1 + check-oom + fuzz-short & check-kafka + check-vm" check-e2e check-live-san
 test: export MAKE := $(MAKE)
 .PHONY: test
 test: ## install what is missing, then every test; ends with the sum of all
