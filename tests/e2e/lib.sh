@@ -315,6 +315,9 @@ expect() {
   echo "$what: $class, rank $* after $begin ms"
 }
 
+# Those that name somebody. A busy host slows all ranks down, and then there is a note beside them.
+accusations() { open_incidents | jq -c '[.[] | select(.class != "job-wide" or .severity != "info" or .culprits != [])]'; }
+
 none_open() { [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" = 0 ]; }
 
 # Heals, and waits until what was open has ended.
@@ -336,7 +339,7 @@ quiet() {
 
 # seen RANKS: the job is known, all of it.
 seen() {
-  wait_until 20 "the ranks to be seen" job_is_seen "$1" || fail "the ranks are not seen: $(api /api/v1/jobs)"
+  wait_until 60 "the ranks to be seen" job_is_seen "$1" || fail "the ranks are not seen: $(api /api/v1/jobs)"
 }
 
 # A directory in some hierarchy of cgroups, removed at the end.

