@@ -14,6 +14,7 @@
 #   NT_REQUIRE   kinds that must not be skipped here, with commas: such a skip is a failure
 #   NT_KIND      the kind of a skip that names none
 #   NT_RESULTS   a directory that collects the results of several runs: sum, failed, times
+#   NT_FAILED    a file to which the names of what failed are added, once for all stages
 #   NT_TIMEOUT   seconds that one program may take (300)
 #   NT_JOBS      programs that run at a time (1): for those that share nothing and load little
 set -u
@@ -144,7 +145,7 @@ summary() {
   sort -rn "$results/times" | head -n "$SLOWEST" | while read -r p s; do printf '  %5d %s\n' "$p" "$s"; done
   if [ -s "$results/failed" ]; then
     echo "failed:"
-    sed 's/^/  /' "$results/failed"
+    sed 's/^/  /' "$results/failed" | tee -a "${NT_FAILED:-/dev/null}"
   fi
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
