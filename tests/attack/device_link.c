@@ -2,11 +2,14 @@
 /*
  * A process in a mount namespace of its own maps a probed library whose path there has become a
  * link to something else: a character device, a pipe. Whoever opens that path opens the device.
- * Prints "mapped", then "opened" each time that the target is opened.
+ * Prints "mapped", then "opened" each time that the target is opened; at last it opens that path by
+ * itself, and prints "watched" if that is seen.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -46,6 +49,23 @@ static void hide_behind_link(const char *dir, const char *target, uid_t user)
 		(void)pause();
 }
 
+static bool is_opened(int watch, int wait_ms)
+{
+	char event[sizeof(struct inotify_event) + 256];
+	struct pollfd ready = {.fd = watch, .events = POLLIN};
+
+	return poll(&ready, 1, wait_ms) > 0 && read(watch, event, sizeof(event)) > 0;
+}
+
+/* As whoever does not look where the path leads would. */
+static void open_carelessly(pid_t process, const char *dir)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s/libnccl.so.2", process, dir);
+	(void)close(attack_must(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), path));
+}
+
 int main(int argc, char **argv)
 {
 	double seconds = 5, user = ATTACK_NOBODY;
@@ -56,22 +76,23 @@ int main(int argc, char **argv)
 		{"seconds", "how long (5)", &seconds, NULL},
 		{"user", "user id to run as (nobody)", &user, NULL},
 	};
-	struct pollfd ready = {.events = POLLIN};
-	int left;
+	int left, watch;
+	pid_t process;
 
 	(void)attack_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
 	if (!dir)
 		return 2;
 	attack_take_signals();
-	ready.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	(void)attack_must(inotify_add_watch(ready.fd, target, IN_OPEN), target);
-	if (attack_must(fork(), "fork") == 0)
+	watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	(void)attack_must(inotify_add_watch(watch, target, IN_OPEN), target);
+	process = attack_must(fork(), "fork");
+	if (process == 0)
 		hide_behind_link(dir, target, (uid_t)user);
-	for (left = (int)(seconds * 1000); left > 0 && !attack_wait(0); left -= LOOK_MS) {
-		char event[sizeof(struct inotify_event) + 256];
-
-		if (poll(&ready, 1, LOOK_MS) > 0 && read(ready.fd, event, sizeof(event)) > 0)
+	for (left = (int)(seconds * 1000); left > 0 && !attack_wait(0); left -= LOOK_MS)
+		if (is_opened(watch, LOOK_MS))
 			attack_say("opened");
-	}
+	open_carelessly(process, dir);
+	if (is_opened(watch, LOOK_MS))
+		attack_say("watched");
 	return 0;
 }

@@ -40,6 +40,7 @@ mkfifo -m 666 "$work/pipe"
 for target in device pipe; do
   attack_runs device_link --dir "$work/link" --target "$work/$target" --seconds 4
   ! attack_said opened || complain "the $target that a library's path leads to was opened"
+  attack_said watched || complain "an opening of the $target would not have been seen"
 done
 watch_end "paths that lead elsewhere"
 healthy_job_is_complete "stalls"
