@@ -479,6 +479,8 @@ static int open_workers(struct nt_agent *agent)
 	int r = nt_quarantine_new(&agent->quarantine);
 
 	if (r == 0)
+		r = nt_workers_begin(&agent->workers);
+	if (r == 0)
 		r = nt_remote_new(&agent->workers, agent->quarantine, &hooks, &agent->remote);
 	return r < 0 ? nt_err(r, "start a worker") : 0;
 }
@@ -682,6 +684,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
 	nt_remote_free(agent->remote);
+	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
 	nt_locator_free(agent->locator);
 	nt_enrolment_stop(agent->enrolment);

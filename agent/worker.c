@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "agent/proc.h"
@@ -29,6 +32,7 @@
 
 enum {
 	SOCKET = 3, /* the child's descriptor */
+	SPAWN_MS = 1000, /* for the spawner to answer, which takes less than one */
 };
 
 struct nt_worker {
@@ -205,10 +209,79 @@ void nt_workers_reap(struct nt_workers *workers)
 	}
 }
 
+/* In the child of fork. */
+static pid_t fork_worker(int socket, nt_worker_fn fn)
+{
+	const pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0)
+		work(socket, parent, fn);
+	return pid < 0 ? -errno : pid;
+}
+
+/* In the spawner: the request is the address of a function, which is the same in its children. */
+static void spawn(int socket, const uint8_t *request, size_t len, int fd)
+{
+	const pid_t parent = getppid();
+	nt_worker_fn fn;
+	long pid;
+
+	if (len != sizeof(fn) || fd < 0)
+		_exit(1);
+	memcpy(&fn, request, sizeof(fn));
+	/* No stack and no thread of its own: as fork() does it, but for the parent. */
+	pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		work(fd, parent, fn);
+	if (pid < 0)
+		pid = -errno;
+	nt_worker_answer(socket, &pid, sizeof(pid), -1);
+}
+
+/* -EPIPE: it does not answer. */
+static pid_t spawn_worker(const struct nt_worker *spawner, int socket, nt_worker_fn fn)
+{
+	struct pollfd answered = {.fd = spawner->socket, .events = POLLIN};
+	nt_autoclose int fd = -1;
+	long pid;
+	int r = nt_worker_ask(spawner, &fn, sizeof(fn), socket);
+
+	if (r < 0)
+		return r;
+	if (poll(&answered, 1, SPAWN_MS) <= 0 ||
+	    nt_worker_take(spawner, &pid, sizeof(pid), &fd) != sizeof(pid))
+		return -EPIPE;
+	return (pid_t)pid;
+}
+
+static pid_t start(struct nt_workers *workers, int socket, nt_worker_fn fn)
+{
+	pid_t pid = -EPIPE;
+
+	if (workers->spawner)
+		pid = spawn_worker(workers->spawner, socket, fn);
+	if (pid != -EPIPE)
+		return pid;
+	nt_workers_end(workers);
+	return fork_worker(socket, fn);
+}
+
+int nt_workers_begin(struct nt_workers *workers)
+{
+	return nt_worker_start(workers, spawn, &workers->spawner);
+}
+
+void nt_workers_end(struct nt_workers *workers)
+{
+	struct nt_worker *spawner = nt_take(workers->spawner);
+
+	if (spawner)
+		nt_worker_kill(workers, spawner);
+}
+
 int nt_worker_start(struct nt_workers *workers, nt_worker_fn fn, struct nt_worker **ret_worker)
 {
 	nt_autofree struct nt_worker *worker = malloc(sizeof(*worker));
-	pid_t parent = getpid();
 	int pair[2], r;
 
 	nt_workers_reap(workers);
@@ -219,10 +292,8 @@ int nt_worker_start(struct nt_workers *workers, nt_worker_fn fn, struct nt_worke
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	worker->socket = pair[0];
-	worker->pid = fork();
-	if (worker->pid == 0)
-		work(pair[1], parent, fn);
-	r = worker->pid < 0 ? -errno : 0;
+	worker->pid = start(workers, pair[1], fn);
+	r = worker->pid < 0 ? worker->pid : 0;
 	(void)close(pair[1]);
 	if (r < 0) {
 		(void)close(pair[0]);

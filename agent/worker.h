@@ -27,6 +27,7 @@ struct nt_worker;
 
 /* What all workers of the agent have in common. Zeroed: none yet. */
 struct nt_workers {
+	struct nt_worker *spawner; /* NULL: none; workers are forked from the agent itself */
 	pid_t left[NT_WORKERS_LEFT];
 	size_t lefts;
 	uint64_t started, killed; /* so far */
@@ -34,6 +35,14 @@ struct nt_workers {
 
 /* In the child: serves one request, and answers by nt_worker_answer(). fd: passed along, or -1. */
 typedef void (*nt_worker_fn)(int socket, const uint8_t *request, size_t len, int fd);
+
+/*
+ * Starts the spawner: a process that forks the workers in place of the agent, whose children they are
+ * all the same. A worker that the agent forked itself would keep a copy of each page that the agent
+ * writes to from then on: call this while the agent is small. One that does not answer is given up.
+ */
+NT_MUST_CHECK int nt_workers_begin(struct nt_workers *workers);
+void nt_workers_end(struct nt_workers *workers);
 
 /* -EBUSY: too many were left behind. The caller kills it by nt_worker_kill(). */
 NT_MUST_CHECK int nt_worker_start(struct nt_workers *workers, nt_worker_fn fn,
