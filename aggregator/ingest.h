@@ -13,6 +13,7 @@
 #include "common/buf.h"
 #include "common/bus.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/node_key.h"
 #include "proto/wire.h"
 
@@ -34,6 +35,9 @@ struct nt_ingest_counters {
 	uint64_t without_signature, unknown_secret, wrong_signature;
 	uint64_t other_node; /* signed by a node that tells of another */
 };
+
+/* A message from further in the future is turned down. */
+#define NT_INGEST_AHEAD_NS (60 * NT_SECOND)
 
 struct nt_ingest;
 

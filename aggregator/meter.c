@@ -345,6 +345,13 @@ void nt_meter_add(struct nt_meter_sum *sum, struct nt_engine *engine,
 	add_engine(engine, sum->value);
 }
 
+void nt_meter_add_nodes(struct nt_meter_sum *sum, const struct nt_shortages *shortages,
+			const struct nt_ingest_counters *ingest)
+{
+	add_ingest(ingest, sum->value);
+	sum->value[OVER_NODE] += shortages->over_cap;
+}
+
 /* A row of the picture is named without the suffix of its type; a gauge has none. */
 static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric, uint64_t value,
 		   struct nt_snapshot_metric *row)

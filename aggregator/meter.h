@@ -25,6 +25,9 @@ struct nt_meter_sum {
 
 void nt_meter_add(struct nt_meter_sum *sum, struct nt_engine *engine,
 		  const struct nt_ingest_counters *ingest);
+/* The same of node vectors that no engine reads. */
+void nt_meter_add_nodes(struct nt_meter_sum *sum, const struct nt_shortages *shortages,
+			const struct nt_ingest_counters *ingest);
 
 /* Where the numbers come from. */
 struct nt_meter {

@@ -397,8 +397,8 @@ static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapsh
 static int draw_nodes(const struct nt_picture *from, struct nt_snapshot *snapshot)
 {
 	struct nt_snapshot_node *node;
-	size_t most = 0, at = 0;
-	int r;
+	size_t most = from->shortages ? HASH_COUNT(from->shortages->node) : 0, at = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < from->engines; i++)
 		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i]))) +
@@ -423,6 +423,10 @@ static int draw_nodes(const struct nt_picture *from, struct nt_snapshot *snapsho
 		if (r < 0)
 			return r;
 	}
+	if (from->shortages)
+		r = draw_shortages(from->shortages, snapshot, node, &at);
+	if (r < 0)
+		return r;
 	qsort(node, at, sizeof(*node), by_name);
 	join_nodes(node, &at);
 	snapshot->node = node;

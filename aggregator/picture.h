@@ -15,6 +15,7 @@ struct nt_picture {
 	size_t engines;
 	const struct nt_snapshot_job *const *head; /* of jobs that others own */
 	size_t heads;
+	const struct nt_shortages *shortages; /* beside those of the engines; NULL: none */
 };
 
 /* All of them as one: a node that several engines know is one node. -ENOMEM. */

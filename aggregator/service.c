@@ -27,7 +27,6 @@ enum {
 #define SAVE_NS          (30 * NT_SECOND)
 #define HEADS_NS         (5 * NT_SECOND)
 #define RETRY_NS         (5 * NT_SECOND)
-#define CLOCK_AHEAD_NS   (60 * NT_SECOND) /* a message from further in the future is turned down */
 #define STREAM_FORGET_NS NT_HOUR
 
 static const char client_name[] = "neutracer-aggregator";
@@ -87,7 +86,7 @@ static int join(struct nt_service *service)
 		.revoked = nt_service_revoked,
 		.data = service,
 	};
-	/* Nothing is made of node vectors yet: whoever shares the work need not read them all. */
+	/* Who shares the windows reads all node vectors by a reader of its own: see node_feed.h. */
 	const uint32_t topics = 1U << NT_TOPIC_WINDOW | (options->shared ? 0 : 1U << NT_TOPIC_NODE);
 	int r;
 
@@ -101,9 +100,17 @@ static int join(struct nt_service *service)
 
 static int open_news(struct nt_service *service)
 {
+	const struct nt_node_feed_options nodes = {
+		.bus_url = service->options.bus_url,
+		.bus = &service->bus,
+		.signatures = service->options.signatures,
+		.max_nodes = service->options.engine.limits.nodes ?: NT_JOBS_MAX_NODES,
+	};
 	int r;
 
 	r = nt_heads_new(&service->heads);
+	if (r == 0)
+		r = nt_node_feed_open(&nodes, &service->nodes);
 	if (r < 0)
 		return r;
 	return nt_bus_reader_open_with(service->options.bus_url,
@@ -195,6 +202,7 @@ void nt_service_free(struct nt_service *service)
 	}
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
+	nt_node_feed_close(service->nodes);
 	nt_heads_free(service->heads);
 	nt_outlet_close(service->outlet);
 	(void)pthread_mutex_destroy(&service->lock);
@@ -215,6 +223,8 @@ static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapsho
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		engine[from.engines++] = shard->engine;
 	from.engine = engine;
+	if (service->nodes)
+		from.shortages = nt_node_feed_shortages(service->nodes);
 	if (service->heads) {
 		const struct nt_snapshot_job **head;
 
@@ -264,6 +274,9 @@ static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 	memcpy(ret_meter->bus_errors, bus.errors, sizeof(ret_meter->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_meter_add(&ret_meter->shards, shard->engine, nt_ingest_counters(shard->ingest));
+	if (service->nodes)
+		nt_meter_add_nodes(&ret_meter->shards, nt_node_feed_shortages(service->nodes),
+				   nt_node_feed_counters(service->nodes));
 }
 
 static int draw(struct nt_service *service)
@@ -324,14 +337,18 @@ static int take_record(struct nt_service *service, const struct nt_bus_record *r
 
 static int sweep(struct nt_service *service)
 {
+	const uint64_t before_ns = nt_clock_real_ns() - STREAM_FORGET_NS;
+
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
 		int r = nt_engine_sweep(shard->engine, service->waited_ns);
 
 		if (r < 0)
 			return r;
 		shard->saved = false;
-		nt_ingest_sweep(shard->ingest, nt_clock_real_ns() - STREAM_FORGET_NS);
+		nt_ingest_sweep(shard->ingest, before_ns);
 	}
+	if (service->nodes)
+		nt_node_feed_sweep(service->nodes, service->waited_ns, before_ns);
 	service->waited_ns = 0;
 	return 0;
 }
@@ -453,7 +470,7 @@ static void look_around(struct nt_service *service)
 
 static int read_records(struct nt_service *service, int timeout_ms)
 {
-	const uint64_t latest_ns = nt_clock_real_ns() + CLOCK_AHEAD_NS;
+	const uint64_t latest_ns = nt_clock_real_ns() + NT_INGEST_AHEAD_NS;
 	struct nt_bus_record record;
 	int r = 0;
 
@@ -487,6 +504,8 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 		look_around(service);
 	}
 	r = nt_service_take_news(service);
+	if (r == 0 && service->nodes)
+		r = nt_node_feed_turn(service->nodes);
 	if (r < 0)
 		return r;
 	return do_due(service);

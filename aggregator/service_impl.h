@@ -8,6 +8,7 @@
 
 #include "aggregator/head.h"
 #include "aggregator/meter.h"
+#include "aggregator/node_feed.h"
 #include "aggregator/outlet.h"
 #include "aggregator/service.h"
 #include "aggregator/shard.h"
@@ -30,6 +31,7 @@ struct nt_service {
 	/* Where the bus is shared out; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and heads of others */
 	struct nt_heads *heads;
+	struct nt_node_feed *nodes;
 	struct nt_depots *depots; /* during one assignment */
 	int error; /* of an assignment, or of news: ends the loop */
 	bool closing; /* nothing is saved any more */

@@ -772,6 +772,67 @@ static void what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothin
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* What the agent of a node leaves out, now or so many milliseconds ago. */
+static void publish_limit(struct feed_agent *from, uint64_t left_out, uint64_t ago_ms)
+{
+	struct nt_node_limit limit = {
+		.what = "processes",
+		.unit = "processes",
+		.owner = "user 65534",
+		.left_out = left_out,
+		.owner_left_out = left_out,
+		.cap = 1024,
+	};
+	struct nt_message message = feed_envelope(from, 0);
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_bus_record record;
+
+	message.body = NT_BODY_NODE;
+	message.key = from->name;
+	message.real_ns = nt_clock_real_ns() - ago_ms * MS;
+	message.node.node = from->name;
+	message.node.limit = &limit;
+	message.node.limits = left_out ? 1 : 0;
+	record = feed_record(&message, &buf);
+	record.topic = NT_TOPIC_NODE;
+	assert_int_equal(nt_bus_publish(bus[0], &record), 0);
+	assert_int_equal(nt_bus_flush(bus[0]), 0);
+}
+
+/* -1: there is no such node. */
+static long left_out(size_t member, const char *node)
+{
+	const struct nt_snapshot *snapshot = nt_snapshot_acquire(members[member].board);
+	long found = -1;
+
+	for (size_t i = 0; i < snapshot->nodes; i++)
+		if (strcmp(snapshot->node[i].name, node) == 0)
+			found = snapshot->node[i].limits ? (long)snapshot->node[i].limit[0].left_out
+							 : 0;
+	nt_snapshot_release(snapshot);
+	return found;
+}
+
+static void every_member_shows_what_any_node_leaves_out(void **state)
+{
+	struct feed_agent full = feed_agent("gpu-02", "gpu-02");
+
+	(void)state;
+	give_all(0);
+	publish_run(520, 5200, UINT64_MAX, UINT64_MAX);
+	turn_all();
+	assert_int_equal(left_out(0, "gpu-02"), 0);
+	publish_limit(&full, 12, 0);
+	publish_limit(&full, 412, 0);
+	turn_all();
+	assert_int_equal(left_out(0, "gpu-02"), 412);
+	assert_int_equal(left_out(1, "gpu-02"), 412);
+	publish_limit(&full, 0, 0);
+	turn_all();
+	assert_int_equal(left_out(0, "gpu-02"), 0);
+	assert_int_equal(left_out(1, "gpu-02"), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -789,6 +850,7 @@ int main(void)
 		TEST(a_job_of_another_member_is_shown_with_its_owner),
 		TEST(sums_do_not_fall_when_a_shard_goes),
 		TEST(what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing),
+		TEST(every_member_shows_what_any_node_leaves_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
