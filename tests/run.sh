@@ -101,7 +101,7 @@ finish() {
   local pid status=0
   wait -n -p pid "${!running[@]}" || status=$?
   log=${log_of[$pid]}
-  echo "$((SECONDS - began[pid])) ${running[$pid]}" >>"$results/times"
+  echo "$((SECONDS - ${began[$pid]})) ${running[$pid]}" >>"$results/times"
   judge "${running[$pid]}" "$status"
   rm -f "$log"
   unset "running[$pid]" "log_of[$pid]" "began[$pid]"

@@ -100,8 +100,8 @@ attack_runs() {
   attack_ends
 }
 
-complain() { # the first line is kept for the end
-  wrong+=("${1%%$'\n'*}")
+complain() { # said again at the end
+  wrong+=("${1:0:1500}")
   echo "WRONG: $1" >&2
 }
 
