@@ -39,6 +39,7 @@ struct nt_attached {
 	size_t targets;
 	struct file_link *link;
 	size_t links, link_cap;
+	uint32_t slot; /* in the kernel's table of splits; 0: there were too many files */
 	enum nt_attached_split split;
 	uint64_t splits, whole_splits; /* so far; of what stays, too */
 };
@@ -74,6 +75,7 @@ struct nt_attach {
 	struct name *name;
 	size_t names;
 	struct pending *pending; /* list, owned */
+	uint32_t slots, last_slot; /* bits of those taken */
 	uint64_t tokens;
 	void (*attached)(void *data, const char *name, int result);
 	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
@@ -153,6 +155,8 @@ static void file_free(struct nt_attach *a, struct nt_attached *file)
 	free(file->link);
 	free(file->target);
 	(void)close(file->fd);
+	nt_kernel_set_split(a->kernel, file->slot, NT_SPLIT_NONE);
+	a->slots &= ~(file->slot ? 1U << file->slot : 0);
 	free(file);
 }
 
@@ -202,6 +206,19 @@ static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct nt_attache
 }
 
 /* The file of a name that is new: a known one under another name, or one more. */
+/* In turns: links of a file that went may be freed only now. */
+static uint32_t take_slot(struct nt_attach *a)
+{
+	for (uint32_t i = 1; i < NT_SPLIT_SLOTS; i++) {
+		a->last_slot = a->last_slot % (NT_SPLIT_SLOTS - 1) + 1;
+		if (!(a->slots >> a->last_slot & 1)) {
+			a->slots |= 1U << a->last_slot;
+			return a->last_slot;
+		}
+	}
+	return 0;
+}
+
 static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 		    struct nt_attached **ret_file)
 {
@@ -238,6 +255,7 @@ static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 		free(file);
 		return r;
 	}
+	file->slot = take_slot(a);
 	file->fd = nt_take_fd(&fd);
 	a->file[a->files++] = file;
 	*ret_file = file;
@@ -280,7 +298,8 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 	*ret_target = (struct nt_target){
 		.place = {.offset = kind == NT_TARGET_PAIR ? symbol->return_offset
 							   : symbol->entry_offset,
-			  .cookie = nt_probe_cookie(row)},
+			  .cookie = nt_probe_cookie(row) | NT_COOKIE_OF_SLOT(file->slot) |
+				    (nt_probe_stays(probe) ? NT_COOKIE_OF_STAYING : 0)},
 		.function = symbol->offset,
 		.row = row,
 		.subject = probe->subject,
@@ -615,6 +634,18 @@ enum nt_attached_split nt_attached_split(const struct nt_attached *file)
 	return file->split;
 }
 
+bool nt_attached_sees_once(const struct nt_attached *file)
+{
+	return file->slot != 0;
+}
+
+static enum nt_split kernel_split(enum nt_attached_split split)
+{
+	if (split == NT_ATTACHED_ALL)
+		return NT_SPLIT_ALL;
+	return split == NT_ATTACHED_BUT_STAYING ? NT_SPLIT_BUT_STAYING : NT_SPLIT_NONE;
+}
+
 struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
 				  enum nt_attached_split split)
 {
@@ -633,6 +664,7 @@ struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *
 	}
 	attach->links -= file->links - kept;
 	file->links = kept;
+	nt_kernel_set_split(attach->kernel, file->slot, kernel_split(split));
 	return bundle;
 }
 
@@ -646,6 +678,7 @@ int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stay
 	while ((link = nt_bundle_take(bundle, NULL)))
 		keep_link(attach, file, link, stays);
 	file->split = NT_ATTACHED_SHARED;
+	nt_kernel_set_split(attach->kernel, file->slot, NT_SPLIT_NONE);
 	return 0;
 }
 

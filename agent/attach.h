@@ -116,6 +116,11 @@ enum nt_attached_split {
 struct nt_attached *nt_attach_find(struct nt_attach *attach, dev_t dev, ino_t ino);
 const struct nt_target *nt_attached_targets(const struct nt_attached *file, size_t *ret_targets);
 int nt_attached_fd(const struct nt_attached *file);
+/*
+ * Does the kernel side see each call once, while links of all processes and of one are attached? False
+ * for files that came when 31 others were attached: then each of the links sees it.
+ */
+bool nt_attached_sees_once(const struct nt_attached *file);
 /* (dev, ino) pairs that lead to it: with the last one it goes. */
 size_t nt_attached_names(const struct nt_attached *file);
 enum nt_attached_split nt_attached_split(const struct nt_attached *file);

@@ -22,7 +22,7 @@
 #include "session.skel.h"
 
 enum {
-	TRIAL_ROW = 0x7fff, /* the row of no function */
+	TRIAL_ROW = 0x1ff, /* the row of no function */
 	TRIAL_WORD = 0x5eed,
 	TRIAL_RESULT = 0x600d,
 	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
@@ -671,6 +671,16 @@ static uint64_t misses_of(const struct bpf_object *object)
 			misses += info.recursion_misses;
 	}
 	return misses;
+}
+
+void nt_kernel_set_split(const struct nt_kernel *kernel, uint32_t slot, enum nt_split split)
+{
+	if (!slot)
+		return;
+	/* One store each, which probes read at any time. */
+	__atomic_store_n(&kernel->call->bss->splits[slot], split, __ATOMIC_SEQ_CST);
+	if (kernel->session)
+		__atomic_store_n(&kernel->session->bss->splits[slot], split, __ATOMIC_SEQ_CST);
 }
 
 void nt_kernel_stats(const struct nt_kernel *kernel, struct nt_attach_stats *stats)

@@ -51,6 +51,8 @@ NT_MUST_CHECK int nt_kernel_link_span(const struct nt_kernel *kernel, const char
 				      const struct nt_place *end, size_t ends, bool at_return,
 				      struct nt_link **ret_begin, struct nt_link **ret_end);
 
+/* Whose links see the calls of the file with this slot from now on. 0: it has none, and nothing is done. */
+void nt_kernel_set_split(const struct nt_kernel *kernel, uint32_t slot, enum nt_split split);
 int nt_kernel_fd(const struct nt_kernel *kernel);
 /* As of nt_attach_poll(). */
 NT_MUST_CHECK int nt_kernel_poll(struct nt_kernel *kernel, nt_event_fn fn, void *data);

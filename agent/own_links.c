@@ -387,7 +387,8 @@ enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 	/* A call that was entered and left makes one event, whatever links were there. */
 	if (call->h.flags & NT_CALL_RETURNED)
 		return NT_OWN_LINKS_TAKE;
-	if (use->file->phase == PHASE_SHARED && !use->file->cut_ns)
+	if (nt_attached_sees_once(use->file->attached) ||
+	    (use->file->phase == PHASE_SHARED && !use->file->cut_ns))
 		return NT_OWN_LINKS_TAKE;
 	return nt_repeats_take(&own->repeats, call) ? NT_OWN_LINKS_DROP : NT_OWN_LINKS_TAKE;
 }

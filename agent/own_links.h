@@ -4,11 +4,13 @@
  * can be detached without blinding its neighbours.
  *
  * A file is *split* when a process that maps it is governed (agent/governor.h): every process gets links
- * of its own, then the shared ones go. While both are attached a call that is entered and left makes one
- * event, for the second link finds the thread inside; one that makes an event at its entry alone makes
- * two, of which the second is dropped. So no call of a neighbour is lost or taken twice; calls that are
- * counted in the kernel alone may be counted twice for some milliseconds. The file is *joined* again
- * when none of its processes has been governed for a while.
+ * of its own, then the shared ones go. While both are attached the kernel side passes over the hits of
+ * one of them (bpf/event.h, enum nt_split): no call of a neighbour is lost, or seen twice. The file is
+ * *joined* again when none of its processes has been governed for a while.
+ *
+ * Of more than 31 files the others have no such switch: a call that makes an event at its entry alone then
+ * makes two, of which the second is dropped (agent/repeat.h), and one that is only counted is counted
+ * twice while both are attached.
  *
  * For the loop's thread; links are made and freed by agent/linker.h.
  */

@@ -21,7 +21,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("uprobe")
 int call_count(struct pt_regs *ctx)
 {
-	count(ctx, bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (!is_passed_over(cookie))
+		count(ctx, cookie);
 	return 0;
 }
 

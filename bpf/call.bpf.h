@@ -110,6 +110,18 @@ static __always_inline __u64 register_word(struct pt_regs *ctx, __u32 word)
 	}
 }
 
+/* Is the call seen by a link of the other kind? */
+static __always_inline bool is_passed_over(__u64 cookie)
+{
+	__u32 slot = NT_COOKIE_SLOT(cookie);
+	__u8 split;
+
+	if (!slot)
+		return false;
+	split = *(volatile __u8 *)&splits[slot];
+	return NT_COOKIE_OWN(cookie) != (split > NT_COOKIE_STAYS(cookie));
+}
+
 static __always_inline struct nt_process_counters *counter_add(__u32 counter, __u64 bytes)
 {
 	struct nt_process_counters *c = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -326,6 +338,8 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 	__u64 pid_tgid, wakeup;
 	struct nt_event_call *e;
 
+	if (is_passed_over(cookie))
+		return;
 	if (nested(bpf_task_storage_get(&inside, task, 0, 0), PT_REGS_SP(ctx))) {
 		hit_unseen(NT_COOKIE_ROW(cookie));
 		return;
@@ -355,11 +369,13 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct nt_inside *slot =
-		bpf_task_storage_get(&inside, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct nt_inside *slot;
 	__u64 pid_tgid;
 	struct nt_id *id;
 
+	if (is_passed_over(cookie))
+		return false;
+	slot = bpf_task_storage_get(&inside, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!slot) {
 		__sync_fetch_and_add(&untracked, 1);
 		return false;

@@ -30,7 +30,9 @@ enum nt_event_type {
 /*
  * The attach cookie of a probe: what the kernel side must know to record the call.
  *
- *	bits  0-14	row in the agent's probe table, copied into the event with the next bit
+ *	bits  0-8	row in the agent's probe table, copied into the event with bit 15
+ *	bit  9		the function stays with the links of all processes: NT_SPLIT_BUT_STAYING
+ *	bits 10-14	slot of the file in the table of splits, 0: it has none
  *	bit  15		the probe belongs to a link of one process; 0: to one of all processes
  *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
@@ -44,7 +46,10 @@ enum nt_event_type {
  *	bits 59-63	1 + offset / 16 of a record, 0: none. Words 1 on are then no arguments but the
  *			memory at word 0 + offset, 8 bytes each (Gloo passes its arguments in a struct)
  */
-#define NT_COOKIE_ROW(c)       ((__u16)((c)&0xffff))
+#define NT_COOKIE_ROW(c)       ((__u16)((c)&0x81ff))
+#define NT_COOKIE_STAYS(c)     ((__u32)((c) >> 9) & 1)
+#define NT_COOKIE_SLOT(c)      ((__u32)((c) >> 10) & 0x1f)
+#define NT_COOKIE_OWN(c)       ((__u32)((c) >> 15) & 1)
 #define NT_COOKIE_WORDS(c)     ((__u32)((c) >> 16) & 0xf)
 #define NT_COOKIE_DEREF(c)     ((__u32)((c) >> 20) & 0xf)
 #define NT_COOKIE_DEREF_OFF(c) ((__u32)((c) >> 24) & 0xfffff)
@@ -71,7 +76,21 @@ enum nt_counter {
 	NT_COUNTER_END, /* keep last; at most 15 */
 };
 
-#define NT_ROW_OF(row) ((__u16)((row)&0x7fff))
+/*
+ * By file slot: whose links see a call, those of all processes or those of its own. While both are
+ * attached, the others' hits are passed over, so that each call is seen once.
+ */
+enum nt_split {
+	NT_SPLIT_NONE,
+	NT_SPLIT_BUT_STAYING,
+	NT_SPLIT_ALL,
+};
+
+#define NT_SPLIT_SLOTS       32
+#define NT_COOKIE_OF_STAYING (1ULL << 9)
+#define NT_COOKIE_OF_SLOT(s) ((__u64)(s) << 10)
+
+#define NT_ROW_OF(row) ((__u16)((row)&0x1ff))
 #define NT_ROW_OWN     0x8000 /* in `row`: bit 15 of the cookie */
 
 /*

@@ -21,6 +21,8 @@ static __always_inline struct nt_process_counters *process_counters(__u64 flags)
 	return bpf_task_storage_get(&counters, task->group_leader, 0, flags);
 }
 
+/* enum nt_split by slot of a file; written by the agent. */
+__u8 splits[NT_SPLIT_SLOTS];
 /* Calls that could not be recorded for want of memory. */
 __u64 untracked;
 /* Calls whose return came when their probes were gone. */
