@@ -12,7 +12,7 @@
 #include "common/log.h"
 
 enum {
-	BASE_BYTES = 32 << 20,
+	BASE_BYTES = 24 << 20,
 	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes up to 280 KiB */
 	SPARE_PART = 8, /* of the limit: so much is free after processes were given up */
 };

@@ -118,7 +118,7 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(memory_max),
 	 .min = 16 << 20,
 	 .help = "private memory of the agent: beyond it, the owner whose processes take the most gives up "
-		 "the largest of them (default: 32M, and 512K for each processor)"},
+		 "the largest of them (default: 24M, and 512K for each processor)"},
 	{.name = "bus-bytes",
 	 .kind = NT_OPT_SIZE,
 	 .offset = OPT(bus_bytes),
