@@ -7,9 +7,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,16 +27,9 @@ struct facts {
 
 static long peak_kb(void)
 {
-	char line[256];
-	long kb = -1;
-	FILE *file = fopen("/proc/self/status", "re");
+	struct rusage usage;
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmHWM: %ld", &kb) == 1)
-			break;
-	if (file)
-		(void)fclose(file);
-	return kb;
+	return getrusage(RUSAGE_SELF, &usage) < 0 ? -1 : usage.ru_maxrss;
 }
 
 /* Answers what it is. */
