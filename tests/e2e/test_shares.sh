@@ -3,6 +3,8 @@
 # More idle processes of one user than the agent has places for map a library. A job of another user
 # that starts later is seen whole; the log says once who is left out, and so do /readyz, the metrics and
 # `neutracer jobs`. When the processes are gone, nothing is said any more.
+#
+#   NT_BUS   the bus (a spool)
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -14,8 +16,9 @@ need "$sim/idle" setpriv
 chmod 711 "$work"
 stay_apart
 front=$(free_port)
-start_aggregator --resolve-after 10s
-start_agent here --cgroup "$apart" --listen "127.0.0.1:$front"
+bus=${NT_BUS:-spool:$work/spool}
+start_aggregator --bus "$bus" --resolve-after 10s
+start_agent here --bus "$bus" --shelter "$work/shelter" --cgroup "$apart" --listen "127.0.0.1:$front"
 
 cp "$sim/lib/libnccl.so.2" "$work/libnccl.so.2"
 chmod 755 "$work/libnccl.so.2"
