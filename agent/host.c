@@ -109,12 +109,15 @@ bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 		return false;
 	at = (size_t)(close + 1 - text);
 	for (int i = 0; i <= STAT_SYSTEM_TIME; i++) {
+		/* So that both times together, in nanoseconds, are a number. */
+		const uint64_t most = i < STAT_USER_TIME ? UINT64_MAX : UINT64_MAX / 2 / tick_ns;
+
 		if (!next_word(text, len, &at, &word, &word_len))
 			return false;
 		if (i == STAT_STATE)
 			value[i] = (unsigned char)word[0];
 		else if (i >= STAT_MAJOR_FAULTS &&
-			 nt_num_u64(word, word_len, 0, UINT64_MAX, &value[i]) < 0)
+			 nt_num_u64(word, word_len, 0, most, &value[i]) < 0)
 			return false;
 	}
 	sample->state = (char)value[STAT_STATE];

@@ -49,7 +49,8 @@ static void a_short_or_odd_stat_is_refused(void **state)
 {
 	static const char *const texts[] = {"", "42 (a)", "42 (a) R 1 2 3",
 					    "42 a R 1 2 3 4 5 6 7 8",
-					    "42 (a) R 1 2 3 4 5 6 7 8 x 10 11 12 13 14"};
+					    "42 (a) R 1 2 3 4 5 6 7 8 x 10 11 12 13 14",
+					    "42 (a) R 1 2 3 4 5 6 7 8 9 10 1844674407370955162 14"};
 	struct nt_host_sample sample = {.state = 'Q'};
 	uint64_t cpu_ns = 5;
 
