@@ -46,6 +46,8 @@ struct ended {
 	UT_hash_handle hh;
 };
 
+_Static_assert(NT_ROWS_MAX <= TRIAL_ROW, "a row of the table is the row of no function");
+
 struct nt_kernel {
 	enum nt_attach_mode mode;
 	struct call_bpf *call;

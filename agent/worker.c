@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "agent/proc.h"
+#include "common/log.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -262,6 +263,9 @@ static pid_t start(struct nt_workers *workers, int socket, nt_worker_fn fn)
 		pid = spawn_worker(workers->spawner, socket, fn);
 	if (pid != -EPIPE)
 		return pid;
+	if (workers->spawner)
+		(void)nt_warn(
+			0, "the process that starts workers does not answer: the agent forks them");
 	nt_workers_end(workers);
 	return fork_worker(socket, fn);
 }

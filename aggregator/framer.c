@@ -169,7 +169,7 @@ static int update_members(struct nt_framer *framer, struct nt_jobs *jobs, struct
 
 /*
  * Its agent, which goes on, sends no windows of it any more. An agent that gave it up will not report its
- * end: such a rank leaves the job later, and nobody knows that it failed.
+ * end: such a rank leaves the job later, and is not taken for one that failed.
  */
 static bool has_left(const struct nt_member *member, uint64_t length_ns, uint64_t end_ns)
 {

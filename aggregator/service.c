@@ -86,7 +86,7 @@ static int join(struct nt_service *service)
 		.revoked = nt_service_revoked,
 		.data = service,
 	};
-	/* Who shares the windows reads all node vectors by a reader of its own: see node_feed.h. */
+	/* Where windows are shared out, node vectors have a reader of their own: see node_feed.h. */
 	const uint32_t topics = 1U << NT_TOPIC_WINDOW | (options->shared ? 0 : 1U << NT_TOPIC_NODE);
 	int r;
 
@@ -104,7 +104,9 @@ static int open_news(struct nt_service *service)
 		.bus_url = service->options.bus_url,
 		.bus = &service->bus,
 		.signatures = service->options.signatures,
-		.max_nodes = service->options.engine.limits.nodes ?: NT_JOBS_MAX_NODES,
+		.max_nodes = service->options.engine.limits.nodes
+				     ? service->options.engine.limits.nodes
+				     : NT_JOBS_MAX_NODES,
 	};
 	int r;
 

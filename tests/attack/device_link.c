@@ -57,7 +57,7 @@ static bool is_opened(int watch, int wait_ms)
 	return poll(&ready, 1, wait_ms) > 0 && read(watch, event, sizeof(event)) > 0;
 }
 
-/* As whoever does not look where the path leads would. */
+/* By the path alone, without a look at where its links lead. */
 static void open_carelessly(pid_t process, const char *dir)
 {
 	char path[PATH_MAX];

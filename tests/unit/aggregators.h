@@ -32,7 +32,7 @@ enum {
 
 /* ---- a group --------------------------------------------------------------------------------------- */
 
-/* A reader that owns what it is told to own. */
+/* A reader whose partitions are those that the test sets in `wanted`. */
 struct fake {
 	struct nt_bus_reader bus;
 	struct nt_bus_reader *spool;

@@ -454,7 +454,7 @@ static void a_rank_that_its_agent_gave_up_is_not_missed(void **state)
 	sort_batch(&batch);
 	push_all(&batch);
 	assert_true(last_rank[RANKS - 1].ended);
-	assert_true(last_rank[RANKS - 1].finalized); /* nobody is missing */
+	assert_true(last_rank[RANKS - 1].finalized); /* no rank is missing */
 }
 
 static void windows_of_different_tiers_are_not_one_sum(void **state)
