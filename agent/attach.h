@@ -33,6 +33,7 @@ struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
 	size_t ring_bytes; /* power of two */
 	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
+	uint32_t share_shift; /* shares of the ring last 2^share_shift ns; 0: 134 ms */
 	bool has_thread; /* that makes and frees links beside the caller */
 	/*
 	 * Called by nt_attach_settle(): so many functions of the file are attached now, or a negative

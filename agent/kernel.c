@@ -135,6 +135,8 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	(void)bpf_map__set_max_entries(call->maps.events, (uint32_t)options->ring_bytes);
 	call->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	call->rodata->min_call_ns = options->min_call_ns;
+	if (options->share_shift)
+		call->rodata->share_shift = options->share_shift;
 	if (!multi)
 		return;
 	bpf_object__for_each_program(program, call->obj)
@@ -155,6 +157,8 @@ static int load_session(struct nt_kernel *k, const struct nt_attach_options *opt
 	k->session = s;
 	s->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	s->rodata->min_call_ns = options->min_call_ns;
+	if (options->share_shift)
+		s->rodata->share_shift = options->share_shift;
 	(void)bpf_program__set_expected_attach_type(s->progs.call_session,
 						    (enum bpf_attach_type)NT_UPROBE_SESSION);
 	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(k->call->maps.events));

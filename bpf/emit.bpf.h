@@ -33,10 +33,12 @@ struct {
 /* Unread bytes from which the agent is woken; set by the agent to a 16th of the ring. */
 const volatile __u64 wakeup_bytes = 1 << 18;
 
+/* Of the boot time in ns, to the number of a period of shares: 134 ms. */
+const volatile __u32 share_shift = 27;
+
 enum {
 	RING_HEADER = 8, /* bytes that the kernel puts before each event */
 	FREE_PART = 4, /* of wakeup_bytes, which is a 16th: a quarter of the ring */
-	PERIOD_SHIFT = 27, /* a period of 134 ms */
 	PROCESS_SHARE =
 		2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
 	OWNER_TIMES =
@@ -127,7 +129,7 @@ static __noinline bool owner_has_share(__u64 period, __u64 most)
 static __noinline bool has_share(__u64 unread)
 {
 	struct nt_process_counters *process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	__u64 period = bpf_ktime_get_boot_ns() >> PERIOD_SHIFT;
+	__u64 period = bpf_ktime_get_boot_ns() >> share_shift;
 	/* Of the default ring: 2048 events, from half on 512, from three quarters on 128. */
 	__u64 most = wakeup_bytes * 16 / PROCESS_SHARE;
 

@@ -26,7 +26,7 @@ fails() { [ "$(metrics metrics | awk '/^neutracer_agent_kube_failed_total/ { n +
 
 wait_until 30 "the pods to be known" knows "$(there)" || fail "pods known: $(metric kube_pods), there: $(there)"
 new_pod first
-wait_until 10 "a new pod to be known" knows "$(there)" || fail "pods known: $(metric kube_pods), there: $(there)"
+wait_until 40 "a new pod to be known" knows "$(there)" || fail "pods known: $(metric kube_pods), there: $(there)"
 lists=$(metric kube_lists_total)
 known=$(metric kube_pods)
 echo "pods known: $known, by $lists lists and $(metric kube_watches_total) watches"

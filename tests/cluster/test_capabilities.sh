@@ -72,5 +72,5 @@ done
 bpf_of "$pid" >"$work/bpf"
 [ "$(grep -c link "$work/bpf")" -ge 2 ] || fail "the agent has no links: $(cat "$work/bpf")"
 k delete pod -l app=agent --wait=true >/dev/null
-wait_until 10 "the probes to go" bpf_is_gone "$work/bpf" || fail "probes are left in the kernel"
+wait_until 40 "the probes to go" bpf_is_gone "$work/bpf" || fail "probes are left in the kernel"
 echo "gone with the pod: $(wc -l <"$work/bpf") programs, maps and links"

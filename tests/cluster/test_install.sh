@@ -113,7 +113,15 @@ is_signed() {
 }
 wait_until 60 "signed messages" is_signed ||
   fail "no agent got a key: $(k logs -n "$space" "$agent" -c agent --tail=5)"
-[ "$(counted 'records_refused_total{why="without-signature"}')" -eq 0 ] || fail "messages are sent unsigned"
+# What was on the bus before the agents had their keys is refused, and nothing that came behind it.
+refused() { counted 'records_refused_total{why="without-signature"}'; }
+is_all_signed() {
+  local before_refused before_signed
+  before_refused=$(refused) before_signed=$(signed)
+  sleep 8
+  [ "$(refused)" -eq "$before_refused" ] && [ "$(signed)" -gt "$before_signed" ]
+}
+wait_until 90 "nothing but signed messages" is_all_signed || fail "messages are sent unsigned: $(refused)"
 # A key for nobody else: not for another account, nor another audience, nor a token of no pod, nor another node.
 address=$(k get service -n "$space" neutracer-aggregator -o 'jsonpath={.spec.clusterIP}')
 key_for() { # key_for TOKEN NODE: the status of the answer

@@ -79,7 +79,7 @@ cleanup() {
   for pid in "${children[@]}"; do stop "$pid"; done
   [ -z "$apart" ] || echo $$ >"${apart%/*}/cgroup.procs"
   for pid in "${cgroups[@]}"; do
-    wait_until 5 "the cgroup to empty" rmdir "$pid" 2>/dev/null
+    wait_until 40 "the cgroup to empty" rmdir "$pid" 2>/dev/null
   done
   # What was built with sanitizers says so when it ends: errors, and what it did not free.
   if [ -n "$work" ] && grep -A 30 -e 'ERROR: [A-Z][A-Za-z]*Sanitizer' -e 'runtime error: ' "$work"/log/*.log >&2; then

@@ -34,7 +34,7 @@ for signal in KILL TERM; do
   quiet 8
   for rank in $((4 + SRANDOM % 4)) $((SRANDOM % 4)); do
     fault "compute $rank 1.8"
-    expect 20 "rank $rank after the agent's SIG$signal" compute "$rank"
+    expect 60 "rank $rank after the agent's SIG$signal" compute "$rank"
     heal
   done
 done

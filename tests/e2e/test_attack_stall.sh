@@ -13,7 +13,7 @@ healthy_job
 trap_is_set() { # trap_is_set MODE [OPTION...]
   mkdir "$work/$1"
   attack_starts fuse_stall --mode "$1" --dir "$work/$1" --seconds 120 "${@:2}"
-  wait_until 10 "the trap" attack_said stalled || fail "the trap is not set: $(cat "$attack_log")"
+  wait_until 40 "the trap" attack_said stalled || fail "the trap is not set: $(cat "$attack_log")"
 }
 
 # One after the other, so that the second is found behind the first, and all stay.

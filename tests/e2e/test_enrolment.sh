@@ -39,6 +39,6 @@ seen 4
 [ "$(counted gaps_total)" = 0 ] || fail "messages are missing that had to wait"
 sleep 6
 fault "compute 2 2"
-expect 30 "a job whose agent was given a key" compute 2
+expect 60 "a job whose agent was given a key" compute 2
 [ "$(counted 'records_refused_total{why="without-signature"}')" = 0 ] || fail "messages are sent unsigned"
 echo "the key of a node by a token of it alone"

@@ -14,7 +14,7 @@ seen 8
 quiet 6
 rank=$(draw 8)
 fault "exit $rank 7"
-expect 30 "a rank that ends" missing "$rank"
+expect 60 "a rank that ends" missing "$rank"
 kill_job TERM
 
 start_job train 8

@@ -14,6 +14,6 @@ seen 8
 quiet 6
 rank=$(draw 8)
 fault "gc $rank 120"
-expect 30 "garbage collection" host "$rank"
+expect 60 "garbage collection" host "$rank"
 heal
 end_job || fail "the job failed"

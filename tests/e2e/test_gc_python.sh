@@ -16,7 +16,7 @@ seen 4
 # metric NAME: what the agent tells of itself.
 metric() { sed -n "s/^neutracer_agent_$1 //p" "$work/agent-here.prom"; }
 all_are_watched() { [ "$(metric attached_interpreters)" = 4 ]; }
-wait_until 10 "the interpreters to be watched" all_are_watched ||
+wait_until 40 "the interpreters to be watched" all_are_watched ||
   fail "$(metric attached_interpreters) interpreters are watched"
 quiet 6
 rank=$(draw 4)
@@ -24,7 +24,7 @@ fault "gc $rank 120"
 expect 60 "garbage collection" host "$rank"
 # What follows may still sharpen it.
 is_named() { has_incident '.state == "firing" and .cause == "garbage collection"'; }
-wait_until 10 "the cause" is_named || fail "the cause is not named: $(open_incidents)"
+wait_until 40 "the cause" is_named || fail "the cause is not named: $(open_incidents)"
 heal
 end_job || fail "the job failed"
 none_is_watched() { [ "$(metric attached_interpreters)" = 0 ]; }

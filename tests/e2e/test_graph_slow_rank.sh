@@ -13,7 +13,7 @@ seen 8
 quiet 6
 rank=$(draw 8)
 fault "compute $rank 1.6"
-expect 20 "a slow rank" compute "$rank"
+expect 60 "a slow rank" compute "$rank"
 heal
 rank=$(draw 8)
 fault "hang $rank"

@@ -14,7 +14,7 @@ for job in train mpi; do
   quiet 6
   rank=$(draw 8)
   fault "hang $rank"
-  expect 45 "$job: a rank that hangs" hang "$rank"
+  expect 60 "$job: a rank that hangs" hang "$rank"
   heal
   end_job || fail "the job failed"
 done

@@ -61,7 +61,7 @@ quiet 6
 
 begin=$(now_ms)
 tests/kafka/kafka.sh kill
-wait_until 10 "the agent to notice" is_away || fail "the agent does not notice that the broker is away"
+wait_until 40 "the agent to notice" is_away || fail "the agent does not notice that the broker is away"
 echo "noticed after $(($(now_ms) - begin)) ms"
 quiet 8
 killed_ms=$(now_ms)

@@ -17,7 +17,7 @@ for job in mpi train; do
   quiet 6
   rank=$(draw 8)
   fault "compute $rank 1.8"
-  expect 20 "$job, attached late" compute "$rank"
+  expect 60 "$job, attached late" compute "$rank"
   heal
   stop_agent here KILL
   before=$(steps)

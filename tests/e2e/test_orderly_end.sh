@@ -21,7 +21,7 @@ for job in train mpi; do
   quiet 4
   rank=$(draw 8)
   fault "compute $rank 1.8"
-  expect 20 "$job, attached late" compute "$rank"
+  expect 60 "$job, attached late" compute "$rank"
   stop_agent here
   orderly "the agent"
   job_runs || fail "the job ended with the agent"

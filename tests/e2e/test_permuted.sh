@@ -18,7 +18,7 @@ named() {
   quiet 6
   rank=$(draw 8)
   fault "$3 $rank $4"
-  expect 20 "$1" "$2" "$rank"
+  expect 60 "$1" "$2" "$rank"
   heal
 }
 

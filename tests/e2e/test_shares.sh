@@ -45,7 +45,7 @@ seen 8
   fail "not all ranks have windows: $(ranks)"
 rank=$(draw 8)
 fault "compute $rank 1.8"
-expect 20 "beside $crowd idle processes" compute "$rank"
+expect 60 "beside $crowd idle processes" compute "$rank"
 heal
 
 # ---- what is said of it ----------------------------------------------------------------------------
@@ -62,7 +62,7 @@ node_says() {
   api /api/v1/nodes | jq -e --arg user "user $nobody" \
     '.items[] | select(.node == "here") | .limits[] | select(.what == "processes" and .owner == $user and .left_out > 0 and .cap == 1024)' >/dev/null
 }
-wait_until 15 "the node to say who is left out" node_says || fail "$(api /api/v1/nodes)"
+wait_until 40 "the node to say who is left out" node_says || fail "$(api /api/v1/nodes)"
 "$bin/neutracer" jobs --server "http://127.0.0.1:$port" --token-file "$work/token" >"$work/out/jobs"
 grep -q "^here: .* processes left out.* user $nobody (cap 1024)" "$work/out/jobs" ||
   fail "neutracer jobs does not say who is left out: $(cat "$work/out/jobs")"
@@ -76,7 +76,7 @@ stop "$idle_pid"
 nobody_left_out() { ! left_out; }
 wait_until 30 "nobody to be left out" nobody_left_out || fail "still: $(metric 'neutracer_agent_left_out{what="processes"}')"
 silent() { ! node_says; }
-wait_until 15 "the node to fall silent" silent || fail "$(api /api/v1/nodes)"
+wait_until 40 "the node to fall silent" silent || fail "$(api /api/v1/nodes)"
 [ "$(ranks | jq length)" -eq 8 ] || fail "the job has lost ranks: $(ranks)"
 end_job || fail "the job failed"
 echo "$crowd idle processes hide nobody; agent: ${resident%.*} bytes"

@@ -39,6 +39,6 @@ seen 4
 before=$(counted 'records_refused_total{why="without-signature"}')
 sleep 6
 fault "compute 2 2"
-expect 30 "a job whose messages are signed" compute 2
+expect 60 "a job whose messages are signed" compute 2
 [ "$(counted 'records_refused_total{why="without-signature"}')" = "$before" ] || fail "the agent sends unsigned messages"
 echo "unsigned: $before refused, no job; signed: rank 2 named"

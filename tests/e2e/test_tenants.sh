@@ -58,7 +58,7 @@ fault_of() { # fault_of UID LINE...
 sleep 6 # healthy windows of both
 fault_of $other "compute 2 2"
 job_name=second
-expect 30 "the second user's job" compute 2
+expect 60 "the second user's job" compute 2
 job_name=first
 no_incident
 echo "two users, one address: two jobs, and the slow rank of one is its own"

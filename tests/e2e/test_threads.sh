@@ -22,7 +22,7 @@ seen 8
 quiet 6
 rank=$(draw 8)
 fault "compute $rank 1.8"
-expect 20 "one rank of four in a process" compute "$rank"
+expect 60 "one rank of four in a process" compute "$rank"
 heal
 end_job || fail "the job failed"
 wait_until 20 "the ranks to end" ranks_have_ended || fail "$(cat "$work/ranks.json")"

@@ -75,7 +75,7 @@ seen 4
 sleep 5
 rank=$(draw 4)
 fault "compute $rank 2"
-expect 20 "a stranger's job" compute "$rank"
+expect 60 "a stranger's job" compute "$rank"
 
 # ---- who can do what ------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ has_segment() { [ -n "$(find "$spool/neutracer.$1.v1" -name '*.seg' -user "$2" -
 for topic in window node; do
   has_segment $topic 0 || fail "no segment of topic $topic: $(find "$spool" -ls)"
 done
-wait_until 10 "the incident on the bus" has_segment incident "$uid" || fail "no segment of topic incident: $(find "$spool" -ls)"
+wait_until 40 "the incident on the bus" has_segment incident "$uid" || fail "no segment of topic incident: $(find "$spool" -ls)"
 
 open_to_all=$(find "$state" -perm /007)
 [ -z "$open_to_all" ] || fail "others may get at $open_to_all"
@@ -108,7 +108,7 @@ command_names() {
     jq -e --argjson rank "$rank" '[.. | objects | select(.rank? == $rank)] | length > 0' >/dev/null
 }
 # The pictures that it shows are drawn twice a second.
-wait_until 5 "the command to name rank $rank" command_names || fail "the command does not name rank $rank"
+wait_until 40 "the command to name rank $rank" command_names || fail "the command does not name rank $rank"
 stop_agent here
 end_job || fail "the job failed"
 echo "agent with ${capabilities//,/ }, aggregator as nobody: rank $rank named, nothing open to others"

@@ -10,7 +10,7 @@ set -euo pipefail
 setup
 tests/e2e/receiver.py "$work/receiver.port" "$work/messages" 1 &
 children+=($!)
-wait_until 10 "the receiver" test -s "$work/receiver.port" || fail "no receiver"
+wait_until 40 "the receiver" test -s "$work/receiver.port" || fail "no receiver"
 (umask 077 && echo "http://127.0.0.1:$(cat "$work/receiver.port")/hook" >"$work/url")
 
 messages() { jq -r "select(.type == \"incident.$1\") | .data.id" "$work/messages" | wc -l; }
@@ -24,7 +24,7 @@ seen 8
 quiet 5
 rank=$(draw 8)
 fault "compute $rank 1.8"
-expect 20 "a slow rank" compute "$rank"
+expect 60 "a slow rank" compute "$rank"
 wait_until 30 "the firing message" has_message firing || fail "no firing message"
 stop "$agg_pid"
 agg_pid=''
