@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The slow-down of a loop by an agent that was started and stopped in turn: bench/governor.sh."""
+"""The slow-down of a loop or a job by an agent that was started and stopped in turn: bench/governor.sh."""
 
 import statistics
 import sys
@@ -10,9 +10,13 @@ SETTLED = 3  # the second after the start of the agent from which the aim holds
 
 
 def phases(spin, marks):
-    """The ns a call of each second, as (name, [ns]) in the order of the marks."""
+    """What each second says of cost, as (name, [cost]) in the order of the marks.
+
+    Of a loop: the cost of a call in calls that are not probed. Of a job: the mean of its steps but for stalls.
+    """
     with open(spin, encoding="ascii") as file:
-        seconds = [float(line.split()[3]) for line in file if line.startswith("hot ")]
+        fields = [line.split() for line in file if line.startswith(("hot ", "step "))]
+    seconds = [float(field[3]) / float(field[4]) if field[0] == "hot" else float(field[6]) for field in fields]
     with open(marks, encoding="ascii") as file:
         begins = [(name, int(second)) for name, second in map(str.split, file)]
     ends = [second for _, second in begins[1:]] + [len(seconds)]
@@ -21,7 +25,7 @@ def phases(spin, marks):
 
 
 def main():
-    spin, marks, function, threads = sys.argv[1:]
+    spin, marks, *loop = sys.argv[1:]
     found = phases(spin, marks)
     bare = [ns for name, ns in found if name == "bare"]
     rounds = []
@@ -34,9 +38,14 @@ def main():
     median = statistics.median(settled)
     quartiles = statistics.quantiles(settled, n=4)
     alone = statistics.median(ns for part in bare for ns in part)
-    print(f"{function}, {threads} thread{'s' if threads != '1' else ''}: {alone:.2f} ns a call without the agent")
-    if alone > 100:
-        print("  WARNING: so much without our agent: another one probes it, the figures are void")
+    if loop:
+        function, threads = loop
+        print(f"{function}, {threads} thread{'s' if threads != '1' else ''}: {alone:.3f} of a call that is not probed, "
+              "without the agent")
+        if alone > 2:
+            print("  WARNING: so much without our agent: another one probes it, the figures are void")
+    else:
+        print(f"job with 17 probed calls a step: {1000 * alone:.0f} us a step without the agent")
     print("  slow-down in %, by second: " + " ".join(f"{slow:.1f}" for slow in by_second[:10]))
     print(f"  from second {SETTLED} on: median {median:.2f} %, quartiles {quartiles[0]:.1f} and {quartiles[2]:.1f} "
           f"(aim: under {AIM:.0f}): {'met' if median < AIM else 'missed'}")

@@ -4,19 +4,21 @@
 #
 # Loops. A probed function is called at full speed from 1 and from 8 threads, and the agent is started
 # and stopped behind it in turn. Printed: the slow-down against the seconds without the agent around it
-# (CPU time a call), by second and as a median from the third second on, beside how much the seconds
-# without the agent differ among themselves; and how long after the calm begins the probe is back.
+# (CPU time a call, divided by that of a function which is not probed and is called in turn), by second
+# and as a median from the third second on, beside how much the seconds without the agent differ among
+# themselves; and how long after the calm begins the probe is back.
 #
-# Steps of half a millisecond. A job of Open MPI with 17 probed calls a rank and step, with and
-# without the agent in turn: the ratio of its step times, by medians of pairs; and how long it takes
-# until a slow rank in it is named.
+# Steps of half a millisecond. A job of Open MPI with 17 probed calls a rank and step, behind which the
+# agent is started and stopped in turn: how much longer its steps are, but for those of more than twice
+# the median, in which the host gave the processor to others; and how long it takes until a slow rank in
+# it is named.
 #
 #   bench/governor.sh [loops|steps]...     (both)
 #
 #   FUNCTIONS   of the loops (cudaLaunchKernel ncclAllReduce MPI_Comm_rank)
 #   ROUNDS      of a loop (4)        SECONDS_BARE, SECONDS_HOT   of a round without and with the agent (8, 20)
 #   SECONDS_CALM   to wait for a probe (40)
-#   PAIRS       of the job (5)       SECONDS_JOB   of one run of it (15)
+#   STEP_ROUNDS of the job (10)
 #   RANKS       of the job (2)       WORK_US       own work of a step (400)
 #   AGENT       options of the agent
 set -euo pipefail
@@ -26,8 +28,8 @@ set -euo pipefail
 read -ra functions <<<"${FUNCTIONS:-cudaLaunchKernel ncclAllReduce MPI_Comm_rank}"
 read -ra agent_options <<<"${AGENT:-}"
 rounds=${ROUNDS:-4} bare=${SECONDS_BARE:-8} hot=${SECONDS_HOT:-20} calm_seconds=${SECONDS_CALM:-40}
-pairs=${PAIRS:-5} seconds=${SECONDS_JOB:-15} job_ranks=${RANKS:-2} work_us=${WORK_US:-400}
-missed=0
+step_rounds=${STEP_ROUNDS:-10} job_ranks=${RANKS:-2} work_us=${WORK_US:-400}
+missed=0 lines=
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
@@ -35,9 +37,17 @@ with_agent() { start_agent here --cgroup "$apart" "${agent_options[@]}"; }
 
 # ---- loops ---------------------------------------------------------------------------------------
 
-lines_of() { grep -c '^hot ' "$work/out/spin" || true; }
+lines_of() { grep -cE '^(hot|step) ' "$lines" || true; } # seconds until now
 
 spun() { [ "$(lines_of)" -ge "$1" ]; }
+
+nothing() { # nothing FUNCTION: the one of its library that is not probed
+  case $1 in
+    cuda*) echo cudaNothing ;;
+    nccl*) echo ncclNothing ;;
+    *) echo MPI_Nothing ;;
+  esac
+}
 
 mark() { echo "$1 $(($(lines_of) + 1))" >>"$work/out/marks"; } # mark bare|change|with: from the next second on
 
@@ -45,9 +55,10 @@ mark() { echo "$1 $(($(lines_of) + 1))" >>"$work/out/marks"; } # mark bare|chang
 # with the seconds without the agent on both sides of it, so that what else the machine does cancels out.
 loop() { # loop FUNCTION THREADS
   local function=$1 threads=$2 i spinner
-  : >"$work/out/spin"
+  lines=$work/out/spin
+  : >"$lines"
   : >"$work/out/marks"
-  "$work/attack/spin" --threads "$threads" --function "$function" --seconds 36000 --calm 0 >"$work/out/spin" &
+  "$work/attack/spin" --threads "$threads" --function "$function" --beside "$(nothing "$function")" --seconds 36000 --calm 0 >"$work/out/spin" &
   spinner=$!
   for ((i = 1; i <= rounds; i++)); do
     mark bare
@@ -86,33 +97,29 @@ calm() { # calm FUNCTION
 
 # ---- steps ---------------------------------------------------------------------------------------
 
-step_us() { # of one run
-  start_fast_job "$job_ranks" --seconds "$seconds" --work-us "$work_us"
-  wait "$job_pid" || fail "the job failed: $(tail -n 3 "$job_log")"
-  job_pid=
-  # The first second is left out: libraries are loaded, probes are made.
-  sed -n 's/^step [0-9]*, \([0-9.]*\) ms.*/\1/p' "$job_log" | tail -n +2 | median | awk '{ print $1 * 1000 }'
-}
-
 steps() {
   local i begin rank
-  : >"$work/without"
-  : >"$work/with"
-  for ((i = 1; i <= pairs; i++)); do
-    step_us >>"$work/without"
+  start_fast_job "$job_ranks" --seconds 36000 --work-us "$work_us"
+  lines=$job_log
+  : >"$work/out/marks"
+  wait_until 40 "the job to step" spun 3 || fail "the job does not run"
+  for ((i = 1; i <= step_rounds; i++)); do
+    mark bare
+    wait_until $((bare * 2 + 20)) "seconds" spun $(($(lines_of) + bare)) || fail "the job does not run"
+    mark change
     with_agent
-    step_us >>"$work/with"
+    mark with
+    wait_until $((bare * 2 + 20)) "seconds" spun $(($(lines_of) + bare + 2)) || fail "the job does not run"
+    mark change
     stop_agent here
-    printf '\rpair %d of %d' "$i" "$pairs" >&2
+    printf '\rjob of %d ranks: round %d of %d' "$job_ranks" "$i" "$step_rounds" >&2
   done
-  printf '\r                \r' >&2
-  paste "$work/with" "$work/without" | awk '{ print $1 / $2 }' | sort -g | awk -v with="$(median <"$work/with")" \
-    -v without="$(median <"$work/without")" '{ v[NR] = $1 } END {
-      m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
-      printf "job of %d ranks, 17 calls a step: %.0f us a step without the agent, %.0f with\n", '"$job_ranks"', without, with
-      printf "  wall ratio: median %.3f, from %.3f to %.3f in %d pairs (aim: under 1.02): %s\n", m, v[1], v[NR], NR,
-        (m < 1.02 ? "met" : "missed")
-      exit !(m < 1.02) }' || missed=$((missed + 1))
+  mark bare
+  wait_until $((bare * 2 + 20)) "seconds" spun $(($(lines_of) + bare)) || fail "the job does not run"
+  stop "$job_pid"
+  job_pid=
+  printf '\r%60s\r' '' >&2
+  python3 bench/governor.py "$job_log" "$work/out/marks" || missed=$((missed + 1))
 
   with_agent
   start_fast_job "$job_ranks" --seconds 600 --work-us "$work_us"

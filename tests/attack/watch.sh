@@ -105,7 +105,8 @@ complain() { # said again at the end
   echo "WRONG: $1" >&2
 }
 
-metric() { awk -v name="$1" 'index($1, name) == 1 { sum += $2 } END { printf "%.0f\n", sum }' "$work/agent-here.prom"; }
+# Of all rows of a metric: name it whole.
+metric() { awk -v name="$1" '$1 == name || index($1, name "{") == 1 { sum += $2 } END { printf "%.0f\n", sum }' "$work/agent-here.prom"; }
 
 hold() { # hold NAME JQ_FILTER WHAT: the filter is true of what was seen
   [ "$(jq "$2" "$work/out/watch")" = true ] || complain "$1: $3: $(cat "$work/out/watch")"

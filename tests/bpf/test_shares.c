@@ -21,7 +21,8 @@ enum {
 	SERVERS = 96,
 	SERVER_CALLS = 8,
 	SERVER_CALMS = 2,
-	LONG_SHIFT = 36, /* periods of shares of 69 s, in which every server is served: two begin at most */
+	LONG_SHIFT =
+		36, /* periods of shares of 69 s, in which every server is served: two begin at most */
 	WAIT_MS = 60000,
 	PATH_BYTES = 128,
 };

@@ -68,7 +68,7 @@ trap 'ended=$?; set +e; umount -l "$work/spool" 2>/dev/null; (exit "$ended"); cl
 head -c 240k /dev/zero >"$work/spool/filler"
 start_agent full
 start_job train 4
-metric() { awk -v name="$1" 'index($1, name) == 1 { sum += $2 } END { print sum + 0 }' "$work/agent-full.prom"; }
+metric() { awk -v name="$1" '$1 == name || index($1, name "{") == 1 { sum += $2 } END { print sum + 0 }' "$work/agent-full.prom"; }
 dropped() { [ "$(metric neutracer_agent_bus_dropped_full_total)" -gt 0 ]; }
 wait_until 30 "records to be dropped" dropped || fail "a full disk was not noticed: $(cat "$work/agent-full.prom")"
 kill -0 "${agent_pid[full]}" || fail "the agent ended on a full disk"
