@@ -8,6 +8,7 @@
 
 #include "detect/array.h"
 #include "detect/node.h"
+#include "detect/role.h"
 
 static void answer_rank(const struct nt_detect *detect, uint32_t number,
 			struct nt_finding_culprit *ret_culprit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Communicators, learned from what the ranks say of them. */
+/* Communicators: what is known of them. */
 #ifndef NT_DETECT_COMM_H
 #define NT_DETECT_COMM_H
 
@@ -12,9 +12,7 @@
 #include "detect/hearing.h"
 #include "detect/network.h"
 
-struct nt_detect;
-struct nt_rank;
-struct nt_frame_rank;
+struct nt_frame_comm;
 
 enum {
 	NT_COMM_MAX = 262144,
@@ -61,8 +59,6 @@ struct nt_comm {
 	struct nt_network network;
 };
 
-/* Takes in what one rank says of its communicators. -ENOMEM. */
-int nt_comm_learn(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
 enum nt_comm_use nt_comm_use(const struct nt_comm *comm);
 /* Calls of synchronising operations per step of a member. */
 double nt_comm_calls(const struct nt_comm *comm);
@@ -70,8 +66,5 @@ double nt_comm_calls(const struct nt_comm *comm);
 double nt_comm_call_bytes(const struct nt_comm *comm);
 /* In the hash table at `head`, or NULL. */
 struct nt_comm *nt_comm_find(struct nt_comm *head, uint64_t id);
-/* Made where it is new; NULL at the cap or without memory. */
-struct nt_comm *nt_comm_add(struct nt_detect *detect, uint64_t id);
-void nt_comm_free_all(struct nt_detect *detect);
 
 #endif

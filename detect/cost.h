@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "detect/detect.h"
+#include "detect/finding.h"
+#include "detect/rules.h"
 
 /*
  * The what-if: step as it is ÷ step had the culprit been as fast as its peers, of the part of the

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "detect/detect.h"
+#include "detect/rules.h"
 
 struct nt_cusum {
 	double sum;

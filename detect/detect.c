@@ -8,62 +8,20 @@
 #include <string.h>
 
 #include "detect/balance.h"
+#include "detect/comm_learn.h"
 #include "detect/core.h"
 #include "detect/hang.h"
+#include "detect/incident_retire.h"
+#include "detect/incident_settle.h"
 #include "detect/kpi.h"
+#include "detect/link_check.h"
 #include "detect/mismatch.h"
-#include "detect/stats.h"
+#include "detect/network_check.h"
+#include "detect/network_measure.h"
+#include "detect/normal.h"
+#include "detect/role.h"
+#include "detect/step_judge.h"
 #include "detect/verdict.h"
-
-struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
-{
-	uint32_t low = 0, high = detect->ranks;
-
-	/* In most jobs all ranks from 0 on are known, and then the last one tells it of all. */
-	if (number < detect->ranks && (detect->rank[detect->ranks - 1].rank == detect->ranks - 1 ||
-				       detect->rank[number].rank == number))
-		return &detect->rank[number];
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (detect->rank[middle].rank < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < detect->ranks && detect->rank[low].rank == number ? &detect->rank[low] : NULL;
-}
-
-struct nt_lesson *nt_rank_lesson(const struct nt_detect *detect, const struct nt_rank *rank,
-				 enum nt_series series)
-{
-	return &detect->lessons[rank - detect->rank].of[series];
-}
-
-bool nt_detect_is_heard(const struct nt_detect *detect)
-{
-	for (uint32_t i = 0; i < detect->ranks; i++)
-		if (!detect->rank[i].ended && !detect->rank[i].silent)
-			return true;
-	return false;
-}
-
-double nt_rank_sum(const struct nt_rank *rank)
-{
-	double sum = 0.0;
-
-	for (int i = 0; i < NT_SERIES_END; i++)
-		sum = nt_stats_max(
-			sum, nt_stats_max(rank->track[i].level.sum, rank->track[i].shift.sum));
-	return sum;
-}
-
-double nt_rank_threshold(const struct nt_detect *detect, const struct nt_rank *rank,
-			 enum nt_series series)
-{
-	return nt_cusum_raised(&detect->rules, detect->threshold,
-			       nt_tail_factor(&detect->roles.group[rank->group].tail[series]));
-}
 
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
 		  struct nt_detect **ret_detect)
@@ -112,45 +70,6 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 				return false;
 	}
 	return true;
-}
-
-/*
- * Arrays that are walked over side by side: as far apart as a power of two they would push each other
- * out of the cache.
- */
-enum {
-	APART = 40,
-};
-
-int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
-{
-	struct nt_scratch made = {.cap = detect->scratch.cap ? detect->scratch.cap : 16};
-	double **const array[] = {&made.a, &made.b,         &made.c,         &made.d,  &made.e,
-				  &made.f, &made.pace_step, &made.run_queue, &made.gc, &made.sum};
-	const size_t arrays = sizeof(array) / sizeof(array[0]);
-	size_t stride;
-	double *at;
-
-	if (detect->scratch.cap && need <= detect->scratch.cap)
-		return 0;
-	while (made.cap < need)
-		made.cap *= 2;
-	stride = made.cap + APART;
-	made.room = calloc(1, made.cap * (sizeof(*made.note) + 4 * sizeof(*made.index)) +
-				      (arrays + NT_PACE_END) * stride * sizeof(*at));
-	if (!made.room)
-		return -ENOMEM;
-	made.note = made.room;
-	at = (double *)(made.note + made.cap);
-	for (size_t i = 0; i < arrays; i++, at += stride)
-		*array[i] = at;
-	for (size_t i = 0; i < NT_PACE_END; i++, at += stride)
-		made.column[i] = at;
-	made.index = (void *)at;
-	made.label = made.index + 2 * (size_t)made.cap;
-	free(detect->scratch.room);
-	detect->scratch = made;
-	return 0;
 }
 
 /* Where all ranks from 0 on are known, the last of the frame tells it of all. */
@@ -416,13 +335,6 @@ void nt_detect_rebaseline(struct nt_detect *detect)
 {
 	/* At the next step, whose answer then holds what this resolves. */
 	detect->rebaseline = true;
-}
-
-uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame)
-{
-	const double ago = (double)(detect->frames - frame) * detect->window_ns;
-
-	return ago < (double)detect->start_ns ? detect->start_ns - (uint64_t)ago : 0;
 }
 
 double nt_detect_step_ns(const struct nt_detect *detect)

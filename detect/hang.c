@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "detect/hang_impl.h"
+#include "detect/incident_raise.h"
 #include "detect/mismatch.h"
 
 /* A thread that works on something of its own, as a checkpoint, is not hung. */

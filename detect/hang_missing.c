@@ -3,6 +3,8 @@
 #include "detect/hang.h"
 
 #include "detect/hang_impl.h"
+#include "detect/incident_raise.h"
+#include "detect/incident_retire.h"
 
 /* That others may still end when one is gone, as hosts run ahead, and that are told until then. */
 static const double last_steps = 4.0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "detect/array.h"
-#include "detect/core.h"
+#include "detect/frame.h"
 
 void nt_hearing_free(struct nt_hearing *hearing)
 {
@@ -45,7 +45,7 @@ static void hear_time(struct nt_hearing_op *sum, struct nt_link *link, const str
 	sum->shortest_ns[clock] = fmin(sum->shortest_ns[clock], (double)op->min_ns);
 }
 
-int nt_hearing_take(const struct nt_detect *detect, struct nt_hearing *hearing,
+int nt_hearing_take(struct nt_hearing *hearing, uint64_t frame, uint64_t start_ns,
 		    struct nt_link *link, const struct nt_frame_comm *said,
 		    const struct nt_frame_rank *seen)
 {
@@ -55,8 +55,8 @@ int nt_hearing_take(const struct nt_detect *detect, struct nt_hearing *hearing,
 		link->timed[NT_HEARING_BY_HOST] = link->timed[NT_HEARING_BY_GPU] = 0;
 	}
 	if (!hearing->frame) {
-		hearing->frame = detect->frames;
-		hearing->start_ns = detect->start_ns;
+		hearing->frame = frame;
+		hearing->start_ns = start_ns;
 	}
 	if (seen->steps) {
 		hearing->heard += !link->spoke;
@@ -106,13 +106,13 @@ static bool misses_devices(const struct nt_hearing *hearing)
 	       most->timed[NT_HEARING_BY_GPU] < hearing->heard;
 }
 
-enum nt_hearing_end nt_hearing_ends(const struct nt_detect *detect,
-				    const struct nt_hearing *hearing, uint32_t members)
+enum nt_hearing_end nt_hearing_ends(const struct nt_hearing *hearing, uint64_t frame,
+				    uint32_t members)
 {
 	if (!hearing->frame)
 		return NT_HEARING_GOES_ON;
 	if (hearing->heard >= members && !misses_devices(hearing))
 		return NT_HEARING_IS_WHOLE;
-	return detect->frames - hearing->frame + 1 < NT_HEARING_FRAMES ? NT_HEARING_GOES_ON
-								       : NT_HEARING_LAPSED;
+	return frame - hearing->frame + 1 < NT_HEARING_FRAMES ? NT_HEARING_GOES_ON
+							      : NT_HEARING_LAPSED;
 }

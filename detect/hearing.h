@@ -11,10 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nt_detect;
+struct nt_comm;
 struct nt_frame_comm;
 struct nt_frame_rank;
-struct nt_link;
 
 enum {
 	NT_HEARING_FRAMES = 4, /* that a hearing takes at most */
@@ -45,6 +44,17 @@ struct nt_hearing {
 	uint32_t ops, op_cap;
 };
 
+/* What one member says of its communicator. */
+struct nt_link {
+	struct nt_comm *comm;
+	uint64_t epoch, last, hash; /* hash: of all calls of the epoch up to the last */
+	uint64_t progress_ns; /* when `last` last moved */
+	uint64_t frame; /* last seen in */
+	/* Of the communicator's hearing with this number: spoke with a step; timed: operations, by bit. */
+	uint32_t hearing, timed[NT_HEARING_CLOCKS];
+	bool spoke;
+};
+
 /* Whether the hearing is over. */
 enum nt_hearing_end {
 	NT_HEARING_GOES_ON,
@@ -52,13 +62,13 @@ enum nt_hearing_end {
 	NT_HEARING_LAPSED, /* some have not, or not in the way that the others did */
 };
 
-/* A member's part, which `link` is. -ENOMEM. */
-int nt_hearing_take(const struct nt_detect *detect, struct nt_hearing *hearing,
+/* A member's part, which `link` is, in the frame of that number and start. -ENOMEM. */
+int nt_hearing_take(struct nt_hearing *hearing, uint64_t frame, uint64_t start_ns,
 		    struct nt_link *link, const struct nt_frame_comm *said,
 		    const struct nt_frame_rank *seen);
-/* At the end of a frame; so many are to be heard. */
-enum nt_hearing_end nt_hearing_ends(const struct nt_detect *detect,
-				    const struct nt_hearing *hearing, uint32_t members);
+/* At the end of the frame of that number; so many are to be heard. */
+enum nt_hearing_end nt_hearing_ends(const struct nt_hearing *hearing, uint64_t frame,
+				    uint32_t members);
 /* The operation that moves most, NULL: none was called. */
 const struct nt_hearing_op *nt_hearing_most(const struct nt_hearing *hearing);
 /* The next one begins. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Incidents: pending, firing, resolved. What the rules find in a frame is joined to what is open. */
+/* Incidents: pending, firing, resolved. Plain data. */
 #ifndef NT_DETECT_INCIDENT_H
 #define NT_DETECT_INCIDENT_H
 
@@ -7,12 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "detect/detect.h"
+#include "detect/finding.h"
 #include "detect/recovery.h"
 #include "detect/word.h"
-
-struct nt_frame;
-struct nt_rank;
 
 enum {
 	NT_INCIDENT_MAX_OPEN = 256,
@@ -140,40 +137,14 @@ struct nt_incidents {
 	uint64_t refused; /* at the cap */
 };
 
-/* Frees what the last step resolved, and forgets its marks. */
-void nt_incidents_begin(struct nt_detect *detect);
 /* Did what began at these two times begin together? Then it is one incident. */
 bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns);
-/* A slow rank: joined to the open incident that it belongs to, or a new one. -ENOMEM. */
-int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
-		       const struct nt_proposal *proposal);
-/* Any other family: one open incident each, for networks one a communicator. -ENOMEM. */
-int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal);
-/*
- * What is open for parts of this is one incident with it: the earliest stays, and takes its kind and
- * key. -ENOMEM.
- */
-int nt_incidents_join(struct nt_detect *detect, const struct nt_proposal *proposal,
-		      bool (*is_part)(const struct nt_detect *detect,
-				      const struct nt_incident *incident));
-/*
- * What a window cost, for the families that are judged as a whole: without one in a frame, their
- * incident neither ages nor recovers.
- */
-void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm,
-			double cost);
-/* Ages, fires, widens, resolves; then makes the answers. -ENOMEM. */
-int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame);
-/* The open incident of a family (of the network: for that communicator), or NULL. */
-struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
-				      uint64_t comm);
-/*
- * Resolves what is open of a family, NT_FAMILY_END: of all: the attempt ended, or its normal is
- * another now.
- */
-int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
 /* Of the others every frame tells whether they go on. */
 bool nt_incident_needs_windows(const struct nt_incident *incident);
+/* Puts one more culprit among those of the incident, at most one a rank. -ENOMEM. */
+int nt_blame_insert(struct nt_incident *incident, const struct nt_blame *blame);
+/* What was before the open incidents is no measure of what is now. */
+void nt_tolls_forget(struct nt_incidents *incidents);
 void nt_incident_free(struct nt_incident *incident);
 void nt_incidents_free(struct nt_incidents *incidents);
 

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * From a slow network to the NIC or the path that makes it slow: by the times of transfers between
- * single nodes (matrix.h), by counters that turned at its onset (port.h), or by what slow communicators
- * share and the others do not touch. Where none of these is clear, the communicator is named.
- */
+/* Links between nodes, a NIC or a path: what is known of all of a job, and of the one that is named. */
 #ifndef NT_DETECT_LINK_H
 #define NT_DETECT_LINK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "detect/cusum.h"
 #include "detect/matrix.h"
 #include "detect/port.h"
-
-struct nt_comm;
-struct nt_detect;
-struct nt_frame;
-struct nt_frame_rank;
 
 struct nt_links {
 	struct nt_matrix matrix;
@@ -32,24 +23,15 @@ struct nt_links {
 	struct nt_culprit_link now;
 };
 
-/* What a rank tells of transfers and of its node's ports. -ENOMEM. */
-int nt_link_note(struct nt_detect *detect, const struct nt_frame_rank *seen);
-/*
- * After the communicators are measured, before any is raised: finds out which link it is, raises it
- * and takes over what is open for communicators that it slows. -ENOMEM.
- */
-int nt_link_check(struct nt_detect *detect, const struct nt_frame *frame);
-/* Do both go over one node? */
-bool nt_link_is_shared(const struct nt_detect *detect, const struct nt_comm *comm,
-		       const struct nt_comm *other);
-/* The communicator is slow because of the link that is named now. */
-bool nt_link_explains(const struct nt_detect *detect, const struct nt_comm *comm);
-
 /* A link as the key of its incident, and back. */
 uint64_t nt_link_key(const struct nt_culprit_link *link);
 struct nt_culprit_link nt_link_of(uint8_t kind, uint64_t key);
-/* An incident of it is over: its evidence must not open it again. */
-void nt_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key);
+/* A culprit of that kind is a link. */
+bool nt_link_is_kind(uint8_t kind);
+/* A path is the same in both directions. */
+bool nt_link_is_same(const struct nt_culprit_link *a, const struct nt_culprit_link *b);
+/* The link is the node's NIC, or begins or ends there. */
+bool nt_link_touches(const struct nt_culprit_link *link, uint32_t node);
 void nt_links_free(struct nt_links *links);
 
 #endif

@@ -13,14 +13,10 @@
 #define NT_DETECT_MATRIX_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "detect/cusum.h"
 #include "detect/time.h"
-
-struct nt_detect;
-struct nt_frame;
 
 enum {
 	NT_MATRIX_CELLS = 16384, /* beyond: dropped, and counted */
@@ -49,19 +45,10 @@ struct nt_culprit_link {
 	bool is_one_end;
 };
 
-/* Takes in what the frame tells of transfers between nodes, so many times. -ENOMEM. */
-int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told);
-/* The slow cell that costs most, and what all slow ones do, of the step. NULL: none is slow. */
-const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect, double *ret_cost);
-/* Row, column or cell, by all cells together. False: not clear. */
-bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_link);
-/* Means over the slow cells of the link that leave the node (or enter it), ms a call now and before. */
-bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
-		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows);
-/* What the slowest cells of the link cost in this frame, of the step; negative: none was heard. */
-double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link);
+/* What the cell takes longer than it did, in parts of a step that takes step_ns. */
+double nt_cell_cost(const struct nt_cell *cell, double step_ns);
 /* The evidence of the link's cells is forgotten. */
-void nt_matrix_clear(struct nt_detect *detect, const struct nt_culprit_link *link);
+void nt_matrix_clear(struct nt_matrix *matrix, const struct nt_culprit_link *link);
 /* The link holds transfers from the one node to the other. */
 bool nt_link_holds(const struct nt_culprit_link *link, uint32_t from, uint32_t to);
 void nt_matrix_free(struct nt_matrix *matrix);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "detect/incident_raise.h"
 #include "detect/stats.h"
 
 enum {

@@ -6,15 +6,10 @@
 #ifndef NT_DETECT_NETWORK_H
 #define NT_DETECT_NETWORK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/cusum.h"
 #include "detect/time.h"
-
-struct nt_detect;
-struct nt_frame;
-struct nt_incident;
 
 /* How the transfer is known, the best first; values of different methods are never compared. */
 enum nt_network_method {
@@ -40,21 +35,7 @@ struct nt_network {
 	struct nt_lesson lesson; /* of `past` */
 };
 
-struct nt_comm;
-
-/* Measures every communicator in the frame. Returns 0. */
-int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame);
 /* What the transfers of a step took before, ns. */
 double nt_network_usual(const struct nt_network *network);
-/* A round of it ended in this frame: its transfers became long, for long enough, and the step feels it. */
-bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_comm *comm);
-/* Not all rounds end in one frame: its last one ended no longer ago than a round takes. */
-bool nt_network_is_fresh(const struct nt_detect *detect, const struct nt_comm *comm);
-/* It was slow in its last round, which is fresh. */
-bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_comm *comm);
-/* Raises those that are slow, but for those that a link explains (link.h). -ENOMEM. */
-int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame);
-/* The evidence of an incident that is over must not open it again. */
-void nt_network_release(struct nt_detect *detect, const struct nt_incident *incident);
 
 #endif

@@ -10,10 +10,8 @@
 #include <stdint.h>
 
 #include "detect/cusum.h"
-#include "detect/matrix.h"
 
-struct nt_detect;
-struct nt_frame_rank;
+struct nt_culprit_link;
 
 enum {
 	NT_PORTS_MAX = 20000, /* nodes that counted anything: beyond, dropped and counted */
@@ -42,26 +40,8 @@ struct nt_ports {
 	uint64_t dropped;
 };
 
-/* What a rank tells of its node's ports, of which something is not zero. -ENOMEM. */
-int nt_ports_note(struct nt_detect *detect, const struct nt_frame_rank *seen);
-/* Judges what was noted in this frame. */
-void nt_ports_judge(struct nt_detect *detect);
-/*
- * Of which node, or of which two, counters turned when something began; they must stand out from all
- * others'. False: it is not clear.
- */
-bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
-		   struct nt_culprit_link *ret_link);
-/* What of a node's ports turned, and how often: a mean, as counters are read more seldom than told. */
-struct nt_port_account {
-	enum nt_port_kind kind;
-	double rate, usual; /* a second: since they turned, and the most that is usual */
-	uint32_t windows;
-};
-/* Of the kind that turned most. False: none counts more than usual. */
-bool nt_ports_tell(const struct nt_detect *detect, uint32_t node,
-		   struct nt_port_account *ret_account);
-void nt_ports_clear(struct nt_detect *detect, const struct nt_culprit_link *link);
+/* The evidence of the link's nodes is forgotten. */
+void nt_ports_clear(struct nt_ports *ports, const struct nt_culprit_link *link);
 void nt_ports_free(struct nt_ports *ports);
 
 #endif

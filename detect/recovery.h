@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "detect/detect.h"
+#include "detect/rules.h"
 
 enum {
 	NT_RECOVERY_BUCKETS = 40,

@@ -287,13 +287,3 @@ const uint32_t *nt_role_peers(const struct nt_detect *detect, const struct nt_ra
 	*ret_n = group->members - 1;
 	return &detect->roles.peer[2 * (size_t)group->first + rank->place + 1];
 }
-
-void nt_roles_free(struct nt_roles *roles)
-{
-	for (uint32_t i = 0; i < roles->groups; i++)
-		free(roles->group[i].past);
-	free(roles->group);
-	free(roles->member);
-	free(roles->peer);
-	*roles = (struct nt_roles){0};
-}

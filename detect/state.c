@@ -7,8 +7,9 @@
 
 #include "detect/answer.h"
 #include "detect/codec.h"
+#include "detect/comm_learn.h"
 #include "detect/core.h"
-#include "detect/hang.h"
+#include "detect/detect.h"
 #include "detect/state_part.h"
 
 enum {

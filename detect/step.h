@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The step of the job as a whole: how long it takes, what it took, and when all ranks change. */
+/* The step of the job as a whole: how long it takes, what it took. Plain data. */
 #ifndef NT_DETECT_STEP_H
 #define NT_DETECT_STEP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/cusum.h"
 #include "detect/history.h"
 #include "detect/time.h"
-
-struct nt_detect;
-struct nt_frame;
-struct nt_group;
 
 struct nt_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
@@ -38,14 +33,5 @@ struct nt_step {
 		uint64_t dropped_ns; /* since when, 0: not */
 	} wide[2];
 };
-
-/* Takes the steps of the ranks judged in this frame. Returns 0. */
-int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame);
-/* Raises what all ranks have together; makes it the new normal when it lasts. -ENOMEM. */
-int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame);
-/* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
-void nt_normal_forget(struct nt_detect *detect, bool all);
-/* What was normal for the ranks of one role, and nothing else. */
-void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group);
 
 #endif

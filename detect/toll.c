@@ -138,14 +138,6 @@ void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incid
 	/* Else the others were charged for it: no step is twice. */
 }
 
-void nt_toll_forget(struct nt_detect *detect)
-{
-	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
-		detect->incidents.open[i]->toll.before_ns = 0.0;
-		detect->incidents.open[i]->toll.due_ns = 0.0;
-	}
-}
-
 /*
  * What the steps of this frame took longer than before the onset, shared among the faults that last by
  * what each one's own evidence explains. It may be more than that: pauses that each rank makes in its

@@ -17,7 +17,5 @@ void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incid
 void nt_toll_add(const struct nt_detect *detect, struct nt_incident *incident);
 /* Takes the hours that are due; of what cannot be measured those of the stretch by its slow-down. */
 double nt_toll_hours(struct nt_incident *incident, uint32_t gpus, uint64_t stretch_ns);
-/* What was before the open incidents is no measure of what is now. */
-void nt_toll_forget(struct nt_detect *detect);
 
 #endif

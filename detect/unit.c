@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "detect/core.h"
+#include "detect/normal.h"
 #include "detect/pace.h"
 #include "detect/stats.h"
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "detect/incident_raise.h"
 #include "detect/kpi.h"
 #include "detect/sort.h"
 #include "detect/stats.h"

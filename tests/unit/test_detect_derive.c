@@ -2,7 +2,9 @@
 /* When roles are derived anew, and what is forgotten with them. */
 #include "detect_frames.h"
 
+#include "detect/comm_learn.h"
 #include "detect/core.h"
+#include "detect/role.h"
 
 enum {
 	RANKS = 4,

@@ -3,6 +3,9 @@
 #include "detect_frames.h"
 
 #include "detect/core.h"
+#include "detect/incident_raise.h"
+#include "detect/incident_retire.h"
+#include "detect/incident_settle.h"
 #include "detect/verdict.h"
 
 enum {

@@ -2,6 +2,7 @@
 /* Parts of the step, each alone, at borders and on values that can be worked out by hand. */
 #include "detect_pair.h"
 
+#include "detect/comm_learn.h"
 #include "detect/kpi.h"
 
 /* ---- how ranks stand ------------------------------------------------------------------------- */

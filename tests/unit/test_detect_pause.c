@@ -3,6 +3,8 @@
 #include "detect_job.h"
 
 #include "detect/hang.h"
+#include "detect/incident_raise.h"
+#include "detect/incident_retire.h"
 #include "detect/mismatch.h"
 
 /* ---- pauses ---------------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a rule proposes: raised, blamed on ranks, settled into an incident. */
+#include "detect/incident_raise.h"
+#include "detect/incident_retire.h"
+#include "detect/incident_settle.h"
 #include "detect_pair.h"
 
 /* What a rule would say; every value is another. */

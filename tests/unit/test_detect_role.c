@@ -3,6 +3,7 @@
 #include "detect_frames.h"
 
 #include "detect/core.h"
+#include "detect/role.h"
 
 static void assert_peers(const struct nt_detect *detect, uint32_t rank, const uint32_t *peer,
 			 size_t n)

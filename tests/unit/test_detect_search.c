@@ -6,6 +6,9 @@
 
 #include "detect/core.h"
 #include "detect/hang.h"
+#include "detect/incident_raise.h"
+#include "detect/incident_retire.h"
+#include "detect/incident_settle.h"
 #include "detect/mismatch.h"
 #include "detect/node.h"
 

@@ -4,12 +4,18 @@
 
 #include "detect/answer.h"
 #include "detect/balance.h"
+#include "detect/comm_learn.h"
 #include "detect/core.h"
 #include "detect/hang.h"
+#include "detect/incident_retire.h"
+#include "detect/incident_settle.h"
 #include "detect/kpi.h"
 #include "detect/mismatch.h"
 #include "detect/network.h"
+#include "detect/network_check.h"
+#include "detect/role.h"
 #include "detect/step.h"
+#include "detect/step_judge.h"
 #include "detect/verdict.h"
 
 static int derive(struct nt_detect *detect, const struct nt_frame *frame)
