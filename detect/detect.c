@@ -13,7 +13,7 @@
 #include "detect/hang.h"
 #include "detect/incident_retire.h"
 #include "detect/incident_settle.h"
-#include "detect/kpi.h"
+#include "detect/kpi_round.h"
 #include "detect/link_check.h"
 #include "detect/mismatch.h"
 #include "detect/network_check.h"

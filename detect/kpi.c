@@ -5,13 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "detect/pace.h"
-#include "detect/space.h"
+#include "detect/core.h"
 #include "detect/stats.h"
-#include "detect/unit.h"
 
 enum {
-	WAIT_FRAMES = 3, /* for the ranks of a group that have not ended a step */
 	APART_ROUNDS = 20,
 	FEW = 3, /* ranks of a role */
 	SURE_EXCURSION = 12, /* windows: hiccups by chance are not so many in a row */
@@ -30,90 +27,24 @@ static const double past_caution = 1.25;
 static const double slow_part = 0.25, wild = 0.25;
 /* Behind the peers: some of many are so by chance. */
 static const double far_widths = 3.0;
-static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
-
-static bool is_plausible(const struct nt_frame_rank *seen)
-{
-	const uint64_t step = seen->step_ns;
-
-	if (!step || step > longest_ns || seen->window_ns > longest_ns)
-		return false;
-	/* Busy times of several streams may add up to more than the step, but not to any number. */
-	return seen->own_ns / 2 <= step && seen->own_blocked_ns / 2 <= step &&
-	       seen->host_ns / 2 <= step && seen->blocked_ns / 2 <= step &&
-	       seen->comm_ns / 64 <= step;
-}
-
-void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
-{
-	const uint64_t value[NT_PACE_END] = {
-		[NT_PACE_OWN] = seen->own_ns,
-		[NT_PACE_OWN_BLOCKED] = seen->own_blocked_ns,
-		[NT_PACE_HOST] = seen->host_ns,
-		[NT_PACE_BLOCKED] = seen->blocked_ns,
-		[NT_PACE_COMM] = seen->comm_ns,
-		[NT_PACE_STEP] = seen->step_ns,
-		[NT_PACE_ON_CPU] = seen->on_cpu_ns,
-		[NT_PACE_RUN_QUEUE] = seen->run_queue_ns,
-		[NT_PACE_IO] = seen->io_ns,
-		[NT_PACE_GC] = seen->gc_ns,
-		[NT_PACE_READ] = seen->read_bytes,
-		[NT_PACE_WRITE] = seen->write_bytes,
-		[NT_PACE_FAULTS] = seen->major_faults,
-		[NT_PACE_CALLS] = nt_unit_calls(seen),
-	};
-
-	if (seen->steps && !is_plausible(seen)) {
-		detect->implausible++;
-		return;
-	}
-	for (int i = 0; i < NT_PACE_END; i++)
-		if (seen->steps || i >= NT_PACE_THREAD)
-			rank->sum[i] = nt_stats_add(rank->sum[i], value[i]);
-	rank->window_ns = nt_stats_add(rank->window_ns, seen->window_ns);
-	rank->steps += seen->steps < UINT32_MAX - rank->steps ? seen->steps : 0;
-}
 
 double nt_kpi_base(const struct nt_rules *rules, double peers, double step)
 {
 	return nt_stats_max(nt_stats_max(peers, rules->kpi_floor * step), 1.0);
 }
 
-static bool takes_part(const struct nt_rank *rank)
+uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_paces *paces)
 {
-	return !rank->ended && !rank->silent;
+	return c->series == NT_SERIES_HOST ? paces->hosts : paces->tiers[c->tier];
 }
 
-/* One series of one group in one round: the ranks of a tier against each other. */
-struct contest {
-	struct nt_detect *detect;
-	struct nt_group *group;
-	enum nt_series series;
-	uint8_t tier; /* others do not take part; 0: nobody does */
-	uint32_t n;
-	double *value; /* of these, in their order */
-	double step;
-	/* What is found about all of them. */
-	struct nt_stats_middle middle; /* of two values or more */
-	struct nt_space space;
-	double centre;
-	double waiting; /* for a processor outside of calls, median of the ranks, a step */
-	double width, ceiling; /* ceiling: of sums */
-	enum nt_mode mode;
-	/* And while they are judged. */
-	const struct nt_rank *slowest;
-	double slowest_value, most_growth, least_growth;
-	double far_cost; /* of all that are far behind their peers, of the step */
-	uint32_t fars;
-};
-
-static double starved_width(const struct contest *c, double base)
+static double starved_width(const struct nt_contest *c, double base)
 {
 	return starved_noise * c->waiting / base;
 }
 
 /* While the past is learned: slow beside its peers, and slow by far beside what it was so far. */
-static bool may_be_fault(const struct contest *c, const struct nt_track *track,
+static bool may_be_fault(const struct nt_contest *c, const struct nt_track *track,
 			 const struct nt_past *so_far)
 {
 	const double more = track->value - so_far->value_centre;
@@ -122,7 +53,24 @@ static bool may_be_fault(const struct contest *c, const struct nt_track *track,
 	       more > 2.0 * so_far->value_width * so_far->value_centre;
 }
 
-static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
+/* Where the rank stands among those that were judged before it; `cost`: what it is slower by, of the step. */
+static void note_rank(struct nt_contest *c, const struct nt_rank *rank, double cost)
+{
+	const struct nt_track *track = &rank->track[c->series];
+
+	if (!c->slowest || track->value > c->slowest_value) {
+		c->slowest = rank;
+		c->slowest_value = track->value;
+	}
+	c->most_growth = nt_stats_max(c->most_growth, track->growth);
+	c->least_growth = fmin(c->least_growth, track->growth);
+	if (c->mode == NT_MODE_PEERS && track->kpi > far_widths * c->width) {
+		c->far_cost += cost;
+		c->fars++;
+	}
+}
+
+void nt_contest_judge(struct nt_contest *c, struct nt_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_track *track = &rank->track[c->series];
@@ -194,20 +142,10 @@ static void judge_rank(struct contest *c, struct nt_rank *rank, double value)
 	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
 		nt_past_learn(&track->past, nt_rank_lesson(c->detect, rank, c->series), kpi, value,
 			      c->detect->frames);
-	if (!c->slowest || value > c->slowest_value) {
-		c->slowest = rank;
-		c->slowest_value = value;
-	}
-	c->most_growth = nt_stats_max(c->most_growth, track->growth);
-	c->least_growth = fmin(c->least_growth, track->growth);
-	if (c->mode == NT_MODE_PEERS && kpi > far_widths * c->width) {
-		c->far_cost += kpi * base / c->step;
-		c->fars++;
-	}
+	note_rank(c, rank, kpi * base / c->step);
 }
 
-/* Two populations that no rank's own past explains: counted, and reported when they last. */
-static void count_apart(const struct contest *c)
+void nt_contest_count_apart(const struct nt_contest *c)
 {
 	const double base = nt_kpi_base(&c->detect->rules, c->centre, c->step);
 	const struct nt_space *space = &c->space;
@@ -234,11 +172,7 @@ static void count_apart(const struct contest *c)
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
-/*
- * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
- * is explained already.
- */
-static void note_slowest(const struct contest *c, double steps)
+void nt_contest_note_slowest(const struct nt_contest *c, double steps)
 {
 	struct nt_group_past *past = c->group->past;
 	const bool explained = c->space.two || c->slowest->in_incident;
@@ -267,14 +201,8 @@ static double reach(uint32_t n)
 	return nt_stats_max(0.75, 2.0 * sqrt(8.0 / nt_stats_max(8.0, n)));
 }
 
-/* Waiting for a processor outside of calls: a library that spins in its own does no harm by it. */
-static double starved_of(double run_queue, double comm, double step)
-{
-	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
-}
-
 /* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
-static void compare_peers(struct contest *c, const double *sorted)
+static void compare_peers(struct nt_contest *c, const double *sorted)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	const double base = nt_kpi_base(rules, c->centre, c->step);
@@ -306,7 +234,7 @@ static void compare_peers(struct contest *c, const double *sorted)
 	c->mode = space->two ? NT_MODE_PAST : NT_MODE_PEERS;
 }
 
-static void compare_two(struct contest *c, const double *sorted)
+static void compare_two(struct nt_contest *c, const double *sorted)
 {
 	const double base = nt_kpi_base(&c->detect->rules, sorted[0], c->step);
 
@@ -316,8 +244,7 @@ static void compare_two(struct contest *c, const double *sorted)
 	c->centre = sorted[0];
 }
 
-/* What must be known of all before the first is judged. */
-static void compare(struct contest *c)
+void nt_contest_compare(struct nt_contest *c)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_tail *tail = &c->group->tail[c->series];
@@ -338,297 +265,4 @@ static void compare(struct contest *c)
 		compare_two(c, sorted);
 	c->ceiling = 2.0 * nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
 	nt_tail_fade(tail);
-}
-
-/* Own work is compared among ranks of one tier: the one that most have, the higher where equal. */
-static uint8_t common_tier(const uint32_t *count)
-{
-	uint8_t best = 0;
-
-	for (uint8_t tier = NT_FRAME_T2; tier <= NT_FRAME_T3; tier++)
-		if (count[tier] && (!best || count[tier] >= count[best]))
-			best = tier;
-	return best;
-}
-
-/* What is not seen at this tier is what it was; what was never seen is learned at once. */
-static void learn_habit(struct nt_rank *rank, bool has_own)
-{
-	const double part = rank->has_habit ? 0.1 : 1.0;
-	const double own = rank->habit[NT_PACE_OWN], blocked = rank->habit[NT_PACE_OWN_BLOCKED];
-
-	for (int j = 0; j < NT_PACE_END; j++)
-		rank->habit[j] += part * (rank->pace[j] - rank->habit[j]);
-	rank->has_habit = true;
-	if (has_own && own != 0.0)
-		return;
-	rank->habit[NT_PACE_OWN] = has_own ? rank->pace[NT_PACE_OWN] : own;
-	rank->habit[NT_PACE_OWN_BLOCKED] = has_own ? rank->pace[NT_PACE_OWN_BLOCKED] : blocked;
-}
-
-/* As it always was: who is slower than its peers by nature has habits, too. */
-static bool is_usual(const struct nt_track *track)
-{
-	return (track->past.ready ? track->shift.sum : track->level.sum) <= 0.0;
-}
-
-/* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
-static void gather_evidence(const struct nt_detect *detect, struct nt_rank *rank, double sum,
-			    const struct nt_paces *paces, struct nt_pace_middles *middles)
-{
-	/* Of a round at another tier own work is not known, and not zero. */
-	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
-	const bool own_past =
-		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
-	struct nt_case *evidence = &rank->evidence;
-
-	/* Seen in another way than the others: it is neither a habit nor evidence. */
-	if (!nt_rank_shows_host(rank) && !has_own)
-		return;
-	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
-		learn_habit(rank, has_own);
-	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
-		if (evidence->weight != 0.0)
-			*evidence = (struct nt_case){0};
-		return;
-	}
-	if (!own_past && paces->n >= 2 && !middles->known)
-		nt_paces_middles(detect, paces, middles);
-	evidence->weight = 0.95 * evidence->weight + 1.0;
-	if (has_own)
-		evidence->own_weight = 0.95 * evidence->own_weight + 1.0;
-	for (int j = 0; j < NT_PACE_END; j++) {
-		const bool is_own = nt_pace_is_own(j);
-		const double weight = is_own ? evidence->own_weight : evidence->weight;
-		double peers = rank->has_habit ? rank->habit[j] : 0.0;
-
-		if (is_own && !has_own)
-			continue;
-		if (!own_past && middles->held[j] >= 2)
-			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
-		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / weight;
-		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
-	}
-}
-
-/* Puts the values of a contest side by side. */
-/*
- * What hosts do is seen from their calls, whatever else tells of own work: it is one figure at all tiers,
- * and a window that does not hold at T3 is no other one.
- */
-static bool takes_part_in(const struct contest *c, const struct nt_rank *rank)
-{
-	return c->tier &&
-	       (c->series == NT_SERIES_HOST ? nt_rank_shows_host(rank) : rank->tier == c->tier);
-}
-
-static uint32_t count_parts(const struct contest *c, const struct nt_paces *paces)
-{
-	return c->series == NT_SERIES_HOST ? paces->hosts : paces->tiers[c->tier];
-}
-
-static void line_up(const struct nt_detect *detect, const struct nt_paces *paces, struct contest *c)
-{
-	const double *value =
-		paces->column[c->series == NT_SERIES_OWN ? NT_PACE_OWN : NT_PACE_HOST];
-
-	c->n = count_parts(c, paces);
-	if (c->n == paces->n) {
-		memcpy(c->value, value, c->n * sizeof(*value));
-		return;
-	}
-	for (uint32_t i = 0, n = 0; i < paces->n && n < c->n; i++)
-		if (takes_part_in(c, &detect->rank[paces->index[i]]))
-			c->value[n++] = value[i];
-}
-
-/* What the ranks of a contest wait for a processor in a step: their median. */
-static double median_starved(const struct nt_detect *detect, const struct nt_paces *paces,
-			     const struct contest *c)
-{
-	double *const *column = paces->column;
-	double *starved = detect->scratch.d;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < paces->n && n < c->n; i++)
-		if (c->n == paces->n || takes_part_in(c, &detect->rank[paces->index[i]]))
-			starved[n++] = starved_of(column[NT_PACE_RUN_QUEUE][i],
-						  column[NT_PACE_COMM][i], column[NT_PACE_STEP][i]);
-	return nt_stats_median_of(starved, n);
-}
-
-/* What the rank's track tells of all ranks together. */
-static struct nt_note_track note_of(const struct nt_track *track)
-{
-	return (struct nt_note_track){.growth = track->past.ready ? track->growth : NAN,
-				      .slow_cost = track->slow_cost,
-				      .centre = track->past.value_centre,
-				      .spread = track->past.value_width};
-}
-
-/* Each rank in all of its contests, and what follows for it alone. */
-static void judge_ranks(struct nt_detect *detect, const struct nt_paces *paces,
-			struct contest *contest)
-{
-	struct nt_scratch *scratch = &detect->scratch;
-	struct nt_pace_middles middles = {.own_tier = contest[NT_SERIES_OWN].tier};
-	uint32_t at[NT_SERIES_END] = {0};
-
-	for (uint32_t i = 0; i < paces->n; i++) {
-		const uint32_t index = paces->index[i];
-		struct nt_rank *rank = &detect->rank[index];
-
-		if (i + NT_RANKS_AHEAD < paces->n) {
-			const struct nt_rank *next =
-				&detect->rank[paces->index[i + NT_RANKS_AHEAD]];
-
-			nt_rank_expect(&next->window_ns,
-				       offsetof(struct nt_rank, evidence.value) -
-					       offsetof(struct nt_rank, window_ns));
-		}
-		for (int j = 0; j < NT_SERIES_END; j++) {
-			struct contest *c = &contest[j];
-			struct nt_track *track = &rank->track[j];
-
-			scratch->note[index].of[j].growth = NAN;
-			if (!takes_part_in(c, rank))
-				continue;
-			if (track->tier != c->tier)
-				*track = (struct nt_track){.tier = c->tier};
-			judge_rank(c, rank, c->value[at[j]++]);
-			scratch->note[index].of[j] = note_of(track);
-			scratch->judged[j]++;
-		}
-		rank->rounds++;
-		rank->round_frame = detect->frames;
-		scratch->pace_step[index] = rank->pace[NT_PACE_STEP];
-		scratch->run_queue[index] = rank->pace[NT_PACE_RUN_QUEUE];
-		scratch->gc[index] = rank->pace[NT_PACE_GC];
-		scratch->sum[index] = nt_rank_sum(rank);
-		gather_evidence(detect, rank, scratch->sum[index], paces, &middles);
-	}
-}
-
-/* What the ranks of a round went through, all together. */
-struct passed {
-	double steps, step_ns, calls;
-};
-
-/*
- * How many steps, and how long they took: their sum is the job's time, as every rank's steps follow each
- * other, however windows are cut. One rank that tells of wild ones must not move it. Returns how
- * many, the mean of the ranks.
- */
-static double sum_steps(const struct nt_paces *paces, double middle, struct passed *passed)
-{
-	const double most = 2.0, exact = 16.0;
-	const double *took = paces->took, *step = paces->column[NT_PACE_STEP];
-	double sum = 0.0;
-
-	for (uint32_t i = 0; i < paces->n; i++) {
-		/* By the aligned unit; in parts that add up in any order to the same. */
-		const double steps = step[i] > 0.0 ? rint(exact * took[i] / step[i]) / exact : 0.0;
-
-		sum += steps;
-		passed->step_ns +=
-			rint(nt_stats_clip(took[i], steps * middle / most, steps * middle * most));
-	}
-	passed->steps += sum;
-	passed->calls += paces->calls;
-	return sum / paces->n;
-}
-
-static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
-			uint32_t n, struct passed *passed)
-{
-	struct nt_scratch *scratch = &detect->scratch;
-	struct contest contest[NT_SERIES_END] = {{.value = scratch->a}, {.value = scratch->b}};
-	const struct contest *own = &contest[NT_SERIES_OWN];
-	struct nt_paces paces = nt_paces_take(detect, ready, n);
-	double steps;
-
-	group->step_ns = nt_stats_max(nt_unit_align(detect, group, &paces), 1.0);
-	steps = sum_steps(&paces, group->step_ns, passed);
-	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);
-	for (int i = 0; i < NT_SERIES_END; i++) {
-		struct contest *c = &contest[i];
-
-		c->detect = detect;
-		c->group = group;
-		c->series = i;
-		c->step = group->step_ns;
-		c->tier = i == NT_SERIES_OWN ? common_tier(paces.tiers) : NT_FRAME_T1;
-		c->least_growth = INFINITY;
-		group->median[i] = -1.0;
-		if (!c->tier || !count_parts(c, &paces))
-			continue;
-		line_up(detect, &paces, c);
-		/* Mostly the same ranks are in both. */
-		c->waiting = i && c->n == own->n ? own->waiting : median_starved(detect, &paces, c);
-		compare(c);
-	}
-	judge_ranks(detect, &paces, contest);
-	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;
-	if (group->past && own->n >= 2) {
-		count_apart(own);
-		note_slowest(own, steps);
-	}
-	group->rounds++;
-	group->waited = 0;
-	group->round_frame = detect->frames;
-}
-
-static void forget_round(struct nt_detect *detect)
-{
-	struct nt_scratch *scratch = &detect->scratch;
-	const size_t size = detect->ranks * sizeof(double);
-
-	if (!detect->ranks)
-		return;
-	memset(scratch->pace_step, 0, size);
-	memset(scratch->run_queue, 0, size);
-	memset(scratch->gc, 0, size);
-	memset(scratch->sum, 0, size);
-	memset(scratch->judged, 0, sizeof(scratch->judged));
-}
-
-int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
-{
-	struct passed passed = {0};
-	double all = 0.0;
-
-	(void)frame;
-	forget_round(detect);
-	for (uint32_t g = 0; g < detect->roles.groups; g++) {
-		struct nt_group *group = &detect->roles.group[g];
-		uint32_t *ready = detect->scratch.index;
-		uint32_t n = 0, live = 0;
-
-		for (uint32_t i = 0; i < group->members; i++) {
-			const uint32_t index = detect->roles.member[group->first + i];
-			const struct nt_rank *rank = &detect->rank[index];
-
-			if (!takes_part(rank))
-				continue;
-			live++;
-			if (!rank->steps)
-				continue;
-			ready[n++] = index;
-		}
-		all += live;
-		if (!n)
-			continue;
-		if (!group->waited)
-			group->wait_start_ns = detect->start_ns;
-		if (n < live - live / 8 && group->waited + 1 < WAIT_FRAMES) {
-			group->waited++;
-			continue;
-		}
-		judge_group(detect, group, ready, n, &passed);
-	}
-	all = nt_stats_max(all, 1.0);
-	detect->step.round_steps = passed.steps / all;
-	detect->step.round_ns = passed.step_ns / all;
-	detect->step.round_calls = passed.calls / all;
-	return 0;
 }

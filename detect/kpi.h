@@ -4,18 +4,60 @@
 #define NT_DETECT_KPI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "detect/core.h"
+#include "detect/pace.h"
+#include "detect/space.h"
+#include "detect/stats.h"
 
-/* Adds what the frame says of a rank to its sums. */
-void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
-/*
- * Judges the groups whose ranks have ended steps. Windows of ranks end at their own step boundaries,
- * so a frame may hold the steps of some ranks alone: a group then waits for the rest, up to
- * three frames. Returns 0.
- */
-int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame);
+/* One series of one group in one round: the ranks of a tier against each other. */
+struct nt_contest {
+	struct nt_detect *detect;
+	struct nt_group *group;
+	enum nt_series series;
+	uint8_t tier; /* others do not take part; 0: nobody does */
+	uint32_t n;
+	double *value; /* of these, in their order */
+	double step;
+	/* What is found about all of them. */
+	struct nt_stats_middle middle; /* of two values or more */
+	struct nt_space space;
+	double centre;
+	double waiting; /* for a processor outside of calls, median of the ranks, a step */
+	double width, ceiling; /* ceiling: of sums */
+	enum nt_mode mode;
+	/* And while they are judged. */
+	const struct nt_rank *slowest;
+	double slowest_value, most_growth, least_growth;
+	double far_cost; /* of all that are far behind their peers, of the step */
+	uint32_t fars;
+};
+
 /* The smallest value that a KPI is divided by: the peers' or a part of the step. */
 double nt_kpi_base(const struct nt_rules *rules, double peers, double step);
+/*
+ * What hosts do is seen from their calls, whatever else tells of own work: it is one figure at all tiers,
+ * and a window that does not hold at T3 is no other one.
+ */
+static inline bool nt_contest_holds(const struct nt_contest *c, const struct nt_rank *rank)
+{
+	return c->tier &&
+	       (c->series == NT_SERIES_HOST ? nt_rank_shows_host(rank) : rank->tier == c->tier);
+}
+
+/* How many ranks it holds of those whose paces are given. */
+uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_paces *paces);
+/* What must be known of all before the first is judged. */
+void nt_contest_compare(struct nt_contest *c);
+/* One rank of it, and its value: adds to the evidence. */
+void nt_contest_judge(struct nt_contest *c, struct nt_rank *rank, double value);
+/* Two populations that no rank's own past explains: counted, and reported when they last. */
+void nt_contest_count_apart(const struct nt_contest *c);
+/*
+ * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
+ * is explained already.
+ */
+void nt_contest_note_slowest(const struct nt_contest *c, double steps);
 
 #endif

@@ -1,71 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of networks, as bytes. */
+/* What is known of links between nodes, as bytes. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "detect/state_part.h"
-
-void nt_state_network(struct nt_codec *codec, struct nt_network *network)
-{
-	nt_code_u8(codec, &network->method, NT_NETWORK_METHODS - 1);
-	if (!network->method)
-		return;
-	nt_state_cusum(codec, &network->level);
-	nt_state_past(codec, &network->past, &network->lesson);
-	nt_code_u8(codec, &network->tier, NT_FRAME_T3);
-	nt_code_u8(codec, &network->op, UINT8_MAX);
-	nt_code_real(codec, &network->bytes);
-	nt_code_u64(codec, &network->frame);
-	nt_code_real(codec, &network->transfer);
-	nt_code_real(codec, &network->step_ns);
-	nt_code_real(codec, &network->calls);
-	nt_code_real(codec, &network->cost);
-}
-
-/* Zero: nobody timed it. */
-static void code_shortest(struct nt_codec *codec, struct nt_hearing_op *op,
-			  enum nt_hearing_clock clock)
-{
-	nt_code_u32(codec, &op->timed[clock], NT_FRAME_MAX_RANKS);
-	if (op->timed[clock])
-		nt_code_real(codec, &op->shortest_ns[clock]);
-	else if (codec->loads)
-		op->shortest_ns[clock] = INFINITY;
-}
-
-/* Mostly the last frame ended it. */
-void nt_state_hearing(struct nt_codec *codec, struct nt_hearing *hearing)
-{
-	nt_code_u64(codec, &hearing->frame);
-	if (!hearing->frame)
-		return;
-	nt_code_u64(codec, &hearing->start_ns);
-	nt_code_u32(codec, &hearing->heard, NT_FRAME_MAX_RANKS);
-	nt_code_real(codec, &hearing->steps);
-	nt_code_real(codec, &hearing->step_ns);
-	nt_code_fail(codec, (hearing->steps < 1.0) != !hearing->heard);
-	nt_code_u8(codec, &hearing->tier, NT_FRAME_T3);
-	nt_code_count(codec, &hearing->ops, NT_HEARING_OPS);
-	if (codec->loads && hearing->ops) {
-		hearing->op = calloc(hearing->ops, sizeof(*hearing->op));
-		if (!hearing->op) {
-			codec->error = -ENOMEM;
-			hearing->ops = 0;
-		}
-		hearing->op_cap = hearing->ops;
-	}
-	for (uint32_t i = 0; i < hearing->ops; i++) {
-		struct nt_hearing_op *op = &hearing->op[i];
-
-		nt_code_u8(codec, &op->op, NT_HEARING_OPS - 1);
-		nt_code_real(codec, &op->bytes);
-		nt_code_real(codec, &op->calls);
-		nt_code_fail(codec, op->calls < 1.0);
-		for (int j = 0; j < NT_HEARING_CLOCKS; j++)
-			code_shortest(codec, op, j);
-	}
-}
 
 static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 {
@@ -134,23 +72,4 @@ void nt_state_links(struct nt_codec *codec, struct nt_links *links)
 	nt_code_u8(codec, &links->other.kind, NT_CULPRIT_PATH);
 	nt_code_u32(codec, &links->other.node, UINT32_MAX);
 	nt_code_u32(codec, &links->other.peer, UINT32_MAX);
-}
-
-/* What the member has said in a hearing that goes on. */
-void nt_state_spoken(struct nt_codec *codec, struct nt_link *link)
-{
-	if (!link->comm->hearing.frame)
-		return;
-	if (link->hearing != link->comm->hearing.number) {
-		/* Nothing: as if it had been cleared. */
-		struct nt_link silent = {0};
-
-		nt_code_bool(codec, &silent.spoke);
-		for (int i = 0; i < NT_HEARING_CLOCKS; i++)
-			nt_code_u32(codec, &silent.timed[i], UINT32_MAX);
-		return;
-	}
-	nt_code_bool(codec, &link->spoke);
-	for (int i = 0; i < NT_HEARING_CLOCKS; i++)
-		nt_code_u32(codec, &link->timed[i], UINT32_MAX);
 }

@@ -8,10 +8,12 @@
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);
-void nt_state_network(struct nt_codec *codec, struct nt_network *network);
-void nt_state_hearing(struct nt_codec *codec, struct nt_hearing *hearing);
-/* What a member of a communicator, which the link leads to, has said in a hearing that goes on. */
-void nt_state_spoken(struct nt_codec *codec, struct nt_link *link);
+void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring);
+/* In this order: what one leads to is there before it. */
+void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect);
+void nt_state_ranks(struct nt_codec *codec, struct nt_detect *detect);
+void nt_state_groups(struct nt_codec *codec, struct nt_detect *detect);
 void nt_state_links(struct nt_codec *codec, struct nt_links *links);
+void nt_state_incidents(struct nt_codec *codec, struct nt_incidents *incidents);
 
 #endif

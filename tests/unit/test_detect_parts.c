@@ -4,6 +4,7 @@
 
 #include "detect/comm_learn.h"
 #include "detect/kpi.h"
+#include "detect/kpi_round.h"
 
 /* ---- how ranks stand ------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "detect/incident_retire.h"
 #include "detect/incident_settle.h"
 #include "detect/kpi.h"
+#include "detect/kpi_round.h"
 #include "detect/mismatch.h"
 #include "detect/network.h"
 #include "detect/network_check.h"

@@ -7,9 +7,9 @@
 #include "detect/incident_raise.h"
 #include "detect/incident_retire.h"
 #include "detect/incident_settle.h"
+#include "detect/normal.h"
 #include "detect/step.h"
 #include "detect/step_judge.h"
-#include "detect/normal.h"
 
 enum {
 	RANKS = 6,

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a rank's pace usually is. */
+#include "detect/habit.h"
+
+#include "detect/core.h"
+#include "detect/pace.h"
+#include "detect/stats.h"
+
+/* What is not seen at this tier is what it was; what was never seen is learned at once. */
+static void learn_habit(struct nt_rank *rank, bool has_own)
+{
+	const double part = rank->has_habit ? 0.1 : 1.0;
+	const double own = rank->habit[NT_PACE_OWN], blocked = rank->habit[NT_PACE_OWN_BLOCKED];
+
+	for (int j = 0; j < NT_PACE_END; j++)
+		rank->habit[j] += part * (rank->pace[j] - rank->habit[j]);
+	rank->has_habit = true;
+	if (has_own && own != 0.0)
+		return;
+	rank->habit[NT_PACE_OWN] = has_own ? rank->pace[NT_PACE_OWN] : own;
+	rank->habit[NT_PACE_OWN_BLOCKED] = has_own ? rank->pace[NT_PACE_OWN_BLOCKED] : blocked;
+}
+
+/* As it always was: who is slower than its peers by nature has habits, too. */
+static bool is_usual(const struct nt_track *track)
+{
+	return (track->past.ready ? track->shift.sum : track->level.sum) <= 0.0;
+}
+
+void nt_habit_gather(const struct nt_detect *detect, struct nt_rank *rank, double sum,
+		     const struct nt_paces *paces, struct nt_pace_middles *middles)
+{
+	/* Of a round at another tier own work is not known, and not zero. */
+	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
+	const bool own_past =
+		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
+	struct nt_case *evidence = &rank->evidence;
+
+	/* Seen in another way than the others: it is neither a habit nor evidence. */
+	if (!nt_rank_shows_host(rank) && !has_own)
+		return;
+	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
+		learn_habit(rank, has_own);
+	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
+		if (evidence->weight != 0.0)
+			*evidence = (struct nt_case){0};
+		return;
+	}
+	if (!own_past && paces->n >= 2 && !middles->known)
+		nt_paces_middles(detect, paces, middles);
+	evidence->weight = 0.95 * evidence->weight + 1.0;
+	if (has_own)
+		evidence->own_weight = 0.95 * evidence->own_weight + 1.0;
+	for (int j = 0; j < NT_PACE_END; j++) {
+		const bool is_own = nt_pace_is_own(j);
+		const double weight = is_own ? evidence->own_weight : evidence->weight;
+		double peers = rank->has_habit ? rank->habit[j] : 0.0;
+
+		if (is_own && !has_own)
+			continue;
+		if (!own_past && middles->held[j] >= 2)
+			peers = nt_stats_middle_without(&middles->of[j], rank->pace[j]);
+		evidence->value[j] += (rank->pace[j] - evidence->value[j]) / weight;
+		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
+	}
+}

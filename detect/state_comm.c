@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is known of communicators, as bytes. */
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/comm_learn.h"
+#include "detect/state_part.h"
+
+static void code_network(struct nt_codec *codec, struct nt_network *network)
+{
+	nt_code_u8(codec, &network->method, NT_NETWORK_METHODS - 1);
+	if (!network->method)
+		return;
+	nt_state_cusum(codec, &network->level);
+	nt_state_past(codec, &network->past, &network->lesson);
+	nt_code_u8(codec, &network->tier, NT_FRAME_T3);
+	nt_code_u8(codec, &network->op, UINT8_MAX);
+	nt_code_real(codec, &network->bytes);
+	nt_code_u64(codec, &network->frame);
+	nt_code_real(codec, &network->transfer);
+	nt_code_real(codec, &network->step_ns);
+	nt_code_real(codec, &network->calls);
+	nt_code_real(codec, &network->cost);
+}
+
+/* Zero: nobody timed it. */
+static void code_shortest(struct nt_codec *codec, struct nt_hearing_op *op,
+			  enum nt_hearing_clock clock)
+{
+	nt_code_u32(codec, &op->timed[clock], NT_FRAME_MAX_RANKS);
+	if (op->timed[clock])
+		nt_code_real(codec, &op->shortest_ns[clock]);
+	else if (codec->loads)
+		op->shortest_ns[clock] = INFINITY;
+}
+
+/* Mostly the last frame ended it. */
+static void code_hearing(struct nt_codec *codec, struct nt_hearing *hearing)
+{
+	nt_code_u64(codec, &hearing->frame);
+	if (!hearing->frame)
+		return;
+	nt_code_u64(codec, &hearing->start_ns);
+	nt_code_u32(codec, &hearing->heard, NT_FRAME_MAX_RANKS);
+	nt_code_real(codec, &hearing->steps);
+	nt_code_real(codec, &hearing->step_ns);
+	nt_code_fail(codec, (hearing->steps < 1.0) != !hearing->heard);
+	nt_code_u8(codec, &hearing->tier, NT_FRAME_T3);
+	nt_code_count(codec, &hearing->ops, NT_HEARING_OPS);
+	if (codec->loads && hearing->ops) {
+		hearing->op = calloc(hearing->ops, sizeof(*hearing->op));
+		if (!hearing->op) {
+			codec->error = -ENOMEM;
+			hearing->ops = 0;
+		}
+		hearing->op_cap = hearing->ops;
+	}
+	for (uint32_t i = 0; i < hearing->ops; i++) {
+		struct nt_hearing_op *op = &hearing->op[i];
+
+		nt_code_u8(codec, &op->op, NT_HEARING_OPS - 1);
+		nt_code_real(codec, &op->bytes);
+		nt_code_real(codec, &op->calls);
+		nt_code_fail(codec, op->calls < 1.0);
+		for (int j = 0; j < NT_HEARING_CLOCKS; j++)
+			code_shortest(codec, op, j);
+	}
+}
+
+static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
+{
+	nt_code_u32(codec, &comm->size, UINT32_MAX);
+	nt_code_count(codec, &comm->members, NT_FRAME_MAX_RANKS);
+	if (codec->loads && comm->members) {
+		comm->member = calloc(comm->members, sizeof(*comm->member));
+		if (!comm->member) {
+			codec->error = -ENOMEM;
+			comm->members = 0;
+		}
+		comm->member_cap = comm->members;
+	}
+	for (uint32_t i = 0; i < comm->members; i++)
+		nt_code_u32(codec, &comm->member[i], UINT32_MAX);
+	nt_code_real(codec, &comm->steps);
+	nt_code_real(codec, &comm->sync_calls);
+	nt_code_real(codec, &comm->sync_bytes);
+	nt_code_real(codec, &comm->all_to_all_calls);
+	nt_code_real(codec, &comm->p2p_calls);
+	code_network(codec, &comm->network);
+	code_hearing(codec, &comm->hearing);
+	for (int i = 0; i < NT_COMM_OPS; i++)
+		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
+	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
+	nt_code_u32(codec, &comm->matched, UINT32_MAX);
+	nt_code_bool(codec, &comm->varies);
+	nt_code_u64(codec, &comm->differed_last);
+	nt_code_u32(codec, &comm->differed_moves, UINT32_MAX);
+}
+
+void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect)
+{
+	uint32_t n = detect->comm_count;
+
+	nt_code_count(codec, &n, NT_COMM_MAX);
+	for (uint32_t i = 0; i < n && !codec->error; i++) {
+		struct nt_comm *comm = codec->loads ? NULL : detect->comm[i];
+		uint64_t id = comm ? comm->id : 0;
+
+		nt_code_fixed(codec, &id);
+		if (codec->loads) {
+			if (codec->error)
+				return;
+			nt_code_fail(codec, nt_comm_find(detect->comms, id) != NULL);
+			comm = codec->error ? NULL : nt_comm_add(detect, id);
+			if (!comm && !codec->error)
+				codec->error = -ENOMEM;
+			if (codec->error)
+				return;
+		}
+		assert(comm);
+		comm->index = i;
+		code_comm(codec, comm);
+	}
+}

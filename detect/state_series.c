@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is learned of a series, as bytes. */
+#include "detect/state_part.h"
+
+void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
+{
+	nt_code_real(codec, &cusum->sum);
+	nt_code_fail(codec, cusum->sum < 0.0);
+	/* Most sums are zero, and so is then the rest. */
+	if (cusum->sum == 0.0)
+		return;
+	nt_code_u64(codec, &cusum->onset_ns);
+	nt_code_u64(codec, &cusum->onset_frame);
+	nt_code_u32(codec, &cusum->windows, UINT32_MAX);
+	nt_code_u32(codec, &cusum->costly, UINT32_MAX);
+	nt_code_fail(codec, cusum->costly > cusum->windows || !cusum->windows);
+	nt_code_real(codec, &cusum->cost);
+	nt_code_real(codec, &cusum->cost_peak);
+	nt_code_real(codec, &cusum->kpi);
+	nt_code_real(codec, &cusum->kpi_peak);
+}
+
+void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson)
+{
+	nt_code_bool(codec, &past->ready);
+	if (past->ready) {
+		past->count = NT_PAST_WINDOWS;
+		nt_code_real(codec, &past->kpi_centre);
+		nt_code_real(codec, &past->value_centre);
+		nt_code_real(codec, &past->value_width);
+		nt_code_real(codec, &past->kpi_width);
+		return;
+	}
+	nt_code_u32(codec, &past->count, NT_PAST_WINDOWS - 1);
+	for (uint32_t i = 0; i < past->count; i++) {
+		nt_code_real(codec, &lesson->kpi[i]);
+		nt_code_real(codec, &lesson->value[i]);
+		nt_code_u64(codec, &lesson->frame[i]);
+	}
+}
+
+void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring)
+{
+	nt_code_u32(codec, &ring->count, NT_RING_MAX);
+	nt_code_u32(codec, &ring->next, NT_RING_MAX);
+	nt_code_reals(codec, ring->value, ring->count);
+}
