@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Jobs that stand still. A hang needs a witness: a rank inside a collective that another has not
- * entered, or all inside and none out. Nobody inside anything is a pause.
- */
+/* What a rank is in the middle of, and for how long. */
 #ifndef NT_DETECT_HANG_H
 #define NT_DETECT_HANG_H
 
-#include "detect/core.h"
+#include <stdint.h>
 
-/* Raises what stands still at the end of this frame. -ENOMEM. */
-int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame);
-/* Ranks that are gone while others wait on them; closes everything when all are gone. -ENOMEM. */
-int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame);
+struct nt_detect;
+struct nt_frame_rank;
+struct nt_rank;
+
 /* Remembers what the rank is in the middle of. */
 void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen);
 /* How long the rank has been in the call that it is in; 0 of who is in none, is gone or not heard of. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits, and for how long; for detect/hang*.c alone. */
+/* Who waits, and for how long; for detect/hang*.c, pause.c and stall*.c alone. */
 #ifndef NT_DETECT_HANG_IMPL_H
 #define NT_DETECT_HANG_IMPL_H
 
@@ -16,6 +16,10 @@ enum {
 
 /* The same of a sampled rank, whose windows reach from slice to slice: up to 6 s, and a frame. */
 #define SAMPLED_FRESH_NS (8 * UINT64_C(1000000000))
+
+/* Agents look once a second: where some have left a call, the others may have, too. */
+static const uint64_t leaving_ns = 3000000000;
+static const uint64_t mismatch_after_ns = 2000000000;
 
 static inline bool is_collective(uint8_t kind)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ranks that are gone while their job needs them. */
-#include "detect/hang.h"
+#include "detect/hang_missing.h"
 
+#include "detect/core.h"
+#include "detect/hang.h"
 #include "detect/hang_impl.h"
 #include "detect/incident_raise.h"
 #include "detect/incident_retire.h"

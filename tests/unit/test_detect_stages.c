@@ -7,6 +7,8 @@
 #include "detect/comm_learn.h"
 #include "detect/core.h"
 #include "detect/hang.h"
+#include "detect/hang_check.h"
+#include "detect/hang_missing.h"
 #include "detect/incident_retire.h"
 #include "detect/incident_settle.h"
 #include "detect/kpi.h"
