@@ -50,6 +50,10 @@ expect includes detect/x.c '#include "common/buf.h"' 'detect must not include "c
 expect includes agent/x.c '#include "aggregator/x.h"' 'agent must not include'
 expect includes aggregator/x.c '#include "agent/x.h"' 'aggregator must not include'
 expect includes common/x.c '#include "proto/wire.h"' 'common must not include'
+mkdir -p "$tree/detect"
+printf '%s\n' '#include "detect/x.h"' >"$tree/detect/y_impl.h"
+expect cycles detect/x.c '#include "detect/y.h"' 'cycle: detect/x detect/y'
+rm "$tree/detect/y_impl.h"
 expect includes bpf/x.bpf.c '#include <linux/bpf.h>' 'never <linux/bpf.h>'
 expect words docs/x.md 'see /''work/main' 'a path of one machine'
 expect words docs/x.md 'TO''DO: later' 'names its issue'
