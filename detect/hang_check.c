@@ -8,9 +8,9 @@
 #include "detect/core.h"
 #include "detect/hang.h"
 #include "detect/hang_impl.h"
+#include "detect/hang_stall_comm.h"
 #include "detect/incident_raise.h"
 #include "detect/pause.h"
-#include "detect/stall_comm.h"
 
 static int compare_u32(const void *a, const void *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits, and for how long; for detect/hang*.c, pause.c and stall*.c alone. */
+/* Who waits, and for how long; for detect/hang*.c and pause.c alone. */
 #ifndef NT_DETECT_HANG_IMPL_H
 #define NT_DETECT_HANG_IMPL_H
 

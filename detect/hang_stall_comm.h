@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A stall, by the members of one communicator that some of them wait in. */
-#ifndef NT_DETECT_STALL_COMM_H
-#define NT_DETECT_STALL_COMM_H
+#ifndef NT_DETECT_HANG_STALL_COMM_H
+#define NT_DETECT_HANG_STALL_COMM_H
 
 #include <stdint.h>
 
-#include "detect/stall.h"
+#include "detect/hang_stall.h"
 
 struct nt_comm;
 struct nt_frame;

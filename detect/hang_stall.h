@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A stall: whom the ranks of a job that stands still wait for, as far as their calls tell. */
-#ifndef NT_DETECT_STALL_H
-#define NT_DETECT_STALL_H
+#ifndef NT_DETECT_HANG_STALL_H
+#define NT_DETECT_HANG_STALL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whom those wait for that wait. */
-#include "detect/stall.h"
+#include "detect/hang_stall.h"
 
 #include "detect/hang.h"
 #include "detect/hang_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One communicator of a job that stands still. */
-#include "detect/stall_comm.h"
+#include "detect/hang_stall_comm.h"
 
 #include <errno.h>
 #include <stdlib.h>
