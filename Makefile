@@ -73,12 +73,14 @@ archives = $(foreach l,$(1),$(B)/lib/lib$(l).a)
 .PHONY: all
 all: $(programs:%=$(B)/bin/%) ## build the programs (the default)
 
-# Says what to install before a compiler complains about a header.
-tools := build/.tools
-$(tools): tests/deps.sh
+# Says what to install before a compiler complains about a header. Goals that build tests need more.
+tools := build/.tools-build $(if $(filter unit check check-bpf check-kafka check-oom% check-thread%,\
+	$(MAKECMDGOALS)),build/.tools-check)
+build/.tools-%: tests/deps.sh
 	@mkdir -p $(@D)
-	@missing=$$(tests/deps.sh --missing build) || \
-		{ echo "missing here: $$missing" >&2; echo "run 'make deps' as root" >&2; exit 1; }
+	@missing=$$(tests/deps.sh --missing $*) || \
+		{ echo "missing packages: $$missing" >&2; \
+		echo "install them, or run 'make deps' as root" >&2; exit 1; }
 	@touch $@
 
 $(GEN)/neutracer.pb-c.c $(GEN)/neutracer.pb-c.h &: proto/neutracer.proto | $(tools)
@@ -126,7 +128,10 @@ $(foreach p,$(programs),$(eval $(call program_rule,$(p))))
 
 # ---- unit tests ----------------------------------------------------------------------------------
 
-unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+# Test programs are named by their place: tests/unit/agent/test_x.c makes $(B)/test/agent/test_x.
+unit_folders := tests/unit/ $(wildcard tests/unit/*/ tests/unit/*/*/)
+unit_headers := $(wildcard $(unit_folders:%=%*.h))
+unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard $(unit_folders:%=%test_*.c)))
 link_tests := -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lz -lm -lpthread
 
 $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))

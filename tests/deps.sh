@@ -4,6 +4,7 @@
 #
 #   tests/deps.sh            all: to build, to test, to check the style
 #   tests/deps.sh build      what the programs and the demo need
+#   tests/deps.sh check      what `make check` needs beside
 #   tests/deps.sh image      what building the container image needs
 #   tests/deps.sh cluster    what the tests on a real Kubernetes need, beside Go
 #   tests/deps.sh --missing [GROUP]   only prints the missing packages, exit 1 if there are any
@@ -17,11 +18,12 @@ build=(
   libcyaml-dev uthash-dev
   curl jq util-linux python3
 )
+check=(libcmocka-dev binutils git python3)
 test=(
-  libcmocka-dev libclang-rt-14-dev
+  "${check[@]}" libclang-rt-14-dev
   openmpi-bin libopenmpi-dev mpich libmpich-dev python3-torch libopenblas0-pthread
-  curl jq git binutils procps iproute2 util-linux mount sqlite3 man-db
-  python3 python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
+  curl jq procps iproute2 util-linux mount sqlite3 man-db
+  python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat openssl systemd libseccomp2
   qemu-system-x86 busybox-static xz-utils
   chromium-headless-shell fonts-dejavu-core
@@ -54,11 +56,12 @@ if [ "${1:-}" = --missing ]; then
 fi
 case ${1:-all} in
   build) wanted=("${build[@]}") ;;
+  check) wanted=("${check[@]}") ;;
   image) wanted=("${image[@]}") ;;
   cluster) wanted=("${cluster[@]}") ;;
   all) wanted=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
   *)
-    echo "tests/deps.sh: unknown group '$1', there are: build image cluster" >&2
+    echo "tests/deps.sh: unknown group '$1', there are: build check image cluster" >&2
     exit 2
     ;;
 esac

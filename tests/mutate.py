@@ -9,6 +9,7 @@ compile to the same code, are drawn again.
 """
 
 import argparse
+import fnmatch
 import glob
 import os
 import random
@@ -170,17 +171,24 @@ def candidates(path, text, left_out):
                     yield path, number, line, mutated
 
 
+def names_of(test):
+    """test_x, and in a folder of tests/unit test_ROOM_x too."""
+    _, kind, *folders, name = test[:-2].split("/")
+    return {name, name.replace("test_", f"test_{folders[0]}_", 1)} if kind == "unit" and folders else {name}
+
+
 def tests_of(path):
     """The tests of a file's room."""
     for sources, tests in ROOMS:
         if any(path in glob.glob(s) for s in sources):
-            return sorted({os.path.basename(f)[:-2] for t in tests
-                           for f in glob.glob(f"tests/{'oom' if '_oom_' in t else 'unit'}/{t}.c")})
+            return sorted({f.removeprefix("tests/")[:-2] for f in glob.glob("tests/oom/test_*.c") +
+                           glob.glob("tests/unit/**/test_*.c", recursive=True)
+                           if any(fnmatch.fnmatchcase(name, t) for name in names_of(f) for t in tests)})
     return []
 
 
 def program(test):
-    return f"build/{MODE}/{'test-oom' if '_oom_' in test else 'test'}/{test}"
+    return f"build/{MODE}/{test.replace('oom/', 'test-oom/', 1) if test.startswith('oom/') else test.replace('unit/', 'test/', 1)}"
 
 
 def copy_tree(target):
@@ -270,10 +278,9 @@ class Builder:
 
     def link(self, test):
         """A test program with the mutant in it: an object goes before the same one of an archive."""
-        is_sweep = "_oom_" in test
-        room = f"build/{MODE}/obj/tests/{'oom' if is_sweep else 'unit'}"
-        objects = [f"{room}/{test}.o"] + ([f"{room}/oom.o", *self.wrap] if is_sweep else [])
-        binary = f"{self.place}/{test}"
+        place = f"build/{MODE}/obj/tests"
+        objects = [f"{place}/{test}.o"] + ([f"{place}/oom/oom.o", *self.wrap] if test.startswith("oom/") else [])
+        binary = f"{self.place}/{test.replace('/', '-')}"
         complaint = build([self.compiler[0], "-o", binary, *objects, f"{self.place}/mutant.o", "-Wl,--start-group",
                            *self.archives, "-Wl,--end-group", *self.libraries])
         if complaint:

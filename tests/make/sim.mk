@@ -117,7 +117,7 @@ $(cluster_programs): $(cluster_objects) $(foreach l,cli aggregator detect agent 
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
 
 # Verdicts on played clusters, as unit tests.
-cluster_tests := $(B)/test/test_sim_cluster $(B)/test/test_sim_drawn $(B)/test/test_sim_oddities
+cluster_tests := $(addprefix $(B)/test/,$(filter test_sim_% sim/%,$(unit_tests)))
 $(cluster_tests): $(B)/test/%: $(B)/obj/tests/unit/%.o $(cluster_objects) $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

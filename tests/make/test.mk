@@ -36,17 +36,18 @@ check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API ca
 
 # The unit tests of whatever has threads, and an aggregator with all of its at work.
 thread_pattern := pthread_create|agent/(front|kube|kubelet)\.h|aggregator/(api|service)\.h|notify/notify\.h
-thread_pattern := $(thread_pattern)|common/(httpd|kube|thread)\.h|unit/(api|kafka_mock|kube_server)\.h
-thread_tests = $(shell grep -lE '$(thread_pattern)' $(unit_tests:%=tests/unit/%.c))
+thread_pattern := $(thread_pattern)|common/(httpd|kube|thread)\.h
+thread_headers = $(shell grep -lE '$(thread_pattern)' $(unit_headers))
+thread_tests = $(shell grep -lE '$(thread_pattern)' $(unit_tests:%=tests/unit/%.c); \
+	grep -lF $(thread_headers:%=-e '"%"') $(unit_tests:%=tests/unit/%.c))
 thread_scripts := $(sort $(wildcard tests/threads/test_*.py))
 
 .PHONY: check-thread check-thread-here
 check-thread: ## what has threads, under the thread sanitizer: unit tests, an aggregator under load
 	$(Q)$(MAKE) --no-print-directory SAN=thread check-thread-here
-check-thread-here: $(B)/bin/neutracer-aggregator $(B)/test-kafka/feeder \
-		$(thread_tests:tests/unit/%.c=$(B)/test/%)
-	$(Q)NT_BIN=$(B)/bin NT_FEEDER=$(B)/test-kafka/feeder tests/run.sh \
-		$(thread_tests:tests/unit/%.c=$(B)/test/%) $(thread_scripts)
+thread_programs = $(patsubst tests/unit/%.c,$(B)/test/%,$(sort $(thread_tests)))
+check-thread-here: $(B)/bin/neutracer-aggregator $(B)/test-kafka/feeder $(thread_programs)
+	$(Q)NT_BIN=$(B)/bin NT_FEEDER=$(B)/test-kafka/feeder tests/run.sh $(thread_programs) $(thread_scripts)
 
 # ---- check-oom: the n-th allocation fails, for every n -------------------------------------------
 
