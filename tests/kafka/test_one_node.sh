@@ -6,8 +6,12 @@ set -euo pipefail
 
 kafka --version 3.9.1
 try "$bin/contract"
+try "$bin/contract_seek"
 try "$bin/bus"
+try "$bin/members"
 kafka --version 4.1.1
 try "$bin/contract"
+try "$bin/contract_seek"
 try "$bin/bus"
+try "$bin/members"
 exit $status

@@ -2,7 +2,8 @@
 # The tests on a real Kafka (tests/kafka).
 
 kafka_tests := $(patsubst tests/kafka/%.c,%,$(sort $(wildcard tests/kafka/*.c)))
-kafka_programs := $(kafka_tests:%=$(B)/test-kafka/%) $(B)/test-kafka/contract
+kafka_contracts := $(addprefix $(B)/test-kafka/,contract contract_seek)
+kafka_programs := $(kafka_tests:%=$(B)/test-kafka/%) $(kafka_contracts)
 kafka_scripts := $(sort $(wildcard tests/kafka/test_*.sh))
 
 $(B)/test-kafka/%: $(B)/obj/tests/kafka/%.o $(call archives,$(libraries))
@@ -10,10 +11,12 @@ $(B)/test-kafka/%: $(B)/obj/tests/kafka/%.o $(call archives,$(libraries))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
-# The very suite that the spool passes.
-$(B)/test-kafka/contract: $(B)/test/test_common_bus_contract
+# The very suites that the spool passes.
+$(B)/test-kafka/contract: $(addprefix $(B)/test/,$(filter %_bus_contract,$(unit_tests)))
+$(B)/test-kafka/contract_seek: $(addprefix $(B)/test/,$(filter %_bus_contract_seek,$(unit_tests)))
+$(kafka_contracts):
 	@mkdir -p $(@D)
-	$(Q)ln -sf ../test/$(<F) $@
+	$(Q)ln -sf ../test/$(<:$(B)/test/%=%) $@
 
 .PHONY: check-kafka
 check-kafka: all sim $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured

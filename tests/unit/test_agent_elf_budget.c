@@ -1,99 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What reading an ELF file costs: bounded by its size whatever its bytes, and by the budget. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/elf.h"
-#include "tests/unit/elf_image.h"
+#include "tests/unit/elf_search.h"
 
-enum {
-	BLOCK = 65536, /* of a string table, as it is read */
-	WINDOW = 32 << 20, /* of a string table, as it is searched */
-	MOST_TABLE_BYTES = 64 << 20,
-	MOST_PLACES = 4096, /* of wanted names in a string table */
-	MOST_NOTES = 16, /* sections in which a build-id is looked for */
-	SYMBOLS = 20000,
-	RUN_BYTES = 1 << 20,
-};
-
-static struct image image;
-static Elf64_Sym symbol[SYMBOLS];
 static const struct nt_elf_budget no_limit = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-
-static int begin(void **state)
-{
-	(void)state;
-	image_init(&image);
-	memset(symbol, 0, sizeof(symbol));
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	image_close(&image);
-	return 0;
-}
-
-static void write_at(uint64_t at, const void *data, size_t len)
-{
-	assert_int_equal(pwrite(image.fd, data, len, (off_t)at), len);
-}
-
-/*
- * Makes `section` the first n of symbol[], behind the image, and `strings` a string table of so many
- * bytes behind these. It is all zero. Returns its offset.
- */
-static uint64_t save_tables(int section, int strings, size_t n, uint64_t string_bytes)
-{
-	uint64_t at = IMAGE_BYTES + n * sizeof(*symbol);
-
-	image_section(&image, section)->sh_offset = IMAGE_BYTES;
-	image_section(&image, section)->sh_size = n * sizeof(*symbol);
-	image_section(&image, strings)->sh_offset = at;
-	image_section(&image, strings)->sh_size = string_bytes;
-	(void)image_save(&image);
-	assert_true(image.fd >= 0);
-	assert_int_equal(ftruncate(image.fd, (off_t)(at + string_bytes)), 0);
-	write_at(IMAGE_BYTES, symbol, n * sizeof(*symbol));
-	return at;
-}
-
-static uint64_t save_dynamic(size_t n, uint64_t string_bytes)
-{
-	image_section(&image, SECTION_VERSYM)->sh_type = SHT_NULL;
-	return save_tables(SECTION_DYNSYM, SECTION_DYNSTR, n, string_bytes);
-}
-
-static struct nt_elf *open_with(const struct nt_elf_budget *budget)
-{
-	struct nt_elf *elf = NULL;
-
-	assert_int_equal(nt_elf_open_fd(image.fd, budget, &elf), 0);
-	return elf;
-}
-
-/* Its offset in the code, or the error. */
-static int64_t find_in(struct nt_elf *elf, const char *name)
-{
-	struct nt_elf_symbol found = {.offset = 0};
-	int r = nt_elf_find(elf, name, &found);
-
-	return r < 0 ? r : (int64_t)found.offset - IMAGE_CODE;
-}
-
-static int64_t find(const char *name)
-{
-	nt_auto(nt_elf) struct nt_elf *elf = open_with(NULL);
-
-	return find_in(elf, name);
-}
 
 /* ---- relative to the file ----------------------------------------------------------------- */
 
@@ -434,143 +346,6 @@ static void so_is_one_of_more_than_64_mib(void **state)
 	}
 }
 
-/* ---- lies --------------------------------------------------------------------------------- */
-
-static void tables_over_each_other_are_only_tables(void **state)
-{
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-
-	(void)state;
-	(void)image_add_dynamic(&image, "ncclSend", 0x20, 1);
-	/* The names are the symbols, the versions are, and so is the static table. */
-	for (int i = SECTION_VERSYM; i <= SECTION_STRTAB; i++) {
-		image_section(&image, i)->sh_offset = AT_DYNSYM;
-		image_section(&image, i)->sh_size = IMAGE_SYMBOLS * 24;
-	}
-	(void)image_save(&image);
-	elf = open_with(NULL);
-	assert_int_equal(find_in(elf, "ncclSend"), 0x20);
-	assert_int_equal(find_in(elf, "ncclRecv"), -ENOENT);
-	image_close(&image);
-	image_section(&image, SECTION_DYNSTR)->sh_offset = AT_DYNSYM;
-	(void)image_save(&image);
-	assert_int_equal(find("ncclSend"), -ENOENT);
-}
-
-static void sizes_that_wrap_are_beyond_the_file(void **state)
-{
-	static const struct {
-		uint64_t offset, size;
-	} lie[] = {
-		{AT_DYNSYM, UINT64_MAX},  {AT_DYNSYM, UINT64_MAX - AT_DYNSYM + 1},
-		{UINT64_MAX, 2},          {UINT64_MAX - 47, 48},
-		{INT64_MAX, 48},          {1ULL << 63, 1ULL << 63},
-		{IMAGE_BYTES, 1},         {IMAGE_BYTES - 47, 48},
-		{AT_DYNSYM, IMAGE_BYTES}, {AT_DYNSYM, 0},
-		{AT_DYNSYM, 23},
-	};
-
-	(void)state;
-	(void)image_add_dynamic(&image, "ncclSend", 0x20, 1);
-	for (int section = SECTION_DYNSYM; section <= SECTION_NOTE; section++)
-		for (size_t i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
-			Elf64_Shdr true_header = *image_section(&image, section);
-			/* What is no names and no symbols is not needed. */
-			bool needed = section <= SECTION_DYNSTR;
-
-			image_section(&image, section)->sh_offset = lie[i].offset;
-			image_section(&image, section)->sh_size = lie[i].size;
-			(void)image_save(&image);
-			assert_int_equal(find("ncclSend"), needed ? -ENOENT : 0x20);
-			image_close(&image);
-			*image_section(&image, section) = true_header;
-		}
-}
-
-/* Look-ups do not use it. */
-static void a_hash_table_that_lies_is_not_read(void **state)
-{
-	static const struct {
-		uint32_t buckets, first, words, shift;
-		uint64_t bloom;
-		uint32_t bucket, chain[32];
-	} hash = {.buckets = 1, .first = 1, .words = 1, .bucket = 1, .chain = {2, 2, 2, 2}};
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-
-	(void)state;
-	(void)image_add_dynamic(&image, "ncclSend", 0x20, 1);
-	memcpy(image.bytes + AT_STRTAB, &hash, sizeof(hash));
-	image_set_section(&image, SECTION_STRTAB, SHT_GNU_HASH, AT_STRTAB, sizeof(hash),
-			  SECTION_DYNSYM, 0);
-	(void)image_save(&image);
-	elf = open_with(NULL);
-	assert_int_equal(find_in(elf, "ncclSend"), 0x20);
-	assert_int_equal(find_in(elf, "ncclRecv"), -ENOENT);
-}
-
-static void a_name_ends_within_the_file(void **state)
-{
-	static const char name[] = "ncclSend";
-	uint64_t at;
-
-	(void)state;
-	for (size_t len = sizeof(name) - 1; len <= sizeof(name); len++) {
-		nt_auto(nt_elf) struct nt_elf *elf = NULL;
-
-		symbol[0] = image_function(1, 0x10);
-		at = save_dynamic(1, 1 + len);
-		write_at(at + 1, name, len);
-		elf = open_with(NULL);
-		assert_int_equal(find_in(elf, name), len == sizeof(name) ? 0x10 : -ENOENT);
-		assert_int_equal(nt_elf_has_prefix(elf, "nccl"), len == sizeof(name));
-		assert_int_equal(nt_elf_has_prefix(elf, name), len == sizeof(name));
-		image_close(&image);
-	}
-}
-
-static void the_number_of_sections_may_be_in_the_first(void **state)
-{
-	struct nt_elf *elf = NULL;
-
-	(void)state;
-	(void)image_add_dynamic(&image, "ncclSend", 0x20, 1);
-	image_header(&image)->e_shnum = 0;
-	(void)image_save(&image);
-	assert_int_equal(find("ncclSend"), -ENOENT);
-	image_close(&image);
-	image_section(&image, SECTION_NULL)->sh_size = SECTIONS;
-	(void)image_save(&image);
-	assert_int_equal(find("ncclSend"), 0x20);
-	image_close(&image);
-	image_section(&image, SECTION_NULL)->sh_size = UINT64_MAX;
-	(void)image_save(&image);
-	assert_int_equal(nt_elf_open_fd(image.fd, NULL, &elf), -EBADMSG);
-	image_close(&image);
-	image_header(&image)->e_shentsize = 63;
-	(void)image_save(&image);
-	assert_int_equal(nt_elf_open_fd(image.fd, NULL, &elf), -EBADMSG);
-	image_close(&image);
-	image_header(&image)->e_shentsize = 64;
-	image_header(&image)->e_phentsize = 32;
-	(void)image_save(&image);
-	assert_int_equal(nt_elf_open_fd(image.fd, NULL, &elf), -EBADMSG);
-	assert_null(elf);
-}
-
-static void a_file_without_sections_has_no_symbols(void **state)
-{
-	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-
-	(void)state;
-	(void)image_add_dynamic(&image, "ncclSend", 0x20, 1);
-	image_header(&image)->e_shoff = 0;
-	(void)image_save(&image);
-	elf = open_with(NULL);
-	assert_int_equal(find_in(elf, "ncclSend"), -ENOENT);
-	assert_int_equal(nt_elf_has_prefix(elf, ""), 0);
-	assert_false(nt_elf_passed_over(elf));
-}
-
 /* ---- many names at once ------------------------------------------------------------------- */
 
 static void names_that_begin_or_end_alike_are_told_apart(void **state)
@@ -625,8 +400,6 @@ static void each_has_its_own_result(void **state)
 	assert_int_equal(found[1].symbol.offset, IMAGE_CODE + 0x20);
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -644,12 +417,6 @@ int main(void)
 		WITH(names_that_begin_as_many_wanted_ones_end_the_search),
 		WITH(a_symbol_table_beyond_the_budget_is_passed_over),
 		WITH(so_is_one_of_more_than_64_mib),
-		WITH(tables_over_each_other_are_only_tables),
-		WITH(sizes_that_wrap_are_beyond_the_file),
-		WITH(a_hash_table_that_lies_is_not_read),
-		WITH(a_name_ends_within_the_file),
-		WITH(the_number_of_sections_may_be_in_the_first),
-		WITH(a_file_without_sections_has_no_symbols),
 		WITH(names_that_begin_or_end_alike_are_told_apart),
 		WITH(each_has_its_own_result),
 	};

@@ -1,65 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/step.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define MS 1000000ULL
-
-/* A rank's calls, one after the other. */
-struct sequence {
-	struct nt_step *step;
-	uint64_t now_ns;
-	uint64_t calls, begins, last_begin; /* number of the call that began the last step */
-	uint64_t launches; /* so far */
-};
-
-static void start(struct sequence *s)
-{
-	*s = (struct sequence){.now_ns = 1000 * MS};
-	assert_int_equal(nt_step_new(&s->step), 0);
-}
-
-static bool call(struct sequence *s, uint64_t comm, enum nt_op op, uint64_t bytes,
-		 uint64_t after_ns)
-{
-	struct nt_step_call c = {
-		.comm = comm,
-		.comm_size = 8,
-		.op = op,
-		.bytes = bytes,
-		.type = 7,
-		.entry_ns = s->now_ns += after_ns,
-		.launches = s->launches,
-	};
-	bool begins = nt_step_call(s->step, &c);
-
-	s->calls++;
-	if (begins) {
-		s->begins++;
-		s->last_begin = s->calls;
-	}
-	return begins;
-}
-
-static struct nt_step_info info(const struct sequence *s)
-{
-	struct nt_step_info i;
-
-	nt_step_info(s->step, &i);
-	return i;
-}
-
-static bool reduce(struct sequence *s, uint64_t bytes)
-{
-	return call(s, 1, NT_OP_ALL_REDUCE, bytes, MS);
-}
+/* The step that is found in a sequence of calls. */
+#include "tests/unit/step_sequence.h"
 
 static void equal_calls_are_a_step_each(void **state)
 {
@@ -303,125 +244,6 @@ static void pairs_in_a_burst_are_no_steps_of_their_own(void **state)
 	}
 }
 
-static void a_changed_sequence_is_learned_anew(void **state)
-{
-	struct sequence s;
-
-	(void)state;
-	start(&s);
-	for (int i = 0; i < 60; i++) {
-		(void)reduce(&s, 1 << 20);
-		(void)reduce(&s, 2 << 20);
-	}
-	assert_int_equal(info(&s).period, 2);
-	for (int i = 0; i < 60; i++) {
-		(void)reduce(&s, 5 << 20);
-		(void)reduce(&s, 6 << 20);
-		(void)reduce(&s, 7 << 20);
-	}
-	assert_int_equal(info(&s).period, 3);
-	assert_int_equal(info(&s).found_count, 2);
-	nt_step_free(s.step);
-}
-
-/* No two take the same time. */
-static void layer(struct sequence *s)
-{
-	(void)call(s, 2, NT_OP_ALL_REDUCE, 1 << 20, MS + s->calls * 7919 % 101 * (MS / 2000));
-}
-
-/* Twenty calls of the tensor group, and the gradients. */
-static void train(struct sequence *s, int steps)
-{
-	for (int step = 0; step < steps; step++) {
-		for (int i = 0; i < 20; i++)
-			layer(s);
-		(void)call(s, 1, NT_OP_ALL_REDUCE, 64 << 20, MS);
-	}
-}
-
-static void an_evaluation_leaves_the_step_what_it_is(void **state)
-{
-	struct sequence s;
-	uint64_t begins;
-
-	(void)state;
-	start(&s);
-	train(&s, 20);
-	assert_int_equal(info(&s).period, 21);
-	for (int phase = 0; phase < 3; phase++) {
-		begins = s.begins;
-		for (int i = 0; i < 10 * 20; i++)
-			layer(&s);
-		assert_int_equal(s.begins, begins);
-		train(&s, 10);
-		/* The first may be taken for a look at what its length is. */
-		assert_in_range(s.begins, begins + 9, begins + 10);
-		assert_int_equal(info(&s).period, 21);
-		assert_int_equal(info(&s).anchor_comm, 1);
-	}
-	/* What goes on for longer is what steps are now. */
-	for (int i = 0; i < 20 * 20; i++)
-		layer(&s);
-	assert_int_equal(info(&s).period, 1);
-	nt_step_free(s.step);
-}
-
-/* Fourteen equal buckets, and the loss, by which the step is told. */
-static void train_with_loss(struct sequence *s, int steps)
-{
-	for (int step = 0; step < steps; step++) {
-		for (int i = 0; i < 14; i++) {
-			s->launches += i ? 10 : 80;
-			(void)reduce(s, 25 << 20);
-		}
-		(void)reduce(s, 4);
-	}
-}
-
-static void an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is(void **state)
-{
-	struct sequence s;
-	uint64_t begins;
-
-	(void)state;
-	start(&s);
-	train_with_loss(&s, 30);
-	assert_int_equal(info(&s).period, 15);
-	for (int phase = 0; phase < 5; phase++) {
-		begins = s.begins;
-		for (int i = 0; i < 8; i++)
-			(void)reduce(&s, 4);
-		/* The first of them might still be anything. */
-		assert_int_equal(s.begins, begins + 1);
-		train_with_loss(&s, 39);
-		assert_int_equal(s.begins, begins + 1 + 39);
-		assert_int_equal(info(&s).period, 15);
-	}
-	/* What goes on for longer is what steps are now. */
-	for (int i = 0; i < 20 * 15; i++)
-		(void)reduce(&s, 4);
-	assert_int_not_equal(info(&s).period, 15);
-	nt_step_free(s.step);
-}
-
-static void another_communicator_with_the_same_rhythm_is_learned_anew(void **state)
-{
-	struct sequence s;
-	uint64_t begins;
-
-	(void)state;
-	start(&s);
-	for (int i = 0; i < 60; i++)
-		(void)call(&s, 1, NT_OP_ALL_REDUCE, 1 << 20, 20 * MS);
-	begins = s.begins;
-	for (int i = 0; i < 60; i++)
-		(void)call(&s, 2, NT_OP_ALL_REDUCE, 1 << 20, 20 * MS);
-	assert_int_equal(info(&s).anchor_comm, 2);
-	assert_true(s.begins > begins + 40);
-	nt_step_free(s.step);
-}
-
 static void sizes_that_differ_each_time_do_not_hide_the_step(void **state)
 {
 	uint64_t seed = 1;
@@ -595,10 +417,6 @@ int main(void)
 		cmocka_unit_test(equal_buckets_alone_are_told_by_their_times),
 		cmocka_unit_test(a_barrier_every_ten_steps_does_not_make_the_step_longer),
 		cmocka_unit_test(pairs_in_a_burst_are_no_steps_of_their_own),
-		cmocka_unit_test(a_changed_sequence_is_learned_anew),
-		cmocka_unit_test(an_evaluation_leaves_the_step_what_it_is),
-		cmocka_unit_test(an_evaluation_of_the_call_that_begins_a_step_leaves_it_what_it_is),
-		cmocka_unit_test(another_communicator_with_the_same_rhythm_is_learned_anew),
 		cmocka_unit_test(sizes_that_differ_each_time_do_not_hide_the_step),
 		cmocka_unit_test(calls_whose_order_varies_have_an_anchor),
 		cmocka_unit_test(a_gap_that_ends_among_calls_that_begin_a_step_makes_no_short_one),

@@ -1,92 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which jobs, attempts and ranks the messages of a key are taken for. */
-#include "aggregator/job.h"
-
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "aggregator/engine.h"
 #include "aggregator/job_state.h"
-
-#include "tests/unit/feed.h"
-
-static struct nt_engine *engine;
-static struct nt_engine_options options;
-static struct feed_agent agent, other;
-
-static void start_engine(void)
-{
-	nt_engine_free(engine);
-	engine = NULL;
-	assert_int_equal(nt_engine_new(&options, NULL, &engine), 0);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	options = nt_engine_options_default();
-	agent = feed_agent("n0", "job");
-	other = feed_agent("n1", "job");
-	other.booted_ms = 4242;
-	start_engine();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nt_engine_free(engine);
-	engine = NULL;
-	return 0;
-}
-
-static void push(struct nt_message *message)
-{
-	assert_int_equal(nt_engine_push(engine, message, false), 0);
-}
-
-static const struct nt_jobs_counters *counters(void)
-{
-	return nt_jobs_counters(nt_engine_jobs(engine));
-}
-
-/* One window of half a second of some ranks. */
-static void push_window(struct feed_agent *from, uint64_t at_ms, struct feed_window window)
-{
-	window.from_ms = at_ms;
-	window.to_ms = at_ms + 500;
-	window.steps = 5;
-	window.own_ms = 50;
-	window.step_ms = 100;
-	window.last = at_ms / 100 + 5;
-	push(feed_window(from, &window));
-}
-
-struct party {
-	struct feed_agent *from;
-	uint32_t first, count, size, pid;
-	uint64_t comm;
-	struct feed_window like;
-};
-
-static void run_party(const struct party *party, uint64_t from_ms, uint64_t to_ms)
-{
-	for (uint64_t at = from_ms; at < to_ms; at += 500)
-		for (uint32_t rank = party->first; rank < party->first + party->count; rank++) {
-			struct feed_window window = party->like;
-
-			window.rank = rank;
-			window.size = party->size;
-			window.pid = party->pid + rank;
-			window.comm = party->comm;
-			push_window(party->from, at, window);
-		}
-}
+#include "tests/unit/job_parties.h"
 
 /* Both at once, a window of the one and then of the other. */
 static void run_parties(const struct party *a, const struct party *b, uint64_t from_ms,
@@ -96,34 +13,6 @@ static void run_parties(const struct party *a, const struct party *b, uint64_t f
 		run_party(a, at, at + 500);
 		run_party(b, at, at + 500);
 	}
-}
-
-static void end_party(const struct party *party, uint64_t at_ms)
-{
-	struct party ending = *party;
-
-	ending.like.ended = true;
-	run_party(&ending, at_ms, at_ms + 500);
-}
-
-static struct nt_job_key *only_key(void)
-{
-	struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine));
-
-	assert_non_null(key);
-	assert_null(key->hh.next);
-	return key;
-}
-
-/* The n-th job of the only key. */
-static struct nt_job *job_at(size_t n)
-{
-	struct nt_job *job = only_key()->job;
-
-	while (job && n--)
-		job = job->next;
-	assert_non_null(job);
-	return job;
 }
 
 /* ---- keys and splits ---------------------------------------------------------------------------- */
@@ -420,138 +309,6 @@ static void totals_count_each_window_once_also_late_ones(void **state)
 
 /* ---- caps --------------------------------------------------------------------------------------- */
 
-static void keys_over_the_cap_are_refused_and_counted(void **state)
-{
-	char text[32];
-
-	(void)state;
-	options.limits.keys = 3;
-	start_engine();
-	for (int i = 0; i < 5; i++) {
-		struct feed_agent one = feed_agent("n0", text);
-
-		(void)snprintf(text, sizeof(text), "job-%d", i);
-		push_window(&one, 0, (struct feed_window){.size = 1});
-	}
-	assert_int_equal(HASH_COUNT(nt_jobs_keys(nt_engine_jobs(engine))), 3);
-	assert_int_equal(counters()->refused_keys, 2);
-}
-
-static void ranks_over_the_cap_are_refused_and_counted(void **state)
-{
-	const struct party party = {&agent, 0, 10, 10, 100, 0xaaa};
-
-	(void)state;
-	options.limits.ranks = 8;
-	start_engine();
-	run_party(&party, 0, 10000);
-	assert_int_equal(job_at(0)->live, 8);
-	assert_int_equal(only_key()->members, 8);
-	assert_int_equal(counters()->refused_ranks, 2 * 20);
-}
-
-static void nodes_over_the_cap_are_refused_and_counted(void **state)
-{
-	char name[32];
-
-	(void)state;
-	options.limits.nodes = 2;
-	start_engine();
-	for (int i = 0; i < 4; i++) {
-		struct feed_agent one = feed_agent(name, "job");
-
-		(void)snprintf(name, sizeof(name), "node-%d", i);
-		push_window(&one, 0, (struct feed_window){.rank = (uint32_t)i, .size = 4});
-	}
-	assert_int_equal(HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(engine))), 2);
-	assert_int_equal(counters()->refused_nodes, 2);
-}
-
-static void nodes_that_are_long_gone_make_room_for_new_ones(void **state)
-{
-	nt_autobuf struct nt_buf before = {0}, after = {0};
-	char name[32];
-
-	(void)state;
-	options.limits.nodes = 3;
-	start_engine();
-	for (uint32_t i = 0; i < 20; i++) {
-		struct feed_agent one = feed_agent(name, name);
-
-		(void)snprintf(name, sizeof(name), "node-%u", i);
-		push_window(&one, 0, (struct feed_window){.size = 1});
-		push(feed_heartbeat(&one, 5000));
-		/* One of them stays. */
-		push_window(&agent, 5000 * (uint64_t)i, (struct feed_window){.size = 1});
-		assert_int_equal(nt_engine_sweep(engine, 2400 * SECOND), 0);
-	}
-	assert_int_equal(counters()->refused_nodes, 0);
-	assert_true(HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(engine))) <= 3);
-	assert_int_equal(nt_jobs_save(nt_engine_jobs(engine), &before), 0);
-	start_engine();
-	assert_int_equal(nt_jobs_load(nt_engine_jobs(engine), before.data, before.len), 0);
-	assert_int_equal(nt_jobs_save(nt_engine_jobs(engine), &after), 0);
-	assert_int_equal(before.len, after.len);
-	assert_memory_equal(before.data, after.data, before.len);
-}
-
-static void jobs_over_the_cap_are_refused_and_counted(void **state)
-{
-	(void)state;
-	options.limits.jobs = 2;
-	start_engine();
-	for (uint32_t i = 0; i < 4; i++) {
-		/* The same rank, alive four times. */
-		struct feed_window window = {.size = 1, .pid = 100 + i};
-
-		push_window(&agent, 0, window);
-	}
-	push(feed_heartbeat(&agent, 9000));
-	assert_int_equal(only_key()->jobs, 2);
-	assert_int_equal(counters()->refused_jobs, 2);
-	assert_int_equal(only_key()->lobbies, 0);
-	assert_int_equal(only_key()->members, 2);
-}
-
-static void communicators_and_series_over_the_cap_are_refused_and_counted(void **state)
-{
-	struct feed_window window = {.size = 2, .comm = 1, .comm_size = 2};
-
-	(void)state;
-	for (uint64_t i = 0; i < NT_MEMBER_MAX_SERIES + 10; i++) {
-		window.comm = i + 1;
-		push_window(&agent, i * 500, window);
-	}
-	assert_int_equal(counters()->member.refused_series, 10);
-	assert_int_equal(counters()->member.refused_comms,
-			 NT_MEMBER_MAX_SERIES + 10 - NT_MEMBER_MAX_COMMS);
-}
-
-static void ended_jobs_are_forgotten_over_the_cap_and_in_time(void **state)
-{
-	uint64_t at = 0;
-
-	(void)state;
-	for (uint32_t i = 0; i < NT_JOBS_MAX_ENDED + 10; i++, at += 5000) {
-		struct party party = {&agent, 0, 1, 1, 100 + i, 0, {.process_ms = at}};
-
-		run_party(&party, at, at + 2000);
-		end_party(&party, at + 2000);
-		push(feed_heartbeat(&agent, at + 4000));
-		assert_int_equal(nt_engine_sweep(engine, 0), 0);
-	}
-	assert_int_equal(counters()->jobs, NT_JOBS_MAX_ENDED + 10);
-	assert_int_equal(only_key()->jobs, NT_JOBS_MAX_ENDED);
-	assert_true(counters()->forgotten_jobs > 0);
-	assert_int_equal(counters()->refused_jobs, 0);
-	push(feed_heartbeat(&agent, at + 2 * 3600 * 1000));
-	assert_int_equal(nt_engine_sweep(engine, 0), 0);
-	assert_int_equal(only_key()->jobs, 0);
-	assert_int_equal(only_key()->members, 0);
-	assert_null(only_key()->process);
-	assert_null(only_key()->tie);
-}
-
 static void a_job_is_renamed_by_the_rank_that_named_it(void **state)
 {
 	const struct party first = {&agent, 0, 1, 2, 100, 0xaaa, {.job = "python-1a2b"}};
@@ -611,8 +368,6 @@ static void a_damaged_model_is_refused_at_every_length(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,13 +390,6 @@ int main(void)
 		TEST(a_rank_that_is_anothers_is_never_accused),
 		TEST(several_ranks_of_one_process_are_several_members),
 		TEST(totals_count_each_window_once_also_late_ones),
-		TEST(keys_over_the_cap_are_refused_and_counted),
-		TEST(ranks_over_the_cap_are_refused_and_counted),
-		TEST(nodes_over_the_cap_are_refused_and_counted),
-		TEST(nodes_that_are_long_gone_make_room_for_new_ones),
-		TEST(jobs_over_the_cap_are_refused_and_counted),
-		TEST(communicators_and_series_over_the_cap_are_refused_and_counted),
-		TEST(ended_jobs_are_forgotten_over_the_cap_and_in_time),
 		TEST(the_model_survives_a_restart),
 		TEST(a_damaged_model_is_refused_at_every_length),
 	};

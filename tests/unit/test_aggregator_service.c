@@ -1,223 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records on a spool through the whole service: pictures, incidents, refused records, restarts. */
-#include "aggregator/service.h"
-
-#include <errno.h>
+/* Records on a spool through the whole service: pictures, incidents, refused records. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/clock.h"
 #include "common/file.h"
-#include "tests/unit/feed.h"
-#include "tests/unit/scratch.h"
-
-enum {
-	RANKS = 8,
-	SLOW = 5,
-	MAX_TOLD = 1024,
-};
-
-/* ---- a store in memory ------------------------------------------------------------------------- */
-
-struct memory {
-	struct nt_buf name[64], bytes[64];
-	size_t items;
-	uint64_t saves;
-	int error;
-};
-
-static void clear_memory(struct memory *memory)
-{
-	for (size_t i = 0; i < 64; i++) {
-		nt_buf_release(&memory->name[i]);
-		nt_buf_release(&memory->bytes[i]);
-	}
-	memory->items = 0;
-}
-
-static int save_set(void *data, const struct nt_state_set *set)
-{
-	struct memory *memory = data;
-
-	if (memory->error)
-		return memory->error;
-	clear_memory(memory);
-	assert_true(set->items <= 64);
-	for (size_t i = 0; i < set->items; i++) {
-		assert_int_equal(nt_buf_append(&memory->name[i], set->item[i].name,
-					       strlen(set->item[i].name) + 1),
-				 0);
-		assert_int_equal(
-			nt_buf_append(&memory->bytes[i], set->item[i].bytes, set->item[i].size), 0);
-	}
-	memory->items = set->items;
-	memory->saves++;
-	return 0;
-}
-
-static int load_set(void *data, uint32_t shard,
-		    int (*loaded)(void *loader, const struct nt_state_set *set), void *loader)
-{
-	struct memory *memory = data;
-	struct nt_state_item item[64];
-	const struct nt_state_set set = {.item = item, .items = memory->items};
-
-	(void)shard;
-	if (!memory->items)
-		return -ENOENT;
-	for (size_t i = 0; i < memory->items; i++)
-		item[i] = (struct nt_state_item){
-			.name = (const char *)memory->name[i].data,
-			.bytes = memory->bytes[i].data,
-			.size = memory->bytes[i].len,
-		};
-	return loaded(loader, &set);
-}
-
-/* ---- the service under test --------------------------------------------------------------------- */
-
-static char dir[SCRATCH_BYTES], url[SCRATCH_BYTES + 16];
-static struct nt_bus *bus;
-static struct nt_board *board;
-static struct nt_service *service;
-static struct memory memory;
-static struct feed_agent agent;
-static char *told[MAX_TOLD]; /* "id version state: summary", each new one once, as a store does */
-static size_t tolds;
-static uint64_t picture_every_ns; /* 0: as the service likes */
-
-/* A store drops what it has already. */
-static int take_incident(void *data, const struct nt_incident *incident)
-{
-	char *line;
-
-	(void)data;
-	assert_true(asprintf(&line, "%s %llu %s %s: %s", incident->id,
-			     (unsigned long long)incident->version, incident->state,
-			     incident->class, incident->summary) > 0);
-	for (size_t i = 0; i < tolds; i++)
-		if (strcmp(told[i], line) == 0) {
-			free(line);
-			return 0;
-		}
-	assert_true(tolds < MAX_TOLD);
-	told[tolds++] = line;
-	return 0;
-}
-
-static const struct nt_sink sink = {.incident = take_incident};
-static const struct nt_state_store states = {.save = save_set, .load = load_set, .data = &memory};
-
-static void start_service(void)
-{
-	const struct nt_service_options options = {
-		.bus_url = url,
-		.engine = nt_engine_options_default(),
-		.sink = &sink,
-		.states = &states,
-		.picture_every_ns = picture_every_ns,
-	};
-
-	assert_int_equal(nt_service_new(&options, board, &service), 0);
-}
-
-/* As by kill -9: nothing is saved. */
-static void kill_service(void)
-{
-	nt_service_free(service);
-	service = NULL;
-}
-
-/* In good order: saves. */
-static void stop_service(void)
-{
-	nt_service_stop(service);
-	assert_int_equal(nt_service_run(service), 0);
-	kill_service();
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	assert_int_equal(scratch_make(dir), 0);
-	(void)snprintf(url, sizeof(url), "spool:%s/spool", dir);
-	assert_int_equal(nt_bus_open(url, NULL, &bus), 0);
-	assert_int_equal(nt_board_new(&board), 0);
-	agent = feed_agent("gpu-01", "job");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	kill_service();
-	nt_bus_close(bus);
-	bus = NULL;
-	nt_board_free(board);
-	board = NULL;
-	clear_memory(&memory);
-	memory = (struct memory){0};
-	while (tolds)
-		free(told[--tolds]);
-	picture_every_ns = 0;
-	scratch_remove(dir);
-	return 0;
-}
-
-static void publish(struct nt_message *message)
-{
-	nt_autobuf struct nt_buf buf = {0};
-	const struct nt_bus_record record = feed_record(message, &buf);
-
-	assert_int_equal(nt_bus_publish(bus, &record), 0);
-	nt_message_free(message);
-}
-
-/* A job of eight ranks on a node; from slow_ms on one of them needs 1.5 times as long. */
-static void publish_run(uint64_t from_ms, uint64_t to_ms, uint64_t slow_ms)
-{
-	for (uint64_t at = from_ms; at < to_ms; at += 520)
-		for (uint32_t rank = 0; rank < RANKS; rank++) {
-			const bool slow = rank == SLOW && at >= slow_ms;
-			/* Nothing in the world is as even as a constant. */
-			const double noise = (double)((at / 520 * 7 + rank * 13) % 17) * 0.01;
-			const struct feed_window window = {
-				.rank = rank,
-				.size = RANKS,
-				.from_ms = at,
-				.to_ms = at + 520,
-				.steps = 10,
-				.own_ms = (slow ? 30 : 20) + noise,
-				.step_ms = at >= slow_ms ? 31 : 21,
-				.comm = 0xabc,
-				.last = at / 52 + 10,
-				.gpu = "GPU-5f",
-			};
-
-			publish(feed_window(&agent, &window));
-		}
-	assert_int_equal(nt_bus_flush(bus), 0);
-}
-
-static void turn_until_read(void)
-{
-	for (int i = 0; i < 50; i++) {
-		assert_int_equal(nt_service_turn(service, 0), 0);
-		if (nt_service_caught_up(service))
-			break;
-	}
-	assert_true(nt_service_caught_up(service));
-	assert_int_equal(nt_service_turn(service, 0), 0);
-}
+#include "tests/unit/service_feed.h"
 
 static double metric(const struct nt_snapshot *snapshot, const char *name, const char *labels)
 {
@@ -228,17 +18,6 @@ static double metric(const struct nt_snapshot *snapshot, const char *name, const
 	fail_msg("no metric %s{%s}", name, labels);
 	return 0;
 }
-
-static size_t count_told(const char *what)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < tolds; i++)
-		count += strstr(told[i], what) != NULL;
-	return count;
-}
-
-/* ---- tests -------------------------------------------------------------------------------------- */
 
 static void a_slow_rank_is_told_and_shown(void **state)
 {
@@ -442,130 +221,6 @@ static void what_cannot_be_read_goes_to_the_dead_letters(void **state)
 	nt_snapshot_release(snapshot);
 }
 
-/* What was told, in the order in which it first was, as one text. */
-static char *all_told(void)
-{
-	nt_autobuf struct nt_buf buf = {0};
-
-	for (size_t i = 0; i < tolds; i++)
-		assert_int_equal(nt_buf_printf(&buf, "%s\n", told[i]), 0);
-	assert_int_equal(nt_buf_append(&buf, "", 1), 0);
-	return (char *)nt_take(buf.data);
-}
-
-static void forget_told(void)
-{
-	while (tolds)
-		free(told[--tolds]);
-}
-
-static double windows_counted(void)
-{
-	const struct nt_snapshot *snapshot = nt_snapshot_acquire(board);
-	double calls = 0;
-
-	for (size_t i = 0; i < snapshot->job[0]->ranks; i++)
-		calls += (double)snapshot->job[0]->rank[i].op[0].calls;
-	nt_snapshot_release(snapshot);
-	return calls;
-}
-
-static void a_restart_in_good_order_changes_nothing(void **state)
-{
-	nt_autofree char *want = NULL, *got = NULL;
-	double calls;
-
-	(void)state;
-	/* Once in one go … */
-	publish_run(0, 60000, 30000);
-	start_service();
-	turn_until_read();
-	want = all_told();
-	calls = windows_counted();
-	kill_service();
-	forget_told();
-	tear_down(NULL);
-	/* … and once with restarts all the time. */
-	set_up(NULL);
-	for (uint64_t at = 0; at < 60000; at += 5200) {
-		uint64_t to = at + 5200 < 60000 ? at + 5200 : 60000;
-
-		publish_run(at, to, 30000);
-		start_service();
-		turn_until_read();
-		stop_service();
-	}
-	start_service();
-	turn_until_read();
-	got = all_told();
-	assert_string_equal(want, got);
-	assert_true(windows_counted() == calls);
-}
-
-static void a_crash_repeats_what_followed_the_last_saving_and_no_more(void **state)
-{
-	nt_autofree char *want = NULL, *got = NULL;
-	double calls;
-
-	(void)state;
-	publish_run(0, 60000, 30000);
-	start_service();
-	turn_until_read();
-	want = all_told();
-	calls = windows_counted();
-	kill_service();
-	forget_told();
-	tear_down(NULL);
-
-	set_up(NULL);
-	publish_run(0, 20800, 30000);
-	start_service();
-	turn_until_read();
-	stop_service();
-	publish_run(20800, 45760, 30000);
-	start_service();
-	turn_until_read();
-	kill_service(); /* between saving and death an incident was told */
-	publish_run(45760, 60000, 30000);
-	start_service();
-	turn_until_read();
-	got = all_told();
-	assert_string_equal(want, got);
-	assert_true(windows_counted() == calls);
-}
-
-static void a_damaged_state_is_left_behind(void **state)
-{
-	(void)state;
-	publish_run(0, 30000, UINT64_MAX);
-	start_service();
-	turn_until_read();
-	stop_service();
-	assert_true(memory.items >= 3);
-	memory.bytes[2].len /= 2;
-	start_service();
-	turn_until_read();
-	assert_true(windows_counted() == 58 * 10 * RANKS);
-}
-
-static void a_spool_that_was_begun_anew_is_read(void **state)
-{
-	(void)state;
-	publish_run(0, 30000, UINT64_MAX);
-	start_service();
-	turn_until_read();
-	stop_service();
-	nt_bus_close(bus);
-	scratch_remove(dir);
-	assert_int_equal(scratch_make(dir), 0);
-	(void)snprintf(url, sizeof(url), "spool:%s/spool", dir);
-	assert_int_equal(nt_bus_open(url, NULL, &bus), 0);
-	publish_run(60000 + 320, 65000, UINT64_MAX);
-	start_service();
-	turn_until_read();
-	assert_true(windows_counted() == (58 + 9) * 10 * RANKS);
-}
-
 static void a_job_that_ends_is_shown_as_ended_and_its_incident_resolved(void **state)
 {
 	const struct nt_snapshot *snapshot;
@@ -622,19 +277,6 @@ static void taking_now_as_normal_ends_the_incident(void **state)
 	assert_int_equal(count_told(" resolved "), 1);
 }
 
-static void a_store_that_fails_stops_nothing(void **state)
-{
-	(void)state;
-	memory.error = -ENOSPC;
-	publish_run(0, 60000, 30000);
-	start_service();
-	turn_until_read();
-	nt_service_stop(service);
-	assert_int_equal(nt_service_run(service), 0);
-	assert_int_equal(memory.saves, 0);
-	assert_true(count_told(" firing ") > 0);
-}
-
 static void *read_pictures(void *data)
 {
 	const bool *stop = data;
@@ -688,8 +330,6 @@ static void a_bus_that_cannot_be_used_is_an_error(void **state)
 	assert_null(service);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -699,13 +339,8 @@ int main(void)
 		TEST(incidents_are_published_on_the_bus),
 		TEST(a_damaged_segment_of_the_bus_is_named_in_the_log_just_once),
 		TEST(what_cannot_be_read_goes_to_the_dead_letters),
-		TEST(a_restart_in_good_order_changes_nothing),
-		TEST(a_crash_repeats_what_followed_the_last_saving_and_no_more),
-		TEST(a_damaged_state_is_left_behind),
-		TEST(a_spool_that_was_begun_anew_is_read),
 		TEST(a_job_that_ends_is_shown_as_ended_and_its_incident_resolved),
 		TEST(taking_now_as_normal_ends_the_incident),
-		TEST(a_store_that_fails_stops_nothing),
 		TEST(readers_of_pictures_and_the_loop_do_not_disturb_each_other),
 		TEST(a_bus_that_cannot_be_used_is_an_error),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dumps of the flight recorder: who is named when a job stands still. */
-#include "flight_job.h"
+#include "tests/unit/flight_job.h"
 
 static void a_rank_that_never_entered_is_the_laggard(void **state)
 {
@@ -66,87 +66,6 @@ static void a_healthy_job_accuses_nobody_however_late_its_dumps_are_read(void **
 
 	work(job, 50);
 	judgement = judge(job, 100000, -1);
-	assert_int_equal(judgement->incidents, 0);
-}
-
-static void another_operation_is_a_mismatch_that_shows_both_sides(void **state)
-{
-	const struct entry other = {
-		.op = "nccl:_all_gather_base", .elements = 1000, .state = "scheduled"};
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct job *job = *state;
-
-	work(job, 10);
-	all_call(job, &open_call, 1);
-	job->seq[1]++;
-	call(job, 1, &other);
-	trace = read_dumps(job, 20, -1);
-	assert_int_equal(trace->waits, 1);
-	assert_int_equal(trace->wait[0].ranks, RANKS);
-	assert_true(trace->wait[0].mixed);
-	judgement = judge_trace(trace);
-	assert_names(judgement, "mismatch", "", 1);
-	assert_int_equal(judgement->judged[0].incident.evidences, 2);
-	assert_string_equal(judgement->judged[0].incident.evidence[0].what, "number of the call");
-	assert_true(judgement->judged[0].incident.evidence[0].value == 11);
-	assert_string_equal(judgement->judged[0].incident.evidence[1].what,
-			    "operation of the call");
-	assert_true(judgement->judged[0].incident.evidence[1].value == NT_OP_ALL_GATHER);
-	assert_true(judgement->judged[0].incident.evidence[1].peers == NT_OP_ALL_REDUCE);
-}
-
-static void another_size_is_a_mismatch_too(void **state)
-{
-	const struct entry other = {.op = "nccl:all_reduce", .elements = 999, .state = "scheduled"};
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct job *job = *state;
-
-	work(job, 10);
-	all_call(job, &open_call, 3);
-	job->seq[3]++;
-	call(job, 3, &other);
-	judgement = judge(job, 20, -1);
-	assert_names(judgement, "mismatch", "", 3);
-	assert_true(judgement->judged[0].incident.evidence[1].value == 999);
-}
-
-/* The device took a call of another type; the job stood only later. */
-static void a_mismatch_that_went_through_is_found_where_it_was(void **state)
-{
-	const struct entry other = {
-		.op = "nccl:all_reduce", .elements = 1000, .state = "completed", .type = "Half"};
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct job *job = *state;
-
-	work(job, 100);
-	for (int i = 0; i < RANKS; i++) {
-		job->seq[i]++;
-		call(job, i, i == 2 ? &other : &done);
-	}
-	work(job, 40);
-	all_call(job, &open_call, -1);
-	judgement = judge(job, 20, -1);
-	assert_names(judgement, "mismatch", "", 2);
-	assert_true(judgement->judged[0].incident.evidence[0].value == 101);
-}
-
-static void members_that_always_differ_are_no_mismatch(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct job *job = *state;
-
-	for (int n = 0; n < 40; n++) {
-		for (int i = 0; i < RANKS; i++) {
-			struct entry own = done;
-
-			own.elements = 1000 + (uint64_t)i;
-			job->seq[i]++;
-			call(job, i, &own);
-		}
-		job->now_ns += SECOND;
-	}
-	judgement = judge(job, 20, -1);
 	assert_int_equal(judgement->incidents, 0);
 }
 
@@ -276,113 +195,6 @@ static void calls_of_gloo_are_done_when_they_are_retired(void **state)
 	assert_names(judgement, "hang", "laggard", 0);
 }
 
-/* A send that nobody takes must not pass for a call of the group. */
-static void sends_and_receives_are_no_calls_of_their_group(void **state)
-{
-	const struct entry send = {
-		.op = "nccl:send 0->1", .elements = 5, .state = "scheduled", .p2p = true};
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct job *job = *state;
-
-	work(job, 10);
-	call(job, 0, &send);
-	work(job, 3);
-	trace = read_dumps(job, 20, -1);
-	assert_int_equal(trace->frame[0].rank[0].comms, 2);
-	assert_int_equal(trace->frame[0].rank[1].comms, 1);
-	judgement = judge_trace(trace);
-	assert_int_equal(judgement->incidents, 0);
-}
-
-/* One sends what the other receives: calls of one number that differ by nature. */
-static void a_pipeline_is_no_mismatch(void **state)
-{
-	struct entry part = {
-		.op = "nccl:send 0->1", .elements = 5, .state = "completed", .p2p = true};
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	const struct nt_frame *last;
-	struct job *job = *state;
-
-	work(job, 10);
-	for (int n = 0; n < 20; n++) {
-		part.op = "nccl:send 0->1";
-		call(job, 0, &part);
-		part.op = "nccl:recv 1<-0";
-		call(job, 1, &part);
-		job->now_ns += SECOND;
-	}
-	trace = read_dumps(job, 20, -1);
-	last = &trace->frame[trace->frames - 1].frame;
-	assert_true(last->rank[0].comm[1].rolling_hash == last->rank[1].comm[1].rolling_hash);
-	judgement = judge_trace(trace);
-	assert_int_equal(judgement->incidents, 0);
-}
-
-/* A pipeline of all four ranks at work: those between two others make twice as many calls. */
-static void pass_on(struct job *job, unsigned int calls)
-{
-	char op[2][32];
-
-	for (unsigned int n = 1; n <= calls; n++) {
-		for (int i = 0; i + 1 < RANKS; i++) {
-			struct entry part = {.elements = 5, .state = "completed", .p2p = true};
-
-			(void)snprintf(op[0], sizeof(op[0]), "nccl:send %d->%d", i, i + 1);
-			(void)snprintf(op[1], sizeof(op[1]), "nccl:recv %d<-%d", i + 1, i);
-			part.op = op[0];
-			part.p2p_seq = i ? 2 * n : n;
-			call(job, i, &part);
-			part.op = op[1];
-			part.p2p_seq = i + 2 < RANKS ? 2 * n - 1 : n;
-			call(job, i + 1, &part);
-		}
-		job->now_ns += SECOND;
-	}
-}
-
-static void stay_in(struct job *job, int rank, const char *op, unsigned int number)
-{
-	const struct entry open = {
-		.op = op, .elements = 5, .state = "started", .p2p = true, .p2p_seq = number};
-
-	call(job, rank, &open);
-}
-
-static void assert_waits(const struct nt_trace *trace, uint32_t rank, int absent)
-{
-	for (size_t i = 0; i < trace->waits; i++) {
-		const struct nt_trace_wait *wait = &trace->wait[i];
-
-		if (wait->rank[0] != rank)
-			continue;
-		assert_int_equal(wait->ranks, 1);
-		assert_int_equal(wait->absents, absent >= 0);
-		if (absent >= 0)
-			assert_int_equal(wait->absent[0], absent);
-		return;
-	}
-	fail_msg("rank %u waits in nothing", rank);
-}
-
-/* What one of the files leaves out is no mismatch. */
-static void a_type_that_is_not_told_is_no_other_type(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct entry untyped = open_call;
-	struct job *job = *state;
-
-	work(job, 10);
-	untyped.type = "";
-	for (int i = 0; i < RANKS - 1; i++) {
-		job->seq[i]++;
-		call(job, i, i == 1 ? &untyped : &open_call);
-	}
-	judgement = judge(job, 60, -1);
-	assert_names(judgement, "hang", "laggard", 3);
-}
-
 static void assert_notes(const struct nt_trace *trace, const struct nt_judgement *judgement,
 			 const char *note)
 {
@@ -424,90 +236,6 @@ static void dumps_without_a_hang_say_why_nobody_is_named(void **state)
 	brief = judge_trace(waits);
 	assert_notes(waits, brief,
 		     "\nnobody had waited for longer than 5.0 s: it takes 15 s to be a hang\n");
-}
-
-/* Each numbers its sends and receives for itself: with whom it does them tells who is late. */
-static void who_neither_sends_nor_takes_what_others_wait_for_is_named(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct job *job = *state;
-
-	pass_on(job, 6);
-	stay_in(job, 0, "nccl:send 0->1", 7);
-	stay_in(job, 2, "nccl:recv 2<-1", 13);
-	stay_in(job, 3, "nccl:recv 3<-2", 7);
-	trace = read_dumps(job, 60, -1);
-	assert_int_equal(trace->waits, 3);
-	assert_waits(trace, 0, 1);
-	assert_waits(trace, 2, 1);
-	assert_waits(trace, 3, 2);
-	judgement = judge_trace(trace);
-	assert_names(judgement, "hang", "laggard", 1);
-}
-
-static void pairs_beyond_the_cap_of_communicators_are_left_out_and_counted(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct job *job = *state;
-	struct entry in = done;
-	char group[NT_FRAME_MAX_COMMS][24];
-
-	pass_on(job, 6);
-	/* One is the pipeline, one all ranks, in which it has not called. */
-	for (int i = 2; i < NT_FRAME_MAX_COMMS; i++) {
-		(void)snprintf(group[i], sizeof(group[i]), "group-%d", i);
-		in.group = group[i];
-		job->seq[1] = 1;
-		call(job, 1, &in);
-	}
-	stay_in(job, 2, "nccl:recv 2<-1", 13);
-	trace = read_dumps(job, 60, -1);
-	assert_int_equal(trace->dropped, 1);
-	assert_int_equal(trace->frame[0].rank[1].comms, NT_FRAME_MAX_COMMS);
-	judgement = judge_trace(trace);
-	assert_int_equal(judgement->incidents, 0);
-}
-
-/* Nobody can say which of the two had to send first. */
-static void two_that_wait_for_each_other_are_both_not_named(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct job *job = *state;
-
-	pass_on(job, 6);
-	stay_in(job, 1, "nccl:recv 1<-2", 13);
-	stay_in(job, 2, "nccl:recv 2<-1", 13);
-	stay_in(job, 3, "nccl:recv 3<-2", 7);
-	trace = read_dumps(job, 60, -1);
-	assert_waits(trace, 1, -1);
-	assert_waits(trace, 2, -1);
-	assert_waits(trace, 3, 2);
-	judgement = judge_trace(trace);
-	for (size_t i = 0; i < judgement->incidents; i++)
-		assert_int_equal(judgement->judged[i].incident.culprits, 0);
-}
-
-static void what_is_sent_and_does_not_arrive_is_the_network(void **state)
-{
-	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct job *job = *state;
-
-	pass_on(job, 6);
-	stay_in(job, 1, "nccl:send 1->2", 14);
-	stay_in(job, 2, "nccl:recv 2<-1", 13);
-	trace = read_dumps(job, 60, -1);
-	assert_waits(trace, 1, -1);
-	assert_waits(trace, 2, -1);
-	judgement = judge_trace(trace);
-	assert_int_equal(judgement->incidents, 1);
-	assert_string_equal(judgement->judged[0].incident.class, "hang");
-	assert_string_equal(judgement->judged[0].incident.cause, "network");
-	assert_int_equal(judgement->judged[0].incident.culprits, 1);
-	assert_string_equal(judgement->judged[0].incident.culprit[0].kind, "communicator");
 }
 
 /* Entries with one number are one call; only the last knows that it is done. */
@@ -736,25 +464,14 @@ int main(void)
 		FLIGHT_TEST(a_hang_of_a_few_seconds_is_none_yet),
 		FLIGHT_TEST(a_dump_that_is_older_than_the_others_accuses_nobody),
 		FLIGHT_TEST(a_healthy_job_accuses_nobody_however_late_its_dumps_are_read),
-		FLIGHT_TEST(another_operation_is_a_mismatch_that_shows_both_sides),
-		FLIGHT_TEST(another_size_is_a_mismatch_too),
-		FLIGHT_TEST(a_mismatch_that_went_through_is_found_where_it_was),
-		FLIGHT_TEST(members_that_always_differ_are_no_mismatch),
 		FLIGHT_TEST(all_inside_one_call_is_the_network),
 		FLIGHT_TEST(all_given_inside_while_one_is_not_given_has_no_cause),
 		FLIGHT_TEST(a_rank_that_is_not_given_is_missed_where_no_file_lists_the_group),
 		FLIGHT_TEST(a_rank_whose_device_never_reached_the_call_is_the_laggard),
 		FLIGHT_TEST(who_waits_in_another_group_is_not_the_laggard),
 		FLIGHT_TEST(calls_of_gloo_are_done_when_they_are_retired),
-		FLIGHT_TEST(sends_and_receives_are_no_calls_of_their_group),
-		FLIGHT_TEST(who_neither_sends_nor_takes_what_others_wait_for_is_named),
-		FLIGHT_TEST(pairs_beyond_the_cap_of_communicators_are_left_out_and_counted),
-		FLIGHT_TEST(a_type_that_is_not_told_is_no_other_type),
 		FLIGHT_TEST(a_hang_has_no_slowdown),
 		FLIGHT_TEST(dumps_without_a_hang_say_why_nobody_is_named),
-		FLIGHT_TEST(two_that_wait_for_each_other_are_both_not_named),
-		FLIGHT_TEST(what_is_sent_and_does_not_arrive_is_the_network),
-		FLIGHT_TEST(a_pipeline_is_no_mismatch),
 		FLIGHT_TEST(the_entries_of_a_coalesced_group_are_one_call),
 		FLIGHT_TEST(a_rank_that_never_called_in_a_group_is_late_in_it),
 		FLIGHT_TEST(version_1_knows_its_groups_by_their_ranks),
