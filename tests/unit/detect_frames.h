@@ -225,16 +225,26 @@ static inline int sim_compare(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The next frame: every rank works, the slowest holds up the rest. */
-static inline const struct nt_frame *sim_next(struct sim *sim)
-{
-	double longest = 0.0, transfer = 0.0, step;
-	size_t n = 0, comms = 0;
+/* One frame, in nanoseconds: a step of the whole job, and what its ranks do meanwhile. */
+struct sim_times {
+	double step, transfer;
 	uint64_t length;
-	bool all_stuck = true;
+	bool all_stuck;
+};
+
+/* What one rank does: its steps in the frame, and the parts of one. */
+struct sim_share {
+	double steps, device, host, wait;
+};
+
+/* Every rank works, the slowest holds up the rest. */
+static inline struct sim_times sim_work(struct sim *sim)
+{
+	struct sim_times times = {.all_stuck = true};
+	double longest = 0.0;
 
 	for (uint32_t i = 0; i < sim->comms; i++)
-		transfer += sim->comm[i].calls * sim->comm[i].transfer;
+		times.transfer += sim->comm[i].calls * sim->comm[i].transfer;
 	for (uint32_t i = 0; i < sim->ranks; i++) {
 		const struct sim_rank *rank = &sim->rank[i];
 		const double spread = sim->jitter + rank->noise;
@@ -243,129 +253,165 @@ static inline const struct nt_frame *sim_next(struct sim *sim)
 		if (sim_uniform(sim) < sim->outliers)
 			factor *= 3.0;
 		sim->own[i] = fmax(0.1, factor);
-		all_stuck = all_stuck && (rank->stuck || rank->ended || rank->absent);
+		times.all_stuck = times.all_stuck && (rank->stuck || rank->ended || rank->absent);
 		if (!rank->stuck && !rank->ended)
 			longest = fmax(longest,
 				       rank->device * sim->own[i] + rank->host * sim->own[i]);
 	}
-	step = longest + transfer + (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
-	length = all_stuck ? SIM_SECOND / 2 : (uint64_t)(step * sim->steps);
-	sim->frame.start_ns = sim->now_ns;
-	sim->now_ns += length;
-	sim->frame.end_ns = sim->now_ns;
-	for (uint32_t i = 0; i < sim->comms && !all_stuck; i++)
-		sim->comm[i].last += (uint64_t)(sim->comm[i].calls * sim->steps);
+	times.step =
+		longest + times.transfer + (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
+	times.length = times.all_stuck ? SIM_SECOND / 2 : (uint64_t)(times.step * sim->steps);
+	return times;
+}
 
+static inline void sim_put_work(const struct sim *sim, const struct sim_rank *rank,
+				const struct sim_share *share, struct nt_frame_rank *out)
+{
+	const double steps = share->steps, device = share->device, wait = share->wait;
+
+	if (rank->tier == NT_FRAME_T2) {
+		out->own_ns = (uint64_t)((device + share->host) * steps);
+		out->own_blocked_ns = (uint64_t)(device * steps);
+		out->blocked_ns = out->own_blocked_ns;
+		if (sim->blocking)
+			out->comm_ns = (uint64_t)(wait * steps);
+		else
+			out->blocked_ns += (uint64_t)(wait * steps);
+	} else if (rank->tier == NT_FRAME_T3) {
+		out->own_ns = (uint64_t)(device * steps);
+		out->blocked_ns = (uint64_t)((device + wait) * steps);
+	} else {
+		out->blocked_ns = (uint64_t)((device + wait) * steps);
+	}
+}
+
+static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *rank,
+				const struct sim_times *times, const struct sim_share *share,
+				struct nt_frame_rank *out)
+{
+	const double steps = share->steps;
+
+	*out = (struct nt_frame_rank){
+		.rank = rank->rank,
+		.node = rank->node,
+		.steps = (uint32_t)(steps * (rank->parts > 0.0 ? rank->parts : 1.0)),
+		.own_tier = rank->tier,
+		.rank_known = rank->known,
+		.observed = !rank->silent && !rank->ended,
+		.silent = rank->silent,
+		.ended = rank->ended,
+		.finalized = rank->finalized,
+		.ended_ns = rank->ended_ns,
+		.uses_gpu = !rank->no_gpu,
+		.sampled = rank->sampled,
+		.lost_sight = rank->lost_sight,
+		.no_host = rank->no_host,
+		.host_ns = (uint64_t)(share->host * steps),
+		.step_ns = (uint64_t)(times->step * steps),
+		.window_ns = times->length,
+		.on_cpu_ns = (uint64_t)(rank->on_cpu * steps + rank->busy * (double)times->length),
+		.run_queue_ns = (uint64_t)(rank->run_queue * steps),
+		.io_ns = (uint64_t)(rank->io * steps),
+		.gc_ns = (uint64_t)(rank->gc * steps),
+		.read_bytes = rank->read,
+		.write_bytes = rank->write,
+		.major_faults = rank->faults,
+		.state = rank->state,
+		.stage = rank->stage,
+		.replica = rank->replica,
+		.inside =
+			{
+				.in_call = rank->in_call || rank->synchronising,
+				.synchronising = rank->synchronising,
+				.comm = rank->inside_comm,
+				.number = rank->inside_number,
+				.since_ns = rank->inside_since,
+				.count = rank->inside_count,
+				.type = rank->inside_type,
+				.op = rank->inside_op,
+				.kind = rank->inside_kind,
+			},
+	};
+	sim_put_work(sim, rank, share, out);
+}
+
+/* The calls of a rank in one communicator, as the n-th of the frame. */
+static inline void sim_put_comm(struct sim *sim, const struct sim_rank *rank,
+				const struct sim_comm *comm, uint32_t place,
+				const struct sim_times *times, const struct sim_share *share,
+				size_t n)
+{
+	struct nt_frame_op *op = &sim->out_op[n];
+	const double steps = share->steps;
+
+	*op = (struct nt_frame_op){
+		.op = comm->kind == NT_FRAME_POINT_TO_POINT ? 10 : 1,
+		.kind = comm->kind,
+		.calls = (uint64_t)(comm->calls * steps),
+		.bytes = (uint64_t)(comm->calls * steps * comm->bytes),
+		.last = comm->last,
+	};
+	if (comm->timed && steps > 0.0) {
+		const double waited = fmax(0.0, share->wait - times->transfer);
+
+		op->timed_calls = op->calls;
+		op->by_gpu = place < comm->by_gpu;
+		op->min_ns = (uint64_t)(comm->transfer + sim->lateness * sim_uniform(sim));
+		op->sum_ns = (uint64_t)(comm->transfer * (double)op->calls + waited * steps);
+	}
+	sim->out_call[n] = (struct nt_frame_signature){
+		.number = comm->last - rank->behind,
+		.count = rank->odd_count ? rank->odd_count : 1000,
+		.type = 7,
+		.op = rank->odd_op ? rank->odd_op : op->op,
+	};
+	sim->out_comm[n] = (struct nt_frame_comm){
+		.id = comm->id,
+		.rank = place,
+		.size = sim_comm_size(sim, comm),
+		.epoch = comm->epoch + rank->epoch,
+		.last = comm->last - rank->behind,
+		.rolling_hash = (comm->last - rank->behind) * 77 + rank->salt,
+		.op = op,
+		.ops = 1,
+		.recent = &sim->out_call[n],
+		.recents = 1,
+	};
+}
+
+/* The next frame. */
+static inline const struct nt_frame *sim_next(struct sim *sim)
+{
+	const struct sim_times times = sim_work(sim);
+	const double pause = (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
+	size_t n = 0, comms = 0;
+
+	sim->frame.start_ns = sim->now_ns;
+	sim->now_ns += times.length;
+	sim->frame.end_ns = sim->now_ns;
+	for (uint32_t i = 0; i < sim->comms && !times.all_stuck; i++)
+		sim->comm[i].last += (uint64_t)(sim->comm[i].calls * sim->steps);
 	for (uint32_t i = 0; i < sim->ranks; i++) {
 		const struct sim_rank *rank = &sim->rank[i];
-		const double steps = all_stuck || rank->stuck || rank->ended ? 0.0 : sim->steps;
-		const double pause = (double)sim->extra_ns / (sim->steps ? sim->steps : 1);
-		const double device = rank->device * sim->own[i];
-		const double host = rank->host * sim->own[i] + pause;
-		const double wait = step - device - host;
-		struct nt_frame_rank *out = &sim->out[n++];
+		const bool still = times.all_stuck || rank->stuck || rank->ended;
+		struct sim_share share = {
+			.steps = still ? 0.0 : sim->steps,
+			.device = rank->device * sim->own[i],
+			.host = rank->host * sim->own[i] + pause,
+		};
+		struct nt_frame_rank *out = &sim->out[n];
+		uint32_t place;
 
-		if (rank->absent) {
-			n--;
+		if (rank->absent)
 			continue;
-		}
-		*out = (struct nt_frame_rank){
-			.rank = rank->rank,
-			.node = rank->node,
-			.steps = (uint32_t)(steps * (rank->parts > 0.0 ? rank->parts : 1.0)),
-			.own_tier = rank->tier,
-			.rank_known = rank->known,
-			.observed = !rank->silent && !rank->ended,
-			.silent = rank->silent,
-			.ended = rank->ended,
-			.finalized = rank->finalized,
-			.ended_ns = rank->ended_ns,
-			.uses_gpu = !rank->no_gpu,
-			.sampled = rank->sampled,
-			.lost_sight = rank->lost_sight,
-			.no_host = rank->no_host,
-			.host_ns = (uint64_t)(host * steps),
-			.step_ns = (uint64_t)(step * steps),
-			.window_ns = length,
-			.on_cpu_ns = (uint64_t)(rank->on_cpu * steps + rank->busy * (double)length),
-			.run_queue_ns = (uint64_t)(rank->run_queue * steps),
-			.io_ns = (uint64_t)(rank->io * steps),
-			.gc_ns = (uint64_t)(rank->gc * steps),
-			.read_bytes = rank->read,
-			.write_bytes = rank->write,
-			.major_faults = rank->faults,
-			.state = rank->state,
-			.stage = rank->stage,
-			.replica = rank->replica,
-			.comm = &sim->out_comm[comms],
-		};
-		if (rank->tier == NT_FRAME_T2) {
-			out->own_ns = (uint64_t)((device + host) * steps);
-			out->own_blocked_ns = (uint64_t)(device * steps);
-			out->blocked_ns = out->own_blocked_ns;
-			if (sim->blocking)
-				out->comm_ns = (uint64_t)(wait * steps);
-			else
-				out->blocked_ns += (uint64_t)(wait * steps);
-		} else if (rank->tier == NT_FRAME_T3) {
-			out->own_ns = (uint64_t)(device * steps);
-			out->blocked_ns = (uint64_t)((device + wait) * steps);
-		} else {
-			out->blocked_ns = (uint64_t)((device + wait) * steps);
-		}
-		out->inside = (struct nt_frame_inside){
-			.in_call = rank->in_call || rank->synchronising,
-			.synchronising = rank->synchronising,
-			.comm = rank->inside_comm,
-			.number = rank->inside_number,
-			.since_ns = rank->inside_since,
-			.count = rank->inside_count,
-			.type = rank->inside_type,
-			.op = rank->inside_op,
-			.kind = rank->inside_kind,
-		};
+		n++;
+		share.wait = times.step - share.device - share.host;
+		sim_put_rank(sim, rank, &times, &share, out);
+		out->comm = &sim->out_comm[comms];
 		for (uint32_t j = 0; j < sim->comms; j++) {
-			const struct sim_comm *comm = &sim->comm[j];
-			struct nt_frame_op *op = &sim->out_op[comms];
-			uint32_t place;
-
-			if (!sim_is_member(sim, comm, i, &place))
+			if (!sim_is_member(sim, &sim->comm[j], i, &place))
 				continue;
-			*op = (struct nt_frame_op){
-				.op = comm->kind == NT_FRAME_POINT_TO_POINT ? 10 : 1,
-				.kind = comm->kind,
-				.calls = (uint64_t)(comm->calls * steps),
-				.bytes = (uint64_t)(comm->calls * steps * comm->bytes),
-				.last = comm->last,
-			};
-			if (comm->timed && steps > 0.0) {
-				const double waited = fmax(0.0, wait - transfer);
-
-				op->timed_calls = op->calls;
-				op->by_gpu = place < comm->by_gpu;
-				op->min_ns = (uint64_t)(comm->transfer +
-							sim->lateness * sim_uniform(sim));
-				op->sum_ns = (uint64_t)(comm->transfer * (double)op->calls +
-							waited * steps);
-			}
-			sim->out_call[comms] = (struct nt_frame_signature){
-				.number = comm->last - rank->behind,
-				.count = rank->odd_count ? rank->odd_count : 1000,
-				.type = 7,
-				.op = rank->odd_op ? rank->odd_op : op->op,
-			};
-			sim->out_comm[comms] = (struct nt_frame_comm){
-				.id = comm->id,
-				.rank = place,
-				.size = sim_comm_size(sim, comm),
-				.epoch = comm->epoch + rank->epoch,
-				.last = comm->last - rank->behind,
-				.rolling_hash = (comm->last - rank->behind) * 77 + rank->salt,
-				.op = op,
-				.ops = 1,
-				.recent = &sim->out_call[comms],
-				.recents = 1,
-			};
+			sim_put_comm(sim, rank, &sim->comm[j], place, &times, &share, comms);
 			comms++;
 			out->comms++;
 		}

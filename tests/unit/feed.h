@@ -91,65 +91,100 @@ static inline struct nt_message feed_envelope(struct feed_agent *agent, uint64_t
 	};
 }
 
+/* The calls of a window in its communicator, and what they point to. */
+struct feed_calls {
+	struct nt_signature recent;
+	struct nt_comm_op op;
+	uint32_t bucket, count; /* of all durations */
+	struct nt_sample sample;
+	struct nt_comm_window comm;
+};
+
+static inline void feed_times(const struct feed_window *from, struct feed_calls *calls)
+{
+	const struct nt_sketch_wire took = {
+		.bucket = &calls->bucket, .count = &calls->count, .buckets = 1};
+	struct nt_sample *sample = &calls->sample;
+	struct nt_comm_op *op = &calls->op;
+
+	if (from->call_ns) {
+		op->duration = took;
+		op->duration.min_ns = from->call_ns;
+		op->duration.sum_ns = from->call_ns * from->steps;
+		sample->release_boot_ns = sample->arrive_boot_ns + from->call_ns;
+	}
+	if (from->gpu_call_ns) {
+		op->gpu_duration = took;
+		op->gpu_duration.min_ns = from->gpu_call_ns;
+		op->gpu_duration.sum_ns = from->gpu_call_ns * from->steps;
+		sample->gpu_start_boot_ns = sample->arrive_boot_ns + 5 * MS;
+		sample->gpu_end_boot_ns = sample->gpu_start_boot_ns + from->gpu_call_ns;
+	}
+}
+
+/* Of a window that ends at boot_ns. */
+static inline void feed_calls(const struct feed_window *from, uint64_t boot_ns,
+			      struct feed_calls *calls)
+{
+	const uint32_t count = from->calls ? from->calls : from->steps;
+
+	*calls = (struct feed_calls){
+		.recent =
+			{
+				.number = from->last,
+				.op = NT_OP_ALL_REDUCE,
+				.count = 1024,
+				.type = 4,
+				.entry_boot_ns = boot_ns - MS,
+			},
+		.op =
+			{
+				.op = NT_OP_ALL_REDUCE,
+				.calls = count,
+				.bytes = 4096ULL * count,
+				.first = from->last + 1 - from->steps,
+				.last = from->last,
+			},
+		.bucket = 99,
+		.count = from->steps,
+		.sample =
+			{
+				.comm = from->comm,
+				.number = from->last,
+				.epoch = from->epoch ? from->epoch : 1,
+				.op = NT_OP_ALL_REDUCE,
+				.bytes = 4096,
+				.arrive_boot_ns = boot_ns - 9 * MS,
+			},
+		.comm =
+			{
+				.id = from->comm,
+				.rank = from->rank,
+				.size = from->comm_size ? from->comm_size : from->size,
+				.library = NT_LIBRARY_MPI,
+				.id_is_local = from->local_id,
+				.epoch = from->epoch ? from->epoch : 1,
+				.last = from->last,
+				.rolling_hash = from->last,
+				.op = &calls->op,
+				.ops = 1,
+				.recent = &calls->recent,
+				.recents = 1,
+				.name = "",
+			},
+	};
+	feed_times(from, calls);
+}
+
 /* Sent at the end of the window, which it also vouches for. */
 static inline struct nt_message *feed_window(struct feed_agent *agent,
 					     const struct feed_window *from)
 {
 	struct nt_message message = feed_envelope(agent, from->to_ms);
-	struct nt_signature recent = {
-		.number = from->last,
-		.op = NT_OP_ALL_REDUCE,
-		.count = 1024,
-		.type = 4,
-		.entry_boot_ns = message.boot_ns - MS,
-	};
-	struct nt_comm_op op = {
-		.op = NT_OP_ALL_REDUCE,
-		.calls = from->calls ? from->calls : from->steps,
-		.bytes = 4096ULL * (from->calls ? from->calls : from->steps),
-		.first = from->last + 1 - from->steps,
-		.last = from->last,
-	};
-	uint32_t bucket = 99, count = from->steps;
-	const struct nt_sketch_wire took = {.bucket = &bucket, .count = &count, .buckets = 1};
-	struct nt_sample sample = {
-		.comm = from->comm,
-		.number = from->last,
-		.epoch = from->epoch ? from->epoch : 1,
-		.op = NT_OP_ALL_REDUCE,
-		.bytes = 4096,
-		.arrive_boot_ns = message.boot_ns - 9 * MS,
-	};
-	struct nt_comm_window comm = {
-		.id = from->comm,
-		.rank = from->rank,
-		.size = from->comm_size ? from->comm_size : from->size,
-		.library = NT_LIBRARY_MPI,
-		.id_is_local = from->local_id,
-		.epoch = from->epoch ? from->epoch : 1,
-		.last = from->last,
-		.rolling_hash = from->last,
-		.op = &op,
-		.ops = 1,
-		.recent = &recent,
-		.recents = 1,
-		.name = "",
-	};
 	const double steps = from->steps;
+	struct feed_calls calls;
 
-	if (from->call_ns) {
-		op.duration = took;
-		op.duration.min_ns = from->call_ns;
-		op.duration.sum_ns = from->call_ns * from->steps;
-		sample.release_boot_ns = sample.arrive_boot_ns + from->call_ns;
-	}
-	if (from->gpu_call_ns) {
-		op.gpu_duration = took;
-		op.gpu_duration.min_ns = from->gpu_call_ns;
-		op.gpu_duration.sum_ns = from->gpu_call_ns * from->steps;
-		sample.gpu_start_boot_ns = sample.arrive_boot_ns + 5 * MS;
-		sample.gpu_end_boot_ns = sample.gpu_start_boot_ns + from->gpu_call_ns;
-	}
+	feed_calls(from, message.boot_ns, &calls);
 	message.body = NT_BODY_WINDOW;
 	message.window = (struct nt_window){
 		.rank =
@@ -180,9 +215,9 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.uses_gpu = from->gpu != NULL,
 		.own_blocked_ns =
 			from->gpu ? (uint64_t)(steps * (from->own_ms - 1) * (double)MS) : 0,
-		.comm = &comm,
+		.comm = &calls.comm,
 		.comms = from->comm ? 1 : 0,
-		.sample = &sample,
+		.sample = &calls.sample,
 		.samples = from->call_ns || from->gpu_call_ns,
 		.host = {.on_cpu_ns = 5 * MS, .state = "S"},
 		.ended = from->ended,
