@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
-for text in tests/golden/wire/*.txt; do
+for text in tests/golden/wire/*/*.txt; do
   bytes=${text%.txt}.bin
   if [ -e "$bytes" ] || ! grep -q '^agent:' "$text"; then continue; fi
   protoc --encode=neutracer.v1.Envelope -I proto proto/neutracer.proto <"$text" >"$bytes.tmp"
