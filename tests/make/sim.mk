@@ -13,9 +13,10 @@ sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 sim_objects = $(addprefix $(SIM)/obj/lib/,$(1:%=%.o))
 sim_driver := $(call sim_objects,driver driver_event driver_launch driver_memory driver_stream)
 sim_device := $(call sim_objects,event graph memory model operation stream thread)
-sim_nccl := $(call sim_objects,nccl nccl_call nccl_comm nccl_cuda nccl_group nccl_handle nccl_init)
+sim_nccl := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/nccl/*.c)))
 sim_ranks := $(call sim_objects,comm reduce transfer)
-sim_runtime := $(call sim_objects,runtime-12 runtime-13 compiled)
+sim_runtime_calls := $(call sim_objects,$(addprefix runtime/,compiled launch memory stream))
+sim_runtime := $(call sim_objects,runtime/runtime-12 runtime/runtime-13) $(sim_runtime_calls)
 
 sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
 # The exported functions begin with a push, as those of the real libraries do: a probe there is
@@ -35,7 +36,7 @@ $(SIM)/obj/lib/%.o: tests/sim/lib/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(sim_lib_cflags) -c $< -o $@
-$(SIM)/obj/lib/runtime-%.o: tests/sim/lib/runtime.c
+$(SIM)/obj/lib/runtime/runtime-%.o: tests/sim/lib/runtime/runtime.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(sim_lib_cflags) -DSIM_CUDART_VERSION=$*000 -c $< -o $@
@@ -51,8 +52,8 @@ $(SIM)/lib/libcuda.so.1: $(sim_driver) $(sim_device) tests/sim/lib/libcuda.map
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
 # The real runtime names its version node after itself.
-$(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime-%.o \
-		$(addprefix $(SIM)/obj/lib/,compiled.o properties.o unsupported.o)
+$(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime/runtime-%.o $(sim_runtime_calls) \
+		$(call sim_objects,runtime/properties runtime/unsupported)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)echo 'libcudart.so.$* { global: cuda*; __cuda*; local: *; };' > $(SIM)/obj/libcudart-$*.map
@@ -105,7 +106,7 @@ demo-run: all $(sim_libs) $(SIM)/train $(SIM)/launch
 # Plays thousands of ranks through the product's own agents and engine, in one process.
 cluster_mains := main accuracy drawn
 cluster_objects := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(cluster_mains:%=tests/sim/cluster/%.c),\
-	$(wildcard tests/sim/cluster/*.c)) tests/sim/job.c)
+	$(wildcard tests/sim/cluster/*.c tests/sim/cluster/*/*.c)) tests/sim/job.c)
 cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy $(B)/sim/drawn
 
 $(B)/sim/cluster: $(B)/obj/tests/sim/cluster/main.o

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "tests/sim/job.h"
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 
 enum {
 	MAX_RANKS = 256,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/sim/job.h"
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 #include "tests/sim/lib/standin.h"
 
 enum {

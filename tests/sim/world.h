@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "tests/sim/job.h"
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 
 struct sim_group {
 	ncclComm_t comm; /* NULL: a group of one, whose calls are not made */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/sim/cluster/truth.h"
+#include "tests/sim/cluster/truth/truth.h"
 
 static struct cl_scenario scenario_with(const char *fault)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/sim/cluster/draw.h"
-#include "tests/sim/cluster/truth.h"
+#include "tests/sim/cluster/truth/truth.h"
 
 static struct cl_score judge(const struct cl_scenario *scenario)
 {

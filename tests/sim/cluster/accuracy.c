@@ -20,7 +20,8 @@
 #include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/layout.h"
 #include "tests/sim/cluster/rate.h"
-#include "tests/sim/cluster/truth.h"
+#include "tests/sim/cluster/truth/sight.h"
+#include "tests/sim/cluster/truth/truth.h"
 
 enum {
 	LONG_STEPS = 150, /* until a hang is one */
@@ -284,7 +285,7 @@ static void add(struct sums *sums, const struct cl_score *score)
 static int run_one(const struct options *opt, const struct cl_scenario *s,
 		   struct sums sums[NT_TIER_END], struct sums all[NT_TIER_END + 1])
 {
-	const enum nt_tier tier = cl_truth_tier(s);
+	const enum nt_tier tier = cl_sight_tier(s);
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 	struct cl_outcome outcome;
 	struct cl_score score;

@@ -7,7 +7,7 @@
 #include "aggregator/engine.h"
 #include "aggregator/ingest.h"
 #include "tests/sim/cluster/air.h"
-#include "tests/sim/cluster/node.h"
+#include "tests/sim/cluster/node/node.h"
 
 enum {
 	AFTER_NS = 1000000000, /* the agents go on for so long when the last step is done */

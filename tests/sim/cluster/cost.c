@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tests/sim/cluster/play.h"
+#include "tests/sim/cluster/play/play.h"
 
 /* Does it only slow the job? What stands has no cost by the step. */
 static bool only_slows(enum cl_fault_kind kind)

@@ -16,7 +16,8 @@
 #include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/draw.h"
 #include "tests/sim/cluster/rate.h"
-#include "tests/sim/cluster/truth.h"
+#include "tests/sim/cluster/truth/sight.h"
+#include "tests/sim/cluster/truth/truth.h"
 
 static double since(const struct cl_outcome *o, uint64_t real_ns)
 {
@@ -77,7 +78,7 @@ static int run_one(uint64_t seed, double calls, const char *mode, bool list, str
 	if (!flaws[0] && !list)
 		return 0;
 	(void)printf("%llu:%s [%s, wanted %u found %u, %.1f s, fault at %.1f of %.1f s; costs",
-		     (unsigned long long)seed, flaws, nt_tier_name(cl_truth_tier(&s)), score.wanted,
+		     (unsigned long long)seed, flaws, nt_tier_name(cl_sight_tier(&s)), score.wanted,
 		     score.found, score.seconds, since(&outcome, (uint64_t)outcome.fault_ns),
 		     since(&outcome, (uint64_t)outcome.end_ns));
 	for (size_t i = 0; i < s.faults; i++)

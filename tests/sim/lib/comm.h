@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 
 enum {
 	SIM_SLOTS = 4,

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 
 size_t sim_type_bytes(int type)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "tests/sim/lib/comm.h"
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 
 enum {
 	SIM_HANDLE_BYTES = 0x107000,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libnccl: the ways to make a communicator. */
-#include "tests/sim/lib/nccl_group.h"
-#include "tests/sim/lib/nccl_handle.h"
+#include "tests/sim/lib/nccl/nccl_group.h"
+#include "tests/sim/lib/nccl/nccl_handle.h"
 
 static const char *name_in(const ncclConfig_t *config)
 {

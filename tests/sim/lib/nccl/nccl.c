@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "tests/sim/lib/nccl_cuda.h"
-#include "tests/sim/lib/nccl_handle.h"
+#include "tests/sim/lib/nccl/nccl_cuda.h"
+#include "tests/sim/lib/nccl/nccl_handle.h"
 #include "tests/sim/lib/transfer.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/sim/cluster/truth.h"
+#include "tests/sim/cluster/truth/truth.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,308 +7,11 @@
 #include "common/num.h"
 #include "tests/sim/cluster/layout.h"
 #include "tests/sim/cluster/traffic.h"
+#include "tests/sim/cluster/truth/sight.h"
+#include "tests/sim/cluster/truth/wanted.h"
 
 /* What costs less is not worth a word. */
 static const double least_cost = 0.03;
-
-/* Who must be named for a fault. */
-enum who {
-	NOBODY, /* and nothing is said */
-	NOTHING_NEEDED, /* what accuses nobody may be said */
-	INFORMATION, /* an incident that accuses nobody */
-	THE_RANK,
-	THE_NODE,
-	THE_HALF,
-	THE_NIC,
-	THE_PATH,
-	THE_LINK, /* a communicator that holds it will do */
-	EVERYBODY, /* the job hangs */
-	TWO_POPULATIONS, /* which of them is slow cannot be known, and is not said */
-};
-
-struct wanted {
-	enum who who;
-	const char *class, *other_class; /* either will do; NULL: any */
-};
-
-bool cl_truth_sees_work(const struct cl_scenario *s)
-{
-	return s->mode == CL_BLOCKING || s->mode == CL_PLUGIN ||
-	       (s->mode == CL_LOCAL_SYNC && s->tp == 1 && s->pp == 1 && s->ep == 1 && !s->sharded);
-}
-
-enum nt_tier cl_truth_tier(const struct cl_scenario *s)
-{
-	if (s->mode == CL_PLUGIN)
-		return NT_TIER_T3;
-	return cl_truth_sees_work(s) ? NT_TIER_T2 : NT_TIER_T1;
-}
-
-/* Where some nodes have no plugin theirs are of another tier: nothing of them is held against it. */
-static bool is_alike(const struct cl_scenario *s, uint32_t a, uint32_t b)
-{
-	return s->mode != CL_PLUGIN || cl_scenario_is_bare(s, cl_scenario_node_of(s, a)) ==
-					       cl_scenario_is_bare(s, cl_scenario_node_of(s, b));
-}
-
-static bool sees_work_of(const struct cl_scenario *s, uint32_t rank)
-{
-	return cl_truth_sees_work(s) &&
-	       !(s->mode == CL_PLUGIN && cl_scenario_is_bare(s, cl_scenario_node_of(s, rank)));
-}
-
-/* Every node tells the same. */
-static bool is_even(const struct cl_scenario *s)
-{
-	for (uint32_t i = 1; i < cl_scenario_nodes(s) && s->mode == CL_PLUGIN; i++) {
-		if (cl_scenario_is_bare(s, i) != cl_scenario_is_bare(s, 0))
-			return false;
-	}
-	return true;
-}
-
-static bool sees_all_work(const struct cl_scenario *s)
-{
-	return is_even(s) && sees_work_of(s, 0);
-}
-
-/* Too few tell the same as the rank does. */
-static bool is_alone(const struct cl_scenario *s, uint32_t rank)
-{
-	const struct cl_group peers = cl_group_of(s, CL_DATA, rank);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < peers.size; i++)
-		n += is_alike(s, rank, cl_group_member(&peers, i));
-	return n < 4 && n < peers.size;
-}
-
-/* How many of those that the rank is compared with, itself among them, sit on the node. */
-static uint32_t peers_on(const struct cl_scenario *s, uint32_t rank, uint32_t node,
-			 uint32_t *ret_all)
-{
-	const struct cl_group peers = cl_group_of(s, CL_DATA, rank);
-	uint32_t n = 0;
-
-	*ret_all = 0;
-	for (uint32_t i = 0; i < peers.size; i++) {
-		const uint32_t member = cl_group_member(&peers, i);
-
-		if (!is_alike(s, rank, member))
-			continue;
-		n += cl_scenario_node_of(s, member) == node;
-		++*ret_all;
-	}
-	return n;
-}
-
-/* Is there a rank of the node all of whose peers sit on it, too, or more than two of three? */
-static bool is_crowded(const struct cl_scenario *s, uint32_t node)
-{
-	uint32_t all;
-
-	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
-		if (peers_on(s, cl_scenario_rank_on(s, node, i), node, &all) * 3 > all * 2)
-			return true;
-	}
-	return false;
-}
-
-/* Is any of its ranks compared with one elsewhere? */
-static bool is_compared(const struct cl_scenario *s, uint32_t node)
-{
-	uint32_t all;
-
-	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
-		if (peers_on(s, cl_scenario_rank_on(s, node, i), node, &all) < all)
-			return true;
-	}
-	return false;
-}
-
-/* Does a collective that moves much go over it? Sends alone tell nothing without their own times. */
-static bool is_used(const struct cl_scenario *s, const struct cl_fault *f)
-{
-	static const enum cl_group_kind kinds[] = {CL_TENSOR, CL_DATA, CL_EXPERT};
-	uint32_t other = f->kind == CL_PATH ? f->peer : UINT32_MAX;
-
-	for (uint32_t r = 0; r < cl_scenario_ranks(s); r++) {
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			struct cl_group group = cl_group_of(s, kinds[i], r);
-
-			if (kinds[i] == CL_DATA && cl_traffic_is_ring(s))
-				continue;
-			if (!cl_group_is_on(s, &group, f->target) || !cl_group_spans(s, &group))
-				continue;
-			if (other == UINT32_MAX || cl_group_is_on(s, &group, other))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Counters, or times by peer, or communicators that share it: who of the network it is can be told. */
-static bool is_told_apart(const struct cl_scenario *s, const struct cl_fault *f)
-{
-	const uint32_t nodes = cl_scenario_nodes(s);
-	/*
-	 * Around a ring each hands its delay on. Where steps do not begin together it has gone around
-	 * before long, and all calls last as long as the slowest.
-	 */
-	const bool is_timed = s->pp > 1 || s->aligned_end || !cl_traffic_is_ring(s);
-	uint32_t ignored;
-
-	if (f->kind == CL_PATH)
-		return (s->counters && cl_traffic_is_between(s, f->target, f->peer)) ||
-		       (is_timed && (cl_traffic_is_timed(s, f->target, f->peer) ||
-				     cl_traffic_is_timed(s, f->peer, f->target)));
-	for (uint32_t i = 0; i < nodes && s->counters; i++) {
-		if (i != f->target && cl_traffic_is_between(s, f->target, i))
-			return true;
-	}
-	return (is_timed && cl_traffic_partners(s, f->target, &ignored) > 0) ||
-	       (sees_all_work(s) && cl_traffic_is_shared(s, f->target));
-}
-
-/* Where only the step tells it, it must be longer for a minute, and for no other reason. */
-static bool is_told_as_batch(const struct cl_scenario *s, const struct cl_fault *f)
-{
-	const uint32_t until = f->until < s->steps ? f->until : s->steps;
-
-	if (f->of)
-		return false;
-	if (sees_all_work(s))
-		return true;
-	return s->faults == 1 && f->from + f->ramp < until &&
-	       (until - f->from - f->ramp) * s->step_s >= 100;
-}
-
-/* Nothing is heard of its ranks for good. */
-static bool is_unobserved(const struct cl_scenario *s, uint32_t rank)
-{
-	for (size_t i = 0; i < s->faults; i++) {
-		if (s->fault[i].kind == CL_AGENT_DIES &&
-		    cl_scenario_node_of(s, rank) == s->fault[i].target)
-			return true;
-	}
-	return false;
-}
-
-static struct wanted wanted_for_heard(const struct cl_scenario *s, const struct cl_fault *f)
-{
-	const bool works = sees_all_work(s);
-
-	switch (f->kind) {
-	case CL_COMPUTE_RANK:
-		if (!sees_work_of(s, f->target))
-			return (struct wanted){NOBODY, NULL, NULL};
-		if (is_alone(s, f->target))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){THE_RANK, "compute", NULL};
-	case CL_COMPUTE_NODE:
-		if (is_crowded(s, f->target))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		if (!sees_work_of(s, cl_scenario_rank_on(s, f->target, 0)))
-			return (struct wanted){NOBODY, NULL, NULL};
-		return (struct wanted){THE_NODE, "compute", NULL};
-	case CL_COMPUTE_HALF:
-		if (!is_even(s))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){works ? THE_HALF : NOBODY, "compute", NULL};
-	case CL_BATCH:
-		return (struct wanted){is_told_as_batch(s, f) ? INFORMATION : NOTHING_NEEDED,
-				       "job-wide", NULL};
-	case CL_LATE_STAGE:
-	case CL_UNEVEN:
-		if (!is_even(s))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){works ? INFORMATION : NOBODY, "imbalance", NULL};
-	case CL_LOADER:
-	case CL_GC_RANK:
-		if (is_alone(s, f->target))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){THE_RANK, "host", "storage"};
-	case CL_CONTENTION:
-		if (is_crowded(s, f->target))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){THE_NODE, "host", NULL};
-	case CL_GC_ALL:
-		return (struct wanted){INFORMATION, "job-wide", NULL};
-	case CL_CHECKPOINT_RANK:
-		/* Ten steps are not long. */
-		if (f->factor < 1.2 * fmax(15, 10 * s->step_s) + 3)
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){THE_RANK, "host", NULL};
-	case CL_NIC:
-	case CL_PATH:
-		if (is_told_apart(s, f))
-			return (struct wanted){f->kind == CL_NIC ? THE_NIC : THE_PATH, "network",
-					       NULL};
-		if (!is_used(s, f) || !is_even(s))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){works ? THE_LINK : NOBODY, "network", NULL};
-	case CL_EXIT:
-		return (struct wanted){THE_RANK, "missing", NULL};
-	case CL_LAGGARD:
-		return (struct wanted){THE_RANK, "hang", NULL};
-	case CL_MISMATCH:
-		/* Of what goes around nobody's size is another's. */
-		if (cl_traffic_is_ring(s))
-			return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct wanted){THE_RANK, "mismatch", NULL};
-	case CL_NETWORK_HANG:
-		return (struct wanted){EVERYBODY, "hang", NULL};
-	default: /* checkpoints of all, agents that come and go */
-		return (struct wanted){NOBODY, NULL, NULL};
-	}
-}
-
-/* Elsewhere are so many times the peers that a rank of the node has on it, at least. */
-static double outnumbered(const struct cl_scenario *s, uint32_t node)
-{
-	double least = INFINITY;
-
-	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, node); i++) {
-		uint32_t all, n = peers_on(s, cl_scenario_rank_on(s, node, i), node, &all);
-
-		least = fmin(least, (double)(all - n) / n);
-	}
-	return least;
-}
-
-/* No rank has a past without the fault. */
-static struct wanted wanted_from_start(const struct cl_scenario *s, const struct cl_fault *f,
-				       struct wanted wanted)
-{
-	static const double common_spread = 0.1, small_spread = 0.005;
-	const struct wanted nothing = {NOTHING_NEEDED, NULL, NULL},
-			    halves = {TWO_POPULATIONS, "unknown", NULL};
-
-	if (f->kind == CL_COMPUTE_RANK && wanted.who == THE_RANK && s->spread > small_spread &&
-	    f->factor - 1 <= common_spread)
-		return nothing;
-	if (f->kind == CL_COMPUTE_HALF && wanted.who == THE_HALF)
-		return halves;
-	if (f->kind == CL_COMPUTE_NODE && wanted.who == THE_NODE) {
-		if (outnumbered(s, f->target) <= 2)
-			return halves;
-		if (outnumbered(s, f->target) < 3 || f->factor < 1.3)
-			return nothing;
-	}
-	return wanted;
-}
-
-static struct wanted wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
-{
-	struct wanted wanted = wanted_for_heard(s, f);
-
-	if (f->from == 0 && f->ramp == 0)
-		wanted = wanted_from_start(s, f, wanted);
-	if ((wanted.who == THE_RANK && is_unobserved(s, f->target)) ||
-	    (wanted.who == THE_NODE && is_unobserved(s, cl_scenario_rank_on(s, f->target, 0))))
-		return (struct wanted){NOTHING_NEEDED, NULL, NULL};
-	return wanted;
-}
 
 static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uint32_t rank)
 {
@@ -316,17 +19,17 @@ static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uin
 	if (f->kind == CL_CONTENTION)
 		return cl_scenario_node_of(s, rank) == f->target;
 	if (f->kind == CL_COMPUTE_NODE)
-		return sees_work_of(s, rank) && cl_scenario_node_of(s, rank) == f->target &&
-		       is_compared(s, f->target);
-	if (!is_even(s) && f->kind == CL_COMPUTE_HALF)
-		return sees_work_of(s, rank) && cl_replica_of(s, rank) % 2 == 0;
-	if (is_alone(s, rank) && rank == f->target &&
+		return cl_sight_has_work_of(s, rank) && cl_scenario_node_of(s, rank) == f->target &&
+		       cl_sight_is_compared(s, f->target);
+	if (!cl_sight_is_even(s) && f->kind == CL_COMPUTE_HALF)
+		return cl_sight_has_work_of(s, rank) && cl_replica_of(s, rank) % 2 == 0;
+	if (cl_sight_is_alone(s, rank) && rank == f->target &&
 	    (f->kind == CL_COMPUTE_RANK || f->kind == CL_LOADER || f->kind == CL_GC_RANK))
-		return f->kind != CL_COMPUTE_RANK || sees_work_of(s, rank);
+		return f->kind != CL_COMPUTE_RANK || cl_sight_has_work_of(s, rank);
 	/* Ten steps are not long, but who kept the others waiting is no secret. */
 	if (f->kind == CL_CHECKPOINT_RANK)
 		return rank == f->target;
-	switch (wanted_for(s, f).who) {
+	switch (cl_wanted_for(s, f).who) {
 	case THE_RANK:
 		return rank == f->target;
 	case THE_NODE:
@@ -499,7 +202,7 @@ static bool names_half(const struct cl_scenario *s, const struct nt_incident *in
 	uint32_t ranks = cl_scenario_ranks(s), named = 0, all = 0;
 
 	for (uint32_t r = 0; r < ranks; r++) {
-		if (cl_replica_of(s, r) % 2 || is_unobserved(s, r))
+		if (cl_replica_of(s, r) % 2 || cl_sight_is_unobserved(s, r))
 			continue;
 		named += names_rank(incident, r);
 		all++;
@@ -534,7 +237,7 @@ static bool names_link(const struct cl_scenario *s, const struct nt_incident *in
 static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 		  const struct nt_incident *incident)
 {
-	switch (wanted_for(s, f).who) {
+	switch (cl_wanted_for(s, f).who) {
 	case THE_RANK:
 		return names_rank(incident, f->target);
 	case THE_NODE:
@@ -560,7 +263,7 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 	}
 }
 
-static bool has_class(const struct wanted *wanted, const struct nt_incident *incident)
+static bool has_class(const struct cl_wanted *wanted, const struct nt_incident *incident)
 {
 	return strcmp(incident->class, wanted->class) == 0 ||
 	       (wanted->other_class && strcmp(incident->class, wanted->other_class) == 0);
@@ -602,7 +305,7 @@ static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_fault *
 	if (is_cut_short(s, f) || is_seldom(s, f) || (is_hidden(s, f) && cost->part < least_cost))
 		return false;
 	/* Where own work shows, what another fault hides shows too. */
-	return cost->part >= least_cost || (sees_all_work(s) && cost->alone >= least_cost);
+	return cost->part >= least_cost || (cl_sight_has_all_work(s) && cost->alone >= least_cost);
 }
 
 /* Two faults of one culprit are told as the worse of them. */
@@ -610,7 +313,7 @@ static bool has_class_of_other(const struct cl_scenario *s, const struct cl_faul
 			       const struct nt_incident *incident)
 {
 	for (size_t i = 0; i < s->faults; i++) {
-		const struct wanted wanted = wanted_for(s, &s->fault[i]);
+		const struct cl_wanted wanted = cl_wanted_for(s, &s->fault[i]);
 
 		if (&s->fault[i] != f && wanted.class && names(s, &s->fault[i], incident) &&
 		    has_class(&wanted, incident))
@@ -624,7 +327,7 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 			struct cl_score *score)
 {
 	const struct cl_fault *f = &s->fault[index];
-	struct wanted wanted = wanted_for(s, f);
+	struct cl_wanted wanted = cl_wanted_for(s, f);
 	bool found = false, classed = false;
 	uint32_t times = 0;
 
@@ -663,7 +366,7 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 		return -1;
 	/* The job's steps are longer by what nobody can tell, too. */
 	for (size_t i = 0; i < s->faults; i++) {
-		if (wanted_for(s, &s->fault[i]).who == NOBODY && outcome->cost[i].part < 1 &&
+		if (cl_wanted_for(s, &s->fault[i]).who == NOBODY && outcome->cost[i].part < 1 &&
 		    outcome->cost[i].part > 0)
 			return -1;
 	}
@@ -672,7 +375,7 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 		bool named = false;
 
 		for (size_t j = 0; j < s->faults && !named; j++)
-			named = wanted_for(s, &s->fault[j]).who != NOBODY &&
+			named = cl_wanted_for(s, &s->fault[j]).who != NOBODY &&
 				names(s, &s->fault[j], incident);
 		if (named)
 			said += incident->cost.gpu_hours_unknown ? NAN : incident->cost.gpu_hours;
@@ -707,7 +410,7 @@ static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_incide
 	for (size_t i = 0; i < s->faults; i++)
 		if (strcmp(incident->class, "job-wide") == 0 &&
 		    outcome->cost[i].part >= least_cost && outcome->cost[i].part < 1 &&
-		    wanted_for(s, &s->fault[i]).who == NOBODY)
+		    cl_wanted_for(s, &s->fault[i]).who == NOBODY)
 			return true;
 	return false;
 }

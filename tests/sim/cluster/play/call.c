@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/cluster/play.h"
+#include "tests/sim/cluster/play/play.h"
 
 bool cl_calls_add(struct cl_calls *calls, const struct cl_call *call)
 {

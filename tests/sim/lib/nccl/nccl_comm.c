@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libnccl: what a communicator can be asked, and its end. */
-#include "tests/sim/lib/nccl_cuda.h"
-#include "tests/sim/lib/nccl_handle.h"
+#include "tests/sim/lib/nccl/nccl_cuda.h"
+#include "tests/sim/lib/nccl/nccl_handle.h"
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {

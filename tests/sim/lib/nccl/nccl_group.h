@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "tests/sim/lib/nccl.h"
+#include "tests/sim/lib/nccl/nccl.h"
 #include "tests/sim/lib/transfer.h"
 
 enum sim_init_kind {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/sim/lib/nccl_cuda.h"
+#include "tests/sim/lib/nccl/nccl_cuda.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/sim/lib/nccl_handle.h"
+#include "tests/sim/lib/nccl/nccl_handle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/lib/nccl_cuda.h"
+#include "tests/sim/lib/nccl/nccl_cuda.h"
 
 /* struct ncclComm of 2.28.9: a program that attaches late reads a rank from there. */
 enum {

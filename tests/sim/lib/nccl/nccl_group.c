@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/sim/lib/nccl_group.h"
+#include "tests/sim/lib/nccl/nccl_group.h"
 
 #include <stdlib.h>
 
-#include "tests/sim/lib/nccl_cuda.h"
-#include "tests/sim/lib/nccl_handle.h"
+#include "tests/sim/lib/nccl/nccl_cuda.h"
+#include "tests/sim/lib/nccl/nccl_handle.h"
 #include "tests/sim/lib/reduce.h"
 
 enum {

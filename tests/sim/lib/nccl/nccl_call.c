@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libnccl: collectives, messages between two ranks, and one-sided calls. */
-#include "tests/sim/lib/nccl_group.h"
+#include "tests/sim/lib/nccl/nccl_group.h"
 
 #define CALL(kind_, send_, recv_, op_, peer_)                                                      \
 	struct sim_call call = {.kind = (kind_),                                                   \

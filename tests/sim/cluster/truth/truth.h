@@ -7,11 +7,6 @@
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/scenario.h"
 
-/* The tier at which its ranks can be told from outside. */
-enum nt_tier cl_truth_tier(const struct cl_scenario *scenario);
-/* Own work can be told, by calls (T2) or by devices (T3); otherwise only what hosts do (T1). */
-bool cl_truth_sees_work(const struct cl_scenario *scenario);
-
 struct cl_score {
 	uint32_t wanted; /* faults that can be seen at this tier, and are worth a word */
 	uint32_t found; /* of them, those whose culprit was named */
