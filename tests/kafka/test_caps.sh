@@ -9,4 +9,4 @@ set -euo pipefail
 kafka
 url=kafka://$NT_TEST_KAFKA
 "${bin%/*}/bin/neutracer" topics create --bus "$url" --partitions 3 >/dev/null
-NT_BUS=$url NT_BIN=${bin%/*}/bin tests/e2e/test_shares.sh
+NT_BUS=$url NT_BIN=${bin%/*}/bin tests/e2e/operation/test_shares.sh

@@ -93,7 +93,7 @@ endif
 
 # ---- check-e2e: the programs together ------------------------------------------------------------
 
-e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh))
+e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 
 .PHONY: check-e2e
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
@@ -101,7 +101,7 @@ check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, ver
 
 # The agent's and the aggregator's whole way from start to end under sanitizers: probes, verdict,
 # an end by SIGTERM at which nothing may be left. An error or a leak is a program's exit status 1.
-live_scripts := $(addprefix tests/e2e/test_,slow_rank_train.sh orderly_end.sh)
+live_scripts := $(addprefix tests/e2e/,verdicts/test_slow_rank_train.sh operation/test_orderly_end.sh)
 
 .PHONY: check-live-san check-live
 check-live-san: ## some of the same with sanitized programs
