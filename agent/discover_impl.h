@@ -37,8 +37,22 @@ struct nt_discover {
 	struct nt_discover_stats stats;
 };
 
+/* agent/discover_file.c: removes a process that has ended or runs another program, and reports its end. */
 void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns);
+/* Takes a file that a worker found for the task. */
+void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task *task,
+			   const struct nt_inspection_file *found, const char *name, int fd);
+/* Takes the symbols of a file for all processes that wait for it. file: may be NULL. */
+void nt_discover_take_symbols(struct nt_discover *d, struct nt_catalog_file *file, uint32_t pid,
+			      struct nt_inspector_outcome *outcome);
+
+/* agent/discover_request.c: requests an inspection. Processes outside the cgroup are not inspected. */
+void nt_discover_ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path);
+void nt_discover_see_mapping(struct nt_discover *d, const struct nt_map_record *record);
+void nt_discover_see_program(struct nt_discover *d, uint32_t pid);
 void nt_discover_see_process(struct nt_discover *d, uint32_t pid);
+
+/* agent/discover_scan.c: scans all processes. */
 int nt_discover_begin_scan(struct nt_discover *d, uint64_t now_ns);
 bool nt_discover_has_idle_workers(const struct nt_discover *d);
 /* One pass. A process that comes later than its number was passed by has records of its own. */

@@ -122,6 +122,13 @@ void nt_discover_recheck(struct nt_discover *d)
 	nt_workers_reap(d->options.workers);
 }
 
+bool nt_discover_is_scanning(const struct nt_discover *discover)
+{
+	uint64_t oldest_ns = nt_inspector_oldest_ns(discover->inspector);
+
+	return discover->scan || (oldest_ns && oldest_ns <= discover->scan_end_ns);
+}
+
 /*
  * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
  * looked at by now: a scan finds out.
@@ -144,5 +151,3 @@ bool nt_discover_may_scan(const struct nt_discover *d, uint64_t now_ns)
 
 	return now_ns - d->scan_end_ns >= (pause_ns > RESCAN_NS ? pause_ns : RESCAN_NS);
 }
-
-/* Of a process that is known it is not read again, which would take four times as long. */
