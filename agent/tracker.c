@@ -2,7 +2,6 @@
 #include "agent/tracker_impl.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +10,6 @@
 
 /* The clock of a device is known this well, and the last tick was so long ago at the most. */
 #define GPU_AHEAD_NS NT_SECOND
-#define REFUSED_NS   (100 * NT_MILLISECOND) /* between two requests of a process for a place */
-#define GIVEN_UP_NS  (30 * NT_SECOND) /* the same of one whose memory was needed */
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -33,22 +30,10 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 	return 0;
 }
 
-static void free_process(struct nt_tracker *tracker, struct nt_process *process)
-{
-	nt_tracker_discard(tracker, process);
-	for (uint32_t i = 0; i < process->ranks; i++) {
-		nt_tracker_leave_key(tracker, process->rank[i], tracker->now_ns);
-		nt_rank_free(process->rank[i]);
-	}
-	process->candidate->process = NULL;
-	HASH_DEL(tracker->processes, process);
-	nt_process_free(process);
-}
-
 static void free_candidate(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
 {
 	if (candidate->process)
-		free_process(tracker, candidate->process);
+		nt_tracker_free_process(tracker, candidate->process);
 	nt_share_leave(&tracker->share, &candidate->place);
 	HASH_DEL(tracker->candidates, candidate);
 	free(candidate);
@@ -72,51 +57,20 @@ void nt_tracker_free(struct nt_tracker *tracker)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid)
-{
-	struct nt_process *process = NULL;
-
-	HASH_FIND(hh, tracker->processes, &pid, sizeof(pid), process);
-	return process;
-}
-
-static struct nt_tracker_candidate *find_candidate(const struct nt_tracker *tracker, uint32_t pid)
-{
-	struct nt_tracker_candidate *candidate = NULL;
-
-	HASH_FIND(hh, tracker->candidates, &pid, sizeof(pid), candidate);
-	return candidate;
-}
-
-static void send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
-		      bool ended)
-{
-	for (uint32_t i = 0; i < process->ranks; i++) {
-		struct nt_rank *rank = process->rank[i];
-
-		if (!rank->window_ns && !rank->key[0])
-			continue;
-		nt_tracker_release_one(tracker, process); /* it is not there to wait longer */
-		(void)nt_rank_settle(rank, UINT64_MAX);
-		nt_tracker_send(tracker, rank,
-				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, ended);
-	}
-}
-
 static void end_candidate(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate,
 			  uint64_t boot_ns, bool ended)
 {
 	if (candidate->process && candidate->process->is_awaited)
 		nt_tracker_claim(tracker, candidate->process);
 	if (candidate->process)
-		send_rest(tracker, candidate->process, boot_ns, ended);
+		nt_tracker_send_rest(tracker, candidate->process, boot_ns, ended);
 	free_candidate(tracker, candidate);
 }
 
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns)
 {
-	struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
+	struct nt_tracker_candidate *candidate = nt_tracker_find_candidate(tracker, pid);
 
 	if (candidate && candidate->start_ns == start_boot_ns)
 		end_candidate(tracker, candidate, boot_ns, true);
@@ -124,135 +78,13 @@ void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_
 
 void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns)
 {
-	struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
+	struct nt_tracker_candidate *candidate = nt_tracker_find_candidate(tracker, pid);
 
 	if (candidate && candidate->start_ns == start_boot_ns)
 		end_candidate(tracker, candidate, tracker->now_ns, false);
 }
 
-static void describe(struct nt_tracker *tracker, struct nt_process *process)
-{
-	const struct nt_tracker_source *source = &tracker->options.source;
-
-	if (source->describe(source->data, process->pid, &process->facts) < 0)
-		tracker->stats.undescribed++;
-	nt_home_tell(&process->facts.cgroup, &process->facts.env, &process->home);
-}
-
 /* ---- places --------------------------------------------------------------------------------- */
-
-static struct nt_tracker_candidate *candidate_of(struct nt_share_entry *place)
-{
-	char *start = (char *)place - offsetof(struct nt_tracker_candidate, place);
-
-	return (struct nt_tracker_candidate *)(void *)start;
-}
-
-/* Another takes its place: it is watched no more, until it calls and there is room. */
-static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
-{
-	const struct nt_tracker_sink *sink = &tracker->options.sink;
-
-	tracker->stats.processes_over_cap++;
-	if (!candidate->process)
-		return;
-	candidate->late |= candidate->process->has_called;
-	/* The last that is said of where it is must not hold from here on. */
-	candidate->process->resumed_ns = UINT64_MAX;
-	send_rest(tracker, candidate->process, tracker->now_ns, false);
-	free_process(tracker, candidate->process);
-	if (sink->dropped)
-		sink->dropped(sink->data, candidate->pid, candidate->start_ns);
-}
-
-void nt_tracker_give_up(struct nt_tracker *tracker, struct nt_process *process)
-{
-	struct nt_tracker_candidate *candidate = process->candidate;
-
-	nt_share_evict(&tracker->share, &candidate->place);
-	give_up(tracker, candidate);
-	candidate->refused_ns = tracker->now_ns;
-	candidate->refused_for_ns = GIVEN_UP_NS;
-}
-
-static void know_libraries(const struct nt_tracker_candidate *candidate)
-{
-	struct nt_process *process = candidate->process;
-
-	process->libraries = candidate->libraries;
-	process->nccl_file = candidate->nccl_file;
-	process->mpich = candidate->mpich;
-}
-
-/* Begins to watch it, if there is room for its owner. */
-static void watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate, bool called)
-{
-	bool was_left_out = candidate->place.state == NT_SHARE_LEFT_OUT;
-	struct nt_share_entry *victim;
-	struct nt_process *process;
-	int r;
-
-	r = nt_share_enter(&tracker->share, &candidate->owner, called, &candidate->place, &victim);
-	if (r < 0) {
-		candidate->late |= called; /* what it does now is not seen */
-		tracker->stats.processes_over_cap += r == -ENOSPC && !was_left_out;
-		tracker->stats.no_memory += r == -ENOMEM;
-		return;
-	}
-	if (victim)
-		give_up(tracker, candidate_of(victim));
-	process = nt_process_new(candidate->pid, candidate->start_ns);
-	if (!process) {
-		tracker->stats.no_memory++;
-		nt_share_leave(&tracker->share, &candidate->place);
-		return;
-	}
-	process->candidate = candidate;
-	process->owner = &candidate->owner;
-	candidate->process = process;
-	describe(tracker, process);
-	process->late = candidate->late;
-	know_libraries(candidate);
-	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
-}
-
-void nt_tracker_called(struct nt_tracker *tracker, struct nt_process *process)
-{
-	const struct nt_tracker_sink *sink = &tracker->options.sink;
-
-	nt_share_call(&process->candidate->place);
-	if (process->has_called)
-		return;
-	process->has_called = true;
-	if (sink->called)
-		sink->called(sink->data, process->pid, process->start_ns);
-}
-
-struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, uint64_t now_ns,
-				     bool *ret_is_known)
-{
-	struct nt_process *process = nt_tracker_process(tracker, pid);
-	struct nt_tracker_candidate *candidate =
-		process ? process->candidate : find_candidate(tracker, pid);
-
-	*ret_is_known = candidate != NULL;
-	if (!candidate)
-		return NULL;
-	if (!process) {
-		if (now_ns < candidate->refused_ns + candidate->refused_for_ns &&
-		    now_ns >= candidate->refused_ns)
-			return NULL;
-		watch(tracker, candidate, true);
-		process = candidate->process;
-		if (!process) {
-			candidate->refused_ns = now_ns;
-			candidate->refused_for_ns = REFUSED_NS;
-			return NULL;
-		}
-	}
-	nt_tracker_called(tracker, process);
-	return process;
-}
 
 static struct nt_tracker_candidate *add_candidate(struct nt_tracker *tracker,
 						  const struct nt_mapped_file *file)
@@ -274,7 +106,7 @@ static struct nt_tracker_candidate *add_candidate(struct nt_tracker *tracker,
 	if (file->owner)
 		candidate->owner = *file->owner;
 	HASH_ADD(hh, tracker->candidates, pid, sizeof(candidate->pid), candidate);
-	watch(tracker, candidate, nt_tracker_keeps(tracker, file->pid));
+	nt_tracker_watch(tracker, candidate, nt_tracker_keeps(tracker, file->pid));
 	if (candidate->process)
 		candidate->process->is_awaited = nt_tracker_keeps(tracker, file->pid);
 	return candidate;
@@ -287,7 +119,7 @@ static bool has_text(const char *text, const char *part)
 
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file)
 {
-	struct nt_tracker_candidate *candidate = find_candidate(tracker, file->pid);
+	struct nt_tracker_candidate *candidate = nt_tracker_find_candidate(tracker, file->pid);
 
 	/* The same number, another process: its end was not reported. */
 	if (candidate && candidate->start_ns != file->start_boot_ns) {
@@ -304,7 +136,7 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
 		candidate->mpich = true;
 	if (candidate->process)
-		know_libraries(candidate);
+		nt_tracker_know_libraries(candidate);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -334,24 +166,6 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 	nt_tracker_give(tracker, process, call, id);
 }
 
-/* What was counted before does not go on from here. */
-static void lose_numbers(struct nt_tracker *tracker, struct nt_process *process)
-{
-	for (struct nt_comm *comm = process->comms; comm; comm = comm->hh.next)
-		nt_comm_set_epoch(comm, nt_registry_epoch(&tracker->registry));
-	if (process->graph)
-		nt_graph_lose(process->graph);
-	for (uint32_t i = 0; i < process->threads; i++)
-		process->thread[i].group_depth = 0;
-}
-
-void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events)
-{
-	tracker->stats.lost_events += events;
-	process->lost_events += events;
-	lose_numbers(tracker, process);
-}
-
 void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 {
 	if (!events)
@@ -359,7 +173,7 @@ void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
 	tracker->stats.lost_events += events;
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		p->lost_events += events;
-		lose_numbers(tracker, p);
+		nt_tracker_lose_numbers(tracker, p);
 	}
 }
 
@@ -418,7 +232,7 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 	if (boot_ns > process->paused_ns)
 		process->unobserved_ns += boot_ns - process->paused_ns;
 	process->resumed_ns = boot_ns;
-	lose_numbers(tracker, process);
+	nt_tracker_lose_numbers(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gap(process->rank[i]);
 }
@@ -442,7 +256,7 @@ static uint64_t whole_of(const struct nt_rank *rank)
 bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
 		       struct nt_tracker_traits *ret_traits)
 {
-	const struct nt_tracker_candidate *candidate = find_candidate(tracker, pid);
+	const struct nt_tracker_candidate *candidate = nt_tracker_find_candidate(tracker, pid);
 	const struct nt_process *process = candidate ? candidate->process : NULL;
 	struct nt_tracker_traits traits = {0};
 

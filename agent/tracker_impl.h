@@ -121,7 +121,10 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 struct nt_tracker_key *nt_tracker_join_key(struct nt_tracker *tracker, struct nt_rank *rank);
 /* The rank goes away, or is not to be sent any more. */
 void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns);
+void nt_tracker_free_key(struct nt_tracker *tracker, struct nt_tracker_key *key);
 void nt_tracker_free_keys(struct nt_tracker *tracker);
+/* The rank's name, by what is known of its process now. */
+void nt_tracker_name(struct nt_rank *rank);
 /* Keys and names the rank, whose tenant is decided, and joins the key as above. */
 struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_rank *rank);
 /* Nothing of the ranks of the key that lies before this is still to come. */
@@ -146,6 +149,20 @@ void nt_tracker_discard(struct nt_tracker *tracker, struct nt_process *process);
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
+/* agent/tracker_process.c: the candidate of this pid; NULL: discovery has reported none. */
+struct nt_tracker_candidate *nt_tracker_find_candidate(const struct nt_tracker *tracker,
+						       uint32_t pid);
+/* Begins to watch the candidate's process, if its owner has room. */
+void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate,
+		      bool called);
+void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *process);
+/* Copies what is known of the candidate's libraries to its process, which must exist. */
+void nt_tracker_know_libraries(const struct nt_tracker_candidate *candidate);
+/* Sends the open windows of its ranks. ended: these are their last windows. */
+void nt_tracker_send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
+			  bool ended);
+/* Call numbers of its communicators start anew: earlier ones no longer match. */
+void nt_tracker_lose_numbers(struct nt_tracker *tracker, struct nt_process *process);
 /* Events of this process are lost: its numbers are no longer certain, nor are its sums. */
 void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events);
 
