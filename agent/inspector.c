@@ -1,78 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/inspector.h"
+#include "agent/inspector_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
-#define HASH_NONFATAL_OOM          1
-#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
-#include <uthash.h>
-#include <utlist.h>
-
 #include "agent/proc.h"
-#include "agent/share.h"
 #include "common/clock.h"
 #include "common/hash.h"
 
 enum {
 	SCAN_TASKS = 64, /* of one owner, looked at for one that may begin */
-	PIDS = 16384, /* hashed */
-};
-
-struct task {
-	struct nt_inspector_task task;
-	uint64_t queued_ns;
-	struct line *line;
-	struct nt_share_entry place;
-	int fd;
-	char *path;
-	struct task *next;
-	struct task *about_prev, *about_next; /* that look at processes with the same hash */
-	bool is_about;
-};
-
-/* The tasks of one owner, oldest first. */
-struct line {
-	uint64_t id; /* 0: of owners not known */
-	struct task *first, **end;
-	struct line *prev, *next; /* in the order of their turns */
-	bool is_lost;
-	UT_hash_handle hh;
-};
-
-struct slot {
-	struct nt_worker *worker; /* NULL: to be started */
-	struct task *task; /* NULL: idle */
-	uint64_t idle_ns; /* boot time since when */
-};
-
-struct nt_inspector {
-	struct nt_workers *workers;
-	struct nt_quarantine *quarantine;
-	struct nt_inspector_hooks hooks;
-	struct slot slot[NT_INSPECTOR_WORKERS];
-	struct line *lines; /* uthash, owned; none is empty */
-	struct line *turn; /* whose turn it is */
-	struct nt_share share; /* of the tasks that are queued */
-	uint16_t pending[PIDS]; /* tasks, by a hash of their process's pid */
-	struct task *about[PIDS]; /* queued, by the same: those that look at a process */
-	size_t queued, running;
-	uint64_t number;
-	int epoll;
-	struct nt_inspector_stats stats;
-	uint8_t message[NT_WORKER_BYTES];
 };
 
 static uint16_t *pending_of(struct nt_inspector *inspector, uint32_t pid)
 {
-	return &inspector->pending[nt_hash_mix(pid) % PIDS];
+	return &inspector->pending[nt_hash_mix(pid) % NT_INSPECTOR_PIDS];
 }
 
-static void free_task(struct nt_inspector *inspector, struct task *task)
+static void free_task(struct nt_inspector *inspector, struct nt_inspector_entry *task)
 {
 	if (!task)
 		return;
@@ -81,154 +30,6 @@ static void free_task(struct nt_inspector *inspector, struct task *task)
 	nt_closep(&task->fd);
 	free(task->path);
 	free(task);
-}
-
-/* ---- equal tasks ---------------------------------------------------------------------------- */
-
-static struct task **about_of(struct nt_inspector *inspector, uint32_t pid)
-{
-	return &inspector->about[nt_hash_mix(pid) % PIDS];
-}
-
-static bool looks_at_process(uint32_t kind)
-{
-	return kind == NT_INSPECT_PROCESS || kind == NT_INSPECT_PROGRAM ||
-	       kind == NT_INSPECT_MAPPING;
-}
-
-static void list(struct nt_inspector *inspector, struct task *task)
-{
-	struct task **first = about_of(inspector, task->task.request.pid);
-
-	task->is_about = looks_at_process(task->task.request.kind);
-	if (task->is_about)
-		DL_APPEND2(*first, task, about_prev, about_next);
-}
-
-static void unlist(struct nt_inspector *inspector, struct task *task)
-{
-	struct task **first = about_of(inspector, task->task.request.pid);
-
-	if (task->is_about)
-		DL_DELETE2(*first, task, about_prev, about_next);
-	task->is_about = false;
-}
-
-static bool is_same_process(const struct nt_inspector_task *a, const struct nt_inspector_task *b)
-{
-	return a->request.pid == b->request.pid && a->client == b->client &&
-	       a->start_ns == b->start_ns && a->is_exec == b->is_exec;
-}
-
-/* Will the queued one find out all that the other would? */
-static bool subsumes(const struct task *queued, const struct nt_inspector_task *task,
-		     const char *path)
-{
-	const struct nt_inspection_request *q = &queued->task.request, *r = &task->request;
-
-	if (!is_same_process(&queued->task, task))
-		return false;
-	if (q->kind == NT_INSPECT_PROCESS)
-		return true;
-	if (q->kind != r->kind)
-		return false;
-	return r->kind == NT_INSPECT_PROGRAM ||
-	       (q->address == r->address && q->size == r->size && q->ino == r->ino && path &&
-		queued->path && strcmp(path, queued->path) == 0);
-}
-
-static struct task *find_equal(struct nt_inspector *inspector, const struct nt_inspector_task *task,
-			       const char *path)
-{
-	struct task *queued;
-
-	if (!looks_at_process(task->request.kind))
-		return NULL;
-	DL_FOREACH2(*about_of(inspector, task->request.pid), queued, about_next)
-	if (subsumes(queued, task, path))
-		break;
-	return queued;
-}
-
-static void join(struct nt_inspector_task *queued, const struct nt_inspector_task *task)
-{
-	queued->is_called |= task->is_called;
-	if (!task->is_exec)
-		return;
-	queued->exec_ns = task->exec_ns;
-	queued->known = task->known;
-}
-
-static bool has_many_mappings(struct nt_inspector *inspector, uint32_t pid)
-{
-	const struct task *queued;
-	int mappings = 0;
-
-	DL_FOREACH2(*about_of(inspector, pid), queued, about_next)
-	mappings +=
-		queued->task.request.pid == pid && queued->task.request.kind == NT_INSPECT_MAPPING;
-	return mappings >= NT_INSPECTOR_MAPPINGS;
-}
-
-/* ---- lines ---------------------------------------------------------------------------------- */
-
-static struct line *take_line(struct nt_inspector *inspector, uint64_t id)
-{
-	struct line *line = NULL;
-
-	HASH_FIND(hh, inspector->lines, &id, sizeof(id), line);
-	if (line)
-		return line;
-	line = calloc(1, sizeof(*line));
-	if (!line)
-		return NULL;
-	line->id = id;
-	line->end = &line->first;
-	HASH_ADD(hh, inspector->lines, id, sizeof(line->id), line);
-	if (line->is_lost) {
-		free(line);
-		return NULL;
-	}
-	DL_APPEND(inspector->turn, line);
-	return line;
-}
-
-static void free_line(struct nt_inspector *inspector, struct line *line)
-{
-	DL_DELETE(inspector->turn, line);
-	HASH_DEL(inspector->lines, line);
-	free(line);
-}
-
-static void append(struct nt_inspector *inspector, struct line *line, struct task *task)
-{
-	task->line = line;
-	*line->end = task;
-	line->end = &task->next;
-	inspector->queued++;
-}
-
-/* The one that at points to. The others have their turns before another one of its owner. */
-static struct task *take_out(struct nt_inspector *inspector, struct task **at)
-{
-	struct task *task = *at;
-	struct line *line = task->line;
-
-	*at = task->next;
-	if (line->end == &task->next)
-		line->end = at;
-	task->next = NULL;
-	task->line = NULL;
-	unlist(inspector, task);
-	inspector->queued--;
-	nt_share_leave(&inspector->share, &task->place);
-	if (line->first) {
-		DL_DELETE(inspector->turn, line);
-		DL_APPEND(inspector->turn, line);
-	} else {
-		free_line(inspector, line);
-	}
-	return task;
 }
 
 int nt_inspector_new(struct nt_workers *workers, struct nt_quarantine *quarantine,
@@ -258,7 +59,7 @@ void nt_inspector_free(struct nt_inspector *inspector)
 		free_task(inspector, inspector->slot[i].task);
 	}
 	while (inspector->turn)
-		free_task(inspector, take_out(inspector, &inspector->turn->first));
+		free_task(inspector, nt_inspector_take_out(inspector, &inspector->turn->first));
 	nt_share_release(&inspector->share);
 	nt_closep(&inspector->epoll);
 	free(inspector);
@@ -282,7 +83,7 @@ static void learn_owner(const struct nt_inspector *inspector, struct nt_inspecto
 		task->owner.id = 0;
 }
 
-static int fill(struct task *task, const char *path, int fd)
+static int fill(struct nt_inspector_entry *task, const char *path, int fd)
 {
 	task->queued_ns = nt_clock_boot_ns();
 	if (path)
@@ -292,27 +93,10 @@ static int fill(struct task *task, const char *path, int fd)
 	return (path && !task->path) || (fd >= 0 && task->fd < 0) ? -ENOMEM : 0;
 }
 
-static int queue(struct nt_inspector *inspector, struct task *task)
-{
-	struct line *line;
-	int r = nt_share_enter_for_good(&inspector->share, &task->task.owner, &task->place);
-
-	if (r == -ENOSPC)
-		inspector->stats.over_cap++;
-	if (r < 0)
-		return r;
-	line = take_line(inspector, task->task.owner.id);
-	if (!line)
-		return -ENOMEM;
-	append(inspector, line, task);
-	list(inspector, task);
-	return 0;
-}
-
 static int ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
 	       const char *path, int fd)
 {
-	struct task *added = calloc(1, sizeof(*added));
+	struct nt_inspector_entry *added = calloc(1, sizeof(*added));
 	int r;
 
 	if (!added)
@@ -323,17 +107,26 @@ static int ask(struct nt_inspector *inspector, const struct nt_inspector_task *t
 	++*pending_of(inspector, task->request.pid);
 	r = fill(added, path, fd);
 	if (r == 0)
-		r = queue(inspector, added);
+		r = nt_inspector_queue(inspector, added);
 	if (r < 0)
 		free_task(inspector, added);
 	return r;
+}
+
+static void join(struct nt_inspector_task *queued, const struct nt_inspector_task *task)
+{
+	queued->is_called |= task->is_called;
+	if (!task->is_exec)
+		return;
+	queued->exec_ns = task->exec_ns;
+	queued->known = task->known;
 }
 
 /* A process maps and unmaps as fast as it can: its owner is read only for what is queued. */
 int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
 		     const char *path, int fd)
 {
-	struct task *equal = find_equal(inspector, task, path);
+	struct nt_inspector_entry *equal = nt_inspector_find_equal(inspector, task, path);
 	struct nt_inspector_task whole = *task;
 
 	if (equal) {
@@ -341,7 +134,7 @@ int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_t
 		return 0;
 	}
 	if (task->request.kind != NT_INSPECT_MAPPING ||
-	    !has_many_mappings(inspector, task->request.pid))
+	    !nt_inspector_has_many_mappings(inspector, task->request.pid))
 		return ask(inspector, task, path, fd);
 	whole.request = (struct nt_inspection_request){
 		.kind = NT_INSPECT_PROCESS,
@@ -354,12 +147,12 @@ int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_t
 
 bool nt_inspector_has(const struct nt_inspector *inspector, uint32_t pid)
 {
-	return inspector->pending[nt_hash_mix(pid) % PIDS] > 0;
+	return inspector->pending[nt_hash_mix(pid) % NT_INSPECTOR_PIDS] > 0;
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-static void finish(struct nt_inspector *inspector, struct task *task,
+static void finish(struct nt_inspector *inspector, struct nt_inspector_entry *task,
 		   struct nt_inspector_outcome *outcome)
 {
 	const struct nt_inspector_client *client = task->task.client;
@@ -369,7 +162,7 @@ static void finish(struct nt_inspector *inspector, struct task *task,
 	free_task(inspector, task);
 }
 
-static void fail(struct nt_inspector *inspector, struct task *task, int result)
+static void fail(struct nt_inspector *inspector, struct nt_inspector_entry *task, int result)
 {
 	struct nt_inspector_outcome outcome = {.result = result, .kind = NT_ANSWER_DONE, .fd = -1};
 
@@ -377,9 +170,10 @@ static void fail(struct nt_inspector *inspector, struct task *task, int result)
 }
 
 /* The slot is free before the client is called, who may ask for more. */
-static struct task *release(struct nt_inspector *inspector, struct slot *slot)
+static struct nt_inspector_entry *release(struct nt_inspector *inspector,
+					  struct nt_inspector_slot *slot)
 {
-	struct task *task = slot->task;
+	struct nt_inspector_entry *task = slot->task;
 
 	slot->task = NULL;
 	slot->idle_ns = nt_clock_boot_ns();
@@ -387,16 +181,16 @@ static struct task *release(struct nt_inspector *inspector, struct slot *slot)
 	return task;
 }
 
-static void drop_worker(struct nt_inspector *inspector, struct slot *slot)
+static void drop_worker(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
 	(void)epoll_ctl(inspector->epoll, EPOLL_CTL_DEL, nt_worker_fd(slot->worker), NULL);
 	nt_worker_kill(inspector->workers, slot->worker);
 	slot->worker = NULL;
 }
 
-static void take_death(struct nt_inspector *inspector, struct slot *slot)
+static void take_death(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
-	struct task *task = release(inspector, slot);
+	struct nt_inspector_entry *task = release(inspector, slot);
 
 	drop_worker(inspector, slot);
 	inspector->stats.died++;
@@ -404,9 +198,9 @@ static void take_death(struct nt_inspector *inspector, struct slot *slot)
 		fail(inspector, task, -EIO);
 }
 
-static void take_stall(struct nt_inspector *inspector, struct slot *slot)
+static void take_stall(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
-	struct task *task = release(inspector, slot);
+	struct nt_inspector_entry *task = release(inspector, slot);
 	uint64_t now_ns = nt_clock_boot_ns();
 	bool held;
 
@@ -425,7 +219,8 @@ static void take_stall(struct nt_inspector *inspector, struct slot *slot)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void take_file(const struct task *task, int result, const uint8_t *body, size_t len, int fd)
+static void take_file(const struct nt_inspector_entry *task, int result, const uint8_t *body,
+		      size_t len, int fd)
 {
 	const struct nt_inspector_client *client = task->task.client;
 	struct nt_inspection_file file;
@@ -439,11 +234,11 @@ static void take_file(const struct task *task, int result, const uint8_t *body, 
 }
 
 /* False: there is no more to take for now. */
-static bool take_answer(struct nt_inspector *inspector, struct slot *slot)
+static bool take_answer(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
 	struct nt_inspector_outcome outcome = {.fd = -1};
 	struct nt_inspection_answer answer;
-	struct task *task = slot->task;
+	struct nt_inspector_entry *task = slot->task;
 	nt_autoclose int fd = -1;
 	ssize_t n;
 
@@ -470,17 +265,17 @@ static bool take_answer(struct nt_inspector *inspector, struct slot *slot)
 
 /* ---- the queue ------------------------------------------------------------------------------ */
 
-static bool is_slow(const struct slot *slot, uint64_t now_ns)
+static bool is_slow(const struct nt_inspector_slot *slot, uint64_t now_ns)
 {
 	return slot->task && now_ns - slot->task->task.asked_ns >= NT_INSPECTOR_SLOW_NS;
 }
 
 /* Of the same process, or of an owner that keeps a worker waiting. */
-static bool must_wait(const struct nt_inspector *inspector, const struct task *task,
+static bool must_wait(const struct nt_inspector *inspector, const struct nt_inspector_entry *task,
 		      uint64_t now_ns)
 {
 	for (size_t i = 0; i < NT_INSPECTOR_WORKERS; i++) {
-		const struct slot *slot = &inspector->slot[i];
+		const struct nt_inspector_slot *slot = &inspector->slot[i];
 
 		if (slot->task &&
 		    (slot->task->task.request.pid == task->task.request.pid ||
@@ -491,7 +286,7 @@ static bool must_wait(const struct nt_inspector *inspector, const struct task *t
 }
 
 /* 0: it may begin. */
-static int judge(struct nt_inspector *inspector, struct task *task, uint64_t now_ns)
+static int judge(struct nt_inspector *inspector, struct nt_inspector_entry *task, uint64_t now_ns)
 {
 	const uint32_t pid = task->task.request.pid;
 	uint64_t start_ns;
@@ -516,10 +311,10 @@ static int judge(struct nt_inspector *inspector, struct task *task, uint64_t now
 }
 
 /* NULL: none of them may begin. */
-static struct task **first_ready(const struct nt_inspector *inspector, struct line *line,
-				 uint64_t now_ns)
+static struct nt_inspector_entry **first_ready(const struct nt_inspector *inspector,
+					       struct nt_inspector_line *line, uint64_t now_ns)
 {
-	struct task **at = &line->first;
+	struct nt_inspector_entry **at = &line->first;
 
 	for (int i = 0; i < SCAN_TASKS && *at; i++, at = &(*at)->next)
 		if (!must_wait(inspector, *at, now_ns))
@@ -528,18 +323,19 @@ static struct task **first_ready(const struct nt_inspector *inspector, struct li
 }
 
 /* Out of the queue: the first that need not wait, of the owner whose turn it is. NULL: none. */
-static struct task *next_task(struct nt_inspector *inspector, uint64_t now_ns)
+static struct nt_inspector_entry *next_task(struct nt_inspector *inspector, uint64_t now_ns)
 {
-	for (struct line *line = inspector->turn; line; line = line->next) {
-		struct task **at = first_ready(inspector, line, now_ns);
+	for (struct nt_inspector_line *line = inspector->turn; line; line = line->next) {
+		struct nt_inspector_entry **at = first_ready(inspector, line, now_ns);
 
 		if (at)
-			return take_out(inspector, at);
+			return nt_inspector_take_out(inspector, at);
 	}
 	return NULL;
 }
 
-static int send(struct nt_inspector *inspector, struct slot *slot, struct task *task)
+static int send(struct nt_inspector *inspector, struct nt_inspector_slot *slot,
+		struct nt_inspector_entry *task)
 {
 	struct {
 		struct nt_inspection_request request;
@@ -556,7 +352,7 @@ static int send(struct nt_inspector *inspector, struct slot *slot, struct task *
 	return nt_worker_ask(slot->worker, &message, sizeof(message.request) + len, task->fd);
 }
 
-static int start_worker(struct nt_inspector *inspector, struct slot *slot)
+static int start_worker(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int r = nt_worker_start(inspector->workers, nt_inspection_serve, &slot->worker);
@@ -573,13 +369,13 @@ static int start_worker(struct nt_inspector *inspector, struct slot *slot)
 }
 
 /* An idle one that runs; else a new one, where those that run are all slow. NULL: none. */
-static struct slot *idle_slot(struct nt_inspector *inspector, uint64_t now_ns)
+static struct nt_inspector_slot *idle_slot(struct nt_inspector *inspector, uint64_t now_ns)
 {
-	struct slot *unused = NULL;
+	struct nt_inspector_slot *unused = NULL;
 	bool all_slow = true;
 
 	for (size_t i = 0; i < NT_INSPECTOR_WORKERS; i++) {
-		struct slot *slot = &inspector->slot[i];
+		struct nt_inspector_slot *slot = &inspector->slot[i];
 
 		if (slot->worker && !slot->task)
 			return slot;
@@ -595,8 +391,8 @@ static void go_on(struct nt_inspector *inspector)
 {
 	while (inspector->queued) {
 		uint64_t now_ns = nt_clock_boot_ns();
-		struct slot *slot = idle_slot(inspector, now_ns);
-		struct task *task = slot ? next_task(inspector, now_ns) : NULL;
+		struct nt_inspector_slot *slot = idle_slot(inspector, now_ns);
+		struct nt_inspector_entry *task = slot ? next_task(inspector, now_ns) : NULL;
 		int r;
 
 		if (!task)
@@ -615,7 +411,7 @@ static void go_on(struct nt_inspector *inspector)
 	}
 }
 
-static void look_at(struct nt_inspector *inspector, struct slot *slot)
+static void look_at(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
 	uint64_t now_ns;
 
@@ -665,7 +461,7 @@ uint64_t nt_inspector_oldest_ns(const struct nt_inspector *inspector)
 {
 	uint64_t oldest_ns = UINT64_MAX;
 
-	for (const struct line *line = inspector->turn; line; line = line->next)
+	for (const struct nt_inspector_line *line = inspector->turn; line; line = line->next)
 		if (line->first->queued_ns < oldest_ns)
 			oldest_ns = line->first->queued_ns;
 	for (size_t i = 0; i < NT_INSPECTOR_WORKERS; i++)
