@@ -6,7 +6,7 @@
 #ifndef NT_AGENT_KERNEL_H
 #define NT_AGENT_KERNEL_H
 
-#include "agent/attach.h"
+#include "agent/attach_options.h"
 #include "agent/link.h"
 
 struct nt_kernel;
