@@ -18,7 +18,6 @@
 #include "common/log.h"
 
 #define BUS_WELL_NS (10 * NT_SECOND)
-#define REREAD_NS   (100 * NT_MILLISECOND) /* of one turn: reading all events before something */
 #define LAST_NS     NT_SECOND /* the same when the agent ends */
 #define CONNECT_NS  (10 * NT_SECOND) /* a first connection may take so long */
 #define INFINIBAND  "/sys/class/infiniband"
@@ -30,74 +29,10 @@ enum {
 	NODE_JOBS = 64,
 	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
-	MEMORY_EVENTS = 256, /* of the kernel, between two looks at our memory */
 	RECALLS = 16, /* a second: each has a process's mappings read */
 };
 
 /* ---- what the kernel tells ------------------------------------------------------------------ */
-
-static void on_event(void *data, const struct nt_event_call *call, const uint8_t *id)
-{
-	struct nt_agent *agent = data;
-	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
-	uint64_t event_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
-	uint64_t now_ns;
-
-	if (event_ns > agent->event_ns)
-		agent->event_ns = event_ns;
-	if (verdict != NT_OWN_LINKS_DROP)
-		nt_agent_hit(agent, call);
-	if (verdict == NT_OWN_LINKS_TAKE)
-		nt_tracker_event(agent->tracker, call, id);
-	if (++agent->taken % MEMORY_EVENTS == 0)
-		nt_agent_keep_memory(agent);
-	now_ns = nt_clock_mono_ns();
-	nt_governor_spend(agent->governor, call->h.pid, now_ns - agent->event_since_ns);
-	agent->event_since_ns = now_ns;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
-}
-
-void nt_agent_read_events(struct nt_agent *agent)
-{
-	uint64_t start_ns = thread_cpu_ns(), now_ns = nt_clock_boot_ns();
-	int r;
-
-	agent->event_since_ns = nt_clock_mono_ns();
-	r = nt_attach_poll(agent->attach, on_event, agent);
-	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
-	agent->has_unread = r > 0;
-	if (agent->has_unread && now_ns > agent->event_ns)
-		now_ns = agent->event_ns; /* the ring is in the order of time */
-	if (now_ns > agent->read_until_ns)
-		agent->read_until_ns = now_ns;
-	if (r < 0 && r != -EINTR && r != -EAGAIN)
-		(void)nt_warn(r, "read the events of the kernel");
-}
-
-static bool read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64_t max_ns)
-{
-	do {
-		uint64_t start_ns = nt_clock_mono_ns();
-
-		if (*spent_ns >= max_ns)
-			return false;
-		nt_agent_read_events(agent);
-		*spent_ns += nt_clock_mono_ns() - start_ns;
-	} while (agent->has_unread);
-	return true;
-}
-
-bool nt_agent_read_all_events(struct nt_agent *agent)
-{
-	return read_all_within(agent, &agent->reread_ns, REREAD_NS);
-}
 
 static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 		      const struct nt_inside *inside)
@@ -460,7 +395,7 @@ static void drain(struct nt_agent *agent)
 
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
-	(void)read_all_within(agent, &spent_ns, LAST_NS);
+	(void)nt_agent_read_all_within(agent, &spent_ns, LAST_NS);
 	catch_up(agent);
 	take_losses(agent);
 	take_key(agent);

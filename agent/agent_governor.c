@@ -125,17 +125,6 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	tell_shed(agent, pid);
 }
 
-/*
- * Of processes that discovery has not reported, as children that call once and end, nothing is kept:
- * their end would not be known either.
- */
-void nt_agent_hit(struct nt_agent *agent, const struct nt_event_call *call)
-{
-	if (!nt_governor_hit(agent->governor, call->h.pid, call->h.row) &&
-	    agent->config->budget > 0 && nt_own_links_knows(agent->own_links, call->h.pid))
-		nt_governor_meet(agent->governor, call->h.pid);
-}
-
 /* ---- samples -------------------------------------------------------------------------------- */
 
 static bool read_cpu(uint32_t pid, uint64_t *ret_ns)

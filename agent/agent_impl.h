@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent from inside; for agent/agent.c and agent/agent_parts.c alone. */
+/* The agent from inside; for agent/agent*.c alone. */
 #ifndef NT_AGENT_AGENT_IMPL_H
 #define NT_AGENT_AGENT_IMPL_H
 
@@ -73,18 +73,27 @@ struct nt_agent {
 		memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
 };
 
-/* Events of the kernel, as many as one poll may take: has_unread is set where there may be more. */
+/* agent/agent_event.c: events of the kernel, as many as one poll may take: has_unread is set where there may be more. */
 void nt_agent_read_events(struct nt_agent *agent);
 /*
  * All that the kernel has told so far, within what a turn of the loop may spend on that. False: there
  * may be more, and what is done now comes before calls that were made earlier.
  */
 NT_MUST_CHECK bool nt_agent_read_all_events(struct nt_agent *agent);
+/* The same until *spent_ns, to which it adds, has reached max_ns. */
+bool nt_agent_read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64_t max_ns);
 
-/* agent/agent_governor.c: what is observed of which process. Several times a second, at each event, and once a second. */
+/*
+ * agent/agent_callbacks.c: opens the parts that call back into others. Each is opened before the next;
+ * the bus and the signer are opened between the second and the third. Errors are logged.
+ */
+NT_MUST_CHECK int nt_agent_open_workers(struct nt_agent *agent);
+NT_MUST_CHECK int nt_agent_open_probes(struct nt_agent *agent);
+NT_MUST_CHECK int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot);
+
+/* agent/agent_governor.c: what is observed of which process. Several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
-void nt_agent_hit(struct nt_agent *agent, const struct nt_event_call *call);
 void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
 
 /* agent/agent_memory.c: keeps the agent's memory under --memory-max. Often: while events are taken, and several times a second. */

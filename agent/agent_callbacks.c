@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Opens the parts of the agent that call back into others: workers, probes, tracker, discovery. */
+#include "agent/agent_impl.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/inspection.h"
+#include "agent/kernel.h"
+#include "agent/proc.h"
+#include "agent/process.h"
+#include "agent/span.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+
+#define BTF "/sys/kernel/btf/vmlinux"
+
+_Static_assert((int)NT_OWN_LINKS_FILES >= (int)NT_ROSTER_FILES,
+	       "no process has a file without links of its own");
+
+/* ---- callbacks ------------------------------------------------------------------------------ */
+
+static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
+{
+	struct nt_agent *agent = data;
+	struct nt_discover_file opened;
+	struct nt_attach_order order = {
+		.dev = file->dev,
+		.ino = file->ino,
+		.subjects = subjects,
+		.name = file->name,
+		.owner = file->owner ? file->owner->id : 0,
+	};
+	int r = nt_discover_file(agent->discover, file->dev, file->ino, &opened);
+
+	if (r == 0) {
+		order.fd = opened.fd;
+		order.symbols = opened.symbols;
+		r = nt_attach_opened(agent->attach, &order);
+	}
+	if (r >= 0)
+		nt_own_links_use(agent->own_links, file->pid, file->start_boot_ns, file->dev,
+				 file->ino);
+	if (r < 0) {
+		agent->attach_failures++;
+		(void)nt_warn(r, "attach '%s' of process %u: its calls are not seen", file->name,
+			      file->pid);
+	}
+	return r;
+}
+
+static void on_attached(void *data, const char *name, int result)
+{
+	struct nt_agent *agent = data;
+
+	if (result > 0)
+		nt_info("attached %d functions of '%s'", result, name);
+	if (result < 0) {
+		agent->attach_failures++;
+		(void)nt_warn(result, "attach '%s': its calls are not seen", name);
+	}
+}
+
+static void drop_file(void *data, dev_t dev, ino_t ino)
+{
+	struct nt_agent *agent = data;
+
+	nt_own_links_drop(agent->own_links, dev, ino);
+	nt_attach_drop(agent->attach, dev, ino);
+}
+
+static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
+			      struct nt_span **ret_span)
+{
+	struct nt_agent *agent = data;
+	const struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_INTERPRETER,
+			    .pid = pid,
+			    .library = NT_LIBRARY_PYTHON,
+			    .takes_fuse = agent->config->attach_fuse},
+		.client = &agent->interpreter_client,
+		.start_ns = start_boot_ns,
+	};
+	int r = nt_inspector_ask(nt_discover_inspector(agent->discover), &task, NULL, -1);
+
+	(void)ret_span;
+	return r < 0 ? r : -EINPROGRESS;
+}
+
+/* In the way of one that is looked for there is nothing but the end. */
+static void on_file(void *data, const struct nt_inspector_task *task, int result,
+		    const struct nt_inspection_file *file, const char *name, int fd)
+{
+	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
+}
+
+static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
+		       struct nt_span *span)
+{
+	struct nt_agent *agent = data;
+
+	if (result == 0)
+		nt_debug("collections of garbage of process %u are timed", pid);
+	else if (result != -ENOENT && result != -ESRCH &&
+		 result != -EBUSY) /* in quarantine: it was said */
+		(void)nt_warn(result,
+			      "attach the interpreter of process %u: its collections of garbage "
+			      "are not seen",
+			      pid);
+	nt_interpreters_found(agent->interpreters, pid, start_ns, result, span);
+}
+
+static void on_interpreter(void *data, const struct nt_inspector_task *task,
+			   struct nt_inspector_outcome *outcome)
+{
+	struct nt_agent *agent = data;
+	struct nt_span_places places;
+	struct nt_attach_span_order order = {
+		.fd = outcome->fd,
+		.pid = task->request.pid,
+		.start_ns = task->start_ns,
+		.places = &places,
+	};
+	struct nt_owner owner;
+	uint64_t start_ns;
+	int r = outcome->result;
+
+	if (r == 0)
+		r = outcome->kind == NT_ANSWER_PLACES && outcome->fd >= 0
+			    ? nt_inspection_parse_places(outcome->body, outcome->len, &places)
+			    : -EBADMSG;
+	if (r == 0)
+		r = nt_proc_start_ns(order.pid, &start_ns);
+	if (r == 0 && start_ns != task->start_ns)
+		r = -ESRCH;
+	if (r == 0 && nt_owner_read(order.pid, &owner) == 0)
+		order.owner = owner.id;
+	if (r == 0)
+		r = nt_attach_order_span(agent->attach, &order);
+	if (r < 0)
+		on_spanned(agent, order.pid, task->start_ns, r, NULL);
+}
+
+static void detach_interpreter(void *data, struct nt_span *span)
+{
+	struct nt_agent *agent = data;
+
+	nt_attach_drop_span(agent->attach, span);
+}
+
+static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_interpreters_add(agent->interpreters, pid, start_boot_ns);
+}
+
+static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_discover_called(agent->discover, pid, start_boot_ns);
+}
+
+static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+}
+
+static void on_claimed(void *data)
+{
+	nt_agent_keep_memory(data);
+}
+
+static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
+{
+	(void)data;
+	return nt_owner_read(pid, ret_owner);
+}
+
+static bool is_awaited(void *data, uint32_t pid)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_discover_awaits(agent->discover, pid);
+}
+
+static void on_mapped(void *data, const struct nt_mapped_file *file)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_mapped(agent->tracker, file);
+	(void)nt_attachment_use(agent->attachment, file);
+}
+
+static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
+{
+	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_own_links_end(agent->own_links, pid, start_boot_ns);
+	nt_governor_end(agent->governor, pid);
+	nt_attach_forget(agent->attach, pid);
+}
+
+static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	/* Its last calls come before its end: those that do not are lost. */
+	if (!nt_agent_read_all_events(agent))
+		nt_tracker_lost_of(agent->tracker, pid, 1);
+	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
+	end_process(agent, pid, start_boot_ns);
+}
+
+/* It goes on, but others take its place: what is known of it is sent, and given up. */
+static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_evicted(agent->tracker, pid, start_boot_ns);
+	end_process(agent, pid, start_boot_ns);
+}
+
+/* What the process's environment would have told is missing where it cannot be read in time. */
+static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
+{
+	struct nt_agent *agent = data;
+	struct nt_environ env;
+	int r;
+
+	nt_environ_parse("", 0, &env);
+	r = nt_remote_environ(agent->remote, pid, &env);
+	if (r < 0 && r != -ETIMEDOUT && r != -EBUSY && r != -EIO)
+		return r;
+	return nt_process_describe(pid, &env, ret_facts);
+}
+
+static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
+{
+	(void)data;
+	(void)nt_warn(0,
+		      "reading from process %u of %s takes too long: %s is left alone for a while",
+		      pid, owner->id ? owner->name : "an owner not known",
+		      held ? "all of its owner" : "it");
+}
+
+static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refusal why)
+{
+	static const char *const reasons[] = {
+		[NT_REFUSED_BUDGET] = "it takes too much memory or processor time to read",
+		[NT_REFUSED_DEADLINE] = "it takes too long to read: tried again in 10 minutes",
+		[NT_REFUSED_NOT_REGULAR] = "it is no regular file",
+		[NT_REFUSED_FUSE] =
+			("it is on a file system in user space, whose server could halt this host; "
+			 "see --attach-fuse"),
+		[NT_REFUSED_CHANGES] = "it has changed too often: tried again in a minute",
+	};
+
+	(void)data;
+	if (name)
+		(void)nt_warn(0,
+			      "'%s' of process %u is left alone, and calls of it are not seen: %s",
+			      name, pid, reasons[why]);
+}
+
+static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+		  struct nt_host_sample *ret_sample)
+{
+	const struct nt_agent *agent = data;
+	char io[NT_INSPECTION_IO];
+	ssize_t len;
+	int r;
+
+	if (!*host) {
+		r = nt_host_open(pid, tid, host);
+		if (r < 0)
+			return r;
+	}
+	r = nt_host_read(*host, ret_sample);
+	if (r < 0)
+		return r;
+	len = nt_remote_io(agent->remote, pid, tid, io, sizeof(io));
+	if (len == -EBUSY)
+		return -EBUSY; /* counters of 0 would be followed by all that was ever counted */
+	if (len > 0)
+		nt_host_parse_io(io, (size_t)len, ret_sample);
+	ret_sample->nic_retransmits = agent->nic.retransmits;
+	ret_sample->nic_errors = agent->nic.errors;
+	ret_sample->nic_congestion = agent->nic.congestion;
+	return 0;
+}
+
+static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_attach_counters(agent->attach, pid, ret_counters);
+}
+
+static enum nt_tenant_stated locate(void *data, const struct nt_cgroup *cgroup,
+				    struct nt_home *home)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_locator_find(agent->locator, cgroup, home);
+}
+
+static void on_window(void *data, const char *key, const struct nt_window *window,
+		      uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_window(agent->publisher, key, window, watermark_ns);
+}
+
+static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_heartbeat(agent->publisher, key, ranks, watermark_ns);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Before anything has a thread: what is forked later has all of theirs to forget. */
+int nt_agent_open_workers(struct nt_agent *agent)
+{
+	const struct nt_remote_hooks hooks = {.stalled = on_stalled, .data = agent};
+	int r = nt_quarantine_new(&agent->quarantine);
+
+	if (r == 0)
+		r = nt_workers_begin(&agent->workers);
+	if (r == 0)
+		r = nt_remote_new(&agent->workers, agent->quarantine, &hooks, &agent->remote);
+	return r < 0 ? nt_err(r, "start a worker") : 0;
+}
+
+int nt_agent_open_probes(struct nt_agent *agent)
+{
+	struct nt_attach_options options = {
+		.mode = (enum nt_attach_mode)agent->config->attach_mode,
+		.ring_bytes = agent->config->ring_bytes,
+		.min_call_ns = agent->config->min_call_ns,
+		.has_thread = true,
+		.attached = on_attached,
+		.spanned = on_spanned,
+		.data = agent,
+	};
+	int r;
+
+	if (access(BTF, R_OK) < 0)
+		return nt_err(-errno, "this kernel has no type information (BTF) at '%s'", BTF);
+	r = nt_attach_new(&options, &agent->attach);
+	if (r == -EPERM || r == -EACCES)
+		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON, "
+				 "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
+	if (r < 0)
+		return nt_err(r, "load the probes");
+	return nt_agent_open_governor(agent);
+}
+
+int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
+{
+	struct nt_kernel_costs costs;
+	struct nt_tracker_options options = {
+		.node = agent->node,
+		.boot = boot,
+		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
+		.window_min_ns = agent->config->window_min_ns,
+		.source = {.describe = describe,
+			   .sample = sample,
+			   .counters = counters,
+			   .owner = owner_of,
+			   .awaited = is_awaited,
+			   .locate = locate,
+			   .data = agent},
+		.sink = {.window = on_window,
+			 .called = on_called,
+			 .dropped = on_dropped,
+			 .claimed = on_claimed,
+			 .ranked = on_ranked,
+			 .heartbeat = on_heartbeat,
+			 .data = agent},
+	};
+	struct nt_attachment_hooks hooks = {
+		.attach = attach_file,
+		.drop = drop_file,
+		.data = agent,
+	};
+	struct nt_interpreters_hooks interpreters = {
+		.attach = attach_interpreter,
+		.detach = detach_interpreter,
+		.data = agent,
+	};
+	const struct nt_discover_options discover = {
+		.cgroup = agent->config->cgroup,
+		.attach_fuse = agent->config->attach_fuse,
+		.workers = &agent->workers,
+		.quarantine = agent->quarantine,
+		.handler = {.mapped = on_mapped,
+			    .exited = on_exited,
+			    .evicted = on_evicted,
+			    .refused = on_refused,
+			    .stalled = on_stalled,
+			    .data = agent},
+	};
+	int r;
+
+	options.source.memory = nt_remote_memory(agent->remote);
+	agent->interpreter_client = (struct nt_inspector_client){
+		.found = on_file, .done = on_interpreter, .data = agent};
+	nt_kernel_costs(nt_attach_kernel(agent->attach), &costs);
+	options.outside_ns = costs.outside_ns;
+	r = nt_tracker_new(&options, &agent->tracker);
+	if (r == 0)
+		r = nt_attachment_new(&hooks, &agent->attachment);
+	if (r == 0)
+		r = nt_interpreters_new(&interpreters, &agent->interpreters);
+	if (r == 0)
+		r = nt_meter_new(&agent->metrics);
+	if (r < 0)
+		return nt_err(r, "start");
+	r = nt_discover_new(&discover, &agent->discover);
+	if (r < 0 && agent->config->cgroup)
+		return nt_err(r, "look for the processes of cgroup '%s'", agent->config->cgroup);
+	return r < 0 ? nt_err(r, "look for processes") : 0;
+}

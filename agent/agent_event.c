@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads the events of the kernel, and passes each to the parts of the agent that it concerns. */
+#include "agent/agent_impl.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#define REREAD_NS (100 * NT_MILLISECOND) /* of one turn: reading all events before something */
+
+enum {
+	MEMORY_EVENTS = 256, /* of the kernel, between two looks at our memory */
+};
+
+/*
+ * Of processes that discovery has not reported, as children that call once and end, nothing is kept:
+ * their end would not be known either.
+ */
+static void hit(struct nt_agent *agent, const struct nt_event_call *call)
+{
+	if (!nt_governor_hit(agent->governor, call->h.pid, call->h.row) &&
+	    agent->config->budget > 0 && nt_own_links_knows(agent->own_links, call->h.pid))
+		nt_governor_meet(agent->governor, call->h.pid);
+}
+
+static void on_event(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	struct nt_agent *agent = data;
+	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
+	uint64_t event_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
+	uint64_t now_ns;
+
+	if (event_ns > agent->event_ns)
+		agent->event_ns = event_ns;
+	if (verdict != NT_OWN_LINKS_DROP)
+		hit(agent, call);
+	if (verdict == NT_OWN_LINKS_TAKE)
+		nt_tracker_event(agent->tracker, call, id);
+	if (++agent->taken % MEMORY_EVENTS == 0)
+		nt_agent_keep_memory(agent);
+	now_ns = nt_clock_mono_ns();
+	nt_governor_spend(agent->governor, call->h.pid, now_ns - agent->event_since_ns);
+	agent->event_since_ns = now_ns;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
+}
+
+void nt_agent_read_events(struct nt_agent *agent)
+{
+	uint64_t start_ns = thread_cpu_ns(), now_ns = nt_clock_boot_ns();
+	int r;
+
+	agent->event_since_ns = nt_clock_mono_ns();
+	r = nt_attach_poll(agent->attach, on_event, agent);
+	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
+	agent->has_unread = r > 0;
+	if (agent->has_unread && now_ns > agent->event_ns)
+		now_ns = agent->event_ns; /* the ring is in the order of time */
+	if (now_ns > agent->read_until_ns)
+		agent->read_until_ns = now_ns;
+	if (r < 0 && r != -EINTR && r != -EAGAIN)
+		(void)nt_warn(r, "read the events of the kernel");
+}
+
+bool nt_agent_read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64_t max_ns)
+{
+	do {
+		uint64_t start_ns = nt_clock_mono_ns();
+
+		if (*spent_ns >= max_ns)
+			return false;
+		nt_agent_read_events(agent);
+		*spent_ns += nt_clock_mono_ns() - start_ns;
+	} while (agent->has_unread);
+	return true;
+}
+
+bool nt_agent_read_all_events(struct nt_agent *agent)
+{
+	return nt_agent_read_all_within(agent, &agent->reread_ns, REREAD_NS);
+}
