@@ -9,6 +9,13 @@
 #include <uthash.h>
 
 #include "agent/governor.h"
+#include "common/clock.h"
+
+#define NT_GOVERNOR_CALM      0.5 /* of the budget */
+#define NT_GOVERNOR_PERIOD_NS (2 * NT_SECOND)
+#define NT_GOVERNOR_WHOLE_KEEP_NS                                                                  \
+	(2 * NT_MINUTE) /* a step's length holds so long after it was seen */
+#define NT_GOVERNOR_QUIET_LEAST_NS (200 * NT_MILLISECOND) /* without a call: a process is quiet */
 
 struct nt_governed {
 	uint32_t pid;
@@ -25,7 +32,8 @@ struct nt_governed {
 	float counted[NT_COUNTER_END]; /* the same of calls that are only counted */
 	double cpu; /* cores, smoothed */
 	double events; /* per second while observed, smoothed */
-	uint64_t spent, spent_ns; /* events that were handled since the last balance, and how long that took */
+	uint64_t spent,
+		spent_ns; /* events that were handled since the last balance, and how long that took */
 	double event_ns; /* what one costs the agent, smoothed; 0: not known */
 	/* Of the time: what its own budget leaves it, what the agent's does, and what it has. */
 	double own_permille, event_permille;
@@ -53,5 +61,40 @@ struct nt_governor {
 };
 
 void nt_governor_drop(struct nt_governor *governor, struct nt_governed *process);
+
+/* agent/governor_rate.c: what one hit of the row costs, in ns. */
+double nt_governor_cost_of(const struct nt_governor *governor, uint16_t row);
+/* Are the row's calls only counted? */
+bool nt_governor_is_counted(uint16_t row);
+bool nt_governor_is_counter_shed(const struct nt_governed *process, int counter);
+/* The hits of a row since the last sample: its events, and those without one. */
+uint64_t nt_governor_hits_of(const struct nt_governed *process,
+			     const struct nt_process_counters *counters, uint16_t row);
+/* Calls since the last time, which is now. counters: NULL is none. */
+uint64_t nt_governor_take_calls(struct nt_governed *process,
+				const struct nt_process_counters *counters, int counter);
+/*
+ * Updates the costs of event rows and counters. NT_COUNTER_SYNC's hits are unseen ones of rows. True:
+ * something was called.
+ */
+bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *process,
+			    const struct nt_process_counters *counters, double elapsed_ns,
+			    double observed_ns, double weight);
+
+/* agent/governor_decision.c */
+struct nt_governor_demand {
+	double stays, rest; /* of what is neither hot nor shed */
+	double of[NT_SUBJECT_END]; /* of the rest */
+};
+
+/* The demand without the subjects whose bit is set in `shed`. */
+struct nt_governor_demand nt_governor_find_demand(const struct nt_governed *process, uint32_t shed);
+/* A slice, or two short ones, without a call: it hangs, or does something else. */
+bool nt_governor_is_quiet(const struct nt_governed *process);
+/* It was quiet, and calls again. */
+void nt_governor_go_on(struct nt_governed *process);
+void nt_governor_set_hot(struct nt_governed *process, uint16_t row, bool hot);
+/* Makes the plan anew. budget: cores. */
+void nt_governor_decide(struct nt_governed *process, double budget, uint64_t now_ns);
 
 #endif
