@@ -12,16 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/elf_budget.h"
+#include "agent/elf_wanted.h"
+#include "agent/insn.h"
 #include "common/cleanup.h"
 
 struct nt_elf;
-
-/* What a breakpoint on the first instruction costs: docs/probes.md. */
-enum nt_insn {
-	NT_INSN_CHEAP, /* push, nop, jmp, jcc, call: emulated by the kernel */
-	NT_INSN_SLOW, /* stepped out of line: about 20 times as dear */
-	NT_INSN_REFUSED, /* the kernel does not take it */
-};
 
 struct nt_elf_symbol {
 	uint64_t offset; /* in the file */
@@ -32,31 +28,6 @@ struct nt_elf_symbol {
 	 */
 	uint64_t entry_offset, return_offset;
 	enum nt_insn insn, return_insn; /* there */
-};
-
-enum {
-	NT_ELF_NAME_BYTES = 512, /* a symbol whose name has as many is passed over */
-	NT_ELF_WANTED_MAX = 1024, /* names that are looked for at once */
-	/* The default budget. */
-	NT_ELF_BYTES_MAX = 64 << 20,
-	NT_ELF_WORK_MAX = 4 << 20,
-	NT_ELF_MEMORY_MAX = 6 << 20,
-};
-
-/*
- * What one file may cost, from its opening to its closing. Whatever would exceed it fails with
- * -EOVERFLOW, and so does every later call that costs as much. A symbol table that is too large to be
- * searched once is passed over, so that a library keeps its .dynsym.
- */
-struct nt_elf_budget {
-	uint64_t bytes; /* read from the file */
-	uint64_t work; /* symbols visited, names looked at, comparisons of up to 16 bytes */
-	uint64_t memory; /* bytes held at a time */
-};
-
-/* What it has cost so far; memory: at most at a time. */
-struct nt_elf_cost {
-	uint64_t bytes, work, memory;
 };
 
 /*
@@ -74,17 +45,6 @@ const struct nt_elf_cost *nt_elf_cost(const struct nt_elf *elf);
 
 /* Has symbols that are not looked at, since their table is too large for the budget. */
 bool nt_elf_passed_over(const struct nt_elf *elf);
-
-enum nt_elf_match {
-	NT_ELF_WHOLE,
-	NT_ELF_PREFIX, /* any function whose name begins so */
-	NT_ELF_CLONES, /* of nt_elf_find_clones() alone */
-};
-
-struct nt_elf_wanted {
-	const char *name;
-	enum nt_elf_match match;
-};
 
 struct nt_elf_found {
 	int result; /* 0, -ENOENT: not defined in this file, -EBADMSG: its place is not in the code */

@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "agent/elf.h"
+#include "agent/elf_budget.h"
+#include "common/cleanup.h"
 
 struct nt_elf_reader {
 	int fd; /* of a regular file; borrowed */

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/elf.h"
 #include "agent/elf_reader.h"
+#include "agent/elf_wanted.h"
 
 /* Lower is better where a name is defined twice. */
 enum nt_elf_rank {

@@ -9,7 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/elf.h"
+/* What a breakpoint on the first instruction costs: docs/probes.md. */
+enum nt_insn {
+	NT_INSN_CHEAP, /* push, nop, jmp, jcc, call: emulated by the kernel */
+	NT_INSN_SLOW, /* stepped out of line: about 20 times as dear */
+	NT_INSN_REFUSED, /* the kernel does not take it */
+};
 
 enum {
 	NT_INSN_BYTES = 32, /* enough of a function's start to place a probe */
