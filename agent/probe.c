@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 #if defined(__aarch64__)
 #define THIS_ARCH NT_ARCH_ARM64

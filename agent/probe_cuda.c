@@ -7,7 +7,7 @@
  * which calls cudaLaunchKernel: only the latter is here. Queries (cudaEventQuery) are called in
  * loops that spin, and are not.
  */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 enum {
 	NO = NT_NO_WORD,

@@ -5,7 +5,7 @@
  * have them. `comm` is the gloo::Context, in which the agent finds rank and size; `number` is the
  * tag, which a process group counts up and which is equal on all its ranks.
  */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 enum {
 	BUFFER_SIZE = 16, /* gloo::transport::UnboundBuffer.size */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* HCCL, the collectives of Ascend devices: other argument orders, and ids by pointer. */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 enum {
 	NO = NT_NO_WORD,

@@ -5,7 +5,7 @@
  * itself, and there the read finds nothing. MPI_X is an alias of PMPI_X: one probe hits both, and
  * Fortran's callers too.
  */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 enum {
 	TYPE_SIZE = 24, /* opal_datatype_t.size */

@@ -4,7 +4,7 @@
  * there is to see. What blocks, or hands something back, is seen at the return too. ncclX and
  * ncclXConfig are siblings, neither calls the other. ncclBcast calls ncclBroadcast and is not here.
  */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 enum {
 	NO = NT_NO_WORD,

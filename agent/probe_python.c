@@ -5,7 +5,7 @@
  * end; of others the collecting function is taken, which is static and so only in .symtab. Of the
  * rows below the first that a file has is used, since they call each other.
  */
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 #define COLLECTOR                                                                                  \
 	.library = (enum nt_library)NT_LIBRARY_PYTHON, .subject = NT_SUBJECT_GC,                   \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/probe.h"
-#include "agent/probe_table.h"
+#include "agent/probe_impl.h"
 
 /* A word that a row names, or none. */
 static bool is_word(int8_t word, uint8_t words)

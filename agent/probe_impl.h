@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the table of probes is put together from one piece per library; for agent/probe*.c alone. */
-#ifndef NT_AGENT_PROBE_TABLE_H
-#define NT_AGENT_PROBE_TABLE_H
+#ifndef NT_AGENT_PROBE_IMPL_H
+#define NT_AGENT_PROBE_IMPL_H
 
 #include "agent/probe.h"
 
