@@ -300,30 +300,6 @@ static int draw(struct nt_service *service)
 	return 0;
 }
 
-static void rebaseline(struct nt_service *service, uint64_t job_id)
-{
-	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
-		if (nt_engine_rebaseline(shard->engine, job_id) < 0)
-			continue;
-		shard->saved = false;
-		nt_info("job %016" PRIx64 " takes what it does now as normal", job_id);
-	}
-}
-
-static void take_requests(struct nt_service *service)
-{
-	uint64_t request[NT_SERVICE_MAX_REQUESTS];
-	size_t requests;
-
-	(void)pthread_mutex_lock(&service->lock);
-	requests = service->requests;
-	memcpy(request, service->request, sizeof(request));
-	service->requests = 0;
-	(void)pthread_mutex_unlock(&service->lock);
-	for (size_t i = 0; i < requests; i++)
-		rebaseline(service, request[i]);
-}
-
 static int take_record(struct nt_service *service, const struct nt_bus_record *record,
 		       uint64_t latest_ns)
 {
@@ -425,7 +401,7 @@ static int do_due(struct nt_service *service)
 	const uint64_t now_ns = nt_clock_mono_ns();
 	int r;
 
-	take_requests(service);
+	nt_service_take_requests(service);
 	if (now_ns - service->sweep_ns >= SWEEP_NS) {
 		service->sweep_ns = now_ns;
 		r = sweep(service);
@@ -574,48 +550,4 @@ void nt_service_bus_health(const struct nt_service *service, struct nt_bus_healt
 	nt_bus_reader_health(service->reader, ret_health);
 	if (ret_health->cause == NT_BUS_WELL && service->outlet)
 		nt_outlet_health(service->outlet, ret_health);
-}
-
-static bool parse_id(const char *text, uint64_t *ret_id)
-{
-	uint64_t id = 0;
-	size_t i;
-
-	for (i = 0; text[i]; i++) {
-		const char *digits = "0123456789abcdef", *digit = strchr(digits, text[i]);
-
-		if (!digit || i == NT_JOB_ID_LEN)
-			return false;
-		id = id << 4 | (uint64_t)(digit - digits);
-	}
-	*ret_id = id;
-	return i == NT_JOB_ID_LEN;
-}
-
-/* Under the lock. Asking twice is asking once. */
-static int add_request(struct nt_service *service, uint64_t id)
-{
-	for (size_t i = 0; i < service->requests; i++)
-		if (service->request[i] == id)
-			return 0;
-	if (service->requests == NT_SERVICE_MAX_REQUESTS)
-		return -EBUSY;
-	service->request[service->requests++] = id;
-	return 0;
-}
-
-int nt_service_rebaseline(struct nt_service *service, const char *job_id)
-{
-	const struct nt_snapshot *snapshot = nt_snapshot_acquire(service->board);
-	bool known = snapshot && nt_snapshot_find(snapshot, job_id);
-	uint64_t id;
-	int r;
-
-	nt_snapshot_release(snapshot);
-	if (!known || !parse_id(job_id, &id))
-		return -ENOENT;
-	(void)pthread_mutex_lock(&service->lock);
-	r = add_request(service, id);
-	(void)pthread_mutex_unlock(&service->lock);
-	return r;
 }

@@ -59,6 +59,11 @@ struct nt_service {
 	size_t requests;
 };
 
+/* ---- service_request.c ---------------------------------------------------------------------------- */
+
+/* Carries out what other threads have requested. */
+void nt_service_take_requests(struct nt_service *service);
+
 /* ---- service_share.c ------------------------------------------------------------------------------ */
 
 /* nt_bus_group's: `data` is the service. */
