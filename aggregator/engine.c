@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "aggregator/engine.h"
+#include "aggregator/engine_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "aggregator/pack.h"
-#include "aggregator/snapshot.h"
-#include "proto/arena.h"
-
-struct nt_engine {
-	struct nt_engine_options options;
-	struct nt_engine_handler handler;
-	struct nt_engine_counters counters;
-	struct nt_jobs *jobs;
-	struct nt_framer *framer;
-	struct nt_shortages shortages;
-	bool is_closing; /* what is forgotten now is not over */
-};
 
 struct nt_engine_options nt_engine_options_default(void)
 {
@@ -44,7 +30,7 @@ static void tell(struct nt_engine *engine, const struct nt_incident *incident)
 		engine->handler.incident(engine->handler.data, incident);
 }
 
-static void remove_open(struct nt_job_view *view, struct nt_open_incident *open)
+void nt_engine_remove_open(struct nt_job_view *view, struct nt_open_incident *open)
 {
 	free_open(open);
 	*open = view->open[--view->opens];
@@ -65,7 +51,7 @@ static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 			open->incident.version++;
 			tell(engine, &open->incident);
 		}
-		remove_open(view, open);
+		nt_engine_remove_open(view, open);
 	}
 }
 
@@ -187,7 +173,7 @@ static const char *name_node(void *data, uint32_t index)
 	return nt_jobs_node(naming->engine->jobs, naming->job->node_at[index]->node)->name;
 }
 
-static struct nt_open_incident *find_open(struct nt_job_view *view, uint64_t id)
+struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id)
 {
 	for (size_t i = 0; i < view->opens; i++)
 		if (view->open[i].id == id)
@@ -195,7 +181,7 @@ static struct nt_open_incident *find_open(struct nt_job_view *view, uint64_t id)
 	return NULL;
 }
 
-static int add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incident **ret_open)
+int nt_engine_add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incident **ret_open)
 {
 	struct nt_open_incident *grown;
 
@@ -227,12 +213,12 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 		.data = &naming,
 	};
 	struct nt_job_view *view = job->user;
-	struct nt_open_incident *open = find_open(view, finding->id);
+	struct nt_open_incident *open = nt_engine_find_open(view, finding->id);
 	struct nt_arena *arena;
 	int r;
 
 	if (!open) {
-		r = add_open(view, finding->id, &open);
+		r = nt_engine_add_open(view, finding->id, &open);
 		if (r < 0)
 			return r;
 	}
@@ -245,12 +231,12 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 	open->firing = finding->state == NT_INCIDENT_FIRING;
 	r = nt_incident_describe(finding, &names, &engine->options.prices, arena, &open->incident);
 	if (r < 0) {
-		remove_open(view, open);
+		nt_engine_remove_open(view, open);
 		return r;
 	}
 	tell(engine, &open->incident);
 	if (finding->state == NT_INCIDENT_RESOLVED)
-		remove_open(view, open);
+		nt_engine_remove_open(view, open);
 	return 0;
 }
 
@@ -505,117 +491,12 @@ int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id)
 	return -ENOENT;
 }
 
-/* ---- saved -------------------------------------------------------------------------------------- */
+/* ---- views -------------------------------------------------------------------------------------- */
 
 void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME])
 {
 	(void)snprintf(name, NT_ENGINE_JOB_NAME, "%016" PRIx64, job->id);
 }
-
-/* As a message of its own: fields may be added to incidents, and old states must load. */
-static int save_open(const struct nt_open_incident *open, struct nt_packer *packer)
-{
-	const struct nt_message message = {
-		.agent = "",
-		.key = open->incident.id,
-		.body = NT_BODY_INCIDENT,
-		.incident = open->incident,
-	};
-	nt_autobuf struct nt_buf buf = {0};
-	int r = nt_message_encode(&message, &buf);
-
-	if (r < 0)
-		return r;
-	nt_pack_u64(packer, open->id);
-	nt_pack_u32(packer, open->firing);
-	nt_pack_u32(packer, open->class);
-	nt_pack_bytes(packer, buf.data, buf.len);
-	return packer->error;
-}
-
-int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf)
-{
-	const struct nt_job_view *view = job->user;
-	struct nt_packer packer = {.buf = buf};
-	nt_autofree uint8_t *data = NULL;
-	size_t size;
-	int r;
-
-	r = nt_detect_save(job->detect, &data, &size);
-	if (r < 0)
-		return r;
-	nt_pack_bytes(&packer, data, size);
-	nt_pack_u32(&packer, view ? (uint32_t)view->opens : 0);
-	for (size_t i = 0; view && i < view->opens; i++) {
-		r = save_open(&view->open[i], &packer);
-		if (r < 0)
-			return r;
-	}
-	return packer.error;
-}
-
-static int load_open(struct nt_job_view *view, struct nt_unpacker *unpacker)
-{
-	nt_auto(nt_message) struct nt_message *message = NULL;
-	const uint64_t id = nt_unpack_u64(unpacker);
-	const bool firing = nt_unpack_bool(unpacker);
-	const uint32_t class = nt_unpack_count(unpacker, NT_CLASS_END - 1);
-	struct nt_open_incident *open;
-	const void *data;
-	size_t size;
-	int r;
-
-	data = nt_unpack_bytes(unpacker, &size);
-	if (!data)
-		return unpacker->error;
-	r = nt_message_decode(data, size, &message);
-	if (r < 0)
-		return r;
-	if (message->body != NT_BODY_INCIDENT || find_open(view, id))
-		return -EBADMSG;
-	r = add_open(view, id, &open);
-	if (r < 0)
-		return r;
-	open->firing = firing;
-	open->class = (enum nt_class) class;
-	open->arena = calloc(1, sizeof(*open->arena));
-	r = open->arena ? nt_incident_copy(&message->incident, open->arena, &open->incident)
-			: -ENOMEM;
-	if (r < 0)
-		remove_open(view, open);
-	return r;
-}
-
-int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void *data, size_t size)
-{
-	struct nt_unpacker unpacker = {.data = data, .size = size};
-	const void *detect;
-	uint32_t opens;
-	size_t len;
-	int r;
-
-	detect = nt_unpack_bytes(&unpacker, &len);
-	if (!detect)
-		return unpacker.error;
-	if (!job->user)
-		job->user = calloc(1, sizeof(struct nt_job_view));
-	if (!job->user)
-		return -ENOMEM;
-	nt_detect_free(job->detect);
-	job->detect = NULL;
-	r = nt_detect_load(&engine->options.rules, detect, len, &job->detect);
-	if (r < 0)
-		return r;
-	opens = nt_unpack_u32(&unpacker);
-	for (uint32_t i = 0; i < opens && !unpacker.error; i++) {
-		r = load_open(job->user, &unpacker);
-		if (r < 0)
-			return r;
-	}
-	return unpacker.error;
-}
-
-/* ---- views -------------------------------------------------------------------------------------- */
 
 const struct nt_shortages *nt_engine_shortages(const struct nt_engine *engine)
 {
