@@ -49,6 +49,19 @@ static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
 	return 0;
 }
 
+static int count_window(struct nt_jobs *jobs, struct nt_member *member,
+			const struct nt_message *message, uint64_t end_ns)
+{
+	const size_t ties = member->ties;
+	int r = nt_member_count(member, message, end_ns, &jobs->counters.member);
+
+	if (r == 0 && member->job)
+		r = nt_jobs_index_ties(jobs, member, ties);
+	if (r == 0)
+		jobs->counters.windows++;
+	return r;
+}
+
 static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_source *source,
 		      struct nt_message **message, bool again)
 {
@@ -60,7 +73,6 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	struct nt_node_entry *node;
 	struct nt_process_id id;
 	struct nt_member *member;
-	size_t ties;
 	int r;
 
 	r = nt_jobs_find_node(jobs, window->rank.node, &node);
@@ -101,15 +113,9 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	}
 	nt_member_move(member, source);
 	if (!again) {
-		ties = member->ties;
-		r = nt_member_count(member, *message, end_ns, &jobs->counters.member);
+		r = count_window(jobs, member, *message, end_ns);
 		if (r < 0)
 			return r;
-		if (member->job)
-			r = nt_jobs_index_ties(jobs, member, ties);
-		if (r < 0)
-			return r;
-		jobs->counters.windows++;
 	}
 	if (member->ended || member->retired || (member->job && member->job->closed))
 		return 0;

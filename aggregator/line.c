@@ -15,6 +15,39 @@ struct nt_line_hope {
 	size_t turn;
 };
 
+static bool knows_tie(const struct nt_job_key *key, const struct nt_window *window)
+{
+	struct nt_tie_index *index;
+
+	for (size_t i = 0; i < window->comms; i++) {
+		if (window->comm[i].id_is_local || window->comm[i].size < 2)
+			continue;
+		/* The first of a key has nobody to be tied to. */
+		if (!key->job)
+			return true;
+		HASH_FIND(hh, key->tie, &window->comm[i].id, sizeof(uint64_t), index);
+		if (index)
+			return true;
+	}
+	return false;
+}
+
+uint64_t nt_member_due_ns(const struct nt_job_key *key, const struct nt_member *member)
+{
+	uint64_t due;
+
+	if (!member->waitings)
+		return UINT64_MAX;
+	due = member->waiting[0].end_ns + NT_JOBS_LOBBY_NS;
+	for (size_t i = 0; i < member->waitings && member->waiting[i].end_ns < due; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		if (window->ended || window->rank.size == 1 || knows_tie(key, window))
+			return member->waiting[i].end_ns;
+	}
+	return due;
+}
+
 int nt_turn_compare(const void *a, const void *b)
 {
 	const struct nt_turn *left = a, *right = b;
