@@ -339,49 +339,6 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 
 /* ---- transactions -------------------------------------------------------------------------------- */
 
-static const char *problem_of(int r)
-{
-	switch (-r) {
-	case ENOSPC:
-		return "the disk is full, or the database has reached its cap";
-	case EBADMSG:
-		return "the database is damaged";
-	case EROFS:
-		return "the database is read-only";
-	case EBUSY:
-		return "another process holds the database";
-	default:
-		return "the database cannot be written";
-	}
-}
-
-int nt_store_begin(struct nt_store *store)
-{
-	int r = nt_db_exec(store->db, "BEGIN IMMEDIATE");
-
-	if (r < 0) {
-		atomic_fetch_add(&store->write_errors, 1);
-		atomic_store(&store->problem, problem_of(r));
-	}
-	return r;
-}
-
-int nt_store_end(struct nt_store *store, int r)
-{
-	if (r == 0)
-		r = nt_db_exec(store->db, "COMMIT");
-	if (r < 0) {
-		/* SQLite rolls back by itself on some errors; a second one then does no harm. */
-		(void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-		atomic_fetch_add(&store->write_errors, 1);
-		atomic_store(&store->problem, problem_of(r));
-		return r;
-	}
-	if (!store->unsaved)
-		atomic_store(&store->problem, NULL);
-	return 0;
-}
-
 struct nt_sink nt_store_sink(struct nt_store *store)
 {
 	return (struct nt_sink){

@@ -42,7 +42,7 @@ struct nt_store {
 	_Atomic(const char *) problem; /* a constant; NULL: all is well */
 };
 
-/* ---- store.c: transactions, for a holder of the lock ---------------------------------------------- */
+/* ---- store_commit.c: transactions, for a holder of the lock ---------------------------------------- */
 
 NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
 /*
