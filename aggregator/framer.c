@@ -35,38 +35,6 @@ const struct nt_framer_counters *nt_framer_counters(const struct nt_framer *fram
 	return &framer->counters;
 }
 
-void *nt_framer_alloc(struct nt_framer *framer, size_t count, size_t size)
-{
-	return nt_arena_alloc(&framer->arena, count ? count * size : 1);
-}
-
-enum nt_frame_kind nt_framer_kind(enum nt_op op)
-{
-	switch (op) {
-	case NT_OP_ALL_REDUCE:
-	case NT_OP_ALL_GATHER:
-	case NT_OP_REDUCE_SCATTER:
-	case NT_OP_BARRIER:
-		return NT_FRAME_SYNCHRONISING;
-	case NT_OP_ALL_TO_ALL:
-		return NT_FRAME_ALL_TO_ALL;
-	case NT_OP_BROADCAST:
-	case NT_OP_REDUCE:
-	case NT_OP_GATHER:
-	case NT_OP_SCATTER:
-		return NT_FRAME_ROOTED;
-	case NT_OP_SEND:
-	case NT_OP_RECV:
-	case NT_OP_SEND_RECV:
-	case NT_OP_PUT:
-	case NT_OP_SIGNAL:
-	case NT_OP_WAIT_SIGNAL:
-		return NT_FRAME_POINT_TO_POINT;
-	default:
-		return NT_FRAME_OTHER;
-	}
-}
-
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* The windows of a member that end in the cell: the first of its queue. */

@@ -14,7 +14,10 @@ struct nt_framer {
 };
 
 /* Zeroed, and never NULL for want of a count. NULL where memory is short. */
-void *nt_framer_alloc(struct nt_framer *framer, size_t count, size_t size);
+static inline void *nt_framer_alloc(struct nt_framer *framer, size_t count, size_t size)
+{
+	return nt_arena_alloc(&framer->arena, count ? count * size : 1);
+}
 
 /* framer_rank.c: what a member did in so many of its windows, the first that wait. -ENOMEM. */
 NT_MUST_CHECK int nt_framer_fill(struct nt_framer *framer, struct nt_member *member, size_t windows,
