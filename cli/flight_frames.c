@@ -4,7 +4,7 @@
  * agree and one behind the first call in which they do not, by the numbers of the calls, and then
  * how far everybody was at times ever closer to that of the dumps. The detection does the rest.
  */
-#include "cli/flight.h"
+#include "cli/flight_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,9 +16,8 @@
 #include "proto/wire.h"
 
 enum {
-	CUTS = 4, /* frames by numbers */
-	AGREED = 3, /* of them, before any difference: as many as the detection asks for */
-	MET = CUTS, /* calls that two who send to each other are taken to have had in common */
+	AGREED = 3, /* of the cuts, before any difference: as many as the detection asks for */
+	MET = NT_FLIGHT_CUTS, /* calls that two who send to each other are taken to have had in common */
 };
 
 /* Before the end; the last ones are for findings that must stand. */
@@ -27,50 +26,7 @@ static const uint64_t ages_ns[] = {
 	1000000000,  3000000,     2000000,     1000000,    0,
 };
 
-/* One rank in one group. */
-struct member {
-	struct nt_flight_rank *rank;
-	struct nt_flight_group *group;
-	struct nt_frame_signature *signature; /* of its calls */
-	struct nt_frame_op *op;
-	size_t ops;
-	uint64_t at; /* the last call that it has entered */
-	uint64_t cut[CUTS];
-};
-
-/* Where a rank stands still. */
-struct stand {
-	const struct nt_flight_group *group; /* NULL: nowhere */
-	const struct nt_flight_call *call;
-	uint64_t since_ns;
-	const struct nt_flight_rank *peer; /* whom it waits for, where that is one */
-	uint64_t pair; /* 0: none */
-	size_t pairs; /* that the rank is in, if others wait for it */
-};
-
-/*
- * One of two ranks of which one waits for what the other sends or takes. Their sends and receives are
- * numbered by each for itself, so the two are a communicator of their own, in its next call.
- */
-struct side {
-	uint64_t pair;
-	const struct nt_flight_rank *rank;
-	bool in; /* it waits for the other one */
-};
-
-struct making {
-	struct nt_flight *flight;
-	struct nt_trace *trace;
-	struct member *member; /* by group, then by rank */
-	struct member **of_rank; /* by rank, in the order of its groups */
-	size_t members;
-	struct stand *stand; /* by rank */
-	struct side *side; /* by rank; no more than two a rank */
-	size_t sides;
-	uint64_t now_ns, differ_ns; /* differ: the first call that differs; 0: none */
-};
-
-static void release_making(struct making *making)
+static void release_making(struct nt_flight_making *making)
 {
 	free(making->member);
 	free((void *)making->of_rank);
@@ -89,9 +45,9 @@ static const struct nt_flight_call *first_open(const struct nt_flight_group *gro
 }
 
 /* The oldest collective that is open, else the oldest open send or receive. */
-static struct stand find_stand(const struct nt_flight_rank *rank)
+static struct nt_flight_stand find_stand(const struct nt_flight_rank *rank)
 {
-	struct stand stand = {0};
+	struct nt_flight_stand stand = {0};
 
 	for (size_t i = 0; i < rank->groups; i++) {
 		const struct nt_flight_group *group = &rank->group[i];
@@ -114,7 +70,7 @@ static struct stand find_stand(const struct nt_flight_rank *rank)
  * calls time out, as a file that was copied is younger than its dump. A rank whose dump is older
  * than what others did later has waited as long as it knew, and no longer.
  */
-static void find_stands(struct making *making)
+static void find_stands(struct nt_flight_making *making)
 {
 	const struct nt_flight *flight = making->flight;
 	uint64_t first_ns = UINT64_MAX, expires_ns = 0;
@@ -136,7 +92,7 @@ static void find_stands(struct making *making)
 		making->now_ns = first_ns;
 	for (size_t i = 0; i < flight->ranks; i++) {
 		const struct nt_flight_rank *rank = &flight->rank[i];
-		struct stand *stand = &making->stand[i];
+		struct nt_flight_stand *stand = &making->stand[i];
 		uint64_t written_ns = rank->written_ns;
 
 		if (!stand->call)
@@ -153,7 +109,7 @@ static void find_stands(struct making *making)
 
 static int by_group(const void *a, const void *b)
 {
-	const struct member *x = a, *y = b;
+	const struct nt_flight_member *x = a, *y = b;
 
 	if (x->group->id != y->group->id)
 		return x->group->id < y->group->id ? -1 : 1;
@@ -162,7 +118,8 @@ static int by_group(const void *a, const void *b)
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
+	const struct nt_flight_member *x = *(struct nt_flight_member *const *)a,
+				      *y = *(struct nt_flight_member *const *)b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -202,10 +159,11 @@ static size_t calls_at(const struct nt_flight_group *group, uint64_t ns)
 }
 
 /* A call that waits behind others on the device has not been entered. */
-static uint64_t entered(const struct making *making, const struct member *member)
+static uint64_t entered(const struct nt_flight_making *making,
+			const struct nt_flight_member *member)
 {
 	const struct nt_flight_group *group = member->group;
-	const struct stand *stand = &making->stand[member->rank - making->flight->rank];
+	const struct nt_flight_stand *stand = &making->stand[member->rank - making->flight->rank];
 	const struct nt_flight_call *open = first_open(group);
 
 	if (!open)
@@ -215,7 +173,7 @@ static uint64_t entered(const struct making *making, const struct member *member
 	return open->number ? open->number - 1 : 0;
 }
 
-static int describe_calls(struct nt_trace *trace, struct member *member, uint64_t from)
+static int describe_calls(struct nt_trace *trace, struct nt_flight_member *member, uint64_t from)
 {
 	const struct nt_flight_group *group = member->group;
 	uint64_t calls[NT_OP_END] = {0}, hash = NT_HASH_SEED;
@@ -256,7 +214,7 @@ static int describe_calls(struct nt_trace *trace, struct member *member, uint64_
 }
 
 /* The first call from `from` to `until` that two members made differently, or 0. */
-static uint64_t first_difference(const struct member *member, size_t n, uint64_t from,
+static uint64_t first_difference(const struct nt_flight_member *member, size_t n, uint64_t from,
 				 uint64_t until, uint64_t *ret_ns)
 {
 	const struct nt_flight_group *first = member[0].group;
@@ -281,7 +239,7 @@ static uint64_t first_difference(const struct member *member, size_t n, uint64_t
 }
 
 /* One group: what its members have in common, and where they part. */
-static int cut_group(struct making *making, struct member *member, size_t n)
+static int cut_group(struct nt_flight_making *making, struct nt_flight_member *member, size_t n)
 {
 	uint64_t from = 1, until = UINT64_MAX, differs, agreed, differ_ns = 0;
 	int r;
@@ -323,7 +281,7 @@ static int cut_group(struct making *making, struct member *member, size_t n)
 	return 0;
 }
 
-static int cut_groups(struct making *making)
+static int cut_groups(struct nt_flight_making *making)
 {
 	size_t end;
 
@@ -340,230 +298,9 @@ static int cut_groups(struct making *making)
 	return 0;
 }
 
-/* ---- who waits for one other -------------------------------------------------------------- */
-
-static const struct nt_flight_rank *find_peer(const struct member *member, size_t n,
-					      const struct stand *stand)
-{
-	for (size_t i = 0; i < n; i++)
-		if (member[i].group->size && member[i].group->place == stand->call->peer)
-			return member[i].rank;
-	return NULL;
-}
-
-/* What one sends the other one receives. */
-static bool fit_together(const struct nt_flight_call *a, const struct nt_flight_call *b)
-{
-	return (a->sends && b->receives) || (a->receives && b->sends);
-}
-
-/*
- * Both are in it: where it is not known when devices start a call one of them may not have come to it,
- * and where both send or both receive neither is first. False: nobody can say who waits for whom.
- */
-static bool is_clear(const struct making *making, const struct stand *stand,
-		     const struct stand *other)
-{
-	return making->flight->timed && fit_together(stand->call, other->call);
-}
-
-static bool has_room(const struct nt_flight_rank *rank, const struct stand *stand)
-{
-	return rank->groups + stand->pairs < NT_FRAME_MAX_COMMS;
-}
-
-static void pair_up(struct making *making, const struct nt_flight_rank *rank)
-{
-	const struct nt_flight_rank *first = making->flight->rank;
-	struct stand *stand = &making->stand[rank - first];
-	struct stand *other = &making->stand[stand->peer - first];
-	const bool mutual =
-		other->peer == rank && other->group && other->group->id == stand->group->id;
-	const uint32_t low = rank->rank < stand->peer->rank ? rank->rank : stand->peer->rank;
-	const uint32_t high = rank->rank < stand->peer->rank ? stand->peer->rank : rank->rank;
-
-	if (stand->pair || (mutual && !is_clear(making, stand, other)))
-		return;
-	if (!has_room(rank, stand) || !has_room(stand->peer, other)) {
-		making->flight->dropped++;
-		return;
-	}
-	stand->pairs++;
-	other->pairs++;
-	stand->pair = nt_hash_mix(nt_hash_u64(nt_hash_u64(stand->group->id, low), high));
-	if (mutual)
-		other->pair = stand->pair;
-	making->side[making->sides++] = (struct side){stand->pair, rank, true};
-	making->side[making->sides++] = (struct side){stand->pair, stand->peer, mutual};
-}
-
-static int by_side(const void *a, const void *b)
-{
-	const struct side *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->pair > y->pair) - (x->pair < y->pair);
-}
-
-static int find_pairs(struct making *making)
-{
-	const struct nt_flight *flight = making->flight;
-	size_t end;
-
-	making->side = calloc(2 * flight->ranks + 1, sizeof(*making->side));
-	if (!making->side)
-		return -ENOMEM;
-	for (size_t i = 0; i < making->members; i = end) {
-		const struct member *member = &making->member[i];
-
-		for (end = i + 1;
-		     end < making->members && making->member[end].group->id == member->group->id;)
-			end++;
-		for (size_t j = 0; j < end - i && member->group->p2p; j++) {
-			struct stand *stand = &making->stand[member[j].rank - flight->rank];
-
-			if (stand->group == member[j].group)
-				stand->peer = find_peer(member, end - i, stand);
-			if (stand->peer == member[j].rank)
-				stand->peer = NULL;
-		}
-	}
-	for (size_t i = 0; i < flight->ranks; i++)
-		if (making->stand[i].peer)
-			pair_up(making, &flight->rank[i]);
-	if (making->sides)
-		qsort(making->side, making->sides, sizeof(*making->side), by_side);
-	return 0;
-}
-
-/* ---- who waits in what -------------------------------------------------------------------- */
-
-static const struct stand *stand_of(const struct making *making, const struct member *member)
-{
-	const struct stand *stand = &making->stand[member->rank - making->flight->rank];
-
-	return stand->group == member->group ? stand : NULL;
-}
-
-/* The call of those members of one group that wait in the same one. */
-static int add_wait(struct making *making, const struct member *member, size_t n, uint64_t number,
-		    struct nt_trace_wait *wait)
-{
-	uint32_t *rank = nt_arena_alloc(&making->trace->arena, n * sizeof(*rank));
-	uint32_t *absent = nt_arena_alloc(&making->trace->arena, n * sizeof(*absent));
-
-	if (!rank || !absent)
-		return -ENOMEM;
-	*wait = (struct nt_trace_wait){.number = number, .rank = rank, .absent = absent};
-	for (size_t i = 0; i < n; i++) {
-		const struct stand *stand = stand_of(making, &member[i]);
-
-		if (member[i].at < number)
-			absent[wait->absents++] = member[i].rank->rank;
-		if (!stand || stand->call->number != number)
-			continue;
-		if (making->now_ns - stand->since_ns > wait->wait_ns)
-			wait->wait_ns = making->now_ns - stand->since_ns;
-		wait->mixed |= wait->ranks && wait->op != stand->call->op;
-		wait->op = stand->call->op;
-		memcpy(wait->group, member[i].group->label, sizeof(wait->group));
-		rank[wait->ranks++] = member[i].rank->rank;
-	}
-	return 0;
-}
-
-/* Each for itself: another member's send of that number is another call. */
-static int add_p2p_wait(struct making *making, const struct member *member,
-			struct nt_trace_wait *wait)
-{
-	const struct stand *stand = stand_of(making, member);
-	uint32_t *rank = nt_arena_alloc(&making->trace->arena, 2 * sizeof(*rank));
-	const struct stand *other;
-
-	if (!rank)
-		return -ENOMEM;
-	rank[0] = member->rank->rank;
-	*wait = (struct nt_trace_wait){.number = stand->call->number,
-				       .wait_ns = making->now_ns - stand->since_ns,
-				       .op = stand->call->op,
-				       .rank = rank,
-				       .ranks = 1,
-				       .absent = &rank[1]};
-	memcpy(wait->group, member->group->label, sizeof(wait->group));
-	if (!stand->peer)
-		return 0;
-	other = &making->stand[stand->peer - making->flight->rank];
-	rank[1] = stand->peer->rank;
-	wait->absents = other->peer != member->rank;
-	return 0;
-}
-
-/* Once for each call of the group: where no member before this one waits in it. */
-static bool is_first_in(const struct making *making, const struct member *member, size_t at)
-{
-	const struct stand *stand = stand_of(making, &member[at]), *other;
-
-	for (size_t i = 0; stand && !stand->group->p2p && i < at; i++) {
-		other = stand_of(making, &member[i]);
-		if (other && other->call->number == stand->call->number)
-			return false;
-	}
-	return stand != NULL;
-}
-
-static int longest_first(const void *a, const void *b)
-{
-	const struct nt_trace_wait *x = a, *y = b;
-
-	if (x->wait_ns != y->wait_ns)
-		return x->wait_ns > y->wait_ns ? -1 : 1;
-	return (x->rank[0] > y->rank[0]) - (x->rank[0] < y->rank[0]);
-}
-
-static int add_waits(struct making *making)
-{
-	struct nt_trace *trace = making->trace;
-	struct nt_trace_wait *wait =
-		nt_arena_alloc(&trace->arena, NT_TRACE_MAX_WAITS * sizeof(*trace->wait));
-	size_t end;
-
-	if (!wait)
-		return -ENOMEM;
-	trace->wait = wait;
-	for (size_t i = 0; i < making->members; i = end) {
-		const struct member *member = &making->member[i];
-
-		for (end = i + 1;
-		     end < making->members && making->member[end].group->id == member->group->id;)
-			end++;
-		for (size_t j = 0; j < end - i; j++) {
-			int r;
-
-			if (!is_first_in(making, member, j))
-				continue;
-			if (trace->waits == NT_TRACE_MAX_WAITS) {
-				trace->waits_dropped++;
-				continue;
-			}
-			if (member->group->p2p)
-				r = add_p2p_wait(making, &member[j], &wait[trace->waits++]);
-			else
-				r = add_wait(making, member, end - i,
-					     stand_of(making, &member[j])->call->number,
-					     &wait[trace->waits++]);
-			if (r < 0)
-				return r;
-		}
-	}
-	if (trace->waits)
-		qsort(wait, trace->waits, sizeof(*wait), longest_first);
-	return 0;
-}
-
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-static int find_members(struct making *making)
+static int find_members(struct nt_flight_making *making)
 {
 	const struct nt_flight *flight = making->flight;
 	size_t total = 0;
@@ -577,7 +314,7 @@ static int find_members(struct making *making)
 		return -ENOMEM;
 	for (size_t i = 0; i < flight->ranks; i++)
 		for (size_t j = 0; j < flight->rank[i].groups; j++)
-			making->member[making->members++] = (struct member){
+			making->member[making->members++] = (struct nt_flight_member){
 				.rank = &flight->rank[i], .group = &flight->rank[i].group[j]};
 	if (total)
 		qsort(making->member, total, sizeof(*making->member), by_group);
@@ -590,7 +327,8 @@ static int find_members(struct making *making)
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-static struct nt_frame_comm describe_comm(const struct member *member, uint64_t last, bool first)
+static struct nt_frame_comm describe_comm(const struct nt_flight_member *member, uint64_t last,
+					  bool first)
 {
 	const struct nt_flight_group *group = member->group;
 	const size_t calls = calls_until(group, last);
@@ -610,7 +348,7 @@ static struct nt_frame_comm describe_comm(const struct member *member, uint64_t 
 	};
 }
 
-static struct nt_frame_inside describe_stand(const struct stand *stand)
+static struct nt_frame_inside describe_stand(const struct nt_flight_stand *stand)
 {
 	const enum nt_frame_kind kind = nt_framer_kind(stand->call->op);
 
@@ -637,24 +375,24 @@ static struct nt_frame_inside describe_stand(const struct stand *stand)
 }
 
 /* Of two: each cut is one of the calls that they had, and then who waits is in the next one. */
-static struct nt_frame_comm describe_pair(const struct side *side, size_t cut)
+static struct nt_frame_comm describe_pair(const struct nt_flight_side *side, size_t cut)
 {
 	return (struct nt_frame_comm){
 		.id = side->pair,
 		.size = 2,
 		.epoch = 1,
-		.last = cut < CUTS ? cut + 1 : MET + (side->in ? 1 : 0),
+		.last = cut < NT_FLIGHT_CUTS ? cut + 1 : MET + (side->in ? 1 : 0),
 	};
 }
 
-/* How far the member was then: by its calls' numbers (cut < CUTS), or by their times. */
-static uint64_t last_at(const struct member *member, size_t cut, uint64_t ns)
+/* How far the member was then: by its calls' numbers (cut < NT_FLIGHT_CUTS), or by their times. */
+static uint64_t last_at(const struct nt_flight_member *member, size_t cut, uint64_t ns)
 {
-	const uint64_t floor = member->cut[CUTS - 1];
+	const uint64_t floor = member->cut[NT_FLIGHT_CUTS - 1];
 	size_t calls;
 	uint64_t last;
 
-	if (cut < CUTS)
+	if (cut < NT_FLIGHT_CUTS)
 		return member->cut[cut];
 	calls = calls_at(member->group, ns);
 	last = calls ? member->group->call[calls - 1].number : 0;
@@ -662,7 +400,8 @@ static uint64_t last_at(const struct member *member, size_t cut, uint64_t ns)
 	return last > floor ? last : floor;
 }
 
-static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint64_t end_ns)
+static int add_frame(struct nt_flight_making *making, size_t cut, uint64_t start_ns,
+		     uint64_t end_ns)
 {
 	const struct nt_flight *flight = making->flight;
 	const bool first = !making->trace->frames;
@@ -685,7 +424,7 @@ static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint6
 	out->frame.completeness = (double)flight->ranks / out->frame.expected_ranks;
 	for (size_t i = 0; i < flight->ranks; i++) {
 		const struct nt_flight_rank *rank = &flight->rank[i];
-		const struct stand *stand = &making->stand[i];
+		const struct nt_flight_stand *stand = &making->stand[i];
 
 		out->rank[i] = (struct nt_frame_rank){
 			.rank = rank->rank,
@@ -700,7 +439,7 @@ static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint6
 			.stage = -1,
 			.replica = -1,
 		};
-		if (cut == CUTS && stand->call && stand->since_ns <= end_ns)
+		if (cut == NT_FLIGHT_CUTS && stand->call && stand->since_ns <= end_ns)
 			out->rank[i].inside = describe_stand(stand);
 		for (size_t j = 0; j < rank->groups; j++, member++)
 			comms[used++] =
@@ -714,13 +453,13 @@ static int add_frame(struct making *making, size_t cut, uint64_t start_ns, uint6
 	return 0;
 }
 
-static int add_frames(struct making *making)
+static int add_frames(struct nt_flight_making *making)
 {
 	const uint64_t oldest_ns = making->now_ns > ages_ns[0] ? making->now_ns - ages_ns[0] : 0;
-	uint64_t end_ns = oldest_ns > CUTS ? oldest_ns - CUTS : 0;
+	uint64_t end_ns = oldest_ns > NT_FLIGHT_CUTS ? oldest_ns - NT_FLIGHT_CUTS : 0;
 	int r = 0;
 
-	for (size_t cut = 0; cut < CUTS && r == 0; cut++, end_ns++) {
+	for (size_t cut = 0; cut < NT_FLIGHT_CUTS && r == 0; cut++, end_ns++) {
 		const bool differs =
 			cut == AGREED && making->differ_ns && making->differ_ns < end_ns;
 
@@ -732,15 +471,15 @@ static int add_frames(struct making *making)
 			making->now_ns > ages_ns[i] ? making->now_ns - ages_ns[i] : 0;
 
 		end_ns = at_ns > end_ns ? at_ns : end_ns;
-		r = add_frame(making, CUTS, start_ns, end_ns);
+		r = add_frame(making, NT_FLIGHT_CUTS, start_ns, end_ns);
 	}
 	return r;
 }
 
 int nt_flight_frames(struct nt_flight *flight, struct nt_trace *trace)
 {
-	__attribute__((cleanup(release_making))) struct making making = {.flight = flight,
-									 .trace = trace};
+	__attribute__((cleanup(release_making))) struct nt_flight_making making = {.flight = flight,
+										   .trace = trace};
 	int r;
 
 	r = find_members(&making);
@@ -748,7 +487,7 @@ int nt_flight_frames(struct nt_flight *flight, struct nt_trace *trace)
 		return r;
 	find_stands(&making);
 	r = cut_groups(&making);
-	r = r ?: find_pairs(&making);
-	r = r ?: add_waits(&making);
+	r = r ?: nt_flight_find_pairs(&making);
+	r = r ?: nt_flight_add_waits(&making);
 	return r ?: add_frames(&making);
 }
