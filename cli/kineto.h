@@ -55,6 +55,10 @@ struct nt_kineto_ranks {
 	size_t ranks;
 };
 
+/* What the rank did in this event, if it is of interest. -EBADMSG, -E2BIG, -ENOMEM. */
+NT_MUST_CHECK int nt_kineto_read_event(struct nt_kineto_rank *out, const json_t *event,
+				       uint64_t base_ns, struct nt_trace_error *error);
+
 /* The groups that distributedInfo lists. -EBADMSG for a list that contradicts itself; -ENOMEM. */
 NT_MUST_CHECK int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 					struct nt_trace_error *ret_error);
