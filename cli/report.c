@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/report.h"
+#include "cli/report_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "cli/advice.h"
-#include "cli/report_waits.h"
-#include "cli/report_windows.h"
 #include "common/clock.h"
 #include "common/num.h"
 #include "proto/json.h"
@@ -21,15 +19,6 @@ enum {
 		32, /* lines of a text: a long list would push the verdicts out of sight */
 	MAX_REACHES = 8, /* jobs of which is said why nothing is told of them */
 };
-
-int nt_report_time(const struct nt_report *report, uint64_t ns, struct nt_buf *buf)
-{
-	char text[NT_CLOCK_TEXT];
-
-	if (report->relative)
-		return nt_buf_printf(buf, "+%.1fs", (double)(ns - report->start_ns) / 1e9);
-	return nt_buf_printf(buf, "%s", nt_clock_format(ns, 0, text));
-}
 
 /* Of what lasts long a person reads seconds, and of a number no unit; *ret_unit begins with a blank. */
 static double scale(const struct nt_evidence *e, char ret_unit[UNIT_BYTES])

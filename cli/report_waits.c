@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/report_waits.h"
+/* In which calls the ranks of a job stood still, as the dumps of their flight recorders show. */
+#include "cli/report_impl.h"
 
 #include <inttypes.h>
 

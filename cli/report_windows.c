@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/report_windows.h"
+/* `neutracer analyze --windows`: the ranks that the space detector marks, window by window. */
+#include "cli/report_impl.h"
 
 #include <inttypes.h>
 
