@@ -10,13 +10,7 @@
 #include <stdint.h>
 
 #include "common/cleanup.h"
-
-#define NT_MICROSECOND 1000ULL
-#define NT_MILLISECOND (1000ULL * NT_MICROSECOND)
-#define NT_SECOND      (1000ULL * NT_MILLISECOND)
-#define NT_MINUTE      (60ULL * NT_SECOND)
-#define NT_HOUR        (60ULL * NT_MINUTE)
-#define NT_DAY         (24ULL * NT_HOUR)
+#include "common/duration.h"
 
 uint64_t nt_clock_boot_ns(void); /* since boot, suspended time included */
 uint64_t nt_clock_mono_ns(void);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
+#include "common/duration.h"
 
 enum {
 	MAX_DOUBLE_TEXT = 64, /* no honest number is longer */
