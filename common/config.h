@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "common/cleanup.h"
-#include "common/opt.h"
+#include "common/opt_table.h"
 
 enum {
 	NT_CONFIG_MAX_BYTES = 1 << 20,

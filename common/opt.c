@@ -168,15 +168,6 @@ void nt_opt_free(const struct nt_opt_program *program, void *config)
 
 /* ---- the command line -------------------------------------------------------------------------- */
 
-const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name)
-{
-	struct nt_nearest nearest = {.name = name};
-
-	for (size_t i = 0; i < count; i++)
-		nt_nearest_try(&nearest, opts[i].name);
-	return nearest.best;
-}
-
 static const struct nt_opt *find(const struct nt_opt_program *program, const char *name, size_t len)
 {
 	for (size_t i = 0; i < program->opt_count; i++)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "common/opt.h"
+#include "common/opt_table.h"
 
 enum {
 	NT_OPT_ALLOWED_TEXT = 256,
