@@ -1,73 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# No file includes itself by way of others. A noun is x.h, x.c and x_impl.h together: where one noun
-# includes another, that one must not include the first, directly or through a third. Folders in STRICT
-# must have no cycle; those of the others are listed.
+# No cycle of files: x.c, x.h and x_impl.h are one, and no two of these include each other's headers,
+# directly or through others. x_y.c without x_y.h is one of its own, which nothing includes.
 set -euo pipefail
 
-STRICT=${STRICT:-detect}
-
-# shellcheck disable=SC2016 # the dollars are awk's
-tests/files.sh '^(bpf|common|proto|detect|agent|aggregator|cli)/.*\.[ch]$' |
-  { grep -v '^bpf/vmlinux.h$' || :; } | sort | xargs -r awk -v strict="$STRICT" '
-function noun_of(path) {
-  sub("(_impl)?[.]h$|([.]bpf)?[.]c$", "", path)
-  return path
+loops=$(tests/files.sh '^(agent|aggregator|bpf|cli|common|detect|engine|plugin|proto)/.*\.[ch]$' |
+  xargs -r awk '
+function noun(file) {
+  if (file ~ /[.]bpf[.]c$/)
+    return file # a program; its header is another one
+  sub("(_impl)?[.][ch]$", "", file)
+  return file
 }
 FNR == 1 {
-  noun = noun_of(FILENAME)
-  if (!(noun in known)) {
-    known[noun] = 1
-    nouns[++n] = noun
-  }
+  from = noun(FILENAME)
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {
-  split($0, part, "\"")
-  to = noun_of(part[2])
-  if (to != noun && !((noun, to) in edge)) {
-    edge[noun, to] = 1
-    next_of[noun, ++degree[noun]] = to
-  }
+  match($0, /"[^"]*"/)
+  to = noun(substr($0, RSTART + 1, RLENGTH - 2))
+  if (from != to)
+    print from, to
 }
-# Tarjan: the nouns that include each other are on top of the stack when their first is left.
-function visit(noun,    i, to, size, line) {
-  order[noun] = low[noun] = ++visited
-  stack[++depth] = noun
-  on[noun] = 1
-  for (i = 1; i <= degree[noun]; i++) {
-    to = next_of[noun, i]
-    if (!(to in known))
-      continue
-    if (!(to in order)) {
-      visit(to)
-      if (low[to] < low[noun])
-        low[noun] = low[to]
-    } else if (on[to] && order[to] < low[noun]) {
-      low[noun] = order[to]
-    }
-  }
-  if (low[noun] != order[noun])
-    return
-  do {
-    to = stack[depth--]
-    on[to] = 0
-    size++
-    line = " " to line
-  } while (to != noun)
-  if (size > 1)
-    report(line)
+' | { LC_ALL=C tsort 2>&1 >/dev/null || :; } | sed -n 's/^tsort: //p')
+[ -z "$loops" ] || {
+  printf '%s\n' "$loops" | sed 's/^-: input contains a loop:/a cycle of files:/'
+  exit 1
 }
-function report(line,    i, folder, is_strict) {
-  split(strict, folder, " ")
-  for (i in folder)
-    is_strict = is_strict || index(line, " " folder[i] "/") > 0
-  print (is_strict ? "cycle:" : "cycle (not refused yet):") line
-  bad = bad || is_strict
-}
-END {
-  for (i = 1; i <= n; i++)
-    if (!(nouns[i] in order))
-      visit(nouns[i])
-  exit bad
-}
-'

@@ -55,6 +55,14 @@ printf '%s\n' '#include "detect/x.h"' >"$tree/detect/y_impl.h"
 expect cycles detect/x.c '#include "detect/y.h"' 'cycle: detect/x detect/y'
 rm "$tree/detect/y_impl.h"
 expect includes bpf/x.bpf.c '#include <linux/bpf.h>' 'never <linux/bpf.h>'
+mkdir -p "$tree/cli"
+echo '#include "cli/x.h"' >"$tree/cli/y.h"
+expect cycles cli/x.c '#include "cli/y.h"' 'cli/y'
+rm "$tree/cli/y.h"
+expect functions agent/x.c "int f(int i)
+{
+$(seq -s ';' 79 | tr ';' '\n')
+}" 'agent/x.c:1: f() has 82 lines'
 expect words docs/x.md 'see /''work/main' 'a path of one machine'
 expect words docs/x.md 'TO''DO: later' 'names its issue'
 
