@@ -32,8 +32,6 @@ enum {
 	RECALLS = 16, /* a second: each has a process's mappings read */
 };
 
-/* ---- what the kernel tells ------------------------------------------------------------------ */
-
 static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 		      const struct nt_inside *inside)
 {

@@ -25,8 +25,6 @@ enum {
 	BOOT_ID_BYTES = 64,
 };
 
-/* ---- what the parts ask of each other ------------------------------------------------------- */
-
 static uint64_t hash_boot_id(void)
 {
 	nt_autobuf struct nt_buf buf = {0};

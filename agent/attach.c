@@ -170,7 +170,7 @@ static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 	return 0;
 }
 
-/* ---- links of all processes ----------------------------------------------------------------- */
+/* ---- attaching ------------------------------------------------------------------------------ */
 
 static int attach_opened(struct nt_attach *attach, const struct nt_attach_order *order, bool waits)
 {

@@ -104,7 +104,7 @@ bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
 	return true;
 }
 
-/* ---- decisions ------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static double budget_of(const struct nt_governor *governor, const struct nt_governed *process)
 {

@@ -84,8 +84,6 @@ void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start
 		end_candidate(tracker, candidate, tracker->now_ns, false);
 }
 
-/* ---- places --------------------------------------------------------------------------------- */
-
 static struct nt_tracker_candidate *add_candidate(struct nt_tracker *tracker,
 						  const struct nt_mapped_file *file)
 {

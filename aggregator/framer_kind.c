@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an operation is to the detection: who waits for whom in it. */
+/* The kinds of operations in a frame: which members wait for which. */
 #include "aggregator/framer_impl.h"
 
 enum nt_frame_kind nt_framer_kind(enum nt_op op)

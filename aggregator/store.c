@@ -337,7 +337,7 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* ---- transactions -------------------------------------------------------------------------------- */
+/* ---- what it implements -------------------------------------------------------------------------- */
 
 struct nt_sink nt_store_sink(struct nt_store *store)
 {

@@ -298,7 +298,7 @@ static int cut_groups(struct nt_flight_making *making)
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------------------------ */
 
 static int find_members(struct nt_flight_making *making)
 {

@@ -39,7 +39,7 @@ NT_MUST_CHECK int nt_flight_add_silent(struct nt_flight_dump *dump);
 /* All calls. -EBADMSG, -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_flight_read_entries(struct nt_flight_dump *dump, const json_t *entries);
 
-/* ---- flight_wait.c: who waits for whom -------------------------------------------------------------- */
+/* ---- flight_wait.c: which rank waits for which -------------------------------------------------------------- */
 
 enum {
 	NT_FLIGHT_CUTS = 4, /* frames by numbers */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits for whom: in pairs of ranks that send to each other, and in calls of whole groups. */
+/* Which rank waits for which, in pairs that send to each other and in calls of whole groups. */
 #include "cli/flight_impl.h"
 
 #include <errno.h>

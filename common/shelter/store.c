@@ -40,7 +40,7 @@ static int flush_row(struct nt_shelter_row *row)
 	return row->partition ? nt_spool_partition_flush(row->partition) : 0;
 }
 
-/* ---- what was there before ---------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------ */
 
 static int find_rows(struct nt_shelter_store *store)
 {

@@ -123,7 +123,7 @@ int nt_shelter_roll(struct nt_shelter_store *store, struct nt_shelter_row *row)
 	return r;
 }
 
-/* ---- what was there before ---------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------- */
 
 static int count_records(int fd, struct nt_shelter_segment *segment)
 {
