@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/search.h"
+
 enum {
 	HIDDEN = 0x8000, /* of .gnu.version: not the default version */
 	SYMBOLS_AT_ONCE = 2730, /* 64 KiB of them */
@@ -322,17 +324,7 @@ static int match_names(struct search *s)
 
 static size_t first_match(const struct search *s, uint32_t at)
 {
-	size_t low = 0, high = s->matches;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->match[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, s->matches, i, s->match[i].at >= at);
 }
 
 static int report_symbol(struct search *s, uint32_t number, uint32_t i)

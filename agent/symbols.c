@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/search.h"
+
 /* What a program has of a library that it is linked with statically. */
 static const char *const prefixes[] = {"ncclComm", "cudaLaunchKernel", "MPI_Init",
 				       "_ZN4gloo9allreduce"};
@@ -75,16 +77,8 @@ int nt_symbols_read(int fd, const struct nt_elf_budget *budget, enum nt_library 
 
 const struct nt_elf_symbol *nt_symbols_find(const struct nt_symbols *symbols, uint16_t row)
 {
-	size_t low = 0, high = symbols->count;
+	const size_t low = nt_search_first(0, symbols->count, i, symbols->row[i].row >= row);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->row[middle].row < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < symbols->count && symbols->row[low].row == row ? &symbols->row[low].symbol
 								    : NULL;
 }

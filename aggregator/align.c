@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/search.h"
 
 enum {
 	EPOCH_WHOLE = 1, /* on the wire: counted from the making of the communicator */
@@ -171,16 +172,9 @@ static int make_reference(const struct seen *seen, size_t count, struct nt_arena
 /* The mark that was released closest to the time. */
 static const struct mark *nearest(const struct reference *reference, uint64_t release_ns)
 {
-	size_t low = 0, high = reference->marks;
+	size_t low = nt_search_first(0, reference->marks, i,
+				     reference->mark[i].release_ns >= release_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (reference->mark[middle].release_ns < release_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == reference->marks)
 		return &reference->mark[low - 1];
 	if (low && release_ns - reference->mark[low - 1].release_ns <

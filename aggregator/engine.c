@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/search.h"
+
 struct nt_engine_options nt_engine_options_default(void)
 {
 	return (struct nt_engine_options){
@@ -131,16 +133,9 @@ struct naming {
 
 static const struct nt_member *find_number(const struct nt_job *job, uint32_t number)
 {
-	size_t low = 0, high = job->members - job->retired;
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number >= number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (job->member[middle]->number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == job->members - job->retired || job->member[low]->number != number)
 		return NULL;
 	return job->member[low];

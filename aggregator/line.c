@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/search.h"
+
 struct nt_line_place {
 	uint64_t due_ns;
 	size_t turn;
@@ -196,17 +198,7 @@ static int add_hopes(struct nt_line *line, size_t turn)
 
 static size_t find_hope(const struct nt_line *line, uint64_t comm)
 {
-	size_t low = 0, high = line->hopes;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (line->hope[middle].comm < comm)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, line->hopes, i, line->hope[i].comm >= comm);
 }
 
 int nt_line_learn(struct nt_line *line, const struct nt_job_key *key, uint64_t comm)

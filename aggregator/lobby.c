@@ -7,6 +7,7 @@
 
 #include "aggregator/line.h"
 #include "common/hash.h"
+#include "common/search.h"
 
 /* Clocks of processes and windows are compared with this much slack. */
 #define CLOCK_SLACK_NS 1000000000ULL
@@ -74,16 +75,9 @@ uint64_t nt_jobs_lobby_ns(const struct nt_job_key *key)
 
 static struct nt_member *rank_holder(const struct nt_job *job, uint32_t number)
 {
-	size_t low = 0, high = job->members - job->retired;
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number >= number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (job->member[middle]->number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < job->members - job->retired && job->member[low]->number == number)
 		return job->member[low];
 	return NULL;
@@ -336,16 +330,9 @@ static int describe_job(struct nt_job *job, const struct nt_member *member)
 /* Where its number belongs: behind its like, and before the retired. */
 static void insert_member(struct nt_job *job, struct nt_member *member)
 {
-	size_t low = 0, high = job->members - job->retired;
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number > member->number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (job->member[middle]->number <= member->number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	memmove(job->member + low + 1, job->member + low,
 		(job->members - low) * sizeof(struct nt_member *));
 	job->member[low] = member;

@@ -12,6 +12,7 @@
 
 #include "aggregator/framer.h"
 #include "common/hash.h"
+#include "common/search.h"
 #include "proto/arena.h"
 #include "proto/wire.h"
 
@@ -129,33 +130,13 @@ static int by_rank(const void *a, const void *b)
 /* How many of its calls have numbers up to that one. */
 static size_t calls_until(const struct nt_flight_group *group, uint64_t number)
 {
-	size_t low = 0, high = group->calls;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (group->call[middle].number <= number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, group->calls, i, group->call[i].number > number);
 }
 
 /* How many of its calls were made until then. */
 static size_t calls_at(const struct nt_flight_group *group, uint64_t ns)
 {
-	size_t low = 0, high = group->calls;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (group->call[middle].created_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, group->calls, i, group->call[i].created_ns > ns);
 }
 
 /* A call that waits behind others on the device has not been entered. */

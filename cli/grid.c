@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "common/search.h"
+
 static const uint64_t least_window_ns = 500000000; /* as the agent's */
 
 int nt_grid_make(struct nt_grid *grid, const struct nt_steps *steps)
@@ -30,7 +32,6 @@ int nt_grid_make(struct nt_grid *grid, const struct nt_steps *steps)
 int64_t nt_grid_bin(const struct nt_grid *grid, uint64_t time_ns)
 {
 	uint64_t last;
-	size_t low = 0, high = grid->edges;
 
 	assert(grid->edge); /* a job without a step was refused */
 	last = grid->edge[grid->edges - 1];
@@ -38,15 +39,7 @@ int64_t nt_grid_bin(const struct nt_grid *grid, uint64_t time_ns)
 		return -(int64_t)((grid->edge[0] - time_ns) / grid->length_ns);
 	if (time_ns > last)
 		return (int64_t)(grid->edges + (time_ns - last - 1) / grid->length_ns);
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (grid->edge[middle] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (int64_t)low;
+	return (int64_t)nt_search_first(0, grid->edges, i, grid->edge[i] >= time_ns);
 }
 
 uint64_t nt_grid_end(const struct nt_grid *grid, int64_t bin)

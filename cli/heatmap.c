@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/png.h"
+#include "common/search.h"
 
 enum {
 	LONG_TEXT = 128,
@@ -147,16 +148,8 @@ static void span_of(const struct canvas *canvas, const struct nt_heatmap_mark *m
 
 static bool is_named(const struct nt_heatmap_mark *mark, uint32_t first, uint32_t last)
 {
-	size_t low = 0, high = mark->ranks;
+	const size_t low = nt_search_first(0, mark->ranks, i, mark->rank[i] >= first);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (mark->rank[middle] < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < mark->ranks && mark->rank[low] <= last;
 }
 

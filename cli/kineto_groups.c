@@ -13,6 +13,7 @@
 #include "aggregator/framer.h"
 #include "cli/collective.h"
 #include "common/hash.h"
+#include "common/search.h"
 #include "proto/text.h"
 
 static int find_group(struct nt_kineto_rank *rank, const char *name,
@@ -283,17 +284,7 @@ static bool is_synchronising(const struct nt_kineto_interval *kernel)
 /* The first call that starts at or after that time: they are in this order. */
 static size_t first_call(const struct nt_kineto_rank *rank, uint64_t from)
 {
-	size_t low = 0, high = rank->comms;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (rank->comm[middle]->start_ns < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, rank->comms, i, rank->comm[i]->start_ns >= from);
 }
 
 size_t nt_kineto_count_samples(const struct nt_kineto_rank *rank, uint64_t from, uint64_t to)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "detect/space.h"
 #include "detect/stats.h"
 
@@ -129,18 +130,11 @@ static void look(struct nt_rater *rater, const struct nt_detect *detect,
 
 static uint32_t find(const struct nt_rater *rater, size_t ranks, uint32_t rank)
 {
-	size_t low = 0, high = ranks;
+	size_t low;
 
 	if (rank < ranks && rater->seen[rank].rank == rank)
 		return rank;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (rater->seen[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = nt_search_first(0, ranks, i, rater->seen[i].rank >= rank);
 	return low < ranks && rater->seen[low].rank == rank ? (uint32_t)low : NOBODY;
 }
 

@@ -20,6 +20,7 @@
 #include "cli/input.h"
 #include "cli/kineto.h"
 #include "common/buf.h"
+#include "common/search.h"
 #include "proto/text.h"
 
 static void release_ranks(struct nt_kineto_ranks *traces)
@@ -203,17 +204,7 @@ static int by_rank(const void *a, const void *b)
 /* The first that starts at or after that time. */
 static size_t first_kernel(const struct nt_kineto_rank *trace, uint64_t from)
 {
-	size_t low = 0, high = trace->kernels;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (trace->kernel[middle].start_ns < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, trace->kernels, i, trace->kernel[i].start_ns >= from);
 }
 
 /* Length of the union of the intervals that are (not) communication and start in [from, to). */
@@ -238,17 +229,9 @@ static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t 
 static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t count, uint64_t from,
 			   uint64_t to)
 {
-	size_t low = 0, high = count;
+	size_t low = nt_search_first(0, count, i, interval[i].end_ns > from);
 	uint64_t sum = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (interval[middle].end_ns <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < count && interval[low].start_ns < to; low++) {
 		const uint64_t start = interval[low].start_ns, end = interval[low].end_ns;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "proto/json.h"
 
 enum {
@@ -188,16 +189,8 @@ static void settle(struct result *result)
 
 static bool is_accused(const struct result *result, uint32_t rank)
 {
-	size_t low = 0, high = result->count;
+	const size_t low = nt_search_first(0, result->count, i, result->accused[i].rank >= rank);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (result->accused[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < result->count && result->accused[low].rank == rank;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "cli/period.h"
+#include "common/search.h"
 
 /* From launch to start on a device that had nothing to do. */
 static const uint64_t launch_ns = 100000;
@@ -70,17 +71,9 @@ void nt_timeline_release(struct nt_timeline *line)
 void nt_timeline_sum(const struct nt_timeline *line, uint64_t time_ns, uint64_t *ret_comm,
 		     uint64_t *ret_device)
 {
-	size_t low = 0, high = line->busies;
+	const size_t low = nt_search_first(0, line->busies, i, line->busy[i].start_ns > time_ns);
 	const struct nt_busy *last;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (line->busy[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_comm = *ret_device = 0;
 	if (!low)
 		return;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "proto/text.h"
 
 void nt_trace_free(struct nt_trace *trace)
@@ -30,16 +31,8 @@ void nt_trace_free(struct nt_trace *trace)
 
 const struct nt_trace_place *nt_trace_find_place(const struct nt_trace *trace, uint32_t rank)
 {
-	size_t low = 0, high = trace->places;
+	const size_t low = nt_search_first(0, trace->places, i, trace->place[i].rank >= rank);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (trace->place[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < trace->places && trace->place[low].rank == rank ? &trace->place[low] : NULL;
 }
 

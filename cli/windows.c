@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "proto/text.h"
 
 _Static_assert(NT_WINDOWS_MAX_COLUMNS % 2 == 0, "columns are merged two by two");
@@ -78,19 +79,9 @@ static struct nt_windows_job *find_job(struct nt_windows *windows,
 /* Where the rank is, or belongs. */
 static size_t place_of(const struct nt_windows_job *job, uint32_t rank)
 {
-	size_t low = 0, high = job->ranks;
-
 	if (rank < job->ranks && job->rank[rank].rank == rank)
 		return rank;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (job->rank[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, job->ranks, i, job->rank[i].rank >= rank);
 }
 
 const struct nt_windows_rank *nt_windows_find(const struct nt_windows_job *job, uint32_t rank)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/search.h"
+
 /*
  * Arrays that are walked over side by side: as far apart as a power of two they would push each other
  * out of the cache.
@@ -53,20 +55,13 @@ uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame)
 
 struct nt_rank *nt_detect_find(const struct nt_detect *detect, uint32_t number)
 {
-	uint32_t low = 0, high = detect->ranks;
+	uint32_t low;
 
 	/* In most jobs all ranks from 0 on are known, and then the last one tells it of all. */
 	if (number < detect->ranks && (detect->rank[detect->ranks - 1].rank == detect->ranks - 1 ||
 				       detect->rank[number].rank == number))
 		return &detect->rank[number];
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (detect->rank[middle].rank < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = nt_search_first(0, detect->ranks, i, detect->rank[i].rank >= number);
 	return low < detect->ranks && detect->rank[low].rank == number ? &detect->rank[low] : NULL;
 }
 

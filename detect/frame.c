@@ -2,21 +2,16 @@
 /* Looking up in a frame. */
 #include "detect/frame.h"
 
+#include "common/search.h"
+
 const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t number)
 {
-	size_t low = 0, high = frame->ranks;
+	size_t low;
 
 	/* In most frames all ranks from 0 on are there. */
 	if (number < frame->ranks && frame->rank[number].rank == number)
 		return &frame->rank[number];
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (frame->rank[middle].rank < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = nt_search_first(0, frame->ranks, i, frame->rank[i].rank >= number);
 	return low < frame->ranks && frame->rank[low].rank == number ? &frame->rank[low] : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
 #include "detect/toll.h"
@@ -28,18 +29,12 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 /* How many incidents began with this culprit before; counts this one. */
 static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id, uint32_t *ret_nth)
 {
-	uint32_t low = 0, high = incidents->names;
+	const uint32_t low = nt_search_first(
+		0, incidents->names, i,
+		incidents->name[i].kind > kind ||
+			(incidents->name[i].kind == kind && incidents->name[i].id >= id));
 	int r;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct nt_name *name = &incidents->name[middle];
-
-		if (name->kind < kind || (name->kind == kind && name->id < id))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < incidents->names && incidents->name[low].kind == kind &&
 	    incidents->name[low].id == id) {
 		*ret_nth = incidents->name[low].count++;
@@ -128,16 +123,9 @@ struct nt_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_fa
 
 static struct nt_blame *find_blame(const struct nt_incident *incident, uint32_t rank)
 {
-	uint32_t low = 0, high = incident->blames;
+	const uint32_t low =
+		nt_search_first(0, incident->blames, i, incident->blame[i].rank >= rank);
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (incident->blame[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < incident->blames && incident->blame[low].rank == rank ? &incident->blame[low]
 									   : NULL;
 }

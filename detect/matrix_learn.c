@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
 #include "detect/matrix_impl.h"
@@ -98,17 +99,10 @@ static size_t list_places(const struct nt_frame *frame, struct place *place)
 static const struct nt_frame_rank *find_place(const struct place *place, size_t n, uint64_t comm,
 					      uint32_t number)
 {
-	size_t low = 0, high = n;
+	const size_t low = nt_search_first(
+		0, n, i,
+		place[i].comm > comm || (place[i].comm == comm && place[i].place >= number));
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (place[middle].comm < comm ||
-		    (place[middle].comm == comm && place[middle].place < number))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == n || place[low].comm != comm || place[low].place != number)
 		return NULL;
 	if (low + 1 < n && place[low + 1].comm == comm && place[low + 1].place == number)
@@ -177,18 +171,12 @@ static size_t list_sides(struct nt_detect *detect, const struct nt_frame *frame,
 static int find_cell(struct nt_matrix *matrix, uint32_t from, uint32_t to,
 		     struct nt_cell **ret_cell)
 {
-	uint32_t low = 0, high = matrix->cells;
+	const uint32_t low =
+		nt_search_first(0, matrix->cells, i,
+				matrix->cell[i].from > from ||
+					(matrix->cell[i].from == from && matrix->cell[i].to >= to));
 	int r;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct nt_cell *cell = &matrix->cell[middle];
-
-		if (cell->from < from || (cell->from == from && cell->to < to))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_cell = NULL;
 	if (low < matrix->cells && matrix->cell[low].from == from && matrix->cell[low].to == to) {
 		*ret_cell = &matrix->cell[low];

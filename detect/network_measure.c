@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "common/search.h"
 #include "detect/core.h"
 #include "detect/incident_raise.h"
 #include "detect/kpi.h"
@@ -82,15 +83,7 @@ static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t l
 		low = high + 1;
 		high += frame->samples - high < reach ? frame->samples - high : reach;
 	}
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (frame->sample[middle].comm < comm)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(low, high, i, frame->sample[i].comm >= comm);
 }
 
 /* Calls that every member sampled and its host timed: exact for each of them. */

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "common/search.h"
+
 static int compare_u32(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -34,16 +36,9 @@ uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node)
 
 uint32_t nt_node_ranks(const uint32_t *sorted, uint32_t n, uint32_t node)
 {
-	uint32_t low = 0, high = n, end;
+	const uint32_t low = nt_search_first(0, n, i, sorted[i] >= node);
+	uint32_t end;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (sorted[middle] < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (end = low; end < n && sorted[end] == node;)
 		end++;
 	return end - low;

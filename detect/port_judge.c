@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
 
@@ -19,16 +20,8 @@ static const double before = 10.0, after = 4.0;
 
 static struct nt_port *find(const struct nt_ports *ports, uint32_t node, uint32_t *ret_at)
 {
-	uint32_t low = 0, high = ports->ports;
+	const uint32_t low = nt_search_first(0, ports->ports, i, ports->port[i].node >= node);
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (ports->port[middle].node < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_at = low;
 	return low < ports->ports && ports->port[low].node == node ? &ports->port[low] : NULL;
 }

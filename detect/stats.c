@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "common/search.h"
 #include "detect/sort.h"
 
 /*
@@ -60,18 +61,11 @@ double nt_stats_quantile_of(double *value, size_t n, double q)
 
 double nt_stats_median_without(const double *sorted, size_t n, double value)
 {
-	size_t low = 0, high = n, a, b;
+	size_t low, a, b;
 
 	if (n < 2)
 		return 0.0;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sorted[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = nt_search_first(0, n, i, !(sorted[i] < value));
 	a = (n - 2) / 2;
 	b = (n - 1) / 2;
 	a += a >= low;

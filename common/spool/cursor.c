@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "common/search.h"
+
 enum {
 	OPEN_TRIES = 8, /* segments may go away between listing and opening */
 };
@@ -102,17 +104,10 @@ static int list(struct nt_spool_cursor *cursor, uint64_t generation)
 /* Index of the segment in which an offset is or would be; 0 where it is before all. */
 static size_t find_segment(const struct nt_spool_cursor *cursor, uint64_t offset)
 {
-	size_t low = 0, high = cursor->segments.count;
+	const size_t after =
+		nt_search_first(0, cursor->segments.count, i, cursor->segments.base[i] > offset);
 
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cursor->segments.base[middle] <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return after ? after - 1 : 0;
 }
 
 static int open_segment(struct nt_spool_cursor *cursor, uint64_t base)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Includes run one way: bpf/event.h → agent; common, proto → all but detect; detect includes nothing
-# but the C library, itself, uthash and common/sketch; agent and aggregator never meet. The first
-# include of x.c is x.h.
+# but the C library, itself, uthash and the pure headers of common/; agent and aggregator never meet.
+# The first include of x.c is x.h.
 set -euo pipefail
 
 # shellcheck disable=SC2016 # the dollars are awk's
@@ -13,7 +13,7 @@ BEGIN {
   ok["bpf"] = "^\"(bpf/|vmlinux[.]h\")"
   ok["common"] = "^\"common/"
   ok["proto"] = "^\"(proto/|common/|neutracer[.]pb-c[.]h\")"
-  ok["detect"] = "^\"(detect/|common/sketch[.]h\")"
+  ok["detect"] = "^\"(detect/|common/(search|sketch)[.]h\")"
   ok["agent"] = "^\"(agent/|common/|proto/|bpf/event[.]h\"|[a-z_]+[.]skel[.]h\")"
   ok["aggregator"] = "^\"(aggregator/|detect/|common/|proto/)"
   ok["cli"] = "^\"(cli/|aggregator/|detect/|common/|proto/)"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/search.h"
 #include "tests/sim/lib/model.h"
 
 struct allocation {
@@ -21,17 +22,7 @@ static size_t count, room;
 /* Index of the first allocation that starts after the address. */
 static size_t after(uintptr_t address)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (table[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, count, i, table[i].start > address);
 }
 
 static bool insert(const struct allocation *allocation)
