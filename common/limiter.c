@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 
 void nt_limiter_init(struct nt_limiter *limiter, uint32_t max)
 {
@@ -23,8 +24,8 @@ void nt_limiter_destroy(struct nt_limiter *limiter)
 
 static uint64_t address_hash(const struct sockaddr *address, uint64_t seed)
 {
-	uint64_t hash = seed ^ 0xcbf29ce484222325;
 	const unsigned char *byte = NULL;
+	uint64_t hash;
 	size_t len = 0;
 
 	if (address && address->sa_family == AF_INET) {
@@ -36,8 +37,7 @@ static uint64_t address_hash(const struct sockaddr *address, uint64_t seed)
 		/* An IPv4 address inside an IPv6 one counts whole. */
 		len = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)byte) ? 16 : 8;
 	}
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3;
+	hash = nt_hash_bytes(seed ^ NT_HASH_SEED, byte, len);
 	return hash ^ hash >> 32;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "detect/array.h"
 
 static void put(struct nt_codec *codec, uint8_t byte)
@@ -145,11 +146,5 @@ void nt_code_count(struct nt_codec *codec, uint32_t *value, uint32_t most)
 
 uint64_t nt_codec_sum(const uint8_t *data, size_t size)
 {
-	uint64_t sum = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < size; i++) {
-		sum ^= data[i];
-		sum *= 0x100000001b3ull;
-	}
-	return sum;
+	return nt_hash_bytes(NT_HASH_SEED, data, size);
 }

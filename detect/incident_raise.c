@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
@@ -15,16 +16,6 @@
 enum {
 	NAME_JOB = UINT8_MAX,
 };
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	/* FNV-1a over the bytes, lowest first, on any machine. */
-	for (int i = 0; i < 8; i++) {
-		hash ^= word >> (8 * i) & 0xff;
-		hash *= 0x100000001b3ull;
-	}
-	return hash;
-}
 
 /* How many incidents began with this culprit before; counts this one. */
 static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id, uint32_t *ret_nth)
@@ -83,12 +74,13 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 		free(incident);
 		return r;
 	}
-	incident->id = mix(
-		mix(mix(mix(mix(0xcbf29ce484222325ull, detect->job_hash), detect->attempt), kind),
-		    first),
-		nth);
+	incident->id = nt_hash_u64(NT_HASH_SEED, detect->job_hash);
+	incident->id = nt_hash_u64(incident->id, detect->attempt);
+	incident->id = nt_hash_u64(incident->id, kind);
+	incident->id = nt_hash_u64(incident->id, first);
+	incident->id = nt_hash_u64(incident->id, nth);
 	if (incidents->names == NT_INCIDENT_MAX_NAMES)
-		incident->id = mix(incident->id, proposal->onset_ns);
+		incident->id = nt_hash_u64(incident->id, proposal->onset_ns);
 	incident->family = (uint8_t)proposal->family;
 	incident->kind = (uint8_t)proposal->kind;
 	incident->class = (uint8_t)proposal->class;

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/spool/compact.h"
 #include "common/spool/trim.h"
 #include "tests/unit/spool_place.h"
@@ -101,8 +102,7 @@ static uint32_t draw(struct fate *fate, uint32_t below)
 
 static void add_number(struct fate *fate, uint64_t number)
 {
-	for (int i = 0; i < 8; i++)
-		fate->sum = (fate->sum ^ (number >> 8 * i & 0xff)) * 0x100000001b3ull;
+	fate->sum = nt_hash_u64(fate->sum, number);
 }
 
 /* What an operation answered. */
@@ -455,7 +455,7 @@ static void begin_partition(struct fate *fate, uint32_t i)
 static void lead(uint32_t number, char line[256])
 {
 	struct fate fate = {.seed = number,
-			    .sum = 0xcbf29ce484222325ull,
+			    .sum = NT_HASH_SEED,
 			    .index = number % 2 ? NT_TOPIC_CONTROL : NT_TOPIC_WINDOW,
 			    .is_round = number % 4 >= 2,
 			    .luck = number % 3 ? 0 : number + 1,

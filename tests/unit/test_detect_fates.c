@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "common/hash.h"
 #include "detect/codec.h"
 #include "detect/core.h"
 
@@ -313,8 +314,7 @@ static void add(struct story *story, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (const char *c = text; *c; c++)
-		story->sum = (story->sum ^ (uint8_t)*c) * 0x100000001b3ull;
+	story->sum = nt_hash_bytes(story->sum, text, strlen(text));
 }
 
 static double since(uint64_t ns)
@@ -456,7 +456,7 @@ static void lead(uint32_t fate, bool saved, struct story *story)
 	uint32_t until = CALM;
 	struct sim sim, was;
 
-	*story = (struct story){.sum = 0xcbf29ce484222325ull};
+	*story = (struct story){.sum = NT_HASH_SEED};
 	story->out = open_memstream(&story->text, &story->size);
 	assert_non_null(story->out);
 	assert_int_equal(nt_detect_new(&rules, fate, 1, &detect), 0);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "common/hash.h"
 #include "detect/codec.h"
 #include "detect/core.h"
 
@@ -14,17 +15,6 @@ enum {
 	PINNED_SLOW_RANK = 10145,
 };
 
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-	const uint8_t *byte = data;
-
-	for (size_t i = 0; i < size; i++) {
-		hash ^= byte[i];
-		hash *= 0x100000001b3ull;
-	}
-	return hash;
-}
-
 static uint64_t mix_finding(uint64_t hash, const struct nt_finding *finding)
 {
 	const uint64_t words[] = {finding->id,       finding->state,    finding->class,
@@ -34,30 +24,30 @@ static uint64_t mix_finding(uint64_t hash, const struct nt_finding *finding)
 	const double reals[] = {finding->slowdown, finding->gpu_hours, finding->confidence,
 				finding->completeness};
 
-	hash = mix(hash, words, sizeof(words));
-	hash = mix(hash, reals, sizeof(reals));
+	hash = nt_hash_bytes(hash, words, sizeof(words));
+	hash = nt_hash_bytes(hash, reals, sizeof(reals));
 	if (finding->cause)
-		hash = mix(hash, finding->cause, strlen(finding->cause));
+		hash = nt_hash_bytes(hash, finding->cause, strlen(finding->cause));
 	for (size_t i = 0; i < finding->culprits; i++) {
 		const struct nt_finding_culprit *culprit = &finding->culprit[i];
 
-		hash = mix(hash, &culprit->kind, sizeof(culprit->kind));
-		hash = mix(hash, &culprit->rank, sizeof(culprit->rank));
-		hash = mix(hash, &culprit->node, sizeof(culprit->node));
-		hash = mix(hash, &culprit->comm, sizeof(culprit->comm));
-		hash = mix(hash, culprit->peers, culprit->peer_count * sizeof(uint32_t));
-		hash = mix(hash, culprit->ranks, culprit->rank_count * sizeof(uint32_t));
+		hash = nt_hash_bytes(hash, &culprit->kind, sizeof(culprit->kind));
+		hash = nt_hash_bytes(hash, &culprit->rank, sizeof(culprit->rank));
+		hash = nt_hash_bytes(hash, &culprit->node, sizeof(culprit->node));
+		hash = nt_hash_bytes(hash, &culprit->comm, sizeof(culprit->comm));
+		hash = nt_hash_bytes(hash, culprit->peers, culprit->peer_count * sizeof(uint32_t));
+		hash = nt_hash_bytes(hash, culprit->ranks, culprit->rank_count * sizeof(uint32_t));
 	}
 	for (size_t i = 0; i < finding->evidences; i++) {
 		const struct nt_finding_evidence *row = &finding->evidence[i];
 
-		hash = mix(hash, row->what, strlen(row->what));
-		hash = mix(hash, row->unit, strlen(row->unit));
-		hash = mix(hash, row->method, strlen(row->method));
-		hash = mix(hash, &row->value, sizeof(row->value));
-		hash = mix(hash, &row->peers, sizeof(row->peers));
-		hash = mix(hash, &row->width, sizeof(row->width));
-		hash = mix(hash, &row->windows, sizeof(row->windows));
+		hash = nt_hash_bytes(hash, row->what, strlen(row->what));
+		hash = nt_hash_bytes(hash, row->unit, strlen(row->unit));
+		hash = nt_hash_bytes(hash, row->method, strlen(row->method));
+		hash = nt_hash_bytes(hash, &row->value, sizeof(row->value));
+		hash = nt_hash_bytes(hash, &row->peers, sizeof(row->peers));
+		hash = nt_hash_bytes(hash, &row->width, sizeof(row->width));
+		hash = nt_hash_bytes(hash, &row->windows, sizeof(row->windows));
 	}
 	return hash;
 }
@@ -89,7 +79,7 @@ static void live(uint32_t reload_every, uint64_t *ret_hash, uint8_t **ret_data, 
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		const struct nt_finding *finding = NULL;
 		size_t findings = 0;
-		uint64_t hash = 0xcbf29ce484222325ull;
+		uint64_t hash = NT_HASH_SEED;
 
 		sim.completeness = i % 13 ? 1.0 : 0.9;
 		if (i == 10)

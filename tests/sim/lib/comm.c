@@ -11,14 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/hash.h"
+
 uint64_t sim_hash(uint64_t seed, const void *data, size_t len)
 {
-	const unsigned char *byte = data;
-	uint64_t hash = seed ^ 0xcbf29ce484222325U;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3U;
-	return hash;
+	return nt_hash_bytes(seed ^ NT_HASH_SEED, data, len);
 }
 
 /* The memory is shared by processes, so these are not the private kind. */
