@@ -6,6 +6,7 @@
 
 #include "common/ascii.h"
 #include "common/hash.h"
+#include "proto/field.h"
 
 enum {
 	RESPONSE_PODS = 1,
@@ -16,74 +17,35 @@ enum {
 	CONTAINER_DEVICES = 2,
 	DEVICES_RESOURCE = 1,
 	DEVICES_IDS = 2,
-	WIRE_VARINT = 0,
-	WIRE_FIXED64 = 1,
-	WIRE_BYTES = 2,
-	WIRE_FIXED32 = 5,
-	NUMBER_SHIFT = 3,
-	TYPE_MASK = 7,
 };
-
-/* Text or a message inside another. */
-struct span {
-	const uint8_t *at;
-	size_t len;
-};
-
-static bool take_varint(struct span *in, uint64_t *ret_value)
-{
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; shift < 64 && in->len; shift += 7) {
-		uint8_t byte = *in->at++;
-
-		in->len--;
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret_value = value;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool skip(struct span *in, uint64_t len)
-{
-	if (len > in->len)
-		return false;
-	in->at += len;
-	in->len -= (size_t)len;
-	return true;
-}
 
 /*
  * The next field that is text or a message; others are passed over. 1: there is one, 0: that was all,
  * or -EBADMSG.
  */
-static int next_field(struct span *in, uint64_t *ret_number, struct span *ret_value)
+static int next_field(struct nt_field_input *in, uint64_t *ret_number,
+		      struct nt_field_input *ret_part)
 {
-	while (in->len) {
+	while (in->at < in->end) {
 		uint64_t tag, value;
 		bool holds;
 
-		if (!take_varint(in, &tag))
+		if (!nt_field_read_varint(in, &tag))
 			return -EBADMSG;
-		switch (tag & TYPE_MASK) {
-		case WIRE_BYTES:
-			if (!take_varint(in, &value) || value > in->len)
+		switch (tag & NT_FIELD_TYPE_MASK) {
+		case NT_FIELD_PART:
+			if (!nt_field_read_part(in, ret_part))
 				return -EBADMSG;
-			*ret_number = tag >> NUMBER_SHIFT;
-			*ret_value = (struct span){in->at, (size_t)value};
-			(void)skip(in, value);
+			*ret_number = tag >> NT_FIELD_TYPE_BITS;
 			return 1;
-		case WIRE_VARINT:
-			holds = take_varint(in, &value);
+		case NT_FIELD_VARINT:
+			holds = nt_field_read_varint(in, &value);
 			break;
-		case WIRE_FIXED64:
-			holds = skip(in, 8);
+		case NT_FIELD_EIGHT_BYTES:
+			holds = nt_field_skip(in, 8);
 			break;
-		case WIRE_FIXED32:
-			holds = skip(in, 4);
+		case NT_FIELD_FOUR_BYTES:
+			holds = nt_field_skip(in, 4);
 			break;
 		default:
 			holds = false;
@@ -96,9 +58,10 @@ static int next_field(struct span *in, uint64_t *ret_number, struct span *ret_va
 }
 
 /* The last field of that number, empty where there is none: parts may come in any order. */
-static int find_field(struct span in, uint64_t wanted, struct span *ret_value)
+static int find_field(struct nt_field_input in, uint64_t wanted, struct nt_field_input *ret_value)
 {
-	struct span value = {0}, found = {(const uint8_t *)"", 0};
+	static const uint8_t none[1];
+	struct nt_field_input value = {0}, found = {none, none};
 	uint64_t number;
 	int r;
 
@@ -124,35 +87,37 @@ uint64_t nt_device_owner(const char *namespace, const char *pod, const char *con
 }
 
 /* nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-1g.10gb, amd.com/gpu. */
-static bool is_gpu(const struct span *resource)
+static bool is_gpu(const struct nt_field_input *resource)
 {
-	const uint8_t *name = memrchr(resource->at, '/', resource->len);
+	const uint8_t *name = memrchr(resource->at, '/', nt_field_left(resource));
 	size_t len;
 
 	if (!name)
 		return false;
 	name++;
-	len = resource->len - (size_t)(name - resource->at);
+	len = (size_t)(resource->end - name);
 	return (len >= 3 && memcmp(name, "gpu", 3) == 0) ||
 	       (len >= 4 && memcmp(name, "mig-", 4) == 0);
 }
 
 /* A card that several share is "UUID::0", "UUID::1", …. */
-static struct span without_replica(struct span id)
+static struct nt_field_input without_replica(struct nt_field_input id)
 {
-	const uint8_t *colons = memmem(id.at, id.len, "::", 2);
+	const uint8_t *colons = memmem(id.at, nt_field_left(&id), "::", 2);
 
 	if (colons)
-		id.len = (size_t)(colons - id.at);
+		id.end = colons;
 	return id;
 }
 
-static void add(struct nt_devices *devices, uint64_t owner, struct span id)
+static void add(struct nt_devices *devices, uint64_t owner, struct nt_field_input id)
 {
 	struct nt_device *device;
+	size_t len;
 
 	id = without_replica(id);
-	if (!id.len || !nt_ascii_is_visible((const char *)id.at, id.len) || id.len >= NT_DEVICE_ID)
+	len = nt_field_left(&id);
+	if (!len || len >= NT_DEVICE_ID || !nt_ascii_is_visible((const char *)id.at, len))
 		return;
 	if (devices->count == NT_DEVICE_MAX) {
 		devices->over_cap++;
@@ -160,12 +125,12 @@ static void add(struct nt_devices *devices, uint64_t owner, struct span id)
 	}
 	device = &devices->device[devices->count++];
 	*device = (struct nt_device){.owner = owner};
-	memcpy(device->id, id.at, id.len);
+	memcpy(device->id, id.at, len);
 }
 
-static int read_devices(struct span in, uint64_t owner, struct nt_devices *devices)
+static int read_devices(struct nt_field_input in, uint64_t owner, struct nt_devices *devices)
 {
-	struct span resource, value;
+	struct nt_field_input resource, value;
 	uint64_t number;
 	int r = find_field(in, DEVICES_RESOURCE, &resource);
 
@@ -178,15 +143,15 @@ static int read_devices(struct span in, uint64_t owner, struct nt_devices *devic
 	return r;
 }
 
-static int read_container(struct span in, uint64_t pod, struct nt_devices *devices)
+static int read_container(struct nt_field_input in, uint64_t pod, struct nt_devices *devices)
 {
-	struct span name, value;
+	struct nt_field_input name, value;
 	uint64_t number, owner;
 	int r = find_field(in, CONTAINER_NAME, &name);
 
 	if (r < 0)
 		return r;
-	owner = hash_part(pod, name.at, name.len);
+	owner = hash_part(pod, name.at, nt_field_left(&name));
 	while (r >= 0 && (r = next_field(&in, &number, &value)) > 0) {
 		if (number == CONTAINER_DEVICES)
 			r = read_devices(value, owner, devices);
@@ -194,9 +159,9 @@ static int read_container(struct span in, uint64_t pod, struct nt_devices *devic
 	return r;
 }
 
-static int read_pod(struct span in, struct nt_devices *devices)
+static int read_pod(struct nt_field_input in, struct nt_devices *devices)
 {
-	struct span name, namespace, value;
+	struct nt_field_input name, namespace, value;
 	uint64_t number, pod;
 	int r = find_field(in, POD_NAME, &name);
 
@@ -205,7 +170,8 @@ static int read_pod(struct span in, struct nt_devices *devices)
 	r = find_field(in, POD_NAMESPACE, &namespace);
 	if (r < 0)
 		return r;
-	pod = hash_part(hash_part(NT_HASH_SEED, namespace.at, namespace.len), name.at, name.len);
+	pod = hash_part(NT_HASH_SEED, namespace.at, nt_field_left(&namespace));
+	pod = hash_part(pod, name.at, nt_field_left(&name));
 	while (r >= 0 && (r = next_field(&in, &number, &value)) > 0) {
 		if (number == POD_CONTAINERS)
 			r = read_container(value, pod, devices);
@@ -215,7 +181,7 @@ static int read_pod(struct span in, struct nt_devices *devices)
 
 int nt_devices_read(const uint8_t *data, size_t len, struct nt_devices *ret_devices)
 {
-	struct span in = {data, len}, value;
+	struct nt_field_input in = {.at = data, .end = len ? data + len : data}, value;
 	uint64_t number;
 	int r = 0;
 

@@ -6,27 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "proto/field.h"
 #include "proto/text.h"
 #include "proto/wire_map.h"
 
 enum {
-	/* Wire types. */
-	VARINT = 0,
-	EIGHT_BYTES = 1,
-	LENGTH = 2,
-	TAG_BITS = 3,
-	TAG_MASK = 7,
-
 	SIGNATURE = 8, /* the field of the envelope */
-
-	MAX_VARINT = 10,
-	MAX_LENGTH_BYTES = 5,
 	MAX_DEPTH = 8,
-};
-
-/* Bytes still to be read. */
-struct input {
-	const uint8_t *at, *end;
 };
 
 /* ---- the plan: what each number means ------------------------------------------------------------- */
@@ -36,21 +22,21 @@ static pthread_once_t plans_once = PTHREAD_ONCE_INIT;
 static uint8_t wire_of(const ProtobufCFieldDescriptor *there)
 {
 	if (there->label == PROTOBUF_C_LABEL_REPEATED)
-		return LENGTH;
+		return NT_FIELD_PART;
 	switch (there->type) {
 	case PROTOBUF_C_TYPE_STRING:
 	case PROTOBUF_C_TYPE_BYTES:
 	case PROTOBUF_C_TYPE_MESSAGE:
-		return LENGTH;
+		return NT_FIELD_PART;
 	case PROTOBUF_C_TYPE_FIXED64:
 	case PROTOBUF_C_TYPE_DOUBLE:
-		return EIGHT_BYTES;
+		return NT_FIELD_EIGHT_BYTES;
 	case PROTOBUF_C_TYPE_INT64:
 	case PROTOBUF_C_TYPE_UINT32:
 	case PROTOBUF_C_TYPE_UINT64:
 	case PROTOBUF_C_TYPE_BOOL:
 	case PROTOBUF_C_TYPE_ENUM:
-		return VARINT;
+		return NT_FIELD_VARINT;
 	default:
 		return NT_WIRE_LONG_WAY;
 	}
@@ -77,7 +63,8 @@ static void make_columns(const struct nt_wire_field *field)
 		assert(there && there->id <= NT_WIRE_MAX_NUMBER);
 		columns->plan->step[there->id] = (struct nt_wire_step){
 			.field = &field->shape->field[i],
-			.wire = there->type == PROTOBUF_C_TYPE_SINT64 ? LENGTH : NT_WIRE_LONG_WAY,
+			.wire = there->type == PROTOBUF_C_TYPE_SINT64 ? NT_FIELD_PART
+								      : NT_WIRE_LONG_WAY,
 		};
 	}
 }
@@ -115,72 +102,16 @@ static void make_plans(void)
 
 /* ---- numbers -------------------------------------------------------------------------------------- */
 
-static bool read_long_varint(struct input *in, uint64_t *ret_value)
-{
-	const uint8_t *at = in->at;
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < MAX_VARINT && at < in->end; i++) {
-		const uint8_t byte = *at++;
-
-		value |= (uint64_t)(byte & 0x7f) << (7 * i);
-		if (byte & 0x80)
-			continue;
-		if (i == MAX_VARINT - 1 && byte > 1)
-			return false; /* more than 64 bits */
-		in->at = at;
-		*ret_value = value;
-		return true;
-	}
-	return false;
-}
-
-/* Most have one byte. */
-static inline bool read_varint(struct input *in, uint64_t *ret_value)
-{
-	if (in->at == in->end || *in->at & 0x80)
-		return read_long_varint(in, ret_value);
-	*ret_value = *in->at++;
-	return true;
-}
-
-static bool read_eight(struct input *in, uint64_t *ret_value)
-{
-	uint64_t value = 0;
-
-	if (in->end - in->at < 8)
-		return false;
-	for (unsigned int i = 0; i < 8; i++)
-		value |= (uint64_t)in->at[i] << (8 * i);
-	in->at += 8;
-	*ret_value = value;
-	return true;
-}
-
 /* All our tags have one byte or two. */
-static bool read_tag(struct input *in, uint64_t *ret_tag)
+static bool read_tag(struct nt_field_input *in, uint64_t *ret_tag)
 {
 	const uint8_t *before = in->at;
 
-	return read_varint(in, ret_tag) && in->at - before <= 2 &&
-	       *ret_tag >> TAG_BITS <= NT_WIRE_MAX_NUMBER;
+	return nt_field_read_varint(in, ret_tag) && in->at - before <= 2 &&
+	       *ret_tag >> NT_FIELD_TYPE_BITS <= NT_WIRE_MAX_NUMBER;
 }
 
-/* What follows its own length. */
-static bool read_part(struct input *in, struct input *ret_part)
-{
-	const uint8_t *before = in->at;
-	uint64_t length;
-
-	if (!read_varint(in, &length) || in->at - before > MAX_LENGTH_BYTES ||
-	    length > (uint64_t)(in->end - in->at))
-		return false;
-	*ret_part = (struct input){.at = in->at, .end = in->at + length};
-	in->at += length;
-	return true;
-}
-
-static size_t count_varints(const struct input *in)
+static size_t count_varints(const struct nt_field_input *in)
 {
 	size_t count = 0;
 
@@ -240,9 +171,9 @@ static bool put_number(const struct nt_wire_field *field, uint64_t value, void *
 	}
 }
 
-static bool put_text(const struct input *part, struct nt_arena *arena, void *to)
+static bool put_text(const struct nt_field_input *part, struct nt_arena *arena, void *to)
 {
-	const size_t size = (size_t)(part->end - part->at);
+	const size_t size = nt_field_left(part);
 	const char *text = (const char *)part->at;
 	size_t len = strnlen(text, size < NT_WIRE_MAX_TEXT + 4 ? size : NT_WIRE_MAX_TEXT + 4);
 	char *out;
@@ -259,10 +190,10 @@ static bool put_text(const struct input *part, struct nt_arena *arena, void *to)
 	return true;
 }
 
-static bool put_data(const struct nt_wire_field *field, const struct input *part,
+static bool put_data(const struct nt_wire_field *field, const struct nt_field_input *part,
 		     struct nt_arena *arena, void *here)
 {
-	const size_t size = (size_t)(part->end - part->at);
+	const size_t size = nt_field_left(part);
 	void *copy;
 
 	if (size > field->max)
@@ -278,7 +209,7 @@ static bool put_data(const struct nt_wire_field *field, const struct input *part
 	return true;
 }
 
-static bool put_numbers(const struct nt_wire_field *field, struct input *part,
+static bool put_numbers(const struct nt_wire_field *field, struct nt_field_input *part,
 			struct nt_arena *arena, void *here)
 {
 	const size_t count = count_varints(part);
@@ -296,7 +227,7 @@ static bool put_numbers(const struct nt_wire_field *field, struct input *part,
 		uint64_t value;
 		uint32_t number;
 
-		if (!read_varint(part, &value))
+		if (!nt_field_read_varint(part, &value))
 			return false;
 		number = (uint32_t)value;
 		memcpy(array + i * bytes, bytes == sizeof(number) ? (void *)&number : &value,
@@ -309,14 +240,14 @@ static bool put_numbers(const struct nt_wire_field *field, struct input *part,
 
 /* ---- rows by column ------------------------------------------------------------------------------- */
 
-static bool put_column(const struct nt_wire_field *cell, struct input *part, size_t count,
+static bool put_column(const struct nt_wire_field *cell, struct nt_field_input *part, size_t count,
 		       size_t stride, char *rows)
 {
 	const bool is_short = cell->kind == NT_WIRE_U32 || cell->kind == NT_WIRE_ENUM;
 	uint64_t value = 0, zigzag;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!read_varint(part, &zigzag))
+		if (!nt_field_read_varint(part, &zigzag))
 			return false;
 		value += (zigzag >> 1) ^ (0 - (zigzag & 1));
 		if ((is_short && value > UINT32_MAX) ||
@@ -326,8 +257,8 @@ static bool put_column(const struct nt_wire_field *cell, struct input *part, siz
 	return part->at == part->end;
 }
 
-static bool put_columns(const struct nt_wire_field *field, struct input *in, struct nt_arena *arena,
-			void *here)
+static bool put_columns(const struct nt_wire_field *field, struct nt_field_input *in,
+			struct nt_arena *arena, void *here)
 {
 	const struct nt_wire_plan *plan = field->columns->plan;
 	const size_t stride = field->shape->here_bytes;
@@ -339,14 +270,15 @@ static bool put_columns(const struct nt_wire_field *field, struct input *in, str
 		return false;
 	while (in->at < in->end) {
 		const struct nt_wire_step *step;
-		struct input part;
+		struct nt_field_input part;
 		size_t length;
 
-		if (!read_tag(in, &tag) || (tag & TAG_MASK) != LENGTH || tag <= before)
+		if (!read_tag(in, &tag) || (tag & NT_FIELD_TYPE_MASK) != NT_FIELD_PART ||
+		    tag <= before)
 			return false;
 		before = tag;
-		step = &plan->step[tag >> TAG_BITS];
-		if (!step->field || step->wire != LENGTH || !read_part(in, &part))
+		step = &plan->step[tag >> NT_FIELD_TYPE_BITS];
+		if (!step->field || step->wire != NT_FIELD_PART || !nt_field_read_part(in, &part))
 			return false;
 		length = count_varints(&part);
 		if (!length || length > field->max || (rows && length != count))
@@ -366,25 +298,25 @@ static bool put_columns(const struct nt_wire_field *field, struct input *in, str
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
-static bool put_message(const struct nt_wire_shape *shape, struct input *in, struct nt_arena *arena,
-			void *here);
+static bool put_message(const struct nt_wire_shape *shape, struct nt_field_input *in,
+			struct nt_arena *arena, void *here);
 
 /* How many parts with this tag follow one another, the one that `in` stands behind the tag of included. */
-static size_t count_parts(struct input in, uint64_t tag)
+static size_t count_parts(struct nt_field_input in, uint64_t tag)
 {
-	struct input part;
+	struct nt_field_input part;
 	uint64_t next;
 	size_t count = 0;
 
 	do {
-		if (!read_part(&in, &part))
+		if (!nt_field_read_part(&in, &part))
 			return 0;
 		count++;
 	} while (in.at < in.end && read_tag(&in, &next) && next == tag);
 	return count;
 }
 
-static bool put_many(const struct nt_wire_field *field, struct input *in, uint64_t tag,
+static bool put_many(const struct nt_wire_field *field, struct nt_field_input *in, uint64_t tag,
 		     struct nt_arena *arena, void *here)
 {
 	const bool is_text = field->kind == NT_WIRE_TEXTS;
@@ -399,9 +331,9 @@ static bool put_many(const struct nt_wire_field *field, struct input *in, uint64
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		char *to = array + i * bytes;
-		struct input part;
+		struct nt_field_input part;
 
-		if ((i && !read_tag(in, &tag)) || !read_part(in, &part))
+		if ((i && !read_tag(in, &tag)) || !nt_field_read_part(in, &part))
 			return false;
 		if (is_text ? !put_text(&part, arena, to)
 			    : !put_message(field->shape, &part, arena, to))
@@ -412,23 +344,23 @@ static bool put_many(const struct nt_wire_field *field, struct input *in, uint64
 	return true;
 }
 
-static bool put_field(const struct nt_wire_step *step, uint64_t tag, struct input *in,
+static bool put_field(const struct nt_wire_step *step, uint64_t tag, struct nt_field_input *in,
 		      struct nt_arena *arena, void *here)
 {
 	const struct nt_wire_field *field = step->field;
 	char *to = (char *)here + field->here;
-	struct input part;
+	struct nt_field_input part;
 	uint64_t value;
 
-	if (step->wire != (tag & TAG_MASK))
+	if (step->wire != (tag & NT_FIELD_TYPE_MASK))
 		return false;
-	if (step->wire == VARINT)
-		return read_varint(in, &value) && put_number(field, value, to);
-	if (step->wire == EIGHT_BYTES)
-		return read_eight(in, &value) && put_number(field, value, to);
+	if (step->wire == NT_FIELD_VARINT)
+		return nt_field_read_varint(in, &value) && put_number(field, value, to);
+	if (step->wire == NT_FIELD_EIGHT_BYTES)
+		return nt_field_read_eight(in, &value) && put_number(field, value, to);
 	if (field->kind == NT_WIRE_MANY || field->kind == NT_WIRE_TEXTS)
 		return put_many(field, in, tag, arena, here);
-	if (!read_part(in, &part))
+	if (!nt_field_read_part(in, &part))
 		return false;
 	switch (field->kind) {
 	case NT_WIRE_TEXT:
@@ -481,8 +413,8 @@ static bool is_paired(const struct nt_wire_shape *shape, const void *here)
 }
 
 /* `here` is zeroed. Calls itself no deeper than the proto nests. */
-static bool put_message(const struct nt_wire_shape *shape, struct input *in, struct nt_arena *arena,
-			void *here)
+static bool put_message(const struct nt_wire_shape *shape, struct nt_field_input *in,
+			struct nt_arena *arena, void *here)
 {
 	uint64_t tag, value, before = 0;
 
@@ -490,15 +422,16 @@ static bool put_message(const struct nt_wire_shape *shape, struct input *in, str
 	while (in->at < in->end) {
 		const struct nt_wire_step *step;
 
-		if (!read_tag(in, &tag) || tag >> TAG_BITS <= before)
+		if (!read_tag(in, &tag) || tag >> NT_FIELD_TYPE_BITS <= before)
 			return false;
-		before = tag >> TAG_BITS;
+		before = tag >> NT_FIELD_TYPE_BITS;
 		step = &shape->plan->step[before];
 		if (!step->field)
 			return false;
 		/* Most are plain numbers. */
-		if (step->wire == VARINT && (tag & TAG_MASK) == VARINT) {
-			if (!read_varint(in, &value) ||
+		if (step->wire == NT_FIELD_VARINT &&
+		    (tag & NT_FIELD_TYPE_MASK) == NT_FIELD_VARINT) {
+			if (!nt_field_read_varint(in, &value) ||
 			    !put_number(step->field, value, (char *)here + step->field->here))
 				return false;
 		} else if (!put_field(step, tag, in, arena, here)) {
@@ -509,30 +442,31 @@ static bool put_message(const struct nt_wire_shape *shape, struct input *in, str
 }
 
 /* Or there is nothing more than a signature, which is of no use to those who read the message. */
-static bool is_end(struct input in)
+static bool is_end(struct nt_field_input in)
 {
-	struct input part;
+	struct nt_field_input part;
 	uint64_t tag;
 
 	if (in.at == in.end)
 		return true;
-	return read_tag(&in, &tag) && tag == (SIGNATURE << TAG_BITS | LENGTH) &&
-	       read_part(&in, &part) && in.at == in.end;
+	return read_tag(&in, &tag) && tag == (SIGNATURE << NT_FIELD_TYPE_BITS | NT_FIELD_PART) &&
+	       nt_field_read_part(&in, &part) && in.at == in.end;
 }
 
-static bool put_body(struct input *in, uint64_t tag, struct nt_arena *arena,
+static bool put_body(struct nt_field_input *in, uint64_t tag, struct nt_arena *arena,
 		     struct nt_message *message)
 {
-	struct input part;
+	struct nt_field_input part;
 
 	for (int i = NT_BODY_NONE + 1; i < NT_WIRE_BODIES; i++) {
 		const struct nt_wire_body *body = &nt_wire_bodies[i];
 
-		if ((uint64_t)body->body_case != tag >> TAG_BITS)
+		if ((uint64_t)body->body_case != tag >> NT_FIELD_TYPE_BITS)
 			continue;
 		message->body = (enum nt_body)i;
 		/* The last one but for a signature, or it is not a form that we know. */
-		return (tag & TAG_MASK) == LENGTH && read_part(in, &part) && is_end(*in) &&
+		return (tag & NT_FIELD_TYPE_MASK) == NT_FIELD_PART &&
+		       nt_field_read_part(in, &part) && is_end(*in) &&
 		       put_message(body->shape, &part, arena, (char *)message + body->here);
 	}
 	return false;
@@ -541,7 +475,7 @@ static bool put_body(struct input *in, uint64_t tag, struct nt_arena *arena,
 bool nt_wire_direct(const void *data, size_t size, struct nt_arena *arena,
 		    struct nt_message *message)
 {
-	struct input in = {.at = data, .end = (const uint8_t *)data + size};
+	struct nt_field_input in = {.at = data, .end = (const uint8_t *)data + size};
 	uint64_t tag, before = 0;
 
 	(void)pthread_once(&plans_once, make_plans);
@@ -549,9 +483,9 @@ bool nt_wire_direct(const void *data, size_t size, struct nt_arena *arena,
 	while (in.at < in.end) {
 		const struct nt_wire_step *step;
 
-		if (!read_tag(&in, &tag) || tag >> TAG_BITS <= before)
+		if (!read_tag(&in, &tag) || tag >> NT_FIELD_TYPE_BITS <= before)
 			return false;
-		before = tag >> TAG_BITS;
+		before = tag >> NT_FIELD_TYPE_BITS;
 		step = &nt_wire_envelope.plan->step[before];
 		if (!step->field)
 			return put_body(&in, tag, arena, message);

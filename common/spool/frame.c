@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "common/spool/frame.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
+
+#include "common/bytes.h"
 
 enum {
 	CRC_AT = 4,
@@ -16,83 +17,42 @@ static const uint8_t header_magic[4] = {'N', 'T', 'S', 'G'};
 static const uint8_t frame_magic[4] = {'N', 'T', 'F', 'R'};
 static const uint8_t seal_magic[4] = {'N', 'T', 'S', 'E'};
 
-static uint16_t get16(const uint8_t *at)
-{
-	uint16_t n;
-
-	memcpy(&n, at, sizeof(n));
-	return le16toh(n);
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t n;
-
-	memcpy(&n, at, sizeof(n));
-	return le32toh(n);
-}
-
-static uint64_t get64(const uint8_t *at)
-{
-	uint64_t n;
-
-	memcpy(&n, at, sizeof(n));
-	return le64toh(n);
-}
-
-static void put16(uint8_t *at, uint16_t n)
-{
-	n = htole16(n);
-	memcpy(at, &n, sizeof(n));
-}
-
-static void put32(uint8_t *at, uint32_t n)
-{
-	n = htole32(n);
-	memcpy(at, &n, sizeof(n));
-}
-
-static void put64(uint8_t *at, uint64_t n)
-{
-	n = htole64(n);
-	memcpy(at, &n, sizeof(n));
-}
-
 static void put_crc(uint8_t *out, size_t size)
 {
-	put32(out + CRC_AT, nt_crc32c(0, out + CRC_FROM, size - CRC_FROM));
+	nt_bytes_put_u32(out + CRC_AT, nt_crc32c(0, out + CRC_FROM, size - CRC_FROM));
 }
 
 static bool crc_is_right(const uint8_t *data, size_t size)
 {
-	return get32(data + CRC_AT) == nt_crc32c(0, data + CRC_FROM, size - CRC_FROM);
+	return nt_bytes_get_u32(data + CRC_AT) == nt_crc32c(0, data + CRC_FROM, size - CRC_FROM);
 }
 
 void nt_spool_header_write(const struct nt_spool_header *header, uint8_t *out)
 {
 	memset(out, 0, NT_SPOOL_HEADER_BYTES);
 	memcpy(out, header_magic, sizeof(header_magic));
-	put16(out + 8, NT_SPOOL_VERSION);
-	put16(out + 10, header->is_compacted ? FLAG_COMPACTED : 0);
-	put32(out + 12, header->log);
-	put64(out + 16, header->base);
-	put64(out + 24, header->boot);
-	put64(out + 32, header->made_real_ns);
+	nt_bytes_put_u16(out + 8, NT_SPOOL_VERSION);
+	nt_bytes_put_u16(out + 10, header->is_compacted ? FLAG_COMPACTED : 0);
+	nt_bytes_put_u32(out + 12, header->log);
+	nt_bytes_put_u64(out + 16, header->base);
+	nt_bytes_put_u64(out + 24, header->boot);
+	nt_bytes_put_u64(out + 32, header->made_real_ns);
 	put_crc(out, NT_SPOOL_HEADER_BYTES);
 }
 
 int nt_spool_header_read(const uint8_t *data, size_t size, struct nt_spool_header *ret_header)
 {
 	if (size < NT_SPOOL_HEADER_BYTES || memcmp(data, header_magic, sizeof(header_magic)) != 0 ||
-	    !crc_is_right(data, NT_SPOOL_HEADER_BYTES) || get16(data + 8) != NT_SPOOL_VERSION ||
-	    get32(data + 12) == 0 || get64(data + 16) > NT_SPOOL_MAX_OFFSET)
+	    !crc_is_right(data, NT_SPOOL_HEADER_BYTES) ||
+	    nt_bytes_get_u16(data + 8) != NT_SPOOL_VERSION || nt_bytes_get_u32(data + 12) == 0 ||
+	    nt_bytes_get_u64(data + 16) > NT_SPOOL_MAX_OFFSET)
 		return -EBADMSG;
 	*ret_header = (struct nt_spool_header){
-		.is_compacted = get16(data + 10) & FLAG_COMPACTED,
-		.log = get32(data + 12),
-		.base = get64(data + 16),
-		.boot = get64(data + 24),
-		.made_real_ns = get64(data + 32),
+		.is_compacted = nt_bytes_get_u16(data + 10) & FLAG_COMPACTED,
+		.log = nt_bytes_get_u32(data + 12),
+		.base = nt_bytes_get_u64(data + 16),
+		.boot = nt_bytes_get_u64(data + 24),
+		.made_real_ns = nt_bytes_get_u64(data + 32),
 	};
 	return 0;
 }
@@ -104,7 +64,7 @@ size_t nt_spool_frame_size(const struct nt_bus_record *record)
 
 size_t nt_spool_frame_peek_size(const uint8_t *data)
 {
-	uint32_t sizes = get32(data + 12);
+	uint32_t sizes = nt_bytes_get_u32(data + 12);
 
 	return NT_SPOOL_FRAME_BYTES + (sizes >> SIZE_SHIFT) + (sizes & ((1U << SIZE_SHIFT) - 1));
 }
@@ -113,10 +73,11 @@ void nt_spool_frame_write(const struct nt_bus_record *record, uint32_t log, uint
 			  uint8_t *out)
 {
 	memcpy(out, frame_magic, sizeof(frame_magic));
-	put32(out + 8, log);
-	put32(out + 12, (uint32_t)record->key_len << SIZE_SHIFT | (uint32_t)record->value_len);
-	put64(out + 16, offset);
-	put64(out + 24, record->real_ns);
+	nt_bytes_put_u32(out + 8, log);
+	nt_bytes_put_u32(out + 12,
+			 (uint32_t)record->key_len << SIZE_SHIFT | (uint32_t)record->value_len);
+	nt_bytes_put_u64(out + 16, offset);
+	nt_bytes_put_u64(out + 24, record->real_ns);
 	if (record->key_len)
 		memcpy(out + NT_SPOOL_FRAME_BYTES, record->key, record->key_len);
 	if (record->value_len)
@@ -129,29 +90,29 @@ void nt_spool_seal_write(const struct nt_spool_seal *seal, uint32_t log, uint8_t
 {
 	memset(out, 0, NT_SPOOL_SEAL_BYTES);
 	memcpy(out, seal_magic, sizeof(seal_magic));
-	put32(out + 8, log);
-	put64(out + 16, seal->end);
-	put64(out + 24, seal->newest_real_ns);
-	put64(out + 32, seal->records);
+	nt_bytes_put_u32(out + 8, log);
+	nt_bytes_put_u64(out + 16, seal->end);
+	nt_bytes_put_u64(out + 24, seal->newest_real_ns);
+	nt_bytes_put_u64(out + 32, seal->records);
 	put_crc(out, NT_SPOOL_SEAL_BYTES);
 }
 
 static enum nt_spool_found parse_frame(const uint8_t *data, size_t size,
 				       struct nt_spool_frame *ret_frame)
 {
-	uint32_t sizes = get32(data + 12);
+	uint32_t sizes = nt_bytes_get_u32(data + 12);
 	size_t value_len = sizes & ((1U << SIZE_SHIFT) - 1), key_len = sizes >> SIZE_SHIFT;
 	size_t total = NT_SPOOL_FRAME_BYTES + key_len + value_len;
 
-	if (value_len > NT_BUS_MAX_VALUE || get64(data + 16) > NT_SPOOL_MAX_OFFSET)
+	if (value_len > NT_BUS_MAX_VALUE || nt_bytes_get_u64(data + 16) > NT_SPOOL_MAX_OFFSET)
 		return NT_SPOOL_DAMAGED;
 	if (size < total)
 		return NT_SPOOL_SHORT;
 	if (!crc_is_right(data, total))
 		return NT_SPOOL_DAMAGED;
 	*ret_frame = (struct nt_spool_frame){
-		.offset = get64(data + 16),
-		.real_ns = get64(data + 24),
+		.offset = nt_bytes_get_u64(data + 16),
+		.real_ns = nt_bytes_get_u64(data + 24),
 		.key = data + NT_SPOOL_FRAME_BYTES,
 		.key_len = key_len,
 		.value = data + NT_SPOOL_FRAME_BYTES + key_len,
@@ -166,12 +127,13 @@ static enum nt_spool_found parse_seal(const uint8_t *data, size_t size,
 {
 	if (size < NT_SPOOL_SEAL_BYTES)
 		return NT_SPOOL_SHORT;
-	if (get64(data + 16) > NT_SPOOL_MAX_OFFSET || !crc_is_right(data, NT_SPOOL_SEAL_BYTES))
+	if (nt_bytes_get_u64(data + 16) > NT_SPOOL_MAX_OFFSET ||
+	    !crc_is_right(data, NT_SPOOL_SEAL_BYTES))
 		return NT_SPOOL_DAMAGED;
 	*ret_seal = (struct nt_spool_seal){
-		.end = get64(data + 16),
-		.newest_real_ns = get64(data + 24),
-		.records = get64(data + 32),
+		.end = nt_bytes_get_u64(data + 16),
+		.newest_real_ns = nt_bytes_get_u64(data + 24),
+		.records = nt_bytes_get_u64(data + 32),
 	};
 	return NT_SPOOL_SEAL;
 }
@@ -185,7 +147,7 @@ struct nt_spool_item nt_spool_parse(const uint8_t *data, size_t size, const uint
 		return item;
 	is_frame = memcmp(data, frame_magic, sizeof(frame_magic)) == 0;
 	is_seal = memcmp(data, seal_magic, sizeof(seal_magic)) == 0;
-	item.log = get32(data + 8);
+	item.log = nt_bytes_get_u32(data + 8);
 	if ((!is_frame && !is_seal) || !item.log || (log && item.log != *log))
 		item.found = NT_SPOOL_DAMAGED;
 	else if (is_frame)
