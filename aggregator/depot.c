@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/pack.h"
 #include "common/buf.h"
+#include "common/codec.h"
 #include "common/hash.h"
 #include "common/num.h"
 
@@ -23,22 +23,22 @@ static const char prefix[] = "state/", manifest_name[] = "manifest";
 
 static int pack_set(const struct nt_state_set *set, struct nt_buf *buf)
 {
-	struct nt_packer packer = {.buf = buf};
+	struct nt_codec codec = {.out = buf};
 
-	nt_pack_u32(&packer, SET_VERSION);
-	nt_pack_u64(&packer, set->real_ns);
-	nt_pack_u32(&packer, (uint32_t)set->positions);
+	nt_codec_put_u32(&codec, SET_VERSION);
+	nt_codec_put_u64(&codec, set->real_ns);
+	nt_codec_put_u32(&codec, (uint32_t)set->positions);
 	for (size_t i = 0; i < set->positions; i++) {
-		nt_pack_text(&packer, nt_topic_name(set->position[i].topic));
-		nt_pack_u32(&packer, set->position[i].partition);
-		nt_pack_u64(&packer, set->position[i].offset);
+		nt_codec_put_text(&codec, nt_topic_name(set->position[i].topic));
+		nt_codec_put_u32(&codec, set->position[i].partition);
+		nt_codec_put_u64(&codec, set->position[i].offset);
 	}
-	nt_pack_u32(&packer, (uint32_t)set->items);
+	nt_codec_put_u32(&codec, (uint32_t)set->items);
 	for (size_t i = 0; i < set->items; i++) {
-		nt_pack_text(&packer, set->item[i].name);
-		nt_pack_bytes(&packer, set->item[i].bytes, set->item[i].size);
+		nt_codec_put_text(&codec, set->item[i].name);
+		nt_codec_put_bytes(&codec, set->item[i].bytes, set->item[i].size);
 	}
-	return packer.error;
+	return codec.error;
 }
 
 /* The set borrows the bytes, but for the arrays and names that it owns. */
@@ -67,54 +67,54 @@ static int find_topic(const char *name, enum nt_topic *ret_topic)
 	return -ENOENT;
 }
 
-static void unpack_position(struct nt_unpacker *unpacker, struct own_set *set)
+static void unpack_position(struct nt_codec *codec, struct own_set *set)
 {
-	nt_autofree char *name = nt_unpack_text(unpacker);
+	nt_autofree char *name = nt_codec_get_text(codec);
 	struct nt_bus_position position;
 
-	position.partition = nt_unpack_u32(unpacker);
-	position.offset = nt_unpack_u64(unpacker);
+	position.partition = nt_codec_get_u32(codec);
+	position.offset = nt_codec_get_u64(codec);
 	/* A topic of another version: nobody here reads it. */
-	if (!unpacker->error && find_topic(name, &position.topic) == 0)
+	if (!codec->error && find_topic(name, &position.topic) == 0)
 		set->position[set->positions++] = position;
 }
 
 /* An entry takes some bytes at least: what claims more entries than that is damaged. */
-static uint32_t unpack_entries(struct nt_unpacker *unpacker, uint32_t most)
+static uint32_t unpack_entries(struct nt_codec *codec, uint32_t most)
 {
-	uint32_t count = nt_unpack_count(unpacker, most);
+	uint32_t count = nt_codec_get_count(codec, most);
 
-	if (!unpacker->error && count > unpacker->size - unpacker->at)
-		unpacker->error = -EBADMSG;
-	return unpacker->error ? 0 : count;
+	if (!codec->error && count > codec->in_size - codec->at)
+		codec->error = -EBADMSG;
+	return codec->error ? 0 : count;
 }
 
 static int unpack_set(const struct nt_buf *buf, struct own_set *set)
 {
-	struct nt_unpacker unpacker = {.data = buf->data, .size = buf->len};
+	struct nt_codec codec = {.loads = true, .in = buf->data, .in_size = buf->len};
 	uint32_t count;
 
-	if (nt_unpack_u32(&unpacker) != SET_VERSION)
+	if (nt_codec_get_u32(&codec) != SET_VERSION)
 		return -EBADMSG;
-	set->real_ns = nt_unpack_u64(&unpacker);
-	count = unpack_entries(&unpacker, MAX_POSITIONS);
+	set->real_ns = nt_codec_get_u64(&codec);
+	count = unpack_entries(&codec, MAX_POSITIONS);
 	set->position = calloc(count ? count : 1, sizeof(*set->position));
 	if (!set->position)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count && !unpacker.error; i++)
-		unpack_position(&unpacker, set);
-	count = unpack_entries(&unpacker, MAX_ITEMS);
+	for (uint32_t i = 0; i < count && !codec.error; i++)
+		unpack_position(&codec, set);
+	count = unpack_entries(&codec, MAX_ITEMS);
 	set->item = calloc(count ? count : 1, sizeof(*set->item));
 	if (!set->item)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
+	for (uint32_t i = 0; i < count && !codec.error; i++) {
 		struct nt_state_item *item = &set->item[set->items];
 
-		item->name = nt_unpack_text(&unpacker);
+		item->name = nt_codec_get_text(&codec);
 		set->items += item->name != NULL;
-		item->bytes = nt_unpack_bytes(&unpacker, &item->size);
+		item->bytes = nt_codec_get_bytes(&codec, &item->size);
 	}
-	return unpacker.error;
+	return codec.error;
 }
 
 uint64_t nt_state_set_offset(const struct nt_state_set *set)

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregator/pack.h"
+#include "common/codec.h"
 
 /* As a message of its own: fields may be added to incidents, and old states must load. */
-static int save_open(const struct nt_open_incident *open, struct nt_packer *packer)
+static int save_open(const struct nt_open_incident *open, struct nt_codec *codec)
 {
 	const struct nt_message message = {
 		.agent = "",
@@ -21,17 +21,17 @@ static int save_open(const struct nt_open_incident *open, struct nt_packer *pack
 
 	if (r < 0)
 		return r;
-	nt_pack_u64(packer, open->id);
-	nt_pack_u32(packer, open->firing);
-	nt_pack_u32(packer, open->class);
-	nt_pack_bytes(packer, buf.data, buf.len);
-	return packer->error;
+	nt_codec_put_u64(codec, open->id);
+	nt_codec_put_u32(codec, open->firing);
+	nt_codec_put_u32(codec, open->class);
+	nt_codec_put_bytes(codec, buf.data, buf.len);
+	return codec->error;
 }
 
 int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf)
 {
 	const struct nt_job_view *view = job->user;
-	struct nt_packer packer = {.buf = buf};
+	struct nt_codec codec = {.out = buf};
 	nt_autofree uint8_t *data = NULL;
 	size_t size;
 	int r;
@@ -39,30 +39,30 @@ int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf)
 	r = nt_detect_save(job->detect, &data, &size);
 	if (r < 0)
 		return r;
-	nt_pack_bytes(&packer, data, size);
-	nt_pack_u32(&packer, view ? (uint32_t)view->opens : 0);
+	nt_codec_put_bytes(&codec, data, size);
+	nt_codec_put_u32(&codec, view ? (uint32_t)view->opens : 0);
 	for (size_t i = 0; view && i < view->opens; i++) {
-		r = save_open(&view->open[i], &packer);
+		r = save_open(&view->open[i], &codec);
 		if (r < 0)
 			return r;
 	}
-	return packer.error;
+	return codec.error;
 }
 
-static int load_open(struct nt_job_view *view, struct nt_unpacker *unpacker)
+static int load_open(struct nt_job_view *view, struct nt_codec *codec)
 {
 	nt_auto(nt_message) struct nt_message *message = NULL;
-	const uint64_t id = nt_unpack_u64(unpacker);
-	const bool firing = nt_unpack_bool(unpacker);
-	const uint32_t class = nt_unpack_count(unpacker, NT_CLASS_END - 1);
+	const uint64_t id = nt_codec_get_u64(codec);
+	const bool firing = nt_codec_get_bool(codec);
+	const uint32_t class = nt_codec_get_count(codec, NT_CLASS_END - 1);
 	struct nt_open_incident *open;
 	const void *data;
 	size_t size;
 	int r;
 
-	data = nt_unpack_bytes(unpacker, &size);
+	data = nt_codec_get_bytes(codec, &size);
 	if (!data)
-		return unpacker->error;
+		return codec->error;
 	r = nt_message_decode(data, size, &message);
 	if (r < 0)
 		return r;
@@ -83,15 +83,15 @@ static int load_open(struct nt_job_view *view, struct nt_unpacker *unpacker)
 
 int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void *data, size_t size)
 {
-	struct nt_unpacker unpacker = {.data = data, .size = size};
+	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
 	const void *detect;
 	uint32_t opens;
 	size_t len;
 	int r;
 
-	detect = nt_unpack_bytes(&unpacker, &len);
+	detect = nt_codec_get_bytes(&codec, &len);
 	if (!detect)
-		return unpacker.error;
+		return codec.error;
 	if (!job->user)
 		job->user = calloc(1, sizeof(struct nt_job_view));
 	if (!job->user)
@@ -101,11 +101,11 @@ int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void 
 	r = nt_detect_load(&engine->options.rules, detect, len, &job->detect);
 	if (r < 0)
 		return r;
-	opens = nt_unpack_u32(&unpacker);
-	for (uint32_t i = 0; i < opens && !unpacker.error; i++) {
-		r = load_open(job->user, &unpacker);
+	opens = nt_codec_get_u32(&codec);
+	for (uint32_t i = 0; i < opens && !codec.error; i++) {
+		r = load_open(job->user, &codec);
 		if (r < 0)
 			return r;
 	}
-	return unpacker.error;
+	return codec.error;
 }

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "aggregator/pack.h"
 #include "aggregator/table.h"
+#include "common/codec.h"
 #include "common/hash.h"
 
 /* No time or sum of ours comes near: 146 years. Above, sums of a frame could overflow. */
@@ -314,64 +314,64 @@ void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
 
 int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
 {
-	struct nt_packer packer = {.buf = buf};
+	struct nt_codec codec = {.out = buf};
 
-	nt_pack_u32(&packer, SAVE_VERSION);
-	nt_pack_u32(&packer, HASH_COUNT(ingest->stream));
+	nt_codec_put_u32(&codec, SAVE_VERSION);
+	nt_codec_put_u32(&codec, HASH_COUNT(ingest->stream));
 	for (const struct stream *stream = ingest->stream; stream; stream = stream->hh.next) {
-		nt_pack_u64(&packer, stream->id);
-		nt_pack_u64(&packer, stream->last_ns);
-		nt_sequence_save(&stream->sequence, &packer);
+		nt_codec_put_u64(&codec, stream->id);
+		nt_codec_put_u64(&codec, stream->last_ns);
+		nt_sequence_save(&stream->sequence, &codec);
 	}
-	return packer.error;
+	return codec.error;
 }
 
-static void load_stream(struct stream *stream, uint32_t version, struct nt_unpacker *unpacker)
+static void load_stream(struct stream *stream, uint32_t version, struct nt_codec *codec)
 {
 	struct nt_sequence *sequence = &stream->sequence;
 
-	stream->id = nt_unpack_u64(unpacker);
+	stream->id = nt_codec_get_u64(codec);
 	if (version == SAVE_VERSION) {
-		stream->last_ns = nt_unpack_u64(unpacker);
-		nt_sequence_load(sequence, unpacker);
+		stream->last_ns = nt_codec_get_u64(codec);
+		nt_sequence_load(sequence, codec);
 		return;
 	}
-	sequence->joined = sequence->first = nt_unpack_u64(unpacker);
-	sequence->newest = nt_unpack_u64(unpacker);
-	stream->last_ns = nt_unpack_u64(unpacker);
+	sequence->joined = sequence->first = nt_codec_get_u64(codec);
+	sequence->newest = nt_codec_get_u64(codec);
+	stream->last_ns = nt_codec_get_u64(codec);
 	for (size_t i = 0; i < sizeof(sequence->seen) / sizeof(sequence->seen[0]); i++)
-		sequence->seen[i] = nt_unpack_u64(unpacker);
+		sequence->seen[i] = nt_codec_get_u64(codec);
 }
 
 int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 {
-	struct nt_unpacker unpacker = {.data = data, .size = size};
+	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
 	struct stream *loaded = NULL;
 	uint32_t version, count;
 
-	version = nt_unpack_u32(&unpacker);
+	version = nt_codec_get_u32(&codec);
 	if (version < 1 || version > SAVE_VERSION)
 		return -EBADMSG;
-	count = nt_unpack_count(&unpacker, NT_INGEST_MAX_STREAMS);
-	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
+	count = nt_codec_get_count(&codec, NT_INGEST_MAX_STREAMS);
+	for (uint32_t i = 0; i < count && !codec.error; i++) {
 		struct stream *stream = calloc(1, sizeof(*stream)), *same;
 
 		if (!stream) {
-			unpacker.error = -ENOMEM;
+			codec.error = -ENOMEM;
 			break;
 		}
-		load_stream(stream, version, &unpacker);
+		load_stream(stream, version, &codec);
 		HASH_REPLACE(hh, loaded, id, sizeof(stream->id), stream, same);
 		if (same)
 			free_stream(same);
 		if (!nt_table_has(stream)) {
 			free_stream(stream);
-			unpacker.error = -ENOMEM;
+			codec.error = -ENOMEM;
 		}
 	}
-	if (unpacker.error) {
+	if (codec.error) {
 		free_streams(&loaded);
-		return unpacker.error;
+		return codec.error;
 	}
 	free_streams(&ingest->stream);
 	ingest->stream = loaded;

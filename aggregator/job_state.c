@@ -6,7 +6,7 @@
 
 #include "aggregator/framer.h"
 #include "aggregator/job_impl.h"
-#include "aggregator/pack.h"
+#include "common/codec.h"
 
 enum {
 	SAVE_VERSION = 2,
@@ -15,22 +15,22 @@ enum {
 
 /* ---- save --------------------------------------------------------------------------------------- */
 
-static void save_inside(struct nt_packer *packer, const struct nt_member *member)
+static void save_inside(struct nt_codec *codec, const struct nt_member *member)
 {
 	const struct nt_inside_wire *inside = &member->inside;
 
-	nt_pack_u32(packer, inside->in_call);
-	nt_pack_u32(packer, inside->synchronising);
-	nt_pack_u64(packer, inside->comm);
-	nt_pack_u64(packer, inside->number);
-	nt_pack_u64(packer, inside->since_boot_ns);
-	nt_pack_u64(packer, inside->count);
-	nt_pack_u32(packer, inside->op);
-	nt_pack_u32(packer, inside->type);
-	nt_pack_u64(packer, member->inside_since_ns);
+	nt_codec_put_u32(codec, inside->in_call);
+	nt_codec_put_u32(codec, inside->synchronising);
+	nt_codec_put_u64(codec, inside->comm);
+	nt_codec_put_u64(codec, inside->number);
+	nt_codec_put_u64(codec, inside->since_boot_ns);
+	nt_codec_put_u64(codec, inside->count);
+	nt_codec_put_u32(codec, inside->op);
+	nt_codec_put_u32(codec, inside->type);
+	nt_codec_put_u64(codec, member->inside_since_ns);
 }
 
-static void save_totals(struct nt_packer *packer, const struct nt_member *member)
+static void save_totals(struct nt_codec *codec, const struct nt_member *member)
 {
 	const uint64_t total[] = {
 		member->steps,
@@ -55,204 +55,204 @@ static void save_totals(struct nt_packer *packer, const struct nt_member *member
 	};
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
-		nt_pack_u64(packer, total[i]);
-	nt_pack_u32(packer, member->frame_steps);
-	nt_pack_u32(packer, member->tier);
-	nt_pack_u32(packer, (uint32_t)member->ties);
+		nt_codec_put_u64(codec, total[i]);
+	nt_codec_put_u32(codec, member->frame_steps);
+	nt_codec_put_u32(codec, member->tier);
+	nt_codec_put_u32(codec, (uint32_t)member->ties);
 	for (size_t i = 0; i < member->ties; i++) {
-		nt_pack_u64(packer, member->tie[i].comm);
-		nt_pack_u32(packer, member->tie[i].size);
+		nt_codec_put_u64(codec, member->tie[i].comm);
+		nt_codec_put_u32(codec, member->tie[i].size);
 	}
-	nt_pack_u32(packer, (uint32_t)member->alignments);
+	nt_codec_put_u32(codec, (uint32_t)member->alignments);
 	for (size_t i = 0; i < member->alignments; i++) {
-		nt_pack_u64(packer, member->alignment[i].comm);
-		nt_pack_u64(packer, member->alignment[i].epoch);
-		nt_pack_u64(packer, member->alignment[i].group);
-		nt_pack_u64(packer, member->alignment[i].shift);
+		nt_codec_put_u64(codec, member->alignment[i].comm);
+		nt_codec_put_u64(codec, member->alignment[i].epoch);
+		nt_codec_put_u64(codec, member->alignment[i].group);
+		nt_codec_put_u64(codec, member->alignment[i].shift);
 	}
-	nt_pack_u32(packer, HASH_COUNT(member->series));
+	nt_codec_put_u32(codec, HASH_COUNT(member->series));
 	for (const struct nt_series *series = member->series; series; series = series->hh.next) {
-		nt_pack_u64(packer, series->key.comm);
-		nt_pack_u64(packer, series->key.op);
-		nt_pack_u32(packer, series->library);
-		nt_pack_u32(packer, series->comm_size);
-		nt_pack_u32(packer, series->comm_rank);
-		nt_pack_u64(packer, series->calls);
-		nt_pack_u64(packer, series->bytes);
+		nt_codec_put_u64(codec, series->key.comm);
+		nt_codec_put_u64(codec, series->key.op);
+		nt_codec_put_u32(codec, series->library);
+		nt_codec_put_u32(codec, series->comm_size);
+		nt_codec_put_u32(codec, series->comm_rank);
+		nt_codec_put_u64(codec, series->calls);
+		nt_codec_put_u64(codec, series->bytes);
 	}
 }
 
-static void save_member(struct nt_packer *packer, const struct nt_member *member)
+static void save_member(struct nt_codec *codec, const struct nt_member *member)
 {
-	nt_pack_u32(packer, member->node);
-	nt_pack_u32(packer, member->pid);
-	nt_pack_u64(packer, member->start_boot_ns);
-	nt_pack_u64(packer, member->start_ns);
-	nt_pack_u32(packer, member->rank);
-	nt_pack_u32(packer, member->size);
-	nt_pack_u32(packer, member->local_rank);
-	nt_pack_u32(packer, member->number);
-	nt_pack_u32(packer, member->attempt_hint);
-	nt_pack_u32(packer, member->rank_known);
-	nt_pack_u32(packer, member->uses_gpu);
-	nt_pack_u32(packer, member->observed);
-	nt_pack_u32(packer, member->silent);
-	nt_pack_u32(packer, member->ended);
-	nt_pack_u32(packer, member->finalized);
-	nt_pack_u32(packer, member->retired);
-	nt_pack_u64(packer, member->ended_ns);
-	nt_pack_text(packer, member->source->agent);
+	nt_codec_put_u32(codec, member->node);
+	nt_codec_put_u32(codec, member->pid);
+	nt_codec_put_u64(codec, member->start_boot_ns);
+	nt_codec_put_u64(codec, member->start_ns);
+	nt_codec_put_u32(codec, member->rank);
+	nt_codec_put_u32(codec, member->size);
+	nt_codec_put_u32(codec, member->local_rank);
+	nt_codec_put_u32(codec, member->number);
+	nt_codec_put_u32(codec, member->attempt_hint);
+	nt_codec_put_u32(codec, member->rank_known);
+	nt_codec_put_u32(codec, member->uses_gpu);
+	nt_codec_put_u32(codec, member->observed);
+	nt_codec_put_u32(codec, member->silent);
+	nt_codec_put_u32(codec, member->ended);
+	nt_codec_put_u32(codec, member->finalized);
+	nt_codec_put_u32(codec, member->retired);
+	nt_codec_put_u64(codec, member->ended_ns);
+	nt_codec_put_text(codec, member->source->agent);
 	for (size_t i = 0; i <= NT_MEMBER_PROCESS; i++)
-		nt_pack_text(packer, member->names[i]);
-	nt_pack_text(packer, member->job_name);
-	save_inside(packer, member);
-	save_totals(packer, member);
+		nt_codec_put_text(codec, member->names[i]);
+	nt_codec_put_text(codec, member->job_name);
+	save_inside(codec, member);
+	save_totals(codec, member);
 }
 
-static void save_job(struct nt_packer *packer, const struct nt_job *job)
+static void save_job(struct nt_codec *codec, const struct nt_job *job)
 {
-	nt_pack_u64(packer, job->hash);
-	nt_pack_u64(packer, job->id);
-	nt_pack_u32(packer, job->split);
-	nt_pack_u32(packer, job->attempt);
-	nt_pack_text(packer, job->name);
-	nt_pack_text(packer, job->namespace);
-	nt_pack_u32(packer, job->size);
-	nt_pack_u32(packer, job->unknowns);
-	nt_pack_u64(packer, job->grid.start_ns);
-	nt_pack_u64(packer, job->grid.length_ns);
-	nt_pack_u64(packer, job->grid.frames);
-	nt_pack_f64(packer, job->grid.completeness);
-	nt_pack_u64(packer, job->since_ns);
-	nt_pack_u64(packer, job->last_seen_ns);
-	nt_pack_u64(packer, job->ended_ns);
-	nt_pack_u32(packer, job->closed);
-	nt_pack_u32(packer, job->is_shifted);
+	nt_codec_put_u64(codec, job->hash);
+	nt_codec_put_u64(codec, job->id);
+	nt_codec_put_u32(codec, job->split);
+	nt_codec_put_u32(codec, job->attempt);
+	nt_codec_put_text(codec, job->name);
+	nt_codec_put_text(codec, job->namespace);
+	nt_codec_put_u32(codec, job->size);
+	nt_codec_put_u32(codec, job->unknowns);
+	nt_codec_put_u64(codec, job->grid.start_ns);
+	nt_codec_put_u64(codec, job->grid.length_ns);
+	nt_codec_put_u64(codec, job->grid.frames);
+	nt_codec_put_f64(codec, job->grid.completeness);
+	nt_codec_put_u64(codec, job->since_ns);
+	nt_codec_put_u64(codec, job->last_seen_ns);
+	nt_codec_put_u64(codec, job->ended_ns);
+	nt_codec_put_u32(codec, job->closed);
+	nt_codec_put_u32(codec, job->is_shifted);
 	/* In this order the job's nodes get the same indices again. */
-	nt_pack_u32(packer, (uint32_t)job->nodes);
+	nt_codec_put_u32(codec, (uint32_t)job->nodes);
 	for (size_t i = 0; i < job->nodes; i++)
-		nt_pack_u32(packer, job->node_at[i]->node);
-	nt_pack_u32(packer, (uint32_t)job->members);
+		nt_codec_put_u32(codec, job->node_at[i]->node);
+	nt_codec_put_u32(codec, (uint32_t)job->members);
 	for (size_t i = 0; i < job->members; i++)
-		save_member(packer, job->member[i]);
+		save_member(codec, job->member[i]);
 }
 
-static void save_key(struct nt_packer *packer, const struct nt_job_key *key)
+static void save_key(struct nt_codec *codec, const struct nt_job_key *key)
 {
-	nt_pack_text(packer, key->key);
-	nt_pack_u32(packer, key->splits);
-	nt_pack_u64(packer, key->lead_ns);
-	nt_pack_u32(packer, HASH_COUNT(key->source));
+	nt_codec_put_text(codec, key->key);
+	nt_codec_put_u32(codec, key->splits);
+	nt_codec_put_u64(codec, key->lead_ns);
+	nt_codec_put_u32(codec, HASH_COUNT(key->source));
 	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
-		nt_pack_text(packer, source->agent);
-		nt_pack_u64(packer, source->watermark_ns);
+		nt_codec_put_text(codec, source->agent);
+		nt_codec_put_u64(codec, source->watermark_ns);
 	}
-	nt_pack_u32(packer, (uint32_t)key->jobs);
+	nt_codec_put_u32(codec, (uint32_t)key->jobs);
 	for (const struct nt_job *job = key->job; job; job = job->next)
-		save_job(packer, job);
-	nt_pack_u32(packer, (uint32_t)key->lobbies);
+		save_job(codec, job);
+	nt_codec_put_u32(codec, (uint32_t)key->lobbies);
 	for (size_t i = 0; i < key->lobbies; i++)
-		save_member(packer, key->lobby[i]);
+		save_member(codec, key->lobby[i]);
 }
 
 int nt_jobs_save(const struct nt_jobs *jobs, struct nt_buf *buf)
 {
-	struct nt_packer packer = {.buf = buf};
+	struct nt_codec codec = {.out = buf};
 
-	nt_pack_u32(&packer, SAVE_VERSION);
-	nt_pack_u64(&packer, jobs->lead_ns);
-	nt_pack_u32(&packer, (uint32_t)jobs->nodes);
+	nt_codec_put_u32(&codec, SAVE_VERSION);
+	nt_codec_put_u64(&codec, jobs->lead_ns);
+	nt_codec_put_u32(&codec, (uint32_t)jobs->nodes);
 	for (size_t i = 0; i < jobs->nodes; i++) {
-		nt_pack_text(&packer, jobs->node_at[i]->name);
-		nt_pack_u64(&packer, jobs->node_at[i]->last_seen_ns);
+		nt_codec_put_text(&codec, jobs->node_at[i]->name);
+		nt_codec_put_u64(&codec, jobs->node_at[i]->last_seen_ns);
 	}
-	nt_pack_u32(&packer, HASH_COUNT(jobs->key));
+	nt_codec_put_u32(&codec, HASH_COUNT(jobs->key));
 	for (const struct nt_job_key *key = jobs->key; key; key = key->hh.next)
-		save_key(&packer, key);
-	return packer.error;
+		save_key(&codec, key);
+	return codec.error;
 }
 
 /* ---- load --------------------------------------------------------------------------------------- */
 
-static int damaged(struct nt_unpacker *unpacker)
+static int damaged(struct nt_codec *codec)
 {
-	if (!unpacker->error)
-		unpacker->error = -EBADMSG;
-	return unpacker->error;
+	if (!codec->error)
+		codec->error = -EBADMSG;
+	return codec->error;
 }
 
 /* Beyond, sums of times could overflow. */
-static uint64_t load_time(struct nt_unpacker *unpacker)
+static uint64_t load_time(struct nt_codec *codec)
 {
-	const uint64_t time_ns = nt_unpack_u64(unpacker);
+	const uint64_t time_ns = nt_codec_get_u64(codec);
 
 	if (time_ns >> TIME_BITS)
-		(void)damaged(unpacker);
-	return unpacker->error ? 0 : time_ns;
+		(void)damaged(codec);
+	return codec->error ? 0 : time_ns;
 }
 
-static void load_inside(struct nt_unpacker *unpacker, struct nt_member *member)
+static void load_inside(struct nt_codec *codec, struct nt_member *member)
 {
 	struct nt_inside_wire *inside = &member->inside;
 
-	inside->in_call = nt_unpack_bool(unpacker);
-	inside->synchronising = nt_unpack_bool(unpacker);
-	inside->comm = nt_unpack_u64(unpacker);
-	inside->number = nt_unpack_u64(unpacker);
-	inside->since_boot_ns = nt_unpack_u64(unpacker);
-	inside->count = nt_unpack_u64(unpacker);
-	inside->op = (enum nt_op)nt_unpack_count(unpacker, NT_OP_END - 1);
-	inside->type = nt_unpack_u32(unpacker);
-	member->inside_since_ns = load_time(unpacker);
+	inside->in_call = nt_codec_get_bool(codec);
+	inside->synchronising = nt_codec_get_bool(codec);
+	inside->comm = nt_codec_get_u64(codec);
+	inside->number = nt_codec_get_u64(codec);
+	inside->since_boot_ns = nt_codec_get_u64(codec);
+	inside->count = nt_codec_get_u64(codec);
+	inside->op = (enum nt_op)nt_codec_get_count(codec, NT_OP_END - 1);
+	inside->type = nt_codec_get_u32(codec);
+	member->inside_since_ns = load_time(codec);
 }
 
-static void load_series(struct nt_unpacker *unpacker, struct nt_member *member)
+static void load_series(struct nt_codec *codec, struct nt_member *member)
 {
 	struct nt_series *series = calloc(1, sizeof(*series)), *same;
 
 	if (!series) {
-		unpacker->error = -ENOMEM;
+		codec->error = -ENOMEM;
 		return;
 	}
-	series->key.comm = nt_unpack_u64(unpacker);
-	series->key.op = nt_unpack_u64(unpacker);
-	series->library = (enum nt_library)nt_unpack_count(unpacker, NT_LIBRARY_END - 1);
-	series->comm_size = nt_unpack_u32(unpacker);
-	series->comm_rank = nt_unpack_u32(unpacker);
-	series->calls = nt_unpack_u64(unpacker);
-	series->bytes = nt_unpack_u64(unpacker);
+	series->key.comm = nt_codec_get_u64(codec);
+	series->key.op = nt_codec_get_u64(codec);
+	series->library = (enum nt_library)nt_codec_get_count(codec, NT_LIBRARY_END - 1);
+	series->comm_size = nt_codec_get_u32(codec);
+	series->comm_rank = nt_codec_get_u32(codec);
+	series->calls = nt_codec_get_u64(codec);
+	series->bytes = nt_codec_get_u64(codec);
 	if (series->key.op >= NT_OP_END)
-		(void)damaged(unpacker);
+		(void)damaged(codec);
 	HASH_REPLACE(hh, member->series, key, sizeof(series->key), series, same);
 	free(same);
 	if (!nt_table_has(series)) {
 		free(series);
-		unpacker->error = -ENOMEM;
+		codec->error = -ENOMEM;
 	}
 }
 
-static void load_alignments(struct nt_unpacker *unpacker, struct nt_member *member)
+static void load_alignments(struct nt_codec *codec, struct nt_member *member)
 {
-	uint32_t count = nt_unpack_count(unpacker, NT_MEMBER_MAX_ALIGNMENTS);
+	uint32_t count = nt_codec_get_count(codec, NT_MEMBER_MAX_ALIGNMENTS);
 
 	if (!count)
 		return;
 	member->alignment = calloc(count, sizeof(*member->alignment));
 	if (!member->alignment) {
-		unpacker->error = -ENOMEM;
+		codec->error = -ENOMEM;
 		return;
 	}
 	while (member->alignments < count) {
 		struct nt_alignment *alignment = &member->alignment[member->alignments++];
 
-		alignment->comm = nt_unpack_u64(unpacker);
-		alignment->epoch = nt_unpack_u64(unpacker);
-		alignment->group = nt_unpack_u64(unpacker);
-		alignment->shift = nt_unpack_u64(unpacker);
+		alignment->comm = nt_codec_get_u64(codec);
+		alignment->epoch = nt_codec_get_u64(codec);
+		alignment->group = nt_codec_get_u64(codec);
+		alignment->shift = nt_codec_get_u64(codec);
 	}
 }
 
-static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
+static void load_totals(struct nt_codec *codec, struct nt_member *member)
 {
 	uint64_t *const total[] = {
 		&member->steps,
@@ -278,22 +278,22 @@ static void load_totals(struct nt_unpacker *unpacker, struct nt_member *member)
 	uint32_t count;
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
-		*total[i] = nt_unpack_u64(unpacker);
-	member->frame_steps = nt_unpack_u32(unpacker);
-	member->tier = (enum nt_tier)nt_unpack_count(unpacker, NT_TIER_END - 1);
+		*total[i] = nt_codec_get_u64(codec);
+	member->frame_steps = nt_codec_get_u32(codec);
+	member->tier = (enum nt_tier)nt_codec_get_count(codec, NT_TIER_END - 1);
 
-	count = nt_unpack_count(unpacker, NT_MEMBER_MAX_COMMS);
-	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
-		struct nt_tie tie = {.comm = nt_unpack_u64(unpacker)};
+	count = nt_codec_get_count(codec, NT_MEMBER_MAX_COMMS);
+	for (uint32_t i = 0; i < count && !codec->error; i++) {
+		struct nt_tie tie = {.comm = nt_codec_get_u64(codec)};
 
-		tie.size = nt_unpack_u32(unpacker);
+		tie.size = nt_codec_get_u32(codec);
 		if (nt_member_tie(member, &tie) < 0)
-			unpacker->error = -ENOMEM;
+			codec->error = -ENOMEM;
 	}
-	load_alignments(unpacker, member);
-	count = nt_unpack_count(unpacker, NT_MEMBER_MAX_SERIES);
-	for (uint32_t i = 0; i < count && !unpacker->error; i++)
-		load_series(unpacker, member);
+	load_alignments(codec, member);
+	count = nt_codec_get_count(codec, NT_MEMBER_MAX_SERIES);
+	for (uint32_t i = 0; i < count && !codec->error; i++)
+		load_series(codec, member);
 }
 
 static bool is_node(const struct nt_jobs *jobs, uint32_t index)
@@ -301,7 +301,7 @@ static bool is_node(const struct nt_jobs *jobs, uint32_t index)
 	return index < jobs->nodes && jobs->node_at[index]->name;
 }
 
-static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct nt_job_key *key,
+static int load_member(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key,
 		       struct nt_member **ret_member)
 {
 	nt_auto(nt_member) struct nt_member *member = calloc(1, sizeof(*member));
@@ -310,34 +310,34 @@ static int load_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struc
 
 	if (!member)
 		return -ENOMEM;
-	member->node = nt_unpack_u32(unpacker);
-	member->pid = nt_unpack_u32(unpacker);
-	member->start_boot_ns = nt_unpack_u64(unpacker);
-	member->start_ns = load_time(unpacker);
-	member->rank = nt_unpack_u32(unpacker);
-	member->size = nt_unpack_u32(unpacker);
-	member->local_rank = nt_unpack_u32(unpacker);
-	member->number = nt_unpack_u32(unpacker);
-	member->attempt_hint = nt_unpack_u32(unpacker);
-	member->rank_known = nt_unpack_bool(unpacker);
-	member->uses_gpu = nt_unpack_bool(unpacker);
-	member->observed = nt_unpack_bool(unpacker);
-	member->silent = nt_unpack_bool(unpacker);
-	member->ended = nt_unpack_bool(unpacker);
-	member->finalized = nt_unpack_bool(unpacker);
-	member->retired = nt_unpack_bool(unpacker);
-	member->ended_ns = load_time(unpacker);
-	agent = nt_unpack_text(unpacker);
+	member->node = nt_codec_get_u32(codec);
+	member->pid = nt_codec_get_u32(codec);
+	member->start_boot_ns = nt_codec_get_u64(codec);
+	member->start_ns = load_time(codec);
+	member->rank = nt_codec_get_u32(codec);
+	member->size = nt_codec_get_u32(codec);
+	member->local_rank = nt_codec_get_u32(codec);
+	member->number = nt_codec_get_u32(codec);
+	member->attempt_hint = nt_codec_get_u32(codec);
+	member->rank_known = nt_codec_get_bool(codec);
+	member->uses_gpu = nt_codec_get_bool(codec);
+	member->observed = nt_codec_get_bool(codec);
+	member->silent = nt_codec_get_bool(codec);
+	member->ended = nt_codec_get_bool(codec);
+	member->finalized = nt_codec_get_bool(codec);
+	member->retired = nt_codec_get_bool(codec);
+	member->ended_ns = load_time(codec);
+	agent = nt_codec_get_text(codec);
 	for (size_t i = 0; i <= NT_MEMBER_PROCESS; i++)
-		member->names[i] = nt_unpack_text(unpacker);
-	member->job_name = nt_unpack_text(unpacker);
-	load_inside(unpacker, member);
-	load_totals(unpacker, member);
-	if (unpacker->error)
-		return unpacker->error;
+		member->names[i] = nt_codec_get_text(codec);
+	member->job_name = nt_codec_get_text(codec);
+	load_inside(codec, member);
+	load_totals(codec, member);
+	if (codec->error)
+		return codec->error;
 	HASH_FIND_STR(key->source, agent, source);
 	if (!source || !is_node(jobs, member->node))
-		return damaged(unpacker);
+		return damaged(codec);
 	nt_member_move(member, source);
 	*ret_member = nt_take(member);
 	return 0;
@@ -374,7 +374,7 @@ static bool is_in_order(const struct nt_job *job)
 	return !before->retired && before->number < last->number;
 }
 
-static int load_job_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct nt_job *job)
+static int load_job_member(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job *job)
 {
 	struct nt_member *member;
 	int r;
@@ -382,13 +382,13 @@ static int load_job_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, s
 	r = nt_jobs_grow(&job->member, job->members, &job->member_cap, sizeof(struct nt_member *));
 	if (r < 0)
 		return r;
-	r = load_member(unpacker, jobs, job->owner, &member);
+	r = load_member(codec, jobs, job->owner, &member);
 	if (r < 0)
 		return r;
 	member->job = job;
 	job->member[job->members++] = member;
 	if (!is_in_order(job))
-		(void)damaged(unpacker);
+		(void)damaged(codec);
 	job->retired += member->retired;
 	job->live += !member->retired && !member->ended;
 	r = register_member(jobs, job->owner, member);
@@ -400,7 +400,7 @@ static int load_job_member(struct nt_unpacker *unpacker, struct nt_jobs *jobs, s
 	return nt_jobs_index_ties(jobs, member, 0);
 }
 
-static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct nt_job_key *key)
+static int load_job(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key)
 {
 	struct nt_job *job = calloc(1, sizeof(*job)), **link;
 	uint32_t count, index;
@@ -413,83 +413,83 @@ static int load_job(struct nt_unpacker *unpacker, struct nt_jobs *jobs, struct n
 		;
 	*link = job;
 	key->jobs++;
-	job->hash = nt_unpack_u64(unpacker);
-	job->id = nt_unpack_u64(unpacker);
-	job->split = nt_unpack_u32(unpacker);
-	job->attempt = nt_unpack_u32(unpacker);
-	job->name = nt_unpack_text(unpacker);
-	job->namespace = nt_unpack_text(unpacker);
-	job->size = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
-	job->unknowns = nt_unpack_u32(unpacker);
-	job->grid.start_ns = load_time(unpacker);
-	job->grid.length_ns = nt_unpack_u64(unpacker);
+	job->hash = nt_codec_get_u64(codec);
+	job->id = nt_codec_get_u64(codec);
+	job->split = nt_codec_get_u32(codec);
+	job->attempt = nt_codec_get_u32(codec);
+	job->name = nt_codec_get_text(codec);
+	job->namespace = nt_codec_get_text(codec);
+	job->size = nt_codec_get_count(codec, NT_FRAME_MAX_RANKS);
+	job->unknowns = nt_codec_get_u32(codec);
+	job->grid.start_ns = load_time(codec);
+	job->grid.length_ns = nt_codec_get_u64(codec);
 	if (job->grid.length_ns > NT_FRAMER_CELL_MAX_NS)
-		(void)damaged(unpacker);
-	job->grid.frames = nt_unpack_u64(unpacker);
-	job->grid.completeness = nt_unpack_f64(unpacker);
-	job->since_ns = load_time(unpacker);
-	job->last_seen_ns = load_time(unpacker);
-	job->ended_ns = load_time(unpacker);
-	job->closed = nt_unpack_bool(unpacker);
-	job->is_shifted = nt_unpack_bool(unpacker);
+		(void)damaged(codec);
+	job->grid.frames = nt_codec_get_u64(codec);
+	job->grid.completeness = nt_codec_get_f64(codec);
+	job->since_ns = load_time(codec);
+	job->last_seen_ns = load_time(codec);
+	job->ended_ns = load_time(codec);
+	job->closed = nt_codec_get_bool(codec);
+	job->is_shifted = nt_codec_get_bool(codec);
 	job->changed = true;
 	jobs->live += !job->closed;
-	count = nt_unpack_count(unpacker, NT_JOBS_MAX_NODES);
-	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++) {
-		uint32_t node = nt_unpack_u32(unpacker);
+	count = nt_codec_get_count(codec, NT_JOBS_MAX_NODES);
+	for (uint32_t i = 0; i < count && !codec->error && r >= 0; i++) {
+		uint32_t node = nt_codec_get_u32(codec);
 
-		r = is_node(jobs, node) ? nt_job_find_node(job, node, &index) : damaged(unpacker);
+		r = is_node(jobs, node) ? nt_job_find_node(job, node, &index) : damaged(codec);
 	}
-	count = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
-	for (uint32_t i = 0; i < count && !unpacker->error && r >= 0; i++)
-		r = load_job_member(unpacker, jobs, job);
+	count = nt_codec_get_count(codec, NT_FRAME_MAX_RANKS);
+	for (uint32_t i = 0; i < count && !codec->error && r >= 0; i++)
+		r = load_job_member(codec, jobs, job);
 	if (r < 0)
 		return r;
 	/* A job begins with its first member, and whoever retires is replaced. */
-	return job->members > job->retired ? unpacker->error : damaged(unpacker);
+	return job->members > job->retired ? codec->error : damaged(codec);
 }
 
-static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
+static int load_key(struct nt_codec *codec, struct nt_jobs *jobs)
 {
-	nt_autofree char *text = nt_unpack_text(unpacker);
+	nt_autofree char *text = nt_codec_get_text(codec);
 	struct nt_source *source;
 	struct nt_job_key *key;
 	uint32_t count;
 	int r;
 
 	if (!text)
-		return unpacker->error;
+		return codec->error;
 	r = nt_jobs_find_key(jobs, text, &key);
 	if (r < 0)
 		return r;
-	key->splits = nt_unpack_u32(unpacker);
-	key->lead_ns = load_time(unpacker);
-	count = nt_unpack_count(unpacker, NT_JOBS_MAX_NODES);
-	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
-		nt_autofree char *agent = nt_unpack_text(unpacker);
+	key->splits = nt_codec_get_u32(codec);
+	key->lead_ns = load_time(codec);
+	count = nt_codec_get_count(codec, NT_JOBS_MAX_NODES);
+	for (uint32_t i = 0; i < count && !codec->error; i++) {
+		nt_autofree char *agent = nt_codec_get_text(codec);
 
 		if (!agent)
-			return unpacker->error;
+			return codec->error;
 		r = nt_jobs_find_source(jobs, key, agent, &source);
 		if (r < 0)
 			return r;
-		source->watermark_ns = load_time(unpacker);
+		source->watermark_ns = load_time(codec);
 	}
-	count = nt_unpack_count(unpacker, NT_JOBS_MAX_LIVE);
-	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
-		r = load_job(unpacker, jobs, key);
+	count = nt_codec_get_count(codec, NT_JOBS_MAX_LIVE);
+	for (uint32_t i = 0; i < count && !codec->error; i++) {
+		r = load_job(codec, jobs, key);
 		if (r < 0)
 			return r;
 	}
-	count = nt_unpack_count(unpacker, NT_FRAME_MAX_RANKS);
-	for (uint32_t i = 0; i < count && !unpacker->error; i++) {
+	count = nt_codec_get_count(codec, NT_FRAME_MAX_RANKS);
+	for (uint32_t i = 0; i < count && !codec->error; i++) {
 		struct nt_member *member;
 
 		r = nt_jobs_grow(&key->lobby, key->lobbies, &key->lobby_cap,
 				 sizeof(struct nt_member *));
 		if (r < 0)
 			return r;
-		r = load_member(unpacker, jobs, key, &member);
+		r = load_member(codec, jobs, key, &member);
 		if (r < 0)
 			return r;
 		key->lobby[key->lobbies++] = member;
@@ -499,35 +499,35 @@ static int load_key(struct nt_unpacker *unpacker, struct nt_jobs *jobs)
 		if (r < 0)
 			return r;
 	}
-	return unpacker->error;
+	return codec->error;
 }
 
 int nt_jobs_load(struct nt_jobs *jobs, const void *data, size_t size)
 {
-	struct nt_unpacker unpacker = {.data = data, .size = size};
+	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
 	struct nt_node_entry *node;
 	uint32_t count;
 	int r;
 
-	if (nt_unpack_u32(&unpacker) != SAVE_VERSION)
+	if (nt_codec_get_u32(&codec) != SAVE_VERSION)
 		return -EBADMSG;
-	jobs->lead_ns = load_time(&unpacker);
-	count = nt_unpack_count(&unpacker, NT_JOBS_MAX_NODES);
-	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
-		nt_autofree char *name = nt_unpack_text(&unpacker);
+	jobs->lead_ns = load_time(&codec);
+	count = nt_codec_get_count(&codec, NT_JOBS_MAX_NODES);
+	for (uint32_t i = 0; i < count && !codec.error; i++) {
+		nt_autofree char *name = nt_codec_get_text(&codec);
 
 		if (!name)
-			return unpacker.error;
+			return codec.error;
 		r = nt_jobs_append_node(jobs, name, &node);
 		if (r < 0)
 			return r == -ENOMEM ? r : -EBADMSG;
-		node->last_seen_ns = load_time(&unpacker);
+		node->last_seen_ns = load_time(&codec);
 	}
-	count = nt_unpack_count(&unpacker, NT_JOBS_MAX_KEYS);
-	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
-		r = load_key(&unpacker, jobs);
+	count = nt_codec_get_count(&codec, NT_JOBS_MAX_KEYS);
+	for (uint32_t i = 0; i < count && !codec.error; i++) {
+		r = load_key(&codec, jobs);
 		if (r < 0)
 			return r;
 	}
-	return unpacker.error;
+	return codec.error;
 }

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "aggregator/pack.h"
 #include "aggregator/table.h"
+#include "common/codec.h"
 
 enum {
 	SAVE_VERSION = 2,
@@ -253,61 +253,61 @@ static uint64_t start_of(const struct place *place, uint64_t waiting_ns)
 
 int nt_places_save(const struct nt_places *places, uint64_t waiting_ns, struct nt_buf *buf)
 {
-	struct nt_packer packer = {.buf = buf};
+	struct nt_codec codec = {.out = buf};
 
 	waiting_ns = waiting_with(places, waiting_ns);
-	nt_pack_u32(&packer, SAVE_VERSION);
-	nt_pack_u64(&packer, waiting_ns);
-	nt_pack_u32(&packer, HASH_COUNT(places->place));
+	nt_codec_put_u32(&codec, SAVE_VERSION);
+	nt_codec_put_u64(&codec, waiting_ns);
+	nt_codec_put_u32(&codec, HASH_COUNT(places->place));
 	for (const struct place *place = places->place; place; place = place->hh.next) {
-		nt_pack_u64(&packer, place->id);
-		nt_pack_u64(&packer, place->offset);
-		nt_pack_u64(&packer, place->real_ns);
-		nt_pack_u64(&packer, start_of(place, waiting_ns));
+		nt_codec_put_u64(&codec, place->id);
+		nt_codec_put_u64(&codec, place->offset);
+		nt_codec_put_u64(&codec, place->real_ns);
+		nt_codec_put_u64(&codec, start_of(place, waiting_ns));
 	}
-	return packer.error;
+	return codec.error;
 }
 
 int nt_places_load(struct nt_places *places, const void *data, size_t size)
 {
-	struct nt_unpacker unpacker = {.data = data, .size = size};
+	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
 	struct place *loaded = NULL;
 	uint64_t waiting_ns;
-	uint32_t version = nt_unpack_u32(&unpacker), count;
+	uint32_t version = nt_codec_get_u32(&codec), count;
 
 	if (version != SAVE_VERSION && version != FIRST_VERSION)
 		return -EBADMSG;
-	waiting_ns = nt_unpack_u64(&unpacker);
-	count = nt_unpack_count(&unpacker, MAX_PARTITIONS);
-	for (uint32_t i = 0; i < count && !unpacker.error; i++) {
+	waiting_ns = nt_codec_get_u64(&codec);
+	count = nt_codec_get_count(&codec, MAX_PARTITIONS);
+	for (uint32_t i = 0; i < count && !codec.error; i++) {
 		struct place *place = calloc(1, sizeof(*place)), *same;
 
 		if (!place) {
-			unpacker.error = -ENOMEM;
+			codec.error = -ENOMEM;
 			break;
 		}
-		place->id = nt_unpack_u64(&unpacker);
-		place->offset = place->saved = nt_unpack_u64(&unpacker);
-		place->real_ns = place->saved_ns = nt_unpack_u64(&unpacker);
+		place->id = nt_codec_get_u64(&codec);
+		place->offset = place->saved = nt_codec_get_u64(&codec);
+		place->real_ns = place->saved_ns = nt_codec_get_u64(&codec);
 		place->loaded = true;
-		place->start = version == FIRST_VERSION ? place->saved : nt_unpack_u64(&unpacker);
+		place->start = version == FIRST_VERSION ? place->saved : nt_codec_get_u64(&codec);
 		/* Until something is read, all of it is still to be read once more. */
 		place->rereads = place->start < place->saved;
 		place->reread_ns = waiting_ns;
 		if (place->start > place->saved)
-			unpacker.error = -EBADMSG;
+			codec.error = -EBADMSG;
 		if (place->id >> 32 >= NT_TOPIC_END)
-			unpacker.error = -EBADMSG;
+			codec.error = -EBADMSG;
 		HASH_REPLACE(hh, loaded, id, sizeof(place->id), place, same);
 		free(same);
 		if (!nt_table_has(place)) {
 			free(place);
-			unpacker.error = -ENOMEM;
+			codec.error = -ENOMEM;
 		}
 	}
-	if (unpacker.error) {
+	if (codec.error) {
 		free_all(&loaded);
-		return unpacker.error;
+		return codec.error;
 	}
 	free_all(&places->place);
 	places->place = loaded;

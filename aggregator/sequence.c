@@ -203,48 +203,48 @@ int nt_sequence_take(struct nt_sequence *sequence, uint64_t number,
 
 /* ---- saved -------------------------------------------------------------------------------------- */
 
-void nt_sequence_save(const struct nt_sequence *sequence, struct nt_packer *packer)
+void nt_sequence_save(const struct nt_sequence *sequence, struct nt_codec *codec)
 {
-	nt_pack_u64(packer, sequence->joined);
-	nt_pack_u64(packer, sequence->first);
-	nt_pack_u64(packer, sequence->newest);
+	nt_codec_put_u64(codec, sequence->joined);
+	nt_codec_put_u64(codec, sequence->first);
+	nt_codec_put_u64(codec, sequence->newest);
 	for (size_t i = 0; i < WORDS; i++)
-		nt_pack_u64(packer, sequence->seen[i]);
-	nt_pack_u32(packer, sequence->holes);
+		nt_codec_put_u64(codec, sequence->seen[i]);
+	nt_codec_put_u32(codec, sequence->holes);
 	for (uint32_t i = 0; i < sequence->holes; i++) {
-		nt_pack_u64(packer, sequence->hole[i].from);
-		nt_pack_u64(packer, sequence->hole[i].to);
-		nt_pack_u32(packer, sequence->hole[i].counted);
+		nt_codec_put_u64(codec, sequence->hole[i].from);
+		nt_codec_put_u64(codec, sequence->hole[i].to);
+		nt_codec_put_u32(codec, sequence->hole[i].counted);
 	}
 }
 
-static void load_holes(struct nt_sequence *sequence, struct nt_unpacker *unpacker)
+static void load_holes(struct nt_sequence *sequence, struct nt_codec *codec)
 {
-	const uint32_t holes = nt_unpack_count(unpacker, NT_SEQUENCE_MAX_HOLES);
+	const uint32_t holes = nt_codec_get_count(codec, NT_SEQUENCE_MAX_HOLES);
 	uint64_t end = 1;
 
-	if (unpacker->error || !holes)
+	if (codec->error || !holes)
 		return;
-	unpacker->error = make_holes(sequence);
-	for (uint32_t i = 0; i < holes && !unpacker->error; i++) {
+	codec->error = make_holes(sequence);
+	for (uint32_t i = 0; i < holes && !codec->error; i++) {
 		struct nt_sequence_hole *hole = &sequence->hole[i];
 
-		hole->from = nt_unpack_u64(unpacker);
-		hole->to = nt_unpack_u64(unpacker);
-		hole->counted = nt_unpack_bool(unpacker);
+		hole->from = nt_codec_get_u64(codec);
+		hole->to = nt_codec_get_u64(codec);
+		hole->counted = nt_codec_get_bool(codec);
 		if (hole->from < end || hole->to <= hole->from)
-			unpacker->error = -EBADMSG;
+			codec->error = -EBADMSG;
 		end = hole->to;
 	}
 	sequence->holes = holes;
 }
 
-void nt_sequence_load(struct nt_sequence *sequence, struct nt_unpacker *unpacker)
+void nt_sequence_load(struct nt_sequence *sequence, struct nt_codec *codec)
 {
-	sequence->joined = nt_unpack_u64(unpacker);
-	sequence->first = nt_unpack_u64(unpacker);
-	sequence->newest = nt_unpack_u64(unpacker);
+	sequence->joined = nt_codec_get_u64(codec);
+	sequence->first = nt_codec_get_u64(codec);
+	sequence->newest = nt_codec_get_u64(codec);
 	for (size_t i = 0; i < WORDS; i++)
-		sequence->seen[i] = nt_unpack_u64(unpacker);
-	load_holes(sequence, unpacker);
+		sequence->seen[i] = nt_codec_get_u64(codec);
+	load_holes(sequence, codec);
 }

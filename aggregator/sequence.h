@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aggregator/pack.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/codec.h"
 
 enum {
 	NT_SEQUENCE_WINDOW = 256, /* numbers with a bit of their own, the newest included */
@@ -49,8 +49,8 @@ void nt_sequence_release(struct nt_sequence *sequence);
 NT_MUST_CHECK int nt_sequence_take(struct nt_sequence *sequence, uint64_t number,
 				   struct nt_sequence_counters *counters);
 
-void nt_sequence_save(const struct nt_sequence *sequence, struct nt_packer *packer);
-/* Fills a zeroed one; the unpacker keeps the error. */
-void nt_sequence_load(struct nt_sequence *sequence, struct nt_unpacker *unpacker);
+void nt_sequence_save(const struct nt_sequence *sequence, struct nt_codec *codec);
+/* Fills a zeroed one; the codec keeps the error. */
+void nt_sequence_load(struct nt_sequence *sequence, struct nt_codec *codec);
 
 #endif

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/codec.h"
+#include "common/hash.h"
 #include "detect/answer.h"
-#include "detect/codec.h"
 #include "detect/core.h"
 #include "detect/detect.h"
 #include "detect/state_part.h"
@@ -101,20 +102,19 @@ static void code_head(struct nt_codec *codec)
 
 int nt_detect_save(const struct nt_detect *detect, uint8_t **ret_data, size_t *ret_size)
 {
-	struct nt_codec codec = {.loads = false};
+	nt_autobuf struct nt_buf buf = {.max = UINT32_MAX};
+	struct nt_codec codec = {.out = &buf};
 	uint64_t sum;
 
 	code_head(&codec);
 	/* The one walk serves both ways; saving changes nothing but the communicators' index. */
 	code_detect(&codec, (struct nt_detect *)(uintptr_t)detect);
-	sum = codec.error ? 0 : nt_codec_sum(codec.out, codec.out_size);
+	sum = nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 	nt_code_fixed(&codec, &sum);
-	if (codec.error) {
-		free(codec.out);
+	if (codec.error)
 		return codec.error;
-	}
-	*ret_data = codec.out;
-	*ret_size = codec.out_size;
+	*ret_size = buf.len;
+	*ret_data = nt_take(buf.data);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ int nt_detect_load(const struct nt_rules *rules, const uint8_t *data, size_t siz
 		return -EBADMSG;
 	codec.in_size = tail.at = size - STATE_SUM_BYTES;
 	nt_code_fixed(&tail, &sum);
-	if (sum != nt_codec_sum(data, codec.in_size))
+	if (sum != nt_hash_bytes(NT_HASH_SEED, data, codec.in_size))
 		return -EBADMSG;
 	code_head(&codec);
 	if (codec.error)

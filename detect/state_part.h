@@ -3,7 +3,7 @@
 #ifndef NT_DETECT_STATE_PART_H
 #define NT_DETECT_STATE_PART_H
 
-#include "detect/codec.h"
+#include "common/codec.h"
 #include "detect/core.h"
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);

@@ -13,7 +13,7 @@ BEGIN {
   ok["bpf"] = "^\"(bpf/|vmlinux[.]h\")"
   ok["common"] = "^\"common/"
   ok["proto"] = "^\"(proto/|common/|neutracer[.]pb-c[.]h\")"
-  ok["detect"] = "^\"(detect/|common/(hash|search|sketch)[.]h\")"
+  ok["detect"] = "^\"(detect/|common/(codec|hash|search|sketch)[.]h\")"
   ok["agent"] = "^\"(agent/|common/|proto/|bpf/event[.]h\"|[a-z_]+[.]skel[.]h\")"
   ok["aggregator"] = "^\"(aggregator/|detect/|common/|proto/)"
   ok["cli"] = "^\"(cli/|aggregator/|detect/|common/|proto/)"

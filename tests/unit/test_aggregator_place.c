@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator/pack.h"
+#include "common/codec.h"
 
 #define MS     1000000ULL
 #define SECOND (1000 * MS)
@@ -171,16 +171,16 @@ static void a_state_of_the_first_version_goes_on_behind_what_was_taken(void **st
 {
 	nt_auto(nt_places) struct nt_places *places = NULL;
 	nt_autobuf struct nt_buf buf = {0};
-	struct nt_packer packer = {.buf = &buf};
+	struct nt_codec codec = {.out = &buf};
 
 	(void)state;
-	nt_pack_u32(&packer, 1);
-	nt_pack_u64(&packer, UINT64_MAX);
-	nt_pack_u32(&packer, 1);
-	nt_pack_u64(&packer, (uint64_t)NT_TOPIC_WINDOW << 32 | PARTITION);
-	nt_pack_u64(&packer, 42);
-	nt_pack_u64(&packer, SECOND);
-	assert_int_equal(packer.error, 0);
+	nt_codec_put_u32(&codec, 1);
+	nt_codec_put_u64(&codec, UINT64_MAX);
+	nt_codec_put_u32(&codec, 1);
+	nt_codec_put_u64(&codec, (uint64_t)NT_TOPIC_WINDOW << 32 | PARTITION);
+	nt_codec_put_u64(&codec, 42);
+	nt_codec_put_u64(&codec, SECOND);
+	assert_int_equal(codec.error, 0);
 	assert_int_equal(nt_places_new(&places), 0);
 	assert_int_equal(nt_places_load(places, buf.data, buf.len), 0);
 	assert_int_equal(start_of(places), 42);

@@ -180,27 +180,27 @@ static void numbers_at_the_very_end_do_no_harm(void **state)
 static void holes_survive_a_restart(void **state)
 {
 	nt_autobuf struct nt_buf buf = {0};
-	struct nt_packer packer = {.buf = &buf};
-	struct nt_unpacker unpacker;
+	struct nt_codec out = {.out = &buf};
+	struct nt_codec in;
 
 	(void)state;
 	take_all(1, 401);
 	take_all(3000, 3010);
 	assert_true(take(1000));
-	nt_sequence_save(&sequence, &packer);
-	assert_int_equal(packer.error, 0);
+	nt_sequence_save(&sequence, &out);
+	assert_int_equal(out.error, 0);
 	for (size_t size = 0; size < buf.len; size++) {
 		struct nt_sequence torn = {0};
 
-		unpacker = (struct nt_unpacker){.data = buf.data, .size = size};
-		nt_sequence_load(&torn, &unpacker);
-		assert_int_equal(unpacker.error, -EBADMSG);
+		in = (struct nt_codec){.loads = true, .in = buf.data, .in_size = size};
+		nt_sequence_load(&torn, &in);
+		assert_int_equal(in.error, -EBADMSG);
 		nt_sequence_release(&torn);
 	}
 	nt_sequence_release(&sequence);
-	unpacker = (struct nt_unpacker){.data = buf.data, .size = buf.len};
-	nt_sequence_load(&sequence, &unpacker);
-	assert_int_equal(unpacker.error, 0);
+	in = (struct nt_codec){.loads = true, .in = buf.data, .in_size = buf.len};
+	nt_sequence_load(&sequence, &in);
+	assert_int_equal(in.error, 0);
 	refuse_all(1, 401);
 	take_all(401, 1000);
 	assert_false(take(1000));
@@ -212,18 +212,18 @@ static void holes_survive_a_restart(void **state)
 static void holes_that_make_no_sense_are_refused(void **state)
 {
 	nt_autobuf struct nt_buf buf = {0};
-	struct nt_packer packer = {.buf = &buf};
-	struct nt_unpacker unpacker;
+	struct nt_codec out = {.out = &buf};
+	struct nt_codec in;
 	struct nt_sequence loaded = {0};
 
 	(void)state;
 	take_all(1, 401);
 	take_all(3000, 3010);
 	sequence.hole[0].to = sequence.hole[0].from;
-	nt_sequence_save(&sequence, &packer);
-	unpacker = (struct nt_unpacker){.data = buf.data, .size = buf.len};
-	nt_sequence_load(&loaded, &unpacker);
-	assert_int_equal(unpacker.error, -EBADMSG);
+	nt_sequence_save(&sequence, &out);
+	in = (struct nt_codec){.loads = true, .in = buf.data, .in_size = buf.len};
+	nt_sequence_load(&loaded, &in);
+	assert_int_equal(in.error, -EBADMSG);
 	nt_sequence_release(&loaded);
 }
 

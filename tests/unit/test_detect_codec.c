@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "detect/codec.h"
+#include "common/codec.h"
 
 static struct nt_codec load_of(const void *data, size_t size)
 {
@@ -18,16 +18,16 @@ static void a_number_passes_at_its_bound_and_is_refused_beyond(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
 		for (uint64_t more = 0; more < 2; more++) {
-			struct nt_codec out = {.loads = false}, in;
+			nt_autobuf struct nt_buf buf = {0};
+			struct nt_codec out = {.out = &buf}, in;
 			uint64_t value = most[i] + more, got = 42;
 
 			nt_code_number(&out, &value, most[i]);
 			assert_int_equal(out.error, 0);
-			in = load_of(out.out, out.out_size);
+			in = load_of(buf.data, buf.len);
 			nt_code_number(&in, &got, most[i]);
 			assert_int_equal(in.error, more ? -EBADMSG : 0);
 			assert_true(got == (more ? 0 : value));
-			free(out.out);
 		}
 	}
 }
@@ -116,7 +116,8 @@ static void numbers_with_a_sign_come_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
-		struct nt_codec out = {.loads = false}, in;
+		nt_autobuf struct nt_buf buf = {0};
+		struct nt_codec out = {.out = &buf}, in;
 		int32_t value = values[i], got = 7;
 		double real = reals[i], got_real = 7.0;
 		uint64_t word = fixed[i % 4], got_word = 7;
@@ -124,7 +125,7 @@ static void numbers_with_a_sign_come_back(void **state)
 		nt_code_i32(&out, &value);
 		nt_code_real(&out, &real);
 		nt_code_fixed(&out, &word);
-		in = load_of(out.out, out.out_size);
+		in = load_of(buf.data, buf.len);
 		nt_code_i32(&in, &got);
 		nt_code_real(&in, &got_real);
 		nt_code_fixed(&in, &got_word);
@@ -133,7 +134,6 @@ static void numbers_with_a_sign_come_back(void **state)
 		assert_int_equal(got, value);
 		assert_memory_equal(&got_real, &real, sizeof(real));
 		assert_true(got_word == word);
-		free(out.out);
 	}
 }
 

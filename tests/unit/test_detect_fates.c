@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "common/hash.h"
-#include "detect/codec.h"
 #include "detect/core.h"
 
 enum {
@@ -423,7 +422,7 @@ static uint32_t count_harmless(const struct nt_rules *rules, uint8_t *data, size
 		uint64_t sum;
 
 		data[i]++;
-		sum = nt_codec_sum(data, size - 8);
+		sum = nt_hash_bytes(NT_HASH_SEED, data, size - 8);
 		for (size_t j = 0; j < 8; j++)
 			data[size - 8 + j] = (uint8_t)(sum >> (8 * j));
 		harmless += nt_detect_load(rules, data, size, &loaded) == 0;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <malloc.h>
 
-#include "detect/codec.h"
+#include "common/codec.h"
 #include "detect/core.h"
 
 static struct nt_detect *detect;
