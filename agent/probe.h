@@ -81,12 +81,24 @@ enum {
 	NT_LOW_WORD = 32,
 };
 
+/* What sets a call apart from others of its role. */
+enum {
+	NT_PROBE_ABORTS = 1 << 0, /* ends a communicator or library, and not well */
+	NT_PROBE_ANNOUNCES = 1 << 1, /* of NT_ROLE_DESTROY: the one that destroys follows */
+	/* Of NT_ROLE_SPLIT. */
+	NT_PROBE_SAME_MEMBERS = 1 << 2, /* the parent's, with the same ranks */
+	NT_PROBE_PER_NODE = 1 << 3, /* one for each node: the colour is the same on all of them */
+	/* Of NT_ROLE_SYNC_DEVICE: waits for its own stream, and maybe for others. */
+	NT_PROBE_OWN_STREAM = 1 << 4,
+};
+
 struct nt_probe {
 	const char *symbol;
 	enum nt_library library;
 	enum nt_subject subject;
 	enum nt_role role;
 	enum nt_op op;
+	uint8_t flags; /* NT_PROBE_… */
 	bool returns; /* entry and return are observed (the call blocks, or its result is wanted) */
 	bool long_only; /* with `returns`: short ones are only summed (min-call) */
 	bool hot; /* may be called thousands of times a second: refuse a slow first instruction */

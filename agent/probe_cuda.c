@@ -34,12 +34,12 @@ enum {
 	}
 
 /* May block: entry and return, and an event if it lasts. */
-#define SYNC(lib, name, role_, words_, stream_, event_, counter_, bytes_)                          \
+#define SYNC(lib, name, role_, words_, stream_, event_, counter_, bytes_, flags_)                  \
 	{                                                                                          \
 		ROW(lib, name, NT_SUBJECT_SYNC),                                                   \
-			.role = role_, .returns = true, .long_only = true, .words = words_,        \
-			.stream = stream_, .event = event_, .counter = counter_, .bytes = bytes_,  \
-			NT_NO_GRAPH, NT_NO_DEREF                                                   \
+			.role = role_, .flags = flags_, .returns = true, .long_only = true,        \
+			.words = words_, .stream = stream_, .event = event_, .counter = counter_,  \
+			.bytes = bytes_, NT_NO_GRAPH, NT_NO_DEREF                                  \
 	}
 
 /*
@@ -86,8 +86,8 @@ enum {
 	SEEN(lib, name, subject, role, words, stream, event, counter),                             \
 		SEEN(lib, name "_ptsz", subject, role, words, stream, event, counter)
 #define SYNC_STREAM(lib, name)                                                                     \
-	SYNC(lib, name, NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO),                                    \
-		SYNC(lib, name "_ptsz", NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO)
+	SYNC(lib, name, NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO, 0),                                 \
+		SYNC(lib, name "_ptsz", NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO, 0)
 /* Every name with its sibling. begin: the driver's has a version. */
 #define CAPTURES(lib, subject, prefix, begin)                                                      \
 	GRAPH(lib, subject, begin, NT_ROLE_CAPTURE_BEGIN, 2, 0, NO, NO, NO),                       \
@@ -110,11 +110,12 @@ enum {
 		      NO, NO),                                                                     \
 		GRAPH(lib, subject, prefix "GraphDestroy", NT_ROLE_GRAPH_DESTROY, 1, NO, 0, NO,    \
 		      NO)
-#define SYNC_DEVICE(lib, name) SYNC(lib, name, NT_ROLE_SYNC_DEVICE, 0, NO, NO, -1, NO)
+#define SYNC_DEVICE(lib, name) SYNC(lib, name, NT_ROLE_SYNC_DEVICE, 0, NO, NO, -1, NO, 0)
 /* A copy that returns when it is done, and so waits for the streams. */
 #define SYNC_COPY(lib, name, words, counter, bytes)                                                \
-	SYNC(lib, name, NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes),                       \
-		SYNC(lib, name "_ptds", NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes)
+	SYNC(lib, name, NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes, NT_PROBE_OWN_STREAM),  \
+		SYNC(lib, name "_ptds", NT_ROLE_SYNC_DEVICE, words, NO, NO, counter, bytes,        \
+		     NT_PROBE_OWN_STREAM)
 
 static const struct nt_probe cudart[] = {
 	LAUNCHES("cudaLaunchKernel"),
@@ -133,7 +134,7 @@ static const struct nt_probe cudart[] = {
 	CHANGES_GRAPH(RT, NT_SUBJECT_COMM, "cuda"),
 
 	SYNC_STREAM(RT, "cudaStreamSynchronize"),
-	SYNC(RT, "cudaEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO),
+	SYNC(RT, "cudaEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO, 0),
 	SYNC_DEVICE(RT, "cudaDeviceSynchronize"),
 	SYNC_DEVICE(RT, "cudaThreadSynchronize"),
 	SYNC_DEVICE(RT, "cudaExecutionCtxSynchronize"),
@@ -143,9 +144,10 @@ static const struct nt_probe cudart[] = {
 	SYNC_COPY(RT, "cudaMemcpy3DPeer", 1, NT_COUNTER_COPY, NO),
 	SYNC_COPY(RT, "cudaMemcpyToSymbol", 5, NT_COUNTER_COPY, 2),
 	SYNC_COPY(RT, "cudaMemcpyFromSymbol", 5, NT_COUNTER_COPY, 2),
-	SYNC(RT, "cudaMemcpyPeer", NT_ROLE_SYNC_DEVICE, 5, NO, NO, NT_COUNTER_COPY, 4),
-	SYNC(RT, "cudaFree", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO),
-	SYNC(RT, "cudaFreeHost", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO),
+	SYNC(RT, "cudaMemcpyPeer", NT_ROLE_SYNC_DEVICE, 5, NO, NO, NT_COUNTER_COPY, 4,
+	     NT_PROBE_OWN_STREAM),
+	SYNC(RT, "cudaFree", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO, 0),
+	SYNC(RT, "cudaFreeHost", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO, 0),
 
 	SEEN_TWICE(RT, "cudaEventRecord", NT_SUBJECT_ORDER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
 	SEEN_TWICE(RT, "cudaEventRecordWithFlags", NT_SUBJECT_ORDER, NT_ROLE_EVENT_RECORD, 3, 1, 0,
@@ -230,13 +232,13 @@ static const struct nt_probe cuda[] = {
 
 	/* Inside a probed call of the runtime these are nested, and skipped. */
 	SYNC_STREAM(DR, "cuStreamSynchronize"),
-	SYNC(DR, "cuEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO),
+	SYNC(DR, "cuEventSynchronize", NT_ROLE_SYNC_EVENT, 1, NO, 0, -1, NO, 0),
 	SYNC_DEVICE(DR, "cuCtxSynchronize"),
 	SYNC_DEVICE(DR, "cuCtxSynchronize_v2"),
 	SYNC_COPY(DR, "cuMemcpy", 3, NT_COUNTER_DRIVER_COPY, 2),
 	SYNC_COPY(DR, "cuMemcpyHtoD_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
 	SYNC_COPY(DR, "cuMemcpyDtoH_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
-	SYNC(DR, "cuMemFree_v2", NT_ROLE_SYNC_DEVICE, 1, NO, NO, -1, NO),
+	SYNC(DR, "cuMemFree_v2", NT_ROLE_SYNC_DEVICE, 1, NO, NO, -1, NO, 0),
 	SEEN_TWICE(DR, "cuEventRecord", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
 	SEEN_TWICE(DR, "cuEventRecordWithFlags", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 3, 1, 0,
 		   -1),

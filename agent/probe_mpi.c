@@ -46,10 +46,10 @@ enum {
 	}
 
 /* Makes a communicator out of another. */
-#define MAKING(name, words_, color_, key_, newcomm_)                                               \
+#define MAKING(name, words_, color_, key_, newcomm_, flags_)                                       \
 	{                                                                                          \
-		MPI_ROW, .symbol = #name, .role = NT_ROLE_SPLIT, .returns = true, .words = words_, \
-			 .comm = 0, .color = NT_INT(color_), .key = NT_INT(key_),                  \
+		MPI_ROW, .symbol = #name, .role = NT_ROLE_SPLIT, .flags = flags_, .returns = true, \
+			 .words = words_, .comm = 0, .color = NT_INT(color_), .key = NT_INT(key_), \
 			 .newcomm = newcomm_, .deref = newcomm_, .deref_at_return = true,          \
 			 .nranks = NT_NO_WORD, .rank = NT_NO_WORD, .id = NT_NO_WORD, NT_NO_DATA,   \
 			 NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                                   \
@@ -68,11 +68,11 @@ enum {
 			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
 	}
 
-#define LIFE(name, role_, returns_, words_, comm_)                                                 \
+#define LIFE(name, role_, returns_, words_, comm_, flags_)                                         \
 	{                                                                                          \
-		MPI_ROW, .symbol = #name, .role = role_, .returns = returns_, .words = words_,     \
-			 .comm = comm_, NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE,        \
-			 NT_NO_DEREF, NT_NO_COUNT                                                  \
+		MPI_ROW, .symbol = #name, .role = role_, .flags = flags_, .returns = returns_,     \
+			 .words = words_, .comm = comm_, NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE,     \
+			 NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                                    \
 	}
 
 enum {
@@ -122,15 +122,15 @@ static const struct nt_probe rows[] = {
 	WAITING(MPI_Win_wait, 1, NO),
 	WAITING(MPI_Win_complete, 1, NO),
 
-	/* name, words, color, key, newcomm */
-	MAKING(MPI_Comm_split, 4, 1, 2, 3),
-	MAKING(MPI_Comm_split_type, 5, 1, 2, 4),
-	MAKING(MPI_Comm_dup, 2, NO, NO, 1),
-	MAKING(MPI_Comm_dup_with_info, 3, NO, NO, 2),
-	MAKING(MPI_Comm_create, 3, NO, NO, 2),
-	MAKING(MPI_Comm_create_group, 4, NO, NO, 3),
-	MAKING(MPI_Cart_create, 6, NO, NO, 5),
-	MAKING(MPI_Cart_sub, 3, NO, NO, 2),
+	/* name, words, color, key, newcomm, flags */
+	MAKING(MPI_Comm_split, 4, 1, 2, 3, 0),
+	MAKING(MPI_Comm_split_type, 5, 1, 2, 4, NT_PROBE_PER_NODE),
+	MAKING(MPI_Comm_dup, 2, NO, NO, 1, NT_PROBE_SAME_MEMBERS),
+	MAKING(MPI_Comm_dup_with_info, 3, NO, NO, 2, NT_PROBE_SAME_MEMBERS),
+	MAKING(MPI_Comm_create, 3, NO, NO, 2, 0),
+	MAKING(MPI_Comm_create_group, 4, NO, NO, 3, 0),
+	MAKING(MPI_Cart_create, 6, NO, NO, 5, 0),
+	MAKING(MPI_Cart_sub, 3, NO, NO, 2, 0),
 
 	/* MPI_Comm_free takes a pointer to the handle. */
 	{MPI_ROW, .symbol = "MPI_Comm_free", .role = NT_ROLE_DESTROY, .returns = true, .words = 1,
@@ -139,10 +139,10 @@ static const struct nt_probe rows[] = {
 	ASKING(MPI_Comm_rank, NT_ROLE_COMM_RANK),
 	ASKING(MPI_Comm_size, NT_ROLE_COMM_SIZE),
 
-	LIFE(MPI_Init, NT_ROLE_LIBRARY_INIT, true, 2, NO),
-	LIFE(MPI_Init_thread, NT_ROLE_LIBRARY_INIT, true, 4, NO),
-	LIFE(MPI_Finalize, NT_ROLE_LIBRARY_END, true, 0, NO),
-	LIFE(MPI_Abort, NT_ROLE_LIBRARY_END, false, 2, 0),
+	LIFE(MPI_Init, NT_ROLE_LIBRARY_INIT, true, 2, NO, 0),
+	LIFE(MPI_Init_thread, NT_ROLE_LIBRARY_INIT, true, 4, NO, 0),
+	LIFE(MPI_Finalize, NT_ROLE_LIBRARY_END, true, 0, NO, 0),
+	LIFE(MPI_Abort, NT_ROLE_LIBRARY_END, false, 2, 0, NT_PROBE_ABORTS),
 };
 
 const struct nt_probe_piece nt_probe_mpi = NT_PIECE(rows);

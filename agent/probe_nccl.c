@@ -38,11 +38,11 @@ enum {
 				NT_NO_DATA, NT_NO_STREAM, NT_NO_DEVICE, NT_NO_COUNT                \
 	}
 
-#define LIFE(lib, name, role_, op_, returns_, words_, comm_)                                       \
+#define LIFE(lib, name, role_, op_, returns_, words_, comm_, flags_)                               \
 	{                                                                                          \
-		ROW(lib, name), .role = role_, .op = op_, .returns = returns_, .words = words_,    \
-				.comm = comm_, NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE, \
-				NT_NO_DEREF, NT_NO_COUNT                                           \
+		ROW(lib, name), .role = role_, .op = op_, .flags = flags_, .returns = returns_,    \
+				.words = words_, .comm = comm_, NT_NO_DATA, NT_NO_STREAM,          \
+				NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                 \
 	}
 
 /* Plain and with a configuration as last argument, which moves no other word. */
@@ -50,34 +50,36 @@ enum {
 	DATA(lib, name, op, words, count, type, comm, stream, NO, root),                           \
 		DATA(lib, name "Config", op, words, count, type, comm, stream, NO, root)
 
-#define SHARED(lib)                                                                                 \
-	/* lib, name, op, words, count, type, comm, stream, root */                                 \
-	WITH_CONFIG(lib, "ncclAllReduce", NT_OP_ALL_REDUCE, 7, 2, 3, 5, 6, NO),                     \
-		WITH_CONFIG(lib, "ncclReduceScatter", NT_OP_REDUCE_SCATTER, 7, 2, 3, 5, 6, NO),     \
-		WITH_CONFIG(lib, "ncclBroadcast", NT_OP_BROADCAST, 7, 2, 3, 5, 6, 4),               \
-		WITH_CONFIG(lib, "ncclReduce", NT_OP_REDUCE, 8, 2, 3, 6, 7, 5),                     \
-		WITH_CONFIG(lib, "ncclAllGather", NT_OP_ALL_GATHER, 6, 2, 3, 4, 5, NO),             \
-		WITH_CONFIG(lib, "ncclAlltoAll", NT_OP_ALL_TO_ALL, 6, 2, 3, 4, 5, NO),              \
-		WITH_CONFIG(lib, "ncclGather", NT_OP_GATHER, 7, 2, 3, 5, 6, 4),                     \
-		WITH_CONFIG(lib, "ncclScatter", NT_OP_SCATTER, 7, 2, 3, 5, 6, 4),                   \
-		DATA(lib, "ncclSend", NT_OP_SEND, 6, 1, 2, 4, 5, 3, NO),                            \
-		DATA(lib, "ncclRecv", NT_OP_RECV, 6, 1, 2, 4, 5, 3, NO),                            \
-		DATA(lib, "ncclPutSignal", NT_OP_PUT, 11, 1, 2, 9, 10, 3, NO),                      \
-		DATA(lib, "ncclSignal", NT_OP_SIGNAL, 6, NO, NO, 4, 5, 0, NO),                      \
-		DATA(lib, "ncclWaitSignal", NT_OP_WAIT_SIGNAL, 4, NO, NO, 2, 3, NO, NO),            \
-		LIFE(lib, "ncclGroupStart", NT_ROLE_GROUP_START, NT_OP_UNKNOWN, false, 0, NO),      \
-		LIFE(lib, "ncclGroupEnd", NT_ROLE_GROUP_END, NT_OP_GROUP_END, true, 0, NO),         \
-		LIFE(lib, "ncclGroupSimulateEnd", NT_ROLE_GROUP_END, NT_OP_GROUP_END, true, 1,      \
-		     NO), /* lib, name, role, words, comm, nranks, rank, id, newcomm, color, key */ \
-		MAKE(lib, "ncclCommInitRankScalable", NT_ROLE_INIT, 6, NO, 1, 2, 4, 0, NO, NO),     \
-		MAKE(lib, "ncclCommInitAll", NT_ROLE_INIT_ALL, 3, NO, 1, NO, NO, 0, NO, NO),        \
-		MAKE(lib, "ncclCommSplit", NT_ROLE_SPLIT, 5, 0, NO, NO, NO, 3, 1, 2),               \
-		MAKE(lib, "ncclCommShrink", NT_ROLE_SHRINK, 6, 0, NO, NO, NO, 3, NO, NO),           \
-		MAKE(lib, "ncclCommGrow", NT_ROLE_GROW, 6, 0, 1, 3, 2, 4, NO, NO),                  \
-		LIFE(lib, "ncclCommFinalize", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0),          \
-		LIFE(lib, "ncclCommDestroy", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0),           \
-		LIFE(lib, "ncclCommAbort", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0),             \
-		LIFE(lib, "ncclCommRevoke", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 2, 0)
+#define SHARED(lib)                                                                                \
+	/* lib, name, op, words, count, type, comm, stream, root */                                \
+	WITH_CONFIG(lib, "ncclAllReduce", NT_OP_ALL_REDUCE, 7, 2, 3, 5, 6, NO),                    \
+		WITH_CONFIG(lib, "ncclReduceScatter", NT_OP_REDUCE_SCATTER, 7, 2, 3, 5, 6, NO),    \
+		WITH_CONFIG(lib, "ncclBroadcast", NT_OP_BROADCAST, 7, 2, 3, 5, 6, 4),              \
+		WITH_CONFIG(lib, "ncclReduce", NT_OP_REDUCE, 8, 2, 3, 6, 7, 5),                    \
+		WITH_CONFIG(lib, "ncclAllGather", NT_OP_ALL_GATHER, 6, 2, 3, 4, 5, NO),            \
+		WITH_CONFIG(lib, "ncclAlltoAll", NT_OP_ALL_TO_ALL, 6, 2, 3, 4, 5, NO),             \
+		WITH_CONFIG(lib, "ncclGather", NT_OP_GATHER, 7, 2, 3, 5, 6, 4),                    \
+		WITH_CONFIG(lib, "ncclScatter", NT_OP_SCATTER, 7, 2, 3, 5, 6, 4),                  \
+		DATA(lib, "ncclSend", NT_OP_SEND, 6, 1, 2, 4, 5, 3, NO),                           \
+		DATA(lib, "ncclRecv", NT_OP_RECV, 6, 1, 2, 4, 5, 3, NO),                           \
+		DATA(lib, "ncclPutSignal", NT_OP_PUT, 11, 1, 2, 9, 10, 3, NO),                     \
+		DATA(lib, "ncclSignal", NT_OP_SIGNAL, 6, NO, NO, 4, 5, 0, NO),                     \
+		DATA(lib, "ncclWaitSignal", NT_OP_WAIT_SIGNAL, 4, NO, NO, 2, 3, NO, NO),           \
+		LIFE(lib, "ncclGroupStart", NT_ROLE_GROUP_START, NT_OP_UNKNOWN, false, 0, NO, 0),  \
+		LIFE(lib, "ncclGroupEnd", NT_ROLE_GROUP_END, NT_OP_GROUP_END, true, 0, NO, 0),     \
+		LIFE(lib, "ncclGroupSimulateEnd", NT_ROLE_GROUP_END, NT_OP_GROUP_END, true, 1, NO, \
+		     0), /* lib, name, role, words, comm, nranks, rank, id, newcomm, color, key */ \
+		MAKE(lib, "ncclCommInitRankScalable", NT_ROLE_INIT, 6, NO, 1, 2, 4, 0, NO, NO),    \
+		MAKE(lib, "ncclCommInitAll", NT_ROLE_INIT_ALL, 3, NO, 1, NO, NO, 0, NO, NO),       \
+		MAKE(lib, "ncclCommSplit", NT_ROLE_SPLIT, 5, 0, NO, NO, NO, 3, 1, 2),              \
+		MAKE(lib, "ncclCommShrink", NT_ROLE_SHRINK, 6, 0, NO, NO, NO, 3, NO, NO),          \
+		MAKE(lib, "ncclCommGrow", NT_ROLE_GROW, 6, 0, 1, 3, 2, 4, NO, NO),                 \
+		LIFE(lib, "ncclCommFinalize", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0,          \
+		     NT_PROBE_ANNOUNCES),                                                          \
+		LIFE(lib, "ncclCommDestroy", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0, 0),       \
+		LIFE(lib, "ncclCommAbort", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 1, 0,             \
+		     NT_PROBE_ABORTS),                                                             \
+		LIFE(lib, "ncclCommRevoke", NT_ROLE_DESTROY, NT_OP_UNKNOWN, true, 2, 0, 0)
 
 static const struct nt_probe nccl[] = {
 	SHARED(NT_LIBRARY_NCCL),

@@ -377,13 +377,12 @@ void nt_registry_child(struct nt_registry *registry, struct nt_process *process,
 	sure = parent && !parent->id_is_local && parent->epoch == NT_COMM_EPOCH_WHOLE;
 	pending.id_is_local = !sure;
 	if (parent) {
-		/* Those that share memory: the colour is the same on every node. */
-		if (strcmp(probe->symbol, "MPI_Comm_split_type") == 0)
+		if (probe->flags & NT_PROBE_PER_NODE)
 			where = registry->boot;
 		pending.parent = parent->id;
 		pending.rank_of = parent->rank_of;
 		pending.id = nt_comm_id_child(parent->id, color, ++parent->children, where);
-		if (strncmp(probe->symbol, "MPI_Comm_dup", strlen("MPI_Comm_dup")) == 0) {
+		if (probe->flags & NT_PROBE_SAME_MEMBERS) {
 			pending.rank = parent->rank;
 			pending.size = parent->size;
 		} else if (probe->library == NT_LIBRARY_MPI && probe->color == NT_NO_WORD) {

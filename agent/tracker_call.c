@@ -192,8 +192,8 @@ static void on_sync(struct nt_process *process, const struct nt_probe *probe,
 	} else if (probe->role == NT_ROLE_SYNC_EVENT) {
 		what = NT_ORDER_EVENT;
 		handle = nt_probe_word(call, probe->event);
-	} else if (strstr(probe->symbol, "Memcpy") || strstr(probe->symbol, "Memset")) {
-		what = NT_ORDER_UNCLEAR; /* waits for its own stream, and maybe for others */
+	} else if (probe->flags & NT_PROBE_OWN_STREAM) {
+		what = NT_ORDER_UNCLEAR;
 	}
 	if ((uint32_t)call->ret != 0)
 		rank->errors++;
@@ -259,7 +259,7 @@ static void on_group(struct nt_tracker *tracker, struct nt_process *process,
 static void on_library_end(struct nt_process *process, const struct nt_probe *probe)
 {
 	if (probe->role == NT_ROLE_LIBRARY_END) {
-		process->finalized = strcmp(probe->symbol, "MPI_Abort") != 0;
+		process->finalized = !(probe->flags & NT_PROBE_ABORTS);
 		return;
 	}
 	process->mpi_begun = true;
@@ -291,10 +291,9 @@ static void on_destroy(struct nt_process *process, const struct nt_probe *probe,
 
 	if (probe->library == NT_LIBRARY_MPI && process->mpich)
 		handle = (uint32_t)handle;
-	/* ncclCommFinalize only announces the end, and is followed by ncclCommDestroy. */
-	if (!strstr(probe->symbol, "Finalize"))
+	if (!(probe->flags & NT_PROBE_ANNOUNCES))
 		nt_registry_end(process, probe->library, handle);
-	if (!process->comm_count && !strstr(probe->symbol, "Abort"))
+	if (!process->comm_count && !(probe->flags & NT_PROBE_ABORTS))
 		process->finalized = true;
 }
 

@@ -113,6 +113,43 @@ static void calls_that_spin_are_not_probed(void **state)
 			assert_string_not_equal(nt_probe_row(row)->symbol, spinning[i]);
 }
 
+/* From the names, which the tracker reads no more. */
+static uint8_t flags_of(const struct nt_probe *p)
+{
+	const char *symbol = p->symbol;
+	uint8_t flags = 0;
+
+	if (strstr(symbol, "Abort"))
+		flags |= NT_PROBE_ABORTS;
+	if (p->role == NT_ROLE_DESTROY && strstr(symbol, "Finalize"))
+		flags |= NT_PROBE_ANNOUNCES;
+	if (strncmp(symbol, "MPI_Comm_dup", strlen("MPI_Comm_dup")) == 0)
+		flags |= NT_PROBE_SAME_MEMBERS;
+	if (strcmp(symbol, "MPI_Comm_split_type") == 0)
+		flags |= NT_PROBE_PER_NODE;
+	if (p->role == NT_ROLE_SYNC_DEVICE &&
+	    (strstr(symbol, "Memcpy") || strstr(symbol, "Memset")))
+		flags |= NT_PROBE_OWN_STREAM;
+	return flags;
+}
+
+static void what_sets_a_call_apart_is_a_flag_of_its_row(void **state)
+{
+	uint8_t seen = 0;
+
+	(void)state;
+	for (int arch = 0; arch < NT_ARCH_END; arch++)
+		for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+			const struct nt_probe *p = nt_probe_arch_row((enum nt_arch)arch, row);
+
+			if (p->flags != flags_of(p))
+				fail_msg("%s: flags %x, not %x", p->symbol, p->flags, flags_of(p));
+			seen |= p->flags;
+		}
+	assert_int_equal(seen, NT_PROBE_ABORTS | NT_PROBE_ANNOUNCES | NT_PROBE_SAME_MEMBERS |
+				       NT_PROBE_PER_NODE | NT_PROBE_OWN_STREAM);
+}
+
 static void the_cookie_says_what_the_row_says(void **state)
 {
 	(void)state;
@@ -387,6 +424,7 @@ int main(void)
 		cmocka_unit_test(every_row_of_every_architecture_is_sound),
 		cmocka_unit_test(no_library_has_a_function_twice),
 		cmocka_unit_test(calls_that_spin_are_not_probed),
+		cmocka_unit_test(what_sets_a_call_apart_is_a_flag_of_its_row),
 		cmocka_unit_test(the_cookie_says_what_the_row_says),
 		cmocka_unit_test(nccl_words_are_those_of_its_signatures),
 		cmocka_unit_test(an_id_by_value_lies_elsewhere_on_each_architecture),
