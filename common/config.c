@@ -82,12 +82,11 @@ static int read_file(const char *path, char **ret_text, size_t *ret_len)
 static void describe(cyaml_err_t err, const struct complaint *complaint, const struct nt_opt *opts,
 		     size_t count, char *text, size_t size)
 {
-	static const char unexpected[] = "Unexpected key: ";
-	const char *key, *near;
+	const char *key = strstr(complaint->what, ": "), *near;
 
-	if (strncmp(complaint->what, unexpected, sizeof(unexpected) - 1) == 0) {
+	if (err == CYAML_ERR_INVALID_KEY && key) {
 		/* libcyaml gives the line of the mapping here, not that of the key. */
-		key = complaint->what + sizeof(unexpected) - 1;
+		key += 2;
 		near = nt_opt_nearest(opts, count, key);
 		(void)snprintf(text, size, "unknown key '%s'%s%s%s", key,
 			       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");

@@ -2,7 +2,15 @@
 #include "common/kafka/cause.h"
 
 #include <errno.h>
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <string.h>
+
+#include "common/num.h"
+
+enum {
+	CODE_DIGITS = 8, /* of an error of OpenSSL */
+};
 
 struct row {
 	rd_kafka_resp_err_t error;
@@ -56,11 +64,47 @@ static const struct row *find(rd_kafka_resp_err_t error)
 	return &other;
 }
 
-/* Whoever is cut off while it proves who it is was not refused: nobody has answered. */
+/*
+ * A connection that breaks during authentication was not refused. The library gives the error inside
+ * only as the text that it has for it.
+ */
 static bool is_cut_off(const char *reason)
 {
-	return strstr(reason, "Local: Broker transport failure") ||
-	       strstr(reason, "Local: Timed out");
+	return strstr(reason, rd_kafka_err2str(RD_KAFKA_RESP_ERR__TRANSPORT)) ||
+	       strstr(reason, rd_kafka_err2str(RD_KAFKA_RESP_ERR__TIMED_OUT));
+}
+
+/* OpenSSL writes "error:0A000412:…": the number is the same in any version's words. */
+int nt_kafka_tls_error(const char *text)
+{
+	static const char mark[] = "error:";
+	uint64_t code;
+
+	while (text && (text = strstr(text, mark))) {
+		text += sizeof(mark) - 1;
+		if (strnlen(text, CODE_DIGITS + 1) <= CODE_DIGITS || text[CODE_DIGITS] != ':' ||
+		    nt_num_hex(text, CODE_DIGITS, UINT32_MAX, &code) < 0)
+			continue;
+		if (ERR_GET_LIB(code) == ERR_LIB_SSL)
+			return ERR_GET_REASON(code);
+	}
+	return 0;
+}
+
+bool nt_kafka_is_certificate_alert(int tls_error)
+{
+	switch (tls_error) {
+	case SSL_R_SSLV3_ALERT_NO_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 enum nt_bus_cause nt_kafka_cause(rd_kafka_resp_err_t error, const char *reason)
@@ -71,9 +115,7 @@ enum nt_bus_cause nt_kafka_cause(rd_kafka_resp_err_t error, const char *reason)
 		return NT_BUS_UNREACHABLE;
 
 	/* A broker that refuses our certificate hangs up, and some say why in an alert. */
-	if (cause == NT_BUS_UNREACHABLE && reason &&
-	    (strstr(reason, "SSL alert") || strstr(reason, ":SSL routines:") ||
-	     strstr(reason, "tlsv1 alert") || strstr(reason, "sslv3 alert")))
+	if (cause == NT_BUS_UNREACHABLE && nt_kafka_tls_error(reason))
 		return NT_BUS_CERTIFICATE;
 	return cause;
 }

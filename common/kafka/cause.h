@@ -18,6 +18,11 @@ int nt_kafka_errno(rd_kafka_resp_err_t error);
  */
 bool nt_kafka_is_of_one_broker(rd_kafka_resp_err_t error);
 
+/* OpenSSL's reason (SSL_R_…) of the TLS error that the library's text quotes; 0: none. NULL is "". */
+int nt_kafka_tls_error(const char *text);
+/* The other side refused our certificate, and said so. */
+bool nt_kafka_is_certificate_alert(int tls_error);
+
 /* Why a certificate was refused, by the number of OpenSSL: "it has expired". Never NULL. */
 const char *nt_kafka_certificate_reason(int x509_error);
 

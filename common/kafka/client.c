@@ -2,6 +2,7 @@
 #include "common/kafka/client.h"
 
 #include <errno.h>
+#include <openssl/sslerr.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,12 +220,13 @@ static bool scram_may_fail(const struct nt_kafka_client *client)
 static void note_certificate(struct nt_kafka_client *client, const char *reason)
 {
 	const char *refusal = atomic_load(&client->shared->certificate_reason);
+	const int tls_error = nt_kafka_tls_error(reason);
 
-	if (refusal && strstr(reason, "certificate verify failed"))
+	if (refusal && tls_error == SSL_R_CERTIFICATE_VERIFY_FAILED)
 		nt_kafka_health_fail(&client->health, NT_BUS_CERTIFICATE,
 				     "no TLS with the brokers: their certificate is refused: %s",
 				     refusal);
-	else if (strstr(reason, "alert") && strstr(reason, "certificate"))
+	else if (nt_kafka_is_certificate_alert(tls_error))
 		nt_kafka_health_fail(
 			&client->health, NT_BUS_CERTIFICATE,
 			"no TLS with the brokers: they refuse our certificate "

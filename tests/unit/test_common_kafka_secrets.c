@@ -216,11 +216,52 @@ static void errors_have_a_cause_and_an_errno(void **state)
 			 NT_BUS_NO_TOPIC);
 	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, NULL), NT_BUS_FAILED);
 	assert_int_equal(nt_kafka_errno(RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP), -EIO);
+	/* What the library quotes of OpenSSL is read by its number, whatever the words. */
+	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR__TRANSPORT,
+					"ssl://k:9093/1: SSL handshake failed: "
+					"error:0A000412:lib(20)::reason(1042)"),
+			 NT_BUS_CERTIFICATE);
+	assert_int_equal(nt_kafka_cause(RD_KAFKA_RESP_ERR__TRANSPORT,
+					"Connect to ipv4#10.0.0.1:9092 failed: Connection refused"),
+			 NT_BUS_UNREACHABLE);
+	assert_int_equal(
+		nt_kafka_cause(RD_KAFKA_RESP_ERR__TRANSPORT, "error:02000068:rsa routines"),
+		NT_BUS_UNREACHABLE);
 	for (int i = 0; i < 100; i++)
 		assert_true(*nt_kafka_certificate_reason(i));
 	for (int i = 0; i < NT_BUS_CAUSE_END; i++)
 		assert_true(*nt_bus_cause_name((enum nt_bus_cause)i));
 	assert_string_equal(nt_bus_cause_name(NT_BUS_CAUSE_END), "");
+}
+
+static void an_error_of_tls_is_known_by_its_number(void **state)
+{
+	static const struct {
+		const char *text;
+		int reason;
+		bool is_alert;
+	} rows[] = {
+		{"error:0A000086:SSL routines::certificate verify failed: broker certificate could "
+		 "not be verified",
+		 134, false},
+		{"SSL handshake failed: error:0A000412:SSL routines::sslv3 alert bad certificate",
+		 1042, true},
+		{"error:0A00045C:SSL routines::tlsv13 alert certificate required", 1116, true},
+		{"error:0A000418:SSL routines::tlsv1 alert unknown ca", 1048, false},
+		{"error: Authentication failed; error:0A000415:SSL routines::x", 1045, true},
+		{"error:0A000412", 0, false},
+		{"error:A000412:SSL routines", 0, false},
+		{"error:-A00041:SSL routines", 0, false},
+		{"certificate verify failed", 0, false},
+		{"", 0, false},
+		{NULL, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(nt_kafka_tls_error(rows[i].text), rows[i].reason);
+		assert_int_equal(nt_kafka_is_certificate_alert(rows[i].reason), rows[i].is_alert);
+	}
 }
 
 #define PLACE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -234,6 +275,7 @@ int main(void)
 		PLACE_TEST(tls_follows_from_a_ca_file),
 		PLACE_TEST(a_change_is_seen_and_an_absence_is_none),
 		cmocka_unit_test(errors_have_a_cause_and_an_errno),
+		cmocka_unit_test(an_error_of_tls_is_known_by_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
