@@ -36,6 +36,12 @@ $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) $(LDFLAGS) -lm
 
+$(BENCH)/decode: bench/decode.c $(call archives,proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(foreach f,malloc calloc realloc,-Wl,--wrap=$(f)) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) -lprotobuf-c
+
 $(BENCH)/bus_raw: bench/bus_raw.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -45,7 +51,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-detect bench-elf bench
+.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
@@ -56,6 +62,8 @@ bench-bus: all $(BENCH)/bus_fill $(BENCH)/bus_raw ## CPU and memory of the aggre
 	$(Q)bench/bus.sh $(SIZES)
 bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a real Kafka (RANKS=8)
 	$(Q)bench/bytes.sh $(RANKS)
+bench-decode: $(BENCH)/decode ## CPU and allocations of decoding a window, beside protobuf-c (FILES=...)
+	$(Q)bench/decode.sh $(FILES)
 bench-detect: $(BENCH)/detect ## CPU of a detection pass by the number of ranks, beside scikit-learn and sysTrace (RANKS=1000 10000)
 	$(Q)bench/detect.sh $(RANKS)
 bench-elf: $(BENCH)/elf ## CPU and memory of looking up the probe table in files (FILES=...)
