@@ -313,7 +313,6 @@ static enum nt_exit open_service(struct running *running)
 	options.engine.rules.size_floor = config->size_floor;
 	options.engine.rules.critical_slowdown = config->critical_slowdown;
 	options.engine.rules.false_alarms_a_day = config->false_alarms_a_day;
-	options.engine.rules.price_gpu_hour = known(config->gpu_hour_price);
 	options.engine.prices = (struct nt_prices){
 		.gpu_hour = known(config->gpu_hour_price),
 		.gpu_watts = known(config->gpu_watts),

@@ -27,6 +27,5 @@ struct nt_rules nt_rules_default(void)
 		.slow_host_ns = 600 * second,
 		.young_ns = 600 * second,
 		.new_normal_ns = 1800 * second,
-		.price_gpu_hour = -1.0,
 	};
 }

@@ -28,7 +28,6 @@ struct nt_rules {
 	uint64_t
 		young_ns; /* 10 min: until then all may wait for long; 0: what waits is known to hang */
 	uint64_t new_normal_ns; /* 30 min */
-	double price_gpu_hour; /* < 0: unknown */
 };
 
 struct nt_rules nt_rules_default(void);
