@@ -172,7 +172,7 @@ static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
-static int attach_opened(struct nt_attach *attach, const struct nt_attach_order *order, bool waits)
+int nt_attach_opened(struct nt_attach *attach, const struct nt_attach_order *order)
 {
 	struct nt_attach_name *name = find_name(attach, order->dev, order->ino);
 	struct nt_attached *file = name ? name->file : NULL;
@@ -185,37 +185,12 @@ static int attach_opened(struct nt_attach *attach, const struct nt_attach_order 
 			return r;
 	}
 	subjects = order->subjects & ~file->subjects;
-	return subjects ? nt_attach_subjects(attach, file, order, subjects, waits) : 0;
-}
-
-int nt_attach_opened(struct nt_attach *attach, const struct nt_attach_order *order)
-{
-	return attach_opened(attach, order, !attach->linker);
+	return subjects ? nt_attach_subjects(attach, file, order, subjects) : 0;
 }
 
 int nt_attach_links_fd(const struct nt_attach *attach)
 {
 	return attach->linker ? nt_linker_fd(attach->linker) : -1;
-}
-
-int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
-		   enum nt_library library, uint32_t subjects)
-{
-	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
-	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct nt_attach_order order = {
-		.symbols = symbols, .dev = dev, .ino = ino, .subjects = subjects};
-	int r;
-
-	if (!symbols)
-		return -ENOMEM;
-	if (fd < 0)
-		return -errno;
-	r = nt_symbols_read(fd, NULL, library, symbols);
-	if (r < 0)
-		return r;
-	order.fd = fd;
-	return attach_opened(attach, &order, true);
 }
 
 void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino)
@@ -275,12 +250,6 @@ bool nt_attached_sees_once(const struct nt_attached *file)
 const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach)
 {
 	return attach->kernel;
-}
-
-int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
-		   struct nt_span **ret_span)
-{
-	return nt_span_new(attach->kernel, fd, pid, library, ret_span);
 }
 
 int nt_attach_order_span(struct nt_attach *attach, const struct nt_attach_span_order *order)

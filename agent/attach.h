@@ -31,16 +31,6 @@ NT_DEFINE_AUTO(nt_attach, nt_attach_free)
 
 enum nt_attach_mode nt_attach_mode(const struct nt_attach *attach);
 
-/*
- * Attaches the rows of `library` that the file at path defines, for the subjects whose bit is set.
- * The file is known by (dev, ino): a second call for the same file adds only missing subjects.
- * library UNKNOWN: whatever the file's symbols hold (static linking). Returns the number of
- * functions now attached in the file by this call (0: nothing new), or a negative errno. Makes the
- * links itself, and may wait for long.
- */
-NT_MUST_CHECK int nt_attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
-				 enum nt_library library, uint32_t subjects);
-
 struct nt_attach_order {
 	int fd; /* of the open file, which the caller keeps */
 	const struct nt_symbols *symbols; /* that were looked up already: nothing is read here */
@@ -52,8 +42,11 @@ struct nt_attach_order {
 };
 
 /*
- * The same of an open file. With a thread it makes the links, and their number is of those that are to be
- * attached; -EAGAIN: too many wait.
+ * Attaches the functions whose symbols the order has, for the subjects whose bit is set. The file is
+ * known by (dev, ino): a second call for the same file adds only missing subjects. Returns the number
+ * of functions now attached in the file by this call (0: nothing new), or a negative errno. Without a
+ * thread it may wait for long. With one that makes the links, and their number is of those that are to
+ * be attached; -EAGAIN: too many wait.
  */
 NT_MUST_CHECK int nt_attach_opened(struct nt_attach *attach, const struct nt_attach_order *order);
 /* With a thread: readable when nt_attach_settle() has something to do; else -1. */
@@ -105,13 +98,6 @@ NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *f
 /* Borrowed. For what makes links beside these: agent/linker.h. */
 const struct nt_kernel *nt_attach_kernel(const struct nt_attach *attach);
 
-/*
- * Attaches what is timed of `library` in the open file, for one process. The caller frees the span,
- * before it frees `attach`. Errors as of nt_span_new().
- */
-NT_MUST_CHECK int nt_attach_span(struct nt_attach *attach, int fd, uint32_t pid, int library,
-				 struct nt_span **ret_span);
-
 struct nt_attach_span_order {
 	int fd; /* of the open file, which the caller keeps */
 	uint32_t pid;
@@ -120,7 +106,10 @@ struct nt_attach_span_order {
 	const struct nt_span_places *places; /* that are known */
 };
 
-/* The same by the thread, which there is. -EAGAIN: too many wait. */
+/*
+ * Attaches what is timed of a library in the open file, for one process: by the thread, which there is.
+ * -EAGAIN: too many wait.
+ */
 NT_MUST_CHECK int nt_attach_order_span(struct nt_attach *attach,
 				       const struct nt_attach_span_order *order);
 /* The thread frees it, which there is. */

@@ -68,12 +68,11 @@ struct nt_attach {
 };
 
 /*
- * agent/attach_link.c: attaches the subjects, which the file does not have yet. waits: the caller makes the
- * links, else the thread. Returns the number of functions, or a negative errno.
+ * agent/attach_link.c: attaches the subjects, which the file does not have yet. The thread makes the links,
+ * or the caller where there is none. Returns the number of functions, or a negative errno.
  */
 NT_MUST_CHECK int nt_attach_subjects(struct nt_attach *attach, struct nt_attached *file,
-				     const struct nt_attach_order *order, uint32_t subjects,
-				     bool waits);
+				     const struct nt_attach_order *order, uint32_t subjects);
 /* Frees the links of a file that goes away. */
 void nt_attach_free_links(struct nt_attach *attach, struct nt_attached *file);
 void nt_attach_pending_free(struct nt_attach_pending *pending);

@@ -257,7 +257,7 @@ static int add_targets(struct nt_attach *a, const struct nt_attach_pending *pend
 }
 
 int nt_attach_subjects(struct nt_attach *a, struct nt_attached *file,
-		       const struct nt_attach_order *order, uint32_t subjects, bool waits)
+		       const struct nt_attach_order *order, uint32_t subjects)
 {
 	uint16_t rows = nt_probe_rows();
 	nt_autofree struct nt_attach_pending *pending =
@@ -285,7 +285,7 @@ int nt_attach_subjects(struct nt_attach *a, struct nt_attached *file,
 		file->subjects &= ~subjects;
 		return r;
 	}
-	return waits ? make_links(a, pending) : ask_for_links(a, nt_take(pending), order);
+	return a->linker ? ask_for_links(a, nt_take(pending), order) : make_links(a, pending);
 }
 
 static void settle(struct nt_attach *a, struct nt_linker_result *result)

@@ -27,7 +27,7 @@ enum {
 struct nt_attachment;
 
 struct nt_attachment_hooks {
-	/* As nt_attach_file() and nt_attach_drop(). */
+	/* As nt_attach_opened() and nt_attach_drop(). */
 	int (*attach)(void *data, const struct nt_mapped_file *file, uint32_t subjects);
 	void (*drop)(void *data, dev_t dev, ino_t ino);
 	void *data;

@@ -390,20 +390,6 @@ int nt_elf_find_all(struct nt_elf *elf, const struct nt_elf_wanted *wanted, size
 	return r < 0 ? r : 0;
 }
 
-int nt_elf_find(struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol)
-{
-	const struct nt_elf_wanted wanted = {.name = name};
-	struct nt_elf_found found;
-	int r;
-
-	r = nt_elf_find_all(elf, &wanted, 1, &found);
-	r = r < 0 ? r : found.result;
-	if (r < 0)
-		return r;
-	*ret_symbol = found.symbol;
-	return 0;
-}
-
 int nt_elf_has_prefix(struct nt_elf *elf, const char *prefix)
 {
 	const struct nt_elf_wanted wanted = {.name = prefix, .match = NT_ELF_PREFIX};

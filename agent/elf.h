@@ -59,10 +59,6 @@ struct nt_elf_found {
 NT_MUST_CHECK int nt_elf_find_all(struct nt_elf *elf, const struct nt_elf_wanted *wanted, size_t n,
 				  struct nt_elf_found *ret_found);
 
-/* The same of one function: its result, or the error. */
-NT_MUST_CHECK int nt_elf_find(struct nt_elf *elf, const char *name,
-			      struct nt_elf_symbol *ret_symbol);
-
 /*
  * The same of all that the compiler made of a function: "f" and clones as "f.constprop.0", but not
  * what it split off as cold. Returns how many there are (0: none), -E2BIG for more than max: those

@@ -257,17 +257,6 @@ const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *govern
 	return process ? &process->plan : NULL;
 }
 
-double nt_governor_cost(const struct nt_governor *governor, uint32_t pid)
-{
-	const struct nt_governed *process = find(governor, pid);
-	struct nt_governor_demand demand;
-
-	if (!process || process->cpu <= 0)
-		return 0;
-	demand = nt_governor_find_demand(process, process->plan.shed);
-	return (demand.stays + demand.rest * process->plan.permille / 1000.0) / process->cpu;
-}
-
 void nt_governor_stats(const struct nt_governor *governor, struct nt_governor_stats *ret_stats)
 {
 	struct nt_governor_stats stats = {

@@ -111,8 +111,6 @@ void nt_governor_end(struct nt_governor *governor, uint32_t pid);
 
 /* NULL: the process is not known, and all of it is observed. */
 const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *governor, uint32_t pid);
-/* Hits per second and their cost as a share of the processor time, as of the last sample. */
-double nt_governor_cost(const struct nt_governor *governor, uint32_t pid);
 
 void nt_governor_stats(const struct nt_governor *governor, struct nt_governor_stats *ret_stats);
 

@@ -129,12 +129,6 @@ void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *proces
 	free(process);
 }
 
-struct nt_roster_process *nt_roster_next(const struct nt_roster *roster,
-					 const struct nt_roster_process *process)
-{
-	return process ? process->hh.next : roster->process;
-}
-
 struct nt_roster_process *nt_roster_turn(struct nt_roster *roster)
 {
 	struct nt_roster_process *process = roster->turn ? roster->turn : roster->process;

@@ -70,10 +70,6 @@ void nt_roster_recount(struct nt_roster *roster);
 /* Releases the process. */
 void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *process);
 
-/* The one after `process`, or the first; NULL: no more. Ask before you remove. */
-struct nt_roster_process *nt_roster_next(const struct nt_roster *roster,
-					 const struct nt_roster_process *process);
-
 /* The next whose turn it is, round and round; NULL: there is none. */
 struct nt_roster_process *nt_roster_turn(struct nt_roster *roster);
 

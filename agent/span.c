@@ -130,15 +130,6 @@ int nt_span_new_at(const struct nt_kernel *kernel, int fd, uint32_t pid,
 	return 0;
 }
 
-int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int library,
-		struct nt_span **ret_span)
-{
-	struct nt_span_places places;
-	int r = nt_span_find(fd, library, &places);
-
-	return r < 0 ? r : nt_span_new_at(kernel, fd, pid, &places, ret_span);
-}
-
 void nt_span_free(struct nt_span *span)
 {
 	if (!span)

@@ -32,16 +32,13 @@ struct nt_span_places {
  */
 NT_MUST_CHECK int nt_span_find(int fd, int library, struct nt_span_places *ret_places);
 
-/* Attaches there. The cookies are those of the row, whatever the places say. */
+/*
+ * Attaches there. The cookies are those of the row, whatever the places say. -ESTALE or -ESRCH: the
+ * process is gone.
+ */
 NT_MUST_CHECK int nt_span_new_at(const struct nt_kernel *kernel, int fd, uint32_t pid,
 				 const struct nt_span_places *places, struct nt_span **ret_span);
 
-/*
- * Attaches the first row of `library` that the open file has. -ENOENT: it has none. -ESTALE or
- * -ESRCH: the process is gone.
- */
-NT_MUST_CHECK int nt_span_new(const struct nt_kernel *kernel, int fd, uint32_t pid, int library,
-			      struct nt_span **ret_span);
 /* Detaches. Accepts NULL. */
 void nt_span_free(struct nt_span *span);
 NT_DEFINE_AUTO(nt_span, nt_span_free)

@@ -164,17 +164,6 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 	nt_tracker_give(tracker, process, call, id);
 }
 
-void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events)
-{
-	if (!events)
-		return;
-	tracker->stats.lost_events += events;
-	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
-		p->lost_events += events;
-		nt_tracker_lose_numbers(tracker, p);
-	}
-}
-
 void nt_tracker_lost_of(struct nt_tracker *tracker, uint32_t pid, uint64_t events)
 {
 	struct nt_process *process = nt_tracker_process(tracker, pid);

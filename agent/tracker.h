@@ -103,7 +103,7 @@ struct nt_tracker_stats {
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
-	uint64_t lost_events; /* as told by nt_tracker_lost() and nt_tracker_lost_of() */
+	uint64_t lost_events; /* as told by nt_tracker_lost_of() and the counters of processes */
 	uint64_t paused; /* processes that are paused now */
 	uint64_t held, held_bytes; /* windows that wait for their tenant, now */
 	uint64_t held_so_far;
@@ -141,8 +141,6 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 		      const uint8_t *id);
 /* From a plugin inside a rank's process, by way of probes. */
 void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
-/* Events have been lost: numbers and sums of all ranks are no longer certain. */
-void nt_tracker_lost(struct nt_tracker *tracker, uint64_t events);
 /* Events have been lost, of which the counters of each process tell how many were its own. */
 void nt_tracker_take_losses(struct nt_tracker *tracker);
 /* Events of one process have been lost: numbers and sums of its ranks alone are no longer certain. */

@@ -243,25 +243,6 @@ void nt_depot_commit(const struct nt_depot_draft *draft, struct nt_depot_mark *m
 	mark->chunks[draft->generation % NT_DEPOT_PLACES] = draft->chunks;
 }
 
-int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
-		     const struct nt_state_set *set, struct nt_depot_mark *mark)
-{
-	struct nt_depot_draft draft;
-	int r;
-
-	r = nt_depot_begin(port, set, mark, &draft);
-	/* Keys go by different ways: the manifest must not overtake. */
-	if (r == 0)
-		r = port->flush(port->data);
-	if (r == 0)
-		r = nt_depot_end(port, owner, &draft);
-	if (r == 0)
-		r = port->flush(port->data);
-	if (r == 0)
-		nt_depot_commit(&draft, mark);
-	return r;
-}
-
 /* ---- reading -------------------------------------------------------------------------------------- */
 
 struct chunk {

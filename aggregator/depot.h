@@ -58,10 +58,6 @@ NT_MUST_CHECK int nt_depot_end(const struct nt_depot_port *port, const char *own
 			       const struct nt_depot_draft *draft);
 void nt_depot_commit(const struct nt_depot_draft *draft, struct nt_depot_mark *mark);
 
-/* All of it, with its flushes. */
-NT_MUST_CHECK int nt_depot_publish(const struct nt_depot_port *port, const char *owner,
-				   const struct nt_state_set *set, struct nt_depot_mark *mark);
-
 /* ---- reading -------------------------------------------------------------------------------------- */
 
 /* Monotonic. */

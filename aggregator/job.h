@@ -35,7 +35,6 @@ enum {
 #define NT_JOBS_SILENCE_NS  (10ULL * 1000000000) /* an agent so far behind is silent */
 #define NT_JOBS_LOBBY_NS    (2ULL * 1000000000) /* the longest wait for a first communicator */
 #define NT_JOBS_FORGET_NS   (3600ULL * 1000000000) /* ended and silent jobs are shown so long */
-#define NT_JOBS_GRACE_NS    (60ULL * 1000000000) /* all ranks gone within: the end of an attempt */
 
 /* A message that came before an earlier one of its agent. */
 struct nt_ahead {

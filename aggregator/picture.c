@@ -457,9 +457,3 @@ int nt_picture_draw_all(const struct nt_picture *from, struct nt_snapshot **ret_
 	*ret_snapshot = snapshot;
 	return 0;
 }
-
-int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot)
-{
-	return nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
-				   ret_snapshot);
-}

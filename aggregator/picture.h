@@ -18,11 +18,11 @@ struct nt_picture {
 	const struct nt_shortages *shortages; /* beside those of the engines; NULL: none */
 };
 
-/* All of them as one: a node that several engines know is one node. -ENOMEM. */
+/*
+ * All of them as one: a node that several engines know is one node. Jobs that have not changed since the
+ * last picture are shared with it. -ENOMEM.
+ */
 NT_MUST_CHECK int nt_picture_draw_all(const struct nt_picture *from,
 				      struct nt_snapshot **ret_snapshot);
-
-/* Jobs that have not changed since the last picture are shared with it. -ENOMEM. */
-NT_MUST_CHECK int nt_picture_draw(struct nt_engine *engine, struct nt_snapshot **ret_snapshot);
 
 #endif

@@ -158,14 +158,6 @@ int nt_places_take(struct nt_places *places, const struct nt_bus_record *record,
 	return 0;
 }
 
-bool nt_places_rereads(const struct nt_places *places)
-{
-	for (const struct place *place = places->place; place; place = place->hh.next)
-		if (place->rereads)
-			return true;
-	return false;
-}
-
 void nt_places_caught_up(struct nt_places *places)
 {
 	for (struct place *place = places->place; place; place = place->hh.next)

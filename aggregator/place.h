@@ -31,9 +31,7 @@ NT_MUST_CHECK int nt_places_take(struct nt_places *places, const struct nt_bus_r
 NT_MUST_CHECK int nt_places_start(const struct nt_places *places, enum nt_topic topic,
 				  uint32_t partition, uint64_t *ret_offset);
 
-/* Something that had been taken before is still to be read once more … */
-bool nt_places_rereads(const struct nt_places *places);
-/* … or, as the end was reached, is not there any more. */
+/* What had been taken before and is still to be read once more is not there any more. */
 void nt_places_caught_up(struct nt_places *places);
 
 /* Winds the reader to where it was, or further back to the windows that waited. */

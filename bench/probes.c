@@ -32,6 +32,7 @@
 #include "agent/attach.h"
 #include "agent/elf.h"
 #include "agent/span.h"
+#include "agent/symbols.h"
 #include "common/cleanup.h"
 #include "common/num.h"
 
@@ -146,7 +147,8 @@ static int attach_part(const struct bench *bench, const struct variant *v,
 	bool session = v->kind == SESSION;
 	__u32 type = session ? UPROBE_SESSION : UPROBE_MULTI;
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-	struct nt_elf_symbol at = {0};
+	const struct nt_elf_wanted wanted = {.name = v->symbol};
+	struct nt_elf_found found = {0};
 	struct bpf_object *object;
 	struct bpf_program *program;
 	struct multi_link link = {0};
@@ -154,7 +156,8 @@ static int attach_part(const struct bench *bench, const struct variant *v,
 	int r;
 
 	r = nt_elf_open(bench->library, &elf);
-	r = r ?: nt_elf_find(elf, v->symbol, &at);
+	r = r ?: nt_elf_find_all(elf, &wanted, 1, &found);
+	r = r < 0 ? r : found.result;
 	if (r < 0)
 		return r;
 	object = bpf_object__open_file(bench->empty_object, NULL);
@@ -170,7 +173,7 @@ static int attach_part(const struct bench *bench, const struct variant *v,
 	r = bpf_object__load(object);
 	if (r < 0)
 		return r;
-	offset = session ? at.offset : at.entry_offset;
+	offset = session ? found.symbol.offset : found.symbol.entry_offset;
 	link.prog_fd = (__u32)bpf_program__fd(program);
 	link.attach_type = type;
 	link.path = (__u64)(uintptr_t)bench->library;
@@ -342,6 +345,35 @@ static pid_t start_drain(int fd)
 	return pid;
 }
 
+static int attach_file(struct nt_attach *attach, const struct bench *bench, const struct variant *v)
+{
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
+	nt_autoclose int fd = open(bench->library, O_RDONLY | O_CLOEXEC);
+	const struct nt_attach_order order = {
+		.fd = fd,
+		.symbols = symbols,
+		.dev = bench->stat.st_dev,
+		.ino = bench->stat.st_ino,
+		.subjects = v->subjects,
+	};
+	int r;
+
+	if (!symbols || fd < 0)
+		return -errno;
+	r = nt_symbols_read(fd, NULL, v->as, symbols);
+	return r < 0 ? r : nt_attach_opened(attach, &order);
+}
+
+static int attach_span(const struct nt_attach *attach, int fd, struct nt_span **ret_span)
+{
+	struct nt_span_places places;
+	int r = nt_span_find(fd, NT_LIBRARY_PYTHON, &places);
+
+	return r < 0 ? r
+		     : nt_span_new_at(nt_attach_kernel(attach), fd, (uint32_t)getpid(), &places,
+				      ret_span);
+}
+
 static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
 		   double *ret_ns)
 {
@@ -370,11 +402,9 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 		r = nt_attach_new(&options, &attach);
 		if (r == 0 && v->kind == OURS_SPAN) {
 			fd = open(bench->library, O_RDONLY | O_CLOEXEC);
-			r = nt_attach_span(attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON,
-					   &span);
+			r = attach_span(attach, fd, &span);
 		} else if (r == 0) {
-			r = nt_attach_file(attach, bench->library, bench->stat.st_dev,
-					   bench->stat.st_ino, v->as, v->subjects);
+			r = attach_file(attach, bench, v);
 		}
 		r = r < 0 ? r : 0;
 	} else if (v->kind == BPFTRACE) {

@@ -38,12 +38,6 @@ static bool is_counter(const struct nt_metric *metric)
 	return metric->kind == NT_METRIC_COUNTER || metric->kind == NT_METRIC_COUNTER_NS;
 }
 
-void nt_metrics_add(struct nt_metrics *metrics, size_t id, uint64_t n)
-{
-	if (id < metrics->count)
-		atomic_fetch_add_explicit(&metrics->value[id], n, memory_order_relaxed);
-}
-
 void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value)
 {
 	uint64_t old;
@@ -56,13 +50,6 @@ void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value)
 							  memory_order_relaxed,
 							  memory_order_relaxed))
 			break;
-}
-
-uint64_t nt_metrics_get(const struct nt_metrics *metrics, size_t id)
-{
-	if (id >= metrics->count)
-		return 0;
-	return atomic_load_explicit(&metrics->value[id], memory_order_relaxed);
 }
 
 const char *nt_metrics_content_type(enum nt_metrics_format format)
@@ -114,13 +101,15 @@ int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format fo
 {
 	for (size_t i = 0; i < metrics->count; i++) {
 		const struct nt_metric *metric = &metrics->table[i];
+		const uint64_t value =
+			atomic_load_explicit(&metrics->value[i], memory_order_relaxed);
 		int r = 0;
 
 		if (i == 0 || strcmp(metrics->table[i - 1].name, metric->name) != 0)
 			r = write_family(metric, format, out);
 		if (r < 0)
 			return r;
-		r = write_sample(metric, nt_metrics_get(metrics, i), out);
+		r = write_sample(metric, value, out);
 		if (r < 0)
 			return r;
 	}

@@ -35,10 +35,8 @@ NT_MUST_CHECK int nt_metrics_new(const struct nt_metric *table, size_t count,
 void nt_metrics_free(struct nt_metrics *metrics);
 NT_DEFINE_AUTO(nt_metrics, nt_metrics_free)
 
-void nt_metrics_add(struct nt_metrics *metrics, size_t id, uint64_t n);
 /* Of a gauge, or of a counter that another module counts: it never goes down then. */
 void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value);
-uint64_t nt_metrics_get(const struct nt_metrics *metrics, size_t id);
 
 enum nt_metrics_format {
 	NT_METRICS_PROMETHEUS, /* text/plain; version=0.0.4 */

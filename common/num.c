@@ -103,31 +103,6 @@ int nt_num_u32(const char *text, size_t len, uint32_t min, uint32_t max, uint32_
 	return 0;
 }
 
-int nt_num_i64(const char *text, size_t len, int64_t min, int64_t max, int64_t *ret_value)
-{
-	bool negative = len && text[0] == '-';
-	size_t sign = len && (text[0] == '-' || text[0] == '+');
-	uint64_t value = 0;
-	int64_t result;
-	int r = parse_digits(text + sign, len - sign, 10, &value);
-
-	if (r < 0)
-		return r;
-	if (negative) {
-		if (value > (uint64_t)INT64_MAX + 1)
-			return -ERANGE;
-		result = value ? -(int64_t)(value - 1) - 1 : 0;
-	} else {
-		if (value > INT64_MAX)
-			return -ERANGE;
-		result = (int64_t)value;
-	}
-	if (result < min || result > max)
-		return -ERANGE;
-	*ret_value = result;
-	return 0;
-}
-
 /* The grammar of a decimal number; strtod() alone would take " 1", "inf" and "0x1p3" too. */
 static bool is_decimal(const char *text, size_t len)
 {

@@ -18,9 +18,6 @@ NT_MUST_CHECK int nt_num_u32(const char *text, size_t len, uint32_t min, uint32_
 			     uint32_t *ret_value);
 /* Hexadecimal digits without 0x in front. */
 NT_MUST_CHECK int nt_num_hex(const char *text, size_t len, uint64_t max, uint64_t *ret_value);
-/* With an optional sign. */
-NT_MUST_CHECK int nt_num_i64(const char *text, size_t len, int64_t min, int64_t max,
-			     int64_t *ret_value);
 /* 1, -1.5, 2e-3. Infinities, not-a-number and hexadecimal are no numbers here. */
 NT_MUST_CHECK int nt_num_double(const char *text, size_t len, double min, double max,
 				double *ret_value);

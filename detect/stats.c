@@ -45,11 +45,6 @@ double nt_stats_median(const double *sorted, size_t n)
 	return n ? sorted[(n - 1) / 2] / 2.0 + sorted[n / 2] / 2.0 : 0.0;
 }
 
-double nt_stats_quantile(const double *sorted, size_t n, double q)
-{
-	return n ? sorted[(size_t)((double)(n - 1) * q)] : 0.0;
-}
-
 double nt_stats_quantile_of(double *value, size_t n, double q)
 {
 	const size_t at = n ? (size_t)((double)(n - 1) * q) : 0;

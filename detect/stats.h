@@ -23,7 +23,6 @@ void nt_stats_sort(double *value, size_t n);
 /* Of ascending values; 0 of none. The lower of the two in the middle where the count is even. */
 double nt_stats_median_low(const double *sorted, size_t n);
 double nt_stats_median(const double *sorted, size_t n);
-double nt_stats_quantile(const double *sorted, size_t n, double q);
 /* Of values in any order, which it leaves in another. */
 double nt_stats_quantile_of(double *value, size_t n, double q);
 /* Median of the others: of ascending values without one that equals `value`. */

@@ -3,6 +3,7 @@
 #ifndef NT_TESTS_BPF_HARNESS_H
 #define NT_TESTS_BPF_HARNESS_H
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <cmocka.h>
 
 #include "agent/attach.h"
+#include "agent/span.h"
+#include "agent/symbols.h"
 #include "common/clock.h"
 #include "tests/bpf/stub.h"
 
@@ -91,11 +94,39 @@ static inline void harness_release(struct harness *h)
 	*h = (struct harness){0};
 }
 
+/* What the agent does with a file that is mapped, its workers and its thread left out. */
+static inline int attach_file(struct nt_attach *attach, const char *path, dev_t dev, ino_t ino,
+			      enum nt_library library, uint32_t subjects)
+{
+	nt_autofree struct nt_symbols *symbols = calloc(1, sizeof(*symbols));
+	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct nt_attach_order order = {
+		.fd = fd, .symbols = symbols, .dev = dev, .ino = ino, .subjects = subjects};
+	int r;
+
+	assert_non_null(symbols);
+	if (fd < 0)
+		return -errno;
+	r = nt_symbols_read(fd, NULL, library, symbols);
+	return r < 0 ? r : nt_attach_opened(attach, &order);
+}
+
+static inline int attach_span(struct nt_attach *attach, int fd, pid_t pid,
+			      struct nt_span **ret_span)
+{
+	struct nt_span_places places;
+	int r = nt_span_find(fd, NT_LIBRARY_PYTHON, &places);
+
+	return r < 0 ? r
+		     : nt_span_new_at(nt_attach_kernel(attach), fd, (uint32_t)pid, &places,
+				      ret_span);
+}
+
 static inline int harness_attach(struct harness *h, const struct stub *stub,
 				 enum nt_library library, uint32_t subjects)
 {
-	return nt_attach_file(h->attach, stub->path, stub->st.st_dev, stub->st.st_ino, library,
-			      subjects);
+	return attach_file(h->attach, stub->path, stub->st.st_dev, stub->st.st_ino, library,
+			   subjects);
 }
 
 static inline struct nt_attach_stats harness_stats(const struct harness *h)

@@ -393,11 +393,10 @@ static void a_file_that_was_exchanged_meanwhile_is_stale(void **state)
 
 	(void)state;
 	make(&nccl, "libnccl.so.2.99.1", nccl_source);
-	assert_int_equal(nt_attach_file(h.attach, nccl.path, nccl.st.st_dev, nccl.st.st_ino + 1,
-					NT_LIBRARY_NCCL, UINT32_MAX),
+	assert_int_equal(attach_file(h.attach, nccl.path, nccl.st.st_dev, nccl.st.st_ino + 1,
+				     NT_LIBRARY_NCCL, UINT32_MAX),
 			 -ESTALE);
-	assert_int_equal(nt_attach_file(h.attach, "/no/such/file", 1, 2, NT_LIBRARY_NCCL, 1),
-			 -ENOENT);
+	assert_int_equal(attach_file(h.attach, "/no/such/file", 1, 2, NT_LIBRARY_NCCL, 1), -ENOENT);
 	assert_int_equal(harness_stats(&h).files, 0);
 }
 
@@ -415,7 +414,7 @@ static void what_is_no_library_is_refused(void **state)
 	(void)fclose(file);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(
-		nt_attach_file(h.attach, path, st.st_dev, st.st_ino, NT_LIBRARY_NCCL, UINT32_MAX),
+		attach_file(h.attach, path, st.st_dev, st.st_ino, NT_LIBRARY_NCCL, UINT32_MAX),
 		-EBADMSG);
 	assert_int_equal(unlink(path), 0);
 }

@@ -81,8 +81,7 @@ static struct nt_span *watch_stub(const struct harness *h, const struct stub *st
 	struct nt_span *span = NULL;
 
 	assert_true(fd >= 0);
-	assert_int_equal(
-		nt_attach_span(h->attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON, &span), 0);
+	assert_int_equal(attach_span(h->attach, fd, getpid(), &span), 0);
 	return span;
 }
 
@@ -238,9 +237,7 @@ static void with_too_many_copies_none_is_probed(void **state)
 	nt_autoclose int fd = open(clones.path, O_RDONLY | O_CLOEXEC);
 	struct nt_span *span = NULL;
 
-	assert_int_equal(
-		nt_attach_span(h->attach, fd, (uint32_t)getpid(), NT_LIBRARY_PYTHON, &span),
-		-E2BIG);
+	assert_int_equal(attach_span(h->attach, fd, getpid(), &span), -E2BIG);
 	assert_null(span);
 }
 

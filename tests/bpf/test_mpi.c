@@ -186,8 +186,8 @@ static bool attach_mpi(void)
 
 	return library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 &&
 	       stat(map->l_name, &st) == 0 && nt_attach_new(&options, &attach) == 0 &&
-	       nt_attach_file(attach, map->l_name, st.st_dev, st.st_ino, NT_LIBRARY_MPI,
-			      UINT32_MAX) > 0;
+	       attach_file(attach, map->l_name, st.st_dev, st.st_ino, NT_LIBRARY_MPI, UINT32_MAX) >
+		       0;
 }
 
 /* Runs the job to its end, and takes its report and the kernel's. */

@@ -111,8 +111,7 @@ static int watch_file(void *data, int fd, const struct stat *st)
 	nt_autoclose int file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 
 	assert_true(file >= 0);
-	return nt_attach_span(watch->h->attach, file, (uint32_t)watch->pid, NT_LIBRARY_PYTHON,
-			      &watch->span);
+	return attach_span(watch->h->attach, file, watch->pid, &watch->span);
 }
 
 /* As the agent does. */

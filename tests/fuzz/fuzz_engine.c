@@ -153,7 +153,8 @@ static int run(const uint8_t *data, size_t size)
 		push(&world, data + i * MESSAGE_BYTES);
 	check_saved(&world);
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
-	assert(nt_picture_draw(engine, &snapshot) == 0);
+	assert(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+				   &snapshot) == 0);
 	nt_snapshot_release(snapshot);
 	assert(nt_engine_finish(engine) == 0);
 	assert(nt_engine_counters(engine)->refused_frames == 0);

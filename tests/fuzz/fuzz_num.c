@@ -12,7 +12,6 @@ static int run(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	char written[NT_NUM_TEXT], time[NT_CLOCK_TEXT];
 	uint64_t value = 0, again = 0;
-	int64_t number = 0;
 	double real = 0;
 
 	if (nt_num_size(text, size, 0, UINT64_MAX, &value) == 0) {
@@ -27,8 +26,6 @@ static int run(const uint8_t *data, size_t size)
 		(void)nt_clock_format(value, 9, time);
 		assert(nt_clock_parse(time, strlen(time), &again) == 0 && again == value);
 	}
-	if (nt_num_i64(text, size, -10, 10, &number) == 0)
-		assert(number >= -10 && number <= 10);
 	if (nt_num_double(text, size, -1, 1, &real) == 0)
 		assert(real >= -1 && real <= 1);
 	if (nt_num_hex(text, size, 0xffff, &value) == 0)

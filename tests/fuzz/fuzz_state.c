@@ -30,7 +30,8 @@ static void load_jobs(const uint8_t *data, size_t size)
 	if (r < 0)
 		return;
 	assert(nt_jobs_save(nt_engine_jobs(engine), &buf) == 0);
-	assert(nt_picture_draw(engine, &snapshot) == 0);
+	assert(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+				   &snapshot) == 0);
 	nt_snapshot_release(snapshot);
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
 }

@@ -25,10 +25,10 @@ static int look_up(void *data)
 	r = nt_elf_open("/proc/self/exe", &elf);
 	if (r < 0)
 		return r;
-	r = nt_elf_find(elf, "look_up", &symbol);
+	r = find_one(elf, "look_up", &symbol);
 	if (r < 0)
 		return r;
-	r = nt_elf_find(elf, "no_such_function", &symbol);
+	r = find_one(elf, "no_such_function", &symbol);
 	return r == -ENOENT ? 0 : (r < 0 ? r : -EPROTO);
 }
 
@@ -45,7 +45,7 @@ static int open_library(void *data)
 	(void)image_add_dynamic(&image, "ncclSend", 0x40, 1);
 	r = nt_elf_open(image_save(&image), &elf);
 	image_close(&image);
-	return r < 0 ? r : nt_elf_find(elf, "ncclSend", &symbol);
+	return r < 0 ? r : find_one(elf, "ncclSend", &symbol);
 }
 
 /* All rows of a program: nothing but one of them is there. */

@@ -118,7 +118,8 @@ static int run(void *data)
 	if (r >= 0)
 		r = take_records(engine, ingest, places);
 	if (r >= 0)
-		r = nt_picture_draw(engine, &snapshot);
+		r = nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+					&snapshot);
 	nt_snapshot_release(snapshot);
 	if (r < 0)
 		return r;

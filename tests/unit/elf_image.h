@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/elf.h"
+
 enum {
 	IMAGE_BYTES = 8192,
 	IMAGE_CODE = 0x1000, /* file offset of the code */
@@ -180,6 +182,19 @@ static inline void image_close(struct image *image)
 	if (image->fd >= 0)
 		(void)close(image->fd);
 	image->fd = -1;
+}
+
+/* One function: its result, or the error of the file. */
+static inline int find_one(struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol)
+{
+	const struct nt_elf_wanted wanted = {.name = name};
+	struct nt_elf_found found;
+	int r = nt_elf_find_all(elf, &wanted, 1, &found);
+
+	r = r < 0 ? r : found.result;
+	if (r == 0)
+		*ret_symbol = found.symbol;
+	return r;
 }
 
 #endif

@@ -83,7 +83,7 @@ static inline struct nt_elf *open_with(const struct nt_elf_budget *budget)
 static inline int64_t find_in(struct nt_elf *elf, const char *name)
 {
 	struct nt_elf_symbol found = {.offset = 0};
-	int r = nt_elf_find(elf, name, &found);
+	int r = find_one(elf, name, &found);
 
 	return r < 0 ? r : (int64_t)found.offset - IMAGE_CODE;
 }

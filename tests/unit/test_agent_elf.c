@@ -47,7 +47,7 @@ static void check_offset(const char *name, uint64_t at)
 	struct nt_elf *elf = open_image();
 	struct nt_elf_symbol symbol;
 
-	assert_int_equal(nt_elf_find(elf, name, &symbol), 0);
+	assert_int_equal(find_one(elf, name, &symbol), 0);
 	assert_int_equal(symbol.offset, IMAGE_CODE + at);
 	nt_elf_close(elf);
 }
@@ -57,7 +57,7 @@ static void check_missing(const char *name, int error)
 	struct nt_elf *elf = open_image();
 	struct nt_elf_symbol symbol = {.offset = 42};
 
-	assert_int_equal(nt_elf_find(elf, name, &symbol), error);
+	assert_int_equal(find_one(elf, name, &symbol), error);
 	assert_int_equal(symbol.offset, 42);
 	nt_elf_close(elf);
 }
@@ -292,7 +292,7 @@ static void sections_are_looked_at_up_to_a_cap(void **state)
 		path = image_save(&image);
 		assert_int_equal(write(image.fd, section, sizeof(section)), sizeof(section));
 		assert_int_equal(nt_elf_open(path, &elf), 0);
-		assert_int_equal(nt_elf_find(elf, "f", &symbol), at == CAP ? 0 : -ENOENT);
+		assert_int_equal(find_one(elf, "f", &symbol), at == CAP ? 0 : -ENOENT);
 		nt_elf_close(elf);
 		image_close(&image);
 		section[at] = (Elf64_Shdr){.sh_type = SHT_NULL};
@@ -308,7 +308,7 @@ static void the_first_instruction_decides_where_probes_go(void **state)
 	image_code(&image, 0x40, "\xf3\x0f\x1e\xfa\x53", 5); /* endbr64; push %rbx */
 	(void)image_add_dynamic(&image, "ncclSend", 0x40, 1);
 	elf = open_image();
-	assert_int_equal(nt_elf_find(elf, "ncclSend", &symbol), 0);
+	assert_int_equal(find_one(elf, "ncclSend", &symbol), 0);
 	assert_int_equal(symbol.offset, IMAGE_CODE + 0x40);
 	assert_int_equal(symbol.entry_offset, IMAGE_CODE + 0x44);
 	assert_int_equal(symbol.insn, NT_INSN_CHEAP);
@@ -327,7 +327,7 @@ static void arm64_code_is_read_as_such(void **state)
 	image_code(&image, 0x40, "\x5f\x24\x03\xd5\xfd\x7b\xbe\xa9", 8); /* bti c; stp x29, x30 */
 	(void)image_add_dynamic(&image, "ncclSend", 0x40, 1);
 	elf = open_image();
-	assert_int_equal(nt_elf_find(elf, "ncclSend", &symbol), 0);
+	assert_int_equal(find_one(elf, "ncclSend", &symbol), 0);
 	assert_int_equal(symbol.entry_offset, IMAGE_CODE + 0x44);
 	assert_int_equal(symbol.insn, NT_INSN_CHEAP);
 	nt_elf_close(elf);
@@ -456,7 +456,7 @@ static void a_file_that_ends_early_is_refused_or_empty(void **state)
 		r = nt_elf_open(image_save(&image), &elf);
 		assert_true(r == 0 || r == -EBADMSG);
 		if (r == 0)
-			assert_true(nt_elf_find(elf, "ncclSend", &symbol) < 0);
+			assert_true(find_one(elf, "ncclSend", &symbol) < 0);
 		nt_elf_close(elf);
 		image_close(&image);
 	}
@@ -499,7 +499,7 @@ static void our_own_program_has_this_function(void **state)
 
 	(void)state;
 	assert_int_equal(nt_elf_open("/proc/self/exe", &elf), 0);
-	assert_int_equal(nt_elf_find(elf, "main", &symbol), 0);
+	assert_int_equal(find_one(elf, "main", &symbol), 0);
 	assert_true(symbol.offset > 0);
 	nt_elf_close(elf);
 }

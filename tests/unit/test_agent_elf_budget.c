@@ -52,7 +52,7 @@ static void a_name_that_many_symbols_bear_is_compared_once(void **state)
 	at = save_dynamic(SYMBOLS, 64);
 	write_at(at + 1, "ncclAllReduce", 13);
 	elf = open_with(&no_limit);
-	assert_int_equal(nt_elf_find(elf, "ncclAllReduce", &found), 0);
+	assert_int_equal(find_one(elf, "ncclAllReduce", &found), 0);
 	assert_int_equal(found.offset, IMAGE_CODE + (SYMBOLS - 1) % IMAGE_CODE_BYTES);
 	/* Two visits of each, and one for what it refers to. */
 	assert_in_range(nt_elf_cost(elf)->work, 3 * SYMBOLS, 3 * SYMBOLS + 10);
@@ -263,7 +263,7 @@ static void what_is_left_of_a_budget_is_for_the_next_search(void **state)
 	(void)save_dynamic(SYMBOLS, SYMBOLS);
 	elf = open_with(NULL);
 	do {
-		r = nt_elf_find(elf, "ncclSend", &found);
+		r = find_one(elf, "ncclSend", &found);
 		searches++;
 	} while (r == -ENOENT);
 	assert_int_equal(r, -EOVERFLOW);

@@ -42,7 +42,7 @@ static int find(const char *path)
 	int r;
 
 	assert_int_equal(nt_elf_open(path, &elf), 0);
-	r = nt_elf_find(elf, "f", &symbol);
+	r = find_one(elf, "f", &symbol);
 	assert_int_equal(symbol.offset, r == 0 ? IMAGE_CODE + 0x10 : 0);
 	return r;
 }

@@ -224,12 +224,12 @@ static void code_that_cannot_be_read_is_an_error(void **state)
 		failing = CALL_PREAD;
 		how = HOW_HALF;
 		countdown = UINT16_MAX;
-		assert_int_equal(nt_elf_find(elf, "first", &symbol), 0);
+		assert_int_equal(find_one(elf, "first", &symbol), 0);
 		nth = UINT16_MAX - countdown;
 		symbol.offset = 42;
 		how = reads[i].how;
 		countdown = nth;
-		r = nt_elf_find(elf, "first", &symbol);
+		r = find_one(elf, "first", &symbol);
 		assert_int_equal(countdown, 0);
 		failing = CALL_NONE;
 		assert_int_equal(r, reads[i].error);
@@ -258,7 +258,7 @@ static void an_open_file_stays_open(void **state)
 
 	(void)state;
 	assert_int_equal(nt_elf_open_fd(image.fd, NULL, &elf), 0);
-	assert_int_equal(nt_elf_find(elf, "last", &symbol), 0);
+	assert_int_equal(find_one(elf, "last", &symbol), 0);
 	assert_int_equal(symbol.offset, IMAGE_CODE + 0x40);
 	nt_elf_close(elf);
 	assert_true(fcntl(image.fd, F_GETFD) >= 0);

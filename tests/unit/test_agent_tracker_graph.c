@@ -344,7 +344,7 @@ static void after_a_loss_no_stream_is_taken_to_capture(void **state)
 	(void)state;
 	start(&node);
 	capture_begin(&node);
-	nt_tracker_lost(node.tracker, 1); /* perhaps the end of the capture */
+	nt_tracker_lost_of(node.tracker, PID, 1); /* perhaps the end of the capture */
 	reduce(&node, COMM, STREAM);
 	assert_int_equal(sum_of(&node).calls, 1);
 	node_stop(&node);

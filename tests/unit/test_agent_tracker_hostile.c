@@ -69,7 +69,7 @@ static void random_events_do_no_harm(void **state)
 			nt_tracker_tick(node.tracker, node.now_ns);
 		}
 		if (i % 20000 == 0)
-			nt_tracker_lost(node.tracker, seed % 3);
+			nt_tracker_lost_of(node.tracker, call.h.pid, seed % 3);
 	}
 	nt_tracker_drain(node.tracker, node.now_ns);
 	assert_true(node.windows > 0);

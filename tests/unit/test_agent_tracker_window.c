@@ -308,10 +308,9 @@ static void lost_events_are_told_and_change_the_epoch(void **state)
 	mpi_steps(&node, PID, 40);
 	epoch = node_last(&node)->comm[0].epoch;
 	assert_int_equal(node_last(&node)->window.lost, 0);
-	nt_tracker_lost(node.tracker, 0);
 	mpi_steps(&node, PID, 30);
 	assert_true(node_last(&node)->comm[0].epoch == epoch);
-	nt_tracker_lost(node.tracker, 5);
+	nt_tracker_lost_of(node.tracker, PID, 5);
 	mpi_steps(&node, PID, 30);
 	assert_int_equal(node.window[node.windows - 1].window.lost +
 				 node.window[node.windows - 2].window.lost,

@@ -83,7 +83,9 @@ static struct nt_snapshot *draw(void)
 {
 	struct nt_snapshot *snapshot = NULL;
 
-	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+					     &snapshot),
+			 0);
 	assert_int_equal(snapshot->jobs, 1);
 	assert_int_equal(snapshot->nodes, 1);
 	return snapshot;
@@ -229,7 +231,9 @@ static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void
 	nt_snapshot_release(snapshot);
 	say_limits("n0", now_ns, 1);
 	say_limits("a", now_ns, 1);
-	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+					     &snapshot),
+			 0);
 	assert_int_equal(snapshot->nodes, 2);
 	assert_string_equal(snapshot->node[0].name, "a");
 	assert_int_equal(snapshot->node[0].ranks, 0);
@@ -241,7 +245,9 @@ static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void
 	nt_snapshot_release(snapshot);
 	say_limits("n0", now_ns + SECOND, 0);
 	wait(40);
-	assert_int_equal(nt_picture_draw(engine, &snapshot), 0);
+	assert_int_equal(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
+					     &snapshot),
+			 0);
 	assert_int_equal(snapshot->nodes, 1);
 	assert_int_equal(snapshot->node[0].limits, 0);
 	nt_snapshot_release(snapshot);

@@ -87,29 +87,6 @@ static void hexadecimal_is_digits_alone(void **state)
 	assert_int_equal(nt_num_hex("11", 2, 0x10, &value), -ERANGE);
 }
 
-static void signed_numbers_reach_both_ends(void **state)
-{
-	int64_t value = 0;
-
-	(void)state;
-	assert_int_equal(nt_num_i64("-9223372036854775808", 20, INT64_MIN, INT64_MAX, &value), 0);
-	assert_true(value == INT64_MIN);
-	assert_int_equal(nt_num_i64("9223372036854775807", 19, INT64_MIN, INT64_MAX, &value), 0);
-	assert_true(value == INT64_MAX);
-	assert_int_equal(nt_num_i64("9223372036854775808", 19, INT64_MIN, INT64_MAX, &value),
-			 -ERANGE);
-	assert_int_equal(nt_num_i64("-9223372036854775809", 20, INT64_MIN, INT64_MAX, &value),
-			 -ERANGE);
-	assert_int_equal(nt_num_i64("-0", 2, INT64_MIN, INT64_MAX, &value), 0);
-	assert_int_equal(value, 0);
-	assert_int_equal(nt_num_i64("+5", 2, -1, 5, &value), 0);
-	assert_int_equal(value, 5);
-	assert_int_equal(nt_num_i64("-2", 2, -1, 5, &value), -ERANGE);
-	assert_int_equal(nt_num_i64("-", 1, -1, 5, &value), -EINVAL);
-	assert_int_equal(nt_num_i64("--1", 3, -1, 5, &value), -EINVAL);
-	assert_int_equal(value, 5);
-}
-
 static void double_must_fail(const char *text, int want)
 {
 	double value = 77;
@@ -236,7 +213,6 @@ int main(void)
 		cmocka_unit_test(the_bounds_themselves_are_inside),
 		cmocka_unit_test(the_length_ends_the_number_not_a_nul),
 		cmocka_unit_test(hexadecimal_is_digits_alone),
-		cmocka_unit_test(signed_numbers_reach_both_ends),
 		cmocka_unit_test(a_fraction_is_decimal_and_finite),
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(durations_need_a_unit),
