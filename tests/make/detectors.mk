@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What the detectors answer, for the scripts that hold them against others.
 
-$(B)/detectors/answers: $(B)/obj/tests/detectors/answers.o $(call archives,detect)
+$(B)/detectors/answers: $(B)/obj/tests/detectors/answers.o $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lm
