@@ -5,11 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "detect/time.h"
+#include "detect/thresholds.h"
 
 enum {
 	NOTE_BYTES = 512,
-	FEW_PEERS = 3, /* as in the detection: of so many one that differs from the start is slow */
 };
 
 /*
@@ -43,7 +42,7 @@ void nt_reach_add(struct nt_reach *reach, const struct nt_rules *rules,
 		if (!nt_detect_rank(detect, frame->rank[i].rank, &view))
 			continue;
 		reach->alone += view.peer_count == 0;
-		reach->few += view.peer_count > 0 && view.peer_count < FEW_PEERS;
+		reach->few += view.peer_count > 0 && view.peer_count < NT_FEW_PEERS;
 		reach->blind += !view.own_observable;
 		threshold = fmax(threshold, view.threshold);
 	}
@@ -134,7 +133,7 @@ int nt_reach_each(const struct nt_reach *reach, const char *prefix, const char *
 			note, sizeof(note),
 			"%s%u of %u ranks have fewer than %d peers: which of them is slow shows "
 			"after the first %d %ss, which tell what is usual",
-			prefix, reach->few, reach->ranks, FEW_PEERS, NT_PAST_WINDOWS, unit);
+			prefix, reach->few, reach->ranks, NT_FEW_PEERS, NT_PAST_WINDOWS, unit);
 		r = take(data, note);
 	}
 	if (r == 0 && reach->blind) {

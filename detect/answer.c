@@ -9,6 +9,7 @@
 #include "detect/array.h"
 #include "detect/node.h"
 #include "detect/role.h"
+#include "detect/thresholds.h"
 
 static void answer_rank(const struct nt_detect *detect, uint32_t number,
 			struct nt_finding_culprit *ret_culprit)
@@ -66,7 +67,8 @@ static int answer_blames(struct nt_detect *detect, struct nt_incident *incident)
 			compared = compared && rank && nt_node_is_compared(detect, rank);
 			incident->node_rank[j] = placed[j].rank;
 		}
-		if (compared && end - i >= 2 && nt_node_ranks(sorted, ranks, node) == end - i) {
+		if (compared && end - i >= NT_NODE_RANKS &&
+		    nt_node_ranks(sorted, ranks, node) == end - i) {
 			incident->culprit[n++] = (struct nt_finding_culprit){
 				.kind = NT_CULPRIT_NODE,
 				.node = node,

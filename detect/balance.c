@@ -7,20 +7,8 @@
 #include "detect/incident_raise.h"
 #include "detect/kpi.h"
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 #include "detect/wait.h"
-
-enum {
-	LONG_ROUNDS = 20, /* that a role is long before it is told */
-	TURNS = NT_RING_MAX, /* rounds of which each has its slowest */
-	TURNS_COSTLY = TURNS * 4 / 5,
-	TURNS_OF_ONE = TURNS / 3,
-	SMALL_GROUP = 20, /* larger ones may always have somebody who is slow for once */
-	FEW_FAR = 3, /* ranks of a round: no hiccups of many, but the turn of some */
-};
-
-/* Work of roles that differs by less is cut as evenly as it gets. */
-static const double uneven_roles = 0.10;
-static const double uneven_turns = 0.10, alike_turns = 0.25;
 
 /* Of a rank that nothing is known to do calls with nobody can say which role it has. */
 static bool has_role(const struct nt_detect *detect, const struct nt_group *group)
@@ -65,13 +53,13 @@ static void compare_roles(struct nt_detect *detect)
 		base = nt_kpi_base(&detect->rules, others, group->step_ns);
 		group->excess = (group->median[NT_SERIES_OWN] - others) / base;
 		group->cost = (group->median[NT_SERIES_OWN] - others) / group->step_ns;
-		if (group->excess <= uneven_roles || group->cost <= detect->rules.size_floor) {
+		if (group->excess <= NT_UNEVEN_PART || group->cost <= detect->rules.size_floor) {
 			group->long_rounds -= group->long_rounds > 0;
 			continue;
 		}
 		if (!group->long_rounds)
 			group->long_since_ns = group->wait_start_ns;
-		group->long_rounds += group->long_rounds < 2 * LONG_ROUNDS;
+		group->long_rounds += group->long_rounds < 2 * NT_LONG_ROUNDS;
 	}
 }
 
@@ -94,7 +82,7 @@ static uint32_t list_ranks(struct nt_detect *detect)
 		const struct nt_rank *rank = &detect->rank[i];
 
 		if (rank->group < detect->roles.groups &&
-		    detect->roles.group[rank->group].long_rounds >= LONG_ROUNDS)
+		    detect->roles.group[rank->group].long_rounds >= NT_LONG_ROUNDS)
 			list[n++] = rank->rank;
 	}
 	return n;
@@ -112,7 +100,7 @@ static int raise_roles(struct nt_detect *detect)
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
 		const struct nt_group *group = &detect->roles.group[i];
 
-		if (group->long_rounds >= LONG_ROUNDS && is_current(detect, group) &&
+		if (group->long_rounds >= NT_LONG_ROUNDS && is_current(detect, group) &&
 		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
 			longest = group;
 	}
@@ -139,8 +127,8 @@ static bool may_take_turns(const struct nt_group *group)
 {
 	const struct nt_tail *tail = &group->tail[NT_SERIES_OWN];
 
-	return group->members <= SMALL_GROUP ||
-	       tail->entries * group->members <= FEW_FAR * tail->windows;
+	return group->members <= NT_TURNS_FEW_RANKS ||
+	       tail->entries * group->members <= NT_TURNS_FAR * tail->windows;
 }
 
 /* In nearly every round somebody is far behind. */
@@ -148,9 +136,9 @@ static bool is_costly(const struct nt_ring *worst)
 {
 	uint32_t costly = 0;
 
-	for (uint32_t i = 0; i < TURNS; i++)
-		costly += worst->value[i] >= uneven_turns;
-	return worst->count == TURNS && costly >= TURNS_COSTLY;
+	for (uint32_t i = 0; i < NT_TURNS; i++)
+		costly += worst->value[i] >= NT_UNEVEN_PART;
+	return worst->count == NT_TURNS && costly >= NT_TURNS_COSTLY;
 }
 
 /*
@@ -162,9 +150,9 @@ static bool is_even(const struct nt_ring *turn)
 	const double middle = nt_ring_median(turn);
 	uint32_t alike = 0;
 
-	for (uint32_t i = 0; i < TURNS; i++)
-		alike += fabs(turn->value[i] - middle) <= alike_turns * middle;
-	return turn->count == TURNS && middle >= uneven_turns && alike >= TURNS_COSTLY;
+	for (uint32_t i = 0; i < NT_TURNS; i++)
+		alike += fabs(turn->value[i] - middle) <= NT_TURNS_ALIKE * middle;
+	return turn->count == NT_TURNS && middle >= NT_UNEVEN_PART && alike >= NT_TURNS_COSTLY;
 }
 
 /* Some rank is behind in nearly every round, and it is never the same: what that costs, or NULL. */
@@ -174,23 +162,23 @@ static const struct nt_ring *find_turns(const struct nt_group *group)
 	const struct nt_ring *ring;
 	uint32_t most = 0;
 
-	if (!past || !may_take_turns(group) || past->worst.count < TURNS)
+	if (!past || !may_take_turns(group) || past->worst.count < NT_TURNS)
 		return NULL;
 	ring = is_costly(&past->worst) ? &past->worst : is_even(&past->turn) ? &past->turn : NULL;
-	for (uint32_t i = 0; i < TURNS && ring; i++) {
+	for (uint32_t i = 0; i < NT_TURNS && ring; i++) {
 		uint32_t same = 0;
 
-		for (uint32_t j = 0; j < TURNS; j++)
+		for (uint32_t j = 0; j < NT_TURNS; j++)
 			same += past->slowest[j] == past->slowest[i];
 		if (same > most)
 			most = same;
 	}
-	return most <= TURNS_OF_ONE ? ring : NULL;
+	return most <= NT_TURNS_OF_ONE ? ring : NULL;
 }
 
 static double turn(const struct nt_ring *ring, uint32_t oldest)
 {
-	return ring->value[(ring->next + oldest) % TURNS];
+	return ring->value[(ring->next + oldest) % NT_TURNS];
 }
 
 /*
@@ -201,13 +189,13 @@ static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring
 {
 	uint32_t first = 0, early = 0;
 
-	for (uint32_t i = 0; i < TURNS - TURNS_COSTLY; i++)
-		early += turn(ring, i) >= uneven_turns;
-	if (2 * early >= TURNS - TURNS_COSTLY)
+	for (uint32_t i = 0; i < NT_TURNS - NT_TURNS_COSTLY; i++)
+		early += turn(ring, i) >= NT_UNEVEN_PART;
+	if (2 * early >= NT_TURNS - NT_TURNS_COSTLY)
 		return nt_history_start(&detect->step.history, NT_HISTORY_ROUNDS);
-	while (first + 1 < TURNS && turn(ring, first) < uneven_turns)
+	while (first + 1 < NT_TURNS && turn(ring, first) < NT_UNEVEN_PART)
 		first++;
-	return nt_history_start(&detect->step.history, TURNS - 1 - first);
+	return nt_history_start(&detect->step.history, NT_TURNS - 1 - first);
 }
 
 /*
@@ -227,7 +215,7 @@ static bool price_turns(const struct nt_detect *detect, const struct nt_group *g
 		sum += turn->value[i];
 		n++;
 	}
-	if (2 * n < TURNS)
+	if (2 * n < NT_TURNS)
 		return false;
 	*ret_cost = sum / n;
 	if (!nt_wait_take_off(detect, group, NT_SERIES_OWN, 1, *ret_cost, ret_cost))
@@ -269,7 +257,7 @@ static int raise_turns(struct nt_detect *detect)
 		.unit = NT_WORD_PERCENT,
 		.method = NT_WORD_RATIO,
 		.value = 100.0 * worst,
-		.windows = TURNS,
+		.windows = NT_TURNS,
 	};
 	return nt_incidents_raise(detect, &proposal);
 }
@@ -289,7 +277,7 @@ int nt_balance_check(struct nt_detect *detect, const struct nt_frame *frame)
 		if (!is_current(detect, group))
 			continue;
 		judged = true;
-		if (group->excess > uneven_roles)
+		if (group->excess > NT_UNEVEN_PART)
 			residual = fmax(residual, group->cost);
 		ring = find_turns(group);
 		if (ring)

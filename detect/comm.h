@@ -26,10 +26,6 @@ enum nt_comm_use {
 	NT_COMM_EXPERT, /* all-to-all */
 };
 
-enum {
-	NT_COMM_TRUSTED = 3, /* frames of doing the same before a difference means something */
-};
-
 struct nt_comm {
 	uint64_t id;
 	uint32_t size;

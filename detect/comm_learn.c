@@ -7,6 +7,7 @@
 
 #include "detect/array.h"
 #include "detect/core.h"
+#include "detect/thresholds.h"
 
 struct nt_comm *nt_comm_add(struct nt_detect *detect, uint64_t id)
 {

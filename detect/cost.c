@@ -3,12 +3,13 @@
 #include "detect/cost.h"
 
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 
 double nt_cost_slowdown(double cost)
 {
 	if (cost < 0.0)
 		return 0.0;
-	return 1.0 / (1.0 - nt_stats_clip(cost, 0.0, 0.999));
+	return 1.0 / (1.0 - nt_stats_clip(cost, 0.0, NT_COST_MOST));
 }
 
 double nt_cost_gpu_hours(double slowdown, uint32_t gpus, uint64_t stretch_ns)

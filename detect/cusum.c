@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 
 void nt_cusum_clear(struct nt_cusum *cusum)
 {
@@ -29,7 +30,7 @@ void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 	cusum->sum = nt_stats_min(sum, window->ceiling);
 	if (cusum->windows < UINT32_MAX) {
 		cusum->windows++;
-		cusum->costly += window->cost >= rules->size_floor / 2.0;
+		cusum->costly += window->cost >= NT_COSTLY_PART * rules->size_floor;
 	}
 	cusum->cost += window->cost;
 	cusum->cost_peak = nt_stats_max(cusum->cost_peak, window->cost);
@@ -58,11 +59,12 @@ double nt_cusum_kpi(const struct nt_cusum *cusum)
 
 double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns)
 {
-	const double day_ns = 86400e9;
-	const double windows = day_ns / nt_stats_clip(window_ns, 1e8, 3600e9);
+	const double windows = 86400e9 / nt_stats_clip(window_ns, (double)NT_CUSUM_SHORTEST_NS,
+						       (double)NT_CUSUM_LONGEST_NS);
 
 	return rules->threshold_base +
-	       0.5 * log(nt_stats_max(1.0, ranks * windows / rules->false_alarms_a_day));
+	       log(nt_stats_max(1.0, ranks * windows / rules->false_alarms_a_day)) /
+		       nt_cusum_exponent();
 }
 
 double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor)
@@ -75,5 +77,5 @@ double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rule
 {
 	const double beyond = nt_stats_max(0.0, cusum->sum - rules->threshold_base);
 
-	return nt_stats_min(1.0, ranks * exp(-2.0 / factor * beyond));
+	return nt_stats_min(1.0, ranks * exp(-nt_cusum_exponent() / factor * beyond));
 }

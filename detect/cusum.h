@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "detect/rules.h"
+#include "detect/thresholds.h"
 
 struct nt_cusum {
 	double sum;
@@ -31,6 +32,21 @@ bool nt_cusum_lasts(const struct nt_cusum *cusum);
 /* Means since the onset, without the largest window, so that one stall of a second is no fault. */
 double nt_cusum_cost(const struct nt_cusum *cusum);
 double nt_cusum_kpi(const struct nt_cusum *cusum);
+/*
+ * The rate at which the chance of a high sum falls: P(sum > h) ~ exp(-rate × h). Of increments that are
+ * normal, of width 1, less the drift.
+ */
+static inline double nt_cusum_exponent(void)
+{
+	return 2.0 * nt_default_drift;
+}
+
+/* What a window adds to a sum at most. */
+static inline double nt_cusum_step(void)
+{
+	return nt_default_z_clip - nt_default_drift;
+}
+
 /* Sums beyond this are a finding, where `ranks` are watched in windows of window_ns. */
 double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns);
 /* The same where values are far by chance more often: see nt_tail_factor. */

@@ -23,6 +23,7 @@
 #include "detect/normal.h"
 #include "detect/role.h"
 #include "detect/step_judge.h"
+#include "detect/thresholds.h"
 #include "detect/verdict.h"
 
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
@@ -270,7 +271,7 @@ static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	(void)frame;
 	if (!detect->roles.dirty && (detect->frames & (detect->frames - 1)) != 0 &&
-	    detect->frames % 64 != 0)
+	    detect->frames % NT_ROLE_FRAMES != 0)
 		return 0;
 	return nt_roles_derive(detect);
 }
@@ -310,7 +311,8 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->end_ns = frame->end_ns;
 	if (detect->frames == 1)
 		detect->step.history.begin_ns = frame->start_ns;
-	detect->window_ns += (detect->frames == 1 ? 1.0 : 0.05) * (length - detect->window_ns);
+	detect->window_ns +=
+		(detect->frames == 1 ? 1.0 : NT_WINDOW_PART) * (length - detect->window_ns);
 	detect->expected_ranks = frame->expected_ranks;
 	nt_gaps_add(&detect->gaps, frame);
 	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,

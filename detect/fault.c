@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "detect/core.h"
+#include "detect/thresholds.h"
 
 /* A window among healthy ones, however much it costs. */
 static bool is_alone(const struct nt_detect *detect, const struct nt_recovery *recovery)
@@ -17,20 +18,21 @@ static bool is_alone(const struct nt_detect *detect, const struct nt_recovery *r
 static bool is_bad(const struct nt_detect *detect, const struct nt_incident *incident, double part)
 {
 	const double least =
-		fmax(0.5 * detect->rules.size_floor, part * incident->fault.worst_cost);
+		fmax(NT_COSTLY_PART * detect->rules.size_floor, part * incident->fault.worst_cost);
 
 	if (!nt_incident_needs_windows(incident))
 		return incident->stands;
 	if (incident->family != NT_FAMILY_SLOW)
 		return incident->stands && !is_alone(detect, &incident->recovery) &&
-		       incident->window_cost >= fmax(0.5 * incident->cost, least);
+		       incident->window_cost >= fmax(NT_COSTLY_PART * incident->cost, least);
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_rank *rank = nt_detect_find(detect, blame->rank);
 
 		if (blame->stands && rank && !is_alone(detect, &blame->recovery) &&
 		    rank->round_frame == detect->frames &&
-		    rank->track[blame->series].residual >= fmax(0.5 * blame->cost, least))
+		    rank->track[blame->series].residual >=
+			    fmax(NT_COSTLY_PART * blame->cost, least))
 			return true;
 	}
 	return false;
@@ -43,7 +45,7 @@ void nt_fault_hold(const struct nt_detect *detect, struct nt_incident *incident)
 	if (!fault->held || is_bad(detect, incident, 0.0))
 		fault->gpu_hours = incident->gpu_hours;
 	/* A noisy window of the recovery is not the fault. */
-	if (fault->held && !is_bad(detect, incident, 0.5))
+	if (fault->held && !is_bad(detect, incident, NT_COSTLY_PART))
 		return;
 	*fault = (struct nt_fault){
 		.held = true,

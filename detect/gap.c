@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "detect/frame.h"
-
-/* What was missing and came after all leaves errors of rounding, and no window is so short. */
-static const double least_ns = 1.0;
+#include "detect/thresholds.h"
 
 void nt_gaps_add(struct nt_gaps *gaps, const struct nt_frame *frame)
 {
@@ -19,7 +17,7 @@ void nt_gaps_add(struct nt_gaps *gaps, const struct nt_frame *frame)
 
 	if (isfinite(frame->missed_ns))
 		missing_ns += frame->missed_ns;
-	if (fabs(missing_ns) < least_ns)
+	if (fabs(missing_ns) < NT_GAP_NS)
 		return;
 	gaps->missing_ns += missing_ns;
 	if (last && last->end_ns == frame->start_ns) {
@@ -55,7 +53,7 @@ double nt_gaps_completeness(const struct nt_gaps *gaps, double before_ns, uint64
 {
 	const double missing_ns = gaps->missing_ns - before_ns;
 
-	if (missing_ns < least_ns)
+	if (missing_ns < NT_GAP_NS)
 		return 1.0;
 	if (end_ns <= since_ns)
 		return 0.0;

@@ -5,11 +5,12 @@
 #include "detect/core.h"
 #include "detect/pace.h"
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 
 /* What is not seen at this tier is what it was; what was never seen is learned at once. */
 static void learn_habit(struct nt_rank *rank, bool has_own)
 {
-	const double part = rank->has_habit ? 0.1 : 1.0;
+	const double part = rank->has_habit ? NT_HABIT_PART : 1.0;
 	const double own = rank->habit[NT_PACE_OWN], blocked = rank->habit[NT_PACE_OWN_BLOCKED];
 
 	for (int j = 0; j < NT_PACE_END; j++)
@@ -41,16 +42,16 @@ void nt_habit_gather(const struct nt_detect *detect, struct nt_rank *rank, doubl
 		return;
 	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
 		learn_habit(rank, has_own);
-	if (sum < detect->threshold / 4.0 && !rank->in_incident) {
+	if (sum < NT_EVIDENCE_FROM * detect->threshold && !rank->in_incident) {
 		if (evidence->weight != 0.0)
 			*evidence = (struct nt_case){0};
 		return;
 	}
 	if (!own_past && paces->n >= 2 && !middles->known)
 		nt_paces_middles(detect, paces, middles);
-	evidence->weight = 0.95 * evidence->weight + 1.0;
+	evidence->weight = NT_EVIDENCE_KEPT * evidence->weight + 1.0;
 	if (has_own)
-		evidence->own_weight = 0.95 * evidence->own_weight + 1.0;
+		evidence->own_weight = NT_EVIDENCE_KEPT * evidence->own_weight + 1.0;
 	for (int j = 0; j < NT_PACE_END; j++) {
 		const bool is_own = nt_pace_is_own(j);
 		const double weight = is_own ? evidence->own_weight : evidence->weight;

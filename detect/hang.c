@@ -3,19 +3,15 @@
 #include "detect/hang.h"
 
 #include "detect/hang_impl.h"
-
-/* A thread that works on something of its own, as a checkpoint, is not hung. */
-static const double working_part = 0.1;
-static const double working_bytes = 1
-				    << 17; /* a second: more than a thread writes that only logs */
+#include "detect/thresholds.h"
 
 static bool moves_bytes(const struct nt_frame_rank *seen)
 {
 	const double window = (double)seen->window_ns;
 	const double bytes = (double)seen->read_bytes + (double)seen->write_bytes;
 
-	return seen->state == 'D' || (bytes > 0.0 && bytes * 1e9 >= working_bytes * window) ||
-	       (window > 0.0 && (double)seen->io_ns >= working_part * window);
+	return seen->state == 'D' || (bytes > 0.0 && bytes * 1e9 >= NT_WORKING_BYTES * window) ||
+	       (window > 0.0 && (double)seen->io_ns >= NT_WORKING_PART * window);
 }
 
 static bool is_at_work(const struct nt_frame_rank *seen)
@@ -23,7 +19,7 @@ static bool is_at_work(const struct nt_frame_rank *seen)
 	const double window = (double)seen->window_ns;
 
 	return moves_bytes(seen) ||
-	       (window > 0.0 && (double)seen->on_cpu_ns >= working_part * window);
+	       (window > 0.0 && (double)seen->on_cpu_ns >= NT_WORKING_PART * window);
 }
 
 void nt_hang_note(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)

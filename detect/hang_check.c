@@ -11,6 +11,7 @@
 #include "detect/hang_stall_comm.h"
 #include "detect/incident_raise.h"
 #include "detect/pause.h"
+#include "detect/thresholds.h"
 
 static int compare_u32(const void *a, const void *b)
 {
@@ -114,7 +115,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	struct nt_stall stall = {.culprit = detect->scratch.index};
 	const bool moved = nt_pause_is_over(detect);
 	const uint64_t longest_ns = detect->census.longest_wait_ns;
-	const bool is_long = longest_ns >= need_ns || longest_ns >= mismatch_after_ns;
+	const bool is_long = longest_ns >= need_ns || longest_ns >= NT_MISMATCH_AFTER_NS;
 	struct nt_stall_member *member = NULL;
 	uint64_t *epoch = NULL;
 	int r = 0;
@@ -129,7 +130,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 		const uint64_t wait_ns = nt_hang_waited(detect, rank);
 
 		if (!is_live(rank) || !is_fresh(detect, rank) ||
-		    (wait_ns < need_ns && wait_ns < mismatch_after_ns))
+		    (wait_ns < need_ns && wait_ns < NT_MISMATCH_AFTER_NS))
 			continue;
 		for (uint32_t j = 0; j < rank->links && r == 0; j++) {
 			struct nt_comm *comm = rank->link[j].comm;

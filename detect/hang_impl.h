@@ -9,17 +9,7 @@
 
 #include "detect/core.h"
 #include "detect/stats.h"
-
-enum {
-	FRESH_FRAMES = 4, /* what a rank said is still where it is */
-};
-
-/* The same of a sampled rank, whose windows reach from slice to slice: up to 6 s, and a frame. */
-#define SAMPLED_FRESH_NS (8 * UINT64_C(1000000000))
-
-/* Agents look once a second: where some have left a call, the others may have, too. */
-static const uint64_t leaving_ns = 3000000000;
-static const uint64_t mismatch_after_ns = 2000000000;
+#include "detect/thresholds.h"
 
 static inline bool is_collective(uint8_t kind)
 {
@@ -41,7 +31,7 @@ static inline uint64_t usual_periods(const struct nt_detect *detect, double peri
 	const struct nt_step *step = &detect->step;
 	const double usual_ns = step->past.ready ? step->past.value_centre : step->step_ns;
 
-	return (uint64_t)fmin(periods * usual_ns, 1e18);
+	return (uint64_t)fmin(periods * usual_ns, NT_PATIENCE_MOST_NS);
 }
 
 static inline bool is_recent(const struct nt_detect *detect, uint64_t when_ns, uint64_t span_ns)
@@ -53,8 +43,8 @@ static inline bool is_fresh(const struct nt_detect *detect, const struct nt_rank
 {
 	if (!rank->seen_frame)
 		return false;
-	return detect->frames - rank->seen_frame < FRESH_FRAMES ||
-	       (rank->sampled && is_recent(detect, rank->seen_ns, SAMPLED_FRESH_NS));
+	return detect->frames - rank->seen_frame < NT_FRESH_FRAMES ||
+	       (rank->sampled && is_recent(detect, rank->seen_ns, NT_FRESH_SAMPLED_NS));
 }
 
 static inline const struct nt_link *find_link(const struct nt_rank *rank,

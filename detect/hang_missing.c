@@ -7,11 +7,7 @@
 #include "detect/hang_impl.h"
 #include "detect/incident_raise.h"
 #include "detect/incident_retire.h"
-
-/* That others may still end when one is gone, as hosts run ahead, and that are told until then. */
-static const double last_steps = 4.0;
-/* What a rank waits for its device in a job that goes on. */
-static const double usual_wait = 2.0;
+#include "detect/thresholds.h"
 
 /* Somebody waits for nobody knows whom, and the job stands. */
 static bool is_waited_for(const struct nt_detect *detect)
@@ -34,7 +30,7 @@ static bool is_waited_for(const struct nt_detect *detect)
 /* For so long after its end the job may seem to go on without it. */
 static uint64_t last_ns(const struct nt_detect *detect)
 {
-	return at_least(detect->rules.hang_min_ns, usual_periods(detect, last_steps));
+	return at_least(detect->rules.hang_min_ns, usual_periods(detect, NT_MISSING_STEPS));
 }
 
 /* What went on without it for longer does not wait for it now. */
@@ -69,15 +65,15 @@ static bool awaits(const struct nt_detect *detect, const struct nt_rank *rank,
 		return true;
 	return wait_ns >= least_ns &&
 	       (rank->inside.since_ns <= nt_stats_add(gone->ended_ns, least_ns) ||
-		wait_ns >= usual_periods(detect, usual_wait));
+		wait_ns >= usual_periods(detect, NT_MISSING_WAIT));
 }
 
 /* It goes on calling there without it. What is told of a window was done before its end. */
 static bool goes_on(const struct nt_detect *detect, const struct nt_link *link,
 		    const struct nt_rank *gone)
 {
-	const uint64_t least_ns =
-		nt_stats_add(detect->rules.missing_after_ns, usual_periods(detect, last_steps));
+	const uint64_t least_ns = nt_stats_add(detect->rules.missing_after_ns,
+					       usual_periods(detect, NT_MISSING_STEPS));
 
 	return link->progress_ns >= nt_stats_add(gone->ended_ns, least_ns) &&
 	       is_recent(detect, link->progress_ns, last_ns(detect));

@@ -4,13 +4,11 @@
 
 #include "detect/hang.h"
 #include "detect/hang_impl.h"
-
-/* One look may find it between two writes to a slow disk. */
-static const uint64_t working_lasts_ns = 5000000000;
+#include "detect/thresholds.h"
 
 static bool has_worked(const struct nt_detect *detect, const struct nt_rank *rank)
 {
-	return rank->worked_ns && detect->end_ns - rank->worked_ns <= working_lasts_ns;
+	return rank->worked_ns && detect->end_ns - rank->worked_ns <= NT_WORKING_LASTS_NS;
 }
 
 void nt_stall_accuse(const struct nt_detect *detect, struct nt_stall *stall,
@@ -26,7 +24,7 @@ void nt_stall_accuse(const struct nt_detect *detect, struct nt_stall *stall,
 void nt_stall_look_around(const struct nt_detect *detect, struct nt_stall *stall)
 {
 	for (uint32_t i = 0; i < detect->comm_count && !stall->going; i++)
-		stall->going = is_recent(detect, detect->comm[i]->moved_ns, leaving_ns);
+		stall->going = is_recent(detect, detect->comm[i]->moved_ns, NT_LEAVING_NS);
 	for (uint32_t i = 0; i < detect->ranks && !stall->gone; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
 
@@ -80,7 +78,7 @@ bool nt_stall_has_moved(const struct nt_detect *detect, const struct nt_rank *ra
 	for (uint32_t i = 0; i < rank->links; i++)
 		if (is_recent(detect, rank->link[i].progress_ns, need_ns) ||
 		    (rank->inside.synchronising &&
-		     is_recent(detect, rank->link[i].comm->moved_ns, leaving_ns)))
+		     is_recent(detect, rank->link[i].comm->moved_ns, NT_LEAVING_NS)))
 			return true;
 	return false;
 }

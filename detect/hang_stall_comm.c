@@ -9,6 +9,7 @@
 #include "detect/hang.h"
 #include "detect/hang_impl.h"
 #include "detect/mismatch.h"
+#include "detect/thresholds.h"
 
 /* Somebody else of one of its other communicators has not entered what it waits for there. */
 static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_rank *rank,
@@ -248,12 +249,12 @@ int nt_stall_check_comm(struct nt_detect *detect, const struct nt_frame *frame,
 		lagging |= member[i].number < highest;
 		in += member[i].in && member[i].number == highest;
 		out += !member[i].in && member[i].number >= highest &&
-		       !is_recent(detect, member[i].link->progress_ns, leaving_ns);
+		       !is_recent(detect, member[i].link->progress_ns, NT_LEAVING_NS);
 		patient += member[i].in && member[i].number == highest &&
 			   member[i].waited_ns >= need_ns;
 	}
-	if (together && n > 1 && longest->waited_ns >= mismatch_after_ns &&
-	    (patient == n || comm->agreed > 2)) {
+	if (together && n > 1 && longest->waited_ns >= NT_MISMATCH_AFTER_NS &&
+	    (patient == n || comm->agreed >= NT_COMM_TRUSTED)) {
 		bool differ;
 		int r = compare_entered(detect, frame, comm, member, n, &differ);
 

@@ -8,6 +8,7 @@
 
 #include "detect/array.h"
 #include "detect/frame.h"
+#include "detect/thresholds.h"
 
 void nt_hearing_free(struct nt_hearing *hearing)
 {

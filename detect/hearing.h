@@ -16,7 +16,6 @@ struct nt_frame_comm;
 struct nt_frame_rank;
 
 enum {
-	NT_HEARING_FRAMES = 4, /* that a hearing takes at most */
 	NT_HEARING_OPS = 32, /* operations that are told apart */
 };
 

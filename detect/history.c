@@ -7,12 +7,6 @@
 #include "detect/stats.h"
 #include "detect/time.h"
 
-enum {
-	ONSET_ROUNDS = 2 * NT_HISTORY_BEFORE, /* that a fault may have lasted before its evidence */
-};
-
-static const double onset_excess = 0.01; /* of a step: less is noise, and tells no onset */
-
 void nt_history_add(struct nt_history *history, const struct nt_history_round *round)
 {
 	history->round[history->next] = *round;
@@ -53,7 +47,7 @@ double nt_history_low(const struct nt_history *history, uint64_t since_ns)
 
 	for (; n < history->count && latest(history, n)->start_ns >= since_ns; n++)
 		step[n] = latest(history, n)->step_ns;
-	return n ? nt_stats_quantile_of(step, n, 0.25) : 0.0;
+	return n ? nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS) : 0.0;
 }
 
 uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds)
@@ -82,12 +76,12 @@ struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns)
 {
 	const struct nt_history_sum since = nt_history_since(history, onset_ns);
-	double step[ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
+	double step[NT_ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
 	uint32_t first = 0, n = 0, longer = 0;
 
 	while (first < history->count && latest(history, first)->start_ns >= onset_ns)
 		first++;
-	while (n < ONSET_ROUNDS && first + n < history->count &&
+	while (n < NT_ONSET_ROUNDS && first + n < history->count &&
 	       latest(history, first + n)->start_ns >= least_ns) {
 		step[n] = latest(history, first + n)->step_ns;
 		n++;
@@ -96,8 +90,8 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 		return onset_ns;
 	now = since.step_ns / since.steps;
 	/* Up to three of four may be of the fault already. */
-	low = nt_stats_quantile_of(step, n, 0.25);
-	if (now - low < onset_excess * low)
+	low = nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS);
+	if (now - low < NT_ONSET_EXCESS * low)
 		return onset_ns;
 	/* The likeliest change from the one to the other; a stall of once is no more than a round of it. */
 	for (uint32_t i = 0; i < n; i++) {

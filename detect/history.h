@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "detect/thresholds.h"
+
 enum {
 	/* As rounds last half a second at least: what lasts a minute, and what was before it. */
 	NT_HISTORY_ROUNDS = 192,
-	NT_HISTORY_BEFORE = 20, /* rounds that tell what was before */
 };
 
 struct nt_history_round {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "detect/array.h"
+#include "detect/thresholds.h"
 
 void nt_incident_free(struct nt_incident *incident)
 {
@@ -36,7 +37,7 @@ void nt_incidents_free(struct nt_incidents *incidents)
 bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns)
 {
 	/* Two windows, and half of one for boundaries that fell differently. */
-	return fabs((double)onset_ns - (double)other_ns) <= 2.5 * window_ns;
+	return fabs((double)onset_ns - (double)other_ns) <= NT_TOGETHER_WINDOWS * window_ns;
 }
 
 bool nt_incident_needs_windows(const struct nt_incident *incident)

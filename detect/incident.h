@@ -13,7 +13,6 @@
 
 enum {
 	NT_INCIDENT_MAX_OPEN = 256,
-	NT_INCIDENT_PATIENCE = 5, /* windows that a pending one may do without evidence */
 	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted, for ids */
 };
 

@@ -11,6 +11,7 @@
 #include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
+#include "detect/thresholds.h"
 #include "detect/toll.h"
 
 enum {
@@ -177,7 +178,7 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_rank *rank,
 			nt_past_unlearn(&rank->track[i].past, nt_rank_lesson(detect, rank, i),
 					proposal->onset_frame);
 	}
-	blame->cost += 0.3 * (proposal->cost - blame->cost);
+	blame->cost += NT_INCIDENT_PART * (proposal->cost - blame->cost);
 	blame->chance = proposal->chance;
 	blame->class = (uint8_t)proposal->class;
 	blame->cause = (uint8_t)proposal->cause;
@@ -236,7 +237,7 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->tier = proposal->tier;
 	/* One window is noisy; what stands still costs everything at once. */
 	if (incident->version && proposal->cost >= 0.0 && incident->cost >= 0.0)
-		incident->cost += 0.3 * (proposal->cost - incident->cost);
+		incident->cost += NT_INCIDENT_PART * (proposal->cost - incident->cost);
 	else
 		incident->cost = proposal->cost;
 	incident->chance = proposal->chance;

@@ -11,11 +11,8 @@
 #include "detect/fault.h"
 #include "detect/incident_retire.h"
 #include "detect/node.h"
+#include "detect/thresholds.h"
 #include "detect/toll.h"
-
-enum {
-	ABSENT_FRAMES = 2, /* without a stall before it is over */
-};
 
 void nt_incidents_begin(struct nt_detect *detect)
 {
@@ -142,7 +139,7 @@ static void sum_up(const struct nt_detect *detect, struct nt_incident *incident)
 		incident->gpu_hours = 0.0;
 		nt_toll_look_back(detect, incident);
 	}
-	if (!same || worst->cost > 1.25 * same->cost) {
+	if (!same || worst->cost > NT_INCIDENT_WORSE * same->cost) {
 		incident->changed |=
 			incident->class != worst->class || incident->cause != worst->cause;
 		incident->class = worst->class;
@@ -166,7 +163,7 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
 		incident->absent = incident->stands ? 0 : incident->absent + 1;
-		if (incident->absent >= ABSENT_FRAMES ||
+		if (incident->absent >= NT_INCIDENT_ABSENT ||
 		    (incident->absent && incident->state == NT_INCIDENT_PENDING))
 			return true;
 	} else if (incident->judged) {
@@ -192,11 +189,9 @@ static bool age(struct nt_detect *detect, struct nt_incident *incident, uint64_t
 	return false;
 }
 
-static const uint64_t tell_cost_ns = 60000000000;
-
 static bool is_news(double value, double told)
 {
-	return fabs(value - told) > 0.1 * told;
+	return fabs(value - told) > NT_NEWS_PART * told;
 }
 
 static void weigh(struct nt_detect *detect, struct nt_incident *incident)
@@ -228,7 +223,7 @@ static void weigh(struct nt_detect *detect, struct nt_incident *incident)
 		incident->changed = true;
 	/* What it has cost so far grows without any other news; a restart tells it at the same time. */
 	if (incident->state == NT_INCIDENT_FIRING && incident->gpu_hours > 0.0 &&
-	    detect->end_ns / tell_cost_ns != detect->start_ns / tell_cost_ns)
+	    detect->end_ns / NT_NEWS_NS != detect->start_ns / NT_NEWS_NS)
 		incident->changed = true;
 }
 

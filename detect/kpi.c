@@ -7,26 +7,7 @@
 
 #include "detect/core.h"
 #include "detect/stats.h"
-
-enum {
-	APART_ROUNDS = 20,
-	FEW = 3, /* ranks of a role */
-	SURE_EXCURSION = 12, /* windows: hiccups by chance are not so many in a row */
-};
-
-/*
- * Where threads wait for a processor, a part of that falls into what is taken for their own work, and
- * for seconds more on one rank than on another. Of the median time that ranks wait so in a step this
- * part counts as noise. Seen on eight ranks that shared two processors with other programs: 33 % of
- * the step spent waiting, and one rank's own work 7 % longer for 5 s.
- */
-static const double starved_noise = 0.25;
-/* The width of twenty windows is too narrow by chance as often as not. */
-static const double past_caution = 1.25;
-/* Of the last window in a slow mean, which one wild window must not move much. */
-static const double slow_part = 0.25, wild = 0.25;
-/* Behind the peers: some of many are so by chance. */
-static const double far_widths = 3.0;
+#include "detect/thresholds.h"
 
 double nt_kpi_base(const struct nt_rules *rules, double peers, double step)
 {
@@ -40,7 +21,7 @@ uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_paces *pace
 
 static double starved_width(const struct nt_contest *c, double base)
 {
-	return starved_noise * c->waiting / base;
+	return NT_STARVED_NOISE * c->waiting / base;
 }
 
 /* While the past is learned: slow beside its peers, and slow by far beside what it was so far. */
@@ -50,7 +31,7 @@ static bool may_be_fault(const struct nt_contest *c, const struct nt_track *trac
 	const double more = track->value - so_far->value_centre;
 
 	return track->level.sum > 0.0 && more >= c->detect->rules.size_floor * c->step &&
-	       more > 2.0 * so_far->value_width * so_far->value_centre;
+	       more > NT_PAST_FAULT_WIDTHS * so_far->value_width * so_far->value_centre;
 }
 
 /* Where the rank stands among those that were judged before it; `cost`: what it is slower by, of the step. */
@@ -64,7 +45,7 @@ static void note_rank(struct nt_contest *c, const struct nt_rank *rank, double c
 	}
 	c->most_growth = nt_stats_max(c->most_growth, track->growth);
 	c->least_growth = fmin(c->least_growth, track->growth);
-	if (c->mode == NT_MODE_PEERS && track->kpi > far_widths * c->width) {
+	if (c->mode == NT_MODE_PEERS && track->kpi > NT_FAR_WIDTHS * c->width) {
 		c->far_cost += cost;
 		c->fars++;
 	}
@@ -94,17 +75,18 @@ void nt_contest_judge(struct nt_contest *c, struct nt_rank *rank, double value)
 	track->growth = 0.0;
 	if (has_past) {
 		own_base = nt_kpi_base(rules, past->value_centre, c->step);
-		own_width = nt_stats_max(rules->kpi_floor, past_caution * past->value_width);
+		own_width = nt_stats_max(rules->kpi_floor, NT_PAST_CAUTION * past->value_width);
 		own_width = nt_stats_max(own_width, starved_width(c, own_base));
 		track->growth = (value - past->value_centre) / own_base;
 	}
-	track->slow_cost += slow_part * (nt_stats_min(track->growth * own_base / c->step, wild) -
-					 track->slow_cost);
+	track->slow_cost +=
+		NT_SLOW_PART *
+		(nt_stats_min(track->growth * own_base / c->step, NT_SLOW_MOST) - track->slow_cost);
 	shift = level;
 	if (c->mode == NT_MODE_PEERS) {
 		level.z = kpi / c->width;
 		level.cost = kpi * base / c->step;
-		shift.kpi = kpi - nt_past_floor(past, rules->size_floor / 4.0);
+		shift.kpi = kpi - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
 		shift.z = shift.kpi / nt_stats_max(c->width, past->kpi_width);
 		shift.cost = shift.kpi * base / c->step;
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
@@ -122,7 +104,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_rank *rank, double value)
 	 * Among a few, an excursion that is no chance is what the tail is asked about, and no yardstick
 	 * of itself. Among more, it weighs little.
 	 */
-	if (c->n > FEW || track->level.windows < SURE_EXCURSION || !nt_cusum_lasts(&track->level) ||
+	if (c->n > NT_TAIL_FEW_RANKS || track->level.windows < NT_TAIL_EXCURSION ||
+	    !nt_cusum_lasts(&track->level) ||
 	    nt_tail_explains(&c->group->tail[c->series], track->level.windows, track->level.costly))
 		nt_tail_add(&c->group->tail[c->series], track->far, nt_tail_is_far(level.z));
 	track->far = nt_tail_is_far(level.z);
@@ -153,9 +136,9 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	double gap = fabs(space->other - space->normal);
 
 	past->apart_cost = 0.0;
-	if (!space->two || c->most_growth > gap / 2.0) {
+	if (!space->two || c->most_growth > NT_EXPLAINS * gap) {
 		past->apart -= past->apart > 0;
-		past->apart_gap *= 0.95;
+		past->apart_gap *= NT_APART_KEPT;
 		return;
 	}
 	/* Of two ranks it must be the same one all the time. */
@@ -164,11 +147,11 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	past->apart_slower = c->slowest->rank;
 	if (!past->apart)
 		past->apart_since_ns = c->group->wait_start_ns;
-	past->apart += past->apart < 2 * APART_ROUNDS;
+	past->apart += past->apart < 2 * NT_APART_ROUNDS;
 	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
 	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
 	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
-	past->apart_gap += (past->apart == 1 ? 1.0 : 0.1) * (gap - past->apart_gap);
+	past->apart_gap += (past->apart == 1 ? 1.0 : NT_APART_PART) * (gap - past->apart_gap);
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
@@ -198,7 +181,8 @@ void nt_contest_note_slowest(const struct nt_contest *c, double steps)
  */
 static double reach(uint32_t n)
 {
-	return nt_stats_max(0.75, 2.0 * sqrt(8.0 / nt_stats_max(8.0, n)));
+	return nt_stats_max(NT_REACH_MANY,
+			    NT_REACH_FEW * sqrt(NT_REACH_RANKS / nt_stats_max(NT_REACH_RANKS, n)));
 }
 
 /* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
@@ -259,10 +243,11 @@ void nt_contest_compare(struct nt_contest *c)
 	c->group->tier[c->series] = c->tier;
 	c->mode = NT_MODE_PAST;
 	c->width = rules->kpi_floor;
-	if (c->n >= 3 && c->group->past)
+	if (c->n >= NT_WIDTH_RANKS && c->group->past)
 		compare_peers(c, sorted);
 	else if (c->n == 2 && c->group->past)
 		compare_two(c, sorted);
-	c->ceiling = 2.0 * nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
+	c->ceiling = NT_CUSUM_CEILING *
+		     nt_cusum_raised(rules, c->detect->threshold, nt_tail_factor(tail));
 	nt_tail_fade(tail);
 }

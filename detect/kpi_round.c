@@ -9,24 +9,21 @@
 #include "detect/kpi.h"
 #include "detect/pace.h"
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 #include "detect/unit.h"
-
-enum {
-	WAIT_FRAMES = 3, /* for the ranks of a group that have not ended a step */
-};
-
-static const uint64_t longest_ns = (uint64_t)1 << 56; /* two years: beyond it a duration is noise */
 
 static bool is_plausible(const struct nt_frame_rank *seen)
 {
 	const uint64_t step = seen->step_ns;
 
-	if (!step || step > longest_ns || seen->window_ns > longest_ns)
+	if (!step || step > NT_LONGEST_NS || seen->window_ns > NT_LONGEST_NS)
 		return false;
 	/* Busy times of several streams may add up to more than the step, but not to any number. */
-	return seen->own_ns / 2 <= step && seen->own_blocked_ns / 2 <= step &&
-	       seen->host_ns / 2 <= step && seen->blocked_ns / 2 <= step &&
-	       seen->comm_ns / 64 <= step;
+	return seen->own_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->own_blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->host_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->comm_ns / NT_PLAUSIBLE_CALLS <= step;
 }
 
 void nt_kpi_sum(struct nt_detect *detect, struct nt_rank *rank, const struct nt_frame_rank *seen)
@@ -176,17 +173,18 @@ struct passed {
  */
 static double sum_steps(const struct nt_paces *paces, double middle, struct passed *passed)
 {
-	const double most = 2.0, exact = 16.0;
 	const double *took = paces->took, *step = paces->column[NT_PACE_STEP];
 	double sum = 0.0;
 
 	for (uint32_t i = 0; i < paces->n; i++) {
 		/* By the aligned unit; in parts that add up in any order to the same. */
-		const double steps = step[i] > 0.0 ? rint(exact * took[i] / step[i]) / exact : 0.0;
+		const double steps =
+			step[i] > 0.0 ? rint(NT_STEP_PARTS * took[i] / step[i]) / NT_STEP_PARTS
+				      : 0.0;
 
 		sum += steps;
-		passed->step_ns +=
-			rint(nt_stats_clip(took[i], steps * middle / most, steps * middle * most));
+		passed->step_ns += rint(nt_stats_clip(took[i], steps * middle / NT_STEP_TIMES,
+						      steps * middle * NT_STEP_TIMES));
 	}
 	passed->steps += sum;
 	passed->calls += paces->calls;
@@ -275,7 +273,7 @@ int nt_kpi_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 			continue;
 		if (!group->waited)
 			group->wait_start_ns = detect->start_ns;
-		if (n < live - live / 8 && group->waited + 1 < WAIT_FRAMES) {
+		if (n < live - live / NT_WAIT_PART && group->waited + 1 < NT_WAIT_FRAMES) {
 			group->waited++;
 			continue;
 		}

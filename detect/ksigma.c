@@ -6,20 +6,17 @@
 #include <string.h>
 
 #include "detect/stats.h"
-
-enum {
-	TRIMMED_FROM = 10,
-};
+#include "detect/thresholds.h"
 
 struct nt_ksigma_rules nt_ksigma_rules_default(void)
 {
 	return (struct nt_ksigma_rules){
-		.window = 20,
-		.warm_up = 20,
-		.n_sigma = 3.0,
+		.window = NT_KSIGMA_WINDOW,
+		.warm_up = NT_KSIGMA_WARM_UP,
+		.n_sigma = NT_KSIGMA_SIGMAS,
 		.low = -INFINITY,
 		.high = INFINITY,
-		.min_width = 0.01,
+		.min_width = NT_KSIGMA_WIDTH,
 		.direction = NT_KSIGMA_UP,
 		.min_upper = -INFINITY,
 		.max_upper = INFINITY,
@@ -56,7 +53,7 @@ struct nt_ksigma_answer nt_ksigma_judge(const struct nt_ksigma *ksigma,
 		return answer;
 	answer.ready = true;
 	memcpy(copy, ksigma->value, ksigma->count * sizeof(copy[0]));
-	if (rules->trimmed && n >= TRIMMED_FROM) {
+	if (rules->trimmed && n >= NT_KSIGMA_TRIMMED) {
 		nt_stats_sort(copy, n);
 		from++;
 		n -= 2;

@@ -14,10 +14,7 @@
 #include "detect/network_measure.h"
 #include "detect/port_judge.h"
 #include "detect/stats.h"
-
-enum {
-	FEW_FRAMES = 3, /* that something else must be seen for, to be told in place of what was */
-};
+#include "detect/thresholds.h"
 
 int nt_link_note(struct nt_detect *detect, const struct nt_frame_rank *seen)
 {
@@ -48,9 +45,6 @@ static bool is_step_slow(const struct nt_detect *detect)
 	       nt_cusum_cost(level) >= detect->rules.size_floor;
 }
 
-/* The part of it that others explain, if they do. */
-static const double explains = 0.5;
-
 /*
  * The part of the step that it is longer by than before, less what others make it longer by: a rank that
  * is slow is waited for in sends as well, and in a ring by all. What they cost is a slow mean.
@@ -67,7 +61,7 @@ static double felt(const struct nt_detect *detect)
 		if (incident->family != NT_FAMILY_NETWORK && !incident->note)
 			others += fmax(0.0, incident->cost);
 	}
-	return others < explains * part ? part - others : 0.0;
+	return others < NT_EXPLAINS * part ? part - others : 0.0;
 }
 
 /*
@@ -89,7 +83,7 @@ static bool is_explained(const struct nt_detect *detect)
 			return true;
 		others += fmax(incident->cost, incident->fault.worst_cost);
 	}
-	return others >= explains * part || part - others < detect->rules.size_floor;
+	return others >= NT_EXPLAINS * part || part - others < detect->rules.size_floor;
 }
 
 static bool is_slow(const struct nt_detect *detect, const struct nt_comm *comm)
@@ -331,7 +325,7 @@ static void settle_name(struct nt_detect *detect, const struct trouble *trouble,
 	}
 	links->others = nt_link_is_same(&links->other, link) ? links->others + 1 : 1;
 	links->other = *link;
-	if (open->state != NT_INCIDENT_PENDING && links->others < FEW_FRAMES) {
+	if (open->state != NT_INCIDENT_PENDING && links->others < NT_LINK_FRAMES) {
 		*link = is;
 		return;
 	}

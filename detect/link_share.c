@@ -5,19 +5,15 @@
 #include "detect/core.h"
 #include "detect/link_span.h"
 #include "detect/network_measure.h"
-
-/* A communicator is as it was while its transfers grew by less. */
-static const double healthy_growth = 0.1;
-/* Calls with less are as fast over a slow link: they acquit nobody, and name nobody. */
-static const double telling_bytes = 65536.0;
+#include "detect/thresholds.h"
 
 static bool is_healthy(const struct nt_detect *detect, const struct nt_comm *comm)
 {
 	const struct nt_network *network = &comm->network;
 
-	return network->past.ready && network->bytes >= telling_bytes &&
+	return network->past.ready && network->bytes >= NT_LINK_BYTES &&
 	       network->frame + NT_INCIDENT_PATIENCE >= detect->frames &&
-	       (network->level.sum <= 0.0 || nt_cusum_kpi(&network->level) < healthy_growth);
+	       (network->level.sum <= 0.0 || nt_cusum_kpi(&network->level) < NT_LINK_HEALTHY);
 }
 
 /* The nodes of the first slow communicator that are on all slow ones, and how many those are. */
@@ -32,7 +28,7 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 		/* Each may cost little: together they tell who it is. */
 		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
 		    comm->network.level.sum < detect->threshold ||
-		    comm->network.bytes < telling_bytes || !nt_link_spans(detect, comm))
+		    comm->network.bytes < NT_LINK_BYTES || !nt_link_spans(detect, comm))
 			continue;
 		slow++;
 		if (first) {
@@ -71,16 +67,12 @@ static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit
 	return false;
 }
 
-enum {
-	MOST_SHARED = 64, /* nodes; of more the communicators do not tell one */
-};
-
 bool nt_link_share(struct nt_detect *detect, struct nt_culprit_link *ret_link)
 {
 	uint32_t *node = detect->scratch.index, slow, n, names = 0;
 
 	n = share_slow(detect, node, &slow);
-	if (slow < 2 || !n || n > MOST_SHARED)
+	if (slow < NT_LINK_COMMS || !n || n > NT_LINK_NODES)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nt_culprit_link link = {.kind = NT_CULPRIT_NIC, .node = node[i]};

@@ -10,14 +10,7 @@
 #include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
-#include "detect/matrix_impl.h"
-
-/* Transfers of a healthy network differ more from window to window than computing does. */
-static const double least_width = 0.1;
-/* A thread that waits longer for a processor, in parts of its step, makes all of its calls long. */
-static const double starved_part = 0.1;
-/* No value is less, ns a byte: it is what a value is divided by. */
-static const double least_value = 1e-6;
+#include "detect/thresholds.h"
 
 /* ---- who is who -------------------------------------------------------------------------------- */
 
@@ -115,7 +108,7 @@ static bool is_starved(const struct nt_frame_rank *rank)
 	/* The thread's, and so of the whole window. */
 	const uint64_t window_ns = rank->window_ns ? rank->window_ns : rank->step_ns;
 
-	return (double)rank->run_queue_ns > starved_part * (double)window_ns;
+	return (double)rank->run_queue_ns > NT_MATRIX_STARVED * (double)window_ns;
 }
 
 static bool make_side(const struct nt_frame_rank *rank, const struct nt_frame_rank *peer,
@@ -155,7 +148,7 @@ static size_t list_sides(struct nt_detect *detect, const struct nt_frame *frame,
 			const struct nt_frame_rank *peer =
 				find_place(place, places, transfer->comm, transfer->peer);
 
-			if ((double)transfer->min_ns > longest_ns) {
+			if ((double)transfer->min_ns > (double)NT_MATRIX_LONGEST_NS) {
 				detect->implausible++;
 				continue;
 			}
@@ -203,7 +196,7 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 	struct nt_past *past = &cell->past;
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
-					 .ceiling = 2.0 * detect->threshold};
+					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
 
 	if (!past->ready) {
 		const uint64_t stepped = nt_past_learn_first(past, &cell->lesson, cell->bytes,
@@ -214,8 +207,8 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 		window.start_ns = nt_detect_began_ns(detect, stepped);
 		window.frame = stepped;
 	}
-	window.kpi = (cell->value - past->value_centre) / fmax(least_value, past->value_centre);
-	window.z = window.kpi / fmax(least_width, past->value_width);
+	window.kpi = (cell->value - past->value_centre) / fmax(NT_MATRIX_VALUE, past->value_centre);
+	window.z = window.kpi / fmax(NT_TRANSFER_WIDTH, past->value_width);
 	window.cost = nt_cell_cost(cell, detect->step.step_ns);
 	nt_cusum_add(&cell->level, &detect->rules, &window);
 }

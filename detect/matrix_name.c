@@ -5,15 +5,8 @@
 #include <math.h>
 
 #include "detect/core.h"
-#include "detect/matrix_impl.h"
 #include "detect/stats.h"
-
-/* A cell is as slow as the slowest from here on, and as it was before up to there. */
-static const double hot_part = 0.5, cool_part = 0.25;
-/* Of a row or column so many may be unclear. */
-static const double clear_part = 0.75;
-/* No network is faster, ns a byte, and what takes less of a step than this may as well be copying. */
-static const double fastest = 0.005, least_part = 0.0003;
+#include "detect/thresholds.h"
 
 /*
  * It says nothing: it was not heard for long, or its sends are so short that they were copied and gone
@@ -24,8 +17,8 @@ static bool is_stale(const struct nt_detect *detect, const struct nt_cell *cell)
 	const double usual = cell->past.value_centre;
 
 	return !cell->past.ready || cell->frame + NT_INCIDENT_PATIENCE < detect->frames ||
-	       usual < fastest ||
-	       usual * cell->bytes * cell->calls < least_part * detect->step.step_ns;
+	       usual < NT_MATRIX_FASTEST ||
+	       usual * cell->bytes * cell->calls < NT_MATRIX_PART * detect->step.step_ns;
 }
 
 static bool is_slow(const struct nt_detect *detect, const struct nt_cell *cell)
@@ -63,9 +56,9 @@ static enum heat heat_of(const struct nt_detect *detect, const struct nt_cell *c
 {
 	const double kpi = nt_cusum_kpi(&cell->level);
 
-	if (cell->level.sum >= 0.5 * detect->threshold && kpi >= hot_part * most)
+	if (cell->level.sum >= NT_MATRIX_SUM * detect->threshold && kpi >= NT_MATRIX_HOT * most)
 		return HOT;
-	return cell->level.sum > 0.0 && kpi >= cool_part * most ? UNCLEAR : COOL;
+	return cell->level.sum > 0.0 && kpi >= NT_MATRIX_COOL * most ? UNCLEAR : COOL;
 }
 
 /* How many of a node's cells, in one direction, are hot, of those that are heard. */
@@ -75,7 +68,7 @@ struct part {
 
 static bool is_all(const struct part *part)
 {
-	return part->hot && !part->cool && part->hot >= clear_part * part->all;
+	return part->hot && !part->cool && part->hot >= NT_MATRIX_CLEAR * part->all;
 }
 
 static double hottest(const struct nt_detect *detect)
@@ -197,8 +190,8 @@ bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link
 	}
 	if (!n)
 		return false;
-	*ret_now_ms = nt_stats_clip(now / n, 0.0, longest_ns);
-	*ret_before_ms = nt_stats_clip(before / n, 0.0, longest_ns);
+	*ret_now_ms = nt_stats_clip(now / n, 0.0, (double)NT_MATRIX_LONGEST_NS);
+	*ret_before_ms = nt_stats_clip(before / n, 0.0, (double)NT_MATRIX_LONGEST_NS);
 	*ret_windows = windows;
 	return true;
 }

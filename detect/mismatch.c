@@ -7,10 +7,7 @@
 
 #include "detect/incident_raise.h"
 #include "detect/stats.h"
-
-enum {
-	AHEAD = 8, /* frames that hosts may go on enqueuing after a call that never ends */
-};
+#include "detect/thresholds.h"
 
 bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
 			struct nt_mismatch_call *ret_call)
@@ -306,7 +303,7 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 		} else if (is_mismatch(nt_incidents_find(detect, NT_FAMILY_STALL, 0))) {
 			/* The calls are forgotten, the hashes are not. */
 			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
-		} else if (is_collective_only(comm) && comm->differed_moves < AHEAD) {
+		} else if (is_collective_only(comm) && comm->differed_moves < NT_MISMATCH_AHEAD) {
 			/* No call to show for it. If it comes to stand, that is why. */
 			comm->differed_moves += comm->differed_last != comm->heard_last;
 			comm->differed_last = comm->heard_last;

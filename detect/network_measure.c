@@ -9,21 +9,7 @@
 #include "detect/incident_raise.h"
 #include "detect/kpi.h"
 #include "detect/stats.h"
-
-/* Transfers of a healthy network differ more from window to window than computing does. */
-static const double least_width = 0.1;
-/* What is taken off for starving is known no better than this part of it. */
-static const double starved_noise = 0.25;
-/* And where it is more than the others', by this part of the transfer, that is not learned. */
-static const double starved_learns = 0.5;
-/* Calls whose size differs by more are other calls. */
-static const double same_bytes = 0.05;
-/* Of the bytes of a step that another communicator moves beside, to be looked at at all. */
-static const double least_part = 0.01;
-/* A member's own work is that much more than usual, in its own widths, or this part of it: by chance. */
-static const double own_widths = 3.0, own_noise = 0.01;
-/* Of the last round in the calls that devices make a step. */
-static const double slow_part = 0.1;
+#include "detect/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */
 struct round {
@@ -109,7 +95,8 @@ static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
 
 			whole = whole && at->release_ns > at->arrive_ns && at->op == round->op &&
 				!at->by_gpu &&
-				fabs((double)at->bytes - round->bytes) <= same_bytes * round->bytes;
+				fabs((double)at->bytes - round->bytes) <=
+					NT_NETWORK_BYTES * round->bytes;
 			shortest = fmin(shortest, (double)at->release_ns - (double)at->arrive_ns);
 		}
 		if (whole && end - i == comm->size)
@@ -132,7 +119,7 @@ static bool is_negligible(const struct nt_comm *comm, const struct nt_comm *besi
 	if (nt_comm_use(comm) == NT_COMM_IDLE)
 		return true;
 	return nt_comm_use(comm) == NT_COMM_REDUCING && comm->p2p_calls <= 0.0 &&
-	       bytes_a_step(comm) < least_part * bytes_a_step(beside);
+	       bytes_a_step(comm) < NT_NETWORK_LEAST * bytes_a_step(beside);
 }
 
 /*
@@ -154,8 +141,8 @@ static double uneven_growth(struct nt_detect *detect, const struct nt_comm *comm
 		if (!past->ready)
 			continue;
 		growth[n++] = more;
-		if (fabs(more) <=
-		    fmax(own_noise, own_widths * past->value_width) * past->value_centre)
+		if (fabs(more) <= fmax(NT_NETWORK_NOISE, NT_NETWORK_WIDTHS * past->value_width) *
+					  past->value_centre)
 			noise += more;
 		else
 			grown += fmax(0.0, more);
@@ -199,8 +186,8 @@ static void hear_waits(struct nt_detect *detect, const struct nt_comm *comm, str
 	round->calls = 1.0;
 	round->transfer = least;
 	if (!is_one)
-		round->transfer =
-			fmax(0.0, least - 2.0 * uneven_growth(detect, comm, round->steps));
+		round->transfer = fmax(
+			0.0, least - NT_NETWORK_UNEVEN * uneven_growth(detect, comm, round->steps));
 }
 
 /*
@@ -250,14 +237,14 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	struct nt_past *past = &network->past;
 	struct nt_cusum_window window = {.start_ns = round->start_ns,
 					 .frame = round->frame,
-					 .ceiling = 2.0 * detect->threshold};
+					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
 	/* A device goes on without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double value, base, growth, width;
 
 	if (network->method != round->method || network->op != round->op ||
-	    fabs(network->bytes - round->bytes) > same_bytes * network->bytes) {
+	    fabs(network->bytes - round->bytes) > NT_NETWORK_BYTES * network->bytes) {
 		*network = (struct nt_network){
 			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
 	}
@@ -270,7 +257,7 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 
 		/* A host that starves alone has a fault, and what is left then is not the usual. */
 		if (starving - usual_starving(detect, comm) >
-		    starved_learns * round->transfer * round->calls) {
+		    NT_NETWORK_STARVED * round->transfer * round->calls) {
 			network->cost = 0.0;
 			return;
 		}
@@ -289,12 +276,12 @@ static void judge(struct nt_detect *detect, struct nt_comm *comm, const struct r
 	 * of later ones. Of one round the two do not fit together, of many they do.
 	 */
 	if (by_gpu)
-		network->calls += slow_part * (round->calls - network->calls);
+		network->calls += NT_NETWORK_PART * (round->calls - network->calls);
 	network->transfer = value * network->calls;
 	base = nt_kpi_base(rules, nt_network_usual(network), round->step_ns);
 	growth = (network->transfer - nt_network_usual(network)) / base;
-	width = fmax(least_width, past->value_width * nt_network_usual(network) / base);
-	width = fmax(width, starved_noise * starving / base);
+	width = fmax(NT_TRANSFER_WIDTH, past->value_width * nt_network_usual(network) / base);
+	width = fmax(width, NT_STARVED_NOISE * starving / base);
 	window.z = growth / width;
 	window.kpi = growth;
 	window.cost = growth * base / fmax(1.0, round->step_ns);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/search.h"
+#include "detect/thresholds.h"
 
 static int compare_u32(const void *a, const void *b)
 {
@@ -82,7 +83,7 @@ bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node)
 
 		for (end = i + 1; end < n && node[end] == node[i];)
 			end++;
-		if (end - i < 2 || end - i != nt_node_ranks(sorted, ranks, node[i]))
+		if (end - i < NT_NODE_RANKS || end - i != nt_node_ranks(sorted, ranks, node[i]))
 			continue;
 		for (uint32_t j = 0; j < incidents->opens; j++)
 			holders += nt_node_blames(detect, incidents->open[j], node[i]) > 0;

@@ -6,12 +6,14 @@
 #include "detect/hang.h"
 #include "detect/hang_impl.h"
 #include "detect/incident_raise.h"
+#include "detect/thresholds.h"
 
 uint64_t nt_pause_patience(const struct nt_detect *detect, uint64_t hang_ns)
 {
 	const struct nt_step *step = &detect->step;
-	const uint64_t twice_ns =
-		step->longest_pause_ns < UINT64_MAX / 2 ? 2 * step->longest_pause_ns : UINT64_MAX;
+	const uint64_t twice_ns = step->longest_pause_ns < UINT64_MAX / NT_YOUNG_TIMES
+					  ? NT_YOUNG_TIMES * step->longest_pause_ns
+					  : UINT64_MAX;
 	bool young;
 
 	if (!detect->rules.young_ns)
@@ -20,7 +22,7 @@ uint64_t nt_pause_patience(const struct nt_detect *detect, uint64_t hang_ns)
 	if (step->step_ns <= 0.0 || (young && !step->past.ready && step->past.count < NT_PAST_FEW))
 		return at_least(hang_ns, detect->rules.young_ns);
 	if (!step->past.ready)
-		hang_ns = at_least(hang_ns, 2 * detect->rules.hang_min_ns);
+		hang_ns = at_least(hang_ns, NT_LEARNING_TIMES * detect->rules.hang_min_ns);
 	return young ? at_least(hang_ns, twice_ns) : hang_ns;
 }
 
@@ -65,7 +67,7 @@ static uint32_t count_lost_sight(const struct nt_detect *detect)
 
 		if (!is_live(rank))
 			continue;
-		if (is_recent(detect, rank->stored_ns, SAMPLED_FRESH_NS))
+		if (is_recent(detect, rank->stored_ns, NT_FRESH_SAMPLED_NS))
 			return 0;
 		if (rank->lost_sight || (rank->sampled && !is_fresh(detect, rank)))
 			lost_sight++;
@@ -102,8 +104,9 @@ int nt_pause_check(struct nt_detect *detect, bool moved, bool inside)
 		step->moved_ns = detect->end_ns;
 		return 0;
 	}
-	patience_ns =
-		step->longest_pause_ns > UINT64_MAX / 10 ? UINT64_MAX : 10 * step->longest_pause_ns;
+	patience_ns = step->longest_pause_ns > UINT64_MAX / NT_PAUSE_TIMES
+			      ? UINT64_MAX
+			      : NT_PAUSE_TIMES * step->longest_pause_ns;
 	paused_ns = detect->end_ns - step->moved_ns;
 	if (paused_ns >= rules->lost_sight_ns)
 		lost_sight = count_lost_sight(detect);

@@ -8,15 +8,7 @@
 #include "common/search.h"
 #include "detect/array.h"
 #include "detect/core.h"
-
-/* More than so many times the most of the first windows, and so many more a second. */
-static const double turned_times = 4.0, turned_more = 20.0;
-/* Windows of evidence, each worth 2: it is read once a second, so not every window shows it. */
-static const double turned_sum = 6.0;
-/* Of how many times the limit the first counts: who counts that too has turned with it. */
-static const double like_first = 0.4;
-/* Windows in which they turn: noise may hide the beginning of what they slow for longer than their own. */
-static const double before = 10.0, after = 4.0;
+#include "detect/thresholds.h"
 
 static struct nt_port *find(const struct nt_ports *ports, uint32_t node, uint32_t *ret_at)
 {
@@ -68,14 +60,14 @@ int nt_ports_note(struct nt_detect *detect, const struct nt_frame_rank *seen)
 
 static double limit(const struct nt_port *port, int kind)
 {
-	return turned_times * fmax(0.0, port->usual[kind]) + turned_more;
+	return NT_PORT_TIMES * fmax(0.0, port->usual[kind]) + NT_PORT_MORE;
 }
 
 static void judge(struct nt_detect *detect, struct nt_port *port)
 {
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
-					 .ceiling = 2.0 * detect->threshold};
+					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
 
 	if (port->frame != detect->frames)
 		memset(port->rate, 0, sizeof(port->rate));
@@ -125,7 +117,10 @@ static bool stirred(const struct nt_port *port, const struct span *span)
 
 static bool turned(const struct nt_port *port, const struct span *span)
 {
-	return port->level.sum >= turned_sum && stirred(port, span);
+	/* A window that shows it adds as much as the clip allows. */
+	const double sure = NT_PORT_WINDOWS * nt_cusum_step();
+
+	return port->level.sum >= sure && stirred(port, span);
 }
 
 /*
@@ -136,14 +131,14 @@ static struct span span_of(const struct nt_detect *detect, uint64_t onset_ns)
 {
 	const struct nt_ports *ports = &detect->links.ports;
 	const double window_ns = detect->window_ns;
-	const struct span then = {.first_ns = (double)onset_ns - before * window_ns,
-				  .last_ns = (double)onset_ns + after * window_ns};
+	const struct span then = {.first_ns = (double)onset_ns - NT_PORT_BEFORE * window_ns,
+				  .last_ns = (double)onset_ns + NT_PORT_AFTER * window_ns};
 	struct span span = then;
 
 	for (uint32_t i = 0; i < ports->ports; i++)
 		if (turned(&ports->port[i], &then))
 			span.last_ns = fmax(span.last_ns, (double)ports->port[i].level.onset_ns +
-								  after * window_ns);
+								  NT_PORT_AFTER * window_ns);
 	return span;
 }
 
@@ -163,7 +158,7 @@ bool nt_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 	for (uint32_t i = 0; i < ports->ports && most > 0.0; i++) {
 		const struct nt_port *port = &ports->port[i];
 
-		if (!turned(port, &span) || weight(port) < like_first * most)
+		if (!turned(port, &span) || weight(port) < NT_PORT_LIKE * most)
 			continue;
 		if (n == 0)
 			link.node = port->node;

@@ -5,13 +5,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "detect/thresholds.h"
+
 /* The mean of the last two buckets. */
 static double recent(const struct nt_recovery *recovery)
 {
 	double sum = 0.0;
 	uint64_t windows = 0;
 
-	for (uint32_t i = 0; i < 2 && i < recovery->buckets; i++) {
+	for (uint32_t i = 0; i < NT_RECOVERY_LAST && i < recovery->buckets; i++) {
 		sum += recovery->bucket[recovery->buckets - 1 - i].sum;
 		windows += recovery->bucket[recovery->buckets - 1 - i].windows;
 	}
@@ -41,8 +43,8 @@ add:
 		last->windows++;
 	last->sum += cost;
 	/* One window among healthy ones is noise. */
-	if (cost >= fmax(rules->size_floor, whole) / 2.0 &&
-	    recent(recovery) >= fmax(rules->size_floor, whole) / 4.0)
+	if (cost >= NT_COSTLY_PART * fmax(rules->size_floor, whole) &&
+	    recent(recovery) >= NT_RECOVERY_RECENT * fmax(rules->size_floor, whole))
 		recovery->bad_ns = end_ns;
 }
 
@@ -59,7 +61,7 @@ bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rul
 		windows += bucket->windows;
 		if (end_ns - bucket->start_ns >= rules->resolve_min_ns &&
 		    windows >= rules->resolve_windows)
-			return sum / (double)windows < rules->size_floor / 2.0;
+			return sum / (double)windows < NT_COSTLY_PART * rules->size_floor;
 	}
 	return false;
 }

@@ -10,7 +10,6 @@
 
 enum {
 	NT_RECOVERY_BUCKETS = 40,
-	NT_RECOVERY_PARTS = 16, /* of the stretch that is asked for, in one bucket */
 };
 
 struct nt_recovery {

@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
+#include "detect/thresholds.h"
+
 enum {
-	NT_RING_MAX = 32,
+	NT_RING_MAX = NT_TURNS, /* the longest that is kept */
 };
 
 struct nt_ring {

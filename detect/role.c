@@ -6,11 +6,7 @@
 #include <stdlib.h>
 
 #include "detect/core.h"
-
-enum {
-	MAX_PARTNERS = 256, /* of a rank, that are looked at */
-	LARGE_PART = 64, /* calls smaller than this part of the largest carry no gradients */
-};
+#include "detect/thresholds.h"
 
 static bool is_member(const struct nt_detect *detect, uint32_t rank, const struct nt_comm *comm)
 {
@@ -54,7 +50,7 @@ static bool holds_partners(const struct nt_detect *detect, const struct nt_rank 
 		if (use == NT_COMM_PIPELINE && comm->members == detect->ranks &&
 		    is_unbound(detect, rank, other))
 			return true;
-		for (uint32_t j = 0; j < other->members && looked < MAX_PARTNERS; j++, looked++)
+		for (uint32_t j = 0; j < other->members && looked < NT_ROLE_PARTNERS; j++, looked++)
 			if (other->member[j] != rank->rank &&
 			    is_member(detect, other->member[j], comm))
 				return true;
@@ -67,7 +63,7 @@ static bool is_better(const struct nt_comm *a, const struct nt_comm *b)
 {
 	const double calls_a = nt_comm_calls(a), calls_b = nt_comm_calls(b);
 
-	if (calls_a * 1.5 < calls_b || calls_b * 1.5 < calls_a)
+	if (calls_a * NT_ROLE_CALLS < calls_b || calls_b * NT_ROLE_CALLS < calls_a)
 		return calls_a < calls_b;
 	if (nt_comm_call_bytes(a) * calls_a != nt_comm_call_bytes(b) * calls_b)
 		return nt_comm_call_bytes(a) * calls_a > nt_comm_call_bytes(b) * calls_b;
@@ -98,7 +94,7 @@ static const struct nt_comm *pick(const struct nt_detect *detect, const struct n
 					largest = nt_comm_call_bytes(comm);
 				continue;
 			}
-			if (unbound || nt_comm_call_bytes(comm) * LARGE_PART < largest)
+			if (unbound || nt_comm_call_bytes(comm) * NT_ROLE_LARGE_PART < largest)
 				continue;
 			if (!best || is_better(comm, best))
 				best = comm;

@@ -4,6 +4,7 @@
 
 #include "detect/dbscan.h"
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 
 struct nt_space nt_space_split(const double *sorted, size_t n, double eps, uint32_t *label)
 {
@@ -32,6 +33,6 @@ struct nt_space nt_space_split(const double *sorted, size_t n, double eps, uint3
 	space.normal = nt_stats_median(&sorted[first], first_n);
 	if (second_n)
 		space.other = nt_stats_median(&sorted[second], second_n);
-	space.two = second_n * 3 >= n;
+	space.two = second_n * NT_SECOND_PART >= n;
 	return space;
 }

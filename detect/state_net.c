@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "detect/state_part.h"
+#include "detect/thresholds.h"
 
 static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 {

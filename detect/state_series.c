@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is learned of a series, as bytes. */
 #include "detect/state_part.h"
+#include "detect/thresholds.h"
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 {

@@ -144,6 +144,13 @@ double nt_stats_core(const double *sorted, size_t n)
 	return nt_stats_shortest(sorted, n, (n + 1) / 2) / 1.35 / factor;
 }
 
+double nt_stats_largest(double n)
+{
+	const double far = sqrt(2.0 * log(fmax(n, 1.0)));
+
+	return n > 1.0 ? fmax(0.5, far - 1.5 / far) : 0.0;
+}
+
 double nt_stats_clip(double value, double low, double high)
 {
 	return value < low ? low : value > high ? high : value;

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The standard error of a median, in that of a mean of normal values: sqrt(pi / 2). */
+#define NT_STATS_MEDIAN_ERROR 1.25
+
 /* fmax() and fmin() in place of a call, for what is done for each rank. */
 static inline double nt_stats_max(double a, double b)
 {
@@ -50,6 +53,9 @@ double nt_stats_shortest(const double *sorted, size_t n, size_t hold);
  */
 double nt_stats_width(const double *sorted, size_t n);
 double nt_stats_core(const double *sorted, size_t n);
+
+/* How far the largest of n normal values lies above their middle, in their standard deviations. */
+double nt_stats_largest(double n);
 
 double nt_stats_clip(double value, double low, double high);
 /* Saturating sum. */

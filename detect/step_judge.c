@@ -10,18 +10,7 @@
 #include "detect/kpi.h"
 #include "detect/normal.h"
 #include "detect/stats.h"
-
-enum {
-	FRESH_FRAMES = 4, /* who was not heard in them is not heard */
-};
-
-/*
- * A job-wide change accuses nobody, and a busy machine slows all of its ranks for a while: it must
- * cost more and last longer than one rank's.
- */
-static const double wide_times = 2.0;
-static const double share = 0.25; /* of the ranks may not have moved */
-static const double gc_part = 0.1; /* of the last window in the slow mean */
+#include "detect/thresholds.h"
 
 static double median_pace(struct nt_detect *detect, enum nt_pace item, uint32_t *ret_n)
 {
@@ -88,16 +77,17 @@ static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 {
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
-					 .ceiling = 2.0 * wide_times * detect->threshold};
+					 .ceiling = NT_CUSUM_CEILING * NT_WIDE_TIMES *
+						    detect->threshold};
 	const uint32_t n = column->n;
 	double width;
 
 	wide->growth = wide->slow_cost = wide->drop = 0.0;
-	if (!n || (double)n < (1.0 - share) * column->judged)
+	if (!n || (double)n < (1.0 - NT_WIDE_SHARE) * column->judged)
 		return -INFINITY;
-	wide->growth = nt_stats_quantile_of(column->growth, n, share);
-	wide->slow_cost = nt_stats_quantile_of(column->slow, n, share);
-	wide->drop = fmin(0.0, nt_stats_quantile_of(column->growth, n, 1.0 - share));
+	wide->growth = nt_stats_quantile_of(column->growth, n, NT_WIDE_SHARE);
+	wide->slow_cost = nt_stats_quantile_of(column->slow, n, NT_WIDE_SHARE);
+	wide->drop = fmin(0.0, nt_stats_quantile_of(column->growth, n, 1.0 - NT_WIDE_SHARE));
 	if (wide->drop > -detect->rules.size_floor)
 		wide->dropped_ns = 0;
 	else if (!wide->dropped_ns)
@@ -119,11 +109,11 @@ static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 /* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
 static double learn_level(struct nt_detect *detect, const struct round *round, uint64_t stepped)
 {
-	const double caution = 1.25, starved_noise = 0.25;
 	struct nt_step *step = &detect->step;
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
-					 .ceiling = 2.0 * wide_times * detect->threshold};
+					 .ceiling = NT_CUSUM_CEILING * NT_WIDE_TIMES *
+						    detect->threshold};
 	double base, width;
 
 	if (!step->past.ready)
@@ -133,8 +123,9 @@ static double learn_level(struct nt_detect *detect, const struct round *round, u
 		window.frame = stepped;
 	}
 	base = fmax(1.0, step->past.value_centre);
-	width = fmax(detect->rules.kpi_floor, caution * step->past.value_width);
-	width = fmax(width, starved_noise * nt_stats_median_of(round->run_queue, round->n) / base);
+	width = fmax(detect->rules.kpi_floor, NT_PAST_CAUTION * step->past.value_width);
+	width = fmax(width,
+		     NT_STARVED_NOISE * nt_stats_median_of(round->run_queue, round->n) / base);
 	window.kpi = (step->step_ns - base) / base;
 	window.z = window.kpi / width;
 	window.cost = (step->step_ns - base) / fmax(1.0, step->step_ns);
@@ -176,7 +167,7 @@ int nt_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 		stepped = nt_past_learn_first(&step->past, &step->lesson,
 					      step->round_calls / fmax(1e-9, step->round_steps),
 					      median, detect->frames);
-	step->gc_ns += gc_part * (round.gc - step->gc_ns);
+	step->gc_ns += NT_WIDE_GC_PART * (round.gc - step->gc_ns);
 	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
 	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
 	cost = learn_level(detect, &round, stepped);
@@ -237,8 +228,8 @@ static int check_level(struct nt_detect *detect, struct nt_incident *open)
 
 	if (is_explained(detect))
 		return alone ? nt_incidents_close(detect, NT_FAMILY_JOB_WIDE) : 0;
-	if ((open && !alone) || !longer || level->sum < wide_times * detect->threshold ||
-	    !nt_cusum_lasts(level) || proposal.cost < wide_times * rules->size_floor ||
+	if ((open && !alone) || !longer || level->sum < NT_WIDE_TIMES * detect->threshold ||
+	    !nt_cusum_lasts(level) || proposal.cost < NT_WIDE_TIMES * rules->size_floor ||
 	    level->windows < rules->resolve_windows ||
 	    detect->end_ns - level->onset_ns < rules->resolve_min_ns)
 		return 0;
@@ -263,7 +254,7 @@ static bool are_all_named(const struct nt_detect *detect)
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_rank *rank = &detect->rank[i];
 
-		if (detect->frames - rank->seen_frame < FRESH_FRAMES && !rank->ended &&
+		if (detect->frames - rank->seen_frame < NT_FRESH_FRAMES && !rank->ended &&
 		    !rank->in_incident)
 			return false;
 	}
@@ -308,16 +299,17 @@ int nt_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		double now, was;
 		uint32_t n;
 
-		if (wide->level.sum < wide_times * detect->threshold || !step->past.ready ||
+		if (wide->level.sum < NT_WIDE_TIMES * detect->threshold || !step->past.ready ||
 		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor ||
-		    longer < wide_times * detect->rules.size_floor || longer < 0.5 * proposal.cost)
+		    longer < NT_WIDE_TIMES * detect->rules.size_floor ||
+		    longer < NT_EXPLAINS * proposal.cost)
 			continue;
 		now = median_pace(detect, item, &n);
 		was = now - proposal.cost * step->step_ns;
 		/* Of pauses that each rank makes in its own time the job feels more than any rank makes. */
-		if (longer <= 2.0 * proposal.cost)
+		if (longer <= NT_WIDE_FELT * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
-		if (step->gc_ns - step->gc_habit_ns >= 0.5 * (now - was))
+		if (step->gc_ns - step->gc_habit_ns >= NT_EXPLAINS * (now - was))
 			proposal.cause = NT_WORD_HOST_GC;
 		for (uint32_t i = 0; i < detect->ranks; i++)
 			if (detect->rank[i].round_frame == detect->frames &&

@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "detect/stats.h"
-
-/*
- * What steps up for good while the past is still being learned is no part of it. Less than this is how a
- * job warms up, less than twice the range of what was before it is noise, and another unit is another value.
- */
-static const double stepped_up = 0.05, stepped_ranges = 2.0, same_unit = 0.25;
+#include "detect/thresholds.h"
 
 void nt_past_clear(struct nt_past *past)
 {
@@ -62,7 +57,8 @@ static uint32_t windows_before(const double *value)
 		low = fmin(low, value[n - 1]);
 		high = fmax(high, value[n - 1]);
 		if (n >= NT_PAST_SOME && high > 0.0 && value[n] > high &&
-		    after[n + 1] - high > fmax(stepped_up * high, stepped_ranges * (high - low)))
+		    after[n + 1] - high >
+			    fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
 			return n;
 	}
 	return NT_PAST_WINDOWS;
@@ -74,7 +70,7 @@ static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *le
 
 	memcpy(copy, lesson->kpi, sizeof(copy));
 	unit = nt_stats_median_of(copy + first->count, NT_PAST_WINDOWS - first->count);
-	return fabs(unit - first->kpi_centre) <= same_unit * first->kpi_centre;
+	return fabs(unit - first->kpi_centre) <= NT_STEPPED_UNIT * first->kpi_centre;
 }
 
 void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double kpi, double value,
@@ -130,12 +126,12 @@ void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint6
 
 double nt_past_doubt(const struct nt_past *past)
 {
-	return 2.0 * 1.25 * past->value_width / sqrt(NT_PAST_WINDOWS);
+	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * past->value_width / sqrt(NT_PAST_WINDOWS);
 }
 
 double nt_past_floor(const struct nt_past *past, double most)
 {
-	const double error = 1.25 * past->kpi_width / sqrt(NT_PAST_WINDOWS);
+	const double error = NT_STATS_MEDIAN_ERROR * past->kpi_width / sqrt(NT_PAST_WINDOWS);
 
 	return nt_stats_max(0.0, past->kpi_centre - nt_stats_min(error, most));
 }

@@ -6,11 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	NT_PAST_WINDOWS = 20,
-	NT_PAST_FEW = 3, /* windows before an onset that already tell something */
-	NT_PAST_SOME = 5, /* and so many stand in for the past where nothing else does */
-};
+#include "detect/thresholds.h"
 
 struct nt_past {
 	uint32_t count;

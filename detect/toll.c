@@ -7,6 +7,7 @@
 #include "detect/core.h"
 #include "detect/cost.h"
 #include "detect/stats.h"
+#include "detect/thresholds.h"
 #include "detect/wait.h"
 
 /* Does it last, and is known what the job was before it? */
@@ -50,10 +51,10 @@ static bool find_part(const struct nt_detect *detect, const struct nt_incident *
 	const struct nt_group *group;
 	uint8_t series;
 
-	*ret_part = nt_stats_clip(incident->cost, 0.0, 0.999);
+	*ret_part = nt_stats_clip(incident->cost, 0.0, NT_COST_MOST);
 	if (incident->family != NT_FAMILY_SLOW || !incident->blames)
 		return !incident->unsure;
-	*ret_part = nt_stats_clip(slow_part(detect, incident, now), -0.999, 0.999);
+	*ret_part = nt_stats_clip(slow_part(detect, incident, now), -NT_COST_MOST, NT_COST_MOST);
 	series = incident->blame[0].series;
 	rank = nt_detect_find(detect, incident->blame[0].rank);
 	if (!rank || rank->group >= detect->roles.groups)
@@ -99,7 +100,7 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_incide
 			return false;
 	}
 	(void)find_part(detect, incident, false, &part);
-	return since->step_ns - since->steps * before_ns < part * since->step_ns / 2.0;
+	return since->step_ns - since->steps * before_ns < part * since->step_ns * NT_EXPLAINS;
 }
 
 void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incident)
@@ -145,7 +146,6 @@ void nt_toll_look_back(const struct nt_detect *detect, struct nt_incident *incid
  */
 void nt_toll_add(const struct nt_detect *detect, struct nt_incident *incident)
 {
-	const double own_share = 4.0;
 	const struct nt_step *step = &detect->step;
 	struct nt_toll *toll = &incident->toll;
 	double others, clean_ns, cost, explained;
@@ -163,11 +163,12 @@ void nt_toll_add(const struct nt_detect *detect, struct nt_incident *incident)
 	}
 	others = sum_others(detect, incident, &clean_ns);
 	/* Evidence that has only begun to add up says too little. */
-	cost = nt_stats_clip(incident->cost, 2.0 * detect->rules.size_floor, 0.9);
+	cost = nt_stats_clip(incident->cost, NT_TOLL_LEAST * detect->rules.size_floor,
+			     NT_TOLL_MOST);
 	explained = step->round_steps * toll->clean_ns * cost / (1.0 - cost);
 	toll->due_ns += fmin((step->round_ns - step->round_steps * toll->clean_ns) *
 				     (others > 0.0 ? cost / (cost + others) : 1.0),
-			     own_share * explained);
+			     NT_TOLL_TIMES * explained);
 }
 
 double nt_toll_hours(struct nt_incident *incident, uint32_t gpus, uint64_t stretch_ns)

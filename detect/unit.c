@@ -9,16 +9,7 @@
 #include "detect/normal.h"
 #include "detect/pace.h"
 #include "detect/stats.h"
-
-enum {
-	SURE_ROUNDS = 3,
-};
-
-/* The next of 2 : 3 buckets; windows are cut at a step and may be a call off. */
-static const double another = 1.4;
-static const double alike = 0.25;
-/* No two steps of one program: a part of one was taken for it, as calls are enqueued in a burst. */
-static const double part_of_it = 4.0;
+#include "detect/thresholds.h"
 
 uint64_t nt_unit_calls(const struct nt_frame_rank *seen)
 {
@@ -60,8 +51,8 @@ static bool is_another(double calls, double step, double calls_then, double step
 		return false;
 	by_calls = calls / calls_then;
 	by_time = step / step_then;
-	return (by_calls >= another || by_calls <= 1.0 / another) &&
-	       fabs(by_time / by_calls - 1.0) <= alike;
+	return (by_calls >= NT_UNIT_ANOTHER || by_calls <= 1.0 / NT_UNIT_ANOTHER) &&
+	       fabs(by_time / by_calls - 1.0) <= NT_UNIT_ALIKE;
 }
 
 /* The same, or both so much longer that the one before was none at all. */
@@ -69,8 +60,8 @@ static bool is_anew(double calls, double step, double calls_then, double step_th
 {
 	if (is_another(calls, step, calls_then, step_then))
 		return true;
-	return calls_then > 0.0 && step_then > 0.0 && calls >= part_of_it * calls_then &&
-	       step >= part_of_it * step_then;
+	return calls_then > 0.0 && step_then > 0.0 && calls >= NT_UNIT_WHOLE * calls_then &&
+	       step >= NT_UNIT_WHOLE * step_then;
 }
 
 /* Of most ranks nothing is known that was normal: neither is it of the job. */
@@ -138,7 +129,7 @@ double nt_unit_align(struct nt_detect *detect, struct nt_group *group, const str
 	/* Windows that end between steps hold a call too many or too few: once is not enough. */
 	group->unit_rounds =
 		paces->known && changed * 2 > paces->known ? group->unit_rounds + 1 : 0;
-	if (group->unit_rounds >= SURE_ROUNDS) {
+	if (group->unit_rounds >= NT_UNIT_ROUNDS) {
 		group->unit_rounds = 0;
 		forget(detect, group);
 	}

@@ -8,19 +8,7 @@
 #include "detect/kpi.h"
 #include "detect/sort.h"
 #include "detect/stats.h"
-
-/* A spread that was there from the first step is the fleet's up to here. */
-static const double fleet_spread = 0.10;
-/* Or up to this many times the spread of the others' long-run medians, which is at least that. */
-static const double fleet_times = 10.0, fleet_least = 0.004;
-/* The part of an excess that a cause must explain. */
-static const double explains = 0.5;
-/* Blocked time up to this part of the step is none: the device was idle when work came. */
-static const double idle_part = 0.05;
-
-enum {
-	FEW_PEERS = 3,
-};
+#include "detect/thresholds.h"
 
 /*
  * Of seven, four lie close together by chance now and then: the shortest half is then no measure. So
@@ -28,7 +16,7 @@ enum {
  */
 static double lower_spread(const double *sorted, uint32_t n)
 {
-	const uint32_t kept = n - n / 4;
+	const uint32_t kept = n - (uint32_t)(NT_FLEET_SLOW * n);
 	double mean = 0.0, squares = 0.0;
 
 	for (uint32_t i = 0; i < kept; i++)
@@ -71,13 +59,13 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_rank *rank
 	if (past->ready)
 		kpi = fmin(kpi, past->kpi_centre);
 	if (series == NT_SERIES_HOST)
-		return nt_cusum_cost(sum) > fleet_spread;
-	if (kpi > fleet_spread)
+		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
+	if (kpi > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two or three is small by chance too often. */
-	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= FEW_PEERS)
+	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
 		return false;
-	return kpi > fleet_times * fmax(fleet_least, long_run_spread(detect, rank, series));
+	return kpi > NT_FLEET_TIMES * fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
 }
 
 /*
@@ -115,7 +103,7 @@ static bool grew(const struct nt_detect *detect, const struct nt_rank *rank, enu
 	/* A window that is good for once is not the end of the fault. */
 	if (rank->in_incident)
 		return true;
-	return growth >= explains * nt_cusum_kpi(sum);
+	return growth >= NT_EXPLAINS * nt_cusum_kpi(sum);
 }
 
 /*
@@ -127,7 +115,7 @@ static double together(struct nt_detect *detect, enum nt_series series)
 {
 	struct nt_together *all = &detect->scratch.together[series];
 	double *cost = detect->scratch.a;
-	uint32_t n = 0;
+	uint32_t n = 0, at;
 
 	if (all->frame == detect->frames)
 		return all->cost;
@@ -138,9 +126,10 @@ static double together(struct nt_detect *detect, enum nt_series series)
 			cost[n++] = rank->track[series].slow_cost;
 	}
 	all->frame = detect->frames;
+	at = (uint32_t)(NT_WIDE_SHARE * n);
 	if (n)
-		nt_sort_select(cost, n, n / 4, n / 4);
-	all->cost = n ? cost[n / 4] : 0.0;
+		nt_sort_select(cost, n, at, at);
+	all->cost = n ? cost[at] : 0.0;
 	return all->cost;
 }
 
@@ -163,14 +152,15 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	threshold = nt_rank_threshold(detect, rank, series);
 	/* Nobody is accused by its past alone of what all did together, now or since then. */
 	if (track->mode == NT_MODE_PAST &&
-	    (wide->growth >= explains * track->growth ||
-	     together(detect, series) >= explains * fmax(track->slow_cost, floor_cost) ||
+	    (wide->growth >= NT_EXPLAINS * track->growth ||
+	     together(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
 	     (wide->level.sum >= detect->threshold &&
-	      nt_cusum_kpi(&wide->level) >= explains * nt_cusum_kpi(shift))))
+	      nt_cusum_kpi(&wide->level) >= NT_EXPLAINS * nt_cusum_kpi(shift))))
 		return NULL;
 	/* Nor of what is over, or was seen when there was nobody to compare with: sums remember. */
 	now = track->mode == NT_MODE_PAST ? track->growth : track->kpi;
-	if (!rank->in_incident && now < explains * fmax(nt_cusum_kpi(level), nt_cusum_kpi(shift)))
+	if (!rank->in_incident &&
+	    now < NT_EXPLAINS * fmax(nt_cusum_kpi(level), nt_cusum_kpi(shift)))
 		return NULL;
 	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
@@ -182,13 +172,13 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect, const stru
 	if (nt_past_before(&track->past, nt_rank_lesson(detect, rank, series), level->onset_frame,
 			   &was_kpi, &was_value)) {
 		if (track->past.ready)
-			was_kpi = nt_past_floor(&track->past, floor_cost / 4.0);
+			was_kpi = nt_past_floor(&track->past, NT_PAST_MOST * floor_cost);
 		if (sure_cost(level, track, was_kpi) >= floor_cost &&
 		    grew(detect, rank, series, level, was_value))
 			return level;
 	}
 	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
-	if (track->peers_seen < FEW_PEERS)
+	if (track->peers_seen < NT_FEW_PEERS)
 		return NULL;
 	if (!is_beyond_fleet(detect, rank, series, level))
 		return NULL;
@@ -210,16 +200,16 @@ static enum nt_class name_host_cause(const struct nt_case *evidence, double exce
 	const double bytes = evidence->value[NT_PACE_READ] + evidence->value[NT_PACE_WRITE];
 
 	*ret_cause = NT_WORD_NONE;
-	if (excess_of(evidence, NT_PACE_GC) >= explains * excess) {
+	if (excess_of(evidence, NT_PACE_GC) >= NT_EXPLAINS * excess) {
 		*ret_cause = NT_WORD_GC;
-	} else if (excess_of(evidence, NT_PACE_RUN_QUEUE) >= explains * excess) {
+	} else if (excess_of(evidence, NT_PACE_RUN_QUEUE) >= NT_EXPLAINS * excess) {
 		*ret_cause = NT_WORD_CPU_CONTENTION;
-	} else if (excess_of(evidence, NT_PACE_IO) >= explains * excess) {
+	} else if (excess_of(evidence, NT_PACE_IO) >= NT_EXPLAINS * excess) {
 		/* As many bytes as the others, only slower: the storage. */
-		if (bytes > 0.0 && read + write < 0.25 * (bytes - read - write))
+		if (bytes > 0.0 && read + write < NT_STORAGE_MORE * (bytes - read - write))
 			return NT_CLASS_STORAGE;
 		*ret_cause = write > read ? NT_WORD_CHECKPOINT : NT_WORD_DATA_LOADING;
-	} else if (excess_of(evidence, NT_PACE_FAULTS) >= 10.0) {
+	} else if (excess_of(evidence, NT_PACE_FAULTS) >= NT_PAGE_FAULTS) {
 		*ret_cause = NT_WORD_PAGE_FAULTS;
 	}
 	return NT_CLASS_HOST;
@@ -239,10 +229,10 @@ static enum nt_class name_cpu_class(const struct nt_case *evidence, double exces
 		return host;
 	if (on_cpu + value[NT_PACE_RUN_QUEUE] + value[NT_PACE_IO] <= 0.0)
 		return NT_CLASS_UNKNOWN;
-	if (excess_of(evidence, NT_PACE_ON_CPU) >= explains * excess ||
-	    least >= peers[NT_PACE_OWN] + explains * excess)
+	if (excess_of(evidence, NT_PACE_ON_CPU) >= NT_EXPLAINS * excess ||
+	    least >= peers[NT_PACE_OWN] + NT_EXPLAINS * excess)
 		return NT_CLASS_COMPUTE;
-	return own - most >= explains * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
+	return own - most >= NT_EXPLAINS * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
 }
 
 /* Waiting for a processor beyond the others', as far as it falls outside of calls that may spin. */
@@ -266,8 +256,8 @@ static enum nt_class name_own_class(const struct nt_rank *rank, enum nt_word *re
 	if (rank->tier == NT_FRAME_T3)
 		return NT_CLASS_COMPUTE;
 	/* The device's time is seen from the thread that awaits it, and then waits for a processor. */
-	if (excess_of(evidence, NT_PACE_OWN_BLOCKED) >= explains * excess &&
-	    starved_excess(evidence) < explains * excess)
+	if (excess_of(evidence, NT_PACE_OWN_BLOCKED) >= NT_EXPLAINS * excess &&
+	    starved_excess(evidence) < NT_EXPLAINS * excess)
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
 		return name_host_cause(evidence, excess, ret_cause);
@@ -289,9 +279,9 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 
 	if (excess <= 0.0)
 		return false;
-	if (value[NT_PACE_BLOCKED] <= idle_part * step &&
+	if (value[NT_PACE_BLOCKED] <= NT_IDLE_PART * step &&
 	    peers[NT_PACE_BLOCKED] + peers[NT_PACE_COMM] >=
-		    value[NT_PACE_BLOCKED] + value[NT_PACE_COMM] + explains * excess)
+		    value[NT_PACE_BLOCKED] + value[NT_PACE_COMM] + NT_EXPLAINS * excess)
 		return true;
 	if (!detect->step.past.ready || !rank->has_habit)
 		return false;
@@ -301,8 +291,8 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_rank *r
 	/* Of more work for its device the step is longer, too, and the thread waits for it. */
 	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
 		grown = fmax(0.0, value[NT_PACE_OWN] - own->value_centre);
-	return step - detect->step.past.value_centre - grown >= explains * excess &&
-	       value[NT_PACE_BLOCKED] - was_blocked - grown <= (1.0 - explains) * excess;
+	return step - detect->step.past.value_centre - grown >= NT_EXPLAINS * excess &&
+	       value[NT_PACE_BLOCKED] - was_blocked - grown <= (1.0 - NT_EXPLAINS) * excess;
 }
 
 static void add_row(struct nt_proposal *proposal, enum nt_word what, enum nt_word unit,
@@ -385,7 +375,7 @@ static int judge(struct nt_detect *detect, struct nt_rank *rank)
 	}
 	/* More work for a whole role is no fault of its cards. */
 	if (track->mode == NT_MODE_PAST && proposal.class == NT_CLASS_COMPUTE &&
-	    detect->roles.group[rank->group].least_growth >= explains * track->growth)
+	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth)
 		return 0;
 	proposal.series = (uint8_t)series;
 	/* Of who was slower by nature before, the level began with that, and the shift with the fault. */
@@ -440,8 +430,8 @@ static int judge_apart(struct nt_detect *detect)
 			continue;
 		judged = true;
 		residual = fmax(residual, group->past->apart_cost);
-		if (group->past->apart >= NT_PAST_WINDOWS &&
-		    group->past->apart_gap > fleet_spread &&
+		if (group->past->apart >= NT_APART_ROUNDS &&
+		    group->past->apart_gap > NT_FLEET_SPREAD &&
 		    (!worst || group->past->apart_cost > worst->past->apart_cost))
 			worst = group;
 	}

@@ -4,16 +4,8 @@
 
 #include <math.h>
 
-/* GPU-hours are told where this is known within such a part of them: other errors add to it. */
-static const double close_enough = 0.05;
-
-/* How far the largest of n values lies above their middle, in their standard deviations. */
-static double largest_of(double n)
-{
-	const double far = sqrt(2.0 * log(fmax(n, 1.0)));
-
-	return n > 1.0 ? fmax(0.5, far - 1.5 / far) : 0.0;
-}
+#include "detect/stats.h"
+#include "detect/thresholds.h"
 
 bool nt_wait_take_off(const struct nt_detect *detect, const struct nt_group *group, uint8_t series,
 		      uint32_t culprits, double cost, double *part)
@@ -27,10 +19,10 @@ bool nt_wait_take_off(const struct nt_detect *detect, const struct nt_group *gro
 	/* Of a rank's step, as part of it. */
 	spread = nt_ring_median(&group->past->width[series]) * group->median[series] /
 		 fmax(1.0, group->step_ns);
-	once = spread * fmax(0.0, largest_of(all - slow) - largest_of(slow));
+	once = spread * fmax(0.0, nt_stats_largest(all - slow) - nt_stats_largest(slow));
 	/* A call has a part of the step's work before it, and of its variance. */
 	at_each = once * sqrt(fmax(1.0, rank->pace[NT_PACE_CALLS]));
 	likely = sqrt(once * at_each);
 	*part -= likely;
-	return at_each - likely <= close_enough * cost;
+	return at_each - likely <= NT_WAIT_CLOSE * cost;
 }
