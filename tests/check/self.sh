@@ -131,6 +131,24 @@ names metrics 'neutracer_bad is COUNTER: counters end in _total' "neutracer_bad:
   'bad_total is no name for a metric' "-| gone |"
 rm "$whole/agent/bad.c"
 
+# shellcheck disable=SC2016 # quotes of the page
+edit detect/thresholds.def -e 's/^NT_REAL(NT_FLEET_SPREAD, 0.10/NT_REAL(NT_FLEET_SPREAD, 0.11/' \
+  -e 's/"Test far_is_two_/"Test far_is_too_/' -e 's/"No single window decides\."/"no single window"/' \
+  -e '/^#undef NT_GROUP/i NT_COUNT(NT_UNUSED, 3, "ranks", "Nothing.", "Chosen")'
+cat >"$whole/detect/bad.c" <<'C'
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+static const double factor = 2.0;
+enum {
+	FEW = 3,
+};
+static int f(double x) { return x > 0.7 || x < -17; }
+C
+# shellcheck disable=SC2016 # quotes of the page
+names thresholds '| `NT_FLEET_SPREAD` | 0.11 |' 'there is no test far_is_too_' "z_clip: the reason is a sentence" \
+  'NT_UNUSED is a row that nothing uses' 'detect/bad.c:2: 2.0 decides' 'detect/bad.c:4: 3 decides' \
+  'detect/bad.c:6: 0.7 decides'
+rm "$whole/detect/bad.c"
+
 edit CONTRIBUTING.md 's/nt_take(line)/nt_tak(line)/'
 names contributing 'nt_tak'
 

@@ -8,9 +8,10 @@ VERSION := $(shell sed -n 's/^\#define NT_VERSION "\(.*\)"$$/\1/p' common/versio
 units := $(wildcard deploy/systemd/*.service.in)
 
 .PHONY: man
-man: all ## write docs/man and the list of metrics from the tables in the sources
+man: all ## write docs/man and the lists of metrics and thresholds from the tables in the sources
 	$(Q)tests/man.sh $(B)/bin docs/man
 	$(Q)tests/metrics.sh --write
+	$(Q)tests/thresholds.sh --write
 
 .PHONY: install
 install: all ## install programs, manuals, completion, units, account, directories (DESTDIR=, PREFIX=/usr/local)
