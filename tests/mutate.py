@@ -188,7 +188,8 @@ def tests_of(path):
 
 
 def program(test):
-    return f"build/{MODE}/{test.replace('oom/', 'test-oom/', 1) if test.startswith('oom/') else test.replace('unit/', 'test/', 1)}"
+    kind, name = test.split("/", 1)
+    return f"build/{MODE}/{'test-oom' if kind == 'oom' else 'test'}/{name}"
 
 
 def copy_tree(target):
