@@ -3,7 +3,6 @@
 #include "detect/pause.h"
 
 #include "detect/core.h"
-#include "detect/hang.h"
 #include "detect/hang_impl.h"
 #include "detect/incident_raise.h"
 #include "detect/thresholds.h"
