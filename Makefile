@@ -48,7 +48,7 @@ LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize=% --coverage
 
 # ---- what is built -------------------------------------------------------------------------------
 
-libraries := common proto detect agent aggregator cli
+libraries := common proto detect engine agent aggregator cli
 main_neutracer-agent := agent
 main_neutracer-aggregator := aggregator
 main_neutracer := cli
@@ -57,8 +57,8 @@ programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 
 # In link order. An archive gives a program only the objects that it uses.
 libs_neutracer-agent := agent proto common
-libs_neutracer-aggregator := aggregator detect proto common
-libs_neutracer := cli aggregator detect proto common
+libs_neutracer-aggregator := aggregator engine detect proto common
+libs_neutracer := cli engine detect proto common
 link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lmicrohttpd -lcurl -ljansson -lcrypto -lcyaml -lpthread
 link_neutracer-aggregator := -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
 link_neutracer := -lprotobuf-c -lrdkafka -ljansson -lcurl -lcyaml -lsqlite3 -lmicrohttpd -lcrypto -lz -lm -lpthread
@@ -67,7 +67,7 @@ bpf_objects := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 skeletons := $(bpf_objects:%=$(GEN)/%.skel.h)
 generated := $(GEN)/neutracer.pb-c.h $(skeletons)
 
-objects = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
+objects = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)))
 archives = $(foreach l,$(1),$(B)/lib/lib$(l).a)
 
 .PHONY: all
@@ -104,7 +104,7 @@ $(B)/obj/neutracer.pb-c.o: $(GEN)/neutracer.pb-c.c
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -fPIE $(mode) -w -MMD -MP -c $< -o $@
 
 $(B)/obj/proto/%.o: CFLAGS += -Wconversion
-$(B)/obj/common/num.o: CFLAGS += -Wconversion
+$(B)/obj/common/base/parse_number.o: CFLAGS += -Wconversion
 
 $(B)/obj/%.o: %.c | $(generated) $(tools)
 	@mkdir -p $(@D)
@@ -129,7 +129,7 @@ $(foreach p,$(programs),$(eval $(call program_rule,$(p))))
 # ---- unit tests ----------------------------------------------------------------------------------
 
 # Test programs are named by their place: tests/unit/agent/test_x.c makes $(B)/test/agent/test_x.
-unit_folders := tests/unit/ $(wildcard tests/unit/*/ tests/unit/*/*/)
+unit_folders := tests/unit/ $(wildcard tests/unit/*/ tests/unit/*/*/ tests/unit/*/*/*/)
 unit_headers := $(wildcard $(unit_folders:%=%*.h))
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard $(unit_folders:%=%test_*.c)))
 link_tests := -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lz -lm -lpthread

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/usage.h"
-#include "common/bus_shelter.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/host/usage.h"
+#include "common/bus/bus_disk_queue.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 #define BUS_WELL_NS (10 * NT_SECOND)
 #define LAST_NS     NT_SECOND /* the same when the agent ends */
@@ -50,7 +50,7 @@ static void take_losses(struct nt_agent *agent)
 	uint64_t lost;
 
 	nt_attach_stats(agent->attach, &stats);
-	lost = nt_meter_lost(&stats);
+	lost = nt_self_metrics_lost(&stats);
 	if (lost == agent->lost)
 		return;
 	agent->lost = lost;
@@ -59,7 +59,7 @@ static void take_losses(struct nt_agent *agent)
 
 static void tell_metrics(struct nt_agent *agent)
 {
-	struct nt_meter_reading reading = {
+	struct nt_self_metrics_reading reading = {
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
 		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
@@ -78,24 +78,24 @@ static void tell_metrics(struct nt_agent *agent)
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_governor_stats(agent->governor, &reading.governor);
 	nt_own_links_stats(agent->own_links, &reading.own_links);
-	nt_interpreters_stats(agent->interpreters, &reading.interpreters);
+	nt_gc_interpreters_stats(agent->interpreters, &reading.interpreters);
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_remote_stats(agent->remote, &reading.remote);
 	nt_quarantine_stats(agent->quarantine, nt_clock_boot_ns(), &reading.quarantine);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);
-	nt_locator_stats(agent->locator, &reading.locator);
+	nt_placement_lookup_stats(agent->placement_lookup, &reading.placement_lookup);
 	if (agent->enrolment)
 		nt_enrolment_stats(agent->enrolment, &reading.enrolment);
 	nt_bus_stats(agent->bus, &reading.bus);
-	if (agent->shelter)
-		nt_shelter_stats(agent->shelter, &reading.shelter);
+	if (agent->disk_queue)
+		nt_disk_queue_stats(agent->disk_queue, &reading.disk_queue);
 	if (agent->front)
-		nt_front_stats(agent->front, &reading.http);
-	nt_meter_set(agent->metrics, &reading);
+		nt_health_server_stats(agent->front, &reading.http);
+	nt_self_metrics_set(agent->metrics, &reading);
 	if (!agent->config->metrics_file)
 		return;
-	r = nt_meter_write(agent->metrics, agent->config->metrics_file);
+	r = nt_self_metrics_write(agent->metrics, agent->config->metrics_file);
 	if (r < 0 && !agent->warned_metrics) {
 		agent->warned_metrics = true;
 		(void)nt_warn(r, "write metrics to '%s'", agent->config->metrics_file);
@@ -141,9 +141,9 @@ static void look_at_enrolment(struct nt_agent *agent)
 
 	if (!agent->enrolment)
 		return;
-	nt_enrolment_trouble(agent->enrolment, text);
-	if (nt_trouble_look(&agent->enrolment_trouble, *text != '\0', nt_clock_mono_ns()) ==
-	    NT_TROUBLE_BEGINS)
+	nt_enrolment_fault_notice(agent->enrolment, text);
+	if (nt_fault_notice_look(&agent->enrolment_fault_notice, *text != '\0',
+				 nt_clock_mono_ns()) == NT_FAULT_NOTICE_BEGINS)
 		(void)nt_warn(0, "ask '%s' for the key of node '%s': %s%s",
 			      agent->config->enrol_url, agent->node, text,
 			      agent->signer ? "" : ": messages wait");
@@ -167,21 +167,21 @@ static void flush(struct nt_agent *agent)
 	}
 }
 
-static void look_at_shelter(struct nt_agent *agent)
+static void look_at_disk_queue(struct nt_agent *agent)
 {
-	struct nt_shelter_stats stats;
+	struct nt_disk_queue_stats stats;
 	struct nt_bus_health health;
 
-	if (!agent->shelter)
+	if (!agent->disk_queue)
 		return;
-	nt_shelter_stats(agent->shelter, &stats);
+	nt_disk_queue_stats(agent->disk_queue, &stats);
 	if (agent->is_sheltered == (stats.is_away != 0))
 		return;
 	agent->is_sheltered = stats.is_away != 0;
 	nt_bus_health(agent->bus, &health);
 	if (agent->is_sheltered)
 		(void)nt_warn(0, "the bus '%s' is away: messages wait in '%s': %s",
-			      agent->config->bus, agent->config->shelter,
+			      agent->config->bus, agent->config->disk_queue,
 			      health.text[0] ? health.text : "brokers acknowledge nothing");
 	else
 		nt_info("the bus '%s' is back: what waits follows", agent->config->bus);
@@ -193,20 +193,20 @@ static void look_at_bus(struct nt_agent *agent)
 	const uint64_t now_ns = nt_clock_mono_ns();
 	const bool was_sheltered = agent->is_sheltered;
 	struct nt_bus_health health;
-	enum nt_trouble_news news;
+	enum nt_fault_notice_news news;
 
-	look_at_shelter(agent);
+	look_at_disk_queue(agent);
 	nt_bus_health(agent->bus, &health);
 	if (health.cause == NT_BUS_CONNECTING && now_ns - health.since_mono_ns < CONNECT_NS)
 		return;
-	news = nt_trouble_look(&agent->bus_trouble, health.cause, now_ns);
+	news = nt_fault_notice_look(&agent->bus_fault_notice, health.cause, now_ns);
 	if (agent->is_sheltered && !was_sheltered && health.cause != NT_BUS_WELL)
 		return; /* it has just been said */
-	if (news == NT_TROUBLE_BEGINS) {
+	if (news == NT_FAULT_NOTICE_BEGINS) {
 		agent->told_bus = true;
 		(void)nt_warn(0, "the bus '%s': %s: %s", agent->config->bus,
 			      nt_bus_cause_name(health.cause), health.text);
-	} else if (news == NT_TROUBLE_ENDS && agent->told_bus) {
+	} else if (news == NT_FAULT_NOTICE_ENDS && agent->told_bus) {
 		agent->told_bus = false;
 		nt_info("the bus '%s' is well again", agent->config->bus);
 	}
@@ -238,7 +238,7 @@ static void look_at_limits(struct nt_agent *agent)
 	}
 	nt_attachment_hold(agent->attachment,
 			   agent->limits.of[NT_LIMIT_DISCOVERY].report.left_out > 0);
-	nt_front_limits(agent->front, &agent->limits);
+	nt_health_server_limits(agent->front, &agent->limits);
 	agent->recalls = RECALLS;
 }
 
@@ -307,9 +307,9 @@ static void tick(struct nt_agent *agent)
 		look_inside(agent);
 		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
-		nt_interpreters_detach(agent->interpreters);
+		nt_gc_interpreters_detach(agent->interpreters);
 	}
-	nt_interpreters_attach(agent->interpreters);
+	nt_gc_interpreters_attach(agent->interpreters);
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
@@ -324,18 +324,18 @@ static void tick(struct nt_agent *agent)
 	if (agent->ticks % NODE_TICKS == 0)
 		send_node(agent);
 	flush(agent);
-	if (agent->shelter)
-		nt_shelter_turn(agent->shelter, nt_clock_mono_ns(), real_ns);
+	if (agent->disk_queue)
+		nt_disk_queue_turn(agent->disk_queue, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		nt_agent_balance(agent, boot_ns);
 		look_at_bus(agent);
 		look_at_limits(agent);
-		nt_locator_tick(agent->locator, nt_clock_mono_ns());
+		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());
 		look_at_tenants(agent);
 		look_at_enrolment(agent);
 		tell_metrics(agent);
 	}
-	nt_front_turned(agent->front, nt_clock_mono_ns());
+	nt_health_server_turned(agent->front, nt_clock_mono_ns());
 }
 
 static void take_signal(struct nt_agent *agent)

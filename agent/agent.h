@@ -4,8 +4,8 @@
 #define NT_AGENT_AGENT_H
 
 #include "agent/config.h"
-#include "common/cleanup.h"
-#include "common/exit.h"
+#include "common/base/cleanup.h"
+#include "common/options/exit.h"
 
 struct nt_agent;
 

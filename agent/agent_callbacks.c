@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/inspection.h"
-#include "agent/kernel.h"
-#include "agent/proc.h"
-#include "agent/process.h"
-#include "agent/span.h"
-#include "common/clock.h"
-#include "common/hash.h"
-#include "common/log.h"
+#include "agent/discover/inspection.h"
+#include "agent/host/proc.h"
+#include "agent/probes/bpf_loader.h"
+#include "agent/probes/gc_probe.h"
+#include "agent/steps/process.h"
+#include "common/base/hash.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
 
@@ -72,7 +72,7 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 }
 
 static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
-			      struct nt_span **ret_span)
+			      struct nt_gc_probe **ret_span)
 {
 	struct nt_agent *agent = data;
 	const struct nt_inspector_task task = {
@@ -97,7 +97,7 @@ static void on_file(void *data, const struct nt_inspector_task *task, int result
 }
 
 static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
-		       struct nt_span *span)
+		       struct nt_gc_probe *span)
 {
 	struct nt_agent *agent = data;
 
@@ -109,14 +109,14 @@ static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
 			      "attach the interpreter of process %u: its collections of garbage "
 			      "are not seen",
 			      pid);
-	nt_interpreters_found(agent->interpreters, pid, start_ns, result, span);
+	nt_gc_interpreters_found(agent->interpreters, pid, start_ns, result, span);
 }
 
 static void on_interpreter(void *data, const struct nt_inspector_task *task,
 			   struct nt_inspector_outcome *outcome)
 {
 	struct nt_agent *agent = data;
-	struct nt_span_places places;
+	struct nt_gc_probe_places places;
 	struct nt_attach_span_order order = {
 		.fd = outcome->fd,
 		.pid = task->request.pid,
@@ -143,7 +143,7 @@ static void on_interpreter(void *data, const struct nt_inspector_task *task,
 		on_spanned(agent, order.pid, task->start_ns, r, NULL);
 }
 
-static void detach_interpreter(void *data, struct nt_span *span)
+static void detach_interpreter(void *data, struct nt_gc_probe *span)
 {
 	struct nt_agent *agent = data;
 
@@ -154,7 +154,7 @@ static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	nt_interpreters_add(agent->interpreters, pid, start_boot_ns);
+	nt_gc_interpreters_add(agent->interpreters, pid, start_boot_ns);
 }
 
 static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
@@ -168,7 +168,7 @@ static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_gc_interpreters_end(agent->interpreters, pid, start_boot_ns);
 }
 
 static void on_claimed(void *data)
@@ -200,7 +200,7 @@ static void on_mapped(void *data, const struct nt_mapped_file *file)
 static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
-	nt_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_gc_interpreters_end(agent->interpreters, pid, start_boot_ns);
 	nt_own_links_end(agent->own_links, pid, start_boot_ns);
 	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
@@ -303,11 +303,11 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 }
 
 static enum nt_tenant_stated locate(void *data, const struct nt_cgroup *cgroup,
-				    struct nt_home *home)
+				    struct nt_placement *home)
 {
 	const struct nt_agent *agent = data;
 
-	return nt_locator_find(agent->locator, cgroup, home);
+	return nt_placement_lookup_find(agent->placement_lookup, cgroup, home);
 }
 
 static void on_window(void *data, const char *key, const struct nt_window *window,
@@ -366,7 +366,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 
 int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 {
-	struct nt_kernel_costs costs;
+	struct nt_bpf_loader_costs costs;
 	struct nt_tracker_options options = {
 		.node = agent->node,
 		.boot = boot,
@@ -392,7 +392,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		.drop = drop_file,
 		.data = agent,
 	};
-	struct nt_interpreters_hooks interpreters = {
+	struct nt_gc_interpreters_hooks interpreters = {
 		.attach = attach_interpreter,
 		.detach = detach_interpreter,
 		.data = agent,
@@ -414,15 +414,15 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	options.source.memory = nt_remote_memory(agent->remote);
 	agent->interpreter_client = (struct nt_inspector_client){
 		.found = on_file, .done = on_interpreter, .data = agent};
-	nt_kernel_costs(nt_attach_kernel(agent->attach), &costs);
+	nt_bpf_loader_costs(nt_attach_kernel(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
 	r = nt_tracker_new(&options, &agent->tracker);
 	if (r == 0)
 		r = nt_attachment_new(&hooks, &agent->attachment);
 	if (r == 0)
-		r = nt_interpreters_new(&interpreters, &agent->interpreters);
+		r = nt_gc_interpreters_new(&interpreters, &agent->interpreters);
 	if (r == 0)
-		r = nt_meter_new(&agent->metrics);
+		r = nt_self_metrics_new(&agent->metrics);
 	if (r < 0)
 		return nt_err(r, "start");
 	r = nt_discover_new(&discover, &agent->discover);

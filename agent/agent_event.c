@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 #define REREAD_NS (100 * NT_MILLISECOND) /* of one turn: reading all events before something */
 

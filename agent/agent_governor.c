@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "agent/agent_impl.h"
-#include "agent/kernel.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/probes/bpf_loader.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 enum {
 	SAMPLES_MIN = 64, /* processes of one tick */
@@ -87,7 +87,7 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 
 	if (!plan)
 		return;
-	if (!nt_kernel_has_own_links(nt_attach_kernel(agent->attach))) {
+	if (!nt_bpf_loader_has_own_links(nt_attach_kernel(agent->attach))) {
 		if (plan->governed && !agent->warned_budget)
 			(void)nt_warn(
 				0,
@@ -107,7 +107,7 @@ static void tell_shed(struct nt_agent *agent, uint32_t pid)
 {
 	const struct nt_governor_plan *plan = nt_governor_plan(agent->governor, pid);
 
-	if (plan && nt_kernel_has_own_links(nt_attach_kernel(agent->attach)))
+	if (plan && nt_bpf_loader_has_own_links(nt_attach_kernel(agent->attach)))
 		nt_tracker_shed(agent->tracker, pid, shed_of(plan));
 }
 
@@ -194,7 +194,7 @@ void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns)
 
 int nt_agent_open_governor(struct nt_agent *agent)
 {
-	struct nt_kernel_costs costs;
+	struct nt_bpf_loader_costs costs;
 	struct nt_governor_options options = {
 		.budget = agent->config->budget / 100,
 		.agent_budget = agent->config->agent_budget / 100,
@@ -208,7 +208,7 @@ int nt_agent_open_governor(struct nt_agent *agent)
 	};
 	int r;
 
-	nt_kernel_costs(nt_attach_kernel(agent->attach), &costs);
+	nt_bpf_loader_costs(nt_attach_kernel(agent->attach), &costs);
 	options.count_ns = costs.count_ns;
 	options.entry_ns = costs.entry_ns;
 	options.pair_ns = costs.pair_ns;

@@ -4,40 +4,40 @@
 #define NT_AGENT_AGENT_IMPL_H
 
 #include "agent/agent.h"
-#include "agent/attach.h"
-#include "agent/attachment.h"
-#include "agent/discover.h"
-#include "agent/enrolment.h"
-#include "agent/front.h"
-#include "agent/governor.h"
-#include "agent/inspector.h"
-#include "agent/interpreter.h"
-#include "agent/limit.h"
-#include "agent/linker.h"
-#include "agent/locator.h"
-#include "agent/meter.h"
-#include "agent/nic.h"
-#include "agent/node.h"
-#include "agent/own_links.h"
-#include "agent/publisher.h"
-#include "agent/quarantine.h"
-#include "agent/remote.h"
-#include "agent/tracker.h"
-#include "agent/worker.h"
-#include "common/trouble.h"
+#include "agent/discover/attachment.h"
+#include "agent/discover/discover.h"
+#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/inspector.h"
+#include "agent/discover/quarantine.h"
+#include "agent/discover/remote.h"
+#include "agent/discover/worker.h"
+#include "agent/governor/governor.h"
+#include "agent/governor/own_links.h"
+#include "agent/host/nic.h"
+#include "agent/host/node.h"
+#include "agent/identity/placement_lookup.h"
+#include "agent/probes/attach.h"
+#include "agent/probes/linker.h"
+#include "agent/publish/enrolment.h"
+#include "agent/publish/health_server.h"
+#include "agent/publish/limit.h"
+#include "agent/publish/publisher.h"
+#include "agent/publish/self_metrics.h"
+#include "agent/tracker/tracker.h"
+#include "common/system/fault_notice.h"
 
 struct nt_agent {
 	const struct nt_agent_config *config;
 	char node[NT_AGENT_MAX_NODE + 1];
 	struct nt_bus *bus;
-	struct nt_bus *shelter; /* the same, where it is one; or NULL */
+	struct nt_bus *disk_queue; /* the same, where it is one; or NULL */
 	struct nt_publisher *publisher;
 	struct nt_workers workers;
 	struct nt_quarantine *quarantine;
 	struct nt_remote *remote;
 	struct nt_signer *signer; /* or NULL: messages are not signed, or not yet */
 	struct nt_enrolment *enrolment; /* or NULL: the key is in a file, or there is none */
-	struct nt_trouble enrolment_trouble;
+	struct nt_fault_notice enrolment_fault_notice;
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
 	struct nt_attach *attach;
@@ -49,12 +49,12 @@ struct nt_agent {
 	uint64_t read_until_ns; /* boot time: events from before it have been taken */
 	uint64_t reread_ns; /* spent in this turn by nt_agent_read_all_events() */
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
-	struct nt_interpreters *interpreters;
+	struct nt_gc_interpreters *interpreters;
 	struct nt_inspector_client interpreter_client;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
-	struct nt_locator *locator;
-	struct nt_front *front; /* or NULL: nobody is to ask */
+	struct nt_placement_lookup *placement_lookup;
+	struct nt_health_server *front; /* or NULL: nobody is to ask */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_limits limits; /* as often */
@@ -65,12 +65,12 @@ struct nt_agent {
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
 	bool warned_budget, warned_metrics, warned_tenants, is_sheltered;
-	struct nt_trouble bus_trouble;
+	struct nt_fault_notice bus_fault_notice;
 	bool told_bus; /* a line is to follow when it is over */
-	struct nt_trouble memory_trouble;
+	struct nt_fault_notice memory_fault_notice;
 	uint64_t memory_spared_ns; /* monotonic, when no owner was found that exceeds its share */
-	uint64_t
-		memory_returned_ns; /* monotonic, when free memory was last returned to the kernel */
+	/* monotonic, when free memory was last returned to the kernel */
+	uint64_t memory_returned_ns;
 };
 
 /* agent/agent_event.c: events of the kernel, as many as one poll may take: has_unread is set where there may be more. */

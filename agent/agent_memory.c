@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "agent/usage.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/host/usage.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 enum {
 	BASE_BYTES = 24 << 20,
@@ -71,7 +71,7 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	const uint64_t max = limit_of(agent), mono_ns = nt_clock_mono_ns();
 	uint64_t bytes = nt_usage_private_bytes();
 	uint32_t given_up = 0;
-	enum nt_trouble_news news;
+	enum nt_fault_notice_news news;
 	enum cause cause;
 
 	if (bytes > max)
@@ -79,19 +79,19 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	if (bytes > max)
 		given_up = give_up(agent, bytes - (max - max / SPARE_PART), max, mono_ns);
 	cause = cause_of(bytes, max, given_up);
-	news = nt_trouble_look(&agent->memory_trouble, cause, mono_ns);
-	if (news == NT_TROUBLE_BEGINS && cause == CAUSE_OTHER)
+	news = nt_fault_notice_look(&agent->memory_fault_notice, cause, mono_ns);
+	if (news == NT_FAULT_NOTICE_BEGINS && cause == CAUSE_OTHER)
 		(void)nt_warn(
 			0,
 			"%llu bytes of memory are more than --memory-max, %llu: nothing more is given up, "
 			"for no owner's processes take more than its share",
 			(unsigned long long)bytes, (unsigned long long)max);
-	else if (news == NT_TROUBLE_BEGINS)
+	else if (news == NT_FAULT_NOTICE_BEGINS)
 		(void)nt_warn(
 			0,
 			"%llu bytes of memory are more than --memory-max, %llu: %u processes are "
 			"watched no more for half a minute, those that take the most first",
 			(unsigned long long)bytes, (unsigned long long)max, given_up);
-	else if (news == NT_TROUBLE_ENDS)
+	else if (news == NT_FAULT_NOTICE_ENDS)
 		nt_info("the agent's memory is below --memory-max again");
 }

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "common/buf.h"
-#include "common/bus_shelter.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/hash.h"
-#include "common/log.h"
+#include "common/base/buf.h"
+#include "common/base/hash.h"
+#include "common/bus/bus_disk_queue.h"
+#include "common/system/clock.h"
+#include "common/system/file.h"
+#include "common/system/log.h"
 
 #define TICK_NS (100 * NT_MILLISECOND)
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -35,25 +35,25 @@ static uint64_t hash_boot_id(void)
 }
 
 /* A spool is on this machine, and needs none. */
-static int open_shelter(struct nt_agent *agent, struct nt_bus_options *options)
+static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *options)
 {
-	const struct nt_shelter_options shelter = {
-		.dir = agent->config->shelter,
-		.limits = {.max_bytes = agent->config->shelter_bytes,
-			   .max_age_ns = agent->config->shelter_age_ns},
+	const struct nt_disk_queue_options disk_queue = {
+		.dir = agent->config->disk_queue,
+		.limits = {.max_bytes = agent->config->disk_queue_bytes,
+			   .max_age_ns = agent->config->disk_queue_age_ns},
 	};
 	int r;
 
-	if (!shelter.dir || !*shelter.dir || strncmp(agent->config->bus, "spool:", 6) == 0)
+	if (!disk_queue.dir || !*disk_queue.dir || strncmp(agent->config->bus, "spool:", 6) == 0)
 		return 0;
-	r = nt_shelter_open(&shelter, &agent->bus);
+	r = nt_disk_queue_open(&disk_queue, &agent->bus);
 	if (r == -EWOULDBLOCK)
-		return nt_err(r, "the shelter '%s' is used by another agent", shelter.dir);
+		return nt_err(r, "the shelter '%s' is used by another agent", disk_queue.dir);
 	if (r < 0)
-		return nt_err(r, "open the shelter '%s'", shelter.dir);
-	agent->shelter = agent->bus;
-	options->undelivered = nt_shelter_undelivered;
-	options->data = agent->shelter;
+		return nt_err(r, "open the shelter '%s'", disk_queue.dir);
+	agent->disk_queue = agent->bus;
+	options->undelivered = nt_disk_queue_undelivered;
+	options->data = agent->disk_queue;
 	return 0;
 }
 
@@ -117,15 +117,15 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	int r;
 
 	(void)snprintf(client, sizeof(client), "neutracer-agent-%s", agent->node);
-	r = open_shelter(agent, &options);
+	r = open_disk_queue(agent, &options);
 	if (r < 0)
 		return r;
 	r = nt_bus_open(agent->config->bus, &options, &bus);
 	if (r < 0)
 		return nt_err(r, "open the bus '%s' for writing%s%s", agent->config->bus,
 			      *error.text ? ": " : "", error.text);
-	if (agent->shelter)
-		nt_shelter_attach(agent->shelter, bus);
+	if (agent->disk_queue)
+		nt_disk_queue_attach(agent->disk_queue, bus);
 	else
 		agent->bus = bus;
 	r = nt_publisher_new(agent->bus, agent->node, nt_hash_mix(start), &agent->publisher);
@@ -139,7 +139,7 @@ static int open_front(struct nt_agent *agent)
 
 	if (!agent->config->listen)
 		return 0;
-	r = nt_front_start(agent->config->listen, agent->metrics, &agent->front, &error);
+	r = nt_health_server_start(agent->config->listen, agent->metrics, &agent->front, &error);
 	if (r < 0)
 		(void)nt_err(*error.text ? 0 : r, "%s", *error.text ? error.text : "start");
 	return r;
@@ -228,9 +228,10 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	if (r < 0)
 		return r;
 	*ret_exit = NT_EXIT_SYSTEM;
-	r = nt_locator_new(
-		&(struct nt_locator_options){&config->kube, agent->node, config->pod_resources},
-		&agent->locator);
+	r = nt_placement_lookup_new(&(struct nt_placement_lookup_options){&config->kube,
+									  agent->node,
+									  config->pod_resources},
+				    &agent->placement_lookup);
 	if (r < 0)
 		return r;
 	r = nt_agent_open_tracker(agent, boot);
@@ -256,7 +257,7 @@ void nt_agent_free(struct nt_agent *agent)
 		return;
 	/* Detach first: the job is then free of us, whatever the rest takes. */
 	nt_discover_free(agent->discover);
-	nt_interpreters_free(agent->interpreters);
+	nt_gc_interpreters_free(agent->interpreters);
 	nt_own_links_free(agent->own_links);
 	nt_linker_free(agent->linker);
 	nt_attach_free(agent->attach);
@@ -266,12 +267,12 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_remote_free(agent->remote);
 	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
-	nt_locator_free(agent->locator);
+	nt_placement_lookup_free(agent->placement_lookup);
 	nt_enrolment_stop(agent->enrolment);
 	nt_publisher_free(agent->publisher);
 	nt_signer_free(agent->signer);
 	nt_bus_close(agent->bus);
-	nt_front_stop(agent->front);
+	nt_health_server_stop(agent->front);
 	nt_metrics_free(agent->metrics);
 	nt_closep(&agent->epoll);
 	nt_closep(&agent->timer);

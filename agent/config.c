@@ -4,18 +4,18 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "agent/subtree.h"
-#include "common/bus_options.h"
-#include "common/clock.h"
-#include "common/httpd.h"
+#include "agent/host/cgroup_filter.h"
+#include "common/bus/bus_options.h"
+#include "common/http/httpd.h"
+#include "common/system/clock.h"
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
 
 /* What else may go wrong shows when the agent starts. */
 static bool is_cgroup(const char *dir)
 {
-	nt_auto(nt_subtree) struct nt_subtree *subtree = NULL;
-	int r = nt_subtree_new(dir, &subtree);
+	nt_auto(nt_cgroup_filter) struct nt_cgroup_filter *cgroup_filter = NULL;
+	int r = nt_cgroup_filter_new(dir, &cgroup_filter);
 
 	return r != -ENOENT && r != -ENOTDIR && r != -EINVAL;
 }
@@ -133,19 +133,19 @@ static const struct nt_opt options[] = {
 	NT_BUS_SECURITY_OPTIONS(struct nt_agent_config, bus_security),
 	{.name = "shelter",
 	 .kind = NT_OPT_STRING,
-	 .offset = OPT(shelter),
+	 .offset = OPT(disk_queue),
 	 .def = "/var/lib/neutracer/shelter",
 	 .arg = "DIR",
 	 .help = "where messages wait while brokers are away; of no use to a spool; '' for nowhere"},
 	{.name = "shelter-max-bytes",
 	 .kind = NT_OPT_SIZE,
-	 .offset = OPT(shelter_bytes),
+	 .offset = OPT(disk_queue_bytes),
 	 .def = "256M",
 	 .min = 1 << 20,
 	 .help = "disk space of the shelter: the least important and oldest go first"},
 	{.name = "shelter-max-age",
 	 .kind = NT_OPT_DURATION,
-	 .offset = OPT(shelter_age_ns),
+	 .offset = OPT(disk_queue_age_ns),
 	 .def = "1h",
 	 .help = "age at which messages leave the shelter, 0 for never"},
 	NT_KUBE_OPTIONS(struct nt_agent_config, kube),

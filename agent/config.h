@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/bus.h"
-#include "common/kube.h"
-#include "common/opt.h"
+#include "common/bus/bus.h"
+#include "common/kube/kube.h"
+#include "common/options/opt.h"
 
 enum {
 	NT_AGENT_MAX_NODE = 255, /* bytes of the node's name */
@@ -30,8 +30,8 @@ struct nt_agent_config {
 	uint64_t memory_max; /* bytes; 0: by the number of processors */
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;
-	char *shelter; /* "": none */
-	uint64_t shelter_bytes, shelter_age_ns;
+	char *disk_queue; /* "": none */
+	uint64_t disk_queue_bytes, disk_queue_age_ns;
 	struct nt_kube_options kube;
 	char *pod_resources;
 	char *metrics_file;

@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
-#include "common/log.h"
+#include "common/system/log.h"
 
 static enum nt_exit run(const struct nt_agent_config *config)
 {

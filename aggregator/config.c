@@ -5,12 +5,12 @@
 #include <pwd.h>
 #include <stddef.h>
 
-#include "aggregator/enrol.h"
-#include "common/bus_options.h"
-#include "common/clock.h"
-#include "common/defaults.h"
-#include "common/httpd.h"
-#include "detect/frame.h"
+#include "aggregator/api/enrol.h"
+#include "common/bus/bus_options.h"
+#include "common/http/httpd.h"
+#include "common/options/defaults.h"
+#include "common/system/clock.h"
+#include "detect/model/frame.h"
 
 #define OPT(field) offsetof(struct nt_aggregator_config, field)
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/bus.h"
-#include "common/kube.h"
-#include "common/opt.h"
+#include "common/bus/bus.h"
+#include "common/kube/kube.h"
+#include "common/options/opt.h"
 
 struct nt_aggregator_config {
 	char *bus;

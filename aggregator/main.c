@@ -13,15 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/api.h"
+#include "aggregator/api/api.h"
 #include "aggregator/config.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/service.h"
-#include "aggregator/store.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/node_key.h"
-#include "common/trouble.h"
+#include "aggregator/store/store.h"
+#include "common/bus/node_key.h"
+#include "common/system/clock.h"
+#include "common/system/fault_notice.h"
+#include "common/system/log.h"
 
 enum {
 	HEAP_BLOCK_BYTES = 16 << 20, /* larger ones are the kernel's own */
@@ -49,7 +49,7 @@ struct running {
 	struct nt_enrol *enrol;
 	struct nt_signing_policy signatures;
 	struct nt_api_check check[2];
-	struct nt_trouble bus_trouble, store_trouble, token_trouble;
+	struct nt_fault_notice bus_fault_notice, store_fault_notice, token_fault_notice;
 	pthread_t decider;
 	atomic_bool decided; /* the decider has ended by itself */
 	int result; /* of the decider */
@@ -411,15 +411,15 @@ static void look_at_bus(struct running *running, uint64_t now_ns)
 	nt_service_bus_health(running->service, &health);
 	if (health.cause == NT_BUS_CONNECTING && now_ns - health.since_mono_ns < JOIN_NS)
 		return;
-	switch (nt_trouble_look(&running->bus_trouble, health.cause, now_ns)) {
-	case NT_TROUBLE_BEGINS:
+	switch (nt_fault_notice_look(&running->bus_fault_notice, health.cause, now_ns)) {
+	case NT_FAULT_NOTICE_BEGINS:
 		(void)nt_warn(0, "the bus '%s': %s: %s", running->config->bus,
 			      nt_bus_cause_name(health.cause), health.text);
 		break;
-	case NT_TROUBLE_ENDS:
+	case NT_FAULT_NOTICE_ENDS:
 		nt_info("the bus '%s' is well again", running->config->bus);
 		break;
-	case NT_TROUBLE_NONE:
+	case NT_FAULT_NOTICE_NONE:
 		break;
 	}
 }
@@ -429,15 +429,15 @@ static void look_at_store(struct running *running, uint64_t now_ns)
 	struct nt_store_stats stats;
 
 	nt_store_stats(running->store, &stats);
-	switch (nt_trouble_look(&running->store_trouble, !stats.healthy, now_ns)) {
-	case NT_TROUBLE_BEGINS:
+	switch (nt_fault_notice_look(&running->store_fault_notice, !stats.healthy, now_ns)) {
+	case NT_FAULT_NOTICE_BEGINS:
 		(void)nt_warn(0, "the store '%s': %s: incidents wait in memory",
 			      running->config->store, stats.problem);
 		break;
-	case NT_TROUBLE_ENDS:
+	case NT_FAULT_NOTICE_ENDS:
 		nt_info("the store '%s' is well again", running->config->store);
 		break;
-	case NT_TROUBLE_NONE:
+	case NT_FAULT_NOTICE_NONE:
 		break;
 	}
 }
@@ -447,17 +447,17 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 {
 	const bool is_old = nt_api_tokens_are_old(running->api);
 
-	switch (nt_trouble_look(&running->token_trouble, is_old, now_ns)) {
-	case NT_TROUBLE_BEGINS:
+	switch (nt_fault_notice_look(&running->token_fault_notice, is_old, now_ns)) {
+	case NT_FAULT_NOTICE_BEGINS:
 		(void)nt_warn(0,
 			      "the token file '%s' is gone or not right: the tokens hold that it "
 			      "named before",
 			      running->config->token_file);
 		break;
-	case NT_TROUBLE_ENDS:
+	case NT_FAULT_NOTICE_ENDS:
 		nt_info("the token file '%s' is well again", running->config->token_file);
 		break;
-	case NT_TROUBLE_NONE:
+	case NT_FAULT_NOTICE_NONE:
 		break;
 	}
 }

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/picture.h"
 #include "aggregator/service_impl.h"
-#include "common/clock.h"
-#include "common/hash.h"
-#include "common/log.h"
+#include "aggregator/snapshot_builder.h"
+#include "common/base/hash.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 enum {
 	TURN_MS = 200, /* a stop is noticed after so long */
@@ -34,12 +34,12 @@ static const char client_name[] = "neutracer-aggregator";
 /* ---- what comes out ----------------------------------------------------------------------------- */
 
 static void take_incident(void *data, const struct nt_shard *shard,
-			  const struct nt_incident *decided)
+			  const struct nt_wire_incident *decided)
 {
 	struct nt_service *service = data;
 	const struct nt_sink *sink = service->options.sink;
 	const bool pending = strcmp(decided->state, "pending") == 0;
-	struct nt_incident incident = *decided;
+	struct nt_wire_incident incident = *decided;
 	int r = 0;
 
 	incident.shard = shard->number;
@@ -51,16 +51,16 @@ static void take_incident(void *data, const struct nt_shard *shard,
 	if (r < 0 && service->sink_errors++ == 0)
 		(void)nt_err(r, "keep incident %s; later failures are only counted", incident.id);
 	/* What is stored is published from there, with its deliveries, as often as it takes. */
-	if (service->outlet && (pending || !sink || !sink->publish || r < 0))
-		(void)nt_outlet_incident(service->outlet, &incident);
+	if (service->bus_producer && (pending || !sink || !sink->publish || r < 0))
+		(void)nt_bus_producer_incident(service->bus_producer, &incident);
 }
 
 static void pass_refused(void *data, const struct nt_bus_record *record, const char *reason)
 {
 	struct nt_service *service = data;
 
-	if (service->outlet)
-		nt_outlet_refused(service->outlet, record, reason, nt_clock_real_ns());
+	if (service->bus_producer)
+		nt_bus_producer_refused(service->bus_producer, record, reason, nt_clock_real_ns());
 }
 
 /* ---- new and free ------------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static int open_news(struct nt_service *service)
 	};
 	int r;
 
-	r = nt_heads_new(&service->heads);
+	r = nt_job_summaries_new(&service->heads);
 	if (r == 0)
 		r = nt_node_feed_open(&nodes, &service->nodes);
 	if (r < 0)
@@ -128,7 +128,7 @@ static int open_bus(struct nt_service *service)
 
 	boot = nt_hash_mix(
 		nt_hash_u64(nt_hash_u64(NT_HASH_SEED, nt_clock_real_ns()), (uint64_t)getpid()));
-	r = nt_outlet_open(options->bus_url, &service->bus, boot, &service->outlet);
+	r = nt_bus_producer_open(options->bus_url, &service->bus, boot, &service->bus_producer);
 	if (r == -EINVAL)
 		return r;
 	if (r < 0)
@@ -205,8 +205,8 @@ void nt_service_free(struct nt_service *service)
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
 	nt_node_feed_close(service->nodes);
-	nt_heads_free(service->heads);
-	nt_outlet_close(service->outlet);
+	nt_job_summaries_free(service->heads);
+	nt_bus_producer_close(service->bus_producer);
 	(void)pthread_mutex_destroy(&service->lock);
 	free(service);
 }
@@ -216,7 +216,7 @@ void nt_service_free(struct nt_service *service)
 static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapshot)
 {
 	nt_autofree struct nt_engine **engine = NULL;
-	struct nt_picture from = {0};
+	struct nt_snapshot_builder from = {0};
 	int r;
 
 	engine = calloc(HASH_COUNT(service->shard) + 1, sizeof(struct nt_engine *));
@@ -230,12 +230,12 @@ static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapsho
 	if (service->heads) {
 		const struct nt_snapshot_job **head;
 
-		r = nt_heads_list(service->heads, &head, &from.heads);
+		r = nt_job_summaries_list(service->heads, &head, &from.heads);
 		if (r < 0)
 			return r;
 		from.head = head;
 	}
-	return nt_picture_draw_all(&from, ret_snapshot);
+	return nt_snapshot_builder_draw_all(&from, ret_snapshot);
 }
 
 static void read_lag(struct nt_service *service)
@@ -244,7 +244,7 @@ static void read_lag(struct nt_service *service)
 					       nt_clock_real_ns(), &service->lag) == 0;
 }
 
-static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
+static void fill_meter(struct nt_service *service, struct nt_self_metrics *ret_meter)
 {
 	struct nt_bus_health health;
 	struct nt_bus_stats bus;
@@ -252,10 +252,12 @@ static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 	read_lag(service);
 	nt_bus_reader_stats(service->reader, &bus);
 	nt_service_bus_health(service, &health);
-	*ret_meter = (struct nt_meter){
+	*ret_meter = (struct nt_self_metrics){
 		.shards = service->gone,
-		.outlet = service->outlet ? nt_outlet_counters(service->outlet) : NULL,
-		.heads = service->heads ? nt_heads_counters(service->heads) : NULL,
+		.bus_producer = service->bus_producer
+					? nt_bus_producer_counters(service->bus_producer)
+					: NULL,
+		.heads = service->heads ? nt_job_summaries_counters(service->heads) : NULL,
 		.bus_missed = nt_bus_reader_missed(service->reader),
 		.bus_corrupt = bus.corrupt_frames,
 		.bus_reconnected = bus.reconnected,
@@ -275,23 +277,25 @@ static void fill_meter(struct nt_service *service, struct nt_meter *ret_meter)
 	};
 	memcpy(ret_meter->bus_errors, bus.errors, sizeof(ret_meter->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
-		nt_meter_add(&ret_meter->shards, shard->engine, nt_ingest_counters(shard->ingest));
+		nt_self_metrics_add(&ret_meter->shards, shard->engine,
+				    nt_ingest_counters(shard->ingest));
 	if (service->nodes)
-		nt_meter_add_nodes(&ret_meter->shards, nt_node_feed_shortages(service->nodes),
-				   nt_node_feed_counters(service->nodes));
+		nt_self_metrics_add_nodes(&ret_meter->shards,
+					  nt_node_feed_shortages(service->nodes),
+					  nt_node_feed_counters(service->nodes));
 }
 
 static int draw(struct nt_service *service)
 {
 	struct nt_snapshot *snapshot;
-	struct nt_meter meter;
+	struct nt_self_metrics meter;
 	int r;
 
 	fill_meter(service, &meter);
 	r = draw_all(service, &snapshot);
 	if (r < 0)
 		return r;
-	r = nt_meter_read(&meter, snapshot);
+	r = nt_self_metrics_read(&meter, snapshot);
 	if (r < 0) {
 		nt_snapshot_release(snapshot);
 		return r;
@@ -415,8 +419,8 @@ static int do_due(struct nt_service *service)
 		return r;
 	nt_service_publish(service);
 	/* It waits for the brokers' answers: not in every turn, where there are none. */
-	if (service->outlet && now_ns >= service->publish_after_ns &&
-	    nt_outlet_flush(service->outlet) < 0)
+	if (service->bus_producer && now_ns >= service->publish_after_ns &&
+	    nt_bus_producer_flush(service->bus_producer) < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	if (now_ns - service->heads_ns >= service->options.heads_every_ns) {
 		service->heads_ns = now_ns;
@@ -440,7 +444,7 @@ static void look_around(struct nt_service *service)
 		return;
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
 		nt_ingest_caught_up(shard->ingest);
-		nt_places_caught_up(shard->places);
+		nt_offsets_caught_up(shard->places);
 	}
 	atomic_store(&service->caught_up, true);
 	service->picture_ns = 0;
@@ -494,8 +498,8 @@ static void leave(struct nt_service *service)
 {
 	struct nt_shard *shard, *next;
 
-	if (service->outlet)
-		nt_outlet_leave(service->outlet);
+	if (service->bus_producer)
+		nt_bus_producer_leave(service->bus_producer);
 	if (!service->options.shared) {
 		(void)nt_service_save(service);
 		service->publish_after_ns = 0;
@@ -511,8 +515,8 @@ static void leave(struct nt_service *service)
 		if (service->options.shared)
 			nt_service_revoked(service, &position, false);
 	}
-	if (service->outlet)
-		(void)nt_outlet_flush(service->outlet);
+	if (service->bus_producer)
+		(void)nt_bus_producer_flush(service->bus_producer);
 	service->closing = true;
 }
 
@@ -548,6 +552,6 @@ bool nt_service_caught_up(const struct nt_service *service)
 void nt_service_bus_health(const struct nt_service *service, struct nt_bus_health *ret_health)
 {
 	nt_bus_reader_health(service->reader, ret_health);
-	if (ret_health->cause == NT_BUS_WELL && service->outlet)
-		nt_outlet_health(service->outlet, ret_health);
+	if (ret_health->cause == NT_BUS_WELL && service->bus_producer)
+		nt_bus_producer_health(service->bus_producer, ret_health);
 }

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aggregator/engine.h"
-#include "aggregator/sink.h"
-#include "aggregator/snapshot.h"
-#include "common/bus.h"
-#include "common/cleanup.h"
+#include "aggregator/store/sink.h"
+#include "common/base/cleanup.h"
+#include "common/bus/bus.h"
+#include "engine/engine.h"
+#include "engine/snapshot.h"
 
 struct nt_service_options {
 	const char *bus_url;

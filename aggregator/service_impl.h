@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "aggregator/head.h"
-#include "aggregator/meter.h"
-#include "aggregator/node_feed.h"
-#include "aggregator/outlet.h"
+#include "aggregator/group/bus_producer.h"
+#include "aggregator/group/job_summary.h"
+#include "aggregator/group/node_feed.h"
+#include "aggregator/group/shard.h"
+#include "aggregator/self_metrics.h"
 #include "aggregator/service.h"
-#include "aggregator/shard.h"
 
 enum {
 	NT_SERVICE_MAX_REQUESTS = 16,
@@ -27,12 +27,12 @@ struct nt_service {
 	struct nt_shard_handler handler;
 	struct nt_shard *shard; /* those that are ours, by number */
 	struct nt_bus_reader *reader;
-	struct nt_outlet *outlet; /* NULL: the bus cannot be written */
+	struct nt_bus_producer *bus_producer; /* NULL: the bus cannot be written */
 	/* Where the bus is shared out; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and heads of others */
-	struct nt_heads *heads;
+	struct nt_job_summaries *heads;
 	struct nt_node_feed *nodes;
-	struct nt_depots *depots; /* during one assignment */
+	struct nt_state_logs *state_logs; /* during one assignment */
 	int error; /* of an assignment, or of news: ends the loop */
 	bool closing; /* nothing is saved any more */
 
@@ -45,7 +45,7 @@ struct nt_service {
 	uint64_t waited_ns; /* since the last sweep, with nothing to read */
 	uint64_t sink_errors, save_errors;
 	uint64_t assigned, revoked, lost, foreign_incidents, foreign_refused;
-	struct nt_meter_sum gone; /* counted by shards that are no longer here */
+	struct nt_self_metrics_sum gone; /* counted by shards that are no longer here */
 	struct nt_bus_lag lag;
 	bool lag_known;
 	uint64_t corrupt; /* frames of the bus, when we last looked where */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/log.h"
+#include "common/system/log.h"
 
 static bool parse_id(const char *text, uint64_t *ret_id)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "aggregator/service_impl.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 enum {
 	NEXT_MS = 100,
@@ -119,7 +119,7 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 {
 	const struct nt_sink *sink = service->options.sink;
 	nt_auto(nt_message) struct nt_message *message = NULL;
-	const struct nt_incident *incident;
+	const struct nt_wire_incident *incident;
 	int r;
 
 	if (!sink || !sink->take || !record->value_len)
@@ -131,7 +131,7 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 		service->foreign_refused++;
 		return 0;
 	}
-	if (service->outlet && message->boot == nt_outlet_boot(service->outlet))
+	if (service->bus_producer && message->boot == nt_bus_producer_boot(service->bus_producer))
 		return 0;
 	incident = &message->incident;
 	service->foreign_incidents++;
@@ -152,8 +152,9 @@ static int take_news(void *data, const struct nt_bus_record *record)
 
 	if (record->topic == NT_TOPIC_INCIDENT)
 		return take_incident(service, record);
-	return nt_heads_take(service->heads, record,
-			     service->outlet ? nt_outlet_boot(service->outlet) : 0);
+	return nt_job_summaries_take(
+		service->heads, record,
+		service->bus_producer ? nt_bus_producer_boot(service->bus_producer) : 0);
 }
 
 /* Where the store takes nothing now, the end is not reached for some time. */
@@ -201,107 +202,108 @@ int nt_service_catch_up(struct nt_service *service)
  * All that the bus has of all shards, read once for the many that come in one go. For as long as the
  * assignment lasts, because it may be large.
  */
-struct depot_entry {
+struct state_log_entry {
 	uint32_t number;
-	struct nt_depot *depot;
+	struct nt_state_log *state_log;
 	UT_hash_handle hh;
 };
 
-struct nt_depots {
-	struct depot_entry *entry;
+struct nt_state_logs {
+	struct state_log_entry *entry;
 };
 
-static void free_depots(struct nt_depots *depots)
+static void free_state_logs(struct nt_state_logs *state_logs)
 {
-	struct depot_entry *entry, *next;
+	struct state_log_entry *entry, *next;
 
-	if (!depots)
+	if (!state_logs)
 		return;
-	HASH_ITER(hh, depots->entry, entry, next)
+	HASH_ITER(hh, state_logs->entry, entry, next)
 	{
-		HASH_DEL(depots->entry, entry);
-		nt_depot_free(entry->depot);
+		HASH_DEL(state_logs->entry, entry);
+		nt_state_log_free(entry->state_log);
 		free(entry);
 	}
-	free(depots);
+	free(state_logs);
 }
-NT_DEFINE_AUTO(nt_depots, free_depots)
+NT_DEFINE_AUTO(nt_state_logs, free_state_logs)
 
-static int find_depot(struct nt_depots *depots, uint32_t number, struct nt_depot **ret_depot)
+static int find_state_log(struct nt_state_logs *state_logs, uint32_t number,
+			  struct nt_state_log **ret_state_log)
 {
-	struct depot_entry *entry;
+	struct state_log_entry *entry;
 	int r;
 
-	HASH_FIND(hh, depots->entry, &number, sizeof(number), entry);
+	HASH_FIND(hh, state_logs->entry, &number, sizeof(number), entry);
 	if (!entry) {
 		entry = calloc(1, sizeof(*entry));
 		if (!entry)
 			return -ENOMEM;
 		entry->number = number;
-		r = nt_depot_new(number, &entry->depot);
+		r = nt_state_log_new(number, &entry->state_log);
 		if (r == 0)
-			HASH_ADD(hh, depots->entry, number, sizeof(entry->number), entry);
+			HASH_ADD(hh, state_logs->entry, number, sizeof(entry->number), entry);
 		if (r < 0 || !nt_table_has(entry)) {
-			nt_depot_free(entry->depot);
+			nt_state_log_free(entry->state_log);
 			free(entry);
 			return -ENOMEM;
 		}
 	}
-	*ret_depot = entry->depot;
+	*ret_state_log = entry->state_log;
 	return 0;
 }
 
 static int take_state(void *data, const struct nt_bus_record *record)
 {
-	struct nt_depot *depot;
+	struct nt_state_log *state_log;
 	uint32_t number;
 	int r;
 
-	if (!nt_depot_owns(record, &number))
+	if (!nt_state_log_owns(record, &number))
 		return 0;
-	r = find_depot(data, number, &depot);
-	return r < 0 ? r : nt_depot_take(depot, record);
+	r = find_state_log(data, number, &state_log);
+	return r < 0 ? r : nt_state_log_take(state_log, record);
 }
 
-static int read_depots(struct nt_service *service)
+static int read_state_logs(struct nt_service *service)
 {
 	static const enum nt_topic topic = NT_TOPIC_STATE;
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
-	nt_auto(nt_depots) struct nt_depots *depots = calloc(1, sizeof(*depots));
+	nt_auto(nt_state_logs) struct nt_state_logs *state_logs = calloc(1, sizeof(*state_logs));
 	int r;
 
-	if (!depots)
+	if (!state_logs)
 		return -ENOMEM;
 	r = nt_bus_reader_open_with(service->options.bus_url, 1U << NT_TOPIC_STATE, &service->bus,
 				    &reader);
 	if (r == 0)
-		r = read_to_end(reader, &topic, 1, take_state, depots);
+		r = read_to_end(reader, &topic, 1, take_state, state_logs);
 	if (r == -ENOMEM)
 		return r;
 	/* The store may have a state all the same. */
 	if (r < 0)
 		(void)nt_warn(r, "read the states of shards from the bus");
-	service->depots = nt_take(depots);
+	service->state_logs = nt_take(state_logs);
 	return 0;
 }
 
 void nt_service_settle(struct nt_service *service)
 {
-	free_depots(nt_take(service->depots));
+	free_state_logs(nt_take(service->state_logs));
 }
 
 /* ---- coming --------------------------------------------------------------------------------------- */
 
 static int load(struct nt_service *service, struct nt_shard *shard)
 {
-	struct nt_depot *depot = NULL;
+	struct nt_state_log *state_log = NULL;
 	int r = 0;
 
-	if (shard->number != NT_SHARD_WHOLE && !service->depots)
-		r = read_depots(service);
-	if (r == 0 && service->depots)
-		r = find_depot(service->depots, shard->number, &depot);
-	return r < 0 ? r : nt_shard_load(shard, service->options.states, depot);
+	if (shard->number != NT_SHARD_WHOLE && !service->state_logs)
+		r = read_state_logs(service);
+	if (r == 0 && service->state_logs)
+		r = find_state_log(service->state_logs, shard->number, &state_log);
+	return r < 0 ? r : nt_shard_load(shard, service->options.states, state_log);
 }
 
 /* Behind all that was taken, but for the windows that still wait. */
@@ -309,10 +311,10 @@ static int start(struct nt_service *service, struct nt_shard *shard,
 		 struct nt_bus_position *position)
 {
 	if (shard->number == NT_SHARD_WHOLE)
-		return shard->loaded ? nt_places_seek(shard->places, service->reader) : 0;
+		return shard->loaded ? nt_offsets_seek(shard->places, service->reader) : 0;
 	/* What the group has committed is of no use without a state. */
-	if (!shard->loaded || nt_places_start(shard->places, position->topic, position->partition,
-					      &position->offset) < 0)
+	if (!shard->loaded || nt_offsets_start(shard->places, position->topic, position->partition,
+					       &position->offset) < 0)
 		position->offset = NT_BUS_OLDEST;
 	return 0;
 }
@@ -356,7 +358,7 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 	if (nt_service_find(service, number))
 		return 0;
 	/* What the owner before has decided and sent must be known; once for all that come in one go. */
-	r = service->depots ? 0 : nt_service_catch_up(service);
+	r = service->state_logs ? 0 : nt_service_catch_up(service);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -403,7 +405,7 @@ static void commit(struct nt_service *service, const struct nt_shard *shard)
 	size_t positions;
 
 	if (shard->number == NT_SHARD_WHOLE ||
-	    nt_places_list(shard->places, &position, &positions) < 0)
+	    nt_offsets_list(shard->places, &position, &positions) < 0)
 		return;
 	for (size_t i = 0; i < positions; i++)
 		position[i].offset++;
@@ -411,30 +413,30 @@ static void commit(struct nt_service *service, const struct nt_shard *shard)
 }
 
 /* What was begun for all shards is ended for all: a bus may take its time for each flush. */
-static int end_drafts(struct nt_service *service, const struct nt_depot_port *port)
+static int end_drafts(struct nt_service *service, const struct nt_state_log_port *port)
 {
 	const char *address = service->options.address ? service->options.address : "";
 	int r = port->flush(port->data);
 
 	for (struct nt_shard *shard = service->shard; shard && r == 0; shard = shard->hh.next)
 		if (shard->drafted)
-			r = nt_depot_end(port, address, &shard->draft);
+			r = nt_state_log_end(port, address, &shard->draft);
 	if (r == 0)
 		r = port->flush(port->data);
 	for (struct nt_shard *shard = service->shard; shard && r == 0; shard = shard->hh.next)
 		if (shard->drafted)
-			nt_depot_commit(&shard->draft, &shard->mark);
+			nt_state_log_commit(&shard->draft, &shard->mark);
 	return r;
 }
 
 int nt_service_save(struct nt_service *service)
 {
-	const bool shares = service->outlet && service->options.shared;
-	struct nt_depot_port port = {0};
+	const bool shares = service->bus_producer && service->options.shared;
+	struct nt_state_log_port port = {0};
 	int first = 0;
 
 	if (shares)
-		port = nt_outlet_port(service->outlet);
+		port = nt_bus_producer_port(service->bus_producer);
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
 		int r = nt_shard_save(shard, service->options.states, shares ? &port : NULL);
 
@@ -477,7 +479,7 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 		service->save_errors++;
 	}
 	if (service->heads)
-		nt_heads_drop(service->heads, shard->number);
+		nt_job_summaries_drop(service->heads, shard->number);
 }
 
 void nt_service_revoked(void *data, const struct nt_bus_position *position, bool is_lost)
@@ -492,7 +494,7 @@ void nt_service_revoked(void *data, const struct nt_bus_position *position, bool
 		return;
 	if (!service->closing)
 		release(service, shard, is_lost);
-	nt_meter_add(&service->gone, shard->engine, nt_ingest_counters(shard->ingest));
+	nt_self_metrics_add(&service->gone, shard->engine, nt_ingest_counters(shard->ingest));
 	HASH_DEL(service->shard, shard);
 	service->revoked++;
 	service->lost += is_lost;
@@ -503,42 +505,42 @@ void nt_service_revoked(void *data, const struct nt_bus_position *position, bool
 
 /* ---- what we say ---------------------------------------------------------------------------------- */
 
-static int publish_incident(void *data, const struct nt_incident *incident)
+static int publish_incident(void *data, const struct nt_wire_incident *incident)
 {
 	struct nt_service *service = data;
 
-	return nt_outlet_incident(service->outlet, incident);
+	return nt_bus_producer_incident(service->bus_producer, incident);
 }
 
 static int flush(void *data)
 {
 	struct nt_service *service = data;
 
-	return nt_outlet_flush(service->outlet);
+	return nt_bus_producer_flush(service->bus_producer);
 }
 
 void nt_service_publish(struct nt_service *service)
 {
 	const struct nt_sink *sink = service->options.sink;
-	const struct nt_sink_outlet outlet = {
+	const struct nt_sink_bus_producer bus_producer = {
 		.incident = publish_incident,
 		.flush = flush,
 		.data = service,
 	};
 	int r;
 
-	if (!service->outlet || !sink || !sink->publish ||
+	if (!service->bus_producer || !sink || !sink->publish ||
 	    nt_clock_mono_ns() < service->publish_after_ns)
 		return;
-	/* What fails is counted by the outlet or the store, and comes again. */
+	/* What fails is counted by the bus producer or the store, and comes again. */
 	do
-		r = sink->publish(sink->data, &outlet);
+		r = sink->publish(sink->data, &bus_producer);
 	while (r > 0);
 	if (r < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 }
 
-static int publish_shard_heads(struct nt_service *service, const struct nt_depot_port *port,
+static int publish_shard_heads(struct nt_service *service, const struct nt_state_log_port *port,
 			       struct nt_shard *shard)
 {
 	nt_autofree const struct nt_snapshot_job **job = NULL;
@@ -557,18 +559,18 @@ static int publish_shard_heads(struct nt_service *service, const struct nt_depot
 			if (view && view->picture)
 				job[count++] = view->picture;
 		}
-	return nt_heads_publish(service->heads, port,
-				service->options.address ? service->options.address : "",
-				shard->number, job, count);
+	return nt_job_summaries_publish(service->heads, port,
+					service->options.address ? service->options.address : "",
+					shard->number, job, count);
 }
 
 void nt_service_publish_heads(struct nt_service *service)
 {
-	struct nt_depot_port port;
+	struct nt_state_log_port port;
 
-	if (!service->heads || !service->outlet)
+	if (!service->heads || !service->bus_producer)
 		return;
-	port = nt_outlet_port(service->outlet);
+	port = nt_bus_producer_port(service->bus_producer);
 	/* What the bus does not take is counted, and tried again the next time. */
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		(void)!publish_shard_heads(service, &port, shard);

@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/publisher.h"
-#include "agent/sampler.h"
-#include "common/clock.h"
-#include "common/hash.h"
-#include "common/num.h"
+#include "agent/publish/publisher.h"
+#include "agent/steps/sampler.h"
+#include "common/base/hash.h"
+#include "common/base/parse_number.h"
+#include "common/system/clock.h"
 
 enum {
 	NODE_RANKS = 8,
@@ -388,7 +388,7 @@ static uint64_t number(const char *text, uint64_t least, uint64_t most)
 {
 	uint64_t value;
 
-	if (nt_num_u64(text, strlen(text), least, most, &value) < 0) {
+	if (nt_parse_u64(text, strlen(text), least, most, &value) < 0) {
 		(void)fprintf(stderr, "bus_fill: '%s' is no number of %" PRIu64 " to %" PRIu64 "\n",
 			      text, least, most);
 		exit(2);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/buf.h"
+#include "common/base/buf.h"
 #include "proto/wire.h"
 
 enum {

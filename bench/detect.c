@@ -20,11 +20,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/num.h"
-#include "detect/core.h"
-#include "detect/dbscan.h"
+#include "common/base/parse_number.h"
 #include "detect/detect.h"
-#include "detect/stats.h"
+#include "detect/math/dbscan.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
 
 enum {
 	LEARN = 24,
@@ -36,7 +36,8 @@ enum {
 	LINE = 64, /* bytes that memory is read by */
 	/* A rank in the window and in what is known. */
 	RANK_BYTES = sizeof(struct nt_frame_rank) + COMMS * sizeof(struct nt_frame_comm) +
-		     COMMS * SAMPLED * sizeof(struct nt_frame_sample) + sizeof(struct nt_rank),
+		     COMMS * SAMPLED * sizeof(struct nt_frame_sample) +
+		     sizeof(struct nt_detect_rank),
 	MAX_PASSES = 101,
 	DEVICE_NS = 70000000,
 	HOST_NS = 10000000,
@@ -329,10 +330,11 @@ static int cluster(const struct job *job, uint32_t passes, const char *path, dou
 		   double *ret_eps, double *ret_pairs)
 {
 	const uint32_t n = job->ranks;
-	double *kpi = calloc(3 * (size_t)n, sizeof(*kpi)), *sorted = kpi ? kpi + n : NULL;
-	double *told = kpi ? sorted + n : NULL, middle, ms[MAX_PASSES];
+	double *peer_deviation = calloc(3 * (size_t)n, sizeof(*peer_deviation)),
+	       *sorted = peer_deviation ? peer_deviation + n : NULL;
+	double *told = peer_deviation ? sorted + n : NULL, middle, ms[MAX_PASSES];
 	uint32_t *label = calloc(n, sizeof(*label));
-	int r = kpi && label ? 0 : -ENOMEM;
+	int r = peer_deviation && label ? 0 : -ENOMEM;
 	FILE *file = NULL;
 
 	for (uint32_t i = 0; r == 0 && i < n; i++)
@@ -340,15 +342,15 @@ static int cluster(const struct job *job, uint32_t passes, const char *path, dou
 	if (r == 0) {
 		middle = nt_stats_median_of(sorted, n);
 		for (uint32_t i = 0; i < n; i++)
-			kpi[i] = (job->value[i] - middle) / middle;
-		memcpy(sorted, kpi, n * sizeof(*kpi));
+			peer_deviation[i] = (job->value[i] - middle) / middle;
+		memcpy(sorted, peer_deviation, n * sizeof(*peer_deviation));
 		nt_stats_sort(sorted, n);
 		*ret_eps = nt_stats_core(sorted, n) * fmax(0.75, 2.0 * sqrt(8.0 / n));
 	}
 	for (uint32_t i = 0; r == 0 && i < passes; i++) {
 		const double begin = cpu_ms();
 
-		memcpy(sorted, kpi, n * sizeof(*kpi));
+		memcpy(sorted, peer_deviation, n * sizeof(*peer_deviation));
 		nt_stats_sort(sorted, n);
 		(void)nt_dbscan_sorted(sorted, n, *ret_eps, 1, label);
 		ms[i] = cpu_ms() - begin;
@@ -369,7 +371,7 @@ static int cluster(const struct job *job, uint32_t passes, const char *path, dou
 	}
 	if (file && fclose(file) != 0)
 		r = -EIO;
-	free(kpi);
+	free(peer_deviation);
 	free(label);
 	return r;
 }
@@ -442,8 +444,8 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < 4 && r == 0; i++)
 		r = argc < 5 ? -EINVAL
-			     : nt_num_u32(argv[i + 1], strlen(argv[i + 1]), 1, NT_FRAME_MAX_RANKS,
-					  &number[i]);
+			     : nt_parse_u32(argv[i + 1], strlen(argv[i + 1]), 1, NT_FRAME_MAX_RANKS,
+					    &number[i]);
 	if (r < 0 || number[0] % (number[1] * number[2]) || number[3] > MAX_PASSES) {
 		(void)fprintf(stderr, "usage: detect RANKS TP PP PASSES [FILE]\n");
 		return 2;

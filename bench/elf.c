@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "agent/elf.h"
-#include "agent/symbols.h"
+#include "agent/elf/elf.h"
+#include "agent/probes/symbols.h"
 
 enum {
 	ROUNDS = 11,

@@ -29,12 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/attach.h"
-#include "agent/elf.h"
-#include "agent/span.h"
-#include "agent/symbols.h"
-#include "common/cleanup.h"
-#include "common/num.h"
+#include "agent/elf/elf.h"
+#include "agent/probes/attach.h"
+#include "agent/probes/gc_probe.h"
+#include "agent/probes/symbols.h"
+#include "common/base/cleanup.h"
+#include "common/base/parse_number.h"
 
 enum {
 	CALLS = 20000, /* of a part */
@@ -364,14 +364,14 @@ static int attach_file(struct nt_attach *attach, const struct bench *bench, cons
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static int attach_span(const struct nt_attach *attach, int fd, struct nt_span **ret_span)
+static int attach_span(const struct nt_attach *attach, int fd, struct nt_gc_probe **ret_span)
 {
-	struct nt_span_places places;
-	int r = nt_span_find(fd, NT_LIBRARY_PYTHON, &places);
+	struct nt_gc_probe_places places;
+	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
 
 	return r < 0 ? r
-		     : nt_span_new_at(nt_attach_kernel(attach), fd, (uint32_t)getpid(), &places,
-				      ret_span);
+		     : nt_gc_probe_new_at(nt_attach_kernel(attach), fd, (uint32_t)getpid(), &places,
+					  ret_span);
 }
 
 static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
@@ -379,7 +379,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 {
 	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
-	nt_auto(nt_span) struct nt_span *span = NULL; /* gone before what it hangs on */
+	nt_auto(nt_gc_probe) struct nt_gc_probe *span = NULL; /* gone before what it hangs on */
 	struct bpf_object *object = NULL;
 	nt_autoclose int link = -1, fd = -1;
 	struct drain drain = {0};
@@ -575,7 +575,7 @@ int main(int argc, char **argv)
 	uint64_t rounds = 0;
 
 	if (argc < 3 || argc > 4 ||
-	    (argc == 4 && nt_num_u64(argv[3], strlen(argv[3]), 1, MAX_ROUNDS, &rounds) < 0)) {
+	    (argc == 4 && nt_parse_u64(argv[3], strlen(argv[3]), 1, MAX_ROUNDS, &rounds) < 0)) {
 		(void)fprintf(stderr, "usage: probes STUB_LIBRARY EMPTY_BPF_OBJECT [1..%d]\n",
 			      MAX_ROUNDS);
 		return 2;

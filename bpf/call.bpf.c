@@ -3,7 +3,7 @@
  * The probes of every library, for entries and for returns that are links of their own. The agent
  * loads them for perf links (5.15) or for uprobe.multi (6.6); see docs/probes.md.
  */
-#include "vmlinux.h"
+#include "bpf/vmlinux.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -13,7 +13,7 @@
 
 #include "bpf/call.bpf.h"
 #include "bpf/life.bpf.h"
-#include "bpf/span.bpf.h"
+#include "bpf/gc_span.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

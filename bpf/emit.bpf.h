@@ -39,10 +39,10 @@ const volatile __u32 share_shift = 27;
 enum {
 	RING_HEADER = 8, /* bytes that the kernel puts before each event */
 	FREE_PART = 4, /* of wakeup_bytes, which is a 16th: a quarter of the ring */
-	PROCESS_SHARE =
-		2048, /* bytes of wakeup_bytes for one event of the share in the second quarter */
-	OWNER_TIMES =
-		4, /* shares of a process that make one of an owner; of an owner, of a cgroup */
+	/* bytes of wakeup_bytes for one event of the share in the second quarter */
+	PROCESS_SHARE = 2048,
+	/* shares of a process that make one of an owner; of an owner, of a cgroup */
+	OWNER_TIMES = 4,
 	OWNER_LEVEL = 3,
 	NAMESPACES_MAX = 33, /* of users, one in another: 32 and the initial one */
 };

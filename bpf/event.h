@@ -119,8 +119,8 @@ struct nt_event_header {
 
 enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
-	NT_CALL_OWN =
-		2, /* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
+	/* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
+	NT_CALL_OWN = 2,
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */

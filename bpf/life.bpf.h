@@ -6,7 +6,7 @@
 #ifndef NT_BPF_LIFE_BPF_H
 #define NT_BPF_LIFE_BPF_H
 
-#include "bpf/span.bpf.h"
+#include "bpf/gc_span.bpf.h"
 
 enum {
 	UNRETURNED_NS = 500000000, /* between the looks that find a call without a return */

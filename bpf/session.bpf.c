@@ -3,7 +3,7 @@
  * Entry and return as one program (uprobe.session, 6.13). An object of its own: a kernel without
  * the kfunc does not load it, whatever guards its call, and then call.bpf.c does the work.
  */
-#include "vmlinux.h"
+#include "bpf/vmlinux.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -13,18 +13,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/command.h"
-#include "cli/flight.h"
-#include "cli/html.h"
-#include "cli/input.h"
-#include "cli/judge.h"
-#include "cli/markers.h"
-#include "cli/report.h"
-#include "cli/systrace.h"
-#include "cli/systrace_metric.h"
-#include "cli/trace.h"
-#include "common/exit.h"
-#include "common/opt.h"
+#include "cli/live/command.h"
+#include "cli/readers/flight.h"
+#include "cli/readers/input.h"
+#include "cli/readers/markers.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
+#include "cli/report/html.h"
+#include "cli/report/report.h"
+#include "cli/report/systrace.h"
+#include "cli/report/systrace_metric.h"
+#include "common/options/exit.h"
+#include "common/options/opt.h"
 
 enum format {
 	FORMAT_AUTO,
@@ -320,7 +320,7 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	r = nt_judgement_new(&judgement);
 	if (r == 0 && (config->windows || config->html))
 		r = nt_judgement_watch(judgement, &rules);
-	r = r ?: nt_judge_trace(trace, &rules, judgement);
+	r = r ?: nt_replay_trace(trace, &rules, judgement);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
 	nt_report_trace(&report, trace, judgement);
@@ -361,7 +361,7 @@ static int analyze_recording(const struct config *config, const char *dir)
 	r = nt_judgement_new(&judgement);
 	if (r == 0 && (config->windows || config->html))
 		r = nt_judgement_watch(judgement, &rules);
-	r = r ?: nt_judge_recording(dir, &rules, judgement, &recording, &error);
+	r = r ?: nt_replay_recording(dir, &rules, judgement, &recording, &error);
 	if (r < 0 && *error.text)
 		return fail(error.text);
 	if (r < 0) {

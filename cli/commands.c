@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/live/command.h"
 
 const struct nt_command nt_commands[] = {
 	{"slow-ranks", "show who holds the running jobs up", nt_command_slow_ranks},

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "common/exit.h"
-#include "common/nearest.h"
-#include "common/opt.h"
+#include "cli/live/command.h"
+#include "common/base/nearest.h"
+#include "common/options/exit.h"
+#include "common/options/opt.h"
 
 enum {
 	MAX_COMMANDS = 16,

@@ -6,24 +6,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "detect/balance.h"
-#include "detect/comm_learn.h"
-#include "detect/core.h"
-#include "detect/hang.h"
-#include "detect/hang_check.h"
-#include "detect/hang_missing.h"
-#include "detect/incident_retire.h"
-#include "detect/incident_settle.h"
-#include "detect/kpi_round.h"
-#include "detect/link_check.h"
-#include "detect/mismatch.h"
-#include "detect/network_check.h"
-#include "detect/network_measure.h"
-#include "detect/normal.h"
-#include "detect/role.h"
-#include "detect/step_judge.h"
-#include "detect/thresholds.h"
-#include "detect/verdict.h"
+#include "detect/baseline/baseline_reset.h"
+#include "detect/baseline/communicator_learn.h"
+#include "detect/baseline/peer_deviation_round.h"
+#include "detect/baseline/peer_group.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/incidents/incident_settle.h"
+#include "detect/model/detector_state.h"
+#include "detect/rules/hang.h"
+#include "detect/rules/hang_check.h"
+#include "detect/rules/hang_missing.h"
+#include "detect/rules/imbalance.h"
+#include "detect/rules/link_check.h"
+#include "detect/rules/mismatch.h"
+#include "detect/rules/network_check.h"
+#include "detect/rules/network_measure.h"
+#include "detect/rules/step_judge.h"
+#include "detect/rules/verdict.h"
+#include "detect/thresholds/thresholds.h"
 
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
 		  struct nt_detect **ret_detect)
@@ -47,8 +47,8 @@ void nt_detect_free(struct nt_detect *detect)
 		free(detect->rank[i].link);
 	free(detect->rank);
 	free(detect->lessons);
-	nt_comm_free_all(detect);
-	nt_roles_free(&detect->roles);
+	nt_detect_comm_free_all(detect);
+	nt_peer_groups_free(&detect->roles);
 	nt_links_free(&detect->links);
 	nt_incidents_free(&detect->incidents);
 	free(detect->scratch.room);
@@ -100,7 +100,7 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 	}
 	if (fresh && detect->ranks + fresh > detect->rank_cap) {
 		const uint32_t cap = detect->ranks + fresh + detect->ranks / 2;
-		struct nt_rank *rank = realloc(detect->rank, cap * sizeof(*rank));
+		struct nt_detect_rank *rank = realloc(detect->rank, cap * sizeof(*rank));
 		struct nt_lessons *lessons;
 
 		if (!rank)
@@ -128,11 +128,11 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 			detect->rank[--at] = detect->rank[--have];
 			detect->lessons[at] = detect->lessons[have];
 		} else {
-			detect->rank[--at] = (struct nt_rank){.rank = number,
-							      .group = NT_NO_INDEX,
-							      .stage = -1,
-							      .replica = -1,
-							      .node = NT_FRAME_NO_NODE};
+			detect->rank[--at] = (struct nt_detect_rank){.rank = number,
+								     .group = NT_NO_INDEX,
+								     .stage = -1,
+								     .replica = -1,
+								     .node = NT_FRAME_NO_NODE};
 			seen--;
 		}
 	}
@@ -154,7 +154,7 @@ static int renew(struct nt_detect *detect, const struct nt_frame *frame)
 	return r;
 }
 
-static void count(struct nt_detect *detect, const struct nt_rank *rank)
+static void count(struct nt_detect *detect, const struct nt_detect_rank *rank)
 {
 	struct nt_census *census = &detect->census;
 	const uint64_t wait_ns = nt_hang_waited(detect, rank);
@@ -179,15 +179,16 @@ static uint32_t skip(struct nt_detect *detect, uint32_t at, uint64_t number)
 /* Sends for the ranks that come next: themselves, then their links, then what these lead to. */
 static void expect(const struct nt_detect *detect, uint32_t at)
 {
-	const struct nt_rank *rank = &detect->rank[at];
+	const struct nt_detect_rank *rank = &detect->rank[at];
 	const uint32_t next = NT_RANKS_AHEAD;
 
 	if (detect->ranks - at <= 3 * next)
 		return;
-	nt_rank_expect(&rank[3 * next], offsetof(struct nt_rank, pace));
-	nt_rank_expect(rank[2 * next].link, rank[2 * next].links * sizeof(*rank->link));
+	nt_detect_rank_expect(&rank[3 * next], offsetof(struct nt_detect_rank, step_metric));
+	nt_detect_rank_expect(rank[2 * next].link, rank[2 * next].links * sizeof(*rank->link));
 	for (uint32_t i = 0; i < rank[next].links; i++)
-		nt_rank_expect(rank[next].link[i].comm, offsetof(struct nt_comm, agreed_frame));
+		nt_detect_rank_expect(rank[next].link[i].comm,
+				      offsetof(struct nt_detect_comm, agreed_frame));
 }
 
 /* And for what the frame says of them, which leads from one to the other, too. */
@@ -198,15 +199,15 @@ static void expect_said(const struct nt_frame *frame, size_t at)
 
 	if (frame->ranks - at <= 3 * next)
 		return;
-	nt_rank_expect(&seen[3 * next], sizeof(*seen));
-	nt_rank_expect(seen[2 * next].comm, seen[2 * next].comms * sizeof(*seen->comm));
+	nt_detect_rank_expect(&seen[3 * next], sizeof(*seen));
+	nt_detect_rank_expect(seen[2 * next].comm, seen[2 * next].comms * sizeof(*seen->comm));
 	for (size_t i = 0; i < seen[next].comms; i++)
-		nt_rank_expect(seen[next].comm[i].op,
-			       seen[next].comm[i].ops * sizeof(*seen->comm->op));
+		nt_detect_rank_expect(seen[next].comm[i].op,
+				      seen[next].comm[i].ops * sizeof(*seen->comm->op));
 }
 
 /* Of a sum over several frames, one that shows nothing makes it show nothing. */
-static void note_tier(struct nt_rank *rank, const struct nt_frame_rank *seen)
+static void note_tier(struct nt_detect_rank *rank, const struct nt_frame_rank *seen)
 {
 	const bool shows_none = rank->steps && rank->tier == NT_FRAME_T0;
 
@@ -222,7 +223,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 	detect->census = (struct nt_census){0};
 	for (size_t i = 0; i < frame->ranks; i++) {
 		const struct nt_frame_rank *seen = &frame->rank[i];
-		struct nt_rank *rank;
+		struct nt_detect_rank *rank;
 		int r;
 
 		expect_said(frame, i);
@@ -253,11 +254,11 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		if (!seen->observed)
 			continue;
 		note_tier(rank, seen);
-		nt_kpi_sum(detect, rank, seen);
-		r = nt_link_note(detect, seen);
+		nt_peer_deviation_sum(detect, rank, seen);
+		r = nt_detect_link_note(detect, seen);
 		if (r < 0)
 			return r;
-		r = nt_comm_learn(detect, rank, seen);
+		r = nt_detect_comm_learn(detect, rank, seen);
 		if (r < 0)
 			return r;
 	}
@@ -272,7 +273,7 @@ static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!detect->roles.dirty && (detect->frames & (detect->frames - 1)) != 0 &&
 	    detect->frames % NT_ROLE_FRAMES != 0)
 		return 0;
-	return nt_roles_derive(detect);
+	return nt_peer_groups_derive(detect);
 }
 
 /* What a frame goes through. Measures come before the rules that read them. */
@@ -280,14 +281,14 @@ static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *fra
 	renew,
 	take_in,
 	derive_roles,
-	nt_kpi_rounds,
-	nt_step_learn,
+	nt_peer_deviation_rounds,
+	nt_detect_step_learn,
 	nt_verdict_slow,
 	nt_network_measure,
-	nt_link_check,
+	nt_detect_link_check,
 	nt_network_check,
-	nt_balance_check,
-	nt_step_check,
+	nt_imbalance_check,
+	nt_detect_step_check,
 	nt_mismatch_check,
 	nt_hang_check,
 	nt_hang_missing,
@@ -313,7 +314,7 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	detect->window_ns +=
 		(detect->frames == 1 ? 1.0 : NT_WINDOW_PART) * (length - detect->window_ns);
 	detect->expected_ranks = frame->expected_ranks;
-	nt_gaps_add(&detect->gaps, frame);
+	nt_completeness_add(&detect->gaps, frame);
 	detect->threshold = nt_cusum_threshold(&detect->rules, detect->ranks ? detect->ranks : 1.0,
 					       detect->window_ns);
 	nt_incidents_begin(detect);
@@ -347,12 +348,13 @@ double nt_detect_step_ns(const struct nt_detect *detect)
 
 uint64_t nt_detect_unheard(const struct nt_detect *detect)
 {
-	return detect->lapsed_hearings;
+	return detect->lapsed_collective_rounds;
 }
 
-bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_rank_view *ret_view)
+bool nt_detect_rank(const struct nt_detect *detect, uint32_t number,
+		    struct nt_detect_rank_view *ret_view)
 {
-	const struct nt_rank *rank = nt_detect_find(detect, number);
+	const struct nt_detect_rank *rank = nt_detect_find(detect, number);
 	const struct nt_track *own, *host, *main;
 	enum nt_series series;
 
@@ -362,20 +364,20 @@ bool nt_detect_rank(const struct nt_detect *detect, uint32_t number, struct nt_r
 	host = &rank->track[NT_SERIES_HOST];
 	main = rank->tier >= NT_FRAME_T2 ? own : host;
 	series = main == own ? NT_SERIES_OWN : NT_SERIES_HOST;
-	*ret_view = (struct nt_rank_view){
+	*ret_view = (struct nt_detect_rank_view){
 		.tier = rank->tier,
 		.own_observable = rank->tier >= NT_FRAME_T2,
 		.own_ns = own->value,
 		.own_peers_ns = own->peers,
 		.host_ns = host->value,
 		.host_peers_ns = host->peers,
-		.kpi = main->kpi,
+		.peer_deviation = main->peer_deviation,
 		.width = main->width,
 		.cusum = fmax(main->level.sum, main->shift.sum),
 		.threshold = rank->group < detect->roles.groups
-				     ? nt_rank_threshold(detect, rank, series)
+				     ? nt_detect_rank_threshold(detect, rank, series)
 				     : detect->threshold,
 	};
-	ret_view->peers = nt_role_peers(detect, rank, &ret_view->peer_count);
+	ret_view->peers = nt_peer_group_peers(detect, rank, &ret_view->peer_count);
 	return true;
 }

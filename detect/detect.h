@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "detect/finding.h"
-#include "detect/frame.h"
-#include "detect/rules.h"
+#include "detect/model/finding.h"
+#include "detect/model/frame.h"
+#include "detect/thresholds/rules.h"
 
 struct nt_detect;
 
@@ -39,16 +39,17 @@ void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **re
 void nt_detect_rebaseline(struct nt_detect *detect);
 
 /* What is known of a rank now, for tables. False where the rank is not known. */
-struct nt_rank_view {
+struct nt_detect_rank_view {
 	uint8_t tier;
 	bool own_observable;
 	double own_ns, own_peers_ns; /* per step; of the last frame */
 	double host_ns, host_peers_ns;
-	double kpi, width, cusum, threshold;
+	double peer_deviation, width, cusum, threshold;
 	const uint32_t *peers;
 	size_t peer_count;
 };
-bool nt_detect_rank(const struct nt_detect *detect, uint32_t rank, struct nt_rank_view *ret_view);
+bool nt_detect_rank(const struct nt_detect *detect, uint32_t rank,
+		    struct nt_detect_rank_view *ret_view);
 /* Median step time of the job in the last frame, ns; 0: none seen. */
 double nt_detect_step_ns(const struct nt_detect *detect);
 /* How often some members of a communicator were not heard in time, so that nothing was judged. */

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/codec.h"
-#include "common/hash.h"
-#include "detect/answer.h"
-#include "detect/core.h"
+#include "common/base/codec.h"
+#include "common/base/hash.h"
 #include "detect/detect.h"
+#include "detect/incidents/findings.h"
+#include "detect/model/detector_state.h"
 #include "detect/state_part.h"
 
 enum {
@@ -32,7 +32,7 @@ static void code_history(struct nt_codec *codec, struct nt_history *history)
 	nt_code_u64(codec, &history->begin_ns);
 }
 
-static void code_step(struct nt_codec *codec, struct nt_step *step)
+static void code_step(struct nt_codec *codec, struct nt_detect_step *step)
 {
 	nt_code_real(codec, &step->step_ns);
 	nt_code_real(codec, &step->gc_ns);
@@ -52,9 +52,9 @@ static void code_step(struct nt_codec *codec, struct nt_step *step)
 	}
 }
 
-static void code_gaps(struct nt_codec *codec, struct nt_gaps *gaps)
+static void code_gaps(struct nt_codec *codec, struct nt_completeness *gaps)
 {
-	nt_code_count(codec, &gaps->gaps, NT_GAPS_MAX);
+	nt_code_count(codec, &gaps->gaps, NT_COMPLETENESS_MAX);
 	for (uint32_t i = 0; i < gaps->gaps; i++) {
 		nt_code_u64(codec, &gaps->gap[i].start_ns);
 		nt_code_u64(codec, &gaps->gap[i].end_ns);
@@ -78,7 +78,7 @@ static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 	nt_code_u64(codec, &detect->dropped_ranks);
 	nt_code_u64(codec, &detect->dropped_comms);
 	nt_code_u64(codec, &detect->implausible);
-	nt_code_u64(codec, &detect->lapsed_hearings);
+	nt_code_u64(codec, &detect->lapsed_collective_rounds);
 	nt_state_comms(codec, detect);
 	if (!codec->error)
 		nt_state_ranks(codec, detect);
@@ -145,7 +145,7 @@ int nt_detect_load(const struct nt_rules *rules, const uint8_t *data, size_t siz
 	if (r == 0)
 		r = nt_detect_make_room(detect, detect->ranks);
 	if (r == 0)
-		r = nt_answers_make(detect);
+		r = nt_findings_make(detect);
 	if (r < 0) {
 		nt_detect_free(detect);
 		return r;

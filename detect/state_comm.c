@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "detect/comm_learn.h"
+#include "detect/baseline/communicator_learn.h"
 #include "detect/state_part.h"
 
 static void code_network(struct nt_codec *codec, struct nt_network *network)
@@ -26,8 +26,8 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 }
 
 /* Zero: nobody timed it. */
-static void code_shortest(struct nt_codec *codec, struct nt_hearing_op *op,
-			  enum nt_hearing_clock clock)
+static void code_shortest(struct nt_codec *codec, struct nt_collective_round_op *op,
+			  enum nt_collective_round_clock clock)
 {
 	nt_code_u32(codec, &op->timed[clock], NT_FRAME_MAX_RANKS);
 	if (op->timed[clock])
@@ -37,39 +37,40 @@ static void code_shortest(struct nt_codec *codec, struct nt_hearing_op *op,
 }
 
 /* Mostly the last frame ended it. */
-static void code_hearing(struct nt_codec *codec, struct nt_hearing *hearing)
+static void code_collective_round(struct nt_codec *codec,
+				  struct nt_collective_round *collective_round)
 {
-	nt_code_u64(codec, &hearing->frame);
-	if (!hearing->frame)
+	nt_code_u64(codec, &collective_round->frame);
+	if (!collective_round->frame)
 		return;
-	nt_code_u64(codec, &hearing->start_ns);
-	nt_code_u32(codec, &hearing->heard, NT_FRAME_MAX_RANKS);
-	nt_code_real(codec, &hearing->steps);
-	nt_code_real(codec, &hearing->step_ns);
-	nt_code_fail(codec, (hearing->steps < 1.0) != !hearing->heard);
-	nt_code_u8(codec, &hearing->tier, NT_FRAME_T3);
-	nt_code_count(codec, &hearing->ops, NT_HEARING_OPS);
-	if (codec->loads && hearing->ops) {
-		hearing->op = calloc(hearing->ops, sizeof(*hearing->op));
-		if (!hearing->op) {
+	nt_code_u64(codec, &collective_round->start_ns);
+	nt_code_u32(codec, &collective_round->heard, NT_FRAME_MAX_RANKS);
+	nt_code_real(codec, &collective_round->steps);
+	nt_code_real(codec, &collective_round->step_ns);
+	nt_code_fail(codec, (collective_round->steps < 1.0) != !collective_round->heard);
+	nt_code_u8(codec, &collective_round->tier, NT_FRAME_T3);
+	nt_code_count(codec, &collective_round->ops, NT_COLLECTIVE_ROUND_OPS);
+	if (codec->loads && collective_round->ops) {
+		collective_round->op = calloc(collective_round->ops, sizeof(*collective_round->op));
+		if (!collective_round->op) {
 			codec->error = -ENOMEM;
-			hearing->ops = 0;
+			collective_round->ops = 0;
 		}
-		hearing->op_cap = hearing->ops;
+		collective_round->op_cap = collective_round->ops;
 	}
-	for (uint32_t i = 0; i < hearing->ops; i++) {
-		struct nt_hearing_op *op = &hearing->op[i];
+	for (uint32_t i = 0; i < collective_round->ops; i++) {
+		struct nt_collective_round_op *op = &collective_round->op[i];
 
-		nt_code_u8(codec, &op->op, NT_HEARING_OPS - 1);
+		nt_code_u8(codec, &op->op, NT_COLLECTIVE_ROUND_OPS - 1);
 		nt_code_real(codec, &op->bytes);
 		nt_code_real(codec, &op->calls);
 		nt_code_fail(codec, op->calls < 1.0);
-		for (int j = 0; j < NT_HEARING_CLOCKS; j++)
+		for (int j = 0; j < NT_COLLECTIVE_ROUND_CLOCKS; j++)
 			code_shortest(codec, op, j);
 	}
 }
 
-static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
+static void code_comm(struct nt_codec *codec, struct nt_detect_comm *comm)
 {
 	nt_code_u32(codec, &comm->size, UINT32_MAX);
 	nt_code_count(codec, &comm->members, NT_FRAME_MAX_RANKS);
@@ -89,8 +90,8 @@ static void code_comm(struct nt_codec *codec, struct nt_comm *comm)
 	nt_code_real(codec, &comm->all_to_all_calls);
 	nt_code_real(codec, &comm->p2p_calls);
 	code_network(codec, &comm->network);
-	code_hearing(codec, &comm->hearing);
-	for (int i = 0; i < NT_COMM_OPS; i++)
+	code_collective_round(codec, &comm->collective_round);
+	for (int i = 0; i < NT_DETECT_COMM_OPS; i++)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);
 	nt_code_u32(codec, &comm->agreed, UINT32_MAX);
 	nt_code_u32(codec, &comm->matched, UINT32_MAX);
@@ -103,17 +104,17 @@ void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect)
 {
 	uint32_t n = detect->comm_count;
 
-	nt_code_count(codec, &n, NT_COMM_MAX);
+	nt_code_count(codec, &n, NT_DETECT_COMM_MAX);
 	for (uint32_t i = 0; i < n && !codec->error; i++) {
-		struct nt_comm *comm = codec->loads ? NULL : detect->comm[i];
+		struct nt_detect_comm *comm = codec->loads ? NULL : detect->comm[i];
 		uint64_t id = comm ? comm->id : 0;
 
 		nt_code_fixed(codec, &id);
 		if (codec->loads) {
 			if (codec->error)
 				return;
-			nt_code_fail(codec, nt_comm_find(detect->comms, id) != NULL);
-			comm = codec->error ? NULL : nt_comm_add(detect, id);
+			nt_code_fail(codec, nt_detect_comm_find(detect->comms, id) != NULL);
+			comm = codec->error ? NULL : nt_detect_comm_add(detect, id);
 			if (!comm && !codec->error)
 				codec->error = -ENOMEM;
 			if (codec->error)

@@ -41,7 +41,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 	for (int i = 0; i < NT_SERIES_END; i++)
 		nt_code_u8(codec, &group->tier[i], NT_FRAME_T3);
 	for (int i = 0; i < NT_SERIES_END; i++) {
-		struct nt_tail *tail = &group->tail[i];
+		struct nt_adaptation *tail = &group->tail[i];
 
 		nt_code_real(codec, &tail->windows);
 		nt_code_real(codec, &tail->entries);
@@ -63,7 +63,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 /* Every rank is in one group, each group's ranks ascend, and so do the groups. */
 void nt_state_groups(struct nt_codec *codec, struct nt_detect *detect)
 {
-	struct nt_roles *roles = &detect->roles;
+	struct nt_peer_groups *roles = &detect->roles;
 	uint32_t groups = roles->groups, at = 0;
 
 	nt_code_count(codec, &groups, NT_FRAME_MAX_RANKS);
@@ -90,7 +90,7 @@ void nt_state_groups(struct nt_codec *codec, struct nt_detect *detect)
 			return;
 		group->first = at;
 		for (uint32_t j = 0; j < group->members; j++, at++) {
-			struct nt_rank *rank;
+			struct nt_detect_rank *rank;
 
 			nt_code_u32(codec, &roles->member[at], UINT32_MAX);
 			nt_code_fail(codec, roles->member[at] >= detect->ranks);

@@ -24,14 +24,14 @@ static void code_blame(struct nt_codec *codec, struct nt_blame *blame)
 	nt_code_real(codec, &blame->cost);
 	nt_code_real(codec, &blame->chance);
 	nt_code_u8(codec, &blame->class, NT_CLASS_END - 1);
-	nt_code_u8(codec, &blame->cause, NT_WORD_END - 1);
+	nt_code_u8(codec, &blame->cause, NT_EVIDENCE_TEXT_END - 1);
 	nt_code_u8(codec, &blame->tier, NT_FRAME_T3);
 	nt_code_u8(codec, &blame->series, NT_SERIES_END - 1);
 	nt_code_u32(codec, &blame->absent, UINT32_MAX);
 	code_recovery(codec, &blame->recovery);
 }
 
-static void code_incident_lists(struct nt_codec *codec, struct nt_incident *incident)
+static void code_incident_lists(struct nt_codec *codec, struct nt_detect_incident *incident)
 {
 	nt_code_count(codec, &incident->blames, NT_FRAME_MAX_RANKS);
 	nt_code_count(codec, &incident->listed, NT_FRAME_MAX_RANKS);
@@ -54,15 +54,16 @@ static void code_incident_lists(struct nt_codec *codec, struct nt_incident *inci
 		nt_code_u32(codec, &incident->list[i], UINT32_MAX);
 }
 
-static void code_evidence(struct nt_codec *codec, struct nt_evidence *evidence, uint32_t *rows)
+static void code_evidence(struct nt_codec *codec, struct nt_detect_evidence *evidence,
+			  uint32_t *rows)
 {
 	nt_code_u32(codec, rows, NT_FINDING_MAX_EVIDENCE);
 	for (uint32_t i = 0; i < *rows; i++) {
-		struct nt_evidence *row = &evidence[i];
+		struct nt_detect_evidence *row = &evidence[i];
 
-		nt_code_u8(codec, &row->what, NT_WORD_END - 1);
-		nt_code_u8(codec, &row->unit, NT_WORD_END - 1);
-		nt_code_u8(codec, &row->method, NT_WORD_END - 1);
+		nt_code_u8(codec, &row->what, NT_EVIDENCE_TEXT_END - 1);
+		nt_code_u8(codec, &row->unit, NT_EVIDENCE_TEXT_END - 1);
+		nt_code_u8(codec, &row->method, NT_EVIDENCE_TEXT_END - 1);
 		nt_code_real(codec, &row->value);
 		nt_code_real(codec, &row->peers);
 		nt_code_real(codec, &row->width);
@@ -76,7 +77,7 @@ static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
 	if (!fault->held)
 		return;
 	nt_code_u8(codec, &fault->class, NT_CLASS_END - 1);
-	nt_code_u8(codec, &fault->cause, NT_WORD_END - 1);
+	nt_code_u8(codec, &fault->cause, NT_EVIDENCE_TEXT_END - 1);
 	nt_code_u8(codec, &fault->tier, NT_FRAME_T3);
 	nt_code_real(codec, &fault->cost);
 	nt_code_real(codec, &fault->worst_cost);
@@ -88,25 +89,25 @@ static void code_fault(struct nt_codec *codec, struct nt_fault *fault)
 	code_evidence(codec, fault->evidence, &fault->evidences);
 }
 
-static void code_toll(struct nt_codec *codec, struct nt_toll *toll)
+static void code_lost_time(struct nt_codec *codec, struct nt_lost_time *lost_time)
 {
-	nt_code_real(codec, &toll->before_ns);
-	nt_code_real(codec, &toll->clean_ns);
-	nt_code_real(codec, &toll->first);
-	nt_code_real(codec, &toll->steps);
-	nt_code_real(codec, &toll->step_ns);
-	nt_code_real(codec, &toll->due_ns);
-	nt_code_u64(codec, &toll->frame);
-	nt_code_bool(codec, &toll->unknown);
+	nt_code_real(codec, &lost_time->before_ns);
+	nt_code_real(codec, &lost_time->clean_ns);
+	nt_code_real(codec, &lost_time->first);
+	nt_code_real(codec, &lost_time->steps);
+	nt_code_real(codec, &lost_time->step_ns);
+	nt_code_real(codec, &lost_time->due_ns);
+	nt_code_u64(codec, &lost_time->frame);
+	nt_code_bool(codec, &lost_time->unknown);
 }
 
-static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
+static void code_incident(struct nt_codec *codec, struct nt_detect_incident *incident)
 {
 	nt_code_fixed(codec, &incident->id);
 	nt_code_u64(codec, &incident->version);
 	nt_code_u8(codec, &incident->family, NT_FAMILY_END - 1);
 	nt_code_u8(codec, &incident->class, NT_CLASS_END - 1);
-	nt_code_u8(codec, &incident->cause, NT_WORD_END - 1);
+	nt_code_u8(codec, &incident->cause, NT_EVIDENCE_TEXT_END - 1);
 	nt_code_u8(codec, &incident->severity, NT_SEVERITY_CRITICAL);
 	nt_code_u8(codec, &incident->state, NT_INCIDENT_FIRING);
 	nt_code_u8(codec, &incident->kind, NT_CULPRIT_STAGE);
@@ -127,7 +128,7 @@ static void code_incident(struct nt_codec *codec, struct nt_incident *incident)
 	nt_code_real(codec, &incident->told_slowdown);
 	nt_code_real(codec, &incident->told_completeness);
 	nt_code_real(codec, &incident->missing_before_ns);
-	code_toll(codec, &incident->toll);
+	code_lost_time(codec, &incident->lost_time);
 	nt_code_real(codec, &incident->cost);
 	nt_code_real(codec, &incident->chance);
 	nt_code_u32(codec, &incident->culprits, UINT32_MAX);

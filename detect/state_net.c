@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "detect/state_part.h"
-#include "detect/thresholds.h"
+#include "detect/thresholds/thresholds.h"
 
 static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 {
@@ -35,9 +35,9 @@ static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 	nt_code_u64(codec, &matrix->dropped);
 }
 
-static void code_ports(struct nt_codec *codec, struct nt_ports *ports)
+static void code_ports(struct nt_codec *codec, struct nt_nic_ports *ports)
 {
-	nt_code_count(codec, &ports->ports, NT_PORTS_MAX);
+	nt_code_count(codec, &ports->ports, NT_NIC_PORTS_MAX);
 	if (codec->loads && ports->ports) {
 		ports->port = calloc(ports->ports, sizeof(*ports->port));
 		if (!ports->port) {
@@ -47,17 +47,17 @@ static void code_ports(struct nt_codec *codec, struct nt_ports *ports)
 		ports->port_cap = ports->ports;
 	}
 	for (uint32_t i = 0; i < ports->ports && !codec->error; i++) {
-		struct nt_port *port = &ports->port[i];
+		struct nt_nic_port *port = &ports->port[i];
 
 		nt_code_u32(codec, &port->node, UINT32_MAX);
 		nt_code_fail(codec, i && port->node <= port[-1].node);
 		nt_code_u64(codec, &port->frame);
 		nt_code_u32(codec, &port->learned, NT_PAST_WINDOWS);
-		nt_code_reals(codec, port->rate, NT_PORT_KINDS);
-		nt_code_reals(codec, port->usual, NT_PORT_KINDS);
+		nt_code_reals(codec, port->rate, NT_NIC_PORT_KINDS);
+		nt_code_reals(codec, port->usual, NT_NIC_PORT_KINDS);
 		nt_state_cusum(codec, &port->level);
 		if (port->level.windows)
-			nt_code_reals(codec, port->since, NT_PORT_KINDS);
+			nt_code_reals(codec, port->since, NT_NIC_PORT_KINDS);
 	}
 	nt_code_u64(codec, &ports->dropped);
 }

@@ -3,8 +3,8 @@
 #ifndef NT_DETECT_STATE_PART_H
 #define NT_DETECT_STATE_PART_H
 
-#include "common/codec.h"
-#include "detect/core.h"
+#include "common/base/codec.h"
+#include "detect/model/detector_state.h"
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);

@@ -20,7 +20,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_u64(codec, &track->frame);
 	nt_code_real(codec, &track->value);
 	nt_code_real(codec, &track->peers);
-	nt_code_real(codec, &track->kpi);
+	nt_code_real(codec, &track->peer_deviation);
 	nt_code_real(codec, &track->width);
 	nt_code_real(codec, &track->growth);
 	nt_code_real(codec, &track->slow_cost);
@@ -42,26 +42,26 @@ static void code_inside(struct nt_codec *codec, struct nt_frame_inside *inside)
 	nt_code_u8(codec, &inside->kind, UINT8_MAX);
 }
 
-/* What the member has said in a hearing that goes on. */
-static void code_spoken(struct nt_codec *codec, struct nt_link *link)
+/* What the member has said in a collective round that goes on. */
+static void code_spoken(struct nt_codec *codec, struct nt_detect_link *link)
 {
-	if (!link->comm->hearing.frame)
+	if (!link->comm->collective_round.frame)
 		return;
-	if (link->hearing != link->comm->hearing.number) {
+	if (link->collective_round != link->comm->collective_round.number) {
 		/* Nothing: as if it had been cleared. */
-		struct nt_link silent = {0};
+		struct nt_detect_link silent = {0};
 
 		nt_code_bool(codec, &silent.spoke);
-		for (int i = 0; i < NT_HEARING_CLOCKS; i++)
+		for (int i = 0; i < NT_COLLECTIVE_ROUND_CLOCKS; i++)
 			nt_code_u32(codec, &silent.timed[i], UINT32_MAX);
 		return;
 	}
 	nt_code_bool(codec, &link->spoke);
-	for (int i = 0; i < NT_HEARING_CLOCKS; i++)
+	for (int i = 0; i < NT_COLLECTIVE_ROUND_CLOCKS; i++)
 		nt_code_u32(codec, &link->timed[i], UINT32_MAX);
 }
 
-static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
+static void code_rank_links(struct nt_codec *codec, struct nt_detect_rank *rank,
 			    const struct nt_detect *detect)
 {
 	nt_code_count(codec, &rank->links, NT_FRAME_MAX_COMMS);
@@ -74,7 +74,7 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 		rank->link_cap = rank->links;
 	}
 	for (uint32_t i = 0; i < rank->links; i++) {
-		struct nt_link *link = &rank->link[i];
+		struct nt_detect_link *link = &rank->link[i];
 		uint32_t index = link->comm ? link->comm->index : 0;
 
 		nt_code_u32(codec, &index, UINT32_MAX);
@@ -100,7 +100,8 @@ static void code_rank_links(struct nt_codec *codec, struct nt_rank *rank,
 	}
 }
 
-static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_lessons *lessons)
+static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
+		      struct nt_lessons *lessons)
 {
 	nt_code_u32(codec, &rank->rank, UINT32_MAX);
 	nt_code_u32(codec, &rank->node, UINT32_MAX);
@@ -129,11 +130,11 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_le
 	nt_code_u64(codec, &rank->round_frame);
 	nt_code_u32(codec, &rank->steps, UINT32_MAX);
 	nt_code_u64(codec, &rank->window_ns);
-	for (int i = 0; i < NT_PACE_END; i++)
+	for (int i = 0; i < NT_STEP_METRIC_END; i++)
 		nt_code_u64(codec, &rank->sum[i]);
 	nt_code_bool(codec, &rank->has_habit);
 	if (rank->has_habit)
-		nt_code_reals(codec, rank->habit, NT_PACE_END);
+		nt_code_reals(codec, rank->habit, NT_STEP_METRIC_END);
 	for (int i = 0; i < NT_SERIES_END; i++)
 		code_track(codec, &rank->track[i], &lessons->of[i]);
 	nt_code_real(codec, &rank->evidence.weight);
@@ -141,8 +142,8 @@ static void code_rank(struct nt_codec *codec, struct nt_rank *rank, struct nt_le
 	if (rank->evidence.weight != 0.0) {
 		nt_code_real(codec, &rank->evidence.own_weight);
 		nt_code_fail(codec, rank->evidence.own_weight < 0.0);
-		nt_code_reals(codec, rank->evidence.value, NT_PACE_END);
-		nt_code_reals(codec, rank->evidence.peers, NT_PACE_END);
+		nt_code_reals(codec, rank->evidence.value, NT_STEP_METRIC_END);
+		nt_code_reals(codec, rank->evidence.peers, NT_STEP_METRIC_END);
 	}
 }
 
@@ -161,7 +162,7 @@ void nt_state_ranks(struct nt_codec *codec, struct nt_detect *detect)
 		detect->rank_cap = ranks + 1;
 	}
 	for (uint32_t i = 0; i < ranks && !codec->error; i++) {
-		struct nt_rank *rank = &detect->rank[i];
+		struct nt_detect_rank *rank = &detect->rank[i];
 
 		if (codec->loads) {
 			rank->group = NT_NO_INDEX;

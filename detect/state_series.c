@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is learned of a series, as bytes. */
 #include "detect/state_part.h"
-#include "detect/thresholds.h"
+#include "detect/thresholds/thresholds.h"
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 {
@@ -17,8 +17,8 @@ void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 	nt_code_fail(codec, cusum->costly > cusum->windows || !cusum->windows);
 	nt_code_real(codec, &cusum->cost);
 	nt_code_real(codec, &cusum->cost_peak);
-	nt_code_real(codec, &cusum->kpi);
-	nt_code_real(codec, &cusum->kpi_peak);
+	nt_code_real(codec, &cusum->peer_deviation);
+	nt_code_real(codec, &cusum->peer_deviation_peak);
 }
 
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson)
@@ -26,15 +26,15 @@ void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesso
 	nt_code_bool(codec, &past->ready);
 	if (past->ready) {
 		past->count = NT_PAST_WINDOWS;
-		nt_code_real(codec, &past->kpi_centre);
+		nt_code_real(codec, &past->peer_deviation_centre);
 		nt_code_real(codec, &past->value_centre);
 		nt_code_real(codec, &past->value_width);
-		nt_code_real(codec, &past->kpi_width);
+		nt_code_real(codec, &past->peer_deviation_width);
 		return;
 	}
 	nt_code_u32(codec, &past->count, NT_PAST_WINDOWS - 1);
 	for (uint32_t i = 0; i < past->count; i++) {
-		nt_code_real(codec, &lesson->kpi[i]);
+		nt_code_real(codec, &lesson->peer_deviation[i]);
 		nt_code_real(codec, &lesson->value[i]);
 		nt_code_u64(codec, &lesson->frame[i]);
 	}

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 struct nt_arena_chunk;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The fields of protobuf's wire format, read in place: tags, numbers, and parts that follow their
- * own length. It allocates nothing and knows no message: proto/wire_direct.c and agent/device.c say
+ * own length. It allocates nothing and knows no message: proto/wire_direct.c and agent/identity/device.c say
  * which number means what. All functions return false at damage; the input then stands anywhere
  * before its end.
  */
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 enum {
 	/* Wire types. */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/utf8.h"
+#include "common/base/utf8.h"
+#include "common/system/clock.h"
 
 /* Names come from strangers; jansson takes UTF-8 only. Each byte that is none becomes U+FFFD. */
 static json_t *mended_text(const char *text)
@@ -102,7 +102,7 @@ static int set_culprit(json_t *object, const struct nt_culprit *culprit)
 	return failed;
 }
 
-static json_t *culprits(const struct nt_incident *incident)
+static json_t *culprits(const struct nt_wire_incident *incident)
 {
 	nt_autojson json_t *array = json_array();
 
@@ -130,12 +130,12 @@ static json_t *cost(const struct nt_cost *cost)
 	return failed ? NULL : nt_take(object);
 }
 
-static json_t *evidence(const struct nt_incident *incident)
+static json_t *evidence(const struct nt_wire_incident *incident)
 {
 	nt_autojson json_t *array = json_array();
 
 	for (size_t i = 0; i < incident->evidences; i++) {
-		const struct nt_evidence *one = &incident->evidence[i];
+		const struct nt_wire_evidence *one = &incident->evidence[i];
 		nt_autojson json_t *object = json_object();
 		int failed = 0;
 
@@ -157,7 +157,7 @@ static json_t *tier(enum nt_tier value)
 	return value == NT_TIER_UNKNOWN ? json_null() : nt_json_text(nt_tier_name(value));
 }
 
-json_t *nt_json_incident(const struct nt_incident *incident)
+json_t *nt_json_incident(const struct nt_wire_incident *incident)
 {
 	nt_autojson json_t *object = json_object();
 	int failed = 0;
@@ -186,7 +186,7 @@ json_t *nt_json_incident(const struct nt_incident *incident)
 	return failed ? NULL : nt_take(object);
 }
 
-json_t *nt_json_slow_rank(const struct nt_incident *incident, const struct nt_culprit *culprit)
+json_t *nt_json_slow_rank(const struct nt_wire_incident *incident, const struct nt_culprit *culprit)
 {
 	nt_autojson json_t *object = json_object();
 	int failed = 0;

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "common/buf.h"
-#include "common/cleanup.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
 #include "proto/wire.h"
 
 enum {
@@ -31,13 +31,14 @@ json_t *nt_json_number(double value);
 json_t *nt_json_time(uint64_t real_ns);
 
 /* The incident object of docs/verdicts.md. NULL for want of memory. */
-json_t *nt_json_incident(const struct nt_incident *incident);
+json_t *nt_json_incident(const struct nt_wire_incident *incident);
 
 /*
  * A slow rank: the fields of one of the incident's culprits, plus job, attempt, class, cause,
  * slowdown, since, tier, confidence and incident. NULL for want of memory.
  */
-json_t *nt_json_slow_rank(const struct nt_incident *incident, const struct nt_culprit *culprit);
+json_t *nt_json_slow_rank(const struct nt_wire_incident *incident,
+			  const struct nt_culprit *culprit);
 
 /* Of a kind that accuses: rank, node, nic or path. */
 bool nt_json_culprit_accuses(const struct nt_culprit *culprit);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/base/utf8.h"
 
 /* Of n bytes that are a character. */
 static uint32_t decode_character(const unsigned char *text, size_t n)

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
-#include "common/cleanup.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
 
 enum {
 	NT_WIRE_MAX_BYTES = 1 << 20, /* one encoded message */
@@ -193,8 +193,8 @@ struct nt_window {
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
 	uint64_t lost, taken, first_comm_boot_ns;
-	uint64_t
-		unobserved_ns; /* of the window, in which the rank's calls were not seen: it is sampled */
+	/* of the window, in which the rank's calls were not seen: it is sampled */
+	uint64_t unobserved_ns;
 	uint32_t shed; /* NT_WIRE_SHED_* */
 	bool whereabouts_unknown; /* `inside` is empty, and it may be inside a call all the same */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
@@ -241,7 +241,7 @@ struct nt_culprit {
 	size_t peer_count, rank_count;
 };
 
-struct nt_evidence {
+struct nt_wire_evidence {
 	const char *what, *unit, *method;
 	double value, peers, width;
 	uint32_t windows;
@@ -260,7 +260,7 @@ struct nt_delivery {
 	uint64_t real_ns;
 };
 
-struct nt_incident {
+struct nt_wire_incident {
 	const char *id, *state, *severity, *class, *cause, *job, *namespace, *summary, *job_key;
 	uint32_t attempt, shard;
 	struct nt_culprit *culprit;
@@ -269,7 +269,7 @@ struct nt_incident {
 	double slowdown, confidence, completeness;
 	struct nt_cost cost;
 	enum nt_tier tier;
-	struct nt_evidence *evidence;
+	struct nt_wire_evidence *evidence;
 	size_t evidences;
 	struct nt_delivery *delivery;
 	size_t deliveries;
@@ -324,7 +324,7 @@ struct nt_message {
 		struct nt_window window;
 		struct nt_node_vector node;
 		struct nt_detail detail;
-		struct nt_incident incident;
+		struct nt_wire_incident incident;
 		struct nt_state state;
 		struct nt_control control;
 		uint32_t heartbeat_ranks;

@@ -399,16 +399,16 @@ static const struct nt_wire_field fields_nt_culprit[] = {
 };
 SHAPE(nt_culprit, culprit, NULL);
 
-static const struct nt_wire_field fields_nt_evidence[] = {
-	TEXT(Evidence, nt_evidence, what),
-	TEXT(Evidence, nt_evidence, unit),
-	F64(Evidence, nt_evidence, value),
-	F64(Evidence, nt_evidence, peers),
-	F64(Evidence, nt_evidence, width),
-	TEXT(Evidence, nt_evidence, method),
-	U32(Evidence, nt_evidence, windows),
+static const struct nt_wire_field fields_nt_wire_evidence[] = {
+	TEXT(Evidence, nt_wire_evidence, what),
+	TEXT(Evidence, nt_wire_evidence, unit),
+	F64(Evidence, nt_wire_evidence, value),
+	F64(Evidence, nt_wire_evidence, peers),
+	F64(Evidence, nt_wire_evidence, width),
+	TEXT(Evidence, nt_wire_evidence, method),
+	U32(Evidence, nt_wire_evidence, windows),
 };
-SHAPE(nt_evidence, evidence, NULL);
+SHAPE(nt_wire_evidence, evidence, NULL);
 
 static const struct nt_wire_field fields_nt_cost[] = {
 	F64(Cost, nt_cost, gpu_hours),
@@ -433,32 +433,32 @@ static const struct nt_wire_field fields_nt_delivery[] = {
 };
 SHAPE(nt_delivery, delivery, NULL);
 
-static const struct nt_wire_field fields_nt_incident[] = {
-	TEXT(Incident, nt_incident, id),
-	TEXT(Incident, nt_incident, state),
-	TEXT(Incident, nt_incident, severity),
-	TEXT_(Incident, nt_incident, class),
-	TEXT(Incident, nt_incident, cause),
-	TEXT(Incident, nt_incident, job),
-	U32(Incident, nt_incident, attempt),
-	TEXT_(Incident, nt_incident, namespace),
-	MANY(Incident, nt_incident, culprit, culprits, NT_WIRE_MAX_CULPRITS, Culprit, nt_culprit),
-	U64(Incident, nt_incident, since_real_ns),
-	U64(Incident, nt_incident, until_real_ns),
-	U64(Incident, nt_incident, seen_real_ns),
-	F64(Incident, nt_incident, slowdown),
-	ONE(Incident, nt_incident, cost, Cost, nt_cost),
-	ENUM(Incident, nt_incident, tier, Tier, nt_tier, NT_TIER_END),
-	F64(Incident, nt_incident, confidence),
-	F64(Incident, nt_incident, completeness),
-	MANY(Incident, nt_incident, evidence, evidences, NT_WIRE_MAX_EVIDENCE, Evidence, nt_evidence),
-	TEXT(Incident, nt_incident, summary),
-	MANY(Incident, nt_incident, delivery, deliveries, NT_WIRE_MAX_DELIVERIES, Delivery, nt_delivery),
-	TEXT(Incident, nt_incident, job_key),
-	U64(Incident, nt_incident, version),
-	U32(Incident, nt_incident, shard),
+static const struct nt_wire_field fields_nt_wire_incident[] = {
+	TEXT(Incident, nt_wire_incident, id),
+	TEXT(Incident, nt_wire_incident, state),
+	TEXT(Incident, nt_wire_incident, severity),
+	TEXT_(Incident, nt_wire_incident, class),
+	TEXT(Incident, nt_wire_incident, cause),
+	TEXT(Incident, nt_wire_incident, job),
+	U32(Incident, nt_wire_incident, attempt),
+	TEXT_(Incident, nt_wire_incident, namespace),
+	MANY(Incident, nt_wire_incident, culprit, culprits, NT_WIRE_MAX_CULPRITS, Culprit, nt_culprit),
+	U64(Incident, nt_wire_incident, since_real_ns),
+	U64(Incident, nt_wire_incident, until_real_ns),
+	U64(Incident, nt_wire_incident, seen_real_ns),
+	F64(Incident, nt_wire_incident, slowdown),
+	ONE(Incident, nt_wire_incident, cost, Cost, nt_cost),
+	ENUM(Incident, nt_wire_incident, tier, Tier, nt_tier, NT_TIER_END),
+	F64(Incident, nt_wire_incident, confidence),
+	F64(Incident, nt_wire_incident, completeness),
+	MANY(Incident, nt_wire_incident, evidence, evidences, NT_WIRE_MAX_EVIDENCE, Evidence, nt_wire_evidence),
+	TEXT(Incident, nt_wire_incident, summary),
+	MANY(Incident, nt_wire_incident, delivery, deliveries, NT_WIRE_MAX_DELIVERIES, Delivery, nt_delivery),
+	TEXT(Incident, nt_wire_incident, job_key),
+	U64(Incident, nt_wire_incident, version),
+	U32(Incident, nt_wire_incident, shard),
 };
-SHAPE(nt_incident, incident, NULL);
+SHAPE(nt_wire_incident, incident, NULL);
 
 static const struct nt_wire_field fields_nt_position[] = {
 	TEXT(Position, nt_position, topic),
@@ -550,7 +550,7 @@ const struct nt_wire_body nt_wire_bodies[NT_WIRE_BODIES] = {
 	BODY(WINDOW, shape_nt_window, window),
 	BODY(NODE, shape_nt_node_vector, node),
 	BODY(DETAIL, shape_nt_detail, detail),
-	BODY(INCIDENT, shape_nt_incident, incident),
+	BODY(INCIDENT, shape_nt_wire_incident, incident),
 	BODY(STATE, shape_nt_state, state),
 	BODY(CONTROL, shape_nt_control, control),
 	BODY(HEARTBEAT, shape_heartbeat, heartbeat_ranks),

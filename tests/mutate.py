@@ -24,15 +24,16 @@ import time
 
 # Files, and the tests that answer for them: of tests/unit, and of tests/oom where so named.
 ROOMS = [
-    (["detect/*.c", "detect/*/*.c"], ["test_detect_*", "test_oom_detect*"]),
-    (["agent/elf*.c", "agent/insn*.c"], ["test_agent_elf*", "test_agent_insn*", "test_oom_agent"]),
-    (["common/bus_spool*.c", "common/spool/*.c"], ["test_common_bus*", "test_common_spool*", "test_oom_bus"]),
-    (["proto/wire*.c"], ["test_proto_*", "test_oom_bus"]),
-    (["agent/cgroup.c", "agent/device.c", "agent/home.c", "agent/pods.c", "agent/workload.c",
-      "common/ascii.c", "common/splitter.c"],
-     ["test_agent_cgroup", "test_agent_device", "test_agent_home", "test_agent_pods",
-      "test_agent_workload", "test_common_ascii", "test_common_splitter"]),
-    (["aggregator/notify/kube_*.c"], ["test_aggregator_kube", "test_oom_kube"]),
+    (["detect/**/*.c"], ["detect/**/test_*", "test_oom_detect*"]),
+    (["agent/elf/*.c"], ["agent/elf/test_*", "test_oom_agent"]),
+    (["common/bus/bus_spool*.c", "common/bus/spool/*.c"], ["common/bus/test_*", "test_oom_bus"]),
+    (["proto/wire*.c"], ["proto/test_*", "test_oom_bus"]),
+    (["agent/identity/cgroup.c", "agent/identity/device.c", "agent/identity/placement.c", "agent/identity/pods.c",
+      "agent/identity/workload.c", "common/base/ascii.c", "common/base/json_stream.c"],
+     ["agent/identity/test_agent_cgroup", "agent/identity/test_agent_device", "agent/identity/test_agent_placement",
+      "agent/identity/test_agent_pods", "agent/identity/test_agent_workload", "common/base/test_common_ascii",
+      "common/base/test_common_json_stream"]),
+    (["aggregator/notify/kube_*.c"], ["aggregator/notify/test_aggregator_kube*", "test_oom_kube"]),
 ]
 WORK = "build/mutate"
 TREE = f"{WORK}/tree"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Prints the thresholds of the detection, one a line: group, kind, name, value, unit, reason, source,
-# with tabs between. The compiler reads them from detect/thresholds.def and computes what depends on
+# with tabs between. The compiler reads them from detect/thresholds/thresholds.def and computes what depends on
 # others.
 #
 #   tests/thresholds.sh                    the list
@@ -20,7 +20,7 @@ list() {
 #include <stdint.h>
 #include <stdio.h>
 
-#include "detect/thresholds.h"
+#include "detect/thresholds/thresholds.h"
 
 #define NT_GROUP(title) {title, "", "", "", 0, "", "", ""},
 #define NT_RULE(type, name, value, unit, reason, source) {"", "rule", #name, #value, value, unit, reason, source},
@@ -35,7 +35,7 @@ int main(void)
 		double value;
 		const char *unit, *reason, *source;
 	} row[] = {
-#include "detect/thresholds.def"
+#include "detect/thresholds/thresholds.def"
 	};
 	const char *group = "";
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "aggregator/notify/kube_event.h"
-#include "common/buf.h"
+#include "common/base/buf.h"
 #include "proto/json.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 #define NT_KUBE_CONDITION "NeuTracerDegraded"
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "aggregator/notify/attempt.h"
-#include "common/cleanup.h"
-#include "common/kube.h"
+#include "common/base/cleanup.h"
+#include "common/kube/kube.h"
 
 struct nt_kube_notice {
 	const char *id; /* of the message */

@@ -12,11 +12,11 @@
 
 #include "aggregator/notify/kube_notice.h"
 #include "aggregator/notify/webhook.h"
-#include "common/buf.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/thread.h"
+#include "common/base/buf.h"
+#include "common/system/clock.h"
+#include "common/system/file.h"
+#include "common/system/log.h"
+#include "common/system/thread.h"
 
 enum {
 	SECRET_MAX_BYTES = 8 << 10,

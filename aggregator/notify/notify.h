@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aggregator/store.h"
-#include "common/cleanup.h"
-#include "common/kube.h"
+#include "aggregator/store/store.h"
+#include "common/base/cleanup.h"
+#include "common/kube/kube.h"
 
 struct nt_notify_receiver {
 	const char *name; /* as given to the store */

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/clock.h"
-#include "common/version.h"
+#include "common/base/buf.h"
+#include "common/base/version.h"
+#include "common/system/clock.h"
 
 /* ---- signing ------------------------------------------------------------------------------------ */
 

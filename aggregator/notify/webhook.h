@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "aggregator/notify/attempt.h"
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 enum {
 	NT_WEBHOOK_MAX_REPLY = 64 << 10, /* bytes that are read of an answer */

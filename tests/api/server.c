@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/api.h"
-#include "common/num.h"
-#include "tests/api/picture.h"
+#include "aggregator/api/api.h"
+#include "common/base/parse_number.h"
+#include "tests/api/snapshot_scene.h"
 
 static int rebaseline(void *data, const char *job_id)
 {
@@ -21,7 +21,7 @@ static int rebaseline(void *data, const char *job_id)
 
 static int put(struct nt_store *store, const char *id, const char *state)
 {
-	struct nt_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
+	struct nt_wire_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
 	int r = sink.incident(sink.data, &incident);
 
@@ -119,8 +119,8 @@ int main(int argc, char **argv)
 {
 	uint64_t timeout_ns = 0;
 
-	if (argc < 2 || (argc > 2 && nt_num_duration(argv[2], strlen(argv[2]), 0, UINT64_MAX,
-						     &timeout_ns) < 0)) {
+	if (argc < 2 || (argc > 2 && nt_parse_duration(argv[2], strlen(argv[2]), 0, UINT64_MAX,
+						       &timeout_ns) < 0)) {
 		(void)fprintf(stderr, "usage: api-server DIR [TIMEOUT]\n");
 		return 2;
 	}

@@ -3,8 +3,8 @@
 #ifndef NT_TESTS_BPF_COLLECTIONS_H
 #define NT_TESTS_BPF_COLLECTIONS_H
 
-#include "agent/interpreter.h"
-#include "agent/proc.h"
+#include "agent/discover/gc_interpreter.h"
+#include "agent/host/proc.h"
 #include "tests/bpf/harness.h"
 
 enum {
@@ -18,11 +18,11 @@ enum {
 };
 
 static struct harness shared;
-static struct nt_span *spanned; /* the last one that the thread made */
+static struct nt_gc_probe *spanned; /* the last one that the thread made */
 static int span_result;
 
 static inline void take_span(void *data, uint32_t pid, uint64_t start_ns, int result,
-			     struct nt_span *span)
+			     struct nt_gc_probe *span)
 {
 	(void)data;
 	assert_int_equal(pid, getpid());

@@ -12,7 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 
-#include "agent/discover.h"
+#include "agent/discover/discover.h"
 #include "tests/bpf/harness.h"
 
 enum {

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "agent/attach.h"
-#include "agent/span.h"
-#include "agent/symbols.h"
-#include "common/clock.h"
+#include "agent/probes/attach.h"
+#include "agent/probes/gc_probe.h"
+#include "agent/probes/symbols.h"
+#include "common/system/clock.h"
 #include "tests/bpf/stub.h"
 
 enum {
@@ -112,14 +112,14 @@ static inline int attach_file(struct nt_attach *attach, const char *path, dev_t 
 }
 
 static inline int attach_span(struct nt_attach *attach, int fd, pid_t pid,
-			      struct nt_span **ret_span)
+			      struct nt_gc_probe **ret_span)
 {
-	struct nt_span_places places;
-	int r = nt_span_find(fd, NT_LIBRARY_PYTHON, &places);
+	struct nt_gc_probe_places places;
+	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
 
 	return r < 0 ? r
-		     : nt_span_new_at(nt_attach_kernel(attach), fd, (uint32_t)pid, &places,
-				      ret_span);
+		     : nt_gc_probe_new_at(nt_attach_kernel(attach), fd, (uint32_t)pid, &places,
+					  ret_span);
 }
 
 static inline int harness_attach(struct harness *h, const struct stub *stub,

@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-#include "agent/linker.h"
-#include "agent/own_links.h"
+#include "agent/governor/own_links.h"
+#include "agent/probes/linker.h"
 #include "tests/bpf/harness.h"
 
 enum {

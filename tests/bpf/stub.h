@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/probe.h"
-#include "common/hash.h"
+#include "agent/probes/probe.h"
+#include "common/base/hash.h"
 
 enum {
 	STUB_RESULT = 1000, /* a function returns its row and this */

@@ -9,8 +9,8 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "agent/bundle.h"
-#include "agent/symbols.h"
+#include "agent/probes/bundle.h"
+#include "agent/probes/symbols.h"
 #include "tests/bpf/harness.h"
 
 static uint64_t args[STUB_ARGS];

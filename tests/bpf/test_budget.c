@@ -16,7 +16,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "agent/link.h"
+#include "agent/probes/link.h"
 #include "call.skel.h"
 #include "session.skel.h"
 

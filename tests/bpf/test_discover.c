@@ -301,7 +301,7 @@ static void remove_group(void)
 		run_for(10);
 }
 
-static void only_processes_of_the_subtree_are_told(void **state)
+static void only_processes_of_the_cgroup_filter_are_told(void **state)
 {
 	bool made = false;
 
@@ -357,7 +357,7 @@ int main(void)
 		WITH(the_end_of_a_thread_is_not_that_of_its_process),
 		WITH(a_scan_of_many_processes_goes_on_over_several_runs),
 		WITH(lost_records_are_counted_and_made_up_for_by_a_scan),
-		WITH(only_processes_of_the_subtree_are_told),
+		WITH(only_processes_of_the_cgroup_filter_are_told),
 	};
 	int r;
 

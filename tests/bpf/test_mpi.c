@@ -6,7 +6,7 @@
  */
 #include <link.h>
 
-#include "common/num.h"
+#include "common/base/parse_number.h"
 #include "tests/bpf/harness.h"
 
 enum {
@@ -61,10 +61,10 @@ static bool parse_line(char *text, struct line *ret_line)
 		if (!(word[i] = strsep(&text, " ")))
 			return false;
 	(void)snprintf(ret_line->function, sizeof(ret_line->function), "%s", word[2]);
-	return nt_num_u32(word[0], strlen(word[0]), 1, UINT32_MAX, &ret_line->pid) == 0 &&
-	       nt_num_u32(word[1], strlen(word[1]), 0, RANKS - 1, &ret_line->rank) == 0 &&
-	       nt_num_u64(word[3], strlen(word[3]), 1, UINT64_MAX, &ret_line->calls) == 0 &&
-	       nt_num_u64(word[4], strlen(word[4]), 0, UINT64_MAX, &ret_line->bytes) == 0;
+	return nt_parse_u32(word[0], strlen(word[0]), 1, UINT32_MAX, &ret_line->pid) == 0 &&
+	       nt_parse_u32(word[1], strlen(word[1]), 0, RANKS - 1, &ret_line->rank) == 0 &&
+	       nt_parse_u64(word[3], strlen(word[3]), 1, UINT64_MAX, &ret_line->calls) == 0 &&
+	       nt_parse_u64(word[4], strlen(word[4]), 0, UINT64_MAX, &ret_line->bytes) == 0;
 }
 
 static uint64_t bytes_of(const struct nt_event_call *c, const struct nt_probe *p)

@@ -12,8 +12,8 @@
 
 enum {
 	FLOODERS = 128,
-	FLOOD_CALLS =
-		30, /* within the share of a process while the ring is less than three quarters full */
+	/* within the share of a process while the ring is less than three quarters full */
+	FLOOD_CALLS = 30,
 	CALMS = 8, /* the share of a process while it is fuller */
 	ENDERS = 480,
 	FIRST_UID = 70000,
@@ -21,8 +21,8 @@ enum {
 	SERVERS = 96,
 	SERVER_CALLS = 8,
 	SERVER_CALMS = 2,
-	LONG_SHIFT =
-		36, /* periods of shares of 69 s, in which every server is served: two begin at most */
+	/* periods of shares of 69 s, in which every server is served: two begin at most */
+	LONG_SHIFT = 36,
 	WAIT_MS = 60000,
 	PATH_BYTES = 128,
 };

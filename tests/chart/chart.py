@@ -319,7 +319,7 @@ def by_default_there_is_a_kafka_for_evaluation_and_its_topics_are_made_beside_it
 
 @test
 def images_are_the_project_s_version_where_nothing_else_is_said():
-    version = next(line.split('"')[1] for line in open("common/version.h") if "NT_VERSION" in line and '"' in line)
+    version = next(line.split('"')[1] for line in open("common/base/version.h") if "NT_VERSION" in line and '"' in line)
     for one in workloads(render()):
         for c in pod_of(one)[1]["containers"]:
             same(c["imagePullPolicy"], "IfNotPresent")

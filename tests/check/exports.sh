@@ -15,7 +15,7 @@ nt_memory_u32	stacks are read with it (levels)
 nt_subject_name	what the governor has shed is shown by it (levels)
 nt_tracker_gpu	GPU intervals come in by it (GPU time)
 nt_discover_is_idle	tests wait for it, in place of a time
-nt_front_port	tests let the system choose the port
+nt_health_server_port	tests let the system choose the port
 nt_slots_reap	what nt_slots_run() does, with the time as an argument
 nt_worker_pid	tests kill the worker
 KEPT
@@ -27,7 +27,7 @@ objects=build/release/obj
   exit 77
 }
 
-rooms=(agent aggregator cli common detect proto)
+rooms=(agent aggregator cli common detect engine proto)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

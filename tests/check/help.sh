@@ -13,7 +13,7 @@ report() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bin=${NT_BIN:-build/release/bin}
-version=$(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/version.h)
+version=$(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/base/version.h)
 
 [ -n "$(find "$bin" -name 'neutracer*' -type f 2>/dev/null)" ] || {
   echo "no program is built"

@@ -1,38 +1,104 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Includes run one way: bpf/event.h → agent; common, proto → all but detect; detect includes nothing
-# but the C library, itself, uthash and the pure headers of common/; agent and aggregator never meet.
-# The first include of x.c is x.h.
+# Includes run downwards. A room is a folder (agent/steps; what lies in agent/ itself is the room agent).
+# Each may include itself and the rooms that its line names, and of its own top level the rooms before it.
+# common/base and detect/ are pure: no clock, file or thread. The first include of x.c is x.h.
 set -euo pipefail
 
+# Lowest first. Behind the colon: the other top levels that a room may include.
+rooms='
+bpf:
+common/base:
+common/system:
+common/options:
+common/bus:
+common/http:
+common/kube:
+common:
+proto: common
+detect/thresholds: common/base
+detect/math: common/base
+detect/model: common/base
+detect/baseline: common/base
+detect/incidents: common/base
+detect/rules: common/base
+detect: common/base
+agent/host: common proto bpf/event.h
+agent/identity: common proto bpf/event.h
+agent/elf: common proto bpf/event.h
+agent/probes: common proto bpf/event.h
+agent/governor: common proto bpf/event.h
+agent/discover: common proto bpf/event.h
+agent/steps: common proto bpf/event.h
+agent/tracker: common proto bpf/event.h
+agent/publish: common proto bpf/event.h
+agent: common proto bpf/event.h
+engine: detect proto common
+aggregator/store: engine detect proto common
+aggregator/notify: engine detect proto common
+aggregator/group: engine detect proto common
+aggregator/api: engine detect proto common
+aggregator: engine detect proto common
+cli/readers: engine detect proto common
+cli/replay: engine detect proto common
+cli/report: engine detect proto common
+cli/live: engine detect proto common
+cli: engine detect proto common
+plugin:
+'
+
 # shellcheck disable=SC2016 # the dollars are awk's
-tests/files.sh '^(bpf|common|proto|detect|agent|aggregator|cli|plugin)/.*\.[ch]$' |
-  { grep -v '^bpf/vmlinux.h$' || :; } | xargs -r awk '
+tests/files.sh '^(bpf|common|proto|detect|engine|agent|aggregator|cli|plugin)/.*\.[ch]$' |
+  { grep -v '^bpf/vmlinux.h$' || :; } | xargs -r awk -v rooms="$rooms" '
+function room_of(path,    part, n) {
+  n = split(path, part, "/")
+  return n > 2 ? part[1] "/" part[2] : part[1]
+}
+function top_of(path) {
+  sub("/.*", "", path)
+  return path
+}
 BEGIN {
-  # What a room may include of ours.
-  ok["bpf"] = "^\"(bpf/|vmlinux[.]h\")"
-  ok["common"] = "^\"common/"
-  ok["proto"] = "^\"(proto/|common/|neutracer[.]pb-c[.]h\")"
-  ok["detect"] = "^\"(detect/|common/(codec|hash|search|sketch)[.]h\")"
-  ok["agent"] = "^\"(agent/|common/|proto/|bpf/event[.]h\"|[a-z_]+[.]skel[.]h\")"
-  ok["aggregator"] = "^\"(aggregator/|detect/|common/|proto/)"
-  ok["cli"] = "^\"(cli/|aggregator/|detect/|common/|proto/)"
-  ok["plugin"] = "^\"plugin/"
+  n = split(rooms, line, "\n")
+  for (i = 1; i <= n; i++) {
+    split(line[i], part, ":")
+    if (part[1] != "") {
+      rank[part[1]] = ++count
+      others[part[1]] = part[2] " "
+    }
+  }
   # All that a pure step needs: anything else would be a clock, a file or a thread.
   pure = "^<(assert|ctype|errno|float|inttypes|limits|math|stdalign|stdarg|stdbool|stddef|stdint" \
-    "|stdio|stdlib|string|uthash|utarray|utlist)[.]h>$"
+    "|stdio|stdlib|string|uthash|utarray|utlist|locale|unistd)[.]h>$"
 }
 function report(what) {
   print FILENAME ":" FNR ": " what
   bad = 1
 }
+# May this room include that path?
+function may(path,    to, other, k, m) {
+  to = room_of(path)
+  if (path == "detect/thresholds/thresholds.def")
+    return top == "detect"
+  if (path !~ "/")
+    return top == "agent" && path ~ /[.]skel[.]h$/ || top == "proto" && path == "neutracer.pb-c.h"
+  if (top_of(path) == top)
+    return (to in rank) && rank[to] <= rank[room]
+  m = split(others[room], other, " ")
+  for (k = 1; k <= m; k++)
+    if (path == other[k] || index(path, other[k] "/") == 1)
+      return 1
+  return 0
+}
 FNR == 1 {
-  room = FILENAME
-  sub("/.*", "", room)
+  room = room_of(FILENAME)
+  top = top_of(FILENAME)
+  if (!(room in rank))
+    report("the room " room " is not in the list of tests/check/includes.sh")
   first = 1
   own = FILENAME
   sub("[.]c$", ".h", own)
-  has_own = FILENAME ~ /[.]c$/ && FILENAME !~ /[.]bpf[.]c$/ && (getline line < own) >= 0
+  has_own = FILENAME ~ /[.]c$/ && FILENAME !~ /[.]bpf[.]c$/ && (getline line_of_own < own) >= 0
   close(own)
 }
 /^[ \t]*#[ \t]*include/ {
@@ -41,24 +107,27 @@ FNR == 1 {
     next
   }
   what = substr($0, RSTART, RLENGTH)
+  path = substr($0, RSTART + 1, RLENGTH - 2)
   impl = own
   sub("[.]h$", "_impl.h", impl) # what several files of a noun share; it includes x.h
-  if (first && has_own && what != "\"" own "\"" && what != "\"" impl "\"")
+  if (first && has_own && path != own && path != impl)
     report("the first include is \"" own "\", not " what)
   first = 0
-  if (what ~ /^"/ && what !~ ok[room])
+  if (what ~ /^"/ && !(top == "bpf" && path == "vmlinux.h") && !may(path))
     report(room " must not include " what)
   else if (FILENAME == "bpf/event.h" && what == "<linux/types.h>")
     next # in user space alone, in place of vmlinux.h
-  else if (what ~ /^<linux\// && room == "bpf")
+  else if (what ~ /^<linux\// && top == "bpf")
     report("BPF code includes vmlinux.h, never " what)
-  else if (what ~ /^</ && what !~ /^<bpf\// && room == "bpf")
+  else if (what ~ /^</ && what !~ /^<bpf\// && top == "bpf")
     report("BPF code must not include " what)
-  else if (what ~ /^<bpf\// && room !~ /^(bpf|agent)$/)
-    report(room " must not include " what)
-  else if (what ~ /^</ && room == "detect" && what !~ pure &&
+  else if (what ~ /^<bpf\// && top !~ /^(bpf|agent)$/)
+    report(top " must not include " what)
+  else if (what ~ /^</ && top == "detect" && what !~ pure &&
       !(FILENAME == "detect/anomaly/refit.c" && what ~ /^<(lapacke|cblas)[.]h>$/))
     report("detect is a pure step and must not include " what)
+  else if (what ~ /^</ && room == "common/base" && what !~ pure)
+    report("common/base is pure and must not include " what)
 }
 END { exit bad }
 '

@@ -50,7 +50,7 @@ layout() { # layout OURS [THEIRS [ROOT]]: path, mode, user:group of each; THEIRS
   echo "$state/shelter 750 ${3:-$1}"
   echo "$state/spool 2750 $1"
   local topic
-  sed -n 's/.*"\(neutracer\.[a-z]*\.v1\)".*/\1/p' common/bus.c | while read -r topic; do
+  sed -n 's/.*"\(neutracer\.[a-z]*\.v1\)".*/\1/p' common/bus/bus.c | while read -r topic; do
     case $topic in
       neutracer.window.v1 | neutracer.node.v1 | neutracer.detail.v1) echo "$state/spool/$topic 2750 $1" ;;
       *) echo "$state/spool/$topic 2750 ${2:-$1}" ;;
@@ -65,7 +65,7 @@ same() { # same WHAT ROOT LAYOUT
   difference=$(diff <(sort <<<"$3") <(found "$2" | sort)) || report "$1: $difference"
 }
 same "directories" "$root" "$(layout "$(id -u):$(id -g)")"
-[ "$(grep -c . <<<"$(layout x)")" -eq 10 ] || report "the topics of common/bus.c cannot be read"
+[ "$(grep -c . <<<"$(layout x)")" -eq 10 ] || report "the topics of common/bus/bus.c cannot be read"
 grep -v '^#' "$root/usr/lib/tmpfiles.d/neutracer.conf" | awk '{ sub(/^0/, "", $3); print $2, $3, $4 ":" $5 }' | sort |
   diff <(layout root:neutracer neutracer:neutracer root:root | sort) - || report "tmpfiles.d makes other directories"
 if [ "$(id -u)" -eq 0 ]; then

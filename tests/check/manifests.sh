@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bin=${NT_BIN:-build/release/bin}
 chart=deploy/helm/neutracer
-version=$(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/version.h)
+version=$(sed -n 's/^#define NT_VERSION "\(.*\)"$/\1/p' common/base/version.h)
 
 python3 -c 'import yaml' 2>/dev/null || {
   echo "skip: python3-yaml is not installed"
@@ -22,7 +22,7 @@ python3 -c 'import yaml' 2>/dev/null || {
 python3 deploy/helm/derive.py "$chart" "$bin" --check || bad=1
 for key in version appVersion; do
   [ "$(sed -n "s/^$key: //p" $chart/Chart.yaml)" = "$version" ] ||
-    report "$chart/Chart.yaml: $key is not that of common/version.h, $version"
+    report "$chart/Chart.yaml: $key is not that of common/base/version.h, $version"
 done
 
 # What alerts ask for is there.

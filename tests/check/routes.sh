@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # METHOD PATH open|token PARAMETERS, from the rows of the table, which may span lines.
-sed -n '/^static const struct nt_httpd_route routes/,/^};/p' aggregator/api.c | tr -d '\n\t' |
+sed -n '/^static const struct nt_httpd_route routes/,/^};/p' aggregator/api/api.c | tr -d '\n\t' |
   sed 's/{"\([A-Z]*\)", *"/\n\1 /g' | sed -n 's/^\([A-Z]*\) \([^"]*\)", *NT_HTTPD_\([A-Z]*\), *\(json\|"[^"]*"\), *\(NULL\|"[^"]*"\),.*/\1 \2 \3 \5/p' |
   sed 's/ OPEN / open /; s/ \(READ\|ADMIN\) / token /; s/ NULL$/ "/; s/"//g; s/ *$//' | sort >"$work/table"
 
@@ -49,7 +49,7 @@ for status in 400 406 413 414 431 500 503; do
 done
 
 if [ ! -s "$work/table" ]; then
-  echo "aggregator/api.c has no route table that this script can read"
+  echo "aggregator/api/api.c has no route table that this script can read"
   exit 1
 fi
-diff -u --label aggregator/api.c --label docs/api/openapi.yaml "$work/table" "$work/contract"
+diff -u --label aggregator/api/api.c --label docs/api/openapi.yaml "$work/table" "$work/contract"

@@ -37,7 +37,7 @@ expect() {
   cd "$root"
 }
 
-expect banned agent/x.c 'int f(char *a) { return atoi(a); }' 'atoi() is banned: use nt_num_u64()'
+expect banned agent/x.c 'int f(char *a) { return atoi(a); }' 'atoi() is banned: use nt_parse_u64()'
 expect banned agent/x.c 'void f(char *a) { sprintf(a, "x"); }' 'agent/x.c:1: sprintf() is banned'
 expect banned agent/x.c 'void f(void) { exit(1); }' 'exit() outside main.c'
 expect banned proto/x.c 'void f(void) { nt_err(1, "x"); }' 'a library does not log'
@@ -46,7 +46,11 @@ expect spdx agent/x.c 'int x;' 'no SPDX-License-Identifier'
 expect spdx plugin/x.c "$spdx" "want 'Apache-2.0'"
 expect spdx tests/data/x/y.csv '1,2' 'no LICENSE in its directory'
 expect includes detect/x.c '#include <time.h>' 'detect is a pure step'
-expect includes detect/x.c '#include "common/buf.h"' 'detect must not include "common/buf.h"'
+expect includes detect/x.c '#include "common/system/file.h"' 'detect must not include "common/system/file.h"'
+expect includes common/base/x.c '#include <pthread.h>' 'common/base is pure'
+expect includes agent/host/x.c '#include "agent/steps/x.h"' 'agent/host must not include'
+expect names agent/x.c $'struct nt_x {\n};\nenum nt_x {' 'nt_x is defined in several files'
+expect names agent/toll.c 'int x;' "'toll' explains nothing"
 expect includes agent/x.c '#include "aggregator/x.h"' 'agent must not include'
 expect includes aggregator/x.c '#include "agent/x.h"' 'aggregator must not include'
 expect includes common/x.c '#include "proto/wire.h"' 'common must not include'
@@ -132,7 +136,7 @@ names metrics 'neutracer_bad is COUNTER: counters end in _total' "neutracer_bad:
 rm "$whole/agent/bad.c"
 
 # shellcheck disable=SC2016 # quotes of the page
-edit detect/thresholds.def -e 's/^NT_REAL(NT_FLEET_SPREAD, 0.10/NT_REAL(NT_FLEET_SPREAD, 0.11/' \
+edit detect/thresholds/thresholds.def -e 's/^NT_REAL(NT_FLEET_SPREAD, 0.10/NT_REAL(NT_FLEET_SPREAD, 0.11/' \
   -e 's/"Test far_is_two_/"Test far_is_too_/' -e 's/"No single window decides\."/"no single window"/' \
   -e '/^#undef NT_GROUP/i NT_COUNT(NT_UNUSED, 3, "ranks", "Nothing.", "Chosen")'
 cat >"$whole/detect/bad.c" <<'C'
@@ -172,7 +176,7 @@ names help 'neutracer-agent --help does not list --window-min' "--no-such-option
 edit deploy/helm/neutracer/values.schema.json 's/"window-min": {/"window-mim": {/'
 edit deploy/helm/neutracer/Chart.yaml 's/^version: .*/version: 0.0.0/'
 edit deploy/helm/neutracer/templates/monitoring.yaml 's/aggregator_bus_well/aggregator_bus_swell/'
-names manifests 'values.schema.json is out of date' 'version is not that of common/version.h' \
+names manifests 'values.schema.json is out of date' 'version is not that of common/base/version.h' \
   'there is no metric neutracer_aggregator_bus_swell'
 
 rm "$programs/neutracer-agent" "$programs/neutracer-aggregator"

@@ -12,8 +12,8 @@ report() {
 
 # ---- the tree ------------------------------------------------------------------------------------
 
-rooms='agent aggregator bench bpf cli common deploy detect docs plugin proto tests'
-for room in agent aggregator bench bpf cli common detect docs proto tests; do
+rooms='agent aggregator bench bpf cli common deploy detect docs engine plugin proto tests'
+for room in agent aggregator bench bpf cli common detect docs engine proto tests; do
   [ -d "$room" ] || report "$room/ is missing"
 done
 while IFS= read -r directory; do
@@ -34,7 +34,14 @@ done
 while IFS= read -r file; do
   lines=$(wc -l <"$file")
   [ "$lines" -le 600 ] || report "$file has $lines lines: split it"
-done < <(tests/files.sh '^(agent|aggregator|bench|bpf|cli|common|detect|plugin|proto|tests)/.*\.[ch]$')
+done < <(tests/files.sh '^(agent|aggregator|bench|bpf|cli|common|detect|engine|plugin|proto|tests)/.*\.[ch]$')
+
+# A folder of source files is read at a glance.
+while read -r entries directory; do
+  [ "$entries" -le 40 ] || report "$directory/ has $entries entries: 40 at most, split it"
+done < <(tests/files.sh '\\.([ch]|sh|py)$' | sed 's|/[^/]*$||' | sort -u | while IFS= read -r directory; do
+  tests/files.sh "^$directory/" | sed "s|^$directory/||; s|/.*||" | sort -u | echo "$(wc -l) $directory"
+done)
 
 # ---- what was built ------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What decides in detect/ is a row of detect/thresholds.def: the docs are printed from the rows, each
+# What decides in detect/ is a row of detect/thresholds/thresholds.def: the docs are printed from the rows, each
 # row is used, the tests that rows name exist, and no other number decides.
 set -euo pipefail
 
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests/thresholds.sh >"$work/list"
 [ -s "$work/list" ] || {
-  echo "no threshold found in detect/thresholds.def"
+  echo "no threshold found in detect/thresholds/thresholds.def"
   exit 1
 }
 
@@ -39,7 +39,7 @@ while IFS=$'\t' read -r _ kind name value _ reason source; do
     grep -qE "rules(\.|->)$name\b" "$work/users" || report "$name is a row that nothing uses"
   else
     grep -qw "$name" "$work/users" ||
-      grep -E '^NT_' detect/thresholds.def | grep -vE "^NT_[A-Z]+\($name," | grep -qw "$name" ||
+      grep -E '^NT_' detect/thresholds/thresholds.def | grep -vE "^NT_[A-Z]+\($name," | grep -qw "$name" ||
       report "$name is a row that nothing uses"
   fi
 done <"$work/list"
@@ -72,17 +72,17 @@ i < 8
 8 * i
 KEY_SHIFT
 NT_TURN_CROWDED
-NT_COMM_MAX
-NT_COMM_OPS
+NT_DETECT_COMM_MAX
+NT_DETECT_COMM_OPS
 NT_FINDING_MAX_EVIDENCE
-NT_GAPS_MAX
-NT_HEARING_OPS
+NT_COMPLETENESS_MAX
+NT_COLLECTIVE_ROUND_OPS
 NT_HISTORY_ROUNDS
 NT_INCIDENT_MAX_OPEN
 NT_INCIDENT_MAX_NAMES
 NT_KSIGMA_MAX_WINDOW
 NT_MATRIX_CELLS
-NT_PORTS_MAX
+NT_NIC_PORTS_MAX
 NT_RECOVERY_BUCKETS
 END
 # shellcheck disable=SC2016 # the dollars are awk's
@@ -135,7 +135,7 @@ code ~ /^[ \t]*#[ \t]*include/ { next }
     sub(/[uUlL]+$/, "", token)
     if (!named && (token in plain || token ~ /^[012]$/ || index_of))
       continue
-    print FILENAME ":" FNR ": " token " decides: make it a row of detect/thresholds.def"
+    print FILENAME ":" FNR ": " token " decides: make it a row of detect/thresholds/thresholds.def"
     bad = 1
     break
   }

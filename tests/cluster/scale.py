@@ -29,7 +29,7 @@ NODES, PODS, CROWD = 100, 10000, 500
 SPACES = [f"team-{number}" for number in range(7)]
 RATE, RATE_S = 100, 20
 HANGS_S, AWAY_S = 20, 60
-KNOWN_MAX = 2048  # NT_PODS_MAX of agent/pods.h: the living and the gone
+KNOWN_MAX = 2048  # NT_PODS_MAX of agent/identity/pods.h: the living and the gone
 HEAP_MAX = 4 << 20  # of a watcher
 LISTEN = "127.0.0.1:9481"
 

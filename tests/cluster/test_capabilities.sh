@@ -18,7 +18,7 @@ spec:
   terminationGracePeriodSeconds: 20
   containers:
     - name: agent
-      image: $(sed -n 's/^#define NT_VERSION "\(.*\)"$/neutracer:\1/p' common/version.h)
+      image: $(sed -n 's/^#define NT_VERSION "\(.*\)"$/neutracer:\1/p' common/base/version.h)
       command: [neutracer-agent, --bus, "spool:/spool", --metrics-file, /spool/metrics]
       securityContext:
         runAsUser: 0

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/kube.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/identity/kube.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
 
 struct watcher {
 	const char *node;
@@ -56,7 +56,7 @@ static int start(struct watchers *watchers, char **argv, char **nodes)
 
 static void find(const struct watchers *watchers, const char *node, const char *uid, const char *id)
 {
-	struct nt_home home = {.workload = {.kind = ""}};
+	struct nt_placement home = {.workload = {.kind = ""}};
 	struct nt_cgroup cgroup;
 	char text[256];
 	size_t i = 0;
@@ -79,7 +79,7 @@ static json_t *describe(struct nt_kube_pods *pods)
 	uint64_t failed = 0;
 
 	nt_kube_pods_stats(pods, &stats);
-	for (size_t i = 0; i < NT_KUBE_TROUBLE_END; i++)
+	for (size_t i = 0; i < NT_KUBE_FAULT_NOTICE_END; i++)
 		failed += stats.failed[i];
 	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "pods",
 			 (json_int_t)stats.pods.pods, "gone", (json_int_t)stats.pods.gone,

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detect/dbscan.h"
-#include "detect/ksigma.h"
+#include "detect/math/dbscan.h"
+#include "detect/math/ksigma.h"
 
 enum {
 	MOST = 1 << 16,

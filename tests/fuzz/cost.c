@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/clock.h"
+#include "common/system/clock.h"
 
 enum {
 	LIBRARY_STEP_BYTES = 16,

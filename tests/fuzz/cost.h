@@ -21,8 +21,8 @@ struct fuzz_bound {
 
 struct fuzz_cost {
 	struct fuzz_bound peak; /* bytes allocated at once */
-	struct fuzz_bound
-		total; /* bytes allocated one after the other; zeroes: 16 times the peak */
+	/* bytes allocated one after the other; zeroes: 16 times the peak */
+	struct fuzz_bound total;
 	struct fuzz_bound steps;
 	struct fuzz_bound cpu_ns; /* zeroes: 50 ms + 1 us a byte */
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 #include "tests/fuzz/cost.h"
 
 static void allocate(size_t bytes, int times)

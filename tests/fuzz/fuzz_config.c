@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/config.h"
+#include "common/options/config.h"
 #include "tests/fuzz/cost.h"
 
 static const struct nt_opt opts[] = {

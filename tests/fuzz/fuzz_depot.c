@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/depot.h"
-#include "aggregator/engine.h"
-#include "aggregator/ingest.h"
-#include "aggregator/place.h"
-#include "aggregator/state.h"
-#include "common/buf.h"
-#include "common/hash.h"
+#include "aggregator/group/offsets.h"
+#include "aggregator/group/state.h"
+#include "aggregator/group/state_log.h"
+#include "common/base/buf.h"
+#include "common/base/hash.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
 #include "tests/fuzz/cost.h"
 
 enum {
@@ -32,16 +32,16 @@ static int load(void *loader, const struct nt_state_set *set)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_places) struct nt_places *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
 
 	(void)loader;
 	assert(nt_engine_new(&options, NULL, &engine) == 0);
 	assert(nt_ingest_new(NULL, NULL, &ingest) == 0);
-	assert(nt_places_new(&places) == 0);
+	assert(nt_offsets_new(&places) == 0);
 	return nt_state_take(set, engine, ingest, places);
 }
 
-static void take(struct nt_depot *depot, const char *key, const void *value, size_t size)
+static void take(struct nt_state_log *state_log, const char *key, const void *value, size_t size)
 {
 	const struct nt_bus_record record = {
 		.topic = NT_TOPIC_STATE,
@@ -51,10 +51,10 @@ static void take(struct nt_depot *depot, const char *key, const void *value, siz
 		.value_len = size,
 	};
 
-	assert(nt_depot_take(depot, &record) == 0);
+	assert(nt_state_log_take(state_log, &record) == 0);
 }
 
-static void take_records(struct nt_depot *depot, const uint8_t *data, size_t size)
+static void take_records(struct nt_state_log *state_log, const uint8_t *data, size_t size)
 {
 	while (size >= 3) {
 		const char *key = names[data[0] % (sizeof(names) / sizeof(names[0]))];
@@ -64,21 +64,22 @@ static void take_records(struct nt_depot *depot, const uint8_t *data, size_t siz
 		size -= 3;
 		if (len > size)
 			len = size;
-		take(depot, key, data, len);
+		take(state_log, key, data, len);
 		data += len;
 		size -= len;
 	}
 }
 
-static void take_message(struct nt_depot *depot, const char *key, const struct nt_message *message)
+static void take_message(struct nt_state_log *state_log, const char *key,
+			 const struct nt_message *message)
 {
 	nt_autobuf struct nt_buf buf = {0};
 
 	assert(nt_message_encode(message, &buf) == 0);
-	take(depot, key, buf.data, buf.len);
+	take(state_log, key, buf.data, buf.len);
 }
 
-static void take_set(struct nt_depot *depot, const uint8_t *data, size_t size)
+static void take_set(struct nt_state_log *state_log, const uint8_t *data, size_t size)
 {
 	struct nt_message message = {
 		.agent = "",
@@ -87,31 +88,31 @@ static void take_set(struct nt_depot *depot, const uint8_t *data, size_t size)
 		.state = {.shard = SHARD, .generation = 2, .data = data, .size = size},
 	};
 
-	if (size > NT_DEPOT_CHUNK_BYTES)
+	if (size > NT_STATE_LOG_CHUNK_BYTES)
 		return;
-	take_message(depot, "state/1/0/0", &message);
+	take_message(state_log, "state/1/0/0", &message);
 	message.state.size = 0;
 	message.state.chunks = 1;
 	message.state.total = size;
 	message.state.hash = nt_hash_bytes(NT_HASH_SEED, data, size);
-	take_message(depot, "state/1/0/manifest", &message);
+	take_message(state_log, "state/1/0/manifest", &message);
 }
 
 static int run(const uint8_t *data, size_t size)
 {
-	nt_auto(nt_depot) struct nt_depot *depot = NULL;
+	nt_auto(nt_state_log) struct nt_state_log *state_log = NULL;
 	int r;
 
 	if (!size)
 		return 0;
-	assert(nt_depot_new(SHARD, &depot) == 0);
+	assert(nt_state_log_new(SHARD, &state_log) == 0);
 	if (data[0] % 2)
-		take_set(depot, data + 1, size - 1);
+		take_set(state_log, data + 1, size - 1);
 	else
-		take_records(depot, data + 1, size - 1);
-	r = nt_depot_load(depot, load, NULL);
+		take_records(state_log, data + 1, size - 1);
+	r = nt_state_log_load(state_log, load, NULL);
 	assert(r == 0 || r == -ENOENT || r == -EBADMSG || r == -ENOBUFS);
-	(void)nt_depot_mark(depot);
+	(void)nt_state_log_mark(state_log);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 #include "detect/detect.h"
 #include "tests/fuzz/cost.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/insn.h"
-#include "agent/mapwatch.h"
-#include "agent/proc.h"
-#include "agent/subtree.h"
+#include "agent/discover/mapwatch.h"
+#include "agent/elf/insn.h"
+#include "agent/host/cgroup_filter.h"
+#include "agent/host/proc.h"
 #include "tests/fuzz/cost.h"
 
 static void fuzz_mapping(const uint8_t *data, size_t size)
@@ -33,14 +33,14 @@ static void fuzz_record(const uint8_t *data, size_t size)
 		__builtin_trap();
 }
 
-static void fuzz_subtree(const uint8_t *data, size_t size)
+static void fuzz_cgroup_filter(const uint8_t *data, size_t size)
 {
 	static const char own[] = "4:memory:/\n2:name=systemd:/\n0::/\n";
-	nt_auto(nt_subtree) struct nt_subtree *subtree = NULL;
+	nt_auto(nt_cgroup_filter) struct nt_cgroup_filter *cgroup_filter = NULL;
 
-	if (nt_subtree_parse((const char *)data, size, own, sizeof(own) - 1, "/sys/fs/cgroup/a/b",
-			     &subtree) == 0)
-		(void)nt_subtree_matches(subtree, (const char *)data, size);
+	if (nt_cgroup_filter_parse((const char *)data, size, own, sizeof(own) - 1,
+				   "/sys/fs/cgroup/a/b", &cgroup_filter) == 0)
+		(void)nt_cgroup_filter_matches(cgroup_filter, (const char *)data, size);
 }
 
 static void fuzz_insn(const uint8_t *data, size_t size)
@@ -67,7 +67,7 @@ static int run(const uint8_t *data, size_t size)
 		fuzz_record(data + 1, size - 1);
 		break;
 	case 2:
-		fuzz_subtree(data + 1, size - 1);
+		fuzz_cgroup_filter(data + 1, size - 1);
 		break;
 	default:
 		fuzz_insn(data + 1, size - 1);

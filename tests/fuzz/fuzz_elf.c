@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/elf.h"
-#include "agent/elf_note.h"
-#include "agent/symbols.h"
+#include "agent/elf/elf.h"
+#include "agent/elf/elf_note.h"
+#include "agent/probes/symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "aggregator/engine.h"
-#include "aggregator/ingest.h"
-#include "aggregator/job_state.h"
-#include "aggregator/picture.h"
+#include "aggregator/snapshot_builder.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
+#include "engine/job_state.h"
 #include "tests/fuzz/cost.h"
 
 #define SECOND 1000000000ULL
@@ -153,8 +153,9 @@ static int run(const uint8_t *data, size_t size)
 		push(&world, data + i * MESSAGE_BYTES);
 	check_saved(&world);
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
-	assert(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
-				   &snapshot) == 0);
+	assert(nt_snapshot_builder_draw_all(
+		       &(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot) ==
+	       0);
 	nt_snapshot_release(snapshot);
 	assert(nt_engine_finish(engine) == 0);
 	assert(nt_engine_counters(engine)->refused_frames == 0);

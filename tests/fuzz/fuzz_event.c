@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "agent/event.h"
+#include "agent/probes/event.h"
 #include "tests/fuzz/cost.h"
 
 static int run(const uint8_t *data, size_t size)

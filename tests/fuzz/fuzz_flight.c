@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/flight.h"
-#include "cli/input.h"
-#include "cli/judge.h"
-#include "cli/trace.h"
+#include "cli/readers/flight.h"
+#include "cli/readers/input.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
 #include "tests/fuzz/cost.h"
 
 enum {
@@ -46,7 +46,7 @@ static void judge(const char *const *paths, size_t n)
 	if (r < 0)
 		return;
 	assert(nt_judgement_new(&judgement) == 0);
-	r = nt_judge_trace(trace, &rules, judgement);
+	r = nt_replay_trace(trace, &rules, judgement);
 	assert(r == 0);
 }
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/head.h"
-#include "aggregator/snapshot.h"
-#include "common/utf8.h"
+#include "aggregator/group/job_summary.h"
+#include "common/base/utf8.h"
+#include "engine/snapshot.h"
 #include "proto/wire.h"
 #include "tests/fuzz/cost.h"
 
@@ -17,7 +17,7 @@ enum {
 	OWN_BOOT = 7,
 };
 
-static void take(struct nt_heads *heads, const char *key, const void *value, size_t size)
+static void take(struct nt_job_summaries *heads, const char *key, const void *value, size_t size)
 {
 	const struct nt_bus_record record = {
 		.topic = NT_TOPIC_STATE,
@@ -27,11 +27,12 @@ static void take(struct nt_heads *heads, const char *key, const void *value, siz
 		.value_len = size,
 	};
 
-	assert(nt_heads_take(heads, &record, OWN_BOOT) == 0);
+	assert(nt_job_summaries_take(heads, &record, OWN_BOOT) == 0);
 }
 
 /* The message of the input with what the key demands, so that what lies behind that is reached. */
-static void take_fitting(struct nt_heads *heads, const char *key, const void *value, size_t size)
+static void take_fitting(struct nt_job_summaries *heads, const char *key, const void *value,
+			 size_t size)
 {
 	static const char *const states[] = {"live", "ended", "unobserved", "gone"};
 	nt_auto(nt_message) struct nt_message *message = NULL;
@@ -47,11 +48,11 @@ static void take_fitting(struct nt_heads *heads, const char *key, const void *va
 
 static int run(const uint8_t *data, size_t size)
 {
-	nt_auto(nt_heads) struct nt_heads *heads = NULL;
+	nt_auto(nt_job_summaries) struct nt_job_summaries *heads = NULL;
 	const struct nt_snapshot_job **job;
 	size_t jobs;
 
-	assert(nt_heads_new(&heads) == 0);
+	assert(nt_job_summaries_new(&heads) == 0);
 	while (size >= 3) {
 		size_t len = (size_t)data[1] | (size_t)data[2] << 8;
 		char key[32];
@@ -67,7 +68,7 @@ static int run(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
-	assert(nt_heads_list(heads, &job, &jobs) == 0);
+	assert(nt_job_summaries_list(heads, &job, &jobs) == 0);
 	for (size_t i = 0; i < jobs; i++) {
 		assert(job[i]->is_head && job[i]->name && job[i]->key);
 		assert(nt_utf8_is_valid(job[i]->name, strlen(job[i]->name)));

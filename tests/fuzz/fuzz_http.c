@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/httpd_impl.h"
+#include "common/http/httpd_impl.h"
 #include "proto/json.h"
 #include "tests/fuzz/cost.h"
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/device.h"
-#include "agent/home.h"
-#include "agent/pods.h"
-#include "common/splitter.h"
+#include "agent/identity/device.h"
+#include "agent/identity/placement.h"
+#include "agent/identity/pods.h"
+#include "common/base/json_stream.h"
 #include "proto/json.h"
 #include "tests/fuzz/cost.h"
 
@@ -25,7 +25,7 @@ static void check_text(const char *text, size_t size)
 			__builtin_trap();
 }
 
-static void check_home(const struct nt_home *home)
+static void check_home(const struct nt_placement *home)
 {
 	check_text(home->namespace, sizeof(home->namespace));
 	check_text(home->pod, sizeof(home->pod));
@@ -42,7 +42,7 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	size_t len = border ? (size_t)(border - data) : size;
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
-	struct nt_home home;
+	struct nt_placement home;
 
 	nt_cgroup_parse((const char *)data, len, &cgroup);
 	check_text(cgroup.path, sizeof(cgroup.path));
@@ -51,7 +51,7 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	if (cgroup.container[0] && strlen(cgroup.container) != NT_CGROUP_CONTAINER - 1)
 		__builtin_trap();
 	nt_environ_parse(border ? (const char *)border + 1 : "", border ? size - len - 1 : 0, &env);
-	nt_home_tell(&cgroup, &env, &home);
+	nt_placement_tell(&cgroup, &env, &home);
 	check_home(&home);
 }
 
@@ -59,7 +59,7 @@ static int on_object(void *context, const char *text, size_t len)
 {
 	nt_autojson json_t *pod = NULL;
 	struct nt_cgroup cgroup = {.path = ""};
-	struct nt_home home = {.workload.kind = ""};
+	struct nt_placement home = {.workload.kind = ""};
 	const char *uid, *hash;
 
 	if (nt_json_load(text, len, &pod) < 0)
@@ -77,19 +77,19 @@ static int on_object(void *context, const char *text, size_t len)
 	return 0;
 }
 
-static void fuzz_pods(const uint8_t *data, size_t size, enum nt_splitter_mode mode)
+static void fuzz_pods(const uint8_t *data, size_t size, enum nt_json_stream_mode mode)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
-	nt_autosplitter struct nt_splitter splitter = {
+	nt_autosplitter struct nt_json_stream json_stream = {
 		.mode = mode, .max_bytes = 4096, .object = on_object};
 	size_t first = size / 3;
 
 	if (nt_pods_new(&pods) < 0)
 		return;
-	splitter.context = pods;
-	if (nt_splitter_feed(&splitter, (const char *)data, first) == 0)
-		(void)!nt_splitter_feed(&splitter, (const char *)data + first, size - first);
-	(void)!nt_splitter_end(&splitter);
+	json_stream.context = pods;
+	if (nt_json_stream_feed(&json_stream, (const char *)data, first) == 0)
+		(void)!nt_json_stream_feed(&json_stream, (const char *)data + first, size - first);
+	(void)!nt_json_stream_end(&json_stream);
 	nt_pods_list_begin(pods);
 	nt_pods_list_end(pods, 2);
 	nt_pods_tick(pods, NT_HOUR);
@@ -114,10 +114,10 @@ static int run(const uint8_t *data, size_t size)
 		fuzz_process(data + 1, size - 1);
 		break;
 	case 1:
-		fuzz_pods(data + 1, size - 1, NT_SPLITTER_STREAM);
+		fuzz_pods(data + 1, size - 1, NT_JSON_STREAM_STREAM);
 		break;
 	case 2:
-		fuzz_pods(data + 1, size - 1, NT_SPLITTER_ITEMS);
+		fuzz_pods(data + 1, size - 1, NT_JSON_STREAM_ITEMS);
 		break;
 	default:
 		fuzz_devices(data + 1, size - 1);

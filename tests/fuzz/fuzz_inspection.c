@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/inspection.h"
-#include "agent/mount.h"
-#include "agent/probe.h"
+#include "agent/discover/inspection.h"
+#include "agent/host/mount.h"
+#include "agent/probes/probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nt_inspection_answer answer;
 	struct nt_inspection_file file;
-	struct nt_span_places places;
+	struct nt_gc_probe_places places;
 	struct nt_environ env;
 	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
 	const uint8_t *body;
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(strlen(name) == len - sizeof(file));
 	take_symbols(body, len);
 	if (nt_inspection_parse_places(body, len, &places) == 0)
-		check(places.begins <= NT_SPAN_PLACES && places.ends <= NT_SPAN_PLACES);
+		check(places.begins <= NT_GC_PROBE_PLACES && places.ends <= NT_GC_PROBE_PLACES);
 	if (nt_inspection_parse_environ(body, len, &env) == 0)
 		check(strlen(env.job) < sizeof(env.job));
 	return 0;

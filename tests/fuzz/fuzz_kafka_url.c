@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The url of a Kafka bus: what is accepted holds nothing that the library or Kafka would misread. */
-#include "common/kafka/url.h"
+#include "common/bus/kafka/url.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -10,12 +10,12 @@
 
 #include "aggregator/notify/kube_event.h"
 #include "aggregator/notify/webhook.h"
-#include "common/bus.h"
-#include "common/clock.h"
-#include "common/httpd.h"
-#include "common/kube.h"
-#include "common/opt.h"
-#include "common/token.h"
+#include "common/bus/bus.h"
+#include "common/http/httpd.h"
+#include "common/http/token.h"
+#include "common/kube/kube.h"
+#include "common/options/opt.h"
+#include "common/system/clock.h"
 #include "tests/fuzz/cost.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cli/pickle.h"
+#include "cli/readers/pickle.h"
 #include "tests/fuzz/cost.h"
 
 static int run(const uint8_t *data, size_t size)

@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/elf_note.h"
-#include "agent/host.h"
-#include "agent/interpreter.h"
-#include "agent/layout.h"
-#include "agent/nic.h"
-#include "agent/node.h"
-#include "agent/proc.h"
+#include "agent/discover/gc_interpreter.h"
+#include "agent/elf/elf_note.h"
+#include "agent/host/host.h"
+#include "agent/host/nic.h"
+#include "agent/host/node.h"
+#include "agent/host/proc.h"
+#include "agent/steps/comm_layout.h"
 #include "tests/fuzz/cost.h"
 
 enum {
@@ -55,7 +55,7 @@ static void read_names(const char *text, size_t len)
 	nt_autofree char *name = strndup(text, len);
 
 	assert(name);
-	(void)nt_interpreter_is_library(name);
+	(void)nt_gc_interpreter_is_library(name);
 	(void)nt_proc_cut_deleted(name);
 	assert(strlen(name) <= len);
 }
@@ -100,23 +100,23 @@ static void read_layout(const uint8_t *data, size_t size)
 {
 	struct bytes bytes;
 	struct nt_memory memory;
-	struct nt_layout_learned learned = {0};
-	struct nt_layout_comm comm;
+	struct nt_comm_layout_learned learned = {0};
+	struct nt_comm_layout_comm comm;
 
 	if (!size || size > MAX_BYTES)
 		return;
 	memory = make_memory(data, size, &bytes);
 	for (uint64_t at = 0; at < 4; at++) {
 		memset(&comm, 0, sizeof(comm));
-		if (nt_layout_nccl(&memory, 1, at, 1, &learned, &comm) == 0 ||
-		    nt_layout_gloo(&memory, 1, at, &comm) == 0)
+		if (nt_comm_layout_nccl(&memory, 1, at, 1, &learned, &comm) == 0 ||
+		    nt_comm_layout_gloo(&memory, 1, at, &comm) == 0)
 			assert(comm.rank < comm.size);
-		if (nt_layout_open_mpi(&memory, 1, at, &comm) == 0) {
+		if (nt_comm_layout_open_mpi(&memory, 1, at, &comm) == 0) {
 			assert(!comm.size || comm.rank < comm.size);
 			assert(memchr(comm.name, '\0', sizeof(comm.name)));
 		}
-		nt_layout_learn(&memory, 1, at, at + 1, 1, 0x0101010101010101, 1, 2, &learned);
-		assert(learned.files <= NT_LAYOUT_FILES);
+		nt_comm_layout_learn(&memory, 1, at, at + 1, 1, 0x0101010101010101, 1, 2, &learned);
+		assert(learned.files <= NT_COMM_LAYOUT_FILES);
 	}
 }
 

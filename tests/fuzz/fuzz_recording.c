@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/judge.h"
-#include "cli/report.h"
-#include "common/bus.h"
-#include "common/spool/frame.h"
+#include "cli/replay/replay.h"
+#include "cli/report/report.h"
+#include "common/bus/bus.h"
+#include "common/bus/spool/frame.h"
 #include "tests/fuzz/cost.h"
 #include "tests/fuzz/disk.h"
 
@@ -70,7 +70,7 @@ static int run(const uint8_t *data, size_t size)
 		       nt_topic_name(NT_TOPIC_WINDOW), 0);
 	fuzz_disk_put(path, bytes, make_segment(data, size, bytes));
 	assert(nt_judgement_new(&judgement) == 0);
-	r = nt_judge_recording(FUZZ_DISK "/recording", &rules, judgement, &recording, &error);
+	r = nt_replay_recording(FUZZ_DISK "/recording", &rules, judgement, &recording, &error);
 	assert(r == 0 || r == -ENOENT || r == -EBADMSG || r == -E2BIG);
 	if (r == 0)
 		print_all(judgement, &recording);

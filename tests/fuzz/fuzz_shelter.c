@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The directory of a shelter that a disk has damaged: one segment of the windows and one of the
+ * The directory of a disk queue that a disk has damaged: one segment of the windows and one of the
  * details, cut at the first byte's place. All that can be read is taken out, and what is put in
  * afterwards comes out.
  */
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bus.h"
-#include "common/shelter/store.h"
-#include "common/spool/frame.h"
+#include "common/bus/bus.h"
+#include "common/bus/disk_queue/store.h"
+#include "common/bus/spool/frame.h"
 #include "tests/fuzz/cost.h"
 #include "tests/fuzz/disk.h"
 #include "tests/fuzz/segment.h"
@@ -33,45 +33,45 @@ static void put_segment(enum nt_topic topic, const uint8_t *data, size_t size, u
 	fuzz_disk_put(path, bytes, size);
 }
 
-static void check_sums(const struct nt_shelter_store *store)
+static void check_sums(const struct nt_disk_queue_store *store)
 {
-	for (int i = 0; i < NT_SHELTER_CLASS_END; i++) {
-		struct nt_shelter_counters n;
+	for (int i = 0; i < NT_DISK_QUEUE_CLASS_END; i++) {
+		struct nt_disk_queue_counters n;
 
-		nt_shelter_store_counters(store, (enum nt_shelter_class)i, &n);
+		nt_disk_queue_store_counters(store, (enum nt_disk_queue_class)i, &n);
 		assert(n.found + n.stored ==
 		       n.drained + n.evicted + n.expired + n.corrupt + n.left);
 	}
 }
 
-static size_t drain(struct nt_shelter_store *store, const struct nt_bus_record *want)
+static size_t drain(struct nt_disk_queue_store *store, const struct nt_bus_record *want)
 {
 	struct nt_bus_record record;
 	bool has_wanted = false;
 	size_t taken = 0;
 
-	while (nt_shelter_store_peek(store, &record) == 1) {
+	while (nt_disk_queue_store_peek(store, &record) == 1) {
 		has_wanted |= record.value_len == want->value_len &&
 			      !memcmp(record.value, want->value, want->value_len);
-		nt_shelter_store_take(store, ++taken);
+		nt_disk_queue_store_take(store, ++taken);
 		assert(taken < MAX_RECORDS);
 	}
 	assert(has_wanted);
-	nt_shelter_store_settle(store, taken);
+	nt_disk_queue_store_settle(store, taken);
 	return taken;
 }
 
 static int run(const uint8_t *data, size_t size)
 {
 	static const char last[] = "the record that was put in afterwards";
-	const struct nt_shelter_limits limits = {.max_bytes = NT_SHELTER_MIN_BYTES};
+	const struct nt_disk_queue_limits limits = {.max_bytes = NT_DISK_QUEUE_MIN_BYTES};
 	const struct nt_bus_record record = {
 		.topic = NT_TOPIC_WINDOW,
 		.value = last,
 		.value_len = sizeof(last),
 		.real_ns = 1,
 	};
-	nt_auto(nt_shelter_store) struct nt_shelter_store *store = NULL;
+	nt_auto(nt_disk_queue_store) struct nt_disk_queue_store *store = NULL;
 	size_t cut;
 	int r;
 
@@ -82,16 +82,16 @@ static int run(const uint8_t *data, size_t size)
 	put_segment(NT_TOPIC_WINDOW, data + 2, cut, data[1]);
 	if (cut < size - 2)
 		put_segment(NT_TOPIC_DETAIL, data + 2 + cut, size - 2 - cut, data[1] >> 2);
-	r = nt_shelter_store_open(FUZZ_DISK "/shelter", &limits, &store);
+	r = nt_disk_queue_store_open(FUZZ_DISK "/shelter", &limits, &store);
 	if (r < 0)
 		return 0;
 	check_sums(store);
-	if (nt_shelter_store_add(store, &record) == 0) {
-		assert(nt_shelter_store_flush(store) == 0);
+	if (nt_disk_queue_store_add(store, &record) == 0) {
+		assert(nt_disk_queue_store_flush(store) == 0);
 		(void)drain(store, &record);
 	}
 	check_sums(store);
-	nt_shelter_store_expire(store, UINT64_MAX);
+	nt_disk_queue_store_expire(store, UINT64_MAX);
 	return 0;
 }
 

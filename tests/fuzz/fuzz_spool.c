@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bus.h"
-#include "common/hash.h"
-#include "common/spool/cursor.h"
+#include "common/base/hash.h"
+#include "common/bus/bus.h"
+#include "common/bus/spool/cursor.h"
 #include "tests/fuzz/cost.h"
 #include "tests/fuzz/disk.h"
 #include "tests/fuzz/segment.h"
@@ -21,8 +21,8 @@
 enum {
 	MAX_BYTES = 1 << 16,
 	SECOND = 5, /* base of the second segment */
-	WHOLE_ONE_IN =
-		16, /* inputs, by their hash: the partition costs a hundred times a segment */
+	/* inputs, by their hash: the partition costs a hundred times a segment */
+	WHOLE_ONE_IN = 16,
 	RECORD_BYTES = 1200, /* some of which fill a segment */
 };
 

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "aggregator/engine.h"
-#include "aggregator/ingest.h"
-#include "aggregator/job_state.h"
-#include "aggregator/picture.h"
-#include "aggregator/place.h"
+#include "aggregator/group/offsets.h"
+#include "aggregator/snapshot_builder.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
+#include "engine/job_state.h"
 #include "tests/fuzz/cost.h"
 
 static void check_result(int r)
@@ -30,8 +30,9 @@ static void load_jobs(const uint8_t *data, size_t size)
 	if (r < 0)
 		return;
 	assert(nt_jobs_save(nt_engine_jobs(engine), &buf) == 0);
-	assert(nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
-				   &snapshot) == 0);
+	assert(nt_snapshot_builder_draw_all(
+		       &(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot) ==
+	       0);
 	nt_snapshot_release(snapshot);
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
 }
@@ -39,7 +40,7 @@ static void load_jobs(const uint8_t *data, size_t size)
 static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_places) struct nt_places *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
 
 	if (!size)
 		return 0;
@@ -52,8 +53,8 @@ static int run(const uint8_t *data, size_t size)
 		check_result(nt_ingest_load(ingest, data + 1, size - 1));
 		break;
 	default:
-		assert(nt_places_new(&places) == 0);
-		check_result(nt_places_load(places, data + 1, size - 1));
+		assert(nt_offsets_new(&places) == 0);
+		check_result(nt_offsets_load(places, data + 1, size - 1));
 	}
 	return 0;
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "cli/judge.h"
-#include "cli/trace.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
 #include "tests/fuzz/cost.h"
 
 static int run(const uint8_t *data, size_t size)
@@ -29,7 +29,7 @@ static int run(const uint8_t *data, size_t size)
 	if (r < 0)
 		return 0;
 	assert(nt_judgement_new(&judgement) == 0);
-	r = nt_judge_trace(trace, &rules, judgement);
+	r = nt_replay_trace(trace, &rules, judgement);
 	assert(r == 0);
 	return 0;
 }

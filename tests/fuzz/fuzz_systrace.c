@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cli/judge.h"
-#include "cli/report.h"
-#include "cli/systrace.h"
-#include "cli/trace.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
+#include "cli/report/report.h"
+#include "cli/report/systrace.h"
 #include "tests/fuzz/cost.h"
 
 static int open_part(const uint8_t *data, size_t size, char path[64])
@@ -61,7 +61,7 @@ static int run(const uint8_t *data, size_t size)
 	if (r < 0)
 		return 0;
 	assert(nt_judgement_new(&judgement) == 0);
-	r = nt_judge_trace(trace, &rules, judgement);
+	r = nt_replay_trace(trace, &rules, judgement);
 	assert(r == 0);
 	print_all(trace, judgement);
 	return 0;

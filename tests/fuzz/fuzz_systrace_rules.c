@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/systrace_metric.h"
+#include "cli/report/systrace_metric.h"
 #include "tests/fuzz/cost.h"
 
 enum {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The target of an HTTP request: what is accepted is text, within its caps, and inside its buffer. */
-#include "common/target.h"
+#include "common/http/target.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/base/utf8.h"
 #include "tests/fuzz/cost.h"
 
 static void check(const struct nt_target *target, const char *piece)

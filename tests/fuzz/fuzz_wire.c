@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/base/utf8.h"
 #include "proto/wire.h"
 #include "tests/fuzz/cost.h"
 

@@ -3,7 +3,7 @@
 #ifndef NT_TESTS_FUZZ_SEGMENT_H
 #define NT_TESTS_FUZZ_SEGMENT_H
 
-#include "common/spool/frame.h"
+#include "common/bus/spool/frame.h"
 
 enum fuzz_mend {
 	FUZZ_MEND_HEADER = 1,

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "tests/unit/kafka.h"
+#include "tests/unit/common/kafka.h"
 
 extern char **environ;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Plays the agents of some jobs on a bus, in real time: each job on a node of its own, eight ranks
- * with a window every 520 ms. It has a shelter as an agent has. Ends on SIGTERM.
+ * with a window every 520 ms. It has a disk queue as an agent has. Ends on SIGTERM.
  *
  *   feeder URL JOBS DIR
  *
@@ -21,11 +21,11 @@
 
 #include <cmocka.h>
 
-#include "common/bus_shelter.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/num.h"
-#include "tests/unit/feed.h"
+#include "common/base/parse_number.h"
+#include "common/bus/bus_disk_queue.h"
+#include "common/system/clock.h"
+#include "common/system/file.h"
+#include "tests/unit/engine/window_feed.h"
 
 enum {
 	RANKS = 8,
@@ -33,7 +33,7 @@ enum {
 	MAX_JOBS = 64,
 	MAX_PATH = 512,
 	WINDOW_MS = 520,
-	TURN_MS = 130, /* of the shelter; divides WINDOW_MS */
+	TURN_MS = 130, /* of the disk queue; divides WINDOW_MS */
 	STAGGER = 2, /* rounds between two jobs */
 	FAULTS_BYTES = 4096,
 };
@@ -49,7 +49,7 @@ struct feeder {
 	struct job job[MAX_JOBS];
 	size_t jobs;
 	uint64_t begin_ms, published, failed;
-	char faults[MAX_PATH], metrics[MAX_PATH], metrics_new[MAX_PATH + 8], shelter[MAX_PATH];
+	char faults[MAX_PATH], metrics[MAX_PATH], metrics_new[MAX_PATH + 8], disk_queue[MAX_PATH];
 	bool is_away;
 };
 
@@ -87,7 +87,7 @@ static void read_faults(struct feeder *feeder, uint64_t round)
 			at++;
 		while (at + len < buf.len && text[at + len] != ' ' && text[at + len] != '\n')
 			len++;
-		if (len && nt_num_u64(text + at, len, 0, 1000, &percent) < 0)
+		if (len && nt_parse_u64(text + at, len, 0, 1000, &percent) < 0)
 			(void)fprintf(stderr, "feeder: '%s' has no number at %zu\n", feeder->faults,
 				      at);
 		at += len;
@@ -134,15 +134,15 @@ static void publish_window(struct feeder *feeder, size_t number, uint32_t rank, 
 
 /* ---- what an agent does besides --------------------------------------------------------------- */
 
-static void write_metrics(const struct feeder *feeder, const struct nt_shelter_stats *stats)
+static void write_metrics(const struct feeder *feeder, const struct nt_disk_queue_stats *stats)
 {
 	FILE *file = fopen(feeder->metrics_new, "we");
-	struct nt_shelter_counters sum = {0};
+	struct nt_disk_queue_counters sum = {0};
 	uint64_t refused = 0;
 
 	if (!file)
 		return;
-	for (int i = 0; i < NT_SHELTER_CLASS_END; i++) {
+	for (int i = 0; i < NT_DISK_QUEUE_CLASS_END; i++) {
 		sum.found += stats->class[i].found;
 		sum.stored += stats->class[i].stored;
 		sum.drained += stats->class[i].drained;
@@ -165,12 +165,12 @@ static void write_metrics(const struct feeder *feeder, const struct nt_shelter_s
 		(void)rename(feeder->metrics_new, feeder->metrics);
 }
 
-static void look_at_shelter(struct feeder *feeder)
+static void look_at_disk_queue(struct feeder *feeder)
 {
-	struct nt_shelter_stats stats;
+	struct nt_disk_queue_stats stats;
 	struct nt_bus_health health;
 
-	nt_shelter_stats(feeder->bus, &stats);
+	nt_disk_queue_stats(feeder->bus, &stats);
 	nt_bus_health(feeder->bus, &health);
 	if (feeder->is_away != (stats.is_away != 0))
 		(void)fprintf(stderr, "feeder: the bus is %s: %s\n",
@@ -195,7 +195,7 @@ static void run(struct feeder *feeder)
 
 		for (uint64_t at_ms = TURN_MS; at_ms <= WINDOW_MS && !ends; at_ms += TURN_MS) {
 			sleep_until(from_ms + at_ms);
-			nt_shelter_turn(feeder->bus, nt_clock_mono_ns(), nt_clock_real_ns());
+			nt_disk_queue_turn(feeder->bus, nt_clock_mono_ns(), nt_clock_real_ns());
 		}
 		if (ends)
 			break;
@@ -205,37 +205,37 @@ static void run(struct feeder *feeder)
 				publish_window(feeder, i, rank, round);
 		if (nt_bus_flush(feeder->bus) < 0)
 			feeder->failed++;
-		look_at_shelter(feeder);
+		look_at_disk_queue(feeder);
 	}
 }
 
 static int open_all(struct feeder *feeder, const char *url, const char *dir)
 {
-	struct nt_shelter_options shelter = {
-		.dir = feeder->shelter,
+	struct nt_disk_queue_options disk_queue = {
+		.dir = feeder->disk_queue,
 		.limits = {.max_bytes = 64 << 20},
 		.least_rate = 1 << 20,
 	};
 	struct nt_bus_options options = {
 		.client = "feeder",
 		.flush_ns = MS,
-		.undelivered = nt_shelter_undelivered,
+		.undelivered = nt_disk_queue_undelivered,
 	};
 	struct nt_bus *behind = NULL;
 	int r;
 
-	(void)snprintf(feeder->shelter, MAX_PATH, "%s/shelter", dir);
+	(void)snprintf(feeder->disk_queue, MAX_PATH, "%s/shelter", dir);
 	(void)snprintf(feeder->faults, MAX_PATH, "%s/faults", dir);
 	(void)snprintf(feeder->metrics, MAX_PATH, "%s/metrics", dir);
 	(void)snprintf(feeder->metrics_new, sizeof(feeder->metrics_new), "%s.new", feeder->metrics);
-	r = nt_shelter_open(&shelter, &feeder->bus);
+	r = nt_disk_queue_open(&disk_queue, &feeder->bus);
 	if (r < 0)
 		return r;
 	options.data = feeder->bus;
 	r = nt_bus_open(url, &options, &behind);
 	if (r < 0)
 		return r;
-	nt_shelter_attach(feeder->bus, behind);
+	nt_disk_queue_attach(feeder->bus, behind);
 	for (size_t i = 0; i < feeder->jobs; i++) {
 		struct job *job = &feeder->job[i];
 
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 	uint64_t jobs;
 	int r;
 
-	if (argc != 4 || nt_num_u64(argv[2], strlen(argv[2]), 1, MAX_JOBS, &jobs) < 0)
+	if (argc != 4 || nt_parse_u64(argv[2], strlen(argv[2]), 1, MAX_JOBS, &jobs) < 0)
 		return 2;
 	feeder.jobs = jobs;
 	(void)sigaction(SIGTERM, &stop, NULL);

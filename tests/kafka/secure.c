@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/bus.h"
+#include "common/bus/bus.h"
 #include "tests/kafka/control.h"
 #include "tests/unit/scratch.h"
 
@@ -55,7 +55,7 @@ static struct nt_bus_security known(void)
 
 	security.user = "neutracer";
 	security.password_file = files.password;
-	/* Which one: see old_scram in common/kafka/client.c. */
+	/* Which one: see old_scram in common/bus/kafka/client.c. */
 	if (getenv("NT_TEST_PLAIN"))
 		security.mechanism = NT_BUS_PLAIN;
 	return security;

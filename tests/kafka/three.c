@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/bus.h"
+#include "common/bus/bus.h"
 #include "tests/kafka/anew.h"
 #include "tests/kafka/control.h"
 

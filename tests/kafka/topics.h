@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/bus.h"
+#include "common/bus/bus.h"
 #include "tests/kafka/anew.h"
 
 enum {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The REST interface over an invented picture, as a program that tests can talk to.
 
-$(B)/obj/aggregator/api.o: docs/api/openapi.yaml
+$(B)/obj/aggregator/api/api.o: docs/api/openapi.yaml
 
 $(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,aggregator detect proto common)
 	@mkdir -p $(@D)

@@ -14,7 +14,7 @@ sim_objects = $(addprefix $(SIM)/obj/lib/,$(1:%=%.o))
 sim_driver := $(call sim_objects,driver driver_event driver_launch driver_memory driver_stream)
 sim_device := $(call sim_objects,event graph memory model operation stream thread)
 sim_nccl := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/nccl/*.c)))
-sim_ranks := $(call sim_objects,comm reduce transfer)
+sim_ranks := $(call sim_objects,communicator reduce transfer)
 sim_runtime_calls := $(call sim_objects,$(addprefix runtime/,compiled launch memory stream))
 sim_runtime := $(call sim_objects,runtime/runtime-12 runtime/runtime-13) $(sim_runtime_calls)
 

@@ -35,8 +35,8 @@ check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API ca
 # ---- check-thread: races --------------------------------------------------------------------------
 
 # The unit tests of whatever has threads, and an aggregator with all of its at work.
-thread_pattern := pthread_create|agent/(front|kube|kubelet)\.h|aggregator/(api|service)\.h|notify/notify\.h
-thread_pattern := $(thread_pattern)|common/(httpd|kube|thread)\.h
+thread_pattern := pthread_create|agent/publish/health_server\.h|agent/identity/(kube|kubelet)\.h|aggregator/(api/api|service)\.h|notify/notify\.h
+thread_pattern := $(thread_pattern)|common/(http/httpd|kube/kube|system/thread)\.h
 thread_headers = $(shell grep -lE '$(thread_pattern)' $(unit_headers))
 thread_tests = $(shell grep -lE '$(thread_pattern)' $(unit_tests:%=tests/unit/%.c); \
 	grep -lF $(thread_headers:%=-e '"%"') $(unit_tests:%=tests/unit/%.c))
@@ -142,7 +142,7 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/cost.o $(call archives,
 
 # What measures is not measured. Nor is a checksum's loop over every byte, most of the time of a run,
 # which __wrap_nt_crc32c() counts and checks as a whole.
-$(foreach o,tests/fuzz/cost tests/fuzz/disk common/spool/crc32c,build/fuzz/obj/$(o).o): \
+$(foreach o,tests/fuzz/cost tests/fuzz/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
 	CFLAGS := $(filter-out $(mode),$(CFLAGS)) -O2
 
 .PHONY: fuzz fuzz-here fuzz-merge fuzz-short

@@ -6,13 +6,13 @@
 
 #include <cmocka.h>
 
-#include "agent/elf.h"
-#include "agent/interpreter.h"
-#include "agent/pods.h"
-#include "agent/symbols.h"
+#include "agent/discover/gc_interpreter.h"
+#include "agent/elf/elf.h"
+#include "agent/identity/pods.h"
+#include "agent/probes/symbols.h"
 #include "tests/oom/oom.h"
-#include "tests/unit/elf_image.h"
-#include "tests/unit/kube_pod.h"
+#include "tests/unit/agent/elf_image.h"
+#include "tests/unit/agent/kube_pod.h"
 
 /* Our own executable: it has a .symtab, which only the second look-up reads. */
 static int look_up(void *data)
@@ -98,7 +98,7 @@ static void an_elf_file_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
 }
 
-static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_span **ret_span)
+static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_gc_probe **ret_span)
 {
 	(void)data;
 	(void)pid;
@@ -107,7 +107,7 @@ static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_sp
 	return *ret_span ? 0 : -ENOMEM;
 }
 
-static void detach(void *data, struct nt_span *span)
+static void detach(void *data, struct nt_gc_probe *span)
 {
 	(void)data;
 	free(span);
@@ -116,20 +116,20 @@ static void detach(void *data, struct nt_span *span)
 /* A rank whose interpreter finds no room is one that is not watched. */
 static int watch_interpreters(void *data)
 {
-	const struct nt_interpreters_hooks hooks = {.attach = attach, .detach = detach};
-	nt_auto(nt_interpreters) struct nt_interpreters *interpreters = NULL;
-	int r = nt_interpreters_new(&hooks, &interpreters);
+	const struct nt_gc_interpreters_hooks hooks = {.attach = attach, .detach = detach};
+	nt_auto(nt_gc_interpreters) struct nt_gc_interpreters *interpreters = NULL;
+	int r = nt_gc_interpreters_new(&hooks, &interpreters);
 
 	(void)data;
 	if (r < 0)
 		return r;
 	for (uint32_t pid = 1; pid < 4; pid++)
-		nt_interpreters_add(interpreters, pid, 1);
+		nt_gc_interpreters_add(interpreters, pid, 1);
 	for (int i = 0; i < 3; i++)
-		nt_interpreters_attach(interpreters);
-	nt_interpreters_end(interpreters, 1, 1);
-	nt_interpreters_end(interpreters, 2, 1);
-	nt_interpreters_detach(interpreters);
+		nt_gc_interpreters_attach(interpreters);
+	nt_gc_interpreters_end(interpreters, 1, 1);
+	nt_gc_interpreters_end(interpreters, 2, 1);
+	nt_gc_interpreters_detach(interpreters);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int know_pods(void *data)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	struct nt_pods_stats stats;
-	struct nt_home home = {.workload.kind = ""};
+	struct nt_placement home = {.workload.kind = ""};
 	struct nt_cgroup cgroup;
 	int r = nt_pods_new(&pods);
 

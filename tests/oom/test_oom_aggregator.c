@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "aggregator/engine.h"
-#include "aggregator/ingest.h"
-#include "aggregator/picture.h"
-#include "aggregator/place.h"
-#include "aggregator/state.h"
+#include "aggregator/group/offsets.h"
+#include "aggregator/group/state.h"
+#include "aggregator/snapshot_builder.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
 #include "tests/oom/oom.h"
-#include "tests/unit/feed.h"
+#include "tests/unit/engine/window_feed.h"
 
 enum {
 	RANKS = 3,
@@ -58,14 +58,14 @@ static void make_records(void)
 }
 
 static int take_records(struct nt_engine *engine, struct nt_ingest *ingest,
-			struct nt_places *places)
+			struct nt_offsets *places)
 {
 	for (size_t i = 0; i < RECORDS; i++) {
 		struct nt_message *message;
 		bool again;
 		int r;
 
-		r = nt_places_take(places, &record[i], &again);
+		r = nt_offsets_take(places, &record[i], &again);
 		if (r < 0)
 			return r;
 		r = nt_ingest_take(ingest, &record[i], 0, again, &message);
@@ -85,7 +85,7 @@ static int load_at_once(void *data, const struct nt_state_set *set)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_places) struct nt_places *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
 	int r;
 
 	(void)data;
@@ -93,7 +93,7 @@ static int load_at_once(void *data, const struct nt_state_set *set)
 	if (r >= 0)
 		r = nt_ingest_new(NULL, NULL, &ingest);
 	if (r >= 0)
-		r = nt_places_new(&places);
+		r = nt_offsets_new(&places);
 	if (r < 0)
 		return r;
 	return nt_state_take(set, engine, ingest, places);
@@ -104,7 +104,7 @@ static int run(void *data)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_places) struct nt_places *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
 	const struct nt_state_store states = {.save = load_at_once};
 	struct nt_snapshot *snapshot = NULL;
 	int r;
@@ -114,12 +114,12 @@ static int run(void *data)
 	if (r >= 0)
 		r = nt_ingest_new(NULL, NULL, &ingest);
 	if (r >= 0)
-		r = nt_places_new(&places);
+		r = nt_offsets_new(&places);
 	if (r >= 0)
 		r = take_records(engine, ingest, places);
 	if (r >= 0)
-		r = nt_picture_draw_all(&(struct nt_picture){.engine = &engine, .engines = 1},
-					&snapshot);
+		r = nt_snapshot_builder_draw_all(
+			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot);
 	nt_snapshot_release(snapshot);
 	if (r < 0)
 		return r;

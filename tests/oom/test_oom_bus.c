@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "common/bus.h"
-#include "common/bus_shelter.h"
-#include "common/clock.h"
-#include "common/file.h"
+#include "common/bus/bus.h"
+#include "common/bus/bus_disk_queue.h"
+#include "common/system/clock.h"
+#include "common/system/file.h"
 #include "proto/wire.h"
 #include "tests/golden/wire/messages.h"
 #include "tests/oom/oom.h"
@@ -212,13 +212,14 @@ static void the_spool_survives_failed_allocations(void **state)
 	scratch_remove(place.dir);
 }
 
-/* Into a shelter with nothing behind it, and from there to a spool. */
-static int use_shelter(void *data)
+/* Into a disk queue with nothing behind it, and from there to a spool. */
+static int use_disk_queue(void *data)
 {
 	struct place *place = data;
 	char dir[SCRATCH_BYTES + 32], url[SCRATCH_BYTES + 32];
-	const struct nt_shelter_options options = {.dir = dir, .limits = {.max_age_ns = NT_HOUR}};
-	nt_auto(nt_bus) struct nt_bus *shelter = NULL;
+	const struct nt_disk_queue_options options = {.dir = dir,
+						      .limits = {.max_age_ns = NT_HOUR}};
+	nt_auto(nt_bus) struct nt_bus *disk_queue = NULL;
 	nt_auto(nt_bus) struct nt_bus *behind = NULL;
 	uint64_t value[128] = {0};
 	struct nt_bus_record record = {
@@ -228,44 +229,44 @@ static int use_shelter(void *data)
 		.value_len = sizeof(value),
 		.real_ns = NT_DAY,
 	};
-	struct nt_shelter_stats stats;
+	struct nt_disk_queue_stats stats;
 	int r;
 
 	(void)snprintf(dir, sizeof(dir), "%s/shelter-%u", place->dir, place->runs);
 	(void)snprintf(url, sizeof(url), "spool:%s/%u", place->dir, place->runs++);
-	r = nt_shelter_open(&options, &shelter);
+	r = nt_disk_queue_open(&options, &disk_queue);
 	if (r < 0)
 		return r;
 	for (value[0] = 0; value[0] < 40; value[0]++) {
 		record.topic = value[0] % 2 ? NT_TOPIC_WINDOW : NT_TOPIC_DETAIL;
-		r = nt_bus_publish(shelter, &record);
+		r = nt_bus_publish(disk_queue, &record);
 		if (r < 0)
 			return r;
 	}
-	r = nt_bus_flush(shelter);
+	r = nt_bus_flush(disk_queue);
 	if (r < 0)
 		return r;
 	/* What is left there is found again. */
-	nt_bus_close(nt_take(shelter));
-	r = nt_shelter_open(&options, &shelter);
+	nt_bus_close(nt_take(disk_queue));
+	r = nt_disk_queue_open(&options, &disk_queue);
 	if (r == 0)
 		r = nt_bus_open(url, NULL, &behind);
 	if (r < 0)
 		return r;
-	nt_shelter_attach(shelter, nt_take(behind));
+	nt_disk_queue_attach(disk_queue, nt_take(behind));
 	for (uint64_t turn = 1; turn < 10; turn++)
-		nt_shelter_turn(shelter, turn * NT_SECOND, NT_DAY);
-	nt_shelter_stats(shelter, &stats);
-	return stats.class[NT_SHELTER_VERDICT].left ? -ENOMEM : 0;
+		nt_disk_queue_turn(disk_queue, turn * NT_SECOND, NT_DAY);
+	nt_disk_queue_stats(disk_queue, &stats);
+	return stats.class[NT_DISK_QUEUE_VERDICT].left ? -ENOMEM : 0;
 }
 
-static void the_shelter_survives_failed_allocations(void **state)
+static void the_disk_queue_survives_failed_allocations(void **state)
 {
 	struct place place = {0};
 
 	(void)state;
 	assert_int_equal(scratch_make_in_memory(place.dir), 0);
-	assert_true(nt_oom_sweep_lenient(use_shelter, &place) >= 10);
+	assert_true(nt_oom_sweep_lenient(use_disk_queue, &place) >= 10);
 	scratch_remove(place.dir);
 }
 
@@ -276,7 +277,7 @@ int main(void)
 		cmocka_unit_test(a_message_is_decoded_with_few_allocations),
 		cmocka_unit_test(long_arrays_survive_failed_allocations),
 		cmocka_unit_test(the_spool_survives_failed_allocations),
-		cmocka_unit_test(the_shelter_survives_failed_allocations),
+		cmocka_unit_test(the_disk_queue_survives_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

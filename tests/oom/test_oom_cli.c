@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "cli/flight.h"
-#include "cli/input.h"
-#include "cli/judge.h"
-#include "cli/report.h"
-#include "cli/trace.h"
+#include "cli/readers/flight.h"
+#include "cli/readers/input.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
+#include "cli/report/report.h"
 #include "tests/oom/oom.h"
 
 static int print(const struct nt_trace *trace)
@@ -24,7 +24,7 @@ static int print(const struct nt_trace *trace)
 	int r;
 
 	r = nt_judgement_new(&judgement);
-	r = r ?: nt_judge_trace(trace, &rules, judgement);
+	r = r ?: nt_replay_trace(trace, &rules, judgement);
 	if (r < 0)
 		return r;
 	nt_report_trace(&report, trace, judgement);

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "common/buf.h"
-#include "common/metrics.h"
-#include "common/opt.h"
+#include "common/base/buf.h"
+#include "common/options/opt.h"
+#include "common/system/metrics.h"
 #include "tests/oom/oom.h"
 
 struct config {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/unit/detect_frames.h"
+#include "tests/unit/detect/detect_frames.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * Each kind of incident, from its first sign until it is told: every allocation on the way fails
  * once. A job is led to just before it, and saved; a run loads it and goes on.
  */
-#include "tests/unit/detect_frames.h"
+#include "tests/unit/detect/detect_frames.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/graph.h"
+#include "agent/steps/graph.h"
 #include "tests/oom/oom.h"
 
 enum {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "common/bus.h"
-#include "common/clock.h"
+#include "common/bus/bus.h"
+#include "common/system/clock.h"
 #include "tests/oom/oom.h"
 
 /* Nobody listens there. What the library itself allocates does not fail. */

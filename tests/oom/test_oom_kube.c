@@ -11,8 +11,8 @@
 
 #include "aggregator/notify/kube_condition.h"
 #include "aggregator/notify/kube_notice.h"
-#include "common/clock.h"
-#include "common/splitter.h"
+#include "common/base/json_stream.h"
+#include "common/system/clock.h"
 #include "proto/json.h"
 #include "tests/oom/oom.h"
 
@@ -86,17 +86,17 @@ static int split(void *data)
 	static const char list[] = "{\"kind\":\"List\",\"items\":[{\"a\":\"b\"},{\"c\":\"d\"}]}";
 	const size_t first = sizeof(list) / 2 + 4;
 	size_t objects = 0;
-	nt_autosplitter struct nt_splitter splitter = {
-		.mode = NT_SPLITTER_ITEMS,
+	nt_autosplitter struct nt_json_stream json_stream = {
+		.mode = NT_JSON_STREAM_ITEMS,
 		.max_bytes = 100,
 		.object = count_object,
 		.context = &objects,
 	};
-	int r = nt_splitter_feed(&splitter, list, first);
+	int r = nt_json_stream_feed(&json_stream, list, first);
 
 	(void)data;
 	if (r == 0)
-		r = nt_splitter_feed(&splitter, list + first, sizeof(list) - 1 - first);
+		r = nt_json_stream_feed(&json_stream, list + first, sizeof(list) - 1 - first);
 	return r < 0 || objects == 2 ? r : -EPROTO;
 }
 

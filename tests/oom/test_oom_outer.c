@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "aggregator/api.h"
+#include "aggregator/api/api.h"
 #include "aggregator/notify/notify.h"
-#include "aggregator/store.h"
-#include "cli/table.h"
-#include "common/file.h"
-#include "common/token.h"
-#include "tests/api/picture.h"
+#include "aggregator/store/store.h"
+#include "cli/live/table.h"
+#include "common/http/token.h"
+#include "common/system/file.h"
+#include "tests/api/snapshot_scene.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/scratch.h"
 
@@ -46,7 +46,7 @@ static int use_store(void *data)
 	nt_autopage struct nt_store_page page = {0};
 	struct nt_outbox_message message = {0};
 	struct nt_store_error error;
-	struct nt_incident incident;
+	struct nt_wire_incident incident;
 	struct nt_sink sink;
 	uint64_t next_ns;
 	char id[32];

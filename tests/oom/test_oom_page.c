@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/trace.h"
+#include "cli/readers/trace.h"
 #include "tests/oom/oom.h"
 #include "tests/page/scene.h"
 
@@ -23,7 +23,7 @@ static int use_windows(void *data)
 
 	r = nt_judgement_new(&judgement);
 	r = r ?: nt_judgement_watch(judgement, &rules);
-	r = r ?: nt_judge_trace(trace, &rules, judgement);
+	r = r ?: nt_replay_trace(trace, &rules, judgement);
 	if (r < 0)
 		return r;
 	nt_report_trace(&report, trace, judgement);

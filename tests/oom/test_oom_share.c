@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "aggregator/depot.h"
-#include "aggregator/head.h"
-#include "aggregator/shard.h"
-#include "aggregator/store.h"
-#include "common/clock.h"
-#include "tests/api/picture.h"
+#include "aggregator/group/job_summary.h"
+#include "aggregator/group/shard.h"
+#include "aggregator/group/state_log.h"
+#include "aggregator/store/store.h"
+#include "common/system/clock.h"
+#include "tests/api/snapshot_scene.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/scratch.h"
 
@@ -43,8 +43,8 @@ static int tear_down(void **state)
 
 /* A bus that hands every record to the other side at once. */
 struct pipe {
-	struct nt_depot *depot;
-	struct nt_heads *heads;
+	struct nt_state_log *state_log;
+	struct nt_job_summaries *heads;
 };
 
 static int pass(void *data, const struct nt_message *message)
@@ -66,9 +66,9 @@ static int pass(void *data, const struct nt_message *message)
 		return r;
 	record.value = buf.data;
 	record.value_len = buf.len;
-	r = pipe->depot ? nt_depot_take(pipe->depot, &record) : 0;
+	r = pipe->state_log ? nt_state_log_take(pipe->state_log, &record) : 0;
 	if (r == 0 && pipe->heads)
-		r = nt_heads_take(pipe->heads, &record, 2);
+		r = nt_job_summaries_take(pipe->heads, &record, 2);
 	return r;
 }
 
@@ -88,7 +88,7 @@ static int flush(void *data)
 /* ---- states -------------------------------------------------------------------------------------- */
 
 static void ignore_incident(void *data, const struct nt_shard *shard,
-			    const struct nt_incident *incident)
+			    const struct nt_wire_incident *incident)
 {
 	(void)data;
 	(void)shard;
@@ -100,25 +100,25 @@ static int move_shard(void *data)
 	const struct nt_engine_options options = nt_engine_options_default();
 	const struct nt_shard_handler handler = {.incident = ignore_incident};
 	nt_auto(nt_shard) struct nt_shard *from = NULL, *to = NULL;
-	nt_auto(nt_depot) struct nt_depot *depot = NULL;
+	nt_auto(nt_state_log) struct nt_state_log *state_log = NULL;
 	struct pipe pipe = {0};
-	const struct nt_depot_port port = {
+	const struct nt_state_log_port port = {
 		.publish = pass, .remove = forget, .flush = flush, .data = &pipe};
 	int r;
 
 	(void)data;
 	r = nt_shard_new(SHARD, &options, &handler, &from);
 	if (r == 0)
-		r = nt_depot_new(SHARD, &depot);
-	pipe.depot = depot;
+		r = nt_state_log_new(SHARD, &state_log);
+	pipe.state_log = state_log;
 	if (r == 0)
 		r = nt_shard_save(from, NULL, &port);
 	if (r == 0)
-		r = nt_depot_end(&port, "", &from->draft);
+		r = nt_state_log_end(&port, "", &from->draft);
 	if (r == 0)
 		r = nt_shard_new(SHARD, &options, &handler, &to);
 	if (r == 0)
-		r = nt_shard_load(to, NULL, depot);
+		r = nt_shard_load(to, NULL, state_log);
 	if (r == 0)
 		assert_true(to->loaded);
 	return r;
@@ -135,10 +135,10 @@ static void a_shard_moves_whole_or_not_at_all(void **state)
 static int show_head(void *data)
 {
 	struct nt_snapshot_job *job = nt_snapshot_job_new();
-	nt_auto(nt_heads) struct nt_heads *ours = NULL, *theirs = NULL;
+	nt_auto(nt_job_summaries) struct nt_job_summaries *ours = NULL, *theirs = NULL;
 	const struct nt_snapshot_job *list[] = {job}, **shown;
 	struct pipe pipe = {0};
-	const struct nt_depot_port port = {
+	const struct nt_state_log_port port = {
 		.publish = pass, .remove = forget, .flush = flush, .data = &pipe};
 	size_t count;
 	int r;
@@ -147,14 +147,14 @@ static int show_head(void *data)
 	if (!job)
 		return -ENOMEM;
 	(void)snprintf(job->id, sizeof(job->id), "0123456789abcdef");
-	r = nt_heads_new(&ours);
+	r = nt_job_summaries_new(&ours);
 	if (r == 0)
-		r = nt_heads_new(&theirs);
+		r = nt_job_summaries_new(&theirs);
 	pipe.heads = theirs;
 	if (r == 0)
-		r = nt_heads_publish(ours, &port, "http://a", SHARD, list, 1);
+		r = nt_job_summaries_publish(ours, &port, "http://a", SHARD, list, 1);
 	if (r == 0)
-		r = nt_heads_list(theirs, &shown, &count);
+		r = nt_job_summaries_list(theirs, &shown, &count);
 	if (r == 0)
 		assert_int_equal(count, 1);
 	nt_snapshot_job_unref(job);
@@ -169,7 +169,7 @@ static void a_head_is_shown_or_the_want_of_memory_told(void **state)
 
 /* ---- incidents ------------------------------------------------------------------------------------ */
 
-static int see(void *data, const struct nt_incident *incident)
+static int see(void *data, const struct nt_wire_incident *incident)
 {
 	(void)data;
 	(void)incident;
@@ -182,14 +182,14 @@ static int share_incident(void *data)
 	char name[sizeof(path) + 40], id[32];
 	const struct nt_store_options options = {
 		.path = name, .receiver = receivers, .receivers = 1, .shared = true};
-	const struct nt_sink_outlet outlet = {.incident = see, .flush = flush};
+	const struct nt_sink_bus_producer bus_producer = {.incident = see, .flush = flush};
 	struct nt_delivery delivery = {.receiver = "webhook",
 				       .event = "firing",
 				       .state = "queued",
 				       .severity = "critical"};
 	nt_auto(nt_store) struct nt_store *store = NULL;
 	struct nt_store_error error;
-	struct nt_incident incident;
+	struct nt_wire_incident incident;
 	struct nt_sink sink;
 	int r;
 
@@ -208,7 +208,7 @@ static int share_incident(void *data)
 	if (r == 0)
 		r = sink.adopt(sink.data, SHARD, nt_clock_real_ns());
 	if (r == 0)
-		r = sink.publish(sink.data, &outlet);
+		r = sink.publish(sink.data, &bus_producer);
 	if (r >= 0)
 		r = sink.release(sink.data, SHARD);
 	return r;

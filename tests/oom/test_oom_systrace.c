@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "cli/judge.h"
-#include "cli/systrace.h"
-#include "cli/trace.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
+#include "cli/report/systrace.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/scratch.h"
 
@@ -76,7 +76,7 @@ static int use_reader(void *data)
 	(void)data;
 	r = nt_trace_read_systrace(paths, RANKS, &trace, &error);
 	r = r ?: nt_judgement_new(&judgement);
-	r = r ?: nt_judge_trace(trace, &rules, judgement);
+	r = r ?: nt_replay_trace(trace, &rules, judgement);
 	if (r < 0)
 		return r;
 	nt_report_trace(&report, trace, judgement);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/html.h"
-#include "cli/judge.h"
-#include "cli/report.h"
+#include "cli/replay/replay.h"
+#include "cli/report/html.h"
+#include "cli/report/report.h"
 
 /* Each would do harm in another place of the page. */
 static const char *const scene_attack[] = {
@@ -125,8 +125,8 @@ static inline struct nt_windows_job *scene_job(struct scene *scene, const char *
 	return job;
 }
 
-static inline struct nt_incident *scene_incident(struct scene *scene, const char *job,
-						 const char *severity, const char *class)
+static inline struct nt_wire_incident *scene_incident(struct scene *scene, const char *job,
+						      const char *severity, const char *class)
 {
 	struct nt_judgement *judgement = scene->judgement;
 	struct nt_judged *judged;
@@ -135,7 +135,7 @@ static inline struct nt_incident *scene_incident(struct scene *scene, const char
 						    sizeof(*judgement->judged)));
 	judged = &judgement->judged[judgement->incidents++];
 	*judged = (struct nt_judged){0};
-	judged->incident = (struct nt_incident){
+	judged->incident = (struct nt_wire_incident){
 		.id = "i",
 		.state = "firing",
 		.severity = severity,
@@ -172,12 +172,12 @@ static inline struct nt_culprit scene_culprit(uint32_t rank, const char *name)
 static inline void scene_attacked(struct scene *scene)
 {
 	static struct nt_culprit culprit[SCENE_ATTACKS];
-	static struct nt_evidence evidence[SCENE_ATTACKS];
+	static struct nt_wire_evidence evidence[SCENE_ATTACKS];
 	struct nt_windows_job *job;
 
 	scene_init(scene, scene_name(1));
 	for (size_t i = 0; i < SCENE_ATTACKS; i++) {
-		struct nt_incident *incident;
+		struct nt_wire_incident *incident;
 
 		job = scene_job(scene, scene_name(i), 16, 60, 1, false);
 		for (size_t c = 30; c < 60; c++)
@@ -186,7 +186,7 @@ static inline void scene_attacked(struct scene *scene)
 		culprit[i] = scene_culprit((uint32_t)i, scene_name(i / 1));
 		/* As a node of the picture: names are those of the attack of its place. */
 		culprit[i].node = job->node[i / 8];
-		evidence[i] = (struct nt_evidence){
+		evidence[i] = (struct nt_wire_evidence){
 			scene_name(i), scene_name(i + 1), scene_name(i + 2), 412, 314, 3, 9};
 		incident =
 			scene_incident(scene, scene_name(i), i ? "warning" : "critical", "compute");
@@ -206,10 +206,10 @@ static inline void scene_large(struct scene *scene)
 {
 	static uint32_t ranks[8];
 	static struct nt_culprit culprit[2];
-	static struct nt_evidence evidence = {
+	static struct nt_wire_evidence evidence = {
 		"own work of the step", "ms", "ratio", 412, 314, 3.1, 9};
 	struct nt_windows_job *job;
-	struct nt_incident *incident;
+	struct nt_wire_incident *incident;
 
 	scene_init(scene, "large");
 	job = scene_job(scene, "llm-70b", 16384, 512, 8, false);
@@ -251,8 +251,8 @@ static inline void scene_long(struct scene *scene)
 {
 	static struct nt_culprit culprit;
 	static char name[201];
-	const struct nt_reach reach = {.stepped = 8, .ranks = 4, .needed = 7};
-	struct nt_incident *incident;
+	const struct nt_coverage reach = {.stepped = 8, .ranks = 4, .needed = 7};
+	struct nt_wire_incident *incident;
 
 	memset(name, 'n', sizeof(name) - 1);
 	scene_init(scene, name);
@@ -274,7 +274,7 @@ static inline void scene_worst(struct scene *scene)
 	static char name[NAME + 1], text[4096];
 	static uint32_t number[RANKS];
 	static struct nt_culprit culprit[CULPRITS];
-	static struct nt_evidence evidence[8];
+	static struct nt_wire_evidence evidence[8];
 	static struct nt_trace_collective collective[1000];
 
 	memset(name, '"', NAME);
@@ -288,7 +288,8 @@ static inline void scene_worst(struct scene *scene)
 		culprit[i].peer_count = 63;
 	}
 	for (uint32_t i = 0; i < 8; i++)
-		evidence[i] = (struct nt_evidence){name, name, name, 1e300, 1e-300, 1e300, 1000000};
+		evidence[i] =
+			(struct nt_wire_evidence){name, name, name, 1e300, 1e-300, 1e300, 1000000};
 	scene_init(scene, text);
 	for (int i = 0; i < 12; i++) {
 		struct nt_windows_job *job =
@@ -301,7 +302,8 @@ static inline void scene_worst(struct scene *scene)
 	}
 	scene->report.jobs = 12;
 	for (int i = 0; i < INCIDENTS; i++) {
-		struct nt_incident *incident = scene_incident(scene, name, "critical", "compute");
+		struct nt_wire_incident *incident =
+			scene_incident(scene, name, "critical", "compute");
 
 		incident->summary = text;
 		incident->cause = incident->state = name;

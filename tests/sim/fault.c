@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 #include "tests/sim/job.h"
 
 enum {

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
-#include "common/num.h"
+#include "common/base/hash.h"
+#include "common/base/parse_number.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/command.h"
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/rate.h"
 #include "tests/sim/cluster/truth/sight.h"
 #include "tests/sim/cluster/truth/truth.h"
@@ -433,11 +433,11 @@ static int run_all(const struct options *opt)
 static int take_seeds(const char *text, struct options *opt)
 {
 	const char *comma = strchrnul(text, ',');
-	int r = nt_num_u64(text, (size_t)(comma - text), 0, UINT32_MAX, &opt->first);
+	int r = nt_parse_u64(text, (size_t)(comma - text), 0, UINT32_MAX, &opt->first);
 
 	opt->last = opt->first;
 	if (r == 0 && *comma)
-		r = nt_num_u64(comma + 1, strlen(comma + 1), opt->first, UINT32_MAX, &opt->last);
+		r = nt_parse_u64(comma + 1, strlen(comma + 1), opt->first, UINT32_MAX, &opt->last);
 	return r;
 }
 

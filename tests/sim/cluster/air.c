@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bus_impl.h"
-#include "common/hash.h"
+#include "common/base/hash.h"
+#include "common/bus/bus_impl.h"
 
 enum {
 	WAY_NS = 5000000, /* of every message */

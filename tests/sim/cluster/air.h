@@ -6,7 +6,7 @@
 #ifndef NT_SIM_CLUSTER_AIR_H
 #define NT_SIM_CLUSTER_AIR_H
 
-#include "common/bus.h"
+#include "common/bus/bus.h"
 #include "tests/sim/cluster/scenario.h"
 
 struct cl_air;

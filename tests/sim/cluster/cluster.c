@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregator/engine.h"
-#include "aggregator/ingest.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
 #include "tests/sim/cluster/air.h"
 #include "tests/sim/cluster/node/node.h"
 
@@ -27,7 +27,7 @@ struct run {
 	int error; /* of a handler */
 };
 
-static void on_incident(void *data, const struct nt_incident *incident)
+static void on_incident(void *data, const struct nt_wire_incident *incident)
 {
 	struct run *run = data;
 	int r = nt_judgement_add(run->judgement, incident);

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "cli/judge.h"
-#include "common/bus.h"
+#include "cli/replay/replay.h"
+#include "common/bus/bus.h"
 #include "tests/sim/cluster/cost.h"
 #include "tests/sim/cluster/scenario.h"
 

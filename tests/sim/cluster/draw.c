@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 #include "tests/sim/cluster/chance.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))

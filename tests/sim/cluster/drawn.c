@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/num.h"
+#include "common/base/parse_number.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/draw.h"
@@ -27,7 +27,7 @@ static double since(const struct cl_outcome *o, uint64_t real_ns)
 static void print_said(const struct nt_judgement *judgement, const struct cl_outcome *o)
 {
 	for (size_t i = 0; i < judgement->incidents; i++) {
-		const struct nt_incident *in = &judgement->judged[i].incident;
+		const struct nt_wire_incident *in = &judgement->judged[i].incident;
 
 		(void)printf("    said (%s %s; since %.1f seen %.1f until %.1f s; cost %.3f): %s\n",
 			     in->state, in->class, since(o, in->since_real_ns),
@@ -110,14 +110,14 @@ int main(int argc, char **argv)
 		switch (key) {
 		case 's':
 			comma = strchrnul(optarg, ',');
-			r = nt_num_u64(optarg, (size_t)(comma - optarg), 0, UINT32_MAX, &first);
+			r = nt_parse_u64(optarg, (size_t)(comma - optarg), 0, UINT32_MAX, &first);
 			last = first;
 			if (r == 0 && *comma)
-				r = nt_num_u64(comma + 1, strlen(comma + 1), first, UINT32_MAX,
-					       &last);
+				r = nt_parse_u64(comma + 1, strlen(comma + 1), first, UINT32_MAX,
+						 &last);
 			break;
 		case 'c':
-			r = nt_num_u64(optarg, strlen(optarg), 1000, UINT32_MAX, &calls);
+			r = nt_parse_u64(optarg, strlen(optarg), 1000, UINT32_MAX, &calls);
 			break;
 		case 'm':
 			mode = optarg;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/scenario.h"
 
 /* Is the rank one that the fault falls on, if there is any of it in the step? */

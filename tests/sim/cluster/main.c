@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report.h"
-#include "common/num.h"
+#include "cli/report/report.h"
+#include "common/base/parse_number.h"
 #include "tests/sim/cluster/cluster.h"
 
 struct options {
@@ -85,7 +85,7 @@ static int take_number(struct cl_scenario *scenario, int which, const char *text
 	void *at = (char *)scenario + numbers[which].offset;
 	double value;
 
-	if (nt_num_double(text, strlen(text), 0, UINT32_MAX, &value) < 0)
+	if (nt_parse_double(text, strlen(text), 0, UINT32_MAX, &value) < 0)
 		return -EINVAL;
 	if (numbers[which].whole)
 		*(uint32_t *)at = (uint32_t)value;
@@ -151,7 +151,8 @@ static int parse(int argc, char **argv, struct options *opt)
 			r = take_fault(&opt->scenario, optarg);
 			break;
 		case 'r':
-			r = nt_num_u64(optarg, strlen(optarg), 0, UINT64_MAX, &opt->scenario.seed);
+			r = nt_parse_u64(optarg, strlen(optarg), 0, UINT64_MAX,
+					 &opt->scenario.seed);
 			break;
 		case 'j':
 			opt->json = true;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "proto/wire.h"
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/scenario.h"
 
 enum cl_act_kind {

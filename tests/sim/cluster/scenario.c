@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 
 static const char *const fault_names[CL_FAULT_END] = {
 	[CL_COMPUTE_RANK] = "compute",

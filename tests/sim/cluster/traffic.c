@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/traffic.h"
 
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 
 bool cl_traffic_is_ring(const struct cl_scenario *s)
 {

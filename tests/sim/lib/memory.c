@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/search.h"
+#include "common/base/search.h"
 #include "tests/sim/lib/model.h"
 
 struct allocation {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/sim/lib/comm.h"
+#include "tests/sim/lib/communicator.h"
 #include "tests/sim/lib/standin.h"
 
 enum sim_call_kind {

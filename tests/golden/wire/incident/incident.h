@@ -77,7 +77,7 @@ static struct nt_message golden_incident = {
 			.confidence = 0.984375,
 			.completeness = 0.96875,
 			.evidence =
-				(struct nt_evidence[]){
+				(struct nt_wire_evidence[]){
 					{
 						.what = "own work of the step",
 						.unit = "ms",

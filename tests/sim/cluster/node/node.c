@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/layout.h"
-#include "common/hash.h"
+#include "agent/steps/comm_layout.h"
+#include "common/base/hash.h"
 #include "tests/sim/cluster/node/state.h"
 
 enum {
@@ -105,7 +105,7 @@ static void tell_busy(struct cl_node *node, const struct cl_process *process,
 
 	if (busy->communicates) {
 		cl_make_id(node, &place, &group, id);
-		interval.comm = nt_layout_nccl_hash(id, NT_ID_BYTES);
+		interval.comm = nt_comm_layout_nccl_hash(id, NT_ID_BYTES);
 		interval.comm_rank = cl_group_place(&group, process->rank);
 		interval.op = (enum nt_op)busy->op;
 		interval.nth = busy->nth;

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "common/bus.h"
+#include "common/bus/bus.h"
 #include "tests/sim/cluster/play/play.h"
 
 #define CL_TICK_NS 100000000LL /* as the agent's */

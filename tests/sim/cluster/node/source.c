@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/layout.h"
-#include "common/hash.h"
+#include "agent/steps/comm_layout.h"
+#include "common/base/hash.h"
 
 enum {
 	TEXT_BYTES = 256,
@@ -141,7 +141,7 @@ static int read_nccl(const struct cl_node *node, const struct cl_place *where, u
 		memcpy(buf, &word, sizeof(word));
 	} else if (at == NCCL_HASH && size >= 16) {
 		cl_make_id(node, where, &group, id);
-		word = nt_layout_nccl_hash(id, NT_ID_BYTES);
+		word = nt_comm_layout_nccl_hash(id, NT_ID_BYTES);
 		memcpy(buf, &word, sizeof(word));
 		put_u32(buf, 8, place);
 		put_u32(buf, 12, group.size);

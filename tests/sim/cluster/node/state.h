@@ -3,9 +3,9 @@
 #ifndef NT_SIM_CLUSTER_NODE_STATE_H
 #define NT_SIM_CLUSTER_NODE_STATE_H
 
-#include "agent/publisher.h"
-#include "agent/tracker.h"
-#include "common/clock.h"
+#include "agent/publish/publisher.h"
+#include "agent/tracker/tracker.h"
+#include "common/system/clock.h"
 #include "tests/sim/cluster/node/node.h"
 
 #define BOOT_NS (100 * NT_SECOND) /* how long the node has run when the job begins */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "tests/sim/cluster/device.h"
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/scenario.h"
 
 #define CL_NEVER INT64_MAX /* the return of a call that has none */

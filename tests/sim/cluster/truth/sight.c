@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/truth/sight.h"
 
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 
 bool cl_sight_has_work(const struct cl_scenario *s)
 {

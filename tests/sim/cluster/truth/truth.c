@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/num.h"
-#include "tests/sim/cluster/layout.h"
+#include "common/base/parse_number.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/traffic.h"
 #include "tests/sim/cluster/truth/sight.h"
 #include "tests/sim/cluster/truth/wanted.h"
@@ -55,7 +55,7 @@ static uint32_t node_number(const char *name)
 	const char *dash = name ? strrchr(name, '-') : NULL;
 	uint32_t number;
 
-	if (!dash || nt_num_u32(dash + 1, strlen(dash + 1), 0, CL_MAX_RANKS, &number) < 0)
+	if (!dash || nt_parse_u32(dash + 1, strlen(dash + 1), 0, CL_MAX_RANKS, &number) < 0)
 		return UINT32_MAX;
 	return number;
 }
@@ -71,7 +71,7 @@ static bool is_node_guilty(const struct cl_scenario *s, uint32_t node)
 	return true;
 }
 
-static bool accuses(const struct nt_incident *incident)
+static bool accuses(const struct nt_wire_incident *incident)
 {
 	return strcmp(incident->severity, "info") != 0 &&
 	       strcmp(incident->class, "imbalance") != 0 &&
@@ -79,7 +79,7 @@ static bool accuses(const struct nt_incident *incident)
 }
 
 /* A mismatch names both sides, and so accuses neither by itself. */
-static bool names_both_sides(const struct cl_scenario *s, const struct nt_incident *incident)
+static bool names_both_sides(const struct cl_scenario *s, const struct nt_wire_incident *incident)
 {
 	bool mismatch = false;
 
@@ -123,7 +123,7 @@ static bool is_link_guilty(const struct cl_scenario *s, const struct nt_culprit 
 	return false;
 }
 
-static void count_accused(const struct cl_scenario *s, const struct nt_incident *incident,
+static void count_accused(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 			  struct cl_score *score)
 {
 	if (!accuses(incident) || names_both_sides(s, incident))
@@ -154,7 +154,7 @@ static bool holds(const uint32_t *list, size_t count, uint32_t rank)
 	return false;
 }
 
-static bool names_rank(const struct nt_incident *incident, uint32_t rank)
+static bool names_rank(const struct nt_wire_incident *incident, uint32_t rank)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
 		const struct nt_culprit *c = &incident->culprit[i];
@@ -166,7 +166,7 @@ static bool names_rank(const struct nt_incident *incident, uint32_t rank)
 	return false;
 }
 
-static bool names_node(const struct cl_scenario *s, const struct nt_incident *incident,
+static bool names_node(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 		       uint32_t node)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
@@ -184,7 +184,7 @@ static bool names_node(const struct cl_scenario *s, const struct nt_incident *in
 }
 
 /* Ranks of the node, and no others. */
-static bool names_part(const struct cl_scenario *s, const struct nt_incident *incident,
+static bool names_part(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 		       uint32_t node)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
@@ -197,7 +197,7 @@ static bool names_part(const struct cl_scenario *s, const struct nt_incident *in
 }
 
 /* Most of them at once, and none of the others: who has a fault of his own may be told before. */
-static bool names_half(const struct cl_scenario *s, const struct nt_incident *incident)
+static bool names_half(const struct cl_scenario *s, const struct nt_wire_incident *incident)
 {
 	uint32_t ranks = cl_scenario_ranks(s), named = 0, all = 0;
 
@@ -211,7 +211,7 @@ static bool names_half(const struct cl_scenario *s, const struct nt_incident *in
 }
 
 static bool names_one(const struct cl_scenario *s, const struct cl_fault *f,
-		      const struct nt_incident *incident)
+		      const struct nt_wire_incident *incident)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
 		if (is_link(s, f, &incident->culprit[i]))
@@ -220,7 +220,7 @@ static bool names_one(const struct cl_scenario *s, const struct cl_fault *f,
 	return false;
 }
 
-static bool names_link(const struct cl_scenario *s, const struct nt_incident *incident,
+static bool names_link(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 		       uint32_t node)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
@@ -235,7 +235,7 @@ static bool names_link(const struct cl_scenario *s, const struct nt_incident *in
 }
 
 static bool names(const struct cl_scenario *s, const struct cl_fault *f,
-		  const struct nt_incident *incident)
+		  const struct nt_wire_incident *incident)
 {
 	switch (cl_wanted_for(s, f).who) {
 	case THE_RANK:
@@ -263,7 +263,7 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 	}
 }
 
-static bool has_class(const struct cl_wanted *wanted, const struct nt_incident *incident)
+static bool has_class(const struct cl_wanted *wanted, const struct nt_wire_incident *incident)
 {
 	return strcmp(incident->class, wanted->class) == 0 ||
 	       (wanted->other_class && strcmp(incident->class, wanted->other_class) == 0);
@@ -310,7 +310,7 @@ static bool is_worth_a_word(const struct cl_scenario *s, const struct cl_fault *
 
 /* Two faults of one culprit are told as the worse of them. */
 static bool has_class_of_other(const struct cl_scenario *s, const struct cl_fault *f,
-			       const struct nt_incident *incident)
+			       const struct nt_wire_incident *incident)
 {
 	for (size_t i = 0; i < s->faults; i++) {
 		const struct cl_wanted wanted = cl_wanted_for(s, &s->fault[i]);
@@ -336,7 +336,7 @@ static void score_fault(const struct cl_scenario *s, size_t index,
 		return;
 	score->wanted++;
 	for (size_t i = 0; i < judgement->incidents; i++) {
-		const struct nt_incident *incident = &judgement->judged[i].incident;
+		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 		double seconds;
 
 		if (!names(s, f, incident))
@@ -371,7 +371,7 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 			return -1;
 	}
 	for (size_t i = 0; i < judgement->incidents; i++) {
-		const struct nt_incident *incident = &judgement->judged[i].incident;
+		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 		bool named = false;
 
 		for (size_t j = 0; j < s->faults && !named; j++)
@@ -384,7 +384,7 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 }
 
 /* A hang, or a slow network, of which nothing was played: an alarm though it names nobody. */
-static bool is_false_alarm(const struct cl_scenario *s, const struct nt_incident *incident)
+static bool is_false_alarm(const struct cl_scenario *s, const struct nt_wire_incident *incident)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
 		if (strcmp(incident->culprit[i].kind, "communicator") != 0 &&
@@ -404,7 +404,7 @@ static bool is_false_alarm(const struct cl_scenario *s, const struct nt_incident
 }
 
 /* That the job is slower is so, whoever cannot be named for it. */
-static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_incident *incident,
+static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 			     const struct cl_outcome *outcome)
 {
 	for (size_t i = 0; i < s->faults; i++)
@@ -438,7 +438,7 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 	for (size_t i = 0; i < scenario->faults; i++)
 		score_fault(scenario, i, judgement, outcome, &score);
 	for (size_t i = 0; i < judgement->incidents; i++) {
-		const struct nt_incident *incident = &judgement->judged[i].incident;
+		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 		bool wanted = false;
 
 		count_accused(scenario, incident, &score);

@@ -3,7 +3,7 @@
 #ifndef NT_SIM_CLUSTER_TRUTH_H
 #define NT_SIM_CLUSTER_TRUTH_H
 
-#include "cli/judge.h"
+#include "cli/replay/replay.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/scenario.h"
 

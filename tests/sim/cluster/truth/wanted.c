@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "tests/sim/cluster/layout.h"
+#include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/traffic.h"
 #include "tests/sim/cluster/truth/sight.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "tests/sim/lib/comm.h"
+#include "tests/sim/lib/communicator.h"
 #include "tests/sim/lib/nccl/nccl.h"
 
 enum {

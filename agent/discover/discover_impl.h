@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Discovery from inside; for agent/discover*.c alone. */
+#ifndef NT_AGENT_DISCOVER_DISCOVER_IMPL_H
+#define NT_AGENT_DISCOVER_DISCOVER_IMPL_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/discover/catalog.h"
+#include "agent/discover/discover.h"
+#include "agent/discover/inspector.h"
+#include "agent/discover/mapwatch.h"
+#include "agent/discover/outside.h"
+#include "agent/discover/roster.h"
+#include "agent/host/cgroup_filter.h"
+
+struct nt_discover {
+	struct nt_discover_options options;
+	struct nt_cgroup_filter *cgroup_filter;
+	struct nt_mapwatch *watch;
+	struct nt_inspector *inspector;
+	struct nt_inspector_client client, symbols_client;
+	struct nt_roster roster;
+	struct nt_outside outside;
+	struct nt_catalog catalog;
+	int epoll;
+	bool rescan; /* records were lost: a scan is to come */
+	bool has_unread; /* records */
+	DIR *scan; /* that goes on; NULL: none does */
+	bool scan_makes_up; /* for records that were lost, or for all before the first */
+	bool scanning_first; /* what is asked for is of the first scan */
+	uint64_t lost; /* that a scan is to make up for, some time */
+	uint64_t lost_before; /* as of the last scan */
+	/* Boot time; scan_ns: how long the last one took. */
+	uint64_t rechecked_ns, scan_begin_ns, scan_pass_ns, scan_end_ns, scan_ns;
+	struct nt_discover_stats stats;
+};
+
+/* agent/discover/discover_file.c: removes a process that has ended or runs another program, and reports its end. */
+void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns);
+/* Takes a file that a worker found for the task. */
+void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task *task,
+			   const struct nt_inspection_file *found, const char *name, int fd);
+/* Takes the symbols of a file for all processes that wait for it. file: may be NULL. */
+void nt_discover_take_symbols(struct nt_discover *d, struct nt_catalog_file *file, uint32_t pid,
+			      struct nt_inspector_outcome *outcome);
+
+/* agent/discover/discover_request.c: requests an inspection. Processes outside the cgroup are not inspected. */
+void nt_discover_ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path);
+void nt_discover_see_mapping(struct nt_discover *d, const struct nt_map_record *record);
+void nt_discover_see_program(struct nt_discover *d, uint32_t pid);
+void nt_discover_see_process(struct nt_discover *d, uint32_t pid);
+
+/* agent/discover/discover_scan.c: scans all processes. */
+int nt_discover_begin_scan(struct nt_discover *d, uint64_t now_ns);
+bool nt_discover_has_idle_workers(const struct nt_discover *d);
+/* One pass. A process that comes later than its number was passed by has records of its own. */
+void nt_discover_scan(struct nt_discover *d, uint64_t now_ns);
+/* Ends whose records were lost, and what can be looked at again. */
+void nt_discover_recheck(struct nt_discover *d);
+/*
+ * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
+ * looked at by now: a scan finds out.
+ */
+bool nt_discover_should_readmit(const struct nt_discover *d, uint64_t now_ns);
+/* All processes are looked at a tenth of the time, at the most. */
+bool nt_discover_may_scan(const struct nt_discover *d, uint64_t now_ns);
+
+#endif

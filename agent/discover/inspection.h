@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What workers (agent/discover/worker.h) do for the loop, and the messages of it. A worker reads hostile input
+ * and may be taken over by it: the loop checks every size and every value of an answer here, and
+ * believes nothing else of it than a file's symbols could say anyway.
+ */
+#ifndef NT_AGENT_DISCOVER_INSPECTION_H
+#define NT_AGENT_DISCOVER_INSPECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/host/proc.h"
+#include "agent/identity/environ.h"
+#include "agent/probes/gc_probe.h"
+#include "agent/probes/symbols.h"
+#include "common/base/cleanup.h"
+#include "proto/wire.h"
+
+enum {
+	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, read at once */
+	NT_INSPECTION_IO = 4096,
+	NT_INSPECTION_FILES = 256, /* of one process */
+};
+
+enum nt_inspection_kind {
+	NT_INSPECT_MEMORY, /* address, size: NT_ANSWER_BYTES */
+	NT_INSPECT_ENVIRON, /* NT_ANSWER_BYTES, of a struct nt_environ */
+	NT_INSPECT_IO, /* tid: NT_ANSWER_BYTES, of /proc/PID/task/TID/io */
+	NT_INSPECT_PROCESS, /* NT_ANSWER_FILE for its libraries and its program, then DONE */
+	/* address, size, ino, path: the same for one mapping; or NT_ANSWER_SYMBOLS in place of DONE */
+	NT_INSPECT_MAPPING,
+	NT_INSPECT_PROGRAM, /* the same for its program */
+	NT_INSPECT_SYMBOLS, /* dev, ino, library, with a descriptor: NT_ANSWER_SYMBOLS */
+	NT_INSPECT_INTERPRETER, /* NT_ANSWER_PLACES with a descriptor, or DONE */
+	NT_INSPECT_END,
+};
+
+/* A path may follow, without its NUL. */
+struct nt_inspection_request {
+	uint32_t kind, pid, tid, library;
+	uint64_t number; /* the answers carry it */
+	uint64_t address, size;
+	uint64_t dev, ino;
+	uint32_t takes_fuse; /* files of user-space file systems are looked at, too */
+	uint32_t wants_symbols; /* of a mapping: a turn less before the file is attached */
+};
+
+enum nt_answer_kind {
+	NT_ANSWER_DONE, /* the last to a request */
+	NT_ANSWER_BYTES, /* and all that follow are the last, too, but for FILE */
+	NT_ANSWER_SYMBOLS,
+	NT_ANSWER_PLACES,
+	NT_ANSWER_FILE,
+	NT_ANSWER_END,
+};
+
+struct nt_inspection_answer {
+	uint32_t kind;
+	int32_t result; /* 0 or a negative errno */
+	uint64_t number;
+	uint64_t waited_ns; /* for what the process controls; 0: nothing to speak of */
+};
+
+/* A file that a process maps. With it comes a descriptor that can be looked at, not read (O_PATH). */
+struct nt_inspection_file {
+	uint64_t dev, ino, bytes, changed_ns;
+	uint64_t start, end; /* of the mapping; 0 for a program */
+	uint32_t library; /* enum nt_library, by its name; UNKNOWN for a program */
+	uint8_t executable;
+	uint8_t is_fuse;
+	uint8_t pad[2];
+};
+
+/* Before so many rows (struct nt_symbols_row). */
+struct nt_inspection_symbols {
+	uint32_t holds, count;
+};
+
+/* ---- in the child --------------------------------------------------------------------------- */
+
+/* An nt_worker_fn. */
+void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd);
+
+/* ---- in the loop: -EBADMSG where an answer is not what a worker of ours would send ------------ */
+
+NT_MUST_CHECK int nt_inspection_parse(const uint8_t *data, size_t len,
+				      struct nt_inspection_answer *ret_answer,
+				      const uint8_t **ret_body, size_t *ret_len);
+NT_MUST_CHECK int nt_inspection_parse_file(const uint8_t *body, size_t len,
+					   struct nt_inspection_file *ret_file,
+					   char ret_name[NT_PROC_PATH]);
+NT_MUST_CHECK int nt_inspection_parse_symbols(const uint8_t *body, size_t len,
+					      struct nt_symbols *ret_symbols);
+NT_MUST_CHECK int nt_inspection_parse_places(const uint8_t *body, size_t len,
+					     struct nt_gc_probe_places *ret_places);
+NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,
+					      struct nt_environ *ret_environ);
+
+#endif

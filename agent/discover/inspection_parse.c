@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The loop's side of agent/discover/inspection.h: what came from a worker is taken apart and checked. */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/discover/inspection.h"
+#include "agent/probes/probe.h"
+
+_Static_assert(sizeof(struct nt_inspection_request) == 64, "passed between processes");
+_Static_assert(sizeof(struct nt_inspection_answer) == 24, "passed between processes");
+_Static_assert(sizeof(struct nt_inspection_file) == 56, "passed between processes");
+_Static_assert(sizeof(struct nt_symbols_row) == 40, "passed between processes");
+
+int nt_inspection_parse(const uint8_t *data, size_t len, struct nt_inspection_answer *ret_answer,
+			const uint8_t **ret_body, size_t *ret_len)
+{
+	struct nt_inspection_answer answer;
+
+	if (len < sizeof(answer))
+		return -EBADMSG;
+	memcpy(&answer, data, sizeof(answer));
+	if (answer.kind >= NT_ANSWER_END || answer.result > 0 || answer.result < -4095)
+		return -EBADMSG;
+	*ret_answer = answer;
+	*ret_body = data + sizeof(answer);
+	*ret_len = len - sizeof(answer);
+	return 0;
+}
+
+int nt_inspection_parse_file(const uint8_t *body, size_t len, struct nt_inspection_file *ret_file,
+			     char ret_name[NT_PROC_PATH])
+{
+	struct nt_inspection_file file;
+
+	if (len <= sizeof(file) || len - sizeof(file) >= NT_PROC_PATH)
+		return -EBADMSG;
+	memcpy(&file, body, sizeof(file));
+	body += sizeof(file);
+	len -= sizeof(file);
+	if (file.library >= NT_LIBRARY_END || file.executable > 1 || file.is_fuse > 1 ||
+	    file.start > file.end || memchr(body, '\0', len))
+		return -EBADMSG;
+	memcpy(ret_name, body, len);
+	ret_name[len] = '\0';
+	*ret_file = file;
+	return 0;
+}
+
+static bool is_insn(enum nt_insn insn)
+{
+	return (unsigned int)insn <= NT_INSN_REFUSED;
+}
+
+static bool is_sound(const struct nt_symbols_row *row)
+{
+	const struct nt_elf_symbol *s = &row->symbol;
+
+	return row->row < nt_probe_rows() && s->offset <= INT64_MAX &&
+	       s->entry_offset <= INT64_MAX && s->return_offset <= INT64_MAX && is_insn(s->insn) &&
+	       is_insn(s->return_insn);
+}
+
+int nt_inspection_parse_symbols(const uint8_t *body, size_t len, struct nt_symbols *ret_symbols)
+{
+	struct nt_inspection_symbols head;
+	uint32_t before = 0;
+
+	if (len < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, body, sizeof(head));
+	if (head.count > NT_SYMBOLS_MAX || head.holds > 1 ||
+	    len - sizeof(head) != head.count * sizeof(struct nt_symbols_row))
+		return -EBADMSG;
+	body += sizeof(head);
+	/* In the order of the table, by which they are searched. */
+	for (uint32_t i = 0; i < head.count; i++) {
+		struct nt_symbols_row row;
+
+		memcpy(&row, body + i * sizeof(row), sizeof(row));
+		if (!is_sound(&row) || (i && row.row <= before))
+			return -EBADMSG;
+		before = row.row;
+	}
+	*ret_symbols = (struct nt_symbols){.holds = head.holds, .count = (uint16_t)head.count};
+	memcpy(ret_symbols->row, body, head.count * sizeof(struct nt_symbols_row));
+	return 0;
+}
+
+int nt_inspection_parse_places(const uint8_t *body, size_t len,
+			       struct nt_gc_probe_places *ret_places)
+{
+	struct nt_gc_probe_places places;
+
+	if (len != sizeof(places))
+		return -EBADMSG;
+	memcpy(&places, body, sizeof(places));
+	if (places.row >= nt_probe_rows() || !nt_probe_row((uint16_t)places.row)->timed ||
+	    !places.begins || places.begins > NT_GC_PROBE_PLACES || !places.ends ||
+	    places.ends > NT_GC_PROBE_PLACES || places.at_return > 1)
+		return -EBADMSG;
+	for (size_t i = 0; i < NT_GC_PROBE_PLACES; i++)
+		if (places.begin[i].offset > INT64_MAX || places.end[i].offset > INT64_MAX ||
+		    places.begin[i].semaphore > INT64_MAX || places.end[i].semaphore > INT64_MAX)
+			return -EBADMSG;
+	*ret_places = places;
+	return 0;
+}
+
+int nt_inspection_parse_environ(const uint8_t *body, size_t len, struct nt_environ *ret_environ)
+{
+	if (len != sizeof(*ret_environ))
+		return -EBADMSG;
+	memcpy(ret_environ, body, sizeof(*ret_environ));
+	nt_environ_clean(ret_environ);
+	return 0;
+}

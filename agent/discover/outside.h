@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Processes outside of the watched cgroup, of which nothing else is known: they may be moved into it. */
+#ifndef NT_AGENT_DISCOVER_OUTSIDE_H
+#define NT_AGENT_DISCOVER_OUTSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+enum {
+	NT_OUTSIDE_PROCESSES = 4096,
+};
+
+struct nt_outside_process {
+	uint32_t pid;
+	UT_hash_handle hh;
+};
+
+struct nt_outside {
+	struct nt_outside_process *process; /* uthash, owned; the one looked at longest ago first */
+};
+
+void nt_outside_release(struct nt_outside *outside);
+/* False at the cap, or where memory is short. One that is there becomes the last. */
+bool nt_outside_add(struct nt_outside *outside, uint32_t pid);
+bool nt_outside_has(const struct nt_outside *outside, uint32_t pid);
+void nt_outside_remove(struct nt_outside *outside, uint32_t pid);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/discover/remote.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "agent/discover/allowance.h"
+#include "agent/discover/inspection.h"
+#include "agent/host/proc.h"
+#include "common/base/hash.h"
+#include "common/system/clock.h"
+
+enum {
+	OWNERS = 1024, /* whose owner was read lately */
+	LOOK_MS = 20, /* between two looks at a worker that is late */
+};
+
+/* Read before anything of the process is: afterwards it may be gone. */
+struct known {
+	uint32_t pid;
+	uint64_t start_ns;
+	uint64_t checked_ns; /* monotonic: when it was seen to be that process */
+	struct nt_owner owner;
+};
+
+struct nt_remote {
+	struct nt_workers *workers;
+	struct nt_quarantine *quarantine;
+	struct nt_remote_hooks hooks;
+	struct nt_worker *worker; /* NULL: to be started */
+	struct nt_allowance *allowance;
+	struct known known[OWNERS];
+	uint64_t seed; /* which processes share a place of the table is not to be known */
+	uint64_t number;
+	struct nt_remote_stats stats;
+	uint8_t message[NT_WORKER_BYTES];
+};
+
+int nt_remote_new(struct nt_workers *workers, struct nt_quarantine *quarantine,
+		  const struct nt_remote_hooks *hooks, struct nt_remote **ret_remote)
+{
+	nt_auto(nt_remote) struct nt_remote *remote = calloc(1, sizeof(*remote));
+	int r;
+
+	if (!remote)
+		return -ENOMEM;
+	remote->workers = workers;
+	remote->quarantine = quarantine;
+	remote->hooks = *hooks;
+	remote->seed = nt_hash_mix(nt_clock_mono_ns());
+	r = nt_allowance_new(&remote->allowance);
+	if (r < 0)
+		return r;
+	r = nt_worker_start(workers, nt_inspection_serve, &remote->worker);
+	if (r < 0)
+		return r;
+	*ret_remote = nt_take(remote);
+	return 0;
+}
+
+void nt_remote_free(struct nt_remote *remote)
+{
+	if (!remote)
+		return;
+	nt_worker_kill(remote->workers, remote->worker);
+	nt_allowance_free(remote->allowance);
+	free(remote);
+}
+
+static void drop_worker(struct nt_remote *remote)
+{
+	nt_worker_kill(remote->workers, remote->worker);
+	remote->worker = NULL;
+}
+
+/*
+ * -ESRCH where it has gone. One that has gone since it was checked fails when it is read; another one of
+ * its number could come as well between the check and the read.
+ */
+static int look_up(struct nt_remote *remote, uint32_t pid, uint64_t now_ns,
+		   const struct known **ret_known)
+{
+	struct known *known = &remote->known[nt_hash_mix(remote->seed ^ pid) % OWNERS];
+	uint64_t start_ns;
+	int r;
+
+	if (known->pid == pid && now_ns - known->checked_ns < NT_REMOTE_KNOWN_NS) {
+		*ret_known = known;
+		return 0;
+	}
+	r = nt_proc_start_ns(pid, &start_ns);
+	if (r < 0)
+		return r;
+	if (known->pid != pid || known->start_ns != start_ns) {
+		*known = (struct known){.pid = pid, .start_ns = start_ns};
+		if (nt_owner_read(pid, &known->owner) < 0)
+			known->owner.id = 0;
+	}
+	known->checked_ns = now_ns;
+	*ret_known = known;
+	return 0;
+}
+
+/* -ETIMEDOUT: it waits for something that does not come; -EPIPE: it has died. */
+static ssize_t wait_answer(struct nt_remote *remote)
+{
+	const uint64_t begin_ns = nt_clock_mono_ns();
+	struct pollfd poller = {.fd = nt_worker_fd(remote->worker), .events = POLLIN};
+	int fd = -1;
+
+	for (bool is_late = false;;) {
+		ssize_t n = nt_worker_take(remote->worker, remote->message, sizeof(remote->message),
+					   &fd);
+		uint64_t passed_ns = nt_clock_mono_ns() - begin_ns;
+
+		nt_closep(&fd);
+		if (n != -EAGAIN)
+			return n;
+		if (is_late)
+			return -ETIMEDOUT;
+		/* Once more after this: it may have answered since. */
+		is_late = (passed_ns >= NT_REMOTE_STALL_NS && nt_worker_waits(remote->worker)) ||
+			  passed_ns >= NT_REMOTE_BUSY_NS;
+		if (!is_late)
+			(void)poll(&poller, 1, LOOK_MS);
+	}
+}
+
+static int check_answer(const struct nt_remote *remote, ssize_t len, uint64_t *ret_waited_ns,
+			const uint8_t **ret_body, size_t *ret_len)
+{
+	struct nt_inspection_answer answer;
+	int r = nt_inspection_parse(remote->message, (size_t)len, &answer, ret_body, ret_len);
+
+	if (r < 0 || answer.kind != NT_ANSWER_BYTES || answer.number != remote->number)
+		return -EPIPE; /* none of ours: it is not to be used any more */
+	*ret_waited_ns = answer.waited_ns;
+	return answer.result < 0 ? answer.result : 1;
+}
+
+static int read_known(struct nt_remote *remote, const struct known *known,
+		      struct nt_inspection_request *request, const uint8_t **ret_body,
+		      size_t *ret_len)
+{
+	uint64_t waited_ns = 0;
+	ssize_t n;
+	bool held;
+	int r = 0;
+
+	if (!nt_quarantine_is_empty(remote->quarantine) &&
+	    nt_quarantine_holds(remote->quarantine, known->pid, known->start_ns, known->owner.id,
+				nt_clock_boot_ns())) {
+		remote->stats.refused++;
+		return -EBUSY;
+	}
+	if (!remote->worker)
+		r = nt_worker_start(remote->workers, nt_inspection_serve, &remote->worker);
+	if (r < 0) {
+		remote->stats.refused++;
+		return -EBUSY;
+	}
+	request->number = ++remote->number;
+	r = nt_worker_ask(remote->worker, request, sizeof(*request), -1);
+	n = r < 0 ? -EPIPE : wait_answer(remote);
+	r = n > 0 ? check_answer(remote, n, &waited_ns, ret_body, ret_len) : (int)n;
+	if (n != -ETIMEDOUT && r != -EPIPE) {
+		if (waited_ns &&
+		    nt_quarantine_spend(remote->quarantine, known->pid, known->start_ns,
+					known->owner.id, waited_ns, nt_clock_boot_ns()))
+			remote->hooks.stalled(remote->hooks.data, known->pid, &known->owner, false);
+		return r;
+	}
+	drop_worker(remote);
+	if (n != -ETIMEDOUT)
+		return -EIO;
+	remote->stats.stalled++;
+	held = nt_quarantine_strike(remote->quarantine, known->pid, known->start_ns,
+				    known->owner.id, nt_clock_boot_ns());
+	remote->hooks.stalled(remote->hooks.data, known->pid, &known->owner, held);
+	return -ETIMEDOUT;
+}
+
+/* 1 with the bytes; they are valid until the next read. */
+static int read_remote(struct nt_remote *remote, struct nt_inspection_request *request,
+		       const uint8_t **ret_body, size_t *ret_len)
+{
+	const enum nt_allowance_account account =
+		request->kind == NT_INSPECT_IO ? NT_ALLOWANCE_WINDOWS : NT_ALLOWANCE_CALLS;
+	const uint64_t begin_ns = nt_clock_mono_ns();
+	const struct known *known;
+	uint64_t end_ns;
+	int r;
+
+	r = look_up(remote, request->pid, begin_ns, &known);
+	if (r < 0)
+		return r;
+	if (!nt_allowance_has(remote->allowance, account, known->pid, known->start_ns,
+			      known->owner.id, begin_ns)) {
+		remote->stats.over_allowance++;
+		return -EBUSY;
+	}
+	r = read_known(remote, known, request, ret_body, ret_len);
+	if (r == -ETIMEDOUT)
+		return r; /* that is for the quarantine, which counts stalls */
+	end_ns = nt_clock_mono_ns();
+	nt_allowance_spend(remote->allowance, account, known->pid, known->start_ns, known->owner.id,
+			   end_ns - begin_ns, end_ns);
+	return r;
+}
+
+static int read_memory(void *data, uint32_t pid, uint64_t address, void *buf, size_t size)
+{
+	struct nt_inspection_request request = {
+		.kind = NT_INSPECT_MEMORY,
+		.pid = pid,
+		.address = address,
+		.size = size,
+	};
+	const uint8_t *body;
+	size_t len;
+	int r;
+
+	if (size > NT_INSPECTION_MEMORY)
+		return -E2BIG;
+	r = read_remote(data, &request, &body, &len);
+	if (r < 0)
+		return r;
+	if (len != size)
+		return -EBADMSG;
+	memcpy(buf, body, size);
+	return 0;
+}
+
+struct nt_memory nt_remote_memory(struct nt_remote *remote)
+{
+	return (struct nt_memory){.read = read_memory, .data = remote};
+}
+
+int nt_remote_environ(struct nt_remote *remote, uint32_t pid, struct nt_environ *ret_environ)
+{
+	struct nt_inspection_request request = {.kind = NT_INSPECT_ENVIRON, .pid = pid};
+	const uint8_t *body;
+	size_t len;
+	int r = read_remote(remote, &request, &body, &len);
+
+	return r < 0 ? r : nt_inspection_parse_environ(body, len, ret_environ);
+}
+
+ssize_t nt_remote_io(struct nt_remote *remote, uint32_t pid, uint32_t tid, char *text, size_t size)
+{
+	struct nt_inspection_request request = {.kind = NT_INSPECT_IO, .pid = pid, .tid = tid};
+	const uint8_t *body;
+	size_t len;
+	int r = read_remote(remote, &request, &body, &len);
+
+	if (r < 0)
+		return r;
+	len = len > size ? size : len;
+	memcpy(text, body, len);
+	return (ssize_t)len;
+}
+
+void nt_remote_stats(const struct nt_remote *remote, struct nt_remote_stats *ret_stats)
+{
+	*ret_stats = remote->stats;
+	ret_stats->debts_over_cap = nt_allowance_over_cap(remote->allowance);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/elf/elf_note.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	STAPSDT_TYPE = 3,
+	ADDRESSES = 3, /* location, base, semaphore: then the texts */
+};
+
+static const char owner[] = "stapsdt";
+
+/* Names and descriptions are padded to 4 bytes. False: beyond the end. */
+static bool take(size_t len, size_t *at, uint32_t bytes, size_t *ret_begin)
+{
+	size_t padded = ((size_t)bytes + 3) & ~(size_t)3;
+
+	if (*at > len || padded > len - *at)
+		return false;
+	*ret_begin = *at;
+	*at += padded;
+	return true;
+}
+
+/* The text at *at, which ends within len, and moves past it. */
+static bool is_text(const uint8_t *desc, size_t len, size_t *at, const char *wanted)
+{
+	const char *text = (const char *)desc + *at;
+	const char *end = *at < len ? memchr(text, '\0', len - *at) : NULL;
+
+	if (!end)
+		return false;
+	*at += (size_t)(end - text) + 1;
+	return strcmp(text, wanted) == 0;
+}
+
+static bool read_note(const uint8_t *desc, size_t len, const char *provider, const char *name,
+		      struct nt_elf_note *ret_note)
+{
+	uint64_t address[ADDRESSES];
+	size_t at = sizeof(address);
+
+	if (len < sizeof(address))
+		return false;
+	memcpy(address, desc, sizeof(address));
+	if (!is_text(desc, len, &at, provider) || !is_text(desc, len, &at, name))
+		return false;
+	*ret_note = (struct nt_elf_note){
+		.location = address[0],
+		.base = address[1],
+		.semaphore = address[2],
+	};
+	return true;
+}
+
+size_t nt_elf_note_find(const uint8_t *data, size_t len, const char *provider, const char *name,
+			struct nt_elf_note *ret_note, size_t max)
+{
+	size_t at = 0, found = 0, owner_at, desc_at;
+	struct nt_elf_note note;
+	Elf64_Nhdr header;
+
+	while (at <= len && len - at >= sizeof(header)) {
+		memcpy(&header, data + at, sizeof(header));
+		at += sizeof(header);
+		if (!take(len, &at, header.n_namesz, &owner_at) ||
+		    !take(len, &at, header.n_descsz, &desc_at))
+			break;
+		if (header.n_type != STAPSDT_TYPE || header.n_namesz != sizeof(owner) ||
+		    memcmp(data + owner_at, owner, sizeof(owner)) != 0 ||
+		    !read_note(data + desc_at, header.n_descsz, provider, name, &note))
+			continue;
+		if (found < max)
+			ret_note[found] = note;
+		found++;
+	}
+	return found;
+}
+
+bool nt_elf_note_build_id(const uint8_t *data, size_t len,
+			  char ret_hex[2 * NT_ELF_BUILD_ID_BYTES + 1])
+{
+	size_t at = 0, owner_at, desc_at;
+	Elf64_Nhdr header;
+
+	while (at <= len && len - at >= sizeof(header)) {
+		memcpy(&header, data + at, sizeof(header));
+		at += sizeof(header);
+		if (!take(len, &at, header.n_namesz, &owner_at) ||
+		    !take(len, &at, header.n_descsz, &desc_at))
+			break;
+		if (header.n_type != NT_GNU_BUILD_ID || header.n_namesz != 4 ||
+		    memcmp(data + owner_at, "GNU", 4) != 0 || header.n_descsz == 0 ||
+		    header.n_descsz > NT_ELF_BUILD_ID_BYTES)
+			continue;
+		for (size_t i = 0; i < header.n_descsz; i++)
+			(void)snprintf(ret_hex + 2 * i, 3, "%02x", data[desc_at + i]);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a breakpoint on an instruction costs. The kernel emulates a few (docs/probes.md); every
+ * other one is copied out, run there and trapped again.
+ */
+#ifndef NT_AGENT_ELF_INSN_H
+#define NT_AGENT_ELF_INSN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a breakpoint on the first instruction costs: docs/probes.md. */
+enum nt_insn {
+	NT_INSN_CHEAP, /* push, nop, jmp, jcc, call: emulated by the kernel */
+	NT_INSN_SLOW, /* stepped out of line: about 20 times as dear */
+	NT_INSN_REFUSED, /* the kernel does not take it */
+};
+
+enum {
+	NT_INSN_BYTES = 32, /* enough of a function's start to place a probe */
+};
+
+/* Where to probe a function and at what cost; code holds its first `len` bytes. */
+struct nt_insn_plan {
+	uint32_t entry, ret; /* bytes past the start at which an entry and a return probe go */
+	enum nt_insn entry_insn, return_insn; /* there */
+};
+
+void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan);
+void nt_insn_plan_arm64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The agent's own budget: how many events a second it has time for, and which processes give way. */
+#include <stdlib.h>
+
+#include "agent/governor/governor_impl.h"
+#include "agent/governor/waterfill.h"
+#include "common/system/clock.h"
+
+#define STALE_NS  (5 * NT_SECOND) /* without a sample: it has no events any more */
+#define FORGET_NS NT_MINUTE /* without a sample */
+
+enum {
+	EVENT_LEAST_NS = 200,
+	EVENT_MOST_NS = 5000, /* each of few comes with the cost of a wake-up: no more than this */
+	/* that has memory read; what lasts longer is another program's turn */
+	EVENT_DEAR_NS = 50000,
+};
+
+static const double event_share = 0.8; /* of the agent's budget, aimed at */
+
+static bool is_stale(const struct nt_governed *process)
+{
+	return process->unsampled_ns >= STALE_NS;
+}
+
+static double within(double ns, double most)
+{
+	if (ns <= 0 || ns > most)
+		return most;
+	return ns < EVENT_LEAST_NS ? EVENT_LEAST_NS : ns;
+}
+
+/* What its events cost the agent, in ns a second while it is observed. event_ns: one of all processes. */
+static double cost_of(const struct nt_governed *process, double event_ns)
+{
+	return process->events *
+	       (process->event_ns > 0 ? within(process->event_ns, EVENT_DEAR_NS) : event_ns);
+}
+
+/* What a process would have of the agent, if it were not limited for the agent's sake: ns a second. */
+static double claim_of(const struct nt_governed *process, double event_ns)
+{
+	if (is_stale(process))
+		return 0;
+	return cost_of(process, event_ns) * process->own_permille / NT_GOVERNOR_WHOLE;
+}
+
+void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns)
+{
+	struct nt_governed *process = NULL;
+
+	HASH_FIND(hh, governor->process, &pid, sizeof(pid), process);
+	if (!process)
+		return;
+	process->spent++;
+	process->spent_ns += ns < EVENT_DEAR_NS ? ns : EVENT_DEAR_NS;
+}
+
+/* Each has its own cost: that of one whose memory is read makes those of others no dearer. */
+static void take_costs(struct nt_governor *governor)
+{
+	for (struct nt_governed *p = governor->process; p; p = p->hh.next) {
+		double now_ns = p->spent ? (double)p->spent_ns / (double)p->spent : p->event_ns;
+
+		p->event_ns = p->event_ns > 0 ? (p->event_ns + now_ns) / 2 : now_ns;
+		p->spent = p->spent_ns = 0;
+	}
+}
+
+static void raise_limit(struct nt_governed *process, bool at_once)
+{
+	double permille = process->event_permille * 1.25;
+
+	process->event_permille =
+		at_once || permille > NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : permille;
+}
+
+/* Processes that ended unnoticed, or that are not watched any more. */
+static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
+{
+	struct nt_governed *process, *next;
+
+	HASH_ITER(hh, governor->process, process, next)
+	{
+		process->unsampled_ns += elapsed_ns;
+		if (process->unsampled_ns >= FORGET_NS)
+			nt_governor_drop(governor, process);
+	}
+}
+
+void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns)
+{
+	uint64_t events = governor->events;
+	nt_autofree struct nt_claim *claim = NULL;
+	size_t count = 0, all;
+	double most = governor->options.agent_budget * event_share * 1e9, total = 0;
+	double cost_ns = within(events ? (double)event_ns / (double)events : 0, EVENT_MOST_NS);
+
+	governor->events = 0;
+	take_costs(governor);
+	forget_stale(governor, elapsed_ns);
+	all = HASH_COUNT(governor->process);
+	if (!elapsed_ns || !all || governor->options.agent_budget <= 0)
+		return;
+	for (const struct nt_governed *p = governor->process; p; p = p->hh.next)
+		total += claim_of(p, cost_ns);
+	if (total <= most) {
+		for (struct nt_governed *p = governor->process; p; p = p->hh.next)
+			raise_limit(p, total <= most / 2);
+		return;
+	}
+	claim = calloc(all, sizeof(*claim));
+	if (!claim)
+		return; /* limits stay as they are */
+	for (struct nt_governed *p = governor->process; p; p = p->hh.next)
+		if (!is_stale(p))
+			claim[count++] = (struct nt_claim){
+				.owner = p->owner,
+				.wanted = claim_of(p, cost_ns),
+				.data = p,
+			};
+	if (nt_waterfill(claim, count, most) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct nt_governed *process = claim[i].data;
+
+		if (claim[i].granted < claim[i].wanted)
+			process->event_permille =
+				claim[i].granted / cost_of(process, cost_ns) * NT_GOVERNOR_WHOLE;
+		else
+			raise_limit(process, false);
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/governor/repeat.h"
+
+#include "common/base/hash.h"
+#include "common/system/clock.h"
+
+/* Between the two the thread may lose its processor. */
+#define REPEATED_NS (10 * NT_MILLISECOND)
+
+bool nt_repeats_take(struct nt_repeats *repeats, const struct nt_event_call *call)
+{
+	struct nt_repeat *last = &repeats->of[nt_hash_mix(call->h.tid) % NT_REPEATS];
+	bool is_own = call->h.flags & NT_CALL_OWN;
+	uint64_t words = nt_hash_bytes(NT_HASH_SEED, call->word, sizeof(call->word));
+
+	if (last->tid == call->h.tid && last->row == call->h.row && last->words == words &&
+	    last->is_own != is_own && call->h.entry_ns - last->entry_ns < REPEATED_NS) {
+		last->tid = 0;
+		return true;
+	}
+	*last = (struct nt_repeat){
+		.tid = call->h.tid,
+		.row = call->h.row,
+		.is_own = is_own,
+		.words = words,
+		.entry_ns = call->h.entry_ns,
+	};
+	return false;
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/identity/kube.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/hash.h"
+#include "common/base/json_stream.h"
+#include "common/system/clock.h"
+#include "common/system/thread.h"
+#include "proto/json.h"
+
+#define RETRY_MIN_NS (500 * NT_MILLISECOND)
+#define RETRY_MAX_NS (30 * NT_SECOND)
+#define WATCH_NS     (5 * NT_MINUTE)
+#define LIST_NS      NT_MINUTE
+#define GRACE_NS     (30 * NT_SECOND) /* in which the server ends a watch that is over */
+
+enum {
+	ASKED_MAX = 10, /* longest waits that a server may ask for at once */
+	VERSION = 64, /* bytes of a resource version */
+	HTTP_GONE = 410,
+};
+
+struct nt_kube_pods {
+	struct nt_kube *kube;
+	char *selector; /* of this node's pods, as a query */
+	uint64_t retry_min_ns, retry_max_ns, watch_ns;
+	pthread_t thread;
+	bool has_thread;
+
+	/* The thread's own. */
+	char version[VERSION]; /* from where to watch; "": list first */
+	uint64_t random;
+	uint64_t wait_ns; /* before the next attempt, as it doubles */
+	uint64_t asked_ns; /* that the server has asked for */
+	bool was_gone; /* in the answer that is being read */
+
+	pthread_mutex_t lock; /* over all below; held for no call and no parsing */
+	pthread_cond_t stops;
+	bool stopped;
+	struct nt_pods *pods;
+	struct nt_kube_pods_stats stats;
+	enum nt_kube_fault_notice fault_notice;
+	char reason[NT_KUBE_REASON];
+};
+
+/* ---- what comes ----------------------------------------------------------------------------- */
+
+static void set_version(struct nt_kube_pods *pods, const json_t *object)
+{
+	const char *version =
+		nt_json_get_text(json_object_get(object, "metadata"), "resourceVersion", "");
+
+	if (*version && strlen(version) < VERSION)
+		memcpy(pods->version, version, strlen(version) + 1);
+}
+
+static void count(struct nt_kube_pods *pods, uint64_t *counter, uint64_t n)
+{
+	(void)pthread_mutex_lock(&pods->lock);
+	*counter += n;
+	(void)pthread_mutex_unlock(&pods->lock);
+}
+
+/* One that makes no sense costs only itself. */
+static int load(struct nt_kube_pods *pods, const char *text, size_t len, json_t **ret_json)
+{
+	int r = nt_json_load(text, len, ret_json);
+
+	if (r != -EBADMSG)
+		return r;
+	count(pods, &pods->stats.malformed, 1);
+	return 0;
+}
+
+/* An item of the list. */
+static int on_item(void *context, const char *text, size_t len)
+{
+	struct nt_kube_pods *pods = context;
+	nt_autojson json_t *pod = NULL;
+	int r = load(pods, text, len, &pod);
+
+	if (r < 0 || !pod)
+		return r;
+	(void)pthread_mutex_lock(&pods->lock);
+	nt_pods_put(pods->pods, pod);
+	(void)pthread_mutex_unlock(&pods->lock);
+	return 0;
+}
+
+static int on_error(struct nt_kube_pods *pods, const json_t *status)
+{
+	pods->was_gone = nt_json_get_number(status, "code", 0) == HTTP_GONE;
+	return -EREMOTEIO;
+}
+
+/* {"type":"ADDED","object":{…}} */
+static int on_change(void *context, const char *text, size_t len)
+{
+	struct nt_kube_pods *pods = context;
+	nt_autojson json_t *event = NULL;
+	const json_t *object;
+	const char *type;
+	int r = load(pods, text, len, &event);
+
+	if (r < 0 || !event)
+		return r;
+	type = nt_json_get_text(event, "type", "");
+	object = json_object_get(event, "object");
+	if (strcmp(type, "ERROR") == 0)
+		return on_error(pods, object);
+	(void)pthread_mutex_lock(&pods->lock);
+	pods->stats.events++;
+	if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
+		nt_pods_put(pods->pods, object);
+	else if (strcmp(type, "DELETED") == 0)
+		nt_pods_remove(pods->pods, object, nt_clock_mono_ns());
+	(void)pthread_mutex_unlock(&pods->lock);
+	set_version(pods, object);
+	pods->wait_ns = 0;
+	return 0;
+}
+
+/* The watch stands, and may have nothing to tell for minutes. */
+static void on_watching(void *context)
+{
+	struct nt_kube_pods *pods = ((struct nt_json_stream *)context)->context;
+
+	(void)pthread_mutex_lock(&pods->lock);
+	pods->fault_notice = NT_KUBE_WELL;
+	(void)pthread_mutex_unlock(&pods->lock);
+}
+
+static int feed(void *context, const char *data, size_t len)
+{
+	return nt_json_stream_feed(context, data, len);
+}
+
+/* ---- how it went ---------------------------------------------------------------------------- */
+
+static enum nt_kube_fault_notice fault_notice_of(int r, long status)
+{
+	switch (r) {
+	case 0:
+		if (status == 401 || status == 403)
+			return NT_KUBE_DENIED;
+		return status == 200 ? NT_KUBE_WELL : NT_KUBE_REFUSED;
+	case -EREMOTEIO:
+		return NT_KUBE_REFUSED;
+	case -EBADMSG:
+	case -EFBIG:
+		return NT_KUBE_MALFORMED;
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -EHOSTUNREACH:
+	case -ETIMEDOUT:
+		return NT_KUBE_AWAY;
+	default:
+		return NT_KUBE_UNTRUSTED;
+	}
+}
+
+static void fail(struct nt_kube_pods *pods, enum nt_kube_fault_notice fault_notice,
+		 const struct nt_kube_reply *reply)
+{
+	const char *reason = reply->reason[0] ? reply->reason : nt_kube_error(pods->kube);
+
+	(void)pthread_mutex_lock(&pods->lock);
+	pods->fault_notice = fault_notice;
+	pods->stats.failed[fault_notice]++;
+	if (*reason)
+		(void)snprintf(pods->reason, sizeof(pods->reason), "%s", reason);
+	else
+		(void)snprintf(pods->reason, sizeof(pods->reason), "HTTP %ld", reply->status);
+	(void)pthread_mutex_unlock(&pods->lock);
+	pods->asked_ns = reply->retry_after_ns;
+}
+
+/* True: it went well. A version that the server no longer knows is no failure, but no progress. */
+static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply *reply)
+{
+	enum nt_kube_fault_notice fault_notice = fault_notice_of(r, reply->status);
+
+	pods->was_gone |= r == 0 && reply->status == HTTP_GONE;
+	if (pods->was_gone) {
+		pods->version[0] = '\0';
+		(void)pthread_mutex_lock(&pods->lock);
+		pods->stats.gone++;
+		(void)pthread_mutex_unlock(&pods->lock);
+		return false;
+	}
+	if (fault_notice == NT_KUBE_WELL)
+		return true;
+	/* What made no sense may have been a change that is now missed. */
+	if (fault_notice == NT_KUBE_MALFORMED)
+		pods->version[0] = '\0';
+	if (r != -ECANCELED)
+		fail(pods, fault_notice, reply);
+	return false;
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static int finish_list(struct nt_kube_pods *pods, const struct nt_json_stream *json_stream)
+{
+	nt_autojson json_t *list = NULL;
+	int r = nt_json_stream_end(json_stream);
+
+	if (r == 0)
+		r = nt_json_load(json_stream->rest.data, json_stream->rest.len, &list);
+	if (r < 0)
+		return r;
+	set_version(pods, list);
+	if (!pods->version[0])
+		return -EBADMSG;
+	(void)pthread_mutex_lock(&pods->lock);
+	nt_pods_list_end(pods->pods, nt_clock_mono_ns());
+	pods->stats.is_synced = 1;
+	pods->fault_notice = NT_KUBE_WELL;
+	(void)pthread_mutex_unlock(&pods->lock);
+	return 0;
+}
+
+/* resourceVersion=0: out of the server's cache; etcd is not asked by every node of the cluster. */
+static bool list(struct nt_kube_pods *pods)
+{
+	nt_autosplitter struct nt_json_stream json_stream = {
+		.mode = NT_JSON_STREAM_ITEMS,
+		.max_bytes = NT_KUBE_POD_BYTES,
+		.object = on_item,
+		.context = pods,
+	};
+	nt_autokubereply struct nt_kube_reply reply = {0};
+	nt_autobuf struct nt_buf path = {0};
+	int r;
+
+	r = nt_buf_printf(&path, "/api/v1/pods?%s&resourceVersion=0", pods->selector);
+	if (r < 0)
+		return settle(pods, r, &reply);
+	(void)pthread_mutex_lock(&pods->lock);
+	pods->stats.lists++;
+	nt_pods_list_begin(pods->pods);
+	(void)pthread_mutex_unlock(&pods->lock);
+	r = nt_kube_call(pods->kube,
+			 &(struct nt_kube_request){
+				 .path = (const char *)path.data,
+				 .timeout_ns = LIST_NS,
+				 .data = feed,
+				 .context = &json_stream,
+			 },
+			 &reply);
+	count(pods, &pods->stats.too_large, json_stream.too_large);
+	if (r == 0 && reply.status == 200)
+		r = finish_list(pods, &json_stream);
+	return settle(pods, r, &reply);
+}
+
+static uint64_t draw(struct nt_kube_pods *pods, uint64_t max)
+{
+	pods->random = nt_hash_mix(pods->random + 0x9e3779b97f4a7c15ULL);
+	return max ? pods->random % max : 0;
+}
+
+static bool watch(struct nt_kube_pods *pods)
+{
+	nt_autosplitter struct nt_json_stream json_stream = {
+		.mode = NT_JSON_STREAM_STREAM,
+		.max_bytes = NT_KUBE_POD_BYTES,
+		.object = on_change,
+		.context = pods,
+	};
+	nt_autokubereply struct nt_kube_reply reply = {0};
+	nt_autobuf struct nt_buf path = {0};
+	uint64_t span_ns = pods->watch_ns + draw(pods, pods->watch_ns / 4);
+	uint64_t span_s = (span_ns + NT_SECOND - 1) / NT_SECOND;
+	int r;
+
+	pods->was_gone = false;
+	r = nt_buf_printf(&path,
+			  "/api/v1/pods?%s&watch=1&allowWatchBookmarks=true"
+			  "&timeoutSeconds=%llu&resourceVersion=",
+			  pods->selector, (unsigned long long)span_s);
+	if (r == 0)
+		r = nt_kube_escape(&path, pods->version);
+	if (r < 0)
+		return settle(pods, r, &reply);
+	count(pods, &pods->stats.watches, 1);
+	r = nt_kube_call(pods->kube,
+			 &(struct nt_kube_request){
+				 .path = (const char *)path.data,
+				 .timeout_ns = span_s * NT_SECOND + GRACE_NS,
+				 .data = feed,
+				 .begun = on_watching,
+				 .context = &json_stream,
+			 },
+			 &reply);
+	count(pods, &pods->stats.too_large, json_stream.too_large);
+	return settle(pods, r, &reply);
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+/* Until then, or until all ends: true. */
+static bool wait(struct nt_kube_pods *pods, uint64_t ns)
+{
+	const uint64_t until_ns = nt_clock_mono_ns() + ns;
+	bool stopped;
+
+	(void)pthread_mutex_lock(&pods->lock);
+	while (!pods->stopped && nt_thread_wait(&pods->stops, &pods->lock, until_ns))
+		;
+	stopped = pods->stopped;
+	(void)pthread_mutex_unlock(&pods->lock);
+	return stopped;
+}
+
+/*
+ * Half of it is chance, so that the agents of a cluster do not come back in one wave. What ended well
+ * goes on after the shortest wait, which keeps a server that ends every watch at once from being run
+ * over.
+ */
+static uint64_t wait_after(struct nt_kube_pods *pods, bool well)
+{
+	uint64_t ns;
+
+	if (well) {
+		pods->wait_ns = 0;
+		return draw(pods, pods->retry_min_ns);
+	}
+	pods->wait_ns = pods->wait_ns ? 2 * pods->wait_ns : pods->retry_min_ns;
+	if (pods->wait_ns > pods->retry_max_ns)
+		pods->wait_ns = pods->retry_max_ns;
+	ns = pods->wait_ns / 2 + draw(pods, pods->wait_ns / 2 + 1);
+	if (pods->asked_ns > ASKED_MAX * pods->retry_max_ns)
+		pods->asked_ns = ASKED_MAX * pods->retry_max_ns;
+	return pods->asked_ns > ns ? pods->asked_ns : ns;
+}
+
+static void *run(void *data)
+{
+	struct nt_kube_pods *pods = data;
+	bool well, listed;
+
+	do {
+		listed = !pods->version[0];
+		pods->asked_ns = 0;
+		pods->was_gone = false;
+		well = listed ? list(pods) : watch(pods);
+		/* From a list to its watch there is nothing to wait for. */
+	} while (!wait(pods, well && listed && pods->version[0] ? 0 : wait_after(pods, well)));
+	return NULL;
+}
+
+static int make_selector(const char *node, char **ret_selector)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	int r;
+
+	r = nt_buf_printf(&buf, "fieldSelector=spec.nodeName%%3D");
+	if (r == 0)
+		r = nt_kube_escape(&buf, node);
+	if (r == 0)
+		r = nt_buf_append(&buf, "", 1);
+	if (r < 0)
+		return r;
+	*ret_selector = (char *)nt_take(buf.data);
+	return 0;
+}
+
+int nt_kube_pods_new(const struct nt_kube_pods_options *options, struct nt_kube_pods **ret_pods)
+{
+	nt_auto(nt_kube_pods) struct nt_kube_pods *pods = calloc(1, sizeof(*pods));
+	int r;
+
+	if (!pods)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&pods->lock, NULL);
+	nt_thread_condition_init(&pods->stops);
+	pods->retry_min_ns = options->retry_min_ns ? options->retry_min_ns : RETRY_MIN_NS;
+	pods->retry_max_ns = options->retry_max_ns ? options->retry_max_ns : RETRY_MAX_NS;
+	pods->watch_ns = options->watch_ns ? options->watch_ns : WATCH_NS;
+	pods->random = nt_hash_u64(nt_hash_text(NT_HASH_SEED, options->node), nt_clock_mono_ns());
+	r = nt_kube_new(options->kube, &pods->kube);
+	if (r == 0)
+		r = make_selector(options->node, &pods->selector);
+	if (r == 0)
+		r = nt_pods_new(&pods->pods);
+	if (r == 0)
+		r = nt_thread_start(&pods->thread, run, pods);
+	if (r < 0)
+		return r;
+	pods->has_thread = true;
+	*ret_pods = nt_take(pods);
+	return 0;
+}
+
+void nt_kube_pods_free(struct nt_kube_pods *pods)
+{
+	if (!pods)
+		return;
+	if (pods->has_thread) {
+		(void)pthread_mutex_lock(&pods->lock);
+		pods->stopped = true;
+		(void)pthread_cond_signal(&pods->stops);
+		(void)pthread_mutex_unlock(&pods->lock);
+		nt_kube_stop(pods->kube);
+		(void)pthread_join(pods->thread, NULL);
+	}
+	nt_kube_free(pods->kube);
+	nt_pods_free(pods->pods);
+	(void)pthread_cond_destroy(&pods->stops);
+	(void)pthread_mutex_destroy(&pods->lock);
+	free(pods->selector);
+	free(pods);
+}
+
+/* ---- asking it ------------------------------------------------------------------------------ */
+
+bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
+		       struct nt_placement *ret_home)
+{
+	bool found;
+
+	(void)pthread_mutex_lock(&pods->lock);
+	found = nt_pods_find(pods->pods, cgroup, ret_home);
+	(void)pthread_mutex_unlock(&pods->lock);
+	return found;
+}
+
+void nt_kube_pods_tick(struct nt_kube_pods *pods, uint64_t now_ns)
+{
+	(void)pthread_mutex_lock(&pods->lock);
+	nt_pods_tick(pods->pods, now_ns);
+	(void)pthread_mutex_unlock(&pods->lock);
+}
+
+enum nt_kube_fault_notice nt_kube_pods_fault_notice(struct nt_kube_pods *pods,
+						    char text[NT_KUBE_REASON])
+{
+	enum nt_kube_fault_notice fault_notice;
+
+	(void)pthread_mutex_lock(&pods->lock);
+	fault_notice = pods->fault_notice;
+	memcpy(text, pods->reason, sizeof(pods->reason));
+	(void)pthread_mutex_unlock(&pods->lock);
+	return fault_notice;
+}
+
+const char *nt_kube_pods_server(const struct nt_kube_pods *pods)
+{
+	return nt_kube_server(pods->kube);
+}
+
+void nt_kube_pods_stats(struct nt_kube_pods *pods, struct nt_kube_pods_stats *ret_stats)
+{
+	(void)pthread_mutex_lock(&pods->lock);
+	*ret_stats = pods->stats;
+	ret_stats->is_synced &= pods->fault_notice == NT_KUBE_WELL;
+	nt_pods_stats(pods->pods, &ret_stats->pods);
+	(void)pthread_mutex_unlock(&pods->lock);
+}

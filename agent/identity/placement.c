@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/identity/placement.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/parse_number.h"
+
+enum {
+	DEVICES = 64, /* looked at, of those that a process names */
+};
+
+/* One of a list: "GPU-…", "MIG-…", or a number. */
+struct device {
+	const char *text;
+	size_t len;
+};
+
+/* A list that fills its place was cut, and so its last name. */
+static size_t split_devices(const char *list, struct device devices[DEVICES])
+{
+	bool is_cut = strlen(list) == NT_ENVIRON_DEVICES - 1;
+	size_t n = 0;
+
+	while (*list && n < DEVICES) {
+		size_t len = strcspn(list, ",");
+
+		if (len)
+			devices[n++] = (struct device){list, len};
+		list += len + (list[len] == ',');
+	}
+	if (is_cut && n)
+		n--;
+	return n;
+}
+
+static bool is_uuid(const struct device *device)
+{
+	return device->len > 4 && device->len < NT_PLACEMENT_GPU &&
+	       (memcmp(device->text, "GPU-", 4) == 0 || memcmp(device->text, "MIG-", 4) == 0);
+}
+
+static bool is_number(const struct device *device)
+{
+	uint32_t number;
+
+	return nt_parse_u32(device->text, device->len, 0, 1023, &number) == 0;
+}
+
+static void set_gpu(const char *before, const struct device *device, char ret_gpu[NT_PLACEMENT_GPU])
+{
+	(void)snprintf(ret_gpu, NT_PLACEMENT_GPU, "%s%.*s", before, (int)device->len, device->text);
+}
+
+static int32_t local_rank_of(const struct nt_environ *env)
+{
+	if (env->local_rank >= 0)
+		return env->local_rank;
+	if (env->ompi_local_rank >= 0)
+		return env->ompi_local_rank;
+	if (env->mpi_local_rank >= 0)
+		return env->mpi_local_rank;
+	return env->slurm_localid;
+}
+
+/*
+ * CUDA_VISIBLE_DEVICES is in CUDA's own order, so that of several the one at the local rank is meant,
+ * as all launchers do. NVIDIA_VISIBLE_DEVICES only says which there are: of several, one is known by
+ * its number in the container.
+ */
+static void tell_gpu(const struct nt_environ *env, struct nt_placement *home)
+{
+	struct device visible[DEVICES], there[DEVICES];
+	size_t visibles = split_devices(env->cuda_devices, visible);
+	size_t theres = split_devices(env->nvidia_devices, there);
+	int32_t local = local_rank_of(env);
+	size_t at = local > 0 ? (size_t)local : 0;
+
+	home->gpu_at = -1;
+	if (theres == 1 && is_uuid(&there[0])) {
+		set_gpu("", &there[0], home->gpu);
+	} else if (visibles) {
+		if (visibles == 1)
+			at = 0;
+		else if (local < 0 || at >= visibles)
+			return;
+		if (is_uuid(&visible[at]))
+			set_gpu("", &visible[at], home->gpu);
+		else if (is_number(&visible[at]))
+			set_gpu("cuda:", &visible[at], home->gpu);
+	} else if (theres > 1 && local >= 0 && at < theres) {
+		(void)snprintf(home->gpu, NT_PLACEMENT_GPU, "cuda:%zu", at);
+	} else if (theres <= 1) {
+		home->gpu_at = local; /* "void" and the like: the kubelet may know how many */
+	}
+}
+
+void nt_placement_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
+		       struct nt_placement *ret_home)
+{
+	struct nt_placement home = {.workload.kind = ""};
+
+	if (cgroup->pod[0]) {
+		(void)snprintf(home.pod, sizeof(home.pod), "%s",
+			       env->pod_name[0] ? env->pod_name : env->hostname);
+		(void)snprintf(home.namespace, sizeof(home.namespace), "%s", env->pod_namespace);
+		memcpy(home.pod_uid, cgroup->pod, sizeof(home.pod_uid));
+	}
+	memcpy(home.container, cgroup->container, sizeof(cgroup->container));
+	tell_gpu(env, &home);
+	*ret_home = home;
+}

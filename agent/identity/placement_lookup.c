@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/identity/placement_lookup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/system/clock.h"
+#include "common/system/fault_notice.h"
+#include "common/system/log.h"
+
+#define FIRST_NS (10 * NT_SECOND) /* a first answer may take so long */
+
+struct nt_placement_lookup {
+	struct nt_kube_pods *kube; /* NULL: there is no API server */
+	struct nt_kubelet *kubelet; /* NULL: its socket is not wanted */
+	struct nt_fault_notice fault_notice;
+	uint64_t start_ns;
+	bool has_told; /* a line is to follow when it is over */
+};
+
+static int open_kube(struct nt_placement_lookup *placement_lookup,
+		     const struct nt_placement_lookup_options *options)
+{
+	int r = nt_kube_pods_new(
+		&(struct nt_kube_pods_options){.kube = options->kube, .node = options->node},
+		&placement_lookup->kube);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return nt_err(r, "watch the pods of node '%s'", options->node);
+	nt_info("pods of node '%s' are named by '%s'", options->node,
+		nt_kube_pods_server(placement_lookup->kube));
+	return 0;
+}
+
+int nt_placement_lookup_new(const struct nt_placement_lookup_options *options,
+			    struct nt_placement_lookup **ret_placement_lookup)
+{
+	nt_auto(nt_placement_lookup) struct nt_placement_lookup *placement_lookup =
+		calloc(1, sizeof(*placement_lookup));
+	int r;
+
+	if (!placement_lookup)
+		return nt_err(-ENOMEM, "start");
+	placement_lookup->start_ns = nt_clock_mono_ns();
+	r = open_kube(placement_lookup, options);
+	if (r < 0)
+		return r;
+	if (options->kubelet && *options->kubelet) {
+		r = nt_kubelet_new(options->kubelet, 0, &placement_lookup->kubelet);
+		if (r < 0)
+			return nt_err(r, "ask the kubelet at '%s'", options->kubelet);
+	}
+	*ret_placement_lookup = nt_take(placement_lookup);
+	return 0;
+}
+
+void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup)
+{
+	if (!placement_lookup)
+		return;
+	nt_kube_pods_free(placement_lookup->kube);
+	nt_kubelet_free(placement_lookup->kubelet);
+	free(placement_lookup);
+}
+
+enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,
+					       const struct nt_cgroup *cgroup,
+					       struct nt_placement *home)
+{
+	enum nt_tenant_stated stated = NT_TENANT_NEVER;
+	char gpu[NT_DEVICE_ID] = "";
+	size_t gpus;
+
+	if (!cgroup->pod[0] && !cgroup->container[0])
+		return stated;
+	if (placement_lookup->kube)
+		stated = nt_kube_pods_find(placement_lookup->kube, cgroup, home)
+				 ? NT_TENANT_STATED
+				 : NT_TENANT_NOT_YET;
+	if (!placement_lookup->kubelet || !home->pod[0])
+		return stated;
+	gpus = nt_kubelet_gpus(placement_lookup->kubelet, home->namespace, home->pod,
+			       home->container, gpu);
+	if (gpus == 1)
+		memcpy(home->gpu, gpu, sizeof(gpu));
+	else if (home->gpu_at >= 0 && (size_t)home->gpu_at < gpus)
+		(void)snprintf(home->gpu, sizeof(home->gpu), "cuda:%d", home->gpu_at);
+	return stated;
+}
+
+void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint64_t now_ns)
+{
+	static const char *const words[] = {
+		[NT_KUBE_WELL] = "well",
+		[NT_KUBE_AWAY] = "does not answer",
+		[NT_KUBE_UNTRUSTED] = "cannot be asked",
+		[NT_KUBE_DENIED] = "does not let us see pods",
+		[NT_KUBE_REFUSED] = "refuses",
+		[NT_KUBE_MALFORMED] = "makes no sense",
+	};
+	char text[NT_KUBE_REASON];
+	enum nt_kube_fault_notice fault_notice;
+	enum nt_fault_notice_news news;
+
+	if (!placement_lookup->kube)
+		return;
+	nt_kube_pods_tick(placement_lookup->kube, now_ns);
+	fault_notice = nt_kube_pods_fault_notice(placement_lookup->kube, text);
+	if (fault_notice == NT_KUBE_AWAY && now_ns - placement_lookup->start_ns < FIRST_NS)
+		return;
+	news = nt_fault_notice_look(&placement_lookup->fault_notice, fault_notice, now_ns);
+	if (news == NT_FAULT_NOTICE_BEGINS) {
+		placement_lookup->has_told = true;
+		(void)nt_warn(0, "the API server '%s' %s: %s: pods keep the names last known",
+			      nt_kube_pods_server(placement_lookup->kube), words[fault_notice],
+			      text);
+	} else if (news == NT_FAULT_NOTICE_ENDS && placement_lookup->has_told) {
+		placement_lookup->has_told = false;
+		nt_info("the API server '%s' is well again",
+			nt_kube_pods_server(placement_lookup->kube));
+	}
+}
+
+void nt_placement_lookup_stats(struct nt_placement_lookup *placement_lookup,
+			       struct nt_placement_lookup_stats *ret_stats)
+{
+	*ret_stats = (struct nt_placement_lookup_stats){0};
+	if (placement_lookup->kube)
+		nt_kube_pods_stats(placement_lookup->kube, &ret_stats->kube);
+	if (placement_lookup->kubelet)
+		nt_kubelet_stats(placement_lookup->kubelet, &ret_stats->kubelet);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Attaching from inside; for agent/attach*.c alone. */
+#ifndef NT_AGENT_PROBES_ATTACH_IMPL_H
+#define NT_AGENT_PROBES_ATTACH_IMPL_H
+
+#include "agent/probes/attach.h"
+#include "agent/probes/bpf_loader.h"
+#include "agent/probes/bundle.h"
+#include "agent/probes/linker.h"
+
+struct nt_attach_link {
+	struct nt_link *link; /* owned */
+	bool stays;
+};
+
+struct nt_attached {
+	int fd;
+	uint32_t subjects; /* whose rows are attached, or were found missing */
+	size_t names; /* (dev, ino) pairs that lead here */
+	/* what can be attached, by these links or by those of processes */
+	struct nt_probe_target *target;
+	size_t targets;
+	struct nt_attach_link *link;
+	size_t links, link_cap;
+	uint32_t slot; /* in the kernel's table of splits; 0: there were too many files */
+	enum nt_attached_split split;
+	uint64_t splits, whole_splits; /* so far; of what stays, too */
+};
+
+/* Links of all processes that are being made, or the span of one. */
+struct nt_attach_pending {
+	uint64_t token;
+	struct nt_attached *file; /* NULL: it has gone, or a span is being made */
+	uint32_t pid; /* of the span; else 0 */
+	uint64_t start_ns;
+	char *name; /* owned; or NULL */
+	uint32_t subjects;
+	/* As the file was when they were asked for. */
+	enum nt_attached_split split;
+	uint64_t splits, whole_splits;
+	struct nt_attach_pending *prev, *next;
+	size_t targets;
+	struct nt_probe_target target[];
+};
+
+/* Overlays give one file several. */
+struct nt_attach_name {
+	dev_t dev;
+	ino_t ino;
+	struct nt_attached *file;
+};
+
+struct nt_attach {
+	struct nt_bpf_loader *kernel;
+	struct nt_linker *linker; /* owned; NULL: links are made and freed by the caller */
+	struct nt_attached **file;
+	size_t files;
+	struct nt_attach_name *name;
+	size_t names;
+	struct nt_attach_pending *pending; /* list, owned */
+	uint32_t slots, last_slot; /* bits of those taken */
+	uint64_t tokens;
+	void (*attached)(void *data, const char *name, int result);
+	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			struct nt_gc_probe *span);
+	void *data;
+	uint64_t links, probes, refused_slow, failed;
+};
+
+/*
+ * agent/probes/attach_link.c: attaches the subjects, which the file does not have yet. The thread makes the links,
+ * or the caller where there is none. Returns the number of functions, or a negative errno.
+ */
+NT_MUST_CHECK int nt_attach_subjects(struct nt_attach *attach, struct nt_attached *file,
+				     const struct nt_attach_order *order, uint32_t subjects);
+/* Frees the links of a file that goes away. */
+void nt_attach_free_links(struct nt_attach *attach, struct nt_attached *file);
+void nt_attach_pending_free(struct nt_attach_pending *pending);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How probes are attached, what attaching counts, and what it calls back with. */
+#ifndef NT_AGENT_PROBES_ATTACH_OPTIONS_H
+#define NT_AGENT_PROBES_ATTACH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+struct nt_gc_probe; /* agent/probes/gc_probe.h */
+
+enum nt_attach_mode {
+	NT_ATTACH_AUTO,
+	NT_ATTACH_SESSION, /* 6.13 */
+	NT_ATTACH_MULTI, /* 6.6 */
+	NT_ATTACH_PERF, /* one perf link per probe: slow to detach */
+};
+
+struct nt_attach_options {
+	enum nt_attach_mode mode; /* AUTO, or force one for a test */
+	size_t ring_bytes; /* power of two */
+	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
+	uint32_t share_shift; /* shares of the ring last 2^share_shift ns; 0: 134 ms */
+	bool has_thread; /* that makes and frees links beside the caller */
+	/*
+	 * Called by nt_attach_settle(): so many functions of the file are attached now, or a negative
+	 * errno: none of those that were asked for. NULL: it is not reported.
+	 */
+	void (*attached)(void *data, const char *name, int result);
+	/* The same of nt_attach_order_span(). The span is handed over; NULL where the result is negative. */
+	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			struct nt_gc_probe *span);
+	void *data;
+};
+
+struct nt_attach_stats {
+	uint64_t files, links, probes;
+	uint64_t refused_slow; /* functions left alone for their first instruction */
+	uint64_t failed; /* functions that the kernel did not accept */
+	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found no room */
+	uint64_t over_share; /* of them, those of a process or owner over its share of the ring */
+	uint64_t untracked; /* calls lost since the kernel had no memory */
+	uint64_t unreturned; /* calls lost since their probes went before they returned */
+	uint64_t unmeasured; /* spans of time whose begin was not seen, or within another */
+	uint64_t missed; /* recursion misses of the programs */
+};
+
+/* An event from the ring buffer; its size is checked. */
+typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,
+			    const uint8_t *id /* NT_ID_BYTES, or NULL */);
+/* A thread that is inside a probed call now. */
+typedef void (*nt_inside_fn)(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+			     const struct nt_inside *inside);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/probes/bpf_loader_impl.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "agent/probes/event.h"
+#include "call.skel.h"
+#include "common/system/clock.h"
+#include "session.skel.h"
+
+enum {
+	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
+	POLL_LOOK = 16, /* events of a poll between two looks at the clock: a power of two */
+	WAKEUP_PART = 16,
+	ENDED_MAX = 1024, /* processes whose last counters are kept; the oldest go first */
+	INSIDE_READ = 128, /* threads of one read */
+};
+
+#define POLL_NS (20 * NT_MILLISECOND) /* of one poll, for the same reason */
+
+_Static_assert(NT_ROWS_MAX <= NT_BPF_LOADER_TRIAL_ROW,
+	       "a row of the table is the row of no function");
+
+static void drop_ended(struct nt_bpf_loader *k, struct nt_bpf_loader_ended *ended)
+{
+	HASH_DEL(k->ended, ended);
+	free(ended);
+}
+
+static void keep_ended(struct nt_bpf_loader *k, const struct nt_event_end *end)
+{
+	struct nt_bpf_loader_ended *ended = NULL;
+	uint32_t pid = end->h.pid;
+
+	HASH_FIND(hh, k->ended, &pid, sizeof(pid), ended);
+	if (ended)
+		drop_ended(k, ended);
+	else if (HASH_COUNT(k->ended) >= ENDED_MAX)
+		drop_ended(k, k->ended);
+	ended = calloc(1, sizeof(*ended));
+	if (!ended)
+		return;
+	ended->pid = pid;
+	ended->last = *end;
+	HASH_ADD(hh, k->ended, pid, sizeof(ended->pid), ended);
+	if (ended->is_lost)
+		free(ended);
+}
+
+static void give_event(struct nt_bpf_loader *k, void *record, size_t size)
+{
+	struct nt_event_call call;
+	struct nt_event_end end;
+	const uint8_t *id = NULL;
+
+	if (nt_event_read_end(record, size, &end) == 0) {
+		keep_ended(k, &end);
+		return;
+	}
+	if (nt_event_read(record, size, &call, &id) < 0)
+		return;
+	if (call.h.row & NT_ROW_OWN)
+		call.h.flags |= NT_CALL_OWN;
+	call.h.row = NT_ROW_OF(call.h.row);
+	k->fn(k->data, &call, id);
+}
+
+/* The library counts the record as read whatever is returned: -EAGAIN only after it was given. */
+static int take_event(void *context, void *record, size_t size)
+{
+	struct nt_bpf_loader *k = context;
+
+	give_event(k, record, size);
+	if (++k->polled >= POLL_EVENTS_MAX)
+		return -EAGAIN;
+	return k->polled % POLL_LOOK == 0 && nt_clock_mono_ns() >= k->poll_end_ns ? -EAGAIN : 0;
+}
+
+static void configure_call(struct call_bpf *call, const struct nt_attach_options *options,
+			   bool multi)
+{
+	struct bpf_program *program;
+
+	(void)bpf_map__set_max_entries(call->maps.events, (uint32_t)options->ring_bytes);
+	call->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
+	call->rodata->min_call_ns = options->min_call_ns;
+	if (options->share_shift)
+		call->rodata->share_shift = options->share_shift;
+	if (!multi)
+		return;
+	bpf_object__for_each_program(program, call->obj)
+	{
+		if (bpf_program__type(program) == BPF_PROG_TYPE_KPROBE)
+			(void)bpf_program__set_expected_attach_type(
+				program, (enum bpf_attach_type)NT_UPROBE_MULTI);
+	}
+}
+
+static int load_session(struct nt_bpf_loader *k, const struct nt_attach_options *options)
+{
+	struct session_bpf *s = session_bpf__open();
+	int r;
+
+	if (!s)
+		return -errno;
+	k->session = s;
+	s->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
+	s->rodata->min_call_ns = options->min_call_ns;
+	if (options->share_shift)
+		s->rodata->share_shift = options->share_shift;
+	(void)bpf_program__set_expected_attach_type(s->progs.call_session,
+						    (enum bpf_attach_type)NT_UPROBE_SESSION);
+	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(k->call->maps.events));
+	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(k->call->maps.counters));
+	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(k->call->maps.inside));
+	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(k->call->maps.ids));
+	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(k->call->maps.shares));
+	return r ? r : session_bpf__load(s);
+}
+
+/* What is not attached to a library. */
+static int attach_life(struct nt_bpf_loader *k)
+{
+	k->exits = bpf_program__attach_raw_tracepoint(k->call->progs.process_exit,
+						      "sched_process_exit");
+	if (!k->exits)
+		return -errno;
+	k->execs = bpf_program__attach_raw_tracepoint(k->call->progs.process_exec,
+						      "sched_process_exec");
+	if (!k->execs)
+		return -errno;
+	k->walk = bpf_program__attach_iter(k->call->progs.inside_dump, NULL);
+	return k->walk ? 0 : -errno;
+}
+
+int nt_bpf_loader_load(struct nt_bpf_loader *k, const struct nt_attach_options *options)
+{
+	int r;
+
+	k->call = call_bpf__open();
+	if (!k->call)
+		return -errno;
+	configure_call(k->call, options, k->mode != NT_ATTACH_PERF);
+	r = call_bpf__load(k->call);
+	if (r < 0)
+		return r;
+	if (k->mode == NT_ATTACH_SESSION) {
+		r = load_session(k, options);
+		if (r < 0)
+			return r;
+	}
+	k->ring = ring_buffer__new(bpf_map__fd(k->call->maps.events), take_event, k, NULL);
+	return k->ring ? attach_life(k) : -errno;
+}
+
+bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *kernel)
+{
+	return kernel->has_own_links;
+}
+
+void nt_bpf_loader_costs(const struct nt_bpf_loader *kernel, struct nt_bpf_loader_costs *ret_costs)
+{
+	*ret_costs = kernel->costs;
+}
+
+void nt_bpf_loader_free(struct nt_bpf_loader *kernel)
+{
+	if (!kernel)
+		return;
+	(void)bpf_link__destroy(kernel->walk);
+	(void)bpf_link__destroy(kernel->exits);
+	(void)bpf_link__destroy(kernel->execs);
+	while (kernel->ended)
+		drop_ended(kernel, kernel->ended);
+	ring_buffer__free(kernel->ring);
+	session_bpf__destroy(kernel->session);
+	call_bpf__destroy(kernel->call);
+	free(kernel);
+}
+
+enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *kernel)
+{
+	return kernel->mode;
+}
+
+int nt_bpf_loader_link_entry(const struct nt_bpf_loader *kernel, bool only_counted,
+			     const char *path, uint32_t pid, const struct nt_place *place,
+			     size_t places, struct nt_link **ret_link)
+{
+	return nt_link_new(
+		only_counted ? kernel->call->progs.call_count : kernel->call->progs.call_entry,
+		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
+		pid, place, places, ret_link);
+}
+
+int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+			    const struct nt_place *place, size_t places, struct nt_link **ret_link,
+			    struct nt_link **ret_leave)
+{
+	nt_auto(nt_link) struct nt_link *leave = NULL;
+	bool perf = kernel->mode == NT_ATTACH_PERF;
+	int r;
+
+	if (kernel->session) {
+		*ret_leave = NULL;
+		return nt_link_new(kernel->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
+				   pid, place, places, ret_link);
+	}
+	/* Returns first: an entry without its return would look like a call that never ends. */
+	r = nt_link_new(kernel->call->progs.call_leave,
+			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, place, places,
+			&leave);
+	if (r < 0)
+		return r;
+	r = nt_link_new(kernel->call->progs.call_enter,
+			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, place, places,
+			ret_link);
+	if (r < 0)
+		return r;
+	*ret_leave = nt_take(leave);
+	return 0;
+}
+
+int nt_bpf_loader_link_span(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+			    const struct nt_place *begin, size_t begins, const struct nt_place *end,
+			    size_t ends, bool at_return, struct nt_link **ret_begin,
+			    struct nt_link **ret_end)
+{
+	nt_auto(nt_link) struct nt_link *link = NULL;
+	bool perf = kernel->mode == NT_ATTACH_PERF;
+	enum nt_link_kind entry = perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY;
+	enum nt_link_kind leave = perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN;
+	int r;
+
+	/* Ends first, as above. */
+	r = nt_link_new(kernel->call->progs.span_end, at_return ? leave : entry, path, pid, end,
+			ends, &link);
+	if (r < 0)
+		return r;
+	r = nt_link_new(kernel->call->progs.span_begin, entry, path, pid, begin, begins, ret_begin);
+	if (r < 0)
+		return r;
+	*ret_end = nt_take(link);
+	return 0;
+}
+
+int nt_bpf_loader_fd(const struct nt_bpf_loader *kernel)
+{
+	return ring_buffer__epoll_fd(kernel->ring);
+}
+
+int nt_bpf_loader_poll(struct nt_bpf_loader *kernel, nt_event_fn fn, void *data)
+{
+	int r;
+
+	kernel->fn = fn;
+	kernel->data = data;
+	kernel->polled = 0;
+	kernel->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
+	r = ring_buffer__consume(kernel->ring);
+	if (r == -EAGAIN)
+		return 1;
+	return r < 0 ? r : 0;
+}
+
+bool nt_bpf_loader_counters(const struct nt_bpf_loader *kernel, uint32_t pid,
+			    struct nt_process_counters *ret_counters)
+{
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	struct nt_bpf_loader_ended *ended = NULL;
+
+	if (fd >= 0 &&
+	    bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd, ret_counters) == 0)
+		return true;
+	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	if (!ended)
+		return false;
+	*ret_counters = (struct nt_process_counters){.lost = ended->last.lost, .ended = 1};
+	memcpy(ret_counters->calls, ended->last.calls, sizeof(ret_counters->calls));
+	memcpy(ret_counters->bytes, ended->last.bytes, sizeof(ret_counters->bytes));
+	return true;
+}
+
+int nt_bpf_loader_inside(struct nt_bpf_loader *kernel, nt_inside_fn fn, void *data)
+{
+	struct nt_inside inside[INSIDE_READ];
+	nt_autoclose int fd = bpf_iter_create(bpf_link__fd(kernel->walk));
+	size_t kept = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, (char *)inside + kept, sizeof(inside) - kept)) != 0) {
+		size_t records;
+
+		if (n < 0 && errno == EAGAIN)
+			continue; /* the walk pauses after a million tasks without one */
+		if (n < 0)
+			return -errno;
+		kept += (size_t)n;
+		records = kept / sizeof(inside[0]);
+		for (size_t i = 0; i < records; i++)
+			if (NT_ROW_OF(inside[i].row) != NT_BPF_LOADER_TRIAL_ROW)
+				fn(data, inside[i].pid, inside[i].tid, NT_ROW_OF(inside[i].row),
+				   &inside[i]);
+		kept -= records * sizeof(inside[0]);
+		memmove(inside, inside + records, kept);
+	}
+	return 0;
+}
+
+void nt_bpf_loader_forget(struct nt_bpf_loader *kernel, uint32_t pid)
+{
+	struct nt_bpf_loader_ended *ended = NULL;
+
+	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	if (ended)
+		drop_ended(kernel, ended);
+}
+
+static uint64_t misses_of(const struct bpf_object *object)
+{
+	struct bpf_program *program;
+	uint64_t misses = 0;
+
+	bpf_object__for_each_program(program, object)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len) == 0)
+			misses += info.recursion_misses;
+	}
+	return misses;
+}
+
+void nt_bpf_loader_set_split(const struct nt_bpf_loader *kernel, uint32_t slot, enum nt_split split)
+{
+	if (!slot)
+		return;
+	/* One store each, which probes read at any time. */
+	__atomic_store_n(&kernel->call->bss->splits[slot], split, __ATOMIC_SEQ_CST);
+	if (kernel->session)
+		__atomic_store_n(&kernel->session->bss->splits[slot], split, __ATOMIC_SEQ_CST);
+}
+
+void nt_bpf_loader_stats(const struct nt_bpf_loader *kernel, struct nt_attach_stats *stats)
+{
+	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
+		stats->dropped[i] = kernel->call->bss->dropped[i];
+		if (kernel->session)
+			stats->dropped[i] += kernel->session->bss->dropped[i];
+	}
+	stats->untracked = kernel->call->bss->untracked;
+	stats->unreturned = kernel->call->bss->unreturned;
+	stats->over_share = kernel->call->bss->over_share;
+	if (kernel->session) {
+		stats->untracked += kernel->session->bss->untracked;
+		stats->unreturned += kernel->session->bss->unreturned;
+		stats->over_share += kernel->session->bss->over_share;
+	}
+	stats->unmeasured = kernel->call->bss->unmeasured;
+	stats->missed = misses_of(kernel->call->obj);
+	if (kernel->session)
+		stats->missed += misses_of(kernel->session->obj);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which way of attaching this kernel supports: each is loaded, tried on a function of our own, and timed.
+ * Nothing is concluded from the kernel's version.
+ */
+#include "agent/probes/bpf_loader_impl.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <link.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "call.skel.h"
+#include "common/system/clock.h"
+#include "common/system/thread.h"
+
+enum {
+	TRIAL_WORD = 0x5eed,
+	TRIAL_RESULT = 0x600d,
+	COST_BATCHES = 10,
+	COST_CALLS = 1000, /* of one batch … */
+	/* … and one for so much of the ring: they must fit into a quarter */
+	COST_RING_BYTES = 1024,
+};
+
+static int be_silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+/* ---- trials ----------------------------------------------------------------------------------- */
+
+/*
+ * What the trial probes, and what the cost of a hit is measured with. It begins as probed functions do,
+ * with an instruction that the kernel emulates (docs/probes.md): any other would cost twenty times as
+ * much. TRIAL_WORD is answered by TRIAL_RESULT, anything else by 0.
+ */
+__attribute__((naked, noinline, used)) static uint64_t trial_call(uint64_t word
+								  __attribute__((unused)))
+{
+#if defined(__x86_64__)
+	__asm__("push %%rbp\n\t"
+		"pop %%rbp\n\t"
+		"xor %%eax, %%eax\n\t"
+		"cmp %0, %%rdi\n\t"
+		"jne 1f\n\t"
+		"mov %1, %%eax\n\t"
+		"1: ret"
+		:
+		: "i"(TRIAL_WORD), "i"(TRIAL_RESULT));
+#elif defined(__aarch64__)
+	__asm__("nop\n\t"
+		"mov x1, %0\n\t"
+		"mov x2, %1\n\t"
+		"cmp x0, x1\n\t"
+		"csel x0, x2, xzr, eq\n\t"
+		"ret"
+		:
+		: "i"(TRIAL_WORD), "i"(TRIAL_RESULT));
+#endif
+}
+
+/* Where trial_call lies in the file that this code was loaded from. */
+static int find_trial(struct dl_phdr_info *info, size_t size, void *data)
+{
+	uint64_t *ret_offset = data;
+	uintptr_t address = (uintptr_t)trial_call;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+
+		if (h->p_type != PT_LOAD || address < info->dlpi_addr + h->p_vaddr ||
+		    address - info->dlpi_addr - h->p_vaddr >= h->p_filesz)
+			continue;
+		*ret_offset = address - info->dlpi_addr - h->p_vaddr + h->p_offset;
+		return 1;
+	}
+	return -1; /* only the main program is asked */
+}
+
+static int find_trial_place(struct nt_place *place)
+{
+	return dl_iterate_phdr(find_trial, &place->offset) == 1 ? 0 : -ENOTSUP;
+}
+
+static void check_trial(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	bool *ret_seen = data;
+
+	(void)id;
+	if (call->h.row == NT_BPF_LOADER_TRIAL_ROW && (call->h.flags & NT_CALL_RETURNED) &&
+	    call->word[0] == TRIAL_WORD && (uint32_t)call->ret == TRIAL_RESULT && call->ret_ns)
+		*ret_seen = true;
+}
+
+/* All that there is. Other processes may write meanwhile, and those are not probed yet. */
+static int drain(struct nt_bpf_loader *k, nt_event_fn fn, void *data)
+{
+	int r;
+
+	do
+		r = nt_bpf_loader_poll(k, fn, data);
+	while (r > 0);
+	return r;
+}
+
+/* Attaches to a function of our own and sees it fire. */
+static int try_out(struct nt_bpf_loader *k)
+{
+	nt_auto(nt_link) struct nt_link *link = NULL;
+	nt_auto(nt_link) struct nt_link *leave = NULL;
+	struct nt_place place = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	bool seen = false;
+	int r;
+
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	r = nt_bpf_loader_link_pair(k, "/proc/self/exe", 0, &place, 1, &link, &leave);
+	if (r < 0)
+		return r;
+	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
+		return -ENOTSUP;
+	r = drain(k, check_trial, &seen);
+	if (r < 0)
+		return r;
+	return seen ? 0 : -ENOTSUP;
+}
+
+static void count_trial(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	unsigned int *ret_seen = data;
+
+	(void)id;
+	*ret_seen += call->h.row == NT_BPF_LOADER_TRIAL_ROW;
+}
+
+static void *run_trial(void *data)
+{
+	(void)trial_call(TRIAL_WORD);
+	return data;
+}
+
+/* By a call of a thread that is not the first. */
+static int try_own_links(struct nt_bpf_loader *k)
+{
+	nt_auto(nt_link) struct nt_link *link = NULL;
+	struct nt_place place = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	unsigned int seen = 0;
+	pthread_t thread;
+	int r;
+
+	if (k->mode == NT_ATTACH_PERF)
+		return 0;
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	r = nt_bpf_loader_link_entry(k, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1,
+				     &link);
+	if (r < 0)
+		return 0; /* before 6.6.x: it takes no process */
+	r = nt_thread_start(&thread, run_trial, NULL);
+	if (r < 0)
+		return r;
+	(void)pthread_join(thread, NULL);
+	r = drain(k, count_trial, &seen);
+	k->has_own_links = seen == 1;
+	return r;
+}
+
+/* ---- what a hit costs ------------------------------------------------------------------------ */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
+}
+
+struct inner {
+	uint64_t calls, ns; /* between the times of entry and return */
+};
+
+static void add_inner(void *data, const struct nt_event_call *call, const uint8_t *id)
+{
+	struct inner *inner = data;
+
+	(void)id;
+	if (call->h.row != NT_BPF_LOADER_TRIAL_ROW || !(call->h.flags & NT_CALL_RETURNED))
+		return;
+	inner->calls++;
+	inner->ns += call->ret_ns - call->h.entry_ns;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Of one call of the trial function, as it is probed now: the lower quartile of batches. */
+static uint64_t time_trial(struct nt_bpf_loader *k, struct inner *inner)
+{
+	uint64_t batch[COST_BATCHES];
+
+	for (int i = 0; i < COST_BATCHES; i++) {
+		uint64_t start_ns = thread_cpu_ns();
+
+		for (uint32_t n = 0; n < k->cost_calls; n++)
+			(void)trial_call(TRIAL_WORD);
+		batch[i] = (thread_cpu_ns() - start_ns) / k->cost_calls;
+		(void)!drain(k, add_inner, inner);
+	}
+	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
+	return batch[COST_BATCHES / 4]; /* the others were disturbed, if any were */
+}
+
+/* What the trial has counted is not the agent's own. */
+static void forget_trial(struct nt_bpf_loader *k)
+{
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (fd >= 0)
+		(void)bpf_map_delete_elem(bpf_map__fd(k->call->maps.counters), &fd);
+}
+
+static int measure_costs(struct nt_bpf_loader *k)
+{
+	const uint64_t words = 6ULL << 16;
+	const uint64_t counted = (uint64_t)(NT_COUNTER_LAUNCH + 1) << 49;
+	struct inner inner = {0};
+	struct nt_place place = {0};
+	nt_auto(nt_link) struct nt_link *count = NULL;
+	nt_auto(nt_link) struct nt_link *entry = NULL;
+	nt_auto(nt_link) struct nt_link *pair = NULL;
+	nt_auto(nt_link) struct nt_link *leave = NULL;
+	int r;
+
+	r = find_trial_place(&place);
+	if (r < 0)
+		return r;
+	place.cookie = NT_BPF_LOADER_TRIAL_ROW | counted;
+	r = nt_bpf_loader_link_entry(k, true, "/proc/self/exe", 0, &place, 1, &count);
+	if (r < 0)
+		return r;
+	k->costs.count_ns = time_trial(k, &inner);
+	nt_link_free(nt_take(count));
+	place.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
+	r = nt_bpf_loader_link_entry(k, false, "/proc/self/exe", 0, &place, 1, &entry);
+	if (r < 0)
+		return r;
+	k->costs.entry_ns = time_trial(k, &inner);
+	nt_link_free(nt_take(entry));
+	r = nt_bpf_loader_link_pair(k, "/proc/self/exe", 0, &place, 1, &pair, &leave);
+	if (r < 0)
+		return r;
+	k->costs.pair_ns = time_trial(k, &inner);
+	if (inner.calls && inner.ns / inner.calls < k->costs.pair_ns)
+		k->costs.outside_ns = k->costs.pair_ns - inner.ns / inner.calls;
+	forget_trial(k);
+	return 0;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *options,
+		      struct nt_bpf_loader **ret_kernel)
+{
+	nt_auto(nt_bpf_loader) struct nt_bpf_loader *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	k->mode = mode;
+	k->cost_calls = COST_CALLS;
+	if (options->ring_bytes / COST_RING_BYTES < COST_CALLS)
+		k->cost_calls = (uint32_t)(options->ring_bytes / COST_RING_BYTES);
+	r = nt_bpf_loader_load(k, options);
+	if (r < 0)
+		return r;
+	r = try_out(k);
+	if (r < 0)
+		return r;
+	r = measure_costs(k);
+	if (r < 0)
+		return r;
+	r = try_own_links(k);
+	if (r < 0)
+		return r;
+	*ret_kernel = nt_take(k);
+	return 0;
+}
+
+/* A perf link takes two descriptors for each end of a function; of a node that is thousands. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* who runs out is told then */
+}
+
+int nt_bpf_loader_new(const struct nt_attach_options *options, struct nt_bpf_loader **ret_kernel)
+{
+	bool forbidden = true;
+
+	allow_descriptors();
+
+	(void)libbpf_set_print(be_silent);
+	for (enum nt_attach_mode mode = NT_ATTACH_SESSION; mode <= NT_ATTACH_PERF; mode++) {
+		int r;
+
+		if (options->mode != NT_ATTACH_AUTO && options->mode != mode)
+			continue;
+		r = kernel_try(mode, options, ret_kernel);
+		if (r >= 0 || r == -ENOMEM)
+			return r;
+		forbidden = forbidden && (r == -EPERM || r == -EACCES);
+	}
+	return forbidden ? -EPERM : -ENOTSUP;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/probes/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	WORD_BYTES = 8,
+};
+
+int nt_event_read(const void *record, size_t size, struct nt_event_call *ret_call,
+		  const uint8_t **ret_id)
+{
+	struct nt_event_call call = {0};
+	struct nt_event_header h;
+
+	if (size < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (h.size != size)
+		return -EBADMSG;
+	switch (h.type) {
+	case NT_EVENT_CALL:
+		if (size < NT_CALL_BYTES(0) || size > sizeof(call) || size % WORD_BYTES != 0)
+			return -EBADMSG;
+		memcpy(&call, record, size);
+		*ret_id = NULL;
+		break;
+	case NT_EVENT_INIT:
+		if (size != sizeof(struct nt_event_init))
+			return -EBADMSG;
+		memcpy(&call, record, sizeof(call));
+		*ret_id = (const uint8_t *)record + offsetof(struct nt_event_init, id);
+		break;
+	default:
+		return -EBADMSG;
+	}
+	*ret_call = call;
+	return 0;
+}
+
+int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_end)
+{
+	struct nt_event_header h;
+
+	if (size != sizeof(*ret_end))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (h.type != NT_EVENT_END || h.size != size)
+		return -EBADMSG;
+	memcpy(ret_end, record, size);
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/probes/gc_probe.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/elf/elf.h"
+#include "agent/probes/link.h"
+
+enum {
+	PATH_BYTES = 64,
+};
+
+struct nt_gc_probe {
+	struct nt_link *begin, *end;
+};
+
+static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const char *name,
+		     uint64_t cookie, struct nt_place *ret_place, uint32_t *ret_places)
+{
+	struct nt_elf_mark mark[NT_GC_PROBE_PLACES];
+	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_GC_PROBE_PLACES);
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	for (int i = 0; i < n; i++)
+		ret_place[i] = (struct nt_place){
+			.offset = mark[i].offset, .cookie = cookie, .semaphore = mark[i].semaphore};
+	*ret_places = (uint32_t)n;
+	return 0;
+}
+
+static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
+			 struct nt_gc_probe_places *places)
+{
+	struct nt_elf_symbol symbol[NT_GC_PROBE_PLACES];
+	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_GC_PROBE_PLACES);
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	for (int i = 0; i < n; i++) {
+		if (symbol[i].return_insn == NT_INSN_REFUSED)
+			return -ENOTSUP;
+		/* Behind what the return probe needs: then a frame is no deeper than its entry. */
+		places->begin[i] =
+			(struct nt_place){.offset = symbol[i].return_offset, .cookie = cookie};
+		places->end[i] = places->begin[i];
+	}
+	places->begins = places->ends = (uint32_t)n;
+	places->at_return = 1;
+	return 0;
+}
+
+static int find_row(struct nt_elf *elf, uint16_t row, struct nt_gc_probe_places *ret_places)
+{
+	const struct nt_probe *probe = nt_probe_row(row);
+	uint64_t cookie = nt_probe_cookie(row);
+	int r;
+
+	*ret_places = (struct nt_gc_probe_places){.row = row};
+	if (!probe->mark)
+		return find_function(elf, probe, cookie, ret_places);
+	r = find_mark(elf, probe, probe->mark, cookie, ret_places->begin, &ret_places->begins);
+	return r < 0 ? r
+		     : find_mark(elf, probe, probe->mark_end, cookie, ret_places->end,
+				 &ret_places->ends);
+}
+
+/* The first row that holds; else why the best of them does not. */
+static int find_places(struct nt_elf *elf, int library, struct nt_gc_probe_places *ret_places)
+{
+	int result = -ENOENT;
+
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *probe = nt_probe_row(row);
+		int r;
+
+		if (!probe->timed || (int)probe->library != library)
+			continue;
+		r = probe->beside ? nt_elf_has_prefix(elf, probe->beside) : 1;
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		r = find_row(elf, row, ret_places);
+		if (r >= 0)
+			return 0;
+		if (result == -ENOENT)
+			result = r;
+	}
+	return result;
+}
+
+int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_places *ret_places)
+{
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct nt_gc_probe_places places;
+	int r;
+
+	r = nt_elf_open_fd(fd, NULL, &elf);
+	if (r < 0)
+		return r;
+	r = find_places(elf, library, &places);
+	if (r < 0)
+		return r;
+	*ret_places = places;
+	return 0;
+}
+
+int nt_gc_probe_new_at(const struct nt_bpf_loader *kernel, int fd, uint32_t pid,
+		       const struct nt_gc_probe_places *places, struct nt_gc_probe **ret_span)
+{
+	nt_auto(nt_gc_probe) struct nt_gc_probe *span = calloc(1, sizeof(*span));
+	struct nt_gc_probe_places own = *places;
+	char path[PATH_BYTES];
+	int r;
+
+	if (!span)
+		return -ENOMEM;
+	for (size_t i = 0; i < NT_GC_PROBE_PLACES; i++)
+		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)places->row);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = nt_bpf_loader_link_span(kernel, path, pid, own.begin, own.begins, own.end, own.ends,
+				    own.at_return, &span->begin, &span->end);
+	if (r < 0)
+		return r;
+	*ret_span = nt_take(span);
+	return 0;
+}
+
+void nt_gc_probe_free(struct nt_gc_probe *span)
+{
+	if (!span)
+		return;
+	nt_link_free(span->begin);
+	nt_link_free(span->end);
+	free(span);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/publish/self_metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+
+enum {
+	PATH_BYTES = 4096,
+	FILE_MODE = 0644,
+};
+
+/* A row is the metric and the number in the reading that it shows. */
+struct row {
+	struct nt_metric metric;
+	size_t offset;
+};
+
+#define FIELD(path) offsetof(struct nt_self_metrics_reading, path)
+#define COUNTER(name_, labels_, path, help_)                                                       \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_ "_total",                              \
+			   .kind = NT_METRIC_COUNTER,                                              \
+			   .help = (help_),                                                        \
+			   .labels = (labels_)},                                                   \
+		.offset = FIELD(path)                                                              \
+	}
+#define GAUGE(name_, path, help_)                                                                  \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_,                                       \
+			   .kind = NT_METRIC_GAUGE,                                                \
+			   .help = (help_)},                                                       \
+		.offset = FIELD(path)                                                              \
+	}
+#define LEFT_OUT(what_, limit_)                                                                    \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_left_out",                                     \
+			   .kind = NT_METRIC_GAUGE,                                                \
+			   .help = "Things that are left out now because a table is full: over 0 " \
+				   "while the cap is reached.",                                    \
+			   .labels = "what=\"" what_ "\""},                                        \
+		.offset = FIELD(left_out[limit_])                                                  \
+	}
+#define SECONDS(name_, path, help_)                                                                \
+	{                                                                                          \
+		.metric = {.name = "neutracer_agent_" name_ "_seconds_total",                      \
+			   .kind = NT_METRIC_COUNTER_NS,                                           \
+			   .help = (help_)},                                                       \
+		.offset = FIELD(path)                                                              \
+	}
+
+#define SHELTERED(name_, path_, help_)                                                             \
+	COUNTER("shelter_" name_, "class=\"verdict\"", disk_queue.path_(NT_DISK_QUEUE_VERDICT),    \
+		help_),                                                                            \
+		COUNTER("shelter_" name_, "class=\"other\"",                                       \
+			disk_queue.path_(NT_DISK_QUEUE_OTHER), help_),                             \
+		COUNTER("shelter_" name_, "class=\"detail\"",                                      \
+			disk_queue.path_(NT_DISK_QUEUE_DETAIL), help_)
+#define FOUND(class_)   class[class_].found
+#define STORED(class_)  class[class_].stored
+#define DRAINED(class_) class[class_].drained
+#define EVICTED(class_) class[class_].evicted
+#define EXPIRED(class_) class[class_].expired
+#define CORRUPT(class_) class[class_].corrupt
+#define LOST(class_)    class[class_].dropped
+#define REFUSED(class_) refused[class_]
+
+#define BUS_ERROR(label_, cause_)                                                                  \
+	COUNTER("bus_errors", "cause=\"" label_ "\"", bus.errors[cause_],                          \
+		"What went wrong with the brokers, by cause.")
+#define UNDELIVERED(label_, cause_)                                                                \
+	COUNTER("bus_undelivered", "cause=\"" label_ "\"", bus.undelivered[cause_],                \
+		"Records that brokers did not acknowledge: lost, unless there is a shelter.")
+
+#define KUBE_FAILED(label_, fault_notice_)                                                         \
+	COUNTER("kube_failed", "cause=\"" label_ "\"",                                             \
+		placement_lookup.kube.failed[fault_notice_],                                       \
+		"Lists and watches of pods that went wrong, by cause.")
+#define KUBE_DROPPED(label_, path_)                                                                \
+	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", placement_lookup.kube.path_,          \
+		"Pods that are not known, by cause.")
+
+#define REFUSED_FILES "Files that are not attached, each counted once, by reason."
+#define STALLS        "Waits for a process or a file that were given up, by what was waited for."
+#define UNREAD        "Reads that were not tried: of processes in quarantine, or beyond their allowance."
+#define DROPPED       "Events that found no room in the ring buffer."
+#define OVER_CAP      "Things that were left out because a table was full."
+#define ENROLMENT     "Requests for the key of this node, by what came of them."
+#define UNSENT        "Messages that did not reach the bus."
+
+static const struct row rows[] = {
+	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
+	COUNTER("events_dropped", "type=\"call\"", attach.dropped[NT_EVENT_CALL], DROPPED),
+	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
+	COUNTER("events_dropped", "type=\"end\"", attach.dropped[NT_EVENT_END], DROPPED),
+	COUNTER("events_malformed", NULL, tracker.malformed_events,
+		"Events that made no sense and were left out."),
+	COUNTER("events_foreign", NULL, tracker.foreign_events,
+		"Events of processes that this agent does not watch."),
+	COUNTER("events_over_share", NULL, attach.over_share,
+		"Events left out because their process or user had its share of the ring buffer."),
+	COUNTER("calls_untracked", NULL, attach.untracked,
+		"Calls lost because the kernel had no memory."),
+	COUNTER("calls_unreturned", NULL, attach.unreturned,
+		"Calls lost because their probes went before they returned."),
+	GAUGE("governed_processes", governor.governed,
+	      "Processes of which something is not observed now, as it would cost them too much."),
+	GAUGE("sampled_processes", governor.sliced,
+	      "Processes whose calls are observed in slices of time now."),
+	GAUGE("hot_functions", governor.hot_functions,
+	      "Functions of processes that are detached now: they are called too often."),
+	GAUGE("shed_subjects", governor.shed_subjects,
+	      "Subjects of processes that are not observed now."),
+	GAUGE("paused_processes", tracker.paused, "Processes between two slices now."),
+	COUNTER("governor_decisions", NULL, governor.decisions,
+		"Changes of what is observed of a process."),
+	COUNTER("governor_looks", NULL, own_links.looks,
+		"Looks at functions that were called too often."),
+	GAUGE("split_files", own_links.files_split,
+	      "Library files whose processes have links of their own now."),
+	COUNTER("file_splits", NULL, own_links.splits,
+		"Times at which shared links gave way to links of processes."),
+	COUNTER("own_link_failures", NULL, own_links.failed,
+		"Links of single processes that the kernel did not make."),
+	COUNTER("own_links_put_off", NULL, own_links.put_off,
+		"Links of single processes that are asked for again, as the queue was full."),
+	COUNTER("over_cap", "what=\"governed\"", governor.over_cap, OVER_CAP),
+	COUNTER("probe_misses", NULL, attach.missed, "Probe hits that the kernel skipped."),
+	COUNTER("probes_refused", NULL, attach.refused_slow,
+		"Functions left alone because probing their first instruction is slow."),
+	COUNTER("probes_failed", NULL, attach.failed, "Functions that the kernel did not attach."),
+	COUNTER("attach_failures", NULL, attach_failures,
+		"Library files that could not be attached."),
+	COUNTER("interpreter_failures", NULL, interpreters.failed,
+		"Interpreters of ranks that could not be attached."),
+	COUNTER("spans_unmeasured", NULL, attach.unmeasured,
+		"Collections of garbage whose begin was not seen, or within another."),
+	GAUGE("attached_interpreters", interpreters.attached,
+	      "Processes whose collections of garbage are timed now."),
+	GAUGE("attached_files", attach.files, "Library files with probes now."),
+	GAUGE("attached_links", attach.links, "Links to the kernel now."),
+	GAUGE("attached_probes", attach.probes, "Functions with probes now."),
+	COUNTER("discovery_scans", NULL, discover.scans, "Walks over all processes."),
+	COUNTER("discovery_lost_records", NULL, discover.lost_records,
+		"Records of mappings lost, each followed by a walk."),
+	COUNTER("discovery_unreadable", NULL, discover.unreadable,
+		"Processes that could not be looked at."),
+	COUNTER("files_refused", "reason=\"budget\"", discover.refused[NT_REFUSED_BUDGET],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"deadline\"", discover.refused[NT_REFUSED_DEADLINE],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"not-regular\"", discover.refused[NT_REFUSED_NOT_REGULAR],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"fuse\"", discover.refused[NT_REFUSED_FUSE],
+		REFUSED_FILES),
+	COUNTER("files_refused", "reason=\"changes\"", discover.refused[NT_REFUSED_CHANGES],
+		REFUSED_FILES),
+	COUNTER("stalls", "what=\"read\"", remote.stalled, STALLS),
+	COUNTER("stalls", "what=\"inspection\"", discover.inspector.stalled, STALLS),
+	COUNTER("reads_refused", "what=\"read\"", remote.refused, UNREAD),
+	COUNTER("reads_refused", "what=\"allowance\"", remote.over_allowance, UNREAD),
+	COUNTER("reads_refused", "what=\"inspection\"", discover.inspector.refused, UNREAD),
+	GAUGE("inspections_pending", discover.inspector.pending,
+	      "Inspections of processes and files that are queued or under way."),
+	COUNTER("workers_started", NULL, workers_started, "Worker processes started."),
+	COUNTER("workers_killed", NULL, workers_killed, "Worker processes killed or ended."),
+	GAUGE("workers_left_behind", workers_left,
+	      "Worker processes that were killed and have not died yet."),
+	GAUGE("quarantined_processes", quarantine.processes,
+	      "Processes that are left alone now, since they made a worker wait."),
+	GAUGE("quarantined_owners", quarantine.owners,
+	      "Pods, containers and users whose processes are all left alone now."),
+	COUNTER("over_cap", "what=\"inspections\"", discover.inspector.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"quarantine\"", quarantine.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"allowances\"", remote.debts_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"discovery\"", discover.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"memory\"", tracker.memory_given_up, OVER_CAP),
+	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"communicators\"", tracker.comms_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"keys\"", tracker.keys_over_cap, OVER_CAP),
+	GAUGE("windows_waiting", tracker.held,
+	      "Windows that wait for the namespace of their pod now."),
+	COUNTER("windows_held", NULL, tracker.held_so_far,
+		"Windows that waited for the namespace of their pod."),
+	COUNTER("tenants_unknown", NULL, tracker.tenants_unknown,
+		"Processes without a known namespace or user: no other pod joins their jobs."),
+	GAUGE("messages_held_bytes", publisher.held_bytes,
+	      "Bytes of messages that wait for the key of this node now."),
+	COUNTER("enrolment_requests", "result=\"granted\"", enrolment.granted, ENROLMENT),
+	COUNTER("enrolment_requests", "result=\"failed\"", enrolment.failed, ENROLMENT),
+	COUNTER("messages_signed", NULL, publisher.signed_messages,
+		"Messages handed to the bus with a signature."),
+	COUNTER("tenants_late", NULL, tracker.tenants_late,
+		"Processes of them whose namespace came after all: their jobs have begun anew."),
+	COUNTER("over_cap", "what=\"threads\"", tracker.threads_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"pending\"", tracker.pending_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"peers\"", tracker.peers_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"ports\"", ports_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"orphans\"", tracker.orphans_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"call-kinds\"", tracker.unknown_kinds, OVER_CAP),
+	COUNTER("over_cap", "what=\"streams\"", tracker.order_overflows, OVER_CAP),
+	COUNTER("over_cap", "what=\"steps\"", tracker.step_overruns, OVER_CAP),
+	COUNTER("over_cap", "what=\"graphs\"", tracker.graphs.handles_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"graph-calls\"", tracker.graphs.calls_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"graph-streams\"", tracker.graphs.streams_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"graph-events\"", tracker.graphs.events_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"gpu-steps\"", tracker.gpu.steps_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"gpu-streams\"", tracker.gpu.streams_over_cap, OVER_CAP),
+	LEFT_OUT("discovery", NT_LIMIT_DISCOVERY),
+	LEFT_OUT("processes", NT_LIMIT_PROCESSES),
+	LEFT_OUT("keys", NT_LIMIT_KEYS),
+	LEFT_OUT("communicators", NT_LIMIT_COMMS),
+	LEFT_OUT("orphans", NT_LIMIT_ORPHANS),
+	LEFT_OUT("attachments", NT_LIMIT_ATTACHMENTS),
+	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,
+		"Stretches of busy streams that plugins told."),
+	COUNTER("gpu_intervals_lost", NULL, tracker.gpu_lost,
+		"Numbers left out between stretches that plugins told."),
+	COUNTER("gpu_intervals_malformed", NULL, tracker.gpu_malformed,
+		"Stretches that made no sense and were left out."),
+	COUNTER("gpu_intervals_unowned", NULL, tracker.gpu_unowned,
+		"Stretches of which nobody knows whose they are."),
+	COUNTER("gpu_intervals_late", NULL, tracker.gpu.late,
+		"Stretches told after their step was."),
+	COUNTER("gpu_steps_unknown", NULL, tracker.gpu.steps_unknown,
+		"Steps told without the device's times, which did not come."),
+	SECONDS("gpu_overlap", tracker.gpu.overlap_ns,
+		"Device time left out because it came too late to tell what ran beside it."),
+	COUNTER("graph_launches", NULL, tracker.graphs.launches,
+		"Launches of CUDA graphs that hold communication."),
+	COUNTER("graph_launches_unknown", NULL, tracker.graphs.unknown,
+		"Launches of CUDA graphs whose capture was not seen."),
+	COUNTER("graph_calls_gone", NULL, tracker.graphs.gone,
+		"Captured calls left out because their communicator is gone."),
+	COUNTER("communicators_unresolved", NULL, tracker.unresolved_comms,
+		"Communicators whose place in the job could not be read."),
+	COUNTER("processes_undescribed", NULL, tracker.undescribed,
+		"Processes whose environment could not be read."),
+	COUNTER("out_of_memory", NULL, tracker.no_memory, "Allocations that failed."),
+	SECONDS("late", tracker.late_ns, "Time in calls that were reported too late to count."),
+	GAUGE("processes", tracker.processes, "Processes watched now."),
+	GAUGE("ranks", tracker.ranks, "Ranks known now."),
+	GAUGE("communicators", tracker.comms, "Communicators known now."),
+	COUNTER("windows", NULL, tracker.windows, "Windows sent."),
+	COUNTER("steps", NULL, tracker.steps, "Steps measured."),
+	COUNTER("messages", NULL, publisher.messages, "Messages handed to the bus."),
+	COUNTER("message_bytes", NULL, publisher.bytes, "Bytes of the messages handed to the bus."),
+	COUNTER("messages_dropped", "reason=\"bus\"", publisher.dropped_bus, UNSENT),
+	COUNTER("messages_dropped", "reason=\"invalid\"", publisher.dropped_invalid, UNSENT),
+	COUNTER("messages_dropped", "reason=\"keys\"", publisher.dropped_keys, UNSENT),
+	COUNTER("messages_dropped", "reason=\"no-node-key\"", publisher.dropped_held, UNSENT),
+	COUNTER("over_cap", "what=\"sequences\"", publisher.forgotten_keys, OVER_CAP),
+	COUNTER("bus_dropped_full", NULL, bus.dropped_full, "Records that found no room."),
+	COUNTER("bus_dropped_too_large", NULL, bus.dropped_too_large,
+		"Records over the size that the bus takes."),
+	COUNTER("bus_delivered", NULL, bus.delivered, "Records that brokers have acknowledged."),
+	COUNTER("bus_reconnected", NULL, bus.reconnected,
+		"Times at which the client of the brokers was made anew."),
+	BUS_ERROR("unreachable", NT_BUS_UNREACHABLE),
+	BUS_ERROR("refused", NT_BUS_REFUSED),
+	BUS_ERROR("certificate", NT_BUS_CERTIFICATE),
+	BUS_ERROR("denied", NT_BUS_DENIED),
+	BUS_ERROR("no-topic", NT_BUS_NO_TOPIC),
+	BUS_ERROR("too-large", NT_BUS_TOO_LARGE),
+	BUS_ERROR("timed-out", NT_BUS_TIMED_OUT),
+	BUS_ERROR("failed", NT_BUS_FAILED),
+	UNDELIVERED("unreachable", NT_BUS_UNREACHABLE),
+	UNDELIVERED("refused", NT_BUS_REFUSED),
+	UNDELIVERED("certificate", NT_BUS_CERTIFICATE),
+	UNDELIVERED("denied", NT_BUS_DENIED),
+	UNDELIVERED("no-topic", NT_BUS_NO_TOPIC),
+	UNDELIVERED("too-large", NT_BUS_TOO_LARGE),
+	UNDELIVERED("timed-out", NT_BUS_TIMED_OUT),
+	UNDELIVERED("failed", NT_BUS_FAILED),
+	GAUGE("bus_queued", bus.queued_now, "Records that brokers have not acknowledged yet."),
+	COUNTER("bus_evicted", NULL, bus.evicted_records,
+		"Records removed by the bus's size or age limit."),
+	COUNTER("bus_recovered_torn", NULL, bus.recovered_torn,
+		"Torn tails that an earlier crash had left."),
+	SHELTERED("found", FOUND, "Records that the last run had left in the shelter."),
+	SHELTERED("stored", STORED, "Records that went to the shelter."),
+	SHELTERED("drained", DRAINED, "Records that left the shelter for the bus."),
+	SHELTERED("evicted", EVICTED, "Records lost because the shelter was full."),
+	SHELTERED("expired", EXPIRED, "Records lost because they were in the shelter too long."),
+	SHELTERED("corrupt", CORRUPT, "Records lost because the shelter's file was damaged."),
+	SHELTERED("dropped", LOST, "Records lost because the shelter would not take them."),
+	SHELTERED("refused", REFUSED, "Records lost because brokers would never take them."),
+	COUNTER("shelter_given_back", NULL, disk_queue.given_back,
+		"Records that the bus could not deliver and gave back."),
+	COUNTER("shelter_outages", NULL, disk_queue.outages, "Times at which the bus went away."),
+	GAUGE("shelter_bytes", disk_queue.bytes, "Disk space of the shelter now."),
+	GAUGE("shelter_away", disk_queue.is_away, "Whether the bus is away now: 0 or 1."),
+	GAUGE("kube_synced", placement_lookup.kube.is_synced,
+	      "Whether the pods of this node are known and watched now: 0 or 1."),
+	GAUGE("kube_pods", placement_lookup.kube.pods.pods,
+	      "Pods of this node that are known now."),
+	GAUGE("kube_pods_gone", placement_lookup.kube.pods.gone,
+	      "Pods that are gone and remembered for late events."),
+	COUNTER("kube_lists", NULL, placement_lookup.kube.lists, "Lists of pods asked for."),
+	COUNTER("kube_watches", NULL, placement_lookup.kube.watches, "Watches of pods begun."),
+	COUNTER("kube_events", NULL, placement_lookup.kube.events, "Changes of pods taken."),
+	COUNTER("kube_versions_gone", NULL, placement_lookup.kube.gone,
+		"Times at which the API server no longer knew from where we watched."),
+	KUBE_FAILED("away", NT_KUBE_AWAY),
+	KUBE_FAILED("untrusted", NT_KUBE_UNTRUSTED),
+	KUBE_FAILED("denied", NT_KUBE_DENIED),
+	KUBE_FAILED("refused", NT_KUBE_REFUSED),
+	KUBE_FAILED("malformed", NT_KUBE_MALFORMED),
+	KUBE_DROPPED("too-large", too_large),
+	KUBE_DROPPED("malformed", malformed),
+	KUBE_DROPPED("nameless", pods.malformed),
+	KUBE_DROPPED("over-cap", pods.over_cap),
+	KUBE_DROPPED("forgotten", pods.forgotten),
+	KUBE_DROPPED("no-memory", pods.no_memory),
+	COUNTER("kube_containers_dropped", NULL, placement_lookup.kube.pods.containers_over_cap,
+		"Containers that made room for later ones of their pod."),
+	COUNTER("kubelet_asked", NULL, placement_lookup.kubelet.asked,
+		"Times at which the kubelet was asked for the GPUs of pods."),
+	COUNTER("kubelet_failed", NULL, placement_lookup.kubelet.failed,
+		"Of those, without an answer."),
+	GAUGE("kubelet_synced", placement_lookup.kubelet.is_there,
+	      "Whether the kubelet's last answer came: 0 or 1."),
+	GAUGE("kubelet_devices", placement_lookup.kubelet.devices, "GPUs that pods have."),
+	GAUGE("kubelet_devices_over_cap", placement_lookup.kubelet.over_cap,
+	      "GPUs that pods have, and that found no room."),
+	COUNTER("http_connections_reaped", NULL, http.reaped,
+		"Connections cut off because a request took too long to arrive."),
+	COUNTER("http_connections_over_limit", NULL, http.over_limit,
+		"Connections beyond the limits, which have reserved places."),
+	COUNTER("http_connections_evicted", NULL, http.evicted,
+		"Connections beyond the limits that were cut off for a later one."),
+	SECONDS("cpu", cpu_ns, "Processor time of the agent."),
+	GAUGE("resident_bytes", resident_bytes, "Memory of the agent."),
+};
+
+enum {
+	ROWS = sizeof(rows) / sizeof(rows[0]),
+};
+
+int nt_self_metrics_new(struct nt_metrics **ret_metrics)
+{
+	static struct nt_metric table[ROWS];
+
+	for (size_t i = 0; i < ROWS; i++)
+		table[i] = rows[i].metric;
+	return nt_metrics_new(table, ROWS, ret_metrics);
+}
+
+void nt_self_metrics_set(struct nt_metrics *metrics, const struct nt_self_metrics_reading *reading)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		nt_metrics_set(
+			metrics, i,
+			*(const uint64_t *)(const void *)((const char *)reading + rows[i].offset));
+}
+
+uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
+{
+	uint64_t lost = attach->untracked + attach->unreturned;
+
+	for (int i = 0; i < NT_EVENT_TYPE_END; i++)
+		lost += attach->dropped[i];
+	return lost;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int nt_self_metrics_write(const struct nt_metrics *metrics, const char *path)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	nt_autoclose int fd = -1;
+	char temporary[PATH_BYTES];
+	int r;
+
+	r = nt_metrics_write(metrics, NT_METRICS_PROMETHEUS, &buf);
+	if (r < 0)
+		return r;
+	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+		return -ENAMETOOLONG;
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, buf.data, buf.len);
+	if (r < 0)
+		return r;
+	return rename(temporary, path) < 0 ? -errno : 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the agent tells of itself: every loss has a name. */
+#ifndef NT_AGENT_PUBLISH_SELF_METRICS_H
+#define NT_AGENT_PUBLISH_SELF_METRICS_H
+
+#include <stdint.h>
+
+#include "agent/discover/discover.h"
+#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/quarantine.h"
+#include "agent/discover/remote.h"
+#include "agent/governor/governor.h"
+#include "agent/governor/own_links.h"
+#include "agent/identity/placement_lookup.h"
+#include "agent/probes/attach.h"
+#include "agent/publish/enrolment.h"
+#include "agent/publish/limit.h"
+#include "agent/publish/publisher.h"
+#include "agent/tracker/tracker.h"
+#include "common/base/cleanup.h"
+#include "common/bus/bus.h"
+#include "common/bus/bus_disk_queue.h"
+#include "common/http/httpd.h"
+#include "common/system/metrics.h"
+
+/* All that is counted anywhere in the agent, at one instant. */
+struct nt_self_metrics_reading {
+	struct nt_attach_stats attach;
+	struct nt_governor_stats governor;
+	struct nt_own_links_stats own_links;
+	struct nt_gc_interpreters_stats interpreters;
+	struct nt_discover_stats discover;
+	struct nt_remote_stats remote;
+	struct nt_quarantine_stats quarantine;
+	uint64_t workers_started, workers_killed, workers_left;
+	struct nt_tracker_stats tracker;
+	struct nt_publisher_stats publisher;
+	struct nt_placement_lookup_stats placement_lookup;
+	struct nt_enrolment_stats enrolment; /* zeros without one */
+	struct nt_bus_stats bus;
+	struct nt_disk_queue_stats disk_queue; /* zeros without one */
+	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
+	struct nt_httpd_stats http; /* zeros without a front */
+	uint64_t attachments_over_cap, ports_over_cap, attach_failures;
+	uint64_t cpu_ns, resident_bytes;
+};
+
+/* The metrics with the agent's table; the caller frees them. */
+NT_MUST_CHECK int nt_self_metrics_new(struct nt_metrics **ret_metrics);
+void nt_self_metrics_set(struct nt_metrics *metrics, const struct nt_self_metrics_reading *reading);
+
+/* Replaces the file whole. */
+NT_MUST_CHECK int nt_self_metrics_write(const struct nt_metrics *metrics, const char *path);
+
+/* Events that never reached the tracker. */
+uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the libraries keep a communicator's rank, size and name: the way to know a communicator
+ * that was made before the agent came. Every value is checked for sense, for the memory is another
+ * process's and the library may be of a version that nobody has seen.
+ */
+#ifndef NT_AGENT_STEPS_COMM_LAYOUT_H
+#define NT_AGENT_STEPS_COMM_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/host/memory.h"
+
+enum {
+	NT_COMM_LAYOUT_NAME = 32,
+	NT_COMM_LAYOUT_FILES = 16, /* library files whose layout was learned */
+};
+
+struct nt_comm_layout_comm {
+	uint64_t hash; /* NCCL's own id, the same on all ranks; 0: none */
+	uint32_t rank, size;
+	char name[NT_COMM_LAYOUT_NAME]; /* MPI's; empty */
+};
+
+/* Offsets of ncclComm learned from communicators whose making was seen. Zeroed: none yet. */
+struct nt_comm_layout_learned {
+	struct {
+		uint64_t file, owner; /* owner: of the process that it was learned from */
+		uint32_t hash_offset; /* rank and size follow it; 0: tried in vain */
+	} of[NT_COMM_LAYOUT_FILES]; /* oldest first */
+	uint32_t files;
+};
+
+/*
+ * ncclComm at the address. file: any number for the library file, 0: not known. -ENOENT where none
+ * of the known layouts makes sense there.
+ */
+NT_MUST_CHECK int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t pid,
+				      uint64_t address, uint64_t file,
+				      const struct nt_comm_layout_learned *learned,
+				      struct nt_comm_layout_comm *ret_comm);
+
+/*
+ * Finds hash, rank and size in the ncclComm at the address, once per file. At the cap the oldest file of
+ * the owner with the most makes room, if that has at least two more than this one.
+ */
+void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t address,
+			  uint64_t file, uint64_t owner, uint64_t hash, uint32_t rank,
+			  uint32_t size, struct nt_comm_layout_learned *learned);
+
+/* Open MPI's ompi_communicator_t. */
+NT_MUST_CHECK int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid,
+					  uint64_t address, struct nt_comm_layout_comm *ret_comm);
+
+/* gloo::Context, with or without a table of virtual functions in front. */
+NT_MUST_CHECK int nt_comm_layout_gloo(const struct nt_memory *memory, uint32_t pid,
+				      uint64_t address, struct nt_comm_layout_comm *ret_comm);
+
+/* The hash that NCCL gives a communicator by its unique id. */
+uint64_t nt_comm_layout_nccl_hash(const uint8_t *id, size_t size);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/steps/gpu.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/system/clock.h"
+
+/*
+ * Of the plugin: then nothing is waited for. A device that awaits another rank in a collective has
+ * nothing to tell either, and does so for most of a step where that rank is slow: no less than two steps.
+ */
+#define SILENT_NS (2 * NT_SECOND)
+#define WAIT_NS   (10 * NT_SECOND) /* a host that runs further ahead is not followed */
+/* For streams that did not tell of anything after a step, when another one did: they may rest. */
+#define REST_NS (500 * NT_MILLISECOND)
+
+enum {
+	FEW_LAUNCHES = 2, /* in a step: a copy, a counter */
+};
+
+/* What was enqueued in one step. */
+struct account {
+	struct nt_accounting_step step; /* of those that have ended */
+	/* ascending, disjoint, all after `added_ns` */
+	struct nt_accounting_span span[NT_GPU_SPANS];
+	uint32_t spans;
+	uint64_t added_ns; /* spans up to here are in `busy_ns` */
+	uint64_t busy_ns, kernels;
+	uint64_t lag_ns, intervals;
+	uint64_t passed_ns; /* when a stream first told of something enqueued later; 0: none did */
+	bool broken;
+};
+
+struct stream {
+	uint64_t handle;
+	uint64_t entry_ns; /* of its last interval */
+};
+
+struct nt_gpu {
+	struct account
+		account[NT_GPU_STEPS + 1]; /* a ring of those that ended, and the one after */
+	uint32_t first, count; /* that ended */
+	uint64_t begin_ns; /* of the one after; 0: no step was given yet */
+	uint64_t told_ns; /* the end of the last step whose device time was told; 0: none was */
+	uint64_t heard_ns; /* when anything was told last */
+	struct stream stream[NT_GPU_STREAMS];
+	uint32_t streams;
+	struct nt_gpu_stats stats;
+};
+
+int nt_gpu_new(struct nt_gpu **ret_gpu)
+{
+	struct nt_gpu *gpu = calloc(1, sizeof(*gpu));
+
+	if (!gpu)
+		return -ENOMEM;
+	*ret_gpu = gpu;
+	return 0;
+}
+
+void nt_gpu_free(struct nt_gpu *gpu)
+{
+	free(gpu);
+}
+
+size_t nt_gpu_bytes(void)
+{
+	return sizeof(struct nt_gpu);
+}
+
+const struct nt_gpu_stats *nt_gpu_stats(const struct nt_gpu *gpu)
+{
+	return &gpu->stats;
+}
+
+static struct account *account_at(struct nt_gpu *gpu, uint32_t index)
+{
+	return &gpu->account[(gpu->first + index) % (NT_GPU_STEPS + 1)];
+}
+
+/* ---- the union of streams ------------------------------------------------------------------- */
+
+static void add_up(struct account *account, uint32_t spans)
+{
+	for (uint32_t i = 0; i < spans; i++) {
+		account->busy_ns += account->span[i].end_ns - account->span[i].start_ns;
+		account->added_ns = account->span[i].end_ns;
+	}
+	account->spans -= spans;
+	memmove(account->span, account->span + spans, account->spans * sizeof(account->span[0]));
+}
+
+/* Room was made if there was none. */
+static void insert(struct account *account, uint64_t start_ns, uint64_t end_ns)
+{
+	struct nt_accounting_span *span = account->span;
+	uint32_t first = account->spans, behind;
+
+	while (first > 0 && span[first - 1].end_ns >= start_ns)
+		first--;
+	/* Spans [first, behind) touch the new one and become part of it. */
+	for (behind = first; behind < account->spans && span[behind].start_ns <= end_ns; behind++) {
+		if (span[behind].start_ns < start_ns)
+			start_ns = span[behind].start_ns;
+		if (span[behind].end_ns > end_ns)
+			end_ns = span[behind].end_ns;
+	}
+	memmove(&span[first + 1], &span[behind], (account->spans - behind) * sizeof(*span));
+	span[first] = (struct nt_accounting_span){start_ns, end_ns};
+	account->spans = account->spans + first + 1 - behind;
+}
+
+static void run(struct nt_gpu *gpu, struct account *account, uint64_t start_ns, uint64_t end_ns)
+{
+	if (account->spans == NT_GPU_SPANS)
+		add_up(account, NT_GPU_SPANS / 2);
+	if (start_ns < account->added_ns) {
+		gpu->stats.overlap_ns +=
+			(end_ns < account->added_ns ? end_ns : account->added_ns) - start_ns;
+		start_ns = account->added_ns;
+	}
+	if (start_ns < end_ns)
+		insert(account, start_ns, end_ns);
+}
+
+/* ---- intervals ------------------------------------------------------------------------------ */
+
+static void see_stream(struct nt_gpu *gpu, uint64_t handle, uint64_t entry_ns)
+{
+	struct stream *stream = NULL, *oldest = &gpu->stream[0];
+
+	for (uint32_t i = 0; i < gpu->streams && !stream; i++) {
+		if (gpu->stream[i].handle == handle)
+			stream = &gpu->stream[i];
+		else if (gpu->stream[i].entry_ns < oldest->entry_ns)
+			oldest = &gpu->stream[i];
+	}
+	if (!stream && gpu->streams < NT_GPU_STREAMS)
+		stream = &gpu->stream[gpu->streams++];
+	if (!stream) {
+		gpu->stats.streams_over_cap++;
+		stream = oldest;
+	}
+	*stream = (struct stream){handle, entry_ns};
+}
+
+void nt_gpu_lose(struct nt_gpu *gpu)
+{
+	for (uint32_t i = 0; i <= gpu->count; i++)
+		account_at(gpu, i)->broken = true;
+}
+
+bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns)
+{
+	uint64_t entry_ns = interval->entry_ns ?: interval->start_ns;
+	struct account *account;
+	uint32_t i = gpu->count;
+
+	gpu->heard_ns = now_ns;
+	see_stream(gpu, interval->stream, entry_ns);
+	for (uint32_t j = 0; j < gpu->count; j++) {
+		account = account_at(gpu, j);
+		if (!account->passed_ns && entry_ns >= account->step.end_ns)
+			account->passed_ns = now_ns;
+	}
+	if (!gpu->begin_ns)
+		return true;
+	if (entry_ns < gpu->begin_ns) {
+		while (i > 0 && account_at(gpu, i - 1)->step.start_ns > entry_ns)
+			i--;
+		if (i-- == 0) {
+			/* Its step has been told without it, and the next may be told so, too. */
+			gpu->stats.late++;
+			nt_gpu_lose(gpu);
+			/* Of a step that does not hold it is not missing. */
+			return entry_ns >= gpu->told_ns;
+		}
+	}
+	account = account_at(gpu, i);
+	run(gpu, account, interval->start_ns, interval->end_ns);
+	account->kernels += interval->kernels;
+	account->lag_ns += interval->start_ns - entry_ns;
+	account->intervals++;
+	return true;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+bool nt_gpu_waits(const struct nt_gpu *gpu)
+{
+	return gpu->count > 0;
+}
+
+void nt_gpu_reset(struct nt_gpu *gpu)
+{
+	gpu->first = gpu->count = 0;
+	gpu->begin_ns = gpu->told_ns = 0;
+	gpu->account[0] = (struct account){0};
+}
+
+void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step)
+{
+	struct account *account = account_at(gpu, gpu->count);
+
+	assert(gpu->count < NT_GPU_STEPS);
+	/* What of it was told before it was known to be a step is gone. */
+	if (step->start_ns != gpu->begin_ns)
+		account->broken = true;
+	account->step = *step;
+	gpu->begin_ns = step->end_ns;
+	gpu->count++;
+	*account_at(gpu, gpu->count) = (struct account){0};
+	for (uint32_t i = 0; i < gpu->streams; i++) {
+		if (gpu->stream[i].entry_ns >= step->end_ns)
+			account->passed_ns = gpu->heard_ns;
+	}
+}
+
+/* Has each stream that may have work in the step told of something behind it? */
+static bool is_passed(const struct nt_gpu *gpu, const struct account *account, uint64_t now_ns)
+{
+	uint64_t length_ns = account->step.end_ns - account->step.start_ns;
+
+	if (!account->passed_ns)
+		return false;
+	if (now_ns >= account->passed_ns + REST_NS)
+		return true;
+	for (uint32_t i = 0; i < gpu->streams; i++) {
+		uint64_t entry_ns = gpu->stream[i].entry_ns;
+
+		if (entry_ns < account->step.end_ns &&
+		    entry_ns + length_ns >= account->step.start_ns)
+			return false;
+	}
+	return true;
+}
+
+static bool is_given_up(const struct nt_gpu *gpu, const struct account *account, uint64_t now_ns)
+{
+	uint64_t length_ns = account->step.end_ns - account->step.start_ns;
+	uint64_t silent_ns = 2 * length_ns > SILENT_NS ? 2 * length_ns : SILENT_NS;
+	uint64_t since_ns =
+		gpu->heard_ns > account->step.end_ns ? gpu->heard_ns : account->step.end_ns;
+
+	return now_ns >= since_ns + silent_ns ||
+	       now_ns >= account->step.end_ns + 2 * length_ns + WAIT_NS;
+}
+
+bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step *ret_step)
+{
+	struct account *account = account_at(gpu, 0);
+	struct nt_accounting_step *step = &account->step;
+	bool full = gpu->count == NT_GPU_STEPS;
+
+	if (!gpu->count)
+		return false;
+	if (!is_passed(gpu, account, now_ns)) {
+		if (!full && !is_given_up(gpu, account, now_ns))
+			return false;
+		gpu->stats.steps_over_cap += full;
+		gpu->stats.steps_unknown++;
+		account->broken = true;
+	}
+	add_up(account, account->spans);
+	step->has_gpu = !account->broken &&
+			(step->launches <= FEW_LAUNCHES || account->kernels * 2 >= step->launches);
+	step->gpu_ns = account->busy_ns;
+	step->gpu_lag_ns = account->intervals ? account->lag_ns / account->intervals : 0;
+	*ret_step = *step;
+	if (step->has_gpu)
+		gpu->told_ns = step->end_ns;
+	gpu->first = (gpu->first + 1) % (NT_GPU_STEPS + 1);
+	gpu->count--;
+	return true;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/steps/graph.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Out of memory is for us to handle, not for the table to exit. */
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
+#include <uthash.h>
+
+#include "common/base/hash.h"
+
+enum {
+	FIRST_CALLS = 4,
+};
+
+struct list {
+	struct nt_graph_call *call; /* owned */
+	uint32_t count, cap;
+	uint32_t made; /* by one launch: the sum of `times` */
+};
+
+struct held {
+	uint64_t handle;
+	struct list list;
+	bool is_lost; /* there was no memory for its place in the table */
+	UT_hash_handle hh;
+};
+
+struct capture {
+	uint64_t id; /* 0: free */
+	uint64_t into;
+	struct list list;
+};
+
+struct stream {
+	uint64_t handle;
+	uint64_t capture; /* id */
+	bool origin; /* on which it began, and ends */
+};
+
+struct event {
+	uint64_t handle;
+	uint64_t capture; /* id; 0, or one that has ended: of none */
+};
+
+struct nt_graph {
+	struct nt_graph_stats *stats;
+	struct held *held; /* uthash, owned */
+	uint32_t kept; /* calls in all lists */
+	uint64_t captures; /* so far */
+	struct capture capture[NT_GRAPH_STREAMS];
+	struct stream stream[NT_GRAPH_STREAMS]; /* oldest first */
+	uint32_t streams;
+	struct event event[NT_GRAPH_EVENTS]; /* one place per hash: the newer takes it */
+};
+
+int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
+{
+	struct nt_graph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return -ENOMEM;
+	graph->stats = stats;
+	*ret_graph = graph;
+	return 0;
+}
+
+size_t nt_graph_bytes(const struct nt_graph *graph)
+{
+	return sizeof(*graph) + HASH_COUNT(graph->held) * sizeof(struct held) +
+	       graph->kept * sizeof(struct nt_graph_call);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+static void clear(struct nt_graph *graph, struct list *list)
+{
+	graph->kept -= list->count;
+	free(list->call);
+	*list = (struct list){0};
+}
+
+static bool is_same(const struct nt_graph_call *a, const struct nt_graph_call *b)
+{
+	return a->ordinal == b->ordinal && a->comm == b->comm && a->op == b->op &&
+	       a->library == b->library && a->count == b->count && a->bytes == b->bytes &&
+	       a->type == b->type;
+}
+
+static bool make_room(struct nt_graph *graph, struct list *list)
+{
+	uint32_t cap = list->cap ? 2 * list->cap : FIRST_CALLS;
+	struct nt_graph_call *grown;
+
+	if (graph->kept == NT_GRAPH_KEPT) {
+		graph->stats->calls_over_cap++;
+		return false;
+	}
+	if (list->count < list->cap)
+		return true;
+	grown = reallocarray(list->call, cap, sizeof(*grown));
+	if (!grown) {
+		graph->stats->no_memory++;
+		return false;
+	}
+	list->call = grown;
+	list->cap = cap;
+	return true;
+}
+
+static void append(struct nt_graph *graph, struct list *list, const struct nt_graph_call *call)
+{
+	uint32_t times = call->times, room = NT_GRAPH_CALLS - list->made;
+
+	if (times > room) {
+		graph->stats->calls_over_cap += times - room;
+		times = room;
+	}
+	if (!times)
+		return;
+	if (list->count && is_same(&list->call[list->count - 1], call)) {
+		list->call[list->count - 1].times += times;
+		list->made += times;
+		return;
+	}
+	if (!make_room(graph, list))
+		return;
+	list->call[list->count] = *call;
+	list->call[list->count++].times = times;
+	list->made += times;
+	graph->kept++;
+}
+
+static void append_all(struct nt_graph *graph, struct list *list, const struct list *other)
+{
+	/* By number: a list may be added to itself, and move as it grows. */
+	for (uint32_t i = 0, count = other->count; i < count; i++) {
+		struct nt_graph_call call = other->call[i];
+
+		append(graph, list, &call);
+	}
+}
+
+/* ---- handles -------------------------------------------------------------------------------- */
+
+static struct held *find(const struct nt_graph *graph, uint64_t handle)
+{
+	struct held *held = NULL;
+
+	HASH_FIND(hh, graph->held, &handle, sizeof(handle), held);
+	return held;
+}
+
+/* NULL at the cap. */
+static struct held *take(struct nt_graph *graph, uint64_t handle)
+{
+	struct held *held = find(graph, handle);
+
+	if (held)
+		return held;
+	if (HASH_COUNT(graph->held) >= NT_GRAPH_HANDLES) {
+		graph->stats->handles_over_cap++;
+		return NULL;
+	}
+	held = calloc(1, sizeof(*held));
+	if (held) {
+		held->handle = handle;
+		HASH_ADD(hh, graph->held, handle, sizeof(held->handle), held);
+		if (!held->is_lost)
+			return held;
+	}
+	graph->stats->no_memory++;
+	free(held);
+	return NULL;
+}
+
+void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
+{
+	struct held *held = find(graph, handle);
+
+	if (!held)
+		return;
+	assert(graph->held); /* which has what was found in it */
+	HASH_DEL(graph->held, held);
+	clear(graph, &held->list);
+	free(held);
+}
+
+void nt_graph_copy(struct nt_graph *graph, uint64_t to, uint64_t from)
+{
+	if (to == from)
+		return;
+	nt_graph_drop(graph, to);
+	if (find(graph, from))
+		nt_graph_add(graph, to, from);
+}
+
+void nt_graph_add(struct nt_graph *graph, uint64_t to, uint64_t from)
+{
+	const struct held *source = find(graph, from);
+	struct held *target;
+
+	if (!source) {
+		nt_graph_drop(graph, to);
+		return;
+	}
+	target = take(graph, to);
+	if (target)
+		append_all(graph, &target->list, &source->list);
+}
+
+bool nt_graph_find(const struct nt_graph *graph, uint64_t handle,
+		   const struct nt_graph_call **ret_call, size_t *ret_calls)
+{
+	const struct held *held = find(graph, handle);
+
+	if (!held)
+		return false;
+	*ret_call = held->list.call;
+	*ret_calls = held->list.count;
+	return true;
+}
+
+/* ---- captures ------------------------------------------------------------------------------- */
+
+static struct stream *find_stream(struct nt_graph *graph, uint64_t handle)
+{
+	for (uint32_t i = 0; i < graph->streams; i++) {
+		if (graph->stream[i].handle == handle)
+			return &graph->stream[i];
+	}
+	return NULL;
+}
+
+static struct capture *find_capture(struct nt_graph *graph, uint64_t id)
+{
+	for (int i = 0; id && i < NT_GRAPH_STREAMS; i++) {
+		if (graph->capture[i].id == id)
+			return &graph->capture[i];
+	}
+	return NULL;
+}
+
+static void free_capture(struct nt_graph *graph, uint64_t id)
+{
+	struct capture *capture = find_capture(graph, id);
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < graph->streams; i++) {
+		if (graph->stream[i].capture != id)
+			graph->stream[left++] = graph->stream[i];
+	}
+	graph->streams = left;
+	if (!capture)
+		return;
+	clear(graph, &capture->list);
+	*capture = (struct capture){0};
+}
+
+void nt_graph_lose(struct nt_graph *graph)
+{
+	while (graph->streams)
+		free_capture(graph, graph->stream[0].capture);
+}
+
+void nt_graph_free(struct nt_graph *graph)
+{
+	struct held *held, *next;
+
+	if (!graph)
+		return;
+	nt_graph_lose(graph);
+	HASH_ITER(hh, graph->held, held, next)
+	{
+		HASH_DEL(graph->held, held);
+		free(held->list.call);
+		free(held);
+	}
+	free(graph);
+}
+
+/* A full table holds captures whose end was missed: the oldest makes room. */
+static void add_stream(struct nt_graph *graph, uint64_t handle, uint64_t capture, bool origin)
+{
+	if (graph->streams == NT_GRAPH_STREAMS) {
+		graph->stats->streams_over_cap++;
+		if (graph->stream[0].capture == capture)
+			return;
+		free_capture(graph, graph->stream[0].capture);
+	}
+	graph->stream[graph->streams++] =
+		(struct stream){.handle = handle, .capture = capture, .origin = origin};
+}
+
+void nt_graph_begin(struct nt_graph *graph, uint64_t stream, uint64_t into)
+{
+	const struct stream *old = find_stream(graph, stream);
+	uint64_t id = ++graph->captures;
+
+	if (old)
+		free_capture(graph, old->capture);
+	/* Each capture has a stream: with a place for one there is a place for the other. */
+	add_stream(graph, stream, id, true);
+	for (int i = 0; i < NT_GRAPH_STREAMS; i++) {
+		if (graph->capture[i].id)
+			continue;
+		graph->capture[i] = (struct capture){.id = id, .into = into};
+		return;
+	}
+}
+
+void nt_graph_end(struct nt_graph *graph, uint64_t stream, uint64_t handle)
+{
+	const struct stream *ended = find_stream(graph, stream);
+	struct capture *capture = ended ? find_capture(graph, ended->capture) : NULL;
+	struct held *held;
+
+	/* One that began before the agent came: what it holds is not known. */
+	if (!capture || !ended->origin) {
+		nt_graph_drop(graph, handle);
+		return;
+	}
+	if (handle && handle != capture->into)
+		nt_graph_drop(graph, handle);
+	held = handle ? take(graph, handle) : NULL;
+	if (held && !held->list.count) {
+		held->list = capture->list;
+		capture->list = (struct list){0};
+	} else if (held) {
+		append_all(graph, &held->list, &capture->list);
+	}
+	free_capture(graph, capture->id);
+}
+
+bool nt_graph_captures(const struct nt_graph *graph, uint64_t stream)
+{
+	for (uint32_t i = 0; i < graph->streams; i++) {
+		if (graph->stream[i].handle == stream)
+			return true;
+	}
+	return false;
+}
+
+static struct event *event_place(struct nt_graph *graph, uint64_t handle)
+{
+	return &graph->event[nt_hash_mix(handle) % NT_GRAPH_EVENTS];
+}
+
+bool nt_graph_record(struct nt_graph *graph, uint64_t event, uint64_t stream)
+{
+	const struct stream *from = find_stream(graph, stream);
+	struct event *place = event_place(graph, event);
+
+	if (!from) {
+		if (place->handle == event)
+			place->capture = 0;
+		return false;
+	}
+	if (place->handle != event && find_capture(graph, place->capture))
+		graph->stats->events_over_cap++;
+	*place = (struct event){.handle = event, .capture = from->capture};
+	return true;
+}
+
+bool nt_graph_wait(struct nt_graph *graph, uint64_t stream, uint64_t event)
+{
+	const struct event *place = event_place(graph, event);
+
+	if (nt_graph_captures(graph, stream))
+		return true;
+	if (place->handle != event || !find_capture(graph, place->capture))
+		return false;
+	add_stream(graph, stream, place->capture, false);
+	return true;
+}
+
+void nt_graph_call(struct nt_graph *graph, uint64_t stream, const struct nt_graph_call *call)
+{
+	const struct stream *to = find_stream(graph, stream);
+	struct capture *capture = to ? find_capture(graph, to->capture) : NULL;
+
+	if (capture)
+		append(graph, &capture->list, call);
+}
+
+void nt_graph_nest(struct nt_graph *graph, uint64_t stream, uint64_t handle)
+{
+	const struct stream *to = find_stream(graph, stream);
+	struct capture *capture = to ? find_capture(graph, to->capture) : NULL;
+	const struct held *held = find(graph, handle);
+
+	if (capture && held)
+		append_all(graph, &capture->list, &held->list);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/steps/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nt_window_message {
+	struct nt_window window;
+	struct nt_comm_window *comm;
+	struct nt_comm_op *op;
+	struct nt_signature *recent;
+	struct nt_sample *sample;
+	struct nt_transfer *transfer;
+	uint32_t *bucket;
+};
+
+enum {
+	MAX_SAMPLES = 64,
+	MAX_TRANSFERS = 64,
+	RECENT_MOVING = 4, /* last calls told of a communicator that moves on; the rest is hashed */
+};
+
+/* How much of each a window needs. */
+struct room {
+	size_t comms, ops, recents, samples, transfers, buckets;
+};
+
+void nt_window_free(struct nt_window_message *message)
+{
+	if (!message)
+		return;
+	free(message->comm);
+	free(message->op);
+	free(message->recent);
+	free(message->sample);
+	free(message->transfer);
+	free(message->bucket);
+	free(message);
+}
+
+const struct nt_window *nt_window_get(const struct nt_window_message *message)
+{
+	return &message->window;
+}
+
+static size_t used_buckets(const struct nt_sketch *sketch)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < NT_SKETCH_BUCKETS; i++)
+		used += sketch->count[i] != 0;
+	return used;
+}
+
+/* All of the last calls where the rank stands still; else those that are new. */
+static uint64_t recents_of(const struct nt_rank *rank, const struct nt_communicator *comm)
+{
+	bool moves = rank->sums.steps > 0;
+	uint64_t wanted = moves ? comm->calls - comm->calls_reported : comm->calls;
+	uint64_t most = moves ? RECENT_MOVING : NT_COMMUNICATOR_RECENT;
+
+	return wanted < most ? wanted : most;
+}
+
+/* Walks the rank's communicators, those that are gone but unreported included. */
+static const struct nt_communicator *next_comm(const struct nt_rank *rank,
+					       const struct nt_communicator *comm, bool *ended)
+{
+	do {
+		if (!comm)
+			comm = rank->process->comms;
+		else
+			comm = *ended ? comm->next_ended : comm->hh.next;
+		if (!comm && !*ended) {
+			*ended = true;
+			comm = rank->process->ended;
+		}
+	} while (comm && comm->rank_of != rank);
+	return comm;
+}
+
+static void measure(const struct nt_rank *rank, struct room *room)
+{
+	const struct nt_communicator *comm = NULL;
+	bool ended = false;
+
+	while ((comm = next_comm(rank, comm, &ended))) {
+		room->comms++;
+		room->recents += (size_t)recents_of(rank, comm);
+		room->samples += comm->sampler.count;
+		room->transfers += comm->peers.count;
+		for (int i = 0; i < NT_OP_END; i++) {
+			const struct nt_communicator_sum *sum = comm->sum[i];
+
+			if (!sum || !sum->calls)
+				continue;
+			room->ops++;
+			room->buckets += sum->duration ? 2 * used_buckets(sum->duration) : 0;
+			room->buckets +=
+				sum->gpu_duration ? 2 * used_buckets(sum->gpu_duration) : 0;
+		}
+	}
+}
+
+static void fill_sketch(const struct nt_sketch *sketch, uint32_t **bucket,
+			struct nt_sketch_wire *ret_wire)
+{
+	size_t used = used_buckets(sketch), n = 0;
+
+	*ret_wire = (struct nt_sketch_wire){
+		.bucket = *bucket,
+		.count = *bucket + used,
+		.buckets = used,
+		.sum_ns = sketch->sum_ns,
+		.min_ns = sketch->min_ns,
+		.max_ns = sketch->max_ns,
+	};
+	for (uint32_t i = 0; i < NT_SKETCH_BUCKETS; i++) {
+		if (!sketch->count[i])
+			continue;
+		ret_wire->bucket[n] = i;
+		ret_wire->count[n++] = sketch->count[i];
+	}
+	*bucket += 2 * used;
+}
+
+static void fill_comm(const struct nt_rank *rank, const struct nt_communicator *comm,
+		      struct nt_comm_op **op, struct nt_signature **recent, uint32_t **bucket,
+		      struct nt_comm_window *ret_comm)
+{
+	uint64_t recents = recents_of(rank, comm);
+
+	*ret_comm = (struct nt_comm_window){
+		.id = comm->id,
+		.parent = comm->parent,
+		.epoch = comm->epoch,
+		.rolling_hash = comm->rolling_hash,
+		.last = comm->last,
+		.rank = comm->rank,
+		.size = comm->size,
+		.library = (enum nt_library)comm->key.library,
+		.id_is_local = comm->id_is_local,
+		.numbered_by_library = comm->numbered_by_library,
+		.op = *op,
+		.recent = *recent,
+		.recents = (size_t)recents,
+		.name = comm->name,
+	};
+	for (int i = 0; i < NT_OP_END; i++) {
+		const struct nt_communicator_sum *sum = comm->sum[i];
+
+		if (!sum || !sum->calls)
+			continue;
+		**op = (struct nt_comm_op){
+			.op = (enum nt_op)i,
+			.calls = sum->calls,
+			.bytes = sum->bytes,
+			.first = sum->first,
+			.last = sum->last,
+		};
+		if (sum->duration)
+			fill_sketch(sum->duration, bucket, &(*op)->duration);
+		if (sum->gpu_duration)
+			fill_sketch(sum->gpu_duration, bucket, &(*op)->gpu_duration);
+		(*op)++;
+		ret_comm->ops++;
+	}
+	for (uint64_t i = comm->calls - recents; i < comm->calls; i++) {
+		**recent = comm->recent[i % NT_COMMUNICATOR_RECENT];
+		/* Where the rank stands is told by the last alone, and times are what does not compress. */
+		if (i + 1 < comm->calls || rank->sums.steps)
+			(*recent)->entry_boot_ns = 0;
+		(*recent)++;
+	}
+}
+
+static void add_samples(const struct nt_communicator *comm, struct nt_window_message *message)
+{
+	const struct nt_sampler *sampler = &comm->sampler;
+
+	for (uint32_t i = 0; i < sampler->count && message->window.samples < MAX_SAMPLES; i++)
+		message->sample[message->window.samples++] = sampler->sample[i];
+}
+
+static void add_transfers(const struct nt_communicator *comm, struct nt_window_message *message)
+{
+	struct nt_window *window = &message->window;
+
+	for (uint32_t i = 0; i < comm->peers.count && window->transfers < MAX_TRANSFERS; i++) {
+		struct nt_transfer *transfer = &message->transfer[window->transfers++];
+
+		*transfer = comm->peers.transfer[i];
+		transfer->comm = comm->id;
+	}
+}
+
+static void fill_comms(const struct nt_rank *rank, struct nt_window_message *message)
+{
+	struct nt_comm_op *op = message->op;
+	struct nt_signature *recent = message->recent;
+	uint32_t *bucket = message->bucket;
+	const struct nt_communicator *comm = NULL;
+	bool ended = false;
+
+	/* No more than NT_PROCESS_COMMS, which all fit. */
+	while ((comm = next_comm(rank, comm, &ended))) {
+		fill_comm(rank, comm, &op, &recent, &bucket,
+			  &message->comm[message->window.comms++]);
+		add_samples(comm, message);
+		add_transfers(comm, message);
+	}
+	message->window.comm = message->comm;
+	message->window.sample = message->sample;
+	message->window.transfer = message->transfer;
+}
+
+void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id)
+{
+	const struct nt_process *process = rank->process;
+
+	id->job = rank->name;
+	id->namespace = process->home.namespace;
+	id->pod = process->home.pod;
+	id->container = process->home.container;
+	id->gpu = process->ranks == 1 ? process->home.gpu : "";
+	id->replica = process->home.workload.replica;
+	id->pod_uid = process->home.pod_uid;
+}
+
+static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
+{
+	const struct nt_process *process = rank->process;
+
+	*ret_id = (struct nt_rank_id){
+		.rank = rank->rank,
+		.size = rank->size,
+		.local_rank = rank->local_rank,
+		.pid = process->pid,
+		.start_boot_ns = process->start_ns,
+		.node = node,
+		.cgroup = process->facts.cgroup.path,
+		.comm = process->facts.command,
+		.rank_known = rank->known,
+	};
+	nt_window_name(rank, ret_id);
+}
+
+/* The returns of calls are seen that were made since then. */
+static bool is_seen_since(const struct nt_rank *rank, uint64_t ns)
+{
+	const struct nt_process *process = rank->process;
+
+	return !process->paused && !(process->shed & NT_WIRE_SHED_COMMUNICATION) &&
+	       (!process->resumed_ns || ns >= process->resumed_ns);
+}
+
+/*
+ * What an earlier look found holds only as long as nothing has happened since. A call may have ended, and
+ * another one begun, while nobody looked.
+ */
+static void fill_inside(const struct nt_rank *rank, struct nt_window *window)
+{
+	bool in_call = rank->inside.in_call && rank->last_event_ns <= rank->inside.seen_ns &&
+		       is_seen_since(rank, rank->inside.since_ns);
+
+	window->whereabouts_unknown = !in_call && !is_seen_since(rank, rank->last_event_ns);
+	if (!in_call)
+		return;
+	window->inside = (struct nt_inside_wire){
+		.in_call = true,
+		.synchronising = rank->inside.synchronising,
+		.comm = rank->inside.comm,
+		.number = rank->inside.number,
+		.since_boot_ns = rank->inside.since_ns,
+		.count = rank->inside.count,
+		.op = rank->inside.op,
+		.type = rank->inside.type,
+	};
+}
+
+static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
+{
+	const struct nt_rank_sums *sums = &rank->sums;
+
+	window->steps = sums->steps;
+	window->first_step = sums->first_step;
+	window->step_epoch = sums->step_epoch;
+	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns);
+	window->gpu_lag_ns = window->own_tier == NT_TIER_T3
+				     ? sums->gpu_lag_ns / sums->gpu_steps * sums->steps
+				     : 0;
+	window->host_ns = sums->host_ns;
+	window->blocked_ns = sums->blocked_ns;
+	window->comm_ns = sums->comm_ns;
+	window->step_ns = sums->step_ns;
+}
+
+static uint64_t without(uint64_t value, uint64_t part)
+{
+	/* More than half of it would be the probes': then the correction is wrong, not the value. */
+	return value - (part < value / 2 ? part : value / 2);
+}
+
+/* What probes cost beside the calls of the whole steps, which are a part of what was observed. */
+static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_window_context *context)
+{
+	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
+	uint64_t unobserved_ns = rank->window_ns + context->unobserved_ns;
+	uint64_t observed_ns =
+		context->end_ns > unobserved_ns ? context->end_ns - unobserved_ns : 0;
+
+	if (rank->sums.step_ns >= observed_ns)
+		return probes_ns;
+	return (uint64_t)((double)probes_ns * (double)rank->sums.step_ns / (double)observed_ns);
+}
+
+/*
+ * A rank is sampled because its calls are many: what probes cost beside each of them would count as the
+ * rank's own work. Where launches or waits are not seen, nothing says what a wait covers; and time in
+ * calls that are not seen is in neither own nor host work.
+ */
+static void correct_sums(const struct nt_rank *rank, const struct nt_window_context *context,
+			 struct nt_window *window)
+{
+	if (context->unobserved_ns) {
+		uint64_t probes_ns = probes_of_steps(rank, context);
+
+		window->own_ns = without(window->own_ns, probes_ns);
+		window->host_ns = without(window->host_ns, probes_ns);
+		window->step_ns = without(window->step_ns, probes_ns);
+	}
+	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous &&
+	    (context->shed & (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
+		window->own_tier = NT_TIER_T1;
+		window->own_ns = window->own_blocked_ns = 0;
+	}
+	if (window->steps && window->own_tier != NT_TIER_T3 &&
+	    (context->shed & NT_WIRE_SHED_COMMUNICATION)) {
+		window->own_tier = NT_TIER_T0;
+		window->own_ns = window->own_blocked_ns = 0;
+	}
+}
+
+static void fill_counters(const struct nt_process_counters *counters, struct nt_window *window)
+{
+	bool runtime = counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
+
+	/* The runtime's calls end in the driver's: one of the two. */
+	window->launches = counters->calls[runtime ? NT_COUNTER_LAUNCH : NT_COUNTER_DRIVER_LAUNCH];
+	window->copies = counters->calls[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];
+	window->copy_bytes = counters->bytes[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];
+	window->allocs = counters->calls[NT_COUNTER_ALLOC];
+	window->alloc_bytes = counters->bytes[NT_COUNTER_ALLOC];
+	if (!window->allocs) {
+		window->allocs = counters->calls[NT_COUNTER_DRIVER_ALLOC];
+		window->alloc_bytes = counters->bytes[NT_COUNTER_DRIVER_ALLOC];
+	}
+}
+
+int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *context,
+		    struct nt_window_message **ret_message)
+{
+	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
+	struct room room = {0};
+
+	message = calloc(1, sizeof(*message));
+	if (!message)
+		return -ENOMEM;
+	measure(rank, &room);
+	message->comm = calloc(room.comms + 1, sizeof(*message->comm));
+	message->op = calloc(room.ops + 1, sizeof(*message->op));
+	message->recent = calloc(room.recents + 1, sizeof(*message->recent));
+	message->sample = calloc(room.samples + 1, sizeof(*message->sample));
+	message->transfer = calloc(room.transfers + 1, sizeof(*message->transfer));
+	message->bucket = calloc(room.buckets + 1, sizeof(*message->bucket));
+	if (!message->comm || !message->op || !message->recent || !message->sample ||
+	    !message->transfer || !message->bucket)
+		return -ENOMEM;
+
+	message->window = (struct nt_window){
+		.start_boot_ns = rank->window_ns,
+		.end_boot_ns = context->end_ns,
+		.errors = rank->errors,
+		.host = *context->host,
+		.ended = context->ended,
+		.finalized = context->ended && rank->process->finalized,
+		.uses_gpu = nt_process_uses_gpu(rank->process),
+		.lost = context->lost,
+		.taken = context->taken,
+		.unobserved_ns = context->unobserved_ns,
+		.shed = context->shed,
+	};
+	if (rank->process->facts.env.restart_count > 0)
+		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;
+	fill_rank(rank, context->node, &message->window.rank);
+	fill_sums(rank, &message->window);
+	correct_sums(rank, context, &message->window);
+	fill_counters(context->counters, &message->window);
+	fill_comms(rank, message);
+	if (!context->ended)
+		fill_inside(rank, &message->window);
+	*ret_message = nt_take(message);
+	return 0;
+}

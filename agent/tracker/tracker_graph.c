@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Captured calls are not made while they are captured: the numbers of a communicator advance with
+ * each launch of the graph, on all of its ranks alike.
+ */
+#include "agent/tracker/tracker_impl.h"
+
+/* Of the runtime and of the driver alike. */
+enum {
+	/* cudaErrorStreamCaptureUnmatched: the capture goes on, as it does … */
+	NOT_ITS_ORIGIN = 903,
+	WRONG_THREAD = 908, /* … after cudaErrorStreamCaptureWrongThread */
+};
+
+bool nt_tracker_captured(struct nt_process *process, const struct nt_probe *probe,
+			 const struct nt_event_call *call, const struct nt_communicator *comm,
+			 const struct nt_communicator_call *made)
+{
+	uint64_t stream = nt_probe_word(call, probe->stream);
+	struct nt_graph_call captured = {
+		.comm = comm->key.handle,
+		.library = (uint16_t)comm->key.library,
+		.ordinal = comm->ordinal,
+		.op = (uint16_t)made->op,
+		.count = made->count,
+		.bytes = made->bytes,
+		.type = made->type,
+		.times = 1,
+	};
+
+	if (!process->graph || probe->stream == NT_NO_WORD ||
+	    !nt_graph_captures(process->graph, stream))
+		return false;
+	nt_graph_call(process->graph, stream, &captured);
+	return true;
+}
+
+bool nt_tracker_captured_order(struct nt_process *process, const struct nt_probe *probe,
+			       const struct nt_event_call *call)
+{
+	uint64_t event = nt_probe_word(call, probe->event);
+	uint64_t stream = nt_probe_word(call, probe->stream);
+
+	if (!process->graph)
+		return false;
+	if (probe->role == NT_ROLE_EVENT_RECORD)
+		return nt_graph_record(process->graph, event, stream);
+	return nt_graph_wait(process->graph, stream, event);
+}
+
+void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
+		      const struct nt_probe *probe, const struct nt_event_call *call)
+{
+	uint64_t handle = nt_probe_word(call, probe->graph);
+	uint64_t from = nt_probe_word(call, probe->from);
+	uint64_t stream = nt_probe_word(call, probe->stream);
+	uint32_t result = (uint32_t)call->ret;
+
+	if (!(call->h.flags & NT_CALL_RETURNED))
+		return;
+	if (!process->graph) {
+		/* Graphs that were made before the first capture hold no captured call. */
+		if (probe->role != NT_ROLE_CAPTURE_BEGIN || result)
+			return;
+		if (nt_graph_new(&tracker->stats.graphs, &process->graph) < 0) {
+			tracker->stats.no_memory++;
+			return;
+		}
+	}
+	if (probe->role == NT_ROLE_CAPTURE_END) {
+		if (result != NOT_ITS_ORIGIN && result != WRONG_THREAD)
+			nt_graph_end(process->graph, stream, result ? 0 : handle);
+		return;
+	}
+	if (result)
+		return;
+	if (probe->role == NT_ROLE_CAPTURE_BEGIN)
+		nt_graph_begin(process->graph, stream, handle);
+	else if (!handle)
+		tracker->stats.malformed_events++;
+	else if (probe->role == NT_ROLE_GRAPH_COPY)
+		nt_graph_copy(process->graph, handle, from);
+	else if (probe->role == NT_ROLE_GRAPH_ADD)
+		nt_graph_add(process->graph, handle, from);
+	else
+		nt_graph_drop(process->graph, handle);
+}
+
+/* ---- launches ------------------------------------------------------------------------------- */
+
+struct launch {
+	struct nt_tracker *tracker;
+	struct nt_process *process;
+	struct nt_thread *thread;
+	uint64_t stream, entry_ns, launches;
+};
+
+static void make_call(const struct launch *launch, const struct nt_graph_call *captured)
+{
+	struct nt_tracker *tracker = launch->tracker;
+	struct nt_communicator *comm = nt_registry_known(
+		launch->process, (enum nt_library)captured->library, captured->comm);
+	struct nt_communicator_call call = {
+		.op = (enum nt_op)captured->op,
+		.count = captured->count,
+		.bytes = captured->bytes,
+		.type = captured->type,
+		.entry_ns = launch->entry_ns,
+	};
+
+	if (!comm || comm->ordinal != captured->ordinal || !comm->rank_of) {
+		tracker->stats.graphs.gone += captured->times;
+		return;
+	}
+	if (launch->thread) {
+		launch->thread->rank = comm->rank_of;
+		launch->thread->comm_calls += captured->times;
+	}
+	for (uint32_t i = 0; i < captured->times; i++) {
+		if (nt_rank_comm(comm->rank_of, comm, &call, launch->stream, launch->launches))
+			nt_tracker_stepped(tracker, comm->rank_of);
+	}
+}
+
+bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *process,
+			     struct nt_thread *thread, const struct nt_probe *probe,
+			     const struct nt_event_call *call)
+{
+	uint64_t handle = nt_probe_word(call, probe->graph);
+	struct launch launch = {
+		.tracker = tracker,
+		.process = process,
+		.thread = thread,
+		.stream = nt_probe_word(call, probe->stream),
+		.entry_ns = call->h.entry_ns,
+		/* The graph's kernels have not ended when its calls are made. */
+		.launches = call->launches ? call->launches - 1 : 0,
+	};
+	const struct nt_graph_call *captured;
+	size_t count;
+
+	if (process->graph && nt_graph_captures(process->graph, launch.stream)) {
+		nt_graph_nest(process->graph, launch.stream, handle);
+		return true;
+	}
+	if (!process->graph || !nt_graph_find(process->graph, handle, &captured, &count)) {
+		tracker->stats.graphs.unknown++;
+		return false;
+	}
+	tracker->stats.graphs.launches += count > 0;
+	for (size_t i = 0; i < count; i++)
+		make_call(&launch, &captured[i]);
+	return true;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When windows and heartbeats are due, and what goes with them. */
+#include "agent/tracker/tracker_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "agent/steps/window.h"
+#include "common/system/clock.h"
+
+#define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
+#define WINDOW_LONGEST_NS NT_SECOND
+#define WINDOW_GPU_NS     NT_SECOND /* well below what aggregators wait for the last of all */
+#define WINDOW_SAMPLED_NS                                                                          \
+	(6 * NT_SECOND) /* longer than from one slice of a sampled process to the next */
+#define SLICED_NS     (20 * NT_SECOND) /* longer than the period of slices */
+#define HEARTBEAT_NS  NT_SECOND
+#define KEY_FORGET_NS NT_MINUTE
+#define PERIOD_NS     (10 * NT_SECOND)
+
+enum {
+	STEPS_BETWEEN = 8, /* that slices cut, or that are searched anew, at most */
+};
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/*
+ * Names may be learned late: a pod that was there before us, a container that has just started. While
+ * others wait for their tenants, one that is not decided waits for the tick that decides them all.
+ */
+static bool is_settled(struct nt_tracker *tracker, struct nt_process *process, bool ended)
+{
+	if (!process->tenant.scope[0] && tracker->waiting && !ended)
+		return false;
+	return nt_tracker_settle(tracker, process, ended);
+}
+
+/* A rank whose namespace has come late goes on under another key, and ends under this one. */
+static bool moves(const struct nt_rank *rank)
+{
+	const char *scope = rank->process->tenant.scope;
+
+	return rank->key[0] && strncmp(rank->key, scope, strlen(scope)) != 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	static const struct {
+		char letter;
+		const char *text;
+	} states[] = {{'R', "R"}, {'S', "S"}, {'D', "D"}, {'T', "T"}, {'t', "T"}, {'Z', "Z"}};
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_host_evidence host = {.state = ""};
+	struct nt_host_sample now, *before = &rank->host_before;
+	uint32_t tid = nt_rank_thread(rank);
+
+	if (rank->host && nt_host_tid(rank->host) != tid) {
+		nt_host_close(rank->host);
+		rank->host = NULL;
+		rank->host_before_holds = false;
+	}
+	if (source->sample(source->data, rank->process->pid, tid, &rank->host, &now) < 0) {
+		rank->host_before_holds = false;
+		return host;
+	}
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (states[i].letter == now.state)
+			host.state = states[i].text;
+	}
+	if (rank->host_before_holds) {
+		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
+		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
+		host.off_cpu_io_ns = less(now.io_wait_ns, before->io_wait_ns);
+		/* A mapped file moves no characters; one in memory or in user space, no blocks. */
+		host.read_bytes = larger(less(now.read_bytes, before->read_bytes),
+					 less(now.read_chars, before->read_chars));
+		host.write_bytes = larger(less(now.write_bytes, before->write_bytes),
+					  less(now.write_chars, before->write_chars));
+		host.major_faults = less(now.major_faults, before->major_faults);
+		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
+		host.nic_retransmits = less(now.nic_retransmits, before->nic_retransmits);
+		host.nic_errors = less(now.nic_errors, before->nic_errors);
+		host.nic_congestion = less(now.nic_congestion, before->nic_congestion);
+	}
+	*before = now;
+	rank->host_before_holds = true;
+	return host;
+}
+
+/* Counters are the process's: with several ranks in it, they are told by the first. */
+static struct nt_process_counters take_counters(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	struct nt_process *process = rank->process;
+	struct nt_process_counters now, since = {0};
+
+	if (rank != process->rank[0] || !source->counters(source->data, process->pid, &now))
+		return since;
+	for (int i = 0; i < NT_COUNTER_END; i++) {
+		since.calls[i] = less(now.calls[i], process->counters.calls[i]);
+		since.bytes[i] = less(now.bytes[i], process->counters.bytes[i]);
+	}
+	process->counters = now;
+	return since;
+}
+
+/*
+ * What was lost of all that the window is made from, and then also how much of the same came. Of
+ * several ranks in a process the events lost are each rank's. As counters, intervals are the process's.
+ */
+static void tell_lost(const struct nt_rank *rank, struct nt_window_context *context)
+{
+	const struct nt_process *process = rank->process;
+
+	context->lost = process->lost_events - rank->lost_seen;
+	if (context->lost)
+		context->taken = process->events - rank->events_seen;
+	if (rank != process->rank[0])
+		return;
+	context->lost += process->gpu_lost;
+	if (process->gpu_lost)
+		context->taken += process->gpu_taken;
+}
+
+static void clear_lost(struct nt_rank *rank)
+{
+	rank->lost_seen = rank->process->lost_events;
+	rank->events_seen = rank->process->events;
+	if (rank == rank->process->rank[0])
+		rank->process->gpu_lost = rank->process->gpu_taken = 0;
+}
+
+/* Of the process until end_ns. */
+static uint64_t unobserved_until(const struct nt_process *process, uint64_t end_ns)
+{
+	return process->unobserved_ns + (process->paused ? less(end_ns, process->paused_ns) : 0);
+}
+
+/* Short synchronising calls come as sums of all that was observed in the window, steps or not. */
+static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
+			    uint64_t observed_ns)
+{
+	struct nt_rank_sums *sums = &rank->sums;
+	uint64_t window_ns = observed_ns;
+	double ns = (double)counters->bytes[NT_COUNTER_SYNC];
+
+	if (!window_ns || !sums->step_ns)
+		return;
+	if (sums->step_ns < window_ns)
+		ns = ns * (double)sums->step_ns / (double)window_ns;
+	if (ns > (double)sums->host_ns)
+		ns = (double)sums->host_ns;
+	sums->blocked_ns += (uint64_t)ns;
+	sums->host_ns -= (uint64_t)ns;
+}
+
+static void clear_comms(struct nt_rank *rank)
+{
+	struct nt_communicator **at = &rank->process->ended;
+
+	for (struct nt_communicator *comm = rank->process->comms; comm; comm = comm->hh.next) {
+		if (comm->rank_of == rank)
+			nt_communicator_clear(comm);
+	}
+	while (*at) {
+		struct nt_communicator *comm = *at;
+
+		if (comm->rank_of != rank) {
+			at = &comm->next_ended;
+			continue;
+		}
+		*at = comm->next_ended;
+		rank->process->ended_count--;
+		nt_communicator_free(comm);
+	}
+}
+
+/* The key of a rank whose tenant is decided. ended: the window is the last under it. */
+static struct nt_tracker_key *key_for(struct nt_tracker *tracker, struct nt_rank *rank,
+				      uint64_t end_ns, bool ended)
+{
+	struct nt_tracker_key *key;
+
+	if (rank->key[0]) {
+		nt_tracker_name(rank);
+		key = nt_tracker_join_key(tracker, rank);
+	} else {
+		key = nt_tracker_fix_key(tracker, rank);
+	}
+	if (ended)
+		nt_tracker_leave_key(tracker, rank, end_ns);
+	return key;
+}
+
+static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt_tracker_key *key,
+		     const struct nt_window *window)
+{
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+	uint64_t end_ns = window->end_boot_ns, start_ns = rank->window_ns;
+
+	rank->window_ns = end_ns; /* its window is with the message */
+	key->watermark_ns = nt_tracker_watermark(key, end_ns);
+	rank->window_ns = start_ns;
+	key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
+	sink->window(sink->data, rank->key, window, key->watermark_ns);
+}
+
+/*
+ * Where no slice holds a whole step, calls within one recur and look like steps: a burst of equal
+ * reductions. Steps follow each other: those that make up less than half of the time that is observed
+ * are parts of longer ones, unless the rest is a few steps. One window may hold just such a burst.
+ */
+static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t observed_ns)
+{
+	const struct nt_process *process = rank->process;
+	bool is_sliced = process->paused_ns && less(end_ns, process->paused_ns) < SLICED_NS;
+
+	if (is_sliced && (rank->sums.steps || process->events != rank->events_seen)) {
+		rank->sliced_steps = rank->sliced_steps / 2 + rank->sums.steps;
+		rank->sliced_ns = rank->sliced_ns / 2 + (double)rank->sums.step_ns;
+		rank->sliced_rest_ns =
+			rank->sliced_rest_ns / 2 + (double)less(observed_ns, rank->sums.step_ns);
+	}
+	if (is_sliced && rank->sliced_rest_ns > rank->sliced_ns &&
+	    rank->sliced_rest_ns * rank->sliced_steps > STEPS_BETWEEN * rank->sliced_ns)
+		rank->sums = (struct nt_rank_sums){0};
+	rank->measured += rank->sums.steps;
+}
+
+void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended)
+{
+	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
+	struct nt_host_evidence host = take_host(tracker, rank);
+	struct nt_process_counters counters = take_counters(tracker, rank);
+	struct nt_window_context context = {
+		.node = tracker->options.node,
+		.end_ns = end_ns,
+		.host = &host,
+		.counters = &counters,
+		.ended = ended,
+		.shed = rank->shed,
+		.outside_ns = tracker->options.outside_ns,
+	};
+	struct nt_process *process = rank->process;
+	uint64_t unobserved_ns = unobserved_until(process, end_ns);
+	uint64_t window_ns = less(end_ns, rank->window_ns);
+	struct nt_tracker_key *key = NULL;
+	bool settled, moved;
+
+	context.unobserved_ns = less(unobserved_ns, rank->unobserved_seen);
+	if (context.unobserved_ns > window_ns)
+		context.unobserved_ns = window_ns;
+
+	host.gc_ns = counters.bytes[NT_COUNTER_GC];
+	host.gc_count = counters.calls[NT_COUNTER_GC];
+	nt_rank_identify(rank);
+	settled = is_settled(tracker, process, ended);
+	if (settled && process->held)
+		nt_tracker_release_one(tracker, process);
+	moved = settled && moves(rank);
+	context.ended |= moved;
+	if (settled)
+		key = key_for(tracker, rank, end_ns, context.ended);
+	drop_fragments(rank, end_ns, window_ns - context.unobserved_ns);
+	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
+	tell_lost(rank, &context);
+	if (nt_window_build(rank, &context, &message) < 0) {
+		tracker->stats.no_memory++;
+		return; /* the sums stay, for the next window */
+	}
+	tracker->stats.windows++;
+	tracker->stats.steps += rank->sums.steps;
+	if (!settled && !nt_tracker_hold(tracker, rank, nt_window_get(message))) {
+		nt_tracker_release_one(tracker, process);
+		key = key_for(tracker, rank, end_ns, false);
+	}
+	if (key)
+		hand_out(tracker, rank, key, nt_window_get(message));
+	if (moved)
+		rank->key[0] = '\0';
+	clear_lost(rank);
+	rank->unobserved_seen = unobserved_ns;
+	clear_comms(rank); /* frees what has ended, whose names the message borrows */
+	nt_rank_clear(rank, end_ns);
+}
+
+/* A step has ended: is the window long enough? */
+void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank)
+{
+	const struct nt_process *process = rank->process;
+	uint64_t end_ns = rank->sums.end_ns;
+	uint64_t unobserved_ns = less(process->unobserved_ns, rank->unobserved_seen);
+
+	if (end_ns >= rank->window_ns + unobserved_ns + tracker->options.window_min_ns)
+		nt_tracker_send(tracker, rank, end_ns, false);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
+{
+	uint64_t longest = 2 * tracker->options.window_min_ns, age;
+
+	if (!rank->window_ns)
+		return;
+	if (nt_rank_settle(rank, now_ns))
+		nt_tracker_stepped(tracker, rank);
+	if (longest > WINDOW_LONGEST_NS)
+		longest = WINDOW_LONGEST_NS;
+	/* A window that waits for its device ends with a step all the same. */
+	if (rank->gpu && nt_gpu_waits(rank->gpu))
+		longest += WINDOW_GPU_NS;
+	/* It ends with a slice, unless nothing was observed in one. */
+	if (rank->process->paused || rank->process->unobserved_ns > rank->unobserved_seen)
+		longest = WINDOW_SAMPLED_NS;
+	age = less(now_ns, rank->window_ns);
+	if (age >= longest && (rank->key[0] || age >= FIRST_WINDOW_NS))
+		nt_tracker_send(tracker, rank, now_ns, false);
+}
+
+static void tick_key(struct nt_tracker *tracker, struct nt_tracker_key *key, uint64_t now_ns)
+{
+	const struct nt_tracker_sink *sink = &tracker->options.sink;
+
+	if (!key->ranks && less(now_ns, key->empty_ns) > KEY_FORGET_NS) {
+		nt_tracker_free_key(tracker, key);
+		return;
+	}
+	if (less(now_ns, key->sent_ns) < HEARTBEAT_NS)
+		return;
+	key->watermark_ns = nt_tracker_watermark(key, now_ns);
+	key->sent_ns = now_ns;
+	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
+}
+
+/* Ranks without a key, and events that found no room, are counted by the period. */
+static void count_anew(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	if (less(now_ns, tracker->period_ns) < PERIOD_NS)
+		return;
+	tracker->period_ns = now_ns;
+	tracker->period++;
+	nt_share_forgive(&tracker->key_share);
+	nt_share_forgive(&tracker->registry.share);
+	nt_share_forgive(&tracker->orphans.share);
+}
+
+void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	struct nt_tracker_key *key, *next;
+
+	tracker->now_ns = now_ns;
+	count_anew(tracker, now_ns);
+	nt_tracker_release(tracker, now_ns);
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		for (uint32_t i = 0; i < p->ranks; i++)
+			tick_rank(tracker, p->rank[i], now_ns);
+	}
+	HASH_ITER(hh, tracker->keys, key, next)
+	tick_key(tracker, key, now_ns);
+}
+
+void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
+{
+	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		nt_tracker_release_one(tracker, p);
+		for (uint32_t i = 0; i < p->ranks; i++) {
+			struct nt_rank *rank = p->rank[i];
+
+			if (!rank->window_ns)
+				continue;
+			(void)nt_rank_settle(rank, UINT64_MAX);
+			nt_tracker_send(tracker, rank,
+					now_ns > rank->window_ns ? now_ns : rank->window_ns, false);
+		}
+	}
+}
+
+size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct nt_tracker_key *key = tracker->keys; key && n < max; key = key->hh.next) {
+		if (key->ranks)
+			ret_key[n++] = key->key;
+	}
+	return n;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files of the REST interface; nobody else includes it. */
+#ifndef NT_AGGREGATOR_API_API_IMPL_H
+#define NT_AGGREGATOR_API_API_IMPL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "aggregator/api/api.h"
+#include "common/http/httpd.h"
+
+struct nt_api {
+	struct nt_api_options options; /* what it points to is borrowed, texts apart */
+	struct nt_api_check *check; /* options.check, ours */
+	struct nt_httpd_route *route;
+	struct nt_httpd *httpd;
+	uint64_t started_real_ns;
+};
+
+/* The newest picture, or NULL before the first. Released at scope end. */
+static inline void nt_api_picture_releasep(const struct nt_snapshot **snapshot)
+{
+	nt_snapshot_release(*snapshot);
+}
+#define nt_autopicture __attribute__((cleanup(nt_api_picture_releasep)))
+
+/* ---- api_list.c: what lists have in common ------------------------------------------------------- */
+
+enum {
+	NT_API_DEFAULT_LIMIT = 100,
+	NT_API_MAX_LIMIT = 1000,
+	NT_API_MAX_FILTER = 255, /* characters of a job's name in a filter */
+};
+
+/* What a list request asks for; NULL and 0: everything. */
+struct nt_api_query {
+	size_t limit;
+	const char *cursor; /* ours, from an earlier page; or NULL */
+	const char *job, *class, *state, *severity, *node;
+	uint64_t since_ns;
+};
+
+/*
+ * Reads the parameters of any list; `states` are the words that the state may be. 0, or 1 where the
+ * reply has been made a problem, or -ENOMEM.
+ */
+NT_MUST_CHECK int nt_api_query_read(const struct nt_httpd_request *request, const char *states,
+				    struct nt_httpd_reply *reply, struct nt_api_query *ret_query);
+
+/* The problem of a cursor that is none of ours. */
+NT_MUST_CHECK int nt_api_bad_cursor(const struct nt_httpd_request *request,
+				    struct nt_httpd_reply *reply);
+
+/* {"items": items, "next": next or null} as the reply. Consumes items, which may be NULL. */
+NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items, const char *next);
+/* Consumes object, which may be NULL: -ENOMEM. */
+NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
+
+/* ---- the handlers: `data` is the struct nt_api ---------------------------------------------------- */
+
+typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
+			   struct nt_httpd_reply *reply);
+
+nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_rebaseline, nt_api_nodes;
+nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
+nt_api_handler nt_api_node_keys;
+nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Incidents and the slow ranks that they name. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api/api_impl.h"
+#include "common/base/parse_number.h"
+#include "proto/json.h"
+
+enum {
+	PAGE_NUMBERS = 1 << 18, /* of peers and ranks: a page that lists so many ends there */
+};
+
+/* One row of /slow-ranks: a culprit of an open incident. */
+struct row {
+	const struct nt_snapshot_job *job;
+	const struct nt_wire_incident *incident;
+	size_t culprit;
+};
+
+struct rows {
+	struct row *row;
+	size_t count, cap;
+};
+
+static bool is_same(const char *a, const char *b)
+{
+	return !strcmp(a, b);
+}
+
+/* A job is asked for by its name, its key or its id. */
+static bool job_matches(const char *wanted, const struct nt_snapshot_job *job)
+{
+	return !wanted || is_same(wanted, job->name) || is_same(wanted, job->key) ||
+	       is_same(wanted, job->id);
+}
+
+static bool is_slow(const struct nt_wire_incident *incident, const struct nt_api_query *query)
+{
+	return is_same(incident->state, "firing") && !is_same(incident->severity, "info") &&
+	       (!query->class || is_same(query->class, incident->class)) &&
+	       incident->since_real_ns >= query->since_ns;
+}
+
+static int add_row(struct rows *rows, const struct row *more)
+{
+	if (rows->count == rows->cap) {
+		size_t cap = rows->cap ? 2 * rows->cap : 64;
+		struct row *row = reallocarray(rows->row, cap, sizeof(*row));
+
+		if (!row)
+			return -ENOMEM;
+		rows->row = row;
+		rows->cap = cap;
+	}
+	rows->row[rows->count++] = *more;
+	return 0;
+}
+
+static void release_rows(struct rows *rows)
+{
+	free(rows->row);
+}
+
+static int add_culprits(struct rows *rows, const struct nt_snapshot_job *job,
+			const struct nt_wire_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct row row = {job, incident, i};
+
+		if (nt_json_culprit_accuses(&incident->culprit[i]) && add_row(rows, &row) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
+		   struct rows *rows)
+{
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (!job_matches(query->job, job))
+			continue;
+		for (size_t k = 0; k < job->incidents; k++) {
+			const struct nt_wire_incident *incident = job->incident[k];
+
+			if (is_slow(incident, query) && add_culprits(rows, job, incident) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* The job of the incident, where another aggregator owns it as far as the picture knows; or NULL. */
+static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *snapshot,
+						    const struct nt_wire_incident *incident)
+{
+	const struct nt_snapshot_job *found = NULL;
+
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (job->attempt != incident->attempt || !is_same(job->key, incident->job_key))
+			continue;
+		if (!job->is_head)
+			return NULL;
+		found = job;
+	}
+	return found;
+}
+
+/* What others have found is in the store alone. The page is borrowed by the rows. */
+static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
+			  const struct nt_api_query *query, struct nt_store_page *page,
+			  struct rows *rows)
+{
+	const struct nt_snapshot_job *job =
+		query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
+	const struct nt_store_filter filter = {
+		.job = job ? job->key : query->job,
+		.attempt = job ? job->attempt : 0,
+		.class = query->class,
+		.state = "firing",
+		.since_ns = query->since_ns,
+		.limit = NT_STORE_MAX_PAGE,
+	};
+	bool shares = false;
+	int r;
+
+	for (size_t i = 0; i < snapshot->jobs && !shares; i++)
+		shares = snapshot->job[i]->is_head;
+	if (!shares || !api->options.store)
+		return 0;
+	r = nt_store_list(api->options.store, &filter, page);
+	for (size_t i = 0; r == 0 && i < page->count; i++) {
+		const struct nt_wire_incident *incident = &page->incident[i]->incident;
+		const struct nt_snapshot_job *elsewhere = find_elsewhere(snapshot, incident);
+
+		if (elsewhere && is_slow(incident, query))
+			r = add_culprits(rows, elsewhere, incident);
+	}
+	return r;
+}
+
+/* A cursor holds the place in the order, so that a page follows although the first row is gone. */
+struct place {
+	uint64_t slowdown_bits;
+	char id[NT_STORE_MAX_NAME];
+	size_t culprit;
+};
+
+static uint64_t slowdown_bits(double slowdown)
+{
+	uint64_t bits = 0;
+
+	/* The bits of doubles that are not negative are in the order of their values. */
+	if (slowdown > 0)
+		memcpy(&bits, &slowdown, sizeof(bits));
+	return bits;
+}
+
+static int compare_places(uint64_t bits, const char *id, size_t culprit, uint64_t other_bits,
+			  const char *other_id, size_t other_culprit)
+{
+	int order = strcmp(id, other_id);
+
+	if (bits != other_bits)
+		return bits > other_bits ? -1 : 1; /* the worst first */
+	if (order)
+		return order;
+	return culprit < other_culprit ? -1 : culprit > other_culprit;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *one = a, *other = b;
+
+	return compare_places(slowdown_bits(one->incident->slowdown), one->incident->id,
+			      one->culprit, slowdown_bits(other->incident->slowdown),
+			      other->incident->id, other->culprit);
+}
+
+/* "s<slowdown>-<culprit>-<incident>" */
+static void format_place(const struct row *row, char *text, size_t size)
+{
+	(void)snprintf(text, size, "s%" PRIx64 "-%zx-%s", slowdown_bits(row->incident->slowdown),
+		       row->culprit, row->incident->id);
+}
+
+static int parse_place(const char *text, struct place *ret_place)
+{
+	const char *dash = strchr(text, '-');
+	const char *second = dash ? strchr(dash + 1, '-') : NULL;
+	uint64_t culprit;
+	int n;
+
+	if (text[0] != 's' || !second)
+		return -EINVAL;
+	if (nt_parse_hex(text + 1, (size_t)(dash - text) - 1, UINT64_MAX,
+			 &ret_place->slowdown_bits) < 0 ||
+	    nt_parse_hex(dash + 1, (size_t)(second - dash) - 1, SIZE_MAX, &culprit) < 0)
+		return -EINVAL;
+	ret_place->culprit = culprit;
+	n = snprintf(ret_place->id, sizeof(ret_place->id), "%s", second + 1);
+	return n > 0 && (size_t)n < sizeof(ret_place->id) ? 0 : -EINVAL;
+}
+
+static size_t first_after(const struct rows *rows, const struct place *place)
+{
+	size_t i = 0;
+
+	while (i < rows->count &&
+	       compare_places(slowdown_bits(rows->row[i].incident->slowdown),
+			      rows->row[i].incident->id, rows->row[i].culprit, place->slowdown_bits,
+			      place->id, place->culprit) <= 0)
+		i++;
+	return i;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct nt_snapshot_rank *left = a, *right = b;
+
+	return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+/* Whether its agent is heard: what was found while it was may have ended since. */
+static bool is_observed(const struct row *row)
+{
+	const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
+	const struct nt_snapshot_rank wanted = {.rank = culprit->rank}, *rank = NULL;
+
+	if (row->job->state == NT_JOB_UNOBSERVED)
+		return false;
+	if (row->job->ranks && is_same(culprit->kind, "rank"))
+		rank = bsearch(&wanted, row->job->rank, row->job->ranks, sizeof(wanted), by_rank);
+	return !rank || !rank->silent;
+}
+
+static json_t *row_json(const struct row *row)
+{
+	nt_autojson json_t *object =
+		nt_json_slow_rank(row->incident, &row->incident->culprit[row->culprit]);
+
+	if (json_object_set_new(object, "observed", json_boolean(is_observed(row))))
+		return NULL;
+	return nt_take(object);
+}
+
+static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, size_t first,
+		      size_t limit)
+{
+	nt_autojson json_t *items = json_array();
+	char next[NT_STORE_MAX_NAME + 64] = "";
+	size_t i, numbers = 0;
+
+	for (i = first; i < rows->count && i - first < limit && numbers < PAGE_NUMBERS; i++) {
+		const struct row *row = &rows->row[i];
+		const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
+
+		numbers += culprit->peer_count + culprit->rank_count;
+		if (json_array_append_new(items, row_json(row)))
+			return -ENOMEM;
+	}
+	if (i < rows->count && i > first)
+		format_place(&rows->row[i - 1], next, sizeof(next));
+	return nt_api_reply_list(reply, nt_take(items), next);
+}
+
+int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
+		      struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	__attribute__((cleanup(release_rows))) struct rows rows = {0};
+	nt_autopage struct nt_store_page page = {0};
+	struct nt_api_query query;
+	struct place place;
+	size_t first = 0;
+	int r;
+
+	r = nt_api_query_read(request, "firing", reply, &query);
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor && parse_place(query.cursor, &place) < 0)
+		return nt_api_bad_cursor(request, reply);
+	if (snapshot) {
+		r = collect(snapshot, &query, &rows);
+		if (r == 0)
+			r = collect_stored(api, snapshot, &query, &page, &rows);
+		if (r < 0)
+			return r;
+	}
+	if (rows.count)
+		qsort(rows.row, rows.count, sizeof(*rows.row), compare_rows);
+	if (query.cursor)
+		first = first_after(&rows, &place);
+	return reply_rows(reply, &rows, first, query.limit);
+}
+
+/* ---- incidents ----------------------------------------------------------------------------------- */
+
+/* Where there is no store, what is open is all that is known. */
+static int list_open(const struct nt_api *api, const struct nt_api_query *query,
+		     struct nt_httpd_reply *reply)
+{
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autojson json_t *items = json_array();
+
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		for (size_t k = 0; k < job->incidents && job_matches(query->job, job); k++) {
+			const struct nt_wire_incident *incident = job->incident[k];
+
+			if ((query->class && !is_same(query->class, incident->class)) ||
+			    (query->state && !is_same(query->state, incident->state)) ||
+			    (query->severity && !is_same(query->severity, incident->severity)) ||
+			    incident->since_real_ns < query->since_ns ||
+			    json_array_size(items) == query->limit)
+				continue;
+			if (json_array_append_new(items, nt_json_incident(incident)))
+				return -ENOMEM;
+		}
+	}
+	return nt_api_reply_list(reply, nt_take(items), NULL);
+}
+
+static int list_stored(const struct nt_api *api, const struct nt_api_query *query, uint64_t before,
+		       struct nt_httpd_reply *reply)
+{
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	const struct nt_snapshot_job *job =
+		snapshot && query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
+	struct nt_store_filter filter = {
+		.job = job ? job->key : query->job,
+		.attempt = job ? job->attempt : 0,
+		.class = query->class,
+		.state = query->state,
+		.severity = query->severity,
+		.since_ns = query->since_ns,
+		.before = before,
+		.limit = query->limit,
+	};
+	nt_autopage struct nt_store_page page = {0};
+	nt_autojson json_t *items = json_array();
+	char next[32] = "";
+	int r;
+
+	r = nt_store_list(api->options.store, &filter, &page);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < page.count; i++) {
+		if (json_array_append_new(items, nt_json_incident(&page.incident[i]->incident)))
+			return -ENOMEM;
+	}
+	if (page.next)
+		(void)snprintf(next, sizeof(next), "i%" PRIu64, page.next);
+	return nt_api_reply_list(reply, nt_take(items), next);
+}
+
+int nt_api_incidents(void *data, const struct nt_httpd_request *request,
+		     struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	struct nt_api_query query;
+	uint64_t before = 0;
+	int r;
+
+	r = nt_api_query_read(request, "firing resolved", reply, &query);
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor &&
+	    (query.cursor[0] != 'i' ||
+	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 1, INT64_MAX, &before) < 0))
+		return nt_api_bad_cursor(request, reply);
+	if (!api->options.store)
+		return list_open(api, &query, reply);
+	return list_stored(api, &query, before, reply);
+}
+
+static int reply_incident(struct nt_httpd_reply *reply, const struct nt_wire_incident *incident)
+{
+	(void)snprintf(reply->etag, sizeof(reply->etag), "%.60s-%" PRIu64, incident->id,
+		       incident->version);
+	return nt_api_reply_object(reply, nt_json_incident(incident));
+}
+
+static const struct nt_wire_incident *find_open(const struct nt_snapshot *snapshot, const char *id)
+{
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		for (size_t k = 0; k < job->incidents; k++) {
+			if (is_same(job->incident[k]->id, id))
+				return job->incident[k];
+		}
+	}
+	return NULL;
+}
+
+int nt_api_incident(void *data, const struct nt_httpd_request *request,
+		    struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	const char *id = nt_httpd_segment(request, 0);
+	const struct nt_wire_incident *open = find_open(snapshot, id);
+	nt_auto(nt_message) struct nt_message *stored = NULL;
+	int r;
+
+	if (open)
+		return reply_incident(reply, open);
+	r = api->options.store ? nt_store_get(api->options.store, id, &stored) : -ENOENT;
+	if (r == -ENOENT)
+		return nt_httpd_problem(reply, request, 404, "no_such_incident",
+					"there is no incident of this id, or no longer");
+	if (r < 0)
+		return r;
+	return reply_incident(reply, &stored->incident);
+}

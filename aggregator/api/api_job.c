@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs, their ranks, and the nodes that they run on. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api/api_impl.h"
+#include "common/base/parse_number.h"
+#include "common/system/clock.h"
+#include "engine/shortage.h"
+#include "proto/json.h"
+
+static int set(json_t *object, const char *name, json_t *value)
+{
+	return json_object_set_new(object, name, value);
+}
+
+static json_t *seconds(double ns, bool known)
+{
+	return known ? nt_json_number(ns / (double)NT_SECOND) : json_null();
+}
+
+static json_t *time_or_null(uint64_t real_ns)
+{
+	return real_ns ? nt_json_time(real_ns) : json_null();
+}
+
+static json_t *hex(uint64_t value)
+{
+	char text[17];
+
+	(void)snprintf(text, sizeof(text), "%016" PRIx64, value);
+	return json_string(text);
+}
+
+static json_t *open_incidents(const struct nt_snapshot_job *job)
+{
+	nt_autojson json_t *ids = json_array();
+
+	for (size_t i = 0; i < job->incidents; i++) {
+		if (json_array_append_new(ids, nt_json_text(job->incident[i]->id)))
+			return NULL;
+	}
+	return nt_take(ids);
+}
+
+/* Of another aggregator's job: what is in the store. */
+static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapshot_job *job)
+{
+	const struct nt_store_filter filter = {
+		.job = job->key,
+		.attempt = job->attempt,
+		.state = "firing",
+		.limit = NT_API_DEFAULT_LIMIT,
+	};
+	nt_autopage struct nt_store_page page = {0};
+	nt_autojson json_t *ids = json_array();
+
+	if (api->options.store && nt_store_list(api->options.store, &filter, &page) < 0)
+		return NULL;
+	for (size_t i = 0; i < page.count; i++) {
+		if (json_array_append_new(ids, nt_json_text(page.incident[i]->incident.id)))
+			return NULL;
+	}
+	return nt_take(ids);
+}
+
+/* What the governor of an agent does not observe. */
+static json_t *shed_json(uint32_t shed)
+{
+	static const char *const names[] = {"launches", "copies",    "allocations",  "syncs",
+					    "order",    "functions", "communication"};
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if ((shed >> i & 1) && json_array_append_new(array, json_string(names[i])))
+			return NULL;
+	}
+	return nt_take(array);
+}
+
+static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *job)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "id", nt_json_text(job->id));
+	failed |= set(object, "name", nt_json_text(job->name));
+	failed |= set(object, "key", nt_json_text(job->key));
+	failed |= set(object, "namespace", nt_json_text(job->namespace));
+	failed |= set(object, "attempt", json_integer(job->attempt));
+	failed |= set(object, "state", json_string(nt_job_state_name(job->state)));
+	failed |= set(object, "size", json_integer(job->size));
+	failed |= set(object, "live", json_integer(job->live));
+	failed |= set(object, "nodes", json_integer(job->nodes));
+	failed |= set(object, "step_seconds", seconds(job->step_ns, job->step_ns > 0));
+	failed |= set(object, "window_seconds", seconds((double)job->cell_ns, job->cell_ns));
+	failed |= set(object, "windows", json_integer((json_int_t)job->frames));
+	failed |= set(object, "completeness", nt_json_number(job->completeness));
+	failed |= set(object, "sampled", job->is_head ? json_null() : nt_json_number(job->sampled));
+	failed |= set(object, "shed", shed_json(job->shed));
+	failed |= set(object, "since", nt_json_time(job->since_ns));
+	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
+	failed |= set(object, "ended", time_or_null(job->ended_ns));
+	failed |= set(object, "incidents",
+		      job->is_head ? stored_incidents(api, job) : open_incidents(job));
+	failed |= set(object, "owner", *job->owner ? nt_json_text(job->owner) : json_null());
+	return failed ? NULL : nt_take(object);
+}
+
+/* Living ones first, then the newest first; the id settles the rest. */
+static int compare_jobs(bool ended, uint64_t since_ns, const char *id, bool other_ended,
+			uint64_t other_since_ns, const char *other_id)
+{
+	if (ended != other_ended)
+		return ended ? 1 : -1;
+	if (since_ns != other_since_ns)
+		return since_ns > other_since_ns ? -1 : 1;
+	return strcmp(id, other_id);
+}
+
+static int compare_job_pointers(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *one = *(const struct nt_snapshot_job *const *)a;
+	const struct nt_snapshot_job *other = *(const struct nt_snapshot_job *const *)b;
+
+	return compare_jobs(one->ended_ns, one->since_ns, one->id, other->ended_ns, other->since_ns,
+			    other->id);
+}
+
+/* "j<1 if ended><since>-<id>" */
+struct place {
+	bool ended;
+	uint64_t since_ns;
+	const char *id;
+};
+
+static int parse_place(const char *text, struct place *ret_place)
+{
+	const char *dash = strchr(text, '-');
+
+	if (text[0] != 'j' || (text[1] != '0' && text[1] != '1') || !dash ||
+	    nt_parse_hex(text + 2, (size_t)(dash - text) - 2, UINT64_MAX, &ret_place->since_ns) < 0)
+		return -EINVAL;
+	ret_place->ended = text[1] == '1';
+	ret_place->id = dash + 1;
+	return *ret_place->id ? 0 : -EINVAL;
+}
+
+static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_query *query,
+		      const struct place *after)
+{
+	if (query->job && strcmp(query->job, job->name) != 0 && strcmp(query->job, job->key) != 0 &&
+	    strcmp(query->job, job->id) != 0)
+		return false;
+	if (query->state && strcmp(query->state, nt_job_state_name(job->state)) != 0)
+		return false;
+	if (job->since_ns < query->since_ns)
+		return false;
+	return !after || compare_jobs(job->ended_ns, job->since_ns, job->id, after->ended,
+				      after->since_ns, after->id) > 0;
+}
+
+static int reply_jobs(const struct nt_api *api, struct nt_httpd_reply *reply,
+		      const struct nt_snapshot_job **job, size_t count, size_t limit)
+{
+	nt_autojson json_t *items = json_array();
+	char next[64] = "";
+
+	for (size_t i = 0; i < count && i < limit; i++) {
+		if (json_array_append_new(items, job_json(api, job[i])))
+			return -ENOMEM;
+	}
+	if (count > limit)
+		(void)snprintf(next, sizeof(next), "j%c%" PRIx64 "-%s",
+			       job[limit - 1]->ended_ns ? '1' : '0', job[limit - 1]->since_ns,
+			       job[limit - 1]->id);
+	return nt_api_reply_list(reply, nt_take(items), next);
+}
+
+int nt_api_jobs(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autofree const struct nt_snapshot_job **job = NULL;
+	size_t jobs = snapshot ? snapshot->jobs : 0, count = 0;
+	struct nt_api_query query;
+	struct place place;
+	int r;
+
+	r = nt_api_query_read(request, "running hung unobserved ended", reply, &query);
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor && parse_place(query.cursor, &place) < 0)
+		return nt_api_bad_cursor(request, reply);
+	job = calloc(jobs + 1, sizeof(const struct nt_snapshot_job *));
+	if (!job)
+		return -ENOMEM;
+	for (size_t i = 0; i < jobs; i++) {
+		if (is_wanted(snapshot->job[i], &query, query.cursor ? &place : NULL))
+			job[count++] = snapshot->job[i];
+	}
+	qsort(job, count, sizeof(const struct nt_snapshot_job *), compare_job_pointers);
+	return reply_jobs(api, reply, job, count, query.limit);
+}
+
+/* NULL with the problem in the reply, or -ENOMEM in *ret_error. */
+static const struct nt_snapshot_job *find_job(const struct nt_snapshot *snapshot,
+					      const struct nt_httpd_request *request,
+					      struct nt_httpd_reply *reply, int *ret_error)
+{
+	const struct nt_snapshot_job *job =
+		snapshot ? nt_snapshot_find(snapshot, nt_httpd_segment(request, 0)) : NULL;
+
+	*ret_error = job ? 0
+			 : nt_httpd_problem(reply, request, 404, "no_such_job",
+					    "there is no job of this id, or no longer");
+	return job;
+}
+
+int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	int r;
+	const struct nt_snapshot_job *job = find_job(snapshot, request, reply, &r);
+
+	return job ? nt_api_reply_object(reply, job_json(api, job)) : r;
+}
+
+/* ---- ranks --------------------------------------------------------------------------------------- */
+
+static json_t *operations(const struct nt_snapshot_rank *rank)
+{
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < rank->ops; i++) {
+		const struct nt_snapshot_op *op = &rank->op[i];
+		nt_autojson json_t *object = json_object();
+		int failed = 0;
+
+		failed |= set(object, "communicator", hex(op->comm));
+		failed |= set(object, "library", nt_json_text(nt_library_name(op->library)));
+		failed |= set(object, "operation", nt_json_text(nt_op_name(op->op)));
+		failed |= set(object, "rank", json_integer(op->comm_rank));
+		failed |= set(object, "size", json_integer(op->comm_size));
+		failed |= set(object, "calls", json_integer((json_int_t)op->calls));
+		failed |= set(object, "bytes", json_integer((json_int_t)op->bytes));
+		if (failed || json_array_append(array, object))
+			return NULL;
+	}
+	return nt_take(array);
+}
+
+static json_t *inside(const struct nt_snapshot_rank *rank)
+{
+	nt_autojson json_t *object = NULL;
+	int failed = 0;
+
+	if (!rank->inside)
+		return json_null();
+	object = json_object();
+	failed |= set(object, "operation",
+		      rank->inside_op == NT_OP_UNKNOWN ? json_null()
+						       : nt_json_text(nt_op_name(rank->inside_op)));
+	failed |= set(object, "communicator",
+		      rank->inside_comm ? hex(rank->inside_comm) : json_null());
+	failed |= set(object, "since", nt_json_time(rank->inside_since_ns));
+	return failed ? NULL : nt_take(object);
+}
+
+static const char *rank_state(const struct nt_snapshot_rank *rank)
+{
+	if (rank->ended)
+		return rank->finalized ? "finished" : "ended";
+	if (rank->silent)
+		return "unobserved";
+	return "running";
+}
+
+static int set_identity(json_t *object, const struct nt_snapshot_rank *rank)
+{
+	int failed = 0;
+
+	failed |= set(object, "rank", json_integer(rank->rank));
+	failed |= set(object, "rank_known", json_boolean(rank->rank_known));
+	failed |= set(object, "local_rank", json_integer(rank->local_rank));
+	failed |= set(object, "state", json_string(rank_state(rank)));
+	failed |= set(object, "node", nt_json_text(rank->node));
+	failed |= set(object, "namespace", nt_json_text(rank->namespace));
+	failed |= set(object, "pod", nt_json_text(rank->pod));
+	failed |= set(object, "container", nt_json_text(rank->container));
+	failed |= set(object, "gpu", nt_json_text(rank->gpu));
+	failed |= set(object, "replica", nt_json_text(rank->replica));
+	failed |= set(object, "pod_uid", nt_json_text(rank->pod_uid));
+	failed |= set(object, "process", nt_json_text(rank->process));
+	failed |= set(object, "pid", json_integer(rank->pid));
+	failed |= set(object, "uses_gpu", json_boolean(rank->uses_gpu));
+	return failed;
+}
+
+static int set_work(json_t *object, const struct nt_snapshot_rank *rank)
+{
+	bool stepped = rank->steps > 0;
+	int failed = 0;
+
+	failed |= set(object, "tier",
+		      rank->tier == NT_TIER_UNKNOWN ? json_null()
+						    : nt_json_text(nt_tier_name(rank->tier)));
+	failed |= set(object, "step_seconds", seconds(rank->step_ns, stepped));
+	failed |=
+		set(object, "own_seconds", seconds(rank->own_ns, stepped && rank->own_observable));
+	failed |= set(object, "own_peers_seconds",
+		      seconds(rank->own_peers_ns, rank->own_peers_ns > 0));
+	failed |= set(object, "host_seconds", seconds(rank->host_ns, stepped));
+	failed |= set(object, "host_peers_seconds",
+		      seconds(rank->host_peers_ns, rank->host_peers_ns > 0));
+	failed |= set(object, "blocked_seconds", seconds(rank->blocked_ns, stepped));
+	failed |= set(object, "communication_seconds", seconds(rank->comm_ns, stepped));
+	failed |= set(object, "enqueue_lag_seconds",
+		      seconds(rank->gpu_lag_ns, stepped && rank->tier == NT_TIER_T3));
+	failed |= set(object, "kpi", nt_json_number(rank->peer_deviation));
+	failed |= set(object, "width", nt_json_number(rank->width));
+	failed |= set(object, "cusum", nt_json_number(rank->cusum));
+	failed |= set(object, "threshold", nt_json_number(rank->threshold));
+	return failed;
+}
+
+static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
+{
+	int failed = 0;
+
+	failed |= set(object, "steps", json_integer((json_int_t)rank->total_steps));
+	failed |= set(object, "launches", json_integer((json_int_t)rank->launches));
+	failed |= set(object, "copies", json_integer((json_int_t)rank->copies));
+	failed |= set(object, "copy_bytes", json_integer((json_int_t)rank->copy_bytes));
+	failed |= set(object, "allocations", json_integer((json_int_t)rank->allocs));
+	failed |= set(object, "allocation_bytes", json_integer((json_int_t)rank->alloc_bytes));
+	failed |= set(object, "lost_events", json_integer((json_int_t)rank->lost));
+	failed |= set(object, "sampled", nt_json_number(rank->sampled));
+	failed |= set(object, "shed", shed_json(rank->shed));
+	failed |= set(object, "since", nt_json_time(rank->first_seen_ns));
+	failed |= set(object, "seen", nt_json_time(rank->last_seen_ns));
+	return failed;
+}
+
+enum {
+	MAX_PEERS = 64, /* that are listed: with all of them, a large job would be squared */
+};
+
+static json_t *peer_ranks(const struct nt_snapshot_rank *rank)
+{
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < rank->peer_count && i < MAX_PEERS; i++) {
+		if (json_array_append_new(array, json_integer(rank->peers[i])))
+			return NULL;
+	}
+	return nt_take(array);
+}
+
+static json_t *rank_json(const struct nt_snapshot_rank *rank)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set_identity(object, rank);
+	failed |= set_work(object, rank);
+	failed |= set(object, "peers", peer_ranks(rank));
+	failed |= set(object, "peer_count", json_integer((json_int_t)rank->peer_count));
+	failed |= set(object, "inside", inside(rank));
+	failed |= set_totals(object, rank);
+	failed |= set(object, "operations", operations(rank));
+	return failed ? NULL : nt_take(object);
+}
+
+/* Another aggregator has it. */
+static int reply_elsewhere(const struct nt_snapshot_job *job,
+			   const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	reply->retry_after_s = 5;
+	if (*job->owner)
+		return nt_httpd_problem(reply, request, 503, "not_owner",
+					"this job is another aggregator's: ask the one at %s",
+					job->owner);
+	return nt_httpd_problem(
+		reply, request, 503, "not_owner",
+		"this job is another aggregator's, which does not say where it is reached");
+}
+
+int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autojson json_t *items = json_array();
+	const struct nt_snapshot_job *job;
+	struct nt_api_query query;
+	uint64_t after = UINT64_MAX;
+	char next[32] = "";
+	int r;
+
+	r = nt_api_query_read(request, "", reply, &query);
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor &&
+	    (query.cursor[0] != 'r' ||
+	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT32_MAX, &after) < 0))
+		return nt_api_bad_cursor(request, reply);
+	job = find_job(snapshot, request, reply, &r);
+	if (!job)
+		return r;
+	if (job->is_head)
+		return reply_elsewhere(job, request, reply);
+	for (size_t i = 0; i < job->ranks; i++) {
+		const struct nt_snapshot_rank *rank = &job->rank[i];
+
+		if ((after != UINT64_MAX && rank->rank <= after) ||
+		    (query.node && strcmp(query.node, rank->node) != 0))
+			continue;
+		if (json_array_size(items) == query.limit) {
+			json_t *last = json_array_get(items, query.limit - 1);
+
+			(void)snprintf(next, sizeof(next), "r%" JSON_INTEGER_FORMAT,
+				       json_integer_value(json_object_get(last, "rank")));
+			break;
+		}
+		if (json_array_append_new(items, rank_json(rank)))
+			return -ENOMEM;
+	}
+	return nt_api_reply_list(reply, nt_take(items), next);
+}
+
+int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
+		      struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	const char *id = nt_httpd_segment(request, 0);
+	const struct nt_snapshot_job *job = snapshot ? nt_snapshot_find(snapshot, id) : NULL;
+	nt_autojson json_t *object = NULL;
+	int r;
+
+	if (job && job->is_head)
+		return reply_elsewhere(job, request, reply);
+	r = api->options.rebaseline(api->options.data, id);
+	if (r == -ENOENT)
+		return nt_httpd_problem(reply, request, 404, "no_such_job",
+					"there is no job of this id, or no longer");
+	if (r == -EBUSY) {
+		reply->retry_after_s = 1;
+		return nt_httpd_problem(reply, request, 503, "busy",
+					"too many such requests wait; try again");
+	}
+	if (r < 0)
+		return r;
+	reply->status = 202;
+	object = json_object();
+	if (set(object, "job", nt_json_text(id)))
+		return -ENOMEM;
+	return nt_api_reply_object(reply, nt_take(object));
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+static json_t *count_json(uint64_t count)
+{
+	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
+}
+
+static json_t *limit_json(const struct nt_shortage_limit *limit)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "what", nt_json_text(limit->what));
+	failed |= set(object, "unit", nt_json_text(limit->unit));
+	failed |= set(object, "owner", nt_json_text(limit->owner));
+	failed |= set(object, "left_out", count_json(limit->left_out));
+	failed |= set(object, "owner_left_out", count_json(limit->owner_left_out));
+	failed |= set(object, "cap", json_integer(limit->cap));
+	return failed ? NULL : nt_take(object);
+}
+
+static json_t *limits_json(const struct nt_snapshot_node *node)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; i < node->limits; i++) {
+		if (json_array_append_new(list, limit_json(&node->limit[i])))
+			return NULL;
+	}
+	return nt_take(list);
+}
+
+static json_t *node_json(const struct nt_snapshot_node *node)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "node", nt_json_text(node->name));
+	failed |= set(object, "ranks", json_integer(node->ranks));
+	failed |= set(object, "state", json_string(node->silent ? "unobserved" : "observed"));
+	failed |= set(object, "seen", nt_json_time(node->last_seen_ns));
+	failed |= set(object, "limits", limits_json(node));
+	return failed ? NULL : nt_take(object);
+}
+
+/* A cursor is "n" and the name of the last node. */
+int nt_api_nodes(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autojson json_t *items = json_array();
+	struct nt_api_query query;
+	const char *last = NULL;
+	char next[NT_WIRE_MAX_TEXT + 2] = "";
+	int r;
+
+	r = nt_api_query_read(request, "observed unobserved", reply, &query);
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor && query.cursor[0] != 'n')
+		return nt_api_bad_cursor(request, reply);
+	for (size_t i = 0; snapshot && i < snapshot->nodes; i++) {
+		const struct nt_snapshot_node *node = &snapshot->node[i];
+
+		if ((query.cursor && strcmp(node->name, query.cursor + 1) <= 0) ||
+		    (query.state && !strcmp(query.state, "observed") == node->silent))
+			continue;
+		if (json_array_size(items) == query.limit) {
+			(void)snprintf(next, sizeof(next), "n%s", last);
+			break;
+		}
+		if (json_array_append_new(items, node_json(node)))
+			return -ENOMEM;
+		last = node->name;
+	}
+	return nt_api_reply_list(reply, nt_take(items), next);
+}

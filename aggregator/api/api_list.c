@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the lists of the REST interface have in common: parameters, pages, replies. */
+#include <errno.h>
+#include <string.h>
+
+#include "aggregator/api/api_impl.h"
+#include "common/base/parse_number.h"
+#include "common/system/clock.h"
+#include "proto/json.h"
+
+static const char classes[] =
+	"compute network host storage missing hang mismatch node unknown imbalance job-wide";
+static const char severities[] = "info warning critical";
+
+static bool is_one_of(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (*words) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && !memcmp(words, word, len))
+			return true;
+		words += n;
+		words += *words == ' ';
+	}
+	return false;
+}
+
+/* 1 with a problem where the parameter is none of the words. */
+static int read_word(const struct nt_httpd_request *request, const char *name, const char *words,
+		     struct nt_httpd_reply *reply, const char **ret_word)
+{
+	const char *word = nt_httpd_query(request, name);
+	int r;
+
+	if (!word || is_one_of(words, word)) {
+		*ret_word = word;
+		return 0;
+	}
+	r = nt_httpd_problem(reply, request, 400, "bad_parameter", "'%s' is one of: %s", name,
+			     words);
+	return r < 0 ? r : 1;
+}
+
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+static int read_text(const struct nt_httpd_request *request, const char *name,
+		     struct nt_httpd_reply *reply, const char **ret_text)
+{
+	const char *text = nt_httpd_query(request, name);
+	int r;
+
+	if (!text || (*text && characters(text) <= NT_API_MAX_FILTER)) {
+		*ret_text = text;
+		return 0;
+	}
+	r = nt_httpd_problem(reply, request, 400, "bad_parameter", "'%s' has 1 to %d characters",
+			     name, NT_API_MAX_FILTER);
+	return r < 0 ? r : 1;
+}
+
+static int read_numbers(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
+			struct nt_api_query *query)
+{
+	const char *limit = nt_httpd_query(request, "limit");
+	const char *since = nt_httpd_query(request, "since");
+	uint64_t value = NT_API_DEFAULT_LIMIT;
+	int r;
+
+	if (limit && nt_parse_u64(limit, strlen(limit), 1, NT_API_MAX_LIMIT, &value) < 0) {
+		r = nt_httpd_problem(reply, request, 400, "bad_parameter",
+				     "'limit' is a number from 1 to %d", NT_API_MAX_LIMIT);
+		return r < 0 ? r : 1;
+	}
+	query->limit = value;
+	r = since ? nt_clock_parse(since, strlen(since), &query->since_ns) : 0;
+	if (r == -ERANGE) {
+		/* A proper time that our clock does not reach: everything, or nothing, began later. */
+		query->since_ns = strncmp(since, "1970", 4) < 0 ? 0 : INT64_MAX;
+	} else if (r < 0) {
+		r = nt_httpd_problem(reply, request, 400, "bad_parameter",
+				     "'since' is a time of RFC 3339: 2026-11-21T03:00:00Z");
+		return r < 0 ? r : 1;
+	}
+	return 0;
+}
+
+int nt_api_query_read(const struct nt_httpd_request *request, const char *states,
+		      struct nt_httpd_reply *reply, struct nt_api_query *ret_query)
+{
+	struct nt_api_query query = {.cursor = nt_httpd_query(request, "cursor")};
+	int r;
+
+	r = read_numbers(request, reply, &query);
+	if (r == 0)
+		r = read_text(request, "job", reply, &query.job);
+	if (r == 0)
+		r = read_text(request, "node", reply, &query.node);
+	if (r == 0)
+		r = read_word(request, "class", classes, reply, &query.class);
+	if (r == 0)
+		r = read_word(request, "severity", severities, reply, &query.severity);
+	if (r == 0)
+		r = read_word(request, "state", states, reply, &query.state);
+	if (r == 0)
+		*ret_query = query;
+	return r;
+}
+
+int nt_api_bad_cursor(const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	return nt_httpd_problem(reply, request, 400, "bad_cursor",
+				"'cursor' is what 'next' of the page before said");
+}
+
+int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object)
+{
+	nt_autojson json_t *own = object;
+
+	return own ? nt_json_dump(own, false, &reply->body) : -ENOMEM;
+}
+
+int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items, const char *next)
+{
+	nt_autojson json_t *own = items;
+	nt_autojson json_t *list = json_object();
+
+	if (json_object_set(list, "items", own) ||
+	    json_object_set_new(list, "next", nt_json_text(next)))
+		return -ENOMEM;
+	return nt_json_dump(list, false, &reply->body);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* /metrics: the picture's rows, and what HTTP, store and notifier count about themselves. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "aggregator/api/api_impl.h"
+#include "common/base/version.h"
+#include "common/system/clock.h"
+#include "common/system/metrics.h"
+
+enum {
+	BUILD_INFO,
+	START_TIME,
+	HTTP_2XX,
+	HTTP_3XX,
+	HTTP_4XX,
+	HTTP_5XX,
+	HTTP_CONNECTIONS,
+	HTTP_CONNECTIONS_NOW,
+	HTTP_REAPED,
+	HTTP_OVER_LIMIT,
+	HTTP_EVICTED,
+	HTTP_AUTH_FAILURES,
+	HTTP_AUTH_LIMITED,
+	HTTP_BODIES_TOO_LARGE,
+	HTTP_HANDLER_ERRORS,
+	HTTP_TOKENS_OLD,
+	STORE_INCIDENTS_WRITTEN,
+	STORE_INCIDENTS_STALE,
+	STORE_STATES_WRITTEN,
+	STORE_STATE_BYTES,
+	STORE_WRITE_ERRORS,
+	STORE_UNSAVED,
+	STORE_UNSAVED_DROPPED,
+	STORE_PRUNED,
+	STORE_TAKEN,
+	STORE_DELIVERIES_REFUSED,
+	STORE_HEALTHY,
+	STORE_INCIDENTS,
+	STORE_FILE_BYTES,
+	OUTBOX_QUEUED,
+	OUTBOX_SKIPPED,
+	OUTBOX_ADOPTED,
+	OUTBOX_WAITING,
+	NOTIFY_SENT,
+	NOTIFY_RETRIED,
+	NOTIFY_FAILED,
+	NOTIFY_EXPIRED,
+	NOTIFY_KUBE_LEFT_OUT,
+	ENROL_GRANTED,
+	ENROL_DENIED,
+	ENROL_FAILED,
+	ENROL_OVER_CAP,
+	METRICS,
+};
+
+#define HTTP    "neutracer_aggregator_http_"
+#define STORE   "neutracer_aggregator_store_"
+#define ENROL   "neutracer_aggregator_enrol_"
+#define REVIEWS "Tokens of agents that ask for the key of their node, by what came of it."
+#define NOTIFY  "neutracer_aggregator_notifications_"
+
+static const struct nt_metric table[METRICS] = {
+	[BUILD_INFO] = {"neutracer_aggregator_build_info", NT_METRIC_GAUGE,
+			"Which version runs; always 1.", "version=\"" NT_VERSION "\""},
+	[START_TIME] = {"neutracer_aggregator_start_time_seconds", NT_METRIC_GAUGE_NS,
+			"When the REST interface was started, since 1970.", NULL},
+	[HTTP_2XX] = {HTTP "requests_total", NT_METRIC_COUNTER, "Answers by class of status.",
+		      "status=\"2xx\""},
+	[HTTP_3XX] = {HTTP "requests_total", NT_METRIC_COUNTER, "Answers by class of status.",
+		      "status=\"3xx\""},
+	[HTTP_4XX] = {HTTP "requests_total", NT_METRIC_COUNTER, "Answers by class of status.",
+		      "status=\"4xx\""},
+	[HTTP_5XX] = {HTTP "requests_total", NT_METRIC_COUNTER, "Answers by class of status.",
+		      "status=\"5xx\""},
+	[HTTP_CONNECTIONS] = {HTTP "connections_total", NT_METRIC_COUNTER, "Connections accepted.",
+			      NULL},
+	[HTTP_CONNECTIONS_NOW] = {HTTP "open_connections", NT_METRIC_GAUGE, "Connections open now.",
+				  NULL},
+	[HTTP_REAPED] = {HTTP "connections_reaped_total", NT_METRIC_COUNTER,
+			 "Connections cut off because a request took too long to arrive.", NULL},
+	[HTTP_OVER_LIMIT] = {HTTP "connections_over_limit_total", NT_METRIC_COUNTER,
+			     "Connections beyond the limits, on which only probes and metrics are "
+			     "answered.",
+			     NULL},
+	[HTTP_EVICTED] = {HTTP "connections_evicted_total", NT_METRIC_COUNTER,
+			  "Connections beyond the limits that were cut off for a later one.", NULL},
+	[HTTP_AUTH_FAILURES] = {HTTP "unauthorized_total", NT_METRIC_COUNTER,
+				"Requests without a valid token.", NULL},
+	[HTTP_AUTH_LIMITED] = {HTTP "unauthorized_limited_total", NT_METRIC_COUNTER,
+			       "Requests without a valid token from an address that sent many.",
+			       NULL},
+	[HTTP_BODIES_TOO_LARGE] = {HTTP "bodies_too_large_total", NT_METRIC_COUNTER,
+				   "Requests refused because of the size of their body.", NULL},
+	[HTTP_HANDLER_ERRORS] = {HTTP "errors_total", NT_METRIC_COUNTER,
+				 "Requests that failed on our side.", NULL},
+	[HTTP_TOKENS_OLD] =
+		{HTTP "tokens_old", NT_METRIC_GAUGE,
+		 "1 where the token file is not right or gone, and the tokens hold that "
+		 "it named before.",
+		 NULL},
+	[STORE_INCIDENTS_WRITTEN] = {STORE "incident_writes_total", NT_METRIC_COUNTER,
+				     "Versions of incidents written.", NULL},
+	[STORE_INCIDENTS_STALE] = {STORE "incidents_stale_total", NT_METRIC_COUNTER,
+				   "Versions of incidents that were known already.", NULL},
+	[STORE_STATES_WRITTEN] = {STORE "state_writes_total", NT_METRIC_COUNTER,
+				  "Snapshots of the detection's state written.", NULL},
+	[STORE_STATE_BYTES] = {STORE "state_bytes_total", NT_METRIC_COUNTER,
+			       "Bytes of the snapshots of the detection's state.", NULL},
+	[STORE_WRITE_ERRORS] = {STORE "write_errors_total", NT_METRIC_COUNTER,
+				"Transactions that the disk or the file refused.", NULL},
+	[STORE_UNSAVED] = {STORE "unsaved_incidents", NT_METRIC_GAUGE,
+			   "Incidents in memory only, because the disk takes none.", NULL},
+	[STORE_UNSAVED_DROPPED] = {STORE "unsaved_dropped_total", NT_METRIC_COUNTER,
+				   "Incidents lost because the disk took none for too long.", NULL},
+	[STORE_PRUNED] = {STORE "incidents_pruned_total", NT_METRIC_COUNTER,
+			  "Old incidents removed to keep the caps.", NULL},
+	[STORE_TAKEN] = {STORE "incidents_taken_total", NT_METRIC_COUNTER,
+			 "Versions of incidents kept that other aggregators decided.", NULL},
+	[STORE_DELIVERIES_REFUSED] = {STORE "deliveries_refused_total", NT_METRIC_COUNTER,
+				      "Deliveries in incidents of other aggregators that made no "
+				      "sense.",
+				      NULL},
+	[STORE_HEALTHY] = {STORE "healthy", NT_METRIC_GAUGE,
+			   "1 where the last write went through, 0 otherwise.", NULL},
+	[STORE_INCIDENTS] = {STORE "incidents", NT_METRIC_GAUGE, "Incidents stored now.", NULL},
+	[STORE_FILE_BYTES] = {STORE "file_bytes", NT_METRIC_GAUGE, "Size of the database now.",
+			      NULL},
+	[OUTBOX_QUEUED] = {NOTIFY "queued_total", NT_METRIC_COUNTER, "Messages put in the outbox.",
+			   NULL},
+	[OUTBOX_SKIPPED] = {NOTIFY "skipped_total", NT_METRIC_COUNTER,
+			    "Messages of a resolution whose alarm was never taken.", NULL},
+	[OUTBOX_ADOPTED] =
+		{NOTIFY "adopted_total", NT_METRIC_COUNTER,
+		 "Messages taken over from another aggregator, which may have sent them.", NULL},
+	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
+	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
+			 "result=\"sent\""},
+	[NOTIFY_RETRIED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
+			    "result=\"retried\""},
+	[NOTIFY_FAILED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
+			   "result=\"failed\""},
+	[NOTIFY_EXPIRED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
+			    "result=\"expired\""},
+	[NOTIFY_KUBE_LEFT_OUT] =
+		{NOTIFY "kube_left_out_total", NT_METRIC_COUNTER,
+		 "Pods and nodes that got no Event: gone, badly named, refused, or too many.",
+		 NULL},
+	[ENROL_GRANTED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"granted\""},
+	[ENROL_DENIED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"denied\""},
+	[ENROL_FAILED] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS, "result=\"failed\""},
+	[ENROL_OVER_CAP] = {ENROL "reviews_total", NT_METRIC_COUNTER, REVIEWS,
+			    "result=\"over-cap\""},
+};
+
+static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
+{
+	struct nt_httpd_stats stats;
+
+	nt_httpd_stats(httpd, &stats);
+	for (size_t i = 0; i < 4; i++)
+		nt_metrics_set(metrics, HTTP_2XX + i, stats.requests[i + 2]);
+	nt_metrics_set(metrics, HTTP_CONNECTIONS, stats.connections);
+	nt_metrics_set(metrics, HTTP_CONNECTIONS_NOW, stats.connections_now);
+	nt_metrics_set(metrics, HTTP_REAPED, stats.reaped);
+	nt_metrics_set(metrics, HTTP_OVER_LIMIT, stats.over_limit);
+	nt_metrics_set(metrics, HTTP_EVICTED, stats.evicted);
+	nt_metrics_set(metrics, HTTP_AUTH_FAILURES, stats.auth_failures);
+	nt_metrics_set(metrics, HTTP_AUTH_LIMITED, stats.auth_limited);
+	nt_metrics_set(metrics, HTTP_BODIES_TOO_LARGE, stats.bodies_too_large);
+	nt_metrics_set(metrics, HTTP_HANDLER_ERRORS, stats.handler_errors);
+	nt_metrics_set(metrics, HTTP_TOKENS_OLD, stats.tokens_are_old);
+}
+
+static void set_store(struct nt_metrics *metrics, struct nt_store *store)
+{
+	struct nt_store_stats stats;
+
+	nt_store_stats(store, &stats);
+	nt_metrics_set(metrics, STORE_INCIDENTS_WRITTEN, stats.incidents_written);
+	nt_metrics_set(metrics, STORE_INCIDENTS_STALE, stats.incidents_stale);
+	nt_metrics_set(metrics, STORE_STATES_WRITTEN, stats.states_written);
+	nt_metrics_set(metrics, STORE_STATE_BYTES, stats.state_bytes);
+	nt_metrics_set(metrics, STORE_WRITE_ERRORS, stats.write_errors);
+	nt_metrics_set(metrics, STORE_UNSAVED, stats.unsaved_now);
+	nt_metrics_set(metrics, STORE_UNSAVED_DROPPED, stats.unsaved_dropped);
+	nt_metrics_set(metrics, STORE_PRUNED, stats.pruned);
+	nt_metrics_set(metrics, STORE_TAKEN, stats.taken);
+	nt_metrics_set(metrics, STORE_DELIVERIES_REFUSED, stats.deliveries_refused);
+	nt_metrics_set(metrics, STORE_HEALTHY, stats.healthy);
+	nt_metrics_set(metrics, STORE_INCIDENTS, stats.incidents_now);
+	nt_metrics_set(metrics, STORE_FILE_BYTES, stats.file_bytes_now);
+	nt_metrics_set(metrics, OUTBOX_QUEUED, stats.queued);
+	nt_metrics_set(metrics, OUTBOX_SKIPPED, stats.queue_skipped);
+	nt_metrics_set(metrics, OUTBOX_ADOPTED, stats.adopted);
+	nt_metrics_set(metrics, OUTBOX_WAITING, stats.outbox_now);
+}
+
+static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notify)
+{
+	struct nt_notify_stats stats;
+
+	nt_notify_stats(notify, &stats);
+	nt_metrics_set(metrics, NOTIFY_SENT, stats.sent);
+	nt_metrics_set(metrics, NOTIFY_RETRIED, stats.retried);
+	nt_metrics_set(metrics, NOTIFY_FAILED, stats.failed);
+	nt_metrics_set(metrics, NOTIFY_EXPIRED, stats.expired);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LEFT_OUT, stats.kube_left_out);
+}
+
+static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)
+{
+	struct nt_enrol_stats stats;
+
+	nt_enrol_stats(enrol, &stats);
+	nt_metrics_set(metrics, ENROL_GRANTED, stats.granted);
+	nt_metrics_set(metrics, ENROL_DENIED, stats.denied);
+	nt_metrics_set(metrics, ENROL_FAILED, stats.failed);
+	nt_metrics_set(metrics, ENROL_OVER_CAP, stats.over_cap);
+}
+
+/* A family's head stands once, before the first of its rows. OpenMetrics names it without _total. */
+static int write_row(const struct nt_snapshot_metric *row, bool first, bool openmetrics,
+		     struct nt_buf *out)
+{
+	const char *suffix = row->gauge ? "" : "_total";
+	const char *family = openmetrics ? "" : suffix;
+	int r = 0;
+
+	if (first)
+		r = nt_buf_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", row->name, family,
+				  row->help, row->name, family, row->gauge ? "gauge" : "counter");
+	if (r < 0)
+		return r;
+	/* Whole numbers as such: a counter of 10,000,000 is not 1e+07. */
+	return nt_buf_printf(out, row->labels[0] ? "%s%s{%s} %.*f\n" : "%s%s%s %.*f\n", row->name,
+			     suffix, row->labels, row->value == floor(row->value) ? 0 : 6,
+			     row->value);
+}
+
+static int write_picture(const struct nt_snapshot *snapshot, bool openmetrics, struct nt_buf *out)
+{
+	for (size_t i = 0; i < snapshot->metrics; i++) {
+		const struct nt_snapshot_metric *row = &snapshot->metric[i];
+		bool first = i == 0 || strcmp(row->name, snapshot->metric[i - 1].name) != 0;
+		int r = write_row(row, first, openmetrics, out);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
+	nt_auto(nt_metrics) struct nt_metrics *metrics = NULL;
+	int r;
+
+	r = nt_metrics_new(table, METRICS, &metrics);
+	if (r < 0)
+		return r;
+	nt_metrics_set(metrics, BUILD_INFO, 1);
+	nt_metrics_set(metrics, START_TIME, api->started_real_ns);
+	set_http(metrics, api->httpd);
+	if (api->options.store)
+		set_store(metrics, api->options.store);
+	if (api->options.notify)
+		set_notify(metrics, api->options.notify);
+	if (api->options.enrol)
+		set_enrol(metrics, api->options.enrol);
+
+	reply->content_type = nt_metrics_content_type(format);
+	if (snapshot) {
+		r = write_picture(snapshot, format == NT_METRICS_OPENMETRICS, &reply->body);
+		if (r < 0)
+			return r;
+	}
+	return nt_metrics_write(metrics, format, &reply->body);
+}

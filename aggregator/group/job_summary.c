@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/group/job_summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/hash.h"
+#include "common/base/table.h"
+
+static const char prefix[] = "job/";
+
+/* Of another aggregator's job. */
+struct theirs {
+	char id[NT_JOB_ID_LEN + 1];
+	struct nt_snapshot_job *picture;
+	UT_hash_handle hh;
+};
+
+/* Of a job of ours, as it was published last. */
+struct ours {
+	char id[NT_JOB_ID_LEN + 1];
+	uint32_t shard;
+	uint64_t hash; /* of what was said; 0: nothing that stands */
+	bool seen; /* in the round under way */
+	UT_hash_handle hh;
+};
+
+struct nt_job_summaries {
+	struct theirs *theirs;
+	struct ours *ours;
+	const struct nt_snapshot_job **list;
+	struct nt_job_summaries_counters counters;
+};
+
+int nt_job_summaries_new(struct nt_job_summaries **ret_heads)
+{
+	struct nt_job_summaries *heads = calloc(1, sizeof(*heads));
+
+	if (!heads)
+		return -ENOMEM;
+	*ret_heads = heads;
+	return 0;
+}
+
+static void remove_theirs(struct nt_job_summaries *heads, struct theirs *head)
+{
+	HASH_DEL(heads->theirs, head);
+	nt_snapshot_job_unref(head->picture);
+	free(head);
+}
+
+static void remove_ours(struct nt_job_summaries *heads, struct ours *head)
+{
+	HASH_DEL(heads->ours, head);
+	free(head);
+}
+
+void nt_job_summaries_free(struct nt_job_summaries *heads)
+{
+	struct theirs *theirs, *their_next;
+	struct ours *ours, *our_next;
+
+	if (!heads)
+		return;
+	HASH_ITER(hh, heads->theirs, theirs, their_next)
+	remove_theirs(heads, theirs);
+	HASH_ITER(hh, heads->ours, ours, our_next)
+	remove_ours(heads, ours);
+	free(heads->list);
+	free(heads);
+}
+
+const struct nt_job_summaries_counters *
+nt_job_summaries_counters(const struct nt_job_summaries *heads)
+{
+	return &heads->counters;
+}
+
+/* ---- theirs --------------------------------------------------------------------------------------- */
+
+static bool is_id(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!strchr("0123456789abcdef", text[i]) || !text[i])
+			return false;
+	return len == NT_JOB_ID_LEN;
+}
+
+static enum nt_job_state find_state(const char *name)
+{
+	enum nt_job_state state = 0;
+
+	while (state < NT_JOB_STATE_END && strcmp(name, nt_job_state_name(state)) != 0)
+		state++;
+	return state;
+}
+
+static int draw(const struct nt_message *message, struct nt_snapshot_job **ret_picture)
+{
+	const struct nt_job_head *head = &message->state.head;
+	struct nt_snapshot_job *picture = nt_snapshot_job_new();
+
+	if (!picture)
+		return -ENOMEM;
+	picture->key = nt_snapshot_job_text(picture, message->state.job_key);
+	picture->name = nt_snapshot_job_text(picture, head->name);
+	picture->namespace = nt_snapshot_job_text(picture, head->namespace);
+	picture->owner = nt_snapshot_job_text(picture, message->state.owner);
+	if (!picture->key || !picture->name || !picture->namespace || !picture->owner) {
+		nt_snapshot_job_unref(picture);
+		return -ENOMEM;
+	}
+	(void)snprintf(picture->id, sizeof(picture->id), "%s", head->id);
+	picture->is_head = true;
+	picture->attempt = head->attempt;
+	picture->state = find_state(head->state);
+	picture->size = head->size;
+	picture->live = head->live;
+	picture->nodes = head->nodes;
+	picture->step_ns = head->step_ns;
+	picture->completeness = head->completeness;
+	picture->frames = head->frames;
+	picture->cell_ns = head->cell_ns;
+	picture->since_ns = head->since_real_ns;
+	picture->last_seen_ns = head->seen_real_ns;
+	picture->ended_ns = head->ended_real_ns;
+	*ret_picture = picture;
+	return 0;
+}
+
+static int put(struct nt_job_summaries *heads, const char *id, const struct nt_message *message)
+{
+	struct nt_snapshot_job *picture;
+	struct theirs *head;
+	int r;
+
+	HASH_FIND_STR(heads->theirs, id, head);
+	if (!head && HASH_COUNT(heads->theirs) >= NT_JOB_SUMMARIES_MAX) {
+		heads->counters.over_cap++;
+		return 0;
+	}
+	r = draw(message, &picture);
+	if (r < 0)
+		return r;
+	if (!head) {
+		head = calloc(1, sizeof(*head));
+		if (!head) {
+			nt_snapshot_job_unref(picture);
+			return -ENOMEM;
+		}
+		memcpy(head->id, id, sizeof(head->id));
+		HASH_ADD_STR(heads->theirs, id, head);
+		if (!nt_table_has(head)) {
+			nt_snapshot_job_unref(picture);
+			free(head);
+			return -ENOMEM;
+		}
+	}
+	nt_snapshot_job_unref(head->picture);
+	head->picture = picture;
+	heads->counters.taken++;
+	return 0;
+}
+
+static bool is_sound(const struct nt_message *message, const char *id)
+{
+	return message->body == NT_BODY_STATE && !strcmp(message->state.head.id, id) &&
+	       find_state(message->state.head.state) != NT_JOB_STATE_END;
+}
+
+int nt_job_summaries_take(struct nt_job_summaries *heads, const struct nt_bus_record *record,
+			  uint64_t own_boot)
+{
+	const size_t skip = sizeof(prefix) - 1;
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	char id[NT_JOB_ID_LEN + 1] = "";
+	struct theirs *head;
+	int r;
+
+	if (record->topic != NT_TOPIC_STATE || record->key_len != skip + NT_JOB_ID_LEN ||
+	    memcmp(record->key, prefix, skip) != 0 ||
+	    !is_id((const char *)record->key + skip, NT_JOB_ID_LEN))
+		return 0;
+	memcpy(id, (const char *)record->key + skip, NT_JOB_ID_LEN);
+	HASH_FIND_STR(heads->theirs, id, head);
+	if (!record->value_len) {
+		if (head)
+			remove_theirs(heads, head);
+		return 0;
+	}
+	r = nt_message_decode(record->value, record->value_len, &message);
+	if (r == -EBADMSG || (r == 0 && !is_sound(message, id))) {
+		heads->counters.refused++;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (message->boot == own_boot) {
+		/* Ours now: what another one said of it no longer holds. */
+		if (head)
+			remove_theirs(heads, head);
+		return 0;
+	}
+	return put(heads, id, message);
+}
+
+int nt_job_summaries_list(struct nt_job_summaries *heads, const struct nt_snapshot_job ***ret_job,
+			  size_t *ret_jobs)
+{
+	const size_t count = HASH_COUNT(heads->theirs);
+	const struct nt_snapshot_job **list;
+	size_t at = 0;
+
+	list = reallocarray(heads->list, count ? count : 1, sizeof(const struct nt_snapshot_job *));
+	if (!list)
+		return -ENOMEM;
+	heads->list = list;
+	for (const struct theirs *head = heads->theirs; head; head = head->hh.next)
+		list[at++] = head->picture;
+	*ret_job = list;
+	*ret_jobs = count;
+	return 0;
+}
+
+/* ---- ours ----------------------------------------------------------------------------------------- */
+
+/* What has to change before a head is worth saying again; that a job goes on is not. */
+static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
+{
+	const uint64_t number[] = {
+		job->state,
+		job->size,
+		job->live,
+		job->nodes,
+		(uint64_t)job->step_ns / 1000000,
+		(uint64_t)(job->completeness * 100),
+		job->since_ns,
+		job->ended_ns,
+		/* Twice a minute in any case. */
+		job->last_seen_ns / (30ULL * 1000000000),
+	};
+	uint64_t hash = nt_hash_text(NT_HASH_SEED, owner);
+
+	hash = nt_hash_text(nt_hash_text(hash, job->name), job->namespace);
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		hash = nt_hash_u64(hash, number[i]);
+	return hash ? hash : 1;
+}
+
+static int publish_one(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
+		       const char *owner, struct ours *head, const struct nt_snapshot_job *job)
+{
+	const uint64_t hash = hash_head(job, owner);
+	char key[NT_STATE_LOG_MAX_KEY];
+	const struct nt_message message = {
+		.key = key,
+		.body = NT_BODY_STATE,
+		.state =
+			{
+				.job_key = job->key,
+				.shard = head->shard,
+				.owner = owner,
+				.head =
+					{
+						.id = job->id,
+						.name = job->name,
+						.namespace = job->namespace,
+						.state = nt_job_state_name(job->state),
+						.attempt = job->attempt,
+						.size = job->size,
+						.live = job->live,
+						.nodes = job->nodes,
+						.step_ns = job->step_ns,
+						.completeness = job->completeness,
+						.cell_ns = job->cell_ns,
+						.frames = job->frames,
+						.since_real_ns = job->since_ns,
+						.seen_real_ns = job->last_seen_ns,
+						.ended_real_ns = job->ended_ns,
+					},
+			},
+	};
+	int r;
+
+	if (head->hash == hash)
+		return 0;
+	(void)snprintf(key, sizeof(key), "%s%s", prefix, job->id);
+	r = port->publish(port->data, &message);
+	if (r < 0)
+		return r;
+	head->hash = hash;
+	heads->counters.published++;
+	return 0;
+}
+
+static int find_ours(struct nt_job_summaries *heads, const char *id, uint32_t shard,
+		     struct ours **ret_head)
+{
+	struct ours *head;
+
+	HASH_FIND_STR(heads->ours, id, head);
+	if (!head) {
+		head = calloc(1, sizeof(*head));
+		if (!head)
+			return -ENOMEM;
+		(void)snprintf(head->id, sizeof(head->id), "%s", id);
+		HASH_ADD_STR(heads->ours, id, head);
+		if (!nt_table_has(head)) {
+			free(head);
+			return -ENOMEM;
+		}
+	}
+	head->shard = shard;
+	head->seen = true;
+	*ret_head = head;
+	return 0;
+}
+
+static int remove_gone(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
+		       uint32_t shard)
+{
+	struct ours *head, *next;
+	int r;
+
+	HASH_ITER(hh, heads->ours, head, next)
+	{
+		char key[NT_STATE_LOG_MAX_KEY];
+
+		if (head->shard != shard || head->seen)
+			continue;
+		(void)snprintf(key, sizeof(key), "%s%s", prefix, head->id);
+		r = port->remove(port->data, key);
+		if (r < 0)
+			return r;
+		remove_ours(heads, head);
+	}
+	return 0;
+}
+
+int nt_job_summaries_publish(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
+			     const char *owner, uint32_t shard,
+			     const struct nt_snapshot_job *const *job, size_t jobs)
+{
+	int r;
+
+	for (struct ours *head = heads->ours; head; head = head->hh.next)
+		head->seen = false;
+	for (size_t i = 0; i < jobs; i++) {
+		struct ours *head;
+
+		r = find_ours(heads, job[i]->id, shard, &head);
+		if (r == 0)
+			r = publish_one(heads, port, owner, head, job[i]);
+		if (r < 0)
+			return r;
+	}
+	return remove_gone(heads, port, shard);
+}
+
+void nt_job_summaries_drop(struct nt_job_summaries *heads, uint32_t shard)
+{
+	struct ours *head, *next;
+
+	HASH_ITER(hh, heads->ours, head, next)
+	if (head->shard == shard)
+		remove_ours(heads, head);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/self_metrics.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/system/metrics.h"
+
+enum metric {
+	RECORDS,
+	RECORD_BYTES,
+	MESSAGES,
+	DUPLICATES,
+	GAPS,
+	GAPS_FILLED,
+	GAPS_FORGOTTEN,
+	REFUSED_UNDECODABLE,
+	REFUSED_IMPOSSIBLE,
+	REFUSED_AHEAD,
+	REFUSED_WITHOUT_SIGNATURE,
+	REFUSED_UNKNOWN_SECRET,
+	REFUSED_WRONG_SIGNATURE,
+	REFUSED_OTHER_NODE,
+	VERIFIED,
+	REFUSED_UNKNOWN,
+	STREAMS_UNWATCHED,
+	BUS_MISSED,
+	BUS_RECONNECTED,
+	BUS_LEFT_BEHIND,
+	BUS_CORRUPT,
+	BUS_ERRORS,
+	INCIDENTS_PUBLISHED,
+	DLQ,
+	DLQ_DROPPED,
+	SINK_ERRORS,
+	SAVE_ERRORS,
+	WINDOWS,
+	WINDOWS_LATE,
+	WINDOWS_EARLY,
+	OVER_KEY,
+	OVER_JOB,
+	OVER_RANK,
+	OVER_NODE,
+	OVER_COMM,
+	OVER_SERIES,
+	OVER_WINDOW,
+	OVER_FRAME,
+	SAMPLES_UNUSED,
+	EPOCHS_ALIGNED,
+	EPOCHS_TRIED,
+	JOBS,
+	JOBS_SPLIT,
+	RANKS_CONFLICTING,
+	FRAMES,
+	FRAMES_INCOMPLETE,
+	COMMS_UNHEARD,
+	GAPS_SKIPPED,
+	INCIDENT_CHANGES,
+	JOBS_RUNNING, /* in the order of enum nt_job_state */
+	JOBS_HUNG,
+	JOBS_UNOBSERVED,
+	JOBS_ENDED,
+	NODES_OBSERVED,
+	NODES_UNOBSERVED,
+	SHARDS,
+	SHARDS_ASSIGNED,
+	SHARDS_REVOKED,
+	SHARDS_LOST,
+	INCIDENTS_TAKEN,
+	HEADS_PUBLISHED,
+	HEADS_TAKEN,
+	REPLICA_REFUSED,
+	REPLICA_OVER_CAP,
+	BUS_WELL,
+	LAG_RECORDS,
+	LAG_NS,
+	READ_UNREACHABLE, /* in the order of enum nt_bus_cause */
+	READ_REFUSED,
+	READ_CERTIFICATE,
+	READ_DENIED,
+	READ_NO_TOPIC,
+	READ_TOO_LARGE,
+	READ_TIMED_OUT,
+	READ_FENCED,
+	READ_FAILED,
+	UNDELIVERED_UNREACHABLE, /* likewise */
+	UNDELIVERED_REFUSED,
+	UNDELIVERED_CERTIFICATE,
+	UNDELIVERED_DENIED,
+	UNDELIVERED_NO_TOPIC,
+	UNDELIVERED_TOO_LARGE,
+	UNDELIVERED_TIMED_OUT,
+	UNDELIVERED_FENCED,
+	UNDELIVERED_FAILED,
+	METRICS,
+};
+
+_Static_assert(READ_FAILED - READ_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE &&
+		       READ_FENCED - READ_UNREACHABLE == NT_BUS_FENCED - NT_BUS_UNREACHABLE,
+	       "a row for each cause");
+_Static_assert(UNDELIVERED_FAILED - UNDELIVERED_UNREACHABLE == NT_BUS_FAILED - NT_BUS_UNREACHABLE,
+	       "a row for each cause");
+_Static_assert(JOBS_ENDED - JOBS_RUNNING == NT_JOB_ENDED - NT_JOB_RUNNING &&
+		       NT_JOB_STATE_END == NT_JOB_ENDED + 1,
+	       "a row for each state");
+_Static_assert((int)METRICS <= (int)NT_SELF_METRICS_MAX, "sums hold every row");
+
+#define NAME        "neutracer_aggregator_"
+#define REFUSED     "Records turned down."
+#define LATE        "Windows that could not be judged: too late, or before their job began."
+#define READ        "What went wrong with the brokers while reading, by cause."
+#define UNDELIVERED "Records that brokers did not acknowledge, by cause."
+#define STATES      "Jobs of this aggregator now, by state."
+#define NODES       "Nodes with living ranks, by whether anything was heard of them for 10 s."
+#define OVER_CAP    "Data passed over because a limit was reached, or the data made no sense."
+
+static const struct nt_metric table[METRICS] = {
+	[RECORDS] = {NAME "records_total", NT_METRIC_COUNTER, "Records read from the bus.", NULL},
+	[RECORD_BYTES] = {NAME "record_bytes_total", NT_METRIC_COUNTER, "Bytes read from the bus.",
+			  NULL},
+	[MESSAGES] = {NAME "messages_total", NT_METRIC_COUNTER, "Messages taken.", NULL},
+	[DUPLICATES] = {NAME "duplicates_total", NT_METRIC_COUNTER,
+			"Messages that were here already.", NULL},
+	[GAPS] = {NAME "gaps_total", NT_METRIC_COUNTER,
+		  "Messages that were missing when later ones had come.", NULL},
+	[GAPS_FILLED] = {NAME "gaps_filled_total", NT_METRIC_COUNTER,
+			 "Missing messages that came after all; the rest of the gaps never came.",
+			 NULL},
+	[GAPS_FORGOTTEN] =
+		{NAME "gaps_forgotten_total", NT_METRIC_COUNTER,
+		 "Missing messages that would now be taken for repeated ones: too many gaps.",
+		 NULL},
+	[REFUSED_UNDECODABLE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				 "why=\"undecodable\""},
+	[REFUSED_IMPOSSIBLE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				"why=\"impossible\""},
+	[REFUSED_AHEAD] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+			   "why=\"ahead\""},
+	[REFUSED_WITHOUT_SIGNATURE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				       "why=\"without-signature\""},
+	[REFUSED_UNKNOWN_SECRET] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				    "why=\"unknown-secret\""},
+	[REFUSED_WRONG_SIGNATURE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				     "why=\"wrong-signature\""},
+	[REFUSED_OTHER_NODE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+				"why=\"other-node\""},
+	[VERIFIED] = {NAME "messages_verified_total", NT_METRIC_COUNTER,
+		      "Messages that bear the signature of their node.", NULL},
+	[REFUSED_UNKNOWN] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
+			     "why=\"unknown\""},
+	[STREAMS_UNWATCHED] =
+		{NAME "streams_unwatched_total", NT_METRIC_COUNTER,
+		 "Messages of streams over the cap: duplicates and gaps of them do not show.",
+		 NULL},
+	[BUS_MISSED] = {NAME "bus_missed_total", NT_METRIC_COUNTER,
+			"Records that the bus had removed before they were read.", NULL},
+	[BUS_RECONNECTED] = {NAME "bus_reconnected_total", NT_METRIC_COUNTER,
+			     "Times at which the client that reads was made anew.", NULL},
+	[BUS_LEFT_BEHIND] = {NAME "bus_clients_left_behind", NT_METRIC_GAUGE,
+			     "Earlier clients of the brokers that do not end.", NULL},
+	[BUS_CORRUPT] = {NAME "bus_corrupt_total", NT_METRIC_COUNTER, "Damaged frames on the bus.",
+			 NULL},
+	[BUS_ERRORS] = {NAME "bus_errors_total", NT_METRIC_COUNTER, "Writes that the bus refused.",
+			NULL},
+	[INCIDENTS_PUBLISHED] = {NAME "incidents_published_total", NT_METRIC_COUNTER,
+				 "Versions of incidents written to the bus.", NULL},
+	[DLQ] = {NAME "dlq_total", NT_METRIC_COUNTER, "Refused records passed on to the bus.",
+		 NULL},
+	[DLQ_DROPPED] = {NAME "dlq_dropped_total", NT_METRIC_COUNTER,
+			 "Refused records that were too many to be passed on.", NULL},
+	[SINK_ERRORS] = {NAME "sink_errors_total", NT_METRIC_COUNTER,
+			 "Incidents that could not be kept.", NULL},
+	[SAVE_ERRORS] = {NAME "save_errors_total", NT_METRIC_COUNTER,
+			 "States that could not be saved.", NULL},
+	[WINDOWS] = {NAME "windows_total", NT_METRIC_COUNTER, "Windows of ranks taken.", NULL},
+	[WINDOWS_LATE] = {NAME "windows_unused_total", NT_METRIC_COUNTER, LATE, "why=\"late\""},
+	[WINDOWS_EARLY] = {NAME "windows_unused_total", NT_METRIC_COUNTER, LATE, "why=\"early\""},
+	[OVER_KEY] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"key\""},
+	[OVER_JOB] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"job\""},
+	[OVER_RANK] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"rank\""},
+	[OVER_NODE] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"node\""},
+	[OVER_COMM] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP,
+		       "what=\"communicator\""},
+	[OVER_SERIES] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"series\""},
+	[OVER_WINDOW] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"window\""},
+	[OVER_FRAME] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"frame\""},
+	[SAMPLES_UNUSED] = {NAME "samples_unused_total", NT_METRIC_COUNTER,
+			    "Sampled calls of communicators that their window does not have.",
+			    NULL},
+	[EPOCHS_ALIGNED] = {NAME "epochs_aligned_total", NT_METRIC_COUNTER,
+			    "Call numbers counted from mid-run on that were aligned.", NULL},
+	[EPOCHS_TRIED] = {NAME "epochs_tried_total", NT_METRIC_COUNTER,
+			  "Attempts to align call numbers for which there was too little to go by.",
+			  NULL},
+	[JOBS] = {NAME "jobs_seen_total", NT_METRIC_COUNTER, "Attempts of jobs seen.", NULL},
+	[JOBS_SPLIT] = {NAME "jobs_split_total", NT_METRIC_COUNTER,
+			"Jobs that shared their key with another one.", NULL},
+	[RANKS_CONFLICTING] = {NAME "ranks_conflicting_total", NT_METRIC_COUNTER,
+			       "Processes whose rank was another's: they are never accused.", NULL},
+	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames judged.", NULL},
+	[FRAMES_INCOMPLETE] =
+		{NAME "frames_incomplete_total", NT_METRIC_COUNTER,
+		 "Frames judged while windows, or a part of what they are made from, were missing.",
+		 NULL},
+	[COMMS_UNHEARD] =
+		{NAME "communicators_unheard_total", NT_METRIC_COUNTER,
+		 "Times that members of a communicator were not heard within four frames of the others.",
+		 NULL},
+	[GAPS_SKIPPED] = {NAME "gaps_skipped_total", NT_METRIC_COUNTER,
+			  "Stretches of a job's time of which nothing is known.", NULL},
+	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,
+			      "Changes of incidents.", NULL},
+	[JOBS_RUNNING] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"running\""},
+	[JOBS_HUNG] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"hung\""},
+	[JOBS_UNOBSERVED] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"unobserved\""},
+	[JOBS_ENDED] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"ended\""},
+	[NODES_OBSERVED] = {NAME "nodes", NT_METRIC_GAUGE, NODES, "state=\"observed\""},
+	[NODES_UNOBSERVED] = {NAME "nodes", NT_METRIC_GAUGE, NODES, "state=\"unobserved\""},
+	[SHARDS] = {NAME "shards", NT_METRIC_GAUGE, "Shards that this aggregator owns now.", NULL},
+	[SHARDS_ASSIGNED] = {NAME "shards_assigned_total", NT_METRIC_COUNTER,
+			     "Shards that were given to this aggregator.", NULL},
+	[SHARDS_REVOKED] = {NAME "shards_revoked_total", NT_METRIC_COUNTER,
+			    "Shards that were taken from this aggregator.", NULL},
+	[SHARDS_LOST] = {NAME "shards_lost_total", NT_METRIC_COUNTER,
+			 "Shards that another one may have owned before they were given up here.",
+			 NULL},
+	[INCIDENTS_TAKEN] = {NAME "incidents_taken_total", NT_METRIC_COUNTER,
+			     "Incidents read that other aggregators had published.", NULL},
+	[HEADS_PUBLISHED] = {NAME "heads_published_total", NT_METRIC_COUNTER,
+			     "Heads of jobs published for other aggregators.", NULL},
+	[HEADS_TAKEN] = {NAME "heads_taken_total", NT_METRIC_COUNTER,
+			 "Heads of jobs read that other aggregators had published.", NULL},
+	[REPLICA_REFUSED] = {NAME "replica_refused_total", NT_METRIC_COUNTER,
+			     "Incidents and heads of other aggregators that made no sense.", NULL},
+	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
+			      "Heads of other aggregators' jobs that were too many.", NULL},
+	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE,
+		      "1 where the bus can be reached, 0 otherwise.", NULL},
+	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			      "cause=\"unreachable\""},
+	[READ_REFUSED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			  "cause=\"refused\""},
+	[READ_CERTIFICATE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			      "cause=\"certificate\""},
+	[READ_DENIED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"denied\""},
+	[READ_NO_TOPIC] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			   "cause=\"no-topic\""},
+	[READ_TOO_LARGE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			    "cause=\"too-large\""},
+	[READ_TIMED_OUT] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
+			    "cause=\"timed-out\""},
+	[READ_FENCED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"fenced\""},
+	[READ_FAILED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ, "cause=\"failed\""},
+	[UNDELIVERED_UNREACHABLE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				     "cause=\"unreachable\""},
+	[UNDELIVERED_REFUSED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				 "cause=\"refused\""},
+	[UNDELIVERED_CERTIFICATE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				     "cause=\"certificate\""},
+	[UNDELIVERED_DENIED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"denied\""},
+	[UNDELIVERED_NO_TOPIC] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				  "cause=\"no-topic\""},
+	[UNDELIVERED_TOO_LARGE] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				   "cause=\"too-large\""},
+	[UNDELIVERED_TIMED_OUT] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				   "cause=\"timed-out\""},
+	[UNDELIVERED_FENCED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"fenced\""},
+	[UNDELIVERED_FAILED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
+				"cause=\"failed\""},
+	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
+			 "Records of windows on the bus that are still to be read.", NULL},
+	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
+		    "Age of the last record read, where there are more to read.", NULL},
+};
+
+static void add_ingest(const struct nt_ingest_counters *in, uint64_t *value)
+{
+	value[RECORDS] += in->records;
+	value[RECORD_BYTES] += in->bytes;
+	value[MESSAGES] += in->messages;
+	value[DUPLICATES] += in->duplicates;
+	value[GAPS] += in->sequence.gaps;
+	value[GAPS_FILLED] += in->sequence.filled;
+	value[GAPS_FORGOTTEN] += in->sequence.forgotten;
+	value[REFUSED_UNDECODABLE] += in->undecodable;
+	value[REFUSED_IMPOSSIBLE] += in->impossible;
+	value[REFUSED_AHEAD] += in->ahead;
+	value[REFUSED_WITHOUT_SIGNATURE] += in->without_signature;
+	value[REFUSED_UNKNOWN_SECRET] += in->unknown_secret;
+	value[REFUSED_WRONG_SIGNATURE] += in->wrong_signature;
+	value[REFUSED_OTHER_NODE] += in->other_node;
+	value[VERIFIED] += in->verified;
+	value[REFUSED_UNKNOWN] += in->unknown;
+	value[STREAMS_UNWATCHED] += in->unwatched;
+}
+
+static void read_bus_producer(const struct nt_bus_producer_counters *out, uint64_t *value)
+{
+	value[BUS_ERRORS] = out->errors;
+	value[INCIDENTS_PUBLISHED] = out->incidents;
+	value[DLQ] = out->refused;
+	value[DLQ_DROPPED] = out->refused_dropped;
+	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
+		value[UNDELIVERED_UNREACHABLE + i - NT_BUS_UNREACHABLE] = out->undelivered[i];
+}
+
+static void add_engine(struct nt_engine *engine, uint64_t *value)
+{
+	const struct nt_jobs_counters *jobs = nt_jobs_counters(nt_engine_jobs(engine));
+	const struct nt_frame_builder_counters *frame_builder =
+		nt_engine_frame_builder_counters(engine);
+	const struct nt_engine_counters *own = nt_engine_counters(engine);
+
+	value[WINDOWS] += jobs->windows;
+	value[WINDOWS_LATE] += jobs->member.late_windows;
+	value[WINDOWS_EARLY] += jobs->early_windows;
+	value[OVER_KEY] += jobs->refused_keys;
+	value[OVER_JOB] += jobs->refused_jobs;
+	value[OVER_RANK] += jobs->refused_ranks;
+	value[OVER_NODE] += jobs->refused_nodes + nt_engine_shortages(engine)->over_cap;
+	value[OVER_COMM] += jobs->member.refused_comms + frame_builder->dropped_comms +
+			    frame_builder->dropped_transfers;
+	value[OVER_SERIES] += jobs->member.refused_series;
+	value[OVER_WINDOW] += jobs->member.evicted_windows;
+	value[OVER_FRAME] += own->refused_frames;
+	value[SAMPLES_UNUSED] += frame_builder->unaligned_samples;
+	value[EPOCHS_ALIGNED] += frame_builder->align.aligned;
+	value[EPOCHS_TRIED] += frame_builder->align.tried;
+	value[JOBS] += jobs->jobs;
+	value[JOBS_SPLIT] += jobs->splits;
+	value[RANKS_CONFLICTING] += jobs->conflicting_ranks;
+	value[FRAMES] += frame_builder->frames;
+	value[FRAMES_INCOMPLETE] += frame_builder->incomplete_frames;
+	value[COMMS_UNHEARD] += own->unheard_comms;
+	value[GAPS_SKIPPED] += frame_builder->skipped_gaps;
+	value[INCIDENT_CHANGES] += own->incidents;
+}
+
+void nt_self_metrics_add(struct nt_self_metrics_sum *sum, struct nt_engine *engine,
+			 const struct nt_ingest_counters *ingest)
+{
+	add_ingest(ingest, sum->value);
+	add_engine(engine, sum->value);
+}
+
+void nt_self_metrics_add_nodes(struct nt_self_metrics_sum *sum,
+			       const struct nt_shortages *shortages,
+			       const struct nt_ingest_counters *ingest)
+{
+	add_ingest(ingest, sum->value);
+	sum->value[OVER_NODE] += shortages->over_cap;
+}
+
+/* A row of the picture is named without the suffix of its type; a gauge has none. */
+static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric, uint64_t value,
+		   struct nt_snapshot_metric *row)
+{
+	static const char suffix[] = "_total";
+	const bool gauge = metric->kind != NT_METRIC_COUNTER;
+	const size_t size = strlen(metric->name) + 1 - (gauge ? 0 : sizeof(suffix) - 1);
+	char *name = nt_snapshot_alloc(snapshot, size, 1);
+
+	if (!name)
+		return -ENOMEM;
+	(void)snprintf(name, size, "%s", metric->name);
+	*row = (struct nt_snapshot_metric){
+		.name = name,
+		.help = metric->help,
+		.labels = metric->labels ? metric->labels : "",
+		.gauge = gauge,
+		.value = metric->kind == NT_METRIC_GAUGE_NS ? (double)value / 1e9 : (double)value,
+	};
+	return 0;
+}
+
+static void read_own(const struct nt_self_metrics *meter, uint64_t *value)
+{
+	value[BUS_MISSED] = meter->bus_missed;
+	value[BUS_RECONNECTED] = meter->bus_reconnected;
+	value[BUS_LEFT_BEHIND] = meter->bus_left_behind;
+	value[BUS_CORRUPT] = meter->bus_corrupt;
+	value[SINK_ERRORS] = meter->sink_errors;
+	value[SAVE_ERRORS] = meter->save_errors;
+	value[SHARDS] = meter->shards_now;
+	value[SHARDS_ASSIGNED] = meter->assigned;
+	value[SHARDS_REVOKED] = meter->revoked;
+	value[SHARDS_LOST] = meter->lost;
+	value[INCIDENTS_TAKEN] = meter->foreign_incidents;
+	value[REPLICA_REFUSED] = meter->foreign_refused;
+	value[BUS_WELL] = meter->bus_well;
+	value[LAG_RECORDS] = meter->lag_records;
+	value[LAG_NS] = meter->lag_ns;
+	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
+		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = meter->bus_errors[i];
+}
+
+/* What is there now. Another aggregator counts its own jobs. */
+static void read_picture(const struct nt_snapshot *snapshot, uint64_t *value)
+{
+	for (size_t i = 0; i < snapshot->jobs; i++)
+		if (!snapshot->job[i]->is_head)
+			value[JOBS_RUNNING + snapshot->job[i]->state]++;
+	for (size_t i = 0; i < snapshot->nodes; i++)
+		if (snapshot->node[i].ranks)
+			value[snapshot->node[i].silent ? NODES_UNOBSERVED : NODES_OBSERVED]++;
+}
+
+int nt_self_metrics_read(const struct nt_self_metrics *meter, struct nt_snapshot *snapshot)
+{
+	struct nt_self_metrics_sum sum = meter->shards;
+	struct nt_snapshot_metric *row = nt_snapshot_alloc(snapshot, METRICS, sizeof(*row));
+	size_t rows = 0;
+	int r;
+
+	if (!row)
+		return -ENOMEM;
+	read_own(meter, sum.value);
+	read_picture(snapshot, sum.value);
+	if (meter->bus_producer)
+		read_bus_producer(meter->bus_producer, sum.value);
+	if (meter->heads) {
+		sum.value[HEADS_PUBLISHED] = meter->heads->published;
+		sum.value[HEADS_TAKEN] = meter->heads->taken;
+		sum.value[REPLICA_REFUSED] += meter->heads->refused;
+		sum.value[REPLICA_OVER_CAP] = meter->heads->over_cap;
+	}
+	for (size_t i = 0; i < METRICS; i++) {
+		/* A bus that cannot tell how far behind we are does not say that we are not. */
+		if ((i == LAG_RECORDS || i == LAG_NS) && !meter->lag_known)
+			continue;
+		r = add_row(snapshot, &table[i], sum.value[i], &row[rows]);
+		if (r < 0)
+			return r;
+		rows++;
+	}
+	snapshot->metric = row;
+	snapshot->metrics = rows;
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the deciding thread counts, as the rows of /metrics in a picture. */
+#ifndef NT_AGGREGATOR_SELF_METRICS_H
+#define NT_AGGREGATOR_SELF_METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregator/group/bus_producer.h"
+#include "aggregator/group/job_summary.h"
+#include "common/base/cleanup.h"
+#include "common/bus/bus.h"
+#include "engine/engine.h"
+#include "engine/ingest.h"
+#include "engine/snapshot.h"
+
+enum {
+	NT_SELF_METRICS_MAX = 96, /* rows */
+};
+
+/* What was counted by shards that are no longer here, so that sums never fall. Zeroes: nothing. */
+struct nt_self_metrics_sum {
+	uint64_t value[NT_SELF_METRICS_MAX];
+};
+
+void nt_self_metrics_add(struct nt_self_metrics_sum *sum, struct nt_engine *engine,
+			 const struct nt_ingest_counters *ingest);
+/* The same of node vectors that no engine reads. */
+void nt_self_metrics_add_nodes(struct nt_self_metrics_sum *sum,
+			       const struct nt_shortages *shortages,
+			       const struct nt_ingest_counters *ingest);
+
+/* Where the numbers come from. */
+struct nt_self_metrics {
+	struct nt_self_metrics_sum shards; /* of those that are here and those that were */
+	const struct nt_bus_producer_counters *bus_producer; /* NULL: none */
+	const struct nt_job_summaries_counters *heads; /* NULL: none */
+	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
+	uint64_t sink_errors, save_errors;
+	uint64_t shards_now, assigned, revoked, lost;
+	uint64_t foreign_incidents, foreign_refused;
+	bool lag_known;
+	uint64_t lag_records, lag_ns;
+	bool bus_well;
+	uint64_t bus_errors[NT_BUS_CAUSE_END];
+};
+
+/* Puts the rows into the snapshot. -ENOMEM. */
+NT_MUST_CHECK int nt_self_metrics_read(const struct nt_self_metrics *meter,
+				       struct nt_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "aggregator/snapshot_builder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/shortage.h"
+#include "proto/arena.h"
+
+/* ---- ranks -------------------------------------------------------------------------------------- */
+
+static int by_series(const void *a, const void *b)
+{
+	const struct nt_snapshot_op *left = a, *right = b;
+
+	if (left->comm != right->comm)
+		return left->comm < right->comm ? -1 : 1;
+	return (int)left->op - (int)right->op;
+}
+
+static int draw_ops(struct nt_snapshot_job *picture, const struct nt_rank_session *member,
+		    struct nt_snapshot_rank *rank)
+{
+	size_t count = HASH_COUNT(member->series), at = 0;
+	struct nt_snapshot_op *op = nt_snapshot_job_alloc(picture, count, sizeof(*op));
+
+	if (!op)
+		return -ENOMEM;
+	for (const struct nt_session_series *series = member->series; series;
+	     series = series->hh.next)
+		op[at++] = (struct nt_snapshot_op){
+			.comm = series->key.comm,
+			.library = series->library,
+			.op = (enum nt_op)series->key.op,
+			.comm_size = series->comm_size,
+			.comm_rank = series->comm_rank,
+			.calls = series->calls,
+			.bytes = series->bytes,
+		};
+	qsort(op, count, sizeof(*op), by_series);
+	rank->op = op;
+	rank->ops = count;
+	return 0;
+}
+
+/* Of each step, and from the detection what it makes of the rank. */
+static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
+		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
+{
+	const double steps = member->frame_steps ? member->frame_steps : 1;
+	struct nt_detect_rank_view view;
+	uint32_t *peers;
+
+	rank->tier = member->tier;
+	rank->sampled = member->sampled_permille / 1000.0;
+	rank->shed = member->shed;
+	rank->steps = member->frame_steps;
+	rank->own_ns = (double)member->own_ns / steps;
+	rank->host_ns = (double)member->host_ns / steps;
+	rank->blocked_ns = (double)member->blocked_ns / steps;
+	rank->comm_ns = (double)member->comm_ns / steps;
+	rank->step_ns = (double)member->step_ns / steps;
+	rank->gpu_lag_ns = (double)member->gpu_lag_ns / steps;
+	rank->own_observable = member->tier == NT_TIER_T2 || member->tier == NT_TIER_T3;
+	if (!job->detect || !nt_detect_rank(job->detect, member->number, &view))
+		return 0;
+	rank->own_observable = view.own_observable;
+	rank->own_peers_ns = view.own_peers_ns;
+	rank->host_peers_ns = view.host_peers_ns;
+	rank->peer_deviation = view.peer_deviation;
+	rank->width = view.width;
+	rank->cusum = view.cusum;
+	rank->threshold = view.threshold;
+	if (!view.peers || !view.peer_count)
+		return 0;
+	if (view.peer_count > NT_SNAPSHOT_MAX_PEERS)
+		view.peer_count = NT_SNAPSHOT_MAX_PEERS;
+	peers = nt_snapshot_job_alloc(picture, view.peer_count, sizeof(*peers));
+	if (!peers)
+		return -ENOMEM;
+	memcpy(peers, view.peers, view.peer_count * sizeof(*peers));
+	rank->peers = peers;
+	rank->peer_count = view.peer_count;
+	return 0;
+}
+
+static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
+		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
+{
+	const char **const names[] = {&rank->node,      &rank->namespace, &rank->pod,
+				      &rank->container, &rank->gpu,       &rank->process,
+				      &rank->replica,   &rank->pod_uid};
+	int r;
+
+	*rank = (struct nt_snapshot_rank){
+		.rank = member->number,
+		.local_rank = member->local_rank,
+		.pid = member->pid,
+		.rank_known = member->rank_known,
+		.observed = member->observed,
+		.silent = member->silent,
+		.ended = member->ended,
+		.finalized = member->finalized,
+		.uses_gpu = member->uses_gpu,
+		.inside = member->inside.in_call,
+		.inside_op = member->inside.op,
+		.inside_comm = member->inside.comm,
+		.inside_since_ns = member->inside_since_ns,
+		.total_steps = member->steps,
+		.launches = member->launches,
+		.copies = member->copies,
+		.copy_bytes = member->copy_bytes,
+		.allocs = member->allocs,
+		.alloc_bytes = member->alloc_bytes,
+		.lost = member->lost,
+		.first_seen_ns = member->first_seen_ns,
+		.last_seen_ns = member->last_seen_ns,
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		*names[i] = nt_snapshot_job_text(
+			picture, nt_rank_session_text(member, (enum nt_rank_session_name)i));
+		if (!*names[i])
+			return -ENOMEM;
+	}
+	r = draw_work(picture, job, member, rank);
+	if (r < 0)
+		return r;
+	return draw_ops(picture, member, rank);
+}
+
+/* ---- jobs --------------------------------------------------------------------------------------- */
+
+static enum nt_job_state job_state(const struct nt_job *job)
+{
+	const struct nt_job_view *view = nt_engine_view(job);
+
+	if (job->closed || job->ended_ns)
+		return NT_JOB_ENDED;
+	if (job->owner->quiet_ns >= NT_JOBS_SILENCE_NS)
+		return NT_JOB_UNOBSERVED;
+	for (size_t i = 0; view && i < view->opens; i++)
+		if (view->open[i].firing && (view->open[i].class == NT_CLASS_HANG ||
+					     view->open[i].class == NT_CLASS_MISMATCH))
+			return NT_JOB_HUNG;
+	return NT_JOB_RUNNING;
+}
+
+static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_view *view)
+{
+	const struct nt_wire_incident **incident;
+	size_t count = 0;
+	int r;
+
+	if (!view)
+		return 0;
+	incident = nt_snapshot_job_alloc(picture, view->opens,
+					 sizeof(const struct nt_wire_incident *));
+	if (!incident)
+		return -ENOMEM;
+	for (size_t i = 0; i < view->opens; i++) {
+		struct nt_wire_incident *copy;
+
+		if (!view->open[i].firing)
+			continue;
+		copy = nt_snapshot_job_alloc(picture, 1, sizeof(*copy));
+		if (!copy)
+			return -ENOMEM;
+		r = nt_incident_copy(&view->open[i].incident, picture->arena, copy);
+		if (r < 0)
+			return r;
+		incident[count++] = copy;
+	}
+	picture->incident = incident;
+	picture->incidents = count;
+	return 0;
+}
+
+static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job)
+{
+	const size_t members = job->members - job->retired;
+	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(picture, members, sizeof(*rank));
+	const char *name = job->name && *job->name ? job->name : job->owner->key;
+	int r;
+
+	picture->key = nt_snapshot_job_text(picture, job->owner->key);
+	picture->name = nt_snapshot_job_text(picture, name);
+	picture->namespace = nt_snapshot_job_text(picture, job->namespace);
+	if (!rank || !picture->key || !picture->name || !picture->namespace)
+		return -ENOMEM;
+	(void)snprintf(picture->id, sizeof(picture->id), "%016" PRIx64, job->id);
+	picture->attempt = job->attempt;
+	picture->state = job_state(job);
+	picture->size = job->size;
+	picture->live = job->live;
+	picture->nodes = (uint32_t)job->nodes;
+	picture->step_ns = job->detect ? nt_detect_step_ns(job->detect) : 0;
+	picture->completeness = job->grid.completeness;
+	picture->frames = job->grid.frames;
+	picture->cell_ns = job->grid.length_ns;
+	picture->since_ns = job->since_ns;
+	picture->last_seen_ns = job->last_seen_ns;
+	picture->ended_ns = job->ended_ns;
+	for (size_t i = 0; i < members; i++) {
+		r = draw_rank(picture, job, job->member[i], &rank[i]);
+		if (r < 0)
+			return r;
+	}
+	picture->sampled = 1;
+	for (size_t i = 0; i < members; i++) {
+		if (rank[i].ended)
+			continue;
+		picture->sampled =
+			rank[i].sampled < picture->sampled ? rank[i].sampled : picture->sampled;
+		picture->shed |= rank[i].shed;
+	}
+	picture->rank = rank;
+	picture->ranks = members;
+	return draw_incidents(picture, nt_engine_view(job));
+}
+
+/* The job's picture, the old one where nothing has changed. Borrowed from the job's view. */
+static int draw_job(struct nt_job *job, struct nt_snapshot_job **ret_picture)
+{
+	struct nt_job_view *view = job->user;
+	struct nt_snapshot_job *picture;
+	int r;
+
+	if (view->picture && !job->changed && view->picture->state == job_state(job)) {
+		*ret_picture = view->picture;
+		return 0;
+	}
+	picture = nt_snapshot_job_new();
+	if (!picture)
+		return -ENOMEM;
+	r = fill_job(picture, job);
+	if (r < 0) {
+		nt_snapshot_job_unref(picture);
+		return r;
+	}
+	nt_snapshot_job_unref(view->picture);
+	view->picture = picture;
+	job->changed = false;
+	*ret_picture = picture;
+	return 0;
+}
+
+/* Living ones first, then the newest. */
+static int by_life(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *left = *(const struct nt_snapshot_job *const *)a;
+	const struct nt_snapshot_job *right = *(const struct nt_snapshot_job *const *)b;
+
+	if ((left->state == NT_JOB_ENDED) != (right->state == NT_JOB_ENDED))
+		return left->state == NT_JOB_ENDED ? 1 : -1;
+	if (left->since_ns != right->since_ns)
+		return left->since_ns > right->since_ns ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
+static size_t count_jobs(struct nt_engine *engine)
+{
+	size_t count = 0;
+
+	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
+		count += key->jobs;
+	return count;
+}
+
+static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot,
+		     const struct nt_snapshot_job **list)
+{
+	int r;
+
+	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
+		for (struct nt_job *job = key->job; job; job = job->next) {
+			struct nt_snapshot_job *picture;
+
+			/* Nothing was judged of it yet. */
+			if (!job->user)
+				continue;
+			r = draw_job(job, &picture);
+			if (r < 0)
+				return r;
+			list[snapshot->jobs++] = nt_snapshot_job_ref(picture);
+		}
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *left = *(const struct nt_snapshot_job *const *)a;
+	const struct nt_snapshot_job *right = *(const struct nt_snapshot_job *const *)b;
+	const int order = strcmp(left->id, right->id);
+
+	return order ? order : left->is_head - right->is_head;
+}
+
+/* Our own picture of a job comes before what another one said of it. */
+static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_job **list)
+{
+	size_t kept = 0;
+
+	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_id);
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		if (kept && list[i]->is_head && !strcmp(list[kept - 1]->id, list[i]->id))
+			nt_snapshot_job_unref((struct nt_snapshot_job *)list[i]);
+		else
+			list[kept++] = list[i];
+	}
+	snapshot->jobs = kept;
+}
+
+static int draw_all_jobs(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
+{
+	const struct nt_snapshot_job **list;
+	size_t most = from->heads;
+	int r;
+
+	for (size_t i = 0; i < from->engines; i++)
+		most += count_jobs(from->engine[i]);
+	list = nt_snapshot_alloc(snapshot, most, sizeof(const struct nt_snapshot_job *));
+	if (!list)
+		return -ENOMEM;
+	snapshot->job = list;
+	for (size_t i = 0; i < from->engines; i++) {
+		r = draw_jobs(from->engine[i], snapshot, list);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < from->heads; i++)
+		list[snapshot->jobs++] =
+			nt_snapshot_job_ref((struct nt_snapshot_job *)from->head[i]);
+	if (from->heads)
+		drop_twins(snapshot, list);
+	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_life);
+	return 0;
+}
+
+/* ---- nodes and numbers -------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct nt_snapshot_node *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+/* One entry of a node that ranks of several shards share. */
+static void join_nodes(struct nt_snapshot_node *node, size_t *count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct nt_snapshot_node *last = kept ? &node[kept - 1] : NULL;
+
+		if (!last || strcmp(last->name, node[i].name) != 0) {
+			node[kept++] = node[i];
+			continue;
+		}
+		last->ranks += node[i].ranks;
+		last->silent = last->silent && node[i].silent;
+		if (node[i].limits) {
+			last->limit = node[i].limit;
+			last->limits = node[i].limits;
+		}
+		if (node[i].last_seen_ns > last->last_seen_ns)
+			last->last_seen_ns = node[i].last_seen_ns;
+	}
+	*count = kept;
+}
+
+/* Such a node may have no rank that is known, and then is in no other list. */
+static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapshot *snapshot,
+			  struct nt_snapshot_node *node, size_t *count)
+{
+	for (const struct nt_shortage *from = shortages->node; from; from = from->hh.next) {
+		struct nt_shortage_limit *limit;
+
+		if (!nt_shortage_is_fresh(shortages, from))
+			continue;
+		limit = nt_snapshot_alloc(snapshot, from->limits, sizeof(*limit));
+		node[*count] = (struct nt_snapshot_node){
+			.name = nt_snapshot_text(snapshot, from->node),
+			.silent = from->quiet_ns >= NT_JOBS_SILENCE_NS,
+			.last_seen_ns = from->real_ns,
+			.limit = limit,
+			.limits = from->limits,
+		};
+		if (!limit || !node[*count].name)
+			return -ENOMEM;
+		memcpy(limit, from->limit, from->limits * sizeof(*limit));
+		(*count)++;
+	}
+	return 0;
+}
+
+static int draw_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
+{
+	struct nt_snapshot_node *node;
+	size_t most = from->shortages ? HASH_COUNT(from->shortages->node) : 0, at = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < from->engines; i++)
+		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i]))) +
+			HASH_COUNT(nt_engine_shortages(from->engine[i])->node);
+	node = nt_snapshot_alloc(snapshot, most, sizeof(*node));
+	if (!node)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->engines; i++)
+		for (const struct nt_node_entry *entry =
+			     nt_jobs_nodes(nt_engine_jobs(from->engine[i]));
+		     entry; entry = entry->hh.next) {
+			node[at].name = nt_snapshot_text(snapshot, entry->name);
+			if (!node[at].name)
+				return -ENOMEM;
+			node[at].ranks = entry->live;
+			node[at].last_seen_ns = entry->last_seen_ns;
+			node[at].silent = entry->quiet_ns >= NT_JOBS_SILENCE_NS;
+			at++;
+		}
+	for (size_t i = 0; i < from->engines; i++) {
+		r = draw_shortages(nt_engine_shortages(from->engine[i]), snapshot, node, &at);
+		if (r < 0)
+			return r;
+	}
+	if (from->shortages)
+		r = draw_shortages(from->shortages, snapshot, node, &at);
+	if (r < 0)
+		return r;
+	qsort(node, at, sizeof(*node), by_name);
+	join_nodes(node, &at);
+	snapshot->node = node;
+	snapshot->nodes = at;
+	return 0;
+}
+
+int nt_snapshot_builder_draw_all(const struct nt_snapshot_builder *from,
+				 struct nt_snapshot **ret_snapshot)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->engines; i++) {
+		const uint64_t lead_ns = nt_jobs_lead_ns(nt_engine_jobs(from->engine[i]));
+
+		if (lead_ns > snapshot->made_ns)
+			snapshot->made_ns = lead_ns;
+	}
+	r = draw_all_jobs(from, snapshot);
+	if (r >= 0)
+		r = draw_nodes(from, snapshot);
+	if (r < 0) {
+		nt_snapshot_release(snapshot);
+		return r;
+	}
+	*ret_snapshot = snapshot;
+	return 0;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The outbox. Per incident and receiver there is one firing message, another one for each rise of
+ * the severity, and one resolved message. Rows stay as long as their incident, so that what a
+ * restart decides again is not sent again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/store/store_impl.h"
+#include "common/system/clock.h"
+#include "proto/json.h"
+
+static const char *const severity_names[NT_STORE_SEVERITY_END] = {"info", "warning", "critical"};
+
+const char *nt_store_severity_name(enum nt_store_severity severity)
+{
+	return (unsigned int)severity < NT_STORE_SEVERITY_END ? severity_names[severity] : NULL;
+}
+
+enum nt_store_severity nt_store_severity_of(const char *name)
+{
+	for (unsigned int i = 0; i < NT_STORE_SEVERITY_END; i++)
+		if (!strcmp(name, severity_names[i]))
+			return (enum nt_store_severity)i;
+	return NT_STORE_SEVERITY_END;
+}
+
+static enum nt_store_severity severity_of(const struct nt_wire_incident *incident)
+{
+	enum nt_store_severity severity = nt_store_severity_of(incident->severity);
+
+	return severity == NT_STORE_SEVERITY_END ? NT_STORE_SEVERITY_INFO : severity;
+}
+
+/* ---- queueing ------------------------------------------------------------------------------------ */
+
+/* {"type": "incident.firing", "timestamp": …, "data": incident} */
+int nt_store_body(const struct nt_wire_incident *incident, bool resolved, struct nt_buf *body)
+{
+	nt_autojson json_t *message = json_object();
+	uint64_t when_ns = resolved && incident->until_real_ns ? incident->until_real_ns
+							       : incident->seen_real_ns;
+
+	if (json_object_set_new(message, "type",
+				json_string(resolved ? "incident.resolved" : "incident.firing")) ||
+	    json_object_set_new(message, "timestamp", nt_json_time(when_ns)) ||
+	    json_object_set_new(message, "data", nt_json_incident(incident)))
+		return -ENOMEM;
+	return nt_json_dump(message, false, body);
+}
+
+static int insert_message(struct nt_store *store, const struct nt_wire_incident *incident,
+			  const char *receiver, bool resolved, enum nt_store_severity severity)
+{
+	nt_autobuf struct nt_buf body = {0};
+	nt_autostmt sqlite3_stmt *insert = NULL;
+	int r;
+
+	r = nt_store_body(incident, resolved, &body);
+	if (r < 0)
+		return r;
+	r = nt_db_prepare(store->db,
+			  "INSERT INTO message (incident, receiver, event, severity, state,"
+			  " attempts, queued_ns, next_ns, body)"
+			  " VALUES (?1, ?2, ?3, ?4, 'waiting', 0, ?5, 0, CAST(?6 AS TEXT))",
+			  &insert);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(insert, 1, incident->id);
+	nt_db_bind_text(insert, 2, receiver);
+	nt_db_bind_text(insert, 3, resolved ? "resolved" : "firing");
+	nt_db_bind_number(insert, 4, severity);
+	nt_db_bind_number(insert, 5, nt_clock_real_ns());
+	nt_db_bind_blob(insert, 6, body.data, body.len);
+	return nt_db_run(insert);
+}
+
+/* What a receiver was told, or is to be told, about an incident. */
+struct told {
+	int severity; /* of the gravest firing message; -1: none */
+	bool taken; /* one of them was sent, may have been, or still waits */
+	bool resolved;
+};
+
+static int read_told(struct nt_store *store, const char *incident, const char *receiver,
+		     struct told *ret_told)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	struct told told = {.severity = -1};
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "SELECT event, severity, state FROM message"
+			  " WHERE incident = ? AND receiver = ?",
+			  &select);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(select, 1, incident);
+	nt_db_bind_text(select, 2, receiver);
+	while ((r = nt_db_step(select)) > 0) {
+		int severity = (int)nt_db_column(select, 1);
+
+		if (!strcmp(nt_db_text(select, 0), "resolved")) {
+			told.resolved = true;
+			continue;
+		}
+		if (severity > told.severity)
+			told.severity = severity;
+		told.taken = told.taken || strcmp(nt_db_text(select, 2), "failed") != 0;
+	}
+	*ret_told = told;
+	return r;
+}
+
+/* A graver message takes the place of one that nobody has begun to send. */
+static int replace_waiting(struct nt_store *store, const char *incident, const char *receiver,
+			   int *ret_replaced)
+{
+	nt_autostmt sqlite3_stmt *remove = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "DELETE FROM message WHERE incident = ? AND receiver = ?"
+			  " AND event = 'firing' AND state = 'waiting' AND attempts = 0",
+			  &remove);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(remove, 1, incident);
+	nt_db_bind_text(remove, 2, receiver);
+	r = nt_db_run(remove);
+	*ret_replaced = sqlite3_changes(store->db);
+	return r;
+}
+
+static int queue_for(struct nt_store *store, const struct nt_wire_incident *incident,
+		     const char *receiver, size_t *ret_queued)
+{
+	bool resolved = !strcmp(incident->state, "resolved");
+	enum nt_store_severity severity = severity_of(incident);
+	struct told told;
+	int replaced = 0, r;
+
+	r = read_told(store, incident->id, receiver, &told);
+	if (r < 0 || told.resolved)
+		return r;
+	if (resolved) {
+		if (told.severity < 0)
+			return 0;
+		if (!told.taken) {
+			atomic_fetch_add(&store->outbox_skipped, 1);
+			return 0;
+		}
+		*ret_queued += 1;
+		return insert_message(store, incident, receiver, true, severity);
+	}
+	if (severity < NT_STORE_SEVERITY_WARNING || (int)severity <= told.severity)
+		return 0;
+	r = replace_waiting(store, incident->id, receiver, &replaced);
+	if (r < 0)
+		return r;
+	*ret_queued += replaced ? 0 : 1;
+	return insert_message(store, incident, receiver, false, severity);
+}
+
+int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incident,
+		   size_t *ret_queued)
+{
+	for (size_t i = 0; i < store->options.receivers; i++) {
+		int r = queue_for(store, incident, store->receiver[i], ret_queued);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- delivering ---------------------------------------------------------------------------------- */
+
+void nt_outbox_message_release(struct nt_outbox_message *message)
+{
+	free(message->body);
+	*message = (struct nt_outbox_message){0};
+}
+
+static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_message)
+{
+	size_t severity = nt_db_column(select, 4);
+	struct nt_outbox_message message = {
+		.number = nt_db_column(select, 0),
+		.resolved = !strcmp(nt_db_text(select, 3), "resolved"),
+		.attempts = (uint32_t)nt_db_column(select, 5) + 1,
+		.queued_real_ns = nt_db_column(select, 6),
+		.next_real_ns = nt_db_column(select, 7),
+	};
+
+	if (severity >= NT_STORE_SEVERITY_END)
+		return -EBADMSG;
+	(void)snprintf(message.incident, sizeof(message.incident), "%s", nt_db_text(select, 1));
+	(void)snprintf(message.receiver, sizeof(message.receiver), "%s", nt_db_text(select, 2));
+	(void)snprintf(message.id, sizeof(message.id), "msg_%s_%s%s%s", message.incident,
+		       nt_db_text(select, 3), message.resolved ? "" : "_",
+		       message.resolved ? "" : severity_names[severity]);
+	message.body = strdup(nt_db_text(select, 8));
+	if (!message.body)
+		return -ENOMEM;
+	message.body_len = strlen(message.body);
+	*ret_message = message;
+	return 0;
+}
+
+/* The attempt is counted before it is made: what crashes in between was perhaps sent. */
+static int count_attempt(struct nt_store *store, uint64_t number)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db, "UPDATE message SET attempts = attempts + 1 WHERE number = ?",
+			  &update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, number);
+	return nt_db_run(update);
+}
+
+/* Does not count the attempt in the file where that refuses: what is due must still go out. */
+static int next_message(struct nt_store *store, const char *receiver, uint64_t real_ns,
+			struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	r = nt_db_prepare(
+		store->db,
+		"SELECT number, incident, receiver, event, severity, attempts, queued_ns,"
+		" next_ns, body FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"
+		" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"
+		"  WHERE other.incident = this.incident"
+		"  AND other.receiver = this.receiver"
+		"  AND other.event = 'firing' AND other.state = 'waiting'))"
+		" ORDER BY next_ns, number LIMIT 1",
+		&select);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(select, 1, receiver);
+	r = nt_db_step(select);
+	if (r <= 0)
+		return r;
+	if (nt_db_column(select, 7) > real_ns) {
+		*ret_next_ns = nt_db_column(select, 7);
+		return 0;
+	}
+	r = read_message(select, ret_message);
+	return r < 0 ? r : 1;
+}
+
+static uint64_t *find_flying(struct nt_store *store, const char *receiver)
+{
+	for (size_t i = 0; i < store->options.receivers; i++) {
+		if (!strcmp(store->receiver[i], receiver))
+			return &store->flying[i];
+	}
+	return NULL;
+}
+
+int nt_store_outbox_next(struct nt_store *store, const char *receiver, uint64_t real_ns,
+			 struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
+{
+	uint64_t *flying;
+	int r;
+
+	*ret_next_ns = UINT64_MAX;
+	flying = find_flying(store, receiver);
+	if (!flying)
+		return 0;
+	pthread_mutex_lock(&store->lock);
+	r = next_message(store, receiver, real_ns, ret_message, ret_next_ns);
+	if (r > 0)
+		*flying = ret_message->number;
+	if (r > 0 && nt_store_begin(store) == 0)
+		(void)!nt_store_end(store, count_attempt(store, ret_message->number));
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int set_state(struct nt_store *store, uint64_t number, const char *state, uint64_t next_ns)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(
+		store->db,
+		"UPDATE message SET next_ns = ?3,"
+		/* Released while it was under way: another one may try it again. */
+		" state = CASE WHEN state = 'parked' AND ?2 = 'waiting' THEN state ELSE ?2 END,"
+		" body = CASE ?2 WHEN 'waiting' THEN body END WHERE number = ?1",
+		&update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, number);
+	nt_db_bind_text(update, 2, state);
+	nt_db_bind_number(update, 3, next_ns);
+	return nt_db_run(update);
+}
+
+/* Who was never told of the fault need not be told of its end. */
+static int skip_resolved(struct nt_store *store, uint64_t number, int *ret_skipped)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(
+		store->db,
+		"UPDATE message AS this SET state = 'skipped', body = NULL"
+		" WHERE event = 'resolved' AND state = 'waiting'"
+		" AND (incident, receiver) = (SELECT incident, receiver FROM message"
+		"  WHERE number = ? AND event = 'firing')"
+		" AND NOT EXISTS (SELECT 1 FROM message AS other"
+		"  WHERE other.incident = this.incident AND other.receiver = this.receiver"
+		"  AND other.event = 'firing' AND other.state <> 'failed')",
+		&update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, number);
+	r = nt_db_run(update);
+	*ret_skipped = sqlite3_changes(store->db);
+	return r;
+}
+
+void nt_store_count_outbox(struct nt_store *store)
+{
+	int64_t waiting = 0;
+
+	if (nt_db_number(store->db, "SELECT count(*) FROM message WHERE state = 'waiting'",
+			 &waiting) == 0)
+		atomic_store(&store->outbox_now, (uint64_t)waiting);
+}
+
+/* The bus is to know how the message fared. */
+static int touch_incident(struct nt_store *store, uint64_t number)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "UPDATE incident SET changed = changed + 1"
+			  " WHERE id = (SELECT incident FROM message WHERE number = ?)",
+			  &update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, number);
+	atomic_store(&store->unpublished, true);
+	return nt_db_run(update);
+}
+
+int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox_result result,
+			 uint64_t now_real_ns, uint64_t next_real_ns)
+{
+	static const char *const states[] = {
+		[NT_OUTBOX_SENT] = "sent",
+		[NT_OUTBOX_RETRY] = "waiting",
+		[NT_OUTBOX_FAILED] = "failed",
+		[NT_OUTBOX_EXPIRED] = "expired",
+	};
+	uint64_t next_ns = result == NT_OUTBOX_RETRY ? next_real_ns : now_real_ns;
+	int skipped = 0, r;
+
+	pthread_mutex_lock(&store->lock);
+	r = nt_store_begin(store);
+	if (r == 0) {
+		r = set_state(store, number, states[result], next_ns);
+		if (r == 0 && result == NT_OUTBOX_FAILED)
+			r = skip_resolved(store, number, &skipped);
+		if (r == 0 && result != NT_OUTBOX_RETRY)
+			r = touch_incident(store, number);
+		r = nt_store_end(store, r);
+	}
+	if (r == 0) {
+		atomic_fetch_add(&store->outbox_skipped, (uint64_t)skipped);
+		nt_store_count_outbox(store);
+		for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+			if (store->flying[i] == number)
+				store->flying[i] = 0;
+		}
+		pthread_cond_broadcast(&store->landed);
+	}
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+/* `what`, on all messages that wait for receivers which are none of ours. */
+static int update_others(struct nt_store *store, const char *what, const char *end)
+{
+	nt_autobuf struct nt_buf sql = {0};
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_buf_printf(&sql, "%s WHERE state = 'waiting' AND receiver NOT IN (''", what);
+	for (size_t i = 0; r == 0 && i < store->options.receivers; i++)
+		r = nt_buf_printf(&sql, ", ?");
+	if (r == 0)
+		r = nt_buf_printf(&sql, ")%s", end);
+	if (r == 0)
+		r = nt_buf_append(&sql, "", 1);
+	if (r == 0)
+		r = nt_db_prepare(store->db, (const char *)sql.data, &update);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < store->options.receivers; i++)
+		nt_db_bind_text(update, (int)i + 1, store->receiver[i]);
+	return nt_db_run(update);
+}
+
+static int fail_others(struct nt_store *store, size_t *ret_failed)
+{
+	/* The bus is to know how they fared. */
+	int r = update_others(store,
+			      "UPDATE incident SET changed = changed + 1 WHERE id IN"
+			      " (SELECT incident FROM message",
+			      ")");
+
+	if (r == 0)
+		r = update_others(store, "UPDATE message SET state = 'failed', body = NULL", "");
+	*ret_failed = r == 0 ? (size_t)sqlite3_changes(store->db) : 0;
+	if (*ret_failed)
+		atomic_store(&store->unpublished, true);
+	return r;
+}
+
+int nt_store_outbox_fail_others(struct nt_store *store, size_t *ret_failed)
+{
+	int r;
+
+	*ret_failed = 0;
+	pthread_mutex_lock(&store->lock);
+	r = nt_store_begin(store);
+	if (r == 0)
+		r = nt_store_end(store, fail_others(store, ret_failed));
+	nt_store_count_outbox(store);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What several aggregators share: incidents that others decide are kept too, and how the messages
+ * about an incident fared travels with it, so that whoever owns its shard next goes on from there.
+ * Rows of messages that are not ours to send are `parked`.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/store/store_impl.h"
+#include "common/system/clock.h"
+#include "common/system/thread.h"
+
+enum {
+	PUBLISH_BATCH = 64, /* incidents, so that the loop gets on */
+	ADOPT_BATCH = 256,
+};
+
+/* A receiver is told of the end of an incident for so long; the notifier gives up after as much. */
+static const uint64_t told_for_ns = NT_HOUR;
+/* A webhook has its own limits, which are shorter. */
+static const uint64_t landing_ns = 20 * NT_SECOND;
+
+/* ---- how messages fared --------------------------------------------------------------------------- */
+
+/* The further down, the more is known: of two accounts of one message, the later row is right. */
+static const struct outcome {
+	const char *row, *delivery;
+} outcomes[] = {
+	{"parked", "queued"}, {"waiting", "queued"},  {"skipped", "skipped"},
+	{"failed", "failed"}, {"expired", "expired"}, {"sent", "sent"},
+};
+
+enum {
+	PARKED,
+	WAITING,
+	OUTCOMES = sizeof(outcomes) / sizeof(outcomes[0]),
+};
+
+static int outcome_of_row(const char *state)
+{
+	for (int i = 0; i < OUTCOMES; i++)
+		if (!strcmp(outcomes[i].row, state))
+			return i;
+	return -EBADMSG;
+}
+
+/* What waits elsewhere is parked here. */
+static int outcome_of_delivery(const char *state)
+{
+	for (int i = 0; i < OUTCOMES; i++)
+		if (!strcmp(outcomes[i].delivery, state))
+			return i;
+	return -EBADMSG;
+}
+
+/* A message of the store that an incident's delivery tells of, or that is to be told of. */
+struct row {
+	char receiver[NT_STORE_MAX_NAME];
+	bool resolved;
+	enum nt_store_severity severity;
+	int outcome;
+	uint32_t attempts;
+	uint64_t real_ns;
+};
+
+struct rows {
+	struct row row[NT_WIRE_MAX_DELIVERIES];
+	size_t count;
+};
+
+static int read_rows(struct nt_store *store, const char *incident, struct rows *rows)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	rows->count = 0;
+	r = nt_db_prepare(store->db,
+			  "SELECT receiver, event, severity, state, attempts, queued_ns, next_ns"
+			  " FROM message WHERE incident = ? ORDER BY number",
+			  &select);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(select, 1, incident);
+	while (rows->count < NT_WIRE_MAX_DELIVERIES && (r = nt_db_step(select)) > 0) {
+		struct row *row = &rows->row[rows->count++];
+		uint64_t severity = nt_db_column(select, 2);
+
+		(void)snprintf(row->receiver, sizeof(row->receiver), "%s", nt_db_text(select, 0));
+		row->resolved = !strcmp(nt_db_text(select, 1), "resolved");
+		row->severity = severity < NT_STORE_SEVERITY_END ? (enum nt_store_severity)severity
+								 : NT_STORE_SEVERITY_INFO;
+		row->outcome = outcome_of_row(nt_db_text(select, 3));
+		if (row->outcome < 0)
+			return row->outcome;
+		row->attempts = (uint32_t)nt_db_column(select, 4);
+		row->real_ns = nt_db_column(select, row->outcome > WAITING ? 6 : 5);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row)
+{
+	const size_t len = strlen(delivery->receiver);
+	struct row row = {
+		.resolved = !strcmp(delivery->event, "resolved"),
+		.severity = nt_store_severity_of(delivery->severity),
+		.outcome = outcome_of_delivery(delivery->state),
+		.attempts = delivery->attempts,
+		.real_ns = delivery->real_ns,
+	};
+
+	if (!len || len >= sizeof(row.receiver) || row.outcome < 0 ||
+	    row.severity == NT_STORE_SEVERITY_END ||
+	    (!row.resolved && strcmp(delivery->event, "firing") != 0))
+		return -EINVAL;
+	memcpy(row.receiver, delivery->receiver, len);
+	*ret_row = row;
+	return 0;
+}
+
+/* There is one end of an incident, however grave it was. */
+static const struct row *find_row(const struct rows *rows, const struct row *like)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->row[i];
+
+		if (!strcmp(row->receiver, like->receiver) && row->resolved == like->resolved &&
+		    (row->resolved || row->severity == like->severity))
+			return row;
+	}
+	return NULL;
+}
+
+static int write_row(struct nt_store *store, const char *incident, const struct row *row)
+{
+	nt_autostmt sqlite3_stmt *put = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "INSERT INTO message (incident, receiver, event, severity, state,"
+			  " attempts, queued_ns, next_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)"
+			  " ON CONFLICT (incident, receiver, event, severity) DO UPDATE SET"
+			  " state = ?5, attempts = max(attempts, ?6), next_ns = ?7, body = NULL",
+			  &put);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(put, 1, incident);
+	nt_db_bind_text(put, 2, row->receiver);
+	nt_db_bind_text(put, 3, row->resolved ? "resolved" : "firing");
+	nt_db_bind_number(put, 4, row->severity);
+	nt_db_bind_text(put, 5, outcomes[row->outcome].row);
+	nt_db_bind_number(put, 6, row->attempts);
+	nt_db_bind_number(put, 7, row->real_ns);
+	return nt_db_run(put);
+}
+
+/* ---- taking --------------------------------------------------------------------------------------- */
+
+/* The incident gives an account of the message that knows as much. */
+static bool is_told(const struct nt_wire_incident *incident, const struct row *row)
+{
+	for (size_t i = 0; i < incident->deliveries; i++) {
+		struct rows told = {.count = 1};
+
+		if (read_delivery(&incident->delivery[i], &told.row[0]) == 0 &&
+		    find_row(&told, row) && told.row[0].outcome >= row->outcome)
+			return true;
+	}
+	return false;
+}
+
+static int take_deliveries(struct nt_store *store, const struct nt_wire_incident *incident,
+			   const struct rows *known)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < incident->deliveries; i++) {
+		const struct row *row;
+		struct row told;
+
+		if (read_delivery(&incident->delivery[i], &told) < 0) {
+			atomic_fetch_add(&store->deliveries_refused, 1);
+			continue;
+		}
+		row = find_row(known, &told);
+		if (row && (told.outcome <= WAITING || told.outcome <= row->outcome))
+			continue;
+		if (row)
+			told.severity = row->severity;
+		r = write_row(store, incident->id, &told);
+	}
+	return r;
+}
+
+static int take_now(struct nt_store *store, const struct nt_wire_incident *incident,
+		    const struct nt_buf *body, bool is_ours)
+{
+	uint64_t version = 0;
+	struct rows known;
+	bool is_behind;
+	int existed, r;
+
+	existed = nt_store_version(store, incident->id, &version);
+	if (existed < 0)
+		return existed;
+	if (!is_ours && (!existed || incident->version > version)) {
+		r = nt_store_write(store, incident, body, false);
+		if (r < 0)
+			return r;
+		atomic_fetch_add(&store->taken, 1);
+		atomic_fetch_add(&store->incidents_now, existed ? 0 : 1);
+	}
+	r = read_rows(store, incident->id, &known);
+	if (r == 0)
+		r = take_deliveries(store, incident, &known);
+	if (r < 0 || !is_ours || !existed)
+		return r;
+	/*
+	 * Has somebody who no longer owns the shard spoken last? What the owner knows must stand. A
+	 * message that waits need not be told of: whoever comes next queues it anyway.
+	 */
+	is_behind = incident->version < version;
+	for (size_t i = 0; i < known.count && !is_behind; i++)
+		is_behind = known.row[i].outcome > WAITING && !is_told(incident, &known.row[i]);
+	return is_behind ? nt_store_touch(store, incident->id) : 0;
+}
+
+int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_ours)
+{
+	nt_autobuf struct nt_buf body = {0};
+	struct nt_store *store = data;
+	int r;
+
+	if (!strcmp(incident->state, "pending"))
+		return 0;
+	if (!*incident->id || strlen(incident->id) >= NT_STORE_MAX_NAME)
+		return -EINVAL;
+	r = nt_store_encode(incident, &body);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&store->lock);
+	r = nt_store_begin(store);
+	if (r == 0)
+		r = nt_store_end(store, take_now(store, incident, &body, is_ours));
+	nt_store_count_outbox(store);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+/* ---- publishing ----------------------------------------------------------------------------------- */
+
+struct batch {
+	struct nt_message *message[PUBLISH_BATCH];
+	uint64_t changed[PUBLISH_BATCH];
+	struct rows rows[PUBLISH_BATCH];
+	size_t count;
+};
+
+static void release_batch(struct batch **batch)
+{
+	for (size_t i = 0; *batch && i < (*batch)->count; i++)
+		nt_message_free((*batch)->message[i]);
+	free(*batch);
+}
+
+static int read_batch(struct nt_store *store, struct batch *batch)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "SELECT changed, body FROM incident WHERE changed > published"
+			  " ORDER BY number LIMIT ?",
+			  &select);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(select, 1, PUBLISH_BATCH);
+	while ((r = nt_db_step(select)) > 0) {
+		const size_t i = batch->count;
+
+		batch->changed[i] = nt_db_column(select, 0);
+		r = nt_store_decode(select, 1, &batch->message[i]);
+		if (r < 0)
+			return r;
+		batch->count++;
+		r = read_rows(store, batch->message[i]->incident.id, &batch->rows[i]);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int publish_one(const struct nt_wire_incident *incident, const struct rows *rows,
+		       const struct nt_sink_bus_producer *bus_producer)
+{
+	struct nt_delivery delivery[NT_WIRE_MAX_DELIVERIES];
+	struct nt_wire_incident published = *incident;
+
+	for (size_t i = 0; i < rows->count; i++)
+		delivery[i] = (struct nt_delivery){
+			.receiver = rows->row[i].receiver,
+			.event = rows->row[i].resolved ? "resolved" : "firing",
+			.severity = nt_store_severity_name(rows->row[i].severity),
+			.state = outcomes[rows->row[i].outcome].delivery,
+			.attempts = rows->row[i].attempts,
+			.real_ns = rows->row[i].real_ns,
+		};
+	published.delivery = delivery;
+	published.deliveries = rows->count;
+	return bus_producer->incident(bus_producer->data, &published);
+}
+
+static int note_published(struct nt_store *store, const struct batch *batch)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "UPDATE incident SET published = max(published, ?) WHERE id = ?",
+			  &update);
+	for (size_t i = 0; r == 0 && i < batch->count; i++) {
+		(void)sqlite3_reset(update);
+		nt_db_bind_number(update, 1, batch->changed[i]);
+		nt_db_bind_text(update, 2, batch->message[i]->incident.id);
+		r = nt_db_run(update);
+	}
+	return r;
+}
+
+int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer)
+{
+	__attribute__((cleanup(release_batch))) struct batch *batch = NULL;
+	struct nt_store *store = data;
+	int r;
+
+	if (!atomic_exchange(&store->unpublished, false))
+		return 0;
+	batch = calloc(1, sizeof(*batch));
+	r = batch ? 0 : -ENOMEM;
+	if (r == 0) {
+		pthread_mutex_lock(&store->lock);
+		r = read_batch(store, batch);
+		pthread_mutex_unlock(&store->lock);
+	}
+	/* Without the lock: a bus may take its time, and the notifier has work to do. */
+	for (size_t i = 0; r == 0 && i < batch->count; i++)
+		r = publish_one(&batch->message[i]->incident, &batch->rows[i], bus_producer);
+	if (r == 0 && batch->count)
+		r = bus_producer->flush(bus_producer->data);
+	if (r == 0 && batch->count) {
+		pthread_mutex_lock(&store->lock);
+		r = nt_store_begin(store);
+		if (r == 0)
+			r = nt_store_end(store, note_published(store, batch));
+		pthread_mutex_unlock(&store->lock);
+	}
+	if (r < 0 || batch->count == PUBLISH_BATCH)
+		atomic_store(&store->unpublished, true);
+	return r < 0 ? r : (int)batch->count;
+}
+
+/* ---- who owns a shard ----------------------------------------------------------------------------- */
+
+/* A message whose sender is gone: its bytes are made from what the incident now is. */
+static int fill_body(struct nt_store *store, const struct nt_wire_incident *incident,
+		     const struct row *row)
+{
+	nt_autobuf struct nt_buf body = {0};
+	nt_autostmt sqlite3_stmt *update = NULL;
+	struct nt_wire_incident told = *incident;
+	int r;
+
+	if (!row->resolved) {
+		told.state = "firing";
+		told.until_real_ns = 0;
+		told.severity = nt_store_severity_name(row->severity);
+	}
+	told.deliveries = 0;
+	r = nt_store_body(&told, row->resolved, &body);
+	if (r < 0)
+		return r;
+	r = nt_db_prepare(
+		store->db,
+		"UPDATE message SET state = 'waiting', next_ns = 0,"
+		" body = coalesce(body, CAST(?5 AS TEXT)) WHERE incident = ?1"
+		" AND receiver = ?2 AND event = ?3 AND severity = ?4 AND state = 'parked'",
+		&update);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(update, 1, incident->id);
+	nt_db_bind_text(update, 2, row->receiver);
+	nt_db_bind_text(update, 3, row->resolved ? "resolved" : "firing");
+	nt_db_bind_number(update, 4, row->severity);
+	nt_db_bind_blob(update, 5, body.data, body.len);
+	return nt_db_run(update);
+}
+
+static int adopt_one(struct nt_store *store, const struct nt_wire_incident *incident)
+{
+	struct rows rows;
+	size_t adopted = 0;
+	int r;
+
+	r = read_rows(store, incident->id, &rows);
+	for (size_t i = 0; r == 0 && i < rows.count; i++) {
+		if (rows.row[i].outcome != PARKED)
+			continue;
+		r = fill_body(store, incident, &rows.row[i]);
+		adopted++;
+	}
+	if (r == 0)
+		r = nt_store_queue(store, incident, &adopted);
+	if (r == 0 && adopted)
+		r = nt_store_touch(store, incident->id);
+	if (r == 0)
+		atomic_fetch_add(&store->adopted, adopted);
+	return r;
+}
+
+/* A batch from behind `number`: how many there were, or an errno. */
+static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t since_ns, uint64_t *number)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int count = 0, r;
+
+	r = nt_db_prepare(store->db,
+			  "SELECT number, body FROM incident WHERE shard = ?1 AND number > ?2"
+			  " AND (state = 'firing' OR until_ns >= ?3) ORDER BY number LIMIT ?4",
+			  &select);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(select, 1, shard);
+	nt_db_bind_number(select, 2, *number);
+	nt_db_bind_number(select, 3, since_ns);
+	nt_db_bind_number(select, 4, ADOPT_BATCH);
+	while ((r = nt_db_step(select)) > 0) {
+		nt_auto(nt_message) struct nt_message *message = NULL;
+
+		*number = nt_db_column(select, 0);
+		count++;
+		r = nt_store_decode(select, 1, &message);
+		if (r == 0)
+			r = adopt_one(store, &message->incident);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : count;
+}
+
+int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
+{
+	const uint64_t since_ns = real_ns > told_for_ns ? real_ns - told_for_ns : 0;
+	struct nt_store *store = data;
+	uint64_t number = 0;
+	int count, r;
+
+	pthread_mutex_lock(&store->lock);
+	do {
+		count = 0;
+		r = nt_store_flush(store);
+		if (r == 0)
+			r = nt_store_begin(store);
+		if (r == 0) {
+			count = adopt_batch(store, shard, since_ns, &number);
+			r = nt_store_end(store, count < 0 ? count : 0);
+		}
+	} while (r == 0 && count == ADOPT_BATCH);
+	nt_store_count_outbox(store);
+	if (atomic_load(&store->outbox_now) && store->queued)
+		store->queued(store->queued_data);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int park(struct nt_store *store, uint32_t shard)
+{
+	nt_autostmt sqlite3_stmt *update = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "UPDATE message SET state = 'parked' WHERE state = 'waiting' AND incident"
+			  " IN (SELECT id FROM incident WHERE shard = ?)",
+			  &update);
+	if (r < 0)
+		return r;
+	nt_db_bind_number(update, 1, shard);
+	return nt_db_run(update);
+}
+
+/* Is it about an incident of the shard? Where that cannot be read, it may be. */
+static bool is_of(struct nt_store *store, uint64_t number, uint32_t shard)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	r = nt_db_prepare(store->db,
+			  "SELECT 1 FROM message JOIN incident ON incident.id = message.incident"
+			  " WHERE message.number = ? AND incident.shard = ?",
+			  &select);
+	if (r < 0)
+		return true;
+	nt_db_bind_number(select, 1, number);
+	nt_db_bind_number(select, 2, shard);
+	return nt_db_step(select) != 0;
+}
+
+/* The shard's messages that are under way, by receiver; 0: none. */
+static void list_flying(struct nt_store *store, uint32_t shard,
+			uint64_t ret_number[NT_STORE_MAX_RECEIVERS])
+{
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		const uint64_t number = store->flying[i];
+
+		ret_number[i] = number && is_of(store, number, shard) ? number : 0;
+	}
+}
+
+static bool is_flying(const struct nt_store *store, const uint64_t number[NT_STORE_MAX_RECEIVERS])
+{
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		if (number[i] && store->flying[i] == number[i])
+			return true;
+	}
+	return false;
+}
+
+int nt_store_release(void *data, uint32_t shard)
+{
+	const uint64_t until_ns = nt_clock_mono_ns() + landing_ns;
+	uint64_t number[NT_STORE_MAX_RECEIVERS];
+	struct nt_store *store = data;
+	int r;
+
+	pthread_mutex_lock(&store->lock);
+	/* The bus has it all the same, and so the next owner. */
+	for (struct nt_unsaved *unsaved = store->unsaved; unsaved; unsaved = unsaved->next)
+		unsaved->is_given_up |= unsaved->message->incident.shard == shard;
+	r = nt_store_begin(store);
+	if (r == 0)
+		r = nt_store_end(store, park(store, shard));
+	nt_store_count_outbox(store);
+	/*
+	 * What is under way arrives or does not: only then is it known what to tell the next owner. Other
+	 * shards' messages are not waited for: who gives back many shards would do so for each.
+	 */
+	list_flying(store, shard, number);
+	while (r == 0 && is_flying(store, number) &&
+	       nt_thread_wait(&store->landed, &store->lock, until_ns))
+		;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/live/client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/version.h"
+#include "common/http/token.h"
+#include "proto/json.h"
+
+enum {
+	REPLY_MAX_BYTES = NT_JSON_MAX_BYTES,
+	CONNECT_TIMEOUT_S = 5,
+	TOTAL_TIMEOUT_S = 60,
+	PAGE = 1000,
+};
+
+struct nt_client {
+	struct nt_client_options options; /* borrowed */
+	CURL *curl;
+	struct curl_slist *headers;
+	int token_error; /* why there is no token; 0: there is one */
+	char curl_error[CURL_ERROR_SIZE];
+};
+
+static int __attribute__((format(printf, 4, 5)))
+fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : exit;
+	va_start(ap, fmt);
+	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+/* What the server says goes to a terminal: no control characters. */
+static void defuse(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+	}
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int add_header(struct nt_client *client, const char *header)
+{
+	struct curl_slist *headers = curl_slist_append(client->headers, header);
+
+	if (!headers)
+		return -ENOMEM;
+	client->headers = headers;
+	return 0;
+}
+
+/* A server may need no token, so that none is no failure yet. */
+static int add_token(struct nt_client *client)
+{
+	nt_autofree char *token = NULL;
+	char header[NT_TOKEN_MAX_BYTES + 32];
+	int r;
+
+	client->token_error = nt_token_read(client->options.token_file, &token);
+	if (client->token_error < 0)
+		return client->token_error == -ENOMEM ? -ENOMEM : 0;
+	(void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
+	r = add_header(client, header);
+	OPENSSL_cleanse(header, sizeof(header));
+	OPENSSL_cleanse(token, strlen(token));
+	return r;
+}
+
+static bool is_http_url(const char *url)
+{
+	return !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
+}
+
+int nt_client_open(const struct nt_client_options *options, struct nt_client **ret_client,
+		   struct nt_client_error *ret_error)
+{
+	nt_auto(nt_client) struct nt_client *client = NULL;
+
+	if (!is_http_url(options->server))
+		return fail(ret_error, NT_EXIT_USAGE, -EINVAL,
+			    "--server: '%s' is no URL of an aggregator, such as "
+			    "http://127.0.0.1:9480",
+			    options->server);
+	client = calloc(1, sizeof(*client));
+	if (!client || curl_global_init(CURL_GLOBAL_DEFAULT))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	client->options = *options;
+	client->curl = curl_easy_init();
+	if (!client->curl || add_header(client, "Accept: application/json") < 0 ||
+	    add_token(client) < 0)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	*ret_client = nt_take(client);
+	return 0;
+}
+
+void nt_client_close(struct nt_client *client)
+{
+	if (!client)
+		return;
+	curl_easy_cleanup(client->curl);
+	curl_slist_free_all(client->headers);
+	free(client);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------- */
+
+static size_t on_data(char *data, size_t size, size_t count, void *context)
+{
+	return nt_buf_append(context, data, size * count) < 0 ? 0 : size * count;
+}
+
+static int perform(struct nt_client *client, const char *path, struct nt_buf *reply,
+		   long *ret_status, CURLcode *ret_result)
+{
+	nt_autobuf struct nt_buf url = {0};
+	CURL *curl = client->curl;
+	size_t len = strlen(client->options.server);
+	CURLcode failed = 0;
+
+	while (len && client->options.server[len - 1] == '/')
+		len--;
+	if (nt_buf_printf(&url, "%.*s%s", (int)len, client->options.server, path) < 0)
+		return -ENOMEM;
+	client->curl_error[0] = '\0';
+	curl_easy_reset(curl);
+	failed |= curl_easy_setopt(curl, CURLOPT_URL, (const char *)url.data);
+	failed |= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	failed |= curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+	failed |= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
+	failed |= curl_easy_setopt(curl, CURLOPT_USERAGENT, "neutracer/" NT_VERSION);
+	failed |= curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
+	failed |= curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)TOTAL_TIMEOUT_S);
+	failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
+	failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
+	failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->curl_error);
+	if (client->options.ca_file)
+		failed |= curl_easy_setopt(curl, CURLOPT_CAINFO, client->options.ca_file);
+	if (failed)
+		return -ENOMEM;
+	*ret_result = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_status);
+	return 0;
+}
+
+static int explain_transport(const struct nt_client *client, CURLcode result,
+			     struct nt_client_error *error)
+{
+	const char *reason =
+		client->curl_error[0] ? client->curl_error : curl_easy_strerror(result);
+
+	switch (result) {
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_OPERATION_TIMEDOUT:
+		return fail(error, NT_EXIT_NETWORK, -ECONNREFUSED,
+			    "no aggregator answers at %s: %s\n"
+			    "Is it running? Start neutracer-aggregator, or say where it is with "
+			    "--server URL.",
+			    client->options.server, reason);
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return fail(error, NT_EXIT_NETWORK, -EHOSTUNREACH,
+			    "the host of %s is not known: %s\nCheck --server URL.",
+			    client->options.server, reason);
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CONNECT_ERROR:
+		return fail(error, NT_EXIT_NETWORK, -EPROTO,
+			    "no secure connection to %s: %s\n"
+			    "Name the authority that signed its certificate with --ca-file FILE.",
+			    client->options.server, reason);
+	default:
+		return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s does not answer as it should: %s",
+			    client->options.server, reason);
+	}
+}
+
+static int explain_denied(const struct nt_client *client, struct nt_client_error *error)
+{
+	const char *file = client->options.token_file;
+
+	if (client->token_error == -EACCES)
+		return fail(
+			error, NT_EXIT_NETWORK, -EACCES,
+			"the token file '%s' may not be read by you\n"
+			"Run as the user of the aggregator or as root, or use a copy of it with "
+			"--token-file FILE.",
+			file);
+	if (client->token_error < 0)
+		return fail(error, NT_EXIT_NETWORK, -EACCES,
+			    "%s wants a token, and there is none in '%s': %s\n"
+			    "Use the aggregator's token file with --token-file FILE.",
+			    client->options.server, file, strerrordesc_np(-client->token_error));
+	return fail(error, NT_EXIT_NETWORK, -EACCES,
+		    "%s does not take the token in '%s'\n"
+		    "Use the aggregator's own token file with --token-file FILE.",
+		    client->options.server, file);
+}
+
+static int explain_status(const struct nt_client *client, long status, const struct nt_buf *reply,
+			  struct nt_client_error *error)
+{
+	nt_autojson json_t *problem = NULL;
+	char detail[256] = "";
+
+	if (status == 401 || status == 403 || status == 429)
+		return explain_denied(client, error);
+	if (reply->len && nt_json_load(reply->data, reply->len, &problem) == 0) {
+		(void)snprintf(detail, sizeof(detail), "%s",
+			       nt_json_get_text(problem, "detail", ""));
+		defuse(detail);
+	}
+	if (status == 404 && problem)
+		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
+	if (status == 400)
+		return fail(error, NT_EXIT_USAGE, -EINVAL, "%s", detail);
+	return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s answers HTTP %ld%s%s",
+		    client->options.server, status, *detail ? ": " : ", as an aggregator would not",
+		    detail);
+}
+
+int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
+		  struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
+	CURLcode result = CURLE_OK;
+	long status = 0;
+	int r;
+
+	r = perform(client, path, &reply, &status, &result);
+	if (r < 0)
+		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
+	if (result)
+		return explain_transport(client, result, ret_error);
+	if (status != 200)
+		return explain_status(client, status, &reply, ret_error);
+	r = nt_json_load(reply.data, reply.len, ret_json);
+	if (r == -ENOMEM)
+		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
+	if (r < 0)
+		return fail(ret_error, NT_EXIT_NETWORK, -EPROTO,
+			    "%s does not answer as an aggregator would; check --server URL",
+			    client->options.server);
+	return 0;
+}
+
+int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment)
+{
+	char *encoded = curl_easy_escape(NULL, segment, 0);
+	int r;
+
+	if (!encoded)
+		return -ENOMEM;
+	r = nt_buf_printf(path, "%s%s", prefix, encoded);
+	curl_free(encoded);
+	return r;
+}
+
+int nt_client_parameter(struct nt_buf *path, const char *name, const char *value)
+{
+	bool first = !path->len || !memchr(path->data, '?', path->len);
+	char *encoded;
+	int r;
+
+	if (!value)
+		return 0;
+	encoded = curl_easy_escape(NULL, value, 0);
+	if (!encoded)
+		return -ENOMEM;
+	r = nt_buf_printf(path, "%c%s=%s", first ? '?' : '&', name, encoded);
+	curl_free(encoded);
+	return r;
+}
+
+/* One page; *ret_next is the cursor of the next, to be freed, or NULL. */
+static int get_page(struct nt_client *client, const char *path, size_t limit, const char *cursor,
+		    json_t *items, char **ret_next, struct nt_client_error *error)
+{
+	nt_autobuf struct nt_buf page_path = {0};
+	nt_autojson json_t *page = NULL;
+	const char *next;
+	char number[32];
+	int r;
+
+	(void)snprintf(number, sizeof(number), "%zu", limit < PAGE ? limit : PAGE);
+	if (nt_buf_printf(&page_path, "%s", path) < 0 ||
+	    nt_client_parameter(&page_path, "limit", number) < 0 ||
+	    nt_client_parameter(&page_path, "cursor", cursor) < 0)
+		return fail(error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	r = nt_client_get(client, (const char *)page_path.data, &page, error);
+	if (r < 0)
+		return r;
+	if (!json_is_array(json_object_get(page, "items")))
+		return fail(error, NT_EXIT_NETWORK, -EPROTO,
+			    "%s does not answer as an aggregator would; check --server URL",
+			    client->options.server);
+	if (json_array_extend(items, json_object_get(page, "items")))
+		return fail(error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	next = nt_json_get_text(page, "next", NULL);
+	*ret_next = next ? strdup(next) : NULL;
+	if (next && !*ret_next)
+		return fail(error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return 0;
+}
+
+int nt_client_list(struct nt_client *client, const char *path, size_t max, json_t **ret_items,
+		   struct nt_client_error *ret_error)
+{
+	nt_autojson json_t *items = json_array();
+	nt_autofree char *cursor = NULL;
+	size_t most = max && max < NT_CLIENT_MAX_ITEMS ? max : NT_CLIENT_MAX_ITEMS;
+
+	if (!items)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	do {
+		size_t before = json_array_size(items);
+		char *next = NULL;
+		int r = get_page(client, path, most - before, cursor, items, &next, ret_error);
+
+		if (r < 0)
+			return r;
+		free(cursor);
+		cursor = next;
+		if (json_array_size(items) == before)
+			break; /* an empty page with a next one would go on for ever */
+	} while (cursor && json_array_size(items) < most);
+	*ret_items = nt_take(items);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Questions to the aggregator's REST interface. Failures are told in words that say what to do. */
+#ifndef NT_CLI_LIVE_CLIENT_H
+#define NT_CLI_LIVE_CLIENT_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/options/exit.h"
+
+enum {
+	NT_CLIENT_MAX_ITEMS = 1 << 20, /* of one list */
+};
+
+struct nt_client_options {
+	const char *server; /* http://HOST:PORT or https://… */
+	const char *token_file;
+	const char *ca_file; /* PEM; NULL: what the system trusts */
+};
+
+struct nt_client_error {
+	enum nt_exit exit;
+	char text[1024]; /* one or two lines */
+};
+
+struct nt_client;
+
+NT_MUST_CHECK int nt_client_open(const struct nt_client_options *options,
+				 struct nt_client **ret_client, struct nt_client_error *ret_error);
+void nt_client_close(struct nt_client *client);
+NT_DEFINE_AUTO(nt_client, nt_client_close)
+
+/*
+ * The document at a path such as "/api/v1/jobs/ID". The caller owns *ret_json. -ENOENT for a 404,
+ * -ECONNREFUSED and the like, -EACCES for 401 and 403, -EPROTO for other answers.
+ */
+NT_MUST_CHECK int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
+				struct nt_client_error *ret_error);
+
+/*
+ * All items of a list, page by page; the path may have parameters. The caller owns *ret_items.
+ * max 0: NT_CLIENT_MAX_ITEMS.
+ */
+NT_MUST_CHECK int nt_client_list(struct nt_client *client, const char *path, size_t max,
+				 json_t **ret_items, struct nt_client_error *ret_error);
+
+/* Appends prefix and one encoded path segment. -ENOMEM. */
+NT_MUST_CHECK int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment);
+
+/* Appends "?name=value" or "&name=value", encoded, to a path. value NULL: nothing. -ENOMEM. */
+NT_MUST_CHECK int nt_client_parameter(struct nt_buf *path, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The commands of `neutracer`. One row of the table in commands.c is one command. Its function gets
+ * argv[0] = the name of its option program ("neutracer jobs") and the words behind the command's
+ * name, answers --help by nt_opt_load(), and returns an exit code of common/options/exit.h.
+ */
+#ifndef NT_CLI_LIVE_COMMAND_H
+#define NT_CLI_LIVE_COMMAND_H
+
+#include <stddef.h>
+
+struct nt_command {
+	const char *name;
+	const char *summary; /* one line, lower case, no full stop */
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct nt_command nt_commands[];
+extern const size_t nt_command_count;
+
+/* The row of that name, or NULL. */
+const struct nt_command *nt_command_find(const char *name);
+
+int nt_command_slow_ranks(int argc, char **argv);
+int nt_command_jobs(int argc, char **argv);
+int nt_command_incidents(int argc, char **argv);
+int nt_command_analyze(int argc, char **argv);
+int nt_command_topics(int argc, char **argv);
+int nt_command_node_key(int argc, char **argv);
+
+#endif

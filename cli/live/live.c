@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/live/live.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/system/clock.h"
+#include "proto/json.h"
+
+int nt_live_fail(const struct nt_client_error *error)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "neutracer: %s\n", error->text);
+	return (int)error->exit;
+}
+
+int nt_live_no_memory(void)
+{
+	(void)fprintf(stderr, "neutracer: out of memory\n");
+	return NT_EXIT_SYSTEM;
+}
+
+static int run_with_client(const struct nt_live_config *config, nt_live_run *run)
+{
+	const struct nt_client_options options = {
+		.server = config->server,
+		.token_file = config->token_file,
+		.ca_file = config->ca_file,
+	};
+	nt_auto(nt_client) struct nt_client *client = NULL;
+	struct nt_client_error error;
+
+	if (nt_client_open(&options, &client, &error) < 0)
+		return nt_live_fail(&error);
+	return run(client, config);
+}
+
+int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt_live_run *run)
+{
+	struct nt_live_config config = {0};
+	struct nt_opt_error error = {0};
+	int r;
+
+	r = nt_opt_load(program, argc, argv, &config, &error);
+	if (r < 0) {
+		(void)fprintf(stderr, "neutracer: %s\n", error.text);
+		r = (int)error.exit;
+	} else {
+		r = r > 0 ? NT_EXIT_OK : run_with_client(&config, run);
+	}
+	nt_opt_free(program, &config);
+	return r;
+}
+
+int nt_live_print_json(const json_t *json)
+{
+	nt_autobuf struct nt_buf text = {0};
+
+	if (nt_json_dump(json, true, &text) < 0)
+		return nt_live_no_memory();
+	(void)fwrite(text.data, 1, text.len, stdout);
+	return NT_EXIT_OK;
+}
+
+int nt_live_print_list(json_t *items)
+{
+	nt_autojson json_t *list = json_object();
+
+	if (json_object_set(list, "items", items) || json_object_set_new(list, "next", json_null()))
+		return nt_live_no_memory();
+	return nt_live_print_json(list);
+}
+
+/* ---- words --------------------------------------------------------------------------------------- */
+
+const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT])
+{
+	const char *kind = nt_json_get_text(culprit, "kind", "?");
+	const char *node = nt_json_get_text(culprit, "node", "?");
+	const char *name = nt_json_get_text(culprit, "name", "");
+
+	if (!strcmp(kind, "rank"))
+		(void)snprintf(text, NT_LIVE_TEXT, "rank %.0f",
+			       nt_json_get_number(culprit, "rank", -1));
+	else if (!strcmp(kind, "path"))
+		(void)snprintf(text, NT_LIVE_TEXT, "path %s → %s", node,
+			       nt_json_get_text(culprit, "peer", "?"));
+	else if (!strcmp(kind, "node"))
+		(void)snprintf(text, NT_LIVE_TEXT, "node %s", node);
+	else
+		(void)snprintf(text, NT_LIVE_TEXT, "%s %s", kind, name);
+	return text;
+}
+
+const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT])
+{
+	uint64_t then_ns, now_ns = nt_clock_real_ns(), s;
+
+	(void)snprintf(text, NT_LIVE_TEXT, "-");
+	if (!time || nt_clock_parse(time, strlen(time), &then_ns) < 0)
+		return text;
+	s = now_ns > then_ns ? (now_ns - then_ns) / NT_SECOND : 0;
+	if (s < 120)
+		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "s", s);
+	else if (s < 7200)
+		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "m", s / 60);
+	else if (s < 172800)
+		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "h", s / 3600);
+	else
+		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "d", s / 86400);
+	return text;
+}
+
+const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT])
+{
+	double slowdown = nt_json_get_number(object, "slowdown", 0);
+
+	if (slowdown > 0)
+		(void)snprintf(text, NT_LIVE_TEXT, "×%.2f", slowdown);
+	else
+		(void)snprintf(text, NT_LIVE_TEXT, "-");
+	return text;
+}
+
+enum nt_style nt_live_severity_style(const char *severity)
+{
+	if (!strcmp(severity, "critical"))
+		return NT_STYLE_BAD;
+	return strcmp(severity, "warning") ? NT_STYLE_PLAIN : NT_STYLE_WARNING;
+}

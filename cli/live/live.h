@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the commands that ask a running aggregator have in common: options, ending, words. */
+#ifndef NT_CLI_LIVE_LIVE_H
+#define NT_CLI_LIVE_LIVE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/live/client.h"
+#include "cli/live/table.h"
+#include "common/options/defaults.h"
+#include "common/options/opt.h"
+
+struct nt_live_config {
+	char *server, *token_file, *ca_file;
+	bool json;
+	char *job, *class, *state, *severity, *since;
+	uint32_t limit;
+	bool exit_code;
+	struct nt_opt_args args;
+};
+
+/* clang-format off */
+#define NT_LIVE_OPTIONS                                                                            \
+	{"server", NT_OPT_STRING, offsetof(struct nt_live_config, server), NT_DEFAULT_SERVER, 0,   \
+	 0, "where the aggregator answers", "URL", NULL, 0},                                       \
+	{"token-file", NT_OPT_STRING, offsetof(struct nt_live_config, token_file),                 \
+	 NT_DEFAULT_TOKEN_FILE, 0, 0, "the aggregator's token file, or a copy of it", "FILE",      \
+	 NULL, 0},                                                                                 \
+	{"ca-file", NT_OPT_STRING, offsetof(struct nt_live_config, ca_file), NULL, 0, 0,           \
+	 "certificates to trust with https (PEM), beside the system's", "FILE", NULL, 0},          \
+	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
+	 "print JSON as the REST interface answers it", NULL, NULL, NT_OPT_CLI_ONLY}
+
+#define NT_LIVE_FILTER(name_, field_, arg_, words_, help_)                                         \
+	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
+	 .help = help_, .arg = arg_, .flags = NT_OPT_CLI_ONLY, .words = words_}
+
+/* What shells offer; an aggregator may know more. */
+#define NT_LIVE_CLASSES                                                                            \
+	"compute network host storage missing hang mismatch node unknown imbalance job-wide"
+/* clang-format on */
+
+/* With the client open and the config read: an exit code. */
+typedef int nt_live_run(struct nt_client *client, const struct nt_live_config *config);
+
+/* Reads options, opens the client, runs and cleans up: the body of a command. An exit code. */
+int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt_live_run *run);
+
+/* Says the error on stderr. Returns its exit code. */
+int nt_live_fail(const struct nt_client_error *error);
+/* For want of memory. */
+int nt_live_no_memory(void);
+
+/* {"items": items, "next": null}, or any other document, indented, on stdout. An exit code. */
+int nt_live_print_list(json_t *items);
+int nt_live_print_json(const json_t *json);
+
+enum {
+	NT_LIVE_TEXT = 160,
+};
+
+/* "rank 11", "node gpu-07", "path gpu-01 → gpu-02": whom a culprit object names. Returns text. */
+const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT]);
+/* How long ago an RFC 3339 time was: "42s", "5m", "3h", "2d"; "-" for none. Returns text. */
+const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT]);
+/* "×1.31", or "-". Returns text. */
+const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT]);
+enum nt_style nt_live_severity_style(const char *severity);
+
+#endif

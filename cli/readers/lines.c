@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/readers/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+	LINE_MAX_BYTES = 64 << 10,
+};
+
+struct nt_admissions {
+	gzFile file;
+	uint64_t number;
+	char line[LINE_MAX_BYTES];
+};
+
+int nt_admissions_open(const char *path, struct nt_admissions **ret_lines)
+{
+	nt_auto(nt_admissions) struct nt_admissions *lines = NULL;
+	nt_autoclose int fd = -1;
+
+	lines = calloc(1, sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	lines->file =
+		gzdopen(fd, "rb"); /* owns fd on success only; reads plain files as they are */
+	if (!lines->file)
+		return -ENOMEM;
+	(void)nt_take_fd(&fd);
+
+	*ret_lines = nt_take(lines);
+	return 0;
+}
+
+void nt_admissions_close(struct nt_admissions *lines)
+{
+	if (!lines)
+		return;
+	if (lines->file)
+		(void)gzclose_r(lines->file);
+	free(lines);
+}
+
+/* What gzgets cannot say by itself: the end, a damaged file, or a file cut short. */
+static int end_reason(gzFile file)
+{
+	int err = Z_OK;
+
+	(void)gzerror(file, &err);
+	if (err == Z_DATA_ERROR || err == Z_BUF_ERROR)
+		return -EBADMSG;
+	return err == Z_OK || err == Z_STREAM_END ? 0 : -EIO;
+}
+
+int nt_admissions_next(struct nt_admissions *lines, char **ret_line)
+{
+	size_t len = 0;
+
+	lines->number++;
+	/* gzgets does not tell a NUL byte in the text from its end: read by bytes of its buffer. */
+	for (;;) {
+		int c = gzgetc(lines->file);
+
+		if (c < 0) {
+			int r = end_reason(lines->file);
+
+			if (r < 0)
+				return r;
+			if (len == 0)
+				return 0;
+			break;
+		}
+		if (c == '\n')
+			break;
+		if (c == '\0')
+			return -EBADMSG;
+		if (len == sizeof(lines->line) - 1)
+			return -EMSGSIZE;
+		lines->line[len++] = (char)c;
+	}
+	if (len && lines->line[len - 1] == '\r')
+		len--;
+	lines->line[len] = '\0';
+
+	*ret_line = lines->line;
+	return 1;
+}
+
+uint64_t nt_admissions_number(const struct nt_admissions *lines)
+{
+	return lines->number;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A text file line by line, gunzipped where it is compressed; for readers that must say where. */
+#ifndef NT_CLI_READERS_LINES_H
+#define NT_CLI_READERS_LINES_H
+
+#include <stdint.h>
+
+#include "common/base/cleanup.h"
+
+struct nt_admissions;
+
+/* -errno of the file; -ENOMEM. */
+NT_MUST_CHECK int nt_admissions_open(const char *path, struct nt_admissions **ret_lines);
+void nt_admissions_close(struct nt_admissions *lines);
+NT_DEFINE_AUTO(nt_admissions, nt_admissions_close)
+
+/*
+ * 1 with the next line, without its end and valid until the next call; 0 at the end of the file.
+ * -EMSGSIZE for a line over 64 KiB, -EBADMSG for damaged compression or a NUL byte, -EIO.
+ */
+NT_MUST_CHECK int nt_admissions_next(struct nt_admissions *lines, char **ret_line);
+
+/* Of the line last returned or refused, from 1. */
+uint64_t nt_admissions_number(const struct nt_admissions *lines);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reader of sysTrace's communication markers, one file per rank. What lies between the operations on
+ * the device is own work: a victim waits inside of them. It is the device's where it was launched
+ * before the device came to it, else the host's.
+ */
+#include "cli/readers/read_systrace_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/readers/collective.h"
+#include "cli/readers/markers.h"
+#include "cli/readers/stage.h"
+#include "proto/wire.h"
+
+enum {
+	MIN_STEPS = 10, /* for the steps of a rank to cut the frames of all */
+};
+
+static void release_job(struct nt_systrace_job *job)
+{
+	struct nt_systrace_comm *comm, *next;
+
+	HASH_ITER(hh, job->comm, comm, next)
+	{
+		HASH_DEL(job->comm, comm);
+		free(comm);
+	}
+	for (size_t i = 0; i < job->ranks; i++) {
+		free(job->rank[i].window);
+		free(job->rank[i].tally);
+	}
+	free(job->rank);
+	nt_grid_release(&job->grid);
+	free(job->file);
+	nt_trace_free(job->trace);
+}
+
+/* ---- all ranks together ------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct nt_systrace_file *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static int list_files(struct nt_systrace_job *job, const char *const *paths, size_t count)
+{
+	job->file = calloc(count, sizeof(*job->file));
+	if (!job->file)
+		return -ENOMEM;
+	job->files = count;
+	for (size_t i = 0; i < count; i++) {
+		struct nt_systrace_file *file = &job->file[i];
+
+		file->path = paths[i];
+		if (!nt_markers_place(paths[i], &file->rank, &file->node))
+			return nt_trace_refuse(
+				job->error,
+				"%s: no rank in the file's name: want hccl_activity-IP-.RANK.csv, "
+				"the rank from 0 to %d",
+				paths[i], NT_FRAME_MAX_RANKS - 1);
+	}
+	qsort(job->file, count, sizeof(*job->file), by_rank);
+	for (size_t i = 1; i < count; i++)
+		if (job->file[i].rank == job->file[i - 1].rank)
+			return nt_trace_refuse(job->error, "%s and %s: both are of rank %u",
+					       job->file[i - 1].path, job->file[i].path,
+					       job->file[i].rank);
+	return 0;
+}
+
+static uint32_t find_node(struct nt_trace *trace, const struct nt_trace_node *node)
+{
+	if (!*node->name)
+		return NT_FRAME_NO_NODE;
+	/* Neighbours in rank mostly share it. */
+	for (size_t i = trace->nodes; i-- > 0;)
+		if (strcmp(trace->node[i].name, node->name) == 0)
+			return (uint32_t)i;
+	trace->node[trace->nodes] = *node;
+	return (uint32_t)trace->nodes++;
+}
+
+static int list_places(struct nt_systrace_job *job)
+{
+	struct nt_trace *trace = job->trace;
+
+	trace->place = calloc(job->files, sizeof(*trace->place));
+	trace->node = calloc(job->files, sizeof(*trace->node));
+	if (!trace->place || !trace->node)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->files; i++)
+		trace->place[trace->places++] = (struct nt_trace_place){
+			.rank = job->file[i].rank,
+			.node = find_node(trace, &job->file[i].node),
+		};
+	trace->world = job->file[job->files - 1].rank + 1;
+	return 0;
+}
+
+/* The steps of the job are those of this rank, if it has as many as that. */
+static int take_steps(struct nt_systrace_job *job, const struct nt_systrace_file *file,
+		      size_t least)
+{
+	__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
+	nt_auto(nt_markers) struct nt_markers *markers = NULL;
+	struct nt_trace *trace = job->trace;
+	int r;
+
+	r = nt_markers_read(file->path, &markers, job->error);
+	r = r ?: nt_steps_cut(markers, &steps);
+	if (r < 0 || steps.steps < least)
+		return r;
+	r = nt_grid_make(&job->grid, &steps);
+	if (r < 0)
+		return r;
+	trace->step = calloc(steps.steps, sizeof(*trace->step));
+	if (!trace->step)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps.steps; i++)
+		trace->step[trace->steps++] =
+			(struct nt_trace_step){steps.step[i].start_ns, steps.step[i].end_ns};
+	return 0;
+}
+
+/* Of the first rank that has enough; of the first that has any, where none has. */
+static int learn_steps(struct nt_systrace_job *job)
+{
+	for (size_t least = MIN_STEPS; least; least = least > 1 ? 1 : 0) {
+		for (size_t i = 0; i < job->files && !job->grid.edge; i++) {
+			int r = take_steps(job, &job->file[i], least);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	if (!job->grid.edge)
+		return nt_trace_refuse(
+			job->error, "%s: no step: two finished communication operations at least",
+			job->file[0].path);
+	return 0;
+}
+
+/* All members of all communicators are known: who does the same work as whom. */
+static int find_stages(struct nt_systrace_job *job)
+{
+	nt_autofree struct nt_stage_link *link = NULL;
+	nt_autofree int32_t *stage = calloc(job->ranks + 1, sizeof(*stage));
+	size_t links = 0;
+	int r;
+
+	for (size_t i = 0; i < job->ranks; i++)
+		links += job->rank[i].members;
+	link = calloc(links + 1, sizeof(*link));
+	if (!link || !stage)
+		return -ENOMEM;
+	links = 0;
+	for (uint32_t i = 0; i < job->ranks; i++)
+		for (size_t j = 0; j < job->rank[i].members; j++)
+			link[links++] = (struct nt_stage_link){
+				.comm = job->rank[i].member[j].group,
+				.rank = i,
+				.use = job->rank[i].member[j].use,
+			};
+	r = nt_stage_find(link, links, job->ranks, stage);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < job->ranks; i++)
+		job->rank[i].stage = stage[i] < 0 ? -1 : (int32_t)job->rank[stage[i]].number;
+	return 0;
+}
+
+/* An operation of a communicator, calls of all sizes together. */
+static struct nt_frame_op add_up(const struct nt_systrace_rank *rank,
+				 const struct nt_systrace_tally *lead)
+{
+	struct nt_frame_op op = {.op = lead->op, .kind = lead->frame_kind, .first = lead->first};
+	const struct nt_systrace_tally *most = lead;
+
+	for (const struct nt_systrace_tally *at = lead; at;
+	     at = at->next ? &rank->tally[at->next - 1] : NULL) {
+		op.calls += at->calls;
+		op.bytes += at->bytes;
+		op.sum_ns += at->sum_ns;
+		op.first = at->first < op.first ? at->first : op.first;
+		op.last = at->last > op.last ? at->last : op.last;
+		if (at->bytes > most->bytes)
+			most = at;
+	}
+	op.timed_calls = op.calls;
+	op.min_ns = nt_collective_spread(most->min_ns, most->calls, op.calls);
+	return op;
+}
+
+static void fill_comms(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
+		       const struct nt_systrace_window *window, struct nt_trace_frame *out,
+		       size_t *comms, size_t *ops)
+{
+	struct nt_frame_rank *seen = &out->rank[out->frame.ranks];
+
+	seen->comm = &out->comm[*comms];
+	for (size_t i = 0; i < rank->members; i++) {
+		struct nt_frame_comm *said = &out->comm[*comms];
+		struct nt_systrace_comm *comm = NULL;
+
+		*said = (struct nt_frame_comm){
+			.id = rank->member[i].group,
+			.rank = rank->member[i].index,
+			/* Collection begins on each rank at a call of its own: no two numbers
+			 * mean the same call. */
+			.epoch = (uint64_t)rank->number + 1,
+			.op = &out->op[*ops],
+		};
+		HASH_FIND(hh, job->comm, &said->id, sizeof(said->id), comm);
+		said->size = comm ? comm->size : 1;
+		for (size_t j = 0; j < window->tallies; j++) {
+			const struct nt_systrace_tally *tally = &rank->tally[window->tally + j];
+
+			if (!tally->leads || tally->group != said->id)
+				continue;
+			out->op[*ops] = add_up(rank, tally);
+			if (out->op[*ops].last > said->last)
+				said->last = out->op[*ops].last;
+			said->ops++;
+			(*ops)++;
+		}
+		if (said->ops) {
+			(*comms)++;
+			seen->comms++;
+		}
+	}
+}
+
+static void fill_rank(struct nt_systrace_job *job, struct nt_systrace_rank *rank, int64_t bin,
+		      struct nt_trace_frame *out, size_t *comms, size_t *ops)
+{
+	const struct nt_trace_place *place = nt_trace_find_place(job->trace, rank->number);
+	struct nt_frame_rank *seen = &out->rank[out->frame.ranks];
+	const struct nt_systrace_window *window = &rank->window[rank->at];
+
+	*seen = (struct nt_frame_rank){
+		.rank = rank->number,
+		.node = place ? place->node : NT_FRAME_NO_NODE,
+		.own_tier = NT_FRAME_T2,
+		.rank_known = true,
+		.uses_gpu = true,
+		/* Between its first window and its last it is there, if in the middle of a step. */
+		.observed = rank->at < rank->windows && rank->window[0].bin <= bin,
+		.stage = rank->stage,
+		.replica = -1,
+	};
+	seen->silent = !seen->observed;
+	if (rank->at < rank->windows && window->bin == bin) {
+		seen->steps = window->steps;
+		seen->step_ns = window->step_ns;
+		seen->window_ns = window->end_ns - window->start_ns;
+		seen->own_ns = window->own_ns;
+		seen->own_blocked_ns = window->device_ns;
+		seen->host_ns = window->own_ns - window->device_ns;
+		seen->comm_ns = window->comm_ns;
+		fill_comms(job, rank, window, out, comms, ops);
+		rank->at++;
+	}
+	out->frame.ranks++;
+}
+
+static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, size_t ops)
+{
+	struct nt_trace *trace = job->trace;
+	const uint64_t end_ns = nt_grid_end(&job->grid, bin);
+	struct nt_trace_frame *out = NULL;
+	size_t heard = 0;
+	int r;
+
+	r = nt_trace_frame_add(trace, job->ranks, 0, &out);
+	if (r == -E2BIG)
+		return nt_trace_refuse(job->error, "%s: more than %d windows", job->file[0].path,
+				       NT_TRACE_MAX_FRAMES);
+	if (r < 0)
+		return r;
+	out->comm = calloc(comms + 1, sizeof(*out->comm));
+	out->op = calloc(ops + 1, sizeof(*out->op));
+	if (!out->comm || !out->op)
+		return -ENOMEM;
+	out->frame.end_ns = end_ns;
+	out->frame.start_ns = end_ns > job->grid.length_ns ? end_ns - job->grid.length_ns : 0;
+	if (trace->frames > 1)
+		out->frame.start_ns = trace->frame[trace->frames - 2].frame.end_ns;
+	out->frame.expected_ranks = trace->world;
+	comms = ops = 0;
+	for (size_t i = 0; i < job->ranks; i++)
+		fill_rank(job, &job->rank[i], bin, out, &comms, &ops);
+	for (size_t i = 0; i < job->ranks; i++)
+		heard += out->rank[i].observed;
+	out->frame.completeness = (double)heard / trace->world;
+	return 0;
+}
+
+/* Windows ascend within a rank, so the next frame is the least that any of them is at. */
+static int add_frames(struct nt_systrace_job *job)
+{
+	for (;;) {
+		size_t comms = 0, ops = 0;
+		int64_t bin = INT64_MAX;
+		int r;
+
+		for (size_t i = 0; i < job->ranks; i++) {
+			const struct nt_systrace_rank *rank = &job->rank[i];
+
+			if (rank->at < rank->windows && rank->window[rank->at].bin < bin)
+				bin = rank->window[rank->at].bin;
+		}
+		if (bin == INT64_MAX)
+			return 0;
+		for (size_t i = 0; i < job->ranks; i++) {
+			const struct nt_systrace_rank *rank = &job->rank[i];
+
+			if (rank->at == rank->windows || rank->window[rank->at].bin != bin)
+				continue;
+			comms += rank->members;
+			ops += rank->window[rank->at].tallies;
+		}
+		r = add_frame(job, bin, comms, ops);
+		if (r < 0)
+			return r;
+	}
+}
+
+int nt_trace_read_systrace(const char *const *paths, size_t count, struct nt_trace **ret_trace,
+			   struct nt_trace_error *ret_error)
+{
+	__attribute__((cleanup(release_job))) struct nt_systrace_job job = {.error = ret_error};
+	int r;
+
+	if (count == 0 || count > NT_FRAME_MAX_RANKS)
+		return -EINVAL;
+	job.trace = calloc(1, sizeof(*job.trace));
+	job.rank = calloc(count, sizeof(*job.rank));
+	if (!job.trace || !job.rank)
+		return -ENOMEM;
+	r = list_files(&job, paths, count);
+	r = r ?: list_places(&job);
+	r = r ?: learn_steps(&job);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = nt_systrace_read_rank(&job, &job.file[i], &job.trace->place[i]);
+	r = r ?: find_stages(&job);
+	r = r ?: add_frames(&job);
+	if (r < 0)
+		return r;
+	*ret_trace = nt_take(job.trace);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/readers/timeline.h"
+
+#include <errno.h>
+
+#include "cli/readers/period.h"
+#include "common/base/search.h"
+
+/* From launch to start on a device that had nothing to do. */
+static const uint64_t launch_ns = 100000;
+
+static int by_start(const void *a, const void *b)
+{
+	const struct nt_marker_op *x = *(const struct nt_marker_op *const *)a;
+	const struct nt_marker_op *y = *(const struct nt_marker_op *const *)b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/*
+ * What of the gap before the operation is the device's own: all of it where the operation was launched
+ * early in it, as the device then had work for the rest. A host that runs ahead waits for the device
+ * now and then, so that a bit of the gap before the launch does not mean that the device was idle.
+ */
+static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
+{
+	const uint64_t gap = op->start_ns - gap_start_ns;
+	uint64_t behind;
+
+	if (op->launched_ns <= gap_start_ns)
+		return gap;
+	behind = op->start_ns > op->launched_ns ? op->start_ns - op->launched_ns : 0;
+	if (behind > gap / 2)
+		return gap;
+	return behind > launch_ns ? behind : 0;
+}
+
+int nt_timeline_make(const struct nt_markers *markers, struct nt_timeline *line)
+{
+	nt_autofree const struct nt_marker_op **op = calloc(markers->ops + 1, sizeof(*op));
+
+	line->busy = calloc(markers->ops + 1, sizeof(*line->busy));
+	if (!op || !line->busy)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++)
+		op[i] = &markers->op[i];
+	qsort(op, markers->ops, sizeof(*op), by_start);
+	for (size_t i = 0; i < markers->ops; i++) {
+		struct nt_busy *last = line->busies ? &line->busy[line->busies - 1] : NULL;
+
+		if (last && op[i]->start_ns <= last->end_ns) {
+			if (op[i]->end_ns > last->end_ns)
+				last->end_ns = op[i]->end_ns;
+			continue;
+		}
+		line->busy[line->busies++] = (struct nt_busy){
+			.start_ns = op[i]->start_ns,
+			.end_ns = op[i]->end_ns,
+			.before_ns = last ? last->before_ns + last->end_ns - last->start_ns : 0,
+			.device_ns = last ? last->device_ns + device_part(op[i], last->end_ns) : 0,
+		};
+	}
+	return 0;
+}
+
+void nt_timeline_release(struct nt_timeline *line)
+{
+	free(line->busy);
+}
+
+void nt_timeline_sum(const struct nt_timeline *line, uint64_t time_ns, uint64_t *ret_comm,
+		     uint64_t *ret_device)
+{
+	const size_t low = nt_search_first(0, line->busies, i, line->busy[i].start_ns > time_ns);
+	const struct nt_busy *last;
+
+	*ret_comm = *ret_device = 0;
+	if (!low)
+		return;
+	last = &line->busy[low - 1];
+	*ret_comm = last->before_ns + (time_ns < last->end_ns ? time_ns : last->end_ns) -
+		    last->start_ns;
+	*ret_device = last->device_ns;
+}
+
+void nt_steps_release(struct nt_steps *steps)
+{
+	free(steps->step);
+}
+
+static int find_period(const struct nt_markers *markers, struct nt_period *ret_period)
+{
+	nt_autofree uint32_t *call = calloc(markers->ops + 1, sizeof(*call));
+	nt_autofree uint64_t *shape = calloc((size_t)markers->kinds + 1, sizeof(*shape));
+
+	if (!call || !shape)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++)
+		call[i] = markers->op[i].kind;
+	/* Of calls that a step makes once, the small one tends to be its end: a loss, a norm. */
+	for (uint32_t i = 0; i < markers->kinds; i++)
+		shape[i] =
+			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
+				<< 32 |
+			markers->kind[i].shape >> 32;
+	return nt_period_find(call, markers->ops, shape, markers->kinds, ret_period);
+}
+
+int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
+{
+	struct nt_period period = {0};
+	uint64_t from_ns = 0;
+	bool has_start = false;
+	size_t from = 0;
+	int r;
+
+	r = find_period(markers, &period);
+	if (r < 0)
+		return r;
+	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
+	if (!steps->step)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++) {
+		const struct nt_marker_op *op = &markers->op[i];
+		const size_t calls = i + 1 - from;
+
+		if (period.has_anchor ? op->kind != period.anchor : calls < period.calls)
+			continue;
+		/* Two streams may end in another order than they were launched in. */
+		if (has_start && op->end_ns <= from_ns)
+			continue;
+		if (has_start) {
+			const size_t count = (calls + period.calls / 2) / period.calls;
+
+			steps->step[steps->steps++] = (struct nt_timeline_step){
+				.start_ns = from_ns,
+				.end_ns = op->end_ns,
+				.first = from,
+				.last = i,
+				.count = count ? (uint32_t)count : 1,
+			};
+		}
+		has_start = true;
+		from_ns = op->end_ns;
+		from = i + 1;
+	}
+	return 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int nt_steps_median(const struct nt_steps *steps, uint64_t *ret_ns)
+{
+	nt_autofree uint64_t *length = calloc(steps->steps + 1, sizeof(*length));
+
+	if (!length)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps->steps; i++)
+		length[i] =
+			(steps->step[i].end_ns - steps->step[i].start_ns) / steps->step[i].count;
+	qsort(length, steps->steps, sizeof(*length), by_length);
+	*ret_ns = length[steps->steps / 2] ? length[steps->steps / 2] : 1;
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/replay/replay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/hash.h"
+#include "engine/incident.h"
+#include "proto/arena.h"
+#include "proto/text.h"
+
+enum {
+	MAX_INCIDENTS = 1 << 16,
+};
+
+static void free_detect(struct nt_detect **detect)
+{
+	nt_detect_free(*detect);
+}
+
+int nt_judgement_new(struct nt_judgement **ret_judgement)
+{
+	*ret_judgement = calloc(1, sizeof(**ret_judgement));
+	return *ret_judgement ? 0 : -ENOMEM;
+}
+
+void nt_judgement_free(struct nt_judgement *judgement)
+{
+	if (!judgement)
+		return;
+	for (size_t i = 0; i < judgement->incidents; i++)
+		nt_arena_release(&judgement->judged[i].arena);
+	free(judgement->judged);
+	free(judgement->job);
+	nt_windows_free(judgement->windows);
+	free(judgement);
+}
+
+int nt_judgement_watch(struct nt_judgement *judgement, const struct nt_rules *rules)
+{
+	assert(!judgement->windows);
+	return nt_windows_new(rules, &judgement->windows);
+}
+
+/* Where the incident belongs: its older version, or a new place at the end. */
+static int place(struct nt_judgement *judgement, const char *id, struct nt_judged **ret_judged)
+{
+	struct nt_judged *list;
+
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		if (strcmp(judgement->judged[i].incident.id, id) == 0) {
+			*ret_judged = &judgement->judged[i];
+			return 0;
+		}
+	}
+	if (judgement->incidents == MAX_INCIDENTS)
+		return -E2BIG;
+	list = reallocarray(judgement->judged, judgement->incidents + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	judgement->judged = list;
+	list[judgement->incidents] = (struct nt_judged){0};
+	*ret_judged = &list[judgement->incidents++];
+	return 0;
+}
+
+int nt_judgement_add(struct nt_judgement *judgement, const struct nt_wire_incident *incident)
+{
+	struct nt_judged copy = {0}, *judged = NULL;
+	int r;
+
+	if (strcmp(incident->state, "pending") == 0)
+		return 0;
+	r = nt_incident_copy(incident, &copy.arena, &copy.incident);
+	r = r ?: place(judgement, incident->id, &judged);
+	if (r < 0) {
+		nt_arena_release(&copy.arena);
+		return r;
+	}
+	assert(judged);
+	nt_arena_release(&judged->arena);
+	*judged = copy;
+	return 0;
+}
+
+int nt_judgement_add_job(struct nt_judgement *judgement, const char *name, const char *key,
+			 const struct nt_coverage *reach)
+{
+	struct nt_judged_job *job = reallocarray(judgement->job, judgement->jobs + 1, sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	judgement->job = job;
+	job += judgement->jobs++;
+	*job = (struct nt_judged_job){.reach = *reach};
+	(void)nt_text_clean(name, strlen(name), job->name, sizeof(job->name) - 1);
+	(void)nt_text_clean(key, strlen(key), job->key, sizeof(job->key) - 1);
+	return 0;
+}
+
+static const char *name_node(void *data, uint32_t index)
+{
+	const struct nt_trace *trace = data;
+
+	return index < trace->nodes ? trace->node[index].name : NULL;
+}
+
+static int add_findings(struct nt_judgement *judgement, const struct nt_trace *trace,
+			const struct nt_finding *finding, size_t findings)
+{
+	const struct nt_incident_names names = {.job = trace->job,
+						.namespace = "",
+						.job_key = trace->job,
+						.attempt = 1,
+						.node = name_node,
+						.data = (void *)trace};
+	const struct nt_prices prices = nt_prices_unknown();
+
+	for (size_t i = 0; i < findings; i++) {
+		nt_autoarena struct nt_arena arena = {0};
+		struct nt_wire_incident incident = {0};
+		int r;
+
+		r = nt_incident_describe(&finding[i], &names, &prices, &arena, &incident);
+		if (r < 0)
+			return r;
+		r = nt_judgement_add(judgement, &incident);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
+		    struct nt_judgement *judgement)
+{
+	const struct nt_windows_names names = {.name = trace->job,
+					       .key = trace->job,
+					       .attempt = 1,
+					       .node = name_node,
+					       .data = (void *)trace};
+	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
+	struct nt_rules own = *rules;
+	struct nt_coverage reach = {0};
+	const struct nt_finding *open;
+	size_t opens;
+	int r;
+
+	if (trace->hangs)
+		own.young_ns = 0;
+	r = nt_detect_new(&own, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < trace->frames; i++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+
+		r = nt_detect_step(detect, &trace->frame[i].frame, &finding, &findings);
+		if (r == 0 && judgement->windows)
+			r = nt_windows_add(judgement->windows, &names, detect,
+					   &trace->frame[i].frame);
+		if (r < 0)
+			return r;
+		r = add_findings(judgement, trace, finding, findings);
+		if (r < 0)
+			return r;
+		nt_coverage_add(&reach, &own, detect, &trace->frame[i].frame);
+	}
+	/* Where ranks stand still needs neither steps nor peers. */
+	r = trace->hangs ? 0 : nt_judgement_add_job(judgement, trace->job, trace->job, &reach);
+	if (r < 0)
+		return r;
+	/* What an open incident has cost until now was not told yet. */
+	nt_detect_open(detect, &open, &opens);
+	return add_findings(judgement, trace, open, opens);
+}

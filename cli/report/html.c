@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/report/html_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include <openssl/sha.h>
+
+#include "common/base/version.h"
+#include "proto/json.h"
+
+/* Style and script travel in the program. */
+__asm__(".pushsection .rodata\n"
+	"nt_page_css:\n"
+	".incbin \"cli/report/page.css\"\n"
+	"0:\n"
+	"nt_page_js:\n"
+	".incbin \"cli/report/page.js\"\n"
+	"1:\n"
+	".balign 8\n"
+	"nt_page_css_bytes:\n"
+	".8byte 0b - nt_page_css\n"
+	"nt_page_js_bytes:\n"
+	".8byte 1b - nt_page_js\n"
+	".popsection\n");
+extern const char nt_page_css[], nt_page_js[];
+extern const uint64_t nt_page_css_bytes, nt_page_js_bytes;
+
+/* ---- head --------------------------------------------------------------------------------------- */
+
+static void put_hash(struct nt_markup *out, const char *text, uint64_t size)
+{
+	unsigned char sum[SHA256_DIGEST_LENGTH];
+
+	SHA256((const unsigned char *)text, size, sum);
+	nt_markup_put(out, "'sha256-");
+	nt_markup_base64(out, sum, sizeof(sum));
+	nt_markup_put(out, "'");
+}
+
+static void put_bytes(struct nt_markup *out, const char *text, uint64_t size)
+{
+	if (!out->error)
+		out->error = nt_buf_append(out->buf, text, size);
+}
+
+static void put_head(const struct nt_html_page *page)
+{
+	struct nt_markup *out = page->out;
+
+	nt_markup_put(out,
+		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		      "img-src data:; base-uri 'none'; form-action 'none'; style-src ");
+	put_hash(out, nt_page_css, nt_page_css_bytes);
+	nt_markup_put(out, "; script-src ");
+	put_hash(out, nt_page_js, nt_page_js_bytes);
+	nt_markup_put(out, "\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
+			   "<meta name=\"referrer\" content=\"no-referrer\">\n"
+			   "<meta name=\"color-scheme\" content=\"light dark\">\n"
+			   "<link rel=\"icon\" href=\"data:,\">\n<title>NeuTracer: ");
+	nt_markup_text(out, page->report->source, NT_HTML_TEXT);
+	nt_markup_put(out, "</title>\n<style>");
+	put_bytes(out, nt_page_css, nt_page_css_bytes);
+	nt_markup_put(out, "</style>\n</head>\n<body>\n");
+}
+
+static int take_note(void *data, const char *note)
+{
+	struct nt_markup *out = data;
+
+	nt_markup_put(out, "<li>");
+	nt_markup_text(out, note, NT_HTML_TEXT);
+	nt_markup_put(out, "</li>\n");
+	return out->error;
+}
+
+static void put_notes(const struct nt_html_page *page)
+{
+	nt_autobuf struct nt_buf notes = {0};
+	struct nt_markup list = {.buf = &notes};
+	int r = nt_report_each_note(page->report, take_note, &list);
+
+	page->out->error = page->out->error ?: r;
+	if (!notes.len)
+		return;
+	nt_markup_put(page->out, "<ul class=\"notes\" aria-label=\"What is missing\">\n");
+	put_bytes(page->out, (const char *)notes.data, notes.len);
+	nt_markup_put(page->out, "</ul>\n");
+}
+
+static void put_lead(const struct nt_html_page *page)
+{
+	const struct nt_report *report = page->report;
+	struct nt_markup *out = page->out;
+	const size_t others = page->incidents - page->accusing;
+
+	nt_markup_put(out, "<header>\n<h1>");
+	if (page->accusing == 0)
+		nt_markup_put(out, "%s",
+			      nt_report_is_short(report) ? "Too little was recorded to name anybody"
+							 : "No rank, node or link is to blame");
+	else if (page->accusing == 1)
+		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
+	else
+		nt_markup_put(out, "%zu verdicts name a culprit", page->accusing);
+	nt_markup_put(out, "</h1>\n<p class=\"soft\">");
+	nt_markup_text(out, report->source, NT_HTML_TEXT);
+	nt_markup_put(out, ": ");
+	if (report->jobs > 1)
+		nt_markup_put(out, "%zu jobs, ", report->jobs);
+	nt_markup_put(out, "%zu ranks, %zu windows, %.1f s from ", report->ranks, report->frames,
+		      (double)(report->end_ns - report->start_ns) / 1e9);
+	nt_html_time(page, report->start_ns);
+	nt_markup_put(out, " to ");
+	nt_html_time(page, report->end_ns);
+	nt_markup_put(out, ".");
+	if (others)
+		nt_markup_put(out, " %zu %sverdict%s %s for information or without a culprit.",
+			      others, page->accusing ? "more " : "", others == 1 ? "" : "s",
+			      others == 1 ? "is" : "are");
+	nt_markup_put(out, "</p>\n");
+	put_notes(page);
+	nt_markup_put(out, "</header>\n<main>\n");
+}
+
+/* ---- the page ----------------------------------------------------------------------------------- */
+
+static void put_collectives(const struct nt_html_page *page)
+{
+	const struct nt_report *report = page->report;
+	struct nt_markup *out = page->out;
+
+	if (!report->collectives)
+		return;
+	nt_markup_put(out, "<section aria-labelledby=\"calls\">\n<h2 id=\"calls\">Collectives</h2>"
+			   "\n<div class=\"scroll\"><table>\n<caption>Who came last</caption>"
+			   "<thead><tr><th scope=\"col\" class=\"n\">Call</th>"
+			   "<th scope=\"col\">Collective</th>"
+			   "<th scope=\"col\" class=\"n\">Ranks</th>"
+			   "<th scope=\"col\" class=\"n\">Last rank</th>"
+			   "<th scope=\"col\" class=\"n\">Late by</th>"
+			   "<th scope=\"col\" class=\"n\">Spread</th>"
+			   "<th scope=\"col\" class=\"n\">Transfer</th></tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < report->collectives && i < NT_HTML_MAX_COLLECTIVES; i++) {
+		const struct nt_trace_collective *c = &report->collective[i];
+
+		nt_markup_put(out, "<tr><th scope=\"row\" class=\"n\">%" PRIu64 "</th><td>",
+			      c->number);
+		nt_markup_text(out, c->name, NT_HTML_NAME);
+		nt_markup_put(out,
+			      "</td><td class=\"n\">%zu</td><td class=\"n\">%u</td>"
+			      "<td class=\"n\">%.3f ms</td><td class=\"n\">%.3f ms</td>"
+			      "<td class=\"n\">%.3f ms</td></tr>\n",
+			      c->ranks, c->last_rank, (double)c->lateness_ns / 1e6,
+			      (double)c->spread_ns / 1e6, (double)c->transfer_ns / 1e6);
+	}
+	nt_markup_put(out, "</tbody></table></div>\n");
+	if (report->collectives > NT_HTML_MAX_COLLECTIVES)
+		nt_markup_put(out, "<p>and %zu more, which --json lists.</p>\n",
+			      report->collectives - NT_HTML_MAX_COLLECTIVES);
+	nt_markup_put(out, "</section>\n");
+}
+
+static bool accuses(const struct nt_wire_incident *incident)
+{
+	for (size_t i = 0; i < incident->culprits; i++)
+		if (nt_json_culprit_accuses(&incident->culprit[i]))
+			return true;
+	return false;
+}
+
+static int rank_of(const struct nt_wire_incident *incident)
+{
+	const int severity = strcmp(incident->severity, "critical") == 0  ? 0
+			     : strcmp(incident->severity, "warning") == 0 ? 1
+									  : 2;
+
+	return (accuses(incident) ? 0 : 3) + severity;
+}
+
+/* Those to act on first; of equal ones as they opened. */
+static void sort_incidents(struct nt_html_page *page)
+{
+	const struct nt_judgement *judgement = page->report->judgement;
+
+	for (int rank = 0; rank < 6; rank++) {
+		for (size_t i = 0; i < judgement->incidents; i++) {
+			const struct nt_wire_incident *incident = &judgement->judged[i].incident;
+
+			if (rank_of(incident) == rank)
+				page->incident[page->incidents++] = incident;
+		}
+		if (rank == 2)
+			page->accusing = page->incidents;
+	}
+}
+
+int nt_html_write(const struct nt_report *report, struct nt_buf *buf)
+{
+	struct nt_markup out = {.buf = buf};
+	struct nt_html_page page = {.out = &out, .report = report};
+	nt_autofree const struct nt_wire_incident **incident =
+		calloc(report->judgement->incidents + 1, sizeof(*incident));
+	int r;
+
+	if (!incident)
+		return -ENOMEM;
+	buf->max = NT_HTML_MAX_BYTES;
+	page.incident = incident;
+	sort_incidents(&page);
+	put_head(&page);
+	put_lead(&page);
+	nt_html_verdicts(&page);
+	r = nt_html_pictures(&page);
+	put_collectives(&page);
+	nt_markup_put(&out,
+		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page holds all that it "
+		      "shows and asks no network for anything.</footer>\n<script>",
+		      NT_VERSION);
+	put_bytes(&out, nt_page_js, nt_page_js_bytes);
+	nt_markup_put(&out, "</script>\n</body>\n</html>\n");
+	return r ?: out.error;
+}
+
+int nt_html_save(const struct nt_report *report, const char *path)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	nt_autoclose int fd = -1;
+	size_t done = 0;
+	int r = nt_html_write(report, &buf);
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	while (done < buf.len) {
+		const ssize_t n = write(fd, buf.data + done, buf.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	return close(nt_take_fd(&fd)) < 0 ? -errno : 0;
+}

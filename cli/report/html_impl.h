@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the page share. */
+#ifndef NT_CLI_REPORT_HTML_IMPL_H
+#define NT_CLI_REPORT_HTML_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/report/html.h"
+#include "cli/report/markup.h"
+
+enum {
+	NT_HTML_NAME = 64, /* bytes of a name that are shown */
+	NT_HTML_TEXT = 512, /* of a sentence */
+};
+
+/* A page, and the incidents in the order in which it tells them. */
+struct nt_html_page {
+	struct nt_markup *out;
+	const struct nt_report *report;
+	const struct nt_wire_incident **incident;
+	size_t incidents, accusing;
+};
+
+/* Errors stay in page->out. */
+void nt_html_time(const struct nt_html_page *page, uint64_t ns);
+/* 412 ms, 1.4 s; other units as they are. */
+void nt_html_value(struct nt_markup *out, double value, const char *unit);
+
+/* Their parts of the page. */
+void nt_html_verdicts(const struct nt_html_page *page);
+NT_MUST_CHECK int nt_html_pictures(const struct nt_html_page *page);
+
+#endif

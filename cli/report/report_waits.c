@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In which calls the ranks of a job stood still, as the dumps of their flight recorders show. */
+#include "cli/report/report_impl.h"
+
+#include <inttypes.h>
+
+#include "proto/json.h"
+#include "proto/wire.h"
+
+enum {
+	MAX_LINES = 16,
+	MAX_SPANS = 12, /* of numbers in one list */
+};
+
+/* "0-3, 7": the numbers ascend. */
+static int print_ranks(const uint32_t *rank, size_t n, struct nt_buf *buf)
+{
+	size_t end;
+	int r = 0, spans = 0;
+
+	for (size_t i = 0; i < n && r == 0; i = end, spans++) {
+		if (spans == MAX_SPANS)
+			return nt_buf_printf(buf, " and %zu more", n - i);
+		for (end = i + 1; end < n && rank[end] == rank[end - 1] + 1;)
+			end++;
+		r = nt_buf_printf(buf, "%s%u", i ? ", " : "", rank[i]);
+		if (r == 0 && end - i > 1)
+			r = nt_buf_printf(buf, "-%u", rank[end - 1]);
+	}
+	return r;
+}
+
+static int print_wait(const struct nt_trace_wait *wait, struct nt_buf *buf)
+{
+	int r;
+
+	r = nt_buf_printf(buf, "rank%s ", wait->ranks > 1 ? "s" : "");
+	r = r ?: print_ranks(wait->rank, wait->ranks, buf);
+	r = r
+		    ?: nt_buf_printf(
+			       buf, " wait%s for %.1f s in %s %" PRIu64 " of process group %s%s",
+			       wait->ranks > 1 ? "" : "s", (double)wait->wait_ns / 1e9,
+			       wait->mixed ? "call" : nt_op_name(wait->op), wait->number,
+			       wait->group, wait->mixed ? ", not all in the same operation" : "");
+	if (r == 0 && wait->absents) {
+		r = nt_buf_printf(buf, "; not entered by ");
+		r = r ?: print_ranks(wait->absent, wait->absents, buf);
+	}
+	return r ?: nt_buf_printf(buf, "\n");
+}
+
+int nt_report_waits_text(const struct nt_report *report, struct nt_buf *buf)
+{
+	int r = report->waits ? nt_buf_printf(buf, "\n") : 0;
+
+	for (size_t i = 0; i < report->waits && r == 0; i++) {
+		if (i == MAX_LINES)
+			return nt_buf_printf(buf, "and %zu calls more\n",
+					     report->waits + report->waits_dropped - i);
+		r = print_wait(&report->wait[i], buf);
+	}
+	return r;
+}
+
+static json_t *list_ranks(const uint32_t *rank, size_t n)
+{
+	nt_autojson json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(list, json_integer(rank[i])) < 0)
+			return NULL;
+	return json_incref(list);
+}
+
+int nt_report_waits_json(const struct nt_report *report, json_t *root)
+{
+	json_t *list = json_array();
+	int r = json_object_set_new(root, "waits", list); /* which owns it from here on */
+
+	for (size_t i = 0; i < report->waits && r == 0; i++) {
+		const struct nt_trace_wait *wait = &report->wait[i];
+
+		r = json_array_append_new(list,
+					  json_pack("{s:s, s:I, s:o, s:f, s:o, s:o}", "collective",
+						    wait->mixed ? "mixed" : nt_op_name(wait->op),
+						    "number", (json_int_t)wait->number,
+						    "process_group", nt_json_text(wait->group),
+						    "seconds", (double)wait->wait_ns / 1e9, "ranks",
+						    list_ranks(wait->rank, wait->ranks), "absent",
+						    list_ranks(wait->absent, wait->absents)));
+	}
+	return r
+		       ?: json_object_set_new(root, "waits_left_out",
+					      json_integer((json_int_t)report->waits_dropped));
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Values to bytes and back, the same on any machine, for state that is kept. The first error sticks:
+ * nothing is written or read after it, and what is read is zero. Pure: any room may include it.
+ *
+ * Two formats are in use, and stay because their bytes are on disks and on the bus. The compact one
+ * (detector states) has one function per type for both ways, so that what is saved and what is
+ * loaded cannot drift apart. The fixed one (the aggregator's other states) has a function for each
+ * way, because loading a job makes objects that saving it only reads.
+ */
+#ifndef NT_COMMON_BASE_CODEC_H
+#define NT_COMMON_BASE_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+
+struct nt_codec {
+	bool loads;
+	int error; /* 0; -EBADMSG, of the input; -ENOBUFS, at the cap of `out`; -ENOMEM */
+	struct nt_buf *out; /* saving: what is appended to */
+	/* Loading: borrowed. */
+	const uint8_t *in;
+	size_t in_size, at;
+};
+
+/* The input breaks a rule. */
+void nt_code_fail(struct nt_codec *codec, bool broken);
+
+/* ---- compact, both ways ---- */
+
+/* Seven bits a byte, lowest first. Loading refuses values over `most`. */
+void nt_code_number(struct nt_codec *codec, uint64_t *value, uint64_t most);
+void nt_code_u8(struct nt_codec *codec, uint8_t *value, uint8_t most);
+void nt_code_u32(struct nt_codec *codec, uint32_t *value, uint32_t most);
+void nt_code_u64(struct nt_codec *codec, uint64_t *value);
+void nt_code_i32(struct nt_codec *codec, int32_t *value);
+void nt_code_bool(struct nt_codec *codec, bool *value);
+/* Eight bytes, of a hash. */
+void nt_code_fixed(struct nt_codec *codec, uint64_t *value);
+/* Loading refuses what is not finite. Zero takes one byte. */
+void nt_code_real(struct nt_codec *codec, double *value);
+void nt_code_reals(struct nt_codec *codec, double *value, size_t n);
+/* How many elements follow, of at least one byte each: a lie costs no memory. */
+void nt_code_count(struct nt_codec *codec, uint32_t *value, uint32_t most);
+
+/* ---- fixed widths, lowest byte first ---- */
+
+void nt_codec_put_u32(struct nt_codec *codec, uint32_t value);
+void nt_codec_put_u64(struct nt_codec *codec, uint64_t value);
+void nt_codec_put_f64(struct nt_codec *codec, double value);
+void nt_codec_put_bytes(struct nt_codec *codec, const void *data, size_t size);
+/* NULL is "". */
+void nt_codec_put_text(struct nt_codec *codec, const char *text);
+
+uint32_t nt_codec_get_u32(struct nt_codec *codec);
+/* A number above most is damage. */
+uint32_t nt_codec_get_count(struct nt_codec *codec, uint32_t most);
+uint64_t nt_codec_get_u64(struct nt_codec *codec);
+double nt_codec_get_f64(struct nt_codec *codec);
+bool nt_codec_get_bool(struct nt_codec *codec);
+/* Borrowed from the input; NULL after an error. */
+const void *nt_codec_get_bytes(struct nt_codec *codec, size_t *ret_size);
+/* The caller frees it; NULL after an error. */
+char *nt_codec_get_text(struct nt_codec *codec);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which of some known words a mistyped one was probably meant to be. */
+#ifndef NT_COMMON_BASE_NEAREST_H
+#define NT_COMMON_BASE_NEAREST_H
+
+#include <stddef.h>
+
+/* Initialise with name alone; best stays NULL while nothing is near. All borrowed. */
+struct nt_nearest {
+	const char *name;
+	const char *best;
+	size_t distance;
+};
+
+void nt_nearest_try(struct nt_nearest *nearest, const char *candidate);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* uthash, made to report want of memory instead of ending the program. In place of <uthash.h>. */
+#ifndef NT_COMMON_BASE_TABLE_H
+#define NT_COMMON_BASE_TABLE_H
+
+#define HASH_NONFATAL_OOM 1
+
+#include <uthash.h>
+
+/* After HASH_ADD and HASH_REPLACE: false where there was no memory; the entry is then in no table. */
+#define nt_table_has(entry) ((entry)->hh.tbl != NULL)
+
+#endif

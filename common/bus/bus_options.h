@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of an option table that say how to be let in by the brokers of a Kafka bus. */
+#ifndef NT_COMMON_BUS_BUS_OPTIONS_H
+#define NT_COMMON_BUS_BUS_OPTIONS_H
+
+#include "common/bus/bus.h"
+#include "common/options/opt.h"
+
+#define NT_BUS_URL_HELP "spool:DIR or kafka://HOST:PORT,...[/PREFIX]"
+
+/* Of an option that names a bus. */
+extern const struct nt_opt_form nt_bus_url_form;
+
+/* In a table of a config of this type, which has a struct nt_bus_security of that name. */
+/* clang-format off */
+#define NT_BUS_SECURITY_OPTIONS(type, field)                                                       \
+	{.name = "bus-ca-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.ca_file),    \
+	 .arg = "FILE",                                                                            \
+	 .help = "certificates (PEM) that brokers are trusted by: the bus speaks TLS"},            \
+	{.name = "bus-cert-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.cert_file),\
+	 .arg = "FILE", .help = "our certificate chain (PEM), where brokers ask for one"},         \
+	{.name = "bus-key-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.key_file),  \
+	 .arg = "FILE", .help = "private key (PEM) of that certificate"},                          \
+	{.name = "bus-user", .kind = NT_OPT_STRING, .offset = offsetof(type, field.user),          \
+	 .arg = "NAME", .help = "who we are to the brokers (SASL)"},                               \
+	{.name = "bus-password-file", .kind = NT_OPT_STRING,                                       \
+	 .offset = offsetof(type, field.password_file), .arg = "FILE",                             \
+	 .help = "file with the password of that user; read again when it changes"},               \
+	{.name = "bus-sasl-mechanism", .kind = NT_OPT_CHOICE,                                      \
+	 .offset = offsetof(type, field.mechanism), .def = "SCRAM-SHA-512",                        \
+	 .choices = "SCRAM-SHA-512 SCRAM-SHA-256 PLAIN",                                           \
+	 .help = "how the password is proved; PLAIN needs TLS"}
+/* clang-format on */
+
+#endif

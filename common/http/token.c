@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/http/token.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "common/base/ascii.h"
+#include "common/system/clock.h"
+#include "common/system/file.h"
+
+enum {
+	FILE_MAX_BYTES = 16 << 10,
+	NEW_TOKEN_BYTES = 32, /* of randomness */
+};
+
+struct token {
+	unsigned char sum[SHA256_DIGEST_LENGTH];
+	enum nt_token_scope scope;
+};
+
+struct token_set {
+	struct token token[NT_TOKEN_MAX_COUNT];
+	size_t count;
+};
+
+struct nt_tokens {
+	char *path;
+	pthread_mutex_t lock; /* over all below */
+	struct token_set set;
+	struct timespec modified;
+	ino_t inode;
+	uint64_t looked_ns;
+	bool is_old; /* the set is not what the file says: it is not right, or gone */
+};
+
+/* One word at *at, moved behind it. */
+static size_t next_word(const char **at, const char *end, const char **ret_word)
+{
+	while (*at < end && isblank((unsigned char)**at))
+		(*at)++;
+	*ret_word = *at;
+	while (*at < end && !isspace((unsigned char)**at))
+		(*at)++;
+	return (size_t)(*at - *ret_word);
+}
+
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(text, word, len);
+}
+
+/* NULL, or what is wrong with the line. */
+static const char *parse_line(const char *line, const char *end, struct token_set *set)
+{
+	const char *token, *scope, *rest;
+	size_t token_len = next_word(&line, end, &token);
+	size_t scope_len = next_word(&line, end, &scope);
+	enum nt_token_scope granted = NT_TOKEN_ADMIN;
+
+	if (!token_len || token[0] == '#')
+		return NULL;
+	if (token_len < NT_TOKEN_MIN_BYTES || token_len > NT_TOKEN_MAX_BYTES)
+		return "a token has 16 to 512 characters";
+	if (!nt_ascii_is_visible(token, token_len))
+		return "a token has printable characters only";
+	if (is_word(scope, scope_len, "read"))
+		granted = NT_TOKEN_READ;
+	else if (scope_len && scope[0] != '#' && !is_word(scope, scope_len, "admin"))
+		return "a scope is read or admin";
+	if (scope_len && scope[0] != '#' && next_word(&line, end, &rest) && rest[0] != '#')
+		return "there is more on a line than a token and its scope";
+	if (set->count == NT_TOKEN_MAX_COUNT)
+		return "there are more than 16 tokens";
+	SHA256((const unsigned char *)token, token_len, set->token[set->count].sum);
+	set->token[set->count++].scope = granted;
+	return NULL;
+}
+
+static const char *parse_tokens(const char *text, size_t len, struct token_set *ret_set)
+{
+	struct token_set set = {.count = 0};
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *line_end = newline ? newline : end;
+		const char *wrong = parse_line(text, line_end, &set);
+
+		if (wrong)
+			return wrong;
+		text = line_end + 1;
+	}
+	if (!set.count)
+		return "it holds no token";
+	*ret_set = set;
+	return NULL;
+}
+
+static void erase(struct nt_buf *buf)
+{
+	if (buf->data)
+		OPENSSL_cleanse(buf->data, buf->cap);
+	nt_buf_release(buf);
+}
+
+/* The set is untouched on failure. *ret_wrong is NULL where the file could not even be read. */
+static int load(struct nt_tokens *tokens, const char **ret_wrong)
+{
+	__attribute__((cleanup(erase))) struct nt_buf text = {0};
+	struct stat st;
+	int r;
+
+	*ret_wrong = NULL;
+	if (stat(tokens->path, &st))
+		return -errno;
+	r = nt_file_read(tokens->path, FILE_MAX_BYTES, &text);
+	if (r < 0)
+		return r;
+	*ret_wrong = parse_tokens((const char *)text.data, text.len, &tokens->set);
+	if (*ret_wrong)
+		return -EINVAL;
+	tokens->modified = st.st_mtim;
+	tokens->inode = st.st_ino;
+	return 0;
+}
+
+/* Where two start at once, one of them makes the file and both read it. */
+static int make_file(const char *path)
+{
+	unsigned char random[NEW_TOKEN_BYTES];
+	char line[2 * NEW_TOKEN_BYTES + 2];
+	int r;
+
+	r = nt_file_make_parent(path, 0755);
+	if (r < 0)
+		return r;
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(random); i++)
+		(void)snprintf(line + 2 * i, 3, "%02x", random[i]);
+	line[sizeof(line) - 2] = '\n';
+	r = nt_file_create(path, 0600, line, sizeof(line) - 1);
+	OPENSSL_cleanse(random, sizeof(random));
+	OPENSSL_cleanse(line, sizeof(line));
+	return r == -EEXIST ? 0 : r;
+}
+
+int nt_tokens_open(const char *path, struct nt_tokens **ret_tokens,
+		   struct nt_token_error *ret_error)
+{
+	nt_auto(nt_tokens) struct nt_tokens *tokens = calloc(1, sizeof(*tokens));
+	const char *wrong;
+	int r;
+
+	ret_error->text[0] = '\0';
+	if (!tokens)
+		return -ENOMEM;
+	pthread_mutex_init(&tokens->lock, NULL);
+	tokens->path = strdup(path);
+	if (!tokens->path)
+		return -ENOMEM;
+
+	r = load(tokens, &wrong);
+	if (r == -ENOENT) {
+		r = make_file(path);
+		if (r < 0) {
+			(void)snprintf(ret_error->text, sizeof(ret_error->text),
+				       "token file '%s' cannot be made: %s", path,
+				       strerrordesc_np(-r));
+			return r;
+		}
+		r = load(tokens, &wrong);
+	}
+	if (r < 0) {
+		(void)snprintf(ret_error->text, sizeof(ret_error->text), "token file '%s': %s",
+			       path, wrong ? wrong : strerrordesc_np(-r));
+		return r;
+	}
+	*ret_tokens = nt_take(tokens);
+	return 0;
+}
+
+void nt_tokens_close(struct nt_tokens *tokens)
+{
+	if (!tokens)
+		return;
+	pthread_mutex_destroy(&tokens->lock);
+	free(tokens->path);
+	free(tokens);
+}
+
+static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
+{
+	const char *wrong;
+	struct stat st;
+
+	if (mono_ns - tokens->looked_ns < NT_SECOND)
+		return;
+	tokens->looked_ns = mono_ns;
+	if (stat(tokens->path, &st) == 0 && st.st_mtim.tv_sec == tokens->modified.tv_sec &&
+	    st.st_mtim.tv_nsec == tokens->modified.tv_nsec && st.st_ino == tokens->inode)
+		tokens->is_old = false;
+	else /* half-written, perhaps: the old ones hold until it is right */
+		tokens->is_old = load(tokens, &wrong) < 0;
+}
+
+enum nt_token_scope nt_tokens_check(struct nt_tokens *tokens, const void *bearer, size_t len,
+				    uint64_t mono_ns)
+{
+	unsigned char sum[SHA256_DIGEST_LENGTH];
+	enum nt_token_scope scope = NT_TOKEN_NONE;
+
+	if (len > NT_TOKEN_MAX_BYTES)
+		return NT_TOKEN_NONE;
+	SHA256(bearer, len, sum);
+	pthread_mutex_lock(&tokens->lock);
+	look_again(tokens, mono_ns);
+	for (size_t i = 0; i < tokens->set.count; i++) {
+		if (!CRYPTO_memcmp(sum, tokens->set.token[i].sum, sizeof(sum)))
+			scope = tokens->set.token[i].scope;
+	}
+	pthread_mutex_unlock(&tokens->lock);
+	return scope;
+}
+
+bool nt_tokens_are_old(struct nt_tokens *tokens, uint64_t mono_ns)
+{
+	bool old;
+
+	pthread_mutex_lock(&tokens->lock);
+	look_again(tokens, mono_ns);
+	old = tokens->is_old;
+	pthread_mutex_unlock(&tokens->lock);
+	return old;
+}
+
+int nt_token_read(const char *path, char **ret_token)
+{
+	__attribute__((cleanup(erase))) struct nt_buf text = {0};
+	const char *at, *end, *word;
+	int r;
+
+	r = nt_file_read(path, FILE_MAX_BYTES, &text);
+	if (r < 0)
+		return r;
+	at = (const char *)text.data;
+	end = at + text.len;
+	while (at < end) {
+		size_t len = next_word(&at, end, &word);
+
+		if (len && word[0] != '#') {
+			char *token = strndup(word, len);
+
+			if (!token)
+				return -ENOMEM;
+			*ret_token = token;
+			return 0;
+		}
+		at = memchr(at, '\n', (size_t)(end - at));
+		if (!at)
+			break;
+		at++;
+	}
+	return -EINVAL;
+}

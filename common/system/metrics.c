@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/system/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/system/clock.h"
+
+struct nt_metrics {
+	const struct nt_metric *table;
+	size_t count;
+	_Atomic uint64_t value[];
+};
+
+int nt_metrics_new(const struct nt_metric *table, size_t count, struct nt_metrics **ret_metrics)
+{
+	struct nt_metrics *metrics;
+
+	metrics = calloc(1, sizeof(*metrics) + count * sizeof(metrics->value[0]));
+	if (!metrics)
+		return -ENOMEM;
+	metrics->table = table;
+	metrics->count = count;
+	*ret_metrics = metrics;
+	return 0;
+}
+
+void nt_metrics_free(struct nt_metrics *metrics)
+{
+	free(metrics);
+}
+
+static bool is_counter(const struct nt_metric *metric)
+{
+	return metric->kind == NT_METRIC_COUNTER || metric->kind == NT_METRIC_COUNTER_NS;
+}
+
+void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value)
+{
+	uint64_t old;
+
+	if (id >= metrics->count)
+		return;
+	old = atomic_load_explicit(&metrics->value[id], memory_order_relaxed);
+	while (!is_counter(&metrics->table[id]) || value > old)
+		if (atomic_compare_exchange_weak_explicit(&metrics->value[id], &old, value,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			break;
+}
+
+const char *nt_metrics_content_type(enum nt_metrics_format format)
+{
+	if (format == NT_METRICS_OPENMETRICS)
+		return "application/openmetrics-text; version=1.0.0; charset=utf-8";
+	return "text/plain; version=0.0.4; charset=utf-8";
+}
+
+enum nt_metrics_format nt_metrics_accepted(const char *accept)
+{
+	if (accept && strstr(accept, "application/openmetrics-text"))
+		return NT_METRICS_OPENMETRICS;
+	return NT_METRICS_PROMETHEUS;
+}
+
+/* OpenMetrics names a counter's family without _total, its samples with it. */
+static int write_family(const struct nt_metric *metric, enum nt_metrics_format format,
+			struct nt_buf *out)
+{
+	static const char total[] = "_total";
+	size_t len = strlen(metric->name), suffix = sizeof(total) - 1;
+
+	if (format == NT_METRICS_OPENMETRICS && is_counter(metric) && len > suffix &&
+	    strcmp(metric->name + len - suffix, total) == 0)
+		len -= suffix;
+	return nt_buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)len, metric->name,
+			     metric->help, (int)len, metric->name,
+			     is_counter(metric) ? "counter" : "gauge");
+}
+
+static int write_sample(const struct nt_metric *metric, uint64_t value, struct nt_buf *out)
+{
+	const char *labels = metric->labels;
+	int r;
+
+	r = nt_buf_printf(out, "%s%s%s%s ", metric->name, labels ? "{" : "", labels ? labels : "",
+			  labels ? "}" : "");
+	if (r < 0)
+		return r;
+	if (metric->kind == NT_METRIC_COUNTER || metric->kind == NT_METRIC_GAUGE)
+		return nt_buf_printf(out, "%" PRIu64 "\n", value);
+	return nt_buf_printf(out, "%" PRIu64 ".%09" PRIu64 "\n", value / (uint64_t)NT_SECOND,
+			     value % (uint64_t)NT_SECOND);
+}
+
+int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format format,
+		     struct nt_buf *out)
+{
+	for (size_t i = 0; i < metrics->count; i++) {
+		const struct nt_metric *metric = &metrics->table[i];
+		const uint64_t value =
+			atomic_load_explicit(&metrics->value[i], memory_order_relaxed);
+		int r = 0;
+
+		if (i == 0 || strcmp(metrics->table[i - 1].name, metric->name) != 0)
+			r = write_family(metric, format, out);
+		if (r < 0)
+			return r;
+		r = write_sample(metric, value, out);
+		if (r < 0)
+			return r;
+	}
+	return format == NT_METRICS_OPENMETRICS ? nt_buf_append(out, "# EOF\n", 6) : 0;
+}

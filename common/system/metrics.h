@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The numbers a program keeps about itself. A static table names them; an enum of the program's own
+ * indexes it. Labels are fixed text of the table, so nothing that a pod or a user sends can make a
+ * series. Adding and setting are atomic and may be done by any thread.
+ */
+#ifndef NT_COMMON_SYSTEM_METRICS_H
+#define NT_COMMON_SYSTEM_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+
+enum nt_metric_kind {
+	NT_METRIC_COUNTER, /* name ends in _total */
+	NT_METRIC_COUNTER_NS, /* kept in nanoseconds, shown as seconds: _seconds_total */
+	NT_METRIC_GAUGE,
+	NT_METRIC_GAUGE_NS, /* set in nanoseconds, shown as seconds: _seconds */
+};
+
+struct nt_metric {
+	const char *name; /* neutracer_agent_events_dropped_total */
+	enum nt_metric_kind kind;
+	const char *help; /* one sentence */
+	const char *labels; /* topic="window"; NULL: none. Rows of one name stand together */
+};
+
+struct nt_metrics;
+
+/* The table is borrowed for the life of the metrics. */
+NT_MUST_CHECK int nt_metrics_new(const struct nt_metric *table, size_t count,
+				 struct nt_metrics **ret_metrics);
+void nt_metrics_free(struct nt_metrics *metrics);
+NT_DEFINE_AUTO(nt_metrics, nt_metrics_free)
+
+/* Of a gauge, or of a counter that another module counts: it never goes down then. */
+void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value);
+
+enum nt_metrics_format {
+	NT_METRICS_PROMETHEUS, /* text/plain; version=0.0.4 */
+	NT_METRICS_OPENMETRICS, /* application/openmetrics-text; version=1.0.0 */
+};
+
+/* The Content-Type that belongs to a format. */
+const char *nt_metrics_content_type(enum nt_metrics_format format);
+/* What the Accept header of a scrape asks for; NULL: no header. */
+enum nt_metrics_format nt_metrics_accepted(const char *accept);
+
+/* Appends all metrics. -ENOMEM, -ENOBUFS. */
+NT_MUST_CHECK int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format format,
+				   struct nt_buf *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is normal, forgotten. */
+#include "detect/baseline/baseline_reset.h"
+
+#include <math.h>
+
+#include "detect/model/detector_state.h"
+
+static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
+{
+	struct nt_detect_rank *rank = &detect->rank[index];
+
+	rank->has_habit = false;
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		detect->scratch.note[index].of[i].growth = NAN;
+		nt_past_clear(&rank->track[i].past);
+		if (!sums)
+			continue;
+		nt_cusum_clear(&rank->track[i].level);
+		nt_cusum_clear(&rank->track[i].shift);
+	}
+}
+
+void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
+{
+	for (uint32_t i = 0; i < group->members; i++) {
+		const uint32_t index = detect->roles.member[group->first + i];
+		const struct nt_detect_rank *rank = &detect->rank[index];
+
+		/* Who is accused stays so by what there is against it. */
+		forget_rank(detect, index, !rank->in_incident);
+		/* How many calls a step has is a part of what its transfers take. */
+		for (uint32_t j = 0; j < rank->links; j++)
+			rank->link[j].comm->network = (struct nt_network){0};
+	}
+	if (group->past)
+		group->past->apart = 0;
+}
+
+void nt_normal_forget(struct nt_detect *detect, bool all)
+{
+	const uint64_t moved_ns = detect->step.moved_ns;
+	const uint64_t longest_ns = detect->step.longest_pause_ns;
+	struct nt_history history = detect->step.history;
+
+	nt_history_forget(&history, detect->end_ns);
+	nt_lost_times_forget(&detect->incidents);
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank->in_incident && !all)
+			continue;
+		rank->accepted = rank->accepted || all;
+		forget_rank(detect, i, true);
+	}
+	for (uint32_t i = 0; i < detect->comm_count; i++)
+		detect->comm[i]->network = (struct nt_network){0};
+	nt_links_free(&detect->links);
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		if (detect->roles.group[i].past)
+			detect->roles.group[i].past->apart = 0;
+	detect->step = (struct nt_detect_step){.step_ns = detect->step.step_ns,
+					       .history = history,
+					       .round_steps = detect->step.round_steps,
+					       .round_ns = detect->step.round_ns,
+					       .round_calls = detect->step.round_calls,
+					       .charged_ns = detect->step.charged_ns,
+					       .moved_ns = moved_ns,
+					       .longest_pause_ns = longest_ns};
+}

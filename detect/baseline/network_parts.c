@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What turned slow for one reason. */
+#include "detect/baseline/network_parts.h"
+
+#include "detect/baseline/link_span.h"
+#include "detect/model/detector_state.h"
+
+bool nt_network_is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			const struct nt_detect_comm *comm)
+{
+	const struct nt_detect_comm *named;
+
+	if (incident->family != NT_FAMILY_NETWORK || incident->kind != NT_CULPRIT_COMMUNICATOR ||
+	    comm->network.level.sum <= 0.0 ||
+	    !nt_incidents_are_together(incident->since_ns, comm->network.level.onset_ns,
+				       detect->window_ns))
+		return false;
+	named = nt_detect_comm_find(detect->comms, incident->comm);
+	return named && nt_detect_link_is_shared(detect, named, comm);
+}
+
+void nt_network_release(struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	struct nt_detect_comm *named = nt_detect_comm_find(detect->comms, incident->comm);
+
+	if (named)
+		nt_cusum_clear(&named->network.level);
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		if (nt_network_is_part(detect, incident, detect->comm[i]))
+			nt_cusum_clear(&detect->comm[i]->network.level);
+	}
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Each rank against its peers. */
+#include "detect/baseline/peer_deviation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+double nt_peer_deviation_base(const struct nt_rules *rules, double peers, double step)
+{
+	return nt_stats_max(nt_stats_max(peers, rules->peer_deviation_floor * step), 1.0);
+}
+
+uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
+{
+	return c->series == NT_SERIES_HOST ? step_metrics->hosts : step_metrics->tiers[c->tier];
+}
+
+static double starved_width(const struct nt_contest *c, double base)
+{
+	return NT_STARVED_NOISE * c->waiting / base;
+}
+
+/* While the past is learned: slow beside its peers, and slow by far beside what it was so far. */
+static bool may_be_fault(const struct nt_contest *c, const struct nt_track *track,
+			 const struct nt_past *so_far)
+{
+	const double more = track->value - so_far->value_centre;
+
+	return track->level.sum > 0.0 && more >= c->detect->rules.size_floor * c->step &&
+	       more > NT_PAST_FAULT_WIDTHS * so_far->value_width * so_far->value_centre;
+}
+
+/* Where the rank stands among those that were judged before it; `cost`: what it is slower by, of the step. */
+static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, double cost)
+{
+	const struct nt_track *track = &rank->track[c->series];
+
+	if (!c->slowest || track->value > c->slowest_value) {
+		c->slowest = rank;
+		c->slowest_value = track->value;
+	}
+	c->most_growth = nt_stats_max(c->most_growth, track->growth);
+	c->least_growth = fmin(c->least_growth, track->growth);
+	if (c->mode == NT_MODE_PEERS && track->peer_deviation > NT_FAR_WIDTHS * c->width) {
+		c->far_cost += cost;
+		c->fars++;
+	}
+}
+
+void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+	struct nt_track *track = &rank->track[c->series];
+	const double peers = c->n > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
+	const double base = nt_peer_deviation_base(rules, c->n > 1 ? peers : value, c->step);
+	const double peer_deviation = c->n > 1 ? (value - peers) / base : 0.0;
+	struct nt_past so_far;
+	const bool learns = nt_past_so_far(
+		&track->past, nt_detect_rank_lesson(c->detect, rank, c->series), &so_far);
+	/* Two populations ask for a past: what there is of it must do. */
+	const bool hurried = learns && c->space.two;
+	const struct nt_past *past = hurried ? &so_far : &track->past;
+	const bool has_past = hurried || past->ready;
+	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
+					.frame = c->detect->frames,
+					.peer_deviation = peer_deviation,
+					.ceiling = c->ceiling};
+	struct nt_cusum_window shift;
+	double own_base = 1.0, own_width = 0.0;
+
+	track->growth = 0.0;
+	if (has_past) {
+		own_base = nt_peer_deviation_base(rules, past->value_centre, c->step);
+		own_width = nt_stats_max(rules->peer_deviation_floor,
+					 NT_PAST_CAUTION * past->value_width);
+		own_width = nt_stats_max(own_width, starved_width(c, own_base));
+		track->growth = (value - past->value_centre) / own_base;
+	}
+	track->slow_cost +=
+		NT_SLOW_PART *
+		(nt_stats_min(track->growth * own_base / c->step, NT_SLOW_MOST) - track->slow_cost);
+	shift = level;
+	if (c->mode == NT_MODE_PEERS) {
+		level.z = peer_deviation / c->width;
+		level.cost = peer_deviation * base / c->step;
+		shift.peer_deviation =
+			peer_deviation - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
+		shift.z = shift.peer_deviation / nt_stats_max(c->width, past->peer_deviation_width);
+		shift.cost = shift.peer_deviation * base / c->step;
+		track->residual = has_past && !track->always ? shift.cost : level.cost;
+	} else if (has_past) {
+		level.peer_deviation = track->growth;
+		level.z = (track->growth - nt_past_doubt(past)) / own_width;
+		level.cost = track->growth * own_base / c->step;
+		shift = level;
+		track->residual = level.cost;
+	} else {
+		/* Neither peers nor a past tell what is normal. */
+		track->residual = peer_deviation * base / c->step;
+	}
+	/*
+	 * Among a few, an excursion that is no chance is what the tail is asked about, and no yardstick
+	 * of itself. Among more, it weighs little.
+	 */
+	if (c->n > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
+	    !nt_cusum_lasts(&track->level) ||
+	    nt_adaptation_explains(&c->group->tail[c->series], track->level.windows,
+				   track->level.costly))
+		nt_adaptation_add(&c->group->tail[c->series], track->far,
+				  nt_adaptation_is_far(level.z));
+	track->far = nt_adaptation_is_far(level.z);
+	nt_cusum_add(&track->level, rules, &level);
+	if (has_past)
+		nt_cusum_add(&track->shift, rules, &shift);
+
+	track->mode = c->mode == NT_MODE_PEERS ? NT_MODE_PEERS
+		      : has_past               ? NT_MODE_PAST
+					       : NT_MODE_NONE;
+	track->peers_seen = (uint8_t)(c->n - 1 < UINT8_MAX ? c->n - 1 : UINT8_MAX);
+	track->frame = c->detect->frames;
+	track->value = value;
+	track->peers = c->n > 1 ? peers : 0.0;
+	track->peer_deviation = peer_deviation;
+	track->width = c->mode == NT_MODE_PEERS ? c->width : own_width;
+	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
+		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
+			      peer_deviation, value, c->detect->frames);
+	note_rank(c, rank, peer_deviation * base / c->step);
+}
+
+void nt_contest_count_apart(const struct nt_contest *c)
+{
+	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+	const struct nt_peer_clusters *space = &c->space;
+	struct nt_group_past *past = c->group->past;
+	double gap = fabs(space->other - space->normal);
+
+	past->apart_cost = 0.0;
+	if (!space->two || c->most_growth > NT_EXPLAINS * gap) {
+		past->apart -= past->apart > 0;
+		past->apart_gap *= NT_APART_KEPT;
+		return;
+	}
+	/* Of two ranks it must be the same one all the time. */
+	if (c->n == 2 && past->apart && past->apart_slower != c->slowest->rank)
+		past->apart = 0;
+	past->apart_slower = c->slowest->rank;
+	if (!past->apart)
+		past->apart_since_ns = c->group->wait_start_ns;
+	past->apart += past->apart < 2 * NT_APART_ROUNDS;
+	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
+	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
+	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
+	past->apart_gap += (past->apart == 1 ? 1.0 : NT_APART_PART) * (gap - past->apart_gap);
+	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
+}
+
+void nt_contest_note_slowest(const struct nt_contest *c, double steps)
+{
+	struct nt_group_past *past = c->group->past;
+	const bool explained = c->space.two || c->slowest->in_incident;
+
+	if (past->worst.next == NT_RING_MAX)
+		past->worst.next = 0;
+	past->slowest[past->worst.next] = c->slowest->rank;
+	nt_ring_add(&past->worst, NT_RING_MAX,
+		    explained ? 0.0 : c->slowest->track[c->series].residual);
+	/*
+	 * A window holds several steps, or parts of them, each with its own slowest: what each costs adds
+	 * up to what they cost the job, unless two are slow in one step.
+	 */
+	if (!explained)
+		nt_ring_add(&past->turn, NT_RING_MAX,
+			    c->fars <= steps + 1.0 ? c->far_cost : NT_TURN_CROWDED);
+}
+
+/*
+ * How many spreads may lie between neighbours of one cluster. Of many values the gaps in the middle
+ * are small, and where there are two populations the shortest half is all of one: a long reach would
+ * then bridge them.
+ */
+static double reach(uint32_t n)
+{
+	return nt_stats_max(NT_COVERAGE_MANY,
+			    NT_COVERAGE_FEW *
+				    sqrt(NT_COVERAGE_RANKS / nt_stats_max(NT_COVERAGE_RANKS, n)));
+}
+
+/* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
+static void compare_peers(struct nt_contest *c, const double *sorted)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+	const double base = nt_peer_deviation_base(rules, c->centre, c->step);
+	struct nt_group_past *past = c->group->past;
+	struct nt_peer_clusters *space = &c->space;
+	double *peer_deviation = c->detect->scratch.f, core;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		peer_deviation[i] = (sorted[i] - c->centre) / base;
+	core = nt_stats_core(peer_deviation, c->n);
+	nt_ring_add(&past->core[c->series], rules->width_windows, core);
+	core = nt_stats_max(rules->peer_deviation_floor, nt_ring_median(&past->core[c->series]));
+	*space = nt_peer_clusters_split(peer_deviation, c->n, reach(c->n) * core,
+					c->detect->scratch.label);
+	space->two = space->two &&
+		     fabs(space->other - space->normal) * base > rules->size_floor * c->step;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const double peers = nt_stats_middle_without(&c->middle, sorted[i]);
+
+		peer_deviation[i] =
+			(sorted[i] - peers) / nt_peer_deviation_base(rules, peers, c->step);
+	}
+	nt_stats_sort(peer_deviation, c->n);
+	if (!space->two)
+		nt_ring_add(&past->width[c->series], rules->width_windows,
+			    nt_stats_width(peer_deviation, c->n));
+	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
+	c->width = nt_stats_max(c->width, rules->peer_deviation_floor);
+	c->width = nt_stats_max(c->width, starved_width(c, base));
+	c->mode = space->two ? NT_MODE_PAST : NT_MODE_PEERS;
+}
+
+static void compare_two(struct nt_contest *c, const double *sorted)
+{
+	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
+
+	c->space.normal = 0.0;
+	c->space.other = (sorted[1] - sorted[0]) / base;
+	c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
+	c->centre = sorted[0];
+}
+
+void nt_contest_compare(struct nt_contest *c)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+	struct nt_adaptation *tail = &c->group->tail[c->series];
+	double *sorted = c->detect->scratch.c;
+
+	memcpy(sorted, c->value, c->n * sizeof(*sorted));
+	nt_stats_sort(sorted, c->n);
+	c->centre = nt_stats_median(sorted, c->n);
+	if (c->n > 1)
+		c->middle = nt_stats_middle(sorted, c->n);
+	c->group->median[c->series] = nt_stats_median_low(sorted, c->n);
+	c->group->tier[c->series] = c->tier;
+	c->mode = NT_MODE_PAST;
+	c->width = rules->peer_deviation_floor;
+	if (c->n >= NT_WIDTH_RANKS && c->group->past)
+		compare_peers(c, sorted);
+	else if (c->n == 2 && c->group->past)
+		compare_two(c, sorted);
+	c->ceiling = NT_CUSUM_CEILING *
+		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));
+	nt_adaptation_fade(tail);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A round of the groups of a job. */
+#include "detect/baseline/peer_deviation_round.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/step_metrics.h"
+#include "detect/baseline/step_unit.h"
+#include "detect/baseline/usual_pace.h"
+#include "detect/math/stats.h"
+#include "detect/thresholds/thresholds.h"
+
+static bool is_plausible(const struct nt_frame_rank *seen)
+{
+	const uint64_t step = seen->step_ns;
+
+	if (!step || step > NT_LONGEST_NS || seen->window_ns > NT_LONGEST_NS)
+		return false;
+	/* Busy times of several streams may add up to more than the step, but not to any number. */
+	return seen->own_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->own_blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->host_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->comm_ns / NT_PLAUSIBLE_CALLS <= step;
+}
+
+void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank,
+			   const struct nt_frame_rank *seen)
+{
+	const uint64_t value[NT_STEP_METRIC_END] = {
+		[NT_STEP_METRIC_OWN] = seen->own_ns,
+		[NT_STEP_METRIC_OWN_BLOCKED] = seen->own_blocked_ns,
+		[NT_STEP_METRIC_HOST] = seen->host_ns,
+		[NT_STEP_METRIC_BLOCKED] = seen->blocked_ns,
+		[NT_STEP_METRIC_COMM] = seen->comm_ns,
+		[NT_STEP_METRIC_STEP] = seen->step_ns,
+		[NT_STEP_METRIC_ON_CPU] = seen->on_cpu_ns,
+		[NT_STEP_METRIC_RUN_QUEUE] = seen->run_queue_ns,
+		[NT_STEP_METRIC_IO] = seen->io_ns,
+		[NT_STEP_METRIC_GC] = seen->gc_ns,
+		[NT_STEP_METRIC_READ] = seen->read_bytes,
+		[NT_STEP_METRIC_WRITE] = seen->write_bytes,
+		[NT_STEP_METRIC_FAULTS] = seen->major_faults,
+		[NT_STEP_METRIC_CALLS] = nt_step_unit_calls(seen),
+	};
+
+	if (seen->steps && !is_plausible(seen)) {
+		detect->implausible++;
+		return;
+	}
+	for (int i = 0; i < NT_STEP_METRIC_END; i++)
+		if (seen->steps || i >= NT_STEP_METRIC_THREAD)
+			rank->sum[i] = nt_stats_add(rank->sum[i], value[i]);
+	rank->window_ns = nt_stats_add(rank->window_ns, seen->window_ns);
+	rank->steps += seen->steps < UINT32_MAX - rank->steps ? seen->steps : 0;
+}
+
+static bool takes_part(const struct nt_detect_rank *rank)
+{
+	return !rank->ended && !rank->silent;
+}
+
+/* Waiting for a processor outside of calls: a library that spins in its own does no harm by it. */
+static double starved_of(double run_queue, double comm, double step)
+{
+	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
+}
+
+/* Own work is compared among ranks of one tier: the one that most have, the higher where equal. */
+static uint8_t common_tier(const uint32_t *count)
+{
+	uint8_t best = 0;
+
+	for (uint8_t tier = NT_FRAME_T2; tier <= NT_FRAME_T3; tier++)
+		if (count[tier] && (!best || count[tier] >= count[best]))
+			best = tier;
+	return best;
+}
+
+static void line_up(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
+		    struct nt_contest *c)
+{
+	const double *value =
+		step_metrics->column[c->series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN
+								: NT_STEP_METRIC_HOST];
+
+	c->n = nt_contest_size(c, step_metrics);
+	if (c->n == step_metrics->n) {
+		memcpy(c->value, value, c->n * sizeof(*value));
+		return;
+	}
+	for (uint32_t i = 0, n = 0; i < step_metrics->n && n < c->n; i++)
+		if (nt_contest_holds(c, &detect->rank[step_metrics->index[i]]))
+			c->value[n++] = value[i];
+}
+
+/* What the ranks of a contest wait for a processor in a step: their median. */
+static double median_starved(const struct nt_detect *detect,
+			     const struct nt_step_metrics *step_metrics, const struct nt_contest *c)
+{
+	double *const *column = step_metrics->column;
+	double *starved = detect->scratch.d;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++)
+		if (c->n == step_metrics->n ||
+		    nt_contest_holds(c, &detect->rank[step_metrics->index[i]]))
+			starved[n++] = starved_of(column[NT_STEP_METRIC_RUN_QUEUE][i],
+						  column[NT_STEP_METRIC_COMM][i],
+						  column[NT_STEP_METRIC_STEP][i]);
+	return nt_stats_median_of(starved, n);
+}
+
+/* What the rank's track tells of all ranks together. */
+static struct nt_note_track note_of(const struct nt_track *track)
+{
+	return (struct nt_note_track){.growth = track->past.ready ? track->growth : NAN,
+				      .slow_cost = track->slow_cost,
+				      .centre = track->past.value_centre,
+				      .spread = track->past.value_width};
+}
+
+/* Each rank in all of its contests, and what follows for it alone. */
+static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
+			struct nt_contest *contest)
+{
+	struct nt_scratch *scratch = &detect->scratch;
+	struct nt_step_metric_middles middles = {.own_tier = contest[NT_SERIES_OWN].tier};
+	uint32_t at[NT_SERIES_END] = {0};
+
+	for (uint32_t i = 0; i < step_metrics->n; i++) {
+		const uint32_t index = step_metrics->index[i];
+		struct nt_detect_rank *rank = &detect->rank[index];
+
+		if (i + NT_RANKS_AHEAD < step_metrics->n) {
+			const struct nt_detect_rank *next =
+				&detect->rank[step_metrics->index[i + NT_RANKS_AHEAD]];
+
+			nt_detect_rank_expect(&next->window_ns,
+					      offsetof(struct nt_detect_rank, evidence.value) -
+						      offsetof(struct nt_detect_rank, window_ns));
+		}
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			struct nt_contest *c = &contest[j];
+			struct nt_track *track = &rank->track[j];
+
+			scratch->note[index].of[j].growth = NAN;
+			if (!nt_contest_holds(c, rank))
+				continue;
+			if (track->tier != c->tier)
+				*track = (struct nt_track){.tier = c->tier};
+			nt_contest_judge(c, rank, c->value[at[j]++]);
+			scratch->note[index].of[j] = note_of(track);
+			scratch->judged[j]++;
+		}
+		rank->rounds++;
+		rank->round_frame = detect->frames;
+		scratch->step_metric_step[index] = rank->step_metric[NT_STEP_METRIC_STEP];
+		scratch->run_queue[index] = rank->step_metric[NT_STEP_METRIC_RUN_QUEUE];
+		scratch->gc[index] = rank->step_metric[NT_STEP_METRIC_GC];
+		scratch->sum[index] = nt_detect_rank_sum(rank);
+		nt_usual_pace_gather(detect, rank, scratch->sum[index], step_metrics, &middles);
+	}
+}
+
+/* What the ranks of a round went through, all together. */
+struct passed {
+	double steps, step_ns, calls;
+};
+
+/*
+ * How many steps, and how long they took: their sum is the job's time, as every rank's steps follow each
+ * other, however windows are cut. One rank that tells of wild ones must not move it. Returns how
+ * many, the mean of the ranks.
+ */
+static double sum_steps(const struct nt_step_metrics *step_metrics, double middle,
+			struct passed *passed)
+{
+	const double *took = step_metrics->took, *step = step_metrics->column[NT_STEP_METRIC_STEP];
+	double sum = 0.0;
+
+	for (uint32_t i = 0; i < step_metrics->n; i++) {
+		/* By the aligned unit; in parts that add up in any order to the same. */
+		const double steps = step[i] > 0.0
+					     ? rint(NT_DETECT_STEP_PARTS * took[i] / step[i]) /
+						       NT_DETECT_STEP_PARTS
+					     : 0.0;
+
+		sum += steps;
+		passed->step_ns +=
+			rint(nt_stats_clip(took[i], steps * middle / NT_DETECT_STEP_TIMES,
+					   steps * middle * NT_DETECT_STEP_TIMES));
+	}
+	passed->steps += sum;
+	passed->calls += step_metrics->calls;
+	return sum / step_metrics->n;
+}
+
+static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
+			uint32_t n, struct passed *passed)
+{
+	struct nt_scratch *scratch = &detect->scratch;
+	struct nt_contest contest[NT_SERIES_END] = {{.value = scratch->a}, {.value = scratch->b}};
+	const struct nt_contest *own = &contest[NT_SERIES_OWN];
+	struct nt_step_metrics step_metrics = nt_step_metrics_take(detect, ready, n);
+	double steps;
+
+	group->step_ns = nt_stats_max(nt_step_unit_align(detect, group, &step_metrics), 1.0);
+	steps = sum_steps(&step_metrics, group->step_ns, passed);
+	group->window_ns = (double)(detect->end_ns - group->wait_start_ns);
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		struct nt_contest *c = &contest[i];
+
+		c->detect = detect;
+		c->group = group;
+		c->series = i;
+		c->step = group->step_ns;
+		c->tier = i == NT_SERIES_OWN ? common_tier(step_metrics.tiers) : NT_FRAME_T1;
+		c->least_growth = INFINITY;
+		group->median[i] = -1.0;
+		if (!c->tier || !nt_contest_size(c, &step_metrics))
+			continue;
+		line_up(detect, &step_metrics, c);
+		/* Mostly the same ranks are in both. */
+		c->waiting = i && c->n == own->n ? own->waiting
+						 : median_starved(detect, &step_metrics, c);
+		nt_contest_compare(c);
+	}
+	judge_ranks(detect, &step_metrics, contest);
+	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;
+	if (group->past && own->n >= 2) {
+		nt_contest_count_apart(own);
+		nt_contest_note_slowest(own, steps);
+	}
+	group->rounds++;
+	group->waited = 0;
+	group->round_frame = detect->frames;
+}
+
+static void forget_round(struct nt_detect *detect)
+{
+	struct nt_scratch *scratch = &detect->scratch;
+	const size_t size = detect->ranks * sizeof(double);
+
+	if (!detect->ranks)
+		return;
+	memset(scratch->step_metric_step, 0, size);
+	memset(scratch->run_queue, 0, size);
+	memset(scratch->gc, 0, size);
+	memset(scratch->sum, 0, size);
+	memset(scratch->judged, 0, sizeof(scratch->judged));
+}
+
+int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	struct passed passed = {0};
+	double all = 0.0;
+
+	(void)frame;
+	forget_round(detect);
+	for (uint32_t g = 0; g < detect->roles.groups; g++) {
+		struct nt_group *group = &detect->roles.group[g];
+		uint32_t *ready = detect->scratch.index;
+		uint32_t n = 0, live = 0;
+
+		for (uint32_t i = 0; i < group->members; i++) {
+			const uint32_t index = detect->roles.member[group->first + i];
+			const struct nt_detect_rank *rank = &detect->rank[index];
+
+			if (!takes_part(rank))
+				continue;
+			live++;
+			if (!rank->steps)
+				continue;
+			ready[n++] = index;
+		}
+		all += live;
+		if (!n)
+			continue;
+		if (!group->waited)
+			group->wait_start_ns = detect->start_ns;
+		if (n < live - live / NT_WAIT_PART && group->waited + 1 < NT_WAIT_FRAMES) {
+			group->waited++;
+			continue;
+		}
+		judge_group(detect, group, ready, n, &passed);
+	}
+	all = nt_stats_max(all, 1.0);
+	detect->step.round_steps = passed.steps / all;
+	detect->step.round_ns = passed.step_ns / all;
+	detect->step.round_calls = passed.calls / all;
+	return 0;
+}

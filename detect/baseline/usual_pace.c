@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a rank's pace usually is. */
+#include "detect/baseline/usual_pace.h"
+
+#include "detect/baseline/step_metrics.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+/* What is not seen at this tier is what it was; what was never seen is learned at once. */
+static void learn_habit(struct nt_detect_rank *rank, bool has_own)
+{
+	const double part = rank->has_habit ? NT_USUAL_PACE_PART : 1.0;
+	const double own = rank->habit[NT_STEP_METRIC_OWN],
+		     blocked = rank->habit[NT_STEP_METRIC_OWN_BLOCKED];
+
+	for (int j = 0; j < NT_STEP_METRIC_END; j++)
+		rank->habit[j] += part * (rank->step_metric[j] - rank->habit[j]);
+	rank->has_habit = true;
+	if (has_own && own != 0.0)
+		return;
+	rank->habit[NT_STEP_METRIC_OWN] = has_own ? rank->step_metric[NT_STEP_METRIC_OWN] : own;
+	rank->habit[NT_STEP_METRIC_OWN_BLOCKED] =
+		has_own ? rank->step_metric[NT_STEP_METRIC_OWN_BLOCKED] : blocked;
+}
+
+/* As it always was: who is slower than its peers by nature has habits, too. */
+static bool is_usual(const struct nt_track *track)
+{
+	return (track->past.ready ? track->shift.sum : track->level.sum) <= 0.0;
+}
+
+void nt_usual_pace_gather(const struct nt_detect *detect, struct nt_detect_rank *rank, double sum,
+			  const struct nt_step_metrics *step_metrics,
+			  struct nt_step_metric_middles *middles)
+{
+	/* Of a round at another tier own work is not known, and not zero. */
+	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
+	const bool own_past =
+		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
+	struct nt_case *evidence = &rank->evidence;
+
+	/* Seen in another way than the others: it is neither a habit nor evidence. */
+	if (!nt_detect_rank_shows_host(rank) && !has_own)
+		return;
+	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
+		learn_habit(rank, has_own);
+	if (sum < NT_EVIDENCE_FROM * detect->threshold && !rank->in_incident) {
+		if (evidence->weight != 0.0)
+			*evidence = (struct nt_case){0};
+		return;
+	}
+	if (!own_past && step_metrics->n >= 2 && !middles->known)
+		nt_step_metrics_middles(detect, step_metrics, middles);
+	evidence->weight = NT_EVIDENCE_KEPT * evidence->weight + 1.0;
+	if (has_own)
+		evidence->own_weight = NT_EVIDENCE_KEPT * evidence->own_weight + 1.0;
+	for (int j = 0; j < NT_STEP_METRIC_END; j++) {
+		const bool is_own = nt_step_metric_is_own(j);
+		const double weight = is_own ? evidence->own_weight : evidence->weight;
+		double peers = rank->has_habit ? rank->habit[j] : 0.0;
+
+		if (is_own && !has_own)
+			continue;
+		if (!own_past && middles->held[j] >= 2)
+			peers = nt_stats_middle_without(&middles->of[j], rank->step_metric[j]);
+		evidence->value[j] += (rank->step_metric[j] - evidence->value[j]) / weight;
+		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
+	}
+}

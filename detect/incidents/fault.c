@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an incident was while it lasted. */
+#include "detect/incidents/fault.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+/* A window among healthy ones, however much it costs. */
+static bool is_alone(const struct nt_detect *detect, const struct nt_recovery *recovery)
+{
+	return recovery->buckets && recovery->bad_ns != detect->end_ns;
+}
+
+/* Does the window cost at least half of what the fault is held to cost, and that part of its worst? */
+static bool is_bad(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+		   double part)
+{
+	const double least =
+		fmax(NT_COSTLY_PART * detect->rules.size_floor, part * incident->fault.worst_cost);
+
+	if (!nt_incident_needs_windows(incident))
+		return incident->stands;
+	if (incident->family != NT_FAMILY_SLOW)
+		return incident->stands && !is_alone(detect, &incident->recovery) &&
+		       incident->window_cost >= fmax(NT_COSTLY_PART * incident->cost, least);
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (blame->stands && rank && !is_alone(detect, &blame->recovery) &&
+		    rank->round_frame == detect->frames &&
+		    rank->track[blame->series].residual >=
+			    fmax(NT_COSTLY_PART * blame->cost, least))
+			return true;
+	}
+	return false;
+}
+
+void nt_fault_hold(const struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	struct nt_fault *fault = &incident->fault;
+
+	if (!fault->held || is_bad(detect, incident, 0.0))
+		fault->gpu_hours = incident->gpu_hours;
+	/* A noisy window of the recovery is not the fault. */
+	if (fault->held && !is_bad(detect, incident, NT_COSTLY_PART))
+		return;
+	*fault = (struct nt_fault){
+		.held = true,
+		.class = incident->class,
+		.cause = incident->cause,
+		.tier = incident->tier,
+		.cost = incident->cost,
+		.worst_cost = fmax(fault->worst_cost, incident->cost),
+		.chance = incident->chance,
+		.slowdown = incident->slowdown,
+		.gpu_hours = fault->gpu_hours,
+		.steps = incident->lost_time.steps,
+		.step_ns = incident->lost_time.step_ns,
+		.evidences = incident->evidences,
+	};
+	memcpy(fault->evidence, incident->evidence, sizeof(fault->evidence));
+}
+
+void nt_fault_tell(struct nt_detect_incident *incident)
+{
+	const struct nt_fault *fault = &incident->fault;
+
+	if (!fault->held)
+		return;
+	incident->class = fault->class;
+	incident->cause = fault->cause;
+	incident->tier = fault->tier;
+	incident->cost = fault->cost;
+	incident->chance = fault->chance;
+	incident->slowdown = fault->slowdown;
+	incident->gpu_hours = fault->gpu_hours;
+	incident->lost_time.steps = fault->steps;
+	incident->lost_time.step_ns = fault->step_ns;
+	incident->confidence = (1.0 - fault->chance) * incident->completeness;
+	memcpy(incident->evidence, fault->evidence, sizeof(incident->evidence));
+	incident->evidences = fault->evidences;
+}

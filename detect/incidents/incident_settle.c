@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The life of incidents. */
+#include "detect/incidents/incident_settle.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/incidents/cost.h"
+#include "detect/incidents/fault.h"
+#include "detect/incidents/findings.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/incidents/lost_time.h"
+#include "detect/incidents/node.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+void nt_incidents_begin(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+
+	for (uint32_t i = 0; i < incidents->gones; i++)
+		nt_incident_free(incidents->gone[i]);
+	incidents->gones = 0;
+	incidents->answers = 0;
+	for (uint32_t i = 0; i < incidents->opens; i++) {
+		struct nt_detect_incident *incident = incidents->open[i];
+
+		incident->stands = false;
+		incident->judged = false;
+		incident->changed = false;
+		incident->shown_cost = -1.0;
+		incident->window_cost = 0.0;
+		for (uint32_t j = 0; j < incident->blames; j++)
+			incident->blame[j].stands = false;
+	}
+}
+
+static void blame_remove(struct nt_detect_incident *incident, uint32_t at)
+{
+	memmove(&incident->blame[at], &incident->blame[at + 1],
+		(incident->blames - at - 1) * sizeof(*incident->blame));
+	incident->blames--;
+	incident->changed = true;
+}
+
+static const struct nt_blame *worst_blame(const struct nt_detect_incident *incident)
+{
+	const struct nt_blame *worst = NULL;
+
+	for (uint32_t i = 0; i < incident->blames; i++)
+		if (!worst || incident->blame[i].cost > worst->cost)
+			worst = &incident->blame[i];
+	return worst;
+}
+
+static bool is_over(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+		    const struct nt_blame *blame)
+{
+	if (incident->state == NT_INCIDENT_PENDING)
+		return blame->absent >= NT_INCIDENT_PATIENCE;
+	return nt_recovery_is_over(&blame->recovery, &detect->rules, detect->end_ns);
+}
+
+/*
+ * Culprits that were well again at the same time, as far as windows tell, had one fault, and who is
+ * believed to be well a window sooner than the others is told with them. `last_ns`: when one of them was
+ * bad last.
+ */
+static bool ended_together(const struct nt_detect *detect, const struct nt_blame *blame,
+			   uint64_t last_ns)
+{
+	const double bucket_ns = fmax((double)detect->rules.resolve_min_ns,
+				      detect->rules.resolve_windows * detect->window_ns) /
+				 NT_RECOVERY_PARTS;
+
+	return (double)(last_ns - blame->recovery.bad_ns) <= bucket_ns;
+}
+
+/* Each culprit heals by itself. True: none is left, and the answer still names the last ones. */
+static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *incident,
+		       uint64_t *ret_until)
+{
+	uint32_t over = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (!rank || rank->round_frame != detect->frames)
+			continue;
+		incident->judged = true;
+		blame->absent = blame->stands ? 0 : blame->absent + 1;
+		nt_recovery_add(&blame->recovery, &detect->rules,
+				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
+				rank->track[blame->series].residual, blame->cost);
+	}
+	if (!incident->judged)
+		return false;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		over += is_over(detect, incident, &incident->blame[i]);
+		if (incident->blame[i].recovery.bad_ns > *ret_until)
+			*ret_until = incident->blame[i].recovery.bad_ns;
+	}
+	if (over == incident->blames)
+		return true;
+	for (uint32_t i = incident->blames; over && i-- > 0;) {
+		if (!is_over(detect, incident, &incident->blame[i]) ||
+		    (incident->state == NT_INCIDENT_FIRING &&
+		     ended_together(detect, &incident->blame[i], *ret_until)))
+			continue;
+		nt_incident_release_rank(detect, incident->blame[i].rank);
+		blame_remove(incident, i);
+	}
+	return false;
+}
+
+/* Class, tier and cost of the whole are those of its worst culprit; classes do not flicker. */
+static void sum_up(const struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	const struct nt_blame *worst = worst_blame(incident), *same = NULL;
+	bool moved = false;
+
+	if (!worst)
+		return;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+
+		if (blame->class == incident->class && blame->cause == incident->cause &&
+		    (!same || blame->cost > same->cost))
+			same = blame;
+		if (blame->onset_ns < incident->since_ns) {
+			incident->since_ns = blame->onset_ns;
+			incident->missing_before_ns =
+				nt_completeness_before(&detect->gaps, blame->onset_ns);
+			incident->changed = true;
+			moved = true;
+		}
+	}
+	if (moved && incident->state == NT_INCIDENT_PENDING) {
+		incident->gpu_hours = 0.0;
+		nt_lost_time_look_back(detect, incident);
+	}
+	if (!same || worst->cost > NT_INCIDENT_WORSE * same->cost) {
+		incident->changed |=
+			incident->class != worst->class || incident->cause != worst->cause;
+		incident->class = worst->class;
+		incident->cause = worst->cause;
+	}
+	incident->tier = worst->tier;
+	incident->cost = worst->cost;
+	incident->chance = worst->chance;
+}
+
+/* True: it is over, since *ret_until (0: now). */
+static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, uint64_t *ret_until)
+{
+	if (incident->family == NT_FAMILY_SLOW) {
+		if (age_blames(detect, incident, ret_until))
+			return true;
+		sum_up(detect, incident);
+	} else if (!nt_incident_needs_windows(incident) && !nt_detect_is_heard(detect)) {
+		/* Nobody waits, as far as is known: that is no end. */
+		return false;
+	} else if (!nt_incident_needs_windows(incident)) {
+		incident->judged = true;
+		incident->absent = incident->stands ? 0 : incident->absent + 1;
+		if (incident->absent >= NT_INCIDENT_ABSENT ||
+		    (incident->absent && incident->state == NT_INCIDENT_PENDING))
+			return true;
+	} else if (incident->judged) {
+		incident->absent = incident->stands ? 0 : incident->absent + 1;
+		*ret_until = incident->recovery.bad_ns;
+		if (incident->state == NT_INCIDENT_PENDING
+			    ? incident->absent >= NT_INCIDENT_PATIENCE
+			    : nt_recovery_is_over(&incident->recovery, &detect->rules,
+						  detect->end_ns))
+			return true;
+	}
+	if (incident->state == NT_INCIDENT_PENDING && incident->judged && incident->stands &&
+	    ++incident->stood >= detect->rules.pending_windows) {
+		incident->state = NT_INCIDENT_FIRING;
+		incident->seen_ns = incident->fired_ns = detect->end_ns;
+		incident->changed = true;
+		if (nt_incident_needs_windows(incident)) {
+			/* More is known by now of the steps since its onset. */
+			incident->gpu_hours = 0.0;
+			nt_lost_time_look_back(detect, incident);
+		}
+	}
+	return false;
+}
+
+static bool is_news(double value, double told)
+{
+	return fabs(value - told) > NT_NEWS_PART * told;
+}
+
+static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	const uint32_t gpus = detect->census.using_gpu;
+	uint8_t severity;
+
+	incident->slowdown = nt_cost_slowdown(incident->cost);
+	nt_lost_time_add(detect, incident);
+	if (detect->end_ns > incident->counted_ns) {
+		incident->gpu_hours +=
+			nt_lost_time_hours(incident, gpus, detect->end_ns - incident->counted_ns);
+		incident->gpu_hours = fmax(0.0, incident->gpu_hours);
+		incident->counted_ns = detect->end_ns;
+	}
+	severity = (uint8_t)nt_cost_severity(&detect->rules, incident->class, incident->note,
+					     incident->slowdown);
+	/* It never falls: every rise is told, and a cost that dances on the border would ring for ever. */
+	if (severity > incident->severity) {
+		incident->changed = true;
+		incident->severity = severity;
+	}
+	incident->completeness = nt_completeness_completeness(
+		&detect->gaps, incident->missing_before_ns, incident->since_ns, detect->end_ns);
+	incident->confidence = (1.0 - incident->chance) * incident->completeness;
+	if (is_news(incident->slowdown, incident->told_slowdown) ||
+	    is_news(incident->completeness, incident->told_completeness) ||
+	    (incident->completeness < 1.0) != (incident->told_completeness < 1.0))
+		incident->changed = true;
+	/* What it has cost so far grows without any other news; a restart tells it at the same time. */
+	if (incident->state == NT_INCIDENT_FIRING && incident->gpu_hours > 0.0 &&
+	    detect->end_ns / NT_NEWS_NS != detect->start_ns / NT_NEWS_NS)
+		incident->changed = true;
+}
+
+/* Moves what an incident holds of a node to another. A copy of the last ones stays for its answer. */
+static int hand_over(struct nt_detect *detect, struct nt_detect_incident *from,
+		     struct nt_detect_incident *to, uint32_t node)
+{
+	const bool all = nt_node_blames(detect, from, node) == from->blames;
+
+	for (uint32_t i = from->blames; i-- > 0;) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, from->blame[i].rank);
+		int r;
+
+		if (!rank || rank->node != node)
+			continue;
+		r = nt_blame_insert(to, &from->blame[i]);
+		if (r < 0)
+			return r;
+		if (!all)
+			blame_remove(from, i);
+	}
+	from->taken_over = all;
+	return all ? nt_incident_retire(detect, from, detect->end_ns) : 0;
+}
+
+/* A node as a whole takes over what is open for single ranks of it: the earliest incident stays. */
+static int widen(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	uint32_t node;
+
+	while (nt_node_divided(detect, &node)) {
+		struct nt_detect_incident *first = NULL;
+
+		for (uint32_t i = 0; i < incidents->opens;) {
+			struct nt_detect_incident *incident = incidents->open[i];
+			int r;
+
+			if (!nt_node_blames(detect, incident, node)) {
+				i++;
+				continue;
+			}
+			if (!first) {
+				first = incident;
+				i++;
+				continue;
+			}
+			r = hand_over(detect, incident, first, node);
+			if (r < 0)
+				return r;
+			i += i < incidents->opens && incidents->open[i] == incident;
+		}
+	}
+	return 0;
+}
+
+int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+	int r;
+
+	(void)frame;
+	for (uint32_t i = 0; i < incidents->opens;) {
+		struct nt_detect_incident *incident = incidents->open[i];
+		uint64_t until_ns = 0;
+		const bool over = age(detect, incident, &until_ns);
+
+		weigh(detect, incident);
+		if (!over) {
+			nt_fault_hold(detect, incident);
+			i++;
+			continue;
+		}
+		r = nt_incident_retire(detect, incident, until_ns);
+		if (r < 0)
+			return r;
+	}
+	r = widen(detect);
+	if (r < 0)
+		return r;
+	return nt_findings_make(detect);
+}

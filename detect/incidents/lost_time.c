@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an incident costs by the job's own steps. */
+#include "detect/incidents/lost_time.h"
+
+#include <math.h>
+
+#include "detect/baseline/straggler_floor.h"
+#include "detect/incidents/cost.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+/* Does it last, and is known what the job was before it? */
+static bool is_measured(const struct nt_detect_incident *incident)
+{
+	return nt_incident_needs_windows(incident) && incident->lost_time.before_ns > 0.0;
+}
+
+/*
+ * The part of a step that a slow rank costs, by its own evidence: in this frame, or in the mean of all
+ * since its onset. Of several the mean.
+ */
+static double slow_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			bool now)
+{
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+		const struct nt_track *track = rank ? &rank->track[blame->series] : NULL;
+
+		if (!track || track->frame != detect->frames)
+			continue;
+		sum += now || track->level.windows < 2 ? track->residual
+						       : nt_cusum_cost(&track->level);
+		n++;
+	}
+	return n ? sum / n : incident->cost;
+}
+
+/*
+ * The part of a step that a fault costs where the time before it is not known. False: nor is this. What
+ * all wait for anyhow is taken off it.
+ */
+static bool find_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+		      bool now, double *ret_part)
+{
+	const struct nt_detect_rank *rank;
+	const struct nt_group *group;
+	uint8_t series;
+
+	*ret_part = nt_stats_clip(incident->cost, 0.0, NT_COST_MOST);
+	if (incident->family != NT_FAMILY_SLOW || !incident->blames)
+		return !incident->unsure;
+	*ret_part = nt_stats_clip(slow_part(detect, incident, now), -NT_COST_MOST, NT_COST_MOST);
+	series = incident->blame[0].series;
+	rank = nt_detect_find(detect, incident->blame[0].rank);
+	if (!rank || rank->group >= detect->roles.groups)
+		return true;
+	group = &detect->roles.group[rank->group];
+	return nt_straggler_floor_take_off(detect, group, series, incident->blames, incident->cost,
+					   ret_part);
+}
+
+/* What all others cost that are charged for longer steps, and how long those were before any of them. */
+static double sum_others(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			 double *ret_clean_ns)
+{
+	double cost = 0.0;
+
+	*ret_clean_ns = INFINITY;
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *other = detect->incidents.open[i];
+
+		if (other == incident || other->state != NT_INCIDENT_FIRING || !is_measured(other))
+			continue;
+		cost += fmax(0.0, other->cost);
+		*ret_clean_ns = fmin(*ret_clean_ns, other->lost_time.clean_ns);
+	}
+	return cost;
+}
+
+/*
+ * Slow ranks that were so from the start, as the steps before the onset say, too: it is when the evidence
+ * began anew, with other steps or roles, and what was before is no job without the fault.
+ */
+static bool was_always_so(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			  const struct nt_history_sum *since, double before_ns)
+{
+	double part;
+
+	if (incident->family != NT_FAMILY_SLOW || !incident->blames || since->step_ns <= 0.0)
+		return false;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (!rank || !rank->track[blame->series].always)
+			return false;
+	}
+	(void)find_part(detect, incident, false, &part);
+	return since->step_ns - since->steps * before_ns < part * since->step_ns * NT_EXPLAINS;
+}
+
+void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	const struct nt_history *history = &detect->step.history;
+	struct nt_lost_time *lost_time = &incident->lost_time;
+	uint64_t onset_ns = incident->since_ns;
+	struct nt_history_sum since;
+	double clean_ns;
+
+	(void)sum_others(detect, incident, &clean_ns);
+	if (!isfinite(clean_ns))
+		onset_ns = nt_history_onset(history, onset_ns, detect->step.charged_ns);
+	since = nt_history_since(history, onset_ns);
+	*lost_time = (struct nt_lost_time){
+		.before_ns = nt_history_before(history, onset_ns),
+		.first = history->steps - since.steps,
+		.steps = since.steps,
+		.step_ns = since.step_ns,
+		.frame = detect->frames,
+	};
+	if (was_always_so(detect, incident, &since, lost_time->before_ns))
+		lost_time->before_ns = 0.0;
+	lost_time->clean_ns = fmin(lost_time->before_ns, clean_ns);
+	if (lost_time->before_ns <= 0.0) {
+		/* From the start, also of what was seen before its first window could be judged. */
+		const double unseen =
+			nt_history_unseen(history, onset_ns, incident->tier == NT_FRAME_T3);
+		double part;
+
+		lost_time->unknown = !find_part(detect, incident, false, &part);
+		lost_time->due_ns = part * since.step_ns * (1.0 + unseen / fmax(1.0, since.steps));
+	} else if (!isfinite(clean_ns)) {
+		lost_time->due_ns = since.step_ns - since.steps * lost_time->clean_ns;
+	}
+	/* Else the others were charged for it: no step is twice. */
+}
+
+/*
+ * What the steps of this frame took longer than before the onset, shared among the faults that last by
+ * what each one's own evidence explains. It may be more than that: pauses that each rank makes in its
+ * own time hold all of them up each time.
+ */
+void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	const struct nt_detect_step *step = &detect->step;
+	struct nt_lost_time *lost_time = &incident->lost_time;
+	double others, clean_ns, cost, explained;
+
+	if (!nt_incident_needs_windows(incident) || step->round_steps <= 0.0 ||
+	    lost_time->frame == detect->frames)
+		return;
+	lost_time->frame = detect->frames;
+	lost_time->steps += step->round_steps;
+	lost_time->step_ns += step->round_ns;
+	if (!is_measured(incident)) {
+		lost_time->unknown |= !find_part(detect, incident, true, &cost);
+		lost_time->due_ns += step->round_ns * cost;
+		return;
+	}
+	others = sum_others(detect, incident, &clean_ns);
+	/* Evidence that has only begun to add up says too little. */
+	cost = nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
+			     NT_LOST_TIME_MOST);
+	explained = step->round_steps * lost_time->clean_ns * cost / (1.0 - cost);
+	lost_time->due_ns += fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
+					  (others > 0.0 ? cost / (cost + others) : 1.0),
+				  NT_LOST_TIME_TIMES * explained);
+}
+
+double nt_lost_time_hours(struct nt_detect_incident *incident, uint32_t gpus, uint64_t stretch_ns)
+{
+	const double lost_ns = incident->lost_time.due_ns;
+
+	if (!nt_incident_needs_windows(incident))
+		return nt_cost_gpu_hours(incident->slowdown, gpus, stretch_ns);
+	incident->lost_time.due_ns = 0.0;
+	return lost_ns * gpus / 3600e9;
+}

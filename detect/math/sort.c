@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Order among numbers: radix by the most significant bits first, small runs by insertion. */
+#include "detect/math/sort.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	FEW = 24, /* of so many insertion is faster */
+	DIGIT_BITS = 8,
+	BUCKETS = 1 << DIGIT_BITS,
+	MANY = 4096, /* of so many a sample tells first about where a place's value lies */
+	SAMPLE = 1024,
+	MARGIN = 56, /* places in the sample: three and a half standard errors of its median */
+};
+
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* Unsigned integers in the order of the numbers. */
+static uint64_t key_of(double value)
+{
+	const uint64_t bits = bits_of(value);
+
+	return bits ^ (bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63);
+}
+
+static void insert(double *value, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const double moved = value[i];
+		const uint64_t key = key_of(moved);
+		size_t at = i;
+
+		for (; at && key_of(value[at - 1]) > key; at--)
+			value[at] = value[at - 1];
+		value[at] = moved;
+	}
+}
+
+/*
+ * Where the digit that tells most begins: behind the bits that all keys share. False: all are equal.
+ * Keys of values that differ little share many, so the digit is not of fixed places.
+ */
+static bool find_digit(const double *value, size_t n, unsigned *ret_shift)
+{
+	const uint64_t first = bits_of(value[0]);
+	uint64_t differing = 0;
+	unsigned top;
+
+	/* Of one sign, bits differ where keys do. */
+	for (size_t i = 1; i < n; i++)
+		differing |= bits_of(value[i]) ^ first;
+	if (!differing)
+		return false;
+	top = 64 - (unsigned)__builtin_clzll(differing);
+	*ret_shift = top > DIGIT_BITS ? top - DIGIT_BITS : 0;
+	return true;
+}
+
+static size_t digit_of(double value, unsigned shift)
+{
+	return key_of(value) >> shift & (BUCKETS - 1);
+}
+
+static void count_digits(const double *value, size_t n, unsigned shift, size_t *ret_count)
+{
+	memset(ret_count, 0, BUCKETS * sizeof(*ret_count));
+	for (size_t i = 0; i < n; i++)
+		ret_count[digit_of(value[i], shift)]++;
+}
+
+/* Into buckets by their digit, each where it belongs; end[i] is where bucket i ends. */
+static void distribute(double *value, size_t n, unsigned shift, size_t *end)
+{
+	size_t next[BUCKETS], count[BUCKETS], sum = 0;
+
+	count_digits(value, n, shift, count);
+	for (size_t i = 0; i < BUCKETS; i++) {
+		next[i] = sum;
+		sum += count[i];
+		end[i] = sum;
+	}
+	for (size_t i = 0; i < BUCKETS; i++) {
+		while (next[i] < end[i]) {
+			double moved = value[next[i]];
+			size_t to = digit_of(moved, shift);
+
+			/* Round the circle of those that stand in each other's places. */
+			while (to != i) {
+				const double swap = value[next[to]];
+
+				value[next[to]++] = moved;
+				moved = swap;
+				to = digit_of(moved, shift);
+			}
+			value[next[i]++] = moved;
+		}
+	}
+}
+
+/* Each level takes eight bits that differ, so there are at most eight. */
+void nt_sort(double *value, size_t n)
+{
+	size_t end[BUCKETS];
+	unsigned shift;
+
+	if (n <= FEW) {
+		insert(value, n);
+		return;
+	}
+	if (!find_digit(value, n, &shift))
+		return;
+	distribute(value, n, shift, end);
+	for (size_t i = 0, start = 0; shift && i < BUCKETS; start = end[i++])
+		if (end[i] - start > 1)
+			nt_sort(&value[start], end[i] - start);
+}
+
+/* Keys from first to last. */
+struct span {
+	uint64_t first, last;
+};
+
+static bool is_among(double value, const struct span *span)
+{
+	return key_of(value) - span->first <= span->last - span->first;
+}
+
+/* Those of the span to value[start..end - 1], where there is room for just them. */
+static void collect(double *value, size_t n, const struct span *span, size_t start, size_t end)
+{
+	size_t hole = start;
+
+	for (size_t i = 0; i < n; i++) {
+		double swap;
+
+		if ((i >= start && i < end) || !is_among(value[i], span))
+			continue;
+		while (is_among(value[hole], span))
+			hole++;
+		swap = value[hole];
+		value[hole++] = value[i];
+		value[i] = swap;
+	}
+}
+
+/* A part of the values, that holds those of some places. */
+struct part {
+	double *value;
+	size_t n, from, to;
+};
+
+static void cut(struct part *part, const struct span *span, size_t start, size_t end)
+{
+	collect(part->value, part->n, span, start, end);
+	part->value += start;
+	part->n = end - start;
+	part->from -= start;
+	part->to -= start;
+}
+
+/* To a sixth or so, which a sample says are around the places. Where they are not, nothing moves. */
+static void cut_by_sample(struct part *part)
+{
+	const size_t n = part->n, low = part->from * SAMPLE / n, high = part->to * SAMPLE / n;
+	struct span span = {.first = 0, .last = UINT64_MAX};
+	double sample[SAMPLE];
+	size_t start = 0, end = 0;
+	uint32_t at = 0;
+
+	/* In steps of the golden ratio: ranks that are equally far apart are often alike. */
+	for (size_t i = 0; i < SAMPLE; i++, at += 0x9e3779b9)
+		sample[i] = part->value[(uint64_t)at * n >> 32];
+	nt_sort(sample, SAMPLE);
+	if (low >= MARGIN)
+		span.first = key_of(sample[low - MARGIN]);
+	if (high + MARGIN < SAMPLE)
+		span.last = key_of(sample[high + MARGIN]);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t key = key_of(part->value[i]);
+
+		start += key < span.first;
+		end += key <= span.last;
+	}
+	if (part->from >= start && part->to < end && end - start < n / 2)
+		cut(part, &span, start, end);
+}
+
+/* To those that have the digit of the places. False: all are in order. */
+static bool cut_by_digit(struct part *part)
+{
+	size_t count[BUCKETS], first = 0, last, start = 0, end;
+	uint64_t same, below;
+	unsigned shift;
+
+	if (!find_digit(part->value, part->n, &shift))
+		return false;
+	count_digits(part->value, part->n, shift, count);
+	for (; start + count[first] <= part->from; first++)
+		start += count[first];
+	end = start + count[first];
+	for (last = first; end <= part->to; last++)
+		end += count[last + 1];
+	below = ((uint64_t)1 << shift) - 1;
+	same = key_of(part->value[0]) & ~((uint64_t)(BUCKETS - 1) << shift | below);
+	cut(part,
+	    &(struct span){.first = same | (uint64_t)first << shift,
+			   .last = same | (uint64_t)last << shift | below},
+	    start, end);
+	if (first == last)
+		return shift > 0;
+	nt_sort(part->value, part->n);
+	return false;
+}
+
+/* As sorting, but only what may be at these places is looked at further. */
+void nt_sort_select(double *value, size_t n, size_t from, size_t to)
+{
+	struct part part = {.value = value, .n = n, .from = from, .to = to};
+
+	if (n >= MANY)
+		cut_by_sample(&part);
+	while (part.n > FEW)
+		if (!cut_by_digit(&part))
+			return;
+	insert(part.value, part.n);
+}

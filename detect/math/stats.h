@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Robust statistics over plain arrays. Nothing here allocates; the values are finite. */
+#ifndef NT_DETECT_MATH_STATS_H
+#define NT_DETECT_MATH_STATS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The standard error of a median, in that of a mean of normal values: sqrt(pi / 2). */
+#define NT_STATS_MEDIAN_ERROR 1.25
+
+/* fmax() and fmin() in place of a call, for what is done for each rank. */
+static inline double nt_stats_max(double a, double b)
+{
+	return a > b || isnan(b) ? a : b;
+}
+
+static inline double nt_stats_min(double a, double b)
+{
+	return a < b || isnan(b) ? a : b;
+}
+
+/* Ascending, in place. */
+void nt_stats_sort(double *value, size_t n);
+/* Of ascending values; 0 of none. The lower of the two in the middle where the count is even. */
+double nt_stats_median_low(const double *sorted, size_t n);
+double nt_stats_median(const double *sorted, size_t n);
+/* Of values in any order, which it leaves in another. */
+double nt_stats_quantile_of(double *value, size_t n, double q);
+/* Median of the others: of ascending values without one that equals `value`. */
+double nt_stats_median_without(const double *sorted, size_t n, double value);
+/* What that needs to know of two values or more, for many of them in constant time each. */
+struct nt_stats_middle {
+	double low, low_next, high, high_next; /* the two in the middle, and who stands behind */
+};
+struct nt_stats_middle nt_stats_middle(const double *sorted, size_t n);
+/* Of values in any order, which it leaves in another. */
+struct nt_stats_middle nt_stats_middle_of(double *value, size_t n);
+double nt_stats_middle_without(const struct nt_stats_middle *middle, double value);
+/* Leaves `value` in another order. */
+double nt_stats_median_of(double *value, size_t n);
+/* 1.4826 × the median absolute deviation from `centre`; destroys `value`. */
+double nt_stats_mad(double *value, size_t n, double centre);
+void nt_stats_mean(const double *value, size_t n, double *ret_mean, double *ret_sigma);
+
+/* Length of the shortest interval that holds `hold` of the ascending values; 0 for hold below 2. */
+double nt_stats_shortest(const double *sorted, size_t n, size_t hold);
+/*
+ * The spread of a normal population as its shortest half tells it: the shortest interval that holds
+ * more than half (width) or just half (core, which half of the values being slow cannot move) over
+ * 1.35. Of few values the shortest interval is too short by chance; that is corrected for.
+ */
+double nt_stats_width(const double *sorted, size_t n);
+double nt_stats_core(const double *sorted, size_t n);
+
+/* How far the largest of n normal values lies above their middle, in their standard deviations. */
+double nt_stats_largest(double n);
+
+double nt_stats_clip(double value, double low, double high);
+/* Saturating sum. */
+uint64_t nt_stats_add(uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the detection reads: one *frame* is one window of a whole job, all its ranks side by side.
+ * A frame is built by the aggregator from the agents' windows, or by an offline reader from a
+ * recording or a trace. Plain borrowed data; times are real-time nanoseconds (or nanoseconds since
+ * the start of a trace), durations are nanoseconds and sums over the steps that ended in the frame.
+ */
+#ifndef NT_DETECT_MODEL_FRAME_H
+#define NT_DETECT_MODEL_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	NT_FRAME_MAX_RANKS = 131072,
+	NT_FRAME_MAX_COMMS = 64, /* of one rank: the rest is dropped by the builder, and counted */
+	NT_FRAME_RECENT = 16,
+	NT_FRAME_MAX_TRANSFERS = 256, /* of one rank, as communicators */
+	NT_FRAME_NO_NODE = UINT32_MAX,
+};
+
+/* Own work is observable at T2 and T3. The values are those of the wire. */
+enum nt_frame_tier {
+	NT_FRAME_T0 = 1,
+	NT_FRAME_T1,
+	NT_FRAME_T2,
+	NT_FRAME_T3,
+};
+
+/* What the rules must know of an operation; its exact number `op` only serves to tell two apart. */
+enum nt_frame_kind {
+	NT_FRAME_OTHER, /* a completion, a group end */
+	NT_FRAME_SYNCHRONISING, /* all-reduce, all-gather, reduce-scatter, barrier */
+	NT_FRAME_ALL_TO_ALL, /* synchronising, and tells an expert-parallel group */
+	NT_FRAME_ROOTED, /* broadcast, reduce, gather, scatter: does not synchronise */
+	NT_FRAME_POINT_TO_POINT,
+};
+
+struct nt_frame_op {
+	uint8_t op; /* enum nt_op of the wire */
+	uint8_t kind; /* enum nt_frame_kind */
+	bool by_gpu; /* the times are the device's (T3) */
+	uint64_t calls, bytes;
+	uint64_t first, last; /* numbers */
+	/* Entry to return, where calls block, or the device's times; 0 calls: not observed. */
+	uint64_t timed_calls, sum_ns, min_ns;
+};
+
+struct nt_frame_signature {
+	uint64_t number;
+	uint64_t count;
+	uint32_t type;
+	uint8_t op;
+	uint64_t entry_ns; /* 0: not told */
+};
+
+struct nt_frame_comm {
+	uint64_t id; /* equal on all members */
+	uint32_t rank, size; /* of this rank in it */
+	uint64_t epoch, last, rolling_hash;
+	const struct nt_frame_op *op;
+	size_t ops;
+	const struct nt_frame_signature *recent; /* newest last */
+	size_t recents;
+};
+
+/*
+ * The shortest of a rank's blocking calls to or from one member of a communicator, of the largest size.
+ * A rank may tell of a peer more than once.
+ */
+struct nt_frame_transfer {
+	uint64_t comm, calls, bytes, min_ns; /* bytes: of one call */
+	uint32_t peer; /* its place in the communicator */
+	bool sends; /* to it, else from it */
+};
+
+/* What a rank is doing at the end of the frame. */
+struct nt_frame_inside {
+	bool in_call; /* in a communication or synchronising call */
+	bool synchronising; /* cudaStreamSynchronize and its kin: no communicator */
+	uint64_t comm, number, since_ns, count;
+	uint32_t type;
+	uint8_t op, kind;
+};
+
+struct nt_frame_rank {
+	uint32_t rank; /* of the job */
+	uint32_t node; /* index into the job's nodes, NT_FRAME_NO_NODE: not known */
+	uint32_t steps; /* ended in the frame; 0: all sums below are zero */
+	uint8_t own_tier; /* NT_FRAME_T2 or T3: own_ns holds. T1: only host_ns does; T0: neither */
+	bool rank_known; /* false: never accuse by this number */
+	bool observed; /* a window of this rank arrived for this frame */
+	bool silent; /* its agent has not been heard of: the rank is unobserved, not missing */
+	bool ended; /* its process is gone */
+	bool finalized; /* and said good-bye first */
+	bool uses_gpu;
+	bool sampled; /* its calls are observed a part of the time: its windows are longer */
+	bool lost_sight; /* and are not seen now: it may be inside a call or outside */
+	bool no_host; /* some of its calls are not seen at all: host_ns does not hold */
+	uint64_t own_ns; /* own work */
+	uint64_t own_blocked_ns; /* the part of it in synchronising calls: GPU busy */
+	uint64_t host_ns; /* outside communication, synchronising and query calls */
+	uint64_t blocked_ns; /* in synchronising calls */
+	uint64_t comm_ns; /* in communication calls */
+	uint64_t step_ns; /* the steps' durations */
+	uint64_t launches;
+	uint64_t ended_ns; /* time of `ended` */
+	/* What its launching thread did in the whole window, not only in whole steps. */
+	uint64_t window_ns; /* the stretch that these are sums over */
+	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;
+	uint64_t read_bytes, write_bytes, major_faults, process_cpu_ns;
+	/* What the ports of its node counted in the window: every rank of a node tells the same. */
+	uint64_t nic_retransmits, nic_errors, nic_congestion;
+	char state; /* R S D T Z of the launching thread, 0: not known */
+	struct nt_frame_inside inside;
+	const struct nt_frame_comm *comm;
+	size_t comms;
+	const struct nt_frame_transfer *transfer;
+	size_t transfers;
+	uint64_t lost; /* events lost: its sums are too small */
+	/* Offline and T3 only: the place in the layout, where the file says it; -1: learn it. */
+	int32_t stage, replica;
+};
+
+/* One sampled call on one rank. Sorted by (comm, epoch, number, rank). */
+struct nt_frame_sample {
+	uint64_t comm, epoch, number, bytes;
+	uint8_t op, kind;
+	bool by_gpu; /* arrival and release are those of the kernel, by the device (T3) */
+	uint32_t rank;
+	uint64_t arrive_ns, release_ns; /* release 0: not observed */
+};
+
+struct nt_frame {
+	uint64_t start_ns, end_ns;
+	const struct nt_frame_rank *rank; /* ascending by rank, each once */
+	size_t ranks;
+	const struct nt_frame_sample *sample;
+	size_t samples;
+	uint32_t expected_ranks; /* size of the job */
+	double completeness; /* rank-windows received ÷ expected */
+	/*
+	 * Of the frames before: what turns out to be missing too, or, negative, was held for missing
+	 * and is not. A rank's time, divided by the number of ranks expected.
+	 */
+	double missed_ns;
+};
+
+/* The rank's part, or NULL. */
+const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t rank);
+/* What it says of the communicator, mostly in the place `likely`; NULL of none, and of no rank. */
+const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm,
+					       size_t likely);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How long the job's steps took lately. */
+#include "detect/model/history.h"
+
+#include <math.h>
+
+#include "detect/math/stats.h"
+#include "detect/model/time.h"
+
+void nt_history_add(struct nt_history *history, const struct nt_history_round *round)
+{
+	history->round[history->next] = *round;
+	history->next = (history->next + 1) % NT_HISTORY_ROUNDS;
+	history->count += history->count < NT_HISTORY_ROUNDS;
+	history->steps += round->steps;
+	history->calls += round->calls;
+}
+
+void nt_history_forget(struct nt_history *history, uint64_t now_ns)
+{
+	history->count = history->next = 0;
+	history->calls = 0.0;
+	history->begin_ns = now_ns;
+}
+
+/* The i-th latest. */
+static const struct nt_history_round *latest(const struct nt_history *history, uint32_t i)
+{
+	return &history->round[(history->next + NT_HISTORY_ROUNDS - 1 - i) % NT_HISTORY_ROUNDS];
+}
+
+double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
+{
+	double step[NT_HISTORY_BEFORE];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < history->count && n < NT_HISTORY_BEFORE; i++)
+		if (latest(history, i)->start_ns < onset_ns)
+			step[n++] = latest(history, i)->step_ns;
+	return n < NT_PAST_FEW ? 0.0 : nt_stats_median_of(step, n);
+}
+
+double nt_history_low(const struct nt_history *history, uint64_t since_ns)
+{
+	double step[NT_HISTORY_ROUNDS];
+	uint32_t n = 0;
+
+	for (; n < history->count && latest(history, n)->start_ns >= since_ns; n++)
+		step[n] = latest(history, n)->step_ns;
+	return n ? nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS) : 0.0;
+}
+
+uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds)
+{
+	if (!history->count)
+		return 0;
+	return latest(history, rounds < history->count ? rounds : history->count - 1)->start_ns;
+}
+
+struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns)
+{
+	struct nt_history_sum sum = {0};
+
+	for (uint32_t i = 0; i < history->count; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		if (round->start_ns < onset_ns)
+			break;
+		sum.steps += round->steps;
+		sum.step_ns += round->steps * round->step_ns;
+		sum.calls += round->calls;
+	}
+	return sum;
+}
+
+uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns)
+{
+	const struct nt_history_sum since = nt_history_since(history, onset_ns);
+	double step[NT_ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
+	uint32_t first = 0, n = 0, longer = 0;
+
+	while (first < history->count && latest(history, first)->start_ns >= onset_ns)
+		first++;
+	while (n < NT_ONSET_ROUNDS && first + n < history->count &&
+	       latest(history, first + n)->start_ns >= least_ns) {
+		step[n] = latest(history, first + n)->step_ns;
+		n++;
+	}
+	if (n < NT_PAST_FEW || since.steps <= 0.0)
+		return onset_ns;
+	now = since.step_ns / since.steps;
+	/* Up to three of four may be of the fault already. */
+	low = nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS);
+	if (now - low < NT_ONSET_EXCESS * low)
+		return onset_ns;
+	/* The likeliest change from the one to the other; a stall of once is no more than a round of it. */
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_history_round *round = latest(history, first + i);
+
+		sum += round->steps * (nt_stats_clip(round->step_ns, low, now) - (now + low) / 2.0);
+		if (sum > most) {
+			most = sum;
+			longer = i + 1;
+		}
+	}
+	if (!longer || first + longer + NT_PAST_FEW > history->count)
+		return onset_ns;
+	return latest(history, first + longer - 1)->start_ns;
+}
+
+double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns, bool ahead)
+{
+	/* The first call that is seen may be the last of its step. */
+	double calls[NT_HISTORY_ROUNDS], steps = 0.0, step_ns = 0.0, a_step, by_time = 1.0;
+	uint32_t n = 0, i = 0;
+
+	for (; i < history->count && latest(history, i)->start_ns >= onset_ns; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		steps += round->steps;
+		step_ns += round->steps * round->step_ns;
+		if (round->steps > 0.0)
+			calls[n++] = round->calls / round->steps;
+	}
+	/* A window without a step told leaves its calls to the next. */
+	a_step = nt_stats_median_of(calls, n);
+	if (a_step <= 0.0)
+		return 0.0;
+	if (!ahead)
+		return fmax(0.0, history->calls / a_step - steps);
+	if (latest(history, i - 1)->start_ns > history->begin_ns)
+		by_time += (double)(latest(history, i - 1)->start_ns - history->begin_ns) * steps /
+			   fmax(1.0, step_ns);
+	return fmax(0.0, fmin(history->calls / a_step - steps, by_time));
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Incidents: pending, firing, resolved. Plain data. */
+#ifndef NT_DETECT_MODEL_INCIDENT_H
+#define NT_DETECT_MODEL_INCIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/model/evidence_text.h"
+#include "detect/model/finding.h"
+#include "detect/model/recovery.h"
+
+enum {
+	NT_INCIDENT_MAX_OPEN = 256,
+	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted, for ids */
+};
+
+/* Findings of different families are never one incident. */
+enum nt_family {
+	NT_FAMILY_SLOW, /* ranks and nodes */
+	NT_FAMILY_NETWORK,
+	NT_FAMILY_APART, /* two populations */
+	NT_FAMILY_IMBALANCE,
+	NT_FAMILY_JOB_WIDE,
+	NT_FAMILY_STALL, /* hang, mismatch, and the note on a slow host */
+	NT_FAMILY_MISSING,
+	NT_FAMILY_PAUSE, /* nobody inside anything for too long */
+	NT_FAMILY_END,
+};
+
+struct nt_detect_evidence {
+	uint8_t what, unit, method; /* enum nt_evidence_text */
+	double value, peers, width;
+	uint32_t windows;
+};
+
+/* What a rule says of this frame. */
+struct nt_proposal {
+	enum nt_family family;
+	enum nt_class class;
+	enum nt_evidence_text cause;
+	bool note; /* severity info whatever it costs */
+	enum nt_culprit_kind kind; /* of all its culprits */
+	const uint32_t *rank; /* culprits of kind rank; ranks of kinds communicator and stage */
+	size_t ranks;
+	uint64_t comm;
+	uint64_t onset_ns;
+	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
+	uint8_t series; /* family slow */
+	uint64_t onset_frame; /* family slow */
+	bool unsure; /* the cost may be much larger */
+	bool first_seen; /* family slow: no window before the onset could be judged */
+	uint8_t tier;
+	double chance; /* of a false alarm */
+	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	size_t evidences;
+};
+
+/* How long the job's steps take since the onset, and took before it. */
+struct nt_lost_time {
+	double before_ns; /* 0: not known */
+	double clean_ns; /* before anything that is open now */
+	double first; /* steps that were seen of the job before the onset */
+	double steps, step_ns; /* since then: how many, and how long all of them took */
+	double due_ns; /* of what they took longer, this is not in gpu_hours yet */
+	uint64_t frame; /* counted up to here */
+	bool unknown; /* nothing tells how much of the time it cost */
+};
+
+/* What an incident was in the last window that was bad: that is told of it when it is over. */
+struct nt_fault {
+	bool held;
+	uint8_t class, cause, tier;
+	double cost, worst_cost, chance, slowdown, gpu_hours;
+	double steps, step_ns; /* of the lost time */
+	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE];
+	uint32_t evidences;
+};
+
+struct nt_blame {
+	uint32_t rank;
+	uint64_t onset_ns;
+	double cost, chance; /* slow means */
+	uint8_t class, cause, tier, series;
+	uint32_t absent; /* windows since it stood */
+	bool stands; /* scratch of the step */
+	struct nt_recovery recovery;
+};
+
+struct nt_detect_incident {
+	uint64_t id, version;
+	uint8_t family, class, cause, severity, state, kind, tier;
+	bool note, taken_over, unsure;
+	bool stands, judged, changed; /* scratch of the step */
+	uint32_t stood; /* windows it stood while pending */
+	uint32_t absent; /* and since it stood; of families that need no window, frames */
+	uint64_t comm;
+	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
+	double slowdown, gpu_hours, confidence, completeness;
+	double told_slowdown, told_completeness; /* when it was last told */
+	double missing_before_ns; /* of the input, before since_ns: see gap.h */
+	struct nt_lost_time lost_time;
+	struct nt_blame *blame; /* family slow: ascending by rank */
+	uint32_t blames, blame_cap;
+	uint32_t *list; /* other families: ranks, ascending */
+	uint32_t listed, list_cap;
+	double cost, chance;
+	struct nt_recovery recovery; /* of families that are judged as a whole */
+	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE]; /* on its worst culprit */
+	uint32_t evidences;
+	double shown_cost; /* scratch of the step: what that one costs */
+	double window_cost; /* scratch of the step: as nt_incidents_judge() was told */
+	struct nt_fault fault;
+	/* For the answer, made anew in each step. */
+	struct nt_finding_culprit *culprit;
+	uint32_t *node_rank; /* the ranks of its culprits of kind node */
+	uint32_t culprits;
+};
+
+struct nt_name {
+	uint8_t kind; /* enum nt_culprit_kind, or UINT8_MAX for "job" */
+	uint64_t id;
+	uint32_t count;
+};
+
+struct nt_incidents {
+	struct nt_detect_incident **open; /* in the order of their opening */
+	uint32_t opens, open_cap;
+	/* resolved in this step; their answers live until the next */
+	struct nt_detect_incident **gone;
+	uint32_t gones, gone_cap;
+	struct nt_name *name; /* ascending by (kind, id) */
+	uint32_t names, name_cap;
+	struct nt_finding *answer, *standing;
+	uint32_t answers, answer_cap, standings, standing_cap;
+	uint64_t refused; /* at the cap */
+};
+
+/* Did what began at these two times begin together? Then it is one incident. */
+bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns);
+/* Of the others every frame tells whether they go on. */
+bool nt_incident_needs_windows(const struct nt_detect_incident *incident);
+/* Puts one more culprit among those of the incident, at most one a rank. -ENOMEM. */
+int nt_blame_insert(struct nt_detect_incident *incident, const struct nt_blame *blame);
+/* What was before the open incidents is no measure of what is now. */
+void nt_lost_times_forget(struct nt_incidents *incidents);
+void nt_incident_free(struct nt_detect_incident *incident);
+void nt_incidents_free(struct nt_incidents *incidents);
+
+#endif

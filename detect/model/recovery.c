@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Has a fault ended? */
+#include "detect/model/recovery.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/thresholds/thresholds.h"
+
+/* The mean of the last two buckets. */
+static double recent(const struct nt_recovery *recovery)
+{
+	double sum = 0.0;
+	uint64_t windows = 0;
+
+	for (uint32_t i = 0; i < NT_RECOVERY_LAST && i < recovery->buckets; i++) {
+		sum += recovery->bucket[recovery->buckets - 1 - i].sum;
+		windows += recovery->bucket[recovery->buckets - 1 - i].windows;
+	}
+	return windows ? sum / (double)windows : 0.0;
+}
+
+void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
+		     uint64_t end_ns, double cost, double whole)
+{
+	struct nt_recovery_bucket *last;
+
+	if (recovery->buckets) {
+		last = &recovery->bucket[recovery->buckets - 1];
+		if (end_ns - last->start_ns <= rules->resolve_min_ns / NT_RECOVERY_PARTS ||
+		    last->windows < rules->resolve_windows / NT_RECOVERY_PARTS)
+			goto add;
+	}
+	if (recovery->buckets == NT_RECOVERY_BUCKETS) {
+		memmove(recovery->bucket, recovery->bucket + 1,
+			(NT_RECOVERY_BUCKETS - 1) * sizeof(*recovery->bucket));
+		recovery->buckets--;
+	}
+	last = &recovery->bucket[recovery->buckets++];
+	*last = (struct nt_recovery_bucket){.start_ns = start_ns};
+add:
+	if (last->windows < UINT32_MAX)
+		last->windows++;
+	last->sum += cost;
+	/* One window among healthy ones is noise. */
+	if (cost >= NT_COSTLY_PART * fmax(rules->size_floor, whole) &&
+	    recent(recovery) >= NT_RECOVERY_RECENT * fmax(rules->size_floor, whole))
+		recovery->bad_ns = end_ns;
+}
+
+bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
+			 uint64_t end_ns)
+{
+	double sum = 0.0;
+	uint64_t windows = 0;
+
+	for (uint32_t i = recovery->buckets; i-- > 0;) {
+		const struct nt_recovery_bucket *bucket = &recovery->bucket[i];
+
+		sum += bucket->sum;
+		windows += bucket->windows;
+		if (end_ns - bucket->start_ns >= rules->resolve_min_ns &&
+		    windows >= rules->resolve_windows)
+			return sum / (double)windows < NT_COSTLY_PART * rules->size_floor;
+	}
+	return false;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A rank's own past. */
+#include "detect/model/time.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detect/math/stats.h"
+#include "detect/thresholds/thresholds.h"
+
+void nt_past_clear(struct nt_past *past)
+{
+	*past = (struct nt_past){0};
+}
+
+static double most_deviation(const double *value, uint32_t n, double centre)
+{
+	double most = 0.0;
+
+	for (uint32_t i = 0; i < n; i++)
+		most = nt_stats_max(most, fabs(value[i] - centre));
+	return most;
+}
+
+bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
+		    struct nt_past *ret_past)
+{
+	const uint32_t n = past->count;
+	double copy[NT_PAST_WINDOWS];
+
+	if (past->ready || n < NT_PAST_SOME)
+		return false;
+	*ret_past = (struct nt_past){.count = n};
+	memcpy(copy, lesson->peer_deviation, n * sizeof(copy[0]));
+	ret_past->peer_deviation_centre = nt_stats_median_of(copy, n);
+	ret_past->peer_deviation_width = most_deviation(copy, n, ret_past->peer_deviation_centre);
+	memcpy(copy, lesson->value, n * sizeof(copy[0]));
+	ret_past->value_centre = nt_stats_median_of(copy, n);
+	ret_past->value_width = most_deviation(copy, n, ret_past->value_centre);
+	ret_past->value_width =
+		ret_past->value_centre > 0.0 ? ret_past->value_width / ret_past->value_centre : 0.0;
+	return true;
+}
+
+/*
+ * After how many of the windows the value stepped up for good, all of them: it did not. The window in which
+ * it did is of both. Some windows of before must be known; a few of after are outvoted anyhow.
+ */
+static uint32_t windows_before(const double *value)
+{
+	double low = INFINITY, high = -INFINITY, after[NT_PAST_WINDOWS];
+
+	after[NT_PAST_WINDOWS - 1] = value[NT_PAST_WINDOWS - 1];
+	for (uint32_t i = NT_PAST_WINDOWS - 1; i-- > 0;)
+		after[i] = fmin(value[i], after[i + 1]);
+	for (uint32_t n = 1; n < NT_PAST_WINDOWS - NT_PAST_FEW; n++) {
+		low = fmin(low, value[n - 1]);
+		high = fmax(high, value[n - 1]);
+		if (n >= NT_PAST_SOME && high > 0.0 && value[n] > high &&
+		    after[n + 1] - high >
+			    fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
+			return n;
+	}
+	return NT_PAST_WINDOWS;
+}
+
+static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *lesson)
+{
+	double copy[NT_PAST_WINDOWS], unit;
+
+	memcpy(copy, lesson->peer_deviation, sizeof(copy));
+	unit = nt_stats_median_of(copy + first->count, NT_PAST_WINDOWS - first->count);
+	return fabs(unit - first->peer_deviation_centre) <=
+	       NT_STEPPED_UNIT * first->peer_deviation_centre;
+}
+
+void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
+		   double value, uint64_t frame)
+{
+	double copy[NT_PAST_WINDOWS];
+
+	if (past->ready)
+		return;
+	lesson->peer_deviation[past->count] = peer_deviation;
+	lesson->value[past->count] = value;
+	lesson->frame[past->count++] = frame;
+	if (past->count < NT_PAST_WINDOWS)
+		return;
+	past->ready = true;
+	memcpy(copy, lesson->peer_deviation, sizeof(copy));
+	past->peer_deviation_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->peer_deviation_width =
+		nt_stats_mad(copy, NT_PAST_WINDOWS, past->peer_deviation_centre);
+	memcpy(copy, lesson->value, sizeof(copy));
+	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
+	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
+	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
+}
+
+uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, double unit,
+			     double value, uint64_t frame)
+{
+	struct nt_past before = {0}, first;
+
+	if (past->ready)
+		return 0;
+	nt_past_learn(past, lesson, unit, value, frame);
+	if (!past->ready)
+		return 0;
+	before.count = windows_before(lesson->value);
+	/* So few are as wide as the farthest of them. */
+	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
+	    !is_same_unit(&first, lesson))
+		return 0;
+	*past = first;
+	past->count = NT_PAST_WINDOWS;
+	past->ready = true;
+	return lesson->frame[before.count];
+}
+
+void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame)
+{
+	if (past->ready)
+		return;
+	while (past->count && lesson->frame[past->count - 1] >= frame)
+		past->count--;
+}
+
+double nt_past_doubt(const struct nt_past *past)
+{
+	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * past->value_width / sqrt(NT_PAST_WINDOWS);
+}
+
+double nt_past_floor(const struct nt_past *past, double most)
+{
+	const double error =
+		NT_STATS_MEDIAN_ERROR * past->peer_deviation_width / sqrt(NT_PAST_WINDOWS);
+
+	return nt_stats_max(0.0, past->peer_deviation_centre - nt_stats_min(error, most));
+}
+
+bool nt_past_before(const struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame,
+		    double *ret_peer_deviation, double *ret_value)
+{
+	double copy[NT_PAST_WINDOWS];
+	uint32_t n = 0;
+
+	if (past->ready) {
+		*ret_peer_deviation = past->peer_deviation_centre;
+		*ret_value = past->value_centre;
+		return true;
+	}
+	while (n < past->count && lesson->frame[n] < frame)
+		n++;
+	if (n < NT_PAST_FEW)
+		return false;
+	memcpy(copy, lesson->peer_deviation, n * sizeof(copy[0]));
+	*ret_peer_deviation = nt_stats_median_of(copy, n);
+	memcpy(copy, lesson->value, n * sizeof(copy[0]));
+	*ret_value = nt_stats_median_of(copy, n);
+	return true;
+}

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long a communicator's transfers take. */
-#include "detect/network.h"
-
-double nt_network_usual(const struct nt_network *network)
-{
-	return network->past.value_centre * network->calls;
-}

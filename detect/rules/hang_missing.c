@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ranks that are gone while their job needs them. */
+#include "detect/rules/hang_missing.h"
+
+#include "detect/incidents/incident_raise.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/model/detector_state.h"
+#include "detect/rules/hang.h"
+#include "detect/rules/hang_impl.h"
+#include "detect/thresholds/thresholds.h"
+
+/* Somebody waits for nobody knows whom, and the job stands. */
+static bool is_waited_for(const struct nt_detect *detect)
+{
+	const uint64_t need_ns = at_least(detect->rules.hang_min_ns,
+					  usual_periods(detect, detect->rules.hang_periods));
+
+	if (is_recent(detect, detect->step.moved_ns, need_ns))
+		return false;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (is_live(rank) && is_fresh(detect, rank) && is_in_unbound(rank) &&
+		    nt_hang_waited(detect, rank) >= need_ns)
+			return true;
+	}
+	return false;
+}
+
+/* For so long after its end the job may seem to go on without it. */
+static uint64_t last_ns(const struct nt_detect *detect)
+{
+	return at_least(detect->rules.hang_min_ns, usual_periods(detect, NT_MISSING_STEPS));
+}
+
+/* What went on without it for longer does not wait for it now. */
+static bool stopped_with(const struct nt_detect *detect, const struct nt_detect_rank *gone)
+{
+	return nt_stats_add(gone->ended_ns, last_ns(detect)) >= detect->step.moved_ns;
+}
+
+static bool is_told(const struct nt_detect *detect, const struct nt_detect_rank *gone)
+{
+	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_MISSING, 0);
+
+	for (uint32_t i = 0; open && i < open->listed; i++)
+		if (open->list[i] == gone->rank)
+			return true;
+	return false;
+}
+
+/*
+ * It waits for its device, which may wait for the one that is gone: since then, or for longer than in a
+ * step. A job that goes on with fewer ranks waits for its devices in each of its steps.
+ */
+static bool awaits(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+		   const struct nt_detect_rank *gone)
+{
+	const uint64_t least_ns = detect->rules.missing_after_ns,
+		       wait_ns = nt_hang_waited(detect, rank);
+
+	if (!rank->inside.synchronising || !stopped_with(detect, gone))
+		return false;
+	if (is_told(detect, gone))
+		return true;
+	return wait_ns >= least_ns &&
+	       (rank->inside.since_ns <= nt_stats_add(gone->ended_ns, least_ns) ||
+		wait_ns >= usual_periods(detect, NT_MISSING_WAIT));
+}
+
+/* It goes on calling there without it. What is told of a window was done before its end. */
+static bool goes_on(const struct nt_detect *detect, const struct nt_detect_link *link,
+		    const struct nt_detect_rank *gone)
+{
+	const uint64_t least_ns = nt_stats_add(detect->rules.missing_after_ns,
+					       usual_periods(detect, NT_MISSING_STEPS));
+
+	return link->progress_ns >= nt_stats_add(gone->ended_ns, least_ns) &&
+	       is_recent(detect, link->progress_ns, last_ns(detect));
+}
+
+/* A member of one of its communicators that waits on it, or goes on calling without it. */
+static bool is_missed(const struct nt_detect *detect, const struct nt_detect_rank *gone)
+{
+	for (uint32_t i = 0; i < gone->links; i++) {
+		const struct nt_detect_comm *comm = gone->link[i].comm;
+
+		for (uint32_t j = 0; j < comm->members; j++) {
+			const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[j]);
+			const struct nt_detect_link *link;
+
+			if (!rank || rank == gone || !is_live(rank) || !is_fresh(detect, rank))
+				continue;
+			if ((rank->inside.in_call && rank->inside.comm == comm->id) ||
+			    awaits(detect, rank, gone))
+				return true;
+			link = find_link(rank, comm);
+			if (link && goes_on(detect, link, gone))
+				return true;
+		}
+	}
+	return false;
+}
+
+int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	uint32_t *missing = detect->scratch.index, n = 0;
+	uint64_t first_ns = UINT64_MAX;
+	bool unbound;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_MISSING,
+		.class = NT_CLASS_MISSING,
+		.kind = NT_CULPRIT_RANK,
+		.cost = -1.0,
+		.tier = NT_FRAME_T1,
+	};
+
+	(void)frame;
+	if (detect->ranks && !detect->census.here)
+		return nt_incidents_close(detect, NT_FAMILY_END);
+	if (!detect->census.gone)
+		return 0;
+	unbound = is_waited_for(detect);
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (!rank->ended || rank->finalized || !rank->known ||
+		    detect->end_ns < nt_stats_add(rank->ended_ns, detect->rules.missing_after_ns) ||
+		    !(is_missed(detect, rank) || (unbound && stopped_with(detect, rank))))
+			continue;
+		missing[n++] = rank->rank;
+		if (rank->ended_ns < first_ns)
+			first_ns = rank->ended_ns;
+	}
+	if (!n)
+		return 0;
+	proposal.rank = missing;
+	proposal.ranks = n;
+	proposal.onset_ns = first_ns;
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_GONE,
+		.unit = NT_EVIDENCE_TEXT_S,
+		.method = NT_EVIDENCE_TEXT_EXIT,
+		.value = (double)(detect->end_ns - first_ns) / 1e9,
+		.windows = 1,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}

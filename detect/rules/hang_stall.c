@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whom those wait for that wait. */
+#include "detect/rules/hang_stall.h"
+
+#include "detect/rules/hang.h"
+#include "detect/rules/hang_impl.h"
+#include "detect/thresholds/thresholds.h"
+
+static bool has_worked(const struct nt_detect *detect, const struct nt_detect_rank *rank)
+{
+	return rank->worked_ns && detect->end_ns - rank->worked_ns <= NT_WORKING_LASTS_NS;
+}
+
+void nt_stall_accuse(const struct nt_detect *detect, struct nt_stall *stall,
+		     const struct nt_stall_member *member)
+{
+	for (uint32_t i = 0; i < stall->culprits; i++)
+		if (stall->culprit[i] == member->rank->rank)
+			return;
+	stall->working = (!stall->culprits || stall->working) && has_worked(detect, member->rank);
+	stall->culprit[stall->culprits++] = member->rank->rank;
+}
+
+void nt_stall_look_around(const struct nt_detect *detect, struct nt_stall *stall)
+{
+	for (uint32_t i = 0; i < detect->comm_count && !stall->going; i++)
+		stall->going = is_recent(detect, detect->comm[i]->moved_ns, NT_LEAVING_NS);
+	for (uint32_t i = 0; i < detect->ranks && !stall->gone; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		/* A job that went on without it for long does not wait for it now. */
+		stall->gone =
+			rank->ended && !rank->finalized &&
+			nt_stats_add(rank->ended_ns, detect->rules.hang_min_ns) >= stall->since_ns;
+	}
+}
+
+void nt_stall_acquit_waiting(const struct nt_detect *detect, struct nt_stall *stall)
+{
+	uint32_t kept = 0;
+	bool working = true, idle = stall->gone || stall->moving;
+
+	for (uint32_t i = 0; i < stall->culprits && !idle; i++)
+		idle = !nt_detect_find(detect, stall->culprit[i])->inside.synchronising;
+	if (!idle)
+		return;
+	for (uint32_t i = 0; i < stall->culprits; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, stall->culprit[i]);
+
+		if (rank->inside.synchronising)
+			continue;
+		working = working && has_worked(detect, rank);
+		stall->culprit[kept++] = rank->rank;
+	}
+	stall->waiting |= kept < stall->culprits;
+	stall->culprits = kept;
+	stall->working = working;
+}
+
+void nt_stall_witness(struct nt_stall *stall, const struct nt_stall_member *member)
+{
+	const uint64_t since = member->rank->inside.since_ns;
+
+	if (!stall->found || since < stall->since_ns)
+		stall->since_ns = since;
+	if (member->waited_ns > stall->longest_ns)
+		stall->longest_ns = member->waited_ns;
+	stall->found = true;
+	stall->tier = member->rank->tier;
+}
+
+bool nt_stall_has_moved(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			uint64_t need_ns)
+{
+	if (!rank->inside.in_call && !rank->inside.synchronising &&
+	    is_recent(detect, rank->inside_ns, need_ns))
+		return true;
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (is_recent(detect, rank->link[i].progress_ns, need_ns) ||
+		    (rank->inside.synchronising &&
+		     is_recent(detect, rank->link[i].comm->moved_ns, NT_LEAVING_NS)))
+			return true;
+	return false;
+}
+
+bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struct nt_stall *stall)
+{
+	uint32_t n = 0;
+
+	if (is_recent(detect, detect->step.moved_ns, need_ns))
+		return false;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_stall_member at = {.rank = &detect->rank[i]};
+
+		if (at.rank->ended || at.rank->finalized)
+			return false; /* told elsewhere */
+		if (at.rank->silent || !is_fresh(detect, at.rank))
+			continue;
+		n++;
+		if (at.rank->lost_sight) {
+			if (nt_stall_has_moved(detect, at.rank, need_ns))
+				return false;
+			stall->lost_sight++;
+			continue;
+		}
+		if (!at.rank->inside.in_call && !at.rank->inside.synchronising) {
+			if (nt_stall_has_moved(detect, at.rank, need_ns))
+				return false;
+			nt_stall_accuse(detect, stall, &at);
+			continue;
+		}
+		at.waited_ns = nt_hang_waited(detect, at.rank);
+		if (at.waited_ns < need_ns)
+			return false;
+		if (is_in_unbound(at.rank))
+			nt_stall_witness(stall, &at);
+	}
+	/* It may be one of those. */
+	if (stall->lost_sight)
+		stall->culprits = 0;
+	stall->inside_all = !stall->culprits;
+	stall->cause = stall->culprits ? NT_EVIDENCE_TEXT_LAGGARD : NT_EVIDENCE_TEXT_NONE;
+	/* Most of the ranks outside of calls are a pause. */
+	return stall->found && stall->culprits <= n / 2;
+}

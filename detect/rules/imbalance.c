@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Uneven work. */
+#include "detect/rules/imbalance.h"
+
+#include <math.h>
+
+#include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/straggler_floor.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/math/stats.h"
+#include "detect/thresholds/thresholds.h"
+
+/* Of a rank that nothing is known to do calls with nobody can say which role it has. */
+static bool has_role(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return group->kind != NT_GROUP_ALONE ||
+	       detect->rank[detect->roles.member[group->first]].links > 0;
+}
+
+static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return has_role(detect, group) && group->round_frame == detect->frames &&
+	       group->median[NT_SERIES_OWN] >= 0.0;
+}
+
+/* Each role against the median of the others of its tier. */
+static void compare_roles(struct nt_detect *detect)
+{
+	double *sorted = detect->scratch.a;
+	uint8_t tier = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (is_current(detect, group) && group->tier[NT_SERIES_OWN] > tier)
+			tier = group->tier[NT_SERIES_OWN];
+	}
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (is_current(detect, group) && group->tier[NT_SERIES_OWN] == tier)
+			sorted[n++] = group->median[NT_SERIES_OWN];
+	}
+	nt_stats_sort(sorted, n);
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		struct nt_group *group = &detect->roles.group[i];
+		double others, base;
+
+		if (n < 2 || !is_current(detect, group) || group->tier[NT_SERIES_OWN] != tier)
+			continue;
+		others = nt_stats_median_without(sorted, n, group->median[NT_SERIES_OWN]);
+		base = nt_peer_deviation_base(&detect->rules, others, group->step_ns);
+		group->excess = (group->median[NT_SERIES_OWN] - others) / base;
+		group->cost = (group->median[NT_SERIES_OWN] - others) / group->step_ns;
+		if (group->excess <= NT_UNEVEN_PART || group->cost <= detect->rules.size_floor) {
+			group->long_rounds -= group->long_rounds > 0;
+			continue;
+		}
+		if (!group->long_rounds)
+			group->long_since_ns = group->wait_start_ns;
+		group->long_rounds += group->long_rounds < 2 * NT_LONG_ROUNDS;
+	}
+}
+
+static bool is_blamed(const struct nt_detect *detect, const struct nt_group *group)
+{
+	uint32_t blamed = 0;
+
+	for (uint32_t i = 0; i < group->members; i++)
+		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
+	/* The lower median of a role is a culprit's own only where half of its ranks are. */
+	return 2 * blamed >= group->members;
+}
+
+/* Ranks of all long roles, ascending, into scratch. */
+static uint32_t list_ranks(struct nt_detect *detect)
+{
+	uint32_t *list = detect->scratch.index, n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank->group < detect->roles.groups &&
+		    detect->roles.group[rank->group].long_rounds >= NT_LONG_ROUNDS)
+			list[n++] = rank->rank;
+	}
+	return n;
+}
+
+static int raise_roles(struct nt_detect *detect)
+{
+	const struct nt_group *longest = NULL;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+	};
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (group->long_rounds >= NT_LONG_ROUNDS && is_current(detect, group) &&
+		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
+			longest = group;
+	}
+	if (!longest)
+		return 0;
+	proposal.onset_ns = longest->long_since_ns;
+	proposal.rank = detect->scratch.index;
+	proposal.ranks = list_ranks(detect);
+	proposal.cost = fmax(0.0, longest->cost);
+	proposal.tier = longest->tier[NT_SERIES_OWN];
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_ROLE_WORK,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_ROLES,
+		.value = longest->median[NT_SERIES_OWN] / 1e6,
+		.peers = (longest->median[NT_SERIES_OWN] - longest->cost * longest->step_ns) / 1e6,
+		.windows = longest->long_rounds,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+/* Large groups always have somebody who is slow for once, where hiccups are common. */
+static bool may_take_turns(const struct nt_group *group)
+{
+	const struct nt_adaptation *tail = &group->tail[NT_SERIES_OWN];
+
+	return group->members <= NT_TURNS_FEW_RANKS ||
+	       tail->entries * group->members <= NT_TURNS_FAR * tail->windows;
+}
+
+/* In nearly every round somebody is far behind. */
+static bool is_costly(const struct nt_ring *worst)
+{
+	uint32_t costly = 0;
+
+	for (uint32_t i = 0; i < NT_TURNS; i++)
+		costly += worst->value[i] >= NT_UNEVEN_PART;
+	return worst->count == NT_TURNS && costly >= NT_TURNS_COSTLY;
+}
+
+/*
+ * A window may hold the turns of several, of which none is far behind in it: all together cost the same
+ * in nearly every round. What hiccups cost differs from round to round.
+ */
+static bool is_even(const struct nt_ring *turn)
+{
+	const double middle = nt_ring_median(turn);
+	uint32_t alike = 0;
+
+	for (uint32_t i = 0; i < NT_TURNS; i++)
+		alike += fabs(turn->value[i] - middle) <= NT_TURNS_ALIKE * middle;
+	return turn->count == NT_TURNS && middle >= NT_UNEVEN_PART && alike >= NT_TURNS_COSTLY;
+}
+
+/* Some rank is behind in nearly every round, and it is never the same: what that costs, or NULL. */
+static const struct nt_ring *find_turns(const struct nt_group *group)
+{
+	const struct nt_group_past *past = group->past;
+	const struct nt_ring *ring;
+	uint32_t most = 0;
+
+	if (!past || !may_take_turns(group) || past->worst.count < NT_TURNS)
+		return NULL;
+	ring = is_costly(&past->worst) ? &past->worst : is_even(&past->turn) ? &past->turn : NULL;
+	for (uint32_t i = 0; i < NT_TURNS && ring; i++) {
+		uint32_t same = 0;
+
+		for (uint32_t j = 0; j < NT_TURNS; j++)
+			same += past->slowest[j] == past->slowest[i];
+		if (same > most)
+			most = same;
+	}
+	return most <= NT_TURNS_OF_ONE ? ring : NULL;
+}
+
+static double turn(const struct nt_ring *ring, uint32_t oldest)
+{
+	return ring->value[(ring->next + oldest) % NT_TURNS];
+}
+
+/*
+ * It began with the first of the rounds that was far behind. Where the oldest are so as often as all,
+ * it was there before them: then with the oldest round that is known.
+ */
+static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring *ring)
+{
+	uint32_t first = 0, early = 0;
+
+	for (uint32_t i = 0; i < NT_TURNS - NT_TURNS_COSTLY; i++)
+		early += turn(ring, i) >= NT_UNEVEN_PART;
+	if (2 * early >= NT_TURNS - NT_TURNS_COSTLY)
+		return nt_history_start(&detect->step.history, NT_HISTORY_ROUNDS);
+	while (first + 1 < NT_TURNS && turn(ring, first) < NT_UNEVEN_PART)
+		first++;
+	return nt_history_start(&detect->step.history, NT_TURNS - 1 - first);
+}
+
+/*
+ * What the turns cost, mean of the last rounds. False: that is not known, as several ranks are slow in one
+ * step, or wait for each other in a pipeline, which is longer by more than any of them is.
+ */
+static bool price_turns(const struct nt_detect *detect, const struct nt_group *group,
+			double *ret_cost)
+{
+	const struct nt_ring *turn = &group->past->turn;
+	double sum = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < turn->count; i++) {
+		if (turn->value[i] < 0.0)
+			continue;
+		sum += turn->value[i];
+		n++;
+	}
+	if (2 * n < NT_TURNS)
+		return false;
+	*ret_cost = sum / n;
+	if (!nt_straggler_floor_take_off(detect, group, NT_SERIES_OWN, 1, *ret_cost, ret_cost))
+		return false;
+	for (uint32_t i = 0; i < detect->comm_count; i++)
+		if (nt_detect_comm_use(detect->comm[i]) == NT_DETECT_COMM_PIPELINE)
+			return false;
+	return true;
+}
+
+static int raise_turns(struct nt_detect *detect)
+{
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+	};
+	double cost, worst = 0.0;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+		const struct nt_ring *ring = is_current(detect, group) ? find_turns(group) : NULL;
+
+		if (!ring)
+			continue;
+		cost = nt_ring_median(ring);
+		if (cost > worst) {
+			worst = cost;
+			proposal.cost = cost;
+			proposal.unsure = !price_turns(detect, group, &proposal.cost);
+			proposal.onset_ns = turns_since(detect, ring);
+			proposal.tier = group->tier[NT_SERIES_OWN];
+		}
+	}
+	if (proposal.cost <= 0.0)
+		return 0;
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_SLOWEST,
+		.unit = NT_EVIDENCE_TEXT_PERCENT,
+		.method = NT_EVIDENCE_TEXT_RATIO,
+		.value = 100.0 * worst,
+		.windows = NT_TURNS,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_imbalance_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	const struct nt_ring *ring;
+	double residual = 0.0;
+	bool judged = false;
+	int r;
+
+	(void)frame;
+	compare_roles(detect);
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (!is_current(detect, group))
+			continue;
+		judged = true;
+		if (group->excess > NT_UNEVEN_PART)
+			residual = fmax(residual, group->cost);
+		ring = find_turns(group);
+		if (ring)
+			residual = fmax(residual, nt_ring_median(ring));
+	}
+	if (!judged)
+		return 0;
+	r = raise_roles(detect);
+	if (r < 0)
+		return r;
+	if (!nt_incidents_find(detect, NT_FAMILY_IMBALANCE, 0) ||
+	    !nt_incidents_find(detect, NT_FAMILY_IMBALANCE, 0)->listed) {
+		r = raise_turns(detect);
+		if (r < 0)
+			return r;
+	}
+	nt_incidents_judge(detect, NT_FAMILY_IMBALANCE, 0, residual);
+	return 0;
+}

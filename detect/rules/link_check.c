@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which NIC, or which path. */
+#include "detect/rules/link_check.h"
+
+#include <math.h>
+
+#include "detect/baseline/link_span.h"
+#include "detect/baseline/matrix_learn.h"
+#include "detect/baseline/matrix_name.h"
+#include "detect/baseline/nic_counters_judge.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/rules/link_share.h"
+#include "detect/rules/network_measure.h"
+#include "detect/thresholds/thresholds.h"
+
+int nt_detect_link_note(struct nt_detect *detect, const struct nt_frame_rank *seen)
+{
+	detect->links.told += seen->transfers;
+	if (!seen->nic_retransmits && !seen->nic_errors && !seen->nic_congestion)
+		return 0;
+	return nt_nic_ports_note(detect, seen);
+}
+
+/* ---- when ---------------------------------------------------------------------------------------- */
+
+/* Whether this frame tells of the job's step, against its own past. */
+static void note_step(struct nt_detect *detect)
+{
+	bool stepped = false;
+
+	for (uint32_t i = 0; i < detect->ranks && !stepped; i++)
+		stepped = detect->rank[i].round_frame == detect->frames;
+	if (stepped && detect->step.past.ready)
+		detect->links.step_frame = detect->frames;
+}
+
+static bool is_step_slow(const struct nt_detect *detect)
+{
+	const struct nt_cusum *level = &detect->step.level;
+
+	return level->sum >= detect->threshold && nt_cusum_lasts(level) &&
+	       nt_cusum_cost(level) >= detect->rules.size_floor;
+}
+
+/*
+ * The part of the step that it is longer by than before, less what others make it longer by: a rank that
+ * is slow is waited for in sends as well, and in a ring by all. What they cost is a slow mean.
+ */
+static double felt(const struct nt_detect *detect)
+{
+	const double part = (detect->step.step_ns - detect->step.past.value_centre) /
+			    fmax(1.0, detect->step.step_ns);
+	double others = 0.0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_NETWORK && !incident->note)
+			others += fmax(0.0, incident->cost);
+	}
+	return others < NT_EXPLAINS * part ? part - others : 0.0;
+}
+
+/*
+ * Something else is open that makes the job slow: at its worst it cost half of what the step is longer by on
+ * average, or all but little. What ends is slow to be over, and what is left of it is no other fault.
+ */
+static bool is_explained(const struct nt_detect *detect)
+{
+	const double part = nt_cusum_cost(&detect->step.level);
+	double others = 0.0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->family == NT_FAMILY_NETWORK || incident->note)
+			continue;
+		/* Until it is known what it costs, it may be anything. */
+		if (!incident->fault.held)
+			return true;
+		others += fmax(incident->cost, incident->fault.worst_cost);
+	}
+	return others >= NT_EXPLAINS * part || part - others < detect->rules.size_floor;
+}
+
+static bool is_slow(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	return comm->network.past.ready && nt_network_is_slow(detect, comm);
+}
+
+/* The slow communicator that costs most, or NULL. */
+static const struct nt_detect_comm *slowest_comm(const struct nt_detect *detect)
+{
+	const struct nt_detect_comm *slowest = NULL;
+
+	if (!detect->links.slow)
+		return NULL;
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+
+		if (is_slow(detect, comm) &&
+		    (!slowest ||
+		     nt_cusum_cost(&comm->network.level) > nt_cusum_cost(&slowest->network.level)))
+			slowest = comm;
+	}
+	return slowest;
+}
+
+/* What is known of the slow network as a whole. */
+struct fault_notice {
+	const struct nt_detect_comm *comm; /* or NULL */
+	const struct nt_cell *cell; /* or NULL */
+	const struct nt_cusum *level; /* of whichever showed it, NULL: none does */
+	uint64_t onset_ns; /* the earliest of all that show it */
+	enum nt_evidence_text method;
+};
+
+static bool name(struct nt_detect *detect, struct fault_notice *fault_notice,
+		 struct nt_culprit_link *ret_link)
+{
+	struct nt_culprit_link other;
+	const bool by_cells = fault_notice->cell && nt_matrix_name(detect, ret_link);
+
+	fault_notice->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
+	if (by_cells && !ret_link->is_one_end)
+		return true;
+	/* It may be the NIC of an end that talks to nobody else: others can tell. */
+	fault_notice->method = NT_EVIDENCE_TEXT_COUNTERS;
+	if (nt_nic_ports_name(detect, fault_notice->onset_ns, &other) &&
+	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
+		*ret_link = other;
+		return true;
+	}
+	fault_notice->method = NT_EVIDENCE_TEXT_SHARED;
+	if (nt_detect_link_share(detect, &other) &&
+	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
+		*ret_link = other;
+		return true;
+	}
+	fault_notice->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
+	return by_cells;
+}
+
+static struct fault_notice find_fault_notice(const struct nt_detect *detect)
+{
+	double cost;
+	struct fault_notice fault_notice = {.comm = slowest_comm(detect),
+					    .cell = nt_matrix_slowest(detect, &cost)};
+
+	/* Sends may overlap with work: what they take longer must be felt. */
+	if (fault_notice.cell && !fault_notice.comm &&
+	    (!is_step_slow(detect) || cost < detect->rules.size_floor ||
+	     felt(detect) < detect->rules.size_floor))
+		fault_notice.cell = NULL;
+	if (fault_notice.comm)
+		fault_notice.level = &fault_notice.comm->network.level;
+	else if (fault_notice.cell)
+		fault_notice.level = &fault_notice.cell->level;
+	else if (is_step_slow(detect) && !is_explained(detect))
+		fault_notice.level = &detect->step.level;
+	if (!fault_notice.level)
+		return fault_notice;
+	fault_notice.onset_ns = fault_notice.level->onset_ns;
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+
+		if (nt_network_was_slow(detect, comm) &&
+		    comm->network.level.onset_ns < fault_notice.onset_ns)
+			fault_notice.onset_ns = comm->network.level.onset_ns;
+	}
+	return fault_notice;
+}
+
+/* ---- what it says -------------------------------------------------------------------------------- */
+
+/* What the link cost in this frame; negative: nothing tells. */
+static double cost_of(const struct nt_detect *detect, const struct nt_culprit_link *link)
+{
+	double cost = nt_matrix_cost(detect, link), step;
+
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+
+		if (comm->network.past.ready && comm->network.frame == detect->frames &&
+		    nt_detect_link_goes_over(detect, comm, link))
+			cost = fmax(cost, nt_stats_clip(comm->network.cost, -1.0, 1.0));
+	}
+	if (detect->links.step_frame != detect->frames)
+		return cost;
+	step = (detect->step.step_ns - detect->step.past.value_centre) /
+	       fmax(1.0, detect->step.step_ns);
+	/* Not more than the step feels; and where nothing else tells, that. */
+	return cost < 0.0 ? step : fmin(cost, fmax(0.0, step));
+}
+
+static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
+		    enum nt_evidence_text unit, enum nt_evidence_text method, double value,
+		    double peers, uint32_t windows)
+{
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = (uint8_t)what,
+		.unit = (uint8_t)unit,
+		.method = (uint8_t)method,
+		.value = value,
+		.peers = peers,
+		.windows = windows,
+	};
+}
+
+static void tell(struct nt_detect *detect, const struct fault_notice *fault_notice,
+		 const struct nt_culprit_link *link, struct nt_proposal *proposal)
+{
+	static const enum nt_evidence_text counted[NT_NIC_PORT_KINDS] = {
+		[NT_NIC_PORT_RETRANSMITS] = NT_EVIDENCE_TEXT_PORT_RETRANSMITS,
+		[NT_NIC_PORT_ERRORS] = NT_EVIDENCE_TEXT_PORT_ERRORS,
+		[NT_NIC_PORT_CONGESTION] = NT_EVIDENCE_TEXT_PORT_CONGESTION,
+	};
+	struct nt_nic_port_account port;
+	double now, before;
+	uint32_t windows;
+
+	if (nt_matrix_tell(detect, link, true, &now, &before, &windows))
+		add_row(proposal, NT_EVIDENCE_TEXT_SENDING, NT_EVIDENCE_TEXT_MS,
+			NT_EVIDENCE_TEXT_DELAY_MATRIX, now, before, windows);
+	if (nt_matrix_tell(detect, link, false, &now, &before, &windows))
+		add_row(proposal, NT_EVIDENCE_TEXT_RECEIVING, NT_EVIDENCE_TEXT_MS,
+			NT_EVIDENCE_TEXT_DELAY_MATRIX, now, before, windows);
+	if (nt_nic_ports_tell(detect, link->node, &port) ||
+	    (link->kind == NT_CULPRIT_PATH && nt_nic_ports_tell(detect, link->peer, &port)))
+		add_row(proposal, counted[port.kind], NT_EVIDENCE_TEXT_EVENTS_A_SECOND,
+			NT_EVIDENCE_TEXT_COUNTERS, port.rate, port.usual, port.windows);
+	if (fault_notice->comm)
+		add_row(proposal, NT_EVIDENCE_TEXT_TRANSFER, NT_EVIDENCE_TEXT_MS,
+			fault_notice->method, fault_notice->comm->network.transfer / 1e6,
+			nt_network_usual(&fault_notice->comm->network) / 1e6,
+			fault_notice->comm->network.level.windows);
+	add_row(proposal, NT_EVIDENCE_TEXT_STEP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_OWN_PAST,
+		detect->step.step_ns / 1e6, detect->step.past.value_centre / 1e6,
+		detect->step.level.windows);
+}
+
+static uint8_t best_tier(const struct nt_detect *detect)
+{
+	uint8_t tier = NT_FRAME_T1;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].round_frame == detect->frames && detect->rank[i].tier > tier)
+			tier = detect->rank[i].tier;
+	return tier;
+}
+
+/* The open incident of a link, the first that touches this one, NULL: of any. */
+static struct nt_detect_incident *find_open(const struct nt_detect *detect,
+					    const struct nt_culprit_link *link)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		struct nt_detect_incident *incident = detect->incidents.open[i];
+		struct nt_culprit_link is;
+
+		if (incident->family != NT_FAMILY_NETWORK ||
+		    !nt_detect_link_is_kind(incident->kind))
+			continue;
+		is = nt_detect_link_of(incident->kind, incident->comm);
+		if (!link || nt_detect_link_touches(link, is.node) ||
+		    (is.kind == NT_CULPRIT_PATH && nt_detect_link_touches(link, is.peer)))
+			return incident;
+	}
+	return NULL;
+}
+
+/* What is slow goes over the link of that incident. */
+static bool is_of(const struct nt_detect *detect, const struct fault_notice *fault_notice,
+		  const struct nt_detect_incident *incident)
+{
+	const struct nt_culprit_link link = nt_detect_link_of(incident->kind, incident->comm);
+
+	if (fault_notice->comm)
+		return nt_detect_link_goes_over(detect, fault_notice->comm, &link);
+	return !fault_notice->cell ||
+	       nt_detect_link_holds(&link, fault_notice->cell->from, fault_notice->cell->to);
+}
+
+/*
+ * May what is told now take the place of what an incident names? What is seen while it costs nothing tells
+ * of something else, and so do counters that turn, or grow, long after it began: who slowed the job counted
+ * then what it counts now. Times by peer tell of each window.
+ */
+static bool may_rename(const struct nt_detect *detect, const struct fault_notice *fault_notice,
+		       const struct nt_detect_incident *open)
+{
+	if (open->state == NT_INCIDENT_PENDING)
+		return true;
+	if (open->recovery.bad_ns != detect->end_ns)
+		return false;
+	return fault_notice->method == NT_EVIDENCE_TEXT_DELAY_MATRIX;
+}
+
+/*
+ * One incident for what may be seen as one thing now and as another a moment later: while it is
+ * pending as it comes, afterwards when that holds.
+ */
+static void settle_name(struct nt_detect *detect, const struct fault_notice *fault_notice,
+			struct nt_culprit_link *link)
+{
+	struct nt_links *links = &detect->links;
+	struct nt_detect_incident *open = find_open(detect, link);
+	struct nt_culprit_link is;
+
+	if (!open) {
+		open = find_open(detect, NULL);
+		/* What is known to make this slow does so still: only times by peer say otherwise. */
+		if (!open || fault_notice->method == NT_EVIDENCE_TEXT_DELAY_MATRIX ||
+		    !is_of(detect, fault_notice, open))
+			return;
+		*link = nt_detect_link_of(open->kind, open->comm);
+		return;
+	}
+	is = nt_detect_link_of(open->kind, open->comm);
+	if (nt_detect_link_is_same(&is, link)) {
+		links->others = 0;
+		*link = is;
+		return;
+	}
+	if (!may_rename(detect, fault_notice, open)) {
+		*link = is;
+		return;
+	}
+	links->others = nt_detect_link_is_same(&links->other, link) ? links->others + 1 : 1;
+	links->other = *link;
+	if (open->state != NT_INCIDENT_PENDING && links->others < NT_DETECT_LINK_FRAMES) {
+		*link = is;
+		return;
+	}
+	links->others = 0;
+	open->kind = link->kind;
+	open->comm = nt_detect_link_key(link);
+	open->changed = true;
+}
+
+static bool is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	const struct nt_detect_comm *comm;
+
+	if (incident->kind != NT_CULPRIT_COMMUNICATOR)
+		return false;
+	comm = nt_detect_comm_find(detect->comms, incident->comm);
+	return comm && nt_detect_link_explains(detect, comm);
+}
+
+static int raise(struct nt_detect *detect, const struct fault_notice *fault_notice)
+{
+	const struct nt_culprit_link *link = &detect->links.now;
+	const double cost = cost_of(detect, link);
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_NETWORK,
+		.class = NT_CLASS_NETWORK,
+		.kind = link->kind,
+		.comm = nt_detect_link_key(link),
+		.onset_ns = fault_notice->onset_ns,
+		.cost = fmax(0.0, cost),
+		.tier = fault_notice->comm ? fault_notice->comm->network.tier : best_tier(detect),
+		.chance = nt_cusum_chance(fault_notice->level, &detect->rules, detect->ranks, 1.0),
+	};
+	int r = nt_incidents_join(detect, &proposal, is_part);
+
+	if (r < 0)
+		return r;
+	tell(detect, fault_notice, link, &proposal);
+	return nt_incidents_raise(detect, &proposal);
+}
+
+/* All that is open for a link, whatever is seen now: does it go on? */
+static void judge_open(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+		struct nt_culprit_link link;
+		double cost;
+
+		if (incident->family != NT_FAMILY_NETWORK ||
+		    !nt_detect_link_is_kind(incident->kind))
+			continue;
+		link = nt_detect_link_of(incident->kind, incident->comm);
+		cost = cost_of(detect, &link);
+		if (cost >= 0.0 || detect->links.step_frame == detect->frames)
+			nt_incidents_judge(detect, NT_FAMILY_NETWORK, incident->comm, cost);
+	}
+}
+
+int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	struct nt_links *links = &detect->links;
+	struct nt_culprit_link link = {0};
+	struct fault_notice fault_notice;
+	int r;
+
+	links->now = (struct nt_culprit_link){0};
+	if (links->told) {
+		r = nt_matrix_learn(detect, frame, links->told);
+		if (r < 0)
+			return r;
+	}
+	links->told = 0;
+	nt_nic_ports_judge(detect);
+	note_step(detect);
+	judge_open(detect);
+	fault_notice = find_fault_notice(detect);
+	if (!fault_notice.level)
+		return 0;
+	if (name(detect, &fault_notice, &link)) {
+		settle_name(detect, &fault_notice, &link);
+	} else {
+		/* What was clear before need not stay so, to be the same. */
+		const struct nt_detect_incident *open = find_open(detect, NULL);
+
+		if (!open || !is_of(detect, &fault_notice, open))
+			return 0;
+		link = nt_detect_link_of(open->kind, open->comm);
+	}
+	links->now = link;
+	return raise(detect, &fault_notice);
+}

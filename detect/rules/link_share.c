@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What slow communicators share. */
+#include "detect/rules/link_share.h"
+
+#include "detect/baseline/link_span.h"
+#include "detect/model/detector_state.h"
+#include "detect/rules/network_measure.h"
+#include "detect/thresholds/thresholds.h"
+
+static bool is_healthy(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	const struct nt_network *network = &comm->network;
+
+	return network->past.ready && network->bytes >= NT_DETECT_LINK_BYTES &&
+	       network->frame + NT_INCIDENT_PATIENCE >= detect->frames &&
+	       (network->level.sum <= 0.0 ||
+		nt_cusum_peer_deviation(&network->level) < NT_DETECT_LINK_HEALTHY);
+}
+
+/* The nodes of the first slow communicator that are on all slow ones, and how many those are. */
+static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint32_t *ret_slow)
+{
+	const struct nt_detect_comm *first = NULL;
+	uint32_t n = 0, slow = 0;
+
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+
+		/* Each may cost little: together they tell who it is. */
+		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
+		    comm->network.level.sum < detect->threshold ||
+		    comm->network.bytes < NT_DETECT_LINK_BYTES ||
+		    !nt_detect_link_spans(detect, comm))
+			continue;
+		slow++;
+		if (first) {
+			uint32_t kept = 0;
+
+			for (uint32_t i = 0; i < n; i++)
+				if (nt_detect_link_is_on(detect, comm, node[i]))
+					node[kept++] = node[i];
+			n = kept;
+			continue;
+		}
+		first = comm;
+		for (uint32_t i = 0; i < comm->members; i++) {
+			const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+			bool known = !rank;
+
+			for (uint32_t j = 0; j < n && !known; j++)
+				known = node[j] == rank->node;
+			if (!known)
+				node[n++] = rank->node;
+		}
+	}
+	*ret_slow = slow;
+	return n;
+}
+
+/* A communicator goes over it and is none the slower for it. */
+static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit_link *link)
+{
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+
+		if (is_healthy(detect, comm) && nt_detect_link_goes_over(detect, comm, link))
+			return true;
+	}
+	return false;
+}
+
+bool nt_detect_link_share(struct nt_detect *detect, struct nt_culprit_link *ret_link)
+{
+	uint32_t *node = detect->scratch.index, slow, n, names = 0;
+
+	n = share_slow(detect, node, &slow);
+	if (slow < NT_DETECT_LINK_COMMS || !n || n > NT_DETECT_LINK_NODES)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nt_culprit_link link = {.kind = NT_CULPRIT_NIC, .node = node[i]};
+
+		if (is_acquitted(detect, &link))
+			continue;
+		*ret_link = link;
+		names++;
+	}
+	if (names)
+		return names == 1;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = i + 1; j < n; j++) {
+			const struct nt_culprit_link link = {
+				.kind = NT_CULPRIT_PATH, .node = node[i], .peer = node[j]};
+
+			if (is_acquitted(detect, &link))
+				continue;
+			*ret_link = link;
+			names++;
+		}
+	return names == 1;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Slow communicators, raised. */
+#include "detect/rules/network_check.h"
+
+#include <math.h>
+
+#include "detect/baseline/link_span.h"
+#include "detect/baseline/network_parts.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/model/detector_state.h"
+#include "detect/rules/network_measure.h"
+
+/* All that turned slow with it. */
+static uint32_t count_parts(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	uint32_t parts = 0;
+
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		const struct nt_detect_comm *other = detect->comm[i];
+
+		parts += nt_network_was_slow(detect, other) &&
+			 nt_incidents_are_together(other->network.level.onset_ns,
+						   comm->network.level.onset_ns,
+						   detect->window_ns) &&
+			 nt_detect_link_is_shared(detect, comm, other);
+	}
+	return parts;
+}
+
+static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, double cost)
+{
+	static const enum nt_evidence_text method[NT_NETWORK_METHODS] = {
+		[NT_NETWORK_SAMPLES] = NT_EVIDENCE_TEXT_SAMPLES,
+		[NT_NETWORK_SHORTEST] = NT_EVIDENCE_TEXT_SHORTEST,
+		[NT_NETWORK_LEAST_WAIT] = NT_EVIDENCE_TEXT_OWN_PAST,
+		[NT_NETWORK_BY_GPU] = NT_EVIDENCE_TEXT_SHORTEST,
+	};
+	const struct nt_network *network = &comm->network;
+	const uint32_t parts = count_parts(detect, comm);
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_NETWORK,
+		.class = NT_CLASS_NETWORK,
+		.kind = NT_CULPRIT_COMMUNICATOR,
+		.comm = comm->id,
+		.rank = comm->member,
+		.ranks = comm->members,
+		.onset_ns = network->level.onset_ns,
+		.cost = cost,
+		.tier = network->tier,
+		.chance = nt_cusum_chance(&network->level, &detect->rules, detect->ranks, 1.0),
+	};
+
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_TRANSFER,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = (uint8_t)method[network->method],
+		.value = network->transfer / 1e6,
+		.peers = nt_network_usual(network) / 1e6,
+		.width = network->past.value_width * nt_network_usual(network) / 1e6,
+		.windows = network->level.windows,
+	};
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_STEP,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_OWN_PAST,
+		.value = network->step_ns / 1e6,
+		.peers = detect->step.past.value_centre / 1e6,
+		.windows = network->level.windows,
+	};
+	if (parts > 1)
+		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+			.what = NT_EVIDENCE_TEXT_PARTS,
+			.unit = NT_EVIDENCE_TEXT_NUMBER,
+			.method = NT_EVIDENCE_TEXT_OWN_PAST,
+			.value = parts,
+			.peers = detect->comm_count,
+			.windows = network->level.windows,
+		};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+static bool is_in_open(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		if (nt_network_is_part(detect, detect->incidents.open[i], comm))
+			return true;
+	}
+	return false;
+}
+
+/* The same whatever order they stand in. */
+static bool is_worse(const struct nt_detect_comm *comm, const struct nt_detect_comm *other)
+{
+	if (comm->network.cost != other->network.cost)
+		return comm->network.cost > other->network.cost;
+	return comm->id < other->id;
+}
+
+/*
+ * What turns slow together and goes over the same nodes is slow for one reason: it is one incident,
+ * named by the worst of them.
+ */
+int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	const struct nt_detect_comm *worst = NULL;
+
+	(void)frame;
+	if (!detect->links.slow)
+		return 0;
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		const struct nt_detect_comm *comm = detect->comm[i];
+		int r;
+
+		if (!nt_network_is_slow(detect, comm) || nt_detect_link_explains(detect, comm))
+			continue;
+		if (nt_incidents_find(detect, NT_FAMILY_NETWORK, comm->id)) {
+			r = raise(detect, comm, fmax(0.0, comm->network.cost));
+			if (r < 0)
+				return r;
+		} else if (!is_in_open(detect, comm) && (!worst || is_worse(comm, worst))) {
+			worst = comm;
+		}
+	}
+	/* Another one, of another time, has its turn in the next window. */
+	return worst ? raise(detect, worst, fmax(0.0, worst->network.cost)) : 0;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Transfers against a communicator's own past. */
+#include "detect/rules/network_measure.h"
+
+#include <math.h>
+
+#include "common/base/search.h"
+#include "detect/baseline/peer_deviation.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+/* One round of one communicator: calls of one operation. */
+struct round {
+	enum nt_network_method method;
+	uint8_t op, tier;
+	uint64_t start_ns, frame; /* of its first frame */
+	double bytes, calls; /* of a call; calls a step */
+	double transfer; /* ns a call */
+	double step_ns, steps; /* steps: that a member went through */
+};
+
+/*
+ * What the members say of the operation that moves most: its calls a step, and the shortest of them.
+ * False where a live member was not heard, as it may be the one that came last.
+ */
+static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
+{
+	const struct nt_collective_round *said = &comm->collective_round;
+	const struct nt_collective_round_op *most = nt_collective_round_most(said);
+
+	if (!most || said->heard < comm->members || said->heard < comm->size)
+		return false;
+	round->op = most->op;
+	round->tier = said->tier;
+	round->start_ns = said->start_ns;
+	round->frame = said->frame;
+	round->bytes = most->bytes / most->calls;
+	round->calls = most->calls / said->steps;
+	round->step_ns = said->step_ns / said->steps;
+	round->steps = said->steps / said->heard;
+	/* What hosts tell of a call and what devices tell is not one thing. */
+	if (most->timed[NT_COLLECTIVE_ROUND_BY_GPU] == said->heard) {
+		round->method = NT_NETWORK_BY_GPU;
+		round->transfer = most->shortest_ns[NT_COLLECTIVE_ROUND_BY_GPU];
+	} else if (most->timed[NT_COLLECTIVE_ROUND_BY_HOST] == said->heard &&
+		   !most->timed[NT_COLLECTIVE_ROUND_BY_GPU]) {
+		round->method = NT_NETWORK_SHORTEST;
+		round->transfer = most->shortest_ns[NT_COLLECTIVE_ROUND_BY_HOST];
+	}
+	return true;
+}
+
+/*
+ * Where the communicator's samples begin: they are sorted by it. Samples come alike in every frame, so
+ * the place is looked for around that of the last.
+ */
+static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t likely)
+{
+	size_t low = likely < frame->samples ? likely : frame->samples, high = low;
+
+	for (size_t reach = 1; low && frame->sample[low - 1].comm >= comm; reach *= 2) {
+		high = low - 1;
+		low -= low < reach ? low : reach;
+	}
+	for (size_t reach = 1; high < frame->samples && frame->sample[high].comm < comm;
+	     reach *= 2) {
+		low = high + 1;
+		high += frame->samples - high < reach ? frame->samples - high : reach;
+	}
+	return nt_search_first(low, high, i, frame->sample[i].comm >= comm);
+}
+
+/* Calls that every member sampled and its host timed: exact for each of them. */
+static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
+			 struct nt_detect_comm *comm, struct round *round)
+{
+	const struct nt_frame_sample *sample = frame->sample;
+	const size_t n = frame->samples;
+	double *transfer = detect->scratch.b;
+	uint32_t calls = 0;
+
+	comm->samples_at = find_samples(frame, comm->id, comm->samples_at);
+	for (size_t i = comm->samples_at, end;
+	     i < n && sample[i].comm == comm->id && calls < detect->scratch.cap; i = end) {
+		double shortest = INFINITY;
+		bool whole = true;
+
+		for (end = i;
+		     end < n && sample[end].comm == comm->id &&
+		     sample[end].epoch == sample[i].epoch && sample[end].number == sample[i].number;
+		     end++) {
+			const struct nt_frame_sample *at = &sample[end];
+
+			whole = whole && at->release_ns > at->arrive_ns && at->op == round->op &&
+				!at->by_gpu &&
+				fabs((double)at->bytes - round->bytes) <=
+					NT_NETWORK_BYTES * round->bytes;
+			shortest = fmin(shortest, (double)at->release_ns - (double)at->arrive_ns);
+		}
+		if (whole && end - i == comm->size)
+			transfer[calls++] = shortest;
+	}
+	if (!calls)
+		return;
+	round->method = NT_NETWORK_SAMPLES;
+	round->transfer = nt_stats_median_of(transfer, calls);
+}
+
+static double bytes_a_step(const struct nt_detect_comm *comm)
+{
+	return comm->steps > 0.0 ? comm->sync_bytes / comm->steps : comm->sync_bytes;
+}
+
+/* What it moves cannot be what takes long: barriers, a loss, a flag. */
+static bool is_negligible(const struct nt_detect_comm *comm, const struct nt_detect_comm *beside)
+{
+	if (nt_detect_comm_use(comm) == NT_DETECT_COMM_IDLE)
+		return true;
+	return nt_detect_comm_use(comm) == NT_DETECT_COMM_REDUCING && comm->p2p_calls <= 0.0 &&
+	       bytes_a_step(comm) < NT_NETWORK_LEAST * bytes_a_step(beside);
+}
+
+/*
+ * What the members' own work grew by, all added up, as the others may have waited for each of them by turns. What
+ * is noise adds up to nothing where there are many; and in a step they only waited for one.
+ */
+static double uneven_growth(struct nt_detect *detect, const struct nt_detect_comm *comm,
+			    double steps)
+{
+	double *growth = detect->scratch.a;
+	double noise = 0.0, grown = 0.0, slowest = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+		const struct nt_track *track = &rank->track[NT_SERIES_OWN];
+		const struct nt_past *past = &track->past;
+		const double more = track->value - past->value_centre;
+
+		if (!past->ready)
+			continue;
+		growth[n++] = more;
+		if (fabs(more) <= fmax(NT_NETWORK_NOISE, NT_NETWORK_WIDTHS * past->value_width) *
+					  past->value_centre)
+			noise += more;
+		else
+			grown += fmax(0.0, more);
+	}
+	nt_stats_sort(growth, n);
+	/* Windows of two members need not begin with the same step. */
+	for (uint32_t i = n; i-- > 0 && n - i <= ceil(steps) + 1.0;)
+		slowest += fmax(0.0, growth[i]);
+	return fmin(grown + fmax(0.0, noise), slowest);
+}
+
+/*
+ * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
+ * member that waited least came last most often. Uneven work makes all wait, too: what the members'
+ * own work grew by must not explain it.
+ */
+static void hear_waits(struct nt_detect *detect, const struct nt_detect_comm *comm,
+		       struct round *round)
+{
+	double least = INFINITY;
+	/* Of one step, the same for all, the member that all others waited for waited for nobody. */
+	bool is_one = round->steps == 1.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+		uint32_t others = 0;
+
+		/* Where steps are about as long as frames, not all end in one, and some rounds are older. */
+		if (!rank || !rank->round_frame || rank->tier != NT_FRAME_T2 ||
+		    rank->round_frame + NT_COLLECTIVE_ROUND_FRAMES <= round->frame)
+			return;
+		is_one = is_one && rank->round_frame == detect->frames;
+		for (uint32_t j = 0; j < rank->links; j++)
+			others += rank->link[j].comm != comm && rank->link[j].comm->members > 1 &&
+				  !is_negligible(rank->link[j].comm, comm);
+		if (others)
+			return;
+		least = fmin(least, rank->step_metric[NT_STEP_METRIC_BLOCKED] +
+					    rank->step_metric[NT_STEP_METRIC_COMM] -
+					    rank->step_metric[NT_STEP_METRIC_OWN_BLOCKED]);
+	}
+	round->method = NT_NETWORK_LEAST_WAIT;
+	round->calls = 1.0;
+	round->transfer = least;
+	if (!is_one)
+		round->transfer = fmax(
+			0.0, least - NT_NETWORK_UNEVEN * uneven_growth(detect, comm, round->steps));
+}
+
+/*
+ * The longest that a member's thread had to wait for a CPU in a step: while it does not run it
+ * moves no bytes either, and all others wait inside the call. That is a host's fault.
+ */
+static double longest_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	double longest = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank)
+			longest = fmax(longest, detect->scratch.run_queue[rank - detect->rank]);
+	}
+	return longest;
+}
+
+/* And as usual: the median of the members. */
+static double usual_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	double *waited = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank)
+			waited[n++] = detect->scratch.run_queue[rank - detect->rank];
+	}
+	return n ? nt_stats_median_of(waited, n) : 0.0;
+}
+
+/* A device computes while it transfers: what the step does not get longer by is hidden behind that. */
+static double felt(const struct nt_detect *detect, const struct round *round)
+{
+	if (!detect->step.past.ready)
+		return INFINITY;
+	return (round->step_ns - detect->step.past.value_centre) / fmax(1.0, round->step_ns);
+}
+
+static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
+{
+	const struct nt_rules *rules = &detect->rules;
+	struct nt_network *network = &comm->network;
+	struct nt_past *past = &network->past;
+	struct nt_cusum_window window = {.start_ns = round->start_ns,
+					 .frame = round->frame,
+					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
+	/* A device goes on without its host. */
+	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
+	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
+	double value, base, growth, width;
+
+	if (network->method != round->method || network->op != round->op ||
+	    fabs(network->bytes - round->bytes) > NT_NETWORK_BYTES * network->bytes) {
+		*network = (struct nt_network){
+			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
+	}
+	network->tier = by_gpu ? NT_FRAME_T3 : round->tier;
+	network->frame = detect->frames;
+	network->step_ns = round->step_ns;
+	value = by_gpu ? round->transfer : fmax(0.0, round->transfer * round->calls - starving);
+	if (!past->ready) {
+		uint64_t stepped;
+
+		/* A host that starves alone has a fault, and what is left then is not the usual. */
+		if (starving - usual_starving(detect, comm) >
+		    NT_NETWORK_STARVED * round->transfer * round->calls) {
+			network->cost = 0.0;
+			return;
+		}
+		stepped = nt_past_learn_first(past, &network->lesson, round->calls, value,
+					      detect->frames);
+		network->calls = by_gpu ? past->peer_deviation_centre : 1.0;
+		network->transfer = value * network->calls;
+		network->cost = 0.0;
+		if (!stepped)
+			return;
+		window.start_ns = nt_detect_began_ns(detect, stepped);
+		window.frame = stepped;
+	}
+	/*
+	 * Hosts run ahead of their devices: a window ends with a step of the device, and holds the calls
+	 * of later ones. Of one round the two do not fit together, of many they do.
+	 */
+	if (by_gpu)
+		network->calls += NT_NETWORK_PART * (round->calls - network->calls);
+	network->transfer = value * network->calls;
+	base = nt_peer_deviation_base(rules, nt_network_usual(network), round->step_ns);
+	growth = (network->transfer - nt_network_usual(network)) / base;
+	width = fmax(NT_TRANSFER_WIDTH, past->value_width * nt_network_usual(network) / base);
+	width = fmax(width, NT_STARVED_NOISE * starving / base);
+	window.z = growth / width;
+	window.peer_deviation = growth;
+	window.cost = growth * base / fmax(1.0, round->step_ns);
+	if (by_gpu)
+		window.cost = fmin(window.cost, felt(detect, round));
+	nt_cusum_add(&network->level, rules, &window);
+	network->cost = window.cost;
+	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
+}
+
+bool nt_network_is_fresh(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	return comm->network.frame &&
+	       detect->frames - comm->network.frame < NT_COLLECTIVE_ROUND_FRAMES;
+}
+
+bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	const struct nt_network *network = &comm->network;
+
+	return network->past.ready && nt_network_is_fresh(detect, comm) &&
+	       network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
+	       nt_cusum_cost(&network->level) >= detect->rules.size_floor;
+}
+
+bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	return comm->network.frame == detect->frames && nt_network_was_slow(detect, comm);
+}
+
+/* Whether the round says enough of what is watched. */
+static bool is_told(const struct nt_detect_comm *comm, const struct round *round)
+{
+	/* One method is kept: a window without samples says nothing of what they watch. */
+	if (comm->network.method == NT_NETWORK_SAMPLES && round->method != NT_NETWORK_SAMPLES &&
+	    round->method != NT_NETWORK_BY_GPU)
+		return false;
+	/* Nor does one in which not all devices have told of their calls. */
+	return comm->network.method != NT_NETWORK_BY_GPU || round->method != NT_NETWORK_NONE;
+}
+
+int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	detect->links.slow = 0;
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		struct nt_detect_comm *comm = detect->comm[i];
+		struct round round = {0};
+		enum nt_collective_round_end end;
+		bool is_known;
+
+		if (comm->members < 2 || comm->heard_frame != detect->frames)
+			continue;
+		end = nt_collective_round_ends(&comm->collective_round, detect->frames,
+					       comm->members > comm->size ? comm->members
+									  : comm->size);
+		if (end == NT_COLLECTIVE_ROUND_GOES_ON)
+			continue;
+		is_known = hear_members(comm, &round);
+		detect->lapsed_collective_rounds +=
+			end == NT_COLLECTIVE_ROUND_LAPSED && comm->collective_round.heard;
+		nt_collective_round_clear(&comm->collective_round);
+		if (!is_known)
+			continue;
+		hear_samples(detect, frame, comm, &round);
+		if (!is_told(comm, &round))
+			continue;
+		if (round.method == NT_NETWORK_NONE)
+			hear_waits(detect, comm, &round);
+		if (round.method == NT_NETWORK_NONE)
+			continue;
+		judge(detect, comm, &round);
+		detect->links.slow += nt_network_is_slow(detect, comm);
+	}
+	return 0;
+}

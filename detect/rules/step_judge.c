@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The step of the job as a whole. */
+#include "detect/rules/step_judge.h"
+
+#include <math.h>
+
+#include "detect/baseline/baseline_reset.h"
+#include "detect/baseline/peer_deviation.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+static double median_step_metric(struct nt_detect *detect, enum nt_step_metric item,
+				 uint32_t *ret_n)
+{
+	double *value = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].round_frame == detect->frames)
+			value[n++] = detect->rank[i].step_metric[item];
+	*ret_n = n;
+	return nt_stats_median_of(value, n);
+}
+
+/* What the ranks of a round say, side by side; of a series only those that have a past in it. */
+struct round {
+	double *step, *run_queue;
+	double gc; /* mean */
+	uint32_t n;
+	struct column {
+		double *growth, *slow, *centre, *spread;
+		uint32_t n, judged; /* judged: also those that are still learning */
+	} of[NT_SERIES_END];
+};
+
+/* In one walk over what the ranks' rounds told. */
+static struct round line_up(struct nt_detect *detect)
+{
+	const struct nt_scratch *scratch = &detect->scratch;
+	double *const *line = scratch->column;
+	struct round round = {
+		.step = scratch->a,
+		.run_queue = scratch->b,
+		.of = {{.growth = line[0], .slow = line[1], .centre = line[2], .spread = line[3]},
+		       {.growth = line[4], .slow = line[5], .centre = line[6], .spread = line[7]}},
+	};
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		if (scratch->step_metric_step[i] <= 0.0)
+			continue;
+		round.gc += scratch->gc[i];
+		round.run_queue[round.n] = scratch->run_queue[i];
+		round.step[round.n++] = scratch->step_metric_step[i];
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			const struct nt_note_track *note = &scratch->note[i].of[j];
+			struct column *column = &round.of[j];
+
+			if (isnan(note->growth))
+				continue;
+			column->growth[column->n] = note->growth;
+			column->slow[column->n] = note->slow_cost;
+			column->centre[column->n] = note->centre;
+			column->spread[column->n++] = note->spread;
+		}
+	}
+	for (int j = 0; j < NT_SERIES_END; j++)
+		round.of[j].judged = scratch->judged[j];
+	round.gc = round.n ? round.gc / round.n : 0.0;
+	return round;
+}
+
+/* Returns what the window costs of it; not known: less than anything. */
+static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
+			 const struct column *column)
+{
+	struct nt_cusum_window window = {.start_ns = detect->start_ns,
+					 .frame = detect->frames,
+					 .ceiling = NT_CUSUM_CEILING * NT_WIDE_TIMES *
+						    detect->threshold};
+	const uint32_t n = column->n;
+	double width;
+
+	wide->growth = wide->slow_cost = wide->drop = 0.0;
+	if (!n || (double)n < (1.0 - NT_WIDE_SHARE) * column->judged)
+		return -INFINITY;
+	wide->growth = nt_stats_quantile_of(column->growth, n, NT_WIDE_SHARE);
+	wide->slow_cost = nt_stats_quantile_of(column->slow, n, NT_WIDE_SHARE);
+	wide->drop = fmin(0.0, nt_stats_quantile_of(column->growth, n, 1.0 - NT_WIDE_SHARE));
+	if (wide->drop > -detect->rules.size_floor)
+		wide->dropped_ns = 0;
+	else if (!wide->dropped_ns)
+		wide->dropped_ns = detect->end_ns;
+	/* What moves all of them is in each one's own spread. */
+	width = fmax(detect->rules.peer_deviation_floor, nt_stats_median_of(column->spread, n));
+	window.peer_deviation = wide->growth;
+	/* A slow mean remembers: it must show more than the noise of one window. */
+	window.z = fmax(wide->growth / width, wide->slow_cost / detect->rules.size_floor);
+	window.cost = wide->growth *
+		      nt_peer_deviation_base(&detect->rules, nt_stats_median_of(column->centre, n),
+					     detect->step.step_ns) /
+		      fmax(1.0, detect->step.step_ns);
+	window.cost = fmax(window.cost, wide->slow_cost);
+	nt_cusum_add(&wide->level, &detect->rules, &window);
+	return window.cost;
+}
+
+/* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
+static double learn_level(struct nt_detect *detect, const struct round *round, uint64_t stepped)
+{
+	struct nt_detect_step *step = &detect->step;
+	struct nt_cusum_window window = {.start_ns = detect->start_ns,
+					 .frame = detect->frames,
+					 .ceiling = NT_CUSUM_CEILING * NT_WIDE_TIMES *
+						    detect->threshold};
+	double base, width;
+
+	if (!step->past.ready)
+		return -INFINITY;
+	if (stepped) {
+		window.start_ns = nt_detect_began_ns(detect, stepped);
+		window.frame = stepped;
+	}
+	base = fmax(1.0, step->past.value_centre);
+	width = fmax(detect->rules.peer_deviation_floor, NT_PAST_CAUTION * step->past.value_width);
+	width = fmax(width,
+		     NT_STARVED_NOISE * nt_stats_median_of(round->run_queue, round->n) / base);
+	window.peer_deviation = (step->step_ns - base) / base;
+	window.z = window.peer_deviation / width;
+	window.cost = (step->step_ns - base) / fmax(1.0, step->step_ns);
+	nt_cusum_add(&step->level, &detect->rules, &window);
+	return window.cost;
+}
+
+/* Whatever else is open and began later than what is held for normal has made the step longer. */
+static bool is_explained(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_JOB_WIDE && incident->lost_time.before_ns > 0.0)
+			return true;
+	}
+	return false;
+}
+
+int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	struct nt_detect_step *step = &detect->step;
+	const struct round round = line_up(detect);
+	double cost, own, host, median;
+	uint64_t stepped = 0;
+
+	(void)frame;
+	if (!round.n)
+		return 0;
+	median = nt_stats_median_of(round.step, round.n);
+	step->step_ns = median;
+	nt_history_add(&step->history, &(const struct nt_history_round){
+					       .start_ns = detect->start_ns,
+					       .steps = step->round_steps,
+					       .step_ns = step->round_ns / step->round_steps,
+					       .calls = step->round_calls,
+				       });
+	if (!detect->incidents.opens)
+		stepped = nt_past_learn_first(&step->past, &step->lesson,
+					      step->round_calls / fmax(1e-9, step->round_steps),
+					      median, detect->frames);
+	step->gc_ns += NT_WIDE_GC_PART * (round.gc - step->gc_ns);
+	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
+	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
+	cost = learn_level(detect, &round, stepped);
+	/* Of what others make the step longer by, it is not to blame. */
+	if (!isfinite(cost) || is_explained(detect))
+		cost = fmax(own, host);
+	if (isfinite(cost))
+		nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, cost);
+	if (step->wide[NT_SERIES_OWN].level.sum <= 0.0 &&
+	    step->wide[NT_SERIES_HOST].level.sum <= 0.0)
+		step->gc_habit_ns = step->gc_ns;
+	return 0;
+}
+
+/* All became faster and stay so: no finding, but another normal. */
+static bool is_faster_for_good(const struct nt_detect *detect)
+{
+	for (int i = 0; i < NT_SERIES_END; i++) {
+		const struct nt_wide *wide = &detect->step.wide[i];
+
+		if (wide->dropped_ns &&
+		    detect->end_ns - wide->dropped_ns >= detect->rules.new_normal_ns)
+			return true;
+	}
+	return false;
+}
+
+/* Does the step alone tell of it? */
+static bool is_alone(const struct nt_detect_incident *incident)
+{
+	return incident->evidence[0].what == NT_EVIDENCE_TEXT_STEP;
+}
+
+/*
+ * Nobody's work tells why (it is not observable, or it is not work), and nothing else does. As the
+ * others are to be heard first, it must last as long as what is over must be over.
+ */
+static int check_level(struct nt_detect *detect, struct nt_detect_incident *open)
+{
+	const struct nt_rules *rules = &detect->rules;
+	const struct nt_detect_step *step = &detect->step;
+	const struct nt_cusum *level = &step->level;
+	const bool alone = open && is_alone(open);
+	/* Stalls of single steps come and go, and are not the step. */
+	const double normal = step->past.value_centre * (1.0 + step->past.value_width);
+	const bool longer =
+		nt_history_low(&step->history, detect->end_ns - rules->resolve_min_ns) - normal >=
+		rules->size_floor * step->step_ns;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_JOB_WIDE,
+		.class = NT_CLASS_JOB_WIDE,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = level->onset_ns,
+		.cost = nt_cusum_cost(level),
+		.tier = NT_FRAME_T1,
+		.chance = nt_cusum_chance(level, rules, 1.0, 1.0),
+	};
+
+	if (is_explained(detect))
+		return alone ? nt_incidents_close(detect, NT_FAMILY_JOB_WIDE) : 0;
+	if ((open && !alone) || !longer || level->sum < NT_WIDE_TIMES * detect->threshold ||
+	    !nt_cusum_lasts(level) || proposal.cost < NT_WIDE_TIMES * rules->size_floor ||
+	    level->windows < rules->resolve_windows ||
+	    detect->end_ns - level->onset_ns < rules->resolve_min_ns)
+		return 0;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].round_frame == detect->frames &&
+		    detect->rank[i].tier > proposal.tier)
+			proposal.tier = detect->rank[i].tier;
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_STEP,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_OWN_PAST,
+		.value = step->step_ns / 1e6,
+		.peers = step->past.value_centre / 1e6,
+		.windows = level->windows,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+/* Nobody is heard of but who is named already: they are not the job. */
+static bool are_all_named(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (detect->frames - rank->seen_frame < NT_FRESH_FRAMES && !rank->ended &&
+		    !rank->in_incident)
+			return false;
+	}
+	return true;
+}
+
+int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
+	const struct nt_detect_step *step = &detect->step;
+	const double longer = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
+
+	(void)frame;
+	if (open && is_alone(open) &&
+	    detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) {
+		/* Each rank's own normal is as it was. */
+		nt_past_clear(&detect->step.past);
+		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+	}
+	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
+	    is_faster_for_good(detect)) {
+		/* First: how long it took before is told with it once more. */
+		int r = nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
+
+		nt_normal_forget(detect, false);
+		return r;
+	}
+	if (are_all_named(detect))
+		return check_level(detect, open);
+	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
+		const struct nt_wide *wide = &step->wide[series];
+		const enum nt_step_metric item =
+			series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
+		struct nt_proposal proposal = {
+			.family = NT_FAMILY_JOB_WIDE,
+			.class = NT_CLASS_JOB_WIDE,
+			.kind = NT_CULPRIT_STAGE,
+			.onset_ns = wide->level.onset_ns,
+			.cost = nt_cusum_cost(&wide->level),
+			.tier = NT_FRAME_T1,
+			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks, 1.0),
+		};
+		double now, was;
+		uint32_t n;
+
+		if (wide->level.sum < NT_WIDE_TIMES * detect->threshold || !step->past.ready ||
+		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor ||
+		    longer < NT_WIDE_TIMES * detect->rules.size_floor ||
+		    longer < NT_EXPLAINS * proposal.cost)
+			continue;
+		now = median_step_metric(detect, item, &n);
+		was = now - proposal.cost * step->step_ns;
+		/* Of pauses that each rank makes in its own time the job feels more than any rank makes. */
+		if (longer <= NT_WIDE_FELT * proposal.cost)
+			proposal.cost = fmax(proposal.cost, longer);
+		if (step->gc_ns - step->gc_habit_ns >= NT_EXPLAINS * (now - was))
+			proposal.cause = NT_EVIDENCE_TEXT_HOST_GC;
+		for (uint32_t i = 0; i < detect->ranks; i++)
+			if (detect->rank[i].round_frame == detect->frames &&
+			    detect->rank[i].tier > proposal.tier)
+				proposal.tier = detect->rank[i].tier;
+		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+			.what = series == NT_SERIES_OWN ? NT_EVIDENCE_TEXT_ALL_OWN_WORK
+							: NT_EVIDENCE_TEXT_ALL_HOST_WORK,
+			.unit = NT_EVIDENCE_TEXT_MS,
+			.method = NT_EVIDENCE_TEXT_OWN_PAST,
+			.value = now / 1e6,
+			.peers = was / 1e6,
+			.windows = wide->level.windows,
+		};
+		return nt_incidents_raise(detect, &proposal);
+	}
+	return check_level(detect, open);
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From abnormal to culprit. */
+#include "detect/rules/verdict.h"
+
+#include <math.h>
+
+#include "detect/baseline/peer_deviation.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/math/sort.h"
+#include "detect/math/stats.h"
+#include "detect/thresholds/thresholds.h"
+
+/*
+ * Of seven, four lie close together by chance now and then: the shortest half is then no measure. So
+ * many as a quarter may be slow, too, and are left out.
+ */
+static double lower_spread(const double *sorted, uint32_t n)
+{
+	const uint32_t kept = n - (uint32_t)(NT_FLEET_SLOW * n);
+	double mean = 0.0, squares = 0.0;
+
+	for (uint32_t i = 0; i < kept; i++)
+		mean += sorted[i] / kept;
+	for (uint32_t i = 0; i < kept; i++)
+		squares += (sorted[i] - mean) * (sorted[i] - mean);
+	return kept > 1 ? sqrt(squares / (kept - 1)) : 0.0;
+}
+
+/* Spread of what is normal for the others of the group, over their first windows. */
+static double long_run_spread(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			      enum nt_series series)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+	double *centre = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < group->members; i++) {
+		const struct nt_detect_rank *other =
+			&detect->rank[detect->roles.member[group->first + i]];
+
+		if (other != rank && other->track[series].past.ready)
+			centre[n++] = other->track[series].past.peer_deviation_centre;
+	}
+	if (n < 2)
+		return INFINITY;
+	nt_stats_sort(centre, n);
+	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
+}
+
+/* Whether a level that was there from the start is more than a fleet's healthy spread. */
+static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			    enum nt_series series, const struct nt_cusum *sum)
+{
+	const struct nt_past *past = &rank->track[series].past;
+	double peer_deviation = nt_cusum_peer_deviation(sum);
+
+	if (rank->accepted)
+		return false;
+	/* What is new is no part of what was always so. */
+	if (past->ready)
+		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
+	if (series == NT_SERIES_HOST)
+		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
+	if (peer_deviation > NT_FLEET_SPREAD)
+		return true;
+	/* The spread of two or three is small by chance too often. */
+	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
+		return false;
+	return peer_deviation >
+	       NT_FLEET_TIMES * fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
+}
+
+/*
+ * What it costs since the onset at least: the mean of a few noisy windows may be high by chance, so
+ * its standard error is taken off. `was_peer_deviation` of it was there before.
+ */
+static double sure_cost(const struct nt_cusum *sum, const struct nt_track *track,
+			double was_peer_deviation)
+{
+	const double cost = nt_cusum_cost(sum), peer_deviation = nt_cusum_peer_deviation(sum);
+
+	if (peer_deviation <= 0.0)
+		return 0.0;
+	return cost / peer_deviation *
+	       (peer_deviation - was_peer_deviation - track->width / sqrt(sum->windows));
+}
+
+static bool is_high(const struct nt_cusum *sum, double threshold)
+{
+	return sum->sum >= threshold && nt_cusum_lasts(sum);
+}
+
+/*
+ * The rank itself must have become slower, not only its peers faster (those of them that were slow
+ * before): of what it is worse than them now, at least half is its own growth. What all dropped by
+ * together counts as grown.
+ */
+static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+		 enum nt_series series, const struct nt_cusum *sum, double was_value)
+{
+	const struct nt_track *track = &rank->track[series];
+	const double base = nt_peer_deviation_base(&detect->rules, was_value,
+						   rank->step_metric[NT_STEP_METRIC_STEP]);
+	const double growth = (track->value - was_value) / base - detect->step.wide[series].drop;
+
+	if (track->mode == NT_MODE_PAST)
+		return true;
+	/* A window that is good for once is not the end of the fault. */
+	if (rank->in_incident)
+		return true;
+	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum);
+}
+
+/*
+ * What three of four ranks cost more than they used to at least, by their slow means: of pauses that all
+ * make, each in its own time, one window does not tell. Other than wide->slow_cost, which is held against
+ * whole pasts, also of ranks that are still learning theirs: nobody is to be accused meanwhile.
+ */
+static double together(struct nt_detect *detect, enum nt_series series)
+{
+	struct nt_together *all = &detect->scratch.together[series];
+	double *cost = detect->scratch.a;
+	uint32_t n = 0, at;
+
+	if (all->frame == detect->frames)
+		return all->cost;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank->observed && !rank->ended && rank->track[series].frame)
+			cost[n++] = rank->track[series].slow_cost;
+	}
+	all->frame = detect->frames;
+	at = (uint32_t)(NT_WIDE_SHARE * n);
+	if (n)
+		nt_sort_select(cost, n, at, at);
+	all->cost = n ? cost[at] : 0.0;
+	return all->cost;
+}
+
+/*
+ * The sum that makes this series of the rank abnormal now, or NULL. *ret_always: it is a level that was
+ * there from the start.
+ */
+static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
+					    const struct nt_detect_rank *rank,
+					    enum nt_series series, bool *ret_always)
+{
+	const double floor_cost = detect->rules.size_floor;
+	const struct nt_track *track = &rank->track[series];
+	const struct nt_cusum *level = &track->level, *shift = &track->shift;
+	const struct nt_wide *wide = &detect->step.wide[series];
+	double was_peer_deviation, was_value, threshold, now;
+
+	*ret_always = false;
+	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
+		return NULL;
+	threshold = nt_detect_rank_threshold(detect, rank, series);
+	/* Nobody is accused by its past alone of what all did together, now or since then. */
+	if (track->mode == NT_MODE_PAST &&
+	    (wide->growth >= NT_EXPLAINS * track->growth ||
+	     together(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
+	     (wide->level.sum >= detect->threshold &&
+	      nt_cusum_peer_deviation(&wide->level) >=
+		      NT_EXPLAINS * nt_cusum_peer_deviation(shift))))
+		return NULL;
+	/* Nor of what is over, or was seen when there was nobody to compare with: sums remember. */
+	now = track->mode == NT_MODE_PAST ? track->growth : track->peer_deviation;
+	if (!rank->in_incident && now < NT_EXPLAINS * fmax(nt_cusum_peer_deviation(level),
+							   nt_cusum_peer_deviation(shift)))
+		return NULL;
+	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
+	    grew(detect, rank, series, shift, track->past.value_centre))
+		return shift;
+	/* The level holds what was judged against peers, too: its past has nothing against it. */
+	if (track->mode == NT_MODE_PAST || !is_high(level, threshold) ||
+	    nt_cusum_cost(level) < floor_cost)
+		return NULL;
+	if (nt_past_before(&track->past, nt_detect_rank_lesson(detect, rank, series),
+			   level->onset_frame, &was_peer_deviation, &was_value)) {
+		if (track->past.ready)
+			was_peer_deviation = nt_past_floor(&track->past, NT_PAST_MOST * floor_cost);
+		if (sure_cost(level, track, was_peer_deviation) >= floor_cost &&
+		    grew(detect, rank, series, level, was_value))
+			return level;
+	}
+	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
+	if (track->peers_seen < NT_FEW_PEERS)
+		return NULL;
+	if (!is_beyond_fleet(detect, rank, series, level))
+		return NULL;
+	*ret_always = true;
+	return level;
+}
+
+static double excess_of(const struct nt_case *evidence, enum nt_step_metric item)
+{
+	return evidence->value[item] - evidence->peers[item];
+}
+
+/* What the launching thread did with the time that is too much. */
+static enum nt_class name_host_cause(const struct nt_case *evidence, double excess,
+				     enum nt_evidence_text *ret_cause)
+{
+	const double read = excess_of(evidence, NT_STEP_METRIC_READ);
+	const double write = excess_of(evidence, NT_STEP_METRIC_WRITE);
+	const double bytes =
+		evidence->value[NT_STEP_METRIC_READ] + evidence->value[NT_STEP_METRIC_WRITE];
+
+	*ret_cause = NT_EVIDENCE_TEXT_NONE;
+	if (excess_of(evidence, NT_STEP_METRIC_GC) >= NT_EXPLAINS * excess) {
+		*ret_cause = NT_EVIDENCE_TEXT_GC;
+	} else if (excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) >= NT_EXPLAINS * excess) {
+		*ret_cause = NT_EVIDENCE_TEXT_CPU_CONTENTION;
+	} else if (excess_of(evidence, NT_STEP_METRIC_IO) >= NT_EXPLAINS * excess) {
+		/* As many bytes as the others, only slower: the storage. */
+		if (bytes > 0.0 && read + write < NT_STORAGE_MORE * (bytes - read - write))
+			return NT_CLASS_STORAGE;
+		*ret_cause =
+			write > read ? NT_EVIDENCE_TEXT_CHECKPOINT : NT_EVIDENCE_TEXT_DATA_LOADING;
+	} else if (excess_of(evidence, NT_STEP_METRIC_FAULTS) >= NT_PAGE_FAULTS) {
+		*ret_cause = NT_EVIDENCE_TEXT_PAGE_FAULTS;
+	}
+	return NT_CLASS_HOST;
+}
+
+/* No GPU in use: only time on the CPU is computing. */
+static enum nt_class name_cpu_class(const struct nt_case *evidence, double excess,
+				    enum nt_evidence_text *ret_cause)
+{
+	const double *value = evidence->value, *peers = evidence->peers;
+	const double own = value[NT_STEP_METRIC_OWN], on_cpu = value[NT_STEP_METRIC_ON_CPU];
+	/* A library that spins while it waits burns CPU in its calls: at least the rest is work. */
+	const double least = on_cpu - value[NT_STEP_METRIC_COMM], most = fmin(on_cpu, own);
+	const enum nt_class host = name_host_cause(evidence, excess, ret_cause);
+
+	if (*ret_cause != NT_EVIDENCE_TEXT_NONE || host == NT_CLASS_STORAGE)
+		return host;
+	if (on_cpu + value[NT_STEP_METRIC_RUN_QUEUE] + value[NT_STEP_METRIC_IO] <= 0.0)
+		return NT_CLASS_UNKNOWN;
+	if (excess_of(evidence, NT_STEP_METRIC_ON_CPU) >= NT_EXPLAINS * excess ||
+	    least >= peers[NT_STEP_METRIC_OWN] + NT_EXPLAINS * excess)
+		return NT_CLASS_COMPUTE;
+	return own - most >= NT_EXPLAINS * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
+}
+
+/* Waiting for a processor beyond the others', as far as it falls outside of calls that may spin. */
+static double starved_excess(const struct nt_case *evidence)
+{
+	const double outside = 1.0 - evidence->value[NT_STEP_METRIC_COMM] /
+					     fmax(1.0, evidence->value[NT_STEP_METRIC_STEP]);
+
+	return excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) * fmax(0.0, outside);
+}
+
+/* Own work is long. */
+static enum nt_class name_own_class(const struct nt_detect_rank *rank,
+				    enum nt_evidence_text *ret_cause)
+{
+	const struct nt_case *evidence = &rank->evidence;
+	const double excess = excess_of(evidence, NT_STEP_METRIC_OWN);
+
+	*ret_cause = NT_EVIDENCE_TEXT_NONE;
+	if (excess <= 0.0)
+		return NT_CLASS_UNKNOWN;
+	if (rank->tier == NT_FRAME_T3)
+		return NT_CLASS_COMPUTE;
+	/* The device's time is seen from the thread that awaits it, and then waits for a processor. */
+	if (excess_of(evidence, NT_STEP_METRIC_OWN_BLOCKED) >= NT_EXPLAINS * excess &&
+	    starved_excess(evidence) < NT_EXPLAINS * excess)
+		return NT_CLASS_COMPUTE;
+	if (rank->uses_gpu)
+		return name_host_cause(evidence, excess, ret_cause);
+	return name_cpu_class(evidence, excess, ret_cause);
+}
+
+/*
+ * Host work is long. It only holds the job up where the device had nothing to do meanwhile: its
+ * thread hardly waits for the device, or the job's step grew by what its host work grew.
+ */
+static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_rank *rank)
+{
+	const struct nt_case *evidence = &rank->evidence;
+	const double excess = excess_of(evidence, NT_STEP_METRIC_HOST);
+	const double step = evidence->value[NT_STEP_METRIC_STEP];
+	const double *value = evidence->value, *peers = evidence->peers;
+	const struct nt_past *own = &rank->track[NT_SERIES_OWN].past;
+	double was_blocked, grown = 0.0;
+
+	if (excess <= 0.0)
+		return false;
+	if (value[NT_STEP_METRIC_BLOCKED] <= NT_IDLE_PART * step &&
+	    peers[NT_STEP_METRIC_BLOCKED] + peers[NT_STEP_METRIC_COMM] >=
+		    value[NT_STEP_METRIC_BLOCKED] + value[NT_STEP_METRIC_COMM] +
+			    NT_EXPLAINS * excess)
+		return true;
+	if (!detect->step.past.ready || !rank->has_habit)
+		return false;
+	/* Of a step as it was: the slow mean also holds what was taken for steps in the beginning. */
+	was_blocked = rank->habit[NT_STEP_METRIC_BLOCKED] /
+		      fmax(1.0, rank->habit[NT_STEP_METRIC_STEP]) * detect->step.past.value_centre;
+	/* Of more work for its device the step is longer, too, and the thread waits for it. */
+	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
+		grown = fmax(0.0, value[NT_STEP_METRIC_OWN] - own->value_centre);
+	return step - detect->step.past.value_centre - grown >= NT_EXPLAINS * excess &&
+	       value[NT_STEP_METRIC_BLOCKED] - was_blocked - grown <= (1.0 - NT_EXPLAINS) * excess;
+}
+
+static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
+		    enum nt_evidence_text unit, enum nt_evidence_text method, double value,
+		    double peers, double width, uint32_t windows)
+{
+	if (proposal->evidences == NT_FINDING_MAX_EVIDENCE)
+		return;
+	proposal->evidence[proposal->evidences++] =
+		(struct nt_detect_evidence){.what = (uint8_t)what,
+					    .unit = (uint8_t)unit,
+					    .method = (uint8_t)method,
+					    .value = value,
+					    .peers = peers,
+					    .width = width,
+					    .windows = windows};
+}
+
+static void tell(struct nt_proposal *proposal, const struct nt_detect_rank *rank,
+		 const struct nt_track *track, enum nt_series series, uint32_t windows)
+{
+	static const struct {
+		enum nt_step_metric item;
+		enum nt_evidence_text what;
+	} row[] = {
+		{NT_STEP_METRIC_OWN_BLOCKED, NT_EVIDENCE_TEXT_DEVICE_TIME},
+		{NT_STEP_METRIC_BLOCKED, NT_EVIDENCE_TEXT_BLOCKED},
+		{NT_STEP_METRIC_ON_CPU, NT_EVIDENCE_TEXT_ON_CPU},
+		{NT_STEP_METRIC_RUN_QUEUE, NT_EVIDENCE_TEXT_RUN_QUEUE},
+		{NT_STEP_METRIC_IO, NT_EVIDENCE_TEXT_IO_WAIT},
+		{NT_STEP_METRIC_GC, NT_EVIDENCE_TEXT_GC_TIME},
+	};
+	const enum nt_step_metric main_item =
+		series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
+	const struct nt_case *evidence = &rank->evidence;
+	const enum nt_evidence_text method =
+		track->mode == NT_MODE_PEERS ? NT_EVIDENCE_TEXT_RATIO : NT_EVIDENCE_TEXT_OWN_PAST;
+
+	add_row(proposal,
+		series == NT_SERIES_OWN ? NT_EVIDENCE_TEXT_OWN_WORK : NT_EVIDENCE_TEXT_HOST_WORK,
+		NT_EVIDENCE_TEXT_MS, method, evidence->value[main_item] / 1e6,
+		evidence->peers[main_item] / 1e6, track->width * evidence->peers[main_item] / 1e6,
+		windows);
+	if (series == NT_SERIES_OWN && rank->tier == NT_FRAME_T2)
+		add_row(proposal, NT_EVIDENCE_TEXT_HOST_WORK, NT_EVIDENCE_TEXT_MS, method,
+			evidence->value[NT_STEP_METRIC_HOST] / 1e6,
+			evidence->peers[NT_STEP_METRIC_HOST] / 1e6, 0.0, windows);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (evidence->value[row[i].item] > 0.0 || evidence->peers[row[i].item] > 0.0)
+			add_row(proposal, row[i].what, NT_EVIDENCE_TEXT_MS, method,
+				evidence->value[row[i].item] / 1e6,
+				evidence->peers[row[i].item] / 1e6, 0.0, windows);
+}
+
+static bool was_slow_itself(const struct nt_detect *detect, const struct nt_track *own)
+{
+	return own->frame != detect->frames && own->frame + NT_PAST_WINDOWS > detect->frames &&
+	       fmax(own->level.sum, own->shift.sum) >= detect->threshold;
+}
+
+static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
+{
+	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
+	enum nt_series series = NT_SERIES_OWN;
+	bool always;
+	const struct nt_cusum *sum = find_abnormal(detect, rank, series, &always);
+	struct nt_proposal proposal = {.family = NT_FAMILY_SLOW, .kind = NT_CULPRIT_RANK};
+
+	if (sum) {
+		proposal.class = name_own_class(rank, &proposal.cause);
+	} else {
+		/*
+		 * At T2 own work holds the host's: normal own work means that it held nobody up. And a
+		 * window in which it does not show is no word against what it showed a moment ago.
+		 */
+		if (rank->tier == NT_FRAME_T2 || was_slow_itself(detect, track))
+			return 0;
+		series = NT_SERIES_HOST;
+		track = &rank->track[series];
+		sum = find_abnormal(detect, rank, series, &always);
+		if (!sum || !is_late_host(detect, rank))
+			return 0;
+		proposal.class = name_host_cause(&rank->evidence,
+						 excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
+						 &proposal.cause);
+	}
+	/* More work for a whole role is no fault of its cards. */
+	if (track->mode == NT_MODE_PAST && proposal.class == NT_CLASS_COMPUTE &&
+	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth)
+		return 0;
+	proposal.series = (uint8_t)series;
+	/* Of who was slower by nature before, the level began with that, and the shift with the fault. */
+	if (!always && track->past.ready && track->shift.windows) {
+		proposal.onset_ns = track->shift.onset_ns;
+		proposal.onset_frame = track->shift.onset_frame;
+	} else {
+		proposal.onset_ns = sum->onset_ns;
+		proposal.onset_frame = sum->onset_frame;
+	}
+	/* By its own past, which it had only just learned. */
+	proposal.first_seen = track->mode == NT_MODE_PAST &&
+			      rank->rounds <= sum->windows + NT_PAST_WINDOWS + NT_PAST_FEW;
+	proposal.cost = fmax(0.0, excess_of(&rank->evidence, series == NT_SERIES_OWN
+								     ? NT_STEP_METRIC_OWN
+								     : NT_STEP_METRIC_HOST)) /
+			fmax(1.0, rank->evidence.value[NT_STEP_METRIC_STEP]);
+	proposal.tier = rank->tier;
+	proposal.chance = nt_cusum_chance(
+		sum, &detect->rules, detect->ranks,
+		nt_adaptation_factor(&detect->roles.group[rank->group].tail[series]));
+	tell(&proposal, rank, track, series, sum->windows);
+	rank->track[series].always |= always;
+	return nt_incidents_blame(detect, rank, &proposal);
+}
+
+/* In a pipeline a slow half costs the job more than its own step is longer. */
+static bool is_in_pipeline(const struct nt_detect_rank *rank)
+{
+	for (uint32_t i = 0; i < rank->links; i++)
+		if (nt_detect_comm_use(rank->link[i].comm) == NT_DETECT_COMM_PIPELINE)
+			return true;
+	return false;
+}
+
+/* Two populations since the start, and nothing tells which of them is as it should be. */
+static int judge_apart(struct nt_detect *detect)
+{
+	const struct nt_group *worst = NULL;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_APART,
+		.class = NT_CLASS_UNKNOWN,
+		.cause = NT_EVIDENCE_TEXT_TWO_POPULATIONS,
+		.kind = NT_CULPRIT_STAGE,
+	};
+	double residual = 0.0;
+	bool judged = false;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (!group->past || group->round_frame != detect->frames)
+			continue;
+		judged = true;
+		residual = fmax(residual, group->past->apart_cost);
+		if (group->past->apart >= NT_APART_ROUNDS &&
+		    group->past->apart_gap > NT_FLEET_SPREAD &&
+		    (!worst || group->past->apart_cost > worst->past->apart_cost))
+			worst = group;
+	}
+	if (judged)
+		nt_incidents_judge(detect, NT_FAMILY_APART, 0, residual);
+	if (!worst)
+		return 0;
+	proposal.onset_ns = worst->past->apart_since_ns;
+	proposal.cost = worst->past->apart_cost;
+	proposal.unsure = is_in_pipeline(&detect->rank[detect->roles.member[worst->first]]);
+	proposal.tier = worst->tier[NT_SERIES_OWN];
+	add_row(&proposal, NT_EVIDENCE_TEXT_GAP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_RATIO,
+		worst->past->apart_high / 1e6, worst->past->apart_low / 1e6, 0.0,
+		worst->past->apart);
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	(void)frame;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_detect_rank *rank = &detect->rank[i];
+		int r;
+
+		/* Most are below it, and need not be looked at. */
+		if (detect->scratch.sum[i] < detect->threshold ||
+		    rank->round_frame != detect->frames || !rank->known || rank->ended)
+			continue;
+		r = judge(detect, rank);
+		if (r < 0)
+			return r;
+	}
+	return judge_apart(detect);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who belongs to which job. */
+#include "engine/job_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/hash.h"
+#include "common/base/search.h"
+#include "engine/admission_queue.h"
+
+/* Clocks of processes and windows are compared with this much slack. */
+#define CLOCK_SLACK_NS 1000000000ULL
+/* So long after its first frame a job is given time for its other agents to be heard of. */
+#define YOUNG_NS (30ULL * 1000000000)
+
+/* A young job of which ranks are missing may have agents that were not heard of yet. */
+static bool expects_more(const struct nt_job_key *key)
+{
+	size_t size = 0;
+
+	for (const struct nt_job *job = key->job; job; job = job->next) {
+		if (job->ended_ns)
+			continue;
+		if (job->members - job->retired + key->lobbies < job->size &&
+		    key->lead_ns < job->since_ns + YOUNG_NS)
+			return true;
+		size = SIZE_MAX;
+	}
+	return size != SIZE_MAX && key->admission_size > key->lobbies;
+}
+
+static bool is_waited_for(const struct nt_source *source, uint64_t lead_ns)
+{
+	return source->members && source->watermark_ns + NT_JOBS_SILENCE_NS >= lead_ns;
+}
+
+uint64_t nt_jobs_closable_ns(struct nt_job_key *key)
+{
+	const uint64_t lead = key->lead_ns;
+	uint64_t bound = lead > NT_JOBS_LATENESS_NS ? lead - NT_JOBS_LATENESS_NS : 0;
+	const struct nt_source *laggard = key->laggard;
+	uint64_t least = lead;
+
+	if (bound >= key->due_ns || expects_more(key))
+		return bound;
+	/* With thousands of agents most messages change nothing, as this one is still behind. */
+	if (laggard && laggard->watermark_ns < key->due_ns && is_waited_for(laggard, lead))
+		return bound;
+	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
+		if (!is_waited_for(source, lead))
+			continue;
+		if (source->unsure_ns)
+			return bound;
+		if (source->watermark_ns < key->due_ns)
+			key->laggard = source;
+		if (source->watermark_ns < least)
+			least = source->watermark_ns;
+	}
+	return least > bound ? least : bound;
+}
+
+uint64_t nt_jobs_admission_ns(const struct nt_job_key *key)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (size_t i = 0; i < key->lobbies; i++) {
+		uint64_t one = nt_rank_session_due_ns(key, key->admission[i]);
+
+		if (one < due)
+			due = one;
+	}
+	return due;
+}
+
+static struct nt_rank_session *rank_holder(const struct nt_job *job, uint32_t number)
+{
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number >= number);
+
+	if (low < job->members - job->retired && job->member[low]->number == number)
+		return job->member[low];
+	return NULL;
+}
+
+/* The old process was gone before the new one began. */
+static bool gone_before(const struct nt_rank_session *old, const struct nt_rank_session *new)
+{
+	uint64_t seen = old->ended ? old->ended_ns : old->last_seen_ns;
+
+	return seen <= new->start_ns + CLOCK_SLACK_NS &&seen < new->first_seen_ns;
+}
+
+static bool has_world_tie(const struct nt_rank_session *member)
+{
+	for (size_t i = 0; i < member->ties; i++)
+		if (member->tie[i].size == member->size)
+			return true;
+	return false;
+}
+
+/* The job with a communicator of the member. */
+static struct nt_job *tied_job(const struct nt_job_key *key, const struct nt_rank_session *member)
+{
+	struct nt_tie_index *index;
+	struct nt_job *first = NULL;
+
+	for (size_t i = 0; i < member->ties; i++) {
+		HASH_FIND(hh, key->tie, &member->tie[i].comm, sizeof(uint64_t), index);
+		if (!index || index->job->closed)
+			continue;
+		if (index->job->ended_ns && index->job->ended_ns <= member->start_ns)
+			continue;
+		if (!first || index->job->hash < first->hash)
+			first = index->job;
+	}
+	return first;
+}
+
+enum fit {
+	FITS,
+	FITS_NOT, /* another job of the same key */
+	FOLLOWS, /* the member belongs to a later attempt of the job */
+};
+
+static enum fit job_fits(const struct nt_job *job, const struct nt_rank_session *member)
+{
+	const struct nt_rank_session *holder;
+
+	if (job->closed || (job->ended_ns && job->ended_ns < member->first_seen_ns))
+		return FOLLOWS;
+	holder = member->rank_known ? rank_holder(job, member->rank) : NULL;
+	if (holder)
+		return gone_before(holder, member) ? FOLLOWS : FITS_NOT;
+	if (job->ended_ns)
+		return FOLLOWS;
+	if (has_world_tie(member) && job->world_ties)
+		return FITS_NOT;
+	return FITS;
+}
+
+static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt_job *before,
+		   const struct nt_rank_session *member, struct nt_job **ret_job)
+{
+	struct nt_job *job, **link;
+	size_t living = 0;
+
+	for (job = key->job; job; job = job->next)
+		living += !job->closed;
+	if (jobs->live >= jobs->limits.jobs || living >= NT_JOBS_MAX_SPLITS) {
+		jobs->counters.refused_jobs++;
+		return -ENOBUFS;
+	}
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->owner = key;
+	job->split = before ? before->split : key->splits++;
+	job->attempt = before ? before->attempt + 1 : 1;
+	if (job->attempt <= member->attempt_hint && member->attempt_hint < UINT32_MAX)
+		job->attempt = member->attempt_hint + 1;
+	job->hash = nt_hash_text(NT_HASH_SEED, key->key);
+	if (job->split)
+		job->hash = nt_hash_u64(job->hash, job->split);
+	job->id = nt_hash_mix(nt_hash_u64(job->hash, job->attempt));
+	job->hash = nt_hash_mix(job->hash);
+	job->size = member->size;
+	job->since_ns = member->waiting[0].end_ns;
+	for (link = &key->job; *link; link = &(*link)->next)
+		;
+	*link = job;
+	key->jobs++;
+	jobs->live++;
+	jobs->counters.jobs++;
+	if (before)
+		jobs->counters.attempts++;
+	else if (job->split)
+		jobs->counters.splits++;
+	*ret_job = job;
+	return 0;
+}
+
+/* The job that the member belongs to; a new one where none fits. */
+static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
+		      const struct nt_rank_session *member, struct nt_job **ret_job)
+{
+	const struct nt_job *before = NULL;
+	struct nt_job *job = tied_job(key, member);
+
+	if (job) {
+		*ret_job = job;
+		return 0;
+	}
+	for (job = key->job; job; job = job->next) {
+		switch (job_fits(job, member)) {
+		case FITS:
+			*ret_job = job;
+			return 0;
+		case FOLLOWS:
+			/* Of several that ended, the one that ended last. */
+			before = job;
+			break;
+		case FITS_NOT:
+			if (before && before->split == job->split)
+				before = NULL;
+			break;
+		}
+	}
+	return add_job(jobs, key, before, member, ret_job);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct nt_rank_session *left = *(struct nt_rank_session *const *)a;
+	const struct nt_rank_session *right = *(struct nt_rank_session *const *)b;
+
+	if (left->retired != right->retired)
+		return left->retired ? 1 : -1;
+	if (left->number != right->number)
+		return left->number < right->number ? -1 : 1;
+	return 0;
+}
+
+void nt_job_sort(struct nt_job *job)
+{
+	if (job->members > 1)
+		qsort(job->member, job->members, sizeof(struct nt_rank_session *), by_number);
+}
+
+int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
+{
+	struct nt_job_node *entry;
+	int r;
+
+	HASH_FIND(hh, job->node, &node, sizeof(node), entry);
+	if (!entry) {
+		r = nt_jobs_grow(&job->node_at, job->nodes, &job->node_cap,
+				 sizeof(struct nt_job_node *));
+		if (r < 0)
+			return r;
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		entry->node = node;
+		entry->index = (uint32_t)job->nodes;
+		HASH_ADD(hh, job->node, node, sizeof(entry->node), entry);
+		if (!nt_table_has(entry)) {
+			free(entry);
+			return -ENOMEM;
+		}
+		job->node_at[job->nodes++] = entry;
+	}
+	*ret_index = entry->index;
+	return 0;
+}
+
+static void retire(struct nt_job *job, struct nt_rank_session *member)
+{
+	size_t at = 0;
+
+	if (!member->ended) {
+		member->source->members--;
+		job->live--;
+	}
+	/* The retired are at the end. */
+	while (job->member[at] != member)
+		at++;
+	memmove(job->member + at, job->member + at + 1,
+		(job->members - at - 1) * sizeof(struct nt_rank_session *));
+	job->member[job->members - 1] = member;
+	member->retired = true;
+	job->retired++;
+	(void)nt_rank_session_drop(member, UINT64_MAX);
+}
+
+static void number_member(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_session *member)
+{
+	struct nt_rank_session *holder = NULL;
+
+	if (member->rank_known && member->rank < NT_JOB_FIRST_UNKNOWN)
+		holder = rank_holder(job, member->rank);
+	if (holder == member)
+		return;
+	if (holder && gone_before(holder, member)) {
+		retire(job, holder);
+		jobs->counters.replaced_ranks++;
+		holder = NULL;
+	}
+	if (holder)
+		jobs->counters.conflicting_ranks++;
+	if (!member->rank_known || member->rank >= NT_JOB_FIRST_UNKNOWN || holder) {
+		/* Never accused, and never taken for another. */
+		member->rank_known = false;
+		if (member->number < NT_JOB_FIRST_UNKNOWN)
+			member->number = NT_JOB_FIRST_UNKNOWN + job->unknowns++;
+	} else {
+		member->number = member->rank;
+	}
+}
+
+static int rename_job(char **name, const char *given)
+{
+	char *copy;
+
+	if (!*given || (*name && **name))
+		return 0;
+	copy = strdup(given);
+	if (!copy)
+		return -ENOMEM;
+	free(*name);
+	*name = copy;
+	return 0;
+}
+
+static int describe_job(struct nt_job *job, const struct nt_rank_session *member)
+{
+	int r = rename_job(&job->name, member->job_name ? member->job_name : "");
+
+	if (r < 0)
+		return r;
+	r = rename_job(&job->namespace, nt_rank_session_text(member, NT_RANK_SESSION_NAMESPACE));
+	if (r < 0)
+		return r;
+	/* What a process claims is believed as far as a frame can hold it. */
+	if (member->size > job->size)
+		job->size = member->size < NT_FRAME_MAX_RANKS ? member->size : NT_FRAME_MAX_RANKS;
+	return 0;
+}
+
+/* Where its number belongs: behind its like, and before the retired. */
+static void insert_member(struct nt_job *job, struct nt_rank_session *member)
+{
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number > member->number);
+
+	memmove(job->member + low + 1, job->member + low,
+		(job->members - low) * sizeof(struct nt_rank_session *));
+	job->member[low] = member;
+	job->members++;
+}
+
+static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_session *member)
+{
+	int r;
+
+	r = nt_jobs_grow(&job->member, job->members, &job->member_cap,
+			 sizeof(struct nt_rank_session *));
+	if (r < 0)
+		return r;
+	r = nt_job_find_node(job, member->node, &member->job_node);
+	if (r < 0)
+		return r;
+	r = describe_job(job, member);
+	if (r < 0)
+		return r;
+	number_member(jobs, job, member);
+	member->job = job;
+	insert_member(job, member);
+	job->live++;
+	job->ended_ns = 0;
+	job->changed = true;
+	return nt_jobs_index_ties(jobs, member, 0);
+}
+
+int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *member)
+{
+	int r = describe_job(member->job, member);
+
+	if (r < 0)
+		return r;
+	if (member->rank_known && member->number != member->rank) {
+		number_member(jobs, member->job, member);
+		nt_job_sort(member->job);
+	}
+	return 0;
+}
+
+static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key,
+			struct nt_rank_session *member)
+{
+	struct nt_job *job = NULL;
+	int r;
+
+	r = choose_job(jobs, key, member, &job);
+	if (r >= 0)
+		r = join_job(jobs, job, member);
+	if (r < 0 && member->job)
+		return r; /* it is in, if not all of it */
+	if (r < 0) {
+		nt_jobs_forget_member(key, member);
+		nt_rank_session_free(member);
+		return r == -ENOBUFS ? 0 : r;
+	}
+	if (!job->grid.frames && !job->grid.start_ns)
+		job->grid.start_ns = member->waiting[0].end_ns;
+	jobs->counters.early_windows += nt_rank_session_drop(member, job->grid.start_ns);
+	return 0;
+}
+
+/* Who has become known with one that was let in can make others due. */
+static int learn(struct nt_admission *line, const struct nt_job_key *key,
+		 const struct nt_rank_session *member, unsigned int known)
+{
+	int r = 0;
+
+	if (HASH_COUNT(key->tie) == known)
+		return 0;
+	for (size_t i = 0; i < member->ties && r == 0; i++)
+		r = nt_admission_learn(line, key, member->tie[i].comm);
+	return r;
+}
+
+/* Lets in who is due; whom the arrival of another made wait longer goes back into the line. */
+static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
+		       struct nt_admission *line, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		struct nt_turn *turn = line->batch[i];
+		struct nt_rank_session *member = turn->member;
+		const uint64_t due_ns = nt_rank_session_due_ns(key, member);
+		const unsigned int known = HASH_COUNT(key->tie);
+
+		if (due_ns > now_ns) {
+			r = nt_admission_put(line, turn, due_ns);
+			continue;
+		}
+		turn->member = NULL;
+		r = admit_member(jobs, key, member);
+		/* Where no job took it, it is gone, and nothing has become known. */
+		if (r == 0)
+			r = learn(line, key, member, known);
+	}
+	return r;
+}
+
+/*
+ * All that are due by now_ns, and who of the rest is due by until_ns. Where a job begins the line is
+ * over, as that changes who is due when: before the first job, anybody with a communicator is.
+ */
+static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_admission *line,
+		      uint64_t now_ns, uint64_t until_ns)
+{
+	const size_t before = key->jobs;
+	int r;
+
+	r = nt_admission_make(jobs, key, line);
+	while (r == 0 && now_ns <= until_ns) {
+		size_t count;
+
+		/* Those let in may have made others due. */
+		while (r == 0 && (count = nt_admission_take(line, now_ns)))
+			r = admit_batch(jobs, key, now_ns, line, count);
+		if (key->jobs != before)
+			break;
+		now_ns = nt_admission_due_ns(line);
+	}
+	return r;
+}
+
+static void keep_admission(struct nt_job_key *key, const struct nt_admission *line)
+{
+	if (line->turns < key->lobbies)
+		return; /* it did not come to that */
+	key->lobbies = 0;
+	for (size_t i = 0; i < line->turns; i++)
+		if (line->turn[i].member)
+			key->admission[key->lobbies++] = line->turn[i].member;
+	if (!key->lobbies)
+		key->admission_size = 0;
+}
+
+int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns, uint64_t until_ns)
+{
+	for (;;) {
+		const bool is_first = !key->job;
+		struct nt_admission line = {0};
+		int r = admit_line(jobs, key, &line, now_ns, until_ns);
+
+		keep_admission(key, &line);
+		nt_admission_release(&line);
+		if (r < 0 || !is_first || !key->job)
+			return r;
+		until_ns = now_ns;
+	}
+}

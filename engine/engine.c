@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/engine_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/search.h"
+
+struct nt_engine_options nt_engine_options_default(void)
+{
+	return (struct nt_engine_options){
+		.rules = nt_rules_default(),
+		.prices = nt_prices_unknown(),
+	};
+}
+
+/* ---- what hangs on a job ------------------------------------------------------------------------ */
+
+static void free_open(struct nt_open_incident *open)
+{
+	if (open->arena)
+		nt_arena_release(open->arena);
+	free(open->arena);
+}
+
+static void tell(struct nt_engine *engine, const struct nt_wire_incident *incident)
+{
+	engine->counters.incidents++;
+	if (engine->handler.incident)
+		engine->handler.incident(engine->handler.data, incident);
+}
+
+void nt_engine_remove_open(struct nt_job_view *view, struct nt_open_incident *open)
+{
+	free_open(open);
+	*open = view->open[--view->opens];
+}
+
+/* The job is over, or given up: what was still open ends with it. What never fired is dropped. */
+static void resolve_all(struct nt_engine *engine, struct nt_job *job)
+{
+	struct nt_job_view *view = job->user;
+
+	while (view && view->opens) {
+		struct nt_open_incident *open = &view->open[view->opens - 1];
+
+		if (open->firing) {
+			open->incident.state = nt_incident_state_name(NT_INCIDENT_RESOLVED);
+			open->incident.until_real_ns =
+				job->ended_ns ? job->ended_ns : job->last_seen_ns;
+			open->incident.version++;
+			tell(engine, &open->incident);
+		}
+		nt_engine_remove_open(view, open);
+	}
+}
+
+static void forget_job(void *data, struct nt_job *job)
+{
+	struct nt_engine *engine = data;
+	struct nt_job_view *view = job->user;
+
+	/* Nobody would ever close what a job leaves behind of which nothing was heard for an hour. */
+	if (!engine->is_closing)
+		resolve_all(engine, job);
+	nt_detect_free(job->detect);
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->opens; i++)
+		free_open(&view->open[i]);
+	free(view->open);
+	nt_snapshot_job_unref(view->picture);
+	free(view);
+}
+
+static int prepare_job(struct nt_engine *engine, struct nt_job *job)
+{
+	if (!job->user)
+		job->user = calloc(1, sizeof(struct nt_job_view));
+	if (!job->user)
+		return -ENOMEM;
+	if (job->detect)
+		return 0;
+	return nt_detect_new(&engine->options.rules, job->hash, job->attempt, &job->detect);
+}
+
+const struct nt_job_view *nt_engine_view(const struct nt_job *job)
+{
+	return job->user;
+}
+
+int nt_engine_new(const struct nt_engine_options *options, const struct nt_engine_handler *handler,
+		  struct nt_engine **ret_engine)
+{
+	nt_auto(nt_engine) struct nt_engine *engine = calloc(1, sizeof(*engine));
+	int r;
+
+	if (!engine)
+		return -ENOMEM;
+	engine->options = *options;
+	if (handler)
+		engine->handler = *handler;
+	r = nt_jobs_new(&options->limits, forget_job, engine, &engine->jobs);
+	if (r < 0)
+		return r;
+	r = nt_frame_builder_new(options->cell_min_ns, &engine->frame_builder);
+	if (r < 0)
+		return r;
+	*ret_engine = nt_take(engine);
+	return 0;
+}
+
+void nt_engine_free(struct nt_engine *engine)
+{
+	if (!engine)
+		return;
+	engine->is_closing = true;
+	nt_jobs_free(engine->jobs);
+	nt_frame_builder_free(engine->frame_builder);
+	nt_shortages_release(&engine->shortages);
+	free(engine);
+}
+
+/* ---- incidents ---------------------------------------------------------------------------------- */
+
+/* Names for nt_incident_describe(). */
+struct naming {
+	struct nt_engine *engine;
+	const struct nt_job *job;
+};
+
+static const struct nt_rank_session *find_number(const struct nt_job *job, uint32_t number)
+{
+	const size_t low = nt_search_first(0, job->members - job->retired, i,
+					   job->member[i]->number >= number);
+
+	if (low == job->members - job->retired || job->member[low]->number != number)
+		return NULL;
+	return job->member[low];
+}
+
+static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *ret_names)
+{
+	const struct naming *naming = data;
+	const struct nt_rank_session *member = find_number(naming->job, rank);
+
+	if (!member)
+		return false;
+	*ret_names = (struct nt_detect_rank_names){
+		.node = nt_rank_session_text(member, NT_RANK_SESSION_NODE),
+		.pod = nt_rank_session_text(member, NT_RANK_SESSION_POD),
+		.pod_uid = nt_rank_session_text(member, NT_RANK_SESSION_POD_UID),
+		.container = nt_rank_session_text(member, NT_RANK_SESSION_CONTAINER),
+		.gpu = nt_rank_session_text(member, NT_RANK_SESSION_GPU),
+		.rank_known = member->rank_known,
+	};
+	return true;
+}
+
+static const char *name_node(void *data, uint32_t index)
+{
+	const struct naming *naming = data;
+
+	if (index >= naming->job->nodes)
+		return NULL;
+	return nt_jobs_node(naming->engine->jobs, naming->job->node_at[index]->node)->name;
+}
+
+struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id)
+{
+	for (size_t i = 0; i < view->opens; i++)
+		if (view->open[i].id == id)
+			return &view->open[i];
+	return NULL;
+}
+
+int nt_engine_add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incident **ret_open)
+{
+	struct nt_open_incident *grown;
+
+	if (view->opens == view->open_cap) {
+		size_t cap = view->open_cap ? 2 * view->open_cap : 4;
+
+		grown = reallocarray(view->open, cap, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		view->open = grown;
+		view->open_cap = cap;
+	}
+	view->open[view->opens] = (struct nt_open_incident){.id = id};
+	*ret_open = &view->open[view->opens++];
+	return 0;
+}
+
+static int take_finding(struct nt_engine *engine, struct nt_job *job,
+			const struct nt_finding *finding)
+{
+	struct naming naming = {.engine = engine, .job = job};
+	const struct nt_incident_names names = {
+		.job = job->name && *job->name ? job->name : job->owner->key,
+		.namespace = job->namespace,
+		.job_key = job->owner->key,
+		.attempt = job->attempt,
+		.rank = name_rank,
+		.node = name_node,
+		.data = &naming,
+	};
+	struct nt_job_view *view = job->user;
+	struct nt_open_incident *open = nt_engine_find_open(view, finding->id);
+	struct nt_arena *arena;
+	int r;
+
+	if (!open) {
+		r = nt_engine_add_open(view, finding->id, &open);
+		if (r < 0)
+			return r;
+	}
+	arena = calloc(1, sizeof(*arena));
+	if (!arena)
+		return -ENOMEM;
+	free_open(open);
+	open->arena = arena;
+	open->class = finding->class;
+	open->firing = finding->state == NT_INCIDENT_FIRING;
+	r = nt_incident_describe(finding, &names, &engine->options.prices, arena, &open->incident);
+	if (r < 0) {
+		nt_engine_remove_open(view, open);
+		return r;
+	}
+	tell(engine, &open->incident);
+	if (finding->state == NT_INCIDENT_RESOLVED)
+		nt_engine_remove_open(view, open);
+	return 0;
+}
+
+/* What open incidents have cost until now, which was not told yet. */
+static int tell_costs(struct nt_engine *engine, struct nt_job *job)
+{
+	const struct nt_finding *finding;
+	size_t findings;
+
+	nt_detect_open(job->detect, &finding, &findings);
+	for (size_t i = 0; i < findings; i++) {
+		int r = finding[i].state == NT_INCIDENT_FIRING
+				? take_finding(engine, job, &finding[i])
+				: 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+static int close_cell(struct nt_engine *engine, struct nt_job *job)
+{
+	const struct nt_finding *finding;
+	const struct nt_frame *frame;
+	size_t findings;
+	uint64_t unheard;
+	int r;
+
+	r = prepare_job(engine, job);
+	if (r < 0)
+		return r;
+	unheard = nt_detect_unheard(job->detect);
+	r = nt_frame_builder_close(engine->frame_builder, engine->jobs, job, &frame);
+	if (r < 0)
+		return r;
+	if (engine->handler.frame)
+		engine->handler.frame(engine->handler.data, job, frame);
+	r = nt_detect_step(job->detect, frame, &finding, &findings);
+	if (r == -EINVAL) {
+		engine->counters.refused_frames++;
+		return 0;
+	}
+	engine->counters.unheard_comms += nt_detect_unheard(job->detect) - unheard;
+	if (r < 0)
+		return r;
+	if (engine->handler.judged)
+		engine->handler.judged(engine->handler.data, job, frame);
+	for (size_t i = 0; i < findings; i++) {
+		r = take_finding(engine, job, &finding[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool has_waiting(const struct nt_job *job)
+{
+	for (size_t i = 0; i < job->members; i++)
+		if (job->member[i]->waitings)
+			return true;
+	return false;
+}
+
+/* All its ranks have ended; a rank that was never seen is given the time that agents have. */
+static bool is_over(const struct nt_job *job, uint64_t closable_ns)
+{
+	if (job->live || !job->ended_ns || job->owner->lobbies)
+		return false;
+	return job->members - job->retired >= job->size ||
+	       closable_ns >= job->ended_ns + NT_JOBS_SILENCE_NS;
+}
+
+static int end_job(struct nt_engine *engine, struct nt_job *job)
+{
+	int r;
+
+	while (has_waiting(job)) {
+		nt_frame_builder_skip(engine->frame_builder, job, UINT64_MAX);
+		r = close_cell(engine, job);
+		if (r < 0)
+			return r;
+	}
+	resolve_all(engine, job);
+	nt_jobs_close(engine->jobs, job);
+	return 0;
+}
+
+static struct nt_job *first_due(struct nt_engine *engine, struct nt_job_key *key, uint64_t *ret_due)
+{
+	struct nt_job *first = NULL;
+
+	*ret_due = UINT64_MAX;
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		uint64_t due = nt_frame_builder_due_ns(engine->frame_builder, job);
+
+		if (due < *ret_due) {
+			*ret_due = due;
+			first = job;
+		}
+	}
+	return first;
+}
+
+/* Takes the key as far as closable_ns, one thing after another in the order of event time. */
+static int advance_to(struct nt_engine *engine, struct nt_job_key *key, uint64_t closable_ns)
+{
+	for (;;) {
+		uint64_t due, admission = nt_jobs_admission_ns(key);
+		struct nt_job *job = first_due(engine, key, &due);
+		int r;
+
+		key->due_ns = due < admission ? due : admission;
+		if (key->due_ns > closable_ns)
+			return 0;
+		if (admission <= due) {
+			r = nt_jobs_admit(engine->jobs, key, admission,
+					  due < closable_ns ? due : closable_ns);
+		} else {
+			nt_frame_builder_skip(engine->frame_builder, job, closable_ns);
+			r = close_cell(engine, job);
+		}
+		if (r < 0)
+			return r;
+	}
+}
+
+static int end_jobs(struct nt_engine *engine, struct nt_job_key *key, uint64_t closable_ns)
+{
+	int r;
+
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		if (job->closed || !is_over(job, closable_ns))
+			continue;
+		r = end_job(engine, job);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int advance(struct nt_engine *engine, struct nt_job_key *key)
+{
+	uint64_t closable_ns;
+	int r;
+
+	/* Most messages make nothing due; no agent can be ahead of the most advanced. */
+	if (key->lead_ns < key->due_ns)
+		return 0;
+	closable_ns = nt_jobs_closable_ns(key);
+	if (closable_ns < key->due_ns)
+		return 0;
+	r = advance_to(engine, key, closable_ns);
+	if (r < 0)
+		return r;
+	return end_jobs(engine, key, closable_ns);
+}
+
+int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool again)
+{
+	struct nt_job_key *key;
+	int r;
+
+	switch (message->body) {
+	case NT_BODY_WINDOW:
+		break;
+	case NT_BODY_HEARTBEAT:
+		engine->counters.heartbeats += !again;
+		break;
+	case NT_BODY_NODE:
+		engine->counters.node_vectors += !again;
+		r = nt_shortages_take(&engine->shortages, message, nt_jobs_max_nodes(engine->jobs));
+		nt_message_free(message);
+		return r;
+	default:
+		engine->counters.others += !again;
+		nt_message_free(message);
+		return 0;
+	}
+	r = nt_jobs_put(engine->jobs, message, again, &key);
+	/* In the middle of a second reading windows are missing that were here when it was decided. */
+	if (r < 0 || !key || again)
+		return r;
+	return advance(engine, key);
+}
+
+static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
+{
+	int r;
+
+	while (nt_jobs_admission_ns(key) != UINT64_MAX) {
+		r = advance_to(engine, key, nt_jobs_admission_ns(key));
+		if (r < 0)
+			return r;
+	}
+	/* Cells without windows are of no interest then. */
+	for (struct nt_job *job = key->job; job; job = job->next) {
+		while (!job->closed && has_waiting(job)) {
+			nt_frame_builder_skip(engine->frame_builder, job, UINT64_MAX);
+			r = close_cell(engine, job);
+			if (r < 0)
+				return r;
+		}
+		r = job->closed || !job->detect ? 0 : tell_costs(engine, job);
+		if (r < 0)
+			return r;
+	}
+	return end_jobs(engine, key, UINT64_MAX);
+}
+
+int nt_engine_finish(struct nt_engine *engine)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		int r = finish_key(engine, key);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns)
+{
+	nt_jobs_wait(engine->jobs, waited_ns);
+	nt_shortages_wait(&engine->shortages, waited_ns);
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		const uint64_t bound_ns = key->lead_ns + key->quiet_ns - NT_JOBS_LATENESS_NS;
+		int r;
+
+		if (key->quiet_ns < NT_JOBS_LATENESS_NS)
+			continue;
+		r = advance_to(engine, key, bound_ns);
+		if (r >= 0)
+			r = end_jobs(engine, key, bound_ns);
+		if (r < 0)
+			return r;
+	}
+	nt_jobs_sweep(engine->jobs);
+	return 0;
+}
+
+int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next)
+		for (struct nt_job *job = key->job; job; job = job->next)
+			if (job->id == job_id && !job->closed && job->detect) {
+				nt_detect_rebaseline(job->detect);
+				return 0;
+			}
+	return -ENOENT;
+}
+
+/* ---- views -------------------------------------------------------------------------------------- */
+
+void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME])
+{
+	(void)snprintf(name, NT_ENGINE_JOB_NAME, "%016" PRIx64, job->id);
+}
+
+const struct nt_shortages *nt_engine_shortages(const struct nt_engine *engine)
+{
+	return &engine->shortages;
+}
+
+struct nt_jobs *nt_engine_jobs(struct nt_engine *engine)
+{
+	return engine->jobs;
+}
+
+const struct nt_frame_builder_counters *
+nt_engine_frame_builder_counters(const struct nt_engine *engine)
+{
+	return nt_frame_builder_counters(engine->frame_builder);
+}
+
+const struct nt_engine_counters *nt_engine_counters(const struct nt_engine *engine)
+{
+	return &engine->counters;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The grid of a job's frames: how long a cell is, which are skipped, how much of one is missing. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/frame_builder_impl.h"
+
+/* ---- cells -------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/*
+ * A quarter longer than the windows of the middle rank. Of its last two the shorter counts, so that
+ * one long pause does not make the job's frames long; they grow at once and shrink slowly.
+ */
+int nt_frame_builder_stretch(struct nt_frame_builder *frame_builder, struct nt_job *job)
+{
+	size_t members = job->members - job->retired, known = 0;
+	uint64_t *length = nt_frame_builder_alloc(frame_builder, members, sizeof(*length));
+	uint64_t wanted, least = job->grid.length_ns - job->grid.length_ns / 4;
+
+	if (!length)
+		return -ENOMEM;
+	for (size_t i = 0; i < members; i++) {
+		const struct nt_rank_session *member = job->member[i];
+		const uint64_t *last = member->step_window_ns;
+
+		if (member->ended || !last[1])
+			continue;
+		length[known++] = last[0] < last[1] ? last[0] : last[1];
+	}
+	if (!known)
+		return 0;
+	qsort(length, known, sizeof(*length), by_size);
+	wanted = length[known / 2];
+	wanted = wanted < NT_FRAME_BUILDER_CELL_MAX_NS ? wanted + wanted / 4
+						       : NT_FRAME_BUILDER_CELL_MAX_NS;
+	if (wanted < least)
+		wanted = least;
+	if (wanted < frame_builder->cell_min_ns)
+		wanted = frame_builder->cell_min_ns;
+	if (wanted > NT_FRAME_BUILDER_CELL_MAX_NS)
+		wanted = NT_FRAME_BUILDER_CELL_MAX_NS;
+	job->grid.length_ns = wanted;
+	return 0;
+}
+
+uint64_t nt_frame_builder_due_ns(struct nt_frame_builder *frame_builder, struct nt_job *job)
+{
+	if (job->closed)
+		return UINT64_MAX;
+	if (!job->grid.length_ns)
+		job->grid.length_ns = frame_builder->cell_min_ns;
+	return job->grid.start_ns + job->grid.length_ns;
+}
+
+void nt_frame_builder_skip(struct nt_frame_builder *frame_builder, struct nt_job *job,
+			   uint64_t closable_ns)
+{
+	uint64_t next = closable_ns, cells;
+	const uint64_t due = nt_frame_builder_due_ns(frame_builder, job);
+
+	if (closable_ns < due + NT_FRAME_BUILDER_SKIP_NS)
+		return;
+	for (size_t i = 0; i < job->members - job->retired; i++)
+		if (job->member[i]->waitings && job->member[i]->waiting[0].end_ns < next)
+			next = job->member[i]->waiting[0].end_ns;
+	if (next < due + NT_FRAME_BUILDER_SKIP_NS || next == UINT64_MAX)
+		return;
+	cells = (next - job->grid.start_ns) / job->grid.length_ns;
+	job->grid.start_ns += cells * job->grid.length_ns;
+	frame_builder->counters.skipped_gaps++;
+}
+
+/* ---- what is missing ---------------------------------------------------------------------------- */
+
+/* One that ends in a later cell began before this one ended. */
+static bool is_covered_later(const struct nt_rank_session *member, uint64_t end_ns)
+{
+	const struct nt_waiting *next = member->waiting;
+
+	/* What its agent does not vouch for may be here by chance. */
+	if (!member->waitings || member->source->watermark_ns < end_ns)
+		return false;
+	if (!member->covered_boot_ns)
+		return next->start_ns < end_ns;
+	return next->message->window.start_boot_ns <= member->covered_boot_ns;
+}
+
+/*
+ * For how much of the member's time no window came, as far as this cell tells; negative: a window came
+ * after all for what was held for missing. Its windows follow each other without a gap on the clock
+ * of its node, whatever becomes of the real one.
+ */
+static double find_missing(struct nt_rank_session *member, size_t windows, uint64_t end_ns,
+			   uint64_t length_ns)
+{
+	const struct nt_waiting *waiting = member->waiting;
+	double gaps_ns = 0;
+
+	if (!windows && is_covered_later(member, end_ns))
+		return 0;
+	if (!windows) {
+		if (member->covered_boot_ns)
+			member->absent_ns += length_ns;
+		return (double)length_ns;
+	}
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &waiting[i].message->window;
+
+		if (member->covered_boot_ns && window->start_boot_ns > member->covered_boot_ns)
+			gaps_ns += (double)(window->start_boot_ns - member->covered_boot_ns);
+		if (window->end_boot_ns > member->covered_boot_ns)
+			member->covered_boot_ns = window->end_boot_ns;
+	}
+	gaps_ns -= (double)member->absent_ns;
+	member->absent_ns = 0;
+	return gaps_ns;
+}
+
+/*
+ * Of so much of the member's time windows came whose events or intervals did not all come: of each the
+ * part that was lost. An agent that does not say how many came tells of nothing that can be relied on.
+ */
+static double find_lost(const struct nt_rank_session *member, size_t windows)
+{
+	double lost_ns = 0;
+
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+		const double lost = (double)window->lost;
+
+		if (window->lost)
+			lost_ns += (double)(window->end_boot_ns - window->start_boot_ns) * lost /
+				   (lost + (double)window->taken);
+	}
+	return lost_ns;
+}
+
+/* Where the job is larger than what was seen of it, the rest is missing. */
+void nt_frame_builder_weigh(struct nt_frame_builder *frame_builder, struct nt_job *job,
+			    const size_t *windows)
+{
+	const size_t members = job->members - job->retired;
+	const size_t size = job->size > members ? job->size : members;
+	const uint64_t end_ns = frame_builder->frame.end_ns,
+		       length_ns = end_ns - frame_builder->frame.start_ns;
+	const double length = (double)length_ns;
+	double missing_ns = (double)(size - members) * length, missed_ns = 0, expected = 0;
+
+	for (size_t i = 0; i < members; i++) {
+		const struct nt_frame_rank *rank = &frame_builder->frame.rank[i];
+		double ns, now;
+
+		/* Nobody expects a window of the dead. */
+		if (rank->ended && !rank->observed)
+			continue;
+		ns = find_missing(job->member[i], windows[i], end_ns, length_ns) +
+		     find_lost(job->member[i], windows[i]);
+		now = ns < 0 ? 0 : ns < length ? ns : length;
+		missing_ns += now;
+		missed_ns += ns - now;
+		expected++;
+	}
+	expected += (double)(size - members);
+	frame_builder->frame.expected_ranks = (uint32_t)size;
+	frame_builder->frame.completeness = expected > 0 ? 1 - missing_ns / (expected * length) : 1;
+	frame_builder->frame.missed_ns = expected > 0 ? missed_ns / expected : 0;
+}

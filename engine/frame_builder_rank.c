@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What one rank did in the windows of a cell: its place in the frame. */
+#include <errno.h>
+
+#include "common/base/hash.h"
+#include "engine/frame_builder_impl.h"
+
+/* ---- communicators ------------------------------------------------------------------------------ */
+
+static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch, bool by_gpu)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < sketch->buckets; i++)
+		calls += sketch->count[i];
+	/* Times of a host and times of a device are not one sum: those of the device tell more. */
+	if (!calls || (sum->by_gpu && !by_gpu))
+		return;
+	if (by_gpu && !sum->by_gpu)
+		sum->timed_calls = sum->sum_ns = 0;
+	sum->by_gpu = by_gpu;
+	if (!sum->timed_calls || sketch->min_ns < sum->min_ns)
+		sum->min_ns = sketch->min_ns;
+	sum->timed_calls += calls;
+	sum->sum_ns += sketch->sum_ns;
+}
+
+static uint64_t scale(uint64_t value, uint64_t part, uint64_t whole)
+{
+	return part < whole ? (uint64_t)((double)value * (double)part / (double)whole) : value;
+}
+
+/*
+ * Calls are those of the whole window. Where it is sampled, a part of them is of steps that a slice cut, and
+ * that are not told in any window: those of the whole steps are as many as their part of the time that was
+ * observed. One is left of calls that were made: the rank goes on.
+ */
+static uint64_t calls_of_steps(const struct nt_window *window, uint64_t calls)
+{
+	uint64_t unobserved_ns = window->start_boot_ns + window->unobserved_ns, of_steps;
+
+	if (!window->unobserved_ns || !calls || window->end_boot_ns <= unobserved_ns)
+		return calls;
+	of_steps = scale(calls, window->step_ns, window->end_boot_ns - unobserved_ns);
+	return of_steps ? of_steps : 1;
+}
+
+static void add_op(struct nt_frame_op *op, size_t *ops, const struct nt_window *window,
+		   const struct nt_comm_op *more, uint64_t shift)
+{
+	uint64_t calls = calls_of_steps(window, more->calls);
+	struct nt_frame_op *sum = NULL;
+
+	for (size_t i = 0; i < *ops && !sum; i++)
+		if (op[i].op == more->op)
+			sum = &op[i];
+	if (!sum) {
+		sum = &op[(*ops)++];
+		sum->op = (uint8_t)more->op;
+		sum->kind = (uint8_t)nt_frame_builder_kind(more->op);
+		sum->first = more->first + shift;
+	}
+	sum->calls += calls;
+	sum->bytes += scale(more->bytes, calls, more->calls);
+	sum->last = more->last + shift;
+	add_duration(sum, &more->gpu_duration, true);
+	add_duration(sum, &more->duration, false);
+}
+
+static int add_recent(struct nt_frame_builder *frame_builder, const struct nt_message *message,
+		      const struct nt_comm_window *comm, uint64_t shift, struct nt_frame_comm *sum)
+{
+	size_t count = comm->recents < NT_FRAME_RECENT ? comm->recents : NT_FRAME_RECENT;
+	const struct nt_signature *from;
+	struct nt_frame_signature *to;
+
+	if (!count)
+		return 0;
+	from = comm->recent + (comm->recents - count);
+	to = nt_frame_builder_alloc(frame_builder, count, sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		to[i] = (struct nt_frame_signature){
+			.number = from[i].number + shift,
+			.count = from[i].count,
+			.type = from[i].type,
+			.op = (uint8_t)from[i].op,
+			.entry_ns = from[i].entry_boot_ns
+					    ? nt_message_real_ns(message, from[i].entry_boot_ns)
+					    : 0,
+		};
+	sum->recent = to;
+	sum->recents = count;
+	return 0;
+}
+
+/*
+ * The rolling hash is over all calls since counting began. Where members of a job began at different
+ * times it says nothing; the last call can still be compared.
+ */
+static uint64_t hash_last(const struct nt_frame_comm *comm)
+{
+	const struct nt_frame_signature *last;
+	uint64_t hash;
+
+	if (!comm->recents)
+		return 0;
+	last = &comm->recent[comm->recents - 1];
+	hash = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, last->number), last->op);
+	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, last->count), last->type));
+}
+
+/* The operations of a communicator in these windows, at the most. */
+static size_t count_ops(const struct nt_rank_session *member, size_t windows, uint64_t id)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		for (size_t j = 0; j < window->comms; j++)
+			if (window->comm[j].id == id)
+				count += window->comm[j].ops;
+	}
+	return count < NT_OP_END ? count : NT_OP_END;
+}
+
+static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank_session *member,
+		    size_t windows, const struct nt_message *message,
+		    const struct nt_comm_window *comm, struct nt_frame_comm *sum)
+{
+	const struct nt_align_reading reading = nt_align_read(member, comm);
+	struct nt_frame_op *op = (struct nt_frame_op *)sum->op;
+	int r;
+
+	/* Numbers of two epochs do not add up: the newer one goes on alone. */
+	if (sum->epoch != reading.group)
+		sum->ops = 0;
+	if (!op || sum->ops == 0) {
+		op = nt_frame_builder_alloc(frame_builder, count_ops(member, windows, comm->id),
+					    sizeof(*op));
+		if (!op)
+			return -ENOMEM;
+		sum->op = op;
+	}
+	for (size_t i = 0; i < comm->ops; i++)
+		if ((unsigned int)comm->op[i].op < NT_OP_END)
+			add_op(op, &sum->ops, &message->window, &comm->op[i], reading.shift);
+	sum->id = comm->id;
+	sum->rank = comm->rank;
+	sum->size = comm->size;
+	sum->epoch = reading.group;
+	sum->last = comm->last + reading.shift;
+	sum->rolling_hash = comm->rolling_hash;
+	r = add_recent(frame_builder, message, comm, reading.shift, sum);
+	if (r >= 0 && member->job->is_shifted)
+		sum->rolling_hash = hash_last(sum);
+	return r;
+}
+
+static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_rank_session *member,
+		     size_t windows, struct nt_frame_rank *rank)
+{
+	struct nt_frame_comm *comm;
+	size_t most = 0;
+	int r;
+
+	for (size_t i = 0; i < windows; i++)
+		most += member->waiting[i].message->window.comms;
+	if (most > NT_FRAME_MAX_COMMS)
+		most = NT_FRAME_MAX_COMMS;
+	comm = nt_frame_builder_alloc(frame_builder, most, sizeof(*comm));
+	if (!comm)
+		return -ENOMEM;
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_message *message = member->waiting[i].message;
+
+		for (size_t j = 0; j < message->window.comms; j++) {
+			const struct nt_comm_window *from = &message->window.comm[j];
+			size_t at = 0;
+
+			while (at < rank->comms && comm[at].id != from->id)
+				at++;
+			if (at == NT_FRAME_MAX_COMMS) {
+				frame_builder->counters.dropped_comms++;
+				continue;
+			}
+			if (at == rank->comms)
+				rank->comms++;
+			r = add_comm(frame_builder, member, windows, message, from, &comm[at]);
+			if (r < 0)
+				return r;
+		}
+	}
+	rank->comm = comm;
+	return 0;
+}
+
+/* ---- transfers ---------------------------------------------------------------------------------- */
+
+static int add_transfers(struct nt_frame_builder *frame_builder,
+			 const struct nt_rank_session *member, size_t windows,
+			 struct nt_frame_rank *rank)
+{
+	struct nt_frame_transfer *to;
+	size_t most = 0;
+
+	for (size_t i = 0; i < windows; i++)
+		most += member->waiting[i].message->window.transfers;
+	if (!most)
+		return 0;
+	to = nt_frame_builder_alloc(frame_builder,
+				    most < NT_FRAME_MAX_TRANSFERS ? most : NT_FRAME_MAX_TRANSFERS,
+				    sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		for (size_t j = 0; j < window->transfers; j++) {
+			const struct nt_transfer *from = &window->transfer[j];
+
+			if (from->op != NT_OP_SEND && from->op != NT_OP_RECV)
+				continue;
+			if (rank->transfers == NT_FRAME_MAX_TRANSFERS) {
+				frame_builder->counters.dropped_transfers++;
+				continue;
+			}
+			to[rank->transfers++] = (struct nt_frame_transfer){
+				.comm = from->comm,
+				.calls = calls_of_steps(window, from->calls),
+				.bytes = from->bytes,
+				.min_ns = from->min_ns,
+				.peer = from->peer,
+				.sends = from->op == NT_OP_SEND,
+			};
+		}
+	}
+	rank->transfer = to;
+	return 0;
+}
+
+/* ---- ranks -------------------------------------------------------------------------------------- */
+
+static void add_steps(struct nt_rank_session *member, struct nt_frame_rank *rank,
+		      const struct nt_window *window)
+{
+	uint8_t tier = (uint8_t)window->own_tier;
+
+	/* Own work of different tiers is not one sum. Where host work is not known of one, it is of none. */
+	if (rank->steps && rank->own_tier != tier)
+		tier = tier == NT_FRAME_T0 || rank->own_tier == NT_FRAME_T0 ? NT_FRAME_T0
+									    : NT_FRAME_T1;
+	rank->own_tier = tier;
+	member->gpu_lag_ns = (rank->steps ? member->gpu_lag_ns : 0) + window->gpu_lag_ns;
+	rank->steps += window->steps;
+	rank->own_ns += window->own_ns;
+	rank->own_blocked_ns += window->own_blocked_ns;
+	rank->host_ns += window->host_ns;
+	rank->blocked_ns += window->blocked_ns;
+	rank->comm_ns += window->comm_ns;
+	rank->step_ns += window->step_ns;
+}
+
+static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *host)
+{
+	rank->on_cpu_ns += host->on_cpu_ns;
+	rank->run_queue_ns += host->run_queue_ns;
+	rank->io_ns += host->off_cpu_io_ns;
+	rank->gc_ns += host->gc_ns;
+	rank->read_bytes += host->read_bytes;
+	rank->write_bytes += host->write_bytes;
+	rank->major_faults += host->major_faults;
+	rank->process_cpu_ns += host->process_cpu_ns;
+	rank->nic_retransmits += host->nic_retransmits;
+	rank->nic_errors += host->nic_errors;
+	rank->nic_congestion += host->nic_congestion;
+	if (host->state[0])
+		rank->state = host->state[0];
+}
+
+static void show_inside(const struct nt_rank_session *member, struct nt_frame_rank *rank)
+{
+	const struct nt_inside_wire *inside = &member->inside;
+
+	rank->inside = (struct nt_frame_inside){
+		.in_call = inside->in_call,
+		.synchronising = inside->synchronising,
+		.comm = inside->comm,
+		.number = inside->number,
+		.since_ns = member->inside_since_ns,
+		.count = inside->count,
+		.type = inside->type,
+		.op = (uint8_t)inside->op,
+		.kind = (uint8_t)nt_frame_builder_kind(inside->op),
+	};
+}
+
+/*
+ * Nobody has spoken of this time yet, and it is judged because the wait is over; or what its agent said
+ * of it, or what all did, was missing when they were heard again.
+ */
+static bool is_unheard(const struct nt_rank_session *member, uint64_t start_ns, uint64_t end_ns)
+{
+	const struct nt_source *source = member->source;
+	const struct nt_job_key *key = member->job->owner;
+
+	return key->lead_ns < end_ns ||
+	       (start_ns < source->heard_ns && source->unheard_ns < end_ns) ||
+	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
+}
+
+/* Which part of the member's time its agent has observed, and what of it not at all. */
+static void see_sampling(struct nt_rank_session *member, size_t windows, struct nt_frame_rank *rank)
+{
+	uint64_t length_ns = 0, unobserved_ns = 0;
+
+	if (windows)
+		member->shed = 0;
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+		uint64_t ns = window->end_boot_ns - window->start_boot_ns;
+
+		length_ns += ns;
+		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
+		member->shed |= window->shed;
+		member->lost_sight = window->whereabouts_unknown;
+		rank->lost_sight = window->whereabouts_unknown;
+		rank->no_host |= (window->shed & NT_WIRE_SHED_COMMUNICATION) != 0;
+	}
+	if (length_ns)
+		member->sampled_permille =
+			1000 - (uint32_t)((double)unobserved_ns * 1000 / (double)length_ns);
+	rank->sampled = member->sampled_permille < 1000;
+}
+
+enum {
+	/* What own or host work is another figure without. */
+	SHED_OF_WORK = NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER |
+		       NT_WIRE_SHED_COMMUNICATION,
+	SAMPLED = 1 << 7, /* no bit of these */
+	WAYS = 1 << 8,
+};
+
+_Static_assert(SHED_OF_WORK < SAMPLED, "more is shed");
+
+/* How the rank's work was observed in the frame. */
+static uint32_t way_of(const struct nt_rank_session *member)
+{
+	return (member->shed & SHED_OF_WORK) | (member->sampled_permille < 1000 ? SAMPLED : 0);
+}
+
+/*
+ * Work that was seen in slices, or without some of the calls, and work that was seen all the time are not
+ * compared, neither a rank's own nor its host's: those of the ranks that are not seen as most are do not count.
+ */
+void nt_frame_builder_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks)
+{
+	size_t of[WAYS] = {0};
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < ranks; i++)
+		if (rank[i].steps)
+			of[way_of(job->member[i])]++;
+	for (uint32_t way = 0; way < WAYS; way++)
+		if (of[way] > of[most])
+			most = way;
+	for (size_t i = 0; i < ranks; i++) {
+		if (!rank[i].steps || way_of(job->member[i]) == most)
+			continue;
+		rank[i].own_tier = NT_FRAME_T0;
+		rank[i].own_ns = rank[i].own_blocked_ns = 0;
+	}
+}
+
+int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank_session *member,
+			  size_t windows, uint64_t end_ns, struct nt_frame_rank *rank)
+{
+	int r;
+
+	rank->rank = member->number;
+	rank->node = member->job_node;
+	rank->rank_known = member->rank_known;
+	rank->observed = windows > 0;
+	/* An agent is silent 10 s behind the most advanced one, which is 3 s past the cell. */
+	rank->silent = member->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) <
+			       end_ns ||
+		       (!windows && is_unheard(member, frame_builder->frame.start_ns, end_ns));
+	rank->ended = member->ended;
+	rank->finalized = member->finalized;
+	rank->ended_ns = member->ended_ns;
+	rank->stage = rank->replica = -1;
+	rank->uses_gpu = member->uses_gpu;
+	show_inside(member, rank);
+	see_sampling(member, windows, rank);
+	for (size_t i = 0; i < windows; i++) {
+		const struct nt_waiting *waiting = &member->waiting[i];
+		const struct nt_window *window = &waiting->message->window;
+
+		if (window->steps)
+			add_steps(member, rank, window);
+		add_host(rank, &window->host);
+		rank->launches += window->launches;
+		rank->lost += window->lost;
+		rank->window_ns += waiting->end_ns - waiting->start_ns;
+	}
+	if (!rank->own_tier)
+		rank->own_tier = NT_FRAME_T1;
+	member->observed = rank->observed;
+	member->silent = rank->silent;
+	if (rank->steps) {
+		member->tier = (enum nt_tier)rank->own_tier;
+		member->frame_steps = rank->steps;
+		member->own_ns = rank->own_ns;
+		member->host_ns = rank->host_ns;
+		member->blocked_ns = rank->blocked_ns;
+		member->comm_ns = rank->comm_ns;
+		member->step_ns = rank->step_ns;
+	}
+	r = add_comms(frame_builder, member, windows, rank);
+	return r < 0 ? r : add_transfers(frame_builder, member, windows, rank);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/job_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * A process usually is one rank. Where it is several, the rank tells them apart; where its rank was
+ * not known at first, the member stays the same when it becomes known.
+ */
+static struct nt_rank_session *find_member(const struct nt_process_index *process,
+					   const struct nt_rank_id *id)
+{
+	struct nt_rank_session *member;
+
+	for (member = process->member; member; member = member->next)
+		if (member->rank == id->rank && member->rank_known == id->rank_known)
+			return member;
+	member = process->member;
+	if (member && !member->next && (!member->rank_known || !id->rank_known))
+		return member;
+	return NULL;
+}
+
+static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
+		      struct nt_process_index *process, const struct nt_message *message,
+		      struct nt_source *source, struct nt_rank_session **ret_member)
+{
+	nt_auto(nt_rank_session) struct nt_rank_session *member = NULL;
+	int r;
+
+	if (key->members >= jobs->limits.ranks) {
+		jobs->counters.refused_ranks++;
+		return -ENOBUFS;
+	}
+	r = nt_jobs_grow(&key->admission, key->lobbies, &key->admission_cap,
+			 sizeof(struct nt_rank_session *));
+	if (r < 0)
+		return r;
+	r = nt_rank_session_new(message, &member);
+	if (r < 0)
+		return r;
+	member->node = process->id.node;
+	member->next = process->member;
+	process->member = member;
+	nt_rank_session_move(member, source);
+	key->members++;
+	key->admission[key->lobbies++] = member;
+	*ret_member = nt_take(member);
+	return 0;
+}
+
+static int count_window(struct nt_jobs *jobs, struct nt_rank_session *member,
+			const struct nt_message *message, uint64_t end_ns)
+{
+	const size_t ties = member->ties;
+	int r = nt_rank_session_count(member, message, end_ns, &jobs->counters.member);
+
+	if (r == 0 && member->job)
+		r = nt_jobs_index_ties(jobs, member, ties);
+	if (r == 0)
+		jobs->counters.windows++;
+	return r;
+}
+
+static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_source *source,
+		      struct nt_message **message, bool again)
+{
+	const struct nt_window *window = &(*message)->window;
+	const uint64_t start_ns = nt_message_real_ns(*message, window->start_boot_ns);
+	const uint64_t end_ns = nt_message_real_ns(*message, window->end_boot_ns);
+	const uint32_t window_size = window->rank.size;
+	struct nt_process_index *process;
+	struct nt_node_entry *node;
+	struct nt_process_id id;
+	struct nt_rank_session *member;
+	int r;
+
+	r = nt_jobs_find_node(jobs, window->rank.node, &node);
+	if (r < 0)
+		return r;
+	if (end_ns > node->last_seen_ns)
+		node->last_seen_ns = end_ns;
+	node->quiet_ns = 0;
+	id = (struct nt_process_id){
+		.node = node->index,
+		.pid = window->rank.pid,
+		.start_boot_ns = window->rank.start_boot_ns,
+	};
+	r = nt_jobs_find_process(jobs, key, &id, &process);
+	if (r < 0)
+		return r;
+	member = find_member(process, &window->rank);
+	if (!member && key->job && end_ns + NT_JOBS_SILENCE_NS < key->lead_ns) {
+		/* It was there and is gone, or is heard of soon: no job is made of what is over. */
+		jobs->counters.member.late_windows += !again;
+		if (!process->member)
+			nt_jobs_forget_process(key, process);
+		return 0;
+	}
+	if (!member && again) {
+		/* Whoever counted when the state was saved is in it. */
+		if (!process->member)
+			nt_jobs_forget_process(key, process);
+		return 0;
+	}
+	if (!member) {
+		r = add_member(jobs, key, process, *message, source, &member);
+		if (r < 0) {
+			if (!process->member)
+				nt_jobs_forget_process(key, process);
+			return r;
+		}
+	}
+	nt_rank_session_move(member, source);
+	if (!again) {
+		r = count_window(jobs, member, *message, end_ns);
+		if (r < 0)
+			return r;
+	}
+	if (member->ended || member->retired || (member->job && member->job->closed))
+		return 0;
+	if (member->job && end_ns < member->job->grid.start_ns) {
+		if (again)
+			return 0;
+		jobs->counters.member.late_windows++;
+		/* Too late to be judged, but an end is an end. */
+		if (window->ended)
+			nt_jobs_end_member(member, end_ns, window->finalized);
+		return 0;
+	}
+	r = nt_rank_session_queue(member, *message, start_ns, end_ns, &jobs->counters.member);
+	if (r < 0)
+		return r;
+	*message = NULL;
+	if (!member->job && nt_rank_session_due_ns(key, member) < key->due_ns)
+		key->due_ns = nt_rank_session_due_ns(key, member);
+	if (!member->job && window_size > key->admission_size)
+		key->admission_size = window_size;
+	return 0;
+}
+
+/* Takes what follows on the contiguous messages, now that one more has come. */
+static void close_up(struct nt_source *source)
+{
+	for (uint32_t i = 0; i < source->aheads;) {
+		if (source->ahead[i].seq > source->next_seq) {
+			i++;
+			continue;
+		}
+		if (source->ahead[i].seq == source->next_seq)
+			source->next_seq++;
+		if (source->ahead[i].watermark_ns > source->watermark_ns)
+			source->watermark_ns = source->ahead[i].watermark_ns;
+		source->ahead[i] = source->ahead[--source->aheads];
+		i = 0;
+	}
+}
+
+/* What is missing will not be waited for any longer. */
+static void give_up(struct nt_source *source)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < source->aheads; i++)
+		if (source->ahead[i].seq < least)
+			least = source->ahead[i].seq;
+	source->next_seq = least;
+	close_up(source);
+}
+
+/* A watermark holds when all messages before it are here, or are too late anyway. */
+static void advance_source(struct nt_source *source, const struct nt_message *message)
+{
+	const uint64_t watermark_ns = nt_message_real_ns(message, message->watermark_boot_ns);
+	const uint64_t before_ns = source->watermark_ns;
+	bool is_missing;
+
+	/* Of an earlier run of the agent: its backlog says nothing of what this one has sent. */
+	if (source->next_seq && source->boot != message->boot && watermark_ns <= source->claimed_ns)
+		return;
+	if (watermark_ns > source->claimed_ns)
+		source->claimed_ns = watermark_ns;
+	is_missing = source->boot != message->boot || message->seq > source->next_seq;
+	if (source->boot != message->boot || !source->next_seq) {
+		source->boot = message->boot;
+		source->next_seq = message->seq;
+		source->aheads = 0;
+		source->unsure_ns = message->seq > 1 ? watermark_ns : 0;
+	}
+	if (source->aheads == NT_SOURCE_MAX_AHEAD)
+		give_up(source);
+	if (message->seq >= source->next_seq)
+		source->ahead[source->aheads++] = (struct nt_ahead){
+			.seq = message->seq,
+			.watermark_ns = watermark_ns,
+		};
+	close_up(source);
+	if (source->claimed_ns >= source->unsure_ns + NT_JOBS_LATENESS_NS)
+		source->unsure_ns = 0;
+	while (source->aheads && source->claimed_ns >= source->watermark_ns + NT_JOBS_LATENESS_NS)
+		give_up(source);
+	if (is_missing && before_ns && source->watermark_ns > before_ns + NT_JOBS_LATENESS_NS) {
+		source->unheard_ns = before_ns;
+		source->heard_ns = source->watermark_ns;
+	}
+}
+
+int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
+		struct nt_job_key **ret_key)
+{
+	nt_auto(nt_message) struct nt_message *owned = message;
+	struct nt_source *source;
+	struct nt_job_key *key;
+	int r;
+
+	*ret_key = NULL;
+	r = nt_jobs_find_key(jobs, message->key, &key);
+	if (r >= 0)
+		r = nt_jobs_find_source(jobs, key, message->agent, &source);
+	if (r < 0)
+		return r == -ENOBUFS ? 0 : r;
+
+	advance_source(source, message);
+	if (message->body == NT_BODY_WINDOW) {
+		r = put_window(jobs, key, source, &owned, again);
+		if (r < 0 && r != -ENOBUFS)
+			return r;
+	}
+	key->quiet_ns = 0;
+	if (key->lead_ns && source->heard_ns == source->claimed_ns &&
+	    source->claimed_ns > key->lead_ns + NT_JOBS_LATENESS_NS) {
+		/* The first to be heard again: the others only could not speak either. */
+		key->unheard_ns = key->lead_ns;
+		key->heard_ns = source->claimed_ns;
+	}
+	if (source->claimed_ns > key->lead_ns)
+		key->lead_ns = source->claimed_ns;
+	if (source->claimed_ns > jobs->lead_ns)
+		jobs->lead_ns = source->claimed_ns;
+	*ret_key = key;
+	return 0;
+}
+
+void nt_jobs_end_member(struct nt_rank_session *member, uint64_t ended_ns, bool finalized)
+{
+	struct nt_job *job = member->job;
+
+	if (member->ended || member->retired)
+		return;
+	member->ended = true;
+	member->ended_ns = ended_ns;
+	member->finalized = finalized;
+	member->source->members--;
+	if (!job)
+		return;
+	job->live--;
+	job->changed = true;
+	if (job->live)
+		return;
+	for (size_t i = 0; i < job->members; i++)
+		if (job->member[i]->ended_ns > job->ended_ns)
+			job->ended_ns = job->member[i]->ended_ns;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One rank of one process as the aggregator knows it: who it is, its totals since it was first
+ * seen, the communicators that it was seen in, and the windows that wait for their frame.
+ */
+#ifndef NT_ENGINE_RANK_SESSION_H
+#define NT_ENGINE_RANK_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/table.h"
+#include "proto/wire.h"
+
+enum {
+	NT_RANK_SESSION_MAX_COMMS = 256, /* communicators remembered of one member */
+	NT_RANK_SESSION_MAX_SERIES = 1024, /* (communicator, operation) totals of one member */
+	NT_RANK_SESSION_MAX_ALIGNMENTS = 64,
+	NT_RANK_SESSION_MAX_WAITING = 1024, /* windows that wait for their frame */
+};
+
+/* Totals of one operation of one communicator. */
+struct nt_session_series {
+	struct {
+		uint64_t comm;
+		uint64_t op; /* as wide as comm: the key must have no padding */
+	} key;
+	enum nt_library library;
+	uint32_t comm_size, comm_rank;
+	uint64_t calls, bytes;
+	UT_hash_handle hh;
+};
+
+/* A communicator that ties this member to others. */
+struct nt_tie {
+	uint64_t comm;
+	uint32_t size;
+};
+
+/* How the numbers of a communicator's epoch are to be read: see align.h. */
+struct nt_alignment {
+	uint64_t comm, epoch, group, shift;
+};
+
+/* A window that waits for its frame, with its times on the real clock. */
+struct nt_waiting {
+	struct nt_message *message;
+	uint64_t start_ns, end_ns;
+};
+
+struct nt_rank_session_counters {
+	uint64_t refused_comms, refused_series, evicted_windows, late_windows;
+};
+
+struct nt_job;
+struct nt_source;
+
+struct nt_rank_session {
+	/* Who. */
+	uint32_t node; /* index among all nodes */
+	uint32_t pid;
+	uint64_t start_boot_ns; /* of the process */
+	uint64_t start_ns; /* the same on the real clock */
+	uint32_t rank, size, local_rank;
+	bool rank_known;
+	uint32_t number; /* in frames: the rank, or a number beyond all ranks */
+	char *names[8]; /* enum nt_rank_session_name */
+	char *job_name;
+	uint32_t attempt_hint;
+
+	struct nt_source *source; /* the agent that reports it: borrowed */
+	struct nt_job *job; /* NULL: in the admission */
+	uint32_t job_node; /* index among the job's nodes */
+	struct nt_rank_session *next; /* of the same process */
+
+	/* What was seen. */
+	struct nt_tie *tie;
+	size_t ties;
+	struct nt_session_series *series;
+	struct nt_alignment *alignment;
+	size_t alignments;
+	uint64_t steps, launches, copies, copy_bytes, allocs, alloc_bytes, lost;
+	uint64_t first_seen_ns, last_seen_ns;
+	bool uses_gpu;
+
+	/* Windows by end, oldest first. */
+	struct nt_waiting *waiting;
+	size_t waitings, waiting_cap;
+
+	uint64_t covered_boot_ns; /* up to here windows came; 0: none was judged yet */
+	uint64_t absent_ns; /* time of frames since then that was held for missing */
+
+	/* of the time of its last windows, what its calls were seen in */
+	uint32_t sampled_permille;
+	uint32_t shed; /* NT_WIRE_SHED_*, as its last window says */
+	bool lost_sight; /* its agent did not observe it at the end of its last window */
+
+	/* As of the last closed frame. */
+	bool observed, silent, ended, finalized,
+		retired; /* retired: another process has its rank */
+	uint64_t ended_ns;
+	uint64_t step_end_ns; /* of the last window with steps; 0: none yet */
+	uint64_t step_window_ns[2]; /* between such ends, the last two, newest first; 0: none */
+	struct nt_inside_wire inside;
+	uint64_t inside_since_ns;
+	enum nt_tier tier;
+	uint32_t frame_steps; /* the next four: sums of the last frame with steps */
+	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns;
+	uint64_t gpu_lag_ns; /* of that frame too; not saved */
+};
+
+enum nt_rank_session_name {
+	NT_RANK_SESSION_NODE,
+	NT_RANK_SESSION_NAMESPACE,
+	NT_RANK_SESSION_POD,
+	NT_RANK_SESSION_CONTAINER,
+	NT_RANK_SESSION_GPU,
+	NT_RANK_SESSION_PROCESS, /* the last one that is saved: every window tells all of them */
+	NT_RANK_SESSION_REPLICA,
+	NT_RANK_SESSION_POD_UID,
+	NT_RANK_SESSION_NAMES,
+};
+
+NT_MUST_CHECK int nt_rank_session_new(const struct nt_message *message,
+				      struct nt_rank_session **ret_member);
+void nt_rank_session_free(struct nt_rank_session *member);
+NT_DEFINE_AUTO(nt_rank_session, nt_rank_session_free)
+
+/* Never NULL. */
+const char *nt_rank_session_text(const struct nt_rank_session *member,
+				 enum nt_rank_session_name name);
+
+/* Names and sizes as the window has them: they may become known late. -ENOMEM changes nothing. */
+NT_MUST_CHECK int nt_rank_session_rename(struct nt_rank_session *member,
+					 const struct nt_rank_id *id);
+
+/* Adds the window to the totals and ties. */
+NT_MUST_CHECK int nt_rank_session_count(struct nt_rank_session *member,
+					const struct nt_message *message, uint64_t end_ns,
+					struct nt_rank_session_counters *counters);
+
+/* Remembers a communicator that ties the member to others; one that it knows already too. */
+NT_MUST_CHECK int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie);
+
+/*
+ * Queues the window, and owns the message on success. At the cap the oldest is dropped and
+ * counted. 0, or -ENOMEM with the message still the caller's.
+ */
+NT_MUST_CHECK int nt_rank_session_queue(struct nt_rank_session *member, struct nt_message *message,
+					uint64_t start_ns, uint64_t end_ns,
+					struct nt_rank_session_counters *counters);
+
+/* Frees the windows that end before end_ns; returns how many. */
+size_t nt_rank_session_drop(struct nt_rank_session *member, uint64_t end_ns);
+
+#endif

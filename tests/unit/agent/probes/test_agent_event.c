@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/probes/event.h"
+
+static struct nt_event_init record;
+
+/* An event of that type and size, no byte of which is 0. */
+static void fill(uint16_t type, size_t size)
+{
+	memset(&record, 0x5a, sizeof(record));
+	record.call.h.type = type;
+	record.call.h.size = (uint16_t)size;
+}
+
+static int read_record(size_t size, struct nt_event_call *ret_call, const uint8_t **ret_id)
+{
+	return nt_event_read(&record, size, ret_call, ret_id);
+}
+
+static void a_call_may_have_any_number_of_words_and_the_others_are_0(void **state)
+{
+	(void)state;
+	for (size_t words = 0; words <= NT_CALL_WORDS; words++) {
+		struct nt_event_call call;
+		const uint8_t *id = (const uint8_t *)"";
+
+		memset(&call, 0xff, sizeof(call));
+		fill(NT_EVENT_CALL, NT_CALL_BYTES(words));
+		assert_int_equal(read_record(NT_CALL_BYTES(words), &call, &id), 0);
+		assert_null(id);
+		assert_memory_equal(&call, &record, NT_CALL_BYTES(words));
+		for (size_t i = words; i < NT_CALL_WORDS; i++)
+			assert_int_equal(call.word[i], 0);
+	}
+}
+
+static void an_init_carries_all_words_and_the_id(void **state)
+{
+	struct nt_event_call call;
+	const uint8_t *id = NULL;
+
+	(void)state;
+	fill(NT_EVENT_INIT, sizeof(record));
+	assert_int_equal(read_record(sizeof(record), &call, &id), 0);
+	assert_memory_equal(&call, &record.call, sizeof(call));
+	assert_ptr_equal(id, record.id);
+}
+
+static void every_other_size_or_type_is_refused_and_nothing_is_written(void **state)
+{
+	struct nt_event_call call, before;
+	const uint8_t *none = (const uint8_t *)"", *id = none;
+
+	(void)state;
+	memset(&call, 0xff, sizeof(call));
+	before = call;
+	for (uint16_t type = 0; type <= NT_EVENT_TYPE_END; type++) {
+		for (size_t size = 0; size <= sizeof(record); size++) {
+			if (type == NT_EVENT_INIT && size == sizeof(record))
+				continue;
+			if (type == NT_EVENT_CALL && size >= NT_CALL_BYTES(0) &&
+			    size <= NT_CALL_BYTES(NT_CALL_WORDS) && size % 8 == 0)
+				continue;
+			fill(type, size);
+			assert_int_equal(read_record(size, &call, &id), -EBADMSG);
+		}
+	}
+	assert_memory_equal(&call, &before, sizeof(call));
+	assert_ptr_equal(id, none);
+}
+
+static void a_record_that_is_not_as_long_as_it_says_is_refused(void **state)
+{
+	struct nt_event_call call;
+	const uint8_t *id;
+
+	(void)state;
+	fill(NT_EVENT_CALL, NT_CALL_BYTES(6));
+	assert_int_equal(read_record(NT_CALL_BYTES(5), &call, &id), -EBADMSG);
+	assert_int_equal(read_record(NT_CALL_BYTES(7), &call, &id), -EBADMSG);
+	fill(NT_EVENT_INIT, sizeof(record));
+	assert_int_equal(read_record(sizeof(record.call), &call, &id), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_may_have_any_number_of_words_and_the_others_are_0),
+		cmocka_unit_test(an_init_carries_all_words_and_the_id),
+		cmocka_unit_test(every_other_size_or_type_is_refused_and_nothing_is_written),
+		cmocka_unit_test(a_record_that_is_not_as_long_as_it_says_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sysTrace's markers of all ranks: periods, frames, peers, and what is missing. */
+#include <errno.h>
+#include <math.h>
+
+#include "cli/readers/grid.h"
+#include "cli/readers/period.h"
+#include "cli/readers/stage.h"
+#include "cli/readers/trace.h"
+#include "cli/replay/replay.h"
+#include "common/base/buf.h"
+#include "proto/wire.h"
+#include "tests/unit/cli/systrace_files.h"
+
+/* ---- periods ------------------------------------------------------------------------------ */
+
+/* A letter a call; capital ones are the small calls. */
+static void call(struct nt_buf *calls, const char *unit, int times)
+{
+	for (int i = 0; i < times; i++)
+		assert_int_equal(nt_buf_append(calls, unit, strlen(unit)), 0);
+}
+
+static struct nt_period find_period(struct nt_buf *calls)
+{
+	struct nt_period period = {0};
+	uint64_t shape[128];
+	uint32_t kind[4096];
+
+	assert_true(calls->len <= 4096);
+	for (size_t i = 0; i < calls->len; i++)
+		kind[i] = calls->data[i];
+	for (uint32_t i = 0; i < 128; i++)
+		shape[i] = i;
+	assert_int_equal(nt_period_find(kind, calls->len, shape, 128, &period), 0);
+	calls->len = 0;
+	return period;
+}
+
+static void a_step_is_the_period_of_the_calls(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	call(&calls, "abcD", 30);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 4);
+	assert_true(period.has_anchor);
+	assert_int_equal(period.anchor, 'D');
+
+	/* Nothing comes once. */
+	call(&calls, "aabbb", 30);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 5);
+	assert_false(period.has_anchor);
+
+	call(&calls, "a", 300);
+	assert_int_equal(find_period(&calls).calls, 1);
+	assert_int_equal(find_period(&calls).calls, 1);
+	call(&calls, "abcdefghijk", 1);
+	assert_int_equal(find_period(&calls).calls, 1);
+}
+
+static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	/* Fifty layers that are alike, and a norm: the layer fits as well, almost. */
+	for (int step = 0; step < 30; step++) {
+		call(&calls, "ab", 50);
+		call(&calls, "N", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 101);
+	assert_int_equal(period.anchor, 'N');
+
+	/* A checkpoint every tenth step. */
+	call(&calls, "zzzyyyx", 1);
+	for (int step = 0; step < 60; step++) {
+		call(&calls, "aabbccN", 1);
+		if (step % 10 == 9)
+			call(&calls, "k", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 7);
+	assert_int_equal(period.anchor, 'N');
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static void every_time_falls_into_a_frame_that_ends_no_sooner(void **state)
+{
+	static const uint64_t lengths[] = {1, 1000000, 700000000, 5000000000, INT64_MAX / 4};
+	static const uint64_t times[] = {
+		0,        1, 499999999, 999999999999, INT64_MAX / 4, INT64_MAX / 2, INT64_MAX - 1,
+		INT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct nt_timeline_step step[3];
+		const struct nt_steps steps = {step, 3};
+		struct nt_grid grid = {0};
+		int64_t last = INT64_MIN;
+
+		for (uint64_t j = 0; j < 3; j++)
+			step[j] = (struct nt_timeline_step){.start_ns = j * lengths[i],
+							    .end_ns = (j + 1) * lengths[i],
+							    .count = 1};
+		assert_int_equal(nt_grid_make(&grid, &steps), 0);
+		assert_true(grid.length_ns >= 500000000);
+		for (size_t j = 0; j < sizeof(times) / sizeof(times[0]); j++) {
+			const int64_t bin = nt_grid_bin(&grid, times[j]);
+			const uint64_t end = nt_grid_end(&grid, bin);
+
+			assert_true(bin >= last);
+			assert_true(end >= times[j]);
+			/* And the one before ends too soon. */
+			if (end > grid.length_ns && bin != 0)
+				assert_true(nt_grid_end(&grid, bin - 1) < times[j]);
+			last = bin;
+		}
+		nt_grid_release(&grid);
+	}
+}
+
+/* ---- who does the same work --------------------------------------------------------------- */
+
+static void those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline(void **state)
+{
+	/* Two stages of two tensor partners, twice: ranks 0-3 are stage 0, 4-7 stage 1. */
+	struct nt_stage_link link[] = {
+		{10, 0, NT_STAGE_REDUCES},
+		{10, 1, NT_STAGE_REDUCES}, /* tensor */
+		{11, 2, NT_STAGE_REDUCES},
+		{11, 3, NT_STAGE_REDUCES},
+		{12, 4, NT_STAGE_REDUCES},
+		{12, 5, NT_STAGE_REDUCES},
+		{13, 6, NT_STAGE_REDUCES},
+		{13, 7, NT_STAGE_REDUCES},
+		{20, 0, NT_STAGE_REDUCES},
+		{20, 2, NT_STAGE_REDUCES}, /* data */
+		{21, 4, NT_STAGE_REDUCES},
+		{21, 6, NT_STAGE_REDUCES},
+		{30, 0, NT_STAGE_SENDS},
+		{30, 4, NT_STAGE_SENDS}, /* pipelines */
+		{31, 1, NT_STAGE_SENDS},
+		{31, 5, NT_STAGE_SENDS},
+		{32, 2, NT_STAGE_SENDS},
+		{32, 6, NT_STAGE_SENDS},
+		{33, 3, NT_STAGE_SENDS},
+		{33, 7, NT_STAGE_SENDS},
+		{40, 0, NT_STAGE_REDUCES},
+		{40, 4, NT_STAGE_REDUCES}, /* an embedding */
+		{50, 0, NT_STAGE_REDUCES},
+		{50, 1, NT_STAGE_REDUCES}, /* all of them */
+		{50, 2, NT_STAGE_REDUCES},
+		{50, 3, NT_STAGE_REDUCES},
+		{50, 4, NT_STAGE_REDUCES},
+		{50, 5, NT_STAGE_REDUCES},
+		{50, 6, NT_STAGE_REDUCES},
+		{50, 7, NT_STAGE_REDUCES},
+		{60, 8, 0},
+	};
+	int32_t stage[9];
+
+	(void)state;
+	assert_int_equal(nt_stage_find(link, sizeof(link) / sizeof(link[0]), 9, stage), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(stage[i], i < 4 ? 0 : 4);
+	assert_int_equal(stage[8], -1);
+	assert_int_equal(nt_stage_find(link, 0, 9, stage), 0);
+	assert_int_equal(stage[0], -1);
+}
+
+/* ---- all ranks ---------------------------------------------------------------------------- */
+
+static void put_op(struct nt_buf *buf, int id, const char *name, uint64_t start, uint64_t end)
+{
+	assert_int_equal(nt_buf_printf(buf, "16,%d,1,%s,1,%llu,0,0,1,1\n32,%d,1,,1,%llu,0,0,1,1\n",
+				       id, name, (unsigned long long)start, id,
+				       (unsigned long long)end),
+			 0);
+}
+
+/*
+ * Steps of 600 ms: a gather, 200 ms of work, a sum. `slow`: part of the gather's wait that is work
+ * instead.
+ */
+static void put_rank(int rank, int steps, uint64_t slow_ms)
+{
+	const uint64_t ms = 1000000, start = 1749084000000 * ms + (uint64_t)rank;
+	nt_autobuf struct nt_buf buf = {0};
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < steps; i++) {
+		const uint64_t at = start + (uint64_t)i * 600 * ms;
+
+		put_op(&buf, 2 * i + 1, GATHER, at + (100 + slow_ms) * ms, at + 300 * ms);
+		put_op(&buf, 2 * i + 2, "comm:HcclAllReduce!world!fp32!1", at + 500 * ms,
+		       at + 600 * ms);
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+static struct nt_trace *read_ranks(int ranks)
+{
+	const char *paths[MAX_FILES];
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+
+	/* The order in which they are given is of no account. */
+	for (int i = 0; i < ranks; i++)
+		paths[i] = path[ranks - 1 - i];
+	if (nt_trace_read_systrace(paths, (size_t)ranks, &trace, &error) < 0)
+		fail_msg("%s", error.text);
+	return trace;
+}
+
+static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_frame_rank *rank;
+
+	(void)state;
+	put_rank(0, 20, 0);
+	put_rank(1, 20, 50);
+	trace = read_ranks(2);
+	assert_int_equal(trace->frames, 19); /* the first ends what nobody saw the beginning of */
+	assert_int_equal(trace->steps, 19);
+	assert_int_equal(trace->world, 2);
+	assert_int_equal(trace->step[0].end_ns - trace->step[0].start_ns, 600000000);
+	assert_int_equal(trace->nodes, 1);
+	assert_string_equal(trace->place[1].op, "HcclAllGather");
+	assert_true(trace->place[0].group == trace->place[1].group);
+
+	rank = trace->frame[5].rank;
+	assert_int_equal(rank[0].steps, 1);
+	assert_int_equal(rank[0].step_ns, 600000000);
+	assert_int_equal(rank[0].own_ns, 300000000);
+	assert_int_equal(rank[0].own_blocked_ns, 300000000);
+	assert_int_equal(rank[0].comm_ns, 300000000);
+	assert_int_equal(rank[1].own_ns, 350000000);
+	assert_int_equal(rank[1].own_tier, NT_FRAME_T2);
+	assert_int_equal(rank[1].stage, 0);
+	assert_int_equal(rank[1].comms, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct nt_frame_comm *comm = &rank[1].comm[i];
+
+		assert_int_equal(comm->size, 2);
+		assert_int_equal(comm->ops, 1);
+		assert_int_equal(comm->op[0].calls, 1);
+		assert_int_equal(comm->op[0].timed_calls, 1);
+		if (comm->op[0].op == NT_OP_ALL_GATHER)
+			assert_int_equal(comm->op[0].min_ns, 150000000);
+	}
+	assert_true(trace->frame[5].frame.completeness == 1);
+	for (size_t i = 1; i < trace->frames; i++)
+		assert_true(trace->frame[i].frame.start_ns == trace->frame[i - 1].frame.end_ns);
+}
+
+/* Steps of a large and a small sum of the same ranks, the large one that long once they have all come. */
+static void put_sums(int rank, int steps, int from, uint64_t slow_ms)
+{
+	const uint64_t ms = 1000000, start = 1749084000000 * ms + (uint64_t)rank;
+	nt_autobuf struct nt_buf buf = {0};
+	uint64_t at = start;
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < steps; i++) {
+		const uint64_t late = (uint64_t)((i + rank) % 4) * 5 * ms;
+		const uint64_t sum = i < from ? 40 : slow_ms;
+
+		put_op(&buf, 2 * i + 1, "comm:HcclAllReduce!world!fp32!1000000",
+		       at + 500 * ms + late, at + (515 + sum) * ms);
+		at += (515 + sum) * ms;
+		put_op(&buf, 2 * i + 2, "comm:HcclAllReduce!world!fp32!1", at + 10 * ms,
+		       at + 11 * ms);
+		at += 11 * ms;
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+/* The shortest call of all is the small one, and says nothing of the network. */
+static void a_slow_network_shows_in_the_calls_that_move_most(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
+	const struct nt_frame_op *op;
+
+	(void)state;
+	for (int rank = 0; rank < 4; rank++)
+		put_sums(rank, 80, 40, 200);
+	trace = read_ranks(4);
+	op = &trace->frame[4].rank[0].comm[0].op[0];
+	assert_int_equal(trace->frame[4].rank[0].comm[0].ops, 1);
+	assert_int_equal(op->calls, 2);
+	assert_int_equal(op->bytes, 4000004);
+	/* That of the one large call, spread over two. */
+	assert_true(op->min_ns >= 20000000 && op->min_ns <= 27500000);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "network");
+	assert_true(fabs(judgement->judged[0].incident.slowdown - 726.0 / 566.0) < 0.02);
+}
+
+static void a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const char *paths[] = {path[0], path[1], path[3]};
+	struct nt_trace_error error = {0};
+
+	(void)state;
+	put_rank(0, 20, 0);
+	put_file(1, HEADER);
+	put_rank(3, 20, 0);
+	assert_int_equal(nt_trace_read_systrace(paths, 3, &trace, &error), 0);
+	assert_int_equal(trace->places, 3);
+	assert_true(trace->place[1].lacks);
+	assert_false(trace->place[0].lacks);
+	assert_null(nt_trace_find_place(trace, 2));
+	assert_int_equal(nt_trace_find_place(trace, 3)->rank, 3);
+	assert_int_equal(trace->world, 4);
+	assert_int_equal(trace->frame[0].frame.ranks, 2);
+	assert_true(trace->frame[0].frame.completeness == 0.5);
+}
+
+static void steps_are_those_of_the_first_rank_that_has_enough_of_them(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *enough = NULL;
+	nt_auto(nt_trace) struct nt_trace *few = NULL;
+
+	(void)state;
+	put_rank(0, 2, 0);
+	put_rank(1, 20, 0);
+	put_file(2, HEADER);
+	enough = read_ranks(3);
+	assert_int_equal(enough->steps, 19);
+	put_rank(1, 2, 0);
+	few = read_ranks(3);
+	assert_int_equal(few->steps, 3); /* too short for a call period: each call is one */
+	assert_true(few->frames >= 1);
+	assert_true(few->place[2].lacks);
+}
+
+static void a_rank_is_unobserved_where_its_file_does_not_reach(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	put_rank(0, 20, 0);
+	put_rank(1, 10, 0);
+	trace = read_ranks(2);
+	assert_int_equal(trace->frames, 19);
+	assert_true(trace->frame[8].rank[1].observed);
+	assert_false(trace->frame[9].rank[1].observed);
+	assert_true(trace->frame[9].rank[1].silent);
+	assert_true(trace->frame[9].frame.completeness == 0.5);
+}
+
+static void two_files_of_one_rank_are_refused(void **state)
+{
+	const char *paths[] = {path[0], path[0]};
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+
+	(void)state;
+	put_rank(0, 20, 0);
+	assert_int_equal(nt_trace_read_systrace(paths, 2, &trace, &error), -EBADMSG);
+	assert_non_null(strstr(error.text, "both are of rank 0"));
+}
+
+static void times_from_one_end_of_the_clock_to_the_other_do_no_harm(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_rules rules = nt_rules_default();
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+
+	(void)state;
+	put_rank(0, 20, 0);
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	put_op(&buf, 1, GATHER, 0, 1);
+	put_op(&buf, 2, GATHER, 2, 3);
+	put_op(&buf, 3, GATHER, INT64_MAX - 1, INT64_MAX);
+	put_op(&buf, 4, GATHER, 0, INT64_MAX);
+	put_bytes(1, buf.data, buf.len);
+	trace = read_ranks(2);
+	assert_true(trace->frames >= 19);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 0);
+}
+
+/* More communicators than a frame holds: the rest is left out of it, and still no own work. */
+static void communicators_beyond_the_cap_are_left_out(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	char name[64];
+
+	(void)state;
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < 5 * (NT_FRAME_MAX_COMMS + 10); i++) {
+		const uint64_t at = (uint64_t)i * 10000000;
+
+		(void)snprintf(name, sizeof(name), "comm:HcclAllReduce!group%d!fp32!1",
+			       i % (NT_FRAME_MAX_COMMS + 10));
+		put_op(&buf, i, name, at + 5000000, at + 10000000);
+	}
+	put_bytes(0, buf.data, buf.len);
+	trace = read_ranks(1);
+	assert_true(trace->frames >= 3);
+	for (size_t i = 0; i < trace->frames; i++) {
+		const struct nt_frame_rank *rank = trace->frame[i].rank;
+
+		assert_true(rank->comms <= NT_FRAME_MAX_COMMS);
+		assert_int_equal(rank->own_ns, rank->comm_ns);
+	}
+	assert_int_equal(trace->frame[1].rank->comms, NT_FRAME_MAX_COMMS);
+	assert_int_equal(trace->dropped, 4 * 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_the_period_of_the_calls),
+		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
+		cmocka_unit_test(every_time_falls_into_a_frame_that_ends_no_sooner),
+		cmocka_unit_test(
+			those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline),
+		cmocka_unit_test_teardown(
+			what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame,
+			remove_files),
+		cmocka_unit_test_teardown(
+			a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed,
+			remove_files),
+		cmocka_unit_test_teardown(steps_are_those_of_the_first_rank_that_has_enough_of_them,
+					  remove_files),
+		cmocka_unit_test_teardown(a_rank_is_unobserved_where_its_file_does_not_reach,
+					  remove_files),
+		cmocka_unit_test_teardown(two_files_of_one_rank_are_refused, remove_files),
+		cmocka_unit_test_teardown(a_slow_network_shows_in_the_calls_that_move_most,
+					  remove_files),
+		cmocka_unit_test_teardown(times_from_one_end_of_the_clock_to_the_other_do_no_harm,
+					  remove_files),
+		cmocka_unit_test_teardown(communicators_beyond_the_cap_are_left_out, remove_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

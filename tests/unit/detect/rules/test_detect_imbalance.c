@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Uneven work is information, and no rank's fault. */
+#include "tests/unit/detect/detect_frames.h"
+
+static void a_long_last_stage_is_imbalance_and_names_no_rank(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 2, 61);
+	sim.jitter = 0.01;
+	sim.rank[6].device *= 1.6;
+	sim.rank[7].device *= 1.6;
+	sim_pass(&sim, detect, 200);
+	finding = sim_firing(detect, 0);
+	assert_non_null(finding);
+	assert_null(sim_firing(detect, 1));
+	assert_int_equal(finding->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(finding->severity, NT_SEVERITY_INFO);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_STAGE);
+	assert_int_equal(finding->culprit[0].rank_count, 2);
+	assert_int_equal(finding->culprit[0].ranks[0], 6);
+	assert_int_equal(finding->culprit[0].ranks[1], 7);
+	/* Cut anew, it is over. */
+	sim.rank[6].device /= 1.6;
+	sim.rank[7].device /= 1.6;
+	sim_pass(&sim, detect, 300);
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Without communicators each rank is alone, and no role: that its work is uneven nobody can know. */
+static void ranks_without_communicators_have_no_role_that_could_be_long(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_ranks(&sim, 8, 64);
+	sim.jitter = 0.01;
+	sim.rank[5].device *= 1.6;
+	sim_pass(&sim, detect, 200);
+	assert_null(sim_firing(detect, 0));
+	/* But against its own past it shows. */
+	sim.rank[2].device *= 1.6;
+	sim_pass(&sim, detect, 60);
+	assert_names_rank(sim_firing(detect, 0), 2);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void a_stage_that_is_five_percent_longer_is_cut_well_enough(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 4, 62);
+	sim.jitter = 0.005;
+	for (uint32_t i = 12; i < 16; i++)
+		sim.rank[i].device *= 1.05;
+	assert_int_equal(sim_run(&sim, detect, 200), 201);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void the_slow_rank_of_an_uneven_pipeline_is_still_found(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 4, 63);
+	sim.jitter = 0.01;
+	for (uint32_t i = 12; i < 16; i++)
+		sim.rank[i].device *= 1.5;
+	sim.rank[1].device *= 2.3;
+	sim_pass(&sim, detect, 60);
+	assert_names_rank(sim_firing(detect, 0), 1);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+	assert_int_equal(sim_firing(detect, 1)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 1)->culprit[0].rank_count, 4);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void another_rank_slow_each_time_is_imbalance(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 64);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 100; i++) {
+		const uint32_t slow = (uint32_t)(sim_uniform(&sim) * 8.0);
+
+		sim.rank[slow].device *= 1.5;
+		sim_pass(&sim, detect, 1);
+		sim.rank[slow].device /= 1.5;
+	}
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* So many others of the eight are slow in each window, and cost less than a tenth of it each. */
+static struct nt_detect *take_turns(uint32_t (*ranks)(struct sim *sim))
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	sim_init(&sim, 8, 67);
+	sim.jitter = 0.005;
+	sim.steps = 2;
+	for (uint32_t i = 0; i < 100; i++) {
+		const uint32_t first = (uint32_t)(sim_uniform(&sim) * 8.0), n = ranks(&sim);
+
+		for (uint32_t j = 0; j < n; j++)
+			sim.rank[(first + 3 * j) % 8].device *= 1.11;
+		sim_pass(&sim, detect, 1);
+		for (uint32_t j = 0; j < n; j++)
+			sim.rank[(first + 3 * j) % 8].device /= 1.11;
+	}
+	sim_free(&sim);
+	return detect;
+}
+
+static uint32_t two(struct sim *sim)
+{
+	(void)sim;
+	return 2;
+}
+
+static uint32_t one_to_three(struct sim *sim)
+{
+	return 1 + (uint32_t)(sim_uniform(sim) * 3.0);
+}
+
+static void two_turns_in_a_window_are_imbalance(void **state)
+{
+	struct nt_detect *detect = take_turns(two);
+
+	(void)state;
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+}
+
+static void hiccups_of_a_window_are_not_its_turns(void **state)
+{
+	struct nt_detect *detect = take_turns(one_to_three);
+
+	(void)state;
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+}
+
+static void two_halves_since_the_start_are_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 65);
+	sim.jitter = 0.02;
+	for (uint32_t i = 0; i < 4; i++)
+		sim.rank[2 * i].device *= 1.3;
+	assert_in_range(sim_run(&sim, detect, 60), 20, 30);
+	sim_pass(&sim, detect, 200);
+	finding = sim_firing(detect, 0);
+	assert_int_equal(finding->class, NT_CLASS_UNKNOWN);
+	assert_string_equal(finding->cause, "two populations");
+	assert_int_equal(finding->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+static void two_ranks_that_always_differed_are_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2, 66);
+	sim.jitter = 0.02;
+	sim.rank[1].device *= 1.5;
+	sim_pass(&sim, detect, 100);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Its role is long because it is slow, and that is told already. */
+static void the_role_of_a_culprit_is_not_uneven(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 1, 66);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, 60);
+	assert_null(sim_firing(detect, 0));
+	sim.rank[2].device *= 1.6;
+	sim_pass(&sim, detect, 100);
+	assert_names_rank(sim_firing(detect, 0), 2);
+	assert_int_equal(sim_open(detect), 1);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
+		cmocka_unit_test(ranks_without_communicators_have_no_role_that_could_be_long),
+		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
+		cmocka_unit_test(the_slow_rank_of_an_uneven_pipeline_is_still_found),
+		cmocka_unit_test(another_rank_slow_each_time_is_imbalance),
+		cmocka_unit_test(two_turns_in_a_window_are_imbalance),
+		cmocka_unit_test(hiccups_of_a_window_are_not_its_turns),
+		cmocka_unit_test(two_halves_since_the_start_are_two_populations),
+		cmocka_unit_test(the_role_of_a_culprit_is_not_uneven),
+		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
