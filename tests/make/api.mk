@@ -3,7 +3,7 @@
 
 $(B)/obj/aggregator/api/api.o: docs/api/openapi.yaml
 
-$(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,aggregator detect proto common)
+$(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,$(libs_neutracer-aggregator))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \

@@ -112,7 +112,7 @@ cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy $(B)/sim/drawn
 $(B)/sim/cluster: $(B)/obj/tests/sim/cluster/main.o
 $(B)/sim/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o
 $(B)/sim/drawn: $(B)/obj/tests/sim/cluster/drawn.o
-$(cluster_programs): $(cluster_objects) $(foreach l,cli aggregator detect agent proto common,$(B)/lib/lib$(l).a)
+$(cluster_programs): $(cluster_objects) $(foreach l,cli engine aggregator detect agent proto common,$(B)/lib/lib$(l).a)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
