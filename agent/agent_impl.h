@@ -68,6 +68,8 @@ struct nt_agent {
 	struct nt_fault_notice bus_fault_notice;
 	bool told_bus; /* a line is to follow when it is over */
 	struct nt_fault_notice memory_fault_notice;
+	uint64_t memory_limit; /* bytes, where none is configured; 0: not yet computed */
+	uint64_t memory_looked_ns; /* monotonic */
 	uint64_t memory_spared_ns; /* monotonic, when no owner was found that exceeds its share */
 	/* monotonic, when free memory was last returned to the kernel */
 	uint64_t memory_returned_ns;

@@ -17,6 +17,7 @@ enum {
 	SPARE_PART = 8, /* of the limit: so much is free after processes were given up */
 };
 
+#define LOOK_NS   (10 * NT_MILLISECOND) /* between two looks: a process can grow by some 100 KB */
 #define RETURN_NS NT_SECOND /* between two searches of the heap for free pages */
 #define SPARED_NS (100 * NT_MILLISECOND) /* between two for owners, where none exceeds its share */
 
@@ -57,23 +58,32 @@ static enum cause cause_of(uint64_t bytes, uint64_t max, uint32_t given_up)
 	return given_up ? CAUSE_PROCESSES : CAUSE_OTHER;
 }
 
-static uint64_t limit_of(const struct nt_agent *agent)
+/* The number of processors is read once: each reading opens a file. */
+static uint64_t limit_of(struct nt_agent *agent)
 {
-	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	long cpus;
 
 	if (agent->config->memory_max)
 		return agent->config->memory_max;
-	return BASE_BYTES + (cpus > 0 ? (uint64_t)cpus * CPU_BYTES : 0);
+	if (!agent->memory_limit) {
+		cpus = sysconf(_SC_NPROCESSORS_CONF);
+		agent->memory_limit = BASE_BYTES + (cpus > 0 ? (uint64_t)cpus * CPU_BYTES : 0);
+	}
+	return agent->memory_limit;
 }
 
 void nt_agent_keep_memory(struct nt_agent *agent)
 {
 	const uint64_t max = limit_of(agent), mono_ns = nt_clock_mono_ns();
-	uint64_t bytes = nt_usage_private_bytes();
 	uint32_t given_up = 0;
 	enum nt_fault_notice_news news;
 	enum cause cause;
+	uint64_t bytes;
 
+	if (mono_ns - agent->memory_looked_ns < LOOK_NS)
+		return;
+	agent->memory_looked_ns = mono_ns;
+	bytes = nt_usage_private_bytes();
 	if (bytes > max)
 		bytes = return_free(agent, mono_ns);
 	if (bytes > max)

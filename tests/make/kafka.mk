@@ -5,6 +5,7 @@ kafka_tests := $(patsubst tests/kafka/%.c,%,$(sort $(wildcard tests/kafka/*.c)))
 kafka_contracts := $(addprefix $(B)/test-kafka/,contract contract_seek)
 kafka_programs := $(kafka_tests:%=$(B)/test-kafka/%) $(kafka_contracts)
 kafka_scripts := $(sort $(wildcard tests/kafka/test_*.sh))
+kafka_short := tests/kafka/test_secure.sh
 
 $(B)/test-kafka/%: $(B)/obj/tests/kafka/%.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
@@ -21,4 +22,4 @@ $(kafka_contracts):
 
 .PHONY: check-kafka
 check-kafka: all sim $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured
-	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 tests/run.sh $(kafka_scripts)
+	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 tests/run.sh $(call part,$(kafka_short),$(kafka_scripts))

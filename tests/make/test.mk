@@ -9,15 +9,23 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
+# PART=short is one test of each kind, PART=rest what it leaves out, of the stages whose tests take minutes.
+PART ?=
+part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
+
+test_stages := all check check-bpf check-oom "check-kafka PART=short" "check-e2e PART=short"
 # Side by side run those that wait for brokers and machines, and those that take the processors. Stages
 # whose jobs must keep their time run alone.
-test_stages := all check check-bpf "check-bpf SAN=1" \
-	"check SAN=1 + check-oom + fuzz-short & check-kafka + check-vm" check-e2e check-live-san
-test: export MAKE := $(MAKE)
-.PHONY: test
-test: ## install what is missing, then every test; ends with the sum of all
+full_stages := "check-bpf SAN=1" "check SAN=1 + fuzz-short & check-kafka PART=rest + check-vm" \
+	"check-e2e PART=rest" check-live-san
+test test-full: export MAKE := $(MAKE)
+.PHONY: test test-full
+test: ## install what is missing, then every kind of test once; ends with the sum
 	$(Q)tests/deps.sh
 	$(run) --stages $(test_stages)
+test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, all jobs, faults and attacks
+	$(Q)tests/deps.sh
+	$(run) --stages $(full_stages)
 
 # ---- check: no root, no network ------------------------------------------------------------------
 
@@ -93,11 +101,15 @@ endif
 
 # ---- check-e2e: the programs together ------------------------------------------------------------
 
+e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_train.sh verdicts/test_slow_rank_mpi.sh \
+	verdicts/test_hang.sh verdicts/test_healthy_train.sh counts/test_counts.sh operation/test_orderly_end.sh \
+	operation/test_webhook.sh interfaces/test_api_contract.sh interfaces/test_command.sh interfaces/test_page.sh \
+	attacks/test_attack_elf.sh)
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 
 .PHONY: check-e2e
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
-	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_scripts)
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(call part,$(e2e_short),$(e2e_scripts))
 
 # The agent's and the aggregator's whole way from start to end under sanitizers: probes, verdict,
 # an end by SIGTERM at which nothing may be left. An error or a leak is a program's exit status 1.
