@@ -9,7 +9,7 @@ set -euo pipefail
 read -ra cppflags <<<"$1"
 shift
 if [ $# -eq 0 ]; then
-  mapfile -t files < <(tests/files.sh '^(agent|aggregator|cli|common|detect|plugin|proto)/.*\.c$')
+  mapfile -t files < <(tests/files.sh '^(agent|aggregator|cli|common|detect|engine|plugin|proto)/.*\.c$')
 else
   files=("$@")
 fi
