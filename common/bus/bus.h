@@ -138,6 +138,7 @@ struct nt_bus_options {
 	uint64_t flush_ns; /* how long nt_bus_flush() may wait; 0: 5 s */
 	uint64_t close_ns; /* how long nt_bus_close() may wait; 0: 5 s */
 	uint64_t idle_ns; /* reader: how long a broker may hold an empty answer back; 0: 100 ms */
+	uint64_t stall_ns; /* reader: without progress for so long it makes a new client; 0: 10 s */
 	/*
 	 * A record that could not be delivered, given back so that it is not lost. Called only from
 	 * within nt_bus_publish(), nt_bus_flush() and nt_bus_close(), on the thread that called

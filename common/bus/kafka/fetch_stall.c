@@ -3,8 +3,7 @@
 #include "common/bus/kafka/reader_impl.h"
 #include "common/system/clock.h"
 
-#define STUCK_NS        (10 * NT_SECOND)
-#define AGAIN_NS        (30 * NT_SECOND) /* between two new clients */
+#define AGAIN_STALLS    3 /* between two new clients */
 #define MAX_PATIENCE_NS (5 * NT_MINUTE)
 
 static struct nt_kafka_partition *find(struct nt_kafka_reader *reader,
@@ -56,10 +55,11 @@ static bool is_stuck(const struct nt_kafka_reader *reader, struct nt_kafka_parti
 	}
 	if (!partition->stuck_mono_ns || !reader->was_empty)
 		partition->stuck_mono_ns = now_ns;
-	if (now_ns - partition->stuck_mono_ns < STUCK_NS ||
+	if (now_ns - partition->stuck_mono_ns < reader->stall_ns ||
 	    (partition->tried_next == position && partition->tried_end == partition->end))
 		return false;
-	if (reader->unstuck_mono_ns && now_ns - reader->unstuck_mono_ns < AGAIN_NS)
+	if (reader->unstuck_mono_ns &&
+	    now_ns - reader->unstuck_mono_ns < AGAIN_STALLS * reader->stall_ns)
 		return false;
 	partition->tried_next = position;
 	partition->tried_end = partition->end;
@@ -92,7 +92,7 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 		partition->is_looked = true;
 	}
 	reader->was_empty = false;
-	reader->patience_ns = STUCK_NS;
+	reader->patience_ns = reader->stall_ns;
 	if (must_renew)
 		reader->unstuck_mono_ns = now_ns;
 	return must_renew;
@@ -100,7 +100,7 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 
 bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns)
 {
-	if (deaf_ns < reader->patience_ns || deaf_ns < STUCK_NS)
+	if (deaf_ns < reader->patience_ns || deaf_ns < reader->stall_ns)
 		return false;
 	reader->patience_ns = deaf_ns * 2 < MAX_PATIENCE_NS ? deaf_ns * 2 : MAX_PATIENCE_NS;
 	reader->unstuck_mono_ns = nt_clock_mono_ns();

@@ -19,8 +19,9 @@ enum {
 	RETRY_MS = 100,
 };
 
-#define RECONNECT_NS    (2 * NT_SECOND)
-#define DEFAULT_IDLE_NS (100 * NT_MILLISECOND)
+#define RECONNECT_NS     (2 * NT_SECOND)
+#define DEFAULT_IDLE_NS  (100 * NT_MILLISECOND)
+#define DEFAULT_STALL_NS (10 * NT_SECOND)
 
 /* ---- the client ------------------------------------------------------------------------------ */
 
@@ -561,6 +562,7 @@ int nt_kafka_reader_open(const char *url, uint32_t topics, const struct nt_bus_o
 	reader->topics = topics;
 	reader->event_fd = -1;
 	reader->idle_ns = options->idle_ns ? options->idle_ns : DEFAULT_IDLE_NS;
+	reader->stall_ns = options->stall_ns ? options->stall_ns : DEFAULT_STALL_NS;
 	if (reader->idle_ns > NT_MINUTE)
 		reader->idle_ns = NT_MINUTE;
 	r = open_reader(reader, url, options, group);

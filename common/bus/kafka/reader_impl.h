@@ -45,6 +45,7 @@ struct nt_kafka_reader {
 	struct nt_kafka_client client;
 	uint32_t topics;
 	uint64_t idle_ns;
+	uint64_t stall_ns;
 	int event_fd;
 	uint64_t from_real_ns; /* for partitions that appear later, too */
 

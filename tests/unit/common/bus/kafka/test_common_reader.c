@@ -12,7 +12,8 @@
 
 enum {
 	PATIENCE_MS = 30000,
-	SOON_MS = 12000,
+	STALL_NS = 2000000000,
+	SOON_MS = 3000,
 	LATE_MS = 3500,
 	LATE_ANSWERS = 100,
 	STUCK_REQUESTS = 10000,
@@ -36,9 +37,10 @@ static int tear_down(void **state)
 
 static struct nt_bus_reader *open_reader(const struct mock *mock)
 {
+	const struct nt_bus_options options = {.stall_ns = STALL_NS};
 	struct nt_bus_reader *reader = NULL;
 
-	assert_int_equal(nt_bus_reader_open(mock->url, WINDOW, &reader), 0);
+	assert_int_equal(nt_bus_reader_open_with(mock->url, WINDOW, &options, &reader), 0);
 	return reader;
 }
 
