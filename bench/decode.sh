@@ -6,5 +6,5 @@
 set -euo pipefail
 
 files=("$@")
-[ ${#files[@]} -gt 0 ] || files=(tests/golden/wire/window*.bin)
+[ ${#files[@]} -gt 0 ] || files=(tests/golden/wire/window/*.bin)
 build/bench/decode "${files[@]}"
