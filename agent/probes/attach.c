@@ -113,7 +113,7 @@ static int add_name(struct nt_attach *a, dev_t dev, ino_t ino, struct nt_attache
 	return 0;
 }
 
-/* In turns: links of a file that went may be freed only now. */
+/* Round-robin: links of a detached file may still be queued for freeing. */
 static uint32_t take_slot(struct nt_attach *a)
 {
 	for (uint32_t i = 1; i < NT_SPLIT_SLOTS; i++) {
@@ -126,7 +126,7 @@ static uint32_t take_slot(struct nt_attach *a)
 	return 0;
 }
 
-/* The file of a name that is new: a known one under another name, or one more. */
+/* Adds a new name: of a known file, or of a new one. */
 static int add_file(struct nt_attach *a, int opened, dev_t dev, ino_t ino,
 		    struct nt_attached **ret_file)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attaching from inside; for agent/attach*.c alone. */
+/* Internals of nt_attach; for agent/probes/attach*.c alone. */
 #ifndef NT_AGENT_PROBES_ATTACH_IMPL_H
 #define NT_AGENT_PROBES_ATTACH_IMPL_H
 
@@ -15,27 +15,27 @@ struct nt_attach_link {
 
 struct nt_attached {
 	int fd;
-	uint32_t subjects; /* whose rows are attached, or were found missing */
-	size_t names; /* (dev, ino) pairs that lead here */
-	/* what can be attached, by these links or by those of processes */
+	uint32_t subjects; /* bits: attached, or found missing */
+	size_t names; /* (dev, ino) pairs of the file */
+	/* what can be attached, by shared links or by those of one process */
 	struct nt_probe_target *target;
 	size_t targets;
 	struct nt_attach_link *link;
 	size_t links, link_cap;
-	uint32_t slot; /* in the kernel's table of splits; 0: there were too many files */
+	uint32_t slot; /* index in the kernel's table of splits; 0: the table was full */
 	enum nt_attached_split split;
-	uint64_t splits, whole_splits; /* so far; of what stays, too */
+	uint64_t splits, whole_splits; /* so far; whole: staying functions included */
 };
 
-/* Links of all processes that are being made, or the span of one. */
+/* Shared links, or the span of one process, that are being made. */
 struct nt_attach_pending {
 	uint64_t token;
-	struct nt_attached *file; /* NULL: it has gone, or a span is being made */
+	struct nt_attached *file; /* NULL: detached meanwhile, or a span is being made */
 	uint32_t pid; /* of the span; else 0 */
 	uint64_t start_ns;
 	char *name; /* owned; or NULL */
 	uint32_t subjects;
-	/* As the file was when they were asked for. */
+	/* The file's state when the request was made. */
 	enum nt_attached_split split;
 	uint64_t splits, whole_splits;
 	struct nt_attach_pending *prev, *next;
@@ -43,7 +43,7 @@ struct nt_attach_pending {
 	struct nt_probe_target target[];
 };
 
-/* Overlays give one file several. */
+/* A name of a file. Overlay file systems give one file several. */
 struct nt_attach_name {
 	dev_t dev;
 	ino_t ino;
@@ -52,13 +52,13 @@ struct nt_attach_name {
 
 struct nt_attach {
 	struct nt_bpf_loader *kernel;
-	struct nt_linker *linker; /* owned; NULL: links are made and freed by the caller */
+	struct nt_linker *linker; /* owned; NULL: the caller makes and frees links */
 	struct nt_attached **file;
 	size_t files;
 	struct nt_attach_name *name;
 	size_t names;
 	struct nt_attach_pending *pending; /* list, owned */
-	uint32_t slots, last_slot; /* bits of those taken */
+	uint32_t slots, last_slot; /* slots: bits of those in use */
 	uint64_t tokens;
 	void (*attached)(void *data, const char *name, int result);
 	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
@@ -68,12 +68,12 @@ struct nt_attach {
 };
 
 /*
- * agent/probes/attach_link.c: attaches the subjects, which the file does not have yet. The thread makes the links,
- * or the caller where there is none. Returns the number of functions, or a negative errno.
+ * agent/probes/attach_link.c: attaches subjects that the file lacks. The thread makes the links, or
+ * the caller if there is none. Returns the number of functions, or a negative errno.
  */
 NT_MUST_CHECK int nt_attach_subjects(struct nt_attach *attach, struct nt_attached *file,
 				     const struct nt_attach_order *order, uint32_t subjects);
-/* Frees the links of a file that goes away. */
+/* Frees the links of a file that is being detached. */
 void nt_attach_free_links(struct nt_attach *attach, struct nt_attached *file);
 void nt_attach_pending_free(struct nt_attach_pending *pending);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The links of one file: of all processes that map it, made here or by the thread, and handed over where
- * processes get links of their own.
+ * The shared links of one file: made here or by the thread, and handed over where processes get
+ * links of their own.
  */
 #include "agent/probes/attach_impl.h"
 
@@ -18,7 +18,7 @@ enum {
 	PATH_BYTES = 64,
 };
 
-/* Each takes milliseconds to go, or 0.1 s: with a thread the caller does not wait for it. */
+/* Freeing takes milliseconds, or 0.1 s per perf link: with a thread the caller does not block. */
 static void let_go(struct nt_attach *a, struct nt_bundle *bundle)
 {
 	if (a->linker)
@@ -51,7 +51,7 @@ static bool is_target(const struct nt_attached *file, uint64_t function)
 	return false;
 }
 
-/* False: the file does not have it, has it under another name, or it is better left alone. */
+/* False: the file lacks it, has it under another name, or its instruction is slow or refused. */
 static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 			const struct nt_symbols *symbols, uint16_t row,
 			const struct nt_probe_target *target, size_t targets,
@@ -109,7 +109,7 @@ static bool reserve_links(struct nt_attached *file, size_t more)
 	return true;
 }
 
-/* There is room. */
+/* The caller has made room. */
 static void keep_link(struct nt_attach *a, struct nt_attached *file, struct nt_link *link,
 		      bool stays)
 {
@@ -123,8 +123,8 @@ static bool is_off(enum nt_attached_split split, bool stays)
 }
 
 /*
- * Has the file been split since the links were asked for, or was it then? Processes have links of their
- * own in place of these, or what the file was joined with holds them.
+ * True if the file was split when the links were requested, or since. Processes then have links of
+ * their own in place of these, or the file has been joined again with shared links.
  */
 static bool is_replaced(const struct nt_attach_pending *pending, bool stays)
 {
@@ -145,7 +145,7 @@ static void remove_target(struct nt_attach *a, struct nt_attached *file, uint64_
 	}
 }
 
-/* The file is as if nothing had been asked for: it can be asked for again. */
+/* Undoes the request: the subjects can be requested again. */
 static void take_back(struct nt_attach *a, const struct nt_attach_pending *pending)
 {
 	for (size_t i = 0; i < pending->targets; i++)
@@ -153,7 +153,7 @@ static void take_back(struct nt_attach *a, const struct nt_attach_pending *pendi
 	pending->file->subjects &= ~pending->subjects;
 }
 
-/* The file gets its links, which are consumed. Returns how many functions are attached. */
+/* Moves the links into the file. Returns how many functions are attached. */
 static int take_links(struct nt_attach *a, const struct nt_attach_pending *pending,
 		      const bool *refused, struct nt_bundle *bundle)
 {
@@ -186,7 +186,7 @@ static int take_links(struct nt_attach *a, const struct nt_attach_pending *pendi
 	return functions;
 }
 
-/* The outcome of an order, whether a thread made the links or the caller. */
+/* Ends a request, whether the thread or the caller made the links. */
 static int finish(struct nt_attach *a, const struct nt_attach_pending *pending, int r,
 		  const bool *refused, struct nt_bundle *bundle)
 {
@@ -208,7 +208,7 @@ static int make_links(struct nt_attach *a, const struct nt_attach_pending *pendi
 	char path[PATH_BYTES];
 	int r = -ENOMEM;
 
-	/* The very file that was looked at, wherever its path leads by now. */
+	/* The file that was inspected, wherever its path leads by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pending->file->fd);
 	if (refused)
 		r = nt_bundle_attach(a->kernel, path, pending->target, pending->targets, refused,

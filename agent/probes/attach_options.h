@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How probes are attached, what attaching counts, and what it calls back with. */
+/* Options, counters and callbacks of nt_attach (agent/probes/attach.h). */
 #ifndef NT_AGENT_PROBES_ATTACH_OPTIONS_H
 #define NT_AGENT_PROBES_ATTACH_OPTIONS_H
 
@@ -21,15 +21,18 @@ enum nt_attach_mode {
 struct nt_attach_options {
 	enum nt_attach_mode mode; /* AUTO, or force one for a test */
 	size_t ring_bytes; /* power of two */
-	uint64_t min_call_ns; /* shorter synchronising calls are only summed */
-	uint32_t share_shift; /* shares of the ring last 2^share_shift ns; 0: 134 ms */
-	bool has_thread; /* that makes and frees links beside the caller */
+	uint64_t min_call_ns; /* shorter synchronising calls are only counted and summed */
+	uint32_t share_shift; /* a share of the ring is per 2^share_shift ns; 0: 134 ms */
+	bool has_thread; /* a thread makes and frees links, not the caller */
 	/*
-	 * Called by nt_attach_settle(): so many functions of the file are attached now, or a negative
-	 * errno: none of those that were asked for. NULL: it is not reported.
+	 * Called by nt_attach_settle(). result: the number of functions attached in the file, or a
+	 * negative errno: none of those requested. NULL: results are not reported.
 	 */
 	void (*attached)(void *data, const char *name, int result);
-	/* The same of nt_attach_order_span(). The span is handed over; NULL where the result is negative. */
+	/*
+	 * The same for nt_attach_order_span(). The callee owns the span; NULL if result is
+	 * negative.
+	 */
 	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
 			struct nt_gc_probe *span);
 	void *data;
@@ -37,20 +40,20 @@ struct nt_attach_options {
 
 struct nt_attach_stats {
 	uint64_t files, links, probes;
-	uint64_t refused_slow; /* functions left alone for their first instruction */
-	uint64_t failed; /* functions that the kernel did not accept */
-	uint64_t dropped[NT_EVENT_TYPE_END]; /* events that found no room */
-	uint64_t over_share; /* of them, those of a process or owner over its share of the ring */
-	uint64_t untracked; /* calls lost since the kernel had no memory */
-	uint64_t unreturned; /* calls lost since their probes went before they returned */
-	uint64_t unmeasured; /* spans of time whose begin was not seen, or within another */
-	uint64_t missed; /* recursion misses of the programs */
+	uint64_t refused_slow; /* functions not probed: their first instruction is slow */
+	uint64_t failed; /* functions that the kernel refused to probe */
+	uint64_t dropped[NT_EVENT_TYPE_END]; /* events dropped for want of room in the ring */
+	uint64_t over_share; /* of these, events of a process or owner over its share of the ring */
+	uint64_t untracked; /* calls lost because the kernel had no memory */
+	uint64_t unreturned; /* calls lost because their probes were detached first */
+	uint64_t unmeasured; /* timed spans without a recorded begin, or nested in another */
+	uint64_t missed; /* recursion misses of the BPF programs */
 };
 
-/* An event from the ring buffer; its size is checked. */
+/* Receives an event from the ring buffer; its size is checked. */
 typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,
 			    const uint8_t *id /* NT_ID_BYTES, or NULL */);
-/* A thread that is inside a probed call now. */
+/* Receives a thread that is inside a probed call now. */
 typedef void (*nt_inside_fn)(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 			     const struct nt_inside *inside);
 

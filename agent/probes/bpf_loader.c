@@ -13,14 +13,14 @@
 #include "session.skel.h"
 
 enum {
-	POLL_EVENTS_MAX = 65536, /* of one poll: the caller has other things to do */
-	POLL_LOOK = 16, /* events of a poll between two looks at the clock: a power of two */
+	POLL_EVENTS_MAX = 65536, /* per poll, so that the loop is not held up */
+	POLL_LOOK = 16, /* events of a poll between two reads of the clock: a power of two */
 	WAKEUP_PART = 16,
-	ENDED_MAX = 1024, /* processes whose last counters are kept; the oldest go first */
-	INSIDE_READ = 128, /* threads of one read */
+	ENDED_MAX = 1024, /* ended processes with counters kept; the oldest go first */
+	INSIDE_READ = 128, /* threads per read */
 };
 
-#define POLL_NS (20 * NT_MILLISECOND) /* of one poll, for the same reason */
+#define POLL_NS (20 * NT_MILLISECOND) /* per poll, for the same reason */
 
 _Static_assert(NT_ROWS_MAX <= NT_BPF_LOADER_TRIAL_ROW,
 	       "a row of the table is the row of no function");
@@ -69,7 +69,7 @@ static void give_event(struct nt_bpf_loader *k, void *record, size_t size)
 	k->fn(k->data, &call, id);
 }
 
-/* The library counts the record as read whatever is returned: -EAGAIN only after it was given. */
+/* libbpf consumes the record whatever is returned: -EAGAIN only after it was passed on. */
 static int take_event(void *context, void *record, size_t size)
 {
 	struct nt_bpf_loader *k = context;
@@ -122,7 +122,7 @@ static int load_session(struct nt_bpf_loader *k, const struct nt_attach_options 
 	return r ? r : session_bpf__load(s);
 }
 
-/* What is not attached to a library. */
+/* Attaches the programs that belong to no library. */
 static int attach_life(struct nt_bpf_loader *k)
 {
 	k->exits = bpf_program__attach_raw_tracepoint(k->call->progs.process_exit,
@@ -342,7 +342,7 @@ void nt_bpf_loader_set_split(const struct nt_bpf_loader *kernel, uint32_t slot, 
 {
 	if (!slot)
 		return;
-	/* One store each, which probes read at any time. */
+	/* One atomic store: probes read it at any time. */
 	__atomic_store_n(&kernel->call->bss->splits[slot], split, __ATOMIC_SEQ_CST);
 	if (kernel->session)
 		__atomic_store_n(&kernel->session->bss->splits[slot], split, __ATOMIC_SEQ_CST);

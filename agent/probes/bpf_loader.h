@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The BPF programs and their tables, loaded in the best way that this kernel is seen to support.
- * What nt_attach (agent/probes/attach.h) attaches with; nobody else includes this.
+ * The BPF loader: the BPF programs and their maps, loaded in the best mode that works on this
+ * kernel. Only nt_attach (agent/probes/attach.h) and its parts include this.
  */
 #ifndef NT_AGENT_PROBES_BPF_LOADER_H
 #define NT_AGENT_PROBES_BPF_LOADER_H
@@ -11,48 +11,50 @@
 
 struct nt_bpf_loader;
 
-/* What a call of a probed function costs the caller, measured on this host when the probes were loaded. */
+/* The cost of a probed call to its caller, measured on this host when the programs were loaded. */
 struct nt_bpf_loader_costs {
-	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry with an event; entry and return */
-	/* of pair_ns, what lies before the entry's time and after the return's */
+	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry recorded; entry and return */
+	/* the part of pair_ns outside the recorded entry and return times */
 	uint64_t outside_ns;
 };
 
-/* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard one. */
+/* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard limit. */
 NT_MUST_CHECK int nt_bpf_loader_new(const struct nt_attach_options *options,
 				    struct nt_bpf_loader **ret_kernel);
-/* After all links are gone. Accepts NULL. */
+/* To be called after all links are freed. Accepts NULL. */
 void nt_bpf_loader_free(struct nt_bpf_loader *kernel);
 NT_DEFINE_AUTO(nt_bpf_loader, nt_bpf_loader_free)
 
 enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *kernel);
 /*
- * Does a link of one process see the calls of all its threads, and go at once? Perf links take 0.1 s each
- * to go, and multi links saw the first thread alone until 46ba0e49b642 of 6.10.
+ * True if a link of one process covers all its threads and is detached quickly. Perf links take 0.1
+ * s each to detach. Multi links covered only the first thread before commit 46ba0e49b642 of 6.10.
  */
 bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *kernel);
 void nt_bpf_loader_costs(const struct nt_bpf_loader *kernel, struct nt_bpf_loader_costs *ret_costs);
 
-/* Calls of which the entry is recorded, or only counted. pid: as of nt_link_new(). */
+/* Links functions whose entry is recorded, or only counted. pid: as of nt_link_new(). */
 NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *kernel, bool only_counted,
 					   const char *path, uint32_t pid,
 					   const struct nt_place *place, size_t places,
 					   struct nt_link **ret_link);
-/* Calls of which entry and return are recorded. *ret_leave is NULL where one link does both. */
+/*
+ * Links functions whose entry and return are recorded. *ret_leave is NULL where one link does both.
+ */
 NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, const char *path,
 					  uint32_t pid, const struct nt_place *place, size_t places,
 					  struct nt_link **ret_link, struct nt_link **ret_leave);
 
 /*
- * The time from any place in `begin` to any in `end`, of one process; at_return: `end` are functions
- * that are left.
+ * Times one process from any place in `begin` to any in `end`. at_return: the time ends at the
+ * return of the functions in `end`.
  */
 NT_MUST_CHECK int nt_bpf_loader_link_span(const struct nt_bpf_loader *kernel, const char *path,
 					  uint32_t pid, const struct nt_place *begin, size_t begins,
 					  const struct nt_place *end, size_t ends, bool at_return,
 					  struct nt_link **ret_begin, struct nt_link **ret_end);
 
-/* Whose links see the calls of the file with this slot from now on. 0: it has none, and nothing is done. */
+/* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
 void nt_bpf_loader_set_split(const struct nt_bpf_loader *kernel, uint32_t slot,
 			     enum nt_split split);
 int nt_bpf_loader_fd(const struct nt_bpf_loader *kernel);
@@ -62,7 +64,9 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *kernel, uint32_t pid,
 			    struct nt_process_counters *ret_counters);
 NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *kernel, nt_inside_fn fn, void *data);
 void nt_bpf_loader_forget(struct nt_bpf_loader *kernel, uint32_t pid);
-/* Fills in what the kernel counts: dropped, over_share, untracked, unreturned, unmeasured, missed. */
+/*
+ * Fills in the kernel's counters: dropped, over_share, untracked, unreturned, unmeasured, missed.
+ */
 void nt_bpf_loader_stats(const struct nt_bpf_loader *kernel, struct nt_attach_stats *stats);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kernel side from inside; for agent/kernel*.c alone. */
+/* Internals of the BPF loader; for agent/probes/bpf_loader*.c alone. */
 #ifndef NT_AGENT_PROBES_BPF_LOADER_IMPL_H
 #define NT_AGENT_PROBES_BPF_LOADER_IMPL_H
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* Out of memory is reported to the caller; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -15,14 +15,14 @@ struct session_bpf;
 struct ring_buffer;
 
 enum {
-	/* the row of no function: of trials (agent/probes/bpf_loader_open.c) */
+	/* a row without a function, for trials (agent/probes/bpf_loader_open.c) */
 	NT_BPF_LOADER_TRIAL_ROW = 0x1ff,
 };
 
-/* The counters of a process that has ended, until the agent has seen its end. */
+/* The last counters of an ended process, kept until the agent handles its end. */
 struct nt_bpf_loader_ended {
 	uint32_t pid;
-	bool is_lost; /* there was no memory for its place in the table */
+	bool is_lost; /* out of memory when it was added to the table */
 	struct nt_event_end last;
 	UT_hash_handle hh;
 };
@@ -32,18 +32,18 @@ struct nt_bpf_loader {
 	struct call_bpf *call;
 	struct session_bpf *session; /* in session mode */
 	struct ring_buffer *ring;
-	nt_event_fn fn; /* of the poll that runs */
+	nt_event_fn fn; /* of the current poll */
 	void *data;
 	unsigned int polled;
 	uint64_t poll_end_ns; /* monotonic */
 	struct bpf_link *exits, *execs, *walk;
 	struct nt_bpf_loader_ended *ended; /* uthash, owned, oldest first */
 	bool has_own_links;
-	uint32_t cost_calls; /* of one batch */
+	uint32_t cost_calls; /* in one batch */
 	struct nt_bpf_loader_costs costs;
 };
 
-/* Loads the programs for the kernel's mode, with nothing attached to a library. */
+/* Loads the programs for the loader's mode, without attaching any to a library. */
 NT_MUST_CHECK int nt_bpf_loader_load(struct nt_bpf_loader *kernel,
 				     const struct nt_attach_options *options);
 

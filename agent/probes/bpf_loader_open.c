@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which way of attaching this kernel supports: each is loaded, tried on a function of our own, and timed.
- * Nothing is concluded from the kernel's version.
+ * Choice of the attach mode: each mode is loaded, tried on a function of the agent, and timed. The
+ * kernel's version is not used.
  */
 #include "agent/probes/bpf_loader_impl.h"
 
@@ -21,7 +21,7 @@ enum {
 	TRIAL_RESULT = 0x600d,
 	COST_BATCHES = 10,
 	COST_CALLS = 1000, /* of one batch … */
-	/* … and one for so much of the ring: they must fit into a quarter */
+	/* … and one per this many bytes of the ring: they must fit into a quarter */
 	COST_RING_BYTES = 1024,
 };
 
@@ -36,9 +36,9 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
 /* ---- trials ----------------------------------------------------------------------------------- */
 
 /*
- * What the trial probes, and what the cost of a hit is measured with. It begins as probed functions do,
- * with an instruction that the kernel emulates (docs/probes.md): any other would cost twenty times as
- * much. TRIAL_WORD is answered by TRIAL_RESULT, anything else by 0.
+ * The function that the trial probes and the cost is measured with. It begins as probed functions
+ * do, with an instruction that the kernel emulates (docs/probes.md): any other costs about twenty
+ * times as much. It maps TRIAL_WORD to TRIAL_RESULT, and anything else to 0.
  */
 __attribute__((naked, noinline, used)) static uint64_t trial_call(uint64_t word
 								  __attribute__((unused)))
@@ -65,7 +65,7 @@ __attribute__((naked, noinline, used)) static uint64_t trial_call(uint64_t word
 #endif
 }
 
-/* Where trial_call lies in the file that this code was loaded from. */
+/* The offset of trial_call in the file that this code was loaded from. */
 static int find_trial(struct dl_phdr_info *info, size_t size, void *data)
 {
 	uint64_t *ret_offset = data;
@@ -81,7 +81,7 @@ static int find_trial(struct dl_phdr_info *info, size_t size, void *data)
 		*ret_offset = address - info->dlpi_addr - h->p_vaddr + h->p_offset;
 		return 1;
 	}
-	return -1; /* only the main program is asked */
+	return -1; /* only the main program is searched */
 }
 
 static int find_trial_place(struct nt_place *place)
@@ -99,7 +99,7 @@ static void check_trial(void *data, const struct nt_event_call *call, const uint
 		*ret_seen = true;
 }
 
-/* All that there is. Other processes may write meanwhile, and those are not probed yet. */
+/* Drains the ring. Other processes may write meanwhile, but they are not probed yet. */
 static int drain(struct nt_bpf_loader *k, nt_event_fn fn, void *data)
 {
 	int r;
@@ -110,7 +110,7 @@ static int drain(struct nt_bpf_loader *k, nt_event_fn fn, void *data)
 	return r;
 }
 
-/* Attaches to a function of our own and sees it fire. */
+/* Attaches to a function of the agent and checks that the probe fires. */
 static int try_out(struct nt_bpf_loader *k)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
@@ -147,7 +147,7 @@ static void *run_trial(void *data)
 	return data;
 }
 
-/* By a call of a thread that is not the first. */
+/* Tested by a call from a thread that is not the first. */
 static int try_own_links(struct nt_bpf_loader *k)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
@@ -164,7 +164,7 @@ static int try_own_links(struct nt_bpf_loader *k)
 	r = nt_bpf_loader_link_entry(k, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1,
 				     &link);
 	if (r < 0)
-		return 0; /* before 6.6.x: it takes no process */
+		return 0; /* before 6.6.x: no links per process */
 	r = nt_thread_start(&thread, run_trial, NULL);
 	if (r < 0)
 		return r;
@@ -206,7 +206,7 @@ static int by_value(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Of one call of the trial function, as it is probed now: the lower quartile of batches. */
+/* The time of one call of the trial function as probed now: the lower quartile of batches. */
 static uint64_t time_trial(struct nt_bpf_loader *k, struct inner *inner)
 {
 	uint64_t batch[COST_BATCHES];
@@ -220,10 +220,10 @@ static uint64_t time_trial(struct nt_bpf_loader *k, struct inner *inner)
 		(void)!drain(k, add_inner, inner);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
-	return batch[COST_BATCHES / 4]; /* the others were disturbed, if any were */
+	return batch[COST_BATCHES / 4]; /* slower batches were disturbed */
 }
 
-/* What the trial has counted is not the agent's own. */
+/* Resets the counters: the trial's hits are not the agent's own. */
 static void forget_trial(struct nt_bpf_loader *k)
 {
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -299,7 +299,7 @@ static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *
 	return 0;
 }
 
-/* A perf link takes two descriptors for each end of a function; of a node that is thousands. */
+/* A perf link takes two descriptors per end of a function: thousands on a node. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -307,7 +307,7 @@ static void allow_descriptors(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* who runs out is told then */
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* running out is reported later */
 }
 
 int nt_bpf_loader_new(const struct nt_attach_options *options, struct nt_bpf_loader **ret_kernel)

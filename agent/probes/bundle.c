@@ -52,7 +52,7 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 	return probe->counter >= 0 && !probe->words ? NT_PROBE_TARGET_COUNT : NT_PROBE_TARGET_ENTRY;
 }
 
-/* The links of one kind. */
+/* Adds the links of one kind. */
 static int add_kind(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
 		    enum nt_probe_target_kind kind, bool stays, const struct nt_place *place,
 		    size_t places, struct nt_bundle *bundle)
@@ -108,7 +108,7 @@ int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *path, uint32_t
 	return 0;
 }
 
-/* What shares a link. */
+/* Orders targets by the link that they share. */
 int nt_probe_target_by_link(const void *left, const void *right)
 {
 	const struct nt_probe_target *a = left, *b = right;
@@ -122,7 +122,7 @@ int nt_probe_target_by_link(const void *left, const void *right)
 	return 0;
 }
 
-/* Halves what the kernel does not take until the guilty places are alone. place: room for all. */
+/* Bisects what the kernel refuses until the refused places are alone. place: room for all. */
 static int add_alike(const struct nt_bpf_loader *kernel, const char *path,
 		     const struct nt_probe_target *target, size_t targets, struct nt_place *place,
 		     bool *ret_refused, struct nt_bundle *bundle)

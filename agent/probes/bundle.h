@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The links that attach some functions of one file: of all processes that map it, or of one. Making and
- * freeing a bundle takes some milliseconds, or 0.1 s for each perf link: agent/probes/linker.h does it beside
- * the loop.
+ * A bundle: the links that attach some functions of one file, for all processes that map it or for
+ * one. Making or freeing one takes milliseconds, and 0.1 s per perf link. agent/probes/linker.h
+ * does it outside the loop.
  */
 #ifndef NT_AGENT_PROBES_BUNDLE_H
 #define NT_AGENT_PROBES_BUNDLE_H
@@ -17,13 +17,13 @@
 
 /* How a row is attached. */
 enum nt_probe_target_kind {
-	NT_PROBE_TARGET_COUNT, /* only counted */
+	NT_PROBE_TARGET_COUNT, /* calls are only counted */
 	NT_PROBE_TARGET_ENTRY,
 	NT_PROBE_TARGET_PAIR, /* entry and return */
 	NT_PROBE_TARGET_KINDS,
 };
 
-/* A function of a file that can be attached. */
+/* A function of a file that can be probed. */
 struct nt_probe_target {
 	struct nt_place place;
 	uint64_t function; /* its start in the file: aliases share it */
@@ -38,16 +38,16 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe);
 struct nt_bundle;
 
 /*
- * pid 0: of all processes; else of that one alone, and its events carry NT_CALL_OWN. All targets or
- * none. path as of nt_link_new(). Thread-safe: it changes nothing in the kernel's object.
+ * pid 0: for all processes; else for one, whose events carry NT_CALL_OWN. Attaches all targets or
+ * none. path as of nt_link_new(). Thread-safe: the loader is not changed.
  */
 NT_MUST_CHECK int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
 				const struct nt_probe_target *target, size_t targets,
 				struct nt_bundle **ret_bundle);
 /*
- * The same of all processes, without the targets that the kernel does not take: ret_refused, one for
- * each target, says which. The targets are sorted by nt_probe_target_by_link(), and what differs by it shares no
- * link. Negative errno, and nothing is attached: -ENOMEM, -EPERM, -EACCES, -EMFILE, -ENFILE.
+ * The same for all processes, without the targets that the kernel refuses, which are set in
+ * ret_refused. The targets are sorted by nt_probe_target_by_link(); those that compare unequal
+ * share no link. On -ENOMEM, -EPERM, -EACCES, -EMFILE or -ENFILE nothing is attached.
  */
 NT_MUST_CHECK int nt_bundle_attach(const struct nt_bpf_loader *kernel, const char *path,
 				   const struct nt_probe_target *target, size_t targets,
@@ -58,8 +58,8 @@ void nt_bundle_free(struct nt_bundle *bundle);
 NT_DEFINE_AUTO(nt_bundle, nt_bundle_free)
 
 /*
- * An empty one, and links put in and taken out in the same order; they are owned while they are in it.
- * stays: of nt_bundle_attach(), are the link's targets those that stay?
+ * An empty bundle, to which links are added and from which they are taken in the same order. It
+ * owns the links in it. stays: the link's targets are staying ones (nt_probe_stays()).
  */
 struct nt_bundle *nt_bundle_empty(void);
 bool nt_bundle_add(struct nt_bundle *bundle, struct nt_link *link,

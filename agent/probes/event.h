@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A record of the ring between kernel and agent, checked. */
+/* Decoding of the records in the ring buffer between kernel and agent. */
 #ifndef NT_AGENT_PROBES_EVENT_H
 #define NT_AGENT_PROBES_EVENT_H
 
@@ -10,13 +10,13 @@
 #include "common/base/cleanup.h"
 
 /*
- * The words that were not sent are 0. ret_id lies in the record: NT_ID_BYTES, or NULL. -EBADMSG if
- * the record is not what it says to be: the ring is ours, but a bug must not spread.
+ * Decodes the event of a call. Words that were not sent are 0. ret_id points into the record
+ * (NT_ID_BYTES), or is NULL. -EBADMSG: the record is malformed.
  */
 NT_MUST_CHECK int nt_event_read(const void *record, size_t size, struct nt_event_call *ret_call,
 				const uint8_t **ret_id);
 
-/* The record of a process's end. -EBADMSG: it is none. */
+/* Decodes the record of a process's end. -EBADMSG: the record is another one, or malformed. */
 NT_MUST_CHECK int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_end);
 
 #endif

@@ -43,7 +43,7 @@ static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint6
 	for (int i = 0; i < n; i++) {
 		if (symbol[i].return_insn == NT_INSN_REFUSED)
 			return -ENOTSUP;
-		/* Behind what the return probe needs: then a frame is no deeper than its entry. */
+		/* At the place of the return probe: then a frame is no deeper than its entry. */
 		places->begin[i] =
 			(struct nt_place){.offset = symbol[i].return_offset, .cookie = cookie};
 		places->end[i] = places->begin[i];
@@ -68,7 +68,7 @@ static int find_row(struct nt_elf *elf, uint16_t row, struct nt_gc_probe_places 
 				 &ret_places->ends);
 }
 
-/* The first row that holds; else why the best of them does not. */
+/* The first row that the file defines; else the most specific error. */
 static int find_places(struct nt_elf *elf, int library, struct nt_gc_probe_places *ret_places)
 {
 	int result = -ENOENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The timed rows of the table (agent/probes/probe.h), attached to one process alone: its file is run by
- * many that are none of our business, and who is not probed pays nothing.
+ * A GC probe: the timed rows of the probe table (agent/probes/probe.h), attached to one process.
+ * Other processes that run the same file are not slowed.
  */
 #ifndef NT_AGENT_PROBES_GC_PROBE_H
 #define NT_AGENT_PROBES_GC_PROBE_H
@@ -15,26 +15,26 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_GC_PROBE_PLACES = 8, /* copies of one function or mark; with more it is not probed */
+	NT_GC_PROBE_PLACES = 8, /* copies of one function or mark; a row with more is not probed */
 };
 
 struct nt_gc_probe;
 
-/* Where a row's time begins and ends in a file. */
+/* The places in a file where a row's time begins and ends. */
 struct nt_gc_probe_places {
 	uint32_t row, begins, ends, at_return;
 	struct nt_place begin[NT_GC_PROBE_PLACES], end[NT_GC_PROBE_PLACES];
 };
 
 /*
- * The first row of `library` that the open file has. -ENOENT: it has none. Reads the file, which may
- * take a while: for workers.
+ * Finds the first row of `library` that the open file defines. -ENOENT: none. Blocks while it reads
+ * the file: for workers.
  */
 NT_MUST_CHECK int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_places *ret_places);
 
 /*
- * Attaches there. The cookies are those of the row, whatever the places say. -ESTALE or -ESRCH: the
- * process is gone.
+ * Attaches to the given places; cookies are computed from the row. -ESTALE or -ESRCH: the process
+ * has ended.
  */
 NT_MUST_CHECK int nt_gc_probe_new_at(const struct nt_bpf_loader *kernel, int fd, uint32_t pid,
 				     const struct nt_gc_probe_places *places,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One program at many places of one file, by uprobe.multi where the kernel has it and by a perf
- * link per place where not. libbpf before 1.3 has no call for the former: it is made here.
+ * A link: one BPF program attached to many places of one file. It uses uprobe.multi if the kernel
+ * has it, else a perf link per place. libbpf before 1.3 does not support the former, so the system
+ * call is made here.
  */
 #ifndef NT_AGENT_PROBES_LINK_H
 #define NT_AGENT_PROBES_LINK_H
@@ -14,16 +15,16 @@
 
 #include "common/base/cleanup.h"
 
-/* Attach types that linux/bpf.h has only from 6.6 and 6.13 on. */
+/* Attach types that linux/bpf.h defines from 6.6 and 6.13 on. */
 enum {
 	NT_UPROBE_MULTI = 48,
 	NT_UPROBE_SESSION = 57,
 };
 
-/* A place: where in the file, and what the program is told there. */
+/* A place in the file, with the cookie that the program receives there. */
 struct nt_place {
 	uint64_t offset, cookie;
-	uint64_t semaphore; /* offset of 16 bits that are counted up meanwhile; 0: none */
+	uint64_t semaphore; /* file offset of the 16-bit USDT semaphore; 0: none */
 };
 
 enum nt_link_kind {
@@ -37,17 +38,20 @@ enum nt_link_kind {
 struct nt_link;
 
 /*
- * pid: of one process alone, whichever of its threads comes by (before 46ba0e49b642 of 6.10 a multi
- * link took this to be its first thread); the breakpoints are in its memory, and in that of children
- * that it forks meanwhile. 0: of all.
+ * pid: the link covers all threads of one process; 0: all processes. (Before 46ba0e49b642 of 6.10 a
+ * multi link covered only its first thread.) Breakpoints are in its memory, and in that of children
+ * forked meanwhile.
  *
- * All places or none: a single one that the kernel does not take fails the link. path may lead
+ * Attaches all places or none: one place that the kernel refuses fails the link. path may lead
  * through /proc/self/fd. Negative errno as of bpf(2) or perf_event_open(2).
  */
 NT_MUST_CHECK int nt_link_new(const struct bpf_program *program, enum nt_link_kind kind,
 			      const char *path, uint32_t pid, const struct nt_place *place,
 			      size_t places, struct nt_link **ret_link);
-/* Detaches. Accepts NULL. About 0.1 s per perf link, whatever their number for a multi link. */
+/*
+ * Detaches. Accepts NULL. Takes 0.1 s per perf link; for a multi link the number of places does not
+ * matter.
+ */
 void nt_link_free(struct nt_link *link);
 NT_DEFINE_AUTO(nt_link, nt_link_free)
 

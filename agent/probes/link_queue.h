@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What waits for the thread that makes and frees links (agent/probes/linker.h), in the order of service: what
- * is to be freed first, as it relieves a process; then what is to be made, in turns of the owners of the
- * processes, so that nobody waits for all that another asks for; then looks, but one in NT_LINK_QUEUE_LOOK.
+ * The queue of the thread that makes and frees links (agent/probes/linker.h), in order of service:
+ * 1. Links to free, since that relieves a process.
+ * 2. Links to make, round-robin among the owners of the processes, so that no owner starves
+ *    another.
+ * 3. Looks; but one entry in NT_LINK_QUEUE_LOOK is a look.
  *
- * One thread at a time.
+ * Not thread-safe.
  */
 #ifndef NT_AGENT_PROBES_LINK_QUEUE_H
 #define NT_AGENT_PROBES_LINK_QUEUE_H
@@ -14,19 +16,19 @@
 #include <stdint.h>
 
 enum {
-	NT_LINK_QUEUE_MAX = 4096, /* to be made, and as many looks */
+	NT_LINK_QUEUE_MAX = 4096, /* entries to make, and as many looks */
 	NT_LINK_QUEUE_OF_OWNER = NT_LINK_QUEUE_MAX / 8,
-	NT_LINK_QUEUE_LOOK = 32, /* after so many others a look has its turn */
+	NT_LINK_QUEUE_LOOK = 32, /* one look after this many other entries */
 };
 
 enum nt_link_job {
-	NT_LINK_FREE, /* without a cap: there are no more than were made */
+	NT_LINK_FREE, /* no cap: at most as many as were made */
 	NT_LINK_MAKE,
 	NT_LINK_LOOK,
 	NT_LINK_JOBS,
 };
 
-/* Part of what waits; borrowed until it is popped. */
+/* Embedded in a queued object; borrowed until it is popped. */
 struct nt_link_entry {
 	struct nt_link_entry *next;
 };
@@ -38,17 +40,17 @@ struct nt_link_list {
 
 struct nt_link_owner;
 
-/* The owners that wait for something. */
+/* The owners with queued entries. */
 struct nt_link_turns {
 	struct nt_link_owner *table; /* uthash, owned */
-	struct nt_link_owner *first; /* in the order of their turns */
+	struct nt_link_owner *first; /* in round-robin order */
 	size_t count; /* entries of all */
 };
 
 /* Zeroed: empty. */
 struct nt_link_queue {
 	struct nt_link_list free;
-	struct nt_link_turns turns[NT_LINK_JOBS]; /* of what is made, and looks */
+	struct nt_link_turns turns[NT_LINK_JOBS]; /* of MAKE and LOOK */
 	unsigned int since_look;
 };
 
@@ -57,10 +59,12 @@ struct nt_link_entry *nt_link_list_pop(struct nt_link_list *list);
 
 bool nt_link_queue_has_room(const struct nt_link_queue *queue, enum nt_link_job job,
 			    uint64_t owner);
-/* -EAGAIN: there is no room for this owner; -ENOMEM. What is to be freed always finds room. */
+/*
+ * -EAGAIN: the owner or the queue is at its cap; -ENOMEM. FREE is never refused for want of room.
+ */
 int nt_link_queue_push(struct nt_link_queue *queue, enum nt_link_job job, uint64_t owner,
 		       struct nt_link_entry *entry);
-/* NULL: nothing waits, and nothing is left to be released. */
+/* NULL: the queue is empty, and owns no memory. */
 struct nt_link_entry *nt_link_queue_pop(struct nt_link_queue *queue);
 
 #endif

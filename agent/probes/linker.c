@@ -20,13 +20,13 @@ enum {
 };
 
 struct request {
-	struct nt_link_entry entry; /* first */
+	struct nt_link_entry entry; /* must be first */
 	uint64_t token;
-	int fd; /* owned; -1: the bundle is to be freed */
+	int fd; /* owned; -1: the request is to free the bundle */
 	uint32_t pid;
 	uint64_t look_ns;
 	struct nt_bundle *bundle; /* owned */
-	struct nt_gc_probe *span; /* owned; to be freed, as the bundle */
+	struct nt_gc_probe *span; /* owned; to be freed, like the bundle */
 	struct nt_gc_probe_places *places; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
@@ -37,14 +37,14 @@ struct nt_linker {
 	const struct nt_bpf_loader *kernel;
 	pthread_t thread;
 	bool runs, ends;
-	int event; /* counts results */
+	int event; /* eventfd: counts results */
 	pthread_mutex_t lock; /* of the two queues and `ends` */
 	pthread_cond_t wake;
 	struct nt_link_queue waiting;
 	struct nt_link_list done;
 };
 
-/* NULL of NULL. */
+/* Maps NULL to NULL. */
 static struct request *request_of(struct nt_link_entry *entry)
 {
 	return (struct request *)(void *)entry;
@@ -114,7 +114,7 @@ static void *run(void *data)
 			(void)pthread_cond_wait(&linker->wake, &linker->lock);
 			continue;
 		}
-		/* At the end only what is attached has to go. */
+		/* On exit only requests to free are carried out. */
 		if (linker->ends && request->fd >= 0) {
 			request_free(request);
 			continue;
@@ -208,7 +208,7 @@ bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look)
 	return has;
 }
 
-/* What the request has of its own: copies of what is asked for. */
+/* Copies into the request what it has to own. */
 static int fill(struct request *request, const struct nt_linker_request *wanted)
 {
 	request->token = wanted->token;
@@ -252,12 +252,12 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 	return r;
 }
 
-/* Either is NULL. */
+/* One of the two is NULL. */
 static void drop(struct nt_linker *linker, struct nt_bundle *bundle, struct nt_gc_probe *span)
 {
 	struct request *request = calloc(1, sizeof(*request));
 
-	/* Without memory it is freed here, which takes longer, and nothing stays attached. */
+	/* Out of memory: freed here, which blocks, but nothing stays attached. */
 	if (!request) {
 		nt_bundle_free(bundle);
 		nt_gc_probe_free(span);

@@ -126,7 +126,7 @@ uint64_t nt_probe_word(const struct nt_event_call *call, int8_t word)
 	return 0;
 }
 
-/* What may follow a library's stem: ".so…", or "-0123abcd.so…" as wheels rename what they bundle. */
+/* The suffix of a library's stem: ".so…", or "-0123abcd.so…" as wheels rename bundled libraries. */
 static bool is_library_tail(const char *tail)
 {
 	if (*tail == '-') {
@@ -173,7 +173,7 @@ uint32_t nt_probe_type_bytes(enum nt_library library, uint32_t type)
 	case NT_LIBRARY_HCCL:
 		return type < sizeof(hccl) ? hccl[type] : 0;
 	case NT_LIBRARY_MPI:
-		/* MPICH: a handle of kind builtin and class data type carries its size. */
+		/* MPICH: a handle of kind builtin and class data type contains its size. */
 		return type >> 26 == 0x13 ? (type >> 8) & 0xff : 0;
 	case NT_LIBRARY_GLOO:
 		return type;

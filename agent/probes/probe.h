@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The table of probed functions. One row is all that the agent knows of a function: where it is
- * found, how it is attached, and which argument word (bpf/event.h) means what. A row is written
- * once per architecture where the words differ. Adding a library is adding rows.
+ * The table of probed functions. A row holds all that the agent uses of a function: where it is
+ * found, how it is attached, and the meaning of its argument words (bpf/event.h). Rows are written
+ * once per architecture where the words differ. A library is added by adding rows.
  */
 #ifndef NT_AGENT_PROBES_PROBE_H
 #define NT_AGENT_PROBES_PROBE_H
@@ -14,32 +14,32 @@
 #include "bpf/event.h"
 #include "proto/wire.h"
 
-/* One link per subject and library file, so that one hot subject can be let go alone. */
+/* One link per subject and library file, so that a hot subject can be detached alone. */
 enum nt_subject {
-	NT_SUBJECT_COMM, /* communicators, collectives and what captures them */
+	NT_SUBJECT_COMM, /* communicators, collectives and their capture in graphs */
 	NT_SUBJECT_LAUNCH,
 	NT_SUBJECT_SYNC,
 	NT_SUBJECT_ORDER, /* events and stream waits: what a synchronisation covers */
 	NT_SUBJECT_COPY,
 	NT_SUBJECT_ALLOC,
-	NT_SUBJECT_DRIVER, /* libcuda launches and copies: only for processes without a probed cudart */
+	NT_SUBJECT_DRIVER, /* libcuda launches and copies: for processes without a probed cudart */
 	NT_SUBJECT_GC, /* an interpreter's collections: of one process at a time */
 	NT_SUBJECT_END,
 };
 
 const char *nt_subject_name(enum nt_subject subject);
 
-/* Of the table alone: what carries no communication is not on the wire. */
+/* Libraries of the table alone: those without communication are not on the wire. */
 enum {
 	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
 	NT_LIBRARY_TABLE_END,
 };
 
-/* What the call means to the agent. */
+/* The meaning of a call. */
 enum nt_role {
 	NT_ROLE_COLLECTIVE, /* moves data among the ranks of `comm`; see op */
-	NT_ROLE_START, /* non-blocking start of op (MPI_Iallreduce): like a collective, never waits */
-	NT_ROLE_WAIT, /* completion of non-blocking calls: inside, the rank waits for others */
+	NT_ROLE_START, /* like a collective, but never blocks */
+	NT_ROLE_WAIT, /* completion of non-blocking calls: blocks until other ranks arrive */
 	NT_ROLE_GROUP_START,
 	NT_ROLE_GROUP_END,
 	NT_ROLE_INIT, /* makes a communicator from a unique id: nranks, rank, id, newcomm */
@@ -54,10 +54,10 @@ enum nt_role {
 	NT_ROLE_COMM_SIZE, /* MPI_Comm_size: the same of its size */
 	NT_ROLE_LAUNCH, /* counted */
 	NT_ROLE_GRAPH_LAUNCH, /* of `graph` on `stream` */
-	NT_ROLE_CAPTURE_BEGIN, /* what `stream` is given from here on goes into `graph`, or a new one */
-	NT_ROLE_CAPTURE_END, /* and that is `graph` */
-	NT_ROLE_GRAPH_COPY, /* `graph` holds what `from` holds: instantiate, update, clone */
-	NT_ROLE_GRAPH_ADD, /* `graph` holds what `from` holds besides: a child */
+	NT_ROLE_CAPTURE_BEGIN, /* later work on `stream` goes into `graph`, or a new one */
+	NT_ROLE_CAPTURE_END, /* ends it; the result is `graph` */
+	NT_ROLE_GRAPH_COPY, /* `graph` becomes a copy of `from`: instantiate, update, clone */
+	NT_ROLE_GRAPH_ADD, /* `from` is added to `graph` as a child */
 	NT_ROLE_GRAPH_DESTROY,
 	NT_ROLE_SYNC_STREAM, /* waits for `stream` */
 	NT_ROLE_SYNC_EVENT, /* waits for `event` */
@@ -72,23 +72,23 @@ enum nt_role {
 	NT_ROLE_END,
 };
 
-/* Where a value is: an argument word, or one of these. nt_probe_word() knows them all. */
+/* Where a value is: an argument word, or one of these. Resolved by nt_probe_word(). */
 enum {
 	NT_NO_WORD = -1,
-	NT_DEREF_WORD = NT_CALL_WORDS, /* not an argument: what `deref` read */
-	/* Added to a word: one half of it alone. Above an int argument lies whatever was there. */
+	NT_DEREF_WORD = NT_CALL_WORDS, /* not an argument: the value read by `deref` */
+	/* Added to a word: one half of it. The upper half of an int argument is undefined. */
 	NT_HIGH_WORD = 16,
 	NT_LOW_WORD = 32,
 };
 
-/* What sets a call apart from others of its role. */
+/* Flags of a row. */
 enum {
-	NT_PROBE_ABORTS = 1 << 0, /* ends a communicator or library, and not well */
-	NT_PROBE_ANNOUNCES = 1 << 1, /* of NT_ROLE_DESTROY: the one that destroys follows */
+	NT_PROBE_ABORTS = 1 << 0, /* ends a communicator or library abnormally */
+	NT_PROBE_ANNOUNCES = 1 << 1, /* of NT_ROLE_DESTROY: the destroying call follows */
 	/* Of NT_ROLE_SPLIT. */
-	NT_PROBE_SAME_MEMBERS = 1 << 2, /* the parent's, with the same ranks */
-	NT_PROBE_PER_NODE = 1 << 3, /* one for each node: the colour is the same on all of them */
-	/* Of NT_ROLE_SYNC_DEVICE: waits for its own stream, and maybe for others. */
+	NT_PROBE_SAME_MEMBERS = 1 << 2, /* has the parent's members, with the same ranks */
+	NT_PROBE_PER_NODE = 1 << 3, /* makes one per node, all with the same colour */
+	/* Of NT_ROLE_SYNC_DEVICE: waits for its own stream, possibly for others. */
 	NT_PROBE_OWN_STREAM = 1 << 4,
 };
 
@@ -99,32 +99,32 @@ struct nt_probe {
 	enum nt_role role;
 	enum nt_op op;
 	uint8_t flags; /* NT_PROBE_… */
-	bool returns; /* entry and return are observed (the call blocks, or its result is wanted) */
-	bool long_only; /* with `returns`: short ones are only summed (min-call) */
-	bool hot; /* may be called thousands of times a second: refuse a slow first instruction */
+	bool returns; /* entry and return are recorded: the call blocks, or its result is used */
+	bool long_only; /* with `returns`: short calls are only summed (min-call) */
+	bool hot; /* called thousands of times a second: not probed where that is slow */
 	/* Words, or NT_NO_WORD. */
-	/* Of a collective; `root` of a send-receive is whom it receives from. */
+	/* Of a collective; the `root` of a send-receive is the rank that it receives from. */
 	int8_t count, type, comm, stream, peer, root;
-	int8_t number; /* the library's own number of the call within its communicator (Gloo's tag) */
-	int8_t nranks, rank, id, newcomm, color, key; /* of the making of a communicator */
+	int8_t number; /* the library's number of the call in its communicator (Gloo's tag) */
+	int8_t nranks, rank, id, newcomm, color, key; /* of calls that make a communicator */
 	int8_t event;
 	int8_t graph, from; /* CUDA graphs, executable or not */
-	int8_t bytes; /* whole bytes of the call; for a collective, in place of count and type */
+	int8_t bytes; /* total bytes of the call; for a collective, in place of count and type */
 	bool id_on_stack; /* by value, from word 6 on (x86-64) */
 	uint8_t words; /* to capture */
-	int8_t deref; /* word whose target is read, at offset deref_off */
+	int8_t deref; /* word whose target is read at offset deref_off */
 	uint32_t deref_off;
 	bool deref_at_return;
 	int8_t record; /* 1 + offset / 16: words 1 on are the memory at word 0 + offset; 0: none */
 	int8_t counter; /* enum nt_counter, or -1 */
 	/*
-	 * The time between entry and return is added to `counter`, and nothing else is recorded. Such
+	 * The time between entry and return is added to `counter`; nothing else is recorded. Such
 	 * rows are attached to one process at a time (agent/probes/gc_probe.h).
 	 */
 	bool timed;
 	const char *provider, *mark,
-		*mark_end; /* marks (agent/elf/elf.h), in place of the function */
-	const char *beside; /* a file has it for sure if it has a function with this prefix, too */
+		*mark_end; /* USDT marks (agent/elf/elf.h), in place of the function */
+	const char *beside; /* also required: a function with this prefix in the same file */
 };
 
 /* The whole table. Rows are numbered from 0 without gaps. */
@@ -132,23 +132,23 @@ const struct nt_probe *nt_probe_row(uint16_t row); /* NULL past the end */
 uint16_t nt_probe_rows(void);
 
 /*
- * Is the function observed even in a process that calls others too often? Those that make and end
- * communicators, and those that say what a graph holds: all other numbers rest on them.
+ * True if the function is observed even in a process over its budget. These make and end
+ * communicators, or define what a graph holds: all other figures depend on them.
  */
 bool nt_probe_stays(const struct nt_probe *probe);
 
 /* The attach cookie of a row (bpf/event.h). */
 uint64_t nt_probe_cookie(uint16_t row);
 
-/* The value of one of a probe's words in an event; 0 for NT_NO_WORD. Do not index `word` by hand. */
+/* The value of a probe's word in an event; 0 for NT_NO_WORD. Never index `word` directly. */
 uint64_t nt_probe_word(const struct nt_event_call *call, int8_t word);
 
-/* Which library a mapped file is, by its name ("libnccl.so.2.28.9"); UNKNOWN: of no interest. */
+/* The library of a mapped file, by its name ("libnccl.so.2.28.9"). UNKNOWN: none of the table. */
 enum nt_library nt_probe_library_of(const char *basename);
 
 /*
- * Bytes of one element of the library's data type; 0: not known. Open MPI's types are pointers:
- * their size is `deref`, and this knows only MPICH's handles. Gloo's type word is the size itself.
+ * Bytes of one element of the library's data type; 0: not known. MPI: MPICH's handles alone; Open
+ * MPI's types are pointers, and their size is `deref`. Gloo's type word is the size itself.
  */
 uint32_t nt_probe_type_bytes(enum nt_library library, uint32_t type);
 

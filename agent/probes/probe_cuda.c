@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The CUDA runtime and, for what links that statically and stripped, the driver. Launches, copies
- * and allocations are counted in the kernel and never sent; only what tells how streams wait for
- * each other, and synchronising calls that last, make events. Every call that takes a stream has a
- * sibling for per-thread default streams, with the same words. <<<>>> calls __cudaLaunchKernel,
- * which calls cudaLaunchKernel: only the latter is here. Queries (cudaEventQuery) are called in
- * loops that spin, and are not.
+ * Rows of the CUDA runtime and, for programs that link it statically and stripped, of the driver.
+ * Launches, copies and allocations are only counted in the kernel. Events come from calls that
+ * order streams, and from synchronising calls that last.
+ *
+ * Every call that takes a stream has a sibling for per-thread default streams, with the same words.
+ * <<<>>> calls __cudaLaunchKernel, which calls cudaLaunchKernel: only the latter is here. Queries
+ * (cudaEventQuery) are polled in loops and are not probed.
  */
 #include "agent/probes/probe_impl.h"
 
@@ -43,8 +44,8 @@ enum {
 	}
 
 /*
- * What graphs hold. The result decides, and the handle that is made is read at the return. Seen of
- * the runtime, the driver's own call inside is nested and skipped.
+ * Changes of graphs. The result decides whether it took place; a new handle is read at the return.
+ * Within a runtime call the driver's own call is nested and skipped.
  */
 #define GRAPH(lib, subject_, name, role_, words_, stream_, graph_, from_, deref_)                  \
 	{                                                                                          \
@@ -88,7 +89,7 @@ enum {
 #define SYNC_STREAM(lib, name)                                                                     \
 	SYNC(lib, name, NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO, 0),                                 \
 		SYNC(lib, name "_ptsz", NT_ROLE_SYNC_STREAM, 1, 0, NO, -1, NO, 0)
-/* Every name with its sibling. begin: the driver's has a version. */
+/* Every name with its sibling. begin: the driver's name has a version suffix. */
 #define CAPTURES(lib, subject, prefix, begin)                                                      \
 	GRAPH(lib, subject, begin, NT_ROLE_CAPTURE_BEGIN, 2, 0, NO, NO, NO),                       \
 		GRAPH(lib, subject, begin "_ptsz", NT_ROLE_CAPTURE_BEGIN, 2, 0, NO, NO, NO),       \
@@ -171,7 +172,7 @@ static const struct nt_probe cudart[] = {
 	COPIES("cudaMemPrefetchAsync", 1),
 	COPIES("cudaMemPrefetchAsync_v2", 1),
 	COPY("cudaMemcpyPeerAsync", 4),
-	/* Of device memory it returns at once. */
+	/* On device memory it returns at once. */
 	COPY("cudaMemset", 2),
 	COPY("cudaMemset_ptds", 2),
 
@@ -195,7 +196,7 @@ static const struct nt_probe cuda[] = {
 	DRIVER_LAUNCH("cuLaunch"),
 	DRIVER_LAUNCH("cuLaunchGrid"),
 	DRIVER_LAUNCH("cuLaunchGridAsync"),
-	/* Where the runtime's is probed too, both are seen: the agent takes the runtime's. */
+	/* If the runtime's is probed too, both make events: the agent uses the runtime's. */
 	GRAPH_LAUNCH(DR, NT_SUBJECT_DRIVER, "cuGraphLaunch", NT_COUNTER_DRIVER_LAUNCH),
 	GRAPH_LAUNCH(DR, NT_SUBJECT_DRIVER, "cuGraphLaunch_ptsz", NT_COUNTER_DRIVER_LAUNCH),
 	CAPTURES(DR, NT_SUBJECT_DRIVER, "cu", "cuStreamBeginCapture_v2"),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Gloo. Every operation takes one argument, a reference to a struct of options, which is read as a
- * record (bpf/event.h): its layouts are those of Gloo since 2018, as Debian's libgloo and PyTorch
- * have them. `comm` is the gloo::Context, in which the agent finds rank and size; `number` is the
- * tag, which a process group counts up and which is equal on all its ranks.
+ * Rows of Gloo. Every operation takes a reference to a struct of options, read as a record
+ * (bpf/event.h). The layouts are those of Gloo since 2018, as in Debian's libgloo and PyTorch.
+ * `comm` is the gloo::Context, from which the agent reads rank and size. `number` is the tag, which
+ * a process group increments and which is equal on all its ranks.
  */
 #include "agent/probes/probe_impl.h"
 
@@ -19,7 +19,7 @@ enum {
 	.returns = true, .peer = NT_NO_WORD, .event = NT_NO_WORD, NT_NO_STREAM, NT_NO_MAKE,        \
 	NT_NO_GRAPH, NT_NO_COUNT
 
-/* Whose options hold a count and the size of one element. */
+/* Operations whose options hold a count and the size of one element. */
 #define COUNTED(name, op_, words_, count_, type_, root_, number_)                                  \
 	{                                                                                          \
 		GLOO_ROW, .symbol = name, .op = op_, .words = words_, .record = AT_0, .comm = 1,   \
@@ -27,7 +27,7 @@ enum {
 			  .number = number_, .bytes = NT_NO_WORD, NT_NO_DEREF                      \
 	}
 
-/* Whose options hold a buffer that knows its size. */
+/* Operations whose options hold a buffer with its size. */
 #define BUFFERED(name, op_, words_, buffer_, type_, root_, number_)                                \
 	{                                                                                          \
 		GLOO_ROW, .symbol = name, .op = op_, .words = words_, .record = AT_0, .comm = 1,   \
@@ -38,8 +38,8 @@ enum {
 
 static const struct nt_probe rows[] = {
 	/*
-	 * These two structs are too long for their context, at 0, to be in the record: it is what
-	 * is dereferenced. Elements at 80, their size at 88, tag at 128.
+	 * In these two structs the context, at 0, does not fit into the record: it is read by
+	 * deref. Elements at 80, their size at 88, tag at 128.
 	 */
 	{GLOO_ROW, .symbol = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE", .op = NT_OP_ALL_REDUCE,
 	 .words = 12, .record = AT_48, .deref = 0, .comm = NT_DEREF_WORD, .count = 5, .type = 6,
@@ -66,7 +66,7 @@ static const struct nt_probe rows[] = {
 		 6 + NT_HIGH_WORD),
 	BUFFERED("_ZN4gloo7gathervERNS_14GathervOptionsE", NT_OP_GATHER, 9, 3, 8, NT_NO_WORD,
 		 NT_NO_WORD),
-	/* Its inputs are an array of buffers; its one output is as big as each of them. */
+	/* The inputs are an array of buffers; the one output has the size of each. */
 	BUFFERED("_ZN4gloo7scatterERNS_14ScatterOptionsE", NT_OP_SCATTER, 9, 6, 7, 8,
 		 8 + NT_HIGH_WORD),
 };

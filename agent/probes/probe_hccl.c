@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* HCCL, the collectives of Ascend devices: other argument orders, and ids by pointer. */
+/* Rows of HCCL, the collectives of Ascend devices: other argument orders, and ids by pointer. */
 #include "agent/probes/probe_impl.h"
 
 enum {
@@ -46,11 +46,13 @@ static const struct nt_probe rows[] = {
 	/* name, role, words, comm, nranks, rank, id, newcomm, color */
 	MAKE(HcclCommInitRootInfo, NT_ROLE_INIT, 4, NO, 0, 2, 1, 3, NO),
 	MAKE(HcclCommInitRootInfoConfig, NT_ROLE_INIT, 5, NO, 0, 2, 1, 4, NO),
-	/* The ranks are in a file: its name is not an id. */
+	/* The ranks are listed in a file, whose name is not an id. */
 	MAKE(HcclCommInitClusterInfo, NT_ROLE_INIT, 3, NO, NO, 1, NO, 2, NO),
 	MAKE(HcclCommInitClusterInfoConfig, NT_ROLE_INIT, 4, NO, NO, 1, NO, 3, NO),
 	MAKE(HcclCommInitAll, NT_ROLE_INIT_ALL, 3, NO, 0, NO, NO, 2, NO),
-	/* Its first argument points to the parent's handle; the colour is the caller's own number. */
+	/*
+	 * The first argument points to the parent's handle; the colour is the caller's own number.
+	 */
 	MAKE(HcclCreateSubCommConfig, NT_ROLE_SPLIT, 7, NO, 1, 4, NO, 6, 3),
 	{HCCL_ROW(HcclCommDestroy), .role = NT_ROLE_DESTROY, .returns = true, .words = 1, .comm = 0,
 	 NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT},

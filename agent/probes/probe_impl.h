@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the table of probes is put together from one piece per library; for agent/probe*.c alone. */
+/* Pieces of the probe table, one per library; for agent/probes/probe*.c alone. */
 #ifndef NT_AGENT_PROBES_PROBE_IMPL_H
 #define NT_AGENT_PROBES_PROBE_IMPL_H
 
 #include "agent/probes/probe.h"
 
-/* Whose calling convention: the words of arguments passed by value differ. */
+/* The calling convention: words of arguments passed by value differ. */
 enum nt_arch {
 	NT_ARCH_X86_64,
 	NT_ARCH_ARM64,
@@ -22,13 +22,16 @@ struct nt_probe_piece {
 		.probe = (rows), .count = sizeof(rows) / sizeof((rows)[0])                         \
 	}
 
-/* NCCL and RCCL share their names; what takes the unique id by value is a piece per architecture. */
+/*
+ * NCCL and RCCL share their names. Calls that take the unique id by value are a piece per
+ * architecture.
+ */
 extern const struct nt_probe_piece nt_probe_nccl, nt_probe_rccl;
 extern const struct nt_probe_piece nt_probe_nccl_init[NT_ARCH_END], nt_probe_rccl_init[NT_ARCH_END];
 extern const struct nt_probe_piece nt_probe_hccl, nt_probe_mpi, nt_probe_gloo;
 extern const struct nt_probe_piece nt_probe_cudart, nt_probe_cuda, nt_probe_python;
 
-/* The words that a row does not have. */
+/* Words that a row lacks. */
 #define NT_NO_DATA                                                                                 \
 	.count = NT_NO_WORD, .type = NT_NO_WORD, .peer = NT_NO_WORD, .root = NT_NO_WORD,           \
 	.number = NT_NO_WORD
@@ -42,10 +45,10 @@ extern const struct nt_probe_piece nt_probe_cudart, nt_probe_cuda, nt_probe_pyth
 #define NT_NO_STREAM .stream = NT_NO_WORD
 #define NT_NO_COMM   .comm = NT_NO_WORD
 
-/* A word that is an int to the library. */
+/* A word that the library declares as int. */
 #define NT_INT(word) ((int)(word) < 0 ? (int)NT_NO_WORD : (int)(word) + NT_LOW_WORD)
 
-/* The same table for any architecture: tests look at the one that does not run here. */
+/* The table of any architecture, so that tests cover the one that does not run. */
 const struct nt_probe *nt_probe_arch_row(enum nt_arch arch, uint16_t row);
 
 #endif

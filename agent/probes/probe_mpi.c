@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MPI. Rows serve Open MPI, whose handles are pointers, and MPICH, whose handles are integers: both
- * pass the same words. The size of a data type is read at +24 of Open MPI's; MPICH's handle says it
- * itself, and there the read finds nothing. MPI_X is an alias of PMPI_X: one probe hits both, and
- * Fortran's callers too.
+ * Rows of MPI. They serve Open MPI, whose handles are pointers, and MPICH, whose handles are
+ * integers: both pass the same words. The size of a data type is read at +24 of Open MPI's. MPICH's
+ * handle contains it, and there the read fails. MPI_X is an alias of PMPI_X: one probe covers both,
+ * and calls from Fortran.
  */
 #include "agent/probes/probe_impl.h"
 
@@ -13,7 +13,7 @@ enum {
 
 #define MPI_ROW .library = NT_LIBRARY_MPI, .subject = NT_SUBJECT_COMM
 
-/* Blocks until its part is done. */
+/* Blocks until the caller's part is done. */
 #define BLOCKING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_COLLECTIVE, .op = op_, .returns = true,  \
@@ -23,7 +23,7 @@ enum {
 			 NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_COUNT                       \
 	}
 
-/* Its non-blocking sibling: the same words and a request after them. */
+/* The non-blocking sibling: the same words and a request after them. */
 #define STARTING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_START, .op = op_, .hot = hot_,           \
@@ -37,7 +37,7 @@ enum {
 	BLOCKING(blocking, op_, words_, count_, type_, comm_, peer_, root_, hot_),                 \
 		STARTING(starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)
 
-/* Inside, the rank waits for others. */
+/* Blocks until other ranks arrive. */
 #define WAITING(name, words_, comm_)                                                               \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_WAIT, .op = NT_OP_WAIT, .returns = true, \
@@ -45,7 +45,7 @@ enum {
 			 NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                        \
 	}
 
-/* Makes a communicator out of another. */
+/* Makes a communicator from another. */
 #define MAKING(name, words_, color_, key_, newcomm_, flags_)                                       \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = NT_ROLE_SPLIT, .flags = flags_, .returns = true, \
@@ -56,8 +56,8 @@ enum {
 	}
 
 /*
- * A number of the communicator that the program asks for: all that tells MPICH's, whose handles are
- * no addresses. An int: the upper half of what is read there is whatever lies beside it.
+ * Queries of rank or size. They alone identify MPICH's communicators, whose handles are no
+ * addresses. An int: the upper half of the word read is undefined.
  */
 #define ASKING(name, role_)                                                                        \
 	{                                                                                          \

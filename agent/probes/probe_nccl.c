@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * NCCL up to 2.32, and RCCL, which has the same names. Collectives only enqueue: their entry is all
- * there is to see. What blocks, or hands something back, is seen at the return too. ncclX and
- * ncclXConfig are siblings, neither calls the other. ncclBcast calls ncclBroadcast and is not here.
+ * Rows of NCCL up to 2.32, and of RCCL, which has the same names. Collectives only enqueue, so only
+ * their entry is recorded. Calls that block or return a handle are recorded at the return too.
+ * ncclX and ncclXConfig do not call each other. ncclBcast calls ncclBroadcast and is not here.
  */
 #include "agent/probes/probe_impl.h"
 
@@ -45,7 +45,7 @@ enum {
 				NT_NO_MAKE, NT_NO_DEVICE, NT_NO_DEREF, NT_NO_COUNT                 \
 	}
 
-/* Plain and with a configuration as last argument, which moves no other word. */
+/* Plain, and with a configuration as last argument, which moves no other word. */
 #define WITH_CONFIG(lib, name, op, words, count, type, comm, stream, root)                         \
 	DATA(lib, name, op, words, count, type, comm, stream, NO, root),                           \
 		DATA(lib, name "Config", op, words, count, type, comm, stream, NO, root)
@@ -85,7 +85,7 @@ static const struct nt_probe nccl[] = {
 	SHARED(NT_LIBRARY_NCCL),
 };
 
-/* RCCL has a spelling and two operations of its own. */
+/* RCCL has one spelling and two operations of its own. */
 static const struct nt_probe rccl[] = {
 	SHARED(NT_LIBRARY_RCCL),
 	DATA(NT_LIBRARY_RCCL, "ncclAllToAll", NT_OP_ALL_TO_ALL, 6, 2, 3, 4, 5, NO, NO),
@@ -94,8 +94,8 @@ static const struct nt_probe rccl[] = {
 };
 
 /*
- * The 128 bytes of the unique id are passed by value: on x86-64 they lie on the stack and the rank
- * moves up into the third register; on arm64 they are passed by a pointer in the third.
+ * The unique id of 128 bytes is passed by value. On x86-64 it is on the stack, and the rank moves
+ * to the third register; on arm64 the third register points to it.
  */
 #define INIT_X86_64(lib)                                                                           \
 	MAKE_BY_VALUE(lib, "ncclCommInitRank", 3), MAKE_BY_VALUE(lib, "ncclCommInitRankConfig", 4)

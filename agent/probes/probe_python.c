@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CPython's garbage collector. It holds the interpreter's lock: while it runs, no other thread of
- * the process runs Python. Builds with --with-dtrace (Debian, Fedora) have marks at its begin and
- * end; of others the collecting function is taken, which is static and so only in .symtab. Of the
- * rows below the first that a file has is used, since they call each other.
+ * Rows of CPython's garbage collector. It holds the interpreter's lock: no other thread of the
+ * process runs Python meanwhile. Builds with --with-dtrace (Debian, Fedora) have marks at its begin
+ * and end. For others the collecting function is probed, which is static and so only in .symtab.
+ * The first row that a file defines is used, since these functions call each other.
  */
 #include "agent/probes/probe_impl.h"
 
@@ -16,7 +16,7 @@
 static const struct nt_probe rows[] = {
 	{COLLECTOR, .symbol = "gc__start", .provider = "python", .mark = "gc__start",
 	 .mark_end = "gc__done"},
-	{COLLECTOR, .symbol = "gc_collect_main"}, /* 3.10 to 3.13, and without a lock */
+	{COLLECTOR, .symbol = "gc_collect_main"}, /* 3.10 to 3.13, and free-threaded builds */
 	{COLLECTOR, .symbol = "_PyGC_Collect"}, /* 3.14; in 3.13 it calls the former */
 	{COLLECTOR, .symbol = "collect"}, /* to 3.9 */
 };

@@ -6,7 +6,7 @@
 
 #include "common/base/search.h"
 
-/* What a program has of a library that it is linked with statically. */
+/* Functions that a program has if it is linked statically with a library. */
 static const char *const prefixes[] = {"ncclComm", "cudaLaunchKernel", "MPI_Init",
 				       "_ZN4gloo9allreduce"};
 
@@ -17,7 +17,7 @@ enum {
 
 _Static_assert((int)WANTED_MAX <= (int)NT_ELF_WANTED_MAX, "all are looked for at once");
 
-/* The prefixes, and then a name for each row. */
+/* The prefixes, followed by a name for each row. */
 struct wanted {
 	size_t n;
 	struct nt_elf_wanted name[WANTED_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The rows of the probe table (agent/probes/probe.h) that one file defines. Flat, so that it can be sent
- * from one process to another as it is.
+ * The rows of the probe table (agent/probes/probe.h) that one file defines. Flat: sent between
+ * processes as it is.
  */
 #ifndef NT_AGENT_PROBES_SYMBOLS_H
 #define NT_AGENT_PROBES_SYMBOLS_H
@@ -22,16 +22,16 @@ struct nt_symbols_row {
 };
 
 struct nt_symbols {
-	bool holds; /* has functions of one of our libraries: a program may be linked with it statically */
-	bool passed_over; /* a symbol table is too large for the budget and was not searched */
+	bool holds; /* has functions of a probed library: possibly linked statically */
+	bool passed_over; /* a symbol table exceeds the budget and was not searched */
 	uint16_t count;
 	struct nt_symbols_row row[NT_SYMBOLS_MAX]; /* in the order of the table */
 };
 
 /*
- * Reads an open file once: the rows of `library` (UNKNOWN: of all) but the timed ones, and `holds`.
- * budget: NULL is the default. Errors as of nt_elf_open_fd() and nt_elf_find_all(); -EOVERFLOW: the
- * file exceeds the budget, and will again.
+ * Finds the rows of `library` (UNKNOWN: all) but the timed ones in an open file, and sets `holds`.
+ * budget: NULL is the default. Errors as of nt_elf_open_fd() and nt_elf_find_all(). -EOVERFLOW: the
+ * file exceeds the budget, and a retry fails the same way.
  */
 NT_MUST_CHECK int nt_symbols_read(int fd, const struct nt_elf_budget *budget,
 				  enum nt_library library, struct nt_symbols *ret_symbols);
