@@ -7,15 +7,15 @@
 #include "common/base/hash.h"
 
 enum {
-	WAYS = 8, /* places for one key: few are looked at, and strangers seldom share them */
+	WAYS = 8, /* places per key: lookups stay short, and collisions are rare */
 };
 
 struct debt {
 	uint64_t key; /* 0: free */
-	uint64_t debt_ns, since_ns; /* as of then */
+	uint64_t debt_ns, since_ns; /* debt at since_ns */
 };
 
-/* One kind of debtors. */
+/* The debts of one kind: processes or owners. */
 struct book {
 	uint64_t part, max_ns;
 	size_t places; /* a multiple of WAYS */
@@ -72,7 +72,7 @@ static uint64_t owner_key(uint64_t owner)
 	return nt_hash_mix(owner) | 1;
 }
 
-/* The first of the places where the key may be. */
+/* The first of the places that the key may take. */
 static struct debt *places_of(const struct book *book, uint64_t key)
 {
 	return &book->place[(key >> 1) % (book->places / WAYS) * WAYS];
@@ -95,7 +95,7 @@ static bool has(const struct book *book, uint64_t key, uint64_t now_ns)
 	return true;
 }
 
-/* The key's own place, or a free one, or that of the least debt. */
+/* The key's own place, or a free one, or that of the smallest debt. */
 static struct debt *take_place(struct nt_allowance *allowance, const struct book *book,
 			       uint64_t key, uint64_t now_ns)
 {
@@ -118,7 +118,7 @@ static void spend(struct nt_allowance *allowance, const struct book *book, uint6
 	struct debt *debt = take_place(allowance, book, key, now_ns);
 
 	debt->debt_ns = left_of(book, debt, now_ns) + spent_ns;
-	/* One read that took long is no debt for minutes: quarantine is for those. */
+	/* Caps the debt of one long read: quarantine is for those. */
 	if (debt->debt_ns > 2 * book->max_ns)
 		debt->debt_ns = 2 * book->max_ns;
 	debt->since_ns = now_ns;

@@ -9,7 +9,7 @@
 #include <utlist.h>
 
 enum {
-	DRIVER_TICKS = 3, /* a program links or loads its runtime before it works */
+	DRIVER_TICKS = 3, /* a program has loaded its runtime by then */
 	RUNTIME = 1U << NT_SUBJECT_COMM | 1U << NT_SUBJECT_LAUNCH | 1U << NT_SUBJECT_SYNC |
 		  1U << NT_SUBJECT_ORDER | 1U << NT_SUBJECT_COPY | 1U << NT_SUBJECT_ALLOC,
 	DRIVER = 1U << NT_SUBJECT_DRIVER | 1U << NT_SUBJECT_SYNC,
@@ -21,20 +21,20 @@ struct file_key {
 
 struct file {
 	struct file_key key;
-	uint64_t serial; /* of this entry: a file may lose its place and get another */
+	uint64_t serial; /* of this entry: a file may be evicted and added again */
 	uint32_t uses;
 	bool has_driver; /* its driver's functions are attached */
 	uint64_t unused_ns; /* since when it has no users */
-	struct nt_owner owner; /* the first */
+	struct nt_owner owner; /* the first owner */
 	struct nt_share_entry place;
-	bool is_common; /* of several owners, and in no share */
+	bool is_common; /* used by several owners, and in no share */
 	UT_hash_handle hh;
 };
 
 /* One process maps one file. */
 struct use {
 	struct file_key file;
-	uint64_t serial; /* of the file's entry; 0: it found no room */
+	uint64_t serial; /* of the file's entry; 0: it has none */
 	enum nt_library library;
 	char *path; /* owned; of a driver that is not attached yet, else NULL */
 	uint32_t ticks;
@@ -46,7 +46,7 @@ struct process {
 	struct use *use; /* owned */
 	size_t uses;
 	uint32_t waiting; /* drivers that are not attached yet */
-	struct process *prev, *next; /* of those with some */
+	struct process *prev, *next; /* list of processes with waiting > 0 */
 	UT_hash_handle hh;
 };
 
@@ -55,7 +55,7 @@ struct nt_attachment {
 	struct file *files; /* uthash, owned */
 	struct process *processes; /* uthash, owned */
 	struct process *waiting; /* list */
-	struct nt_share share; /* of files; those in use have called */
+	struct nt_share share; /* of files; those in use count as called */
 	uint32_t commons;
 	uint64_t serials, over_cap;
 	bool hold;
@@ -131,7 +131,9 @@ static struct file *file_of(struct nt_share_entry *place)
 	return (struct file *)(void *)start;
 }
 
-/* An owner of too many files would else lose those that others use, too. */
+/*
+ * Takes a file of several owners out of the shares: eviction of one owner must not affect others.
+ */
 static void take_common(struct nt_attachment *attachment, struct file *file,
 			const struct nt_owner *owner)
 {
@@ -143,7 +145,7 @@ static void take_common(struct nt_attachment *attachment, struct file *file,
 	attachment->commons++;
 }
 
-/* A file's entry with a place. NULL: there is none for this owner, or memory is short. */
+/* A file's entry with a place. NULL: the owner's share is full, or out of memory. */
 static struct file *take_file(struct nt_attachment *attachment, const struct file_key *key,
 			      const struct nt_owner *owner)
 {
@@ -171,7 +173,7 @@ static struct file *take_file(struct nt_attachment *attachment, const struct fil
 	file->serial = ++attachment->serials;
 	HASH_ADD(hh, attachment->files, key, sizeof(file->key), file);
 	if (victim) {
-		/* Nobody misses what nobody uses. */
+		/* The eviction of an unused file is no loss. */
 		if (file_of(victim)->uses) {
 			nt_share_miss(&attachment->share, &file_of(victim)->owner, 1);
 			attachment->over_cap++;
@@ -191,7 +193,7 @@ static struct process *take_process(struct nt_attachment *attachment, uint32_t p
 	HASH_FIND(hh, attachment->processes, &pid, sizeof(pid), process);
 	if (process && process->start_ns == start_ns)
 		return process;
-	if (process) /* whose end was not told */
+	if (process) /* its exit was not reported */
 		nt_attachment_end(attachment, pid, process->start_ns, 0);
 	if (HASH_COUNT(attachment->processes) >= NT_ATTACHMENT_PROCESSES) {
 		attachment->over_cap++;
@@ -206,7 +208,7 @@ static struct process *take_process(struct nt_attachment *attachment, uint32_t p
 	return process;
 }
 
-/* The process's entry for the file; NULL where it has too many, or memory is short. */
+/* The process's entry for the file. NULL: at the cap, or out of memory. */
 static struct use *take_use(struct nt_attachment *attachment, struct process *process,
 			    const struct file_key *key)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which library files are in use by whom, and so which to attach and when to let go. A file is kept
- * for a while after its last user: the next attempt of a job is then seen from its first call on.
+ * The library files in use and their users: decides which to attach and when to detach. A file
+ * stays attached for NT_ATTACHMENT_KEEP_NS after its last user, so that a job's next attempt is
+ * observed from its first call.
  */
 #ifndef NT_AGENT_DISCOVER_ATTACHMENT_H
 #define NT_AGENT_DISCOVER_ATTACHMENT_H
@@ -16,9 +17,9 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_ATTACHMENT_FILES = 512, /* that one owner's processes map; shared out among owners */
-	NT_ATTACHMENT_COMMON = 512, /* that several owners' processes map: none can lose them */
-	NT_ATTACHMENT_DROPS = 8, /* files that are let go at one tick */
+	NT_ATTACHMENT_FILES = 512, /* mapped by processes of one owner; divided among owners */
+	NT_ATTACHMENT_COMMON = 512, /* mapped by several owners; exempt from their shares */
+	NT_ATTACHMENT_DROPS = 8, /* files detached per tick */
 	NT_ATTACHMENT_PROCESSES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
 };
 
@@ -35,20 +36,29 @@ struct nt_attachment_hooks {
 
 NT_MUST_CHECK int nt_attachment_new(const struct nt_attachment_hooks *hooks,
 				    struct nt_attachment **ret_attachment);
-/* Drops nothing: what is attached goes with the probes themselves. */
+/* Detaches nothing: that is done when the probes are freed. */
 void nt_attachment_free(struct nt_attachment *attachment);
 NT_DEFINE_AUTO(nt_attachment, nt_attachment_free)
 
-/* A process maps the file. Returns what the attach hook said, 0 where there was nothing to do. */
+/*
+ * Records that a process maps the file. Returns the result of the attach hook, or 0 if it was not
+ * needed.
+ */
 int nt_attachment_use(struct nt_attachment *attachment, const struct nt_mapped_file *file);
 void nt_attachment_end(struct nt_attachment *attachment, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t now_ns);
-/* Processes were left out, so that nobody knows which files they still map: none is let go. */
+/*
+ * While set, no file is detached: some processes are left out, so that a file without users may be
+ * in use.
+ */
 void nt_attachment_hold(struct nt_attachment *attachment, bool hold);
-/* Once a second: attaches the driver for those that turn out to have no runtime, drops a few of the unused. */
+/*
+ * To be called once a second: attaches the driver for processes without a runtime, detaches unused
+ * files.
+ */
 void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns);
 
-/* The places of files, and which owners found none. */
+/* The shares of file entries, and the owners that exceeded theirs. */
 const struct nt_share *nt_attachment_share(const struct nt_attachment *attachment);
 
 uint64_t nt_attachment_over_cap(const struct nt_attachment *attachment);

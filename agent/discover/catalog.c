@@ -81,7 +81,7 @@ static void remove_changing(struct nt_catalog *catalog, struct nt_catalog_changi
 	free(changing);
 }
 
-/* The last of them now. NULL where memory is short. */
+/* Moves the entry to the end. NULL: out of memory. */
 static struct nt_catalog_changing *take_changing(struct nt_catalog *catalog,
 						 const struct nt_catalog_key *file, uint64_t owner,
 						 uint64_t now_ns)
@@ -217,7 +217,7 @@ struct nt_catalog_file *nt_catalog_find_number(const struct nt_catalog *catalog,
 	return NULL;
 }
 
-/* The oldest of the owner with the most; one that is pending only for an owner that has less. */
+/* Evicts the oldest of the owner with the most; a pending one only for an owner that has less. */
 static void make_room(struct nt_catalog *catalog, const struct nt_catalog_owner *wants)
 {
 	const struct nt_catalog_owner *most = owner_with_most(catalog);
@@ -269,7 +269,7 @@ struct nt_catalog_file *nt_catalog_add(struct nt_catalog *catalog, const struct 
 	return file;
 }
 
-/* ---- who waits ------------------------------------------------------------------------------ */
+/* ---- waiters -------------------------------------------------------------------------------- */
 
 static uint16_t *waiting_of(struct nt_catalog *catalog, uint32_t pid)
 {

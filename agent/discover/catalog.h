@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The files that were inspected, and what came of it: looked at once, for as long as a file stays the
- * same. One that was refused is refused at once the next time, too. A file counts for the owner of the
- * process that led to it: where there is no room, the owner with the most makes some.
+ * The catalog of inspected files and their results. A file is inspected once while it is unchanged;
+ * a refusal is remembered too. A file counts against the owner of the process that led to it. At
+ * the cap an entry of the owner with the most is evicted.
  */
 #ifndef NT_AGENT_DISCOVER_CATALOG_H
 #define NT_AGENT_DISCOVER_CATALOG_H
@@ -17,19 +17,19 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_CATALOG_FILES = 4096, /* at the cap the oldest of the owner with the most is forgotten */
-	/* with symbols, and open: of these the one that was not used longest */
+	NT_CATALOG_FILES = 4096, /* at the cap the largest owner's oldest is evicted */
+	/* kept open with their symbols; at the cap the largest owner's LRU file is closed */
 	NT_CATALOG_HELD = 256,
-	NT_CATALOG_WAITERS = 4096, /* processes that wait for what comes of one, in shares */
+	NT_CATALOG_WAITERS = 4096, /* processes waiting for a result, divided among owners */
 	NT_CATALOG_PIDS = 16384,
 	NT_CATALOG_INODES = 16384, /* hashed */
-	/* inspections of one inode that changed, in a minute, by one owner */
+	/* inspections of one changing inode, per minute and owner */
 	NT_CATALOG_CHANGES = 4,
-	NT_CATALOG_CHANGING = 1024, /* inodes whose inspections are counted; the oldest go first */
+	NT_CATALOG_CHANGING = 1024, /* inodes with a count; the oldest are evicted first */
 };
 
-#define NT_CATALOG_CHANGES_NS 60000000000ULL /* that minute, and how long it is refused then */
-#define NT_CATALOG_RETRY_NS   600000000000ULL /* a file that took too long may be a slow disk's */
+#define NT_CATALOG_CHANGES_NS 60000000000ULL /* the minute, and for how long more are refused */
+#define NT_CATALOG_RETRY_NS   600000000000ULL /* after a timeout, which may be due to a slow disk */
 
 enum nt_catalog_state {
 	NT_CATALOG_PENDING,
@@ -47,17 +47,17 @@ enum nt_refusal {
 	NT_REFUSED_END,
 };
 
-/* A changed file is another one, and so is one under another library's name. */
+/* A changed file has another key, and so has one under another library's name. */
 struct nt_catalog_key {
 	uint64_t dev, ino, bytes, changed_ns, library;
 };
 
-/* A process that has the file. */
+/* A process that waits for the result of a file. */
 struct nt_catalog_waiter {
 	uint32_t pid;
 	bool is_late, is_called;
 	uint64_t start_ns, seen_ns;
-	struct nt_owner owner; /* of the process that started then */
+	struct nt_owner owner; /* of the process started at start_ns */
 	struct nt_share_entry place;
 	struct nt_inspection_file file;
 	char *name; /* owned */
@@ -71,14 +71,14 @@ struct nt_catalog_file {
 	struct nt_catalog_owner *owner;
 	enum nt_catalog_state state;
 	uint64_t used_ns, retry_ns; /* retry_ns 0: never */
-	uint64_t number; /* of the inspection of a mapping that brings its symbols, too; 0: none */
-	int fd; /* owned, for reading, of one that holds something; else -1 */
+	uint64_t number; /* of the mapping inspection that also returns its symbols; 0: none */
+	int fd; /* owned, for reading, if the state is HOLDS; else -1 */
 	struct nt_symbols *symbols; /* owned, as is the descriptor */
 	struct nt_catalog_waiter *waiter, **waiter_end; /* owned */
 	UT_hash_handle hh;
 };
 
-/* An inode that was inspected lately, for one owner's processes. */
+/* A recently inspected inode, per owner. */
 struct nt_catalog_changing {
 	struct {
 		uint64_t dev, ino, owner;
@@ -89,52 +89,55 @@ struct nt_catalog_changing {
 };
 
 struct nt_catalog {
-	struct nt_catalog_file *file; /* uthash, owned; in the order of their coming */
+	struct nt_catalog_file *file; /* uthash, owned; in order of insertion */
 	struct nt_catalog_owner *owner; /* uthash, owned */
-	/* uthash, owned; the one inspected longest ago first */
+	/* uthash, owned; least recently inspected first */
 	struct nt_catalog_changing *changing;
-	uint16_t inodes[NT_CATALOG_INODES]; /* entries of both tables, by a hash of their inodes */
+	uint16_t inodes[NT_CATALOG_INODES]; /* counts of entries of both tables, by inode hash */
 	size_t held;
-	struct nt_share share; /* of those who wait */
-	uint16_t waiting[NT_CATALOG_PIDS]; /* those who wait, by a hash of their pids */
+	struct nt_share share; /* of the waiters */
+	uint16_t waiting[NT_CATALOG_PIDS]; /* counts of waiters, by pid hash */
 	uint64_t over_cap;
-	uint64_t lost; /* so far: those who waited, or wanted to, and for whom there was no room */
+	uint64_t lost; /* so far: waiters dropped or refused for want of room */
 };
 
 void nt_catalog_init(struct nt_catalog *catalog);
 void nt_catalog_release(struct nt_catalog *catalog);
 
 void nt_catalog_key(const struct nt_inspection_file *file, struct nt_catalog_key *ret_key);
-/* NULL: not inspected, or to be inspected again. */
+/* NULL: not inspected, or due for another inspection. */
 struct nt_catalog_file *nt_catalog_find(struct nt_catalog *catalog,
 					const struct nt_catalog_key *key, uint64_t now_ns);
-/* One that holds something, by its inode alone. NULL: none. */
+/* A file with state HOLDS, by its inode alone. NULL: none. */
 const struct nt_catalog_file *nt_catalog_find_inode(const struct nt_catalog *catalog, uint64_t dev,
 						    uint64_t ino);
-/* Of any device: a file is probably known, or was inspected lately. */
+/* True if a file with this inode, on any device, is probably known or was inspected recently. */
 bool nt_catalog_has_inode(const struct nt_catalog *catalog, uint64_t ino);
 /*
- * May a file that is not there be inspected for a process of that owner? A file that changes is another
- * one each time. *ret_is_news: it may not, and it might before.
+ * True if a file that is not in the catalog may be inspected for a process of that owner. Files
+ * that change too often are refused. *ret_is_news: this is the first refusal.
  */
 bool nt_catalog_may_inspect(struct nt_catalog *catalog, const struct nt_catalog_key *key,
 			    uint64_t owner, uint64_t now_ns, bool *ret_is_news);
-/* One that is pending, and whose symbols that inspection brings. NULL: none. */
+/* The pending file whose symbols that inspection returns. NULL: none. */
 struct nt_catalog_file *nt_catalog_find_number(const struct nt_catalog *catalog, uint64_t number);
 /*
- * A file that is not there yet: pending. owner: an id of struct nt_owner. NULL where memory is short, or
- * where the table is full, and those of the owner with the most are all pending, and that is this one.
+ * Adds a file as pending. owner: an id of struct nt_owner. NULL: out of memory, or the table is
+ * full and this owner has the most entries, all of them pending.
  */
 struct nt_catalog_file *nt_catalog_add(struct nt_catalog *catalog, const struct nt_catalog_key *key,
 				       uint64_t owner);
 void nt_catalog_remove(struct nt_catalog *catalog, struct nt_catalog_file *file);
 
-/* waiter->owner: of the process. Where there is no room for it, it is lost, and counted. */
+/*
+ * Adds a copy of the waiter; waiter->owner is set. Without room the waiter is dropped and counted
+ * in `lost`.
+ */
 void nt_catalog_wait(struct nt_catalog *catalog, struct nt_catalog_file *file,
 		     const struct nt_catalog_waiter *waiter);
-/* Does the process wait for a file? Rarely true where it does not. */
+/* True if the process waits for a file; false positives are rare. */
 bool nt_catalog_is_awaited(const struct nt_catalog *catalog, uint32_t pid);
-/* Hands over those who wait, in order: the caller frees each. */
+/* Takes all waiters, in order; the caller frees each. */
 struct nt_catalog_waiter *nt_catalog_take_waiters(struct nt_catalog *catalog,
 						  struct nt_catalog_file *file);
 void nt_catalog_waiter_free(struct nt_catalog_waiter *waiter);

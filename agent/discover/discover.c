@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records only say where to look: what is reported was seen in /proc, so that records of several
- * CPUs may come in any order. Who looks is a worker (agent/discover/inspector.h), for whatever a process
- * controls may take for ever: here only files of /proc are read that never block.
+ * Records only trigger inspections; what is reported was read from /proc. The order of records from
+ * several CPUs therefore does not matter. Workers (agent/discover/inspector.h) do the inspections,
+ * since whatever a process controls may block for ever. This file reads only files of /proc that
+ * never block.
  *
- * A record or a scan asks for an inspection of a process, or of one mapping, or of a program; this
- * finds files; a file that is new is asked for its symbols; and with these the file is reported for all
- * the processes that wait for it.
+ * A record or a scan requests the inspection of a process, a mapping or a program, which finds
+ * files. The symbols of a new file are requested next. With these the file is reported for all the
+ * processes that wait for it.
  */
 #include "agent/discover/discover_impl.h"
 
@@ -20,7 +21,7 @@
 
 enum {
 	RECHECK_NS = 1000000000,
-	WAIT_NS = 5000000, /* for inspections, where workers are as quick as they should be */
+	WAIT_NS = 5000000, /* for inspections, while workers are fast */
 };
 
 /* ---- files -------------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static void on_no_file(void *data, const struct nt_inspector_task *task, int res
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-/* Any of its first files. */
+/* True if any of its first `files` was seen after boot_ns. */
 static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint64_t boot_ns)
 {
 	for (size_t i = 0; i < files && i < p->files; i++)
@@ -76,8 +77,8 @@ static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint
 }
 
 /*
- * A process runs another program: it begins anew, unless that maps the same files. It may have called
- * them by now, and what it did is not to be forgotten.
+ * A process runs another program: it is reported ended and new, unless the program maps the same
+ * files. It may have called them already, and that must not be discarded.
  */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
@@ -118,7 +119,7 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 	nt_discover_see_process(d, task->request.pid);
 }
 
-/* A child has its parent's mappings, without a record of them. */
+/* A child inherits mappings without records. */
 static void see_fork(struct nt_discover *d, uint32_t pid, uint32_t parent)
 {
 	if (nt_roster_find(&d->roster, parent) || nt_outside_has(&d->outside, parent))
@@ -213,7 +214,7 @@ int nt_discover_new(const struct nt_discover_options *options, struct nt_discove
 	r = nt_inspector_new(options->workers, options->quarantine, &hooks, &d->inspector);
 	if (r < 0)
 		return r;
-	/* Before the scan, so that nothing falls between the two. */
+	/* Before the scan, so that no event falls between the two. */
 	r = nt_mapwatch_new(&d->watch);
 	if (r < 0)
 		return r;
@@ -258,7 +259,7 @@ int nt_discover_run(struct nt_discover *discover)
 	int64_t lost;
 	int r;
 
-	discover->has_unread = false; /* after a failure, too: the next tick tries again */
+	discover->has_unread = false; /* cleared on failure, too: the next tick tries again */
 	lost = nt_mapwatch_read(discover->watch, take_record, discover, &discover->has_unread);
 	if (lost < 0)
 		return (int)lost;
@@ -277,8 +278,8 @@ int nt_discover_run(struct nt_discover *discover)
 		nt_discover_recheck(discover);
 	}
 	/*
-	 * Workers answer in a fraction of a millisecond, and whoever asks us wants to know: a short
-	 * wait saves a turn of the loop for each step. It ends where a worker turns out to be slow.
+	 * Workers mostly answer in a fraction of a millisecond. A short wait saves a turn of the
+	 * loop for each step; it ends if a worker is slow.
 	 */
 	nt_inspector_wait(discover->inspector, WAIT_NS);
 	return 0;

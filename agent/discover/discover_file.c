@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Files that workers found. The symbols of a new file are requested; a file with probed functions is
- * reported once for each process that maps it.
+ * Handling of files that workers found. The symbols of a new file are requested; a file with probed
+ * functions is reported once for each process that maps it.
  */
 #include "agent/discover/discover_impl.h"
 
@@ -39,7 +39,7 @@ void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p,
 		d->options.handler.exited(d->options.handler.data, pid, start_ns, boot_ns);
 }
 
-/* It makes room for another: what is known of it is given up, though it goes on. */
+/* Evicts a running process to make room: its state is discarded. */
 static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 {
 	uint32_t pid = p->pid;
@@ -52,7 +52,9 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 		d->options.handler.evicted(d->options.handler.data, pid, start_ns);
 }
 
-/* The living process of this number; an entry of an earlier one is ended. NULL: none, or no room. */
+/*
+ * The running process with this pid; an entry of an earlier one is ended. NULL: none, or no room.
+ */
 static struct nt_roster_process *living_process(struct nt_discover *d,
 						const struct nt_catalog_waiter *seen)
 {
@@ -99,10 +101,10 @@ static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt
 	m->reported = true;
 	d->stats.files++;
 	d->options.handler.mapped(d->options.handler.data, &file);
-	free(nt_take(m->name)); /* names can be long, and are needed once */
+	free(nt_take(m->name)); /* names can be long and are used once */
 }
 
-/* Notes a file of interest that the process has, and reports it, once. */
+/* Records a file of interest of the process, and reports it once. */
 static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen,
 		     const struct nt_catalog_file *held)
 {
@@ -122,7 +124,7 @@ static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen
 		m = &p->file[i];
 		if (m->dev != file.dev || m->ino != file.ino)
 			continue;
-		/* It may be the mapping of another program by now, at another place. */
+		/* It may by now be another program's mapping, at another address. */
 		if (file.seen_ns < m->seen_ns)
 			return;
 		m->seen_ns = file.seen_ns;
@@ -197,7 +199,7 @@ void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task
 {
 	struct nt_catalog_waiter waiter = {
 		.pid = task->request.pid,
-		/* A scan takes its time: a process that started meanwhile did not run before. */
+		/* A process that started during the scan is not late. */
 		.is_late = task->is_late && task->start_ns < d->scan_begin_ns,
 		.is_called = task->is_called,
 		.start_ns = task->start_ns,
@@ -226,7 +228,7 @@ void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task
 		return;
 	}
 	if (is_new && is_left_alone) {
-		/* What a program holds is not known, and most hold nothing: no line for these. */
+		/* Most programs hold no probed function: not worth a log line. */
 		refuse(d, file, NT_REFUSED_FUSE, 0, found->executable ? NULL : name, waiter.pid);
 		return;
 	}

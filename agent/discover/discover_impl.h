@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Discovery from inside; for agent/discover*.c alone. */
+/* Internals of discovery; for agent/discover/discover*.c alone. */
 #ifndef NT_AGENT_DISCOVER_DISCOVER_IMPL_H
 #define NT_AGENT_DISCOVER_DISCOVER_IMPL_H
 
@@ -25,28 +25,34 @@ struct nt_discover {
 	struct nt_outside outside;
 	struct nt_catalog catalog;
 	int epoll;
-	bool rescan; /* records were lost: a scan is to come */
-	bool has_unread; /* records */
-	DIR *scan; /* that goes on; NULL: none does */
-	bool scan_makes_up; /* for records that were lost, or for all before the first */
-	bool scanning_first; /* what is asked for is of the first scan */
-	uint64_t lost; /* that a scan is to make up for, some time */
-	uint64_t lost_before; /* as of the last scan */
-	/* Boot time; scan_ns: how long the last one took. */
+	bool rescan; /* records were lost: a scan is due */
+	bool has_unread; /* unread records in the rings */
+	DIR *scan; /* the current scan; NULL: none */
+	bool scan_makes_up; /* for lost records, or it is the first scan */
+	bool scanning_first; /* inspections requested now belong to the first scan */
+	uint64_t lost; /* losses that a later scan makes up for */
+	uint64_t lost_before; /* at the last scan */
+	/* Boot time; scan_ns: duration of the last scan. */
 	uint64_t rechecked_ns, scan_begin_ns, scan_pass_ns, scan_end_ns, scan_ns;
 	struct nt_discover_stats stats;
 };
 
-/* agent/discover/discover_file.c: removes a process that has ended or runs another program, and reports its end. */
+/*
+ * agent/discover/discover_file.c: removes a process that has ended or runs another program, and
+ * reports its end.
+ */
 void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns);
-/* Takes a file that a worker found for the task. */
+/* Handles a file that a worker found for the task. */
 void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task *task,
 			   const struct nt_inspection_file *found, const char *name, int fd);
-/* Takes the symbols of a file for all processes that wait for it. file: may be NULL. */
+/* Handles the symbols of a file for all processes that wait for it. file: may be NULL. */
 void nt_discover_take_symbols(struct nt_discover *d, struct nt_catalog_file *file, uint32_t pid,
 			      struct nt_inspector_outcome *outcome);
 
-/* agent/discover/discover_request.c: requests an inspection. Processes outside the cgroup are not inspected. */
+/*
+ * agent/discover/discover_request.c: requests an inspection, unless the process is outside the
+ * cgroup.
+ */
 void nt_discover_ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path);
 void nt_discover_see_mapping(struct nt_discover *d, const struct nt_map_record *record);
 void nt_discover_see_program(struct nt_discover *d, uint32_t pid);
@@ -55,16 +61,16 @@ void nt_discover_see_process(struct nt_discover *d, uint32_t pid);
 /* agent/discover/discover_scan.c: scans all processes. */
 int nt_discover_begin_scan(struct nt_discover *d, uint64_t now_ns);
 bool nt_discover_has_idle_workers(const struct nt_discover *d);
-/* One pass. A process that comes later than its number was passed by has records of its own. */
+/* One pass. Processes started behind the scan's position have records of their own. */
 void nt_discover_scan(struct nt_discover *d, uint64_t now_ns);
-/* Ends whose records were lost, and what can be looked at again. */
+/* Detects exits whose records were lost, and retries postponed processes. */
 void nt_discover_recheck(struct nt_discover *d);
 /*
- * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
- * looked at by now: a scan finds out.
+ * True if a scan is due because processes were left out or queues were full: they may have room
+ * now.
  */
 bool nt_discover_should_readmit(const struct nt_discover *d, uint64_t now_ns);
-/* All processes are looked at a tenth of the time, at the most. */
+/* True if a scan may begin: scans take at most a tenth of the time. */
 bool nt_discover_may_scan(const struct nt_discover *d, uint64_t now_ns);
 
 #endif

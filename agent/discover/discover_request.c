@@ -25,7 +25,7 @@ static void ask_kind(struct nt_discover *d, uint32_t pid, enum nt_inspection_kin
 	nt_discover_ask(d, &task, NULL);
 }
 
-/* Nothing is looked at of a process outside but its cgroup; it may come inside. */
+/* Of a process outside only its cgroup is read; it may be moved inside. */
 static bool is_inside(struct nt_discover *d, uint32_t pid)
 {
 	if (!d->cgroup_filter || nt_cgroup_filter_holds(d->cgroup_filter, pid)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looks at the whole host: at first, where records were lost, and for what changes without one. */
+/* Scans of the whole host: at the start, after lost records, and for changes without a record. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,18 +9,18 @@
 #include "common/system/clock.h"
 
 enum {
-	RESCAN_NS = 1000000000, /* between scans, however many records are lost … */
-	RESCAN_TIMES = 10, /* … and so many times as long as the last one took */
-	SCAN_PIDS = 256, /* of one pass: the caller has other things to do */
-	SCAN_QUEUED = 1024, /* inspections, beyond which a scan waits for workers … */
-	/* … for so long: an owner that fills the queue does not stop it */
+	RESCAN_NS = 1000000000, /* minimum between scans … */
+	RESCAN_TIMES = 10, /* … and this many times the last one's duration */
+	SCAN_PIDS = 256, /* per pass, so that the loop is not held up */
+	SCAN_QUEUED = 1024, /* queued inspections at which a scan waits … */
+	/* … for so long: one owner's full queue does not stop it */
 	SCAN_WAIT_NS = 100000000,
-	RECHECKED = 512, /* processes a second */
-	DUE = 64, /* out of quarantine, a second */
-	OUTSIDE_AT_ONCE = 512, /* looked at every second */
+	RECHECKED = 512, /* processes per second */
+	DUE = 64, /* released from quarantine, per second */
+	OUTSIDE_AT_ONCE = 512, /* checked every second */
 };
 
-/* Between scans for those that were left out: where there is room for them, and to count them. */
+/* Between scans for processes left out: where there is room for them, and to count them. */
 #define READMIT_NS (10 * NT_SECOND)
 #define RECOUNT_NS NT_MINUTE
 
@@ -62,7 +62,7 @@ bool nt_discover_has_idle_workers(const struct nt_discover *d)
 	return stats.pending < SCAN_QUEUED;
 }
 
-/* One pass. A process that comes later than its number was passed by has records of its own. */
+/* One pass. Processes started behind the scan's position have records of their own. */
 void nt_discover_scan(struct nt_discover *d, uint64_t now_ns)
 {
 	struct dirent *entry;
@@ -84,7 +84,7 @@ void nt_discover_scan(struct nt_discover *d, uint64_t now_ns)
 		end_scan(d);
 }
 
-/* Processes that were moved into the subtree. */
+/* Finds processes that were moved into the subtree. */
 static void recheck_outside(struct nt_discover *d)
 {
 	unsigned int n = HASH_COUNT(d->outside.process);
@@ -95,12 +95,11 @@ static void recheck_outside(struct nt_discover *d)
 		if (nt_proc_has_ended(pid))
 			nt_outside_remove(&d->outside, pid);
 		else
-			nt_discover_see_process(
-				d, pid); /* outside as before, it is the last of them now */
+			nt_discover_see_process(d, pid); /* if still outside, it moves to the end */
 	}
 }
 
-/* Ends whose records were lost, and what can be looked at again. */
+/* Detects exits whose records were lost, and retries postponed processes. */
 void nt_discover_recheck(struct nt_discover *d)
 {
 	uint64_t now_ns = nt_clock_boot_ns(), start_ns, due_ns;
@@ -130,8 +129,8 @@ bool nt_discover_is_scanning(const struct nt_discover *discover)
 }
 
 /*
- * Those that were left out may have room by now, or be gone, and what found no room in a queue may be
- * looked at by now: a scan finds out.
+ * True if a scan is due because processes were left out or queues were full: they may have room
+ * now.
  */
 bool nt_discover_should_readmit(const struct nt_discover *d, uint64_t now_ns)
 {
@@ -144,7 +143,7 @@ bool nt_discover_should_readmit(const struct nt_discover *d, uint64_t now_ns)
 	return report.left_out > 0 || losses(d) != d->lost_before;
 }
 
-/* All processes are looked at a tenth of the time, at the most. */
+/* True if a scan may begin: scans take at most a tenth of the time. */
 bool nt_discover_may_scan(const struct nt_discover *d, uint64_t now_ns)
 {
 	uint64_t pause_ns = RESCAN_TIMES * d->scan_ns;

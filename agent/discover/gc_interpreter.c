@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* Out of memory is reported to the caller; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -32,7 +32,7 @@ struct search {
 	uint32_t pid;
 	nt_gc_interpreter_fn fn;
 	void *data;
-	uint64_t ino[NT_GC_INTERPRETER_FILES]; /* that were looked at */
+	uint64_t ino[NT_GC_INTERPRETER_FILES]; /* that were inspected */
 	size_t inos;
 	int result;
 };
@@ -83,18 +83,18 @@ int nt_gc_interpreter_find(uint32_t pid, nt_gc_interpreter_fn fn, void *data)
 struct interpreter {
 	uint32_t pid;
 	uint64_t start_ns;
-	bool waits; /* it has not been looked at */
-	bool is_lost; /* there was no memory for its place in the table */
+	bool waits; /* it has not been searched yet */
+	bool is_lost; /* out of memory when it was added */
 	struct nt_gc_probe *span; /* owned; NULL: none */
-	struct interpreter *next; /* in the list of those that have ended */
+	struct interpreter *next; /* in the list `ended` */
 	UT_hash_handle hh;
 };
 
 struct nt_gc_interpreters {
 	struct nt_gc_interpreters_hooks hooks;
 	struct interpreter *interpreter; /* uthash, owned */
-	struct interpreter *ended; /* owned: with a span, and in the table no more */
-	uint32_t ended_count; /* under the cap, too: they go more slowly than they come */
+	struct interpreter *ended; /* owned: have a span, and are no longer in the table */
+	uint32_t ended_count; /* also capped: detaching is slower than adding */
 	uint32_t waiting;
 	struct nt_gc_interpreters_stats stats;
 };
@@ -144,7 +144,7 @@ void nt_gc_interpreters_add(struct nt_gc_interpreters *interpreters, uint32_t pi
 	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
 	if (interpreter && interpreter->start_ns == start_boot_ns)
 		return;
-	if (interpreter) /* whose end was not told */
+	if (interpreter) /* its exit was not reported */
 		nt_gc_interpreters_end(interpreters, pid, interpreter->start_ns);
 	if (HASH_COUNT(interpreters->interpreter) + interpreters->ended_count >=
 	    NT_GC_INTERPRETERS_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Python interpreters of the ranks of this node, whose collections of garbage are timed: one
- * process each, from when it has become a rank to its end. No other Python of the host is touched.
+ * The Python interpreters of this node's ranks, whose garbage collections are timed. Each is probed
+ * from when its process becomes a rank to its end. No other Python process is probed.
  */
 #ifndef NT_AGENT_DISCOVER_GC_INTERPRETER_H
 #define NT_AGENT_DISCOVER_GC_INTERPRETER_H
@@ -16,16 +16,16 @@ struct nt_gc_probe;
 
 enum {
 	NT_GC_INTERPRETERS_MAX = 1024, /* processes */
-	NT_GC_INTERPRETER_FILES = 8, /* of one process that are looked at */
+	NT_GC_INTERPRETER_FILES = 8, /* inspected per process */
 };
 
-/* Is a mapped file an interpreter, by its name ("libpython3.11.so.1.0")? */
+/* True if a mapped file is an interpreter by its name ("libpython3.11.so.1.0"). */
 bool nt_gc_interpreter_is_library(const char *basename);
 
 /*
- * Calls fn with each file of a process that may hold its interpreter, a regular one and not open for
- * reading yet (O_PATH): a libpython first, its program last. May block: for workers. Ends with the first result that is not -ENOENT, and returns it; -ENOENT:
- * there was none.
+ * Calls fn with each file that may hold the process's interpreter: libpython first, the program
+ * last. Each is a regular file opened with O_PATH. Stops at the first result other than -ENOENT and
+ * returns it; -ENOENT: none. May block: for workers.
  */
 typedef int (*nt_gc_interpreter_fn)(void *data, int fd, const struct stat *st);
 NT_MUST_CHECK int nt_gc_interpreter_find(uint32_t pid, nt_gc_interpreter_fn fn, void *data);
@@ -34,8 +34,8 @@ struct nt_gc_interpreters;
 
 struct nt_gc_interpreters_hooks {
 	/*
-	 * -ENOENT: the process runs none, or one that tells nothing. -EINPROGRESS: it is being looked
-	 * for, and nt_gc_interpreters_found() will say.
+	 * -ENOENT: the process has no interpreter that can be probed. -EINPROGRESS: the search goes
+	 * on, and ends with nt_gc_interpreters_found().
 	 */
 	int (*attach)(void *data, uint32_t pid, uint64_t start_boot_ns,
 		      struct nt_gc_probe **ret_span);
@@ -46,7 +46,7 @@ struct nt_gc_interpreters_hooks {
 struct nt_gc_interpreters_stats {
 	uint64_t attached; /* now */
 	uint64_t over_cap; /* processes left out: too many */
-	/* processes whose interpreter the kernel, or its file, did not let us watch */
+	/* processes whose interpreter could not be probed */
 	uint64_t failed;
 };
 
@@ -56,18 +56,18 @@ NT_MUST_CHECK int nt_gc_interpreters_new(const struct nt_gc_interpreters_hooks *
 void nt_gc_interpreters_free(struct nt_gc_interpreters *interpreters);
 NT_DEFINE_AUTO(nt_gc_interpreters, nt_gc_interpreters_free)
 
-/* A process has become a rank. */
+/* To be called when a process becomes a rank. */
 void nt_gc_interpreters_add(struct nt_gc_interpreters *interpreters, uint32_t pid,
 			    uint64_t start_boot_ns);
 void nt_gc_interpreters_end(struct nt_gc_interpreters *interpreters, uint32_t pid,
 			    uint64_t start_boot_ns);
 
-/* Attaches to one that was added: reading a file and making links takes a while. */
+/* Attaches to one interpreter that was added. Reading the file and making links may block. */
 void nt_gc_interpreters_attach(struct nt_gc_interpreters *interpreters);
-/* What came of one that was looked for. Takes over the span, which may be of one that has ended. */
+/* The result of a search. Takes over the span, even if its process has ended. */
 void nt_gc_interpreters_found(struct nt_gc_interpreters *interpreters, uint32_t pid,
 			      uint64_t start_boot_ns, int result, struct nt_gc_probe *span);
-/* Lets go of one that has ended, which takes 0.1 s, and by perf links 0.2 s. */
+/* Detaches one that has ended, which takes 0.1 s, and 0.2 s with perf links. */
 void nt_gc_interpreters_detach(struct nt_gc_interpreters *interpreters);
 
 void nt_gc_interpreters_stats(const struct nt_gc_interpreters *interpreters,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The child's side of agent/discover/inspection.h: everything here may block, and may be killed at any time. */
+/*
+ * The worker's side of agent/discover/inspection.h: this may block, and may be killed at any time.
+ */
 #include "agent/discover/inspection.h"
 
 #include <errno.h>
@@ -23,14 +25,14 @@ enum {
 	CPU_SECONDS = 2, /* for the symbols of one file */
 };
 
-/* A request under way. */
+/* A request being served. */
 struct errand {
 	int socket;
 	struct nt_inspection_request request;
 	const char *path; /* not terminated */
 	size_t path_len;
 	uint32_t files; /* answered so far */
-	int wanted; /* the last file, where its symbols are wanted, too; else -1 */
+	int wanted; /* the last file, if its symbols are requested; else -1 */
 };
 
 static void answer(const struct errand *errand, enum nt_answer_kind kind, int result,
@@ -113,7 +115,7 @@ static void answer_bytes(const struct errand *errand)
 		r = read_io(request, (char *)bytes);
 		len = r > 0 ? (size_t)r : 0;
 	}
-	/* Time without a processor is nobody's fault: it counts only where something was waited for. */
+	/* Time runnable without a processor is no wait: it counts only after a block. */
 	answer(errand, NT_ANSWER_BYTES, r < 0 ? (int)r : 0,
 	       waits() == before ? 0 : nt_clock_mono_ns() - begin_ns, body, r < 0 ? 0 : len, -1);
 }
@@ -121,8 +123,8 @@ static void answer_bytes(const struct errand *errand)
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /*
- * Of a file system in user space? Told by the mounts, not by the file system: that might not answer.
- * Where it has a block device it is none.
+ * True if the file is on a FUSE file system. Found from the mounts, since the file system might not
+ * answer. One with a block device is none.
  */
 static bool is_fuse(uint32_t pid, int fd, const struct stat *st)
 {
@@ -204,7 +206,7 @@ static void see_program(struct errand *errand)
 	(void)snprintf(link, sizeof(link), "/proc/%u/exe", errand->request.pid);
 	fd = nt_root_path_follow(link, &st);
 	if (fd < 0)
-		return; /* a kernel thread has none; a short-lived process is gone by now */
+		return; /* a kernel thread has none; a short-lived process may be gone */
 	len = readlink(link, name, sizeof(name) - 1);
 	if (len <= 0)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What workers (agent/discover/worker.h) do for the loop, and the messages of it. A worker reads hostile input
- * and may be taken over by it: the loop checks every size and every value of an answer here, and
- * believes nothing else of it than a file's symbols could say anyway.
+ * Inspections: the requests that workers (agent/discover/worker.h) serve for the loop, and their
+ * messages. A worker reads hostile input and may be compromised by it. The loop therefore checks
+ * every size and value of an answer, which can do no more harm than a hostile file's symbols.
  */
 #ifndef NT_AGENT_DISCOVER_INSPECTION_H
 #define NT_AGENT_DISCOVER_INSPECTION_H
@@ -20,7 +20,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, read at once */
+	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, per read */
 	NT_INSPECTION_IO = 4096,
 	NT_INSPECTION_FILES = 256, /* of one process */
 };
@@ -30,7 +30,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_ENVIRON, /* NT_ANSWER_BYTES, of a struct nt_environ */
 	NT_INSPECT_IO, /* tid: NT_ANSWER_BYTES, of /proc/PID/task/TID/io */
 	NT_INSPECT_PROCESS, /* NT_ANSWER_FILE for its libraries and its program, then DONE */
-	/* address, size, ino, path: the same for one mapping; or NT_ANSWER_SYMBOLS in place of DONE */
+	/* address, size, ino, path: the same for a mapping; or NT_ANSWER_SYMBOLS, not DONE */
 	NT_INSPECT_MAPPING,
 	NT_INSPECT_PROGRAM, /* the same for its program */
 	NT_INSPECT_SYMBOLS, /* dev, ino, library, with a descriptor: NT_ANSWER_SYMBOLS */
@@ -41,16 +41,16 @@ enum nt_inspection_kind {
 /* A path may follow, without its NUL. */
 struct nt_inspection_request {
 	uint32_t kind, pid, tid, library;
-	uint64_t number; /* the answers carry it */
+	uint64_t number; /* copied into the answers */
 	uint64_t address, size;
 	uint64_t dev, ino;
-	uint32_t takes_fuse; /* files of user-space file systems are looked at, too */
-	uint32_t wants_symbols; /* of a mapping: a turn less before the file is attached */
+	uint32_t takes_fuse; /* files on FUSE file systems are inspected too */
+	uint32_t wants_symbols; /* of a mapping: saves a round trip before the file is attached */
 };
 
 enum nt_answer_kind {
-	NT_ANSWER_DONE, /* the last to a request */
-	NT_ANSWER_BYTES, /* and all that follow are the last, too, but for FILE */
+	NT_ANSWER_DONE, /* the last answer to a request */
+	NT_ANSWER_BYTES, /* this and all below are also the last answer, except FILE */
 	NT_ANSWER_SYMBOLS,
 	NT_ANSWER_PLACES,
 	NT_ANSWER_FILE,
@@ -61,10 +61,10 @@ struct nt_inspection_answer {
 	uint32_t kind;
 	int32_t result; /* 0 or a negative errno */
 	uint64_t number;
-	uint64_t waited_ns; /* for what the process controls; 0: nothing to speak of */
+	uint64_t waited_ns; /* blocked on what the process controls; 0: not noticeably */
 };
 
-/* A file that a process maps. With it comes a descriptor that can be looked at, not read (O_PATH). */
+/* A file that a process maps. It comes with an O_PATH descriptor, which cannot be read. */
 struct nt_inspection_file {
 	uint64_t dev, ino, bytes, changed_ns;
 	uint64_t start, end; /* of the mapping; 0 for a program */
@@ -74,7 +74,7 @@ struct nt_inspection_file {
 	uint8_t pad[2];
 };
 
-/* Before so many rows (struct nt_symbols_row). */
+/* The header of `count` rows (struct nt_symbols_row). */
 struct nt_inspection_symbols {
 	uint32_t holds, count;
 };
@@ -84,7 +84,7 @@ struct nt_inspection_symbols {
 /* An nt_worker_fn. */
 void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd);
 
-/* ---- in the loop: -EBADMSG where an answer is not what a worker of ours would send ------------ */
+/* ---- in the loop: -EBADMSG: an answer is malformed ------------------------------------------- */
 
 NT_MUST_CHECK int nt_inspection_parse(const uint8_t *data, size_t len,
 				      struct nt_inspection_answer *ret_answer,

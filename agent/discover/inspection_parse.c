@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loop's side of agent/discover/inspection.h: what came from a worker is taken apart and checked. */
+/* The loop's side of agent/discover/inspection.h: parses and checks what workers send. */
 #include <errno.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ int nt_inspection_parse_symbols(const uint8_t *body, size_t len, struct nt_symbo
 	    len - sizeof(head) != head.count * sizeof(struct nt_symbols_row))
 		return -EBADMSG;
 	body += sizeof(head);
-	/* In the order of the table, by which they are searched. */
+	/* Sorted as the table is: searches depend on it. */
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct nt_symbols_row row;
 

@@ -13,7 +13,7 @@
 #include "common/system/clock.h"
 
 enum {
-	SCAN_TASKS = 64, /* of one owner, looked at for one that may begin */
+	SCAN_TASKS = 64, /* of one owner, searched for one that may begin */
 };
 
 static uint16_t *pending_of(struct nt_inspector *inspector, uint32_t pid)
@@ -122,7 +122,7 @@ static void join(struct nt_inspector_task *queued, const struct nt_inspector_tas
 	queued->known = task->known;
 }
 
-/* A process maps and unmaps as fast as it can: its owner is read only for what is queued. */
+/* A process may map and unmap at a high rate: its owner is read only for queued tasks. */
 int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
 		     const char *path, int fd)
 {
@@ -169,7 +169,7 @@ static void fail(struct nt_inspector *inspector, struct nt_inspector_entry *task
 	finish(inspector, task, &outcome);
 }
 
-/* The slot is free before the client is called, who may ask for more. */
+/* Frees the slot before the client is called, which may queue more. */
 static struct nt_inspector_entry *release(struct nt_inspector *inspector,
 					  struct nt_inspector_slot *slot)
 {
@@ -208,7 +208,7 @@ static void take_stall(struct nt_inspector *inspector, struct nt_inspector_slot 
 	inspector->stats.stalled++;
 	held = nt_quarantine_strike(inspector->quarantine, task->task.request.pid,
 				    task->task.start_ns, task->task.owner.id, now_ns);
-	/* What is known of a file is kept with the file. */
+	/* The state of a file is kept in the catalog. */
 	if (task->task.request.kind != NT_INSPECT_SYMBOLS)
 		nt_quarantine_postpone(inspector->quarantine, task->task.request.pid,
 				       task->task.start_ns, task->task.owner.id, now_ns);
@@ -233,7 +233,7 @@ static void take_file(const struct nt_inspector_entry *task, int result, const u
 			      -1);
 }
 
-/* False: there is no more to take for now. */
+/* False: no answer is ready. */
 static bool take_answer(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
 {
 	struct nt_inspector_outcome outcome = {.fd = -1};
@@ -270,7 +270,7 @@ static bool is_slow(const struct nt_inspector_slot *slot, uint64_t now_ns)
 	return slot->task && now_ns - slot->task->task.asked_ns >= NT_INSPECTOR_SLOW_NS;
 }
 
-/* Of the same process, or of an owner that keeps a worker waiting. */
+/* True if a worker serves the same process, or is kept waiting by the same owner. */
 static bool must_wait(const struct nt_inspector *inspector, const struct nt_inspector_entry *task,
 		      uint64_t now_ns)
 {
@@ -292,7 +292,7 @@ static int judge(struct nt_inspector *inspector, struct nt_inspector_entry *task
 	uint64_t start_ns;
 	int r;
 
-	/* The result does not depend on the process that led to it. */
+	/* The symbols do not depend on the process that led to them. */
 	if (task->task.request.kind == NT_INSPECT_SYMBOLS)
 		return 0;
 	r = nt_proc_start_ns(pid, &start_ns);
@@ -300,8 +300,7 @@ static int judge(struct nt_inspector *inspector, struct nt_inspector_entry *task
 		return -ESRCH;
 	task->task.start_ns = start_ns;
 	if (start_ns > task->queued_ns)
-		learn_owner(inspector,
-			    &task->task); /* another one of that number was asked about */
+		learn_owner(inspector, &task->task); /* the pid now belongs to another process */
 	if (nt_quarantine_is_empty(inspector->quarantine) ||
 	    !nt_quarantine_holds(inspector->quarantine, pid, start_ns, task->task.owner.id, now_ns))
 		return 0;
@@ -310,7 +309,7 @@ static int judge(struct nt_inspector *inspector, struct nt_inspector_entry *task
 	return -EBUSY;
 }
 
-/* NULL: none of them may begin. */
+/* NULL: no task of the line may begin. */
 static struct nt_inspector_entry **first_ready(const struct nt_inspector *inspector,
 					       struct nt_inspector_line *line, uint64_t now_ns)
 {
@@ -322,7 +321,7 @@ static struct nt_inspector_entry **first_ready(const struct nt_inspector *inspec
 	return NULL;
 }
 
-/* Out of the queue: the first that need not wait, of the owner whose turn it is. NULL: none. */
+/* Takes the first task that may begin, in round-robin order of the owners. NULL: none. */
 static struct nt_inspector_entry *next_task(struct nt_inspector *inspector, uint64_t now_ns)
 {
 	for (struct nt_inspector_line *line = inspector->turn; line; line = line->next) {
@@ -368,7 +367,7 @@ static int start_worker(struct nt_inspector *inspector, struct nt_inspector_slot
 	return r;
 }
 
-/* An idle one that runs; else a new one, where those that run are all slow. NULL: none. */
+/* An idle running worker; else a new one if all are slow. NULL: none. */
 static struct nt_inspector_slot *idle_slot(struct nt_inspector *inspector, uint64_t now_ns)
 {
 	struct nt_inspector_slot *unused = NULL;
@@ -381,7 +380,7 @@ static struct nt_inspector_slot *idle_slot(struct nt_inspector *inspector, uint6
 			return slot;
 		if (!slot->worker)
 			unused = unused ? unused : slot;
-		else /* where it lacks a processor, another worker would, too */
+		else /* without a processor another worker would not help */
 			all_slow &= is_slow(slot, now_ns) && nt_worker_waits(slot->worker);
 	}
 	return unused && all_slow && start_worker(inspector, unused) == 0 ? unused : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inspections that wait: one line for each owner, in turns, and none twice for the same thing. */
+/* The inspection queue: one line per owner, served round-robin, without duplicates. */
 #include "agent/discover/inspector_impl.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool is_same_process(const struct nt_inspector_task *a, const struct nt_i
 	       a->start_ns == b->start_ns && a->is_exec == b->is_exec;
 }
 
-/* Will the queued one find out all that the other would? */
+/* True if the queued task covers the other. */
 static bool subsumes(const struct nt_inspector_entry *queued, const struct nt_inspector_task *task,
 		     const char *path)
 {
@@ -126,7 +126,7 @@ static void append(struct nt_inspector *inspector, struct nt_inspector_line *lin
 	inspector->queued++;
 }
 
-/* The one that at points to. The others have their turns before another one of its owner. */
+/* Takes out the entry that `at` points to. Other owners are served before the next of its owner. */
 struct nt_inspector_entry *nt_inspector_take_out(struct nt_inspector *inspector,
 						 struct nt_inspector_entry **at)
 {

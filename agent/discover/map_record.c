@@ -5,7 +5,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* What sample_id_all appends to every record. */
+/* The trailer that sample_id_all appends to every record. */
 struct trailer {
 	uint32_t pid, tid;
 	uint64_t boot_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What perf tells of mappings, execs, forks and exits: one record. */
+/* A perf record of a mapping, exec, fork or exit. */
 #ifndef NT_AGENT_DISCOVER_MAP_RECORD_H
 #define NT_AGENT_DISCOVER_MAP_RECORD_H
 
@@ -12,7 +12,7 @@ enum nt_map_kind {
 	NT_MAP_MAPPED,
 	NT_MAP_EXEC,
 	NT_MAP_FORKED, /* a new process: threads are not reported */
-	NT_MAP_EXITED, /* a thread; of a process the last one ends it */
+	NT_MAP_EXITED, /* a thread; the last thread's exit ends the process */
 };
 
 struct nt_map_record {
@@ -21,20 +21,20 @@ struct nt_map_record {
 	uint32_t parent; /* FORKED */
 	uint64_t boot_ns;
 	uint64_t start, end, ino; /* MAPPED */
-	char *path; /* MAPPED: as the process sees it; may be cut */
+	char *path; /* in the process's mount namespace; may be truncated */
 };
 
 typedef void (*nt_map_fn)(void *data, struct nt_map_record *record);
 
 enum {
 	NT_MAP_RECORD_BYTES = 65536,
-	NT_MAP_TRAILER_BYTES = 16, /* of every record: who, and when */
-	NT_MAP_LOST = 1, /* what nt_map_parse() says of a record of lost records */
+	NT_MAP_TRAILER_BYTES = 16, /* of every record: pid, tid and time */
+	NT_MAP_LOST = 1, /* result of nt_map_parse() for a record of lost records */
 };
 
 /*
- * One record of `size` bytes, its header included. 0: *ret_record is set, its path points into
- * bytes. NT_MAP_LOST: *ret_lost is. -EBADMSG: malformed; -ENOENT: of no interest.
+ * Parses a record of `size` bytes, header included. 0: *ret_record is set, its path points into
+ * bytes. NT_MAP_LOST: *ret_lost is set. -EBADMSG: malformed; -ENOENT: of no interest.
  */
 NT_MUST_CHECK int nt_map_parse(char *bytes, size_t size, struct nt_map_record *ret_record,
 			       uint64_t *ret_lost);

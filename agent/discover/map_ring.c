@@ -7,10 +7,10 @@
 #define NOTHING_LEFT UINT64_MAX
 
 enum {
-	FULL_BYTES = 4096 + 256, /* the longest record, which has a path: less room is none */
+	FULL_BYTES = 4096 + 256, /* the longest record; with less room the ring counts as full */
 };
 
-/* len bytes at a position of the ring, which may wrap around. */
+/* Copies len bytes from a position of the ring, which may wrap around. */
 static void copy_out(const struct nt_map_ring *ring, uint64_t at, char *to, size_t len)
 {
 	size_t offset = (size_t)(at % ring->size);
@@ -34,7 +34,7 @@ static size_t size_at_tail(const struct nt_map_ring *ring)
 		       : 0;
 }
 
-/* When the record at the tail was written. Returns 1 where the rest of the ring is lost. */
+/* The time of the record at the tail. Returns 1 if the rest of the ring is lost. */
 static uint64_t look_ahead(struct nt_map_ring *ring)
 {
 	char trailer[NT_MAP_TRAILER_BYTES];

@@ -18,28 +18,28 @@ enum {
 	RING_PAGES = 32, /* of data, per CPU: about a thousand records */
 
 	/*
-	 * A library should be probed before its process calls it, so every record wakes us; but
-	 * where processes start by the hundred (a build), a look every few milliseconds must do.
+	 * A library should be probed before its process calls it, so every record causes a wake-up.
+	 * Where hundreds of processes start (a build), the timer alone does.
 	 */
 	PERIOD_MS = 100,
-	BUSY_LOOKS = 50, /* in a period, from which on only the timer wakes us */
-	CALM_RECORDS = 100, /* in a period, below which the records may again */
+	BUSY_LOOKS = 50, /* per period: from here on only the timer wakes */
+	CALM_RECORDS = 100, /* per period: below this each record wakes again */
 	LOOK_MS = 20,
 
-	READ_RECORDS = 1024, /* of one call: its caller has other things to do */
-	READ_PART = 64, /* of them, between two looks at the clock */
+	READ_RECORDS = 1024, /* per call, so that the loop is not held up */
+	READ_PART = 64, /* records between two reads of the clock */
 };
 
-#define READ_NS (10 * NT_MILLISECOND) /* of one call, for the same reason */
+#define READ_NS (10 * NT_MILLISECOND) /* per call, for the same reason */
 
 struct nt_mapwatch {
 	int epoll, timer;
 	size_t page_bytes, rings;
 	bool busy;
 	uint64_t period_ns; /* its start */
-	unsigned int looks, records; /* in it */
+	unsigned int looks, records; /* in the period */
 	char *record; /* NT_MAP_RECORD_BYTES */
-	int *fd; /* owned, one for each ring */
+	int *fd; /* owned, one per ring */
 	struct nt_map_ring ring[];
 };
 
@@ -51,7 +51,7 @@ static int open_event(int cpu)
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
-		.mmap = 1, /* executable ones alone: data mappings have a flag of their own */
+		.mmap = 1, /* executable mappings; data mappings have a flag of their own */
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
@@ -59,7 +59,7 @@ static int open_event(int cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_BOOTTIME,
 		.watermark = 1,
-		.wakeup_watermark = 1, /* byte: every record wakes who listens */
+		.wakeup_watermark = 1, /* byte: every record causes a wake-up */
 	};
 	long fd;
 
@@ -74,7 +74,7 @@ static int add_ring(struct nt_mapwatch *w, int cpu)
 	void *page;
 
 	if (fd < 0)
-		return fd == -ENODEV ? 0 : fd; /* a CPU that is off */
+		return fd == -ENODEV ? 0 : fd; /* an offline CPU */
 	page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		    0);
 	if (page == MAP_FAILED)
@@ -104,7 +104,7 @@ static int add_timer(struct nt_mapwatch *w)
 	return 0;
 }
 
-/* By the timer, or by every record. */
+/* Switches wake-ups to the timer, or to every record. */
 static int set_busy(struct nt_mapwatch *w, bool busy)
 {
 	const long look_ns = busy ? LOOK_MS * (long)NT_MILLISECOND : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Processes outside of the watched cgroup, of which nothing else is known: they may be moved into it. */
+/* Processes outside the watched cgroup. Only their pids are kept: they may be moved into it. */
 #ifndef NT_AGENT_DISCOVER_OUTSIDE_H
 #define NT_AGENT_DISCOVER_OUTSIDE_H
 
@@ -17,11 +17,11 @@ struct nt_outside_process {
 };
 
 struct nt_outside {
-	struct nt_outside_process *process; /* uthash, owned; the one looked at longest ago first */
+	struct nt_outside_process *process; /* uthash, owned; least recently checked first */
 };
 
 void nt_outside_release(struct nt_outside *outside);
-/* False at the cap, or where memory is short. One that is there becomes the last. */
+/* False: at the cap, or out of memory. A process that is present moves to the end. */
 bool nt_outside_add(struct nt_outside *outside, uint32_t pid);
 bool nt_outside_has(const struct nt_outside *outside, uint32_t pid);
 void nt_outside_remove(struct nt_outside *outside, uint32_t pid);

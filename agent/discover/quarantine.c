@@ -12,13 +12,13 @@ enum {
 	TALLIES = 2 * NT_QUARANTINE_PROCESSES,
 };
 
-/* Few, and mostly none: both tables are walked. */
+/* Both tables are small and mostly empty: linear search. */
 struct process {
 	uint32_t pid;
 	uint64_t start_ns;
 	uint64_t owner;
 	uint64_t until_ns,
-		length_ns; /* of the last time; 0: none, something is postponed for its owner */
+		length_ns; /* of the last term; 0: none, work is postponed for its owner */
 	bool is_postponed;
 };
 
@@ -85,7 +85,7 @@ static bool owner_is_held(const struct nt_quarantine *q, uint64_t id, uint64_t n
 	return owner && now_ns < owner->until_ns;
 }
 
-/* Counts one more for the owner. Returns its number so far. */
+/* Counts one more for the owner. Returns the new count. */
 static uint32_t count_for(struct nt_quarantine *q, uint64_t owner)
 {
 	size_t at = nt_hash_mix(owner) % TALLIES;
@@ -96,7 +96,7 @@ static uint32_t count_for(struct nt_quarantine *q, uint64_t owner)
 	return ++q->tally[at].count;
 }
 
-/* Of the owner with the most the one that is free first. */
+/* The entry of the largest owner that is released first. */
 static struct process *process_to_go(struct nt_quarantine *q)
 {
 	struct process *process = NULL;
@@ -119,7 +119,7 @@ static struct process *process_to_go(struct nt_quarantine *q)
 	return process;
 }
 
-/* At the cap one goes. */
+/* At the cap one is evicted. */
 static struct process *take_process(struct nt_quarantine *q, uint32_t pid, uint64_t start_ns,
 				    uint64_t owner)
 {
@@ -193,7 +193,7 @@ bool nt_quarantine_strike(struct nt_quarantine *quarantine, uint32_t pid, uint64
 	struck->struck_ns = now_ns;
 	if (++struck->strikes < NT_QUARANTINE_STRIKES)
 		return false;
-	/* The next one after this time is enough: what it did before is not forgotten. */
+	/* One more strike after this term is enough: earlier ones still count. */
 	struck->strikes = NT_QUARANTINE_STRIKES - 1;
 	lengthen(&struck->length_ns, &struck->until_ns, NT_QUARANTINE_OWNER_NS,
 		 NT_QUARANTINE_OWNER_MAX_NS, now_ns);
@@ -214,7 +214,7 @@ bool nt_quarantine_spend(struct nt_quarantine *quarantine, uint32_t pid, uint64_
 	}
 	spender->spent_ns += spent_ns;
 	if (!spender->struck_ns)
-		spender->struck_ns = now_ns; /* kept as long as one that was struck */
+		spender->struck_ns = now_ns; /* kept as long as after a strike */
 	if (spender->spent_ns < NT_QUARANTINE_SPEND_NS)
 		return false;
 	spender->spent_ns = 0;
@@ -229,7 +229,7 @@ void nt_quarantine_postpone(struct nt_quarantine *quarantine, uint32_t pid, uint
 	take_process(quarantine, pid, start_ns, owner)->is_postponed = true;
 }
 
-/* What is over and has nothing postponed is kept while its next time would be longer for it. */
+/* An expired entry without postponed work is kept while its next term would still be longer. */
 static bool is_forgotten(const struct process *process, uint64_t now_ns)
 {
 	return !process->is_postponed && now_ns >= process->until_ns + NT_QUARANTINE_FORGET_NS;

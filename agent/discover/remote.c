@@ -12,15 +12,15 @@
 #include "common/system/clock.h"
 
 enum {
-	OWNERS = 1024, /* whose owner was read lately */
-	LOOK_MS = 20, /* between two looks at a worker that is late */
+	OWNERS = 1024, /* processes with a cached owner */
+	LOOK_MS = 20, /* between two checks of a late worker */
 };
 
-/* Read before anything of the process is: afterwards it may be gone. */
+/* A cached owner, read before the process's data: afterwards it may be gone. */
 struct known {
 	uint32_t pid;
 	uint64_t start_ns;
-	uint64_t checked_ns; /* monotonic: when it was seen to be that process */
+	uint64_t checked_ns; /* monotonic: when the pid was last verified */
 	struct nt_owner owner;
 };
 
@@ -31,7 +31,7 @@ struct nt_remote {
 	struct nt_worker *worker; /* NULL: to be started */
 	struct nt_allowance *allowance;
 	struct known known[OWNERS];
-	uint64_t seed; /* which processes share a place of the table is not to be known */
+	uint64_t seed; /* hash seed: collisions must not be predictable */
 	uint64_t number;
 	struct nt_remote_stats stats;
 	uint8_t message[NT_WORKER_BYTES];
@@ -75,8 +75,8 @@ static void drop_worker(struct nt_remote *remote)
 }
 
 /*
- * -ESRCH where it has gone. One that has gone since it was checked fails when it is read; another one of
- * its number could come as well between the check and the read.
+ * -ESRCH: it has ended. If it ends after the check, the read fails. Its pid could also be reused
+ * between the check and the read.
  */
 static int look_up(struct nt_remote *remote, uint32_t pid, uint64_t now_ns,
 		   const struct known **ret_known)
@@ -102,7 +102,7 @@ static int look_up(struct nt_remote *remote, uint32_t pid, uint64_t now_ns,
 	return 0;
 }
 
-/* -ETIMEDOUT: it waits for something that does not come; -EPIPE: it has died. */
+/* -ETIMEDOUT: it is blocked; -EPIPE: it has died. */
 static ssize_t wait_answer(struct nt_remote *remote)
 {
 	const uint64_t begin_ns = nt_clock_mono_ns();
@@ -119,7 +119,7 @@ static ssize_t wait_answer(struct nt_remote *remote)
 			return n;
 		if (is_late)
 			return -ETIMEDOUT;
-		/* Once more after this: it may have answered since. */
+		/* Polls once more: it may have answered since. */
 		is_late = (passed_ns >= NT_REMOTE_STALL_NS && nt_worker_waits(remote->worker)) ||
 			  passed_ns >= NT_REMOTE_BUSY_NS;
 		if (!is_late)
@@ -134,7 +134,7 @@ static int check_answer(const struct nt_remote *remote, ssize_t len, uint64_t *r
 	int r = nt_inspection_parse(remote->message, (size_t)len, &answer, ret_body, ret_len);
 
 	if (r < 0 || answer.kind != NT_ANSWER_BYTES || answer.number != remote->number)
-		return -EPIPE; /* none of ours: it is not to be used any more */
+		return -EPIPE; /* not a valid answer: the worker is abandoned */
 	*ret_waited_ns = answer.waited_ns;
 	return answer.result < 0 ? answer.result : 1;
 }
@@ -181,7 +181,7 @@ static int read_known(struct nt_remote *remote, const struct known *known,
 	return -ETIMEDOUT;
 }
 
-/* 1 with the bytes; they are valid until the next read. */
+/* Returns 1 with the bytes, which are valid until the next read. */
 static int read_remote(struct nt_remote *remote, struct nt_inspection_request *request,
 		       const uint8_t **ret_body, size_t *ret_len)
 {
@@ -202,7 +202,7 @@ static int read_remote(struct nt_remote *remote, struct nt_inspection_request *r
 	}
 	r = read_known(remote, known, request, ret_body, ret_len);
 	if (r == -ETIMEDOUT)
-		return r; /* that is for the quarantine, which counts stalls */
+		return r; /* charged by the quarantine, which counts stalls */
 	end_ns = nt_clock_mono_ns();
 	nt_allowance_spend(remote->allowance, account, known->pid, known->start_ns, known->owner.id,
 			   end_ns - begin_ns, end_ns);

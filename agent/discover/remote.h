@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Small reads from processes that the loop waits for, since what it does next depends on them: memory,
- * environment, counters of I/O. Each is done by a worker; one that waits for longer than
- * NT_REMOTE_STALL_NS is killed, and the process is quarantined. Process and owner have an allowance
- * (agent/discover/allowance.h) of the time that the loop spends here.
+ * Synchronous reads from other processes: memory, environment, I/O counters. A worker does each
+ * read while the loop waits. A worker that blocks for longer than NT_REMOTE_STALL_NS is killed, and
+ * the process is quarantined. Processes and owners have an allowance of the loop's time
+ * (agent/discover/allowance.h).
  *
- * Errors: -ETIMEDOUT for a stall, -EBUSY where the process is quarantined, its allowance is spent or no
- * worker can be had, else as the system call says.
+ * Errors: -ETIMEDOUT: a stall; -EBUSY: the process is quarantined, its allowance is spent, or no
+ * worker is available; else those of the system call.
  */
 #ifndef NT_AGENT_DISCOVER_REMOTE_H
 #define NT_AGENT_DISCOVER_REMOTE_H
@@ -23,21 +23,21 @@
 #include "common/base/cleanup.h"
 
 #define NT_REMOTE_STALL_NS 200000000ULL
-#define NT_REMOTE_BUSY_NS  1000000000ULL /* for a worker that gets no processor */
-#define NT_REMOTE_KNOWN_NS 100000000ULL /* a process is believed to be the same for so long */
+#define NT_REMOTE_BUSY_NS  1000000000ULL /* timeout of a worker that gets no processor */
+#define NT_REMOTE_KNOWN_NS 100000000ULL /* for so long a pid is assumed to be the same process */
 
 struct nt_remote;
 
 struct nt_remote_hooks {
-	/* A read has stalled. owner.id 0: not known. held: and its owner is quarantined now. */
+	/* A read stalled. owner.id 0: not known. held: its owner is quarantined now. */
 	void (*stalled)(void *data, uint32_t pid, const struct nt_owner *owner, bool held);
 	void *data;
 };
 
 struct nt_remote_stats {
-	uint64_t stalled; /* reads that were given up */
-	uint64_t refused; /* reads of those in quarantine, and without a worker */
-	uint64_t over_allowance; /* reads that were not tried, since the allowance was spent */
+	uint64_t stalled; /* reads that timed out */
+	uint64_t refused; /* reads refused by quarantine, or for want of a worker */
+	uint64_t over_allowance; /* reads refused because the allowance was spent */
 	uint64_t debts_over_cap; /* as of nt_allowance_over_cap() */
 };
 
@@ -47,11 +47,11 @@ NT_MUST_CHECK int nt_remote_new(struct nt_workers *workers, struct nt_quarantine
 void nt_remote_free(struct nt_remote *remote);
 NT_DEFINE_AUTO(nt_remote, nt_remote_free)
 
-/* A reader of memory that borrows the remote. */
+/* A memory reader; it borrows the remote. */
 struct nt_memory nt_remote_memory(struct nt_remote *remote);
 NT_MUST_CHECK int nt_remote_environ(struct nt_remote *remote, uint32_t pid,
 				    struct nt_environ *ret_environ);
-/* The text of /proc/PID/task/TID/io, of which the length is returned: at most size bytes. */
+/* Reads /proc/PID/task/TID/io, at most size bytes; returns the length. */
 NT_MUST_CHECK ssize_t nt_remote_io(struct nt_remote *remote, uint32_t pid, uint32_t tid, char *text,
 				   size_t size);
 

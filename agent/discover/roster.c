@@ -42,7 +42,7 @@ static struct nt_roster_process *process_of(struct nt_share_entry *place)
 						    offsetof(struct nt_roster_process, place));
 }
 
-/* A process is seen several times: when it is forked, and with each file that it maps. */
+/* A process is seen several times, when forked and per mapped file: it is counted once. */
 static void miss(struct nt_roster *roster, uint32_t pid, const struct nt_owner *owner)
 {
 	uint32_t *refused = &roster->refused[nt_hash_mix(pid) % NT_ROSTER_PROCESSES];
@@ -85,7 +85,7 @@ struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, 
 	return process;
 }
 
-/* Room for one more. Most processes have few. */
+/* Reserves room for one more. Most processes have few. */
 static bool grow(struct nt_roster_process *process)
 {
 	size_t files = process->files ? 2 * process->files : FILES_FIRST;

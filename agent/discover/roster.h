@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The processes that map a file of interest, and those files: what agent/discover/discover.c has told. */
+/*
+ * The roster: the processes that map a file of interest, and those files, as discovery
+ * (agent/discover/discover.c) has found them.
+ */
 #ifndef NT_AGENT_DISCOVER_ROSTER_H
 #define NT_AGENT_DISCOVER_ROSTER_H
 
@@ -14,7 +17,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_ROSTER_PROCESSES = 4096, /* shared out among owners */
+	NT_ROSTER_PROCESSES = 4096, /* divided among owners */
 	NT_ROSTER_FILES = 32, /* of one process */
 };
 
@@ -22,11 +25,11 @@ struct nt_roster_file {
 	dev_t dev;
 	ino_t ino;
 	uint64_t start, end; /* of the mapping; 0 for a main program */
-	uint64_t seen_ns; /* boot time at which it was mapped for sure */
+	uint64_t seen_ns; /* boot time at which it was seen mapped */
 	enum nt_library library;
 	bool executable, late;
 	bool reported;
-	char *name; /* owned; NULL once it was reported */
+	char *name; /* owned; NULL after the report */
 };
 
 struct nt_roster_process {
@@ -41,9 +44,9 @@ struct nt_roster_process {
 
 struct nt_roster {
 	struct nt_roster_process *process; /* uthash, owned */
-	struct nt_roster_process *turn; /* whose turn it is; NULL: the first's */
+	struct nt_roster_process *turn; /* next of nt_roster_turn(); NULL: the first */
 	struct nt_share share;
-	uint32_t refused[NT_ROSTER_PROCESSES]; /* pids, hashed: each is counted once, mostly */
+	uint32_t refused[NT_ROSTER_PROCESSES]; /* pids, hashed: most are counted once */
 };
 
 void nt_roster_init(struct nt_roster *roster);
@@ -53,24 +56,24 @@ void nt_roster_release(struct nt_roster *roster);
 struct nt_roster_process *nt_roster_find(const struct nt_roster *roster, uint32_t pid);
 
 /*
- * One that is not there yet. *ret_evicted is another that is to make room: the caller removes it.
- * NULL where there is no room for this owner, or memory is short.
+ * Adds a process that is not present. *ret_evicted: another that makes room, which the caller
+ * removes. NULL: the owner's share is full, or out of memory.
  */
 struct nt_roster_process *nt_roster_add(struct nt_roster *roster, uint32_t pid, uint64_t start_ns,
 					const struct nt_owner *owner, bool called,
 					struct nt_roster_process **ret_evicted);
 
-/* Adds a copy of file, with a copy of name. NULL at the cap, or where memory is short. */
+/* Adds a copy of file and name. NULL: at the cap, or out of memory. */
 struct nt_roster_file *nt_roster_add_file(struct nt_roster_process *process,
 					  const struct nt_roster_file *file, const char *name);
 
-/* Those that are left out are counted anew. */
+/* Restarts the count of processes that are left out. */
 void nt_roster_recount(struct nt_roster *roster);
 
 /* Releases the process. */
 void nt_roster_remove(struct nt_roster *roster, struct nt_roster_process *process);
 
-/* The next whose turn it is, round and round; NULL: there is none. */
+/* The next process, round-robin; NULL: there is none. */
 struct nt_roster_process *nt_roster_turn(struct nt_roster *roster);
 
 size_t nt_roster_count(const struct nt_roster *roster);

@@ -33,7 +33,7 @@
 
 enum {
 	SOCKET = 3, /* the child's descriptor */
-	SPAWN_MS = 1000, /* for the spawner to answer, which takes less than one */
+	SPAWN_MS = 1000, /* timeout of the spawner, which takes under 1 ms */
 };
 
 struct nt_worker {
@@ -41,7 +41,7 @@ struct nt_worker {
 	int socket;
 };
 
-/* One descriptor at the most. */
+/* At most one descriptor. */
 union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
@@ -121,7 +121,7 @@ static void reset_signals(void)
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
-	/* The agent ends it: an interrupt from the terminal is for the agent alone. */
+	/* Ignores signals: the agent ends it, and a terminal's interrupt is for the agent alone. */
 	for (int signal = 1; signal < NSIG; signal++) {
 		action.sa_handler = signal == SIGTERM || signal == SIGINT || signal == SIGHUP
 					    ? SIG_IGN
@@ -145,7 +145,7 @@ static void close_descriptors(int socket)
 	(void)close_range(SOCKET + 1, ~0U, 0);
 }
 
-/* When memory is short, the kernel is to take a worker before the agent. */
+/* Makes the OOM killer choose a worker before the agent. */
 static void die_first(void)
 {
 	static const char worst[] = "1000";
@@ -183,7 +183,7 @@ static void __attribute__((noreturn)) work(int socket, pid_t parent, nt_worker_f
 void nt_worker_answer(int socket, const void *answer, size_t len, int fd)
 {
 	if (send_message(socket, answer, len, fd, 0) < 0)
-		_exit(0); /* there is no agent any more */
+		_exit(0); /* the agent has exited */
 }
 
 void nt_worker_limit_cpu(unsigned int seconds)
@@ -210,7 +210,7 @@ void nt_workers_reap(struct nt_workers *workers)
 	}
 }
 
-/* In the child of fork. */
+/* Forks a worker from the agent. */
 static pid_t fork_worker(int socket, nt_worker_fn fn)
 {
 	const pid_t parent = getpid(), pid = fork();
@@ -220,7 +220,7 @@ static pid_t fork_worker(int socket, nt_worker_fn fn)
 	return pid < 0 ? -errno : pid;
 }
 
-/* In the spawner: the request is the address of a function, which is the same in its children. */
+/* In the spawner: the request is a function's address, which is the same in its children. */
 static void spawn(int socket, const uint8_t *request, size_t len, int fd)
 {
 	const pid_t parent = getppid();
@@ -230,7 +230,7 @@ static void spawn(int socket, const uint8_t *request, size_t len, int fd)
 	if (len != sizeof(fn) || fd < 0)
 		_exit(1);
 	memcpy(&fn, request, sizeof(fn));
-	/* No stack and no thread of its own: as fork() does it, but for the parent. */
+	/* As fork(), but with the agent as parent. */
 	pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid == 0)
 		work(fd, parent, fn);
@@ -239,7 +239,7 @@ static void spawn(int socket, const uint8_t *request, size_t len, int fd)
 	nt_worker_answer(socket, &pid, sizeof(pid), -1);
 }
 
-/* -EPIPE: it does not answer. */
+/* -EPIPE: the spawner does not answer. */
 static pid_t spawn_worker(const struct nt_worker *spawner, int socket, nt_worker_fn fn)
 {
 	struct pollfd answered = {.fd = spawner->socket, .events = POLLIN};
@@ -264,8 +264,7 @@ static pid_t start(struct nt_workers *workers, int socket, nt_worker_fn fn)
 	if (pid != -EPIPE)
 		return pid;
 	if (workers->spawner)
-		(void)nt_warn(
-			0, "the process that starts workers does not answer: the agent forks them");
+		(void)nt_warn(0, "worker spawner does not respond: the agent forks workers itself");
 	nt_workers_end(workers);
 	return fork_worker(socket, fn);
 }
