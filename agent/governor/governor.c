@@ -7,9 +7,9 @@
 #include "common/system/clock.h"
 
 #define SAMPLE_MIN_NS  (50 * NT_MILLISECOND)
-#define SMOOTH_NS      (500 * NT_MILLISECOND) /* what lasts shorter than this is a burst */
-#define SMOOTH_MOST_NS (2 * NT_SECOND) /* the same of a rank with long steps */
-#define BURST_NS       (250.0 * NT_MILLISECOND) /* a burst's cost is a share of this, at least */
+#define SMOOTH_NS      (500 * NT_MILLISECOND) /* shorter peaks are bursts */
+#define SMOOTH_MOST_NS (2 * NT_SECOND) /* the same for a rank with long steps */
+#define BURST_NS       (250.0 * NT_MILLISECOND) /* a burst's cost is averaged over at least this */
 
 enum {
 	LOOK_FEW = 50, /* hits in a look: 5,000 a second are few */
@@ -17,9 +17,9 @@ enum {
 
 /* Costs are shares of one core. */
 
-/* A process that mostly sleeps is slowed by a share of the time that passes, not of what it uses. */
-static const double cpu_least = 1; /* cores that the budget is a share of, at least */
-static const double burst_times = 20; /* so many budgets are no burst to be waited for */
+/* A process that mostly sleeps is slowed in proportion to the time that passes. */
+static const double cpu_least = 1; /* least number of cores that the budget is a share of */
+static const double burst_times = 20; /* a burst over this many budgets counts at once */
 
 int nt_governor_new(const struct nt_governor_options *options, struct nt_governor **ret_governor)
 {
@@ -121,7 +121,7 @@ static bool has_changed(struct nt_governor *governor, const struct nt_governor_p
 	return changed;
 }
 
-/* What is found in one slice may be lost with the next: it is remembered for a while. */
+/* A step's length may not be found in every slice: it is kept for a while. */
 static void take_steps(struct nt_governed *process, const struct nt_governor_sample *sample)
 {
 	process->is_rank = sample->is_rank;
@@ -171,7 +171,7 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 	if (cpu > 0) {
 		double budget = budget_of(governor, process);
 
-		/* What is far over the budget is believed at once. */
+		/* Costs far over the budget are not smoothed. */
 		if (observed_ns > 0 && process->started) {
 			double burst = 0;
 
@@ -204,7 +204,10 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 	process->observed_ns = sample->observed_ns;
 	if (!first)
 		nt_governor_decide(process, budget_of(governor, process), sample->now_ns);
-	/* Without calls it costs nothing, and a rank that comes late to a hang is seen. */
+	/*
+	 * A quiet process costs nothing. Observed all the time, a rank that arrives late in a hang
+	 * is seen.
+	 */
 	process->plan.permille = nt_governor_is_quiet(process) ? NT_GOVERNOR_WHOLE : process->duty;
 	return has_changed(governor, &before, &process->plan);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The governor: keeps what probes cost a traced process under a budget, by deciding what of it is
- * observed. It has no clock and makes no system call; agent/governor/own_links.h carries out what it decides.
+ * The governor: decides what is observed of a process, to keep the cost of its probes within a
+ * budget. It has no clock and makes no system call; agent/governor/own_links.h applies its plans.
  *
- * The cost of a process is the sum over its functions of hits × the cost of a hit, as measured on this
- * host, divided by the time in which they were observed. The budget is a share of the processor time
- * of the process, or of one core where it uses less: a process that sleeps is slowed by what its calls
- * cost of the time that passes. What exceeds the budget is shed in this order:
+ * The cost of a process is the sum over its functions of hits × the cost of a hit, divided by the
+ * time observed. Hit costs are measured on this host. The budget is a share of the processor time
+ * of the process, or of one core if it uses less: a process that sleeps is slowed in proportion to
+ * the time that passes. Excess cost is shed in this order:
  *
- * 1. A function that alone would exceed the budget in the shortest slice is *hot*: it is detached, and
- *    looked at again for 10 ms every 10 s.
- * 2. All other functions but those that stay (nt_probe_stays()) are observed in *slices*: at the start
- *    of each period of the real time, so that the ranks of a job are observed at the same time. The
- *    period of a rank is so long that whole steps lie within a slice.
- * 3. Where even the shortest slice costs too much, whole subjects are shed, the least useful first:
- *    allocations, copies, the order of streams, launches, synchronising calls. The same, but for
- *    synchronising calls, where otherwise no whole step would lie within the longest slice.
+ * 1. A function that alone exceeds the budget in the shortest slice is *hot*: it is detached, and
+ *    attached again for 10 ms every 10 s (a *look*).
+ * 2. All other functions except staying ones (nt_probe_stays()) are observed in *slices*. A slice
+ *    lies at the start of each period of the real time, so that the ranks of a job are observed
+ *    together. A rank's period is chosen so that whole steps fit into a slice.
+ * 3. If even the shortest slice costs too much, whole subjects are shed, the least useful first:
+ *    allocations, copies, the order of streams, launches, synchronising calls. The same subjects
+ *    except synchronising calls are shed if no whole step would fit into the longest slice.
  *
- * The events of all processes together have a budget too, of the agent's own processor time. It is
- * divided by water-filling, among owners first and then among the processes of each: what asks for the
- * most is limited first.
+ * The agent's own processor time for the events of all processes has a budget too. It is divided by
+ * water-filling, among owners first and then among the processes of each: the largest claims are
+ * limited first.
  */
 #ifndef NT_AGENT_GOVERNOR_GOVERNOR_H
 #define NT_AGENT_GOVERNOR_GOVERNOR_H
@@ -33,24 +33,24 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_GOVERNOR_PROCESSES = 8192, /* beyond that a process is not governed, and counted */
-	NT_GOVERNOR_WHOLE = 1000, /* permille: observed all the time */
+	NT_GOVERNOR_PROCESSES = 8192, /* further processes are not governed, and counted */
+	NT_GOVERNOR_WHOLE = 1000, /* permille: always observed */
 };
 
 struct nt_governor_options {
 	double budget; /* of the processor time of a process: 0.01 is 1 % */
-	double agent_budget; /* of one core, for handling the events of all processes; 0: no limit */
-	uint64_t count_ns, entry_ns, pair_ns; /* what a hit costs, by nt_probe_target_kind */
+	double agent_budget; /* of one core, to handle the events of all processes; 0: no limit */
+	uint64_t count_ns, entry_ns, pair_ns; /* cost of a hit, by nt_probe_target_kind */
 };
 
-/* What is observed of a process. */
+/* The plan of a process: what of it is observed. */
 struct nt_governor_plan {
 	bool governed; /* something is shed */
-	uint32_t permille; /* of the time that is observed: NT_GOVERNOR_WHOLE, or the slices */
+	uint32_t permille; /* observed part of the time: NT_GOVERNOR_WHOLE, or the slices */
 	uint64_t period_ns; /* of the slices */
 	uint32_t shed; /* bits of enum nt_subject that are not observed at all */
 	uint32_t hot_count;
-	uint64_t hot[NT_ROWS_MAX / 64]; /* bits of rows that are not observed but for looks */
+	uint64_t hot[NT_ROWS_MAX / 64]; /* bits of rows that are observed in looks alone */
 	uint64_t version; /* changes with `shed` and `hot` */
 };
 
@@ -64,10 +64,10 @@ struct nt_governor_sample {
 	uint64_t now_ns; /* boot time */
 	uint64_t cpu_ns; /* of the process so far */
 	uint64_t observed_ns; /* boot time in which it was observed so far */
-	uint64_t owner; /* id of struct nt_owner; 0: not known, which is one owner */
-	bool is_rank; /* it makes steps, which are to be measured */
+	uint64_t owner; /* id of struct nt_owner; 0: not known, treated as one owner */
+	bool is_rank; /* it makes steps, which should be measured */
 	uint64_t measured; /* steps so far */
-	uint64_t whole_ns; /* observed for so long at a time, its steps can be; 0: not known */
+	uint64_t whole_ns; /* shortest slice that contains a whole step; 0: not known */
 	const struct nt_process_counters *counters; /* NULL: none */
 };
 
@@ -85,26 +85,32 @@ void nt_governor_free(struct nt_governor *governor);
 NT_DEFINE_AUTO(nt_governor, nt_governor_free)
 
 /*
- * The process is governed from now on, until nt_governor_end() or until it was not sampled for a
- * minute. Not beyond the cap, nor without memory.
+ * Adds a process. It is governed until nt_governor_end(), or until it was not sampled for a minute.
+ * No effect at the cap or without memory.
  */
 void nt_governor_meet(struct nt_governor *governor, uint32_t pid);
-/* An event of the row has come. False: the process is not known, and the event counts as the agent's. */
+/*
+ * Counts an event of the row. False: the process is not known, and only the agent's total counts
+ * it.
+ */
 bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row);
-/* Handling an event of the process took the agent so long. Without this, events of all cost the same. */
+/*
+ * Adds the time that the agent took to handle an event of the process. Without it all events cost
+ * the same.
+ */
 void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns);
 /*
- * Accounts for the time since the last sample; a sample less than 50 ms after another is passed over.
- * True: the plan of the process has changed. False as well where the process is not known.
+ * Accounts for the time since the last sample. A sample less than 50 ms after another is ignored.
+ * True: the plan of the process has changed. False also if the process is not known.
  */
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample);
-/* A look at the hot functions took so long; all its hits have been given. True: as above. */
+/* Accounts for a look of look_ns, after all its hits. True: as above. */
 bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t look_ns,
 			const struct nt_process_counters *counters);
 /*
- * Once a second: event_ns is the agent's processor time for the events since the last time. Forgets
- * processes that were not sampled for a minute.
+ * To be called once a second: event_ns is the agent's processor time for the events since the last
+ * call. Removes processes that were not sampled for a minute.
  */
 void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns);
 void nt_governor_end(struct nt_governor *governor, uint32_t pid);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent's own budget: how many events a second it has time for, and which processes give way. */
+/*
+ * The agent's own budget: how many events a second it can handle, and which processes are limited.
+ */
 #include <stdlib.h>
 
 #include "agent/governor/governor_impl.h"
 #include "agent/governor/waterfill.h"
 #include "common/system/clock.h"
 
-#define STALE_NS  (5 * NT_SECOND) /* without a sample: it has no events any more */
+#define STALE_NS  (5 * NT_SECOND) /* without a sample: counts as without events */
 #define FORGET_NS NT_MINUTE /* without a sample */
 
 enum {
 	EVENT_LEAST_NS = 200,
-	EVENT_MOST_NS = 5000, /* each of few comes with the cost of a wake-up: no more than this */
-	/* that has memory read; what lasts longer is another program's turn */
+	EVENT_MOST_NS = 5000, /* cap: includes a wake-up while events are few */
+	/* cap with reads of memory; longer times are preemption */
 	EVENT_DEAR_NS = 50000,
 };
 
-static const double event_share = 0.8; /* of the agent's budget, aimed at */
+static const double event_share = 0.8; /* target, as part of the agent's budget */
 
 static bool is_stale(const struct nt_governed *process)
 {
@@ -30,14 +32,16 @@ static double within(double ns, double most)
 	return ns < EVENT_LEAST_NS ? EVENT_LEAST_NS : ns;
 }
 
-/* What its events cost the agent, in ns a second while it is observed. event_ns: one of all processes. */
+/*
+ * The cost of its events to the agent, in ns per second observed. event_ns: mean of all processes.
+ */
 static double cost_of(const struct nt_governed *process, double event_ns)
 {
 	return process->events *
 	       (process->event_ns > 0 ? within(process->event_ns, EVENT_DEAR_NS) : event_ns);
 }
 
-/* What a process would have of the agent, if it were not limited for the agent's sake: ns a second. */
+/* The agent's time, in ns per second, that a process would take without the agent's limit. */
 static double claim_of(const struct nt_governed *process, double event_ns)
 {
 	if (is_stale(process))
@@ -56,7 +60,7 @@ void nt_governor_spend(struct nt_governor *governor, uint32_t pid, uint64_t ns)
 	process->spent_ns += ns < EVENT_DEAR_NS ? ns : EVENT_DEAR_NS;
 }
 
-/* Each has its own cost: that of one whose memory is read makes those of others no dearer. */
+/* Updates the cost per event of each process: reads of one's memory do not add to others. */
 static void take_costs(struct nt_governor *governor)
 {
 	for (struct nt_governed *p = governor->process; p; p = p->hh.next) {
@@ -75,7 +79,7 @@ static void raise_limit(struct nt_governed *process, bool at_once)
 		at_once || permille > NT_GOVERNOR_WHOLE ? NT_GOVERNOR_WHOLE : permille;
 }
 
-/* Processes that ended unnoticed, or that are not watched any more. */
+/* Removes processes that ended unnoticed or are not sampled any more. */
 static void forget_stale(struct nt_governor *governor, uint64_t elapsed_ns)
 {
 	struct nt_governed *process, *next;
@@ -111,7 +115,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 	}
 	claim = calloc(all, sizeof(*claim));
 	if (!claim)
-		return; /* limits stay as they are */
+		return; /* limits stay unchanged */
 	for (struct nt_governed *p = governor->process; p; p = p->hh.next)
 		if (!is_stale(p))
 			claim[count++] = (struct nt_claim){

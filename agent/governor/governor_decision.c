@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What of a process is observed so that its probes cost no more than its budget: hot functions go first,
- * then whole subjects, and the rest is observed in slices.
+ * Choice of a process's plan: hot functions are shed first, then whole subjects, and the rest is
+ * observed in slices.
  */
 #include "agent/governor/governor_impl.h"
 
 #include "common/system/clock.h"
 
-#define CALM_NS        (10 * NT_SECOND) /* so long under half of the budget: nothing is shed */
-#define LONG_PERIOD_NS (3 * NT_SECOND) /* of slices that would be too short in the other */
-#define LAST_PERIOD_NS (16 * NT_SECOND) /* of ranks with long steps: the period, doubled */
-#define QUIET_MOST_NS  (10 * NT_SECOND) /* of one that has gone on again and again */
+#define CALM_NS        (10 * NT_SECOND) /* under half of the budget this long: nothing is shed */
+#define LONG_PERIOD_NS (3 * NT_SECOND) /* for slices that are too short in the default */
+#define LAST_PERIOD_NS (16 * NT_SECOND) /* the most, reached by doubling for long steps */
+#define QUIET_MOST_NS  (10 * NT_SECOND) /* cap of the doubling in nt_governor_go_on() */
 
 enum {
 	SLICE_MIN = 50, /* permille: 100 ms of the period */
 	LONG_SLICE_MIN = 34, /* permille: 100 ms of LONG_PERIOD_NS */
-	DUTY_STEP = 4, /* a share of slices that differs by less than a quarter stays as it is */
-	SEARCH_SLICES = 4, /* of one period, before steps are looked for in longer slices */
+	DUTY_STEP = 4, /* changes of the duty by less than a quarter are ignored */
+	SEARCH_SLICES = 4, /* without a step, before longer slices are tried */
 };
 
-static const double aim = 0.7; /* of the budget: what is shed, is shed down to this */
+static const double aim = 0.7; /* of the budget: target of shedding */
 
 /*
- * A slice, or two short ones, without a call: it hangs, or does something else. Each time that it goes on
- * after all it has to be quiet for twice as long: pauses between bursts are none.
+ * A process is quiet after a slice, or two short ones, without a call: it hangs or is idle. Each
+ * time that calls resume the required time doubles, since pauses between bursts are not quiet
+ * times.
  */
 bool nt_governor_is_quiet(const struct nt_governed *process)
 {
@@ -40,7 +41,7 @@ void nt_governor_go_on(struct nt_governed *process)
 	process->quiet_ns = 0;
 }
 
-/* Rows that are counted share their counter: its cost is the first one's. */
+/* Counted rows share their counter and its cost. */
 static double row_cost(const struct nt_governed *process, uint16_t row)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
@@ -89,7 +90,10 @@ void nt_governor_set_hot(struct nt_governed *process, uint16_t row, bool hot)
 	process->plan.version++;
 }
 
-/* Rows whose cost would take half of the budget in the shortest slice, or all the time if they stay. */
+/*
+ * Marks rows as hot that cost over half of the budget in the shortest slice, or, if they stay,
+ * always.
+ */
 static bool find_hot(struct nt_governed *process, double budget)
 {
 	uint16_t rows = nt_probe_rows();
@@ -109,15 +113,15 @@ static bool find_hot(struct nt_governed *process, double budget)
 	return any;
 }
 
-/* The least useful first; what is left at the end is communication. */
+/* Least useful first. Communication is never shed. */
 static const enum nt_subject order[] = {
 	NT_SUBJECT_ALLOC,  NT_SUBJECT_COPY,   NT_SUBJECT_ORDER,
 	NT_SUBJECT_LAUNCH, NT_SUBJECT_DRIVER, NT_SUBJECT_SYNC,
 };
 
 /*
- * Steps that are not measured may be longer than the slices are, whatever was taken for a step. All
- * lengths are tried in turn, for there may be no steps at all.
+ * If no steps are measured they may be longer than the slices, whatever their assumed length. All
+ * lengths are tried in turn, since there may be no steps.
  */
 static void search_steps(struct nt_governed *process, uint64_t now_ns)
 {
@@ -131,7 +135,7 @@ static void search_steps(struct nt_governed *process, uint64_t now_ns)
 	    nt_governor_is_quiet(process)) {
 		process->measured_ns = now_ns;
 		if (now_ns - process->lengthened_ns >= NT_GOVERNOR_WHOLE_KEEP_NS)
-			process->least_period_ns = 0; /* what is known by now may do */
+			process->least_period_ns = 0; /* the length known by now may suffice */
 		return;
 	}
 	if (now_ns - process->measured_ns < SEARCH_SLICES * period_ns)
@@ -142,7 +146,10 @@ static void search_steps(struct nt_governed *process, uint64_t now_ns)
 	process->lengthened_ns = process->measured_ns = now_ns;
 }
 
-/* Longer periods begin where shorter ones do, so that ranks of unlike cost are observed together. */
+/*
+ * Periods are aligned: longer ones begin where shorter ones do, so that ranks of unequal cost are
+ * observed together.
+ */
 static uint64_t find_period(const struct nt_governed *process)
 {
 	uint64_t period_ns =
@@ -169,13 +176,13 @@ static void set_duty(struct nt_governed *process, double permille, uint64_t now_
 	process->plan.period_ns = find_period(process);
 }
 
-/* Is the longest slice long enough for its steps? */
+/* True if whole steps fit into the longest slice. */
 static bool has_whole_steps(const struct nt_governed *process, double rest, double left)
 {
 	return rest <= left || left * (double)LAST_PERIOD_NS >= rest * (double)process->whole_ns;
 }
 
-/* What is left of the rest without what steps can do without. */
+/* The rest without all subjects that steps do not need. */
 static double least_rest(const struct nt_governor_demand *demand)
 {
 	double rest = demand->rest;
@@ -186,7 +193,9 @@ static double least_rest(const struct nt_governor_demand *demand)
 	return rest;
 }
 
-/* What has to be shed so that what is left can be observed in slices. Takes it out of the demand. */
+/*
+ * Chooses the subjects to shed so that the rest fits into slices. Subtracts them from the demand.
+ */
 static uint32_t choose_subjects(const struct nt_governed *process, double left,
 				struct nt_governor_demand *demand)
 {
@@ -206,7 +215,7 @@ static uint32_t choose_subjects(const struct nt_governed *process, double left,
 	return shed;
 }
 
-/* Sheds until what is left costs the aim. */
+/* Sheds until the remaining cost meets the target. */
 static void shed(struct nt_governed *process, double budget, uint64_t now_ns)
 {
 	struct nt_governor_demand demand;
@@ -250,7 +259,7 @@ static bool is_calm(const struct nt_governed *process, double total, double budg
 	       process->event_permille >= NT_GOVERNOR_WHOLE;
 }
 
-/* Whether what was shed is still called so often is found out by attaching it. */
+/* Attaches shed subjects again to measure their current rate. */
 static void try_again(struct nt_governed *process, uint64_t now_ns)
 {
 	for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)

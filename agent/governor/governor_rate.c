@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the calls of a process cost, as shares of one core: rates of hits and counted calls, smoothed. */
+/*
+ * The cost of a process's calls, as shares of one core: rates of hits and counted calls, smoothed.
+ */
 #include "agent/governor/governor_impl.h"
 
 #include "agent/probes/bundle.h"
@@ -78,7 +80,7 @@ uint64_t nt_governor_take_calls(struct nt_governed *process,
 	return calls;
 }
 
-/* What it would cost is known from the time before. */
+/* True if the row is detached: its cost is kept from before. */
 static bool is_detached(const struct nt_governed *process, uint16_t row)
 {
 	return nt_governor_is_hot(&process->plan, row) ||
@@ -86,8 +88,8 @@ static bool is_detached(const struct nt_governed *process, uint16_t row)
 }
 
 /*
- * Of event rows; those of the counters are `counted`. NT_COUNTER_SYNC's hits are unseen ones of rows.
- * True: something was called.
+ * Of event rows; those of counters are in `counted`. Hits of NT_COUNTER_SYNC are the unseen hits of
+ * rows. True: there were calls.
  */
 bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *process,
 			    const struct nt_process_counters *counters, double elapsed_ns,

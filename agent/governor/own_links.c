@@ -8,8 +8,8 @@
 #include "agent/identity/owner.h"
 #include "common/system/clock.h"
 
-#define LOOKS_NS (10 * NT_SECOND) /* from one look to the next */
-#define RETRY_NS (1 * NT_SECOND) /* after the kernel made no links */
+#define LOOKS_NS (10 * NT_SECOND) /* between looks */
+#define RETRY_NS (1 * NT_SECOND) /* after the kernel refused links */
 
 int nt_own_links_new(struct nt_attach *attach, struct nt_linker *linker,
 		     const struct nt_own_links_hooks *hooks, struct nt_own_links **ret_own)
@@ -71,7 +71,7 @@ void nt_own_links_free(struct nt_own_links *own)
 	free(own);
 }
 
-/* ---- who maps what --------------------------------------------------------------------------- */
+/* ---- uses ------------------------------------------------------------------------------------ */
 
 static struct nt_own_process *add_process(struct nt_own_links *own, uint32_t pid, uint64_t start_ns)
 {
@@ -167,7 +167,7 @@ void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 		free_process(own, process);
 }
 
-/* The process still maps the file: what it calls there is not seen any more. */
+/* Ends the use although the process still maps the file: its calls there are lost. */
 static void give_up(struct nt_own_links *own, struct nt_own_use *use)
 {
 	struct nt_own_process *process = use->process;
@@ -185,7 +185,7 @@ void nt_own_links_drop(struct nt_own_links *own, dev_t dev, ino_t ino)
 	struct nt_attached *attached = nt_attach_find(own->attach, dev, ino);
 	struct nt_own_file *file = attached ? nt_own_find_file(own, (uintptr_t)attached) : NULL;
 
-	/* Under another name it stays attached, and what processes have of their own stays with it. */
+	/* A file with another name stays attached, and so do own links. */
 	if (!file || nt_attached_names(attached) > 1)
 		return;
 	while (file->uses)
@@ -229,7 +229,7 @@ void nt_own_links_plan(struct nt_own_links *own, uint32_t pid, const struct nt_g
 	if (!process)
 		return;
 	if (plan->hot_count && !process->plan.hot_count)
-		process->looked_ns = nt_clock_boot_ns(); /* the first look comes later */
+		process->looked_ns = nt_clock_boot_ns(); /* delays the first look */
 	process->plan = *plan;
 }
 
@@ -280,7 +280,7 @@ static void take_bundle(struct nt_own_links *own, struct nt_own_use *use,
 	} else {
 		use->bundle = nt_take(result->bundle);
 		use->made = use->making;
-		/* A file that was split before the process came: its first calls may be missing. */
+		/* The file was split before the process started: its first calls may be lost. */
 		if (nt_own_is_cut(use->file) && !use->has_own) {
 			use->has_own = true;
 			own->hooks.missed(own->hooks.data, process->pid);
@@ -378,13 +378,13 @@ enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 	if (nt_governor_is_hot(&process->plan, call->h.row))
 		return NT_OWN_LINKS_COUNT;
 	use = use_of(process, probe->library);
-	/* Only what is split off has two kinds of links. */
+	/* Only functions that are split off have two kinds of links. */
 	if (!use || (nt_probe_stays(probe) && use->file->split != NT_ATTACHED_ALL))
 		return NT_OWN_LINKS_TAKE;
 	if (!nt_probe_stays(probe) && ((process->paused_ns && entry_ns >= process->paused_ns) ||
 				       entry_ns < process->resumed_ns))
 		return NT_OWN_LINKS_COUNT;
-	/* A call that was entered and left makes one event, whatever links were there. */
+	/* A call recorded at entry and return makes one event, whatever links there were. */
 	if (call->h.flags & NT_CALL_RETURNED)
 		return NT_OWN_LINKS_TAKE;
 	if (nt_attached_sees_once(use->file->attached) ||

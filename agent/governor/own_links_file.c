@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file whose shared links are replaced by those of its processes, and come back. */
+/* Splits and joins of a file: its shared links are replaced by own links, and restored. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 	(500 * NT_MILLISECOND) /* for returns of calls that were entered by a shared link */
 #define LINGER_MAX_NS (60 * NT_SECOND) /* while a neighbour is inside such a call */
 #define JOIN_NS       (10 * NT_SECOND) /* without a governed process */
-#define OPEN_NS       (5 * NT_SECOND) /* at the latest the shared links then go */
-#define RETRY_NS      (1 * NT_SECOND) /* after the kernel made no links */
+#define OPEN_NS       (5 * NT_SECOND) /* latest time for the cut */
+#define RETRY_NS      (1 * NT_SECOND) /* after the kernel refused links */
 
 static bool is_governed(const struct nt_own_file *file, enum nt_attached_split *ret_split)
 {
@@ -41,7 +41,7 @@ static void begin_split(struct nt_own_links *own, struct nt_own_file *file,
 	file->split = split;
 }
 
-/* One whose calls are all to be observed. */
+/* True if a process of the file is not governed. */
 static bool has_neighbour(const struct nt_own_file *file)
 {
 	for (const struct nt_own_use *use = file->uses; use; use = use->next)
@@ -50,7 +50,7 @@ static bool has_neighbour(const struct nt_own_file *file)
 	return false;
 }
 
-/* Processes that come later do not put it off: others could start them without end. */
+/* Processes that started later are not waited for: they could be started without end. */
 static bool all_settled(const struct nt_own_file *file)
 {
 	for (const struct nt_own_use *use = file->uses; use; use = use->next)
@@ -59,14 +59,14 @@ static bool all_settled(const struct nt_own_file *file)
 	return true;
 }
 
-/* From the cut on own links count. */
+/* The cut: own links count from now on. */
 static void cut(struct nt_own_links *own, struct nt_own_file *file)
 {
 	uint64_t now_ns = nt_clock_boot_ns();
 	struct nt_bundle *shared = nt_attach_split(own->attach, file->attached, file->split);
 
 	if (!shared)
-		return; /* tried again */
+		return; /* retried by the next tick */
 	file->cut_ns = now_ns;
 	file->shared = shared;
 	file->phase = PHASE_LINGERING;
@@ -107,7 +107,7 @@ static void ask_for_shared(struct nt_own_links *own, struct nt_own_file *file)
 	file->phase = PHASE_JOINING;
 }
 
-/* The shared links could not be made, or not be kept. */
+/* The shared links could not be made, or not be moved into the file. */
 void nt_own_part(struct nt_own_links *own, struct nt_own_file *file)
 {
 	own->stats.failed++;
@@ -136,7 +136,7 @@ static bool is_inside(const struct nt_own_links *own, const struct nt_own_use *u
 	return use->inside_ns && use->inside_ns == own->looked_ns;
 }
 
-/* Can links go that calls of before the cut were entered by? */
+/* True if links used by calls from before the cut can be freed. */
 static bool has_lingered(const struct nt_own_links *own, const struct nt_own_file *file,
 			 uint64_t boot_ns)
 {
@@ -152,7 +152,7 @@ static bool has_lingered(const struct nt_own_links *own, const struct nt_own_fil
 	return true;
 }
 
-/* The ends of these calls are not seen any more. */
+/* Reports calls whose returns will be lost. */
 static void miss_calls(struct nt_own_links *own, const struct nt_own_file *file)
 {
 	for (const struct nt_own_use *use = file->uses; use; use = use->next)
@@ -175,7 +175,7 @@ void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64
 			begin_split(own, file, split, boot_ns);
 		break;
 	case PHASE_OPENING:
-		/* Where all are governed a gap does no harm, and relief comes sooner. */
+		/* If all are governed a gap does no harm, and the cut relieves them sooner. */
 		if (has_neighbour(file) && !all_settled(file) &&
 		    boot_ns < file->opened_ns + OPEN_NS)
 			break;

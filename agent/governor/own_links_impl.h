@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files, processes and their links from inside; for agent/own_links*.c alone. */
+/*
+ * Internals of own links: files, processes and their links; for agent/governor/own_links*.c alone.
+ */
 #ifndef NT_AGENT_GOVERNOR_OWN_LINKS_IMPL_H
 #define NT_AGENT_GOVERNOR_OWN_LINKS_IMPL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* Out of memory is reported to the caller; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -18,46 +20,46 @@
 enum phase {
 	PHASE_SHARED,
 	PHASE_OPENING, /* own links are being made */
-	PHASE_LINGERING, /* they are there; the shared ones go soon */
+	PHASE_LINGERING, /* both attached; shared links go soon */
 	PHASE_SPLIT,
 	PHASE_JOINING, /* shared links are being made */
-	PHASE_LEAVING, /* they are there; the own ones go soon */
+	PHASE_LEAVING, /* both attached; own links go soon */
 };
 
 struct nt_own_process;
 
 struct nt_own_file {
-	uintptr_t key; /* the address of `attached` */
+	uintptr_t key; /* address of `attached` */
 	bool is_lost;
 	struct nt_attached *attached; /* borrowed */
 	enum phase phase;
-	enum nt_attached_split split; /* that is aimed at or reached */
-	bool merged; /* what stays shares links with the rest: it can only be split as a whole */
+	enum nt_attached_split split; /* wanted or reached */
+	bool merged; /* staying functions share links with the rest: splits are whole */
 	uint32_t libraries; /* bits of enum nt_library whose functions it holds */
-	uint64_t cut_ns; /* of the phase before */
-	uint64_t opened_ns; /* since when own links are being made */
-	uint64_t opened; /* number of the last use before */
-	uint64_t token; /* of the shared links that are being made; 0: none */
-	uint64_t retry_ns; /* before this they are not asked for again */
-	struct nt_bundle *shared; /* owned: to go when lingering ends */
-	uint64_t calm_ns; /* since when none of its processes is governed; 0: one is */
+	uint64_t cut_ns; /* time of the last cut */
+	uint64_t opened_ns; /* start of PHASE_OPENING */
+	uint64_t opened; /* the last use's number at opened_ns */
+	uint64_t token; /* of the request for shared links; 0: none */
+	uint64_t retry_ns; /* not requested again before this */
+	struct nt_bundle *shared; /* owned: freed when lingering ends */
+	uint64_t calm_ns; /* since when no process of it is governed; 0: one is */
 	struct nt_own_use *uses;
 	UT_hash_handle hh;
 };
 
-/* A process maps a file. */
+/* The use of a file by a process that maps it. */
 struct nt_own_use {
 	struct nt_own_process *process;
 	struct nt_own_file *file;
-	uint64_t number; /* those that come later have larger ones */
-	struct nt_bundle *bundle; /* owned; NULL: nothing of its own is attached */
-	uint64_t made; /* what the bundle holds; 0: nothing */
-	uint64_t token; /* of what is being made; 0: nothing is */
+	uint64_t number; /* in order of creation */
+	struct nt_bundle *bundle; /* owned; NULL: it has no own links */
+	uint64_t made; /* state that the bundle has; 0: none */
+	uint64_t token; /* of the request for links; 0: none */
 	uint64_t making;
-	bool has_own; /* links of its own have been there since the file was split */
-	uint64_t retry_ns; /* before this they are not asked for again */
-	uint64_t inside_ns; /* the last look that found a call of before the cut */
-	bool ended; /* the process is gone, though its end is not known yet */
+	bool has_own; /* it has had own links since the file was split */
+	uint64_t retry_ns; /* not requested again before this */
+	uint64_t inside_ns; /* the last look that found a call from before the cut */
+	bool ended; /* the process has ended, but that was not reported yet */
 	struct nt_own_use *next; /* of the file */
 };
 
@@ -67,18 +69,18 @@ struct nt_own_process {
 	uint64_t start_ns;
 	uint64_t owner; /* nt_owner.id; 0: not known */
 	struct nt_governor_plan plan;
-	bool on; /* a slice runs, or all is observed */
-	uint64_t paused_ns; /* since when it is not observed; 0: it is */
+	bool on; /* in a slice, or always observed */
+	uint64_t paused_ns; /* since when it is not observed; 0: observed */
 	uint64_t resumed_ns;
-	uint64_t unobserved_ns; /* sum of the pauses that have ended */
+	uint64_t unobserved_ns; /* sum of ended pauses */
 	uint64_t looked_ns;
-	uint32_t looks; /* under way */
+	uint32_t looks; /* looks in progress */
 	struct nt_own_use *use[NT_OWN_LINKS_FILES];
 	size_t uses;
 	UT_hash_handle hh;
 };
 
-/* A request to the linker: which use or file its result belongs to. */
+/* A request to the linker, and the use or file that it is for. */
 struct nt_own_request {
 	uint64_t token;
 	bool is_lost;
@@ -96,14 +98,14 @@ struct nt_own_links {
 	struct nt_own_file *file; /* uthash, owned */
 	struct nt_own_process *process; /* uthash, owned */
 	struct nt_own_request *request; /* uthash, owned */
-	uint64_t tokens, uses; /* so far: numbers */
-	uint64_t looked_ns; /* when the last look at all threads began; 0: there was none */
-	uint32_t turn; /* the process that nt_own_links_turn() gave last */
+	uint64_t tokens, uses; /* so far: source of numbers */
+	uint64_t looked_ns; /* when the last look at all threads began; 0: none */
+	uint32_t turn; /* last result of nt_own_links_turn() */
 	struct nt_own_links_stats stats;
 };
 
 void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt_bundle *bundle);
-/* The shared links could not be made, or not be kept. */
+/* The shared links could not be made, or not be moved into the file. */
 void nt_own_part(struct nt_own_links *own, struct nt_own_file *file);
 void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64_t boot_ns);
 struct nt_own_request *nt_own_ask(struct nt_own_links *own, const struct nt_own_use *use,
@@ -113,20 +115,20 @@ void nt_own_drop_bundle(struct nt_own_links *own, struct nt_own_use *use);
 struct nt_own_file *nt_own_find_file(const struct nt_own_links *own, uintptr_t key);
 struct nt_own_process *nt_own_find_process(const struct nt_own_links *own, uint32_t pid);
 void nt_own_forget(struct nt_own_links *own, struct nt_own_request *request);
-/* Is what a process calls there seen by links of its own alone? */
+/* True if calls in the file are observed by own links alone. */
 bool nt_own_is_cut(const struct nt_own_file *file);
-/* Where its calls are not seen by shared links, has it all links of its own? */
+/* True if the use has all the own links that it needs. */
 bool nt_own_is_settled(const struct nt_own_use *use);
 bool nt_own_is_split_off(const struct nt_own_file *file, const struct nt_probe_target *target);
 /*
- * Asks for the links of a use, or for a look at what is hot. 1: they are being made; 0: there is nothing
- * to attach; negative: they are not made, and have to be asked for again.
+ * Requests the links of a use, or a look at hot functions. 1: they are being made; 0: there is
+ * nothing to attach; negative: the request failed, and has to be repeated.
  */
 int nt_own_make(struct nt_own_links *own, struct nt_own_use *use, bool look);
 void nt_own_pause(struct nt_own_links *own, struct nt_own_process *process, uint64_t boot_ns);
-/* Brings a use nearer to the state that it should be in. */
+/* Moves a use towards its wanted state. */
 void nt_own_pursue(struct nt_own_links *own, struct nt_own_use *use);
-/* Once all its links are there, or the file is shared again. */
+/* Ends the pause of a process once all its links are made, or the file is shared again. */
 void nt_own_review(struct nt_own_links *own, struct nt_own_process *process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The links that a process has of its own in a file. */
+/* The use of a file by a process: its own links. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ bool nt_own_is_split_off(const struct nt_own_file *file, const struct nt_probe_t
 	return file->split == NT_ATTACHED_ALL || !target->stays;
 }
 
-/* The state that a use should be in, as a number: 0 for nothing attached. */
+/* The wanted state of a use, as a number: 0 for nothing attached. */
 static uint64_t wanted_of(const struct nt_own_use *use)
 {
 	const struct nt_own_process *process = use->process;
@@ -52,7 +52,7 @@ static uint64_t wanted_of(const struct nt_own_use *use)
 	return 1 + process->on + 2ULL * (uint64_t)file->split + 8 * process->plan.version;
 }
 
-/* The targets of the use now. Those that the process shall not show are left out. */
+/* The targets to attach for the use, or to look at, by the plan. */
 static size_t choose(const struct nt_own_use *use, bool look, struct nt_probe_target *ret_target)
 {
 	const struct nt_own_process *process = use->process;
@@ -119,8 +119,8 @@ static void resume_process(struct nt_own_links *own, struct nt_own_process *proc
 }
 
 /*
- * Asks for the links of a use, or for a look at what is hot. 1: they are being made; 0: there is nothing
- * to attach; negative: they are not made, and have to be asked for again.
+ * Requests the links of a use, or a look at hot functions. 1: they are being made; 0: there is
+ * nothing to attach; negative: the request failed, and has to be repeated.
  */
 int nt_own_make(struct nt_own_links *own, struct nt_own_use *use, bool look)
 {
@@ -131,7 +131,7 @@ int nt_own_make(struct nt_own_links *own, struct nt_own_use *use, bool look)
 	size_t n;
 	int r;
 
-	/* Before anything that takes longer: many may have to wait. */
+	/* Checked first, since it is cheap and often fails under load. */
 	if (!nt_linker_has_room(own->linker, use->process->owner, look))
 		return -EAGAIN;
 	(void)nt_attached_targets(use->file->attached, &all);
@@ -168,13 +168,13 @@ int nt_own_make(struct nt_own_links *own, struct nt_own_use *use, bool look)
 	return 1;
 }
 
-/* Is what a process calls there seen by links of its own alone? */
+/* True if calls in the file are observed by own links alone. */
 bool nt_own_is_cut(const struct nt_own_file *file)
 {
 	return nt_attached_split(file->attached) != NT_ATTACHED_SHARED;
 }
 
-/* Brings a use nearer to the state that it should be in. */
+/* Moves a use towards its wanted state. */
 void nt_own_pursue(struct nt_own_links *own, struct nt_own_use *use)
 {
 	uint64_t wanted = wanted_of(use);
@@ -190,21 +190,21 @@ void nt_own_pursue(struct nt_own_links *own, struct nt_own_use *use)
 		return;
 	r = nt_own_make(own, use, false);
 	if (r == 0)
-		use->made = wanted; /* nothing to attach: this state is reached at once */
+		use->made = wanted; /* nothing to attach: the state is reached at once */
 	else if (r < 0)
-		own->stats.put_off++; /* it is tried again at the next tick */
-	/* Until the others are there its calls are not seen. */
+		own->stats.put_off++; /* retried at the next tick */
+	/* Its calls are not observed until the new links are made. */
 	if (nt_own_is_cut(use->file) && (had || r != 0))
 		nt_own_pause(own, use->process, nt_clock_boot_ns());
 }
 
-/* Where its calls are not seen by shared links, has it all links of its own? */
+/* True if the use has all the own links that it needs. */
 bool nt_own_is_settled(const struct nt_own_use *use)
 {
 	return use->ended || use->file->phase == PHASE_LEAVING || use->made == wanted_of(use);
 }
 
-/* Once all its links are there, or the file is shared again. */
+/* Ends the pause of a process once all its links are made, or the file is shared again. */
 void nt_own_review(struct nt_own_links *own, struct nt_own_process *process)
 {
 	if (!process->paused_ns || !process->on)

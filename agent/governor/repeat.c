@@ -4,7 +4,7 @@
 #include "common/base/hash.h"
 #include "common/system/clock.h"
 
-/* Between the two the thread may lose its processor. */
+/* The thread may be preempted between the two. */
 #define REPEATED_NS (10 * NT_MILLISECOND)
 
 bool nt_repeats_take(struct nt_repeats *repeats, const struct nt_event_call *call)

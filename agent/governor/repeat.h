@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Calls that made an event twice. While a file has links of all processes and links of one, a call that
- * makes an event at its entry alone makes one of each, one right after the other. The second is dropped.
- * Where links of one kind come or go between two calls, the second event of the one may be taken for the
- * first of the next: each call still counts once.
+ * Detection of repeated events. While a file has shared and own links, a call that makes an event
+ * at its entry alone makes one through each, in direct succession. The second is dropped. If links
+ * of one kind come or go between two calls, the second event of one may be taken for the first of
+ * the next. Each call still counts once.
  */
 #ifndef NT_AGENT_GOVERNOR_REPEAT_H
 #define NT_AGENT_GOVERNOR_REPEAT_H
@@ -14,7 +14,7 @@
 #include "bpf/event.h"
 
 enum {
-	NT_REPEATS = 1024, /* threads; where two fall together a call may be taken twice */
+	NT_REPEATS = 1024, /* threads; on a collision a repeat may be missed */
 };
 
 /* The last call of a thread that made an event at its entry alone. */
@@ -27,10 +27,10 @@ struct nt_repeat {
 
 /* A zeroed one is ready for use. */
 struct nt_repeats {
-	struct nt_repeat of[NT_REPEATS]; /* by a hash of the thread; a later one replaces it */
+	struct nt_repeat of[NT_REPEATS]; /* by thread hash; a collision replaces the entry */
 };
 
-/* True: the event is the second of its call. Events of a thread come in order. */
+/* True: the event repeats the last one of its thread. Events of a thread must be in order. */
 bool nt_repeats_take(struct nt_repeats *repeats, const struct nt_event_call *call);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* By owner, and of one owner the least first. */
+/* Orders by owner, then by claim, smallest first. */
 static int in_order(const void *a, const void *b)
 {
 	const struct nt_claim *x = a, *y = b;
@@ -21,7 +21,9 @@ static int least_first(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* What none may exceed so that all together have `most`. They are in order, the least first. */
+/*
+ * The level that caps each claim so that all sum up to `most`. Claims are sorted, smallest first.
+ */
 static double find_level(const double *wanted, size_t count, double most)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -34,7 +36,7 @@ static double find_level(const double *wanted, size_t count, double most)
 	return count ? wanted[count - 1] : 0;
 }
 
-/* Into `sum`, in the order of the claims. Returns the number of owners. */
+/* Sums the claims of each owner, in the order of the claims. Returns the number of owners. */
 static size_t sum_owners(const struct nt_claim *claim, size_t count, double *sum)
 {
 	size_t owners = 0;
@@ -47,7 +49,7 @@ static size_t sum_owners(const struct nt_claim *claim, size_t count, double *sum
 	return owners;
 }
 
-/* To the claims of one owner. wanted: room for as many numbers. */
+/* Grants to the claims of one owner. wanted: room for as many numbers. */
 static void grant(struct nt_claim *claim, size_t count, double most, double *wanted)
 {
 	double level;

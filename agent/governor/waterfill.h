@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shares a quantity out among owners, and the part of each owner among its claims, by water-filling:
- * who wants less than an equal part has all of it, and what that leaves is shared out among the others.
+ * Water-filling: divides a quantity among owners, and the part of each owner among its claims.
+ * Claims below an equal part are granted in full; the remainder is divided among the others.
  */
 #ifndef NT_AGENT_GOVERNOR_WATERFILL_H
 #define NT_AGENT_GOVERNOR_WATERFILL_H
@@ -18,7 +18,7 @@ struct nt_claim {
 	void *data; /* the caller's */
 };
 
-/* Grants at most `most` in all. The claims change their order. -ENOMEM: nothing is granted or changed. */
+/* Grants at most `most` in all, and reorders the claims. -ENOMEM: nothing is granted or changed. */
 NT_MUST_CHECK int nt_waterfill(struct nt_claim *claim, size_t count, double most);
 
 #endif
