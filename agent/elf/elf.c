@@ -12,17 +12,17 @@
 #include "agent/elf/insn.h"
 
 enum {
-	SECTIONS_MAX = 4096, /* and the first, which is none */
-	SEGMENTS_MAX = 64, /* of a kind */
+	SECTIONS_MAX = 4096, /* plus the first, which is a placeholder */
+	SEGMENTS_MAX = 64, /* per kind */
 	HEADERS_MAX = 4096, /* of segments */
 	HEADERS_AT_ONCE = 64,
 	TABLE_BYTES_MAX = 64 << 20, /* of one symbol or string table */
-	NOTES_MAX = 16, /* sections that are looked at for the build-id */
+	NOTES_MAX = 16, /* sections searched for the build-id */
 	NOTE_BYTES_MAX = 4096, /* of one */
 	MARKS_BYTES_MAX = 1 << 20, /* of all notes of places for probes */
 	MARKS_MAX = 16, /* of one name */
 	CLONES_MAX = 16, /* of one function */
-	SECTION_NAME_BYTES = 14, /* of those that are known by name: both have as many */
+	SECTION_NAME_BYTES = 14, /* longest name looked up: both have this length */
 };
 
 struct segment {
@@ -46,7 +46,7 @@ struct nt_elf {
 static int read_segments(struct nt_elf *e, const Elf64_Ehdr *header)
 {
 	Elf64_Phdr program[HEADERS_AT_ONCE];
-	/* PN_XNUM, more than there is room for here, is more than are looked at. */
+	/* PN_XNUM is above HEADERS_MAX: no special case. */
 	size_t left = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX, n;
 
 	if (left && header->e_phentsize != sizeof(*program))
@@ -78,7 +78,7 @@ static int read_segments(struct nt_elf *e, const Elf64_Ehdr *header)
 	return 0;
 }
 
-/* Numbers that do not fit the header are in the first section's. */
+/* Counts that do not fit into the header are in the first section. */
 static int read_sections(struct nt_elf *e, const Elf64_Ehdr *header)
 {
 	uint64_t n = header->e_shnum;
@@ -108,14 +108,14 @@ static int read_sections(struct nt_elf *e, const Elf64_Ehdr *header)
 	return nt_elf_reader_read(&e->reader, header->e_shoff, e->section, n * sizeof(first));
 }
 
-/* Is it in the file, as its header claims? */
+/* True if the section's range lies in the file. */
 static bool holds(const struct nt_elf *e, const Elf64_Shdr *section)
 {
 	return section->sh_size &&
 	       nt_elf_reader_holds(&e->reader, section->sh_offset, section->sh_size);
 }
 
-/* The headers of a symbol table, its names and its versions (NULL: none) as one. */
+/* Combines the headers of a symbol table, its names and its versions (NULL: none). */
 static struct nt_elf_table table_of(const Elf64_Shdr *symbols, const Elf64_Shdr *strings,
 				    const Elf64_Shdr *versions)
 {
@@ -136,7 +136,7 @@ static struct nt_elf_table table_of(const Elf64_Shdr *symbols, const Elf64_Shdr 
 }
 
 /*
- * Leaves *table as it is where the headers lie, or where a search of it after *before would be beyond
+ * Leaves *table unchanged if the headers are invalid, or a search of it after *before would exceed
  * the budget.
  */
 static void find_table(struct nt_elf *e, const Elf64_Shdr *symbols, const Elf64_Shdr *versions,
@@ -241,7 +241,7 @@ int nt_elf_open_fd(int fd, const struct nt_elf_budget *budget, struct nt_elf **r
 
 int nt_elf_open(const char *path, struct nt_elf **ret_elf)
 {
-	/* Not blocking: the path may lead to a pipe or a device by now. */
+	/* Non-blocking: the path may lead to a pipe or a device by now. */
 	nt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int r;
 
@@ -288,7 +288,7 @@ static int offset_in(const struct segment *segment, size_t segments, uint64_t va
 	return -EBADMSG;
 }
 
-/* Where a function at this address is probed. */
+/* The probe places of a function at this address. */
 static int place(struct nt_elf *elf, uint64_t value, struct nt_elf_symbol *ret_symbol)
 {
 	uint8_t code[NT_INSN_BYTES];
@@ -336,10 +336,10 @@ struct best {
 struct finding {
 	const struct nt_elf_wanted *wanted;
 	struct best *best;
-	size_t open; /* wanted, and what comes may still change the answer */
+	size_t open; /* wanted names whose result may still change */
 };
 
-/* Of two of one rank the later is taken. */
+/* Of two symbols of one rank the later wins. */
 static int keep_best(void *data, const struct nt_elf_hit *hit)
 {
 	struct finding *finding = data;
@@ -358,7 +358,7 @@ static int keep_best(void *data, const struct nt_elf_hit *hit)
 	return 0;
 }
 
-/* Errors of one function are its result; those of the file are errors. */
+/* An error of one function is its result; an error of the file fails the call. */
 static int place_best(struct nt_elf *elf, enum nt_elf_match match, const struct best *best,
 		      struct nt_elf_found *ret_found)
 {
@@ -457,7 +457,7 @@ static bool is_nop(struct nt_elf *elf, uint64_t offset)
 	       memcmp(code, arm64 ? nop_arm64 : nop_x86_64, len) == 0;
 }
 
-/* The name of a section, as far as one of those that are looked for is long. */
+/* Reads as much of a section's name as the wanted ones are long. */
 static int read_name(struct nt_elf *elf, const Elf64_Shdr *section, char name[SECTION_NAME_BYTES])
 {
 	const Elf64_Shdr *names;
@@ -504,7 +504,7 @@ static int find_notes(struct nt_elf *elf, const Elf64_Shdr **ret_notes, uint64_t
 	return 0;
 }
 
-/* Returns how many there are, of which the first MARKS_MAX are given. */
+/* Returns their number, and the first MARKS_MAX. */
 static int read_marks(struct nt_elf *elf, const Elf64_Shdr *notes, const char *provider,
 		      const char *name, struct nt_elf_note *ret_note)
 {
@@ -545,7 +545,7 @@ int nt_elf_find_marks(struct nt_elf *elf, const char *provider, const char *name
 	if ((size_t)n > max || n > MARKS_MAX)
 		return -E2BIG;
 	for (int i = 0; i < n; i++) {
-		/* prelink moves all but the notes. It wraps where that was downwards. */
+		/* prelink moves all but the notes. Wraps if that was downwards. */
 		uint64_t moved = base ? base - note[i].base : 0;
 
 		if (offset_in(elf->code, elf->codes, note[i].location + moved, &mark[i].offset) <

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Symbols of an ELF file as file offsets, as attaching needs them: dynamic symbols with their
- * default version, .symtab for what is linked statically, aliases found out, and the cost of the
- * first instruction. The file is hostile: every offset is checked, and reading it costs no more than
- * a budget.
+ * An ELF reader: symbols as file offsets where probes can be attached. It reads dynamic symbols
+ * with their default version, and .symtab for statically linked code, resolves aliases, and rates
+ * the first instruction. The file is untrusted: every offset is checked, and reading it stays
+ * within a budget.
  */
 #ifndef NT_AGENT_ELF_ELF_H
 #define NT_AGENT_ELF_ELF_H
@@ -22,20 +22,19 @@ struct nt_elf;
 struct nt_elf_symbol {
 	uint64_t offset; /* in the file */
 	/*
-	 * Where a probe goes: past endbr64, or to the second instruction where the first is dear and
-	 * leaves alone what the probe looks at. A return probe reads and writes the return address
-	 * as well, so that it may have to stay where an entry probe need not.
+	 * Where a probe is placed: past endbr64, or at the second instruction if the first is slow
+	 * and does not change what the probe reads. A return probe also reads and writes the return
+	 * address, so its place may have to differ.
 	 */
 	uint64_t entry_offset, return_offset;
 	enum nt_insn insn, return_insn; /* there */
 };
 
-/*
- * -EBADMSG: no ELF file of a machine that is known, or no regular file. It must not be used by two
- * threads at once.
- */
+/* -EBADMSG: not an ELF file of a supported machine, or not a regular file. Not thread-safe. */
 NT_MUST_CHECK int nt_elf_open(const char *path, struct nt_elf **ret_elf);
-/* The same of an open file, which must stay open as long. budget: NULL is the default. */
+/*
+ * The same for an open file, which is borrowed until nt_elf_close(). budget: NULL is the default.
+ */
 NT_MUST_CHECK int nt_elf_open_fd(int fd, const struct nt_elf_budget *budget,
 				 struct nt_elf **ret_elf);
 void nt_elf_close(struct nt_elf *elf);
@@ -43,45 +42,45 @@ NT_DEFINE_AUTO(nt_elf, nt_elf_close)
 
 const struct nt_elf_cost *nt_elf_cost(const struct nt_elf *elf);
 
-/* Has symbols that are not looked at, since their table is too large for the budget. */
+/* True if a symbol table exceeds the budget and is not searched. */
 bool nt_elf_passed_over(const struct nt_elf *elf);
 
 struct nt_elf_found {
-	int result; /* 0, -ENOENT: not defined in this file, -EBADMSG: its place is not in the code */
-	struct nt_elf_symbol symbol; /* where result is 0; not of a prefix */
+	int result; /* 0, -ENOENT: not defined here, -EBADMSG: its address is not in the code */
+	struct nt_elf_symbol symbol; /* if result is 0; not set for a prefix */
 };
 
 /*
- * Looks for up to NT_ELF_WANTED_MAX functions in one pass over .dynsym and one over .symtab.
- * .dynsym goes first where both define a function, and there the default version. Fails as a whole,
- * with ret_found undefined, where the file cannot be read or exceeds its budget.
+ * Finds up to NT_ELF_WANTED_MAX functions in one pass over .dynsym and one over .symtab. .dynsym
+ * takes precedence, and in it the default version. Fails as a whole, with ret_found undefined, if
+ * the file cannot be read or exceeds its budget.
  */
 NT_MUST_CHECK int nt_elf_find_all(struct nt_elf *elf, const struct nt_elf_wanted *wanted, size_t n,
 				  struct nt_elf_found *ret_found);
 
 /*
- * The same of all that the compiler made of a function: "f" and clones as "f.constprop.0", but not
- * what it split off as cold. Returns how many there are (0: none), -E2BIG for more than max: those
- * that were left out would be missed. max: up to 16.
+ * The same for all clones of one function: "f" and, for example, "f.constprop.0", but not parts
+ * split off as cold. Returns their number (0: none); -E2BIG: more than max, as a subset would miss
+ * calls. max: up to 16.
  */
 NT_MUST_CHECK int nt_elf_find_clones(struct nt_elf *elf, const char *name,
 				     struct nt_elf_symbol *ret_symbol, size_t max);
 
-/* A place that the program was built with for probes (USDT). */
+/* A USDT mark: a place for probes that the program was built with. */
 struct nt_elf_mark {
 	uint64_t offset; /* in the file, of a nop */
-	/* in the file: the kernel counts it up while a probe is there; 0: none */
+	/* file offset of a counter that the kernel increments for each probe; 0: none */
 	uint64_t semaphore;
 };
 
 /*
- * All of this name. Returns how many there are (0: none), -E2BIG for more than max, -EBADMSG where
- * one lies: its place is no nop in the code, or its semaphore not in the data.
+ * Finds all marks of this name. Returns their number (0: none). -E2BIG: more than max. -EBADMSG: a
+ * mark is invalid: no nop in the code, or its semaphore is not in the data.
  */
 NT_MUST_CHECK int nt_elf_find_marks(struct nt_elf *elf, const char *provider, const char *name,
 				    struct nt_elf_mark *ret_mark, size_t max);
 
-/* 1: has a function whose name begins so, 0: has none. */
+/* 1: a function has a name with this prefix; 0: none. */
 NT_MUST_CHECK int nt_elf_has_prefix(struct nt_elf *elf, const char *prefix);
 
 /* Build-id as hex; empty where there is none. */

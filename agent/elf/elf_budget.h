@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What reading an ELF file may cost, and what it has cost. */
+/* The budget for reading an ELF file, and the cost so far. */
 #ifndef NT_AGENT_ELF_ELF_BUDGET_H
 #define NT_AGENT_ELF_ELF_BUDGET_H
 
@@ -13,17 +13,17 @@ enum {
 };
 
 /*
- * What one file may cost, from its opening to its closing. Whatever would exceed it fails with
- * -EOVERFLOW, and so does every later call that costs as much. A symbol table that is too large to be
- * searched once is passed over, so that a library keeps its .dynsym.
+ * The most that one file may cost from open to close. Anything beyond it fails with -EOVERFLOW,
+ * also on a retry. A symbol table that is too large to be searched once is skipped, so that .dynsym
+ * of a library remains usable.
  */
 struct nt_elf_budget {
 	uint64_t bytes; /* read from the file */
-	uint64_t work; /* symbols visited, names looked at, comparisons of up to 16 bytes */
+	uint64_t work; /* symbols visited, names read, comparisons of up to 16 bytes */
 	uint64_t memory; /* bytes held at a time */
 };
 
-/* What it has cost so far; memory: at most at a time. */
+/* The cost so far; memory: the peak. */
 struct nt_elf_cost {
 	uint64_t bytes, work, memory;
 };

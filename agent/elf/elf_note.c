@@ -7,7 +7,7 @@
 
 enum {
 	STAPSDT_TYPE = 3,
-	ADDRESSES = 3, /* location, base, semaphore: then the texts */
+	ADDRESSES = 3, /* location, base, semaphore; texts follow */
 };
 
 static const char owner[] = "stapsdt";
@@ -24,7 +24,7 @@ static bool take(size_t len, size_t *at, uint32_t bytes, size_t *ret_begin)
 	return true;
 }
 
-/* The text at *at, which ends within len, and moves past it. */
+/* Compares the text at *at, which must end within len, and moves past it. */
 static bool is_text(const uint8_t *desc, size_t len, size_t *at, const char *wanted)
 {
 	const char *text = (const char *)desc + *at;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Notes of an ELF file: those in which a program says where it was built for probes (.note.stapsdt,
- * "USDT"), a nop each with the names of a provider and of the event; and the build-id. The bytes are
- * hostile.
+ * Notes of an ELF file: USDT marks (.note.stapsdt), each of which names a nop, a provider and an
+ * event; and the build-id. The bytes are untrusted.
  */
 #ifndef NT_AGENT_ELF_ELF_NOTE_H
 #define NT_AGENT_ELF_ELF_NOTE_H
@@ -11,26 +10,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Addresses as the file was linked. */
+/* Link-time addresses. */
 struct nt_elf_note {
 	uint64_t location;
-	uint64_t semaphore; /* 16 bits that count who wants the event; 0: it is made always */
-	uint64_t base; /* of the section .stapsdt.base: where that lies elsewhere now, so do they */
+	uint64_t semaphore; /* 16 bits: attached probes; 0: the event is always made */
+	uint64_t base; /* link-time address of .stapsdt.base: a later move shifts the others too */
 };
 
 /*
- * Those of one name, in the order of the file. Returns how many there are, of which the first `max`
- * are given: an event has as many as the compiler made copies of the function. What is malformed
- * ends the walk.
+ * Finds the notes of one name, in file order. Returns their number, and the first `max` of them. An
+ * event has one note per copy of its function that the compiler made. A malformed note ends the
+ * search.
  */
 size_t nt_elf_note_find(const uint8_t *data, size_t len, const char *provider, const char *name,
 			struct nt_elf_note *ret_note, size_t max);
 
 enum {
-	NT_ELF_BUILD_ID_BYTES = 32, /* one that is longer is none */
+	NT_ELF_BUILD_ID_BYTES = 32, /* a longer one is ignored */
 };
 
-/* The build-id in these notes, as hex. False: they hold none, and ret_hex is as it was. */
+/* The build-id in these notes, as hex. False: there is none, and ret_hex is unchanged. */
 bool nt_elf_note_build_id(const uint8_t *data, size_t len,
 			  char ret_hex[2 * NT_ELF_BUILD_ID_BYTES + 1]);
 

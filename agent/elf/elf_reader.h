@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads of one ELF file within a budget: bytes read, units of work and memory held are counted, and
- * what would exceed the budget is refused with -EOVERFLOW. For agent/elf*.c alone.
+ * The file access of the ELF reader: bytes read, units of work and memory held count against a
+ * budget. Anything beyond it fails with -EOVERFLOW. For agent/elf/elf*.c alone.
  */
 #ifndef NT_AGENT_ELF_ELF_READER_H
 #define NT_AGENT_ELF_ELF_READER_H
@@ -22,28 +22,28 @@ struct nt_elf_reader {
 	uint64_t memory; /* held now */
 };
 
-/* -EBADMSG: no regular file. */
+/* -EBADMSG: not a regular file. */
 NT_MUST_CHECK int nt_elf_reader_init(struct nt_elf_reader *reader, int fd,
 				     const struct nt_elf_budget *budget);
 
-/* Does the file hold these bytes, by its size when it was opened? */
+/* True if the range lies in the file, by its size at open. */
 bool nt_elf_reader_holds(const struct nt_elf_reader *reader, uint64_t offset, uint64_t len);
 
 /*
- * Exactly len bytes. -EBADMSG: the file ends before. -EOVERFLOW: they are beyond the budget, and
+ * Reads exactly len bytes. -EBADMSG: the file is shorter. -EOVERFLOW: they exceed the budget, and
  * nothing was read.
  */
 NT_MUST_CHECK int nt_elf_reader_read(struct nt_elf_reader *reader, uint64_t offset, void *to,
 				     size_t len);
-/* As many as there are up to len; returns their number. */
+/* Reads up to len bytes; returns their number. */
 NT_MUST_CHECK ssize_t nt_elf_reader_read_some(struct nt_elf_reader *reader, uint64_t offset,
 					      void *to, size_t len);
 
-/* Is this much of the budget left? */
+/* True if this much of the budget is left. */
 bool nt_elf_reader_affords(const struct nt_elf_reader *reader, uint64_t bytes, uint64_t work);
 NT_MUST_CHECK int nt_elf_reader_work(struct nt_elf_reader *reader, uint64_t units);
 
-/* Zeroed. -EOVERFLOW or -ENOMEM. */
+/* Allocates zeroed memory. -EOVERFLOW or -ENOMEM. */
 NT_MUST_CHECK int nt_elf_reader_alloc(struct nt_elf_reader *reader, size_t bytes, void **ret);
 /* Accepts NULL. `bytes` as allocated. */
 void nt_elf_reader_free(struct nt_elf_reader *reader, void *p, size_t bytes);

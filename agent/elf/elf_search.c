@@ -24,8 +24,8 @@ _Static_assert(WINDOW_BYTES % BLOCK_BYTES == 0, "a window has whole blocks");
 _Static_assert((int)NT_ELF_WANTED_MAX < (int)NONE, "an index is less than none");
 
 /*
- * Each symbol is visited twice for a window; its name is looked at, and compared with one wanted. Of
- * the string table no more is read than the blocks in which names begin.
+ * Each symbol is visited twice per window; its name is read, and compared with one wanted. Of the
+ * string table only the blocks in which names begin are read.
  */
 struct nt_elf_cost nt_elf_table_cost(const struct nt_elf_table *table)
 {
@@ -42,15 +42,15 @@ struct nt_elf_cost nt_elf_table_cost(const struct nt_elf_table *table)
 	};
 }
 
-/* A wanted name by its first bytes. */
+/* A wanted name, keyed by its first bytes. */
 struct entry {
 	uint64_t key;
 	uint16_t len;
-	uint16_t next; /* key of the same slot */
-	uint16_t same; /* the next of the same key */
+	uint16_t next; /* next key of the same slot */
+	uint16_t same; /* next entry of the same key */
 };
 
-/* A name in the string table that is wanted. */
+/* A wanted name found in the string table. */
 struct match {
 	uint32_t at;
 	uint16_t wanted;
@@ -65,9 +65,9 @@ struct search {
 
 	struct entry entry[NT_ELF_WANTED_MAX];
 	uint16_t head[SLOTS];
-	uint16_t shorter; /* prefixes of less than a key */
+	uint16_t shorter; /* prefixes shorter than a key */
 
-	/* The part of the string table that is looked at, and where in it names begin. */
+	/* The current window of the string table, and where names begin in it. */
 	uint32_t begin, end;
 	uint64_t *begins;
 	struct match match[MATCHES_MAX]; /* by `at`, as found */
@@ -76,12 +76,12 @@ struct search {
 	Elf64_Versym version[SYMBOLS_AT_ONCE];
 	union {
 		Elf64_Sym symbol[SYMBOLS_AT_ONCE];
-		/* The last name of a block is there to its end, and a key can be read anywhere. */
+		/* Padded: the last name of a block is complete, and a key can be read anywhere. */
 		char name[BLOCK_BYTES + NT_ELF_NAME_BYTES + KEY_BYTES];
 	};
 };
 
-/* The first 8 bytes of a name; zero behind its end. */
+/* The first 8 bytes of a name, zero past its end. */
 static uint64_t key_of(const char *name)
 {
 	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
@@ -99,7 +99,7 @@ static size_t slot_of(uint64_t key)
 
 _Static_assert(1ULL << (64 - 54) == SLOTS, "a slot is the upper bits of the product");
 
-/* The first wanted name with this key; NONE where there is none. */
+/* The first wanted name with this key, or NONE. */
 static uint16_t find_key(const struct search *s, uint64_t key, uint64_t *work)
 {
 	uint16_t i = s->head[slot_of(key)];
@@ -109,7 +109,7 @@ static uint16_t find_key(const struct search *s, uint64_t key, uint64_t *work)
 	return i;
 }
 
-/* Behind the others of its key, or as a key of its own. */
+/* Adds it behind the others of its key, or as a new key. */
 static void add_key(struct search *s, uint16_t i)
 {
 	uint64_t key = s->entry[i].key, work = 0;
@@ -135,7 +135,7 @@ static void index_wanted(struct search *s, size_t n)
 		size_t len = strnlen(wanted->name, NT_ELF_NAME_BYTES);
 		char padded[KEY_BYTES] = {0};
 
-		/* No function has an empty name, nor is one so long looked at. */
+		/* No function has an empty name; names this long are skipped. */
 		if (len == NT_ELF_NAME_BYTES || (!len && wanted->match != NT_ELF_PREFIX))
 			continue;
 		memcpy(padded, wanted->name, len < KEY_BYTES ? len : KEY_BYTES);
@@ -149,7 +149,7 @@ static void index_wanted(struct search *s, size_t n)
 	}
 }
 
-/* `room` is what is left of the string table, or more than a name may have. */
+/* `room`: bytes left in the string table, or more than a name may have. */
 static bool is_match(enum nt_elf_match match, const char *wanted, size_t len, const char *name,
 		     size_t room, uint64_t *work)
 {
@@ -182,7 +182,7 @@ static int add_match(struct search *s, uint16_t wanted, uint32_t at)
 	return 0;
 }
 
-/* The name at this place against all that are wanted. */
+/* Compares the name at this place with all wanted ones. */
 static int match_name(struct search *s, const char *name, size_t room, uint32_t at, uint64_t *work)
 {
 	const uint16_t lists[] = {find_key(s, key_of(name), work), s->shorter};
@@ -238,7 +238,7 @@ static int match_block(struct search *s, uint32_t at, uint64_t *begins)
 	return 0;
 }
 
-/* The next symbols from `first` on. */
+/* Reads the next symbols from `first` on. */
 static int read_symbols(struct search *s, uint32_t first, uint32_t *ret_n)
 {
 	uint32_t n = s->table->symbols - first;
@@ -267,7 +267,7 @@ static int read_versions(struct search *s, uint32_t first, uint32_t n)
 				  s->version, n * sizeof(Elf64_Versym));
 }
 
-/* A function that is defined here and whose name is in the window. */
+/* True for a function that is defined here and named in the window. */
 static bool is_function(const struct search *s, const Elf64_Sym *symbol)
 {
 	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
@@ -304,7 +304,7 @@ static int mark_names(struct search *s)
 	return 0;
 }
 
-/* What of the marked names matches; then only these are marked. */
+/* Compares the marked names; then only matches stay marked. */
 static int match_names(struct search *s)
 {
 	uint64_t *begins = s->begins;

@@ -10,7 +10,7 @@ enum {
 	REG_SP = 4,
 };
 
-/* rdi rsi rdx rcx r8 r9 and rsp: what an entry probe reads. */
+/* rdi rsi rdx rcx r8 r9 and rsp: read by an entry probe. */
 static bool is_watched(int reg)
 {
 	return reg == 7 || reg == 6 || reg == 2 || reg == 1 || reg == 8 || reg == 9 ||
@@ -20,10 +20,10 @@ static bool is_watched(int reg)
 struct x86 {
 	size_t len; /* 0: not decoded */
 	enum nt_insn cost;
-	bool harmless; /* changes no argument register, no rsp, no control flow */
+	bool harmless; /* changes no argument register, rsp or control flow */
 };
 
-/* The nops that the kernel knows, by length; it emulates them. */
+/* The nops that the kernel emulates, by length. */
 static bool is_known_nop(const uint8_t *code, size_t len, size_t *ret_len)
 {
 	static const uint8_t nop[][8] = {
@@ -69,7 +69,7 @@ static size_t modrm_len(const uint8_t *code, size_t len)
 	return n <= len ? n : 0;
 }
 
-/* Those that the kernel steps out of line, where they write no more than one register. */
+/* Instructions that the kernel steps out of line, if they write at most one register. */
 static void decode_slow(const uint8_t *code, size_t len, size_t at, uint8_t rex, bool word,
 			struct x86 *insn)
 {
@@ -123,7 +123,7 @@ static void decode_slow(const uint8_t *code, size_t len, size_t at, uint8_t rex,
 	if (at + n + immediate > len)
 		return;
 	insn->len = at + n + immediate;
-	/* A store may hit the stack, where arguments lie. */
+	/* A store may hit the stack, where arguments may be. */
 	insn->harmless = written != -2 && !is_watched(written);
 }
 
@@ -142,7 +142,7 @@ static struct x86 decode(const uint8_t *code, size_t len)
 	for (; at < len && at < LONGEST; at++) {
 		uint8_t prefix = code[at];
 
-		/* Segment overrides and lock: the kernel takes no such instruction. */
+		/* Segment overrides and lock: the kernel refuses these. */
 		if (prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e ||
 		    prefix == 0xf0) {
 			insn.cost = NT_INSN_REFUSED;
@@ -192,8 +192,8 @@ static struct x86 decode(const uint8_t *code, size_t len)
 }
 
 /*
- * The return address is at (%rsp) as long as %rsp has not moved, and the kernel takes it from there:
- * a return probe may go wherever an entry probe may.
+ * The return address is at (%rsp) until %rsp moves, and the kernel reads it there: return probes
+ * may be placed wherever entry probes may.
  */
 void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *ret_plan)
 {
@@ -219,7 +219,7 @@ void nt_insn_plan_x86_64(const uint8_t *code, size_t len, struct nt_insn_plan *r
 	*ret_plan = plan;
 }
 
-#define BTI_C   0xd503245fU /* both leave the arguments alone */
+#define BTI_C   0xd503245fU /* both leave the arguments unchanged */
 #define PACIASP 0xd503233fU
 
 static enum nt_insn cost_arm64(uint32_t insn)
@@ -229,7 +229,7 @@ static enum nt_insn cost_arm64(uint32_t insn)
 	    (insn & 0x7e000000) == 0x34000000 || /* cbz, cbnz */
 	    (insn & 0x7e000000) == 0x36000000 || /* tbz, tbnz */
 	    (insn & 0x1f000000) == 0x10000000 || /* adr, adrp */
-	    (insn & 0xbf000000) == 0x18000000 || /* ldr from the instruction's surroundings */
+	    (insn & 0xbf000000) == 0x18000000 || /* ldr, PC-relative */
 	    insn == 0xd503201f || /* nop */
 	    (insn & 0xffc07fff) == 0xa9807bfd) /* stp x29, x30, [sp, #-n]! (6.14) */
 		return NT_INSN_CHEAP;
@@ -256,7 +256,7 @@ void nt_insn_plan_arm64(const uint8_t *code, size_t len, struct nt_insn_plan *re
 		plan.entry = sizeof(insn[0]);
 		plan.entry_insn = cost_arm64(insn[1]);
 	}
-	/* Once the return address is signed, another in its place would not pass for it. */
+	/* A signed return address cannot be replaced: authentication would fail. */
 	if (insn[0] == BTI_C && insn[1] != PACIASP) {
 		plan.ret = plan.entry;
 		plan.return_insn = plan.entry_insn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a breakpoint on an instruction costs. The kernel emulates a few (docs/probes.md); every
- * other one is copied out, run there and trapped again.
+ * The cost of a breakpoint on an instruction. The kernel emulates a few instructions
+ * (docs/probes.md); any other is copied out of line, run there and trapped again.
  */
 #ifndef NT_AGENT_ELF_INSN_H
 #define NT_AGENT_ELF_INSN_H
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a breakpoint on the first instruction costs: docs/probes.md. */
+/* The cost of a breakpoint on the first instruction: docs/probes.md. */
 enum nt_insn {
 	NT_INSN_CHEAP, /* push, nop, jmp, jcc, call: emulated by the kernel */
-	NT_INSN_SLOW, /* stepped out of line: about 20 times as dear */
-	NT_INSN_REFUSED, /* the kernel does not take it */
+	NT_INSN_SLOW, /* stepped out of line: about 20 times the cost */
+	NT_INSN_REFUSED, /* the kernel refuses it */
 };
 
 enum {
