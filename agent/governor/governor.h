@@ -8,14 +8,14 @@
  * of the process, or of one core if it uses less: a process that sleeps is slowed in proportion to
  * the time that passes. Excess cost is shed in this order:
  *
- * 1. A function that alone exceeds the budget in the shortest slice is *hot*: it is detached, and
- *    attached again for 10 ms every 10 s (a *look*).
+ * 1. A function that alone takes half of the budget in the shortest slice is *hot*: it is detached,
+ *    and attached again for 10 ms every 10 s (a *look*).
  * 2. All other functions except staying ones (nt_probe_stays()) are observed in *slices*. A slice
  *    lies at the start of each period of the real time, so that the ranks of a job are observed
  *    together. A rank's period is chosen so that whole steps fit into a slice.
  * 3. If even the shortest slice costs too much, whole subjects are shed, the least useful first:
- *    allocations, copies, the order of streams, launches, synchronising calls. The same subjects
- *    except synchronising calls are shed if no whole step would fit into the longest slice.
+ *    allocations, copies, the order of streams, launches, driver, synchronising calls. The same
+ *    subjects except synchronising calls are shed if no whole step would fit into the longest slice.
  *
  * The agent's own processor time for the events of all processes has a budget too. It is divided by
  * water-filling, among owners first and then among the processes of each: the largest claims are
