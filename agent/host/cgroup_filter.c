@@ -19,7 +19,7 @@ enum {
 };
 
 struct nt_cgroup_filter {
-	/* A word of the controllers' list in /proc/PID/cgroup; empty for version 2. */
+	/* An item of the controllers' list in /proc/PID/cgroup; empty for version 2. */
 	char controller[CONTROLLER_BYTES];
 	char path[PATH_MAX]; /* within the hierarchy; "" for its root */
 };
@@ -36,9 +36,8 @@ static size_t cut(char *line, char *word[FIELDS_MAX])
 }
 
 /*
- * A word of the mount's own options that names its hierarchy: name=systemd, or one of its
- * controllers. Others (rw, xattr) are in no line of /proc/PID/cgroup, so that the choice is made
- * by looking into our own.
+ * The mount option that names its hierarchy: name=systemd, or one of its controllers. Others (rw,
+ * xattr) are in no line of /proc/PID/cgroup, so our own is used to choose.
  */
 static bool choose_controller(char *options, const char *own, size_t own_len, char *controller)
 {
@@ -64,7 +63,7 @@ static bool choose_controller(char *options, const char *own, size_t own_len, ch
 	return false;
 }
 
-/* What remains of directory below mount point; NULL: it is elsewhere. */
+/* The path of directory below the mount point; NULL: outside of it. */
 static const char *below(const char *directory, const char *mount_point)
 {
 	size_t len = strlen(mount_point);
@@ -92,7 +91,7 @@ static bool take_mount(char *line, const char *directory, const char *own, size_
 	if (strcmp(word[dash + 1], "cgroup2") != 0 && strcmp(word[dash + 1], "cgroup") != 0)
 		return false;
 	rest = below(directory, word[4]);
-	/* Of mounts on top of each other the deepest holds the directory. */
+	/* Of stacked mounts, the deepest contains the directory. */
 	if (!rest || strlen(word[4]) < *longest)
 		return false;
 	if (strcmp(word[dash + 1], "cgroup") == 0 &&
@@ -157,7 +156,7 @@ void nt_cgroup_filter_free(struct nt_cgroup_filter *cgroup_filter)
 	free(cgroup_filter);
 }
 
-/* Is one of the words of the list, which commas separate, the controller? */
+/* True if the comma-separated list contains the controller. */
 static bool has_controller(const char *list, size_t len, const char *controller)
 {
 	size_t want = strlen(controller);

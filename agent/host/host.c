@@ -109,7 +109,7 @@ bool nt_host_parse_stat(const char *text, size_t len, uint64_t tick_ns,
 		return false;
 	at = (size_t)(close + 1 - text);
 	for (int i = 0; i <= STAT_SYSTEM_TIME; i++) {
-		/* So that both times together, in nanoseconds, are a number. */
+		/* So that the sum of both times fits in nanoseconds. */
 		const uint64_t most = i < STAT_USER_TIME ? UINT64_MAX : UINT64_MAX / 2 / tick_ns;
 
 		if (!next_word(text, len, &at, &word, &word_len))
@@ -177,7 +177,7 @@ void nt_host_parse_io(const char *text, size_t len, struct nt_host_sample *sampl
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* 0 bytes where there is nothing to read. */
+/* 0 bytes if there is nothing to read. */
 static size_t read_again(int fd, char *text, size_t size)
 {
 	ssize_t n = fd < 0 ? 0 : pread(fd, text, size, 0);
@@ -201,7 +201,7 @@ int nt_host_read(struct nt_host *host, struct nt_host_sample *ret_sample)
 					 &sample.process_cpu_ns);
 	len = read_again(host->schedstat, text, sizeof(text));
 	if (!nt_host_parse_schedstat(text, len, &sample))
-		sample.on_cpu_ns = thread_cpu_ns; /* a kernel without it: coarser */
+		sample.on_cpu_ns = thread_cpu_ns; /* not in this kernel: coarser */
 	*ret_sample = sample;
 	return 0;
 }

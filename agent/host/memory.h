@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading the memory of watched processes. What comes back is hostile: check every value. */
+/* Reads the memory of watched processes. The data is untrusted: validate every value. */
 #ifndef NT_AGENT_HOST_MEMORY_H
 #define NT_AGENT_HOST_MEMORY_H
 
@@ -14,7 +14,7 @@ struct nt_memory {
 	void *data;
 };
 
-/* The reader of living processes. */
+/* The reader for running processes. */
 struct nt_memory nt_memory_live(void);
 
 NT_MUST_CHECK int nt_memory_read(const struct nt_memory *memory, uint32_t pid, uint64_t address,

@@ -11,7 +11,7 @@
 
 enum {
 	PATH_BYTES = 64,
-	LINES_MAX = 100000, /* as many mounts a namespace may have */
+	LINES_MAX = 100000, /* the limit of mounts in a namespace */
 };
 
 bool nt_mount_parse(const char *line, size_t len, uint64_t id, char ret_type[NT_MOUNT_TYPE])

@@ -22,7 +22,7 @@ static void add(struct nt_node *node, const char *name, double value)
 		node->metric[node->metrics++] = (struct nt_metric_value){name, value};
 }
 
-/* The line that starts with the name, without it; false: there is none. */
+/* Finds the line that starts with the name, and skips that; false: there is none. */
 static bool find_line(const char *text, size_t len, const char *name, const char **line,
 		      size_t *line_len)
 {

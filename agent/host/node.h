@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of the whole node as numbers with names, from /proc. */
+/* Metrics of the whole node (CPU, memory, load, pressure, NIC), from /proc. */
 #ifndef NT_AGENT_HOST_NODE_H
 #define NT_AGENT_HOST_NODE_H
 
@@ -14,19 +14,19 @@ enum {
 	NT_NODE_METRICS = 32,
 };
 
-/* Zeroed is ready for use, and needs no release. */
+/* Zero-initialised; needs no release. */
 struct nt_node {
 	struct nt_metric_value metric[NT_NODE_METRICS]; /* of the last reading; names are static */
 	size_t metrics;
 	uint64_t busy_ticks, total_ticks; /* of the processors, since boot */
 };
 
-/* Reads again. What this kernel does not tell is left out. */
+/* Reads all metrics anew. Metrics that this kernel lacks are omitted. */
 void nt_node_read(struct nt_node *node);
-/* Adds what the ports have counted; nothing where the node has none and never sent a segment again. */
+/* Adds the NIC counters; nothing without ports and TCP retransmissions. */
 void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic);
 
-/* The parts, for tests: texts of /proc/stat, meminfo, loadavg and pressure/<what>. */
+/* Exported for tests: texts of /proc/stat, meminfo, loadavg and pressure/<what>. */
 void nt_node_take_stat(struct nt_node *node, const char *text, size_t len);
 void nt_node_take_memory(struct nt_node *node, const char *text, size_t len);
 void nt_node_take_load(struct nt_node *node, const char *text, size_t len);

@@ -18,7 +18,7 @@ enum {
 	START_FIELD = 22,
 };
 
-/* The state and the start of /proc/PID/stat. The name before them may hold anything but the end. */
+/* State and start time in /proc/PID/stat. The name before them may hold any characters. */
 static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ns)
 {
 	long ticks = sysconf(_SC_CLK_TCK);
@@ -56,7 +56,7 @@ static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ns)
 	return 0;
 }
 
-/* A thread group whose leader has ended lives on while another thread does. */
+/* A thread group outlives its leader while another thread runs. */
 static bool has_live_thread(uint32_t pid)
 {
 	char path[PATH_BYTES];

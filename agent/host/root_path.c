@@ -10,12 +10,12 @@
 
 enum {
 	LINK_BYTES = 96,
-	TRIES = 3, /* a rename beside it makes the kernel give up where there is a ".." */
+	TRIES = 3, /* a concurrent rename makes the kernel fail if there is a ".." */
 };
 
 /*
- * What is known of it will do: a file system in user space or beyond a network is not asked. Times of
- * access are left out, for these are never known after a read.
+ * Cached attributes suffice: file systems in user space or on a network are not queried. Access
+ * times are excluded, since they are never current after a read.
  */
 static int look(int fd, struct stat *ret_stat)
 {

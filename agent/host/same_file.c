@@ -10,13 +10,13 @@
 #include "common/base/cleanup.h"
 
 enum {
-	TRIES = 3, /* a page may be reclaimed before it is looked at */
+	TRIES = 3, /* a page may be reclaimed before it is examined */
 };
 
 #define FRAME_PRESENT (1ULL << 63)
 #define FRAME_MASK    ((1ULL << 55) - 1)
 
-/* 0: not present, or not shown. The page is not touched: that would be fatal past a file's end. */
+/* 0: not present, or hidden. Does not touch the page, which would fault past the file's end. */
 static uint64_t frame_of(int pagemap, const void *page)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Are two open files one and the same in the page cache? Containers of one image see a library
- * through overlays of their own, each with its device number; the kernel puts a probe into the
- * file beneath, which all of them run. Probing it once per overlay would count every call as often.
+ * Tests whether two open files share the page cache. Containers of one image see a library through
+ * separate overlays, each with its own device number. The kernel puts a probe into the underlying
+ * file, which all execute: a probe per overlay would count calls repeatedly.
  */
 #ifndef NT_AGENT_HOST_SAME_FILE_H
 #define NT_AGENT_HOST_SAME_FILE_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * By the page frame of their first page. Where the kernel does not show frames (no SYS_ADMIN), by
- * inode number and size, which overlays keep when all their layers are on one file system.
+ * Compares the page frames of their first pages. If frames are hidden (no SYS_ADMIN), compares
+ * inode number and size, which overlays keep if all their layers are on one file system.
  */
 bool nt_same_file(int fd, int other_fd);
 
