@@ -147,7 +147,7 @@ static void parse_path(const char *path, size_t len, struct nt_cgroup *ret_cgrou
 	nt_ascii_copy(ret_cgroup->path, sizeof(ret_cgroup->path), path, len);
 	while (next_part(&at, end, &part)) {
 		if (!ret_cgroup->pod[0] && read_pod(&part, ret_cgroup->pod))
-			ret_cgroup->container[0] = '\0'; /* that one holds the pod */
+			ret_cgroup->container[0] = '\0'; /* the outer one holds the pod */
 		if (!is_settled && read_container(&part, ret_cgroup->container))
 			is_settled = ret_cgroup->pod[0];
 		if (!ret_cgroup->slurm_job[0] || !ret_cgroup->slurm_step[0])
@@ -186,7 +186,7 @@ void nt_cgroup_parse(const char *text, size_t len, struct nt_cgroup *ret_cgroup)
 			bool unified = stop - at >= 3 && memcmp(text + at, "0::", 3) == 0;
 
 			parse_path(path, path_len, &next);
-			/* Where nobody tells anything: the unified hierarchy's, unless it is empty. */
+			/* If no line is informative: the unified hierarchy's, unless empty. */
 			if (told(&next) > told(&best) ||
 			    (told(&next) == told(&best) &&
 			     (strlen(best.path) <= 1 || (unified && path_len > 1))))

@@ -19,10 +19,7 @@ enum {
 	DEVICES_IDS = 2,
 };
 
-/*
- * The next field that is text or a message; others are passed over. 1: there is one, 0: that was all,
- * or -EBADMSG.
- */
+/* The next length-delimited field; others are skipped. 1: found, 0: at the end, or -EBADMSG. */
 static int next_field(struct nt_field_input *in, uint64_t *ret_number,
 		      struct nt_field_input *ret_part)
 {
@@ -57,7 +54,7 @@ static int next_field(struct nt_field_input *in, uint64_t *ret_number,
 	return 0;
 }
 
-/* The last field of that number, empty where there is none: parts may come in any order. */
+/* The last field of that number, empty if absent: parts may come in any order. */
 static int find_field(struct nt_field_input in, uint64_t wanted, struct nt_field_input *ret_value)
 {
 	static const uint8_t none[1];
@@ -100,7 +97,7 @@ static bool is_gpu(const struct nt_field_input *resource)
 	       (len >= 4 && memcmp(name, "mig-", 4) == 0);
 }
 
-/* A card that several share is "UUID::0", "UUID::1", …. */
+/* A card shared by several is "UUID::0", "UUID::1", …. */
 static struct nt_field_input without_replica(struct nt_field_input id)
 {
 	const uint8_t *colons = memmem(id.at, nt_field_left(&id), "::", 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs and the containers that have them, out of the kubelet's ListPodResourcesResponse. */
+/* GPUs of containers, decoded from the kubelet's ListPodResourcesResponse. */
 #ifndef NT_AGENT_IDENTITY_DEVICE_H
 #define NT_AGENT_IDENTITY_DEVICE_H
 
@@ -10,9 +10,9 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_DEVICE_ID = 64, /* bytes with the NUL; a longer id is none that we know */
-	NT_DEVICE_MAX = 1024, /* on one node: MIG and replicas make several of one card */
-	NT_DEVICE_COUNTED = 64, /* of one owner; it is told to have no more */
+	NT_DEVICE_ID = 64, /* bytes with the NUL; longer ids are ignored */
+	NT_DEVICE_MAX = 1024, /* per node; MIG and replicas split cards */
+	NT_DEVICE_COUNTED = 64, /* of one owner; further ones are not counted */
 };
 
 struct nt_device {
@@ -29,12 +29,12 @@ struct nt_devices {
 uint64_t nt_device_owner(const char *namespace, const char *pod, const char *container);
 
 /*
- * Reads v1.ListPodResourcesResponse, a protobuf message. Only the devices of resources that are GPUs
- * are taken ("…/gpu", "…/mig-…"). -EBADMSG; *ret_devices is then empty.
+ * Decodes v1.ListPodResourcesResponse, a protobuf message. Only devices of GPU resources are taken
+ * ("…/gpu", "…/mig-…"). -EBADMSG; *ret_devices is then empty.
  */
 NT_MUST_CHECK int nt_devices_read(const uint8_t *data, size_t len, struct nt_devices *ret_devices);
 
-/* How many an owner has, and the first of them. Shared replicas "UUID::3" are their card. */
+/* Number of an owner's devices, and the first id. A shared replica "UUID::3" has its card's id. */
 size_t nt_devices_find(const struct nt_devices *devices, uint64_t owner, const char **ret_id);
 
 #endif

@@ -68,7 +68,7 @@ static void set_number(int32_t *field, const char *text, size_t len)
 {
 	uint64_t value;
 
-	/* A second, malformed definition does not undo a good one. */
+	/* A later malformed definition does not replace a valid one. */
 	if (nt_parse_u64(text, len, 0, INT32_MAX, &value) == 0)
 		*field = (int32_t)value;
 }

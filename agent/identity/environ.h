@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a process's environment at exec tells of its place in a job. The text is the process's own
- * and may hold anything: numbers are parsed strictly, strings are cut and cleaned.
+ * A process's environment at exec, as far as it describes its place in a job. The text is
+ * untrusted: numbers are parsed strictly, strings are truncated and cleaned.
  */
 #ifndef NT_AGENT_IDENTITY_ENVIRON_H
 #define NT_AGENT_IDENTITY_ENVIRON_H
@@ -12,35 +12,35 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_ENVIRON_MAX_BYTES = 1 << 20, /* the rest is not looked at */
+	NT_ENVIRON_MAX_BYTES = 1 << 20, /* the rest is ignored */
 	NT_ENVIRON_TEXT = 128,
 	NT_ENVIRON_DEVICES = 512, /* names of 12 GPUs */
 	NT_ENVIRON_ABSENT = -1,
 };
 
 struct nt_environ {
-	/* NT_ENVIRON_ABSENT where there is none, or none that is a number. */
+	/* NT_ENVIRON_ABSENT if unset or not a number. */
 	int32_t rank, world_size, local_rank, restart_count;
 	int32_t ompi_rank, ompi_size, ompi_local_rank;
 	int32_t pmix_rank, pmi_rank, pmi_size, mpi_local_rank;
 	int32_t slurm_procid, slurm_ntasks, slurm_localid;
-	/* Empty where there is none. Never a control character. */
+	/* Empty if unset. No control characters. */
 	char master_addr[NT_ENVIRON_TEXT], master_port[16], run_id[NT_ENVIRON_TEXT];
 	char pmix_namespace[NT_ENVIRON_TEXT];
 	char slurm_job_id[32], slurm_step_id[32], slurm_job_name[NT_ENVIRON_TEXT];
 	char job[NT_ENVIRON_TEXT]; /* NT_JOB: the user's own name for the job */
 	char hostname[NT_ENVIRON_TEXT]; /* of the pod */
-	char pod_name[254], pod_namespace[64]; /* where a pod says so */
+	char pod_name[254], pod_namespace[64]; /* if the pod exports them */
 	char cuda_devices[NT_ENVIRON_DEVICES], nvidia_devices[NT_ENVIRON_DEVICES];
 };
 
-/* data: NAME=value strings, each ended by a NUL; a last one without it is taken too. */
+/* data: NAME=value strings, each NUL-terminated; the last may lack the NUL. */
 void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_environ);
 
-/* What came from elsewhere is made what parsing gives: texts that end, without control characters. */
+/* Sanitises values from other sources: terminated texts without control characters. */
 void nt_environ_clean(struct nt_environ *env);
 
-/* Of a living process, from /proc. May block: the pages that hold it are the process's own. */
+/* Reads it of a running process, from /proc. May block: the pages belong to that process. */
 NT_MUST_CHECK int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ);
 
 #endif

@@ -25,7 +25,7 @@ static bool is_loopback(const char *addr)
 	       strcmp(addr, "0.0.0.0") == 0;
 }
 
-/* The scope is shorter than KEY_PLAIN and whole, whatever the job's own part is. */
+/* The scope is shorter than KEY_PLAIN and never truncated. */
 static void finish_key(const char *scope, const char *raw, char ret_key[NT_IDENTITY_KEY])
 {
 	size_t len = scope ? strlen(scope) : 0, n = 0;
@@ -54,7 +54,7 @@ enum nt_identity_source nt_identity_key(const struct nt_environ *env,
 		if (env->run_id[0] && strcmp(env->run_id, "none") != 0)
 			(void)snprintf(raw + strlen(raw), sizeof(raw) - strlen(raw), "/%s",
 				       env->run_id);
-		/* The same address is another job's on the next node. */
+		/* On another node, the same address belongs to another job. */
 		if (is_loopback(env->master_addr))
 			(void)snprintf(raw + strlen(raw), sizeof(raw) - strlen(raw), "/%016llx",
 				       (unsigned long long)facts->boot);

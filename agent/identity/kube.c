@@ -17,10 +17,10 @@
 #define RETRY_MAX_NS (30 * NT_SECOND)
 #define WATCH_NS     (5 * NT_MINUTE)
 #define LIST_NS      NT_MINUTE
-#define GRACE_NS     (30 * NT_SECOND) /* in which the server ends a watch that is over */
+#define GRACE_NS     (30 * NT_SECOND) /* after which the server must have ended a watch */
 
 enum {
-	ASKED_MAX = 10, /* longest waits that a server may ask for at once */
+	ASKED_MAX = 10, /* longest delay that a server may request */
 	VERSION = 64, /* bytes of a resource version */
 	HTTP_GONE = 410,
 };
@@ -32,14 +32,14 @@ struct nt_kube_pods {
 	pthread_t thread;
 	bool has_thread;
 
-	/* The thread's own. */
+	/* Used by the thread only. */
 	char version[VERSION]; /* from where to watch; "": list first */
 	uint64_t random;
-	uint64_t wait_ns; /* before the next attempt, as it doubles */
-	uint64_t asked_ns; /* that the server has asked for */
-	bool was_gone; /* in the answer that is being read */
+	uint64_t wait_ns; /* backoff before the next attempt */
+	uint64_t asked_ns; /* requested by the server */
+	bool was_gone; /* in the current response */
 
-	pthread_mutex_t lock; /* over all below; held for no call and no parsing */
+	pthread_mutex_t lock; /* for all below; never held during requests or parsing */
 	pthread_cond_t stops;
 	bool stopped;
 	struct nt_pods *pods;
@@ -48,7 +48,7 @@ struct nt_kube_pods {
 	char reason[NT_KUBE_REASON];
 };
 
-/* ---- what comes ----------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------ */
 
 static void set_version(struct nt_kube_pods *pods, const json_t *object)
 {
@@ -66,7 +66,7 @@ static void count(struct nt_kube_pods *pods, uint64_t *counter, uint64_t n)
 	(void)pthread_mutex_unlock(&pods->lock);
 }
 
-/* One that makes no sense costs only itself. */
+/* An invalid item is skipped alone. */
 static int load(struct nt_kube_pods *pods, const char *text, size_t len, json_t **ret_json)
 {
 	int r = nt_json_load(text, len, ret_json);
@@ -125,7 +125,7 @@ static int on_change(void *context, const char *text, size_t len)
 	return 0;
 }
 
-/* The watch stands, and may have nothing to tell for minutes. */
+/* The watch is established, and may be silent for minutes. */
 static void on_watching(void *context)
 {
 	struct nt_kube_pods *pods = ((struct nt_json_stream *)context)->context;
@@ -140,7 +140,7 @@ static int feed(void *context, const char *data, size_t len)
 	return nt_json_stream_feed(context, data, len);
 }
 
-/* ---- how it went ---------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static enum nt_kube_fault_notice fault_notice_of(int r, long status)
 {
@@ -180,7 +180,7 @@ static void fail(struct nt_kube_pods *pods, enum nt_kube_fault_notice fault_noti
 	pods->asked_ns = reply->retry_after_ns;
 }
 
-/* True: it went well. A version that the server no longer knows is no failure, but no progress. */
+/* True: success. An expired version is no failure, but no progress. */
 static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply *reply)
 {
 	enum nt_kube_fault_notice fault_notice = fault_notice_of(r, reply->status);
@@ -195,7 +195,7 @@ static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply 
 	}
 	if (fault_notice == NT_KUBE_WELL)
 		return true;
-	/* What made no sense may have been a change that is now missed. */
+	/* The invalid item may have been a change that is now missed. */
 	if (fault_notice == NT_KUBE_MALFORMED)
 		pods->version[0] = '\0';
 	if (r != -ECANCELED)
@@ -203,7 +203,7 @@ static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply 
 	return false;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static int finish_list(struct nt_kube_pods *pods, const struct nt_json_stream *json_stream)
 {
@@ -225,7 +225,7 @@ static int finish_list(struct nt_kube_pods *pods, const struct nt_json_stream *j
 	return 0;
 }
 
-/* resourceVersion=0: out of the server's cache; etcd is not asked by every node of the cluster. */
+/* resourceVersion=0: from the server's cache, so that nodes do not all query etcd. */
 static bool list(struct nt_kube_pods *pods)
 {
 	nt_autosplitter struct nt_json_stream json_stream = {
@@ -304,7 +304,7 @@ static bool watch(struct nt_kube_pods *pods)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Until then, or until all ends: true. */
+/* Waits until then or until shutdown: true. */
 static bool wait(struct nt_kube_pods *pods, uint64_t ns)
 {
 	const uint64_t until_ns = nt_clock_mono_ns() + ns;
@@ -319,9 +319,8 @@ static bool wait(struct nt_kube_pods *pods, uint64_t ns)
 }
 
 /*
- * Half of it is chance, so that the agents of a cluster do not come back in one wave. What ended well
- * goes on after the shortest wait, which keeps a server that ends every watch at once from being run
- * over.
+ * Half of it is random, so that the agents of a cluster do not reconnect at once. After a success
+ * the shortest delay applies, which protects a server that ends every watch at once.
  */
 static uint64_t wait_after(struct nt_kube_pods *pods, bool well)
 {
@@ -350,7 +349,7 @@ static void *run(void *data)
 		pods->asked_ns = 0;
 		pods->was_gone = false;
 		well = listed ? list(pods) : watch(pods);
-		/* From a list to its watch there is nothing to wait for. */
+		/* The watch follows its list without a delay. */
 	} while (!wait(pods, well && listed && pods->version[0] ? 0 : wait_after(pods, well)));
 	return NULL;
 }
@@ -418,7 +417,7 @@ void nt_kube_pods_free(struct nt_kube_pods *pods)
 	free(pods);
 }
 
-/* ---- asking it ------------------------------------------------------------------------------ */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
 		       struct nt_placement *ret_home)

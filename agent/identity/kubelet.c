@@ -19,7 +19,7 @@
 enum {
 	REPLY_BYTES = 4 << 20, /* gRPC's own limit */
 	TIMEOUT_MS = 5000,
-	FRAME = 5, /* is it compressed, and how long is it */
+	FRAME = 5, /* compression flag and length */
 };
 
 struct nt_kubelet {
@@ -27,11 +27,11 @@ struct nt_kubelet {
 	uint64_t every_ns;
 	pthread_t thread;
 	bool has_thread;
-	CURL *curl; /* the thread's own */
+	CURL *curl; /* used by the thread only */
 	struct curl_slist *headers;
-	struct nt_devices *next; /* being read */
+	struct nt_devices *next; /* being parsed */
 
-	pthread_mutex_t lock; /* over all below */
+	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t stops;
 	bool stopped;
 	struct nt_devices *devices;
@@ -42,7 +42,7 @@ struct nt_kubelet {
 
 struct reply {
 	struct nt_buf body;
-	bool is_well; /* the trailer says so: "grpc-status: 0" */
+	bool is_well; /* from the trailer: "grpc-status: 0" */
 };
 
 static size_t on_data(char *data, size_t size, size_t count, void *context)
@@ -65,7 +65,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
 	return size * count;
 }
 
-/* The request has no fields: a frame of no bytes. */
+/* The request has no fields: an empty frame. */
 static int call(struct nt_kubelet *kubelet, struct reply *reply)
 {
 	static const char request[FRAME];
@@ -126,7 +126,7 @@ static void ask(struct nt_kubelet *kubelet)
 	kubelet->stats.failed += r < 0;
 	kubelet->stats.malformed += answered && r < 0;
 	kubelet->stats.is_there = r == 0;
-	/* What was known last holds until there is better. */
+	/* The last known state stays valid until replaced. */
 	if (r == 0) {
 		before = kubelet->devices;
 		kubelet->devices = kubelet->next;
@@ -157,7 +157,7 @@ static void *run(void *data)
 	struct nt_kubelet *kubelet = data;
 
 	do {
-		/* A node that is none of Kubernetes' has none, now or later. */
+		/* A node outside Kubernetes never has the socket. */
 		if (access(kubelet->socket, F_OK) == 0)
 			ask(kubelet);
 	} while (!wait(kubelet));
@@ -223,7 +223,7 @@ void nt_kubelet_free(struct nt_kubelet *kubelet)
 	free(kubelet);
 }
 
-/* ---- asking it ------------------------------------------------------------------------------ */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 size_t nt_kubelet_gpus(struct nt_kubelet *kubelet, const char *namespace, const char *pod,
 		       const char *container, char ret_gpu[NT_DEVICE_ID])

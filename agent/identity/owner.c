@@ -22,7 +22,7 @@ enum {
 	PROC_TEXT = 64 << 10,
 	REAL = 0, /* of real, effective, saved, file system */
 	EFFECTIVE = 1,
-	NAMESPACES_MAX = 33, /* of users, one in another: 32 and the initial one */
+	NAMESPACES_MAX = 33, /* nested user namespaces: 32 and the initial one */
 };
 
 /* N of "/user.slice/user-N.slice", which systemd makes and only root can. */
@@ -116,8 +116,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Who has made the user namespace of a process; of one in another the outermost below the agent's own, as
- * those within are made by ids that it has given. -ENODATA: the process is in the agent's own.
+ * The creator of a process's user namespace. Of nested ones, that of the outermost below the
+ * agent's own, as inner ones are created under ids from it. -ENODATA: the agent's own namespace.
  */
 static int read_maker(uint32_t pid, uint32_t *ret_uid)
 {
@@ -150,8 +150,8 @@ static int read_maker(uint32_t pid, uint32_t *ret_uid)
 }
 
 /*
- * A user can have many ids by namespaces, of which it is the owner all the same. What root has made
- * it has made for others: the ids are theirs.
+ * A user can have many ids by namespaces, all owned by that user. Namespaces created by root serve
+ * others: the ids are theirs.
  */
 static uint32_t user_of(uint32_t pid, uint32_t uid)
 {

@@ -8,16 +8,16 @@
 #include "common/base/parse_number.h"
 
 enum {
-	DEVICES = 64, /* looked at, of those that a process names */
+	DEVICES = 64, /* parsed, of those that a process names */
 };
 
-/* One of a list: "GPU-…", "MIG-…", or a number. */
+/* A list item: "GPU-…", "MIG-…", or a number. */
 struct device {
 	const char *text;
 	size_t len;
 };
 
-/* A list that fills its place was cut, and so its last name. */
+/* A list that fills its buffer was truncated, and so was its last name. */
 static size_t split_devices(const char *list, struct device devices[DEVICES])
 {
 	bool is_cut = strlen(list) == NT_ENVIRON_DEVICES - 1;
@@ -65,9 +65,9 @@ static int32_t local_rank_of(const struct nt_environ *env)
 }
 
 /*
- * CUDA_VISIBLE_DEVICES is in CUDA's own order, so that of several the one at the local rank is meant,
- * as all launchers do. NVIDIA_VISIBLE_DEVICES only says which there are: of several, one is known by
- * its number in the container.
+ * CUDA_VISIBLE_DEVICES is in CUDA's own order, so the item at the local rank is used, as all
+ * launchers do. NVIDIA_VISIBLE_DEVICES only lists the devices: of several, one is identified by its
+ * index in the container.
  */
 static void tell_gpu(const struct nt_environ *env, struct nt_placement *home)
 {
@@ -92,7 +92,7 @@ static void tell_gpu(const struct nt_environ *env, struct nt_placement *home)
 	} else if (theres > 1 && local >= 0 && at < theres) {
 		(void)snprintf(home->gpu, NT_PLACEMENT_GPU, "cuda:%zu", at);
 	} else if (theres <= 1) {
-		home->gpu_at = local; /* "void" and the like: the kubelet may know how many */
+		home->gpu_at = local; /* "void" and the like: the kubelet may have the number */
 	}
 }
 

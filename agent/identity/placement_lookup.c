@@ -10,14 +10,14 @@
 #include "common/system/fault_notice.h"
 #include "common/system/log.h"
 
-#define FIRST_NS (10 * NT_SECOND) /* a first answer may take so long */
+#define FIRST_NS (10 * NT_SECOND) /* timeout of the first response */
 
 struct nt_placement_lookup {
-	struct nt_kube_pods *kube; /* NULL: there is no API server */
-	struct nt_kubelet *kubelet; /* NULL: its socket is not wanted */
+	struct nt_kube_pods *kube; /* NULL: no API server */
+	struct nt_kubelet *kubelet; /* NULL: no socket configured */
 	struct nt_fault_notice fault_notice;
 	uint64_t start_ns;
-	bool has_told; /* a line is to follow when it is over */
+	bool has_told; /* the end of the fault is to be logged */
 };
 
 static int open_kube(struct nt_placement_lookup *placement_lookup,
@@ -52,7 +52,7 @@ int nt_placement_lookup_new(const struct nt_placement_lookup_options *options,
 	if (options->kubelet && *options->kubelet) {
 		r = nt_kubelet_new(options->kubelet, 0, &placement_lookup->kubelet);
 		if (r < 0)
-			return nt_err(r, "ask the kubelet at '%s'", options->kubelet);
+			return nt_err(r, "query the kubelet at '%s'", options->kubelet);
 	}
 	*ret_placement_lookup = nt_take(placement_lookup);
 	return 0;
@@ -97,10 +97,10 @@ void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint
 	static const char *const words[] = {
 		[NT_KUBE_WELL] = "well",
 		[NT_KUBE_AWAY] = "does not answer",
-		[NT_KUBE_UNTRUSTED] = "cannot be asked",
-		[NT_KUBE_DENIED] = "does not let us see pods",
-		[NT_KUBE_REFUSED] = "refuses",
-		[NT_KUBE_MALFORMED] = "makes no sense",
+		[NT_KUBE_UNTRUSTED] = "cannot be reached securely",
+		[NT_KUBE_DENIED] = "denies access to pods",
+		[NT_KUBE_REFUSED] = "rejects the request",
+		[NT_KUBE_MALFORMED] = "sent an invalid response",
 	};
 	char text[NT_KUBE_REASON];
 	enum nt_kube_fault_notice fault_notice;
@@ -120,7 +120,7 @@ void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint
 			      text);
 	} else if (news == NT_FAULT_NOTICE_ENDS && placement_lookup->has_told) {
 		placement_lookup->has_told = false;
-		nt_info("the API server '%s' is well again",
+		nt_info("the API server '%s' answers again",
 			nt_kube_pods_server(placement_lookup->kube));
 	}
 }

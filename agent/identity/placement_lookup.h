@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where processes run: what they tell themselves, and what the API server and the kubelet know. Each
- * of the two may be missing or away; then the others' word stands. Asking never waits.
+ * Placement lookup: combines the data of processes, of the API server and of the kubelet. Either
+ * server may be absent or unreachable; the other sources are then used. Lookups never block.
  */
 #ifndef NT_AGENT_IDENTITY_PLACEMENT_LOOKUP_H
 #define NT_AGENT_IDENTITY_PLACEMENT_LOOKUP_H
@@ -34,14 +34,14 @@ void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup);
 NT_DEFINE_AUTO(nt_placement_lookup, nt_placement_lookup_free)
 
 /*
- * What is not known leaves *home alone, which nt_placement_tell() has filled. Says whose word the namespace
- * in it is.
+ * Unknown fields leave *home unchanged, which nt_placement_tell() has filled. Returns whether the
+ * API server stated its namespace.
  */
 enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,
 					       const struct nt_cgroup *cgroup,
 					       struct nt_placement *home);
 
-/* Once a second: says what has begun to go wrong, and what is well again. Monotonic time. */
+/* Call once a second: logs new faults and recoveries. Monotonic time. */
 void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint64_t now_ns);
 
 void nt_placement_lookup_stats(struct nt_placement_lookup *placement_lookup,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Short of memory, an entry is not added and says so. */
+/* Out of memory, an entry is not added, which is reported. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -23,21 +23,21 @@ struct container {
 };
 
 struct pod {
-	char key[NT_CGROUP_POD]; /* the uid in its cgroup: a static pod's is its hash */
+	char key[NT_CGROUP_POD]; /* uid in its cgroup: a static pod's is its hash */
 	char uid[NT_CGROUP_POD], namespace[NT_PLACEMENT_NAMESPACE], name[NT_PLACEMENT_POD];
 	struct nt_workload workload;
 	struct container *container; /* owned, newest last */
 	size_t containers;
-	uint64_t list; /* the last one that had it */
-	uint64_t gone_ns; /* since when; 0: it is there */
-	bool has_ended; /* it is there, but runs no more */
+	uint64_t list; /* its last container */
+	uint64_t gone_ns; /* since when; 0: it exists */
+	bool has_ended; /* it exists, but has ended */
 	bool is_lost; /* it could not be added */
 	UT_hash_handle hh;
 };
 
 struct nt_pods {
-	struct pod *pod; /* uthash by key, in the order of their coming; owned */
-	uint64_t list; /* number of the list that is being read, or was last */
+	struct pod *pod; /* uthash by key, in order of insertion; owned */
+	uint64_t list; /* number of the current or last list */
 	uint64_t gone;
 	struct nt_pods_stats stats;
 };
@@ -74,8 +74,8 @@ void nt_pods_free(struct nt_pods *pods)
 /* ---- one pod -------------------------------------------------------------------------------- */
 
 /*
- * The uid of a static pod in its cgroup, or "". Anybody who may make a pod may give it this
- * annotation, so that what looks like another pod's uid is not believed.
+ * The uid of a static pod in its cgroup, or "". Anyone who may create a pod can set this
+ * annotation, so a value that looks like another pod's uid is ignored.
  */
 static const char *hash_of(const json_t *metadata)
 {
@@ -110,7 +110,7 @@ static bool is_needed_less(const struct pod *pod, const struct pod *least)
 	return pod->gone_ns && (!least->gone_ns || pod->gone_ns < least->gone_ns);
 }
 
-/* The one that is gone for longest, else one that has ended; NULL: all are needed. */
+/* The longest deleted pod, else one that has ended; NULL: all are needed. */
 static struct pod *least_needed(const struct nt_pods *pods)
 {
 	struct pod *least = NULL;
@@ -150,7 +150,7 @@ static struct pod *add(struct nt_pods *pods, const char *key)
 	return pod;
 }
 
-/* "containerd://<id>". A container that starts again has a new one, and late events the old. */
+/* "containerd://<id>". A restarted container has a new id; late events carry the old. */
 static void put_container(struct nt_pods *pods, struct pod *pod, const char *url, const char *name)
 {
 	const char *id = strstr(url, "://");
@@ -188,7 +188,7 @@ static void put_containers(struct nt_pods *pods, struct pod *pod, const json_t *
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		const json_t *list = json_object_get(status, lists[i]);
 
-		/* More than that would only push each other out. */
+		/* More would only replace each other. */
 		for (size_t c = 0; c < json_array_size(list) && c < NT_PODS_CONTAINERS; c++) {
 			const json_t *container = json_array_get(list, c);
 
@@ -233,7 +233,7 @@ void nt_pods_put(struct nt_pods *pods, const json_t *pod)
 	put_containers(pods, known, status);
 }
 
-/* ---- those that go -------------------------------------------------------------------------- */
+/* ---- removal -------------------------------------------------------------------------------- */
 
 static void set_gone(struct nt_pods *pods, struct pod *pod, uint64_t now_ns)
 {
@@ -286,7 +286,7 @@ void nt_pods_tick(struct nt_pods *pods, uint64_t now_ns)
 	}
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static const struct container *container_of(const struct pod *pod, const char *id)
 {
@@ -307,7 +307,7 @@ bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
 		pod = find(pods, cgroup->pod);
 	if (pod)
 		container = container_of(pod, cgroup->container);
-	/* A runtime that names no pod in its cgroups. */
+	/* For runtimes that name no pod in cgroups. */
 	for (const struct pod *p = pods->pod; p && !cgroup->pod[0] && !container; p = p->hh.next) {
 		container = cgroup->container[0] ? container_of(p, cgroup->container) : NULL;
 		pod = container ? p : NULL;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* Out of memory is handled here; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 #include <utlist.h>
 
 enum {
-	FLOOR_PART = 64, /* of the cap: entries that an owner may have before they call */
+	FLOOR_PART = 64, /* of the cap: entries of an owner before they call */
 	ROOM_PART = 8,
 	OWNERS_EXTRA = 64, /* with losses and without entries */
 };
@@ -81,7 +81,7 @@ static void forget_unused(struct nt_share *share, struct nt_share_owner *owner)
 	free(owner);
 }
 
-/* The one with the most entries in that state, and of several the one with the larger id. */
+/* The owner with the most entries in that state; on a tie, the larger id. */
 static struct nt_share_owner *most_of(const struct nt_share *share, enum nt_share_state state)
 {
 	struct nt_share_owner *most = NULL;
@@ -174,7 +174,7 @@ int nt_share_enter(struct nt_share *share, const struct nt_owner *who, bool call
 	return 0;
 }
 
-/* How many places an owner may have that wants one more. */
+/* The number of slots for an owner that requests one more. */
 static uint32_t part_of(const struct nt_share *share)
 {
 	if (share->count < share->cap / 2)
@@ -211,7 +211,7 @@ static void move_entry(struct nt_share_entry *entry, enum nt_share_state state)
 
 void nt_share_call(struct nt_share_entry *entry)
 {
-	/* Most calls are of the one that called last. */
+	/* Most calls come from the most recent caller. */
 	if (nt_share_has_place(entry) && (entry->state == NT_SHARE_IDLE || entry->next))
 		move_entry(entry, NT_SHARE_CALLED);
 }
@@ -242,14 +242,14 @@ void nt_share_leave(struct nt_share *share, struct nt_share_entry *entry)
 	forget_unused(share, owner);
 }
 
-/* ---- what is left out ----------------------------------------------------------------------- */
+/* ---- losses --------------------------------------------------------------------------------- */
 
 void nt_share_miss(struct nt_share *share, const struct nt_owner *who, uint64_t count)
 {
 	struct nt_share_owner *owner = NULL;
 
 	share->losses += count;
-	/* Owners that have nothing but losses are without limit. */
+	/* Owners with losses only are not limited otherwise. */
 	if (HASH_COUNT(share->owners) >= share->cap + OWNERS_EXTRA)
 		who = &nobody;
 	owner = find_owner(share, who && who->id ? who : &nobody);

@@ -22,7 +22,7 @@ static bool is_plain(const char *name)
 	return len && len <= NAME_MAX_CHARS;
 }
 
-/* What is no DNS label is hashed: no label begins with a colon. */
+/* Other text than a DNS label is hashed: no label begins with a colon. */
 void nt_tenant_of_namespace(const char *namespace, struct nt_tenant *ret_tenant)
 {
 	*ret_tenant = (struct nt_tenant){0};

@@ -16,23 +16,23 @@
 #define NEUTRACER "neutracer.io/"
 
 enum {
-	KEYS = 2, /* names that one thing has had */
+	KEYS = 2, /* alternative names of one thing */
 	OWNERS = 16, /* looked at */
 };
 
 /* Labels, or else annotations. */
 struct family {
 	const char *kind;
-	const char *marker; /* must be there; NULL: the job's name is mark enough */
+	const char *marker; /* required; NULL: the job's name suffices */
 	const char *job[KEYS];
-	const char *role[KEYS]; /* of the part: "worker" */
-	const char *copies, *copy; /* how often there is such a part, and which this is */
-	const char *index[KEYS]; /* within the part */
+	const char *role[KEYS]; /* role: "worker" */
+	const char *copies, *copy; /* number of copies, and the index of this one */
+	const char *index[KEYS]; /* within the role */
 };
 
 /*
- * The one that the user made comes first: a TrainJob makes a JobSet, that makes Jobs, and any of
- * them may be run by Volcano.
+ * User-created kinds come first: a TrainJob creates a JobSet, which creates Jobs, and Volcano may
+ * run any of them.
  */
 static const struct family families[] = {
 	{"", NULL, {NEUTRACER "job"}, {NEUTRACER "replica"}},
@@ -101,7 +101,7 @@ static const char *first_value(const json_t *metadata, const char *const keys[KE
 	return value;
 }
 
-/* Lower case, as a pod's name would have it: "Worker" is one in some releases. */
+/* Lower case, as in pod names: some releases write "Worker". */
 static void add_part(char replica[NT_WORKLOAD_REPLICA], const char *part)
 {
 	size_t len = strlen(replica);
@@ -147,7 +147,7 @@ static const json_t *owner_of(const json_t *metadata)
 	return first;
 }
 
-/* A ReplicaSet is a Deployment's, whose name is its own without the hash of the template. */
+/* A ReplicaSet belongs to a Deployment, whose name lacks the hash of the template. */
 static void drop_hash(const json_t *metadata, char job[NT_WORKLOAD_NAME])
 {
 	const char *hash = value_of(metadata, "pod-template-hash");

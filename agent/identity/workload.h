@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which job a pod is of, and which of its parts: what the controllers of batch jobs write on their
- * pods as labels, annotations and owner references. It names, and never keys, a job: not all of its
- * ranks need to be pods, and users set labels as they like.
+ * The job of a pod and its role in it, from the labels, annotations and owner references of batch
+ * controllers. It names a job but is not part of its key: not all ranks need to be pods, and users
+ * set labels freely.
  */
 #ifndef NT_AGENT_IDENTITY_WORKLOAD_H
 #define NT_AGENT_IDENTITY_WORKLOAD_H
@@ -15,9 +15,9 @@ enum {
 };
 
 struct nt_workload {
-	const char *kind; /* "PyTorchJob" only by an owner: a label tells the family; "" for none */
-	char job[NT_WORKLOAD_NAME]; /* "": none is known */
-	char replica[NT_WORKLOAD_REPLICA]; /* "worker-3", "3", "worker"; "": not told */
+	const char *kind; /* "PyTorchJob" only by an owner: labels give the family; "": none */
+	char job[NT_WORKLOAD_NAME]; /* "": unknown */
+	char replica[NT_WORKLOAD_REPLICA]; /* "worker-3", "3", "worker"; "": unknown */
 };
 
 /* metadata: of a pod. */
