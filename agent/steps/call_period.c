@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 enum {
-	ROUNDS = 4, /* that must be seen */
+	ROUNDS = 4, /* that must be observed */
 	HINTED_ROUNDS = 3,
 	COUNTED_ROUNDS = 3,
 	NESTED_ROUNDS = 6,
@@ -14,10 +14,10 @@ enum {
 	LEAST_FORWARD = 6, /* a part of what is launched in a round, well below a quarter */
 };
 
-/* How clearly the longest distance must stand out. */
+/* How far the longest interval must exceed the others. */
 struct clarity {
-	uint32_t rounds; /* that must be seen */
-	double share; /* of the round, above an equal one */
+	uint32_t rounds; /* that must be observed */
+	double share; /* of the round, above an equal share */
 	double steady; /* part of the rounds */
 };
 
@@ -37,7 +37,7 @@ static uint32_t median(uint32_t *value, uint32_t count)
 	return value[count / 2];
 }
 
-/* In how large a part of the rounds is the distance at `first` clearly the longest? */
+/* The part of the rounds in which the interval at `first` is clearly the longest. */
 static double steadiness(const uint32_t *gap_us, uint32_t rounds, uint32_t round, uint32_t first)
 {
 	uint32_t hits = 0;
@@ -84,7 +84,7 @@ static bool is_round(const uint32_t *gap_us, uint32_t count, uint32_t round,
 	return true;
 }
 
-/* Unequal parts of a round may look like rounds: are their long distances of two kinds in turn? */
+/* Unequal parts of a round may look like rounds: do their long intervals alternate in length? */
 static uint32_t widen(const uint32_t *gap_us, uint32_t count, uint32_t round, uint32_t *ret_first)
 {
 	uint32_t first = *ret_first, begins = 0, begin_us[NT_CALL_PERIOD_GAPS], at;
@@ -133,7 +133,7 @@ uint32_t nt_call_period_find_idle(const uint32_t *idle_us, uint32_t count, uint3
 
 /* ---- counts --------------------------------------------------------------------------------- */
 
-/* How many of the values differ from what is usual at their place of the round. */
+/* The number of values that differ from what is usual at their place of the round. */
 static uint32_t count_misses(const uint32_t *value, uint32_t count, uint32_t round,
 			     uint32_t *ret_usual)
 {
@@ -154,7 +154,7 @@ static uint32_t count_misses(const uint32_t *value, uint32_t count, uint32_t rou
 	return misses;
 }
 
-/* Of several places with the most the one whose followers, going back in time, have the most. */
+/* Of several maxima, the one whose followers, going back in time, are the largest. */
 static uint32_t find_begin(const uint32_t *usual, uint32_t round)
 {
 	uint32_t best = 0;
@@ -173,7 +173,7 @@ static uint32_t find_begin(const uint32_t *usual, uint32_t round)
 	return best;
 }
 
-/* Stands one out? A step that does a little more now and then is not a round of steps. */
+/* True if one value stands out. Steps with occasional extra launches are not a round of steps. */
 static bool stands_out(const uint32_t *usual, uint32_t round, uint32_t begin)
 {
 	uint32_t other[NT_CALL_PERIOD_LONGEST], n = 0, most;
@@ -186,8 +186,8 @@ static bool stands_out(const uint32_t *usual, uint32_t round, uint32_t begin)
 }
 
 /*
- * Nor is one that an evaluation follows now and then. In a round of gradient buckets one holds the forward
- * pass: a quarter of the round at least, also where the backward pass computes activations again.
+ * Nor are steps with an occasional evaluation. In a round of gradient buckets one holds the forward
+ * pass: at least a quarter of the round, even if the backward pass recomputes activations.
  */
 static bool holds_forward(const uint32_t *usual, uint32_t round, uint32_t begin)
 {

@@ -164,7 +164,7 @@ static uint32_t files_of(const struct nt_comm_layout_learned *learned, uint64_t 
 	return files;
 }
 
-/* Of one owner alone none makes room for another: each is searched for once. */
+/* A single owner's files do not replace each other: each is searched once. */
 static bool make_room(struct nt_comm_layout_learned *learned, uint64_t owner)
 {
 	uint32_t at = 0;
@@ -228,7 +228,7 @@ int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid, uint64
 	nt_ascii_copy_text(comm.name, sizeof(comm.name), (const char *)bytes + MPI_NAME);
 	r = nt_memory_read(memory, pid, u64_at(bytes, MPI_GROUP) + GROUP_SIZE, group,
 			   sizeof(group));
-	/* Another release's: the rank alone, where the name speaks for it, is better than nothing. */
+	/* Another release's layout: the rank alone is accepted if the name confirms it. */
 	if (r == 0 && u32_at(group, 4) == comm.rank && is_place(comm.rank, u32_at(group, 0)))
 		comm.size = u32_at(group, 0);
 	else if (strncmp(comm.name, "MPI", 3) != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the libraries keep a communicator's rank, size and name: the way to know a communicator
- * that was made before the agent came. Every value is checked for sense, for the memory is another
- * process's and the library may be of a version that nobody has seen.
+ * Layouts of the libraries' communicators in memory: rank, size and name. They identify
+ * communicators made before the agent attached. Every value is validated: the memory is another
+ * process's, and the library's version may be unknown.
  */
 #ifndef NT_AGENT_STEPS_COMM_LAYOUT_H
 #define NT_AGENT_STEPS_COMM_LAYOUT_H
@@ -20,21 +20,21 @@ enum {
 struct nt_comm_layout_comm {
 	uint64_t hash; /* NCCL's own id, the same on all ranks; 0: none */
 	uint32_t rank, size;
-	char name[NT_COMM_LAYOUT_NAME]; /* MPI's; empty */
+	char name[NT_COMM_LAYOUT_NAME]; /* MPI's; else empty */
 };
 
-/* Offsets of ncclComm learned from communicators whose making was seen. Zeroed: none yet. */
+/* Offsets in ncclComm, learned from communicators whose creation was observed. Zeroed: none yet. */
 struct nt_comm_layout_learned {
 	struct {
 		uint64_t file, owner; /* owner: of the process that it was learned from */
-		uint32_t hash_offset; /* rank and size follow it; 0: tried in vain */
+		uint32_t hash_offset; /* rank and size follow it; 0: not found */
 	} of[NT_COMM_LAYOUT_FILES]; /* oldest first */
 	uint32_t files;
 };
 
 /*
- * ncclComm at the address. file: any number for the library file, 0: not known. -ENOENT where none
- * of the known layouts makes sense there.
+ * Reads the ncclComm at the address. file: any number for the library file, 0: unknown. -ENOENT: no
+ * known layout yields valid values.
  */
 NT_MUST_CHECK int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t pid,
 				      uint64_t address, uint64_t file,
@@ -42,8 +42,8 @@ NT_MUST_CHECK int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t p
 				      struct nt_comm_layout_comm *ret_comm);
 
 /*
- * Finds hash, rank and size in the ncclComm at the address, once per file. At the cap the oldest file of
- * the owner with the most makes room, if that has at least two more than this one.
+ * Finds hash, rank and size in the ncclComm at the address, once per file. At the cap it replaces
+ * the oldest file of the owner with the most, if that has at least two more than this one.
  */
 void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t address,
 			  uint64_t file, uint64_t owner, uint64_t hash, uint32_t rank,
@@ -53,11 +53,11 @@ void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t
 NT_MUST_CHECK int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid,
 					  uint64_t address, struct nt_comm_layout_comm *ret_comm);
 
-/* gloo::Context, with or without a table of virtual functions in front. */
+/* gloo::Context, with or without a leading vtable pointer. */
 NT_MUST_CHECK int nt_comm_layout_gloo(const struct nt_memory *memory, uint32_t pid,
 				      uint64_t address, struct nt_comm_layout_comm *ret_comm);
 
-/* The hash that NCCL gives a communicator by its unique id. */
+/* The hash that NCCL derives from a unique id. */
 uint64_t nt_comm_layout_nccl_hash(const uint8_t *id, size_t size);
 
 #endif

@@ -87,7 +87,7 @@ bool nt_communicator_is_collective(enum nt_op op)
 	}
 }
 
-/* Calls of a pool of threads end in any order: the hash must not depend on it. */
+/* Calls of a thread pool end in any order: the hash must not depend on it. */
 static void remember(struct nt_communicator *comm, const struct nt_communicator_call *call,
 		     uint64_t number)
 {
@@ -176,7 +176,7 @@ int nt_communicator_time_peers(struct nt_communicator *comm,
 	const uint64_t ns = call->ret_ns > call->entry_ns ? call->ret_ns - call->entry_ns : 0;
 	int r = 0, r_from = 0;
 
-	/* Who the peers are in the job, only an id that they share tells. */
+	/* Peers are identified in the job only by an id that they share. */
 	if (!call->ret_ns || comm->id_is_local)
 		return 0;
 	/* MPI_PROC_NULL and MPI_ANY_SOURCE are beyond any size, too. */
@@ -198,14 +198,14 @@ void nt_communicator_gpu(struct nt_communicator *comm, enum nt_op op, uint64_t n
 		sum->gpu_duration = calloc(1, sizeof(*sum->gpu_duration));
 	if (sum->gpu_duration)
 		nt_sketch_add(sum->gpu_duration, end_ns - start_ns);
-	/* The library counts from the communicator's making on. */
+	/* The library counts from the communicator's creation. */
 	if (nth && comm->epoch == NT_COMMUNICATOR_EPOCH_WHOLE && nt_communicator_is_collective(op))
 		nt_sampler_gpu(&comm->sampler, op, nth, start_ns, end_ns);
 }
 
 void nt_communicator_set_epoch(struct nt_communicator *comm, uint64_t epoch)
 {
-	/* A library's own numbers survive what we lost. */
+	/* A library's own numbers survive lost events. */
 	if (!comm->numbered_by_library)
 		comm->epoch = epoch;
 }
@@ -215,7 +215,7 @@ void nt_communicator_clear(struct nt_communicator *comm)
 	for (int i = 0; i < NT_OP_END; i++) {
 		struct nt_communicator_sum *sum = comm->sum[i];
 
-		/* What devices told of calls of earlier windows goes with the next that has any. */
+		/* Device times of earlier windows are sent with the next window that has calls. */
 		if (!sum || !sum->calls)
 			continue;
 		if (sum->duration)

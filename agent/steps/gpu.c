@@ -9,19 +9,19 @@
 #include "common/system/clock.h"
 
 /*
- * Of the plugin: then nothing is waited for. A device that awaits another rank in a collective has
- * nothing to tell either, and does so for most of a step where that rank is slow: no less than two steps.
+ * Silence of the plugin after which nothing is awaited. A device that waits for another rank in a
+ * collective is silent too. If that rank is slow, it is so for most of a step: at least two steps.
  */
 #define SILENT_NS (2 * NT_SECOND)
-#define WAIT_NS   (10 * NT_SECOND) /* a host that runs further ahead is not followed */
-/* For streams that did not tell of anything after a step, when another one did: they may rest. */
+#define WAIT_NS   (10 * NT_SECOND) /* hosts further ahead are not followed */
+/* For streams without a report after a step while others have one: they may be idle. */
 #define REST_NS (500 * NT_MILLISECOND)
 
 enum {
-	FEW_LAUNCHES = 2, /* in a step: a copy, a counter */
+	FEW_LAUNCHES = 2, /* per step: a copy, a counter */
 };
 
-/* What was enqueued in one step. */
+/* Intervals enqueued in one step. */
 struct account {
 	struct nt_accounting_step step; /* of those that have ended */
 	/* ascending, disjoint, all after `added_ns` */
@@ -30,7 +30,7 @@ struct account {
 	uint64_t added_ns; /* spans up to here are in `busy_ns` */
 	uint64_t busy_ns, kernels;
 	uint64_t lag_ns, intervals;
-	uint64_t passed_ns; /* when a stream first told of something enqueued later; 0: none did */
+	uint64_t passed_ns; /* when a stream first reported a later one; 0: none did */
 	bool broken;
 };
 
@@ -41,11 +41,11 @@ struct stream {
 
 struct nt_gpu {
 	struct account
-		account[NT_GPU_STEPS + 1]; /* a ring of those that ended, and the one after */
-	uint32_t first, count; /* that ended */
-	uint64_t begin_ns; /* of the one after; 0: no step was given yet */
-	uint64_t told_ns; /* the end of the last step whose device time was told; 0: none was */
-	uint64_t heard_ns; /* when anything was told last */
+		account[NT_GPU_STEPS + 1]; /* a ring of ended steps, and the step after them */
+	uint32_t first, count; /* ended */
+	uint64_t begin_ns; /* of the one after; 0: no step was added yet */
+	uint64_t told_ns; /* end of the last delivered step; 0: none */
+	uint64_t heard_ns; /* time of the last report */
 	struct stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
 	struct nt_gpu_stats stats;
@@ -172,10 +172,10 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 		while (i > 0 && account_at(gpu, i - 1)->step.start_ns > entry_ns)
 			i--;
 		if (i-- == 0) {
-			/* Its step has been told without it, and the next may be told so, too. */
+			/* Its step was delivered without it, and the next may be too. */
 			gpu->stats.late++;
 			nt_gpu_lose(gpu);
-			/* Of a step that does not hold it is not missing. */
+			/* An invalid step does not need it. */
 			return entry_ns >= gpu->told_ns;
 		}
 	}
@@ -206,7 +206,7 @@ void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step)
 	struct account *account = account_at(gpu, gpu->count);
 
 	assert(gpu->count < NT_GPU_STEPS);
-	/* What of it was told before it was known to be a step is gone. */
+	/* Earlier reports of it, from before it was known as a step, are lost. */
 	if (step->start_ns != gpu->begin_ns)
 		account->broken = true;
 	account->step = *step;
@@ -219,7 +219,7 @@ void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step)
 	}
 }
 
-/* Has each stream that may have work in the step told of something behind it? */
+/* True if each stream that may have work in the step has reported something later. */
 static bool is_passed(const struct nt_gpu *gpu, const struct account *account, uint64_t now_ns)
 {
 	uint64_t length_ns = account->step.end_ns - account->step.start_ns;

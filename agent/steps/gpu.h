@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a rank's device did, step by step, from intervals that a plugin inside the process tells (T3):
- * own work is the time in which at least one of its streams ran a kernel that does not communicate.
+ * Device time of a rank by step, from intervals that a plugin inside the process reports (T3). Own
+ * work is the time in which at least one stream ran a kernel that does not communicate.
  *
- * An interval belongs to the step in which the host enqueued it, whenever it ran: hosts run ahead, and
- * so a step is known later than it ended on the host. It holds once each stream has told of something
- * that was enqueued after it, unless intervals were lost, or tell of too few of its launches. What
- * is not known in time does not hold, and is then of the tier that the calls alone give.
+ * An interval belongs to the step in which the host enqueued it, whenever it ran. Hosts run ahead,
+ * so a step is complete later than it ended on the host. It is valid once each stream has reported
+ * an interval enqueued after it, unless intervals were lost or cover too few launches. A step that
+ * is not complete in time is invalid, and gets the tier of the calls alone.
  */
 #ifndef NT_AGENT_STEPS_GPU_H
 #define NT_AGENT_STEPS_GPU_H
@@ -19,40 +19,40 @@
 #include "proto/wire.h"
 
 enum {
-	NT_GPU_STEPS = 128, /* that ended on the host and wait for the device; more do not hold */
-	NT_GPU_SPANS = 64, /* of one step, apart from each other; more are added up early */
-	NT_GPU_STREAMS = 16, /* with kernels of a rank; of more none is waited for */
+	NT_GPU_STEPS = 128, /* ended on the host, device pending; more are invalid */
+	NT_GPU_SPANS = 64, /* disjoint, of one step; more are summed early */
+	NT_GPU_STREAMS = 16, /* of a rank, with kernels; more are not waited for */
 };
 
 /*
- * In which a stream ran one kernel, or several back to back that were enqueued without a call of
- * communication between them. Intervals of one stream come in the order in which it ran them. All of it
- * is said by the process itself.
+ * An interval in which a stream ran one kernel, or several back to back that were enqueued without
+ * a communication call in between. Intervals of a stream come in execution order. All values are
+ * the process's own.
  */
 struct nt_gpu_interval {
 	uint32_t pid;
 	uint32_t kernels;
-	/* Of the process's intervals of communication, or of others, from 1 on: a gap was lost. */
+	/* Counts communication and other intervals separately, from 1; a gap is a loss. */
 	uint64_t number;
-	uint64_t entry_ns; /* when the host enqueued it; 0: not known, and its start is taken */
-	uint64_t start_ns, end_ns; /* boot time, to which the plugin converts the device's clock */
+	uint64_t entry_ns; /* when the host enqueued it; 0: unknown, start_ns is used */
+	uint64_t start_ns, end_ns; /* boot time, converted by the plugin */
 	uint64_t stream;
 	bool communicates;
-	/* Of communication, as far as it is known. */
-	uint64_t comm; /* id of the communicator; 0: not known */
+	/* Of communication, where known. */
+	uint64_t comm; /* id of the communicator; 0: unknown */
 	uint32_t comm_rank; /* in it */
 	enum nt_op op;
-	uint64_t nth; /* of the communicator's calls of this operation, from 1 on; 0: not known */
+	uint64_t nth; /* of the communicator's calls of this operation, from 1; 0: unknown */
 };
 
 struct nt_gpu;
 
 struct nt_gpu_stats {
 	uint64_t steps_over_cap, streams_over_cap;
-	/* those over the cap and those that were not waited for any longer */
+	/* over the cap, or timed out */
 	uint64_t steps_unknown;
-	uint64_t late; /* intervals of steps that were told before */
-	uint64_t overlap_ns; /* left out, as what ran beside was added up already */
+	uint64_t late; /* intervals of steps already delivered */
+	uint64_t overlap_ns; /* omitted: the concurrent part was already summed */
 };
 
 NT_MUST_CHECK int nt_gpu_new(struct nt_gpu **ret_gpu);
@@ -60,24 +60,26 @@ size_t nt_gpu_bytes(void);
 void nt_gpu_free(struct nt_gpu *gpu);
 NT_DEFINE_AUTO(nt_gpu, nt_gpu_free)
 
-/* Kernels that do not communicate, and make sense. now_ns: when it is told. False: too late for its step. */
+/*
+ * Adds valid kernels that do not communicate. now_ns: of the report. False: too late for its step.
+ */
 bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns);
-/* Intervals were lost: no step holds that is not told yet. */
+/* Intervals were lost: pending steps become invalid. */
 void nt_gpu_lose(struct nt_gpu *gpu);
 
 /*
- * A step has ended on the host; what is enqueued from its end on belongs to the next. Fetch with
- * nt_gpu_next() all there is before the next one.
+ * A step has ended on the host; later enqueues belong to the next. Fetch all results with
+ * nt_gpu_next() before adding the next one.
  */
 void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step);
 /*
- * The oldest step that was given, once its device time is known or given up; false: none. Its
- * has_gpu, gpu_ns and gpu_lag_ns are set. UINT64_MAX: no more is to come.
+ * The oldest pending step, once its device time is known or given up; false: none. Sets has_gpu,
+ * gpu_ns and gpu_lag_ns. UINT64_MAX: no more intervals will come.
  */
 bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step *ret_step);
-/* Has a step that was given not been told yet? */
+/* True if a step is pending. */
 bool nt_gpu_waits(const struct nt_gpu *gpu);
-/* Steps are no longer known: what was not told is dropped. */
+/* Step boundaries are lost: drops all pending steps. */
 void nt_gpu_reset(struct nt_gpu *gpu);
 
 const struct nt_gpu_stats *nt_gpu_stats(const struct nt_gpu *gpu);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* Out of memory is handled here; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -26,7 +26,7 @@ struct list {
 struct held {
 	uint64_t handle;
 	struct list list;
-	bool is_lost; /* there was no memory for its place in the table */
+	bool is_lost; /* out of memory for its table entry */
 	UT_hash_handle hh;
 };
 
@@ -55,7 +55,7 @@ struct nt_graph {
 	struct capture capture[NT_GRAPH_STREAMS];
 	struct stream stream[NT_GRAPH_STREAMS]; /* oldest first */
 	uint32_t streams;
-	struct event event[NT_GRAPH_EVENTS]; /* one place per hash: the newer takes it */
+	struct event event[NT_GRAPH_EVENTS]; /* one slot per hash: the newer takes it */
 };
 
 int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
@@ -137,7 +137,7 @@ static void append(struct nt_graph *graph, struct list *list, const struct nt_gr
 
 static void append_all(struct nt_graph *graph, struct list *list, const struct list *other)
 {
-	/* By number: a list may be added to itself, and move as it grows. */
+	/* By index: a list may be appended to itself, and move as it grows. */
 	for (uint32_t i = 0, count = other->count; i < count; i++) {
 		struct nt_graph_call call = other->call[i];
 
@@ -184,7 +184,7 @@ void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
 
 	if (!held)
 		return;
-	assert(graph->held); /* which has what was found in it */
+	assert(graph->held); /* which holds the result */
 	HASH_DEL(graph->held, held);
 	clear(graph, &held->list);
 	free(held);
@@ -283,7 +283,7 @@ void nt_graph_free(struct nt_graph *graph)
 	free(graph);
 }
 
-/* A full table holds captures whose end was missed: the oldest makes room. */
+/* A full table holds captures whose end was missed: replaces the oldest. */
 static void add_stream(struct nt_graph *graph, uint64_t handle, uint64_t capture, bool origin)
 {
 	if (graph->streams == NT_GRAPH_STREAMS) {
@@ -303,7 +303,7 @@ void nt_graph_begin(struct nt_graph *graph, uint64_t stream, uint64_t into)
 
 	if (old)
 		free_capture(graph, old->capture);
-	/* Each capture has a stream: with a place for one there is a place for the other. */
+	/* Each capture has a stream: a free stream slot implies a free capture slot. */
 	add_stream(graph, stream, id, true);
 	for (int i = 0; i < NT_GRAPH_STREAMS; i++) {
 		if (graph->capture[i].id)
@@ -319,7 +319,7 @@ void nt_graph_end(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 	struct capture *capture = ended ? find_capture(graph, ended->capture) : NULL;
 	struct held *held;
 
-	/* One that began before the agent came: what it holds is not known. */
+	/* A capture that began before the agent attached: unknown contents. */
 	if (!capture || !ended->origin) {
 		nt_graph_drop(graph, handle);
 		return;

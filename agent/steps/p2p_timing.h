@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How long a rank's blocking calls to and from single members of a communicator took, since its last
- * window. A call lasts until the peer is there too, so one call tells little; but of the two sides
- * whoever came last waited for nobody, and the shorter of their shortest is the transfer
- * (detect/model/link.h). Small messages go whether or not anybody waits for them, and are left out.
+ * Durations of a rank's blocking calls to and from single members of a communicator, since its last
+ * window. A call lasts until the peer has arrived, so one call means little. The side that arrived
+ * last did not wait: the shorter of both sides' shortest calls is the transfer
+ * (detect/model/link.h). Small messages are sent without waiting and are ignored.
  */
 #ifndef NT_AGENT_STEPS_P2P_TIMING_H
 #define NT_AGENT_STEPS_P2P_TIMING_H
@@ -16,8 +16,8 @@
 enum {
 	NT_P2P_TIMING_MAX = 32, /* (peer, direction) of one communicator in one window */
 	/*
-	 * Libraries send up to about this much eagerly: 64 KiB is Open MPI's limit over TCP, and
-	 * those of MPICH and of both over shared memory and InfiniBand are lower.
+	 * Upper bound of eager sends: 64 KiB is Open MPI's limit over TCP. Those of MPICH, and of
+	 * both over shared memory and InfiniBand, are lower.
 	 */
 	NT_P2P_TIMING_LEAST_BYTES = 65536,
 };
@@ -28,8 +28,8 @@ struct nt_p2p_timing {
 };
 
 /*
- * One call. 0, -ENOSPC where the table is full, -ENOMEM. A larger call than before begins the
- * account of its peer anew, a smaller one is left out: of a mixture the largest tells most.
+ * Records one call. 0, -ENOSPC if the table is full, -ENOMEM. A larger call than before restarts
+ * the account of its peer, a smaller one is ignored.
  */
 NT_MUST_CHECK int nt_p2p_timing_note(struct nt_p2p_timing *peers, uint32_t peer, enum nt_op op,
 				     uint64_t bytes, uint64_t ns);

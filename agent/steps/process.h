@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A watched process: (pid, start time), what it says of itself, its communicators, its ranks and
- * those of its threads that communicate. Everything in it can be grown by the process and is capped.
+ * A watched process, identified by (pid, start time): its facts, communicators, ranks and
+ * communicating threads. The process can grow all of them, so all are capped.
  */
 #ifndef NT_AGENT_STEPS_PROCESS_H
 #define NT_AGENT_STEPS_PROCESS_H
@@ -33,7 +33,7 @@ enum {
 	NT_PROCESS_COMMAND = 32,
 };
 
-/* What /proc tells of a process once it has begun to map libraries. */
+/* Facts from /proc, read once the process has begun to map libraries. */
 struct nt_process_facts {
 	struct nt_environ env;
 	char command[NT_PROCESS_COMMAND];
@@ -50,47 +50,47 @@ struct nt_thread {
 	struct nt_rank *rank; /* of the communicator that it used last; NULL: none yet */
 };
 
-/* A communicator whose making was seen, but whose handle was not written yet. */
+/* A communicator whose creation was observed, but whose handle is not written yet. */
 struct nt_pending {
 	uint64_t address; /* where the handle will be */
 	uint64_t library;
-	uint32_t tid, rank, size; /* size 0: not known */
+	uint32_t tid, rank, size; /* size 0: unknown */
 	uint64_t id, parent;
 	bool from_unique_id, id_is_local;
-	bool was_due; /* the call that writes the handle has returned, and the place was read */
-	uint64_t seen; /* what was there when it was read last */
-	uint64_t read_ns; /* boot time of the event at which that was; 0: not yet */
+	bool was_due; /* the call that writes the handle has returned, and `address` was read */
+	uint64_t seen; /* the value at the last read */
+	uint64_t read_ns; /* boot time of the event of that read; 0: none yet */
 	struct nt_rank *rank_of; /* the parent's; NULL: none */
 };
 
 struct nt_process {
 	uint32_t pid;
 	uint64_t start_ns; /* boot time */
-	struct nt_tracker_candidate *candidate; /* borrowed: what the tracker keeps of it */
-	const struct nt_owner *owner; /* borrowed; NULL: not known */
+	struct nt_tracker_candidate *candidate; /* borrowed: the tracker's entry of it */
+	const struct nt_owner *owner; /* borrowed; NULL: unknown */
 	struct nt_process_facts facts;
-	struct nt_placement home; /* as was known when its last window was made */
+	struct nt_placement home; /* as of its last window */
 	struct nt_tenant tenant; /* decided with its first window */
 	struct nt_held *held,
-		*held_last; /* windows that wait for it, owned by agent/tracker/tracker_wait.c */
+		*held_last; /* held until it is decided; owned by agent/tracker/tracker_wait.c */
 	uint64_t held_since_ns; /* boot time of the first of them */
 	size_t held_bytes;
 	uint32_t libraries; /* bits: 1 << enum nt_library */
-	uint64_t nccl_file; /* which file of NCCL it maps */
-	bool late; /* it ran before the agent */
+	uint64_t nccl_file; /* the NCCL file that it maps */
+	bool late; /* it started before the agent */
 	bool has_called; /* an event of it has been seen */
-	bool is_awaited; /* events of it were kept until all that it maps is known */
-	bool met; /* its facts were read since it makes calls */
+	bool is_awaited; /* its events were held until all that it maps was known */
+	bool met; /* its facts were read after its first call */
 	bool mpich; /* its MPI's handles are numbers */
-	bool mpi_begun; /* all its MPI calls are seen, from the first on */
+	bool mpi_begun; /* its MPI calls are observed from the first on */
 	bool mpi_called; /* it has communicated through MPI */
-	bool runtime; /* its calls of the CUDA runtime are seen: the driver's are made by it */
+	bool runtime; /* CUDA runtime calls are observed: driver calls come from the runtime */
 	bool finalized;
 
 	struct nt_communicator *comms; /* uthash, owned */
 	uint32_t comm_count;
 	uint64_t ordinals; /* communicators so far */
-	/* owned: gone, but not yet reported; with the others under the cap */
+	/* owned: freed, but not yet reported; counted under the same cap */
 	struct nt_communicator *ended;
 	uint32_t ended_count;
 
@@ -103,22 +103,22 @@ struct nt_process {
 	struct nt_pending pending[NT_PROCESS_PENDING];
 	uint32_t pendings;
 
-	/* Of the last interval that was told, of kernels and of communication; 0: none so far. */
+	/* Number of the last interval of kernels and of communication; 0: none so far. */
 	uint64_t gpu_number[2];
-	uint64_t gpu_lost, gpu_taken; /* of them, since the last window; lost: late ones, too */
+	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 
 	struct nt_process_counters counters; /* at the last window */
-	uint64_t events, lost_events; /* of it so far; those that were lost */
-	uint64_t lost_counted; /* as its counters in the kernel said last */
+	uint64_t events, lost_events; /* so far; those that were lost */
+	uint64_t lost_counted; /* as last read from its counters in the kernel */
 	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
 	bool paused;
-	uint64_t paused_ns; /* since when; the last time, where it is not */
-	uint64_t resumed_ns; /* all its calls are seen since then; 0: they always were */
+	uint64_t paused_ns; /* begin of the current or last pause */
+	uint64_t resumed_ns; /* completely observed since then; 0: from the start */
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	UT_hash_handle hh;
 };
 
-/* Its facts are empty. NULL where memory is short. */
+/* Creates a process with empty facts. NULL: out of memory. */
 struct nt_process *nt_process_new(uint32_t pid, uint64_t start_ns);
 /* Releases the communicators; the ranks must be gone. Accepts NULL. */
 void nt_process_free(struct nt_process *process);
@@ -129,8 +129,8 @@ struct nt_thread *nt_process_thread(struct nt_process *process, uint32_t tid);
 bool nt_process_uses_gpu(const struct nt_process *process);
 
 /*
- * Facts of a living process from /proc, beside its environment, which is read elsewhere since that may
- * block. -ESRCH and the like where it has gone.
+ * Facts of a running process from /proc, except its environment, which is read elsewhere as that
+ * may block. -ESRCH and the like if it is gone.
  */
 NT_MUST_CHECK int nt_process_describe(uint32_t pid, const struct nt_environ *env,
 				      struct nt_process_facts *ret_facts);

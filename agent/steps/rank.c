@@ -42,7 +42,7 @@ void nt_rank_free(struct nt_rank *rank)
 
 /* ---- identity ------------------------------------------------------------------------------- */
 
-/* The largest communicator that tells this rank's number; of several the first. */
+/* The largest communicator with this rank's number; of several, the first. */
 static const struct nt_communicator *largest_comm(const struct nt_rank *rank)
 {
 	const struct nt_communicator *best = NULL;
@@ -63,12 +63,12 @@ void nt_rank_identify(struct nt_rank *rank)
 	struct nt_identity_rank told = nt_identity_rank(&rank->process->facts.env);
 	const struct nt_communicator *world = largest_comm(rank);
 
-	/* A pool of ranks in one process shares its environment: only communicators tell them. */
+	/* Ranks in one process share its environment: only communicators distinguish them. */
 	if (rank->process->ranks > 1)
 		told = (struct nt_identity_rank){0};
 	rank->local_rank = told.local_rank;
 	rank->world = NULL;
-	/* A group of a job whose environment says that there is more is not the world. */
+	/* A group smaller than the environment's world is not the world. */
 	if (world && (!told.known || world->size >= told.size)) {
 		rank->known = true;
 		rank->rank = world->rank;
@@ -132,7 +132,7 @@ static void add_step(struct nt_rank *rank, const struct nt_accounting_step *step
 	sums->end_ns = step->end_ns;
 }
 
-/* Numbers of steps are comparable between ranks where those of the calls are. */
+/* Step numbers are comparable between ranks if call numbers are. */
 static uint64_t step_epoch(const struct nt_rank *rank, const struct nt_communicator *anchor,
 			   const struct nt_step_info *info)
 {
@@ -148,7 +148,7 @@ static bool is_blocking_library(const struct nt_communicator *comm)
 	return comm->key.library == NT_LIBRARY_MPI || comm->key.library == NT_LIBRARY_GLOO;
 }
 
-/* The rank's calls up to here are known: does a step begin? */
+/* All calls of the rank up to here are known: checks whether a step begins. */
 static void follow_steps(struct nt_rank *rank, const struct nt_communicator *comm,
 			 const struct nt_communicator_call *call, uint64_t launches)
 {
@@ -233,12 +233,12 @@ static void become_asynchronous(struct nt_rank *rank)
 		rank->asynchronous = true;
 		rank->work.asynchronous = true;
 	}
-	/* Without memory for it own work is not observable, and the rest goes on. */
+	/* Without memory for it, own work is not observable; the rest continues. */
 	if (!rank->order && nt_stream_order_new(&rank->order) < 0)
 		rank->order = NULL;
 }
 
-/* Handles of both kinds are addresses, and stream 0 is nobody's. */
+/* Handles of both kinds are addresses, and stream 0 is shared. */
 static uint64_t lane_of(const struct nt_communicator *comm, uint64_t stream)
 {
 	return comm->key.library == NT_LIBRARY_HCCL ? stream : comm->key.handle;
@@ -318,7 +318,7 @@ void nt_rank_gap(struct nt_rank *rank)
 {
 	nt_accounting_reset(&rank->work);
 	nt_step_gap(rank->step);
-	/* What streams waited for is not known any more. */
+	/* The order of streams is no longer known. */
 	nt_stream_order_free(rank->order);
 	rank->order = NULL;
 	rank->step_before_ns = 0;
@@ -337,7 +337,7 @@ bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 					    interval->end_ns);
 		return true;
 	}
-	/* Without memory for it the rank stays at the tier of its calls. */
+	/* Without memory for it, the rank keeps the tier of its calls. */
 	if (!rank->gpu && nt_gpu_new(&rank->gpu) < 0)
 		return false;
 	return nt_gpu_add(rank->gpu, interval, now_ns);
@@ -366,7 +366,7 @@ enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 	}
 	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs))
 		return NT_TIER_T1;
-	/* The steps that are not covered are taken to be like the others. */
+	/* Steps that are not covered are assumed to be like the others. */
 	*ret_own_ns = (uint64_t)((double)sums->own_ns * sums->steps / sums->covered);
 	*ret_own_blocked_ns =
 		(uint64_t)((double)sums->own_blocked_ns * sums->steps / sums->covered);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One rank of a job as this node sees it: usually a process, but a process may be several. It takes
- * the communication and synchronising calls of its threads, finds the steps in them, measures the
- * rank's own work in each, and sums up until a window is due.
+ * One rank of a job on this node: usually a process, but a process may hold several. It takes the
+ * communication and synchronising calls of its threads and finds the steps. It measures own work in
+ * each step, and sums up until a window is due.
  */
 #ifndef NT_AGENT_STEPS_RANK_H
 #define NT_AGENT_STEPS_RANK_H
@@ -22,7 +22,7 @@
 
 /* Sums of the steps that ended since the last window. */
 struct nt_rank_sums {
-	uint32_t steps, covered; /* all; those whose own work holds */
+	uint32_t steps, covered; /* all; those with valid own work */
 	uint64_t first_step, step_epoch;
 	uint64_t own_ns, own_blocked_ns; /* of the covered ones */
 	uint32_t gpu_steps; /* whose device time is known */
@@ -37,36 +37,36 @@ struct nt_tracker_key;
 
 struct nt_rank {
 	struct nt_process *process; /* borrowed: it owns the rank */
-	struct nt_tracker_key *in_key; /* borrowed; NULL: none, or there was no room for it */
-	struct nt_rank *prev, *next; /* of the same */
-	uint32_t missed; /* the period in which it was last without */
-	/* The place in the job. */
+	struct nt_tracker_key *in_key; /* borrowed; NULL: none, or no free slot */
+	struct nt_rank *prev, *next; /* ranks of the same key */
+	uint32_t missed; /* the last period in which it had none */
+	/* Position in the job. */
 	bool known;
 	uint32_t rank, size, local_rank;
-	const struct nt_communicator *world; /* what told it; NULL: the environment, or nothing */
+	const struct nt_communicator *world; /* its source; NULL: the environment, or none */
 	char key[NT_IDENTITY_KEY]; /* empty until the first window is sent, fixed from then on */
 	char name[NT_IDENTITY_NAME];
 
 	struct nt_step *step; /* owned */
-	struct nt_stream_order *order; /* owned; NULL until a call only enqueues */
-	struct nt_gpu *gpu; /* owned; NULL until a plugin tells of a kernel */
+	struct nt_stream_order *order; /* owned; NULL until an asynchronous call */
+	struct nt_gpu *gpu; /* owned; NULL until a plugin reports a kernel */
 	struct nt_accounting work;
 	struct nt_rank_sums sums;
 	uint64_t found_count; /* of nt_step_info, as seen last */
 	uint64_t step_epoch;
-	uint64_t step_before_ns; /* begin of the step before the one that goes on; 0: none */
+	uint64_t step_before_ns; /* begin of the step before the current one; 0: none */
 
 	uint64_t window_ns; /* begin of the window; 0: no call yet */
-	uint64_t held_ns; /* begin of its first window that waits for the tenant; 0: none does */
+	uint64_t held_ns; /* begin of its first held window; 0: none */
 	uint64_t last_event_ns;
 	uint64_t comms_made, errors;
-	uint64_t probed_calls; /* communication calls and waits that are in the sums, about */
+	uint64_t probed_calls; /* communication calls and waits in the sums, approximately */
 	uint64_t lost_seen, events_seen; /* the process's counts at the last window */
 	uint64_t unobserved_seen; /* the same of nt_process.unobserved_ns */
-	uint64_t measured; /* steps that were sent so far */
-	/* Of windows in slices, the last ones most: number and time of steps, and other observed time. */
+	uint64_t measured; /* steps sent so far */
+	/* Of sampled windows, weighted to recent ones: number and time of steps, other time. */
 	double sliced_steps, sliced_ns, sliced_rest_ns;
-	uint32_t shed; /* what was not observed at some time of the window: NT_WIRE_SHED_* */
+	uint32_t shed; /* not observed at some time of the window: NT_WIRE_SHED_* */
 
 	struct nt_host *host; /* owned; NULL: none open */
 	struct nt_host_sample host_before;
@@ -79,8 +79,8 @@ struct nt_rank {
 		uint32_t type;
 	} inside;
 
-	bool asynchronous; /* it has made calls that only enqueue */
-	bool gloo; /* its calls are made by a pool: the main thread is the one that works */
+	bool asynchronous; /* it has made asynchronous calls */
+	bool gloo; /* its calls come from a thread pool; the main thread does the work */
 };
 
 NT_MUST_CHECK int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank);
@@ -88,33 +88,30 @@ void nt_rank_free(struct nt_rank *rank);
 NT_DEFINE_AUTO(nt_rank, nt_rank_free)
 size_t nt_rank_bytes(const struct nt_rank *rank);
 
-/* What the rank is in its job, by what is known now. Changes while communicators are made. */
+/* Sets the position in the job as now known. It changes while communicators are created. */
 void nt_rank_identify(struct nt_rank *rank);
 
 /*
- * A communication call; blocking ones are given at their return. True: a step has ended and is in
- * the sums.
+ * Takes a communication call, a blocking one at its return. True: a step has ended and is in the
+ * sums.
  */
 bool nt_rank_comm(struct nt_rank *rank, struct nt_communicator *comm,
 		  const struct nt_communicator_call *call, uint64_t stream, uint64_t launches);
-/* The completion of calls that do not block. */
+/* A wait for calls that do not block. */
 void nt_rank_wait(struct nt_rank *rank, uint64_t entry_ns, uint64_t ret_ns);
-/* counted: the thread is one whose waiting keeps the rank from working. */
+/* counted: waiting of this thread keeps the rank from working. */
 void nt_rank_sync(struct nt_rank *rank, enum nt_stream_order_sync what, uint64_t handle,
 		  bool counted, uint64_t entry_ns, uint64_t ret_ns, uint64_t launches);
 void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
 /*
- * A graph is launched whose capture was not seen. What it holds is not known, but a communicator
- * that was called once and is not any more is taken to be in it: then what waits for the stream may
- * wait for others.
+ * A graph is launched whose capture was not observed. Its contents are unknown, but a communicator
+ * that was called once and no longer is taken to be in it. Waits for the stream may then be waits
+ * for other ranks.
  */
 void nt_rank_graph(struct nt_rank *rank, uint64_t stream, uint64_t entry_ns, uint64_t launches);
 
-/*
- * What the device ran, as a plugin tells it; now_ns: when. comm: whose call it was, NULL: nobody's
- * that is known.
- */
+/* A device interval, reported by a plugin at now_ns. comm: its communicator; NULL: unknown. */
 bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 		 const struct nt_gpu_interval *interval, uint64_t now_ns);
 /* Intervals of the rank's process were lost. */
@@ -124,15 +121,15 @@ void nt_rank_gpu_lost(struct nt_rank *rank);
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);
 
 /*
- * What the rank did since its last call was not observed: what has begun is dropped, and steps are
- * followed again from the next one on.
+ * The rank was not observed since its last call: drops the current step, and follows steps from the
+ * next one on.
  */
 void nt_rank_gap(struct nt_rank *rank);
 
-/* The thread whose time is the rank's: the one with the most communication calls. */
+/* The thread that represents the rank: the one with the most communication calls. */
 uint32_t nt_rank_thread(const struct nt_rank *rank);
 
-/* At which tier own work is observable in the sums, and how much of it. */
+/* The tier at which own work is observable in the sums, and its amount. */
 enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 			 uint64_t *ret_own_blocked_ns);
 

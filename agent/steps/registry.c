@@ -13,7 +13,7 @@ enum {
 	NO_COLOR = -1,
 };
 
-/* Between two reads of a place whose handle may have been written at any time. */
+/* Between two reads of an address whose handle may be written at any time. */
 #define READ_AGAIN_NS (100 * NT_MILLISECOND)
 
 static bool is_nccl(uint64_t library)
@@ -72,7 +72,7 @@ void nt_registry_end(struct nt_process *process, enum nt_library library, uint64
 		end(process, comm);
 }
 
-/* One that is gone makes room: what was done in it last is told nobody. */
+/* A freed communicator is evicted: its unsent sums are discarded. */
 static void drop_ended(struct nt_registry *registry, struct nt_process *process)
 {
 	struct nt_communicator *comm = process->ended;
@@ -83,7 +83,7 @@ static void drop_ended(struct nt_registry *registry, struct nt_process *process)
 	nt_communicator_free(comm);
 }
 
-/* A place among those of all processes. */
+/* Takes a slot among those of all processes. */
 static bool take_place(struct nt_registry *registry, const struct nt_process *process,
 		       struct nt_communicator *comm)
 {
@@ -95,7 +95,7 @@ static bool take_place(struct nt_registry *registry, const struct nt_process *pr
 	return true;
 }
 
-/* A handle that is given again names another communicator. */
+/* A reused handle names another communicator. */
 static struct nt_communicator *add(struct nt_registry *registry, struct nt_process *process,
 				   uint64_t library, uint64_t handle)
 {
@@ -118,7 +118,7 @@ static struct nt_communicator *add(struct nt_registry *registry, struct nt_proce
 		nt_communicator_free(comm);
 		return NULL;
 	}
-	/* All of them, and those that are gone, go into one window. */
+	/* All of them, freed ones included, go into one window. */
 	if (process->comm_count + process->ended_count == NT_PROCESS_COMMS)
 		drop_ended(registry, process);
 	comm->ordinal = ++process->ordinals;
@@ -137,7 +137,7 @@ static void give_local_id(const struct nt_registry *registry, const struct nt_pr
 	comm->from_unique_id = false;
 }
 
-/* ---- communicators whose making was seen ---------------------------------------------------- */
+/* ---- observed creation ---------------------------------------------------------------------- */
 
 static void name(struct nt_communicator *comm, const char *text)
 {
@@ -145,8 +145,7 @@ static void name(struct nt_communicator *comm, const char *text)
 }
 
 /*
- * NCCL's own id is preferred to what we compute, where it can be read: an agent that came later
- * finds the same.
+ * NCCL's own id is preferred to ours, if it can be read: an agent that starts later finds the same.
  */
 static void confirm_nccl(struct nt_registry *registry, struct nt_process *process,
 			 struct nt_communicator *comm)
@@ -178,7 +177,7 @@ static void confirm_mpi(struct nt_registry *registry, struct nt_process *process
 	comm->rank = found.rank;
 	comm->size = found.size;
 	name(comm, found.name);
-	/* Part of its parent, and no colour says which: others may have computed the same id. */
+	/* A part of its parent with an unknown colour: others may have computed the same id. */
 	if (comm->id_is_local && found.size && found.size == parent_size)
 		comm->id_is_local = false;
 }
@@ -218,8 +217,8 @@ static void drop_pending(struct nt_process *process, uint32_t i)
 }
 
 /*
- * The handle, or 0. The loop waits for each read, while the process decides how many places there are and
- * how often a call needs them.
+ * Reads the handle, or 0. Each read blocks the loop, while the process decides how many addresses
+ * there are and how often a call needs them.
  */
 static uint64_t read_handle(struct nt_registry *registry, const struct nt_process *process,
 			    struct nt_pending *pending, bool is_due)
@@ -274,7 +273,7 @@ static void add_pending(struct nt_registry *registry, struct nt_process *process
 	process->pending[process->pendings++] = *pending;
 }
 
-/* In a group the call returns before the communicator is made. handle 0: not known at the return. */
+/* In a group the call returns before the communicator exists. handle 0: unknown at the return. */
 static void made(struct nt_registry *registry, struct nt_process *process,
 		 const struct nt_pending *pending, uint64_t handle)
 {
@@ -300,7 +299,7 @@ void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 		.id_is_local = id == NULL,
 	};
 
-	/* The entry tells nothing that the return does not. */
+	/* The entry holds nothing that the return does not. */
 	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0)
 		return;
 	if (id)
@@ -310,7 +309,7 @@ void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 	made(registry, process, &pending, call->deref);
 }
 
-/* One process makes all: no id is passed, and the handles lie in an array. */
+/* One process creates all: no id is passed, and the handles are in an array. */
 void nt_registry_init_all(struct nt_registry *registry, struct nt_process *process,
 			  const struct nt_probe *probe, const struct nt_event_call *call)
 {
@@ -324,7 +323,7 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 
 	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0 || nranks > INT32_MAX)
 		return;
-	/* More than a process may have ranks: who is over that cap is then known for what it is. */
+	/* More than the cap of ranks of a process, so that an excess is counted there. */
 	if (known > NT_PROCESS_PENDING) {
 		registry->pending_over_cap += known - NT_PROCESS_PENDING;
 		known = NT_PROCESS_PENDING;
@@ -339,7 +338,7 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 			.tid = call->h.tid,
 			.rank = i,
 			.size = (uint32_t)nranks,
-			.id = id, /* nobody outside has a part in it */
+			.id = id, /* no other process takes part */
 			.from_unique_id = true,
 			.was_due = !in_group,
 			.read_ns = in_group ? 0 : registry->now_ns,
@@ -349,7 +348,7 @@ void nt_registry_init_all(struct nt_registry *registry, struct nt_process *proce
 	}
 }
 
-/* Does the handle stand for no communicator? (A rank that took no part in the split.) */
+/* False for the null communicator: the rank took no part in the split. */
 static bool takes_part(const struct nt_probe *probe, int64_t color)
 {
 	return probe->color == NT_NO_WORD || color >= 0;
@@ -373,10 +372,10 @@ void nt_registry_child(struct nt_registry *registry, struct nt_process *process,
 
 	if (!(call->h.flags & NT_CALL_RETURNED) || call->ret != 0)
 		return;
-	/* The ranks that a communicator grows by have no parent. */
+	/* The ranks added by a grow have no parent. */
 	parent = parent_handle ? nt_registry_find(registry, process, probe->library, parent_handle)
 			       : NULL;
-	/* Else it is not known how many were made of the parent before. */
+	/* Otherwise the number of earlier children of the parent is unknown. */
 	sure = parent && !parent->id_is_local && parent->epoch == NT_COMMUNICATOR_EPOCH_WHOLE;
 	pending.id_is_local = !sure;
 	if (parent) {
@@ -403,7 +402,7 @@ void nt_registry_child(struct nt_registry *registry, struct nt_process *process,
 		(void)make(registry, process, &pending, handle, sure ? parent->size : 0);
 }
 
-/* ---- communicators that appear in a call ---------------------------------------------------- */
+/* ---- communicators found in a call ---------------------------------------------------------- */
 
 static void learn_mpi(struct nt_registry *registry, struct nt_process *process,
 		      struct nt_communicator *comm)
@@ -426,7 +425,7 @@ static void learn_mpi(struct nt_registry *registry, struct nt_process *process,
 		comm->size = found.size;
 		comm->is_world = strcmp(comm->name, "MPI_COMM_WORLD") == 0;
 	} else {
-		/* Nothing made it, so it is the library's own: there are few but the world. */
+		/* No call created it, so it is predefined: hardly any but the world. */
 		comm->is_world = process->mpi_begun;
 		registry->unresolved++;
 	}
@@ -441,10 +440,10 @@ static void learn_mpi(struct nt_registry *registry, struct nt_process *process,
 	comm->id = nt_communicator_id_world(key, env->pmix_namespace);
 	comm->id_is_local = false;
 	if (process->mpi_begun)
-		comm->epoch = NT_COMMUNICATOR_EPOCH_WHOLE; /* its whole life was seen */
+		comm->epoch = NT_COMMUNICATOR_EPOCH_WHOLE; /* observed from its creation on */
 }
 
-/* A context of all ranks is the job's; which ranks a smaller one holds is not to be learned. */
+/* A context of all ranks is the job's; the members of a smaller one cannot be determined. */
 static void learn_gloo(struct nt_registry *registry, struct nt_process *process,
 		       struct nt_communicator *comm)
 {
@@ -521,13 +520,13 @@ struct nt_communicator *nt_registry_find(struct nt_registry *registry, struct nt
 	return comm;
 }
 
-/* MPICH's communicators: what the program knows of them is all that is known. */
+/* MPICH's communicators: only the results of the program's own queries are known. */
 static void take_answers(struct nt_communicator *comm)
 {
 	if (comm->size || !comm->rank_told || comm->rank >= comm->size_told)
 		return;
 	comm->size = comm->size_told;
-	/* Calls that are counted under one id stay there. */
+	/* Calls that were counted under one id stay there. */
 	if (comm->id_is_local && !comm->calls && comm->size == comm->whole_size) {
 		comm->id = comm->whole_id;
 		comm->id_is_local = false;

@@ -39,7 +39,7 @@ void nt_sampler_offer(struct nt_sampler *sampler, const struct nt_sample *sample
 {
 	uint32_t cap = cap_of(sampler);
 
-	/* One that would be left out anyway must not cost the others their places. */
+	/* A sample that would be left out anyway must not displace others. */
 	if (level_of(sample) < sampler->level) {
 		sampler->left_out++;
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Remembers the calls, tells their kinds apart, and follows the period that agent/steps/step_search.c
+ * Records the calls, classifies them by kind, and follows the period that agent/steps/step_search.c
  * finds in them.
  */
 #include "agent/steps/step_impl.h"
@@ -55,7 +55,7 @@ size_t nt_step_bytes(const struct nt_step *step)
 
 /* ---- kinds of calls ------------------------------------------------------------------------- */
 
-/* Without the kinds that the ring holds no call of, unless they belong to the period. */
+/* Drops kinds that have no call in the ring, unless they belong to the period. */
 static void rebuild_kinds(struct nt_step *step)
 {
 	memset(step->slot, 0xff, sizeof(step->slot));
@@ -157,7 +157,7 @@ void nt_step_wait(struct nt_step *step, uint64_t entry_ns, uint64_t ret_ns)
 
 /* ---- the ring ------------------------------------------------------------------------------- */
 
-/* Where memory is short the ring stays as small as it is: long periods are then not found. */
+/* Out of memory, the ring keeps its size: long periods are then not found. */
 static void grow_ring(struct nt_step *step)
 {
 	uint32_t cap = step->cap * 2;
@@ -224,7 +224,7 @@ static bool begins_step(struct nt_step *step, uint16_t kind)
 	return step->anchors_seen % step->anchors == 0;
 }
 
-/* Is it worth a search that a call outside the period came again? */
+/* True if a recurring call outside the period justifies a search. */
 static bool asks_for_longer(const struct nt_step *step, const struct nt_step_kind *kind)
 {
 	if (kind->foreign < 2 || step->calls < step->next_search)
@@ -234,15 +234,15 @@ static bool asks_for_longer(const struct nt_step *step, const struct nt_step_kin
 
 static bool is_bad_length(const struct nt_step *step)
 {
-	/* One more or less is as much as half of a short one. */
+	/* In a short period, one more or less is as much as half of it. */
 	uint32_t tolerance = step->period / 10 + (step->period >= SHORT);
 
 	return step->since + tolerance < step->period || step->since > step->period + tolerance;
 }
 
 /*
- * Two steps in a row with hardly more than a forward pass makes: an evaluation that holds the very call that
- * begins a step. Its calls belong to the step that comes after it.
+ * Two consecutive steps hardly longer than a forward pass: an evaluation that contains the call
+ * that begins a step. Its calls belong to the step that follows.
  */
 static bool is_forward_alone(const struct nt_step *step)
 {
@@ -251,15 +251,15 @@ static bool is_forward_alone(const struct nt_step *step)
 	       step->aside + step->since <= LONGEST_PHASE * step->period;
 }
 
-/* More calls than two steps make, without the one that begins a step. */
+/* More calls than two steps have, without the one that begins a step. */
 static bool is_in_phase(const struct nt_step *step)
 {
 	return step->since > 2 * step->period + 2;
 }
 
 /*
- * Steps are something else now, unless it is a phase: an evaluation makes some of a step's calls over
- * and over, and is followed by the same steps as before.
+ * The steps have changed, unless this is a phase: an evaluation repeats some of a step's calls and
+ * is followed by the same steps as before.
  */
 static bool is_over(const struct nt_step *step)
 {
@@ -272,8 +272,8 @@ static void take_time(struct nt_step *step, uint64_t entry_ns)
 	uint64_t ns = entry_ns > step->begin_ns ? entry_ns - step->begin_ns : 0;
 
 	/*
-	 * What most of them last: of calls that are enqueued in a burst the one that waits for the device
-	 * would make any mean long.
+	 * The typical duration: in a burst of enqueued calls, the one that waits for the device
+	 * would distort any mean.
 	 */
 	if (step->begin_ns && !step->step_ns)
 		step->step_ns = ns;
@@ -294,7 +294,7 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	    step->calls >= step->next_search) {
 		uint64_t found = step->found_count;
 
-		nt_step_search(step); /* there may be a better one by now */
+		nt_step_search(step); /* a better one may exist now */
 		if (step->found_count != found)
 			return false;
 	}
@@ -329,7 +329,7 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 			return false;
 		}
 		step->bad++;
-		/* One of many of a wrong length: a longer look may find a period that fits better. */
+		/* One of many steps of a wrong length: a longer search may find a better period. */
 		if (!is_in_phase(step) && step->calls >= step->next_search)
 			nt_step_search(step);
 		if (step->found_count != found)
@@ -351,19 +351,19 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 	return true;
 }
 
-/* A better explanation of the step may come later, or a worse one be gone. */
+/* A better explanation of the step may appear later, or a worse one disappear. */
 static bool look_again(struct nt_step *step, uint16_t index)
 {
 	if (!step->found || step->by_anchor || step->steps < step->next_refine ||
 	    index != step->base_anchor)
 		return false;
-	/* Where a marker begins the step, it is not known which of several calls begins a period. */
+	/* If a marker begins the step, it is unknown which of several calls begins a period. */
 	if (step->base_anchors > 1 && (step->marker != NT_KIND_NONE || step->anchors_seen != 1))
 		return false;
 	return nt_step_refine(step);
 }
 
-/* A round is found by its parts, which repeat sooner. */
+/* A round is recognised by its parts, which repeat sooner. */
 static bool is_like_before(struct nt_step *step)
 {
 	if (step->step_ns < step->before_ns / 2)
@@ -391,7 +391,7 @@ bool nt_step_call(struct nt_step *step, const struct nt_step_call *call)
 
 void nt_step_gap(struct nt_step *step)
 {
-	/* Steps that have become shorter are believed after some gaps. */
+	/* Shorter steps are accepted after some gaps. */
 	step->before_ns -= step->before_ns / 8;
 	step->last_ns = 0;
 	step->busy_ns = 0;
@@ -410,7 +410,7 @@ void nt_step_gap(struct nt_step *step)
 	step->since = 0;
 	step->aside = 0;
 	step->anchors_seen = 0;
-	/* Calls may have been missed at the beginning of a run of anchors: the rest of it begins no step. */
+	/* Calls at the start of a run of anchors may be missing: the rest begins no step. */
 	step->previous = step->by_anchor ? step->anchor : NT_KIND_NONE;
 }
 

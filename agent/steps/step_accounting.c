@@ -4,13 +4,13 @@
 #include <string.h>
 
 enum {
-	FEW_LAUNCHES = 2, /* beside an own span: a copy, a counter */
+	FEW_LAUNCHES = 2, /* not in an own span: a copy, a counter */
 	SETTLE_NS = 100000000,
 };
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
-/* Inserts [start, end), merged with what it touches. False: there is no room. */
+/* Inserts [start, end), merged with what it touches. False: full. */
 static bool insert(struct nt_accounting_spans *spans, uint64_t start, uint64_t end)
 {
 	uint32_t at = spans->count, first;
@@ -107,7 +107,7 @@ static void measure_until(struct nt_accounting *work, uint64_t ns)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Delivers the step whose end is known. */
+/* Delivers a step whose end is known. */
 static void deliver(struct nt_accounting *work)
 {
 	struct nt_accounting_step *sums = &work->sums;
@@ -138,7 +138,7 @@ static void add(struct nt_accounting *work, struct nt_accounting_spans *spans, u
 	}
 	if (insert(spans, start, end))
 		return;
-	/* Full: what lies behind the middle is measured now. */
+	/* Full: spans after the middle are measured now. */
 	if (work->end_ns && work->end_ns <= spans->span[NT_ACCOUNTING_SPANS / 2].start_ns)
 		deliver(work);
 	measure_until(work, spans->span[NT_ACCOUNTING_SPANS / 2].start_ns);
@@ -173,7 +173,7 @@ void nt_accounting_boundary(struct nt_accounting *work, uint64_t boundary_ns, ui
 	if (boundary_ns <= work->start_ns)
 		return;
 	if (!work->start_ns) {
-		/* The first: nothing before it belongs to a step. */
+		/* The first boundary: nothing before it belongs to a step. */
 		measure_until(work, boundary_ns);
 		work->start_ns = boundary_ns;
 		work->launches_begin = launches;

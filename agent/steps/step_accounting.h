@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a rank did by itself, step by step: the culprit's evidence (docs/verdicts.md). Times come as
- * spans of the boot clock: inside communication calls, inside synchronising calls, and, where calls
- * only enqueue, spans of proven own work (agent/steps/stream_order.h). A step is measured when it has ended.
+ * Own work of a rank by step: the evidence against culprits (docs/verdicts.md). Input: spans of the
+ * boot clock inside communication calls, inside synchronising calls, and, where calls only enqueue,
+ * spans of proven own work (agent/steps/stream_order.h). A step is measured after it ended.
  *
- * Where communication blocks, own work is the step without every communication call. Where it does
- * not, own work is the sum of the own spans, and only holds if those cover most of the launches.
+ * If communication blocks, own work is the step without all communication calls. Otherwise it is
+ * the sum of the own spans, and only valid if those cover most of the launches.
  */
 #ifndef NT_AGENT_STEPS_STEP_ACCOUNTING_H
 #define NT_AGENT_STEPS_STEP_ACCOUNTING_H
@@ -18,7 +18,7 @@ struct nt_accounting_span {
 };
 
 enum {
-	NT_ACCOUNTING_SPANS = 256, /* unmeasured spans of one sort; more are measured early */
+	NT_ACCOUNTING_SPANS = 256, /* unmeasured spans of one kind; more are measured early */
 	NT_ACCOUNTING_READY = 4,
 };
 
@@ -29,26 +29,26 @@ struct nt_accounting_spans {
 
 struct nt_accounting_step {
 	uint64_t start_ns, end_ns;
-	uint64_t own_ns; /* asynchronous: only what the own spans prove */
+	uint64_t own_ns; /* asynchronous: only own spans */
 	uint64_t own_blocked_ns, host_ns, blocked_ns, comm_ns;
-	uint64_t launches, covered_launches; /* all; those that own spans hold */
+	uint64_t launches, covered_launches; /* all; those within own spans */
 	uint32_t local_syncs; /* in own spans */
-	uint64_t number; /* the caller's, as given with the boundary that began it */
+	uint64_t number; /* the caller's, from the boundary that began it */
 	bool asynchronous;
-	/* Of agent/steps/gpu.h: own work by the device's clock, and how long its kernels waited, mean. */
+	/* From agent/steps/gpu.h: own work by device clock, mean delay of its kernels. */
 	bool has_gpu;
 	uint64_t gpu_ns, gpu_lag_ns;
 };
 
 struct nt_accounting {
 	bool asynchronous; /* communication calls only enqueue */
-	/* Calls of several threads overlap, and one may be reported after a step's end that lies
-	 * within it: a step is then measured when the next one has ended. */
+	/* Calls of several threads overlap: one can be reported after the end of a step inside
+	 * it. A step is then measured when the next one has ended. */
 	bool overlapping;
 	struct nt_accounting_spans comm, sync, own;
 	uint64_t start_ns; /* of the oldest step not delivered; 0: none has begun */
 	uint64_t measured_ns; /* spans before this are in `sums` */
-	uint64_t end_ns; /* of that step; 0: it goes on */
+	uint64_t end_ns; /* of that step; 0: not ended */
 	uint64_t end_launches, end_number;
 	struct nt_accounting_step sums;
 	uint64_t launches_begin, number;
@@ -65,20 +65,20 @@ void nt_accounting_own(struct nt_accounting *work, uint64_t start_ns, uint64_t e
 		       uint64_t launches, uint32_t local_syncs);
 
 /*
- * A step begins at the time, and with it the last one ends. launches: of the process so far;
- * number: of the step that begins.
+ * A step begins at boundary_ns, and the last one ends. launches: of the process so far; number: of
+ * the new step.
  */
 void nt_accounting_boundary(struct nt_accounting *work, uint64_t boundary_ns, uint64_t launches,
 			    uint64_t number);
-/* Steps are no longer known: what has not ended is dropped. */
+/* Step boundaries are lost: drops the current step. */
 void nt_accounting_reset(struct nt_accounting *work);
-/* Nothing that entered before `ns` is still to come. */
+/* All calls that entered before `ns` have been given. */
 void nt_accounting_settle(struct nt_accounting *work, uint64_t ns);
 
-/* The next step that has ended and is measured; false: none. */
+/* The next measured step; false: none. */
 bool nt_accounting_next(struct nt_accounting *work, struct nt_accounting_step *ret_step);
 
-/* Does the step's own time hold? (For asynchronous calls: it covers the launches.) */
+/* True if the step's own work is valid: for asynchronous calls, if it covers the launches. */
 bool nt_accounting_is_covered(const struct nt_accounting_step *step);
 
 #endif

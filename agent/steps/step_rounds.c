@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A step may be several times the same calls. What was found is therefore looked at again when more
- * of it has been seen: do several of it make a round (agent/steps/call_period.h)? The ranks of a job must find
- * the same, so that what they all see alike decides: first what is launched between the calls, then
- * a small call that comes once in so many, such as the reduction of a loss, if times speak for it
- * too, and is then the boundary; and times alone where there is nothing else.
+ * A step may consist of several equal periods. A period is therefore checked again after more of it
+ * was seen: do several make a round (agent/steps/call_period.h)? All ranks must find the same, so
+ * evidence that is equal on all of them decides. First the launches between the calls. Then a small
+ * call that occurs once per several periods, such as the reduction of a loss, if times agree: it is
+ * then the boundary. Times alone only if there is nothing else.
  */
 #include "agent/steps/step_impl.h"
 
 enum {
-	MARKERS = 4, /* times that a small call must be met */
+	MARKERS = 4, /* occurrences of a small call that are required */
 	LONG_UNIT_US = 500000, /* the shortest window */
 };
 
 struct units {
-	/* Between the begins of units, the newest first: as in struct nt_step_entry. */
+	/* Between the starts of units, newest first: as in struct nt_step_entry. */
 	uint32_t gap_us[NT_CALL_PERIOD_GAPS], idle_us[NT_CALL_PERIOD_GAPS],
 		launches[NT_CALL_PERIOD_GAPS];
-	uint32_t at[NT_CALL_PERIOD_GAPS + 1]; /* calls from the newest back to each begin */
+	uint32_t at[NT_CALL_PERIOD_GAPS + 1]; /* calls from the newest back to each start */
 	uint32_t count; /* of gaps */
 };
 
-/* What the rounds of units are found to be. */
+/* The result: rounds of units. */
 struct rounds {
-	uint32_t round; /* units of one; 1: each is a step; 0: nothing tells */
+	uint32_t round; /* units of one; 1: each is a step; 0: undecided */
 	uint32_t first; /* the newest unit that begins one */
 	uint16_t marker;
 	enum nt_step_grade grade;
@@ -36,7 +36,7 @@ static uint16_t kind_at(const struct nt_step *step, uint32_t i)
 	return step->loose ? call->loose : call->exact;
 }
 
-/* A small call, met `units` begins further back than last time. */
+/* A small call, seen `units` starts further back than last time. */
 static void meet(struct nt_step_kind *kind, uint32_t units)
 {
 	uint32_t distance = units - kind->unit;
@@ -120,8 +120,8 @@ static uint32_t view_with(struct nt_step *step, uint32_t calls, uint16_t marker)
 }
 
 /*
- * Reductions between tensor places come many a second, and the last of a step may be hardly longer than
- * the others; what takes a window each is no such part of a step.
+ * Reductions between tensor-parallel ranks come many per second, and the last of a step may be
+ * hardly longer than the others. Calls that take a window each are no such part of a step.
  */
 static bool are_long(const struct units *units)
 {
@@ -133,8 +133,8 @@ static bool are_long(const struct units *units)
 }
 
 /*
- * What is launched between calls is the same on all ranks, and decides. Else the times do, best those
- * outside of calls: where transfers are slow, all calls follow each other at the same distance.
+ * Launches between calls are equal on all ranks, and decide. Otherwise times do, preferably those
+ * outside of calls: with slow transfers, all calls are equally spaced.
  */
 static struct rounds find_rounds(struct nt_step *step, const struct units *units)
 {
@@ -157,7 +157,7 @@ static struct rounds find_rounds(struct nt_step *step, const struct units *units
 	return rounds;
 }
 
-/* Times that are another now do not change a step that was found before, unless to a longer one. */
+/* A change of times does not replace a step that was found before, unless by a longer one. */
 static bool is_better(const struct nt_step *step, const struct rounds *rounds)
 {
 	if (!rounds->round || (rounds->round == 1 && step->round == 1))
@@ -171,7 +171,7 @@ static bool is_better(const struct nt_step *step, const struct rounds *rounds)
 	return rounds->grade == NT_GRADE_COUNTS || rounds->round % step->round == 0;
 }
 
-/* The units of the last rounds as a step; false where something else came in between. */
+/* Makes the units of the last rounds a step; false if something else came in between. */
 static bool settle_rounds(struct nt_step *step, const struct units *units,
 			  const struct rounds *rounds)
 {
@@ -180,7 +180,7 @@ static bool settle_rounds(struct nt_step *step, const struct units *units,
 	const bool marked = rounds->marker != NT_KIND_NONE;
 	uint32_t len, begin = (rounds->round - rounds->first) % rounds->round;
 
-	/* Between two begins of a unit, so that each call is in it once; without the newest call. */
+	/* Between two starts of a unit: each call is in it once; without the newest call. */
 	len = view_with(step, units->at[rounds->round] + 1, rounds->marker) - 1;
 	if (len != rounds->round * base + marked)
 		return false;
@@ -194,7 +194,7 @@ static bool settle_rounds(struct nt_step *step, const struct units *units,
 	return true;
 }
 
-/* The step that is followed already, found in another way. */
+/* The step already followed, found in another way. */
 static bool is_known(const struct nt_step *step, const struct rounds *rounds)
 {
 	if (rounds->round != step->round || rounds->marker != step->marker)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The period is searched in a ring of the last calls, seldom enough that the cost per call stays
- * constant. Two rules keep a period from being too short: every kind of call that still recurs must
- * fit into it once, and each kind must repeat, not only most of the calls: a thousand equal
- * tensor-parallel calls and one gradient reduction have the period 1001.
+ * constant. Two rules prevent too short a period. Every kind of call that still recurs must fit
+ * into it once. Each kind must repeat, not only most of the calls: a thousand equal tensor-parallel
+ * calls and one gradient reduction have the period 1001.
  */
 #include "agent/steps/step_impl.h"
 
@@ -22,7 +22,7 @@ enum {
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
-/* Statistics of the kinds in what the view holds. `other` never recurs. */
+/* Statistics of the kinds in the view. `other` never recurs. */
 static void survey(struct nt_step *step, uint32_t len)
 {
 	for (uint32_t i = 0; i <= NT_STEP_KINDS; i++) {
@@ -97,9 +97,9 @@ static uint16_t rarest(const struct nt_step *step)
 }
 
 /*
- * How much of each kind repeats after `period` calls, over the last periods, the mean of the kinds; 0:
- * not enough. A few periods of a few calls do not tell: equal layers repeat like steps, until their
- * pass is over.
+ * The part of each kind that repeats after `period` calls, over the last periods, the mean of the
+ * kinds; 0: not enough. A few short periods are inconclusive: equal layers repeat like steps, until
+ * their pass ends.
  */
 static double repeats(struct nt_step *step, uint32_t len, uint32_t period)
 {
@@ -126,8 +126,8 @@ static double repeats(struct nt_step *step, uint32_t len, uint32_t period)
 		if (!kind->tries)
 			continue;
 		if (kind->count < 2) {
-			once++; /* a call that came once says nothing against a period */
-		} else if (kind->alive) { /* and one that comes no more neither */
+			once++; /* a call that came once does not contradict a period */
+		} else if (kind->alive) { /* nor does one that no longer comes */
 			sum += (double)kind->hits / kind->tries;
 			kinds++;
 		}
@@ -136,7 +136,7 @@ static double repeats(struct nt_step *step, uint32_t len, uint32_t period)
 	return kinds > 0 && sum >= 0.9 * kinds && once * 10 <= len - from ? sum / kinds : 0.0;
 }
 
-/* By so much a longer period must repeat better than a shorter one. */
+/* Margin by which a longer period must repeat better than a shorter one. */
 static const double clearly = 0.02;
 
 static uint32_t find_period(struct nt_step *step, uint32_t len)
@@ -168,7 +168,7 @@ static uint32_t find_period(struct nt_step *step, uint32_t len)
 	return found;
 }
 
-/* The order of calls varies: a kind whose runs begin at regular distances will do. */
+/* The order of calls varies: a kind whose runs begin at regular distances suffices. */
 static uint32_t find_runs(const struct nt_step *step, uint32_t len, uint16_t *ret_anchor)
 {
 	uint16_t anchor = rarest(step);
@@ -195,7 +195,7 @@ static uint32_t find_runs(const struct nt_step *step, uint32_t len, uint16_t *re
 	return gap;
 }
 
-/* Is the rotation of the last period that starts at a smaller than the one that starts at b? */
+/* True if the rotation of the last period from a is smaller than that from b. */
 static bool rotation_is_less(const struct nt_step *step, const uint16_t *period, uint32_t len,
 			     uint32_t a, uint32_t b)
 {
@@ -208,7 +208,7 @@ static bool rotation_is_less(const struct nt_step *step, const uint16_t *period,
 		if (x->stable != y->stable)
 			return x->stable < y->stable;
 		if (x->hash != y->hash)
-			return x->comm < y->comm; /* learned in the same order everywhere */
+			return x->comm < y->comm; /* assigned in the same order on all ranks */
 	}
 	return false;
 }
@@ -316,7 +316,7 @@ static bool search_period(struct nt_step *step, bool loose)
 
 	if (!period)
 		return false;
-	/* The same again: keep the phase, which may have been found by a longer look. */
+	/* The same period: keep the phase, which a longer search may have found. */
 	if (step->found && !step->by_anchor && step->loose == loose &&
 	    step->base_period == period && step->floor_bytes == floor_bytes &&
 	    is_in_pattern(step, len, period))
@@ -338,7 +338,7 @@ static bool search_runs(struct nt_step *step, bool loose)
 	return true;
 }
 
-/* Bytes that differ each time are the last explanation: a long period looks the same at first. */
+/* Varying bytes are the last explanation: a long period looks the same at first. */
 void nt_step_search(struct nt_step *step)
 {
 	bool weak = !step->found || step->loose;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A lane is communication that ends in the order in which it was enqueued, with a counter of its
- * calls. A stream and an event know, per lane, up to which call they are ordered behind: a vector
+ * calls. For each lane, a stream or event records the last call that it is ordered after: a vector
  * clock.
  */
 #include "agent/steps/stream_order.h"
@@ -12,14 +12,14 @@
 #include "common/base/hash.h"
 
 enum {
-	FEW_LAUNCHES = 2, /* launches after the last synchronisation that are overlooked */
+	FEW_LAUNCHES = 2, /* launches after the last synchronisation that are ignored */
 };
 
 struct clock {
 	uint32_t call[NT_STREAM_ORDER_LANES];
 };
 
-/* Calls that surely, and calls that possibly, come before. */
+/* Calls that certainly, and calls that possibly, come before. */
 struct bounds {
 	struct clock surely, possibly;
 };
@@ -37,22 +37,22 @@ struct event {
 
 struct lane {
 	uint64_t key;
-	struct bounds after; /* where its last call stands: the next one comes behind it */
+	struct bounds after; /* position of its last call: the next one comes after it */
 };
 
 struct nt_stream_order {
 	struct stream stream[NT_STREAM_ORDER_STREAMS];
 	uint32_t streams;
-	struct event event[NT_STREAM_ORDER_EVENTS]; /* one place per hash: the newer takes it */
+	struct event event[NT_STREAM_ORDER_EVENTS]; /* one slot per hash: the newer takes it */
 	struct lane lane[NT_STREAM_ORDER_LANES];
 	uint32_t lanes;
-	bool last_lane_shared; /* it proves nothing then */
+	bool last_lane_shared; /* it then proves nothing */
 	struct clock enqueued, done;
 	uint64_t overflows;
 
 	/* The span that is being proven. */
 	bool open;
-	uint64_t proven_ns; /* its part up to here has been handed over */
+	uint64_t proven_ns; /* handed over up to here */
 	uint64_t covered_launches; /* launches up to this count are known to have ended */
 };
 
@@ -86,7 +86,7 @@ static void merge(struct clock *into, const struct clock *other)
 	}
 }
 
-/* Is something in `clock` that is not in `base`? */
+/* True if `clock` contains something that is not in `base`. */
 static bool exceeds(const struct clock *clock, const struct clock *base)
 {
 	for (int i = 0; i < NT_STREAM_ORDER_LANES; i++) {
@@ -96,13 +96,13 @@ static bool exceeds(const struct clock *clock, const struct clock *base)
 	return false;
 }
 
-/* What nothing is known of may come after everything, and surely comes after nothing. */
+/* Unknown work is possibly after everything, and certainly after nothing. */
 static struct bounds unknown(const struct nt_stream_order *order)
 {
 	return (struct bounds){.possibly = order->enqueued};
 }
 
-/* NULL where the table is full. A stream seen first is ordered behind nothing. */
+/* NULL if the table is full. A new stream is ordered after nothing. */
 static struct stream *find_stream(struct nt_stream_order *order, uint64_t handle)
 {
 	for (uint32_t i = 0; i < order->streams; i++) {
@@ -136,7 +136,7 @@ static struct bounds after_event(struct nt_stream_order *order, uint64_t handle)
 	return event->used && event->handle == handle ? event->after : unknown(order);
 }
 
-/* What finds no lane shares the last one. */
+/* Over the cap, the last lane is shared. */
 static uint32_t find_lane(struct nt_stream_order *order, uint64_t key)
 {
 	for (uint32_t i = 0; i < order->lanes; i++) {
@@ -191,7 +191,7 @@ static void prove(struct nt_stream_order *order, struct nt_accounting *work, uin
 	order->covered_launches += more;
 }
 
-/* The stream goes on behind the call, and the call comes behind all before it in its lane. */
+/* The stream continues after the call, and the call follows all before it in its lane. */
 static void chain(struct nt_stream_order *order, struct stream *stream, uint32_t index)
 {
 	struct lane *lane = &order->lane[index];
@@ -246,12 +246,12 @@ void nt_stream_order_sync(struct nt_stream_order *order, struct nt_accounting *w
 	struct bounds reached = reach(order, what, handle);
 
 	if (!exceeds(&reached.possibly, &order->done)) {
-		/* It waited for local work alone. */
+		/* It waited for local work only. */
 		if (order->open)
 			prove(order, work, ret_ns, launches, true);
 		return;
 	}
-	/* It may have waited for others: nobody's time, and what was unproven stays so. */
+	/* It may have waited for others: not attributed, and unproven time stays so. */
 	order->open = false;
 	merge(&order->done, &reached.surely);
 	if (!nt_stream_order_is_clear(order))

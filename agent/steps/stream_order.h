@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a synchronisation of the device waits for: local work alone, or communication too. Streams
- * and events are followed as far as they order work after communication, and from that come spans
- * of time in which the rank, host and device, can only have been busy with its own work:
+ * Stream order: decides whether a synchronisation of the device waits for local work alone or also
+ * for communication. Streams and events are tracked as far as they order work after communication.
+ * The result is spans in which the rank, host and device, only did own work.
  *
- * The rank is *clear* when a synchronisation has covered all communication enqueued so far. From
- * then until the next communication is enqueued, whatever it waits for is its own, provided that
- * at the end nothing is left running that no synchronisation has covered. Where the device still
- * communicates, a synchronisation of a stream that is not ordered after it is its own, too. A
- * synchronisation that may also wait for communication belongs to nobody. In doubt, it may.
+ * The rank is *clear* when a synchronisation has covered all communication enqueued so far. Until
+ * the next communication is enqueued, its waits are own work, provided that at the end no uncovered
+ * work is left running. While the device still communicates, synchronising a stream that is not
+ * ordered after it is own work too. A synchronisation that may also wait for communication counts
+ * as neither. In doubt, it may.
  */
 #ifndef NT_AGENT_STEPS_STREAM_ORDER_H
 #define NT_AGENT_STEPS_STREAM_ORDER_H
@@ -33,12 +33,12 @@ void nt_stream_order_free(struct nt_stream_order *order);
 NT_DEFINE_AUTO(nt_stream_order, nt_stream_order_free)
 
 /*
- * lane: calls of one lane are known to end in the order in which they are enqueued, on whatever
- * streams. NCCL chains the calls of a communicator so (ncclLaunchFinish: its device stream waits for
- * each, and each waits for it); of others only calls on one stream are. This matters where a program
- * asks whether a call has ended, and, as it has, does not wait for it: the queries are not seen.
- * launches: of the process at the entry of the call. Proven own work goes to `work`. The times of
- * one order must not go backwards by more than calls of its threads overlap.
+ * lane: calls of one lane end in the order in which they are enqueued, on whatever streams. NCCL
+ * chains the calls of a communicator so (ncclLaunchFinish: its device stream waits for each, and
+ * each waits for it). Other libraries' calls are ordered on one stream only. This matters if a
+ * program polls for completion and then does not wait: polls are not observed. launches: of the
+ * process at the entry of the call. Proven own work is added to `work`. Times must not go backwards
+ * by more than calls of several threads overlap.
  */
 void nt_stream_order_enqueue(struct nt_stream_order *order, struct nt_accounting *work,
 			     uint64_t lane, uint64_t stream, uint64_t entry_ns, uint64_t launches);
@@ -56,10 +56,10 @@ void nt_stream_order_sync(struct nt_stream_order *order, struct nt_accounting *w
 			  enum nt_stream_order_sync what, uint64_t handle, uint64_t ret_ns,
 			  uint64_t launches);
 
-/* Is no communication pending? */
+/* True if no communication is pending. */
 bool nt_stream_order_is_clear(const struct nt_stream_order *order);
 
-/* Streams, events or lanes that found no place: what they order is then in doubt. */
+/* Streams, events or lanes over the caps; what they order is unknown. */
 uint64_t nt_stream_order_overflows(const struct nt_stream_order *order);
 
 #endif

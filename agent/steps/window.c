@@ -18,10 +18,10 @@ struct nt_window_message {
 enum {
 	MAX_SAMPLES = 64,
 	MAX_TRANSFERS = 64,
-	RECENT_MOVING = 4, /* last calls told of a communicator that moves on; the rest is hashed */
+	RECENT_MOVING = 4, /* last calls sent of an active communicator; the rest is hashed */
 };
 
-/* How much of each a window needs. */
+/* Numbers of elements in a window. */
 struct room {
 	size_t comms, ops, recents, samples, transfers, buckets;
 };
@@ -53,7 +53,7 @@ static size_t used_buckets(const struct nt_sketch *sketch)
 	return used;
 }
 
-/* All of the last calls where the rank stands still; else those that are new. */
+/* All of the last calls if the rank is stalled, else only the new ones. */
 static uint64_t recents_of(const struct nt_rank *rank, const struct nt_communicator *comm)
 {
 	bool moves = rank->sums.steps > 0;
@@ -63,7 +63,7 @@ static uint64_t recents_of(const struct nt_rank *rank, const struct nt_communica
 	return wanted < most ? wanted : most;
 }
 
-/* Walks the rank's communicators, those that are gone but unreported included. */
+/* Iterates over the rank's communicators, freed but unreported ones included. */
 static const struct nt_communicator *next_comm(const struct nt_rank *rank,
 					       const struct nt_communicator *comm, bool *ended)
 {
@@ -168,7 +168,7 @@ static void fill_comm(const struct nt_rank *rank, const struct nt_communicator *
 	}
 	for (uint64_t i = comm->calls - recents; i < comm->calls; i++) {
 		**recent = comm->recent[i % NT_COMMUNICATOR_RECENT];
-		/* Where the rank stands is told by the last alone, and times are what does not compress. */
+		/* Only the last call locates the rank, and times compress badly. */
 		if (i + 1 < comm->calls || rank->sums.steps)
 			(*recent)->entry_boot_ns = 0;
 		(*recent)++;
@@ -246,7 +246,7 @@ static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_ra
 	nt_window_name(rank, ret_id);
 }
 
-/* The returns of calls are seen that were made since then. */
+/* True if returns of calls made since then are observed. */
 static bool is_seen_since(const struct nt_rank *rank, uint64_t ns)
 {
 	const struct nt_process *process = rank->process;
@@ -256,8 +256,8 @@ static bool is_seen_since(const struct nt_rank *rank, uint64_t ns)
 }
 
 /*
- * What an earlier look found holds only as long as nothing has happened since. A call may have ended, and
- * another one begun, while nobody looked.
+ * An earlier result is valid only if nothing has happened since. Unobserved, a call may have ended
+ * and another begun.
  */
 static void fill_inside(const struct nt_rank *rank, struct nt_window *window)
 {
@@ -298,11 +298,11 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 
 static uint64_t without(uint64_t value, uint64_t part)
 {
-	/* More than half of it would be the probes': then the correction is wrong, not the value. */
+	/* More than half would be probe overhead: then the correction is wrong, not the value. */
 	return value - (part < value / 2 ? part : value / 2);
 }
 
-/* What probes cost beside the calls of the whole steps, which are a part of what was observed. */
+/* Probe overhead outside the calls of the whole steps, which are a part of what was observed. */
 static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_window_context *context)
 {
 	uint64_t probes_ns = context->outside_ns * rank->probed_calls;
@@ -316,9 +316,9 @@ static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_wind
 }
 
 /*
- * A rank is sampled because its calls are many: what probes cost beside each of them would count as the
- * rank's own work. Where launches or waits are not seen, nothing says what a wait covers; and time in
- * calls that are not seen is in neither own nor host work.
+ * A rank is sampled because of its many calls: the overhead of each would count as own work. If
+ * launches or waits are not observed, it is unknown what a wait covers; unobserved calls are in
+ * neither own nor host work.
  */
 static void correct_sums(const struct nt_rank *rank, const struct nt_window_context *context,
 			 struct nt_window *window)
@@ -346,7 +346,7 @@ static void fill_counters(const struct nt_process_counters *counters, struct nt_
 {
 	bool runtime = counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
 
-	/* The runtime's calls end in the driver's: one of the two. */
+	/* Runtime calls end in driver calls: use one of the two. */
 	window->launches = counters->calls[runtime ? NT_COUNTER_LAUNCH : NT_COUNTER_DRIVER_LAUNCH];
 	window->copies = counters->calls[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];
 	window->copy_bytes = counters->bytes[runtime ? NT_COUNTER_COPY : NT_COUNTER_DRIVER_COPY];

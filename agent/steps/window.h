@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A rank's sums as the message that tells of them. */
+/* Builds the window message from a rank's sums. */
 #ifndef NT_AGENT_STEPS_WINDOW_H
 #define NT_AGENT_STEPS_WINDOW_H
 
@@ -10,17 +10,17 @@
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
 
-/* What the window tells beside the rank's own sums. */
+/* Contents of the window beside the rank's own sums. */
 struct nt_window_context {
 	const char *node;
 	uint64_t end_ns;
 	const struct nt_host_evidence *host;
 	const struct nt_process_counters *counters; /* since the last window; of the process */
-	/* Events of the node and intervals of the process since the last window; taken: where some were lost. */
+	/* Lost events of the node and intervals of the process; taken: received, where lost. */
 	uint64_t lost, taken;
-	uint64_t unobserved_ns; /* of the window, in which the calls of the process were not seen */
+	uint64_t unobserved_ns; /* part of the window in which the process's calls were not seen */
 	uint32_t shed; /* NT_WIRE_SHED_* */
-	/* what a probed call costs outside of its own time; own work is less it */
+	/* overhead of a probed call outside its own time; own work is less it */
 	uint64_t outside_ns;
 	bool ended;
 };
@@ -34,7 +34,7 @@ NT_MUST_CHECK int nt_window_build(const struct nt_rank *rank,
 void nt_window_free(struct nt_window_message *message);
 NT_DEFINE_AUTO(nt_window_message, nt_window_free)
 
-/* What is known now of who the rank is: job, pod and the like. Borrows as above. */
+/* The current identity of the rank: job, pod and the like. Borrows as above. */
 void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id);
 
 const struct nt_window *nt_window_get(const struct nt_window_message *message);
