@@ -8,7 +8,7 @@
 #include "common/base/hash.h"
 #include "common/system/clock.h"
 
-/* The clock of a device is known this well, and the last tick was so long ago at the most. */
+/* Tolerance of device times: clock error plus the age of the last tick. */
 #define GPU_AHEAD_NS NT_SECOND
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
@@ -119,7 +119,7 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 {
 	struct nt_tracker_candidate *candidate = nt_tracker_find_candidate(tracker, file->pid);
 
-	/* The same number, another process: its end was not reported. */
+	/* A reused pid: the end of the old process was not reported. */
 	if (candidate && candidate->start_ns != file->start_boot_ns) {
 		end_candidate(tracker, candidate, file->start_boot_ns, true);
 		candidate = NULL;
@@ -225,8 +225,8 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 }
 
 /*
- * Half a step may be cut at either end. One whose place within the step is not known after a pause is
- * searched anew, which takes some steps more.
+ * Half a step may be cut off at either end. After a pause, a step with an unknown phase is searched
+ * anew, which takes some more steps.
  */
 static uint64_t whole_of(const struct nt_rank *rank)
 {
@@ -268,7 +268,7 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 
 	if (!process)
 		return;
-	/* A call of a function that was not seen may go on. */
+	/* A call of an unobserved function may be in progress. */
 	if (process->shed & ~shed & NT_WIRE_SHED_COMMUNICATION)
 		process->resumed_ns = tracker->now_ns;
 	process->shed = shed;
@@ -284,7 +284,7 @@ static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_in
 	       interval->start_ns && interval->end_ns <= tracker->now_ns + GPU_AHEAD_NS;
 }
 
-/* Of what a process numbers, all that it skips was lost. A number that goes back begins anew. */
+/* Skipped numbers of a process are losses. A number that goes back restarts the count. */
 static void count_interval(struct nt_tracker *tracker, struct nt_process *process,
 			   const struct nt_gpu_interval *interval)
 {
@@ -332,7 +332,7 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 	}
 	if (interval->communicates)
 		comm = comm_of(process, interval);
-	/* Of several ranks in one process nothing tells whose kernels they are. */
+	/* With several ranks in one process, kernels cannot be attributed. */
 	if (comm)
 		rank = comm->rank_of;
 	else if (!interval->communicates && process->ranks == 1)

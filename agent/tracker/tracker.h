@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The agent's picture of its node: which processes are ranks of which jobs, and what they do. It
- * takes what discovery and probes report, and hands out windows when they are due. No clock, no
- * system call, no thread of its own: all that comes in through arguments and struct nt_tracker_source.
+ * The tracker: finds out which processes of the node are ranks of which jobs, and what they do. It
+ * takes reports of discovery and probes, and emits windows when they are due. It has no clock, no
+ * thread and makes no system calls: all input comes from arguments and struct nt_tracker_source.
  */
 #ifndef NT_AGENT_TRACKER_TRACKER_H
 #define NT_AGENT_TRACKER_TRACKER_H
@@ -24,59 +24,59 @@
 #include "proto/wire.h"
 
 enum {
-	NT_TRACKER_PROCESSES = 1024, /* that are watched; shared out among owners */
+	NT_TRACKER_PROCESSES = 1024, /* watched; shared among owners */
 	NT_TRACKER_CANDIDATES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
-	NT_TRACKER_ORPHANS = 8192, /* events of processes that discovery has not reported yet */
-	NT_TRACKER_KEYS = 256, /* shared out among owners */
-	NT_TRACKER_HELD_BYTES = 8 << 20, /* of windows that wait for their tenant */
+	NT_TRACKER_ORPHANS = 8192, /* events of processes not yet discovered */
+	NT_TRACKER_KEYS = 256, /* shared among owners */
+	NT_TRACKER_HELD_BYTES = 8 << 20, /* of windows held until their tenant is known */
 	NT_TRACKER_HELD_SHARE = 2 << 20, /* of one pod or container */
 };
 
-#define NT_TRACKER_HELD_NS (30 * NT_SECOND) /* the longest wait for a tenant */
+#define NT_TRACKER_HELD_NS (30 * NT_SECOND) /* the longest hold */
 
 struct nt_tracker;
 
-/* Where facts come from that are not in the events. Any may be called at any time. */
+/* Sources of facts that are not in the events. Any may be called at any time. */
 struct nt_tracker_source {
 	struct nt_memory memory;
 	int (*describe)(void *data, uint32_t pid, struct nt_process_facts *ret_facts);
-	/* *host is the caller's place for an open file set; the tracker closes it. */
+	/* *host is the caller's cache of an open file set; the tracker closes it. */
 	int (*sample)(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		      struct nt_host_sample *ret_sample);
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
-	/* Whose process it is. NULL: each is its own. */
+	/* The owner of the process. NULL: each is its own. */
 	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);
-	/* Is discovery still to say what the process is? NULL: never. */
+	/* True if discovery has yet to classify the process. NULL: never. */
 	bool (*awaited)(void *data, uint32_t pid);
-	/* What else is known of who runs in a cgroup; leaves alone what is not. NULL: nothing is. */
+	/* Adds what is known of a cgroup's placement; leaves the rest unchanged. NULL: nothing. */
 	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
 					struct nt_placement *home);
 	void *data;
 };
 
 struct nt_tracker_sink {
-	/* Borrowed until the call returns. watermark: all of the key before it has been handed out. */
+	/* Arguments are borrowed. watermark: all of the key before it has been handed out. */
 	void (*window)(void *data, const char *key, const struct nt_window *window,
 		       uint64_t watermark_ns);
-	/* A process has called for the first time. NULL: nobody wants to know. */
+	/* First call of a process. NULL: not reported. */
 	void (*called)(void *data, uint32_t pid, uint64_t start_boot_ns);
-	/* It made room for another, and is watched no more; it goes on. NULL: as above. */
+	/* The process was evicted and is no longer watched; it still runs. NULL: as above. */
 	void (*dropped)(void *data, uint32_t pid, uint64_t start_boot_ns);
-	/* A process's events that waited were taken in: memory may be given back. NULL: as above. */
+	/* Held events of a process were processed: memory can be returned. NULL: as above. */
 	void (*claimed)(void *data);
-	/* A process has become a rank. NULL: nobody wants to know. */
+	/* A process has become a rank. NULL: as above. */
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
-	/* The key has had nothing to say for a second. */
+	/* No message of the key was sent for a second. */
 	void (*heartbeat)(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns);
 	void *data;
 };
 
 struct nt_tracker_options {
-	const char *node; /* borrowed for the tracker's life, as are the others */
+	const char *node; /* borrowed for the tracker's life, like all others */
 	uint64_t boot; /* hash of the boot id */
 	uint64_t seed; /* of epochs: differs from run to run */
 	uint64_t window_min_ns;
-	uint64_t outside_ns; /* what a probed call costs beside its own time; for sampled ranks */
+	uint64_t outside_ns; /* overhead of a probed call outside its own time; for sampled ranks */
 	struct nt_tracker_source source;
 	struct nt_tracker_sink sink;
 };
@@ -84,18 +84,18 @@ struct nt_tracker_options {
 struct nt_tracker_stats {
 	uint64_t processes, ranks, comms; /* now */
 	uint64_t events, windows, steps; /* so far */
-	/* Losses, by name. */
-	uint64_t malformed_events; /* of no row, or shorter than their role needs */
-	uint64_t foreign_events; /* of processes that are not watched */
+	/* Losses by cause. */
+	uint64_t malformed_events; /* unknown row, or shorter than their role needs */
+	uint64_t foreign_events; /* of processes not watched */
 	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
 	uint64_t threads_over_cap, pending_over_cap;
-	uint64_t peers_over_cap; /* calls whose peer had no place in the table */
+	uint64_t peers_over_cap; /* calls whose peer found the table full */
 	uint64_t orphans_over_cap; /* events, which are also counted as lost */
-	uint64_t unresolved_comms; /* whose place in the job could not be read */
-	uint64_t undescribed; /* processes that /proc told nothing of */
+	uint64_t unresolved_comms; /* whose rank could not be read */
+	uint64_t undescribed; /* processes without facts from /proc */
 	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
-	uint64_t gpu_intervals; /* that devices told of */
-	uint64_t gpu_lost; /* between those that came: their steps are not T3 */
+	uint64_t gpu_intervals; /* reported by devices */
+	uint64_t gpu_lost; /* gaps in their numbers: their steps are not T3 */
 	uint64_t gpu_malformed; /* that end before they begin, or have not begun yet */
 	/* of no process or communicator that is watched, or of several ranks */
 	uint64_t gpu_unowned;
@@ -103,13 +103,13 @@ struct nt_tracker_stats {
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
-	uint64_t lost_events; /* as told by nt_tracker_lost_of() and the counters of processes */
+	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
 	uint64_t paused; /* processes that are paused now */
-	uint64_t held, held_bytes; /* windows that wait for their tenant, now */
+	uint64_t held, held_bytes; /* windows held for their tenant, now */
 	uint64_t held_so_far;
 	/* processes whose jobs were keyed by pod, container or process alone */
 	uint64_t tenants_unknown;
-	uint64_t tenants_late; /* of them, those whose namespace has come after all */
+	uint64_t tenants_late; /* of them, those whose namespace arrived later */
 };
 
 NT_MUST_CHECK int nt_tracker_new(const struct nt_tracker_options *options,
@@ -121,73 +121,73 @@ NT_DEFINE_AUTO(nt_tracker, nt_tracker_free)
 void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *file);
 void nt_tracker_exited(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t boot_ns);
-/* Discovery has no room for it any more: sends what there is, and forgets it. It has not ended. */
+/* Discovery has evicted the process, which still runs: sends its pending data and forgets it. */
 void nt_tracker_evicted(struct nt_tracker *tracker, uint32_t pid, uint64_t start_boot_ns);
 /*
- * Around a look for processes, which may report some and read events meanwhile. Events from before a
- * complete look whose processes it has not reported, and that are not awaited, are strangers'.
+ * Enclose a discovery scan, which may report processes and read events meanwhile. Events from
+ * before a complete scan are foreign if it has not reported their process, and that is not awaited.
  */
 void nt_tracker_discovering(struct nt_tracker *tracker);
 void nt_tracker_discovered(struct nt_tracker *tracker, bool complete);
 
 /*
- * Between the two: processes with events from before the look that were not reported and are not awaited,
- * for nt_discover_recall(). Returns their number.
+ * Between the two: processes with events from before the scan that were not reported and are not
+ * awaited, for nt_discover_recall(). Returns their number.
  */
 size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, size_t max);
 
-/* From the probes, in the order of the ring. id: NT_ID_BYTES or NULL. */
+/* Takes an event from the probes, in ring order. id: NT_ID_BYTES or NULL. */
 void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *call,
 		      const uint8_t *id);
-/* From a plugin inside a rank's process, by way of probes. */
+/* Takes an interval from a plugin inside a rank's process. */
 void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
-/* Events have been lost, of which the counters of each process tell how many were its own. */
+/* Events were lost: reads each process's own losses from its counters. */
 void nt_tracker_take_losses(struct nt_tracker *tracker);
-/* Events of one process have been lost: numbers and sums of its ranks alone are no longer certain. */
+/* Events of one process were lost: only its ranks' numbers and sums become unreliable. */
 void nt_tracker_lost_of(struct nt_tracker *tracker, uint32_t pid, uint64_t events);
 /*
- * Calls of the process that enter from boot_ns on are not observed, until it is resumed: the governor
- * samples it. Its steps of before are told as they are; what happens in between is no one's step.
+ * Calls of the process from boot_ns on are not observed until it is resumed: the governor samples
+ * it. Earlier steps are reported unchanged; what happens in between belongs to no step.
  */
 void nt_tracker_paused(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns);
 void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_ns);
 
-/* What a process that discovery has reported is like, for the governor. */
+/* Traits of a discovered process, for the governor. */
 struct nt_tracker_traits {
 	uint64_t owner; /* id of struct nt_owner */
 	bool is_rank;
-	uint64_t measured; /* steps of it so far */
-	/* observed for so long at a time, its steps are measured; 0: not known */
+	uint64_t measured; /* its steps so far */
+	/* uninterrupted observation for which its steps are measured; 0: unknown */
 	uint64_t whole_ns;
 };
 
-/* False: it is not known. */
+/* False: unknown process. */
 bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
 		       struct nt_tracker_traits *ret_traits);
-/* What is not observed of the process at all: NT_WIRE_SHED_*. */
+/* Sets what is not observed of the process at all: NT_WIRE_SHED_*. */
 void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
-/* A thread that is inside a call at now_ns; after nt_tracker_look(), once for each. */
+/* Reports each thread inside a call at now_ns: nt_tracker_look(), then once per thread. */
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
 		       const struct nt_inside *inside, uint64_t now_ns);
 
-/* Time passes; every event up to now_ns has been given. Sends what is due. */
+/* Advances the time; all events up to now_ns have been given. Sends what is due. */
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);
-/* The agent ends: sends what there is. */
+/* Shutdown: sends all pending data. */
 void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns);
 
 /*
- * Memory is needed, of which there is `limit`. The owner whose processes take the most gives up the one
- * that takes the most, and so on, until about so many bytes are free. An owner keeps what is within its
- * share of the limit: a quarter, or an equal part where there are more owners. Those processes are
- * watched no more for half a minute. Returns their number: 0 where nobody exceeds its share.
+ * Frees about so many bytes of memory, of which there is `limit`. Repeatedly drops the largest
+ * process of the owner whose processes take the most. An owner keeps what is within its share of
+ * the limit: a quarter, or an equal part if there are more owners. Dropped processes are not
+ * watched for half a minute. Returns their number; 0: no owner exceeds its share.
  */
 uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes, size_t limit);
 
-/* The keys of the jobs with ranks here, borrowed until the next call of any; returns their number. */
+/* The keys of jobs with ranks here, borrowed until the next call; returns their number. */
 size_t nt_tracker_jobs(const struct nt_tracker *tracker, const char **ret_key, size_t max);
 
-/* The places of processes, keys, communicators and events that wait, and which owners found none. */
+/* Slots of processes, keys, communicators and held events, and the owners left out. */
 const struct nt_share *nt_tracker_share(const struct nt_tracker *tracker);
 const struct nt_share *nt_tracker_key_share(const struct nt_tracker *tracker);
 const struct nt_share *nt_tracker_comm_share(const struct nt_tracker *tracker);

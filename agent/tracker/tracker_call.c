@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a call means, once it is made and while it lasts: whose it is, and what it says. */
+/* Interprets calls, in progress and returned: the rank of each, and its effect. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
 /*
- * A process is one rank, unless it makes communicators of one size and id with different ranks. A
- * communicator belongs to its parent's rank, else to the one that the thread served last.
+ * A process is one rank, unless it creates communicators of one size and id with different ranks. A
+ * communicator belongs to its parent's rank, else to the last one that the thread served.
  */
 static bool conflicts(const struct nt_rank *rank, const struct nt_communicator *comm)
 {
@@ -65,7 +65,7 @@ static struct nt_rank *rank_of(struct nt_tracker *tracker, struct nt_process *pr
 	return rank;
 }
 
-/* A device call names no communicator: it is its thread's, or the only rank's. */
+/* A device call has no communicator: it is its thread's rank's, or the only rank's. */
 static struct nt_rank *rank_of_thread(struct nt_process *process, const struct nt_thread *thread)
 {
 	if (thread && thread->rank)
@@ -82,7 +82,7 @@ static uint64_t bytes_of(const struct nt_probe *probe, const struct nt_event_cal
 
 	if (probe->library == NT_LIBRARY_MPI) {
 		size = nt_probe_type_bytes(NT_LIBRARY_MPI, (uint32_t)word);
-		/* A pointer, then: its size was read there. */
+		/* A pointer: its size was read there. */
 		if (word > UINT32_MAX || !size)
 			size = probe->type != NT_NO_WORD ? (uint32_t)call->deref : 0;
 		*ret_type = (uint32_t)size; /* a pointer would differ on every rank */
@@ -97,7 +97,7 @@ static uint64_t bytes_of(const struct nt_probe *probe, const struct nt_event_cal
 	return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
 }
 
-/* To whom, and from whom, where that is one member each. */
+/* Sets the receiver and the sender, if each is a single member. */
 static void name_peers(const struct nt_probe *probe, const struct nt_event_call *call,
 		       struct nt_communicator_call *made)
 {
@@ -273,8 +273,8 @@ static void on_question(struct nt_registry *registry, struct nt_process *process
 	uint64_t handle = nt_probe_word(call, probe->comm);
 
 	/*
-	 * The first process of a library may be inside MPI_Init while it is attached. But programs
-	 * ask for their rank before they communicate.
+	 * A library's first process may be in MPI_Init while it is attached. But programs query
+	 * their rank before they communicate.
 	 */
 	if (!process->late && !process->mpi_called)
 		process->mpi_begun = true;
@@ -300,9 +300,8 @@ static void on_destroy(struct nt_process *process, const struct nt_probe *probe,
 }
 
 /*
- * A process is found when it maps a library, which may be a moment after it was forked and before
- * it became the program that it is: what was read of it then was its launcher's. By its first call
- * it is itself.
+ * A process is discovered when it maps a library, possibly between fork and exec: its facts were
+ * then its launcher's. At its first call they are its own.
  */
 static void meet(struct nt_tracker *tracker, struct nt_process *process)
 {
@@ -315,7 +314,7 @@ static void meet(struct nt_tracker *tracker, struct nt_process *process)
 		process->facts = facts;
 		nt_placement_tell(&facts.cgroup, &facts.env, &process->home);
 	} else {
-		process->facts.has_uid = false; /* it may have been the launcher's */
+		process->facts.has_uid = false; /* it may be the launcher's */
 	}
 }
 
@@ -384,12 +383,12 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 	case NT_ROLE_GRAPH_DESTROY:
 		nt_tracker_graph(tracker, process, probe, call);
 		break;
-	default: /* the rest is counted in the kernel */
+	default: /* others are counted in the kernel */
 		break;
 	}
 }
 
-/* ---- where the ranks are -------------------------------------------------------------------- */
+/* ---- calls in progress ---------------------------------------------------------------------- */
 
 void nt_tracker_look(struct nt_tracker *tracker)
 {
@@ -399,7 +398,7 @@ void nt_tracker_look(struct nt_tracker *tracker)
 	}
 }
 
-/* A communication call tells more than a synchronising one, and of two the older. */
+/* Prefers communication calls to synchronising ones, and of two the older. */
 static bool tells_more(const struct nt_rank *rank, bool synchronising, uint64_t since_ns)
 {
 	if (!rank->inside.in_call)
@@ -441,7 +440,7 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 		rank = rank_of_thread(process, nt_process_thread(process, tid));
 	if (!rank || !tells_more(rank, synchronising, inside->entry_ns))
 		return;
-	/* A rank that the agent found hanging has made no call yet. */
+	/* A rank that already hung at attach has made no call yet. */
 	if (!rank->window_ns)
 		rank->window_ns = now_ns;
 	made = call_of(probe, &call);

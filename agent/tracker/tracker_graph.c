@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Captured calls are not made while they are captured: the numbers of a communicator advance with
- * each launch of the graph, on all of its ranks alike.
+ * Captured calls are not executed during capture: the numbers of a communicator advance with each
+ * launch of the graph, on all of its ranks alike.
  */
 #include "agent/tracker/tracker_impl.h"
 
-/* Of the runtime and of the driver alike. */
+/* Of runtime and driver. */
 enum {
-	/* cudaErrorStreamCaptureUnmatched: the capture goes on, as it does … */
+	/* cudaErrorStreamCaptureUnmatched: the capture continues, as … */
 	NOT_ITS_ORIGIN = 903,
 	WRONG_THREAD = 908, /* … after cudaErrorStreamCaptureWrongThread */
 };
@@ -59,7 +59,7 @@ void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
 	if (!(call->h.flags & NT_CALL_RETURNED))
 		return;
 	if (!process->graph) {
-		/* Graphs that were made before the first capture hold no captured call. */
+		/* Graphs created before the first capture hold no captured call. */
 		if (probe->role != NT_ROLE_CAPTURE_BEGIN || result)
 			return;
 		if (nt_graph_new(&tracker->stats.graphs, &process->graph) < 0) {
@@ -133,7 +133,7 @@ bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *proc
 		.thread = thread,
 		.stream = nt_probe_word(call, probe->stream),
 		.entry_ns = call->h.entry_ns,
-		/* The graph's kernels have not ended when its calls are made. */
+		/* The graph's kernels are still running when its calls are made. */
 		.launches = call->launches ? call->launches - 1 : 0,
 	};
 	const struct nt_graph_call *captured;

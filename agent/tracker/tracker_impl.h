@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracker from inside; for agent/tracker*.c alone. */
+/* Internal state of the tracker; only for agent/tracker/tracker*.c. */
 #ifndef NT_AGENT_TRACKER_TRACKER_IMPL_H
 #define NT_AGENT_TRACKER_TRACKER_IMPL_H
 
@@ -11,29 +11,29 @@
 #include "agent/tracker/tracker.h"
 
 enum {
-	NT_TRACKER_STRANGERS = 256, /* pids of processes that are not watched */
+	NT_TRACKER_STRANGERS = 256, /* pids of processes not watched */
 };
 
 /*
- * What is kept of every process that discovery has reported. It is watched, which takes far more
- * memory, while it has a place; without one it gets it with its next call, if its owner's share and
- * those of others allow.
+ * The entry of every process that discovery has reported. It is watched, which takes far more
+ * memory, while it has a slot. Otherwise it requests one with its next call, which the shares of
+ * its owner and of others decide.
  */
 struct nt_tracker_candidate {
 	uint32_t pid;
 	uint64_t start_ns;
-	struct nt_process *process; /* owned by the table of processes; NULL: it has no place */
+	struct nt_process *process; /* owned by the table of processes; NULL: no slot */
 	struct nt_owner owner;
 	struct nt_share_entry place;
 	uint32_t libraries;
 	uint64_t nccl_file;
 	bool late, mpich;
-	uint64_t refused_ns; /* by the clock of events, when it was last refused a place … */
-	uint64_t refused_for_ns; /* … and how long that holds */
+	uint64_t refused_ns; /* by the clock of events, when it was last refused a slot … */
+	uint64_t refused_for_ns; /* … and for how long */
 	UT_hash_handle hh;
 };
 
-/* An event that came before discovery told of its process. */
+/* An event that came before discovery reported its process. */
 struct nt_tracker_orphan {
 	struct nt_event_call call;
 	bool has_id;
@@ -41,37 +41,37 @@ struct nt_tracker_orphan {
 	uint32_t next; /* of the same process, or free; NT_TRACKER_ORPHANS: none */
 };
 
-/* Whose processes' events wait. */
+/* Held events of one owner's processes. */
 struct nt_tracker_group {
 	struct nt_owner owner;
 	uint32_t count, waits; /* events, and processes */
 	UT_hash_handle hh;
 };
 
-/* The events of a process that wait. */
+/* Held events of one process. */
 struct nt_tracker_wait {
 	uint32_t pid;
 	struct nt_tracker_group *group;
 	bool has_owner; /* the group is its owner's */
 	uint32_t first, last; /* of its events, in order, if there are any */
 	uint32_t count;
-	uint32_t judged; /* of them, those that came before the look that runs */
-	bool is_judged; /* some look has begun since it was added */
-	uint64_t over_cap; /* more that found no room */
+	uint32_t judged; /* of them, those from before the current scan */
+	bool is_judged; /* a scan has begun since it was added */
+	uint64_t over_cap; /* further ones over the cap */
 	UT_hash_handle hh;
 };
 
 struct nt_tracker_stranger {
 	uint32_t pid; /* 0: free */
-	uint64_t until_ns; /* by the clock of events: a pid may come again as another process */
+	uint64_t until_ns; /* by the clock of events: a pid may be reused */
 };
 
 struct nt_tracker_orphans {
 	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
-	uint32_t count, free, used; /* free: the first of the list; used: from there on none was */
+	uint32_t count, free, used; /* free: head of the free list; used: all beyond are unused */
 	struct nt_tracker_wait *waits; /* uthash by pid, owned */
 	struct nt_tracker_group *groups; /* uthash by owner, owned */
-	struct nt_share share; /* counts what found no room; its places are not used */
+	struct nt_share share; /* counts losses; its slots are not used */
 	struct nt_tracker_stranger stranger[NT_TRACKER_STRANGERS]; /* hashed */
 };
 
@@ -87,7 +87,7 @@ struct nt_tracker_key {
 	UT_hash_handle hh;
 };
 
-/* A window whose job has no key yet, encoded. */
+/* An encoded window whose job has no key yet. */
 struct nt_held {
 	struct nt_held *next;
 	struct nt_rank *rank; /* borrowed */
@@ -114,74 +114,71 @@ struct nt_tracker {
 
 /* A step of the rank has ended: sends its window if that is long enough. */
 void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank);
-/* Sends what there is. ended: its process is gone, and it is the rank's last window. */
+/* Sends the rank's pending data. ended: its process is gone, and it is the rank's last window. */
 void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t end_ns, bool ended);
 
-/* The entry of the rank's key, which the rank joins if it has not. NULL: there is no room, counted. */
+/* The entry of the rank's key, which the rank joins if necessary. NULL: no free slot, counted. */
 struct nt_tracker_key *nt_tracker_join_key(struct nt_tracker *tracker, struct nt_rank *rank);
-/* The rank goes away, or is not to be sent any more. */
+/* The rank is removed, or no longer sent. */
 void nt_tracker_leave_key(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns);
 void nt_tracker_free_key(struct nt_tracker *tracker, struct nt_tracker_key *key);
 void nt_tracker_free_keys(struct nt_tracker *tracker);
-/* The rank's name, by what is known of its process now. */
+/* Names the rank by what is now known of its process. */
 void nt_tracker_name(struct nt_rank *rank);
 /* Keys and names the rank, whose tenant is decided, and joins the key as above. */
 struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_rank *rank);
-/* Nothing of the ranks of the key that lies before this is still to come. */
+/* All data of the key's ranks before this time has been sent. */
 uint64_t nt_tracker_watermark(const struct nt_tracker_key *key, uint64_t now_ns);
 
 /*
- * agent/tracker/tracker_wait.c: looks again where the process runs, and decides its tenant if that is known,
- * or must be. True: it is decided.
+ * agent/tracker/tracker_wait.c: looks up the placement again, and decides the tenant if that is
+ * known, or must be. True: it is decided.
  */
 bool nt_tracker_settle(struct nt_tracker *tracker, struct nt_process *process, bool must);
-/* Keeps the window until the tenant is known. False: there is no room. */
+/* Holds the window until the tenant is known. False: no room. */
 bool nt_tracker_hold(struct nt_tracker *tracker, struct nt_rank *rank,
 		     const struct nt_window *window);
-/* Hands out what processes hold whose tenant is known, or did not come in time. */
+/* Hands out held windows whose tenant is known, or did not come in time. */
 void nt_tracker_release(struct nt_tracker *tracker, uint64_t now_ns);
 /* The same of one process, whose tenant is decided now. */
 void nt_tracker_release_one(struct nt_tracker *tracker, struct nt_process *process);
-/* Frees what a process holds. */
+/* Frees the held windows of a process. */
 void nt_tracker_discard(struct nt_tracker *tracker, struct nt_process *process);
 
-/* agent/tracker/tracker_call.c: what an event of a known process means. Its row is valid. id: NT_ID_BYTES or NULL. */
+/* agent/tracker/tracker_call.c: takes an event of a known process, of a valid row. */
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
-/* agent/tracker/tracker_process.c: the candidate of this pid; NULL: discovery has reported none. */
+/* agent/tracker/tracker_process.c: the candidate of this pid; NULL: not reported. */
 struct nt_tracker_candidate *nt_tracker_find_candidate(const struct nt_tracker *tracker,
 						       uint32_t pid);
-/* Begins to watch the candidate's process, if its owner has room. */
+/* Begins to watch the candidate's process, if its owner gets a slot. */
 void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate,
 		      bool called);
 void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *process);
-/* Copies what is known of the candidate's libraries to its process, which must exist. */
+/* Copies the candidate's libraries to its process, which must exist. */
 void nt_tracker_know_libraries(const struct nt_tracker_candidate *candidate);
 /* Sends the open windows of its ranks. ended: these are their last windows. */
 void nt_tracker_send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
 			  bool ended);
 /* Call numbers of its communicators start anew: earlier ones no longer match. */
 void nt_tracker_lose_numbers(struct nt_tracker *tracker, struct nt_process *process);
-/* Events of this process are lost: its numbers are no longer certain, nor are its sums. */
+/* Events of this process are lost: its numbers and sums are no longer reliable. */
 void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events);
 
-/*
- * The process that makes a call: it gets a place if it has none. NULL: it is not known, or there is no
- * room.
- */
+/* The process that makes a call, given a slot if necessary. NULL: unknown, or no free slot. */
 void nt_tracker_called(struct nt_tracker *tracker, struct nt_process *process);
 struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, uint64_t now_ns,
 				     bool *ret_is_known);
 
-/* It makes room, and gets no place again for half a minute. The process is freed. */
+/* Evicts and frees the process, which gets no slot again for half a minute. */
 void nt_tracker_give_up(struct nt_tracker *tracker, struct nt_process *process);
 
 struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid);
 
 /*
- * agent/tracker/tracker_orphan.c: keeps an event whose process is not known, or counts it as a stranger's; says
- * whether any of a pid are kept; and gives a process what was kept of it, in order.
+ * agent/tracker/tracker_orphan.c: holds an event of an unknown process, or counts it as foreign.
+ * Tells whether any of a pid are held. Gives a process its held events, in order.
  */
 void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *call,
 		     const uint8_t *id);
@@ -191,18 +188,18 @@ int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
 /*
- * agent/tracker/tracker_graph.c: what is captured, and what a launch makes of it. True: the call, or the
- * order of the streams, is captured, and of no effect now.
+ * agent/tracker/tracker_graph.c: captures, and launches of what was captured. True: the call, or
+ * the order of the streams, is captured and has no effect now.
  */
 bool nt_tracker_captured(struct nt_process *process, const struct nt_probe *probe,
 			 const struct nt_event_call *call, const struct nt_communicator *comm,
 			 const struct nt_communicator_call *made);
 bool nt_tracker_captured_order(struct nt_process *process, const struct nt_probe *probe,
 			       const struct nt_event_call *call);
-/* A call that begins or ends a capture, or makes or changes a graph. */
+/* A call that begins or ends a capture, or creates or changes a graph. */
 void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
 		      const struct nt_probe *probe, const struct nt_event_call *call);
-/* False: what the graph holds is not known. thread: NULL at the cap. */
+/* False: the graph's contents are unknown. thread: NULL at the cap. */
 bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *process,
 			     struct nt_thread *thread, const struct nt_probe *probe,
 			     const struct nt_event_call *call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys of jobs with something to send under them, and the ranks that have joined each. */
+/* Keys of jobs with data to send, and the ranks that have joined each. */
 #include "agent/tracker/tracker_impl.h"
 
 #include <stddef.h>
@@ -33,7 +33,7 @@ static struct nt_tracker_key *key_of(struct nt_share_entry *place)
 	return (struct nt_tracker_key *)(void *)start;
 }
 
-/* Its windows are not sent. Counted once a period, however many there are. */
+/* The rank's windows are not sent. Counted once per period. */
 static void miss_key(struct nt_tracker *tracker, struct nt_rank *rank, const struct nt_owner *owner)
 {
 	tracker->stats.keys_over_cap++;

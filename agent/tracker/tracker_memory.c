@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who makes room where the agent's memory is short. */
+/* Selects the processes to drop when the agent's memory is short. */
 #include <stdlib.h>
 
 #include "agent/tracker/tracker_impl.h"
 
 enum {
-	OWNERS_LEAST = 4, /* the share of an owner is never more than a quarter */
+	OWNERS_LEAST = 4, /* an owner's share is at most a quarter */
 };
 
 struct load {
@@ -27,7 +27,7 @@ static size_t bytes_of(const struct nt_process *process)
 	return bytes + (process->graph ? nt_graph_bytes(process->graph) : 0);
 }
 
-/* By owner, and of one owner the largest first. */
+/* By owner, and within an owner the largest first. */
 static int in_order(const void *a, const void *b)
 {
 	const struct load *x = a, *y = b;
@@ -47,8 +47,8 @@ static size_t count_owners(const struct load *load, size_t count)
 }
 
 /*
- * The largest process of the owner whose processes take the most; those given up have no bytes. NULL:
- * none takes more than its share.
+ * The largest process of the owner whose processes take the most; dropped ones have no bytes. NULL:
+ * no owner exceeds its share.
  */
 static struct load *largest(struct load *load, size_t count, size_t share)
 {
@@ -74,7 +74,7 @@ static struct load *largest(struct load *load, size_t count, size_t share)
 
 uint32_t nt_tracker_give_back(struct nt_tracker *tracker, size_t bytes, size_t limit)
 {
-	static struct load load[NT_TRACKER_PROCESSES]; /* no memory is to be had */
+	static struct load load[NT_TRACKER_PROCESSES]; /* no memory can be allocated */
 	size_t count = 0, freed = 0, owners;
 	uint32_t given_up = 0;
 

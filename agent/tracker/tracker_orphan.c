@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A process may call what it maps before discovery has told of it: its events wait here. A look for
- * processes finds those that were there when it began, no more: what comes while it runs is for the
- * next to judge. Half of the places anybody may fill; of the rest each owner has its part.
+ * Holds events of processes that discovery has not reported yet. A scan decides on the events held
+ * when it began; later ones are left to the next scan. Half of the slots are open to all; of the
+ * rest each owner has its part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 #include "common/base/hash.h"
 #include "common/system/clock.h"
 
-#define STRANGER_NS NT_SECOND /* how long a pid is believed to be a stranger's */
+#define STRANGER_NS NT_SECOND /* how long a pid is treated as foreign */
 
 enum {
 	NONE = NT_TRACKER_ORPHANS,
-	FREELY = NT_TRACKER_ORPHANS / 2, /* places without shares */
-	FLOOR = 16, /* places that an owner has in any case, while there are some */
-	ANYBODY = 2, /* owner of processes that nobody asked about */
+	FREELY = NT_TRACKER_ORPHANS / 2, /* slots without shares */
+	FLOOR = 16, /* slots guaranteed to an owner while there are some */
+	ANYBODY = 2, /* owner of processes whose owner was not read */
 	GONE = 3,
-	WAITS = 2048, /* processes with events that wait, or that found no room */
+	WAITS = 2048, /* processes with held or dropped events */
 };
 
 int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans)
@@ -78,7 +78,7 @@ static struct nt_tracker_stranger *stranger_place(struct nt_tracker_orphans *orp
 	return &orphans->stranger[nt_hash_mix(pid) % NT_TRACKER_STRANGERS];
 }
 
-/* ---- who waits ------------------------------------------------------------------------------ */
+/* ---- held processes ------------------------------------------------------------------------- */
 
 static struct nt_tracker_wait *find_wait(const struct nt_tracker_orphans *orphans, uint32_t pid)
 {
@@ -104,7 +104,7 @@ static struct nt_tracker_group *take_group(struct nt_tracker_orphans *orphans,
 	return group;
 }
 
-/* Whose process it is has to be read, which is worth it where places are short. */
+/* Reads the owner of the process, which is worth the cost when slots are short. */
 static void find_owner(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
 {
 	const struct nt_tracker_source *source = &tracker->options.source;
@@ -112,12 +112,12 @@ static void find_owner(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
 	struct nt_tracker_group *group;
 
 	wait->has_owner = true;
-	/* Of one that is gone already nobody can say whose it was. */
+	/* The owner of a process that is gone cannot be determined. */
 	if (source->owner && source->owner(source->data, wait->pid, &owner) < 0)
 		owner = (struct nt_owner){.id = GONE, .name = "unknown"};
 	group = take_group(&tracker->orphans, &owner);
 	if (!group || group == wait->group)
-		return; /* it stays with those that nobody asked about */
+		return; /* it stays in the group without an owner */
 	leave_group(&tracker->orphans, wait);
 	wait->group = group;
 	group->waits++;
@@ -179,7 +179,7 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 			wait->over_cap++;
 		return;
 	}
-	/* Places that were never used cost no memory. */
+	/* Unused slots take no memory. */
 	at = orphans->free != NONE ? orphans->free : orphans->used++;
 	orphan = &orphans->orphan[at];
 	if (at == orphans->free)
@@ -224,7 +224,7 @@ void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process)
 	free_wait(orphans, wait);
 }
 
-/* ---- looks ---------------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
 void nt_tracker_discovering(struct nt_tracker *tracker)
 {
@@ -258,7 +258,7 @@ size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, s
 	return n;
 }
 
-/* The first of its events are a stranger's. What came since may be of another process. */
+/* Its first events are foreign. Later ones may be another process's. */
 static void judge_wait(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Processes that are watched: which have a place, what is known of them, and what they lose. */
+/* Watched processes: which have a slot, what is known of them, and their losses. */
 #include "agent/tracker/tracker_impl.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 #include "common/system/clock.h"
 
-#define REFUSED_NS  (100 * NT_MILLISECOND) /* between two requests of a process for a place */
-#define GIVEN_UP_NS (30 * NT_SECOND) /* the same of one whose memory was needed */
+#define REFUSED_NS  (100 * NT_MILLISECOND) /* between two requests of a process for a slot */
+#define GIVEN_UP_NS (30 * NT_SECOND) /* the same after it was dropped for its memory */
 
 struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t pid)
 {
@@ -47,7 +47,7 @@ void nt_tracker_send_rest(struct nt_tracker *tracker, struct nt_process *process
 
 		if (!rank->window_ns && !rank->key[0])
 			continue;
-		nt_tracker_release_one(tracker, process); /* it is not there to wait longer */
+		nt_tracker_release_one(tracker, process); /* it has ended: no more waiting */
 		(void)nt_rank_settle(rank, UINT64_MAX);
 		nt_tracker_send(tracker, rank,
 				boot_ns > rank->window_ns ? boot_ns : rank->window_ns, ended);
@@ -63,7 +63,7 @@ static void describe(struct nt_tracker *tracker, struct nt_process *process)
 	nt_placement_tell(&process->facts.cgroup, &process->facts.env, &process->home);
 }
 
-/* ---- places --------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 static struct nt_tracker_candidate *candidate_of(struct nt_share_entry *place)
 {
@@ -72,7 +72,7 @@ static struct nt_tracker_candidate *candidate_of(struct nt_share_entry *place)
 	return (struct nt_tracker_candidate *)(void *)start;
 }
 
-/* Another takes its place: it is watched no more, until it calls and there is room. */
+/* Evicts it: not watched until it calls and there is a free slot. */
 static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate)
 {
 	const struct nt_tracker_sink *sink = &tracker->options.sink;
@@ -81,7 +81,7 @@ static void give_up(struct nt_tracker *tracker, struct nt_tracker_candidate *can
 	if (!candidate->process)
 		return;
 	candidate->late |= candidate->process->has_called;
-	/* The last that is said of where it is must not hold from here on. */
+	/* The last known position must not be reported from here on. */
 	candidate->process->resumed_ns = UINT64_MAX;
 	nt_tracker_send_rest(tracker, candidate->process, tracker->now_ns, false);
 	nt_tracker_free_process(tracker, candidate->process);
@@ -108,7 +108,7 @@ void nt_tracker_know_libraries(const struct nt_tracker_candidate *candidate)
 	process->mpich = candidate->mpich;
 }
 
-/* Begins to watch it, if there is room for its owner. */
+/* Begins to watch it, if there is a slot for its owner. */
 void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *candidate,
 		      bool called)
 {
@@ -119,7 +119,7 @@ void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *c
 
 	r = nt_share_enter(&tracker->share, &candidate->owner, called, &candidate->place, &victim);
 	if (r < 0) {
-		candidate->late |= called; /* what it does now is not seen */
+		candidate->late |= called; /* it is not observed from now on */
 		tracker->stats.processes_over_cap += r == -ENOSPC && !was_left_out;
 		tracker->stats.no_memory += r == -ENOMEM;
 		return;
@@ -181,7 +181,7 @@ struct nt_process *nt_tracker_caller(struct nt_tracker *tracker, uint32_t pid, u
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
-/* What was counted before does not go on from here. */
+/* Earlier counts do not continue from here. */
 void nt_tracker_lose_numbers(struct nt_tracker *tracker, struct nt_process *process)
 {
 	for (struct nt_communicator *comm = process->comms; comm; comm = comm->hh.next)

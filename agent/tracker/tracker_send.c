@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When windows and heartbeats are due, and what goes with them. */
+/* Decides when windows and heartbeats are due, and fills them. */
 #include "agent/tracker/tracker_impl.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "agent/steps/window.h"
 #include "common/system/clock.h"
 
-#define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the world is often not the first communicator */
+#define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the first communicator is often not the world */
 #define WINDOW_LONGEST_NS NT_SECOND
-#define WINDOW_GPU_NS     NT_SECOND /* well below what aggregators wait for the last of all */
+#define WINDOW_GPU_NS     NT_SECOND /* well below the time that aggregators wait for late windows */
 #define WINDOW_SAMPLED_NS                                                                          \
 	(6 * NT_SECOND) /* longer than from one slice of a sampled process to the next */
 #define SLICED_NS     (20 * NT_SECOND) /* longer than the period of slices */
@@ -20,14 +20,14 @@
 #define PERIOD_NS     (10 * NT_SECOND)
 
 enum {
-	STEPS_BETWEEN = 8, /* that slices cut, or that are searched anew, at most */
+	STEPS_BETWEEN = 8, /* cut by slices, or searched anew, at most */
 };
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
 /*
- * Names may be learned late: a pod that was there before us, a container that has just started. While
- * others wait for their tenants, one that is not decided waits for the tick that decides them all.
+ * Names may be learned late: of a pod from before the agent, or of a new container. While others
+ * wait for their tenants, an undecided one waits for the tick that decides them all.
  */
 static bool is_settled(struct nt_tracker *tracker, struct nt_process *process, bool ended)
 {
@@ -36,7 +36,7 @@ static bool is_settled(struct nt_tracker *tracker, struct nt_process *process, b
 	return nt_tracker_settle(tracker, process, ended);
 }
 
-/* A rank whose namespace has come late goes on under another key, and ends under this one. */
+/* A rank whose namespace arrives late continues under another key, and ends under this one. */
 static bool moves(const struct nt_rank *rank)
 {
 	const char *scope = rank->process->tenant.scope;
@@ -82,7 +82,7 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
 		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
 		host.off_cpu_io_ns = less(now.io_wait_ns, before->io_wait_ns);
-		/* A mapped file moves no characters; one in memory or in user space, no blocks. */
+		/* Mapped files count no characters; files in memory or user space, no blocks. */
 		host.read_bytes = larger(less(now.read_bytes, before->read_bytes),
 					 less(now.read_chars, before->read_chars));
 		host.write_bytes = larger(less(now.write_bytes, before->write_bytes),
@@ -98,7 +98,7 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 	return host;
 }
 
-/* Counters are the process's: with several ranks in it, they are told by the first. */
+/* Counters are the process's: with several ranks, the first one sends them. */
 static struct nt_process_counters take_counters(struct nt_tracker *tracker, struct nt_rank *rank)
 {
 	const struct nt_tracker_source *source = &tracker->options.source;
@@ -116,8 +116,8 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 }
 
 /*
- * What was lost of all that the window is made from, and then also how much of the same came. Of
- * several ranks in a process the events lost are each rank's. As counters, intervals are the process's.
+ * Sets the losses of the window's input, and then also the received counts. With several ranks in a
+ * process, lost events count for each. Intervals, like counters, are the process's.
  */
 static void tell_lost(const struct nt_rank *rank, struct nt_window_context *context)
 {
@@ -147,7 +147,7 @@ static uint64_t unobserved_until(const struct nt_process *process, uint64_t end_
 	return process->unobserved_ns + (process->paused ? less(end_ns, process->paused_ns) : 0);
 }
 
-/* Short synchronising calls come as sums of all that was observed in the window, steps or not. */
+/* Short synchronising calls are sums over all observed time of the window, in steps or not. */
 static void add_short_syncs(struct nt_rank *rank, const struct nt_process_counters *counters,
 			    uint64_t observed_ns)
 {
@@ -186,7 +186,7 @@ static void clear_comms(struct nt_rank *rank)
 	}
 }
 
-/* The key of a rank whose tenant is decided. ended: the window is the last under it. */
+/* The key of a rank whose tenant is decided. ended: its last window under it. */
 static struct nt_tracker_key *key_for(struct nt_tracker *tracker, struct nt_rank *rank,
 				      uint64_t end_ns, bool ended)
 {
@@ -209,7 +209,7 @@ static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt
 	const struct nt_tracker_sink *sink = &tracker->options.sink;
 	uint64_t end_ns = window->end_boot_ns, start_ns = rank->window_ns;
 
-	rank->window_ns = end_ns; /* its window is with the message */
+	rank->window_ns = end_ns; /* its window is sent with it */
 	key->watermark_ns = nt_tracker_watermark(key, end_ns);
 	rank->window_ns = start_ns;
 	key->sent_ns = tracker->now_ns > end_ns ? tracker->now_ns : end_ns;
@@ -217,9 +217,9 @@ static void hand_out(struct nt_tracker *tracker, struct nt_rank *rank, struct nt
 }
 
 /*
- * Where no slice holds a whole step, calls within one recur and look like steps: a burst of equal
- * reductions. Steps follow each other: those that make up less than half of the time that is observed
- * are parts of longer ones, unless the rest is a few steps. One window may hold just such a burst.
+ * If no slice contains a whole step, recurring calls within one look like steps: a burst of equal
+ * reductions. Steps are contiguous. If they cover less than half of the observed time, they are
+ * parts of longer ones, unless the rest is a few steps. One window may hold just such a burst.
  */
 static void drop_fragments(struct nt_rank *rank, uint64_t end_ns, uint64_t observed_ns)
 {
@@ -277,7 +277,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	tell_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
-		return; /* the sums stay, for the next window */
+		return; /* the sums stay for the next window */
 	}
 	tracker->stats.windows++;
 	tracker->stats.steps += rank->sums.steps;
@@ -291,11 +291,11 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		rank->key[0] = '\0';
 	clear_lost(rank);
 	rank->unobserved_seen = unobserved_ns;
-	clear_comms(rank); /* frees what has ended, whose names the message borrows */
+	clear_comms(rank); /* frees ended communicators, whose names the message borrows */
 	nt_rank_clear(rank, end_ns);
 }
 
-/* A step has ended: is the window long enough? */
+/* A step has ended: checks whether the window is long enough. */
 void nt_tracker_stepped(struct nt_tracker *tracker, struct nt_rank *rank)
 {
 	const struct nt_process *process = rank->process;
@@ -318,10 +318,10 @@ static void tick_rank(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t
 		nt_tracker_stepped(tracker, rank);
 	if (longest > WINDOW_LONGEST_NS)
 		longest = WINDOW_LONGEST_NS;
-	/* A window that waits for its device ends with a step all the same. */
+	/* A window pending on the device still ends with a step. */
 	if (rank->gpu && nt_gpu_waits(rank->gpu))
 		longest += WINDOW_GPU_NS;
-	/* It ends with a slice, unless nothing was observed in one. */
+	/* It ends with a slice, unless one has observed nothing. */
 	if (rank->process->paused || rank->process->unobserved_ns > rank->unobserved_seen)
 		longest = WINDOW_SAMPLED_NS;
 	age = less(now_ns, rank->window_ns);
@@ -344,7 +344,7 @@ static void tick_key(struct nt_tracker *tracker, struct nt_tracker_key *key, uin
 	sink->heartbeat(sink->data, key->key, key->ranks, key->watermark_ns);
 }
 
-/* Ranks without a key, and events that found no room, are counted by the period. */
+/* Ranks without a key, and dropped events, are counted per period. */
 static void count_anew(struct nt_tracker *tracker, uint64_t now_ns)
 {
 	if (less(now_ns, tracker->period_ns) < PERIOD_NS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Windows of processes whose tenant is not known yet: a pod that the API server has not named. They
- * are kept encoded, which is a copy of all that they borrow, and go out once the tenant is decided.
+ * Holds windows of processes with unknown tenants: the API server has not named their pod yet. They
+ * are kept encoded, which copies all that they borrow, and are sent once the tenant is decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "agent/steps/window.h"
 #include "agent/tracker/tracker_impl.h"
 
-/* ---- whose a process is --------------------------------------------------------------------- */
+/* ---- tenants -------------------------------------------------------------------------------- */
 
 static bool is_contained(const struct nt_process *process)
 {
@@ -52,9 +52,9 @@ bool nt_tracker_settle(struct nt_tracker *tracker, struct nt_process *process, b
 	return true;
 }
 
-/* ---- what waits ----------------------------------------------------------------------------- */
+/* ---- held windows --------------------------------------------------------------------------- */
 
-/* Of all processes of the pod, or of the container. */
+/* Held bytes of all processes of the pod or container. */
 static size_t share_of(const struct nt_tracker *tracker, const struct nt_cgroup *cgroup)
 {
 	bool is_pod = cgroup->pod[0];
@@ -125,7 +125,7 @@ bool nt_tracker_hold(struct nt_tracker *tracker, struct nt_rank *rank,
 	return true;
 }
 
-/* Of the rank, whose windows are in order; 0: none. */
+/* First start of the rank's windows, which are in order; 0: none. */
 static uint64_t first_start(const struct nt_held *held, const struct nt_rank *rank)
 {
 	for (; held; held = held->next) {
@@ -135,7 +135,7 @@ static uint64_t first_start(const struct nt_held *held, const struct nt_rank *ra
 	return 0;
 }
 
-/* The oldest, which the caller frees. */
+/* Takes the oldest, which the caller frees. */
 static struct nt_held *take(struct nt_tracker *tracker, struct nt_process *process)
 {
 	struct nt_held *held = process->held;
@@ -156,7 +156,7 @@ void nt_tracker_discard(struct nt_tracker *tracker, struct nt_process *process)
 		free(take(tracker, process));
 }
 
-/* ---- and goes out --------------------------------------------------------------------------- */
+/* ---- release -------------------------------------------------------------------------------- */
 
 static void fix_keys(struct nt_tracker *tracker, struct nt_process *process)
 {
@@ -203,7 +203,7 @@ void nt_tracker_release_one(struct nt_tracker *tracker, struct nt_process *proce
 	hand_out_all(tracker, process);
 }
 
-/* All have their keys before the first goes out: watermarks then count what is still held. */
+/* All get their keys before the first is sent: watermarks then include what is still held. */
 void nt_tracker_release(struct nt_tracker *tracker, uint64_t now_ns)
 {
 	if (!tracker->waiting)
