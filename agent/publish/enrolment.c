@@ -35,7 +35,7 @@ struct nt_enrolment {
 	pthread_t thread;
 	bool has_thread;
 
-	pthread_mutex_t lock; /* over all below; held for no call */
+	pthread_mutex_t lock; /* for all below; never held during requests */
 	pthread_cond_t stops;
 	bool stopped, is_new;
 	struct nt_node_key key;
@@ -60,7 +60,7 @@ static int read_key(const struct nt_enrolment *enrolment, const struct nt_buf *b
 	return r;
 }
 
-/* 0: *ret_key is the node's. -EAGAIN: the token is being reviewed. Otherwise text says what is wrong. */
+/* 0: *ret_key is the node's. -EAGAIN: the token is being reviewed. Otherwise text is the error. */
 static int ask(struct nt_enrolment *enrolment, struct nt_node_key *ret_key,
 	       char text[NT_KUBE_REASON])
 {
@@ -92,7 +92,7 @@ static int ask(struct nt_enrolment *enrolment, struct nt_node_key *ret_key,
 	return r;
 }
 
-/* Until then, or until all ends: true. */
+/* Waits until then or until shutdown: true. */
 static bool wait(struct nt_enrolment *enrolment, uint64_t ns)
 {
 	const uint64_t until_ns = nt_clock_mono_ns() + ns;
@@ -106,7 +106,7 @@ static bool wait(struct nt_enrolment *enrolment, uint64_t ns)
 	return stopped;
 }
 
-/* Half of it by chance, so that the agents of a cluster do not come in one wave. */
+/* Half of it is random, so that the agents of a cluster do not enrol at once. */
 static uint64_t some_of(struct nt_enrolment *enrolment, uint64_t ns)
 {
 	enrolment->random = nt_hash_mix(enrolment->random + 0x9e3779b97f4a7c15ULL);
@@ -225,7 +225,7 @@ void nt_enrolment_stop(struct nt_enrolment *enrolment)
 	free(enrolment);
 }
 
-/* ---- asking it ------------------------------------------------------------------------------ */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 bool nt_enrolment_take(struct nt_enrolment *enrolment, struct nt_node_key *ret_key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The key of this node, as an aggregator gives it for a token of the agent's service account. A thread
- * asks until it has one, and once an hour after that, in case the secret has been exchanged.
+ * Enrolment: obtains the key of this node from an aggregator, with a token of the agent's service
+ * account. A thread retries until it has one, then asks hourly, in case the secret was rotated.
  */
 #ifndef NT_AGENT_PUBLISH_ENROLMENT_H
 #define NT_AGENT_PUBLISH_ENROLMENT_H
@@ -15,14 +15,14 @@
 
 struct nt_enrolment_options {
 	const char *url; /* of an aggregator: http[s]://HOST:PORT */
-	const char *token_file; /* read anew for each request */
-	const char *ca_file; /* NULL, "": public authorities */
+	const char *token_file; /* reread for each request */
+	const char *ca_file; /* NULL, "": public CAs */
 	const char *node;
 	uint64_t retry_min_ns, retry_max_ns, renew_ns; /* 0: 1 s, 30 s, 1 h */
 };
 
 struct nt_enrolment_stats {
-	uint64_t asked, granted, failed; /* failed: neither a key nor a word to wait */
+	uint64_t asked, granted, failed; /* failed: no key, and no request to wait */
 };
 
 struct nt_enrolment;
@@ -32,10 +32,10 @@ NT_MUST_CHECK int nt_enrolment_start(const struct nt_enrolment_options *options,
 void nt_enrolment_stop(struct nt_enrolment *enrolment);
 NT_DEFINE_AUTO(nt_enrolment, nt_enrolment_stop)
 
-/* True: there is a key that was not taken yet. Never waits. */
+/* True: returns a new key. Does not block. */
 bool nt_enrolment_take(struct nt_enrolment *enrolment, struct nt_node_key *ret_key);
 
-/* Why the last request brought no key; "": it did, or none has ended. */
+/* Error of the last request; "": none, or no request has completed. */
 void nt_enrolment_fault_notice(struct nt_enrolment *enrolment, char ret_text[NT_KUBE_REASON]);
 
 void nt_enrolment_stats(struct nt_enrolment *enrolment, struct nt_enrolment_stats *ret_stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the agent shows over HTTP. Its answers are made by the server's threads, from atomics and a text. */
+/* The agent's HTTP server. Responses are made by its threads, from atomics and a text. */
 #include "agent/publish/health_server.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "common/system/clock.h"
 #include "proto/json.h"
 
-/* A turn is due ten times a second, but the first one attaches to all that runs already. */
+/* A turn takes a tenth of a second, but the first attaches to all running processes. */
 #define STUCK_NS (60 * NT_SECOND)
 
 enum {
 	MAX_CONNECTIONS = 64,
 	MAX_CONNECTIONS_PER_IP = 16,
-	MAX_BODY_BYTES = 1, /* nothing here takes one */
+	MAX_BODY_BYTES = 1, /* no request has a body */
 	LIMIT_BYTES = 512, /* of one that is reached, as JSON */
 };
 
@@ -28,12 +28,12 @@ struct nt_health_server {
 	const struct nt_metrics *metrics;
 	uint64_t started_mono_ns;
 	_Atomic uint64_t turned_mono_ns; /* 0: not yet */
-	pthread_mutex_t lock; /* of limits */
-	char limits[NT_LIMIT_END * LIMIT_BYTES]; /* checks, each behind a comma */
+	pthread_mutex_t lock; /* for limits */
+	char limits[NT_LIMIT_END * LIMIT_BYTES]; /* checks, each preceded by a comma */
 	struct nt_httpd *httpd;
 };
 
-/* more: checks, each behind a comma. */
+/* more: checks, each preceded by a comma. */
 static int tell(struct nt_httpd_reply *reply, const char *name, const char *wrong, const char *more)
 {
 	reply->status = wrong ? 503 : 200;
@@ -44,7 +44,7 @@ static int tell(struct nt_httpd_reply *reply, const char *name, const char *wron
 			     wrong ? wrong : "", more);
 }
 
-/* Until it has gone round the loop has as long as from one turn to the next. */
+/* The first turn of the loop has the same timeout as later ones. */
 static const char *what_is_stuck(const struct nt_health_server *front)
 {
 	uint64_t turned_ns = atomic_load(&front->turned_mono_ns);
@@ -137,7 +137,7 @@ void nt_health_server_turned(struct nt_health_server *front, uint64_t mono_ns)
 		atomic_store(&front->turned_mono_ns, mono_ns);
 }
 
-/* Owners' names come from names of cgroups: they are quoted. */
+/* Owners' names come from cgroup names: they are quoted. */
 static int add_limit(struct nt_buf *buf, const struct nt_limits *limits, enum nt_limit_what what)
 {
 	nt_autojson json_t *check = json_object();
@@ -161,7 +161,7 @@ void nt_health_server_limits(struct nt_health_server *front, const struct nt_lim
 		return;
 	for (int i = 0; i < NT_LIMIT_END; i++) {
 		if (limits->of[i].report.left_out && add_limit(&buf, limits, i) < 0)
-			return; /* what was said before is as good as nothing */
+			return; /* keep the previous text */
 	}
 	if (nt_buf_append(&buf, "", 1) < 0 || buf.len > sizeof(front->limits))
 		return;

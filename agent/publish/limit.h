@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which caps of this node are reached, and who is left out: what the log, /readyz and the node's
- * vector say of it. A cap is logged once when it is reached, and again only after nothing was left out
- * for a minute. For the loop's thread.
+ * The caps of this node that are reached, and the owners affected: for the log, /readyz and the
+ * node's vector. A cap is logged when it is reached, and again only after a minute without losses.
+ * Loop thread only.
  */
 #ifndef NT_AGENT_PUBLISH_LIMIT_H
 #define NT_AGENT_PUBLISH_LIMIT_H
@@ -16,10 +16,10 @@
 
 enum nt_limit_what {
 	NT_LIMIT_DISCOVERY, /* processes that map a library, in agent/discover/roster.h */
-	NT_LIMIT_PROCESSES, /* that are watched, in agent/tracker/tracker.h */
+	NT_LIMIT_PROCESSES, /* watched, in agent/tracker/tracker.h */
 	NT_LIMIT_KEYS, /* of jobs */
 	NT_LIMIT_COMMS, /* of all processes */
-	NT_LIMIT_ORPHANS, /* events that wait for discovery */
+	NT_LIMIT_ORPHANS, /* events held until discovery */
 	NT_LIMIT_ATTACHMENTS, /* library files */
 	NT_LIMIT_END,
 };
@@ -28,10 +28,10 @@ enum {
 	NT_LIMIT_TEXT = 192,
 };
 
-/* Zeroed: nothing is left out. */
+/* Zeroed: no cap is reached. */
 struct nt_limits {
 	struct {
-		struct nt_share_report report; /* as of the last look */
+		struct nt_share_report report; /* as of the last check */
 		uint64_t over_ns; /* monotonic, when something was left out last; 0: never */
 		bool told;
 	} of[NT_LIMIT_END];
@@ -43,7 +43,7 @@ enum nt_limit_news {
 	NT_LIMIT_ENDS,
 };
 
-/* Once a second. */
+/* Call once a second. */
 enum nt_limit_news nt_limits_look(struct nt_limits *limits, enum nt_limit_what what,
 				  const struct nt_share *share, uint64_t mono_ns);
 
@@ -54,7 +54,7 @@ const char *nt_limit_name(enum nt_limit_what what);
 const char *nt_limit_text(const struct nt_limits *limits, enum nt_limit_what what,
 			  char text[NT_LIMIT_TEXT]);
 
-/* Those that are reached; their texts are borrowed. Returns their number. */
+/* The reached caps, with borrowed texts. Returns their number. */
 size_t nt_limits_list(const struct nt_limits *limits, struct nt_node_limit ret_limit[NT_LIMIT_END]);
 
 #endif

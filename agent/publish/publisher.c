@@ -12,13 +12,13 @@
 #include "common/system/clock.h"
 
 struct sequence {
-	char name[NT_BUS_MAX_KEY + 8]; /* topic's number and key */
+	char name[NT_BUS_MAX_KEY + 8]; /* topic number and key */
 	uint64_t seq;
-	struct sequence *prev, *next; /* the one that was used last is at the end */
+	struct sequence *prev, *next; /* the most recently used is at the end */
 	UT_hash_handle hh;
 };
 
-/* A message that is whole but for its signature. */
+/* A complete message without its signature. */
 struct held {
 	struct held *next;
 	enum nt_topic topic;
@@ -35,8 +35,8 @@ struct nt_publisher {
 	struct held *held, *held_last; /* owned, oldest first */
 	uint64_t boot, boot_ns, real_ns;
 	struct sequence *sequences; /* uthash, owned */
-	struct sequence *oldest; /* list of the same */
-	uint64_t forgotten_seq; /* the highest number of those that made room */
+	struct sequence *oldest; /* list of the same, by last use */
+	uint64_t forgotten_seq; /* highest number of evicted keys */
 	struct nt_buf buf;
 	bool dirty;
 	struct nt_publisher_stats stats;
@@ -89,9 +89,9 @@ void nt_publisher_set_time(struct nt_publisher *publisher, uint64_t boot_ns, uin
 }
 
 /*
- * Keys come and go for as long as the agent runs. The one that was used least recently makes room:
- * far fewer are in use at a time. Should it come again, its numbers go on above all that it had, which
- * is a gap to who counts them, and no repetition.
+ * Keys come and go while the agent runs. The least recently used one is evicted: far fewer are in
+ * use at a time. If it returns, its numbers continue above all earlier ones, which readers see as a
+ * gap and not as a repetition.
  */
 static struct sequence *add_sequence(struct nt_publisher *publisher, const char *name, size_t size)
 {
@@ -116,7 +116,7 @@ static struct sequence *add_sequence(struct nt_publisher *publisher, const char 
 	return sequence;
 }
 
-/* 0: memory is short. */
+/* 0: out of memory. */
 static uint64_t next_seq(struct nt_publisher *publisher, enum nt_topic topic, const char *key)
 {
 	struct sequence *sequence = NULL;
@@ -137,7 +137,7 @@ static uint64_t next_seq(struct nt_publisher *publisher, enum nt_topic topic, co
 	return ++sequence->seq;
 }
 
-/* Signs what buf holds if it is to be signed, and hands it over. */
+/* Signs the message in buf if necessary, and hands it over. */
 static void send(struct nt_publisher *publisher, struct nt_bus_record *record)
 {
 	if (publisher->signer && nt_signer_sign(publisher->signer, record, &publisher->buf) < 0) {
@@ -156,7 +156,7 @@ static void send(struct nt_publisher *publisher, struct nt_bus_record *record)
 	publisher->dirty = true;
 }
 
-/* What buf holds, until there is a key. */
+/* Holds the message in buf until there is a key. */
 static void hold(struct nt_publisher *publisher, const struct nt_bus_record *record)
 {
 	const struct nt_buf *buf = &publisher->buf;
@@ -242,7 +242,7 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 		publisher->stats.dropped_invalid++;
 		return;
 	}
-	/* The message has it to the nanosecond; the bus may pay for what is not whole milliseconds. */
+	/* The message has nanoseconds; on the bus, whole milliseconds can be cheaper. */
 	record.real_ns = nt_message_real_ns(message, event_boot_ns);
 	record.real_ns -= record.real_ns % NT_MILLISECOND;
 	if (publisher->awaits_key)

@@ -15,7 +15,7 @@ enum {
 	FILE_MODE = 0644,
 };
 
-/* A row is the metric and the number in the reading that it shows. */
+/* A row: a metric and its number in the reading. */
 struct row {
 	struct nt_metric metric;
 	size_t offset;

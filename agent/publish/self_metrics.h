@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the agent tells of itself: every loss has a name. */
+/* The agent's own metrics. Every kind of loss has a counter. */
 #ifndef NT_AGENT_PUBLISH_SELF_METRICS_H
 #define NT_AGENT_PUBLISH_SELF_METRICS_H
 
@@ -23,7 +23,7 @@
 #include "common/http/httpd.h"
 #include "common/system/metrics.h"
 
-/* All that is counted anywhere in the agent, at one instant. */
+/* All counters of the agent at one instant. */
 struct nt_self_metrics_reading {
 	struct nt_attach_stats attach;
 	struct nt_governor_stats governor;
@@ -40,16 +40,16 @@ struct nt_self_metrics_reading {
 	struct nt_bus_stats bus;
 	struct nt_disk_queue_stats disk_queue; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
-	struct nt_httpd_stats http; /* zeros without a front */
+	struct nt_httpd_stats http; /* zeros without a server */
 	uint64_t attachments_over_cap, ports_over_cap, attach_failures;
 	uint64_t cpu_ns, resident_bytes;
 };
 
-/* The metrics with the agent's table; the caller frees them. */
+/* The agent's table of metrics; the caller frees it. */
 NT_MUST_CHECK int nt_self_metrics_new(struct nt_metrics **ret_metrics);
 void nt_self_metrics_set(struct nt_metrics *metrics, const struct nt_self_metrics_reading *reading);
 
-/* Replaces the file whole. */
+/* Replaces the file atomically. */
 NT_MUST_CHECK int nt_self_metrics_write(const struct nt_metrics *metrics, const char *path);
 
 /* Events that never reached the tracker. */
