@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One loop, one thread. A tick of 100 ms reads the ring whether or not the kernel woke us, for at
- * low rates it does not; what lasts longer (who is inside which call, metrics) is done once a second.
+ * The agent's event loop, in one thread. A tick of 100 ms reads the ring in any case, as the kernel
+ * does not wake the agent at low rates. Slower work (threads inside calls, metrics) is done once a
+ * second.
  */
 #include "agent/agent_impl.h"
 
@@ -18,18 +19,18 @@
 #include "common/system/log.h"
 
 #define BUS_WELL_NS (10 * NT_SECOND)
-#define LAST_NS     NT_SECOND /* the same when the agent ends */
-#define CONNECT_NS  (10 * NT_SECOND) /* a first connection may take so long */
+#define LAST_NS     NT_SECOND /* the same at shutdown */
+#define CONNECT_NS  (10 * NT_SECOND) /* timeout of the first connection */
 #define INFINIBAND  "/sys/class/infiniband"
 #define SNMP        "/proc/net/snmp"
 
 enum {
 	TICKS_A_SECOND = 10,
-	NODE_TICKS = 50, /* between two vectors of the node */
+	NODE_TICKS = 50, /* between two node vectors */
 	NODE_JOBS = 64,
 	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
-	RECALLS = 16, /* a second: each has a process's mappings read */
+	RECALLS = 16, /* per second: each reads a process's mappings */
 };
 
 static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
@@ -43,7 +44,7 @@ static void on_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* The kernel counts what a process lost beside its other counters: a loss concerns that one alone. */
+/* The kernel counts losses per process: each concerns that process alone. */
 static void take_losses(struct nt_agent *agent)
 {
 	struct nt_attach_stats stats;
@@ -116,7 +117,7 @@ static void look_at_tenants(struct nt_agent *agent)
 			 "own, not compared with other pods, until the API server names it");
 }
 
-/* Messages wait for the first key; a later one takes its place. */
+/* Messages are held until the first key; a later key replaces it. */
 static void take_key(struct nt_agent *agent)
 {
 	struct nt_signer *signer = NULL;
@@ -144,9 +145,9 @@ static void look_at_enrolment(struct nt_agent *agent)
 	nt_enrolment_fault_notice(agent->enrolment, text);
 	if (nt_fault_notice_look(&agent->enrolment_fault_notice, *text != '\0',
 				 nt_clock_mono_ns()) == NT_FAULT_NOTICE_BEGINS)
-		(void)nt_warn(0, "ask '%s' for the key of node '%s': %s%s",
+		(void)nt_warn(0, "request from '%s' the key of node '%s': %s%s",
 			      agent->config->enrol_url, agent->node, text,
-			      agent->signer ? "" : ": messages wait");
+			      agent->signer ? "" : ": messages are held");
 }
 
 static void flush(struct nt_agent *agent)
@@ -161,8 +162,8 @@ static void flush(struct nt_agent *agent)
 		agent->bus_failed_ns = nt_clock_boot_ns();
 	} else if (agent->bus_failed_ns &&
 		   nt_clock_boot_ns() - agent->bus_failed_ns > BUS_WELL_NS) {
-		/* A flush of nothing succeeds too: only a while without failure says something. */
-		nt_info("the bus '%s' takes messages again", agent->config->bus);
+		/* An empty flush succeeds too, so only a period without failures counts. */
+		nt_info("the bus '%s' accepts messages again", agent->config->bus);
 		agent->bus_failed_ns = 0;
 	}
 }
@@ -180,14 +181,14 @@ static void look_at_disk_queue(struct nt_agent *agent)
 	agent->is_sheltered = stats.is_away != 0;
 	nt_bus_health(agent->bus, &health);
 	if (agent->is_sheltered)
-		(void)nt_warn(0, "the bus '%s' is away: messages wait in '%s': %s",
+		(void)nt_warn(0, "the bus '%s' is unreachable: messages are queued in '%s': %s",
 			      agent->config->bus, agent->config->disk_queue,
 			      health.text[0] ? health.text : "brokers acknowledge nothing");
 	else
-		nt_info("the bus '%s' is back: what waits follows", agent->config->bus);
+		nt_info("the bus '%s' reconnected: sending the queue", agent->config->bus);
 }
 
-/* What is wrong without the bus being away, above all: a topic that is not there, or too small. */
+/* Faults while the bus is connected, above all a topic that is missing or too small. */
 static void look_at_bus(struct nt_agent *agent)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
@@ -201,14 +202,14 @@ static void look_at_bus(struct nt_agent *agent)
 		return;
 	news = nt_fault_notice_look(&agent->bus_fault_notice, health.cause, now_ns);
 	if (agent->is_sheltered && !was_sheltered && health.cause != NT_BUS_WELL)
-		return; /* it has just been said */
+		return; /* just logged */
 	if (news == NT_FAULT_NOTICE_BEGINS) {
 		agent->told_bus = true;
 		(void)nt_warn(0, "the bus '%s': %s: %s", agent->config->bus,
 			      nt_bus_cause_name(health.cause), health.text);
 	} else if (news == NT_FAULT_NOTICE_ENDS && agent->told_bus) {
 		agent->told_bus = false;
-		nt_info("the bus '%s' is well again", agent->config->bus);
+		nt_info("the bus '%s' works again", agent->config->bus);
 	}
 }
 
@@ -228,13 +229,13 @@ static void look_at_limits(struct nt_agent *agent)
 		enum nt_limit_news news;
 
 		if (i == NT_LIMIT_DISCOVERY && nt_discover_is_scanning(agent->discover))
-			continue; /* as it was said last */
+			continue; /* as last logged */
 		news = nt_limits_look(&agent->limits, i, share[i], nt_clock_mono_ns());
 		if (news == NT_LIMIT_BEGINS)
 			(void)nt_warn(0, "the cap '%s' is reached: %s", nt_limit_name(i),
 				      nt_limit_text(&agent->limits, i, text));
 		else if (news == NT_LIMIT_ENDS)
-			nt_info("the cap '%s' is not reached any more", nt_limit_name(i));
+			nt_info("the cap '%s' is no longer reached", nt_limit_name(i));
 	}
 	nt_attachment_hold(agent->attachment,
 			   agent->limits.of[NT_LIMIT_DISCOVERY].report.left_out > 0);
@@ -242,7 +243,7 @@ static void look_at_limits(struct nt_agent *agent)
 	agent->recalls = RECALLS;
 }
 
-/* Processes that had to make room, and call now. */
+/* Evicted processes that call now. */
 static void recall(struct nt_agent *agent)
 {
 	uint32_t pid[RECALLS];
@@ -256,7 +257,7 @@ static void recall(struct nt_agent *agent)
 	agent->recalls -= (uint32_t)pids;
 }
 
-/* Events first, so that a process's calls are known before its end is. */
+/* Reads events first, so that a process's calls precede its end. */
 static void catch_up(struct nt_agent *agent)
 {
 	int r;
@@ -266,7 +267,7 @@ static void catch_up(struct nt_agent *agent)
 	nt_tracker_discovering(agent->tracker);
 	r = nt_discover_run(agent->discover);
 	if (r < 0)
-		(void)nt_warn(r, "look for processes");
+		(void)nt_warn(r, "scan for processes");
 	recall(agent);
 	nt_tracker_discovered(agent->tracker, r == 0 && nt_discover_is_complete(agent->discover));
 }
@@ -279,9 +280,9 @@ static void look_inside(struct nt_agent *agent)
 	nt_tracker_look(agent->tracker);
 	r = nt_attach_inside(agent->attach, on_inside, agent);
 	if (r < 0)
-		(void)nt_warn(r, "look who is inside a call");
+		(void)nt_warn(r, "list the threads inside calls");
 	nt_own_links_looked(agent->own_links, agent->looked_ns);
-	nt_agent_read_events(agent); /* those that have left since */
+	nt_agent_read_events(agent); /* removed since */
 }
 
 static void send_node(struct nt_agent *agent)
@@ -316,7 +317,7 @@ static void tick(struct nt_agent *agent)
 	take_losses(agent);
 	nt_agent_govern(agent, boot_ns, real_ns);
 	take_key(agent);
-	/* What the ring still holds is newer: no window ends before it has been taken. */
+	/* The ring's remaining events are newer: no window ends before they are read. */
 	read_ns = agent->has_unread && agent->read_until_ns < boot_ns ? agent->read_until_ns
 								      : boot_ns;
 	nt_tracker_tick(agent->tracker, read_ns);
@@ -354,7 +355,7 @@ static int wait_and_work(struct nt_agent *agent)
 	uint64_t expired;
 	int n;
 
-	/* No descriptor is readable for the rest of what was read in part. */
+	/* After a partial read no descriptor becomes readable for the rest. */
 	n = epoll_wait(agent->epoll, events, EVENTS, woken ? 0 : -1);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
@@ -376,7 +377,7 @@ static int wait_and_work(struct nt_agent *agent)
 	return 0;
 }
 
-/* What no key has come for. */
+/* Held messages without a key. */
 static void tell_held(const struct nt_agent *agent)
 {
 	struct nt_publisher_stats stats;
@@ -410,11 +411,11 @@ int nt_agent_run(struct nt_agent *agent)
 
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
-	/* A flood of calls must not keep the agent from ending it. Without the right to: as it is. */
+	/* A flood of calls must not starve the agent. Best effort without the privilege. */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	nt_info("watching node '%s' with probes by %s, messages go to '%s'", agent->node,
 		nt_attach_mode_name(nt_attach_mode(agent->attach)), agent->config->bus);
-	catch_up(agent); /* attaches to what runs already */
+	catch_up(agent); /* attaches to processes that already run */
 	while (!agent->ends && r == 0)
 		r = wait_and_work(agent);
 	drain(agent);

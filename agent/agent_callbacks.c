@@ -89,7 +89,7 @@ static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
 	return r < 0 ? r : -EINPROGRESS;
 }
 
-/* In the way of one that is looked for there is nothing but the end. */
+/* The only obstacle for a path that is searched is the end of the process. */
 static void on_file(void *data, const struct nt_inspector_task *task, int result,
 		    const struct nt_inspection_file *file, const char *name, int fd)
 {
@@ -104,7 +104,7 @@ static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
 	if (result == 0)
 		nt_debug("collections of garbage of process %u are timed", pid);
 	else if (result != -ENOENT && result != -ESRCH &&
-		 result != -EBUSY) /* in quarantine: it was said */
+		 result != -EBUSY) /* in quarantine: already logged */
 		(void)nt_warn(result,
 			      "attach the interpreter of process %u: its collections of garbage "
 			      "are not seen",
@@ -210,14 +210,14 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 {
 	struct nt_agent *agent = data;
 
-	/* Its last calls come before its end: those that do not are lost. */
+	/* The last calls must precede the end; calls that are not read by then are lost. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	end_process(agent, pid, start_boot_ns);
 }
 
-/* It goes on, but others take its place: what is known of it is sent, and given up. */
+/* The process still runs, but was evicted: sends its data and drops it. */
 static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct nt_agent *agent = data;
@@ -226,7 +226,7 @@ static void on_evicted(void *data, uint32_t pid, uint64_t start_boot_ns)
 	end_process(agent, pid, start_boot_ns);
 }
 
-/* What the process's environment would have told is missing where it cannot be read in time. */
+/* If the environment cannot be read in time, its values are missing. */
 static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts)
 {
 	struct nt_agent *agent = data;
@@ -244,9 +244,9 @@ static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, b
 {
 	(void)data;
 	(void)nt_warn(0,
-		      "reading from process %u of %s takes too long: %s is left alone for a while",
-		      pid, owner->id ? owner->name : "an owner not known",
-		      held ? "all of its owner" : "it");
+		      "reading from process %u of %s takes too long: %s in quarantine for a while",
+		      pid, owner->id ? owner->name : "an unknown owner",
+		      held ? "all of its owner is" : "it is");
 }
 
 static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refusal why)
@@ -264,7 +264,7 @@ static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refus
 	(void)data;
 	if (name)
 		(void)nt_warn(0,
-			      "'%s' of process %u is left alone, and calls of it are not seen: %s",
+			      "'%s' of process %u is not attached, its calls are not observed: %s",
 			      name, pid, reasons[why]);
 }
 
@@ -286,7 +286,7 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 		return r;
 	len = nt_remote_io(agent->remote, pid, tid, io, sizeof(io));
 	if (len == -EBUSY)
-		return -EBUSY; /* counters of 0 would be followed by all that was ever counted */
+		return -EBUSY; /* zero counters would make the totals so far appear as new */
 	if (len > 0)
 		nt_host_parse_io(io, (size_t)len, ret_sample);
 	ret_sample->nic_retransmits = agent->nic.retransmits;
@@ -327,7 +327,7 @@ static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t w
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Before anything has a thread: what is forked later has all of theirs to forget. */
+/* Before any thread exists: a later fork would have to deal with all threads. */
 int nt_agent_open_workers(struct nt_agent *agent)
 {
 	const struct nt_remote_hooks hooks = {.stalled = on_stalled, .data = agent};
@@ -427,6 +427,6 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		return nt_err(r, "start");
 	r = nt_discover_new(&discover, &agent->discover);
 	if (r < 0 && agent->config->cgroup)
-		return nt_err(r, "look for the processes of cgroup '%s'", agent->config->cgroup);
-	return r < 0 ? nt_err(r, "look for processes") : 0;
+		return nt_err(r, "scan for the processes of cgroup '%s'", agent->config->cgroup);
+	return r < 0 ? nt_err(r, "scan for processes") : 0;
 }

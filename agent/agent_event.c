@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the events of the kernel, and passes each to the parts of the agent that it concerns. */
+/* Reads kernel events and passes each to the parts of the agent that it concerns. */
 #include "agent/agent_impl.h"
 
 #include <errno.h>
@@ -8,15 +8,15 @@
 #include "common/system/clock.h"
 #include "common/system/log.h"
 
-#define REREAD_NS (100 * NT_MILLISECOND) /* of one turn: reading all events before something */
+#define REREAD_NS (100 * NT_MILLISECOND) /* per turn: reading all events before something */
 
 enum {
-	MEMORY_EVENTS = 256, /* of the kernel, between two looks at our memory */
+	MEMORY_EVENTS = 256, /* kernel events, between two memory checks */
 };
 
 /*
- * Of processes that discovery has not reported, as children that call once and end, nothing is kept:
- * their end would not be known either.
+ * Nothing is kept of processes that discovery has not reported, such as children that call once and
+ * end: their end would not be reported either.
  */
 static void hit(struct nt_agent *agent, const struct nt_event_call *call)
 {
@@ -63,7 +63,7 @@ void nt_agent_read_events(struct nt_agent *agent)
 	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
 	agent->has_unread = r > 0;
 	if (agent->has_unread && now_ns > agent->event_ns)
-		now_ns = agent->event_ns; /* the ring is in the order of time */
+		now_ns = agent->event_ns; /* the ring is ordered by time */
 	if (now_ns > agent->read_until_ns)
 		agent->read_until_ns = now_ns;
 	if (r < 0 && r != -EINTR && r != -EAGAIN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How the governor is fed and obeyed: hits and processor time in, plans out to the links of the
- * processes, pauses from there to the tracker.
+ * Input and output of the governor: hits and CPU time in, plans out to the links of the processes,
+ * pauses from there to the tracker.
  */
 #include <errno.h>
 #include <time.h>
@@ -12,8 +12,8 @@
 #include "common/system/log.h"
 
 enum {
-	SAMPLES_MIN = 64, /* processes of one tick */
-	SAMPLES_PART = 4, /* or so many of all: each comes round within as many ticks */
+	SAMPLES_MIN = 64, /* processes per tick */
+	SAMPLES_PART = 4, /* or this part of all: each is sampled within as many ticks */
 	SAMPLES_MAX = 4096,
 };
 
@@ -23,7 +23,7 @@ static void on_paused(void *data, uint32_t pid, uint64_t boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	/* Calls from before the pause; a step that later ones belong to is cut. */
+	/* Calls from before the pause must be processed first; later ones would cut a step. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
 	nt_tracker_paused(agent->tracker, pid, boot_ns);
@@ -43,7 +43,7 @@ static void on_missed(void *data, uint32_t pid)
 	nt_tracker_lost_of(agent->tracker, pid, 1);
 }
 
-/* Where such a call is not observed, the time in it counts as own work. */
+/* If such a call is not observed, its time counts as own work. */
 static bool communicates(const struct nt_probe *probe)
 {
 	return probe->role == NT_ROLE_COLLECTIVE || probe->role == NT_ROLE_START ||
@@ -68,7 +68,7 @@ static uint32_t shed_of(const struct nt_governor_plan *plan)
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (plan->shed >> bits[i].subject & 1)
 			shed |= bits[i].shed;
-	/* A hot launch is not counted, whatever the subject is. */
+	/* A hot launch is not counted, for any subject. */
 	for (uint16_t row = 0; plan->hot_count && row < nt_probe_rows(); row++) {
 		if (!nt_governor_is_hot(plan, row))
 			continue;
@@ -102,7 +102,7 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 		 plan->permille, plan->hot_count);
 }
 
-/* At each sample: a process that was given up in between, and is watched again, is not known as shed. */
+/* At each sample: a process that was dropped in between and is watched again has no shed bits. */
 static void tell_shed(struct nt_agent *agent, uint32_t pid)
 {
 	const struct nt_governor_plan *plan = nt_governor_plan(agent->governor, pid);
@@ -118,7 +118,7 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	bool counts;
 
 	if (!nt_agent_read_all_events(agent))
-		return; /* few calls of those that were read prove nothing: it stays hot */
+		return; /* few of its calls were read, which proves nothing: it stays hot */
 	counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 	if (nt_governor_looked(agent->governor, pid, look_ns, counts ? &counters : NULL))
 		obey(agent, pid);
@@ -145,7 +145,7 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 	struct nt_tracker_traits traits = {0};
 	bool counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 
-	/* One that has called nothing costs nothing. */
+	/* A process without calls costs nothing. */
 	if (!counts && !nt_governor_plan(agent->governor, pid))
 		return;
 	if (!read_cpu(pid, &sample.cpu_ns))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent from inside; for agent/agent*.c alone. */
+/* Internal state of the agent; only for agent/agent*.c. */
 #ifndef NT_AGENT_AGENT_IMPL_H
 #define NT_AGENT_AGENT_IMPL_H
 
@@ -30,13 +30,13 @@ struct nt_agent {
 	const struct nt_agent_config *config;
 	char node[NT_AGENT_MAX_NODE + 1];
 	struct nt_bus *bus;
-	struct nt_bus *disk_queue; /* the same, where it is one; or NULL */
+	struct nt_bus *disk_queue; /* the bus, if it is a disk queue; else NULL */
 	struct nt_publisher *publisher;
 	struct nt_workers workers;
 	struct nt_quarantine *quarantine;
 	struct nt_remote *remote;
-	struct nt_signer *signer; /* or NULL: messages are not signed, or not yet */
-	struct nt_enrolment *enrolment; /* or NULL: the key is in a file, or there is none */
+	struct nt_signer *signer; /* NULL: messages are not signed, or there is no key yet */
+	struct nt_enrolment *enrolment; /* NULL: the key comes from a file, or there is none */
 	struct nt_fault_notice enrolment_fault_notice;
 	struct nt_tracker *tracker;
 	struct nt_attachment *attachment;
@@ -44,61 +44,61 @@ struct nt_agent {
 	struct nt_governor *governor;
 	struct nt_linker *linker;
 	struct nt_own_links *own_links;
-	bool has_unread; /* the last poll ended before the events did */
-	uint64_t event_ns; /* boot time of the newest event that was taken */
-	uint64_t read_until_ns; /* boot time: events from before it have been taken */
-	uint64_t reread_ns; /* spent in this turn by nt_agent_read_all_events() */
+	bool has_unread; /* the last poll reached its limit: events may remain */
+	uint64_t event_ns; /* boot time of the newest processed event */
+	uint64_t read_until_ns; /* boot time before which all events are processed */
+	uint64_t reread_ns; /* spent by nt_agent_read_all_events() in this turn */
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_gc_interpreters *interpreters;
 	struct nt_inspector_client interpreter_client;
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_placement_lookup *placement_lookup;
-	struct nt_health_server *front; /* or NULL: nobody is to ask */
+	struct nt_health_server *front; /* NULL: no listen address */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_limits limits; /* as often */
-	uint32_t recalls; /* that are still allowed in this second */
+	uint32_t recalls; /* still allowed in this second */
 	int epoll, timer, signals;
-	uint64_t event_since_ns; /* monotonic, when the event before was done with */
+	uint64_t event_since_ns; /* monotonic, when the previous event was processed */
 	uint64_t ticks, taken, lost, attach_failures, looked_ns;
 	bool ends;
-	uint64_t bus_failed_ns; /* boot time of the last failure; 0: the bus is well */
+	uint64_t bus_failed_ns; /* boot time of the last failure; 0: none since the last success */
 	bool warned_budget, warned_metrics, warned_tenants, is_sheltered;
 	struct nt_fault_notice bus_fault_notice;
-	bool told_bus; /* a line is to follow when it is over */
+	bool told_bus; /* the end of the failure is to be logged */
 	struct nt_fault_notice memory_fault_notice;
 	uint64_t memory_limit; /* bytes, where none is configured; 0: not yet computed */
 	uint64_t memory_looked_ns; /* monotonic */
-	uint64_t memory_spared_ns; /* monotonic, when no owner was found that exceeds its share */
+	uint64_t memory_spared_ns; /* monotonic, when last no owner exceeded its share */
 	/* monotonic, when free memory was last returned to the kernel */
 	uint64_t memory_returned_ns;
 };
 
-/* agent/agent_event.c: events of the kernel, as many as one poll may take: has_unread is set where there may be more. */
+/* agent/agent_event.c: reads the events of one poll; has_unread: more may remain. */
 void nt_agent_read_events(struct nt_agent *agent);
 /*
- * All that the kernel has told so far, within what a turn of the loop may spend on that. False: there
- * may be more, and what is done now comes before calls that were made earlier.
+ * Reads all pending kernel events, within the time budget of one turn of the loop. False: events
+ * may remain, so what is processed next can precede calls made earlier.
  */
 NT_MUST_CHECK bool nt_agent_read_all_events(struct nt_agent *agent);
-/* The same until *spent_ns, to which it adds, has reached max_ns. */
+/* The same until *spent_ns reaches max_ns. Adds the time spent to *spent_ns. */
 bool nt_agent_read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64_t max_ns);
 
 /*
- * agent/agent_callbacks.c: opens the parts that call back into others. Each is opened before the next;
- * the bus and the signer are opened between the second and the third. Errors are logged.
+ * agent/agent_callbacks.c: opens the parts that call back into others, in this order. The bus and
+ * the signer are opened between the second and the third. Errors are logged.
  */
 NT_MUST_CHECK int nt_agent_open_workers(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_probes(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot);
 
-/* agent/agent_governor.c: what is observed of which process. Several times a second, and once a second. */
+/* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
 void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
 
-/* agent/agent_memory.c: keeps the agent's memory under --memory-max. Often: while events are taken, and several times a second. */
+/* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);
 
 #endif

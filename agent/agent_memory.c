@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keeps the agent's memory under --memory-max. Beyond it, what is free is returned to the kernel; if
- * that is not enough, owners that exceed their share give up processes, those that take the most first.
+ * Keeps the agent's memory under --memory-max. Beyond it, free memory is returned to the kernel. If
+ * that is not enough, owners over their share drop processes, the largest first.
  */
 #include <malloc.h>
 #include <unistd.h>
@@ -14,17 +14,17 @@
 enum {
 	BASE_BYTES = 24 << 20,
 	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes up to 280 KiB */
-	SPARE_PART = 8, /* of the limit: so much is free after processes were given up */
+	SPARE_PART = 8, /* of the limit: free after processes were dropped */
 };
 
-#define LOOK_NS   (10 * NT_MILLISECOND) /* between two looks: a process can grow by some 100 KB */
+#define LOOK_NS   (10 * NT_MILLISECOND) /* between two checks: a process can grow by some 100 KB */
 #define RETURN_NS NT_SECOND /* between two searches of the heap for free pages */
-#define SPARED_NS (100 * NT_MILLISECOND) /* between two for owners, where none exceeds its share */
+#define SPARED_NS (100 * NT_MILLISECOND) /* between two for owners while none exceeds its share */
 
 enum cause {
 	CAUSE_NONE,
-	CAUSE_PROCESSES, /* of which some were given up */
-	CAUSE_OTHER, /* no owner's processes take more than its share */
+	CAUSE_PROCESSES, /* of which some were dropped */
+	CAUSE_OTHER, /* no owner exceeds its share */
 };
 
 static uint64_t return_free(struct nt_agent *agent, uint64_t mono_ns)
@@ -36,7 +36,7 @@ static uint64_t return_free(struct nt_agent *agent, uint64_t mono_ns)
 	return nt_usage_private_bytes();
 }
 
-/* The bytes that are too many. Returns the number of processes. */
+/* Frees the excess bytes. Returns the number of processes. */
 static uint32_t give_up(struct nt_agent *agent, uint64_t bytes, uint64_t max, uint64_t mono_ns)
 {
 	uint32_t processes;
@@ -58,7 +58,7 @@ static enum cause cause_of(uint64_t bytes, uint64_t max, uint32_t given_up)
 	return given_up ? CAUSE_PROCESSES : CAUSE_OTHER;
 }
 
-/* The number of processors is read once: each reading opens a file. */
+/* Reads the number of processors once: each reading opens a file. */
 static uint64_t limit_of(struct nt_agent *agent)
 {
 	long cpus;
@@ -93,14 +93,14 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	if (news == NT_FAULT_NOTICE_BEGINS && cause == CAUSE_OTHER)
 		(void)nt_warn(
 			0,
-			"%llu bytes of memory are more than --memory-max, %llu: nothing more is given up, "
-			"for no owner's processes take more than its share",
+			"%llu bytes of memory are more than --memory-max, %llu: no process is dropped, "
+			"as no owner's processes take more than its share",
 			(unsigned long long)bytes, (unsigned long long)max);
 	else if (news == NT_FAULT_NOTICE_BEGINS)
 		(void)nt_warn(
 			0,
 			"%llu bytes of memory are more than --memory-max, %llu: %u processes are "
-			"watched no more for half a minute, those that take the most first",
+			"not watched for half a minute, the largest first",
 			(unsigned long long)bytes, (unsigned long long)max, given_up);
 	else if (news == NT_FAULT_NOTICE_ENDS)
 		nt_info("the agent's memory is below --memory-max again");

@@ -30,11 +30,11 @@ static uint64_t hash_boot_id(void)
 	nt_autobuf struct nt_buf buf = {0};
 
 	if (nt_file_read(BOOT_ID, BOOT_ID_BYTES, &buf) < 0)
-		return NT_HASH_SEED; /* then it says nothing, and loopback addresses may collide */
+		return NT_HASH_SEED; /* then it has no effect, and loopback addresses may collide */
 	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 }
 
-/* A spool is on this machine, and needs none. */
+/* A spool is local, and needs none. */
 static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *options)
 {
 	const struct nt_disk_queue_options disk_queue = {
@@ -110,7 +110,7 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 		.client = client,
 		.is_small = true,
 		.flush_ns =
-			NT_MILLISECOND, /* what brokers have not taken by then waits with the bus */
+			NT_MILLISECOND, /* messages not accepted by then remain queued in the bus */
 		.error = &error,
 	};
 	uint64_t start = nt_hash_u64(nt_hash_u64(boot, nt_clock_boot_ns()), (uint64_t)getpid());
@@ -255,7 +255,7 @@ void nt_agent_free(struct nt_agent *agent)
 {
 	if (!agent)
 		return;
-	/* Detach first: the job is then free of us, whatever the rest takes. */
+	/* Detach first, so that the job is unaffected by a slow shutdown. */
 	nt_discover_free(agent->discover);
 	nt_gc_interpreters_free(agent->interpreters);
 	nt_own_links_free(agent->own_links);

@@ -11,7 +11,7 @@
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
 
-/* What else may go wrong shows when the agent starts. */
+/* Other errors are reported at the start of the agent. */
 static bool is_cgroup(const char *dir)
 {
 	nt_auto(nt_cgroup_filter) struct nt_cgroup_filter *cgroup_filter = NULL;

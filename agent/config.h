@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The settings of neutracer-agent. */
+/* The configuration of neutracer-agent. */
 #ifndef NT_AGENT_CONFIG_H
 #define NT_AGENT_CONFIG_H
 
@@ -18,7 +18,7 @@ struct nt_agent_config {
 	char *bus;
 	struct nt_bus_security bus_security;
 	char *node; /* NULL: the host's name */
-	char *message_key_file; /* NULL: messages are not signed, or the key is asked for */
+	char *message_key_file; /* NULL: messages are not signed, or the key is enrolled */
 	char *enrol_url; /* NULL: no key is requested */
 	char *enrol_token_file, *enrol_ca_file;
 	char *cgroup; /* NULL: all processes */
@@ -27,7 +27,7 @@ struct nt_agent_config {
 	uint32_t attach_mode; /* enum nt_attach_mode */
 	bool attach_fuse;
 	double budget, agent_budget; /* percent */
-	uint64_t memory_max; /* bytes; 0: by the number of processors */
+	uint64_t memory_max; /* bytes; 0: derived from the number of processors */
 	uint64_t bus_bytes;
 	uint64_t bus_age_ns;
 	char *disk_queue; /* "": none */
@@ -35,7 +35,7 @@ struct nt_agent_config {
 	struct nt_kube_options kube;
 	char *pod_resources;
 	char *metrics_file;
-	char *listen; /* NULL: nowhere */
+	char *listen; /* NULL: no HTTP server */
 };
 
 extern const struct nt_opt_program nt_agent_program;
