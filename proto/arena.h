@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory that is released all at once, with a limit, so that bytes from outside cannot ask for more
- * than is good. Zero-initialised is empty and without limit. Not for several threads.
+ * An arena: memory that is released all at once, with a limit that bounds what untrusted input can
+ * allocate. Zero-initialised is empty and unlimited. Single-threaded.
  */
 #ifndef NT_PROTO_ARENA_H
 #define NT_PROTO_ARENA_H
@@ -13,14 +13,14 @@
 struct nt_arena_chunk;
 
 struct nt_arena {
-	struct nt_arena_chunk *chunk; /* the newest, from which is taken */
+	struct nt_arena_chunk *chunk; /* the newest, used for allocation */
 	size_t taken; /* bytes handed out */
 	size_t limit; /* of taken; 0: none */
 	size_t first; /* bytes of the first chunk; 0: a default */
-	int refused; /* why NULL was returned last: -ENOBUFS, the limit; -ENOMEM */
+	int refused; /* the last failure: -ENOBUFS, the limit; -ENOMEM */
 };
 
-/* Zeroed and aligned for any plain type. NULL at the limit and for want of memory. */
+/* Zeroed and aligned for any plain type. NULL at the limit or out of memory. */
 void *nt_arena_alloc(struct nt_arena *arena, size_t size);
 
 void nt_arena_release(struct nt_arena *arena);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fields of protobuf's wire format, read in place: tags, numbers, and parts that follow their
- * own length. It allocates nothing and knows no message: proto/wire_direct.c and agent/identity/device.c say
- * which number means what. All functions return false at damage; the input then stands anywhere
- * before its end.
+ * Reader of protobuf's wire format, in place: tags, numbers, and length-delimited parts. It
+ * allocates nothing and has no schema, which is in proto/wire_direct.c and agent/identity/device.c.
+ * All functions return false on malformed input; its position is then unspecified, but before the
+ * end.
  */
 #ifndef NT_PROTO_FIELD_H
 #define NT_PROTO_FIELD_H
@@ -59,7 +59,7 @@ static inline bool nt_field_read_eight(struct nt_field_input *in, uint64_t *ret_
 	return true;
 }
 
-/* What follows its own length. */
+/* A length-delimited part. */
 static inline bool nt_field_read_part(struct nt_field_input *in, struct nt_field_input *ret_part)
 {
 	const uint8_t *before = in->at;

@@ -8,7 +8,7 @@
 #include "common/base/utf8.h"
 #include "common/system/clock.h"
 
-/* Names come from strangers; jansson takes UTF-8 only. Each byte that is none becomes U+FFFD. */
+/* Names are untrusted; jansson takes UTF-8 only. Each invalid byte becomes U+FFFD. */
 static json_t *mended_text(const char *text)
 {
 	nt_autobuf struct nt_buf mended = {0};
@@ -50,7 +50,7 @@ json_t *nt_json_time(uint64_t real_ns)
 	return json_string(nt_clock_format(ms * NT_MILLISECOND, ms % 1000 ? 3 : 0, text));
 }
 
-/* Consumes value, which may be NULL: want of memory anywhere shows in the end. */
+/* Consumes value, which may be NULL: lack of memory is detected at the end. */
 static int set(json_t *object, const char *name, json_t *value)
 {
 	return json_object_set_new(object, name, value);
@@ -217,7 +217,7 @@ struct sink {
 	int error;
 };
 
-/* jansson 2.14 goes on after an error while it writes a member's name: the error must stick. */
+/* jansson 2.14 continues after an error in a member's name: the error must persist. */
 static int append(const char *text, size_t len, void *data)
 {
 	struct sink *sink = data;
@@ -247,7 +247,7 @@ int nt_json_dump(const json_t *json, bool indent, struct nt_buf *buf)
 	return r;
 }
 
-/* jansson recurses up to 2048 deep, on whatever stack it is called; our documents are shallow. */
+/* jansson recurses up to 2048 levels on any stack; our documents are shallow. */
 static bool is_too_deep(const char *text, size_t len)
 {
 	size_t depth = 0;

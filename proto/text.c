@@ -7,7 +7,7 @@
 
 #include "common/base/utf8.h"
 
-/* Of n bytes that are a character. */
+/* Decodes a character of n bytes. */
 static uint32_t decode_character(const unsigned char *text, size_t n)
 {
 	uint32_t code = n == 1 ? text[0] : text[0] & (0x7fU >> n);
@@ -17,7 +17,7 @@ static uint32_t decode_character(const unsigned char *text, size_t n)
 	return code;
 }
 
-/* Also what ends a line or turns the direction of writing: both can forge what a person reads. */
+/* Also line ends and direction overrides: both can forge displayed text. */
 static bool is_control(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
@@ -25,7 +25,7 @@ static bool is_control(uint32_t code)
 	       (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
-/* As many bytes as there are whole words of printable ASCII, which almost all text is. */
+/* Copies whole words of printable ASCII, which almost all text is. */
 static size_t copy_plain(const char *text, size_t len, char *out)
 {
 	const uint64_t ones = 0x0101010101010101;
@@ -34,7 +34,7 @@ static size_t copy_plain(const char *text, size_t len, char *out)
 
 	for (; len - used >= sizeof(word); used += sizeof(word)) {
 		memcpy(&word, text + used, sizeof(word));
-		/* 0x20 and above has one of two bits, and one more than 0x7e the highest. */
+		/* 0x20 and above has one of two bits set; above 0x7e, one more sets the highest. */
 		if (((word | word >> 1) & 0x20 * ones) != 0x20 * ones ||
 		    ((word | (word + ones)) & 0x80 * ones))
 			break;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages as plain structs, and the only door to the generated protobuf types. Meanings, units and
- * clocks of the fields are those of proto/neutracer.proto, where each is explained.
+ * Messages as plain structs, and the only interface to the generated protobuf types. Meaning, unit
+ * and clock of each field are documented in proto/neutracer.proto.
  *
  * Encoding borrows everything. A decoded message is one block of memory: nt_message_free() releases
  * it with all it points to. Decoded strings are never NULL and hold no control characters; decoded
- * arrays never exceed NT_WIRE_MAX_*; a message that claims more is refused with -EBADMSG.
+ * arrays never exceed NT_WIRE_MAX_*. Messages over a limit are refused with -EBADMSG.
  */
 #ifndef NT_PROTO_WIRE_H
 #define NT_PROTO_WIRE_H
@@ -160,7 +160,7 @@ struct nt_transfer {
 	enum nt_op op;
 };
 
-/* What of a process the governor does not observe. */
+/* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
 	NT_WIRE_SHED_COPIES = 2,
@@ -193,10 +193,10 @@ struct nt_window {
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, attempt_hint;
 	uint64_t lost, taken, first_comm_boot_ns;
-	/* of the window, in which the rank's calls were not seen: it is sampled */
+	/* of the window, in which the rank's calls were not observed (sampling) */
 	uint64_t unobserved_ns;
 	uint32_t shed; /* NT_WIRE_SHED_* */
-	bool whereabouts_unknown; /* `inside` is empty, and it may be inside a call all the same */
+	bool whereabouts_unknown; /* `inside` is empty, but the rank may be inside a call */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
 };
@@ -206,9 +206,9 @@ struct nt_metric_value {
 	double value;
 };
 
-/* A cap of the agent that is reached. */
+/* A cap of the agent that was reached. */
 struct nt_node_limit {
-	const char *what, *unit, *owner; /* owner: with the most left out */
+	const char *what, *unit, *owner; /* owner: the one with the most left out */
 	uint64_t left_out, owner_left_out;
 	uint32_t cap;
 };
@@ -249,7 +249,7 @@ struct nt_wire_evidence {
 
 struct nt_cost {
 	double gpu_hours, money, energy_kwh, co2_kg;
-	bool gpu_hours_unknown; /* then gpu_hours is 0, and no other is known */
+	bool gpu_hours_unknown; /* then gpu_hours is 0, and the others are unknown */
 	bool has_money, has_energy, has_co2;
 	const char *currency;
 };
@@ -306,7 +306,7 @@ struct nt_control {
 };
 
 enum nt_body {
-	NT_BODY_NONE, /* a body that this version does not know */
+	NT_BODY_NONE, /* a body unknown to this version */
 	NT_BODY_WINDOW,
 	NT_BODY_NODE,
 	NT_BODY_DETAIL,
@@ -335,8 +335,8 @@ struct nt_message {
 NT_MUST_CHECK int nt_message_encode(const struct nt_message *message, struct nt_buf *buf);
 
 /*
- * Decodes bytes from anywhere, hostile ones too. The caller owns *ret_message. -EBADMSG where the
- * bytes are no message or break a limit, -ENOMEM.
+ * Decodes untrusted bytes. The caller owns *ret_message. -EBADMSG if the bytes are no message or
+ * exceed a limit, -ENOMEM.
  */
 NT_MUST_CHECK int nt_message_decode(const void *data, size_t size, struct nt_message **ret_message);
 
@@ -344,7 +344,7 @@ NT_MUST_CHECK int nt_message_decode(const void *data, size_t size, struct nt_mes
 void nt_message_free(struct nt_message *message);
 NT_DEFINE_AUTO(nt_message, nt_message_free)
 
-/* A time of the sender's boot clock as real time, by the pair of the message. */
+/* Converts a time of the sender's boot clock to real time, by the message's clock pair. */
 uint64_t nt_message_real_ns(const struct nt_message *message, uint64_t boot_ns);
 
 /* "T2", "all-reduce", "nccl": for JSON, tables and logs. Never NULL. */
@@ -352,7 +352,7 @@ const char *nt_tier_name(enum nt_tier tier);
 const char *nt_op_name(enum nt_op op);
 const char *nt_library_name(enum nt_library library);
 
-/* Every member releases all ranks at the last arrival: AllReduce, AllGather, … (docs/verdicts.md). */
+/* True if the last arrival releases all members: AllReduce, … (docs/verdicts.md). */
 bool nt_op_synchronises(enum nt_op op);
 
 #endif

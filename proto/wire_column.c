@@ -107,7 +107,7 @@ int nt_wire_columns_give(const struct nt_wire_field *field, const void *rows, si
 		int64_t **values = (void *)((char *)there + column->values);
 		int64_t *differences = nt_arena_alloc(arena, n * sizeof(*differences));
 		uint64_t before = 0;
-		/* Without any value the first column still has to tell how many rows there are. */
+		/* Even without values, the first column has to carry the number of rows. */
 		bool told = i == 0;
 
 		if (!differences)

@@ -301,7 +301,7 @@ static bool put_columns(const struct nt_wire_field *field, struct nt_field_input
 static bool put_message(const struct nt_wire_shape *shape, struct nt_field_input *in,
 			struct nt_arena *arena, void *here);
 
-/* How many parts with this tag follow one another, the one that `in` stands behind the tag of included. */
+/* Counts the consecutive parts with this tag, including the one after whose tag `in` stands. */
 static size_t count_parts(struct nt_field_input in, uint64_t tag)
 {
 	struct nt_field_input part;
@@ -379,7 +379,7 @@ static bool put_field(const struct nt_wire_step *step, uint64_t tag, struct nt_f
 	}
 }
 
-/* What a message is before its first field: zeros, which it is already, and empty texts. */
+/* Initial values of a message: zeros, which it has already, and empty texts. */
 static void put_nothing(const struct nt_wire_shape *shape, void *here)
 {
 	if (!shape->plan->has_texts)
@@ -394,7 +394,7 @@ static void put_nothing(const struct nt_wire_shape *shape, void *here)
 	}
 }
 
-/* An array of a pair is as long as the other, one that is not there too. */
+/* True if both arrays of each pair are equally long, absent ones included. */
 static bool is_paired(const struct nt_wire_shape *shape, const void *here)
 {
 	if (!shape->plan->has_pairs)
@@ -441,7 +441,7 @@ static bool put_message(const struct nt_wire_shape *shape, struct nt_field_input
 	return is_paired(shape, here) && (!shape->is_sound || shape->is_sound(here));
 }
 
-/* Or there is nothing more than a signature, which is of no use to those who read the message. */
+/* Or only a signature follows, which readers of the message do not need. */
 static bool is_end(struct nt_field_input in)
 {
 	struct nt_field_input part;
@@ -464,7 +464,7 @@ static bool put_body(struct nt_field_input *in, uint64_t tag, struct nt_arena *a
 		if ((uint64_t)body->body_case != tag >> NT_FIELD_TYPE_BITS)
 			continue;
 		message->body = (enum nt_body)i;
-		/* The last one but for a signature, or it is not a form that we know. */
+		/* The last field before a signature, or an unknown form. */
 		return (tag & NT_FIELD_TYPE_MASK) == NT_FIELD_PART &&
 		       nt_field_read_part(in, &part) && is_end(*in) &&
 		       put_message(body->shape, &part, arena, (char *)message + body->here);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages from bytes to our structs in one go, without the generated structs in between: what a
- * busy consumer spends most of its time with. It knows messages in the form in which encoders write
- * them, fields in the order of their numbers and each once, and lets all else go the long way through
- * protobuf-c, which decides what is a message. What it does take means the same there. Private to
- * proto/wire*.c.
+ * The direct decoder: fills our structs from bytes without the generated structs in between, since
+ * decoding dominates the cost of a busy consumer. It takes messages as encoders write them: fields
+ * in the order of their numbers, each once. All others are left to protobuf-c, which decides what
+ * is valid. Both decoders give the same results. Private to proto/wire*.c.
  */
 #ifndef NT_PROTO_WIRE_DIRECT_H
 #define NT_PROTO_WIRE_DIRECT_H
@@ -15,8 +14,8 @@
 #include "proto/wire.h"
 
 /*
- * True where the message is filled; it must be zeroed before. False where it has to go the long way:
- * message and arena then hold nothing of use.
+ * True if the message is filled; it must be zeroed before. False: use protobuf-c; the contents of
+ * message and arena are then undefined.
  */
 bool nt_wire_direct(const void *data, size_t size, struct nt_arena *arena,
 		    struct nt_message *message);

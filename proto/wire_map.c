@@ -4,8 +4,8 @@
 #include "neutracer.pb-c.h"
 
 /*
- * The rows check the types of both sides when they are compiled: a field that changes on one side
- * alone does not build.
+ * The rows check the types of both sides at compile time: a field changed on one side only does not
+ * build.
  */
 #define TYPE_OF(type, member) __typeof__(((type *)0)->member)
 #define OFFSET(type, member, want)                                                                 \
@@ -31,7 +31,7 @@
 #define F64(type, nt, member)  PLAIN(F64, type, nt, member, double, double)
 #define BOOL(type, nt, member) PLAIN(BOOL, type, nt, member, protobuf_c_boolean, bool)
 #define TEXT(type, nt, member) PLAIN(TEXT, type, nt, member, char *, const char *)
-/* The generator sets an underscore behind the reserved words of other languages. */
+/* The generator appends an underscore to reserved words of other languages. */
 #define TEXT_(type, nt, member)                                                                    \
 	{                                                                                          \
 		.kind = NT_WIRE_TEXT, .there = OFFSET(THERE(type), member##_, char *),             \
@@ -59,7 +59,7 @@
 		.here = OFFSET(struct nt, member, struct sub_nt *),                                \
 		COUNTS(type, member, nt, count), .max = (limit), .shape = &shape_##sub_nt          \
 	}
-/* The form in which it was told before it was told by column. */
+/* The older form, from before the columns. */
 #define MANY_OLD(type, nt, member, count, limit, sub_type, sub_nt)                                 \
 	{                                                                                          \
 		.kind = NT_WIRE_MANY, .there = OFFSET(THERE(type), member, THERE(sub_type) **),    \
@@ -139,7 +139,7 @@ static const struct nt_wire_field fields_nt_rank_id[] = {
 };
 SHAPE(nt_rank_id, rank, NULL);
 
-/* Consumers add sketches up by bucket, so that an index beyond the last must not get in. */
+/* Consumers add sketches by bucket, so an index beyond the last must be refused. */
 static bool sketch_is_sound(const void *here)
 {
 	const struct nt_sketch_wire *sketch = here;
@@ -509,7 +509,7 @@ static const struct nt_wire_field fields_nt_control[] = {
 };
 SHAPE(nt_control, control, NULL);
 
-/* A heartbeat has a single number, which wire.h keeps without a struct around it. */
+/* A heartbeat has one number, which wire.h keeps without a struct. */
 static const struct nt_wire_field fields_heartbeat[] = {
 	{.kind = NT_WIRE_U32, .there = OFFSET(THERE(Heartbeat), ranks, uint32_t)},
 };

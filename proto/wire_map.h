@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The map between the structs of wire.h and the generated types: one row per field, from which
- * encoding and decoding both follow. Private to proto/wire*.c.
+ * The mapping between the structs of wire.h and the generated types: one row per field, used for
+ * both encoding and decoding. Private to proto/wire*.c.
  */
 #ifndef NT_PROTO_WIRE_MAP_H
 #define NT_PROTO_WIRE_MAP_H
@@ -22,12 +22,12 @@ enum nt_wire_kind {
 	NT_WIRE_ENUM, /* below max, else 0 */
 	NT_WIRE_TEXT,
 	NT_WIRE_DATA, /* at most max bytes */
-	NT_WIRE_ONE, /* a message: a pointer there, a struct here */
-	NT_WIRE_MANY, /* an array of messages: at most max, as all that follow */
+	NT_WIRE_ONE, /* a message: a pointer in the generated struct, embedded in ours */
+	NT_WIRE_MANY, /* an array of messages: at most max, as all below */
 	NT_WIRE_U32S,
 	NT_WIRE_U64S,
 	NT_WIRE_TEXTS,
-	NT_WIRE_COLUMNS, /* an array of messages as NT_WIRE_MANY, told by column: wire_column.h */
+	NT_WIRE_COLUMNS, /* as NT_WIRE_MANY, encoded by column: wire_column.h */
 };
 
 struct nt_wire_shape;
@@ -37,17 +37,17 @@ enum {
 	NT_WIRE_LONG_WAY = 8, /* no wire type */
 };
 
-/* What the field of a number is; without a row: nothing that is known. */
+/* The field of a number; without a row: unknown. */
 struct nt_wire_step {
 	const struct nt_wire_field *field;
 	uint8_t wire;
 	bool is_fixed; /* not a varint */
 };
 
-/* By number. Made from rows and descriptors by the first who decodes: wire_direct.h. */
+/* Fields by number. Built from rows and descriptors at the first decoding: wire_direct.h. */
 struct nt_wire_plan {
 	struct nt_wire_step step[NT_WIRE_MAX_NUMBER + 1];
-	bool has_texts; /* its own, or of a message within */
+	bool has_texts; /* its own, or of a nested message */
 	bool has_pairs;
 };
 
@@ -66,8 +66,8 @@ struct nt_wire_field {
 	enum nt_wire_kind kind;
 	uint16_t there, here; /* offsets in the generated and in our struct */
 	uint16_t there_count, here_count;
-	bool paired; /* the count is that of the row before: they must be equal */
-	bool old; /* decoded, but no longer encoded: the next row tells the same */
+	bool paired; /* shares the count of the row before: they must be equal */
+	bool old; /* decoded, but no longer encoded: replaced by the next row */
 	uint32_t max;
 	const struct nt_wire_shape *shape;
 	const struct nt_wire_columns *columns; /* of NT_WIRE_COLUMNS */
@@ -78,11 +78,11 @@ struct nt_wire_shape {
 	size_t here_bytes;
 	const struct nt_wire_field *field;
 	size_t fields;
-	bool (*is_sound)(const void *here); /* NULL: whatever the rows let pass */
+	bool (*is_sound)(const void *here); /* NULL: no check beyond the rows */
 	struct nt_wire_plan *plan;
 };
 
-/* Of the bodies by enum nt_body, and where each is in struct nt_message; NT_BODY_NONE has none. */
+/* The bodies by enum nt_body, with their offset in struct nt_message; NT_BODY_NONE has none. */
 struct nt_wire_body {
 	const struct nt_wire_shape *shape;
 	int body_case;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages between bytes and plain structs. What a message is made of stands in wire_map.c; here is
- * what its rows mean. protobuf-c knows the format; it allocates from an arena with a limit, because
- * two bytes on the wire can ask for a hundred and more of memory.
+ * Converts messages between bytes and plain structs, by the rows of wire_map.c. protobuf-c handles
+ * the format. It allocates from an arena with a limit, because two bytes on the wire can require
+ * over a hundred bytes of memory.
  */
 #include "proto/wire.h"
 
@@ -20,18 +20,18 @@
 
 enum {
 	/*
-	 * Memory for the generated structs of one message: a floor, for which every array may be
-	 * at its cap, and so much per byte. An honest message needs about 10 bytes per byte.
+	 * Memory for the generated structs of one message: a floor that allows every array to be at
+	 * its cap, plus an amount per byte. Valid messages need about 10 bytes per byte.
 	 */
 	DECODE_FLOOR_BYTES = 4 << 20,
 	DECODE_BYTES_PER_BYTE = 32,
 	DECODE_CHUNK_BYTES = 8 << 10,
-	/* What an honest message needs of ours. */
+	/* Typical need of our structs. */
 	FIRST_BYTES = 128,
 	BYTES_PER_BYTE = 3,
 };
 
-/* Lies in its own arena: an honest message is one block of memory. */
+/* Lies in its own arena: a typical message is one block of memory. */
 struct decoded {
 	struct nt_arena arena;
 	struct nt_message message;
@@ -179,7 +179,7 @@ static int take_value(const struct nt_wire_field *field, const void *from, void 
 	return -EBADMSG;
 }
 
-/* What a message is here that is not there: zeros, which it is already, and empty texts. */
+/* Values of an absent message: zeros, which it has already, and empty texts. */
 static void take_nothing(const struct nt_wire_shape *shape, void *here)
 {
 	for (size_t i = 0; i < shape->fields; i++) {
@@ -192,7 +192,7 @@ static void take_nothing(const struct nt_wire_shape *shape, void *here)
 	}
 }
 
-/* A message tells its rows in one form alone. */
+/* A message carries its rows in one form only. */
 static int take_columns(const struct nt_wire_field *field, const void *there, void *here,
 			struct nt_arena *arena)
 {
@@ -294,7 +294,7 @@ static int take_body(const Neutracer__V1__Envelope *envelope, struct decoded *de
 	return 0; /* it stays NT_BODY_NONE */
 }
 
-/* In whatever form they come: protobuf-c decides. */
+/* In any form: protobuf-c decides. */
 static int decode_any(const void *data, size_t size, struct nt_message **ret_message)
 {
 	nt_autoarena struct nt_arena arena = {
@@ -353,7 +353,7 @@ void nt_message_free(struct nt_message *message)
 
 	if (!message)
 		return;
-	/* What is released must not lie in what is released. */
+	/* The arena must not lie in the memory that it releases. */
 	decoded = (void *)((char *)message - offsetof(struct decoded, message));
 	arena = decoded->arena;
 	nt_arena_release(&arena);
@@ -450,7 +450,7 @@ static int give_message(const struct nt_wire_shape *shape, const void *here, str
 		}
 		if (field->kind == NT_WIRE_ONE) {
 			r = give_message(field->shape, from, arena, &sub);
-			/* What says nothing is left out. */
+			/* Empty messages are omitted. */
 			if (r == 0 && protobuf_c_message_get_packed_size(sub))
 				write_pointer(to, sub);
 		} else if (field->kind == NT_WIRE_MANY && n) {
