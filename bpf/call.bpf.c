@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The probes of every library, for entries and for returns that are links of their own. The agent
- * loads them for perf links (5.15) or for uprobe.multi (6.6); see docs/probes.md.
+ * The probe programs of all libraries, with separate links for entries and returns. The agent loads
+ * them for perf links (5.15) or for uprobe.multi (6.6); see docs/probes.md.
  */
 #include "bpf/vmlinux.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What a probe does at the entry and at the return of a call. One body for every function: the
- * attach cookie (bpf/event.h) says what to record of it. The programs around it are in
- * call.bpf.c and session.bpf.c.
+ * The probes at the entry and return of a call. All functions share one body: the attach cookie
+ * (bpf/event.h) defines what is recorded. The programs are in call.bpf.c and session.bpf.c.
  *
- * No loop over words has a variable bound, and no more of the stack is read than the row asks for:
- * a function with few arguments may sit at the very top of its stack.
+ * No loop over words has a variable bound. No more of the stack is read than the row requires: a
+ * function with few arguments may be at the very top of its stack.
  */
 #ifndef NT_BPF_CALL_BPF_H
 #define NT_BPF_CALL_BPF_H
@@ -16,8 +15,8 @@
 const volatile __u64 min_call_ns = 0;
 
 /*
- * The call that a thread is in. In its task's storage, from its first probed call on: a thread that
- * ends takes its entry along, and no other thread can push it out.
+ * The current call of a thread, in its task's storage, from its first probed call on. It is freed
+ * with the thread, and other threads cannot evict it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -30,7 +29,7 @@ struct nt_id {
 	__u8 byte[NT_ID_BYTES];
 };
 
-/* The unique id that a thread's call was entered with; deleted at the return. */
+/* The unique id passed at the entry of a thread's call; deleted at the return. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -59,8 +58,8 @@ enum {
 #endif
 
 /*
- * By assembly, since the compiler would rather choose an address first and load once, and the
- * verifier takes no load from a context pointer that was moved.
+ * Inline assembly, since the compiler would otherwise compute an address first and load once, and
+ * the verifier rejects loads from a modified context pointer.
  */
 #define LOAD_REGISTER(ctx, member)                                                                 \
 	({                                                                                         \
@@ -110,7 +109,7 @@ static __always_inline __u64 register_word(struct pt_regs *ctx, __u32 word)
 	}
 }
 
-/* Is the call seen by a link of the other kind? */
+/* True if the call is recorded by a link of the other kind. */
 static __always_inline bool is_passed_over(__u64 cookie)
 {
 	__u32 slot = NT_COOKIE_SLOT(cookie);
@@ -139,7 +138,7 @@ static __always_inline struct nt_process_counters *counter_add(__u32 counter, __
 	return c;
 }
 
-/* Adds what the cookie asks for. Byte counts lie in registers. */
+/* Updates the cookie's counter. Byte counts are in registers. */
 static __always_inline void count(struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 counter = NT_COOKIE_COUNTER(cookie);
@@ -149,7 +148,7 @@ static __always_inline void count(struct pt_regs *ctx, __u64 cookie)
 		counter_add(counter - 1, word ? register_word(ctx, word - 1) : 0);
 }
 
-/* Of the process so far: 0 for one that has counted nothing. */
+/* Launches of the process so far; 0 if it has no counters. */
 static __always_inline __u64 launches_so_far(void)
 {
 	const struct nt_process_counters *c = process_counters(0);
@@ -159,7 +158,7 @@ static __always_inline __u64 launches_so_far(void)
 	return c->calls[NT_COUNTER_LAUNCH] ?: c->calls[NT_COUNTER_DRIVER_LAUNCH];
 }
 
-/* Every word of the array is written: the caller's memory may be the ring's, with old events. */
+/* Writes every word of the array: the caller's memory may be the ring's, with old events. */
 static __always_inline void capture_words(struct pt_regs *ctx, __u64 cookie, __u64 *word)
 {
 	__u32 words = NT_COOKIE_WORDS(cookie);
@@ -189,7 +188,7 @@ static __always_inline void capture_words(struct pt_regs *ctx, __u64 cookie, __u
 	bpf_probe_read_user(&word[REGISTER_WORDS], n * 8, (void *)(PT_REGS_SP(ctx) + STACK_FIRST));
 }
 
-/* The word that the cookie's field `one_based` names. */
+/* The word selected by the cookie's field `one_based`. */
 static __always_inline __u64 word_of(const __u64 *word, __u32 one_based)
 {
 	__u64 value = 0;
@@ -206,7 +205,7 @@ static __always_inline __u64 dereference(__u64 cookie, const __u64 *word)
 	__u64 at = word_of(word, NT_COOKIE_DEREF(cookie)) + NT_COOKIE_DEREF_OFF(cookie);
 	__u64 value = 0;
 
-	/* An int at the end of a page: its 8 bytes cannot be read, its 4 can. */
+	/* An int at the end of a page: 8 bytes are unreadable, 4 are readable. */
 	if (bpf_probe_read_user(&value, 8, (void *)at) < 0 &&
 	    (at % PAGE_BYTES <= PAGE_BYTES - 8 || bpf_probe_read_user(&value, 4, (void *)at) < 0))
 		return 0;
@@ -231,12 +230,12 @@ static __always_inline const struct nt_event_call *event_in(const struct nt_insi
 	return (const void *)slot + __builtin_offsetof(struct nt_inside, type);
 }
 
-/* Of an event with the words that the cookie asks for. */
+/* The size of an event with the cookie's words. */
 static __always_inline __u32 call_bytes(__u64 cookie)
 {
 	__u32 words = NT_COOKIE_WORDS(cookie);
 
-	/* Not to be one value with capture_words' count: the verifier would lose its bounds. */
+	/* Kept distinct from capture_words' count: the verifier would lose its bounds. */
 	barrier_var(words);
 	if (words > NT_CALL_WORDS)
 		words = NT_CALL_WORDS;
@@ -262,17 +261,17 @@ static __always_inline void emit_init(const struct nt_inside *slot, const struct
 	bpf_ringbuf_submit(e, wakeup);
 }
 
-/* Is the thread inside a call that this one was made by? Deeper in the stack, then. */
+/* True if this call was made inside the thread's current one: it is deeper in the stack. */
 static __always_inline bool nested(const struct nt_inside *slot, __u64 sp)
 {
 	return slot && slot->entry_ns && sp < slot->sp;
 }
 
 enum {
-	RETURNS_MAX = 64, /* MAX_URETPROBE_DEPTH: more the kernel does not keep of a thread */
+	RETURNS_MAX = 64, /* MAX_URETPROBE_DEPTH: the kernel's limit per thread */
 };
 
-/* The address of what the kernel keeps for uprobes of the task; 0: nothing. */
+/* The address of the task's uprobe state; 0: none. */
 static __always_inline __u64 utask_of(struct task_struct *task)
 {
 	__u64 utask = 0;
@@ -282,10 +281,10 @@ static __always_inline __u64 utask_of(struct task_struct *task)
 }
 
 /*
- * Does the kernel wait for the return of a function that was entered with this stack pointer? It keeps
- * the entry until the thread returns, whether probes are left by then or not. Kernels before 6.13 free
- * entries while this may read them: nothing faults, and the answer may be wrong once. 1: it does, or
- * that cannot be known. Not static, so that the verifier walks it once.
+ * True if the kernel has a pending return of a function entered with this stack pointer. It keeps
+ * the entry until the thread returns, even if no probes are left. Kernels before 6.13 can free
+ * entries while this reads them: nothing faults, but one result may be wrong. 1 also if unknown.
+ * Not static, so that the verifier checks it once.
  */
 __noinline int awaits_return(__u64 utask, __u64 sp)
 {
@@ -311,8 +310,8 @@ __noinline int awaits_return(__u64 utask, __u64 sp)
 }
 
 /*
- * A call is entered at or above the depth of one that has not ended. That one has called this by a
- * jump, or was left by longjmp; else its return was not seen.
+ * A call is entered at or above the depth of an unfinished one. That one has made this call by a
+ * jump, or was left by longjmp; otherwise its return was not observed.
  */
 static __noinline int call_replaced(__u64 sp)
 {
@@ -323,14 +322,14 @@ static __noinline int call_replaced(__u64 sp)
 	return 0;
 }
 
-/* Costs what any hit does, and makes no event. */
+/* Counts a hit without an event, which costs as much as any other. */
 static __noinline int hit_unseen(__u32 row)
 {
 	row_unseen(process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE), row);
 	return 0;
 }
 
-/* A call of which the entry is all there is to see. */
+/* A call of which only the entry is observed. */
 static __always_inline void call_seen(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
@@ -364,7 +363,7 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 	bpf_ringbuf_submit(e, wakeup);
 }
 
-/* False: the return is of no interest. */
+/* False: the return is not needed. */
 static __always_inline bool call_entered(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
@@ -389,7 +388,7 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	}
 	count(ctx, cookie);
 	pid_tgid = bpf_get_current_pid_tgid();
-	slot->entry_ns = 0; /* what the agent reads meanwhile is no call */
+	slot->entry_ns = 0; /* marks the slot as empty for concurrent reads */
 	barrier();
 	slot->cookie = cookie;
 	slot->sp = PT_REGS_SP(ctx);
@@ -424,7 +423,7 @@ static __always_inline void call_returned(struct pt_regs *ctx)
 	struct nt_inside *slot = bpf_task_storage_get(&inside, task, 0, 0);
 	__u64 cookie;
 
-	/* Entered before the probes were there, replaced since, or nested. */
+	/* Entered before the probes were attached, replaced since, or nested. */
 	if (!slot || !slot->entry_ns || PT_REGS_SP(ctx) != slot->sp + RETURN_SP)
 		return;
 	cookie = slot->cookie;

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * How a probe emits. The agent is woken only when the ring fills: it reads the ring every few
- * milliseconds in any case, and a wake-up costs the traced process more than the event itself.
+ * Event output of probes. The agent is woken only when the ring fills: it reads the ring every few
+ * milliseconds in any case. A wake-up costs the traced process more than the event itself.
  *
- * Up to a quarter of the ring is first come, first served. Beyond, a process has a share of events per
- * period, and so has an owner; both shrink as the ring fills. A flood of one process, or of many of one
- * owner, then leaves room for the others.
+ * The first quarter of the ring is first come, first served. Beyond that, each process and each
+ * owner has a share of events per period, which shrinks as the ring fills. A flood from one
+ * process, or from many of one owner, then leaves room for the others.
  *
- * The owner is the third cgroup from the root of the unified hierarchy, which only root can make more
- * of: the pod (kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice), the container of
- * a guaranteed pod, which has no slice for its class (kubepods.slice/kubepods-podUID.slice/ID.scope), the
- * user's manager or a login (user.slice/user-N.slice/user@N.service), or Slurm's job
- * (system.slice/slurmstepd.scope/job_N). What is below may be delegated to its user, who can make as many
- * cgroups there as it pleases. User ids do not count there: root in a container has all of them, and a
- * user 65,536 by /etc/subuid.
+ * The owner is the third cgroup from the root of the unified hierarchy, which only root can create.
+ * It is one of these:
  *
- * A process that is not so deep down (a service, a container of Docker, or every process of a host whose
- * controllers are all of version 1) has its own cgroup and its user for an owner: of a user namespace the
- * user that has made it. As ids are many there too, all users of such a cgroup have a share as well.
+ * - the pod (kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice),
+ * - the container of a guaranteed pod, which has no slice for its class
+ *   (kubepods.slice/kubepods-podUID.slice/ID.scope),
+ * - the user's manager or a login (user.slice/user-N.slice/user@N.service),
+ * - Slurm's job (system.slice/slurmstepd.scope/job_N).
+ *
+ * Levels below may be delegated to a user, who can create any number of cgroups there. User ids do
+ * not count there: root in a container has all of them, and a user has 65,536 by /etc/subuid.
+ *
+ * Processes above that level are a service, a Docker container, or all if every controller is of
+ * version 1. Their owner is their cgroup and user; in a user namespace, the user that created it.
+ * As ids are many there too, all users of such a cgroup also have a joint share.
  */
 #ifndef NT_BPF_EMIT_BPF_H
 #define NT_BPF_EMIT_BPF_H
 
 #include "bpf/process.bpf.h"
 
-/* Every event leaves through this map. The agent sizes it before load. */
+/* The ring of all events. The agent sizes it before load. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22);
@@ -33,7 +37,7 @@ struct {
 /* Unread bytes from which the agent is woken; set by the agent to a 16th of the ring. */
 const volatile __u64 wakeup_bytes = 1 << 18;
 
-/* Of the boot time in ns, to the number of a period of shares: 134 ms. */
+/* Shift from boot time in ns to the number of a share period: 134 ms. */
 const volatile __u32 share_shift = 27;
 
 enum {
@@ -49,9 +53,9 @@ enum {
 
 #define ANY_USER (~0ULL)
 
-/* Events that found no room, by type; the agent exports them as a metric. */
+/* Events dropped by type, exported as a metric. */
 __u64 dropped[NT_EVENT_TYPE_END];
-/* Of them, those of a process or owner over its share. */
+/* Of them, those over a process's or owner's share. */
 __u64 over_share;
 
 struct owner_key {
@@ -64,7 +68,7 @@ struct owner_share {
 	__u64 events;
 };
 
-/* Owners whose events came while the ring was filling. LRU: a period is all that an entry is for. */
+/* Owners with events while the ring was filling. LRU: an entry matters for one period only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -74,7 +78,7 @@ struct {
 
 static const struct owner_share no_share;
 
-/* Of the current process: its user id, or who has made the outermost of the namespaces that it is in. */
+/* The current process's user id, or the creator of its outermost user namespace. */
 static __always_inline __u32 current_user(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -92,7 +96,7 @@ static __always_inline __u32 current_user(void)
 	return (__u32)bpf_get_current_uid_gid();
 }
 
-/* Races between threads make a share a little larger or smaller, which does no harm. */
+/* Races between threads change a share slightly, which is harmless. */
 static __noinline bool key_has_share(__u64 cgroup, __u64 uid, __u64 period, __u64 most)
 {
 	struct owner_key key = {.cgroup = cgroup, .uid = uid};
@@ -120,12 +124,12 @@ static __noinline bool owner_has_share(__u64 period, __u64 most)
 	cgroup = bpf_get_current_cgroup_id();
 	if (!key_has_share(cgroup, current_user(), period, most))
 		return false;
-	/* The root is nobody's. */
+	/* The root cgroup has no owner. */
 	return !bpf_get_current_ancestor_cgroup_id(1) ||
 	       key_has_share(cgroup, ANY_USER, period, most * OWNER_TIMES);
 }
 
-/* May an event be sent while so many bytes are unread, a quarter of the ring or more? */
+/* Checks the shares of process and owner while a quarter of the ring or more is unread. */
 static __noinline bool has_share(__u64 unread)
 {
 	struct nt_process_counters *process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -149,7 +153,7 @@ static __noinline bool has_share(__u64 unread)
 	return false;
 }
 
-/* The event of a row of the current process is lost. */
+/* Counts an event of the current process as lost. */
 static __noinline int event_lost(__u32 type, __u32 row)
 {
 	struct nt_process_counters *process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -163,10 +167,10 @@ static __noinline int event_lost(__u32 type, __u32 row)
 }
 
 /*
- * Is there room for an event of that size? *ret_flags: for its submission. They wake the agent once, as
- * the unread data grow past wakeup_bytes, not for each event beyond: a wake-up costs ten times what the
- * event does, and a crossing missed to a race only means that the agent looks when it would have
- * looked anyway.
+ * True if there is room for an event of that size. *ret_flags: for its submission. They wake the
+ * agent once, as the unread data grow past wakeup_bytes, not for each event beyond, as a wake-up
+ * costs ten times the event. A crossing missed to a race only delays the agent to its next regular
+ * read.
  */
 static __always_inline bool nt_room(__u32 size, __u64 *ret_flags)
 {
@@ -188,7 +192,7 @@ static __always_inline void nt_output(enum nt_event_type type, __u32 row, const 
 		event_lost(type, row);
 }
 
-/* For an event that is put together in the ring itself. The caller fills every byte of it. */
+/* Reserves an event to be built in the ring. The caller fills every byte of it. */
 static __always_inline void *nt_reserve(enum nt_event_type type, __u32 row, __u32 size,
 					__u64 *ret_flags)
 {

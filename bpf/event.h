@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the kernel side hands to the agent, and the only header both include. Fixed-width fields,
- * no implicit padding, sizes pinned. The ring buffer never leaves the node, so this may change
- * with any release; what travels over the bus is proto/neutracer.proto.
+ * The events and maps shared by the kernel side and the agent; the only header that both include.
+ * Fixed-width fields, no implicit padding, asserted sizes. The ring buffer never leaves the node,
+ * so this may change with any release; the bus format is proto/neutracer.proto.
  *
- * A probed function is called a *call*. Its arguments travel as *words*: word i is the i-th
- * integer or pointer argument slot of the calling convention. On x86-64 words 0-5 are rdi rsi rdx
- * rcx r8 r9 and word 6+n is the 8 bytes at [rsp + 8 + 8n]; on arm64 words 0-7 are x0-x7 and word
- * 8+n is [sp + 8n]. The agent's probe table says what each word means.
+ * A probed function is called a *call*. Its arguments are *words*: word i is the i-th integer or
+ * pointer argument slot of the calling convention. On x86-64 words 0-5 are rdi rsi rdx rcx r8 r9
+ * and word 6+n is the 8 bytes at [rsp + 8 + 8n]; on arm64 words 0-7 are x0-x7 and word 8+n is
+ * [sp + 8n]. The agent's probe table defines the meaning of each word.
  */
 #ifndef NT_BPF_EVENT_H
 #define NT_BPF_EVENT_H
@@ -61,14 +61,14 @@ enum nt_event_type {
 #define NT_COOKIE_DEREF_RET(c) ((__u32)((c) >> 58) & 1)
 #define NT_COOKIE_RECORD(c)    ((__u32)((c) >> 59) & 0x1f)
 
-/* Calls that are only counted, never sent one by one. */
+/* Calls that are counted but never sent individually. */
 enum nt_counter {
 	NT_COUNTER_LAUNCH,
 	NT_COUNTER_COPY,
 	NT_COUNTER_ALLOC,
 	NT_COUNTER_FREE,
 	NT_COUNTER_SYNC, /* short synchronising calls; bytes hold their nanoseconds */
-	/* The driver's, which the runtime's calls end in: never add the two. */
+	/* The driver's, which the runtime's calls end in: do not add both. */
 	NT_COUNTER_DRIVER_LAUNCH,
 	NT_COUNTER_DRIVER_COPY,
 	NT_COUNTER_DRIVER_ALLOC,
@@ -77,8 +77,8 @@ enum nt_counter {
 };
 
 /*
- * By file slot: whose links see a call, those of all processes or those of its own. While both are
- * attached, the others' hits are passed over, so that each call is seen once.
+ * By file slot: which links record a call, those of all processes or those of its own. While both
+ * are attached, hits of the other kind are skipped, so that each call is recorded once.
  */
 enum nt_split {
 	NT_SPLIT_NONE,
@@ -94,17 +94,17 @@ enum nt_split {
 #define NT_ROW_OWN     0x8000 /* in `row`: bit 15 of the cookie */
 
 /*
- * Per process, added to atomically by its threads. In the storage of the task that leads the thread
- * group, from the first counted call of the process on; goes with the task.
+ * Per process, updated atomically by its threads. Stored with the leader of the thread group from
+ * the first counted call on; freed with that task.
  */
 struct nt_process_counters {
 	__u64 calls[NT_COUNTER_END];
 	__u64 bytes[NT_COUNTER_END];
-	__u64 lost; /* calls without an event: no room in the ring, or a return that was not seen */
-	__u64 period; /* for the kernel side: events of the process while the ring fills */
+	__u64 lost; /* calls without an event: ring full, or return not observed */
+	__u64 period; /* kernel side: events of the process while the ring fills */
 	__u32 period_events;
 	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
-	__u32 ended; /* set by the agent: the last ones of a process, of which `unseen` is not known */
+	__u32 ended; /* set by the agent: final counters, of which `unseen` is unknown */
 };
 
 struct nt_event_header {
@@ -119,7 +119,7 @@ struct nt_event_header {
 
 enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
-	/* set by the agent in place of NT_ROW_OWN: by a link of the process's own */
+	/* set by the agent for NT_ROW_OWN: from a link of the process's own */
 	NT_CALL_OWN = 2,
 };
 
@@ -134,8 +134,8 @@ struct nt_event_call {
 };
 
 /*
- * Such a call makes two events: one at its entry, without NT_CALL_RETURNED, for it may never
- * return, and one at its return with all there is to know.
+ * Such a call makes two events: one at its entry, without NT_CALL_RETURNED, as it may never return,
+ * and a complete one at its return.
  */
 struct nt_event_init {
 	struct nt_event_call call; /* with all its words */
@@ -143,8 +143,8 @@ struct nt_event_init {
 };
 
 /*
- * The last state of the counters, for the storage of the process is gone when the agent reads this: the
- * first three of struct nt_process_counters.
+ * The final counters, as the storage of the process is gone when the agent reads this: the first
+ * three members of struct nt_process_counters.
  */
 struct nt_event_end {
 	struct nt_event_header h; /* entry_ns: boot time of the end */
@@ -156,13 +156,12 @@ struct nt_event_end {
 #define NT_CALL_BYTES(words) (__builtin_offsetof(struct nt_event_call, word) + (words)*8)
 
 /*
- * The call that a thread is in, or was in last, in the storage of its task. Readable by the agent at
- * any time, so that a call which never returns shows. A thread that left its call by longjmp is found
- * out by the stack pointer: a new call at the same depth or above replaces it. One whose return had no
- * probe any more is found out by the walk over all threads (bpf/life.bpf.h).
+ * The current or last call of a thread, in the storage of its task. The agent can read it at any
+ * time, which shows calls that never return. A call left by longjmp is detected by the stack
+ * pointer: a new call at the same depth or above replaces it. A call whose return probe is gone is
+ * detected by the walk over all threads (bpf/life.bpf.h).
  *
- * From `type` on it is the event that the return sends: a copy in one piece is cheaper than one
- * word by word.
+ * From `type` on it is the event that is sent at the return: one copy is cheaper than one per word.
  */
 struct nt_inside {
 	__u64 cookie;
@@ -175,7 +174,7 @@ struct nt_inside {
 	__u64 deref;
 	__u64 launches;
 	__u64 word[NT_CALL_WORDS];
-	/* Of the walk: the entry_ns of a call that awaits no return, and when that was first seen. */
+	/* Of the walk: entry_ns of a call without a pending return; when first seen. */
 	__u64 absent_of;
 	__u64 absent_ns;
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stretches of time of which only the sum is wanted: a mark where one begins, another where it ends.
- * They make no events; counter and nanoseconds are the process's (bpf/event.h).
+ * Time spans of which only the sum is recorded, between a begin mark and an end mark. They make no
+ * events; count and nanoseconds are added to the process (bpf/event.h).
  */
 #ifndef NT_BPF_GC_SPAN_BPF_H
 #define NT_BPF_GC_SPAN_BPF_H
 
 #include "bpf/call.bpf.h"
 
-/* Ends without a begin, and spans within another: not measured. */
+/* Unmeasured: ends without a begin, and nested spans. */
 __u64 unmeasured;
 
 struct span {
-	__u64 begin_ns; /* boot time; 0: the thread is in none */
+	__u64 begin_ns; /* boot time; 0: no span */
 	__u64 sp;
 	__u64 nested; /* spans within this one that have not ended */
 };
@@ -34,7 +34,7 @@ static __always_inline void span_begins(struct pt_regs *ctx)
 		__sync_fetch_and_add(&unmeasured, 1);
 		return;
 	}
-	/* One whose end was never seen is found out as in `inside`, and forgotten. */
+	/* A span whose end was missed is detected as in `inside`, and dropped. */
 	if (span->begin_ns && PT_REGS_SP(ctx) < span->sp) {
 		span->nested++;
 		__sync_fetch_and_add(&unmeasured, 1);
@@ -45,7 +45,7 @@ static __always_inline void span_begins(struct pt_regs *ctx)
 	span->begin_ns = bpf_ktime_get_boot_ns();
 }
 
-/* No look at the stack: begin and end of one may be marks at different depths of a function. */
+/* Ignores the stack: begin and end of a span may be marks at different depths of a function. */
 static __always_inline void span_ends(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();

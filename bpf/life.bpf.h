@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The end of processes, whose counters go with them and are sent once more before; and the walk over
- * all threads for those that are inside a call.
+ * The end of processes, whose counters are sent a last time before they are freed. Also the walk
+ * over all threads for those that are inside a call.
  */
 #ifndef NT_BPF_LIFE_BPF_H
 #define NT_BPF_LIFE_BPF_H
@@ -9,12 +9,12 @@
 #include "bpf/gc_span.bpf.h"
 
 enum {
-	UNRETURNED_NS = 500000000, /* between the looks that find a call without a return */
+	UNRETURNED_NS = 500000000, /* between the walks that find a call without a return */
 };
 
 /*
- * The counters of the current process, as an event, which its share pays for as for any other. One that
- * has counted nothing makes none.
+ * Sends the counters of the current process as an event, charged to its share. A process that has
+ * counted nothing sends none.
  */
 static __always_inline void emit_end(void)
 {
@@ -56,7 +56,7 @@ static __always_inline void process_exits(void)
 		emit_end();
 }
 
-/* The task goes on as another program, of which nothing is known. */
+/* The task executes another program: its state is reset. */
 static __always_inline void process_execs(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -69,8 +69,8 @@ static __always_inline void process_execs(void)
 }
 
 /*
- * A thread has a call, and the kernel waits for no return of it. It may be about to enter, or about to
- * leave: so only what two looks find is forgotten. Then its probes went before it returned.
+ * A thread has a call without a pending return. It may be about to enter or to leave, so the call
+ * is dropped only if two walks find it. Then its probes were detached before it returned.
  */
 static __always_inline void forget_absent(struct task_struct *task, struct nt_inside *slot,
 					  __u64 entry_ns)
@@ -99,7 +99,7 @@ static __always_inline void dump_inside(struct seq_file *seq, struct task_struct
 		return;
 	bpf_probe_read_kernel(&copy, sizeof(copy), slot);
 	barrier();
-	/* Written meanwhile: it is in no call, or in one that has just begun. */
+	/* Modified during the copy: it is in no call, or in one that has just begun. */
 	if (!copy.entry_ns || *(volatile __u64 *)&slot->entry_ns != copy.entry_ns)
 		return;
 	if (!awaits_return(utask_of(task), copy.sp)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the kernel side keeps of a process, in the storage of the task that leads its thread group: no
- * table that fills up, no key that outlives the process.
+ * Kernel-side state of a process, in the storage of its thread group leader: no table that fills
+ * up, and no key that outlives the process.
  */
 #ifndef NT_BPF_PROCESS_BPF_H
 #define NT_BPF_PROCESS_BPF_H
@@ -13,7 +13,7 @@ struct {
 	__type(value, struct nt_process_counters);
 } counters SEC(".maps");
 
-/* Of the current process. NULL: it has none and is to get none, or memory is short. */
+/* Counters of the current process. NULL: none and not to be created, or out of memory. */
 static __always_inline struct nt_process_counters *process_counters(__u64 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -23,12 +23,12 @@ static __always_inline struct nt_process_counters *process_counters(__u64 flags)
 
 /* enum nt_split by slot of a file; written by the agent. */
 __u8 splits[NT_SPLIT_SLOTS];
-/* Calls that could not be recorded for want of memory. */
+/* Calls not recorded for lack of memory. */
 __u64 untracked;
-/* Calls whose return came when their probes were gone. */
+/* Calls that returned after their probes were detached. */
 __u64 unreturned;
 
-/* A call of the process that `leader` leads is lost in this way. */
+/* Counts such a loss for the process of `leader`. */
 static __always_inline void call_unreturned(struct task_struct *leader)
 {
 	struct nt_process_counters *process =
@@ -39,7 +39,7 @@ static __always_inline void call_unreturned(struct task_struct *leader)
 		__sync_fetch_and_add(&process->lost, 1);
 }
 
-/* A hit of an event row makes no event. */
+/* Counts a hit of an event row without an event. */
 static __always_inline void row_unseen(struct nt_process_counters *process, __u32 row)
 {
 	row = NT_ROW_OF(row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Entry and return as one program (uprobe.session, 6.13). An object of its own: a kernel without
- * the kfunc does not load it, whatever guards its call, and then call.bpf.c does the work.
+ * Entry and return in one program (uprobe.session, 6.13). A separate object: a kernel without the
+ * kfunc cannot load it, even if its call is guarded; call.bpf.c is used then.
  */
 #include "bpf/vmlinux.h"
 
@@ -17,7 +17,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 extern bool bpf_session_is_return(void) __ksym __weak;
 
-/* Returning 1 at the entry spares the thread the trap at the return. */
+/* Returning 1 at the entry avoids the trap at the return. */
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
