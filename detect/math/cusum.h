@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sum of evidence: it grows while a value is abnormal, and leaks while it is not. */
+/* A one-sided CUSUM: it grows while a value is abnormal and decays while it is not. */
 #ifndef NT_DETECT_MATH_CUSUM_H
 #define NT_DETECT_MATH_CUSUM_H
 
@@ -11,14 +11,14 @@
 
 struct nt_cusum {
 	double sum;
-	/* Since the sum last left zero; all zero while it is zero. */
+	/* Accumulated since the sum last left zero; all zero while it is zero. */
 	uint64_t onset_ns, onset_frame;
-	uint32_t windows, costly; /* all, and those that cost half the size floor */
-	double cost, cost_peak; /* parts of a step: their sum and the largest of them */
+	uint32_t windows, costly; /* all, and those that cost at least half the size floor */
+	double cost, cost_peak; /* parts of a step: sum and maximum */
 	double peer_deviation, peer_deviation_peak;
 };
 
-/* What one window adds. `start_ns` and `frame` are the window's. */
+/* One window's input. */
 struct nt_cusum_window {
 	uint64_t start_ns, frame;
 	double z, peer_deviation, cost, ceiling;
@@ -27,31 +27,31 @@ struct nt_cusum_window {
 void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		  const struct nt_cusum_window *window);
 void nt_cusum_clear(struct nt_cusum *cusum);
-/* Whether at least half of its windows were costly: a few wild ones are no lasting fault. */
+/* Whether at least half of its windows were costly: a few outliers are not a lasting fault. */
 bool nt_cusum_lasts(const struct nt_cusum *cusum);
-/* Means since the onset, without the largest window, so that one stall of a second is no fault. */
+/* Means since the onset without the largest window, so that a single stall is not a fault. */
 double nt_cusum_cost(const struct nt_cusum *cusum);
 double nt_cusum_peer_deviation(const struct nt_cusum *cusum);
 /*
- * The rate at which the chance of a high sum falls: P(sum > h) ~ exp(-rate × h). Of increments that are
- * normal, of width 1, less the drift.
+ * The decay rate of the tail probability: P(sum > h) ~ exp(-rate × h), for standard normal
+ * increments minus the drift.
  */
 static inline double nt_cusum_exponent(void)
 {
 	return 2.0 * nt_default_drift;
 }
 
-/* What a window adds to a sum at most. */
+/* The maximum increment of one window. */
 static inline double nt_cusum_step(void)
 {
 	return nt_default_z_clip - nt_default_drift;
 }
 
-/* Sums beyond this are a finding, where `ranks` are watched in windows of window_ns. */
+/* The alarm threshold for `ranks` sums with windows of window_ns. */
 double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double window_ns);
-/* The same where values are far by chance more often: see nt_adaptation_factor. */
+/* The threshold for heavy-tailed values: see nt_adaptation_factor(). */
 double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor);
-/* Chance that one of `ranks` healthy sums stands as high as this one. */
+/* Probability that one of `ranks` healthy sums is as high as this one. */
 double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
 		       double factor);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* DBSCAN: clusters of points that lie close together, and the noise between them. */
+/* DBSCAN: density-based clustering; points outside clusters are noise. */
 #ifndef NT_DETECT_MATH_DBSCAN_H
 #define NT_DETECT_MATH_DBSCAN_H
 
@@ -11,17 +11,17 @@ enum {
 };
 
 /*
- * A point is a core point when at least min_samples points (itself included) lie within eps of it.
- * Labels go up from 0 in the order in which the clusters' first core points stand; a border point
- * belongs to the cluster that reaches it first. Returns the number of clusters.
+ * A point is a core point if at least min_samples points (itself included) lie within eps of it.
+ * Labels ascend from 0 in the order of the clusters' first core points; a border point belongs to
+ * the cluster that reaches it first. Returns the number of clusters.
  */
 
-/* Of ascending values: a scan, O(n). */
+/* Clusters ascending values in one scan, O(n). */
 uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min_samples,
 			  uint32_t *ret_label);
 /*
- * Of n points of `dimensions` coordinates each, one after the other, Euclidean distance: O(n²).
- * `queue` has room for n.
+ * Clusters n points of `dimensions` coordinates each, stored point by point, by Euclidean distance:
+ * O(n²). `queue` has room for n.
  */
 uint32_t nt_dbscan_points(const double *point, size_t n, size_t dimensions, double eps,
 			  size_t min_samples, uint32_t *ret_label, uint32_t *queue);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The last few values of a series, for their median. */
+/* A ring of the last values of a series, for their median. */
 #ifndef NT_DETECT_MATH_RING_H
 #define NT_DETECT_MATH_RING_H
 
@@ -8,7 +8,7 @@
 #include "detect/thresholds/thresholds.h"
 
 enum {
-	NT_RING_MAX = NT_TURNS, /* the longest that is kept */
+	NT_RING_MAX = NT_TURNS, /* maximum length */
 };
 
 struct nt_ring {
@@ -16,9 +16,9 @@ struct nt_ring {
 	uint32_t count, next;
 };
 
-/* Remembers at most `keep` values, NT_RING_MAX where that is less. */
+/* Appends a value; keeps the last min(keep, NT_RING_MAX). */
 void nt_ring_add(struct nt_ring *ring, uint32_t keep, double value);
-/* 0 of none. */
+/* 0 if empty. */
 double nt_ring_median(const struct nt_ring *ring);
 
 #endif

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The standard error of a median, in that of a mean of normal values: sqrt(pi / 2). */
+/* Standard error of a median ÷ that of a mean, for normal values: sqrt(pi / 2). */
 #define NT_STATS_MEDIAN_ERROR 1.25
 
-/* fmax() and fmin() in place of a call, for what is done for each rank. */
+/* Inline fmax() and fmin(), for loops over ranks. */
 static inline double nt_stats_max(double a, double b)
 {
 	return a > b || isnan(b) ? a : b;
@@ -26,19 +26,19 @@ void nt_stats_sort(double *value, size_t n);
 /* Of ascending values; 0 of none. The lower of the two in the middle where the count is even. */
 double nt_stats_median_low(const double *sorted, size_t n);
 double nt_stats_median(const double *sorted, size_t n);
-/* Of values in any order, which it leaves in another. */
+/* Of values in any order; reorders them. */
 double nt_stats_quantile_of(double *value, size_t n, double q);
-/* Median of the others: of ascending values without one that equals `value`. */
+/* Median of ascending values, leaving out one that equals `value`. */
 double nt_stats_median_without(const double *sorted, size_t n, double value);
-/* What that needs to know of two values or more, for many of them in constant time each. */
+/* The middle of two values or more: gives nt_stats_median_without() in constant time. */
 struct nt_stats_middle {
-	double low, low_next, high, high_next; /* the two in the middle, and who stands behind */
+	double low, low_next, high, high_next; /* the middle two, and their outer neighbours */
 };
 struct nt_stats_middle nt_stats_middle(const double *sorted, size_t n);
-/* Of values in any order, which it leaves in another. */
+/* Of values in any order; reorders them. */
 struct nt_stats_middle nt_stats_middle_of(double *value, size_t n);
 double nt_stats_middle_without(const struct nt_stats_middle *middle, double value);
-/* Leaves `value` in another order. */
+/* Reorders `value`. */
 double nt_stats_median_of(double *value, size_t n);
 /* 1.4826 × the median absolute deviation from `centre`; destroys `value`. */
 double nt_stats_mad(double *value, size_t n, double centre);
@@ -47,14 +47,14 @@ void nt_stats_mean(const double *value, size_t n, double *ret_mean, double *ret_
 /* Length of the shortest interval that holds `hold` of the ascending values; 0 for hold below 2. */
 double nt_stats_shortest(const double *sorted, size_t n, size_t hold);
 /*
- * The spread of a normal population as its shortest half tells it: the shortest interval that holds
- * more than half (width) or just half (core, which half of the values being slow cannot move) over
- * 1.35. Of few values the shortest interval is too short by chance; that is corrected for.
+ * The spread of a normal population, estimated from its shortest half: the shortest interval that
+ * holds more than half (width) or exactly half (core, robust to half of the values being slow),
+ * divided by 1.35. The small-sample bias is corrected.
  */
 double nt_stats_width(const double *sorted, size_t n);
 double nt_stats_core(const double *sorted, size_t n);
 
-/* How far the largest of n normal values lies above their middle, in their standard deviations. */
+/* Expected maximum of n standard normal values. */
 double nt_stats_largest(double n);
 
 double nt_stats_clip(double value, double low, double high);
