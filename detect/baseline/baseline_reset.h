@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is normal for a job, where its steps or roles are others now. */
+/* Resets learned baselines after a job's steps or roles have changed. */
 #ifndef NT_DETECT_BASELINE_BASELINE_RESET_H
 #define NT_DETECT_BASELINE_BASELINE_RESET_H
 
@@ -8,9 +8,11 @@
 struct nt_detect;
 struct nt_group;
 
-/* All that was normal is forgotten; `all`: of the ranks in incidents too, and what is now is fine. */
+/*
+ * Discards all baselines. `all`: also of ranks in incidents, whose current state counts as normal.
+ */
 void nt_normal_forget(struct nt_detect *detect, bool all);
-/* What was normal for the ranks of one role, and nothing else. */
+/* Discards the baselines of the ranks of one group only. */
 void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Communicators, learned from what the ranks say of them. */
+/* Learns communicators from the reports of their members. */
 #ifndef NT_DETECT_BASELINE_COMMUNICATOR_LEARN_H
 #define NT_DETECT_BASELINE_COMMUNICATOR_LEARN_H
 
@@ -10,10 +10,10 @@ struct nt_detect;
 struct nt_frame_rank;
 struct nt_detect_rank;
 
-/* Takes in what one rank says of its communicators. -ENOMEM. */
+/* Merges one rank's communicators of a frame. -ENOMEM. */
 int nt_detect_comm_learn(struct nt_detect *detect, struct nt_detect_rank *rank,
 			 const struct nt_frame_rank *seen);
-/* Made where it is new; NULL at the cap or without memory. */
+/* Finds or creates the communicator; NULL at the cap or on allocation failure. */
 struct nt_detect_comm *nt_detect_comm_add(struct nt_detect *detect, uint64_t id);
 void nt_detect_comm_free_all(struct nt_detect *detect);
 

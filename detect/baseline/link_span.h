@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which communicators go over a link, by the nodes of their members. */
+/* Maps communicators to the links that they use, by the nodes of their members. */
 #ifndef NT_DETECT_BASELINE_LINK_SPAN_H
 #define NT_DETECT_BASELINE_LINK_SPAN_H
 
@@ -10,20 +10,20 @@ struct nt_detect_comm;
 struct nt_culprit_link;
 struct nt_detect;
 
-/* A member of it is on the node. */
+/* Whether the communicator has a member on the node. */
 bool nt_detect_link_is_on(const struct nt_detect *detect, const struct nt_detect_comm *comm,
 			  uint32_t node);
-/* On several nodes, so that it goes through their NICs. */
+/* Whether its members are on several nodes, so that its traffic uses their NICs. */
 bool nt_detect_link_spans(const struct nt_detect *detect, const struct nt_detect_comm *comm);
-/* Its transfers go over the link. */
+/* Whether its transfers use the link. */
 bool nt_detect_link_goes_over(const struct nt_detect *detect, const struct nt_detect_comm *comm,
 			      const struct nt_culprit_link *link);
-/* Do both go over one node? */
+/* Whether both communicators have a member on a common node. */
 bool nt_detect_link_is_shared(const struct nt_detect *detect, const struct nt_detect_comm *comm,
 			      const struct nt_detect_comm *other);
-/* The communicator is slow because of the link that is named now. */
+/* Whether the link that is currently named explains the slow communicator. */
 bool nt_detect_link_explains(const struct nt_detect *detect, const struct nt_detect_comm *comm);
-/* An incident of it is over: its evidence must not open it again. */
+/* Clears the link's evidence after its incident resolved, so that it does not reopen. */
 void nt_detect_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key);
 
 #endif

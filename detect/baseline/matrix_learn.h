@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The cells of the delay matrix, from the times of transfers that the ranks tell. */
+/* Learns the cells of the delay matrix from the transfer times that ranks report. */
 #ifndef NT_DETECT_BASELINE_MATRIX_LEARN_H
 #define NT_DETECT_BASELINE_MATRIX_LEARN_H
 
@@ -8,7 +8,7 @@
 struct nt_detect;
 struct nt_frame;
 
-/* Takes in what the frame tells of transfers between nodes, so many times. -ENOMEM. */
+/* Merges the frame's `told` transfer times between nodes. -ENOMEM. */
 int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which row, column or cell of the delay matrix is slow, and by how much. */
+/* Locates the slow row, column or cell of the delay matrix, and its size. */
 #ifndef NT_DETECT_BASELINE_MATRIX_NAME_H
 #define NT_DETECT_BASELINE_MATRIX_NAME_H
 
@@ -10,14 +10,16 @@ struct nt_cell;
 struct nt_culprit_link;
 struct nt_detect;
 
-/* The slow cell that costs most, and what all slow ones do, of the step. NULL: none is slow. */
+/* The most costly slow cell, or NULL. *ret_cost: cost of all slow cells, parts of a step. */
 const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect, double *ret_cost);
-/* Row, column or cell, by all cells together. False: not clear. */
+/* Names the row, column or cell from all cells. False: ambiguous. */
 bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_link);
-/* Means over the slow cells of the link that leave the node (or enter it), ms a call now and before. */
+/*
+ * Means over the link's slow cells that leave the node (or enter it): ms per call, now and before.
+ */
 bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
 		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows);
-/* What the slowest cells of the link cost in this frame, of the step; negative: none was heard. */
+/* Cost of the link's slowest cells in this frame, parts of a step; negative: none was measured. */
 double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link);
 
 #endif

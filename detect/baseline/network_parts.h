@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The communicators that turned slow for the reason that an open incident is about. */
+/* Assigns slow communicators to the open network incident that explains them. */
 #ifndef NT_DETECT_BASELINE_NETWORK_PARTS_H
 #define NT_DETECT_BASELINE_NETWORK_PARTS_H
 
@@ -9,10 +9,10 @@ struct nt_detect_comm;
 struct nt_detect;
 struct nt_detect_incident;
 
-/* Did it turn slow when this incident began, and may the reason be one? */
+/* Whether it became slow at the incident's onset and may share its cause. */
 bool nt_network_is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			const struct nt_detect_comm *comm);
-/* The evidence of an incident that is over must not open it again. */
+/* Clears the evidence of a resolved incident, so that it does not reopen. */
 void nt_network_release(struct nt_detect *detect, const struct nt_detect_incident *incident);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each rank against its peers: how far it is from them, and the evidence that this adds. */
+/* Compares each rank with its peers: the relative deviation and the evidence that it adds. */
 #ifndef NT_DETECT_BASELINE_PEER_DEVIATION_H
 #define NT_DETECT_BASELINE_PEER_DEVIATION_H
 
@@ -11,34 +11,34 @@
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 
-/* One series of one group in one round: the ranks of a tier against each other. */
+/* One series of one group in one round: the ranks of one tier are compared with each other. */
 struct nt_contest {
 	struct nt_detect *detect;
 	struct nt_group *group;
 	enum nt_series series;
-	uint8_t tier; /* others do not take part; 0: nobody does */
+	uint8_t tier; /* ranks of other tiers are left out; 0: all are */
 	uint32_t n;
-	double *value; /* of these, in their order */
+	double *value; /* of these ranks, in their order */
 	double step;
-	/* What is found about all of them. */
+	/* Results for the group as a whole. */
 	struct nt_stats_middle middle; /* of two values or more */
 	struct nt_peer_clusters space;
 	double centre;
-	double waiting; /* for a processor outside of calls, median of the ranks, a step */
+	double waiting; /* run queue time outside calls, ns per step, median of the ranks */
 	double width, ceiling; /* ceiling: of sums */
 	enum nt_mode mode;
-	/* And while they are judged. */
+	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;
 	double slowest_value, most_growth, least_growth;
-	double far_cost; /* of all that are far behind their peers, of the step */
+	double far_cost; /* of all ranks far behind their peers, parts of a step */
 	uint32_t fars;
 };
 
-/* The smallest value that a KPI is divided by: the peers' or a part of the step. */
+/* The divisor of a deviation: the peers' value, and at least a part of the step. */
 double nt_peer_deviation_base(const struct nt_rules *rules, double peers, double step);
 /*
- * What hosts do is seen from their calls, whatever else tells of own work: it is one figure at all tiers,
- * and a window that does not hold at T3 is no other one.
+ * Whether the rank takes part. Host work is derived from calls and is comparable across tiers; own
+ * work is compared within one tier only.
  */
 static inline bool nt_contest_holds(const struct nt_contest *c, const struct nt_detect_rank *rank)
 {
@@ -46,17 +46,17 @@ static inline bool nt_contest_holds(const struct nt_contest *c, const struct nt_
 						       : rank->tier == c->tier);
 }
 
-/* How many ranks it holds of those whose paces are given. */
+/* Number of ranks in step_metrics that take part. */
 uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metrics *step_metrics);
-/* What must be known of all before the first is judged. */
+/* Computes the group results; must precede nt_contest_judge(). */
 void nt_contest_compare(struct nt_contest *c);
-/* One rank of it, and its value: adds to the evidence. */
+/* Judges one rank's value and adds to its evidence. */
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value);
-/* Two populations that no rank's own past explains: counted, and reported when they last. */
+/* Counts rounds with two populations that no rank's own past explains; reported when they last. */
 void nt_contest_count_apart(const struct nt_contest *c);
 /*
- * Who was slowest, and by how much of the step: tells uneven work from one slow rank. Not where that
- * is explained already.
+ * Records the slowest rank and its excess, parts of a step: separates uneven work from one slow
+ * rank. Skipped where an incident already explains it.
  */
 void nt_contest_note_slowest(const struct nt_contest *c, double steps);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who is compared with whom. The communicators tell: their mix of operations says what they are for,
- * and the members of a data-parallel one have the same role.
+ * Peer groups: ranks of one role, which are compared with each other. They are derived from the
+ * communicators: the mix of operations gives the use, and members of a data-parallel one share a
+ * role.
  */
 #ifndef NT_DETECT_BASELINE_PEER_GROUP_H
 #define NT_DETECT_BASELINE_PEER_GROUP_H
@@ -12,9 +13,9 @@
 struct nt_detect;
 struct nt_detect_rank;
 
-/* Derives the groups anew where something was learned. -ENOMEM leaves the old ones. */
+/* Rebuilds the groups if communicators changed. -ENOMEM keeps the old ones. */
 int nt_peer_groups_derive(struct nt_detect *detect);
-/* The peers of a rank: NULL and 0 where it has none. */
+/* The peers of a rank; NULL and 0 if it has none. Valid until the next rebuild. */
 const uint32_t *nt_peer_group_peers(const struct nt_detect *detect,
 				    const struct nt_detect_rank *rank, size_t *ret_n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a job waits for anyhow. No two ranks need the same time for a step, and all wait for the slowest:
- * had a culprit been as fast as its peers, they would still wait for the slowest of these.
+ * The straggler floor: the delay that remains when the culprit runs at the speed of its peers.
+ * Healthy ranks differ, and a synchronous job always waits for the slowest of them.
  */
 #ifndef NT_DETECT_BASELINE_STRAGGLER_FLOOR_H
 #define NT_DETECT_BASELINE_STRAGGLER_FLOOR_H
@@ -12,9 +12,9 @@
 #include "detect/model/detector_state.h"
 
 /*
- * Takes it off *part, the part of a step by which `culprits` ranks of the group are slower than the middle
- * of their peers. False: it is not known well enough for a fault of that `cost`, as it is not known
- * whether all wait for each other once a step or at each of its calls.
+ * Subtracts the floor from *part, the part of a step by which `culprits` ranks exceed the middle of
+ * their peers. False: the floor is too uncertain for a fault of that `cost`, because ranks may
+ * synchronise once a step or at each call.
  */
 bool nt_straggler_floor_take_off(const struct nt_detect *detect, const struct nt_group *group,
 				 uint8_t series, uint32_t culprits, double cost, double *part);

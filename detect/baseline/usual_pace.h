@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a rank's pace usually is, and the evidence that is held against that or its peers. */
+/* Learns a rank's habitual step metrics, and gathers evidence relative to them or to its peers. */
 #ifndef NT_DETECT_BASELINE_USUAL_PACE_H
 #define NT_DETECT_BASELINE_USUAL_PACE_H
 
@@ -8,7 +8,7 @@ struct nt_step_metric_middles;
 struct nt_step_metrics;
 struct nt_detect_rank;
 
-/* While nothing is suspicious the pace is the rank's habit; evidence is held against it or peers. */
+/* Updates the habit while `sum` is low; otherwise adds to the rank's evidence. */
 void nt_usual_pace_gather(const struct nt_detect *detect, struct nt_detect_rank *rank, double sum,
 			  const struct nt_step_metrics *step_metrics,
 			  struct nt_step_metric_middles *middles);
