@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Communicators: what is known of them. */
+/* A communicator: its members, operations and state. Owned by struct nt_detect. */
 #ifndef NT_DETECT_MODEL_COMMUNICATOR_H
 #define NT_DETECT_MODEL_COMMUNICATOR_H
 
@@ -20,8 +20,8 @@ enum {
 };
 
 enum nt_detect_comm_use {
-	NT_DETECT_COMM_IDLE, /* nothing seen that tells */
-	NT_DETECT_COMM_REDUCING, /* data or tensor: which one depends on the rank's others */
+	NT_DETECT_COMM_IDLE, /* use not determined */
+	NT_DETECT_COMM_REDUCING, /* data or tensor parallel; the rank's others decide */
 	NT_DETECT_COMM_PIPELINE, /* sends and receives only */
 	NT_DETECT_COMM_EXPERT, /* all-to-all */
 };
@@ -33,24 +33,30 @@ struct nt_detect_comm {
 	uint32_t members, member_cap;
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
-	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the first member */
-	const struct nt_frame_comm *heard; /* the same: of the frame, and gone with it */
+	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the frame's first member */
+	const struct nt_frame_comm *heard; /* the same report; borrowed from the frame */
 	struct nt_collective_round collective_round;
-	uint64_t moved_ns; /* when a member last went on in it */
+	uint64_t moved_ns; /* when a member last completed a call in it */
 	uint8_t kind_of
 		[NT_DETECT_COMM_OPS]; /* enum nt_frame_kind + 1 by operation, 0: never seen */
-	/* Whether members that are at the same number called the same until there: see mismatch.h. */
+	/* Whether members at the same call number made the same calls up to it: see mismatch.h. */
 	uint64_t agreed_frame, differed_frame;
 	uint32_t agreed; /* frames, up to a few */
-	/* Hosts that run ahead are hardly ever at the same number: whether their calls had the same sizes. */
+	/*
+	 * Hosts that run ahead are rarely at the same number: whether their calls had the same
+	 * sizes.
+	 */
 	uint64_t matched_frame, unlike_frame;
 	uint32_t matched; /* frames, up to a few */
-	bool varies; /* they never did, or not for good: it means nothing */
-	/* Where they differ and no call shows how, 0: they agree; and how often that was elsewhere. */
+	bool varies; /* they never agree, or not for long: differences are ignored */
+	/*
+	 * Number at which they differ without a recent call to show it (0: agree), and how often it
+	 * moved.
+	 */
 	uint32_t differed_moves;
 	uint64_t differed_last;
 	uint64_t checked_frame; /* scratch of the step */
-	size_t samples_at; /* where its samples began in the last frame: a guess for the next */
+	size_t samples_at; /* index of its samples in the last frame: a hint for the next */
 	uint32_t index; /* scratch of saving and loading */
 	UT_hash_handle hh;
 	struct nt_network network;
@@ -59,9 +65,9 @@ struct nt_detect_comm {
 enum nt_detect_comm_use nt_detect_comm_use(const struct nt_detect_comm *comm);
 /* Calls of synchronising operations per step of a member. */
 double nt_detect_comm_calls(const struct nt_detect_comm *comm);
-/* Bytes of such a call. */
+/* Mean bytes of such a call. */
 double nt_detect_comm_call_bytes(const struct nt_detect_comm *comm);
-/* In the hash table at `head`, or NULL. */
+/* Looks up the hash table at `head`; NULL if absent. */
 struct nt_detect_comm *nt_detect_comm_find(struct nt_detect_comm *head, uint64_t id);
 
 #endif

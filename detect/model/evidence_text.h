@@ -3,7 +3,7 @@
 #ifndef NT_DETECT_MODEL_EVIDENCE_TEXT_H
 #define NT_DETECT_MODEL_EVIDENCE_TEXT_H
 
-/* Every text of a finding: a number in the state, a constant in the answer. */
+/* Every text of a finding: stored as a number in the state, returned as a constant string. */
 enum nt_evidence_text {
 	NT_EVIDENCE_TEXT_NONE, /* NULL */
 	/* causes */

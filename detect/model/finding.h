@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the detection says: an incident as it stands, in numbers, and the names of its kinds. */
+/* A finding: one incident in its current state, as numbers, and the names of its enums. */
 #ifndef NT_DETECT_MODEL_FINDING_H
 #define NT_DETECT_MODEL_FINDING_H
 
@@ -39,8 +39,8 @@ enum nt_culprit_kind {
 	NT_CULPRIT_NODE,
 	NT_CULPRIT_NIC,
 	NT_CULPRIT_PATH,
-	NT_CULPRIT_COMMUNICATOR, /* accuses nobody */
-	NT_CULPRIT_STAGE, /* accuses nobody */
+	NT_CULPRIT_COMMUNICATOR, /* accuses no rank */
+	NT_CULPRIT_STAGE, /* accuses no rank */
 };
 
 /* Names as in the incident object: "compute", "warning", "firing", "rank". */
@@ -72,12 +72,12 @@ enum {
 	NT_FINDING_MAX_EVIDENCE = 12,
 };
 
-/* One incident as it stands. Pointers are valid until the next step or free of its detector. */
+/* One incident. Pointers are valid until the detector's next step or its end. */
 struct nt_finding {
 	/* hash of (job, attempt, first culprit or "job", n-th such): fixed from pending */
 	uint64_t id;
 	enum nt_incident_state state;
-	bool fired; /* now or before: what never did is not to be shown when it is over, either */
+	bool fired; /* now or before; an incident that never fired is not shown */
 	enum nt_class class;
 	enum nt_severity severity;
 	const char *cause; /* or NULL */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the detection reads: one *frame* is one window of a whole job, all its ranks side by side.
- * A frame is built by the aggregator from the agents' windows, or by an offline reader from a
- * recording or a trace. Plain borrowed data; times are real-time nanoseconds (or nanoseconds since
- * the start of a trace), durations are nanoseconds and sums over the steps that ended in the frame.
+ * A frame: the detector's input, one window of all ranks of a job. The engine builds it from the
+ * agents' windows, an offline reader from a recording or a trace. Plain borrowed data. Times are
+ * real-time nanoseconds (or since the start of a trace); durations are nanoseconds, summed over the
+ * steps that ended in the frame.
  */
 #ifndef NT_DETECT_MODEL_FRAME_H
 #define NT_DETECT_MODEL_FRAME_H
@@ -14,9 +14,9 @@
 
 enum {
 	NT_FRAME_MAX_RANKS = 131072,
-	NT_FRAME_MAX_COMMS = 64, /* of one rank: the rest is dropped by the builder, and counted */
+	NT_FRAME_MAX_COMMS = 64, /* per rank; the builder drops and counts the rest */
 	NT_FRAME_RECENT = 16,
-	NT_FRAME_MAX_TRANSFERS = 256, /* of one rank, as communicators */
+	NT_FRAME_MAX_TRANSFERS = 256, /* per rank; the rest as above */
 	NT_FRAME_NO_NODE = UINT32_MAX,
 };
 
@@ -28,11 +28,11 @@ enum nt_frame_tier {
 	NT_FRAME_T3,
 };
 
-/* What the rules must know of an operation; its exact number `op` only serves to tell two apart. */
+/* The operation's kind as used by the rules; its number `op` is only compared for equality. */
 enum nt_frame_kind {
 	NT_FRAME_OTHER, /* a completion, a group end */
 	NT_FRAME_SYNCHRONISING, /* all-reduce, all-gather, reduce-scatter, barrier */
-	NT_FRAME_ALL_TO_ALL, /* synchronising, and tells an expert-parallel group */
+	NT_FRAME_ALL_TO_ALL, /* synchronising; identifies an expert-parallel group */
 	NT_FRAME_ROOTED, /* broadcast, reduce, gather, scatter: does not synchronise */
 	NT_FRAME_POINT_TO_POINT,
 };
@@ -42,8 +42,8 @@ struct nt_frame_op {
 	uint8_t kind; /* enum nt_frame_kind */
 	bool by_gpu; /* the times are the device's (T3) */
 	uint64_t calls, bytes;
-	uint64_t first, last; /* numbers */
-	/* Entry to return, where calls block, or the device's times; 0 calls: not observed. */
+	uint64_t first, last; /* call numbers */
+	/* Entry to return of blocking calls, or the device's times; 0 calls: not observed. */
 	uint64_t timed_calls, sum_ns, min_ns;
 };
 
@@ -52,7 +52,7 @@ struct nt_frame_signature {
 	uint64_t count;
 	uint32_t type;
 	uint8_t op;
-	uint64_t entry_ns; /* 0: not told */
+	uint64_t entry_ns; /* 0: unknown */
 };
 
 struct nt_frame_comm {
@@ -66,16 +66,16 @@ struct nt_frame_comm {
 };
 
 /*
- * The shortest of a rank's blocking calls to or from one member of a communicator, of the largest size.
- * A rank may tell of a peer more than once.
+ * The shortest of a rank's largest blocking calls to or from one member of a communicator. A peer
+ * may occur more than once.
  */
 struct nt_frame_transfer {
 	uint64_t comm, calls, bytes, min_ns; /* bytes: of one call */
-	uint32_t peer; /* its place in the communicator */
-	bool sends; /* to it, else from it */
+	uint32_t peer; /* its rank in the communicator */
+	bool sends; /* to the peer; otherwise from it */
 };
 
-/* What a rank is doing at the end of the frame. */
+/* The call that a rank is in at the end of the frame. */
 struct nt_frame_inside {
 	bool in_call; /* in a communication or synchronising call */
 	bool synchronising; /* cudaStreamSynchronize and its kin: no communicator */
@@ -91,13 +91,13 @@ struct nt_frame_rank {
 	uint8_t own_tier; /* NT_FRAME_T2 or T3: own_ns holds. T1: only host_ns does; T0: neither */
 	bool rank_known; /* false: never accuse by this number */
 	bool observed; /* a window of this rank arrived for this frame */
-	bool silent; /* its agent has not been heard of: the rank is unobserved, not missing */
+	bool silent; /* no data from its agent: the rank is unobserved, not missing */
 	bool ended; /* its process is gone */
-	bool finalized; /* and said good-bye first */
+	bool finalized; /* after it finalized the library */
 	bool uses_gpu;
-	bool sampled; /* its calls are observed a part of the time: its windows are longer */
-	bool lost_sight; /* and are not seen now: it may be inside a call or outside */
-	bool no_host; /* some of its calls are not seen at all: host_ns does not hold */
+	bool sampled; /* calls are observed part of the time; windows are longer */
+	bool lost_sight; /* not observed now: it may be in a call */
+	bool no_host; /* some calls are never observed: host_ns is invalid */
 	uint64_t own_ns; /* own work */
 	uint64_t own_blocked_ns; /* the part of it in synchronising calls: GPU busy */
 	uint64_t host_ns; /* outside communication, synchronising and query calls */
@@ -106,11 +106,11 @@ struct nt_frame_rank {
 	uint64_t step_ns; /* the steps' durations */
 	uint64_t launches;
 	uint64_t ended_ns; /* time of `ended` */
-	/* What its launching thread did in the whole window, not only in whole steps. */
-	uint64_t window_ns; /* the stretch that these are sums over */
+	/* Of its launching thread, over the whole window, not only whole steps. */
+	uint64_t window_ns; /* the period of these sums */
 	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;
 	uint64_t read_bytes, write_bytes, major_faults, process_cpu_ns;
-	/* What the ports of its node counted in the window: every rank of a node tells the same. */
+	/* NIC counters of its node in the window; equal on all ranks of a node. */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	char state; /* R S D T Z of the launching thread, 0: not known */
 	struct nt_frame_inside inside;
@@ -119,7 +119,7 @@ struct nt_frame_rank {
 	const struct nt_frame_transfer *transfer;
 	size_t transfers;
 	uint64_t lost; /* events lost: its sums are too small */
-	/* Offline and T3 only: the place in the layout, where the file says it; -1: learn it. */
+	/* Offline and T3 only: position in the layout, if the file states it; -1: learned. */
 	int32_t stage, replica;
 };
 
@@ -141,15 +141,17 @@ struct nt_frame {
 	uint32_t expected_ranks; /* size of the job */
 	double completeness; /* rank-windows received ÷ expected */
 	/*
-	 * Of the frames before: what turns out to be missing too, or, negative, was held for missing
-	 * and is not. A rank's time, divided by the number of ranks expected.
+	 * Correction to earlier frames: further missing rank time ÷ expected ranks; negative: time
+	 * counted as missing that arrived late.
 	 */
 	double missed_ns;
 };
 
-/* The rank's part, or NULL. */
+/* The rank's entry, or NULL. */
 const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t rank);
-/* What it says of the communicator, mostly in the place `likely`; NULL of none, and of no rank. */
+/*
+ * The rank's entry of the communicator; `likely` is an index hint. NULL if absent or rank is NULL.
+ */
 const struct nt_frame_comm *nt_frame_find_comm(const struct nt_frame_rank *rank, uint64_t comm,
 					       size_t likely);
 

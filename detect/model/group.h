@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups: the ranks of one role, and what is remembered of them. Plain data. */
+/* Peer groups: the ranks of one role and their learned state. Plain data. */
 #ifndef NT_DETECT_MODEL_GROUP_H
 #define NT_DETECT_MODEL_GROUP_H
 
@@ -21,31 +21,31 @@ enum nt_group_kind {
 struct nt_group {
 	uint8_t kind;
 	uint64_t id;
-	uint32_t first, members; /* where it starts in nt_peer_groups.member, and how many */
+	uint32_t first, members; /* range in nt_peer_groups.member */
 	bool spans_nodes;
-	uint32_t waited; /* frames since the last round in which somebody had steps */
+	uint32_t waited; /* frames with steps since the last round */
 	uint64_t wait_start_ns; /* start of the first frame of these, or of the last round */
 	uint64_t rounds, round_frame;
-	uint32_t unit_rounds; /* in a row in which the step seemed to be another: see unit.h */
-	double step_ns, window_ns; /* of the last round: median step, and how long it was */
+	uint32_t unit_rounds; /* rounds in a row with another unit: see step_unit.h */
+	double step_ns, window_ns; /* of the last round: median step, and its length */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
-	double least_growth; /* of own work in the last round, of all members; 0: not of all */
+	double least_growth; /* of own work in the last round; 0: not known of all members */
 	uint8_t tier[2]; /* of these */
 	struct nt_adaptation tail[2];
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
-		uint32_t apart; /* rounds of two populations that no past explains */
+		uint32_t apart; /* rounds with two populations that no past explains */
 		uint64_t apart_since_ns;
-		uint32_t apart_slower; /* rank, of two */
+		uint32_t apart_slower; /* rank, in a group of two */
 		double apart_gap, apart_cost; /* slow mean, of the smaller value; of the step */
 		double apart_low, apart_high; /* ns */
-		/* Who was the slowest, in the last rounds. */
+		/* The slowest rank of the last rounds. */
 		uint32_t slowest[NT_RING_MAX]; /* beside `worst` */
-		struct nt_ring worst; /* and by how much of the step */
-		/* and by how much all that were far behind; < 0: too many were */
+		struct nt_ring worst; /* its excess, parts of the step */
+		/* summed excess of all ranks far behind; < 0: too many */
 		struct nt_ring turn;
 	} * past; /* NULL for a rank alone */
-	/* Of the role against the other roles. */
+	/* Relative to the other groups. */
 	double excess, cost; /* of the last round */
 	uint32_t long_rounds;
 	uint64_t long_since_ns;
@@ -55,7 +55,9 @@ struct nt_peer_groups {
 	struct nt_group *group; /* ascending by (kind, id) */
 	uint32_t groups;
 	uint32_t *member; /* indices into nt_detect.rank, group after group, ascending in each */
-	/* Ranks, each group's list twice in a row: the peers of place p are the n-1 from p+1 on. */
+	/*
+	 * Ranks, each group's list stored twice: the peers of position p are the n-1 from p+1 on.
+	 */
 	uint32_t *peer;
 	bool dirty;
 };

@@ -13,10 +13,10 @@
 
 enum {
 	NT_INCIDENT_MAX_OPEN = 256,
-	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted, for ids */
+	NT_INCIDENT_MAX_NAMES = 65536, /* first culprits that are counted for ids */
 };
 
-/* Findings of different families are never one incident. */
+/* Findings of different families are never merged. */
 enum nt_family {
 	NT_FAMILY_SLOW, /* ranks and nodes */
 	NT_FAMILY_NETWORK,
@@ -25,7 +25,7 @@ enum nt_family {
 	NT_FAMILY_JOB_WIDE,
 	NT_FAMILY_STALL, /* hang, mismatch, and the note on a slow host */
 	NT_FAMILY_MISSING,
-	NT_FAMILY_PAUSE, /* nobody inside anything for too long */
+	NT_FAMILY_PAUSE, /* no rank in a call for too long */
 	NT_FAMILY_END,
 };
 
@@ -35,18 +35,18 @@ struct nt_detect_evidence {
 	uint32_t windows;
 };
 
-/* What a rule says of this frame. */
+/* A rule's result for one frame. */
 struct nt_proposal {
 	enum nt_family family;
 	enum nt_class class;
 	enum nt_evidence_text cause;
-	bool note; /* severity info whatever it costs */
+	bool note; /* severity info at any cost */
 	enum nt_culprit_kind kind; /* of all its culprits */
 	const uint32_t *rank; /* culprits of kind rank; ranks of kinds communicator and stage */
 	size_t ranks;
 	uint64_t comm;
 	uint64_t onset_ns;
-	double cost; /* part of the step; < 0: nothing moves any more, and a slow-down is no number */
+	double cost; /* part of the step; < 0: the job stands still, slow-down undefined */
 	uint8_t series; /* family slow */
 	uint64_t onset_frame; /* family slow */
 	bool unsure; /* the cost may be much larger */
@@ -57,18 +57,18 @@ struct nt_proposal {
 	size_t evidences;
 };
 
-/* How long the job's steps take since the onset, and took before it. */
+/* Lost time: the job's step times before the onset and since. */
 struct nt_lost_time {
 	double before_ns; /* 0: not known */
-	double clean_ns; /* before anything that is open now */
-	double first; /* steps that were seen of the job before the onset */
-	double steps, step_ns; /* since then: how many, and how long all of them took */
-	double due_ns; /* of what they took longer, this is not in gpu_hours yet */
+	double clean_ns; /* before any incident that is open now */
+	double first; /* steps of the job before the onset */
+	double steps, step_ns; /* since the onset: number and total time */
+	double due_ns; /* excess time not yet added to gpu_hours */
 	uint64_t frame; /* counted up to here */
-	bool unknown; /* nothing tells how much of the time it cost */
+	bool unknown; /* the share of the time cannot be measured */
 };
 
-/* What an incident was in the last window that was bad: that is told of it when it is over. */
+/* The incident's figures in its last bad window, reported when it resolves. */
 struct nt_fault {
 	bool held;
 	uint8_t class, cause, tier;
@@ -83,7 +83,7 @@ struct nt_blame {
 	uint64_t onset_ns;
 	double cost, chance; /* slow means */
 	uint8_t class, cause, tier, series;
-	uint32_t absent; /* windows since it stood */
+	uint32_t absent; /* windows since it last stood */
 	bool stands; /* scratch of the step */
 	struct nt_recovery recovery;
 };
@@ -93,26 +93,26 @@ struct nt_detect_incident {
 	uint8_t family, class, cause, severity, state, kind, tier;
 	bool note, taken_over, unsure;
 	bool stands, judged, changed; /* scratch of the step */
-	uint32_t stood; /* windows it stood while pending */
-	uint32_t absent; /* and since it stood; of families that need no window, frames */
+	uint32_t stood; /* windows in which it stood while pending */
+	uint32_t absent; /* windows since it last stood; frames for families that need no window */
 	uint64_t comm;
 	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
 	double slowdown, gpu_hours, confidence, completeness;
-	double told_slowdown, told_completeness; /* when it was last told */
-	double missing_before_ns; /* of the input, before since_ns: see gap.h */
+	double told_slowdown, told_completeness; /* as last reported */
+	double missing_before_ns; /* missing input before since_ns: see completeness.h */
 	struct nt_lost_time lost_time;
 	struct nt_blame *blame; /* family slow: ascending by rank */
 	uint32_t blames, blame_cap;
 	uint32_t *list; /* other families: ranks, ascending */
 	uint32_t listed, list_cap;
 	double cost, chance;
-	struct nt_recovery recovery; /* of families that are judged as a whole */
-	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE]; /* on its worst culprit */
+	struct nt_recovery recovery; /* families that are judged as a whole */
+	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE]; /* of its worst culprit */
 	uint32_t evidences;
-	double shown_cost; /* scratch of the step: what that one costs */
-	double window_cost; /* scratch of the step: as nt_incidents_judge() was told */
+	double shown_cost; /* scratch of the step: cost of that culprit */
+	double window_cost; /* scratch of the step: from nt_incidents_judge() */
 	struct nt_fault fault;
-	/* For the answer, made anew in each step. */
+	/* For the finding, rebuilt in each step. */
 	struct nt_finding_culprit *culprit;
 	uint32_t *node_rank; /* the ranks of its culprits of kind node */
 	uint32_t culprits;
@@ -127,7 +127,7 @@ struct nt_name {
 struct nt_incidents {
 	struct nt_detect_incident **open; /* in the order of their opening */
 	uint32_t opens, open_cap;
-	/* resolved in this step; their answers live until the next */
+	/* resolved in this step; their findings are valid until the next */
 	struct nt_detect_incident **gone;
 	uint32_t gones, gone_cap;
 	struct nt_name *name; /* ascending by (kind, id) */
@@ -137,13 +137,13 @@ struct nt_incidents {
 	uint64_t refused; /* at the cap */
 };
 
-/* Did what began at these two times begin together? Then it is one incident. */
+/* Whether two onsets count as simultaneous, which makes them one incident. */
 bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns);
-/* Of the others every frame tells whether they go on. */
+/* Whether the incident is only judged in windows; others are judged in every frame. */
 bool nt_incident_needs_windows(const struct nt_detect_incident *incident);
-/* Puts one more culprit among those of the incident, at most one a rank. -ENOMEM. */
+/* Adds a culprit, at most one per rank. -ENOMEM. */
 int nt_blame_insert(struct nt_detect_incident *incident, const struct nt_blame *blame);
-/* What was before the open incidents is no measure of what is now. */
+/* Discards the step times before the onsets of all open incidents. */
 void nt_lost_times_forget(struct nt_incidents *incidents);
 void nt_incident_free(struct nt_detect_incident *incident);
 void nt_incidents_free(struct nt_incidents *incidents);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The delay matrix: rows are nodes that send, columns nodes that receive, and a cell is how long a
- * transfer from the one to the other takes, per byte. A blocking send or receive lasts until the other
- * side is there as well; whoever came last waited for nobody, so that the shorter of the two sides'
- * shortest calls is the transfer. A cell is held against its own past, and then against the other
- * cells: a hot row is a node that sends slowly, a hot column one that receives slowly, a single cell the
- * path between two. To read the culprit off a matrix of delays between hosts is Pingmesh's (Guo et al.,
- * SIGCOMM 2015), the times of the job's own transfers in place of probes are C4D's (Dong et al., "Boosting
- * Large-scale Parallel Training Efficiency with C4", 2024).
+ * The delay matrix: rows are sending nodes, columns receiving nodes, and a cell is the transfer
+ * time per byte. A blocking send or receive includes the wait for the other side, but the side that
+ * comes last does not wait. The shorter of both sides' shortest calls is therefore the transfer
+ * time. A cell is compared with its own past, then with the other cells. A slow row is a node that
+ * sends slowly, a slow column one that receives slowly, a single cell the path between two nodes.
+ * The localisation follows Pingmesh (Guo et al., SIGCOMM 2015); using the job's own transfers in
+ * place of probes follows C4D (Dong et al., "Boosting Large-scale Parallel Training Efficiency with
+ * C4", 2024).
  */
 #ifndef NT_DETECT_MODEL_MATRIX_H
 #define NT_DETECT_MODEL_MATRIX_H
@@ -19,7 +19,7 @@
 #include "detect/model/time.h"
 
 enum {
-	NT_MATRIX_CELLS = 16384, /* beyond: dropped, and counted */
+	NT_MATRIX_CELLS = 16384, /* further cells are dropped and counted */
 };
 
 struct nt_cell {
@@ -37,19 +37,19 @@ struct nt_matrix {
 	uint64_t dropped;
 };
 
-/* What is slow: a node's NIC, or the path between two nodes. */
+/* A culprit: a node's NIC, or the path between two nodes. */
 struct nt_culprit_link {
-	uint8_t kind; /* NT_CULPRIT_NIC or NT_CULPRIT_PATH; anything else: none is clear */
+	uint8_t kind; /* NT_CULPRIT_NIC or NT_CULPRIT_PATH; otherwise: ambiguous */
 	uint32_t node, peer; /* peer: of a path */
-	/* Of a path: one of its ends talks to nobody else, so that it may be that one's NIC. */
+	/* Path: one end has no other transfers, so the fault may be that node's NIC. */
 	bool is_one_end;
 };
 
-/* What the cell takes longer than it did, in parts of a step that takes step_ns. */
+/* The cell's excess over its past, as part of a step of step_ns. */
 double nt_cell_cost(const struct nt_cell *cell, double step_ns);
-/* The evidence of the link's cells is forgotten. */
+/* Clears the evidence of the link's cells. */
 void nt_matrix_clear(struct nt_matrix *matrix, const struct nt_culprit_link *link);
-/* The link holds transfers from the one node to the other. */
+/* Whether transfers between the two nodes use the link. */
 bool nt_detect_link_holds(const struct nt_culprit_link *link, uint32_t from, uint32_t to);
 void nt_matrix_free(struct nt_matrix *matrix);
 

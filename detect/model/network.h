@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How long a communicator's transfers take once everybody has arrived, against its own past. The
- * shortest duration of a call among its members is the transfer: whoever came last waited for nobody.
+ * Transfer times of a communicator, compared with its own past. The transfer time of a call is the
+ * shortest duration among the members: the member that arrives last does not wait.
  */
 #ifndef NT_DETECT_MODEL_NETWORK_H
 #define NT_DETECT_MODEL_NETWORK_H
@@ -11,7 +11,7 @@
 #include "detect/math/cusum.h"
 #include "detect/model/time.h"
 
-/* How the transfer is known, the best first; values of different methods are never compared. */
+/* How a transfer is measured, best first; values of different methods are never compared. */
 enum nt_network_method {
 	NT_NETWORK_NONE,
 	NT_NETWORK_SAMPLES, /* calls that all members sampled */
@@ -23,19 +23,22 @@ enum nt_network_method {
 
 struct nt_network {
 	struct nt_cusum level;
-	/* Of the transfer, ns: of all calls of a step, or by devices of one call; its deviation is calls a step. */
+	/*
+	 * Transfer time, ns: of a step's calls, or by devices of one call. Its peer_deviation:
+	 * calls per step.
+	 */
 	struct nt_past past;
 	uint8_t method, tier;
-	uint8_t op; /* the one that moves most, which alone is watched */
-	double bytes; /* of one of its calls: another size is another past */
+	uint8_t op; /* the operation that moves most bytes; only it is watched */
+	double bytes; /* per call; a change of size resets the past */
 	uint64_t frame; /* in which the last round ended, 0: none did */
-	double transfer, step_ns; /* of that round, a step */
-	double calls; /* of which the past is of one, a step: a slow mean */
-	double cost; /* of that round: what is too much of it, in parts of the step; while it learns, 0 */
+	double transfer, step_ns; /* of that round, per step */
+	double calls; /* calls per step, if the past is of one call: slow mean */
+	double cost; /* excess of that round, part of the step; 0 while learning */
 	struct nt_lesson lesson; /* of `past` */
 };
 
-/* What the transfers of a step took before, ns. */
+/* The normal transfer time of a step, ns. */
 double nt_network_usual(const struct nt_network *network);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the network ports of a node count: segments sent again, errors, congestion. Healthy fabrics
- * count some of it all the time, so a node is held against the most that it counted in its first
- * windows; and a counter that turned accuses nobody unless the job became slow at that moment.
+ * NIC counters of a node: retransmits, errors, congestion. Healthy fabrics count some all the time,
+ * so a node is compared with the maximum of its first windows. A counter that rose is evidence only
+ * if the job became slow at that moment.
  */
 #ifndef NT_DETECT_MODEL_NIC_COUNTERS_H
 #define NT_DETECT_MODEL_NIC_COUNTERS_H
@@ -14,7 +14,7 @@
 struct nt_culprit_link;
 
 enum {
-	NT_NIC_PORTS_MAX = 20000, /* nodes that counted anything: beyond, dropped and counted */
+	NT_NIC_PORTS_MAX = 20000, /* nodes with non-zero counters; the rest is counted */
 };
 
 enum nt_nic_port_kind {
@@ -28,9 +28,9 @@ struct nt_nic_port {
 	uint32_t node;
 	uint64_t frame; /* of `rate` */
 	uint32_t learned; /* frames */
-	double rate[NT_NIC_PORT_KINDS]; /* a second, in that frame */
-	double usual[NT_NIC_PORT_KINDS]; /* the most, in its first frames */
-	struct nt_cusum level; /* its deviation is how many times the limit it counts */
+	double rate[NT_NIC_PORT_KINDS]; /* per second, in that frame */
+	double usual[NT_NIC_PORT_KINDS]; /* maximum of its first frames */
+	struct nt_cusum level; /* its peer_deviation: rate ÷ limit */
 	double since[NT_NIC_PORT_KINDS]; /* sums of `rate` over the windows of `level` */
 };
 
@@ -40,7 +40,7 @@ struct nt_nic_ports {
 	uint64_t dropped;
 };
 
-/* The evidence of the link's nodes is forgotten. */
+/* Clears the evidence of the link's nodes. */
 void nt_nic_ports_clear(struct nt_nic_ports *ports, const struct nt_culprit_link *link);
 void nt_nic_ports_free(struct nt_nic_ports *ports);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A rank: what it is, how it goes, and what is remembered of it. Plain data. */
+/* A rank: identity, current measurements and learned state. Plain data. */
 #ifndef NT_DETECT_MODEL_RANK_H
 #define NT_DETECT_MODEL_RANK_H
 
@@ -16,7 +16,7 @@ enum {
 	NT_NO_INDEX = UINT32_MAX,
 };
 
-/* What is summed up of a rank, and, divided by its steps, how it goes. */
+/* Quantities summed per rank; divided by its steps they are its step metrics. */
 enum nt_step_metric {
 	NT_STEP_METRIC_OWN,
 	NT_STEP_METRIC_OWN_BLOCKED,
@@ -24,7 +24,7 @@ enum nt_step_metric {
 	NT_STEP_METRIC_BLOCKED,
 	NT_STEP_METRIC_COMM,
 	NT_STEP_METRIC_STEP,
-	/* Of the thread and the whole window; as a pace scaled to one step. */
+	/* Of the thread and the whole window; scaled to one step. */
 	NT_STEP_METRIC_ON_CPU,
 	NT_STEP_METRIC_RUN_QUEUE,
 	NT_STEP_METRIC_IO,
@@ -32,7 +32,7 @@ enum nt_step_metric {
 	NT_STEP_METRIC_READ,
 	NT_STEP_METRIC_WRITE,
 	NT_STEP_METRIC_FAULTS,
-	NT_STEP_METRIC_CALLS, /* that synchronise */
+	NT_STEP_METRIC_CALLS, /* synchronising ones */
 	NT_STEP_METRIC_END,
 	NT_STEP_METRIC_THREAD = NT_STEP_METRIC_ON_CPU,
 };
@@ -43,52 +43,52 @@ enum nt_series {
 	NT_SERIES_END,
 };
 
-/* Against whom a window was judged. */
+/* The reference of a judged window. */
 enum nt_mode {
 	NT_MODE_NONE,
 	NT_MODE_PEERS,
 	NT_MODE_PAST, /* its own past: few peers, or two populations */
 };
 
-/* One series of one rank. What every pass reads comes first. */
+/* One series of one rank. Hot members come first. */
 struct nt_track {
 	/* Of the last round. */
 	uint64_t frame; /* of the last round that held this rank, 0: none */
-	double growth; /* of the value, relative to its own past; 0 where that is not known */
-	double slow_cost; /* slow mean of the part of the step that this is */
+	double growth; /* of the value, relative to its own past; 0: unknown */
+	double slow_cost; /* slow mean of the growth as part of the step */
 	struct nt_past past;
 	double value, peers, peer_deviation, width;
-	double residual; /* part of the step that it costs beyond what it always did */
+	double residual; /* cost beyond its usual one, part of the step */
 	uint8_t mode;
-	uint8_t tier; /* of the values: others start afresh */
+	uint8_t tier; /* of the values; a change resets the track */
 	bool far; /* see nt_adaptation */
-	bool always; /* accused of a level that was there from the start: its past is no measure */
+	bool always; /* accused of a level present from the start: its past is no reference */
 	uint8_t peers_seen; /* at most 255 */
-	struct nt_cusum level; /* of the KPI */
-	struct nt_cusum shift; /* of the KPI minus its own centre: ranks that differ by nature */
+	struct nt_cusum level; /* of the peer deviation */
+	struct nt_cusum shift; /* of the deviation minus its own centre */
 };
 
-/* Evidence gathered while a sum is high: weighted means of the rank and of those it is held against. */
+/* Evidence gathered while a sum is high: weighted means of the rank and of its reference. */
 struct nt_case {
-	double weight, own_weight; /* own: of rounds in which own work was to be seen */
+	double weight, own_weight; /* own_weight: of rounds with observable own work */
 	double value[NT_STEP_METRIC_END], peers[NT_STEP_METRIC_END];
 };
 
 /*
- * What passes read together lies together: a window is taken in up to the paces, what it tells of the
- * pace is worked out from the sums to the habits, and judged from there on.
+ * Ordered by access: members up to the sums are filled from a window, sums to habits are computed
+ * per round, and the rest is used for judging.
  */
 struct nt_detect_rank {
 	uint32_t rank, node;
 	bool known, observed, silent, ended, finalized, uses_gpu;
-	bool accepted; /* somebody said that how it is now is normal */
+	bool accepted; /* its current state was accepted as normal */
 	uint8_t group_kind;
 	uint32_t group, place; /* index into roles.group, NT_NO_INDEX: none; and within it */
 	uint32_t links, link_cap;
 	struct nt_detect_link *link;
 	uint64_t seen_frame, seen_ns;
-	bool sampled, lost_sight; /* when it was last heard of: see struct nt_frame_rank */
-	/* Where it was when it was last heard of, and whether it was busy with something. */
+	bool sampled, lost_sight; /* in its last window: see struct nt_frame_rank */
+	/* Its position in its last window, and when it was last busy. */
 	struct nt_frame_inside inside;
 	uint64_t worked_ns, stored_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
@@ -98,18 +98,18 @@ struct nt_detect_rank {
 	uint64_t window_ns;
 	uint32_t steps; /* summed up since the last round */
 	uint8_t tier;
-	bool no_host; /* of that round: what its host did is not seen */
+	bool no_host; /* of that round: host work is not observable */
 	bool in_incident;
 	bool has_habit;
 	uint64_t round_frame; /* last judged in */
 	uint64_t rounds; /* judged so far */
 	double step_metric[NT_STEP_METRIC_END]; /* of the last round */
-	double habit[NT_STEP_METRIC_END]; /* slow mean of the pace while nothing is suspicious */
+	double habit[NT_STEP_METRIC_END]; /* slow mean of the metrics while nothing is suspicious */
 	struct nt_track track[NT_SERIES_END];
 	struct nt_case evidence;
 };
 
-/* What a rank's round tells of all ranks together: see step_judge.c. By series. */
+/* A rank's contribution to job-wide statistics: see step_judge.c. By series. */
 struct nt_note {
 	struct nt_note_track {
 		double growth; /* NAN: it was not judged or has no past */
@@ -117,7 +117,7 @@ struct nt_note {
 	} of[NT_SERIES_END];
 };
 
-/* What the pasts of a rank's tracks are learned from. */
+/* The learning windows of a rank's tracks. */
 struct nt_lessons {
 	struct nt_lesson of[NT_SERIES_END];
 };
@@ -125,22 +125,22 @@ struct nt_lessons {
 /* The largest of the rank's sums. */
 double nt_detect_rank_sum(const struct nt_detect_rank *rank);
 
-/* What its host did is seen, and as of most others. */
+/* Whether its host work is observable and comparable. */
 static inline bool nt_detect_rank_shows_host(const struct nt_detect_rank *rank)
 {
 	return rank->tier >= NT_FRAME_T1 && !rank->no_host;
 }
 
 /*
- * Ranks lie far apart in memory, and a pass over them would wait for each: what one needs is sent
- * for while those before it are worked on.
+ * Ranks lie far apart in memory, so that a scan misses the cache on each. They are prefetched
+ * NT_RANKS_AHEAD ranks in advance.
  */
 enum {
 	NT_RANKS_AHEAD = 6,
 	NT_CACHE_LINE = 64,
 };
 
-/* All lines that it has a part in: it seldom begins with one. */
+/* Prefetches all cache lines that the object overlaps. */
 static inline void nt_detect_rank_expect(const void *data, size_t size)
 {
 	const size_t before = (uintptr_t)data % NT_CACHE_LINE;

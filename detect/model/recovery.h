@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Has a fault ended? The mean of what it cost in the last windows tells. */
+/* Recovery test: whether a fault has ended, by its mean cost in the last windows. */
 #ifndef NT_DETECT_MODEL_RECOVERY_H
 #define NT_DETECT_MODEL_RECOVERY_H
 
@@ -19,14 +19,14 @@ struct nt_recovery {
 		double sum;
 	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
 	uint32_t buckets;
-	/* end of the last window that cost half the floor, and half the fault; see recovery.c */
+	/* end of the last window that cost half of the floor and of the fault; see recovery.c */
 	uint64_t bad_ns;
 };
 
-/* One window, and what the fault costs as a whole, as far as that is known. */
+/* Adds a window; `whole`: cost of the fault as a whole, as far as known. */
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
 		     uint64_t end_ns, double cost, double whole);
-/* The last max(resolve_min, resolve_windows) cost less than half the floor on average. */
+/* Whether the last max(resolve_min, resolve_windows) cost less than half the floor on average. */
 bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
 			 uint64_t end_ns);
 

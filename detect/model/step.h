@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The step of the job as a whole: how long it takes, what it took. Plain data. */
+/* The step of the job as a whole: current and normal duration. Plain data. */
 #ifndef NT_DETECT_MODEL_STEP_H
 #define NT_DETECT_MODEL_STEP_H
 
@@ -13,24 +13,29 @@ struct nt_detect_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
 	struct nt_lesson lesson;
-	struct nt_cusum level; /* of step_ns against that: also what no rank's own work shows */
-	struct nt_history history; /* of step_ns, whatever is open */
-	/* Scratch of the step, means of the ranks: how many ended, their time, and calls; 0: none judged. */
+	struct nt_cusum level; /* of step_ns relative to its past */
+	struct nt_history history; /* of step_ns, regardless of open incidents */
+	/*
+	 * Scratch of the step, means of the ranks: completed steps, their time, calls; 0: none
+	 * judged.
+	 */
 	double round_steps, round_ns, round_calls;
-	/* until then some incident, which is over, was charged for longer steps */
+	/* excess step time up to here is charged to a resolved incident */
 	uint64_t charged_ns;
-	/* Slow means of the ranks' mean, a step: now, and while nothing was suspicious. */
+	/* Slow means of the ranks' mean, ns per step: now, and while nothing was suspicious. */
 	double gc_ns, gc_habit_ns;
-	/* When anything last moved, and the longest time without. */
+	/* When the job last made progress, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
-	/* What three of four ranks grew by at least, against their own pasts; by series. */
+	/* Growth that three of four ranks exceed, relative to their own pasts; by series. */
 	struct nt_wide {
 		struct nt_cusum level;
 		double growth; /* of the last frame; 0 where too few ranks have a past */
-		/* The same of their slow costs: of pauses that all make, but each in its own time. */
+		/*
+		 * The same for their slow costs: detects pauses that ranks make at different times.
+		 */
 		double slow_cost;
-		double drop; /* what three of four fell by at least: not above 0 */
-		uint64_t dropped_ns; /* since when, 0: not */
+		double drop; /* decrease that three of four exceed: at most 0 */
+		uint64_t dropped_ns; /* since when; 0: not */
 	} wide[2];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A rank's own past: what was normal for it in its first healthy windows. */
+/* The past of a series: its baseline, learned from its first healthy windows. */
 #ifndef NT_DETECT_MODEL_TIME_H
 #define NT_DETECT_MODEL_TIME_H
 
@@ -10,15 +10,15 @@
 
 struct nt_past {
 	uint32_t count;
-	bool ready; /* all windows were seen: the next four hold */
+	bool ready; /* learning has ended: the next four are valid */
 	double peer_deviation_centre, value_centre;
 	double value_width; /* relative to the centre */
 	double peer_deviation_width;
 };
 
 /*
- * The windows that a past is learned from, `count` of them. Apart, because nothing reads them once it
- * is ready: a pass over many ranks need not step over them.
+ * The `count` windows that a past is learned from. Stored separately, as they are not read after
+ * learning.
  */
 struct nt_lesson {
 	double peer_deviation[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
@@ -28,29 +28,30 @@ struct nt_lesson {
 void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
 		   double value, uint64_t frame);
 /*
- * As nt_past_learn, of a value that nothing is held against but its past. `unit` takes the place of the KPI:
- * calls that the value is of. What steps up before all windows are seen, and stays up, is left out: else a
- * fault of the first half minute would be what is normal. Returns the frame in which it did, once; else 0.
+ * Like nt_past_learn(), for a value that has no reference but its past. `unit` replaces the
+ * deviation: the number of calls behind the value. A step up that lasts to the end of learning is
+ * left out, so a fault of the first half minute does not become normal. Returns the frame of the
+ * step up once, else 0.
  */
 uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, double unit,
 			     double value, uint64_t frame);
-/* A fault began at `frame`: what was learned since then is taken back, unless learning had ended. */
+/* A fault began at `frame`: removes the windows learned since then, unless learning has ended. */
 void nt_past_unlearn(struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame);
 void nt_past_clear(struct nt_past *past);
 /*
- * How far above its peers the rank is by nature: from there a shift is measured. Not below zero: who
- * was faster and becomes average costs nothing. The median of a few noisy windows is off by chance, so
- * one standard error is taken off, and no more than `most`, because there a mistake would accuse.
+ * The rank's permanent deviation above its peers, the reference of a shift. At least zero: a fast
+ * rank that becomes average costs nothing. One standard error of the median is subtracted, but at
+ * most `most`, to prevent false accusations.
  */
 double nt_past_floor(const struct nt_past *past, double most);
 /*
- * What is known while still learning, as a past whose widths are the largest deviations. False: not enough.
+ * The past so far, while learning; widths are the largest deviations. False: too few windows.
  */
 bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 		    struct nt_past *ret_past);
-/* Two standard errors of the centre of the value, relative to it. */
+/* Two standard errors of the value's centre, relative to it. */
 double nt_past_doubt(const struct nt_past *past);
-/* What was normal before `frame`, also while still learning. False: not enough is known. */
+/* The baseline before `frame`, also while learning. False: too few windows. */
 bool nt_past_before(const struct nt_past *past, const struct nt_lesson *lesson, uint64_t frame,
 		    double *ret_peer_deviation, double *ret_value);
 
