@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a rank is in the middle of, and for how long. */
+/* The call that each rank is in, and since when. */
 #ifndef NT_DETECT_RULES_HANG_H
 #define NT_DETECT_RULES_HANG_H
 
@@ -9,10 +9,10 @@ struct nt_detect;
 struct nt_frame_rank;
 struct nt_detect_rank;
 
-/* Remembers what the rank is in the middle of. */
+/* Records the rank's current call. */
 void nt_hang_note(struct nt_detect *detect, struct nt_detect_rank *rank,
 		  const struct nt_frame_rank *seen);
-/* How long the rank has been in the call that it is in; 0 of who is in none, is gone or not heard of. */
+/* Time that the rank has been in its current call, ns; 0: in none, gone or unobserved. */
 uint64_t nt_hang_waited(const struct nt_detect *detect, const struct nt_detect_rank *rank);
 
 #endif

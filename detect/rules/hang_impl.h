@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits, and for how long; for detect/hang*.c and pause.c alone. */
+/* Helpers for waiting times. Private to hang*.c and pause.c. */
 #ifndef NT_DETECT_RULES_HANG_IMPL_H
 #define NT_DETECT_RULES_HANG_IMPL_H
 
@@ -56,7 +56,7 @@ static inline const struct nt_detect_link *find_link(const struct nt_detect_rank
 	return NULL;
 }
 
-/* Inside a collective whose other members nobody knows: an agent that came too late could not learn them. */
+/* In a collective with unknown members: its agent attached too late to learn them. */
 static inline bool is_in_unbound(const struct nt_detect_rank *rank)
 {
 	for (uint32_t i = 0; i < rank->links; i++)

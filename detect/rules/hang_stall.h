@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A stall: whom the ranks of a job that stands still wait for, as far as their calls tell. */
+/* A stall: finds, from the calls of a stopped job's ranks, the ranks that they wait for. */
 #ifndef NT_DETECT_RULES_HANG_STALL_H
 #define NT_DETECT_RULES_HANG_STALL_H
 
@@ -12,17 +12,17 @@ struct nt_detect;
 struct nt_detect_link;
 struct nt_detect_rank;
 
-/* One member of a communicator that somebody waits in. */
+/* One member of a communicator in which a rank waits. */
 struct nt_stall_member {
 	struct nt_detect_rank *rank;
 	const struct nt_detect_link *link;
 	uint64_t number;
 	uint64_t waited_ns;
-	bool in; /* inside the call of that number, as far as its tier tells */
-	bool elsewhere; /* inside a call of another communicator */
+	bool in; /* in the call of that number, as far as its tier shows */
+	bool elsewhere; /* in a call of another communicator */
 };
 
-/* What is found about all the communicators of the job. */
+/* The result over all communicators of the job. */
 struct nt_stall {
 	uint32_t *culprit;
 	uint32_t culprits;
@@ -32,34 +32,34 @@ struct nt_stall {
 	uint32_t listed;
 	enum nt_evidence_text cause;
 	bool found, working, waiting, moving, inside_all;
-	bool gone; /* a process ended and said no good-bye */
-	bool going; /* somebody went on a moment ago, and may set going those who wait */
-	uint32_t lost_sight; /* ranks that may be inside or outside */
+	bool gone; /* a process ended without finalizing */
+	bool going; /* a rank made progress just now, and may release the waiting ones */
+	uint32_t lost_sight; /* ranks whose calls are not observed now */
 	uint8_t tier;
 };
 
-/* The member is one that others wait for. */
+/* Marks the member as one that others wait for. */
 void nt_stall_accuse(const struct nt_detect *detect, struct nt_stall *stall,
 		     const struct nt_stall_member *member);
-/* The member waits. */
+/* Marks the member as waiting. */
 void nt_stall_witness(struct nt_stall *stall, const struct nt_stall_member *member);
-/* What else may hold up those who wait. */
+/* Looks for other causes of the wait. */
 void nt_stall_look_around(const struct nt_detect *detect, struct nt_stall *stall);
 /*
- * A rank that waits for its device may wait for another rank there: for what a neighbour in the
- * pipeline sends, or for somebody who waits for a third. Where one is late that waits for nothing, is
- * gone, or has just gone on, that one is why.
+ * A rank that waits for its device may wait for another rank through it, directly or indirectly. If
+ * a late rank waits for nothing, is gone, or has just made progress, that rank is the cause, and
+ * the waiting ones are acquitted.
  */
 void nt_stall_acquit_waiting(const struct nt_detect *detect, struct nt_stall *stall);
 /*
- * Who has just made a call, or come out of one that held it, is on its way; and so is who waits for
- * its device, where one that it may wait for went on a moment ago.
+ * Whether the rank made progress in the last need_ns: entered or left a call, or waits for its
+ * device while a rank that it may wait for made progress.
  */
 bool nt_stall_has_moved(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 			uint64_t need_ns);
 /*
- * Where communicators bind nobody to anybody, the job as a whole tells: nobody goes on, and who is in no
- * call while all others wait is whom they wait for. False: somebody goes on, or nobody waits so.
+ * For communicators with unknown members: judges the job as a whole. If no rank makes progress,
+ * ranks in no call are culprits while all others wait. False: a rank makes progress, or none waits.
  */
 bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struct nt_stall *stall);
 

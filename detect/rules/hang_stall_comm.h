@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A stall, by the members of one communicator that some of them wait in. */
+/* Stall analysis of one communicator in which some members wait. */
 #ifndef NT_DETECT_RULES_HANG_STALL_COMM_H
 #define NT_DETECT_RULES_HANG_STALL_COMM_H
 
@@ -11,8 +11,8 @@ struct nt_detect_comm;
 struct nt_frame;
 
 /*
- * Adds what the communicator tells, of calls in which somebody waits for need_ns. `member` and `epoch` are room
- * for all ranks. Where the members differ in their call, that is raised. -ENOMEM.
+ * Adds the communicator's part to the stall, for calls with a wait of need_ns or more. `member` and
+ * `epoch` have room for all ranks. Raises a mismatch if the members' calls differ. -ENOMEM.
  */
 int nt_stall_check_comm(struct nt_detect *detect, const struct nt_frame *frame,
 			struct nt_detect_comm *comm, uint64_t need_ns,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ranks that made different calls of the same number. */
+/* Mismatches: members made different calls under the same call number. */
 #ifndef NT_DETECT_RULES_MISMATCH_H
 #define NT_DETECT_RULES_MISMATCH_H
 
@@ -7,7 +7,7 @@
 
 #include "detect/model/detector_state.h"
 
-/* What a rank called under a number. */
+/* A rank's call under one number. */
 struct nt_mismatch_call {
 	uint32_t rank;
 	uint8_t op;
@@ -16,29 +16,29 @@ struct nt_mismatch_call {
 };
 
 /*
- * Sorts the calls; the smaller sides come first, the largest last. Where no side is larger than the
- * others all are to blame. Returns how many of the first are to blame, 0: all are equal.
+ * Sorts the calls into sides of equal calls, the largest last. Returns how many of the first are to
+ * blame: all but the largest side, or all if there is no largest; 0: all are equal.
  */
 size_t nt_mismatch_sides(struct nt_mismatch_call *call, size_t n);
 /*
- * Whether members must agree on such calls: sends and receives differ by nature, and so may the
- * counts of what goes to or comes from a root.
+ * Whether members must agree on such calls: sends and receives differ by design, and so may the
+ * counts of rooted operations.
  */
 bool nt_mismatch_matters(const struct nt_detect_comm *comm, const struct nt_mismatch_call *call,
 			 size_t n);
 /*
- * The same where the call itself is not among the recent ones any more: the members stand at
- * `number`, and the hashes of what they called until there tell the sides. *ret_differ: raised.
+ * The same if the call is no longer among the recent ones: sides are formed by the hashes of the
+ * calls up to `number`. *ret_differ: raised.
  */
 int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_detect_comm *comm,
 			     uint64_t number, uint64_t since_ns, bool *ret_differ);
-/* Compares the members' rolling hashes, and raises what differs where it never did. -ENOMEM. */
+/* Compares the members' rolling hashes; raises a first difference. -ENOMEM. */
 int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame);
-/* Raises it: `call` as sorted above, number the call's. -ENOMEM. */
+/* Raises a mismatch: `call` as sorted above, `number` is the call number. -ENOMEM. */
 int nt_mismatch_raise(struct nt_detect *detect, const struct nt_detect_comm *comm, uint64_t number,
 		      const struct nt_mismatch_call *call, size_t n, size_t blamed,
 		      uint64_t since_ns);
-/* The rank's last call of that number on the communicator, if it is among the recent ones. */
+/* The rank's last call with that number on the communicator. False: not among the recent ones. */
 bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t comm, uint64_t number,
 			struct nt_mismatch_call *ret_call);
 

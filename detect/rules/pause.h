@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pauses: nobody goes on, and nobody waits, as far as is seen. */
+/* Pauses: no rank makes progress and none is seen to wait. */
 #ifndef NT_DETECT_RULES_PAUSE_H
 #define NT_DETECT_RULES_PAUSE_H
 
@@ -10,16 +10,16 @@ struct nt_detect;
 struct nt_proposal;
 
 /*
- * Where nobody is late: that all wait may be how the job's first steps are, and what is taken for a
- * step then may be a part of one: all that a host enqueues in its first burst is one round of such.
- * How long everybody stood still at a time tells more, while a job is young.
+ * Time without progress after which a pause is raised, if no rank is late, ns. In a young job a
+ * detected step may be only a part of one, as hosts enqueue work in bursts. The longest pause so
+ * far is then the better measure.
  */
 uint64_t nt_pause_patience(const struct nt_detect *detect, uint64_t hang_ns);
-/* Somebody ended a step or went on in a communicator. */
+/* Whether a rank completed a step or a call. */
 bool nt_pause_is_over(const struct nt_detect *detect);
-/* So many of the ranks are out of sight. */
+/* Adds the number of ranks whose calls are not observed as evidence. */
 void nt_pause_add_lost_sight(struct nt_proposal *proposal, uint32_t lost_sight, uint32_t ranks);
-/* Raises a pause that is too long; `inside`: somebody waits in sight. -ENOMEM. */
+/* Raises a pause that is too long; `inside`: a rank is seen waiting. -ENOMEM. */
 int nt_pause_check(struct nt_detect *detect, bool moved, bool inside);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From abnormal to culprit: is a high sum a finding, and of what class. */
+/* Verdicts: whether a high sum is a finding, and its class. */
 #ifndef NT_DETECT_RULES_VERDICT_H
 #define NT_DETECT_RULES_VERDICT_H
 
