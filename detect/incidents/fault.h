@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an incident was while it lasted: the windows of its recovery thin out its means and evidence,
- * so that when it is over, what was before them is told.
+ * The state of an incident in its last bad window. Recovery windows dilute its means and evidence,
+ * so a resolved incident is reported as it was before them.
  */
 #ifndef NT_DETECT_INCIDENTS_FAULT_H
 #define NT_DETECT_INCIDENTS_FAULT_H
@@ -9,9 +9,9 @@
 struct nt_detect;
 struct nt_detect_incident;
 
-/* Keeps what the incident says now, if this window still shows its fault. */
+/* Saves the incident's figures if this window still shows its fault. */
 void nt_fault_hold(const struct nt_detect *detect, struct nt_detect_incident *incident);
-/* The incident is over: it says again what was kept. */
+/* Restores the saved figures of a resolved incident. */
 void nt_fault_tell(struct nt_detect_incident *incident);
 
 #endif

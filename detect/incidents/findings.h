@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Incidents as findings, for whoever asked. */
+/* Converts incidents to findings, the detector's output. */
 #ifndef NT_DETECT_INCIDENTS_FINDINGS_H
 #define NT_DETECT_INCIDENTS_FINDINGS_H
 
 #include "detect/model/detector_state.h"
 
-/* Makes the lists of what changed and of what is open. -ENOMEM. */
+/* Builds the lists of changed and of open incidents. -ENOMEM. */
 int nt_findings_make(struct nt_detect *detect);
 
 #endif

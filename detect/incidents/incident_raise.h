@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the rules say of a frame, joined to the incidents that are open. */
+/* Merges the proposals of the rules into the open incidents. */
 #ifndef NT_DETECT_INCIDENTS_INCIDENT_RAISE_H
 #define NT_DETECT_INCIDENTS_INCIDENT_RAISE_H
 
@@ -10,17 +10,17 @@
 struct nt_detect;
 struct nt_detect_rank;
 
-/* The open incident of a family (of the network: for that communicator), or NULL. */
+/* The open incident of a family (network: of that communicator), or NULL. */
 struct nt_detect_incident *nt_incidents_find(const struct nt_detect *detect, enum nt_family family,
 					     uint64_t comm);
-/* A slow rank: joined to the open incident that it belongs to, or a new one. -ENOMEM. */
+/* Adds a slow rank to the open incident with the same onset, or opens one. -ENOMEM. */
 int nt_incidents_blame(struct nt_detect *detect, struct nt_detect_rank *rank,
 		       const struct nt_proposal *proposal);
-/* Any other family: one open incident each, for networks one a communicator. -ENOMEM. */
+/* Any other family: at most one open incident each; network: one per communicator. -ENOMEM. */
 int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *proposal);
 /*
- * What a window cost, for the families that are judged as a whole: without one in a frame, their
- * incident neither ages nor recovers.
+ * Reports the cost of a window for families that are judged as a whole. Without a report in a frame
+ * the incident neither ages nor recovers.
  */
 void nt_incidents_judge(struct nt_detect *detect, enum nt_family family, uint64_t comm,
 			double cost);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of incidents: by themselves, with others, or as one with another. */
+/* Ends incidents: resolves, closes or merges them. */
 #ifndef NT_DETECT_INCIDENTS_INCIDENT_RETIRE_H
 #define NT_DETECT_INCIDENTS_INCIDENT_RETIRE_H
 
@@ -10,21 +10,23 @@
 
 struct nt_detect;
 
-/* Resolves the incident as of that time, and forgets its evidence: it must not open it again. -ENOMEM. */
+/*
+ * Resolves the incident as of that time and clears its evidence, so that it cannot reopen. -ENOMEM.
+ */
 int nt_incident_retire(struct nt_detect *detect, struct nt_detect_incident *incident,
 		       uint64_t until_ns);
-/* The evidence against one culprit is forgotten. */
+/* Clears the evidence against one rank. */
 void nt_incident_release_rank(struct nt_detect *detect, uint32_t rank);
 /*
- * What is open for parts of this is one incident with it: the earliest stays, and takes its kind and
- * key. -ENOMEM.
+ * Merges the open incidents that is_part() selects: the earliest stays and takes the proposal's
+ * kind and key. -ENOMEM.
  */
 int nt_incidents_join(struct nt_detect *detect, const struct nt_proposal *proposal,
 		      bool (*is_part)(const struct nt_detect *detect,
 				      const struct nt_detect_incident *incident));
 /*
- * Resolves what is open of a family, NT_FAMILY_END: of all: the attempt ended, or its normal is
- * another now.
+ * Resolves all open incidents of a family (NT_FAMILY_END: of every one), when the attempt ended or
+ * its baselines were reset.
  */
 int nt_incidents_close(struct nt_detect *detect, enum nt_family family);
 

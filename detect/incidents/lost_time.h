@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an incident costs by the job's own steps: what each of them takes longer than those before the
- * onset. See nt_lost_time in incident.h.
+ * Lost time: the cost of an incident, measured as the excess of each step over the steps before the
+ * onset. See struct nt_lost_time in incident.h.
  */
 #ifndef NT_DETECT_INCIDENTS_LOST_TIME_H
 #define NT_DETECT_INCIDENTS_LOST_TIME_H
@@ -11,11 +11,11 @@
 struct nt_detect;
 struct nt_detect_incident;
 
-/* What was before the onset, and what is since then, as far as that is remembered. */
+/* Initialises the times before and since the onset from the step history. */
 void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident);
-/* The steps of this frame, once. */
+/* Adds the steps of this frame, once. */
 void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident *incident);
-/* Takes the hours that are due; of what cannot be measured those of the stretch by its slow-down. */
+/* Takes the GPU-hours due; where they cannot be measured, those of the stretch by its slow-down. */
 double nt_lost_time_hours(struct nt_detect_incident *incident, uint32_t gpus, uint64_t stretch_ns);
 
 #endif

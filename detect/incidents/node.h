@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When all ranks of a node, at least two, are slow against peers on other nodes, it is the node. */
+/* Blames a node if all its ranks, at least two, are slow relative to peers on other nodes. */
 #ifndef NT_DETECT_INCIDENTS_NODE_H
 #define NT_DETECT_INCIDENTS_NODE_H
 
@@ -7,16 +7,16 @@
 
 #include "detect/model/detector_state.h"
 
-/* The nodes of all live ranks, ascending, into room for as many; their count. */
+/* Writes the nodes of all live ranks, ascending, one entry per rank; returns the count. */
 uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node);
-/* How often a node is in such a list: its live ranks. */
+/* Occurrences of a node in such a list: its live ranks. */
 uint32_t nt_node_ranks(const uint32_t *sorted, uint32_t n, uint32_t node);
 /* Whether the rank has peers on other nodes. */
 bool nt_node_is_compared(const struct nt_detect *detect, const struct nt_detect_rank *rank);
-/* How many ranks of the node the incident blames against peers on other nodes. */
+/* Ranks of the node that the incident blames relative to peers on other nodes. */
 uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			uint32_t node);
-/* Finds a node whose ranks are all blamed, but in several incidents. */
+/* Finds a node whose ranks are all blamed, but by several incidents. */
 bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node);
 
 #endif
