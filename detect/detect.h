@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The detection of one job: frames in, incidents out. A pure step: no I/O, no clock, no globals;
- * the same frames give the same incidents byte for byte. See docs/verdicts.md for the rules.
+ * The detector of one job: frames in, incidents out. It is pure: no I/O, no clock, no globals.
+ * Equal frames give byte-identical incidents. One thread at a time. docs/verdicts.md specifies the
+ * rules.
  */
 #ifndef NT_DETECT_DETECT_H
 #define NT_DETECT_DETECT_H
@@ -16,29 +17,29 @@
 
 struct nt_detect;
 
-/* job_hash and attempt only enter the ids. -ENOMEM. */
+/* job_hash and attempt only enter incident ids. The caller frees *ret_detect. -ENOMEM. */
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
 		  struct nt_detect **ret_detect) __attribute__((warn_unused_result));
 void nt_detect_free(struct nt_detect *detect);
 
 /*
- * One frame. *ret_finding are the incidents that this frame opened, changed or resolved, pending
- * ones included; they belong to the detector. -EINVAL for a frame that breaks its own rules (ranks
- * not ascending, more than NT_FRAME_MAX_RANKS, end before start or before the last frame's end):
- * the state is then untouched. -ENOMEM.
+ * Processes one frame. *ret_finding lists the incidents that it opened, changed or resolved,
+ * pending ones included; the detector owns them until the next step. -EINVAL for an invalid frame
+ * (ranks not ascending, more than NT_FRAME_MAX_RANKS, end before start or before the last frame's
+ * end): the state is unchanged. -ENOMEM.
  */
 int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 		   const struct nt_finding **ret_finding, size_t *ret_findings)
 	__attribute__((warn_unused_result));
 
-/* All incidents that are pending or firing now. Valid until the next step. */
+/* All pending and firing incidents. Valid until the next step. */
 void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,
 		    size_t *ret_findings);
 
-/* Takes what is seen now as normal: baselines start afresh, open incidents resolve. */
+/* Takes the current state as normal: resets baselines and resolves open incidents. */
 void nt_detect_rebaseline(struct nt_detect *detect);
 
-/* What is known of a rank now, for tables. False where the rank is not known. */
+/* The current state of a rank, for tables. False if the rank is unknown. */
 struct nt_detect_rank_view {
 	uint8_t tier;
 	bool own_observable;
@@ -50,14 +51,14 @@ struct nt_detect_rank_view {
 };
 bool nt_detect_rank(const struct nt_detect *detect, uint32_t rank,
 		    struct nt_detect_rank_view *ret_view);
-/* Median step time of the job in the last frame, ns; 0: none seen. */
+/* Median step time of the job in the last frame with steps, ns; 0: none so far. */
 double nt_detect_step_ns(const struct nt_detect *detect);
-/* How often some members of a communicator were not heard in time, so that nothing was judged. */
+/* Number of collective rounds that lapsed with members missing and were not judged. */
 uint64_t nt_detect_unheard(const struct nt_detect *detect);
 
 /*
- * The state as bytes, versioned and independent of byte order; the caller frees *ret_data. Loading
- * takes bytes from anywhere: -EBADMSG for what is damaged or of another version.
+ * Serialized state, versioned and independent of byte order; the caller frees *ret_data. Loading
+ * accepts untrusted bytes: -EBADMSG if they are damaged or of another version.
  */
 int nt_detect_save(const struct nt_detect *detect, uint8_t **ret_data, size_t *ret_size)
 	__attribute__((warn_unused_result));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a state as bytes, shared by the files that put it together alone. */
+/* Serialization of the parts of a detector's state. Private to state*.c. */
 #ifndef NT_DETECT_STATE_PART_H
 #define NT_DETECT_STATE_PART_H
 
@@ -9,7 +9,7 @@
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);
 void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring);
-/* In this order: what one leads to is there before it. */
+/* To be called in this order: each part refers to earlier ones. */
 void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect);
 void nt_state_ranks(struct nt_codec *codec, struct nt_detect *detect);
 void nt_state_groups(struct nt_codec *codec, struct nt_detect *detect);

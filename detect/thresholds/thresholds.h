@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of thresholds.def as constants: their values, units, reasons and sources are there. */
+/* The rows of thresholds.def as constants; that file gives their units, reasons and sources. */
 #ifndef NT_DETECT_THRESHOLDS_THRESHOLDS_H
 #define NT_DETECT_THRESHOLDS_THRESHOLDS_H
 
@@ -10,7 +10,7 @@ enum {
 #include "detect/thresholds/thresholds.def"
 };
 
-/* The defaults of struct nt_rules are nt_default_NAME here, for what is computed from them. */
+/* Defaults of struct nt_rules, as nt_default_NAME, for values derived from them. */
 #define NT_RULE(type, name, value, unit, reason, source)                                           \
 	static const type nt_default_##name = (value);
 #define NT_REAL(name, value, unit, reason, source) static const double name = (value);
