@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who belongs to which job. */
+/* Admission: assigns rank sessions to jobs. */
 #include "engine/job_impl.h"
 
 #include <errno.h>
@@ -9,12 +9,12 @@
 #include "common/base/search.h"
 #include "engine/admission_queue.h"
 
-/* Clocks of processes and windows are compared with this much slack. */
+/* Tolerance when comparing times of processes and windows. */
 #define CLOCK_SLACK_NS 1000000000ULL
-/* So long after its first frame a job is given time for its other agents to be heard of. */
+/* Time after a job's first frame in which its other agents may still appear. */
 #define YOUNG_NS (30ULL * 1000000000)
 
-/* A young job of which ranks are missing may have agents that were not heard of yet. */
+/* A young job with missing ranks may have agents that have not reported yet. */
 static bool expects_more(const struct nt_job_key *key)
 {
 	size_t size = 0;
@@ -44,7 +44,7 @@ uint64_t nt_jobs_closable_ns(struct nt_job_key *key)
 
 	if (bound >= key->due_ns || expects_more(key))
 		return bound;
-	/* With thousands of agents most messages change nothing, as this one is still behind. */
+	/* With thousands of agents most messages change nothing, as the laggard is still behind. */
 	if (laggard && laggard->watermark_ns < key->due_ns && is_waited_for(laggard, lead))
 		return bound;
 	for (const struct nt_source *source = key->source; source; source = source->hh.next) {
@@ -83,7 +83,7 @@ static struct nt_rank_session *rank_holder(const struct nt_job *job, uint32_t nu
 	return NULL;
 }
 
-/* The old process was gone before the new one began. */
+/* Whether the old process ended before the new one began. */
 static bool gone_before(const struct nt_rank_session *old, const struct nt_rank_session *new)
 {
 	uint64_t seen = old->ended ? old->ended_ns : old->last_seen_ns;
@@ -99,7 +99,7 @@ static bool has_world_tie(const struct nt_rank_session *member)
 	return false;
 }
 
-/* The job with a communicator of the member. */
+/* The job that shares a communicator with the session, or NULL. */
 static struct nt_job *tied_job(const struct nt_job_key *key, const struct nt_rank_session *member)
 {
 	struct nt_tie_index *index;
@@ -180,7 +180,7 @@ static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt
 	return 0;
 }
 
-/* The job that the member belongs to; a new one where none fits. */
+/* Selects the session's job; creates one if none fits. */
 static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
 		      const struct nt_rank_session *member, struct nt_job **ret_job)
 {
@@ -197,7 +197,7 @@ static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
 			*ret_job = job;
 			return 0;
 		case FOLLOWS:
-			/* Of several that ended, the one that ended last. */
+			/* Of several ended jobs, the one that ended last. */
 			before = job;
 			break;
 		case FITS_NOT:
@@ -262,7 +262,7 @@ static void retire(struct nt_job *job, struct nt_rank_session *member)
 		member->source->members--;
 		job->live--;
 	}
-	/* The retired are at the end. */
+	/* Retired members are at the end. */
 	while (job->member[at] != member)
 		at++;
 	memmove(job->member + at, job->member + at + 1,
@@ -289,7 +289,7 @@ static void number_member(struct nt_jobs *jobs, struct nt_job *job, struct nt_ra
 	if (holder)
 		jobs->counters.conflicting_ranks++;
 	if (!member->rank_known || member->rank >= NT_JOB_FIRST_UNKNOWN || holder) {
-		/* Never accused, and never taken for another. */
+		/* Never accused, and never confused with another rank. */
 		member->rank_known = false;
 		if (member->number < NT_JOB_FIRST_UNKNOWN)
 			member->number = NT_JOB_FIRST_UNKNOWN + job->unknowns++;
@@ -321,13 +321,13 @@ static int describe_job(struct nt_job *job, const struct nt_rank_session *member
 	r = rename_job(&job->namespace, nt_rank_session_text(member, NT_RANK_SESSION_NAMESPACE));
 	if (r < 0)
 		return r;
-	/* What a process claims is believed as far as a frame can hold it. */
+	/* A claimed size is accepted up to the limit of a frame. */
 	if (member->size > job->size)
 		job->size = member->size < NT_FRAME_MAX_RANKS ? member->size : NT_FRAME_MAX_RANKS;
 	return 0;
 }
 
-/* Where its number belongs: behind its like, and before the retired. */
+/* Inserts by number, after equal ones and before retired ones. */
 static void insert_member(struct nt_job *job, struct nt_rank_session *member)
 {
 	const size_t low = nt_search_first(0, job->members - job->retired, i,
@@ -385,7 +385,7 @@ static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key,
 	if (r >= 0)
 		r = join_job(jobs, job, member);
 	if (r < 0 && member->job)
-		return r; /* it is in, if not all of it */
+		return r; /* admitted, but its communicators are not all indexed */
 	if (r < 0) {
 		nt_jobs_forget_member(key, member);
 		nt_rank_session_free(member);
@@ -397,7 +397,7 @@ static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key,
 	return 0;
 }
 
-/* Who has become known with one that was let in can make others due. */
+/* Communicators of an admitted session can make others due. */
 static int learn(struct nt_admission *line, const struct nt_job_key *key,
 		 const struct nt_rank_session *member, unsigned int known)
 {
@@ -410,7 +410,7 @@ static int learn(struct nt_admission *line, const struct nt_job_key *key,
 	return r;
 }
 
-/* Lets in who is due; whom the arrival of another made wait longer goes back into the line. */
+/* Admits the due sessions; those whose due time another one delayed are requeued. */
 static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
 		       struct nt_admission *line, size_t count)
 {
@@ -428,7 +428,7 @@ static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t no
 		}
 		turn->member = NULL;
 		r = admit_member(jobs, key, member);
-		/* Where no job took it, it is gone, and nothing has become known. */
+		/* If no job accepted it, it is freed and nothing has become known. */
 		if (r == 0)
 			r = learn(line, key, member, known);
 	}
@@ -436,8 +436,8 @@ static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t no
 }
 
 /*
- * All that are due by now_ns, and who of the rest is due by until_ns. Where a job begins the line is
- * over, as that changes who is due when: before the first job, anybody with a communicator is.
+ * Admits all due by now_ns, then those due by until_ns. A new job ends the pass, because it changes
+ * due times: before the first job, every session with a communicator is due.
  */
 static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_admission *line,
 		      uint64_t now_ns, uint64_t until_ns)
@@ -449,7 +449,7 @@ static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_ad
 	while (r == 0 && now_ns <= until_ns) {
 		size_t count;
 
-		/* Those let in may have made others due. */
+		/* Admitted sessions may have made others due. */
 		while (r == 0 && (count = nt_admission_take(line, now_ns)))
 			r = admit_batch(jobs, key, now_ns, line, count);
 		if (key->jobs != before)
@@ -462,7 +462,7 @@ static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_ad
 static void keep_admission(struct nt_job_key *key, const struct nt_admission *line)
 {
 	if (line->turns < key->lobbies)
-		return; /* it did not come to that */
+		return; /* the queue was not filled */
 	key->lobbies = 0;
 	for (size_t i = 0; i < line->turns; i++)
 		if (line->turn[i].member)

@@ -11,7 +11,7 @@ struct nt_admission_place {
 	size_t turn;
 };
 
-/* Who waits, among others, for this communicator to become known. */
+/* A queued session that becomes due when this communicator becomes known. */
 struct nt_admission_hope {
 	uint64_t comm;
 	size_t turn;
@@ -24,7 +24,7 @@ static bool knows_tie(const struct nt_job_key *key, const struct nt_window *wind
 	for (size_t i = 0; i < window->comms; i++) {
 		if (window->comm[i].id_is_local || window->comm[i].size < 2)
 			continue;
-		/* The first of a key has nobody to be tied to. */
+		/* The first session of a key has no job to be connected to. */
 		if (!key->job)
 			return true;
 		HASH_FIND(hh, key->tie, &window->comm[i].id, sizeof(uint64_t), index);
@@ -77,7 +77,10 @@ void nt_admission_release(struct nt_admission *line)
 	*line = (struct nt_admission){0};
 }
 
-/* ---- the heap ------------------------------------------------------------------------------------ */
+/*
+ * ---- the heap
+ * ------------------------------------------------------------------------------------
+ */
 
 static void swap(struct nt_admission_place *a, struct nt_admission_place *b)
 {
@@ -160,7 +163,10 @@ int nt_admission_put(struct nt_admission *line, struct nt_turn *turn, uint64_t d
 	return push(line, (size_t)(turn - line->turn));
 }
 
-/* ---- what is hoped for ---------------------------------------------------------------------------- */
+/*
+ * ---- awaited communicators
+ * ------------------------------------------------------------------------
+ */
 
 static int by_comm(const void *a, const void *b)
 {
@@ -171,7 +177,7 @@ static int by_comm(const void *a, const void *b)
 	return (left->turn > right->turn) - (left->turn < right->turn);
 }
 
-/* Whoever is let in with the first window already cannot come earlier. */
+/* A session admitted with its first window cannot be due earlier. */
 static int add_hopes(struct nt_admission *line, size_t turn)
 {
 	const struct nt_rank_session *member = line->turn[turn].member;
@@ -210,7 +216,7 @@ int nt_admission_learn(struct nt_admission *line, const struct nt_job_key *key, 
 		struct nt_turn *turn = &line->turn[line->hope[i].turn];
 		uint64_t due_ns;
 
-		/* Who is out is looked at again in any case. */
+		/* Taken entries are examined again in any case. */
 		if (!turn->member || turn->is_out)
 			continue;
 		due_ns = nt_rank_session_due_ns(key, turn->member);

@@ -8,11 +8,11 @@
 #include "common/base/search.h"
 
 enum {
-	EPOCH_WHOLE = 1, /* on the wire: counted from the making of the communicator */
+	EPOCH_WHOLE = 1, /* on the wire: counted from the communicator's creation */
 	MAX_SHIFTS = 64, /* different shifts that are voted on */
 };
 
-/* A communicator that a member was seen in. */
+/* A communicator of a member. */
 struct seen {
 	uint64_t comm, epoch;
 	struct nt_align_reading reading;
@@ -26,7 +26,7 @@ struct mark {
 	enum nt_op op;
 };
 
-/* The reference's calls, and how far apart they are. */
+/* The reference's calls and their spacing. */
 struct reference {
 	struct mark *mark;
 	size_t marks;
@@ -59,7 +59,7 @@ struct nt_align_reading nt_align_read(const struct nt_rank_session *member,
 	known = find(member, comm->id);
 	if (known && known->epoch == comm->epoch)
 		return (struct nt_align_reading){.group = known->group, .shift = known->shift};
-	/* A group of its own, comparable with nobody. */
+	/* A group of its own, not comparable with others. */
 	alone = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, member->number), comm->id);
 	alone = nt_hash_u64(alone, comm->epoch);
 	return (struct nt_align_reading){.group = nt_hash_mix(alone) | 1};
@@ -72,7 +72,7 @@ uint64_t nt_align_shift(const struct nt_rank_session *member, const struct nt_wi
 	for (size_t i = 0; i < window->comms; i++)
 		if (window->comm[i].id == window->inside.comm)
 			return nt_align_read(member, &window->comm[i]).shift;
-	/* Who is stuck in a call makes no others. */
+	/* A rank that is stuck in a call makes no others. */
 	return known ? known->shift : 0;
 }
 
@@ -260,7 +260,7 @@ static int align_member(const struct reference *reference, const struct seen *se
 
 	if (reference->marks < NT_ALIGN_VOTES || !reference->spacing_ns)
 		return 0;
-	/* With clocks that differ by a quarter of the spacing, a neighbour could pass for the call. */
+	/* If clocks differ by a quarter of the spacing, a neighbouring call could match. */
 	if (!same_clock && reference->spacing_ns < 4 * NT_ALIGN_CLOCK_NS)
 		return 0;
 	hear_member(reference, seen, &poll);
@@ -283,7 +283,7 @@ static int align_member(const struct reference *reference, const struct seen *se
 	return 0;
 }
 
-/* All who were seen in one communicator, by group: the first group of the largest is the reference. */
+/* All members of one communicator by group; the first of the largest groups is the reference. */
 static int align_comm(const struct seen *seen, size_t count, struct nt_arena *arena,
 		      struct nt_align_counters *counters)
 {
@@ -294,7 +294,10 @@ static int align_comm(const struct seen *seen, size_t count, struct nt_arena *ar
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from; to < count && seen[to].reading.group == seen[from].reading.group;)
 			to++;
-		/* Whole numbers sort first, and are the reference however few have them. */
+		/*
+		 * The group that needs no alignment sorts first and is the reference, however
+		 * small.
+		 */
 		if (best_count &&
 		    (seen[best].reading.group == NT_ALIGN_WHOLE || to - from <= best_count))
 			continue;

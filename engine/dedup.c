@@ -30,7 +30,9 @@ void nt_dedup_start(struct nt_dedup *sequence, uint64_t number)
 	sequence->joined = sequence->first = sequence->newest = number;
 }
 
-/* ---- holes -------------------------------------------------------------------------------------- */
+/*
+ * ---- holes --------------------------------------------------------------------------------------
+ */
 
 static int make_holes(struct nt_dedup *sequence)
 {
@@ -55,7 +57,7 @@ static void forget_oldest(struct nt_dedup *sequence, struct nt_dedup_counters *c
 	remove_hole(sequence, 0);
 }
 
-/* Behind all others. make_holes() came before. */
+/* Appends a hole; make_holes() has been called. */
 static void add_hole(struct nt_dedup *sequence, uint64_t from, uint64_t to, bool counted,
 		     struct nt_dedup_counters *counters)
 {
@@ -77,7 +79,7 @@ static void add_hole(struct nt_dedup *sequence, uint64_t from, uint64_t to, bool
 	};
 }
 
-/* Makes two holes of one. At the cap the oldest goes, which may be that one's own front part. */
+/* Splits a hole. At the cap the oldest is dropped, which may be the front part of this one. */
 static void split_hole(struct nt_dedup *sequence, uint32_t at, uint64_t number,
 		       struct nt_dedup_counters *counters)
 {
@@ -86,7 +88,7 @@ static void split_hole(struct nt_dedup *sequence, uint32_t at, uint64_t number,
 	sequence->hole[at].to = number;
 	if (sequence->holes == NT_DEDUP_MAX_HOLES) {
 		forget_oldest(sequence, counters);
-		/* Its front part may have been the oldest: the place is then that of the rest. */
+		/* If its front part was dropped, the remaining part has its index. */
 		at = at ? at - 1 : UINT32_MAX;
 	}
 	at++;
@@ -100,7 +102,7 @@ static void split_hole(struct nt_dedup *sequence, uint32_t at, uint64_t number,
 	sequence->holes++;
 }
 
-/* Whether the number was in a hole, and now is no more. */
+/* Removes the number from its hole; false if it was in none. */
 static bool fill_hole(struct nt_dedup *sequence, uint64_t number,
 		      struct nt_dedup_counters *counters)
 {
@@ -123,9 +125,11 @@ static bool fill_hole(struct nt_dedup *sequence, uint64_t number,
 	return false;
 }
 
-/* ---- the window --------------------------------------------------------------------------------- */
+/*
+ * ---- the window ---------------------------------------------------------------------------------
+ */
 
-/* The number leaves the window without having been seen. */
+/* The number leaves the window without having been received. */
 static void miss(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_counters *counters)
 {
 	if (!number)
@@ -134,7 +138,7 @@ static void miss(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_cou
 	add_hole(sequence, number, number + 1, number >= sequence->joined, counters);
 }
 
-/* One place further from the newest for all; what falls out unseen is missing. */
+/* Shifts the window by one number; a number that leaves it unseen is missing. */
 static void shift(struct nt_dedup *sequence, struct nt_dedup_counters *counters)
 {
 	if (sequence->newest >= WINDOW - 1 && !test_bit(sequence, WINDOW - 1))
@@ -145,7 +149,7 @@ static void shift(struct nt_dedup *sequence, struct nt_dedup_counters *counters)
 	sequence->newest++;
 }
 
-/* All that the window still waits for is missing, and then there is a hole of `skipped`. */
+/* All unseen numbers of the window are missing, and a hole of `skipped` follows. */
 static void jump(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_counters *counters)
 {
 	const uint64_t skipped = number - sequence->newest - 1;
@@ -153,14 +157,14 @@ static void jump(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_cou
 	for (uint64_t i = WINDOW - 1; i > 0; i--)
 		if (i <= sequence->newest && !test_bit(sequence, i))
 			miss(sequence, sequence->newest - i, counters);
-	/* What is in the new window is told by its bits. */
+	/* Numbers in the new window are covered by its bits. */
 	add_hole(sequence, sequence->newest + 1, number - (WINDOW - 1), true, counters);
 	counters->gaps += skipped;
 	memset(sequence->seen, 0, sizeof(sequence->seen));
 	sequence->first = sequence->newest = number;
 }
 
-/* What came before the first that was seen, as far as the window does not reach there. */
+/* Numbers before the first one received and before the window. */
 static int remember_past(struct nt_dedup *sequence, struct nt_dedup_counters *counters)
 {
 	int r;
@@ -193,12 +197,14 @@ int nt_dedup_take(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_co
 	if (test_bit(sequence, behind))
 		return 0;
 	set_bit(sequence, behind);
-	/* Those were counted when the numbers jumped over them. */
+	/* These were counted as gaps when the numbers jumped over them. */
 	counters->filled += number >= sequence->joined && number < sequence->first;
 	return 1;
 }
 
-/* ---- saved -------------------------------------------------------------------------------------- */
+/*
+ * ---- saved --------------------------------------------------------------------------------------
+ */
 
 void nt_dedup_save(const struct nt_dedup *sequence, struct nt_codec *codec)
 {

@@ -16,7 +16,9 @@ struct nt_engine_options nt_engine_options_default(void)
 	};
 }
 
-/* ---- what hangs on a job ------------------------------------------------------------------------ */
+/*
+ * ---- data of a job ------------------------------------------------------------------------------
+ */
 
 static void free_open(struct nt_open_incident *open)
 {
@@ -38,7 +40,9 @@ void nt_engine_remove_open(struct nt_job_view *view, struct nt_open_incident *op
 	*open = view->open[--view->opens];
 }
 
-/* The job is over, or given up: what was still open ends with it. What never fired is dropped. */
+/*
+ * The job ended or was given up: resolves its open incidents. Those that never fired are dropped.
+ */
 static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 {
 	struct nt_job_view *view = job->user;
@@ -62,7 +66,7 @@ static void forget_job(void *data, struct nt_job *job)
 	struct nt_engine *engine = data;
 	struct nt_job_view *view = job->user;
 
-	/* Nobody would ever close what a job leaves behind of which nothing was heard for an hour. */
+	/* A job without data for an hour is dropped; its open incidents must be resolved here. */
 	if (!engine->is_closing)
 		resolve_all(engine, job);
 	nt_detect_free(job->detect);
@@ -123,7 +127,9 @@ void nt_engine_free(struct nt_engine *engine)
 	free(engine);
 }
 
-/* ---- incidents ---------------------------------------------------------------------------------- */
+/*
+ * ---- incidents ----------------------------------------------------------------------------------
+ */
 
 /* Names for nt_incident_describe(). */
 struct naming {
@@ -235,7 +241,7 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 	return 0;
 }
 
-/* What open incidents have cost until now, which was not told yet. */
+/* Reports the firing incidents with their cost up to now. */
 static int tell_costs(struct nt_engine *engine, struct nt_job *job)
 {
 	const struct nt_finding *finding;
@@ -253,7 +259,9 @@ static int tell_costs(struct nt_engine *engine, struct nt_job *job)
 	return 0;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/*
+ * ---- frames -------------------------------------------------------------------------------------
+ */
 
 static int close_cell(struct nt_engine *engine, struct nt_job *job)
 {
@@ -298,7 +306,7 @@ static bool has_waiting(const struct nt_job *job)
 	return false;
 }
 
-/* All its ranks have ended; a rank that was never seen is given the time that agents have. */
+/* Whether all ranks have ended; ranks never observed get the time allowed to agents. */
 static bool is_over(const struct nt_job *job, uint64_t closable_ns)
 {
 	if (job->live || !job->ended_ns || job->owner->lobbies)
@@ -338,7 +346,7 @@ static struct nt_job *first_due(struct nt_engine *engine, struct nt_job_key *key
 	return first;
 }
 
-/* Takes the key as far as closable_ns, one thing after another in the order of event time. */
+/* Advances the key to closable_ns, in the order of event time. */
 static int advance_to(struct nt_engine *engine, struct nt_job_key *key, uint64_t closable_ns)
 {
 	for (;;) {
@@ -380,7 +388,7 @@ static int advance(struct nt_engine *engine, struct nt_job_key *key)
 	uint64_t closable_ns;
 	int r;
 
-	/* Most messages make nothing due; no agent can be ahead of the most advanced. */
+	/* Most messages make nothing due: no agent is ahead of the most advanced one. */
 	if (key->lead_ns < key->due_ns)
 		return 0;
 	closable_ns = nt_jobs_closable_ns(key);
@@ -414,7 +422,7 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		return 0;
 	}
 	r = nt_jobs_put(engine->jobs, message, again, &key);
-	/* In the middle of a second reading windows are missing that were here when it was decided. */
+	/* During a replay windows are missing that were present at the original decision. */
 	if (r < 0 || !key || again)
 		return r;
 	return advance(engine, key);
@@ -429,7 +437,7 @@ static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
 		if (r < 0)
 			return r;
 	}
-	/* Cells without windows are of no interest then. */
+	/* Cells without windows are then skipped. */
 	for (struct nt_job *job = key->job; job; job = job->next) {
 		while (!job->closed && has_waiting(job)) {
 			nt_frame_builder_skip(engine->frame_builder, job, UINT64_MAX);
@@ -486,7 +494,9 @@ int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id)
 	return -ENOENT;
 }
 
-/* ---- views -------------------------------------------------------------------------------------- */
+/*
+ * ---- views --------------------------------------------------------------------------------------
+ */
 
 void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From messages to incidents: jobs, frames, detection. Pure: no I/O, no clock, no threads; time is
- * what the messages say. The aggregator and `neutracer analyze` link the same.
+ * The engine: turns messages into incidents through jobs, frames and detection. It is pure: no I/O,
+ * no clock, no threads; time is event time of the messages. Used by the aggregator and `neutracer
+ * analyze`.
  */
 #ifndef NT_ENGINE_ENGINE_H
 #define NT_ENGINE_ENGINE_H
@@ -29,23 +30,26 @@ struct nt_engine_options {
 /* The shipped rules, no prices, default limits. */
 struct nt_engine_options nt_engine_options_default(void);
 
-/* Any of them may be NULL. */
+/* Callbacks; any may be NULL. */
 struct nt_engine_handler {
-	/* Opened, changed or resolved; pending ones come too. Borrowed for the call. */
+	/*
+	 * An incident was opened, changed or resolved; pending ones included. Borrowed for the
+	 * call.
+	 */
 	void (*incident)(void *data, const struct nt_wire_incident *incident);
 	/* A frame of the job, before it is judged. */
 	void (*frame)(void *data, const struct nt_job *job, const struct nt_frame *frame);
 	void *data;
-	/* The same frame when job->detect has judged it. */
+	/* The same frame after job->detect has judged it. */
 	void (*judged)(void *data, const struct nt_job *job, const struct nt_frame *frame);
 };
 
 /* Monotonic. */
 struct nt_engine_counters {
-	uint64_t heartbeats, node_vectors, others; /* others: messages of no use here */
-	uint64_t incidents; /* told to the handler */
-	uint64_t refused_frames; /* the detection would not take them */
-	uint64_t unheard_comms; /* of which some members were not heard in time */
+	uint64_t heartbeats, node_vectors, others; /* others: messages of other kinds, ignored */
+	uint64_t incidents; /* passed to the handler */
+	uint64_t refused_frames; /* rejected by the detector as invalid */
+	uint64_t unheard_comms; /* collective rounds that lapsed with members missing */
 };
 
 struct nt_engine;
@@ -56,20 +60,20 @@ NT_MUST_CHECK int nt_engine_new(const struct nt_engine_options *options,
 void nt_engine_free(struct nt_engine *engine);
 NT_DEFINE_AUTO(nt_engine, nt_engine_free)
 
-/* Consumes the message, always. `again`: see nt_jobs_put(). -ENOMEM. */
+/* Processes a message and takes ownership in every case. `again`: see nt_jobs_put(). -ENOMEM. */
 NT_MUST_CHECK int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool again);
 
-/* A recording is at its end: all that still waits is judged. */
+/* End of a recording: judges all windows that still wait. */
 NT_MUST_CHECK int nt_engine_finish(struct nt_engine *engine);
 
 /*
- * Every second or so: judges what waits for agents that no longer speak, and forgets what is long
- * over. waited_ns is the time for which the bus had nothing more to read since the last call: where
- * an agent is the only one of its job, nothing else tells that time goes on.
+ * To be called about every second: judges windows that wait for silent agents, and frees old jobs.
+ * waited_ns is the time since the last call in which the bus was empty. For a job with a single
+ * agent this is the only measure of elapsed time.
  */
 NT_MUST_CHECK int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns);
 
-/* What the job does now is normal. -ENOENT. */
+/* Takes the job's current state as normal. -ENOENT. */
 NT_MUST_CHECK int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id);
 
 /* An incident that is pending or firing. */
@@ -81,11 +85,11 @@ struct nt_open_incident {
 	struct nt_wire_incident incident;
 };
 
-/* What the engine hangs on nt_job.user. */
+/* The engine's data at nt_job.user. */
 struct nt_job_view {
 	struct nt_open_incident *open;
 	size_t opens, open_cap;
-	struct nt_snapshot_job *picture; /* of the job when it last changed; see picture.h */
+	struct nt_snapshot_job *picture; /* the job's last snapshot; see snapshot.h */
 };
 
 enum {
@@ -95,7 +99,7 @@ enum {
 /* The job's id as text. */
 void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME]);
 
-/* What was judged of a job so far: baselines, sums, open incidents. -EBADMSG. */
+/* The detector's state of a job: baselines, sums, open incidents. Loading: -EBADMSG if damaged. */
 NT_MUST_CHECK int nt_engine_save_job(const struct nt_job *job, struct nt_buf *buf);
 NT_MUST_CHECK int nt_engine_load_job(struct nt_engine *engine, struct nt_job *job, const void *data,
 				     size_t size);

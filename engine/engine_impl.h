@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine from inside; for aggregator/engine*.c alone. */
+/* Internals of the engine. Private to engine/engine*.c. */
 #ifndef NT_ENGINE_ENGINE_IMPL_H
 #define NT_ENGINE_ENGINE_IMPL_H
 
@@ -14,10 +14,10 @@ struct nt_engine {
 	struct nt_jobs *jobs;
 	struct nt_frame_builder *frame_builder;
 	struct nt_shortages shortages;
-	bool is_closing; /* what is forgotten now is not over */
+	bool is_closing; /* shutdown: jobs freed now are not resolved */
 };
 
-/* The open incident with this number; NULL: there is none. */
+/* The open incident with this id, or NULL. */
 struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id);
 /* -ENOMEM. */
 NT_MUST_CHECK int nt_engine_add_open(struct nt_job_view *view, uint64_t id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the engine saves of a job, and loads: the state of its detection and its open incidents. */
+/* Saves and loads the engine's state of a job: its detector and open incidents. */
 #include "engine/engine_impl.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "common/base/codec.h"
 
-/* As a message of its own: fields may be added to incidents, and old states must load. */
+/* Encoded as a message: incidents may gain fields, and old states must load. */
 static int save_open(const struct nt_open_incident *open, struct nt_codec *codec)
 {
 	const struct nt_message message = {

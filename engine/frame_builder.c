@@ -6,10 +6,10 @@
 
 #include "engine/samples.h"
 
-/* A member whose living agent no longer reports it has ended unseen. */
+/* A member that its live agent no longer reports has ended unobserved. */
 #define UNREPORTED_NS    (10ULL * 1000000000)
 #define UNREPORTED_CELLS 4
-#define UNSEEN_NS        (60ULL * 1000000000) /* two terms of a process that was given up */
+#define UNSEEN_NS        (60ULL * 1000000000) /* twice an agent's term for a lost process */
 
 int nt_frame_builder_new(uint64_t cell_min_ns, struct nt_frame_builder **ret_frame_builder)
 {
@@ -36,9 +36,11 @@ nt_frame_builder_counters(const struct nt_frame_builder *frame_builder)
 	return &frame_builder->counters;
 }
 
-/* ---- members ------------------------------------------------------------------------------------ */
+/*
+ * ---- members ------------------------------------------------------------------------------------
+ */
 
-/* The windows of a member that end in the cell: the first of its queue. */
+/* Number of the member's windows that end in the cell: the first of its queue. */
 static size_t count_windows(const struct nt_rank_session *member, uint64_t end_ns)
 {
 	size_t count = 0;
@@ -57,8 +59,8 @@ static void note_inside(struct nt_rank_session *member, const struct nt_message 
 }
 
 /*
- * A job that this member has named changes its name with it: the name of a pod, and so of its job, may
- * be learned after the first window.
+ * A job that was named by this member is renamed with it: the name of a pod, and so of its job, may
+ * become known after the first window.
  */
 static int rename_member(struct nt_rank_session *member, const struct nt_rank_id *id)
 {
@@ -75,7 +77,7 @@ static int rename_member(struct nt_rank_session *member, const struct nt_rank_id
 	return 0;
 }
 
-/* What the windows say of the member itself, before the frame is drawn up. */
+/* Updates the session from its windows, before the frame is built. */
 static int update_member(struct nt_rank_session *member, size_t windows)
 {
 	const struct nt_rank_id *id = NULL;
@@ -98,7 +100,7 @@ static int update_member(struct nt_rank_session *member, size_t windows)
 
 		if (!waiting->message->window.steps || waiting->end_ns <= waiting->start_ns)
 			continue;
-		/* A long step is reported in several windows, the last of which has it. */
+		/* A long step spans several windows; the last one reports it. */
 		member->step_window_ns[1] = member->step_window_ns[0];
 		member->step_window_ns[0] =
 			waiting->end_ns -
@@ -111,7 +113,7 @@ static int update_member(struct nt_rank_session *member, size_t windows)
 	return 0;
 }
 
-/* Ranks may become known, and then take another place in the order while we go through it. */
+/* Ranks may become known and then move in the order during the loop. */
 static int update_members(struct nt_frame_builder *frame_builder, struct nt_jobs *jobs,
 			  struct nt_job *job, uint64_t end_ns)
 {
@@ -138,8 +140,8 @@ static int update_members(struct nt_frame_builder *frame_builder, struct nt_jobs
 }
 
 /*
- * Its agent, which goes on, sends no windows of it any more. An agent that gave it up will not report its
- * end: such a rank leaves the job later, and is not taken for one that failed.
+ * Whether its live agent no longer sends windows of it. An agent that gave up a process does not
+ * report its end: such a rank leaves the job later and does not count as failed.
  */
 static bool has_left(const struct nt_rank_session *member, uint64_t length_ns, uint64_t end_ns)
 {
@@ -151,7 +153,7 @@ static bool has_left(const struct nt_rank_session *member, uint64_t length_ns, u
 	       member->source->heard_ns + least_ns < end_ns;
 }
 
-/* Ends that the windows of the cell report, and those without a report. */
+/* Records ends: those reported by windows of the cell, and unreported ones. */
 static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_ns)
 {
 	for (size_t i = 0; i < job->members - job->retired; i++) {
@@ -169,7 +171,9 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 	}
 }
 
-/* ---- samples ------------------------------------------------------------------------------------ */
+/*
+ * ---- samples ------------------------------------------------------------------------------------
+ */
 
 static const struct nt_comm_window *find_comm(const struct nt_window *window, uint64_t id,
 					      uint64_t epoch)
@@ -241,7 +245,9 @@ static int collect_samples(struct nt_frame_builder *frame_builder, const struct 
 	return 0;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/*
+ * ---- frames -------------------------------------------------------------------------------------
+ */
 
 static int draw_up(struct nt_frame_builder *frame_builder, struct nt_job *job, uint64_t end_ns)
 {

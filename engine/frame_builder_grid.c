@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The grid of a job's frames: how long a cell is, which are skipped, how much of one is missing. */
+/* The grid of a job's frames: length of cells, skipped cells, and completeness. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/frame_builder_impl.h"
 
-/* ---- cells -------------------------------------------------------------------------------------- */
+/*
+ * ---- cells --------------------------------------------------------------------------------------
+ */
 
 static int by_size(const void *a, const void *b)
 {
@@ -15,8 +17,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /*
- * A quarter longer than the windows of the middle rank. Of its last two the shorter counts, so that
- * one long pause does not make the job's frames long; they grow at once and shrink slowly.
+ * A cell is a quarter longer than the median rank's windows. The shorter of each rank's last two
+ * counts, so that one long pause does not lengthen frames. Cells grow at once and shrink slowly.
  */
 int nt_frame_builder_stretch(struct nt_frame_builder *frame_builder, struct nt_job *job)
 {
@@ -77,14 +79,16 @@ void nt_frame_builder_skip(struct nt_frame_builder *frame_builder, struct nt_job
 	frame_builder->counters.skipped_gaps++;
 }
 
-/* ---- what is missing ---------------------------------------------------------------------------- */
+/*
+ * ---- what is missing ----------------------------------------------------------------------------
+ */
 
-/* One that ends in a later cell began before this one ended. */
+/* Whether a window that ends in a later cell began before this one ended. */
 static bool is_covered_later(const struct nt_rank_session *member, uint64_t end_ns)
 {
 	const struct nt_waiting *next = member->waiting;
 
-	/* What its agent does not vouch for may be here by chance. */
+	/* Beyond the agent's watermark the result would depend on the order of arrival. */
 	if (!member->waitings || member->source->watermark_ns < end_ns)
 		return false;
 	if (!member->covered_boot_ns)
@@ -93,9 +97,9 @@ static bool is_covered_later(const struct nt_rank_session *member, uint64_t end_
 }
 
 /*
- * For how much of the member's time no window came, as far as this cell tells; negative: a window came
- * after all for what was held for missing. Its windows follow each other without a gap on the clock
- * of its node, whatever becomes of the real one.
+ * Time of the member without a window, as far as this cell shows; negative: late windows for time
+ * counted as missing. Windows are contiguous on the boot clock of the node, regardless of changes
+ * of the real clock.
  */
 static double find_missing(struct nt_rank_session *member, size_t windows, uint64_t end_ns,
 			   uint64_t length_ns)
@@ -124,8 +128,8 @@ static double find_missing(struct nt_rank_session *member, size_t windows, uint6
 }
 
 /*
- * Of so much of the member's time windows came whose events or intervals did not all come: of each the
- * part that was lost. An agent that does not say how many came tells of nothing that can be relied on.
+ * Time of the member lost within windows: of each window the share of lost events or intervals. A
+ * window without event counts is lost entirely.
  */
 static double find_lost(const struct nt_rank_session *member, size_t windows)
 {
@@ -142,7 +146,7 @@ static double find_lost(const struct nt_rank_session *member, size_t windows)
 	return lost_ns;
 }
 
-/* Where the job is larger than what was seen of it, the rest is missing. */
+/* Ranks that were never observed count as missing. */
 void nt_frame_builder_weigh(struct nt_frame_builder *frame_builder, struct nt_job *job,
 			    const size_t *windows)
 {
@@ -157,7 +161,7 @@ void nt_frame_builder_weigh(struct nt_frame_builder *frame_builder, struct nt_jo
 		const struct nt_frame_rank *rank = &frame_builder->frame.rank[i];
 		double ns, now;
 
-		/* Nobody expects a window of the dead. */
+		/* No window is expected of an ended rank. */
 		if (rank->ended && !rank->observed)
 			continue;
 		ns = find_missing(job->member[i], windows[i], end_ns, length_ns) +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinds of operations in a frame: which members wait for which. */
+/* Maps operations to their kinds, by which members wait for which. */
 #include "engine/frame_builder_impl.h"
 
 enum nt_frame_kind nt_frame_builder_kind(enum nt_op op)

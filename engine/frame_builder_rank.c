@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What one rank did in the windows of a cell: its place in the frame. */
+/* Builds a rank's entry of the frame from its windows of the cell. */
 #include <errno.h>
 
 #include "common/base/hash.h"
 #include "engine/frame_builder_impl.h"
 
-/* ---- communicators ------------------------------------------------------------------------------ */
+/*
+ * ---- communicators ------------------------------------------------------------------------------
+ */
 
 static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch, bool by_gpu)
 {
@@ -13,7 +15,7 @@ static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *s
 
 	for (size_t i = 0; i < sketch->buckets; i++)
 		calls += sketch->count[i];
-	/* Times of a host and times of a device are not one sum: those of the device tell more. */
+	/* Host and device times are not added; device times take precedence. */
 	if (!calls || (sum->by_gpu && !by_gpu))
 		return;
 	if (by_gpu && !sum->by_gpu)
@@ -31,9 +33,9 @@ static uint64_t scale(uint64_t value, uint64_t part, uint64_t whole)
 }
 
 /*
- * Calls are those of the whole window. Where it is sampled, a part of them is of steps that a slice cut, and
- * that are not told in any window: those of the whole steps are as many as their part of the time that was
- * observed. One is left of calls that were made: the rank goes on.
+ * Calls are counted over the whole window. If it is sampled, some belong to steps cut by a slice,
+ * which no window reports. Calls of whole steps are estimated by their share of the observed time,
+ * at least one if any was made, as the rank makes progress.
  */
 static uint64_t calls_of_steps(const struct nt_window *window, uint64_t calls)
 {
@@ -96,8 +98,8 @@ static int add_recent(struct nt_frame_builder *frame_builder, const struct nt_me
 }
 
 /*
- * The rolling hash is over all calls since counting began. Where members of a job began at different
- * times it says nothing; the last call can still be compared.
+ * The rolling hash covers all calls since counting began. If members began at different times it is
+ * meaningless, but the last call can still be compared.
  */
 static uint64_t hash_last(const struct nt_frame_comm *comm)
 {
@@ -111,7 +113,7 @@ static uint64_t hash_last(const struct nt_frame_comm *comm)
 	return nt_hash_mix(nt_hash_u64(nt_hash_u64(hash, last->count), last->type));
 }
 
-/* The operations of a communicator in these windows, at the most. */
+/* Upper bound of the communicator's operations in these windows. */
 static size_t count_ops(const struct nt_rank_session *member, size_t windows, uint64_t id)
 {
 	size_t count = 0;
@@ -134,7 +136,7 @@ static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank
 	struct nt_frame_op *op = (struct nt_frame_op *)sum->op;
 	int r;
 
-	/* Numbers of two epochs do not add up: the newer one goes on alone. */
+	/* Numbers of two epochs cannot be added: only the newer one is kept. */
 	if (sum->epoch != reading.group)
 		sum->ops = 0;
 	if (!op || sum->ops == 0) {
@@ -197,7 +199,9 @@ static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_ran
 	return 0;
 }
 
-/* ---- transfers ---------------------------------------------------------------------------------- */
+/*
+ * ---- transfers ----------------------------------------------------------------------------------
+ */
 
 static int add_transfers(struct nt_frame_builder *frame_builder,
 			 const struct nt_rank_session *member, size_t windows,
@@ -241,14 +245,16 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 	return 0;
 }
 
-/* ---- ranks -------------------------------------------------------------------------------------- */
+/*
+ * ---- ranks --------------------------------------------------------------------------------------
+ */
 
 static void add_steps(struct nt_rank_session *member, struct nt_frame_rank *rank,
 		      const struct nt_window *window)
 {
 	uint8_t tier = (uint8_t)window->own_tier;
 
-	/* Own work of different tiers is not one sum. Where host work is not known of one, it is of none. */
+	/* Own work of different tiers is not added. Host work must be known of all windows. */
 	if (rank->steps && rank->own_tier != tier)
 		tier = tier == NT_FRAME_T0 || rank->own_tier == NT_FRAME_T0 ? NT_FRAME_T0
 									    : NT_FRAME_T1;
@@ -298,8 +304,8 @@ static void show_inside(const struct nt_rank_session *member, struct nt_frame_ra
 }
 
 /*
- * Nobody has spoken of this time yet, and it is judged because the wait is over; or what its agent said
- * of it, or what all did, was missing when they were heard again.
+ * Whether data of this time is still outstanding and the wait has expired, or was still missing
+ * when the agent, or all agents, resumed.
  */
 static bool is_unheard(const struct nt_rank_session *member, uint64_t start_ns, uint64_t end_ns)
 {
@@ -311,7 +317,7 @@ static bool is_unheard(const struct nt_rank_session *member, uint64_t start_ns, 
 	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
 }
 
-/* Which part of the member's time its agent has observed, and what of it not at all. */
+/* Records the share of the time that the agent observed, and the calls that it shed. */
 static void see_sampling(struct nt_rank_session *member, size_t windows, struct nt_frame_rank *rank)
 {
 	uint64_t length_ns = 0, unobserved_ns = 0;
@@ -336,24 +342,24 @@ static void see_sampling(struct nt_rank_session *member, size_t windows, struct 
 }
 
 enum {
-	/* What own or host work is another figure without. */
+	/* Shed calls that change own or host work. */
 	SHED_OF_WORK = NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER |
 		       NT_WIRE_SHED_COMMUNICATION,
-	SAMPLED = 1 << 7, /* no bit of these */
+	SAMPLED = 1 << 7, /* distinct from these */
 	WAYS = 1 << 8,
 };
 
 _Static_assert(SHED_OF_WORK < SAMPLED, "more is shed");
 
-/* How the rank's work was observed in the frame. */
+/* Bit set: how the rank's work was observed in the frame. */
 static uint32_t way_of(const struct nt_rank_session *member)
 {
 	return (member->shed & SHED_OF_WORK) | (member->sampled_permille < 1000 ? SAMPLED : 0);
 }
 
 /*
- * Work that was seen in slices, or without some of the calls, and work that was seen all the time are not
- * compared, neither a rank's own nor its host's: those of the ranks that are not seen as most are do not count.
+ * Own and host work observed in slices, or with calls shed, is not comparable with fully observed
+ * work. Of ranks that are observed differently from most, neither is used.
  */
 void nt_frame_builder_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks)
 {

@@ -88,13 +88,15 @@ static void name_culprit(const struct nt_finding_culprit *from,
 	to->gpu = rank.gpu;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------- */
+/*
+ * ---- copies -------------------------------------------------------------------------------------
+ */
 
-/* Takes what is borrowed into the arena, within the limits. */
+/* Copies borrowed data into the arena, within the limits. */
 struct copier {
 	struct nt_arena *arena;
-	size_t name_bytes; /* most of one name */
-	size_t numbers; /* that may still be copied */
+	size_t name_bytes; /* limit of one name */
+	size_t numbers; /* numbers left */
 	int error;
 };
 
@@ -144,7 +146,7 @@ static void copy_culprit(struct copier *copier, struct nt_culprit *culprit)
 	copy_numbers(copier, &culprit->ranks, &culprit->rank_count);
 }
 
-/* An array of `count` things in the arena; *thing is what it is copied from, and then the copy. */
+/* Copies an array of `count` elements; *thing is the source and then the copy. */
 static void copy_array(struct copier *copier, void *array, size_t count, size_t size)
 {
 	void **thing = array;
@@ -211,7 +213,9 @@ int nt_incident_copy(const struct nt_wire_incident *incident, struct nt_arena *a
 	return 0;
 }
 
-/* ---- from a finding ----------------------------------------------------------------------------- */
+/*
+ * ---- from a finding -----------------------------------------------------------------------------
+ */
 
 static int by_number(const void *a, const void *b)
 {
@@ -220,7 +224,7 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The detection lists ranks in an order of its own; people look for a number in a list. */
+/* The detector has its own order of ranks; users expect ascending numbers. */
 static void sort_ranks(struct nt_wire_incident *incident)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
@@ -261,7 +265,7 @@ static int name_culprits(const struct nt_finding *finding, const struct nt_incid
 	return 0;
 }
 
-/* What is over before it fired stays pending, with an end: nobody shows it. */
+/* An incident that ended before it fired stays pending, with an end, and is not shown. */
 static const char *name_state(const struct nt_finding *finding)
 {
 	return nt_incident_state_name(finding->fired ? finding->state : NT_INCIDENT_PENDING);
@@ -314,7 +318,7 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 	r = name_culprits(finding, names, arena, &incident);
 	if (r < 0)
 		return r;
-	/* From here on no text is NULL. */
+	/* After this no text is NULL. */
 	r = nt_incident_copy(&incident, arena, &incident);
 	if (r < 0)
 		return r;

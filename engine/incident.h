@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From a finding of the detection, which knows numbers, to the incident that people read: names,
- * one sentence, and what it costs. The same for live jobs, recordings and traces.
+ * Converts a finding of the detector, which holds numbers, to an incident for users: names, a
+ * summary and the cost. Used for live jobs, recordings and traces.
  */
 #ifndef NT_ENGINE_INCIDENT_H
 #define NT_ENGINE_INCIDENT_H
@@ -14,10 +14,10 @@
 #include "proto/arena.h"
 #include "proto/wire.h"
 
-/* Negative: unknown, and then the incident says null. */
+/* Negative: unknown, reported as null. */
 struct nt_prices {
 	double gpu_hour; /* of `currency` */
-	double gpu_watts; /* drawn by a GPU on average, while its power is not measured */
+	double gpu_watts; /* mean power of a GPU, while not measured */
 	double co2_kg_per_kwh;
 	const char *currency; /* "USD" */
 };
@@ -25,31 +25,31 @@ struct nt_prices {
 /* All unknown. */
 struct nt_prices nt_prices_unknown(void);
 
-/* A rank's names; "" or NULL where unknown. They outlive nt_incident_describe(). */
+/* A rank's names; "" or NULL if unknown. They outlive nt_incident_describe(). */
 struct nt_detect_rank_names {
 	const char *node, *pod, *pod_uid, *container, *gpu;
 	bool rank_known;
 };
 
-/* How the job and its parts are called. */
+/* Names of the job and its parts. */
 struct nt_incident_names {
-	const char *job, *namespace, *job_key; /* "" where there is none */
+	const char *job, *namespace, *job_key; /* "" if none */
 	uint32_t attempt;
-	/* False where nothing is known of the rank. NULL: of none. */
+	/* False if the rank is unknown. NULL: no names. */
 	bool (*rank)(void *data, uint32_t rank, struct nt_detect_rank_names *ret_names);
-	/* NULL where the index has no name. NULL: no node has. */
+	/* Returns NULL if the index has no name. NULL: no names. */
 	const char *(*node)(void *data, uint32_t index);
 	void *data;
 };
 
 enum {
-	/* So that an incident always fits one message, however many it accuses. */
+	/* Limits, so that an incident always fits one message. */
 	NT_INCIDENT_MAX_CULPRITS = 1024,
 	NT_INCIDENT_MAX_NUMBERS = 65536, /* peers and ranks of all culprits together */
 	NT_INCIDENT_MAX_NAME = 255, /* bytes */
 };
 
-/* The incident lies in the arena, whole. -ENOMEM. */
+/* The incident is allocated in the arena, including all it points to. -ENOMEM. */
 NT_MUST_CHECK int nt_incident_describe(const struct nt_finding *finding,
 				       const struct nt_incident_names *names,
 				       const struct nt_prices *prices, struct nt_arena *arena,

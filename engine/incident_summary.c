@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who, does what, how much, compared with whom, since when, and why: always in this order, so that
- * the first words of a line are the ones to act on.
+ * Order of a summary: culprit, effect, size, reference, onset, cause. The first words of a line are
+ * the ones to act on.
  */
 #include "engine/incident_summary.h"
 
@@ -18,7 +18,7 @@ enum {
 	TIME_LEN = 8,
 };
 
-/* Keeps the first error, as a chain of appends has one outcome. */
+/* Keeps the first error, so that a chain of appends needs one check. */
 struct writer {
 	struct nt_buf *buf;
 	int error;
@@ -43,7 +43,7 @@ static void put_count(struct writer *writer, size_t count, const char *one)
 	put(writer, "%zu %s%s", count, one, count == 1 ? "" : "s");
 }
 
-/* Three digits at most, without a tail of zeros: 52 ms, 1.4 s, 0.31 ms. */
+/* At most three digits, no trailing zeros: 52 ms, 1.4 s, 0.31 ms. */
 static void put_value(struct writer *writer, double value, const char *unit)
 {
 	if (strcmp(unit, "ms") == 0 && fabs(value) >= 1000) {
@@ -66,7 +66,7 @@ static bool same_node(const struct nt_wire_incident *incident)
 	return incident->culprits && incident->culprit[0].node[0];
 }
 
-/* "rank 11 (gpu-07, GPU-…)": the node, and what else tells the card from its neighbours. */
+/* "rank 11 (gpu-07, GPU-…)": the node, and what identifies the card on it. */
 static void put_place(struct writer *writer, const struct nt_culprit *culprit)
 {
 	const char *second = culprit->gpu[0] ? culprit->gpu : culprit->pod;
@@ -133,7 +133,7 @@ static void put_part(struct writer *writer, const struct nt_culprit *culprit)
 	put_name(writer, culprit->node[0] ? culprit->node : culprit->name);
 }
 
-/* Returns whether the subject is more than one. */
+/* Returns whether the subject is plural. */
 static bool put_subject(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	if (!incident->culprits) {
@@ -182,7 +182,7 @@ static bool is_cause(const struct nt_wire_incident *incident, const char *cause)
 	return strcmp(incident->cause, cause) == 0;
 }
 
-/* What the evidence, which may be NULL, holds it against: "its 7 peers", or its own past. */
+/* The reference of the evidence, which may be NULL: "its 7 peers", or its own past. */
 static void put_peers(struct writer *writer, const struct nt_wire_incident *incident,
 		      const struct nt_wire_evidence *evidence, bool several)
 {
@@ -201,7 +201,7 @@ static void put_peers(struct writer *writer, const struct nt_wire_incident *inci
 		put(writer, "%s %zu peers", whose, peers);
 }
 
-/* "31 % slower than its 3 peers": from the evidence where it has two sides, else the slow-down. */
+/* "31 % slower than its 3 peers": from evidence with both values, else from the slow-down. */
 static void put_slower(struct writer *writer, const struct nt_wire_incident *incident,
 		       const char *what, bool several)
 {
@@ -397,7 +397,7 @@ static void put_body(struct writer *writer, enum nt_class class,
 	put_unknown(writer, incident);
 }
 
-/* Only what the sentence has not said already. */
+/* Only causes that the sentence does not contain yet. */
 static void put_cause(struct writer *writer, enum nt_class class,
 		      const struct nt_wire_incident *incident)
 {

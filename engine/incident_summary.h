@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An incident in one sentence, for chat messages and tables. */
+/* The summary of an incident: one sentence, for chat messages and tables. */
 #ifndef NT_ENGINE_INCIDENT_SUMMARY_H
 #define NT_ENGINE_INCIDENT_SUMMARY_H
 
@@ -13,7 +13,7 @@ enum {
 	NT_INCIDENT_SUMMARY_MAX_RANKS = 4, /* ranks that are listed by number */
 };
 
-/* The text lies in the arena and fits a message. -ENOMEM. */
+/* The text is allocated in the arena and fits a message. -ENOMEM. */
 NT_MUST_CHECK int nt_incident_summary_write(enum nt_class class,
 					    const struct nt_wire_incident *incident,
 					    struct nt_arena *arena, const char **ret_text);

@@ -8,11 +8,11 @@
 #include "common/base/hash.h"
 #include "common/base/table.h"
 
-/* No time or sum of ours comes near: 146 years. Above, sums of a frame could overflow. */
+/* 146 years, far above real times and sums; larger values could overflow the sums of a frame. */
 #define TIME_MAX_NS  (1ULL << 62)
 #define SUM_MAX_NS   (1ULL << 50)
 #define STEPS_MAX    (1U << 24)
-#define SLACK_NS     1000000000ULL /* a sender may look at its clock twice */
+#define SLACK_NS     1000000000ULL /* a sender may read its clock twice */
 #define SAVE_VERSION 2 /* 1: only the bits near the newest */
 
 struct stream {
@@ -23,7 +23,7 @@ struct stream {
 };
 
 struct nt_ingest {
-	struct stream *stream, *again; /* again: of the second reading */
+	struct stream *stream, *again; /* again: of the replay */
 	struct nt_ingest_counters counters;
 	nt_ingest_refused_fn refused;
 	void *data;
@@ -83,7 +83,9 @@ const struct nt_ingest_counters *nt_ingest_counters(const struct nt_ingest *inge
 	return &ingest->counters;
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
+/*
+ * ---- streams ------------------------------------------------------------------------------------
+ */
 
 static uint64_t stream_id(const struct nt_message *message, enum nt_topic topic)
 {
@@ -118,7 +120,9 @@ static int find_stream(struct nt_ingest *ingest, struct stream **streams,
 	return 0;
 }
 
-/* ---- what a message may say --------------------------------------------------------------------- */
+/*
+ * ---- validation ---------------------------------------------------------------------------------
+ */
 
 static bool body_fits(enum nt_topic topic, enum nt_body body)
 {
@@ -169,7 +173,7 @@ static const char *window_fault(const struct nt_message *message)
 	return NULL;
 }
 
-/* A constant text, or NULL where all is well. */
+/* The reason for refusal, a constant, or NULL if the message is valid. */
 static const char *message_fault(const struct nt_message *message, enum nt_topic topic)
 {
 	if (!message->agent[0])
@@ -182,7 +186,7 @@ static const char *message_fault(const struct nt_message *message, enum nt_topic
 		return "time is out of range";
 	if (message->watermark_boot_ns > message->boot_ns + SLACK_NS)
 		return "watermark is ahead of its clock";
-	/* Otherwise times of the boot clock would lie before 1970. */
+	/* Otherwise boot clock times would lie before 1970. */
 	if (message->boot_ns > message->real_ns)
 		return "clock pair is impossible";
 	if (message->body == NT_BODY_WINDOW)
@@ -200,7 +204,7 @@ static void refuse(struct nt_ingest *ingest, const struct nt_bus_record *record,
 		ingest->refused(ingest->data, record, reason);
 }
 
-/* Of which node it tells. */
+/* The node that the message is about. */
 static const char *node_of(const struct nt_message *message)
 {
 	if (message->body == NT_BODY_WINDOW)
@@ -209,8 +213,8 @@ static const char *node_of(const struct nt_message *message)
 }
 
 /*
- * Whether the message may be taken, by its signature; if not, why not and what counts it. The
- * agent that the message names is a claim, which its signature proves.
+ * Verifies the signature. If the message is refused, gives the reason and the counter. The agent
+ * named in a message is a claim that the signature proves.
  */
 static bool check_signature(const struct nt_signing_policy *policy,
 			    const struct nt_bus_record *record, const struct nt_message *message,
@@ -310,7 +314,9 @@ void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
 	}
 }
 
-/* ---- saved -------------------------------------------------------------------------------------- */
+/*
+ * ---- saved --------------------------------------------------------------------------------------
+ */
 
 int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
 {

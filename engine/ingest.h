@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bus records to messages that can be relied on. What is no message, or says what cannot be, is
- * turned down with a reason; what was here already is dropped; what is missing is counted.
+ * Ingest: decodes and validates bus records. Undecodable or impossible messages are refused with a
+ * reason, duplicates are dropped and missing messages are counted.
  */
 #ifndef NT_ENGINE_INGEST_H
 #define NT_ENGINE_INGEST_H
@@ -18,32 +18,31 @@
 #include "proto/wire.h"
 
 enum {
-	NT_INGEST_MAX_STREAMS = 65536, /* (agent, boot, topic, key): more are taken, not watched */
+	NT_INGEST_MAX_STREAMS = 65536, /* (agent, boot, topic, key); more are not watched */
 };
 
 /* Monotonic. */
 struct nt_ingest_counters {
 	uint64_t records, bytes, messages;
-	uint64_t duplicates; /* seen before, and dropped */
-	struct nt_dedup_counters sequence; /* what is missing, and what came after all */
-	uint64_t undecodable; /* no message at all */
-	uint64_t impossible; /* a message that says what cannot be */
-	uint64_t ahead; /* from a clock that is ahead of ours */
-	uint64_t unknown; /* a body that this version does not know: a newer agent */
-	uint64_t unwatched; /* over the cap of streams */
-	uint64_t verified; /* messages with the signature of their node */
+	uint64_t duplicates; /* dropped duplicates */
+	struct nt_dedup_counters sequence; /* missing and late messages */
+	uint64_t undecodable; /* not a message */
+	uint64_t impossible; /* a message with impossible values */
+	uint64_t ahead; /* from a clock ahead of ours */
+	uint64_t unknown; /* a body type of a newer version */
+	uint64_t unwatched; /* messages of streams over the cap */
+	uint64_t verified; /* messages with a valid signature of their node */
 	uint64_t without_signature, unknown_secret, wrong_signature;
-	uint64_t other_node; /* signed by a node that tells of another */
+	uint64_t other_node; /* signed by a node, about another one */
 };
 
-/* A message from further in the future is turned down. */
+/* A message from further in the future is refused. */
 #define NT_INGEST_AHEAD_NS (60 * NT_SECOND)
 
 struct nt_ingest;
 
 /*
- * Told of every record that is turned down, with the reason: a constant. The record is borrowed for
- * the call.
+ * Called for every refused record with the reason, a constant. The record is borrowed for the call.
  */
 typedef void (*nt_ingest_refused_fn)(void *data, const struct nt_bus_record *record,
 				     const char *reason);
@@ -53,26 +52,26 @@ NT_MUST_CHECK int nt_ingest_new(nt_ingest_refused_fn refused, void *data,
 void nt_ingest_free(struct nt_ingest *ingest);
 NT_DEFINE_AUTO(nt_ingest, nt_ingest_free)
 
-/* What signatures are worth; borrowed. NULL: off, as at first. */
+/* Sets the signature policy, borrowed. NULL: off, the default. */
 void nt_ingest_set_signatures(struct nt_ingest *ingest, const struct nt_signing_policy *policy);
 
 /*
- * 1 and a message, which the caller owns, or 0 where the record is to be passed over. Real times
- * after latest_ns are turned down; 0: there is no limit. With `again` the record was taken before
- * the state was saved, and is read once more: nothing is counted. -ENOMEM.
+ * Returns 1 and a message, which the caller owns, or 0 if the record is to be skipped. Real times
+ * after latest_ns are refused; 0: no limit. `again`: the record was taken before the state was
+ * saved and is replayed; nothing is counted. -ENOMEM.
  */
 NT_MUST_CHECK int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 				 uint64_t latest_ns, bool again, struct nt_message **ret_message);
 
-/* The second reading is over. */
+/* The replay has ended. */
 void nt_ingest_caught_up(struct nt_ingest *ingest);
 
-/* Forgets streams of which nothing came since before_ns, real time. */
+/* Drops streams without messages since before_ns, real time. */
 void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns);
 
 const struct nt_ingest_counters *nt_ingest_counters(const struct nt_ingest *ingest);
 
-/* All that must survive a restart. Loading replaces it: -EBADMSG for what is damaged. */
+/* State that must survive a restart. Loading replaces it; -EBADMSG if damaged. */
 NT_MUST_CHECK int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf);
 NT_MUST_CHECK int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size);
 

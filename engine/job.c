@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * A process usually is one rank. Where it is several, the rank tells them apart; where its rank was
- * not known at first, the member stays the same when it becomes known.
+ * A process is usually one rank. If it has several, they are distinguished by rank. A session whose
+ * rank was unknown at first keeps its identity when the rank becomes known.
  */
 static struct nt_rank_session *find_member(const struct nt_process_index *process,
 					   const struct nt_rank_id *id)
@@ -92,14 +92,14 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 		return r;
 	member = find_member(process, &window->rank);
 	if (!member && key->job && end_ns + NT_JOBS_SILENCE_NS < key->lead_ns) {
-		/* It was there and is gone, or is heard of soon: no job is made of what is over. */
+		/* Its session is gone or will follow: no job is created from a past window. */
 		jobs->counters.member.late_windows += !again;
 		if (!process->member)
 			nt_jobs_forget_process(key, process);
 		return 0;
 	}
 	if (!member && again) {
-		/* Whoever counted when the state was saved is in it. */
+		/* Sessions that existed when the state was saved are in it. */
 		if (!process->member)
 			nt_jobs_forget_process(key, process);
 		return 0;
@@ -124,7 +124,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 		if (again)
 			return 0;
 		jobs->counters.member.late_windows++;
-		/* Too late to be judged, but an end is an end. */
+		/* Too late to be judged, but the end is recorded. */
 		if (window->ended)
 			nt_jobs_end_member(member, end_ns, window->finalized);
 		return 0;
@@ -140,7 +140,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	return 0;
 }
 
-/* Takes what follows on the contiguous messages, now that one more has come. */
+/* Consumes buffered messages that are now contiguous. */
 static void close_up(struct nt_source *source)
 {
 	for (uint32_t i = 0; i < source->aheads;) {
@@ -157,7 +157,7 @@ static void close_up(struct nt_source *source)
 	}
 }
 
-/* What is missing will not be waited for any longer. */
+/* Stops waiting for missing messages. */
 static void give_up(struct nt_source *source)
 {
 	uint64_t least = UINT64_MAX;
@@ -169,14 +169,14 @@ static void give_up(struct nt_source *source)
 	close_up(source);
 }
 
-/* A watermark holds when all messages before it are here, or are too late anyway. */
+/* A watermark is valid once all earlier messages have arrived or are too late. */
 static void advance_source(struct nt_source *source, const struct nt_message *message)
 {
 	const uint64_t watermark_ns = nt_message_real_ns(message, message->watermark_boot_ns);
 	const uint64_t before_ns = source->watermark_ns;
 	bool is_missing;
 
-	/* Of an earlier run of the agent: its backlog says nothing of what this one has sent. */
+	/* From an earlier run of the agent: its backlog does not advance the current run. */
 	if (source->next_seq && source->boot != message->boot && watermark_ns <= source->claimed_ns)
 		return;
 	if (watermark_ns > source->claimed_ns)
@@ -230,7 +230,7 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 	key->quiet_ns = 0;
 	if (key->lead_ns && source->heard_ns == source->claimed_ns &&
 	    source->claimed_ns > key->lead_ns + NT_JOBS_LATENESS_NS) {
-		/* The first to be heard again: the others only could not speak either. */
+		/* The first agent to resume: the others were cut off as well. */
 		key->unheard_ns = key->lead_ns;
 		key->heard_ns = source->claimed_ns;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the job model share: job.c, job_table.c, job_state.c, lobby.c. Private to them. */
+/* Internals of the job model. Private to job*.c and admission*.c. */
 #ifndef NT_ENGINE_JOB_IMPL_H
 #define NT_ENGINE_JOB_IMPL_H
 
@@ -22,10 +22,10 @@ struct nt_jobs {
 /* Room for one more in a doubling array. -ENOMEM. */
 NT_MUST_CHECK int nt_jobs_grow(void *array, size_t count, size_t *cap, size_t size);
 
-/* What is missing is made; -ENOBUFS at a cap, which is counted; -ENOMEM. */
+/* Find or create. -ENOBUFS at a cap, which is counted; -ENOMEM. */
 NT_MUST_CHECK int nt_jobs_find_node(struct nt_jobs *jobs, const char *name,
 				    struct nt_node_entry **ret_node);
-/* At the next index; "" leaves it free. -EEXIST for a name that is there already. */
+/* Adds a node at the next index; "" leaves the index free. -EEXIST for a duplicate name. */
 NT_MUST_CHECK int nt_jobs_append_node(struct nt_jobs *jobs, const char *name,
 				      struct nt_node_entry **ret_node);
 NT_MUST_CHECK int nt_jobs_find_source(struct nt_jobs *jobs, struct nt_job_key *key,
@@ -37,17 +37,17 @@ NT_MUST_CHECK int nt_jobs_find_process(struct nt_jobs *jobs, struct nt_job_key *
 				       struct nt_process_index **ret_process);
 
 void nt_jobs_forget_process(struct nt_job_key *key, struct nt_process_index *process);
-/* Takes the member out of the tables of its key; the caller frees it. */
+/* Removes the session from the tables of its key; the caller frees it. */
 void nt_jobs_forget_member(struct nt_job_key *key, struct nt_rank_session *member);
 
-/* Makes the member's communicators from the given one on known as its job's. */
+/* Indexes the session's communicators, starting at `from`, for its job. */
 NT_MUST_CHECK int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member,
 				     size_t from);
 
-/* The member is reported by this agent from now on. */
+/* Assigns the session to another agent. */
 void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *source);
 
-/* When all that is needed to place the member will have happened; UINT64_MAX: not yet known. */
+/* When the session can be admitted; UINT64_MAX: not known yet. */
 uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_rank_session *member);
 
 void nt_job_sort(struct nt_job *job);

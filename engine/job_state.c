@@ -13,7 +13,9 @@ enum {
 	TIME_BITS = 62, /* of a time in nanoseconds */
 };
 
-/* ---- save --------------------------------------------------------------------------------------- */
+/*
+ * ---- save ---------------------------------------------------------------------------------------
+ */
 
 static void save_inside(struct nt_codec *codec, const struct nt_rank_session *member)
 {
@@ -129,7 +131,7 @@ static void save_job(struct nt_codec *codec, const struct nt_job *job)
 	nt_codec_put_u64(codec, job->ended_ns);
 	nt_codec_put_u32(codec, job->closed);
 	nt_codec_put_u32(codec, job->is_shifted);
-	/* In this order the job's nodes get the same indices again. */
+	/* This order restores the indices of the job's nodes. */
 	nt_codec_put_u32(codec, (uint32_t)job->nodes);
 	for (size_t i = 0; i < job->nodes; i++)
 		nt_codec_put_u32(codec, job->node_at[i]->node);
@@ -173,7 +175,9 @@ int nt_jobs_save(const struct nt_jobs *jobs, struct nt_buf *buf)
 	return codec.error;
 }
 
-/* ---- load --------------------------------------------------------------------------------------- */
+/*
+ * ---- load ---------------------------------------------------------------------------------------
+ */
 
 static int damaged(struct nt_codec *codec)
 {
@@ -182,7 +186,7 @@ static int damaged(struct nt_codec *codec)
 	return codec->error;
 }
 
-/* Beyond, sums of times could overflow. */
+/* Larger values could overflow sums of times. */
 static uint64_t load_time(struct nt_codec *codec)
 {
 	const uint64_t time_ns = nt_codec_get_u64(codec);
@@ -344,7 +348,7 @@ static int load_member(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_j
 	return 0;
 }
 
-/* Into the tables of its key; the member is owned by the admission or by a job already. */
+/* Adds the session to the tables of its key; its owner is the admission list or a job. */
 static int register_member(struct nt_jobs *jobs, struct nt_job_key *key,
 			   struct nt_rank_session *member)
 {
@@ -365,7 +369,7 @@ static int register_member(struct nt_jobs *jobs, struct nt_job_key *key,
 	return 0;
 }
 
-/* The last member behind the one before it: ascending, the retired at the end. */
+/* Whether the last member is in order: ascending, retired ones at the end. */
 static bool is_in_order(const struct nt_job *job)
 {
 	const struct nt_rank_session *last = job->member[job->members - 1];
@@ -449,7 +453,7 @@ static int load_job(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_
 		r = load_job_member(codec, jobs, job);
 	if (r < 0)
 		return r;
-	/* A job begins with its first member, and whoever retires is replaced. */
+	/* A job has at least one member, as retired ones are replaced. */
 	return job->members > job->retired ? codec->error : damaged(codec);
 }
 

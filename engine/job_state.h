@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The job model as bytes: all but the windows that wait, which are read from the bus again. */
+/* Serialization of the job model, except waiting windows, which are read from the bus again. */
 #ifndef NT_ENGINE_JOB_STATE_H
 #define NT_ENGINE_JOB_STATE_H
 
@@ -10,7 +10,7 @@
 
 NT_MUST_CHECK int nt_jobs_save(const struct nt_jobs *jobs, struct nt_buf *buf);
 
-/* Into an empty model. -EBADMSG for what is damaged, and then the model is only to be freed. */
+/* Loads into an empty model. After -EBADMSG (damaged) the model can only be freed. */
 NT_MUST_CHECK int nt_jobs_load(struct nt_jobs *jobs, const void *data, size_t size);
 
 #endif

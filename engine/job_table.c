@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tables of the job model: nodes, agents, keys, processes and communicators; what goes away. */
+/* The tables of the job model: nodes, agents, keys, processes, communicators; and their removal. */
 #include "engine/job_impl.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-/* Room for one more in a doubling array. */
+/* Ensures room for one more element; doubles the capacity. */
 int nt_jobs_grow(void *array, size_t count, size_t *cap, size_t size)
 {
 	size_t more = *cap ? 2 * *cap : 8;
@@ -45,9 +45,11 @@ int nt_jobs_new(const struct nt_jobs_limits *limits, nt_job_gone_fn gone, void *
 	return 0;
 }
 
-/* ---- nodes and sources -------------------------------------------------------------------------- */
+/*
+ * ---- nodes and sources --------------------------------------------------------------------------
+ */
 
-/* An entry without a name, at a new index. */
+/* Adds an unnamed entry at a new index. */
 static int append_node(struct nt_jobs *jobs, struct nt_node_entry **ret_node)
 {
 	struct nt_node_entry *node;
@@ -170,7 +172,9 @@ void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *sour
 	member->source = source;
 }
 
-/* ---- keys --------------------------------------------------------------------------------------- */
+/*
+ * ---- keys ---------------------------------------------------------------------------------------
+ */
 
 static void free_job(struct nt_jobs *jobs, struct nt_job *job)
 {
@@ -276,7 +280,9 @@ int nt_jobs_find_key(struct nt_jobs *jobs, const char *text, struct nt_job_key *
 	return 0;
 }
 
-/* ---- processes and communicators ---------------------------------------------------------------- */
+/*
+ * ---- processes and communicators ----------------------------------------------------------------
+ */
 
 int nt_jobs_find_process(struct nt_jobs *jobs, struct nt_job_key *key,
 			 const struct nt_process_id *id, struct nt_process_index **ret_process)
@@ -373,7 +379,9 @@ int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member, siz
 	return 0;
 }
 
-/* ---- what goes away ----------------------------------------------------------------------------- */
+/*
+ * ---- removal ------------------------------------------------------------------------------------
+ */
 
 static void remove_job(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_job *job)
 {
@@ -418,7 +426,7 @@ void nt_jobs_wait(struct nt_jobs *jobs, uint64_t waited_ns)
 		jobs->node_at[i]->quiet_ns += waited_ns;
 }
 
-/* How long ago that was, as far as this key can tell. */
+/* Age of the job's last data, by the time of this key. */
 static uint64_t age_of(const struct nt_job_key *key, const struct nt_job *job)
 {
 	const uint64_t last_ns = job->ended_ns ? job->ended_ns : job->last_seen_ns;
@@ -427,7 +435,7 @@ static uint64_t age_of(const struct nt_job_key *key, const struct nt_job *job)
 	return last_ns && last_ns < now_ns ? now_ns - last_ns : 0;
 }
 
-/* Names of nodes come and go for ever; an index is free when no rank needs it to be named. */
+/* Node names change without end; an index is free once no rank refers to it. */
 static void sweep_nodes(struct nt_jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->nodes; i++)
@@ -444,7 +452,7 @@ static void sweep_nodes(struct nt_jobs *jobs)
 
 		if (node->is_used || !node->name)
 			continue;
-		assert(jobs->node); /* which has every node with a name */
+		assert(jobs->node); /* holds every node with a name */
 		HASH_DEL(jobs->node, node);
 		free(nt_take(node->name));
 		jobs->free_nodes++;
@@ -456,7 +464,7 @@ void nt_jobs_sweep(struct nt_jobs *jobs)
 	struct nt_job_key *key, *next_key;
 	size_t ended = 0;
 
-	/* Keys are in the order in which they were first heard of, so the oldest go first. */
+	/* Keys are in order of first appearance, so the oldest are removed first. */
 	HASH_ITER(hh, jobs->key, key, next_key)
 	{
 		for (const struct nt_job *job = key->job; job; job = job->next)
@@ -482,7 +490,9 @@ void nt_jobs_sweep(struct nt_jobs *jobs)
 	sweep_nodes(jobs);
 }
 
-/* ---- views -------------------------------------------------------------------------------------- */
+/*
+ * ---- views --------------------------------------------------------------------------------------
+ */
 
 struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs)
 {

@@ -35,7 +35,7 @@ static const char *given_name(const struct nt_rank_id *id, enum nt_rank_session_
 	return NULL;
 }
 
-/* What is not told leaves what is known alone. */
+/* A missing name keeps the previous one. */
 static int rename_text(char **name, const char *given)
 {
 	char *copy;
@@ -119,7 +119,7 @@ int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie
 	for (size_t i = 0; i < member->ties; i++)
 		if (member->tie[i].comm == tie->comm)
 			return 0;
-	/* Doubled at every power of two. */
+	/* The capacity doubles at every power of two. */
 	if ((member->ties & (member->ties - 1)) == 0) {
 		grown = reallocarray(member->tie, member->ties ? 2 * member->ties : 1,
 				     sizeof(*grown));
@@ -131,7 +131,7 @@ int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie
 	return 0;
 }
 
-/* A communicator of one rank ties nobody, and a local id means something in one process only. */
+/* Single-rank communicators connect no sessions, and local ids are valid in one process only. */
 static int add_tie(struct nt_rank_session *member, const struct nt_comm_window *comm,
 		   struct nt_rank_session_counters *counters)
 {
@@ -237,7 +237,7 @@ int nt_rank_session_queue(struct nt_rank_session *member, struct nt_message *mes
 		member->waiting = grown;
 		member->waiting_cap = cap;
 	}
-	/* Order is by time and then by sequence, so that arrival leaves no trace. */
+	/* Ordered by time, then by sequence, so that the order of arrival has no effect. */
 	for (at = member->waitings; at > 0; at--) {
 		const struct nt_waiting *before = &member->waiting[at - 1];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One rank of one process as the aggregator knows it: who it is, its totals since it was first
- * seen, the communicators that it was seen in, and the windows that wait for their frame.
+ * A rank session: one rank of one process. Holds its identity, totals since it was first seen, its
+ * communicators, and the windows that wait for their frame.
  */
 #ifndef NT_ENGINE_RANK_SESSION_H
 #define NT_ENGINE_RANK_SESSION_H
@@ -15,8 +15,8 @@
 #include "proto/wire.h"
 
 enum {
-	NT_RANK_SESSION_MAX_COMMS = 256, /* communicators remembered of one member */
-	NT_RANK_SESSION_MAX_SERIES = 1024, /* (communicator, operation) totals of one member */
+	NT_RANK_SESSION_MAX_COMMS = 256, /* communicators of one session */
+	NT_RANK_SESSION_MAX_SERIES = 1024, /* (communicator, operation) totals of one session */
 	NT_RANK_SESSION_MAX_ALIGNMENTS = 64,
 	NT_RANK_SESSION_MAX_WAITING = 1024, /* windows that wait for their frame */
 };
@@ -33,13 +33,13 @@ struct nt_session_series {
 	UT_hash_handle hh;
 };
 
-/* A communicator that ties this member to others. */
+/* A communicator that connects this session to others. */
 struct nt_tie {
 	uint64_t comm;
 	uint32_t size;
 };
 
-/* How the numbers of a communicator's epoch are to be read: see align.h. */
+/* How to convert the call numbers of a communicator's epoch: see align.h. */
 struct nt_alignment {
 	uint64_t comm, epoch, group, shift;
 };
@@ -58,7 +58,7 @@ struct nt_job;
 struct nt_source;
 
 struct nt_rank_session {
-	/* Who. */
+	/* Identity. */
 	uint32_t node; /* index among all nodes */
 	uint32_t pid;
 	uint64_t start_boot_ns; /* of the process */
@@ -71,11 +71,11 @@ struct nt_rank_session {
 	uint32_t attempt_hint;
 
 	struct nt_source *source; /* the agent that reports it: borrowed */
-	struct nt_job *job; /* NULL: in the admission */
+	struct nt_job *job; /* NULL: waits for admission */
 	uint32_t job_node; /* index among the job's nodes */
 	struct nt_rank_session *next; /* of the same process */
 
-	/* What was seen. */
+	/* Totals. */
 	struct nt_tie *tie;
 	size_t ties;
 	struct nt_session_series *series;
@@ -89,17 +89,17 @@ struct nt_rank_session {
 	struct nt_waiting *waiting;
 	size_t waitings, waiting_cap;
 
-	uint64_t covered_boot_ns; /* up to here windows came; 0: none was judged yet */
-	uint64_t absent_ns; /* time of frames since then that was held for missing */
+	uint64_t covered_boot_ns; /* windows cover the time up to here; 0: none judged yet */
+	uint64_t absent_ns; /* time of frames since then that was counted as missing */
 
-	/* of the time of its last windows, what its calls were seen in */
+	/* share of the time of its last windows with observed calls */
 	uint32_t sampled_permille;
-	uint32_t shed; /* NT_WIRE_SHED_*, as its last window says */
+	uint32_t shed; /* NT_WIRE_SHED_*, of its last window */
 	bool lost_sight; /* its agent did not observe it at the end of its last window */
 
-	/* As of the last closed frame. */
+	/* State at the last closed frame. */
 	bool observed, silent, ended, finalized,
-		retired; /* retired: another process has its rank */
+		retired; /* retired: another process took over its rank */
 	uint64_t ended_ns;
 	uint64_t step_end_ns; /* of the last window with steps; 0: none yet */
 	uint64_t step_window_ns[2]; /* between such ends, the last two, newest first; 0: none */
@@ -117,7 +117,7 @@ enum nt_rank_session_name {
 	NT_RANK_SESSION_POD,
 	NT_RANK_SESSION_CONTAINER,
 	NT_RANK_SESSION_GPU,
-	NT_RANK_SESSION_PROCESS, /* the last one that is saved: every window tells all of them */
+	NT_RANK_SESSION_PROCESS, /* the last one that is saved; every window carries all names */
 	NT_RANK_SESSION_REPLICA,
 	NT_RANK_SESSION_POD_UID,
 	NT_RANK_SESSION_NAMES,
@@ -132,21 +132,21 @@ NT_DEFINE_AUTO(nt_rank_session, nt_rank_session_free)
 const char *nt_rank_session_text(const struct nt_rank_session *member,
 				 enum nt_rank_session_name name);
 
-/* Names and sizes as the window has them: they may become known late. -ENOMEM changes nothing. */
+/* Updates names and sizes, which may become known late. On -ENOMEM nothing changes. */
 NT_MUST_CHECK int nt_rank_session_rename(struct nt_rank_session *member,
 					 const struct nt_rank_id *id);
 
-/* Adds the window to the totals and ties. */
+/* Adds a window to the totals and ties. */
 NT_MUST_CHECK int nt_rank_session_count(struct nt_rank_session *member,
 					const struct nt_message *message, uint64_t end_ns,
 					struct nt_rank_session_counters *counters);
 
-/* Remembers a communicator that ties the member to others; one that it knows already too. */
+/* Adds a communicator that connects the session to others; no effect if it is known. */
 NT_MUST_CHECK int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie);
 
 /*
- * Queues the window, and owns the message on success. At the cap the oldest is dropped and
- * counted. 0, or -ENOMEM with the message still the caller's.
+ * Queues the window and takes ownership of the message on success. At the cap the oldest is dropped
+ * and counted. On -ENOMEM the caller still owns the message.
  */
 NT_MUST_CHECK int nt_rank_session_queue(struct nt_rank_session *member, struct nt_message *message,
 					uint64_t start_ns, uint64_t end_ns,

@@ -13,10 +13,10 @@ enum {
 	MAX_CALLS = SLOTS / 2,
 };
 
-/* A call that was sampled, by as many ranks as `samples`. */
+/* A call, sampled by `samples` ranks. */
 struct call {
 	uint64_t comm, epoch, number;
-	size_t samples, start; /* start: where the next one of them goes */
+	size_t samples, start; /* start: where its next sample goes */
 	uint32_t index;
 };
 
@@ -53,7 +53,7 @@ static int by_sample(const void *a, const void *b)
 	return (left->op > right->op) - (left->op < right->op);
 }
 
-/* NULL: there are too many different ones. */
+/* NULL: too many different calls. */
 static struct call *find_call(struct calls *calls, const struct nt_frame_sample *sample)
 {
 	uint64_t at = nt_hash_mix(sample->comm + nt_hash_mix(sample->epoch) + sample->number);
@@ -81,7 +81,7 @@ static struct call *find_call(struct calls *calls, const struct nt_frame_sample 
 	return call;
 }
 
-/* Which call each sample is of. */
+/* Assigns each sample to its call. */
 static bool tell_calls(struct calls *calls, const struct nt_frame_sample *sample, size_t samples,
 		       uint16_t *ret_of)
 {
@@ -131,7 +131,7 @@ int nt_samples_sort(struct nt_arena *arena, struct nt_frame_sample *sample, size
 	}
 	for (size_t i = 0; i < samples; i++)
 		sorted[calls->call[of[i]].start++] = sample[i];
-	/* Ranks that did not come in order, or a call that a rank tells twice. */
+	/* Ranks out of order, or a call that a rank reported twice. */
 	if (!is_sorted(sorted, samples))
 		qsort(sorted, samples, sizeof(*sorted), by_sample);
 	*ret_sample = sorted;

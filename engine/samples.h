@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sampled calls of a frame in the order that the detection wants. */
+/* Sorts the sampled calls of a frame for the detector. */
 #ifndef NT_ENGINE_SAMPLES_H
 #define NT_ENGINE_SAMPLES_H
 
@@ -10,9 +10,8 @@
 #include "proto/arena.h"
 
 /*
- * By communicator, epoch, number, rank and operation; equal ones stay in their order. Fast where
- * ranks have sampled the same few calls, as they do, and come in ascending order. The result is
- * another array, in the arena. -ENOMEM.
+ * Stable sort by communicator, epoch, number, rank and operation. Fast in the usual case: ranks
+ * ascend and have sampled the same few calls. The result is a new array in the arena. -ENOMEM.
  */
 NT_MUST_CHECK int nt_samples_sort(struct nt_arena *arena, struct nt_frame_sample *sample,
 				  size_t samples, struct nt_frame_sample **ret_sample);

@@ -71,7 +71,7 @@ int nt_shortages_take(struct nt_shortages *shortages, const struct nt_message *m
 		shortages->lead_ns = message->real_ns;
 	HASH_FIND_STR(shortages->node, vector->node, shortage);
 	if (shortage && message->real_ns < shortage->real_ns)
-		return 0; /* it was long on its way */
+		return 0; /* it was delayed in transit */
 	if (!vector->limits) {
 		if (shortage)
 			forget(shortages, shortage);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes whose agents leave something out because a cap is reached, as their node vectors say: the last
- * word of each, for as long as it is fresh. It is shown and decides nothing, so that it is not saved.
+ * Shortages: nodes whose agents omit data because a cap is reached. The last node vector of each
+ * counts, while it is fresh. Shortages are displayed only and are not saved.
  */
 #ifndef NT_ENGINE_SHORTAGE_H
 #define NT_ENGINE_SHORTAGE_H
@@ -17,8 +17,8 @@
 #define NT_SHORTAGE_KEEP_NS (30 * NT_SECOND)
 
 enum {
-	NT_SHORTAGE_LIMITS = 8, /* of one node that are kept */
-	NT_SHORTAGE_WORD = 32, /* bytes with the NUL; longer ones are cut */
+	NT_SHORTAGE_LIMITS = 8, /* kept per node */
+	NT_SHORTAGE_WORD = 32, /* bytes including the NUL; longer ones are cut */
 	NT_SHORTAGE_OWNER = 96,
 };
 
@@ -31,14 +31,14 @@ struct nt_shortage_limit {
 
 struct nt_shortage {
 	char *node; /* owned */
-	uint64_t real_ns; /* when its agent said so */
+	uint64_t real_ns; /* of the vector */
 	uint64_t quiet_ns; /* time waited since then */
 	struct nt_shortage_limit limit[NT_SHORTAGE_LIMITS];
 	size_t limits;
 	UT_hash_handle hh;
 };
 
-/* Zeroed is empty. */
+/* Zero-initialised: empty. */
 struct nt_shortages {
 	struct nt_shortage *node; /* uthash by name, owned */
 	uint64_t lead_ns; /* real time of the newest vector */
@@ -47,14 +47,14 @@ struct nt_shortages {
 
 void nt_shortages_release(struct nt_shortages *shortages);
 
-/* A message with a node vector. max: of nodes with shortages; more are counted. -ENOMEM. */
+/* Processes a node vector. `max`: limit of nodes; further ones are counted. -ENOMEM. */
 NT_MUST_CHECK int nt_shortages_take(struct nt_shortages *shortages,
 				    const struct nt_message *message, size_t max);
 
-/* So much time has gone by in which nothing came. Forgets what is no longer fresh. */
+/* Adds idle time of the bus and drops stale entries. */
 void nt_shortages_wait(struct nt_shortages *shortages, uint64_t waited_ns);
 
-/* Is what it said still true, as far as is known? */
+/* Whether the entry is recent enough to be shown. */
 bool nt_shortage_is_fresh(const struct nt_shortages *shortages, const struct nt_shortage *shortage);
 
 #endif

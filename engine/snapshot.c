@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pictures are counted references to memory that nobody writes any more. The board's lock covers
- * one pointer: it is held for the time of a copy and an increment.
+ * Snapshots are reference-counted, immutable memory. The board's lock covers one pointer and is
+ * held for a copy and an increment.
  */
 #include "engine/snapshot.h"
 
@@ -103,7 +103,7 @@ const struct nt_snapshot *nt_snapshot_acquire(struct nt_board *board)
 
 void nt_snapshot_release(const struct nt_snapshot *shared)
 {
-	/* Immutable for its readers, but for the count. */
+	/* Immutable for its readers, except the reference count. */
 	struct nt_snapshot *snapshot = (struct nt_snapshot *)shared;
 
 	if (!snapshot)

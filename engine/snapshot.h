@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the aggregator shows: an immutable picture of all jobs, made by the deciding thread after
- * its frames and read by any number of HTTP threads. A reader acquires the newest picture from the
- * board, reads it without locks for as long as it likes, and releases it.
+ * A snapshot: an immutable, reference-counted view of all jobs. The deciding thread builds it after
+ * its frames; any number of HTTP threads read it. A reader acquires the newest snapshot from the
+ * board, reads it without locks for any time, and releases it.
  *
- * All pointers of a picture belong to it; strings are never NULL. Times are real-time nanoseconds.
+ * A snapshot owns all that it points to; strings are never NULL. Times are real-time nanoseconds.
  */
 #ifndef NT_ENGINE_SNAPSHOT_H
 #define NT_ENGINE_SNAPSHOT_H
@@ -19,13 +19,13 @@
 
 enum {
 	NT_JOB_ID_LEN = 16, /* hex digits of a job's id in URLs */
-	NT_SNAPSHOT_MAX_PEERS = 128, /* of one rank: more are left out of the picture */
+	NT_SNAPSHOT_MAX_PEERS = 128, /* per rank; the rest is left out */
 };
 
 enum nt_job_state {
 	NT_JOB_RUNNING,
 	NT_JOB_HUNG, /* an open incident of class hang or mismatch */
-	NT_JOB_UNOBSERVED, /* no agent of it has been heard of for 10 s */
+	NT_JOB_UNOBSERVED, /* no data from any of its agents for 10 s */
 	NT_JOB_ENDED,
 	NT_JOB_STATE_END,
 };
@@ -33,7 +33,7 @@ enum nt_job_state {
 /* "running", "hung", "unobserved", "ended". */
 const char *nt_job_state_name(enum nt_job_state state);
 
-/* Totals of one operation of one communicator on one rank, since its agent saw it first. */
+/* Totals of one operation of one communicator on one rank, since its agent first saw it. */
 struct nt_snapshot_op {
 	uint64_t comm; /* id */
 	enum nt_library library;
@@ -44,9 +44,9 @@ struct nt_snapshot_op {
 
 struct nt_snapshot_rank {
 	uint32_t rank, local_rank, pid;
-	bool rank_known; /* false: `rank` is no rank, only a number to tell the process by */
+	bool rank_known; /* false: `rank` is only a number that identifies the process */
 	bool observed; /* in the last frame */
-	bool silent; /* its agent has not been heard of for 10 s */
+	bool silent; /* no data from its agent for 10 s */
 	bool ended, finalized;
 	bool uses_gpu;
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
@@ -57,16 +57,16 @@ struct nt_snapshot_rank {
 	double own_ns, own_peers_ns, host_ns, host_peers_ns, blocked_ns, comm_ns, step_ns;
 	double gpu_lag_ns;
 	bool own_observable;
-	double sampled; /* share of its time in which its calls are seen; 1: all of it */
+	double sampled; /* share of its time with observed calls; 1: all */
 	uint32_t shed; /* NT_WIRE_SHED_* */
 	double peer_deviation, width, cusum, threshold;
 	const uint32_t *peers;
 	size_t peer_count;
-	/* Where it is now. */
+	/* The call that it is in. */
 	bool inside;
 	enum nt_op inside_op;
 	uint64_t inside_comm, inside_since_ns;
-	/* Since its agent saw it first. */
+	/* Since its agent first saw it. */
 	const struct nt_snapshot_op *op; /* ascending by (comm, op) */
 	size_t ops;
 	uint64_t total_steps, launches, copies, copy_bytes, allocs, alloc_bytes, lost;
@@ -79,21 +79,21 @@ struct nt_snapshot_job {
 	char id[NT_JOB_ID_LEN + 1];
 	const char *key, *name, *namespace;
 	bool is_head; /* another aggregator owns it, and has its ranks and incidents */
-	const char *owner; /* where that one answers; "" where unknown */
+	const char *owner; /* that aggregator's address; "" if unknown */
 	uint32_t attempt; /* from 1 */
 	enum nt_job_state state;
-	uint32_t size; /* ranks that it has by its own account */
-	uint32_t live; /* ranks that were seen and have not ended */
+	uint32_t size; /* ranks according to its members */
+	uint32_t live; /* observed ranks that have not ended */
 	uint32_t nodes;
 	double step_ns; /* median of the last frame with steps; 0: none yet */
 	double completeness; /* of the last frame */
-	double sampled; /* the least of its living ranks */
+	double sampled; /* minimum of its live ranks */
 	uint32_t shed; /* of any of them */
-	uint64_t frames, cell_ns; /* frames judged, and how long one is now */
-	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns 0: it lives */
+	uint64_t frames, cell_ns; /* frames judged, and the current cell length */
+	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns 0: running */
 	const struct nt_snapshot_rank *rank; /* ascending by rank */
 	size_t ranks;
-	const struct nt_wire_incident *const *incident; /* its open ones, pending left out */
+	const struct nt_wire_incident *const *incident; /* open ones, without pending */
 	size_t incidents;
 };
 
@@ -104,7 +104,7 @@ struct nt_snapshot_node {
 	uint32_t ranks; /* live ones */
 	bool silent;
 	uint64_t last_seen_ns;
-	const struct nt_shortage_limit *limit; /* caps of its agent that are reached */
+	const struct nt_shortage_limit *limit; /* reached caps of its agent */
 	size_t limits;
 };
 
@@ -119,8 +119,8 @@ struct nt_snapshot_metric {
 struct nt_snapshot {
 	atomic_uint refs; /* private */
 	struct nt_arena *arena; /* private */
-	uint64_t made_ns; /* event time of the most advanced agent; 0: nothing was heard yet */
-	const struct nt_snapshot_job *const *job; /* living first, then newest first */
+	uint64_t made_ns; /* event time of the most advanced agent; 0: no data yet */
+	const struct nt_snapshot_job *const *job; /* running first, then newest first */
 	size_t jobs;
 	const struct nt_snapshot_node *node; /* ascending by name */
 	size_t nodes;
@@ -128,26 +128,26 @@ struct nt_snapshot {
 	size_t metrics;
 };
 
-/* The place where the newest picture hangs. */
+/* Holds the newest snapshot. */
 struct nt_board;
 
 NT_MUST_CHECK int nt_board_new(struct nt_board **ret_board);
 void nt_board_free(struct nt_board *board);
 NT_DEFINE_AUTO(nt_board, nt_board_free)
 
-/* Consumes the snapshot, always. */
+/* Publishes a snapshot and takes ownership in every case. */
 void nt_board_post(struct nt_board *board, struct nt_snapshot *snapshot);
 
 /* Never NULL after the first post; the caller releases it. From any thread. */
 const struct nt_snapshot *nt_snapshot_acquire(struct nt_board *board);
 void nt_snapshot_release(const struct nt_snapshot *snapshot);
 
-/* The job of an id, or NULL. */
+/* The job with an id, or NULL. */
 const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapshot, const char *id);
 
 /*
- * Making one: by the service, and by tests. What is allocated lives as long as its owner. NULL
- * where memory ran out. A job is handed to a snapshot by taking a reference in its `job` array.
+ * Construction, by the service and by tests. Allocations live as long as their snapshot or job;
+ * NULL on allocation failure. A snapshot holds a reference to each job in its `job` array.
  */
 struct nt_snapshot *nt_snapshot_new(void);
 void *nt_snapshot_alloc(struct nt_snapshot *snapshot, size_t count, size_t size);
