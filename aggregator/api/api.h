@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The REST interface: docs/api/openapi.yaml says what it answers. It reads the board's newest
- * picture and the store, in threads of its own.
+ * The REST interface, specified by docs/api/openapi.yaml. It serves the board's newest snapshot and
+ * the store, in threads of its own.
  */
 #ifndef NT_AGGREGATOR_API_API_H
 #define NT_AGGREGATOR_API_API_H
@@ -15,37 +15,37 @@
 #include "common/base/cleanup.h"
 #include "engine/snapshot.h"
 
-/* Something that must be right: 0, or a negative errno with the reason in text. From any thread. */
+/* A health check: returns 0, or a negative errno and the reason in text. Called from any thread. */
 struct nt_api_check {
 	const char *name; /* "bus" */
-	bool vital; /* wrong: the process is not even alive (/healthz); otherwise not ready (/readyz) */
+	bool vital; /* failure: not alive (/healthz); otherwise not ready (/readyz) */
 	int (*check)(void *data, char text[160]);
 	void *data;
 };
 
 struct nt_api_options {
 	const char *listen; /* "127.0.0.1:9480", "[::]:9480"; port 0: any */
-	/* made with a new token where it is missing; NULL: no token needed */
+	/* created with a new token if missing; NULL: no token needed */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
 	bool metrics_open; /* /metrics without token */
 	uint32_t max_connections, max_connections_per_ip; /* 0: 1024, 256 */
-	uint64_t request_timeout_ns; /* for a whole request, however slowly it drips; 0: 15 s */
+	uint64_t request_timeout_ns; /* for a whole request, however slow; 0: 15 s */
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
 	struct nt_board *board; /* borrowed */
 	struct nt_store *store; /* borrowed; NULL: only open incidents are known */
 	struct nt_notify *notify; /* borrowed, for /metrics; or NULL */
-	const char *address; /* borrowed: where others reach this interface; NULL: unknown */
+	const char *address; /* borrowed: address of this interface for others; NULL: unknown */
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
-	struct nt_enrol *enrol; /* borrowed; NULL: nodes get no keys here */
-	/* nt_service_rebaseline(); NULL: the route is not there. */
+	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
+	/* nt_service_rebaseline(); NULL: no such route. */
 	int (*rebaseline)(void *data, const char *job_id);
 	void *data;
 };
 
 struct nt_api_error {
-	char text[512]; /* one line: what could not be bound, read or made */
+	char text[512]; /* one line: what could not be bound, read or created */
 };
 
 struct nt_api;
@@ -56,10 +56,10 @@ NT_MUST_CHECK int nt_api_start(const struct nt_api_options *options, struct nt_a
 void nt_api_stop(struct nt_api *api);
 NT_DEFINE_AUTO(nt_api, nt_api_stop)
 
-/* The token file is not right any more, or gone: the tokens hold that it named before. */
+/* Whether the token file is now invalid or missing; the tokens last read remain valid. */
 bool nt_api_tokens_are_old(const struct nt_api *api);
 
-/* The port that it listens on. */
+/* The TCP port of the listener. */
 uint16_t nt_api_port(const struct nt_api *api);
 
 #endif

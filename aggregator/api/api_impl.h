@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the files of the REST interface; nobody else includes it. */
+/* Internals of the REST interface. Private to aggregator/api/. */
 #ifndef NT_AGGREGATOR_API_API_IMPL_H
 #define NT_AGGREGATOR_API_API_IMPL_H
 
@@ -10,21 +10,24 @@
 #include "common/http/httpd.h"
 
 struct nt_api {
-	struct nt_api_options options; /* what it points to is borrowed, texts apart */
-	struct nt_api_check *check; /* options.check, ours */
+	struct nt_api_options options; /* pointers are borrowed, except texts */
+	struct nt_api_check *check; /* copy of options.check */
 	struct nt_httpd_route *route;
 	struct nt_httpd *httpd;
 	uint64_t started_real_ns;
 };
 
-/* The newest picture, or NULL before the first. Released at scope end. */
+/* The newest snapshot, or NULL before the first. Released at scope end. */
 static inline void nt_api_picture_releasep(const struct nt_snapshot **snapshot)
 {
 	nt_snapshot_release(*snapshot);
 }
 #define nt_autopicture __attribute__((cleanup(nt_api_picture_releasep)))
 
-/* ---- api_list.c: what lists have in common ------------------------------------------------------- */
+/*
+ * ---- api_list.c: common parts of lists
+ * -----------------------------------------------------------
+ */
 
 enum {
 	NT_API_DEFAULT_LIMIT = 100,
@@ -32,7 +35,7 @@ enum {
 	NT_API_MAX_FILTER = 255, /* characters of a job's name in a filter */
 };
 
-/* What a list request asks for; NULL and 0: everything. */
+/* Parameters of a list request; NULL and 0: no filter. */
 struct nt_api_query {
 	size_t limit;
 	const char *cursor; /* ours, from an earlier page; or NULL */
@@ -41,22 +44,25 @@ struct nt_api_query {
 };
 
 /*
- * Reads the parameters of any list; `states` are the words that the state may be. 0, or 1 where the
- * reply has been made a problem, or -ENOMEM.
+ * Parses the parameters of a list; `states` are the valid values of `state`. Returns 0, 1 if the
+ * reply was set to a problem, or -ENOMEM.
  */
 NT_MUST_CHECK int nt_api_query_read(const struct nt_httpd_request *request, const char *states,
 				    struct nt_httpd_reply *reply, struct nt_api_query *ret_query);
 
-/* The problem of a cursor that is none of ours. */
+/* Replies with a problem: invalid cursor. */
 NT_MUST_CHECK int nt_api_bad_cursor(const struct nt_httpd_request *request,
 				    struct nt_httpd_reply *reply);
 
-/* {"items": items, "next": next or null} as the reply. Consumes items, which may be NULL. */
+/* Replies {"items": items, "next": next or null}. Consumes items, which may be NULL. */
 NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items, const char *next);
-/* Consumes object, which may be NULL: -ENOMEM. */
+/* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
 
-/* ---- the handlers: `data` is the struct nt_api ---------------------------------------------------- */
+/*
+ * ---- the handlers: `data` is the struct nt_api
+ * ----------------------------------------------------
+ */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 			   struct nt_httpd_reply *reply);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Gives agents the key of their node. An agent proves its node by a service-account token that the API
- * server has bound to its pod; a thread has each token reviewed there, and askers come back for the
- * answer, so that nobody waits for the API server.
+ * Enrolment: issues node keys to agents. An agent proves its node by a service-account token that
+ * the Kubernetes API server has bound to its pod. A thread submits each token for review; requests
+ * return at once and are repeated for the result.
  *
- * The node is the one of "authentication.kubernetes.io/node-name" in the review, which API servers
- * state from 1.30 on (stable since 1.32). It is in the token as the API server has signed it.
+ * The node is taken from "authentication.kubernetes.io/node-name" in the review, which API servers
+ * provide from 1.30 on (stable since 1.32). It is part of the signed token.
  */
 #ifndef NT_AGGREGATOR_API_ENROL_H
 #define NT_AGGREGATOR_API_ENROL_H
@@ -26,41 +26,41 @@ enum {
 
 enum nt_enrol_answer {
 	NT_ENROL_GRANTED,
-	NT_ENROL_WAITS, /* the token is being reviewed: ask again in a second */
+	NT_ENROL_WAITS, /* the token is under review: repeat in a second */
 	NT_ENROL_DENIED,
 	NT_ENROL_BUSY, /* too many tokens are under review */
-	NT_ENROL_AWAY, /* the API server does not review tokens now */
+	NT_ENROL_AWAY, /* the API server is unavailable for reviews */
 };
 
-/* Copied, but for secrets, which are borrowed. */
+/* Copied, except secrets, which are borrowed. */
 struct nt_enrol_options {
 	const struct nt_kube_options *kube;
 	const struct nt_node_secrets *secrets;
-	const char *account; /* of the agents: "NAMESPACE/NAME" */
-	const char *audience; /* that their tokens are for */
+	const char *account; /* service account of the agents: "NAMESPACE/NAME" */
+	const char *audience; /* audience of their tokens */
 	uint64_t pause_ns; /* between two reviews; 0: 20 ms */
 };
 
 /* Monotonic since start. */
 struct nt_enrol_stats {
-	uint64_t granted, denied, failed; /* tokens reviewed: valid, not, and without an answer */
+	uint64_t granted, denied, failed; /* tokens reviewed: valid, invalid, review failed */
 	uint64_t over_cap;
 };
 
 struct nt_enrol;
 
-/* Whether it is "NAMESPACE/NAME". */
+/* Whether the text has the form "NAMESPACE/NAME". */
 bool nt_enrol_account_is_sound(const char *account);
 
-/* -ENOENT: there is no API server. */
+/* -ENOENT: no API server is configured. */
 NT_MUST_CHECK int nt_enrol_start(const struct nt_enrol_options *options,
 				 struct nt_enrol **ret_enrol);
 void nt_enrol_stop(struct nt_enrol *enrol);
 NT_DEFINE_AUTO(nt_enrol, nt_enrol_stop)
 
 /*
- * From any thread; never waits for the API server. NT_ENROL_GRANTED fills ret_key, which is of that
- * node; NT_ENROL_DENIED and NT_ENROL_AWAY say why.
+ * From any thread; never blocks on the API server. NT_ENROL_GRANTED fills in ret_key, the key of
+ * that node; NT_ENROL_DENIED and NT_ENROL_AWAY fill in ret_reason.
  */
 enum nt_enrol_answer nt_enrol_ask(struct nt_enrol *enrol, const char *token, size_t len,
 				  const char *node, struct nt_node_key *ret_key,
