@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Heads of jobs on the bus: the little that every aggregator shows of a job which another one owns.
+ * Job summaries on the bus ("heads"): the data that every aggregator shows of jobs owned by
+ * another.
  */
 #ifndef NT_AGGREGATOR_GROUP_JOB_SUMMARY_H
 #define NT_AGGREGATOR_GROUP_JOB_SUMMARY_H
@@ -14,7 +15,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_JOB_SUMMARIES_MAX = 65536, /* of others; more are counted */
+	NT_JOB_SUMMARIES_MAX = 65536, /* of others' jobs; further ones are counted */
 };
 
 /* Monotonic. */
@@ -28,23 +29,23 @@ NT_MUST_CHECK int nt_job_summaries_new(struct nt_job_summaries **ret_heads);
 void nt_job_summaries_free(struct nt_job_summaries *heads);
 NT_DEFINE_AUTO(nt_job_summaries, nt_job_summaries_free)
 
-/* A record of the state topic that another aggregator wrote; what is no head is passed over. -ENOMEM. */
+/* Processes a record of the state topic from another aggregator; skips other records. -ENOMEM. */
 NT_MUST_CHECK int nt_job_summaries_take(struct nt_job_summaries *heads,
 					const struct nt_bus_record *record, uint64_t own_boot);
 
 /*
- * Publishes those of the shard's jobs whose heads have changed, and removes those of jobs that are
- * gone. What the port refuses is tried again the next time.
+ * Publishes changed summaries of the shard's jobs, and removes those of jobs that are gone.
+ * Failures are retried at the next call.
  */
 NT_MUST_CHECK int nt_job_summaries_publish(struct nt_job_summaries *heads,
 					   const struct nt_state_log_port *port, const char *owner,
 					   uint32_t shard, const struct nt_snapshot_job *const *job,
 					   size_t jobs);
 
-/* The shard is another one's: what was published of it is no longer ours to change. */
+/* The shard has another owner now: its published summaries are no longer changed here. */
 void nt_job_summaries_drop(struct nt_job_summaries *heads, uint32_t shard);
 
-/* Pictures of the jobs that others own, borrowed until the next call: how many. -ENOMEM. */
+/* Snapshots of the jobs that others own, borrowed until the next call. -ENOMEM. */
 NT_MUST_CHECK int nt_job_summaries_list(struct nt_job_summaries *heads,
 					const struct nt_snapshot_job ***ret_job, size_t *ret_jobs);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Node vectors, where several aggregators share the windows out: each of them reads the vectors of all
- * nodes, since a job of any aggregator may have ranks on any node. Reading begins at the present.
+ * The node feed: reads node vectors if several aggregators share the windows. Each aggregator reads
+ * the vectors of all nodes, since its jobs may have ranks on any node. Reading begins at the
+ * current end.
  */
 #ifndef NT_AGGREGATOR_GROUP_NODE_FEED_H
 #define NT_AGGREGATOR_GROUP_NODE_FEED_H
@@ -21,17 +22,17 @@ struct nt_node_feed_options {
 	const char *bus_url;
 	const struct nt_bus_options *bus;
 	const struct nt_signing_policy *signatures; /* NULL: off; borrowed */
-	size_t max_nodes; /* with limits that are reached; more are counted */
+	size_t max_nodes; /* nodes with reached limits; further ones are counted */
 };
 
-/* What the bus says, or -ENOMEM. The strings are borrowed for the call. */
+/* Returns the error of the bus, or -ENOMEM. Strings are borrowed for the call. */
 NT_MUST_CHECK int nt_node_feed_open(const struct nt_node_feed_options *options,
 				    struct nt_node_feed **ret_feed);
 void nt_node_feed_close(struct nt_node_feed *feed);
 
-/* Takes what is there, up to a thousand vectors, without waiting. -ENOMEM. */
+/* Reads up to a thousand available vectors without blocking. -ENOMEM. */
 NT_MUST_CHECK int nt_node_feed_turn(struct nt_node_feed *feed);
-/* So much time has gone by in which nothing came; streams of before_ns, real time, are forgotten. */
+/* Adds idle time of the bus; drops streams without messages since before_ns, real time. */
 void nt_node_feed_sweep(struct nt_node_feed *feed, uint64_t waited_ns, uint64_t before_ns);
 
 const struct nt_shortages *nt_node_feed_shortages(const struct nt_node_feed *feed);

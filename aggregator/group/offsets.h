@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How far each partition of the bus has been read. After a restart the bus is wound back to the
- * windows that still waited for their frame; what was taken before is then read again.
+ * Read offsets of each partition of the bus. After a restart reading resumes at the oldest window
+ * that still waited for its frame; records taken before are replayed.
  */
 #ifndef NT_AGGREGATOR_GROUP_OFFSETS_H
 #define NT_AGGREGATOR_GROUP_OFFSETS_H
@@ -20,28 +20,30 @@ NT_MUST_CHECK int nt_offsets_new(struct nt_offsets **ret_places);
 void nt_offsets_free(struct nt_offsets *places);
 NT_DEFINE_AUTO(nt_offsets, nt_offsets_free)
 
-/* The record is taken. *ret_again: it had been taken before the state was saved. -ENOMEM. */
+/*
+ * Records that a record is taken. *ret_again: it is a replay of the time before the save. -ENOMEM.
+ */
 NT_MUST_CHECK int nt_offsets_take(struct nt_offsets *places, const struct nt_bus_record *record,
 				  bool *ret_again);
 
 /*
- * Where to read a partition from: behind what was taken, or further back to the windows that waited
- * when the state was saved. -ENOENT where it was never read. Needs no look at the bus.
+ * The start offset of a partition: after the records taken, or earlier, at the windows that waited
+ * when the state was saved. -ENOENT if it was never read. Does not access the bus.
  */
 NT_MUST_CHECK int nt_offsets_start(const struct nt_offsets *places, enum nt_topic topic,
 				   uint32_t partition, uint64_t *ret_offset);
 
-/* What had been taken before and is still to be read once more is not there any more. */
+/* Ends the replay: its remaining records no longer exist. */
 void nt_offsets_caught_up(struct nt_offsets *places);
 
-/* Winds the reader to where it was, or further back to the windows that waited. */
+/* Seeks the reader to nt_offsets_start() of each partition. */
 NT_MUST_CHECK int nt_offsets_seek(const struct nt_offsets *places, struct nt_bus_reader *reader);
 
 /* The last record taken of each partition. The caller frees *ret_position. */
 NT_MUST_CHECK int nt_offsets_list(const struct nt_offsets *places,
 				  struct nt_bus_position **ret_position, size_t *ret_count);
 
-/* waiting_ns: the end of the oldest window that waits for its frame; UINT64_MAX: none does. */
+/* waiting_ns: end of the oldest window that waits for its frame; UINT64_MAX: none. */
 NT_MUST_CHECK int nt_offsets_save(const struct nt_offsets *places, uint64_t waiting_ns,
 				  struct nt_buf *buf);
 NT_MUST_CHECK int nt_offsets_load(struct nt_offsets *places, const void *data, size_t size);

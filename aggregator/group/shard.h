@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One share of the work: the jobs of one partition of the window topic, with the state that belongs
- * to them. On a bus that is not shared out there is one shard, of everything.
+ * A shard: the jobs of one partition of the window topic, with their state. On a bus that is not
+ * shared there is one shard for everything. Used by the deciding thread.
  */
 #ifndef NT_AGGREGATOR_GROUP_SHARD_H
 #define NT_AGGREGATOR_GROUP_SHARD_H
@@ -33,40 +33,40 @@ struct nt_shard_handler {
 
 struct nt_shard {
 	uint32_t number;
-	const struct nt_engine_options *options; /* borrowed, as the handler */
+	const struct nt_engine_options *options; /* borrowed, like the handler */
 	const struct nt_shard_handler *handler;
 	struct nt_engine *engine;
 	struct nt_ingest *ingest;
 	struct nt_offsets *places;
 	struct nt_state_log_mark mark; /* of its state on the bus */
-	struct nt_state_log_draft draft; /* of the saving under way */
-	bool drafted, saved; /* draft holds; saved: and nothing has changed since */
-	bool loaded; /* it goes on from a state that was saved */
-	bool must_adopt; /* the store did not take over its messages yet */
+	struct nt_state_log_draft draft; /* of the save in progress */
+	bool drafted, saved; /* drafted: draft is valid; saved: and unchanged since */
+	bool loaded; /* it continues from a saved state */
+	bool must_adopt; /* its outbox messages are not adopted yet */
 	UT_hash_handle hh; /* the owner's */
 };
 
-/* Empty. Options and handler are borrowed and outlive it. */
+/* Creates an empty shard. Options and handler are borrowed and outlive it. */
 NT_MUST_CHECK int nt_shard_new(uint32_t number, const struct nt_engine_options *options,
 			       const struct nt_shard_handler *handler, struct nt_shard **ret_shard);
 void nt_shard_free(struct nt_shard *shard);
 NT_DEFINE_AUTO(nt_shard, nt_shard_free)
 
 /*
- * Goes on from what was saved: in the store or on the bus (either may be NULL), whichever stands for
- * the later position. What cannot be used is logged and left behind. -ENOMEM.
+ * Loads the saved state from the store or the bus (either may be NULL), whichever has the later
+ * position. An unusable state is logged and ignored. -ENOMEM.
  */
 NT_MUST_CHECK int nt_shard_load(struct nt_shard *shard, const struct nt_state_store *states,
 				struct nt_state_log *state_log);
 
 /*
- * Saves to the store, and begins to publish where there is a port: each may be NULL. The first
- * failure; `drafted` says whether the publication goes on.
+ * Saves to the store and begins to publish to the port; either may be NULL. Returns the first
+ * failure; `drafted` tells whether the publication continues.
  */
 NT_MUST_CHECK int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
 				const struct nt_state_log_port *port);
 
-/* A record of the shard. Real times after latest_ns are turned down. -ENOMEM. */
+/* Processes a record of the shard. Real times after latest_ns are refused. -ENOMEM. */
 NT_MUST_CHECK int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record,
 				uint64_t latest_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that the aggregator must not forget when it restarts, as the items of one set. */
+/* The state that must survive a restart of the aggregator, as the items of one set. */
 #ifndef NT_AGGREGATOR_GROUP_STATE_H
 #define NT_AGGREGATOR_GROUP_STATE_H
 
@@ -14,8 +14,8 @@ NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, uint32_t sh
 				const struct nt_offsets *places);
 
 /*
- * Into an engine that has taken nothing yet. -EBADMSG for a set that is damaged or of another
- * version: the three are then only to be freed.
+ * Loads into a new engine. -EBADMSG for a set that is damaged or of another version: the three
+ * objects can then only be freed.
  */
 NT_MUST_CHECK int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
 				struct nt_ingest *ingest, struct nt_offsets *places);

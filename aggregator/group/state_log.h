@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * State sets on the bus, on a topic that keeps the last record of each key. A set is cut into chunks;
- * a manifest follows when all of them are there. Successive generations alternate between two places
- * of keys, so that a crash in the middle of one leaves the one before as it was.
+ * The state log: state sets on a compacted topic of the bus. A set is split into chunks, followed
+ * by a manifest once all are stored. Successive generations alternate between two sets of keys
+ * ("places"), so a crash while writing one leaves the previous one intact.
  */
 #ifndef NT_AGGREGATOR_GROUP_STATE_LOG_H
 #define NT_AGGREGATOR_GROUP_STATE_LOG_H
@@ -20,37 +20,40 @@ enum {
 	NT_STATE_LOG_PLACES = 2,
 	NT_STATE_LOG_CHUNK_BYTES = NT_WIRE_MAX_STATE_BYTES,
 	NT_STATE_LOG_MAX_CHUNKS = 1024, /* of one set */
-	NT_STATE_LOG_MAX_KEY = 64, /* bytes, with the end */
+	NT_STATE_LOG_MAX_KEY = 64, /* bytes including the NUL */
 };
 
-/* ---- publishing ----------------------------------------------------------------------------------- */
+/*
+ * ---- publishing
+ * -----------------------------------------------------------------------------------
+ */
 
-/* Where records go. The envelope is the port's to fill, but for key and body. */
+/* Destination of records. The port fills in the envelope, except key and body. */
 struct nt_state_log_port {
 	int (*publish)(void *data, const struct nt_message *message);
-	int (*remove)(void *data, const char *key); /* the bus may forget the key */
-	int (*flush)(void *data); /* 0: all is where it survives a crash */
+	int (*remove)(void *data, const char *key); /* writes a tombstone for the key */
+	int (*flush)(void *data); /* 0: all records are durable */
 	void *data;
 };
 
-/* What is on the bus of a shard. Zeroes: nothing. */
+/* The records of a shard on the bus. Zeroes: none. */
 struct nt_state_log_mark {
 	uint64_t generation; /* of the newest; the next one's place is (generation + 1) % PLACES */
 	uint32_t chunks[NT_STATE_LOG_PLACES]; /* keys in use */
 };
 
-/* A publication that has begun. */
+/* A publication in progress. */
 struct nt_state_log_draft {
-	uint32_t shard, chunks, before; /* before: keys that its place had */
+	uint32_t shard, chunks, before; /* before: keys that its place used before */
 	uint64_t generation, total, hash;
 	struct nt_bus_position position; /* in the shard's partition of the window topic */
 };
 
 /*
- * The set as the next generation: its chunks; when they are where they survive a crash, the manifest;
- * and when that is too, the mark moves on. So that many shards need two flushes, not two each. After
- * a failure the mark is as it was, and the next attempt writes to the same place. -EFBIG over the cap
- * of chunks, or what the port says.
+ * Publishes a set as the next generation in three phases: begin writes the chunks; once they are
+ * durable end writes the manifest; once that is durable commit advances the mark. Many shards thus
+ * share two flushes. After a failure the mark is unchanged, and the next attempt writes to the same
+ * place. -EFBIG over the cap of chunks, or the error of the port.
  */
 NT_MUST_CHECK int nt_state_log_begin(const struct nt_state_log_port *port,
 				     const struct nt_state_set *set, struct nt_state_log_mark *mark,
@@ -59,43 +62,46 @@ NT_MUST_CHECK int nt_state_log_end(const struct nt_state_log_port *port, const c
 				   const struct nt_state_log_draft *draft);
 void nt_state_log_commit(const struct nt_state_log_draft *draft, struct nt_state_log_mark *mark);
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/*
+ * ---- reading
+ * --------------------------------------------------------------------------------------
+ */
 
 /* Monotonic. */
 struct nt_state_log_counters {
 	uint64_t records; /* of the shard */
-	uint64_t refused; /* that say what cannot be */
+	uint64_t refused; /* invalid ones */
 	uint64_t over_cap; /* chunks beyond the cap */
-	uint64_t torn; /* manifests whose chunks are not all there */
+	uint64_t torn; /* manifests with missing chunks */
 };
 
-struct nt_state_log; /* all that the bus has of one shard */
+struct nt_state_log; /* all records of one shard */
 
 NT_MUST_CHECK int nt_state_log_new(uint32_t shard, struct nt_state_log **ret_state_log);
 void nt_state_log_free(struct nt_state_log *state_log);
 NT_DEFINE_AUTO(nt_state_log, nt_state_log_free)
 
-/* The record is part of the state of a shard: which one. */
+/* Whether the record belongs to the state of a shard, and to which. */
 bool nt_state_log_owns(const struct nt_bus_record *record, uint32_t *ret_shard);
 
-/* A record of the topic, of any shard, in the order of the bus; hostile ones too. -ENOMEM. */
+/* Processes a record of the topic, of any shard, in bus order. Records are untrusted. -ENOMEM. */
 NT_MUST_CHECK int nt_state_log_take(struct nt_state_log *state_log,
 				    const struct nt_bus_record *record);
 
 /*
- * Calls `loaded` with the newest set that is whole, and returns what it returned; where that is
- * -EBADMSG, the other one gets its chance. -ENOENT where none is. It is the one that stands for the
- * later position; the state is a function of what was read, whoever wrote it.
+ * Calls `loaded` with the newest complete set and returns its result; on -EBADMSG tries the other
+ * set. -ENOENT if there is none. The newest is the one with the later position: the state depends
+ * only on the records read, not on its writer.
  */
 NT_MUST_CHECK int nt_state_log_load(struct nt_state_log *state_log,
 				    int (*loaded)(void *loader, const struct nt_state_set *set),
 				    void *loader);
 
-/* After loading: publishing goes on where another one left off. */
+/* After loading: the mark from which publishing continues. */
 struct nt_state_log_mark nt_state_log_mark(const struct nt_state_log *state_log);
 const struct nt_state_log_counters *nt_state_log_counters(const struct nt_state_log *state_log);
 
-/* The offset in the partition of the window topic that the set stands for; 0: none. */
+/* The set's offset in its partition of the window topic; 0: none. */
 uint64_t nt_state_set_offset(const struct nt_state_set *set);
 
 #endif
