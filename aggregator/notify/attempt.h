@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What became of one attempt to tell a receiver something. */
+/* The outcome of one delivery attempt. */
 #ifndef NT_AGGREGATOR_NOTIFY_ATTEMPT_H
 #define NT_AGGREGATOR_NOTIFY_ATTEMPT_H
 
@@ -7,15 +7,15 @@
 
 enum nt_attempt_outcome {
 	NT_ATTEMPT_TAKEN,
-	NT_ATTEMPT_LATER, /* no answer, or one that another attempt may change */
-	NT_ATTEMPT_REFUSED, /* the same again would be refused again */
+	NT_ATTEMPT_LATER, /* temporary failure: retry */
+	NT_ATTEMPT_REFUSED, /* permanent failure */
 	NT_ATTEMPT_ABORTED, /* by us */
 };
 
 struct nt_attempt {
 	enum nt_attempt_outcome outcome;
 	long status; /* of HTTP; 0: no answer came */
-	uint64_t retry_after_ns; /* as the receiver asks; 0: it does not */
+	uint64_t retry_after_ns; /* requested by the receiver; 0: none */
 	const char *reason; /* a constant, for the log; never part of a URL */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The condition of a node that says whether an incident that accuses it is open. Its message begins
- * with the incidents that are: "ID,ID: summary". So nothing has to be remembered but what the API
- * server keeps, whichever aggregator writes it.
+ * The node condition that shows whether an incident that accuses the node is open. Its message
+ * begins with the open incidents: "ID,ID: summary". The API server thus holds all state, whichever
+ * aggregator writes it.
  */
 #ifndef NT_AGGREGATOR_NOTIFY_KUBE_CONDITION_H
 #define NT_AGGREGATOR_NOTIFY_KUBE_CONDITION_H
@@ -14,13 +14,13 @@
 #define NT_KUBE_CONDITION "NeuTracerDegraded"
 
 enum {
-	NT_KUBE_CONDITION_INCIDENTS = 8, /* that a condition names; oldest first to be forgotten */
+	NT_KUBE_CONDITION_INCIDENTS = 8, /* incidents in a condition; the oldest is dropped first */
 };
 
 /*
- * What to merge into the status of `node`, as the API server gave it, once `message` (the body of a
- * webhook) holds. It carries the version of the node: who changed it in the meantime is not
- * overwritten. 0 and *ret_patch, which the caller owns; NULL where nothing changes. -ENOMEM.
+ * Builds a merge patch for the status of `node`, as returned by the API server, from `message` (a
+ * webhook body). It carries the node's resourceVersion, so concurrent changes are not overwritten.
+ * The caller owns *ret_patch; NULL: no change. -ENOMEM.
  */
 NT_MUST_CHECK int nt_kube_condition_patch(const json_t *node, const json_t *message,
 					  json_t **ret_patch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an incident says as Kubernetes Events, one on each pod and node that it accuses. */
+/* Converts an incident to Kubernetes Events, one for each pod and node that it accuses. */
 #ifndef NT_AGGREGATOR_NOTIFY_KUBE_EVENT_H
 #define NT_AGGREGATOR_NOTIFY_KUBE_EVENT_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 enum {
-	NT_KUBE_EVENT_OBJECTS = 32, /* of one message; the others are told by REST */
+	NT_KUBE_EVENT_OBJECTS = 32, /* per message; the rest is available by REST */
 	NT_KUBE_EVENT_TEXT = 1024, /* bytes of an event's message */
 	NT_KUBE_NAME = 253, /* bytes of a name in Kubernetes */
 };
@@ -19,27 +19,27 @@ struct nt_kube_object {
 	const char *uid; /* NULL: not known */
 };
 
-/* A DNS subdomain, as every name in Kubernetes is: what else a message calls so never gets into a path. */
+/* Whether the name is a DNS subdomain, as required by Kubernetes; others never enter a URL path. */
 bool nt_kube_name_is_sound(const char *name);
 
 /*
- * The pods and nodes that the incident (as JSON) accuses, each once, pods first; borrowed from it.
- * *ret_left_out grows by those whose names are unsound or past the cap.
+ * Lists the pods and nodes that the incident (as JSON) accuses, each once, pods first; borrowed
+ * from it. Adds the number of invalid names and of objects past the cap to *ret_left_out.
  */
 size_t nt_kube_objects(const json_t *incident, struct nt_kube_object object[NT_KUBE_EVENT_OBJECTS],
 		       size_t *ret_left_out);
 
-/* CamelCase, as Kubernetes wants the reasons of events and conditions; a constant. */
+/* The reason in CamelCase, as Kubernetes requires for events and conditions; a constant. */
 const char *nt_kube_reason(const json_t *incident, bool resolved);
 
 /*
- * Event number `number` of the message with this id: its name is the same at every attempt, so that
- * it is made once. `message` is the body of a webhook. A new reference, or NULL for want of memory.
+ * Event `number` of the message with this id. Its name is the same at every attempt, which makes
+ * creation idempotent. `message` is a webhook body. A new reference, or NULL on allocation failure.
  */
 json_t *nt_kube_event(const json_t *message, const char *id, size_t number,
 		      const struct nt_kube_object *object);
 
-/* Summary and incident, cut to the cap between two characters. */
+/* Writes summary and incident id, truncated at a character boundary. */
 void nt_kube_text(const json_t *incident, bool resolved, char text[NT_KUBE_EVENT_TEXT]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tells a Kubernetes API server of an incident: Events, and where asked for the condition of nodes. */
+/* Sends an incident to a Kubernetes API server: Events and, optionally, node conditions. */
 #ifndef NT_AGGREGATOR_NOTIFY_KUBE_NOTICE_H
 #define NT_AGGREGATOR_NOTIFY_KUBE_NOTICE_H
 
@@ -13,17 +13,16 @@
 
 struct nt_kube_notice {
 	const char *id; /* of the message */
-	const char *body; /* as of a webhook */
+	const char *body; /* a webhook body */
 	size_t body_len;
-	bool conditions; /* of nodes, too */
+	bool conditions; /* also set node conditions */
 	uint64_t timeout_ns; /* of each request */
 };
 
 /*
- * Blocks. Taken: every pod and node has its event, or the API server wants none of it; it is no harm to
- * try again, for an event is made once. *ret_left_out grows by those that got none: refused, badly
- * named, too many.
- * -ENOMEM.
+ * Blocks. NT_ATTEMPT_TAKEN: every pod and node has its event, or the API server refused it for
+ * good. Retries are idempotent. Adds the number of objects without an event (refused, invalid name,
+ * over the cap) to *ret_left_out. -ENOMEM.
  */
 NT_MUST_CHECK int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notice,
 				      struct nt_attempt *ret_attempt, size_t *ret_left_out);

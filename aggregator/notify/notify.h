@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The notifier: a thread for each receiver works off its part of the store's outbox, message by
- * message, with retries, so that neither a receiver that is down nor a crash of ours loses one, and
- * none waits for another's receiver.
+ * The notifier: one thread per receiver delivers its messages of the store's outbox, one at a time,
+ * with retries. No message is lost if a receiver is down or the aggregator crashes, and receivers
+ * do not delay each other.
  */
 #ifndef NT_AGGREGATOR_NOTIFY_NOTIFY_H
 #define NT_AGGREGATOR_NOTIFY_NOTIFY_H
@@ -19,9 +19,9 @@ struct nt_notify_receiver {
 	/* A webhook: */
 	const char *url; /* a secret: never logged */
 	const char *secret; /* signs the messages; NULL: they are not signed. "whsec_…": base64 */
-	/* Or an API server of Kubernetes, borrowed, outlives the notifier, which stops it at its end: */
+	/* Or a Kubernetes API server, borrowed; outlives the notifier, which stops it on exit: */
 	struct nt_kube *kube;
-	bool conditions; /* of nodes are set, too */
+	bool conditions; /* also set node conditions */
 };
 
 struct nt_notify_options {
@@ -34,26 +34,26 @@ struct nt_notify_options {
 
 struct nt_notify;
 
-/* -EINVAL for a URL that is not http or https, or a secret that is no base64 after "whsec_". */
+/* -EINVAL: a URL that is not http or https, or a "whsec_" secret that is not base64. */
 NT_MUST_CHECK int nt_notify_start(const struct nt_notify_options *options,
 				  struct nt_notify **ret_notify);
-/* Ends a delivery under way by its own timeouts at the latest; what is left stays in the outbox. */
+/* Waits for deliveries in progress, at most their timeouts; unsent messages stay in the outbox. */
 void nt_notify_stop(struct nt_notify *notify);
 NT_DEFINE_AUTO(nt_notify, nt_notify_stop)
 
-/* There may be something to do. From any thread. For nt_store_on_queued(). */
+/* Wakes the receivers' threads. From any thread. For nt_store_on_queued(). */
 void nt_notify_wake(void *notify);
 
 /*
- * A receiver's URL or secret from a file: its first line. The caller frees *ret_text. -EINVAL for an
- * empty file, -EFBIG over 8 KiB.
+ * Reads a receiver's URL or secret: the first line of a file. The caller frees *ret_text. -EINVAL
+ * for an empty file, -EFBIG over 8 KiB.
  */
 NT_MUST_CHECK int nt_notify_read_secret(const char *path, char **ret_text);
 
 /* Monotonic since start. */
 struct nt_notify_stats {
 	uint64_t sent, retried, failed, expired;
-	uint64_t kube_left_out; /* pods and nodes that got no event, of messages that were sent */
+	uint64_t kube_left_out; /* pods and nodes without an event, in sent messages */
 };
 
 void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret_stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One POST to a webhook, signed as Standard Webhooks say, and what its outcome means. */
+/* A webhook delivery: one POST, signed as specified by Standard Webhooks. */
 #ifndef NT_AGGREGATOR_NOTIFY_WEBHOOK_H
 #define NT_AGGREGATOR_NOTIFY_WEBHOOK_H
 
@@ -12,7 +12,7 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_WEBHOOK_MAX_REPLY = 64 << 10, /* bytes that are read of an answer */
+	NT_WEBHOOK_MAX_REPLY = 64 << 10, /* bytes read of a response */
 	NT_WEBHOOK_MAX_SECRET = 512, /* bytes */
 	NT_WEBHOOK_SIGNATURE = 64, /* holds "v1," and the base64 of a SHA-256 */
 };
@@ -22,14 +22,14 @@ struct nt_webhook_key {
 	size_t len; /* 0: messages are not signed */
 };
 
-/* "whsec_" and base64, or any other text as it is. NULL: no key. -EINVAL. */
+/* Parses "whsec_" and base64, or any other text as raw bytes. NULL: no key. -EINVAL. */
 NT_MUST_CHECK int nt_webhook_key_read(const char *secret, struct nt_webhook_key *ret_key);
 
 /* HMAC-SHA256 over "id.time.body": "v1,…". */
 void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t time_s,
 		     const char *body, size_t body_len, char text[NT_WEBHOOK_SIGNATURE]);
 
-/* http or https, and a host. */
+/* Whether the URL is http or https and has a host. */
 bool nt_webhook_url_is_valid(const char *url);
 
 struct nt_webhook_post {
@@ -38,11 +38,12 @@ struct nt_webhook_post {
 	const struct nt_webhook_key *key;
 	uint64_t time_s; /* real time of this attempt */
 	uint64_t connect_timeout_ns, total_timeout_ns;
-	const atomic_bool *abort; /* ends the attempt when it becomes true */
+	const atomic_bool *abort; /* true aborts the attempt */
 };
 
 /*
- * Taken: 2xx. Later: no answer, 408, 429, 5xx. curl_global_init() has been called. -ENOMEM.
+ * NT_ATTEMPT_TAKEN: 2xx. NT_ATTEMPT_LATER: no response, 408, 429, 5xx. Needs curl_global_init().
+ * -ENOMEM.
  */
 NT_MUST_CHECK int nt_webhook_send(const struct nt_webhook_post *post,
 				  struct nt_attempt *ret_answer);
