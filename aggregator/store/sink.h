@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the deciding thread asks of the world around it: somewhere to put incidents, and somewhere
- * to keep its state. The store and the notifier implement these; tests use their own.
+ * The interfaces that the deciding thread writes to: a sink for incidents and a store for its
+ * state. The store implements both; tests use their own.
  *
- * All calls come from one thread, never from two at a time. What is passed in is borrowed for the
- * call. A negative errno is logged and counted by the caller, which goes on.
+ * All calls come from one thread. Arguments are borrowed for the call. The caller logs and counts
+ * errors, and continues.
  */
 #ifndef NT_AGGREGATOR_STORE_SINK_H
 #define NT_AGGREGATOR_STORE_SINK_H
@@ -16,7 +16,7 @@
 #include "common/bus/bus.h"
 #include "proto/wire.h"
 
-/* Where incidents are published: all of them, then the flush. */
+/* Publishes incidents: all of them, then one flush. */
 struct nt_sink_bus_producer {
 	int (*incident)(void *data, const struct nt_wire_incident *incident);
 	int (*flush)(void *data);
@@ -24,28 +24,28 @@ struct nt_sink_bus_producer {
 };
 
 /*
- * An incident was opened, changed or resolved: the whole object as it now stands; `state` says
- * which. Pending ones come too. After a restart some come again, with a version already seen: what
- * is not newer than what the sink has is dropped there.
+ * An incident was opened, changed or resolved: the complete object, pending ones included. After a
+ * restart some are repeated with a known version; the sink drops those that are not newer than its
+ * own.
  */
 struct nt_sink {
 	int (*incident)(void *data, const struct nt_wire_incident *incident);
 	/*
-	 * The rest may be NULL. Where several aggregators share the work, each takes what the others
-	 * publish, so that it can answer for all and go on where another one stops. is_ours: the
-	 * shard's owner is this aggregator, and all that can be new is how messages fared.
+	 * The rest may be NULL. On a shared bus each aggregator takes the incidents that others
+	 * publish, so that it can serve all and take over shards. is_ours: this aggregator owns the
+	 * shard, so only delivery states can be new.
 	 */
 	int (*take)(void *data, const struct nt_wire_incident *incident, bool is_ours);
-	/* Hands over, with its deliveries, what the bus does not know yet. How many, or an errno. */
+	/* Publishes pending incidents with their deliveries. Returns their number or an errno. */
 	int (*publish)(void *data, const struct nt_sink_bus_producer *bus_producer);
-	/* The shard is ours from now on, with all that its owner before has left undone … */
+	/* Takes over a shard, including the undelivered messages of its previous owner. */
 	int (*adopt)(void *data, uint32_t shard, uint64_t real_ns);
-	/* … or no longer: nothing is sent for it any more when this returns. */
+	/* Gives up a shard: no message of it is sent after this returns. */
 	int (*release)(void *data, uint32_t shard);
 	void *data;
 };
 
-/* The state of one part of the aggregator, opaque to the store. */
+/* A named part of the state, opaque to the store. */
 struct nt_state_item {
 	const char *name; /* "job-" and the job's id, "ingest": unique, at most 255 bytes */
 	const void *bytes;
@@ -53,8 +53,8 @@ struct nt_state_item {
 };
 
 /*
- * The state of everything at one instant, and the bus positions that it stands for. Stored in one
- * transaction: all of it or nothing. It replaces whatever was stored of its shard before.
+ * The state of a shard at one instant, with the bus positions that it covers. Stored in one
+ * transaction; replaces the shard's previous set.
  */
 struct nt_state_set {
 	uint64_t real_ns; /* event time */
@@ -68,8 +68,8 @@ struct nt_state_set {
 struct nt_state_store {
 	int (*save)(void *data, const struct nt_state_set *set);
 	/*
-	 * Calls `loaded` once with the shard's newest set, which is borrowed for that call, and returns
-	 * what it returned. -ENOENT where none was ever saved.
+	 * Calls `loaded` once with the shard's newest set, borrowed for that call, and returns its
+	 * result. -ENOENT if none was saved.
 	 */
 	int (*load)(void *data, uint32_t shard,
 		    int (*loaded)(void *loader, const struct nt_state_set *set), void *loader);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the aggregator remembers, in one SQLite file: incidents, the state of the detection with the
- * bus positions that it stands for, and the outbox of messages. The deciding thread writes through
- * the sink and the state store; HTTP threads read; the notifier works off the outbox. Every function
- * may be called from any thread.
+ * The store: one SQLite file with incidents, the detection state with its bus positions, and the
+ * outbox of messages. The deciding thread writes through the sink and the state store, HTTP threads
+ * read, and the notifier processes the outbox. All functions may be called from any thread.
  */
 #ifndef NT_AGGREGATOR_STORE_STORE_H
 #define NT_AGGREGATOR_STORE_STORE_H
@@ -18,36 +17,36 @@
 
 enum {
 	NT_STORE_MAX_RECEIVERS = 16,
-	NT_STORE_MAX_UNSAVED = 1024, /* incidents held in memory while the disk takes none */
+	NT_STORE_MAX_UNSAVED = 1024, /* incidents held in memory while writes fail */
 	NT_STORE_MAX_PAGE = 1000,
 	NT_STORE_MAX_NAME = 64, /* bytes of a receiver's name and of an incident's id */
 };
 
 struct nt_store_options {
 	const char *path;
-	uint64_t max_bytes; /* of the file; 0: 256 MiB. Old incidents give way first */
+	uint64_t max_bytes; /* of the file; 0: 256 MiB. Old incidents are pruned first */
 	uint32_t max_incidents; /* 0: 100,000 */
 	uint64_t max_age_ns; /* of a resolved incident; 0: one year */
 	/*
-	 * Other aggregators decide too: messages of an earlier run wait until the shard of their
+	 * The bus is shared: messages of an earlier run are parked until the shard of their
 	 * incident is adopted.
 	 */
 	bool shared;
-	/* Who is told about incidents: names of receivers, borrowed for the call. */
+	/* Names of the receivers of messages, borrowed for the call. */
 	const char *const *receiver;
 	size_t receivers;
 };
 
 struct nt_store_error {
-	char text[512]; /* one line: what is wrong with which file, and what to do */
+	char text[512]; /* one line: the file, the problem and the remedy */
 };
 
 struct nt_store;
 
 /*
- * Opens or makes the file (mode 0600; its directory too, 0700). -EBADMSG: the file is damaged, or
- * not ours; -ENOTSUP: made by a newer version; -EBUSY: another process has it; -ENOSPC, -EACCES …
- * A file that is refused is left as it was. *ret_error is filled on failure.
+ * Opens or creates the file (mode 0600) and its directory (0700). -EBADMSG: damaged, or not a
+ * store; -ENOTSUP: made by a newer version; -EBUSY: used by another process; -ENOSPC, -EACCES … A
+ * refused file is not modified. *ret_error is filled in on failure.
  */
 NT_MUST_CHECK int nt_store_open(const struct nt_store_options *options, struct nt_store **ret_store,
 				struct nt_store_error *ret_error);
@@ -55,7 +54,7 @@ void nt_store_close(struct nt_store *store);
 NT_DEFINE_AUTO(nt_store, nt_store_close)
 
 /*
- * For the deciding thread; both borrow the store. An incident that the disk refuses is kept in
+ * For the deciding thread; both borrow the store. An incident that cannot be written is kept in
  * memory and written with a later one or by nt_store_tick().
  */
 struct nt_sink nt_store_sink(struct nt_store *store);
@@ -64,17 +63,19 @@ struct nt_state_store nt_store_states(struct nt_store *store);
 /* Called in the writer's thread after messages were queued; set before the first incident. */
 void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void *data);
 
-/* Every few seconds, from one thread: writes what waits, prunes, folds the log back. */
+/* Every few seconds, from one thread: writes unsaved incidents, prunes, checkpoints the WAL. */
 void nt_store_tick(struct nt_store *store, uint64_t real_ns);
 
-/* ---- reading incidents: pending ones are never there -------------------------------------------- */
+/*
+ * ---- reading incidents: pending ones are not stored ---------------------------------------------
+ */
 
 struct nt_store_filter {
 	const char *job; /* name or key; NULL: all */
 	uint32_t attempt; /* 0: all */
 	const char *class, *state, *severity; /* NULL: all */
 	uint64_t since_ns; /* incidents that began at or after it; 0: all */
-	uint64_t before; /* `number` of the last one of the page before; 0: from the newest */
+	uint64_t before; /* `number` of the last one of the previous page; 0: the newest */
 	size_t limit; /* 1 to NT_STORE_MAX_PAGE */
 };
 
@@ -89,8 +90,8 @@ void nt_store_page_release(struct nt_store_page *page);
 #define nt_autopage __attribute__((cleanup(nt_store_page_release)))
 
 /*
- * The caller releases the page, which must be zeroed before; huge incidents make it shorter than
- * the limit. -ETIMEDOUT, -EIO.
+ * The page must be zeroed; the caller releases it. Huge incidents make it shorter than the limit.
+ * -ETIMEDOUT, -EIO.
  */
 NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_filter *filter,
 				struct nt_store_page *ret_page);
@@ -98,12 +99,15 @@ NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_fi
 NT_MUST_CHECK int nt_store_get(struct nt_store *store, const char *id,
 			       struct nt_message **ret_incident);
 
-/* ---- the outbox ---------------------------------------------------------------------------------- */
+/*
+ * ---- the outbox
+ * ----------------------------------------------------------------------------------
+ */
 
 struct nt_outbox_message {
 	uint64_t number;
 	char receiver[NT_STORE_MAX_NAME];
-	char id[160]; /* of the message: the same at every attempt, after every restart */
+	char id[160]; /* of the message: stable across attempts and restarts */
 	char incident[NT_STORE_MAX_NAME];
 	bool resolved; /* otherwise firing */
 	uint32_t attempts; /* so far */
@@ -115,10 +119,9 @@ struct nt_outbox_message {
 void nt_outbox_message_release(struct nt_outbox_message *message);
 
 /*
- * The receiver's message that is due first: 1 and *ret_message where one is due at real_ns, otherwise
- * 0 and in *ret_next_ns the time at which one will be (UINT64_MAX: none waits). A resolved message is
- * not due before the firing one of its incident is done with. At most one message of a receiver is
- * under way at a time.
+ * The receiver's next message. Returns 1 and *ret_message if one is due at real_ns; otherwise 0 and
+ * the next due time in *ret_next_ns (UINT64_MAX: none). A resolved message is not due before the
+ * firing one of its incident is finished. At most one message per receiver is in flight.
  */
 NT_MUST_CHECK int nt_store_outbox_next(struct nt_store *store, const char *receiver,
 				       uint64_t real_ns, struct nt_outbox_message *ret_message,
@@ -127,34 +130,37 @@ NT_MUST_CHECK int nt_store_outbox_next(struct nt_store *store, const char *recei
 enum nt_outbox_result {
 	NT_OUTBOX_SENT,
 	NT_OUTBOX_RETRY, /* at next_real_ns */
-	NT_OUTBOX_FAILED, /* for good, and surely not taken: no resolved message follows */
-	NT_OUTBOX_EXPIRED, /* given up, and perhaps taken all the same */
+	NT_OUTBOX_FAILED, /* permanent, surely not received: no resolved message follows */
+	NT_OUTBOX_EXPIRED, /* given up, but possibly received */
 };
 
-/* What waits for receivers that are none of the store's has failed; how much that was. */
+/* Fails the waiting messages of receivers that are no longer configured; counts them. */
 NT_MUST_CHECK int nt_store_outbox_fail_others(struct nt_store *store, size_t *ret_failed);
 
 NT_MUST_CHECK int nt_store_outbox_done(struct nt_store *store, uint64_t number,
 				       enum nt_outbox_result result, uint64_t now_real_ns,
 				       uint64_t next_real_ns);
 
-/* ---- how it is ----------------------------------------------------------------------------------- */
+/*
+ * ---- statistics
+ * ----------------------------------------------------------------------------------
+ */
 
-/* Monotonic since open, except where it says now. */
+/* Monotonic since open, except members named `now`. */
 struct nt_store_stats {
-	uint64_t incidents_written, incidents_stale; /* stale: not newer than what is there */
+	uint64_t incidents_written, incidents_stale; /* stale: not newer than the stored version */
 	uint64_t states_written, state_bytes;
-	uint64_t write_errors; /* transactions that the disk or the file refused */
+	uint64_t write_errors; /* failed transactions */
 	uint64_t unsaved_now, unsaved_dropped;
 	uint64_t pruned;
 	uint64_t queued, queue_skipped; /* messages; skipped: resolved ones without a firing one */
-	uint64_t adopted; /* messages of others that are ours to send: perhaps they were sent */
-	uint64_t taken; /* versions of incidents that others decided */
-	uint64_t deliveries_refused; /* in incidents of others: no such receiver, event or state */
+	uint64_t adopted; /* messages taken over from others; they may have been sent */
+	uint64_t taken; /* incident versions taken from others */
+	uint64_t deliveries_refused; /* others' incidents: unknown receiver, event or state */
 	uint64_t outbox_now;
 	uint64_t incidents_now, file_bytes_now;
-	bool healthy; /* the last write went through and nothing waits */
-	char problem[160]; /* why not; "" */
+	bool healthy; /* the last write succeeded and nothing is unsaved */
+	char problem[160]; /* reason if not healthy; otherwise "" */
 };
 
 void nt_store_stats(struct nt_store *store, struct nt_store_stats *ret_stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the files of the store; nobody else includes it. */
+/* Internals of the store. Private to aggregator/store/. */
 #ifndef NT_AGGREGATOR_STORE_STORE_IMPL_H
 #define NT_AGGREGATOR_STORE_STORE_IMPL_H
 
@@ -9,11 +9,11 @@
 #include "aggregator/store/db.h"
 #include "aggregator/store/store.h"
 
-/* An incident that the disk did not take, as its encoded message. */
+/* An incident that could not be written. */
 struct nt_unsaved {
 	struct nt_unsaved *next;
 	struct nt_message *message;
-	bool is_given_up; /* its shard: somebody else tells of it */
+	bool is_given_up; /* its shard was given up: the new owner publishes it */
 };
 
 struct nt_store {
@@ -21,67 +21,78 @@ struct nt_store {
 	char *receiver[NT_STORE_MAX_RECEIVERS];
 	int lock_fd;
 
-	pthread_mutex_t lock; /* over the writing connection and what belongs to it */
-	pthread_cond_t landed; /* a message that was under way is done with */
-	uint64_t flying[NT_STORE_MAX_RECEIVERS]; /* its number, by receiver; 0: none */
+	pthread_mutex_t lock; /* covers the writing connection and its data */
+	pthread_cond_t landed; /* an in-flight message was finished */
+	uint64_t flying[NT_STORE_MAX_RECEIVERS]; /* in-flight message by receiver; 0: none */
 	sqlite3 *db;
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);
 	void *queued_data;
 
-	pthread_mutex_t read_lock; /* over the reading connection; never held with the other */
+	pthread_mutex_t read_lock; /* covers the reading connection; never held with `lock` */
 	sqlite3 *reader;
-	uint64_t read_until_ns; /* monotonic: when the query under way has had its time */
+	uint64_t read_until_ns; /* monotonic: deadline of the current query */
 
 	/* Read without a lock. */
 	atomic_ullong incidents_written, incidents_stale, states_written, state_bytes;
 	atomic_ullong write_errors, unsaved_now, unsaved_dropped, pruned, outbox_queued;
 	atomic_ullong outbox_skipped, outbox_now, incidents_now, file_bytes_now;
 	atomic_ullong adopted, taken, deliveries_refused;
-	atomic_bool unpublished; /* some incident may have changed since it was published */
-	_Atomic(const char *) problem; /* a constant; NULL: all is well */
+	atomic_bool unpublished; /* some incident may have unpublished changes */
+	_Atomic(const char *) problem; /* a constant; NULL: none */
 };
 
-/* ---- store_commit.c: transactions, for a holder of the lock ---------------------------------------- */
+/*
+ * ---- store_commit.c: transactions; the caller holds the lock
+ * ---------------------------------------
+ */
 
 NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
 /*
- * Ends the transaction: commits where r is 0, otherwise rolls back. Returns r, or why the commit
- * failed; failures are counted and show as the store's problem.
+ * Ends the transaction: commits if r is 0, otherwise rolls back. Returns r or the error of the
+ * commit. Failures are counted and reported as the store's problem.
  */
 NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
 
-/* ---- store_outbox.c ------------------------------------------------------------------------------- */
+/*
+ * ---- store_outbox.c
+ * -------------------------------------------------------------------------------
+ */
 
 /*
- * Inside a transaction: queues what the receivers must be told about this incident. *ret_queued
- * grows by the messages.
+ * Inside a transaction: queues the messages for this incident and adds their number to *ret_queued.
  */
 NT_MUST_CHECK int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incident,
 				 size_t *ret_queued);
 
-/* ---- store_incident.c: for a holder of the lock ---------------------------------------------------- */
+/*
+ * ---- store_incident.c: the caller holds the lock
+ * ---------------------------------------------------
+ */
 
-/* Writes what waits in memory, as far as the disk takes it. */
+/* Writes the unsaved incidents until one fails. */
 NT_MUST_CHECK int nt_store_flush(struct nt_store *store);
-/* Keeps the caps. */
+/* Enforces the caps. */
 NT_MUST_CHECK int nt_store_prune(struct nt_store *store, uint64_t real_ns);
 int nt_store_put(void *data, const struct nt_wire_incident *incident); /* nt_sink.incident */
 
 /*
- * Inside a transaction: the version that is there (1), or none (0). An incident of another
- * aggregator is written as it is; one of ours is to be published.
+ * Inside a transaction: returns 1 and the stored version, or 0. nt_store_write() stores another
+ * aggregator's incident as is and marks one of ours as unpublished.
  */
 NT_MUST_CHECK int nt_store_version(struct nt_store *store, const char *id, uint64_t *ret_version);
 NT_MUST_CHECK int nt_store_write(struct nt_store *store, const struct nt_wire_incident *incident,
 				 const struct nt_buf *body, bool is_ours);
 NT_MUST_CHECK int nt_store_encode(const struct nt_wire_incident *incident, struct nt_buf *buf);
-/* Of a column that holds an encoded incident. */
+/* Decodes a column that holds an encoded incident. */
 NT_MUST_CHECK int nt_store_decode(sqlite3_stmt *stmt, int column, struct nt_message **ret_message);
-/* The incident, or a message about it, is no longer what the bus says. */
+/* Marks the incident as unpublished: it or a delivery has changed. */
 NT_MUST_CHECK int nt_store_touch(struct nt_store *store, const char *id);
 
-/* ---- store_outbox.c ------------------------------------------------------------------------------- */
+/*
+ * ---- store_outbox.c
+ * -------------------------------------------------------------------------------
+ */
 
 enum nt_store_severity {
 	NT_STORE_SEVERITY_INFO,
@@ -92,15 +103,18 @@ enum nt_store_severity {
 
 /* "info" …; NULL for none. */
 const char *nt_store_severity_name(enum nt_store_severity severity);
-/* NT_STORE_SEVERITY_END where it has none of the names. */
+/* NT_STORE_SEVERITY_END if the name is unknown. */
 enum nt_store_severity nt_store_severity_of(const char *name);
 
-/* The bytes of a message, the same whenever they are made. -ENOMEM. */
+/* Writes the body of a message; deterministic. -ENOMEM. */
 NT_MUST_CHECK int nt_store_body(const struct nt_wire_incident *incident, bool resolved,
 				struct nt_buf *body);
 void nt_store_count_outbox(struct nt_store *store);
 
-/* ---- store_share.c: nt_sink's; store_state.c: nt_state_store's ------------------------------------- */
+/*
+ * ---- store_share.c: of nt_sink; store_state.c: of nt_state_store
+ * -----------------------------------
+ */
 
 int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_ours);
 int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer);
