@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The settings of neutracer-aggregator. */
+/* The configuration of neutracer-aggregator. */
 #ifndef NT_AGGREGATOR_CONFIG_H
 #define NT_AGGREGATOR_CONFIG_H
 
@@ -23,7 +23,7 @@ struct nt_aggregator_config {
 	bool kube_events, kube_node_condition;
 	char *node_secret_file; /* NULL: none */
 	uint32_t signatures; /* enum nt_signing */
-	char *enrol_account, *enrol_audience; /* NULL: nodes get no keys here */
+	char *enrol_account, *enrol_audience; /* NULL: no node keys are issued */
 	char *user; /* NULL: as started */
 	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
 	double size_floor, critical_slowdown, false_alarms_a_day;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the deciding thread counts, as the rows of /metrics in a picture. */
+/* Self metrics: the deciding thread's counters, as rows of /metrics in a snapshot. */
 #ifndef NT_AGGREGATOR_SELF_METRICS_H
 #define NT_AGGREGATOR_SELF_METRICS_H
 
@@ -18,21 +18,21 @@ enum {
 	NT_SELF_METRICS_MAX = 96, /* rows */
 };
 
-/* What was counted by shards that are no longer here, so that sums never fall. Zeroes: nothing. */
+/* Counters of shards that were given away, so that sums never decrease. Zero-initialised. */
 struct nt_self_metrics_sum {
 	uint64_t value[NT_SELF_METRICS_MAX];
 };
 
 void nt_self_metrics_add(struct nt_self_metrics_sum *sum, struct nt_engine *engine,
 			 const struct nt_ingest_counters *ingest);
-/* The same of node vectors that no engine reads. */
+/* Adds the counters of the node feed. */
 void nt_self_metrics_add_nodes(struct nt_self_metrics_sum *sum,
 			       const struct nt_shortages *shortages,
 			       const struct nt_ingest_counters *ingest);
 
-/* Where the numbers come from. */
+/* Sources of the metrics. */
 struct nt_self_metrics {
-	struct nt_self_metrics_sum shards; /* of those that are here and those that were */
+	struct nt_self_metrics_sum shards; /* of current and former shards */
 	const struct nt_bus_producer_counters *bus_producer; /* NULL: none */
 	const struct nt_job_summaries_counters *heads; /* NULL: none */
 	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
@@ -45,7 +45,7 @@ struct nt_self_metrics {
 	uint64_t bus_errors[NT_BUS_CAUSE_END];
 };
 
-/* Puts the rows into the snapshot. -ENOMEM. */
+/* Adds the rows to the snapshot. -ENOMEM. */
 NT_MUST_CHECK int nt_self_metrics_read(const struct nt_self_metrics *meter,
 				       struct nt_snapshot *snapshot);
 

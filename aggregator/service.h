@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The deciding loop: bus records in, incidents and pictures out. Where the bus can be shared out it
- * is one of a group: each owns some of the shards, and shows what the others decide. It runs in the thread that calls
- * nt_service_run(); everything else about it is reached through the board and a few requests.
+ * The deciding loop: bus records in, incidents and snapshots out. On a shared bus it is a member of
+ * a consumer group: each member owns some shards and shows the results of the others. It runs in
+ * the thread that calls nt_service_run(). Other threads use the board and a few requests.
  */
 #ifndef NT_AGGREGATOR_SERVICE_H
 #define NT_AGGREGATOR_SERVICE_H
@@ -19,57 +19,60 @@
 struct nt_service_options {
 	const char *bus_url;
 	const struct nt_bus_security *bus_security; /* NULL: none */
-	const char *member; /* our own name in it, the same after a restart; NULL: none */
-	const char *address; /* where this aggregator answers others; NULL: unknown */
-	/* nt_bus_reader_join(), or in tests another one. NULL: that. */
+	const char *member; /* its static member name, stable across restarts; NULL: none */
+	const char *address; /* address of this aggregator for others; NULL: unknown */
+	/* NULL: nt_bus_reader_join(); tests may replace it. */
 	int (*join)(const char *url, uint32_t topics, const struct nt_bus_options *options,
 		    const struct nt_bus_group *group, struct nt_bus_reader **ret_reader);
 	struct nt_engine_options engine;
 	const struct nt_sink *sink; /* NULL: none */
 	const struct nt_state_store *states; /* NULL: nothing survives a restart */
-	uint64_t rewind_ns; /* without a stored state: how far back in the bus to start; 0: all */
+	uint64_t rewind_ns; /* without a stored state: how far back to start reading; 0: all */
 	uint64_t save_every_ns; /* 0: 30 s */
 	uint64_t heads_every_ns; /* 0: 5 s */
 	uint64_t picture_every_ns; /* 0: half a second */
-	uint64_t retry_after_ns; /* what bus or store did not take; 0: 5 s */
+	uint64_t retry_after_ns; /* delay before bus or store is retried; 0: 5 s */
 	const struct nt_signing_policy *signatures; /* borrowed; NULL: off */
-	bool shared; /* the bus is shared out among several aggregators */
+	bool shared; /* the bus is shared among several aggregators */
 };
 
 struct nt_service;
 
 /*
- * The board is borrowed and outlives the service, as do the options' strings and interfaces. A state
- * that cannot be read is logged and left behind. What the bus says where it cannot be read; one that
- * cannot be written only costs others the sight of incidents and refused records.
+ * The board is borrowed and outlives the service, as do the options' strings and interfaces. An
+ * unreadable state is logged and ignored. Returns the error of the bus if it cannot be read. If it
+ * cannot be written, only incidents and refused records are not published.
  */
 NT_MUST_CHECK int nt_service_new(const struct nt_service_options *options, struct nt_board *board,
 				 struct nt_service **ret_service);
 void nt_service_free(struct nt_service *service);
 NT_DEFINE_AUTO(nt_service, nt_service_free)
 
-/* Until nt_service_stop(); saves the state before it returns, and gives back what it owns. */
+/* Runs until nt_service_stop(); saves the state and releases its shards before it returns. */
 NT_MUST_CHECK int nt_service_run(struct nt_service *service);
 
-/* One turn: waits so long for a record, takes what is there, does what is due. For tests too. */
+/*
+ * One turn: waits up to timeout_ms for a record, processes records, does what is due. Also for
+ * tests.
+ */
 NT_MUST_CHECK int nt_service_turn(struct nt_service *service, int timeout_ms);
 
 /* From any thread and from signal handlers. */
 void nt_service_stop(struct nt_service *service);
 
 /*
- * From any thread: the job takes what it does now as normal, as soon as the loop gets to it.
- * -ENOENT where the newest picture has no such job, -EBUSY where too many requests wait.
+ * From any thread: requests that the job's current state is taken as normal. -ENOENT: the newest
+ * snapshot has no such job. -EBUSY: too many requests are pending.
  */
 NT_MUST_CHECK int nt_service_rebaseline(struct nt_service *service, const char *job_id);
 
-/* From any thread: when the loop last went round, of nt_clock_mono_ns(). */
+/* From any thread: time of the last turn, nt_clock_mono_ns(). */
 uint64_t nt_service_turned_ns(const struct nt_service *service);
 
-/* From any thread: it has read the bus up to its end once, since it last got something to read. */
+/* From any thread: whether it has reached the end of the bus since its last assignment. */
 bool nt_service_caught_up(const struct nt_service *service);
 
-/* From any thread: how the bus is, for reading and for writing; the worse of the two. */
+/* From any thread: health of the bus, the worse of reading and writing. */
 void nt_service_bus_health(const struct nt_service *service, struct nt_bus_health *ret_health);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Draws the picture that HTTP threads read from what the engine holds. */
+/* Builds the snapshot for HTTP threads from the state of the engines. */
 #ifndef NT_AGGREGATOR_SNAPSHOT_BUILDER_H
 #define NT_AGGREGATOR_SNAPSHOT_BUILDER_H
 
@@ -15,12 +15,12 @@ struct nt_snapshot_builder {
 	size_t engines;
 	const struct nt_snapshot_job *const *head; /* of jobs that others own */
 	size_t heads;
-	const struct nt_shortages *shortages; /* beside those of the engines; NULL: none */
+	const struct nt_shortages *shortages; /* in addition to the engines'; NULL: none */
 };
 
 /*
- * All of them as one: a node that several engines know is one node. Jobs that have not changed since the
- * last picture are shared with it. -ENOMEM.
+ * Merges all engines; nodes are merged by name. Jobs unchanged since the last snapshot are shared
+ * with it. -ENOMEM.
  */
 NT_MUST_CHECK int nt_snapshot_builder_draw_all(const struct nt_snapshot_builder *from,
 					       struct nt_snapshot **ret_snapshot);
