@@ -77,10 +77,7 @@ void nt_admission_release(struct nt_admission *line)
 	*line = (struct nt_admission){0};
 }
 
-/*
- * ---- the heap
- * ------------------------------------------------------------------------------------
- */
+/* ---- the heap -------------------------------------------------------------------------------- */
 
 static void swap(struct nt_admission_place *a, struct nt_admission_place *b)
 {
@@ -163,10 +160,7 @@ int nt_admission_put(struct nt_admission *line, struct nt_turn *turn, uint64_t d
 	return push(line, (size_t)(turn - line->turn));
 }
 
-/*
- * ---- awaited communicators
- * ------------------------------------------------------------------------
- */
+/* ---- awaited communicators ------------------------------------------------------------------- */
 
 static int by_comm(const void *a, const void *b)
 {

@@ -30,9 +30,7 @@ void nt_dedup_start(struct nt_dedup *sequence, uint64_t number)
 	sequence->joined = sequence->first = sequence->newest = number;
 }
 
-/*
- * ---- holes --------------------------------------------------------------------------------------
- */
+/* ---- holes ----------------------------------------------------------------------------------- */
 
 static int make_holes(struct nt_dedup *sequence)
 {
@@ -125,9 +123,7 @@ static bool fill_hole(struct nt_dedup *sequence, uint64_t number,
 	return false;
 }
 
-/*
- * ---- the window ---------------------------------------------------------------------------------
- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 /* The number leaves the window without having been received. */
 static void miss(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_counters *counters)
@@ -202,9 +198,7 @@ int nt_dedup_take(struct nt_dedup *sequence, uint64_t number, struct nt_dedup_co
 	return 1;
 }
 
-/*
- * ---- saved --------------------------------------------------------------------------------------
- */
+/* ---- saved ----------------------------------------------------------------------------------- */
 
 void nt_dedup_save(const struct nt_dedup *sequence, struct nt_codec *codec)
 {

@@ -16,9 +16,7 @@ struct nt_engine_options nt_engine_options_default(void)
 	};
 }
 
-/*
- * ---- data of a job ------------------------------------------------------------------------------
- */
+/* ---- data of a job --------------------------------------------------------------------------- */
 
 static void free_open(struct nt_open_incident *open)
 {
@@ -127,9 +125,7 @@ void nt_engine_free(struct nt_engine *engine)
 	free(engine);
 }
 
-/*
- * ---- incidents ----------------------------------------------------------------------------------
- */
+/* ---- incidents ------------------------------------------------------------------------------- */
 
 /* Names for nt_incident_describe(). */
 struct naming {
@@ -259,9 +255,7 @@ static int tell_costs(struct nt_engine *engine, struct nt_job *job)
 	return 0;
 }
 
-/*
- * ---- frames -------------------------------------------------------------------------------------
- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static int close_cell(struct nt_engine *engine, struct nt_job *job)
 {
@@ -494,9 +488,7 @@ int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id)
 	return -ENOENT;
 }
 
-/*
- * ---- views --------------------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 void nt_engine_job_name(const struct nt_job *job, char name[NT_ENGINE_JOB_NAME])
 {

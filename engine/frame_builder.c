@@ -36,9 +36,7 @@ nt_frame_builder_counters(const struct nt_frame_builder *frame_builder)
 	return &frame_builder->counters;
 }
 
-/*
- * ---- members ------------------------------------------------------------------------------------
- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 /* Number of the member's windows that end in the cell: the first of its queue. */
 static size_t count_windows(const struct nt_rank_session *member, uint64_t end_ns)
@@ -171,9 +169,7 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 	}
 }
 
-/*
- * ---- samples ------------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static const struct nt_comm_window *find_comm(const struct nt_window *window, uint64_t id,
 					      uint64_t epoch)
@@ -245,9 +241,7 @@ static int collect_samples(struct nt_frame_builder *frame_builder, const struct 
 	return 0;
 }
 
-/*
- * ---- frames -------------------------------------------------------------------------------------
- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static int draw_up(struct nt_frame_builder *frame_builder, struct nt_job *job, uint64_t end_ns)
 {

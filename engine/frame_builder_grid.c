@@ -5,9 +5,7 @@
 
 #include "engine/frame_builder_impl.h"
 
-/*
- * ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -79,9 +77,7 @@ void nt_frame_builder_skip(struct nt_frame_builder *frame_builder, struct nt_job
 	frame_builder->counters.skipped_gaps++;
 }
 
-/*
- * ---- what is missing ----------------------------------------------------------------------------
- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 /* Whether a window that ends in a later cell began before this one ended. */
 static bool is_covered_later(const struct nt_rank_session *member, uint64_t end_ns)

@@ -5,9 +5,7 @@
 #include "common/base/hash.h"
 #include "engine/frame_builder_impl.h"
 
-/*
- * ---- communicators ------------------------------------------------------------------------------
- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 static void add_duration(struct nt_frame_op *sum, const struct nt_sketch_wire *sketch, bool by_gpu)
 {
@@ -199,9 +197,7 @@ static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_ran
 	return 0;
 }
 
-/*
- * ---- transfers ----------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static int add_transfers(struct nt_frame_builder *frame_builder,
 			 const struct nt_rank_session *member, size_t windows,
@@ -245,9 +241,7 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 	return 0;
 }
 
-/*
- * ---- ranks --------------------------------------------------------------------------------------
- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static void add_steps(struct nt_rank_session *member, struct nt_frame_rank *rank,
 		      const struct nt_window *window)

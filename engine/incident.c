@@ -88,9 +88,7 @@ static void name_culprit(const struct nt_finding_culprit *from,
 	to->gpu = rank.gpu;
 }
 
-/*
- * ---- copies -------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* Copies borrowed data into the arena, within the limits. */
 struct copier {
@@ -213,9 +211,7 @@ int nt_incident_copy(const struct nt_wire_incident *incident, struct nt_arena *a
 	return 0;
 }
 
-/*
- * ---- from a finding -----------------------------------------------------------------------------
- */
+/* ---- from a finding -------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {

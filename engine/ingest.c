@@ -83,9 +83,7 @@ const struct nt_ingest_counters *nt_ingest_counters(const struct nt_ingest *inge
 	return &ingest->counters;
 }
 
-/*
- * ---- streams ------------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static uint64_t stream_id(const struct nt_message *message, enum nt_topic topic)
 {
@@ -120,9 +118,7 @@ static int find_stream(struct nt_ingest *ingest, struct stream **streams,
 	return 0;
 }
 
-/*
- * ---- validation ---------------------------------------------------------------------------------
- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 static bool body_fits(enum nt_topic topic, enum nt_body body)
 {
@@ -314,9 +310,7 @@ void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
 	}
 }
 
-/*
- * ---- saved --------------------------------------------------------------------------------------
- */
+/* ---- saved ----------------------------------------------------------------------------------- */
 
 int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
 {

@@ -13,9 +13,7 @@ enum {
 	TIME_BITS = 62, /* of a time in nanoseconds */
 };
 
-/*
- * ---- save ---------------------------------------------------------------------------------------
- */
+/* ---- save ------------------------------------------------------------------------------------ */
 
 static void save_inside(struct nt_codec *codec, const struct nt_rank_session *member)
 {
@@ -175,9 +173,7 @@ int nt_jobs_save(const struct nt_jobs *jobs, struct nt_buf *buf)
 	return codec.error;
 }
 
-/*
- * ---- load ---------------------------------------------------------------------------------------
- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static int damaged(struct nt_codec *codec)
 {

@@ -45,9 +45,7 @@ int nt_jobs_new(const struct nt_jobs_limits *limits, nt_job_gone_fn gone, void *
 	return 0;
 }
 
-/*
- * ---- nodes and sources --------------------------------------------------------------------------
- */
+/* ---- nodes and sources ----------------------------------------------------------------------- */
 
 /* Adds an unnamed entry at a new index. */
 static int append_node(struct nt_jobs *jobs, struct nt_node_entry **ret_node)
@@ -172,9 +170,7 @@ void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *sour
 	member->source = source;
 }
 
-/*
- * ---- keys ---------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void free_job(struct nt_jobs *jobs, struct nt_job *job)
 {
@@ -280,9 +276,7 @@ int nt_jobs_find_key(struct nt_jobs *jobs, const char *text, struct nt_job_key *
 	return 0;
 }
 
-/*
- * ---- processes and communicators ----------------------------------------------------------------
- */
+/* ---- processes and communicators ------------------------------------------------------------- */
 
 int nt_jobs_find_process(struct nt_jobs *jobs, struct nt_job_key *key,
 			 const struct nt_process_id *id, struct nt_process_index **ret_process)
@@ -379,9 +373,7 @@ int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member, siz
 	return 0;
 }
 
-/*
- * ---- removal ------------------------------------------------------------------------------------
- */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 static void remove_job(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_job *job)
 {
@@ -490,9 +482,7 @@ void nt_jobs_sweep(struct nt_jobs *jobs)
 	sweep_nodes(jobs);
 }
 
-/*
- * ---- views --------------------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs)
 {
