@@ -11,7 +11,7 @@
 
 static const char json[] = "application/json";
 
-/* What docs/api/openapi.yaml describes; a check script compares the two. */
+/* The routes of docs/api/openapi.yaml; a check script compares both. */
 static const struct nt_httpd_route routes[] = {
 	{"GET", "/healthz", NT_HTTPD_OPEN, json, NULL, nt_api_healthz, true},
 	{"GET", "/readyz", NT_HTTPD_OPEN, json, NULL, nt_api_readyz, true},
@@ -27,9 +27,9 @@ static const struct nt_httpd_route routes[] = {
 	 "job class state severity since limit cursor", nt_api_incidents},
 	{"GET", "/api/v1/incidents/{id}", NT_HTTPD_READ, json, NULL, nt_api_incident},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
-	/* Its bearer is a token of the cluster, which the handler has reviewed. */
+	/* Its bearer token is a cluster token, which the handler submits for review. */
 	{"POST", "/api/v1/node-keys", NT_HTTPD_OPEN, json, NULL, nt_api_node_keys},
-	/* The last: left out where the aggregator does not offer it. */
+	/* The last route: omitted if the aggregator does not offer it. */
 	{"POST", "/api/v1/jobs/{id}/rebaseline", NT_HTTPD_ADMIN, json, NULL, nt_api_rebaseline},
 };
 
@@ -37,7 +37,7 @@ enum {
 	ROUTES = sizeof(routes) / sizeof(routes[0]),
 };
 
-/* The contract travels inside the program, so that what is served is what was built. */
+/* The contract is embedded, so that the served one matches the build. */
 __asm__(".pushsection .rodata\n"
 	"nt_api_contract_text:\n"
 	".incbin \"docs/api/openapi.yaml\"\n"
@@ -57,7 +57,7 @@ int nt_api_contract(void *data, const struct nt_httpd_request *request,
 	return nt_buf_append(&reply->body, nt_api_contract_text, nt_api_contract_bytes);
 }
 
-/* ---- health -------------------------------------------------------------------------------------- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 static int add_check(json_t *checks, const char *name, int result, const char *text,
 		     bool *all_right)
@@ -73,7 +73,7 @@ static int add_check(json_t *checks, const char *name, int result, const char *t
 	return failed ? -1 : json_array_append(checks, check);
 }
 
-/* All that was asked for when the interface was started: vital checks, or all of them. */
+/* Runs the configured checks, or only the vital ones. */
 static int add_checks(const struct nt_api *api, json_t *checks, bool vital_only, bool *all_right)
 {
 	for (size_t i = 0; i < api->options.checks; i++) {
@@ -90,7 +90,7 @@ static int add_checks(const struct nt_api *api, json_t *checks, bool vital_only,
 	return 0;
 }
 
-/* That nobody speaks is normal before the first job: it is said, and keeps nobody from being ready. */
+/* No agents is normal before the first job: reported, but does not affect readiness. */
 static int add_agents(json_t *checks, const struct nt_snapshot *snapshot)
 {
 	size_t nodes = 0, silent = 0;
@@ -156,7 +156,7 @@ int nt_api_readyz(void *data, const struct nt_httpd_request *request, struct nt_
 	return reply_checks(reply, checks, all_right);
 }
 
-/* ---- starting ------------------------------------------------------------------------------------ */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static int copy_options(struct nt_api *api, const struct nt_api_options *options)
 {

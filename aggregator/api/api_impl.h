@@ -24,10 +24,7 @@ static inline void nt_api_picture_releasep(const struct nt_snapshot **snapshot)
 }
 #define nt_autopicture __attribute__((cleanup(nt_api_picture_releasep)))
 
-/*
- * ---- api_list.c: common parts of lists
- * -----------------------------------------------------------
- */
+/* ---- api_list.c: common parts of lists ------------------------------------------------------- */
 
 enum {
 	NT_API_DEFAULT_LIMIT = 100,
@@ -59,10 +56,7 @@ NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items,
 /* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
 
-/*
- * ---- the handlers: `data` is the struct nt_api
- * ----------------------------------------------------
- */
+/* ---- the handlers: `data` is the struct nt_api ----------------------------------------------- */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 			   struct nt_httpd_reply *reply);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Incidents and the slow ranks that they name. */
+/* Incidents, and the slow ranks of open ones. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "proto/json.h"
 
 enum {
-	PAGE_NUMBERS = 1 << 18, /* of peers and ranks: a page that lists so many ends there */
+	PAGE_NUMBERS = 1 << 18, /* peers and ranks after which a page ends */
 };
 
 /* One row of /slow-ranks: a culprit of an open incident. */
@@ -30,7 +30,7 @@ static bool is_same(const char *a, const char *b)
 	return !strcmp(a, b);
 }
 
-/* A job is asked for by its name, its key or its id. */
+/* A job filter matches the name, the key or the id. */
 static bool job_matches(const char *wanted, const struct nt_snapshot_job *job)
 {
 	return !wanted || is_same(wanted, job->name) || is_same(wanted, job->key) ||
@@ -94,7 +94,7 @@ static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query
 	return 0;
 }
 
-/* The job of the incident, where another aggregator owns it as far as the picture knows; or NULL. */
+/* The incident's job if another aggregator owns it according to the snapshot, or NULL. */
 static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *snapshot,
 						    const struct nt_wire_incident *incident)
 {
@@ -112,7 +112,7 @@ static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *sn
 	return found;
 }
 
-/* What others have found is in the store alone. The page is borrowed by the rows. */
+/* Incidents of other aggregators are only in the store. The rows borrow the page. */
 static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
 			  const struct nt_api_query *query, struct nt_store_page *page,
 			  struct rows *rows)
@@ -145,7 +145,7 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 	return r;
 }
 
-/* A cursor holds the place in the order, so that a page follows although the first row is gone. */
+/* A cursor holds a position in the order, so paging continues if its row has disappeared. */
 struct place {
 	uint64_t slowdown_bits;
 	char id[NT_STORE_MAX_NAME];
@@ -156,7 +156,7 @@ static uint64_t slowdown_bits(double slowdown)
 {
 	uint64_t bits = 0;
 
-	/* The bits of doubles that are not negative are in the order of their values. */
+	/* The bits of non-negative doubles sort like their values. */
 	if (slowdown > 0)
 		memcpy(&bits, &slowdown, sizeof(bits));
 	return bits;
@@ -227,7 +227,7 @@ static int by_rank(const void *a, const void *b)
 	return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
-/* Whether its agent is heard: what was found while it was may have ended since. */
+/* Whether the rank is observed; otherwise the finding may have ended since. */
 static bool is_observed(const struct row *row)
 {
 	const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
@@ -301,9 +301,9 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 	return reply_rows(reply, &rows, first, query.limit);
 }
 
-/* ---- incidents ----------------------------------------------------------------------------------- */
+/* ---- incidents ------------------------------------------------------------------------------- */
 
-/* Where there is no store, what is open is all that is known. */
+/* Without a store only open incidents are known. */
 static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 		     struct nt_httpd_reply *reply)
 {

@@ -45,7 +45,7 @@ static json_t *open_incidents(const struct nt_snapshot_job *job)
 	return nt_take(ids);
 }
 
-/* Of another aggregator's job: what is in the store. */
+/* Incidents of another aggregator's job, from the store. */
 static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapshot_job *job)
 {
 	const struct nt_store_filter filter = {
@@ -66,7 +66,7 @@ static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapsh
 	return nt_take(ids);
 }
 
-/* What the governor of an agent does not observe. */
+/* The calls that an agent's governor has shed. */
 static json_t *shed_json(uint32_t shed)
 {
 	static const char *const names[] = {"launches", "copies",    "allocations",  "syncs",
@@ -109,7 +109,7 @@ static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *
 	return failed ? NULL : nt_take(object);
 }
 
-/* Living ones first, then the newest first; the id settles the rest. */
+/* Running ones first, then the newest, then by id. */
 static int compare_jobs(bool ended, uint64_t since_ns, const char *id, bool other_ended,
 			uint64_t other_since_ns, const char *other_id)
 {
@@ -229,7 +229,7 @@ int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_htt
 	return job ? nt_api_reply_object(reply, job_json(api, job)) : r;
 }
 
-/* ---- ranks --------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static json_t *operations(const struct nt_snapshot_rank *rank)
 {
@@ -346,7 +346,7 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 }
 
 enum {
-	MAX_PEERS = 64, /* that are listed: with all of them, a large job would be squared */
+	MAX_PEERS = 64, /* listed peers; listing all would be quadratic */
 };
 
 static json_t *peer_ranks(const struct nt_snapshot_rank *rank)
@@ -375,7 +375,7 @@ static json_t *rank_json(const struct nt_snapshot_rank *rank)
 	return failed ? NULL : nt_take(object);
 }
 
-/* Another aggregator has it. */
+/* Replies that another aggregator owns the job. */
 static int reply_elsewhere(const struct nt_snapshot_job *job,
 			   const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
@@ -461,7 +461,7 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 	return nt_api_reply_object(reply, nt_take(object));
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static json_t *count_json(uint64_t count)
 {

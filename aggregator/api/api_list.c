@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the lists of the REST interface have in common: parameters, pages, replies. */
+/* Common parts of the REST interface's lists: parameters, pages, replies. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool is_one_of(const char *words, const char *word)
 	return false;
 }
 
-/* 1 with a problem where the parameter is none of the words. */
+/* Returns 1 and a problem if the parameter is not one of the words. */
 static int read_word(const struct nt_httpd_request *request, const char *name, const char *words,
 		     struct nt_httpd_reply *reply, const char **ret_word)
 {
@@ -83,7 +83,9 @@ static int read_numbers(const struct nt_httpd_request *request, struct nt_httpd_
 	query->limit = value;
 	r = since ? nt_clock_parse(since, strlen(since), &query->since_ns) : 0;
 	if (r == -ERANGE) {
-		/* A proper time that our clock does not reach: everything, or nothing, began later. */
+		/*
+		 * A valid time outside the range of our clock: all incidents, or none, began later.
+		 */
 		query->since_ns = strncmp(since, "1970", 4) < 0 ? 0 : INT64_MAX;
 	} else if (r < 0) {
 		r = nt_httpd_problem(reply, request, 400, "bad_parameter",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* /metrics: the picture's rows, and what HTTP, store and notifier count about themselves. */
+/* /metrics: the snapshot's rows, and the counters of HTTP, store and notifier. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -220,7 +220,7 @@ static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)
 	nt_metrics_set(metrics, ENROL_OVER_CAP, stats.over_cap);
 }
 
-/* A family's head stands once, before the first of its rows. OpenMetrics names it without _total. */
+/* A family's metadata precede its first row. OpenMetrics names it without _total. */
 static int write_row(const struct nt_snapshot_metric *row, bool first, bool openmetrics,
 		     struct nt_buf *out)
 {
@@ -233,7 +233,7 @@ static int write_row(const struct nt_snapshot_metric *row, bool first, bool open
 				  row->help, row->name, family, row->gauge ? "gauge" : "counter");
 	if (r < 0)
 		return r;
-	/* Whole numbers as such: a counter of 10,000,000 is not 1e+07. */
+	/* Integers are printed in full: 10000000, not 1e+07. */
 	return nt_buf_printf(out, row->labels[0] ? "%s%s{%s} %.*f\n" : "%s%s%s %.*f\n", row->name,
 			     suffix, row->labels, row->value == floor(row->value) ? 0 : 6,
 			     row->value);

@@ -26,7 +26,7 @@ static const char *bearer_of(const struct nt_httpd_request *request)
 	return header + strspn(header, " ");
 }
 
-/* {"node": NAME}. NULL: it is not. The name lives as long as *ret_body. */
+/* Parses {"node": NAME}; NULL if invalid. The name is valid as long as *ret_body. */
 static const char *node_of(const struct nt_httpd_request *request, json_t **ret_body)
 {
 	const char *node;

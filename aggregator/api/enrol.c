@@ -16,9 +16,9 @@
 #include "proto/json.h"
 
 #define PAUSE_NS                                                                                   \
-	(20 * NT_MILLISECOND) /* reviews that cost an API server no more than a busy node */
+	(20 * NT_MILLISECOND) /* limits the load on an API server to that of an ordinary busy node */
 #define REVIEW_NS  (10 * NT_SECOND)
-#define GRANTED_NS NT_MINUTE /* how long an answer is kept: its asker comes back in a second */
+#define GRANTED_NS NT_MINUTE /* how long a result is kept; requests repeat each second */
 #define REFUSED_NS (5 * NT_SECOND)
 
 #define PATH      "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -40,9 +40,9 @@ enum state {
 struct entry {
 	enum state state;
 	uint8_t hash[HASH]; /* of the token */
-	char *token; /* owned, while it waits */
-	uint64_t number; /* in the order of their coming */
-	uint64_t until_ns; /* when it is forgotten */
+	char *token; /* owned, while under review */
+	uint64_t number; /* in order of arrival */
+	uint64_t until_ns; /* expiry */
 	char node[NT_NODE_KEY_NODE + 1];
 	char reason[NT_ENROL_REASON];
 };
@@ -55,7 +55,7 @@ struct nt_enrol {
 	pthread_t thread;
 	bool has_thread;
 
-	pthread_mutex_t lock; /* over all below; held for no call */
+	pthread_mutex_t lock; /* covers all members below; never held during a review */
 	pthread_cond_t wake;
 	bool stops;
 	uint64_t numbers;
@@ -65,7 +65,7 @@ struct nt_enrol {
 
 /* ---- a review ------------------------------------------------------------------------------- */
 
-/* What a review of a token has found. */
+/* The result of a token review. */
 struct finding {
 	enum state state;
 	char node[NT_NODE_KEY_NODE + 1];
@@ -89,7 +89,7 @@ static bool holds(const json_t *array, const char *text)
 	return false;
 }
 
-/* An API server that knows nothing of audiences does not name ours. */
+/* An API server that does not support audiences does not return ours. */
 static void judge(const struct nt_enrol *enrol, const json_t *review, struct finding *finding)
 {
 	const json_t *status = json_object_get(review, "status");
@@ -215,7 +215,7 @@ static void *run(void *data)
 		discard(token);
 		until_ns = nt_clock_mono_ns() + enrol->pause_ns;
 		(void)pthread_mutex_lock(&enrol->lock);
-		settle(enrol, entry, &finding); /* nobody else changes one that waits */
+		settle(enrol, entry, &finding); /* no other thread changes an entry under review */
 		while (!enrol->stops && nt_thread_wait(&enrol->wake, &enrol->lock, until_ns))
 			;
 	}
@@ -223,7 +223,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static struct entry *find(struct nt_enrol *enrol, const uint8_t hash[HASH], uint64_t now_ns)
 {
@@ -240,7 +240,7 @@ static struct entry *find(struct nt_enrol *enrol, const uint8_t hash[HASH], uint
 	return found;
 }
 
-/* One that is free, else the refused one that is closest to being forgotten. */
+/* A free entry, else the refused one that expires first. */
 static struct entry *find_room(struct nt_enrol *enrol)
 {
 	struct entry *room = NULL;
