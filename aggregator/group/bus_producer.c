@@ -19,7 +19,7 @@ struct nt_bus_producer {
 	struct nt_bus *bus;
 	uint64_t boot;
 	struct sent *sent; /* least recently used first */
-	uint64_t second; /* of real time, in which `passed` were passed on */
+	uint64_t second; /* real time second in which `passed` records were published */
 	uint32_t passed;
 	bool dirty, leaving, given_up;
 	struct nt_bus_producer_counters counters;
@@ -71,7 +71,7 @@ static int add_sent(struct nt_bus_producer *bus_producer, struct sent *sent)
 	return -ENOMEM;
 }
 
-/* Without memory for the key, its next number is 1 again: readers then see a message twice at most. */
+/* On allocation failure the key restarts at 1; readers may then see a message twice. */
 static uint64_t next_seq(struct nt_bus_producer *bus_producer, const char *key)
 {
 	struct sent *sent;
@@ -120,7 +120,7 @@ static int publish(struct nt_bus_producer *bus_producer, enum nt_topic topic,
 		record.value_len = buf.len;
 		r = nt_bus_publish(bus_producer->bus, &record);
 	}
-	/* A full queue empties by itself, if there is anybody to take what is in it. */
+	/* A full queue is flushed once, which succeeds if brokers are reachable. */
 	if (r == -EAGAIN && nt_bus_flush(bus_producer->bus) == 0)
 		r = nt_bus_publish(bus_producer->bus, &record);
 	if (r < 0)
@@ -224,7 +224,7 @@ void nt_bus_producer_refused(struct nt_bus_producer *bus_producer,
 	bus_producer->dirty = true;
 }
 
-/* Brokers may refuse for good what the bus has taken: a topic's cap, rights, a topic that is gone. */
+/* Brokers may reject accepted messages permanently: size limit, permissions, deleted topic. */
 static bool has_lost(struct nt_bus_producer *bus_producer)
 {
 	struct nt_bus_stats stats;

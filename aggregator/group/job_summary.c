@@ -10,19 +10,19 @@
 
 static const char prefix[] = "job/";
 
-/* Of another aggregator's job. */
+/* The summary of another aggregator's job. */
 struct theirs {
 	char id[NT_JOB_ID_LEN + 1];
 	struct nt_snapshot_job *picture;
 	UT_hash_handle hh;
 };
 
-/* Of a job of ours, as it was published last. */
+/* The last published summary of a job of ours. */
 struct ours {
 	char id[NT_JOB_ID_LEN + 1];
 	uint32_t shard;
-	uint64_t hash; /* of what was said; 0: nothing that stands */
-	bool seen; /* in the round under way */
+	uint64_t hash; /* of the published content; 0: none */
+	bool seen; /* in the current round */
 	UT_hash_handle hh;
 };
 
@@ -77,7 +77,7 @@ nt_job_summaries_counters(const struct nt_job_summaries *heads)
 	return &heads->counters;
 }
 
-/* ---- theirs --------------------------------------------------------------------------------------- */
+/* ---- theirs ---------------------------------------------------------------------------------- */
 
 static bool is_id(const char *text, size_t len)
 {
@@ -197,7 +197,7 @@ int nt_job_summaries_take(struct nt_job_summaries *heads, const struct nt_bus_re
 	if (r < 0)
 		return r;
 	if (message->boot == own_boot) {
-		/* Ours now: what another one said of it no longer holds. */
+		/* Owned by us now: drops the other aggregator's summary. */
 		if (head)
 			remove_theirs(heads, head);
 		return 0;
@@ -223,9 +223,9 @@ int nt_job_summaries_list(struct nt_job_summaries *heads, const struct nt_snapsh
 	return 0;
 }
 
-/* ---- ours ----------------------------------------------------------------------------------------- */
+/* ---- ours ------------------------------------------------------------------------------------ */
 
-/* What has to change before a head is worth saying again; that a job goes on is not. */
+/* Hash of the content that triggers a new publication; mere progress of a job does not. */
 static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
 {
 	const uint64_t number[] = {
@@ -237,7 +237,7 @@ static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
 		(uint64_t)(job->completeness * 100),
 		job->since_ns,
 		job->ended_ns,
-		/* Twice a minute in any case. */
+		/* At least twice a minute. */
 		job->last_seen_ns / (30ULL * 1000000000),
 	};
 	uint64_t hash = nt_hash_text(NT_HASH_SEED, owner);

@@ -27,7 +27,7 @@ int nt_node_feed_open(const struct nt_node_feed_options *options, struct nt_node
 	if (!feed)
 		return -ENOMEM;
 	feed->max_nodes = options->max_nodes;
-	/* What is refused is counted; the dead-letter topic is for windows. */
+	/* Refused records are only counted; the dead-letter topic is for windows. */
 	r = nt_ingest_new(NULL, NULL, &feed->ingest);
 	if (r < 0)
 		return r;
@@ -61,7 +61,7 @@ int nt_node_feed_turn(struct nt_node_feed *feed)
 		struct nt_bus_record record;
 		int r = nt_bus_reader_next(feed->reader, 0, &record);
 
-		/* What is wrong with the bus, the readers of windows report. */
+		/* Errors of the bus are reported by the window readers. */
 		if (r <= 0)
 			return r == -ENOMEM ? r : 0;
 		r = nt_ingest_take(feed->ingest, &record, latest_ns, false, &message);

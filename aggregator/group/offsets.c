@@ -8,31 +8,31 @@
 
 enum {
 	SAVE_VERSION = 2,
-	FIRST_VERSION = 1, /* without the start */
+	FIRST_VERSION = 1, /* without `start` */
 	MAX_PARTITIONS = 65536,
-	MARKS = 64, /* of one partition */
+	MARKS = 64, /* per partition */
 };
 
-/* Records of one partition are in the order of their time, give or take this. */
+/* Records of a partition are ordered by time within this tolerance. */
 #define SLACK_NS (2ULL * 1000000000)
 
-#define MARK_NS (1000000000ULL / 2) /* between two marks, at the least */
+#define MARK_NS (1000000000ULL / 2) /* minimum distance of marks */
 
-/* All records before the offset are of this time or earlier. */
+/* A time index entry: all records before the offset are of this time or earlier. */
 struct mark {
 	uint64_t real_ns, offset;
 };
 
 struct place {
 	uint64_t id; /* topic << 32 | partition */
-	uint64_t offset; /* of the last record taken */
-	uint64_t real_ns; /* of it */
-	bool loaded; /* `saved` holds */
+	uint64_t offset; /* last record taken */
+	uint64_t real_ns; /* of that record */
+	bool loaded; /* `saved` is valid */
 	uint64_t saved, saved_ns; /* offset and time when the state was saved */
 	uint64_t start; /* where reading began, as loaded */
-	bool rereads; /* up to `saved`, and `reread` is the last one so far, at reread_ns */
+	bool rereads; /* replays up to `saved`; `reread`: last one so far, at reread_ns */
 	uint64_t reread, reread_ns;
-	/* What was read by time, oldest first; the further back, the wider apart. */
+	/* Time index, oldest first; older marks are further apart. */
 	struct mark mark[MARKS];
 	size_t marks;
 	uint64_t high_ns; /* latest time of all records read */
@@ -75,8 +75,8 @@ void nt_offsets_free(struct nt_offsets *places)
 }
 
 /*
- * The one makes room that leaves the narrowest gap, as seen from now: so that the way back is never
- * much longer than it has to be, however far it goes. The first one stays.
+ * Removes the mark that leaves the narrowest gap relative to its age, so that rewinding never goes
+ * much further back than needed. The first mark stays.
  */
 static void thin(struct place *place)
 {
@@ -115,7 +115,7 @@ static void set_mark(struct place *place, const struct nt_bus_record *record)
 		place->high_ns = record->real_ns;
 }
 
-/* The offset before which nothing is of from_ns or later; the oldest one known. */
+/* The last known offset with no record of from_ns or later before it, or the oldest one. */
 static uint64_t find_mark(const struct place *place, uint64_t from_ns)
 {
 	uint64_t offset = place->marks ? place->mark[0].offset : place->start;
@@ -142,7 +142,7 @@ int nt_offsets_take(struct nt_offsets *places, const struct nt_bus_record *recor
 			return -ENOMEM;
 		}
 	}
-	/* Later in time and yet before in place: somebody has begun the log anew. */
+	/* A later time at an earlier offset: the log was recreated. */
 	if (place->loaded && record->real_ns > place->saved_ns + SLACK_NS)
 		place->loaded = false;
 	set_mark(place, record);
@@ -188,7 +188,7 @@ int nt_offsets_seek(const struct nt_offsets *places, struct nt_bus_reader *reade
 		if (r < 0)
 			return r;
 	}
-	/* None of these has a window that waits; by time, what came after might be passed over. */
+	/* Partitions without waiting windows: seeking by time could skip later records. */
 	for (const struct place *place = places->place; place; place = place->hh.next) {
 		const struct nt_bus_position position = {
 			.topic = (enum nt_topic)(place->id >> 32),
@@ -225,7 +225,7 @@ int nt_offsets_list(const struct nt_offsets *places, struct nt_bus_position **re
 	return 0;
 }
 
-/* In the middle of a second reading, what is still to be read waits as much as what is here. */
+/* During a replay, records still to be replayed also count as waiting. */
 static uint64_t waiting_with(const struct nt_offsets *places, uint64_t waiting_ns)
 {
 	for (const struct place *place = places->place; place; place = place->hh.next)
@@ -283,7 +283,7 @@ int nt_offsets_load(struct nt_offsets *places, const void *data, size_t size)
 		place->real_ns = place->saved_ns = nt_codec_get_u64(&codec);
 		place->loaded = true;
 		place->start = version == FIRST_VERSION ? place->saved : nt_codec_get_u64(&codec);
-		/* Until something is read, all of it is still to be read once more. */
+		/* Before the first record, the whole range is still to be replayed. */
 		place->rereads = place->start < place->saved;
 		place->reread_ns = waiting_ns;
 		if (place->start > place->saved)

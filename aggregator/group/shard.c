@@ -60,15 +60,15 @@ void nt_shard_free(struct nt_shard *shard)
 	free(shard);
 }
 
-/* ---- loading -------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
-/* Somewhere to load from. */
+/* A source of saved states. */
 struct source {
 	const char *name;
 	const struct nt_state_store *states;
 	struct nt_state_log *state_log;
-	uint64_t offset; /* that its state stands for */
-	bool holds; /* a state */
+	uint64_t offset; /* position of its state */
+	bool holds; /* it has a state */
 };
 
 static int load_from(const struct source *source, uint32_t shard,
@@ -97,7 +97,7 @@ static int take_set(void *loader, const struct nt_state_set *set)
 	return nt_state_take(set, shard->engine, shard->ingest, shard->places);
 }
 
-/* 1 where it was used, 0 where there is nothing that can be. */
+/* 1: loaded; 0: no usable state. */
 static int try_source(struct nt_shard *shard, const struct source *source)
 {
 	int r;
@@ -149,7 +149,7 @@ int nt_shard_load(struct nt_shard *shard, const struct nt_state_store *states,
 	return 0;
 }
 
-/* ---- saving --------------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 struct saving {
 	struct nt_shard *shard;
@@ -157,7 +157,7 @@ struct saving {
 	const struct nt_state_log_port *port;
 };
 
-/* The store first: it is the one that incidents and their messages are in. */
+/* The store first: it also holds the incidents and their messages. */
 static int save_set(void *data, const struct nt_state_set *set)
 {
 	const struct saving *saving = data;

@@ -12,10 +12,10 @@ enum {
 	FIXED_ITEMS = 3,
 };
 
-/* Items with names and bytes that this owns. */
+/* Items with owned names and bytes. */
 struct items {
 	struct nt_state_item *item;
-	struct nt_buf *buf; /* of the same index */
+	struct nt_buf *buf; /* of the item with the same index */
 	size_t count, cap;
 };
 
@@ -29,7 +29,7 @@ static void release_items(struct items *items)
 	free(items->buf);
 }
 
-/* The item's bytes, to be filled. */
+/* Adds an item; the caller fills in the returned buffer. */
 static struct nt_buf *add_item(struct items *items, const char *prefix, const char *name)
 {
 	char *text;
@@ -131,7 +131,7 @@ static int load_jobs(struct nt_engine *engine, const struct nt_state_set *set)
 
 			nt_engine_job_name(job, name);
 			item = find_item(set, "job-", name);
-			/* A job of which nothing was judged yet has none. */
+			/* A job without a judged frame has no item. */
 			if (!item)
 				continue;
 			r = nt_engine_load_job(engine, job, item->bytes, item->size);

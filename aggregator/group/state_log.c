@@ -19,7 +19,7 @@ enum {
 
 static const char prefix[] = "state/", manifest_name[] = "manifest";
 
-/* ---- a set as bytes ------------------------------------------------------------------------------- */
+/* ---- serialization --------------------------------------------------------------------------- */
 
 static int pack_set(const struct nt_state_set *set, struct nt_buf *buf)
 {
@@ -41,7 +41,7 @@ static int pack_set(const struct nt_state_set *set, struct nt_buf *buf)
 	return codec.error;
 }
 
-/* The set borrows the bytes, but for the arrays and names that it owns. */
+/* A set that owns its arrays and names and borrows the bytes. */
 struct own_set {
 	struct nt_state_item *item;
 	struct nt_bus_position *position;
@@ -74,12 +74,12 @@ static void unpack_position(struct nt_codec *codec, struct own_set *set)
 
 	position.partition = nt_codec_get_u32(codec);
 	position.offset = nt_codec_get_u64(codec);
-	/* A topic of another version: nobody here reads it. */
+	/* Unknown topics of another version are skipped. */
 	if (!codec->error && find_topic(name, &position.topic) == 0)
 		set->position[set->positions++] = position;
 }
 
-/* An entry takes some bytes at least: what claims more entries than that is damaged. */
+/* Each entry has a minimum size: a larger count means damage. */
 static uint32_t unpack_entries(struct nt_codec *codec, uint32_t most)
 {
 	uint32_t count = nt_codec_get_count(codec, most);
@@ -126,7 +126,7 @@ uint64_t nt_state_set_offset(const struct nt_state_set *set)
 	return 0;
 }
 
-/* ---- publishing ----------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 static void write_key(char key[NT_STATE_LOG_MAX_KEY], uint32_t shard, unsigned int place,
 		      uint32_t chunk)
@@ -159,7 +159,7 @@ static int publish_chunk(const struct nt_state_log_port *port, uint32_t shard, u
 	return port->publish(port->data, &message);
 }
 
-/* Keys that this generation does not use would stay for ever. */
+/* Removes keys that this generation does not use; compaction would keep them forever. */
 static int remove_rest(const struct nt_state_log_port *port, uint32_t shard, unsigned int place,
 		       uint32_t from, uint32_t to)
 {
@@ -210,7 +210,7 @@ int nt_state_log_end(const struct nt_state_log_port *port, const char *owner,
 {
 	const unsigned int place = draft->generation % NT_STATE_LOG_PLACES;
 	char key[NT_STATE_LOG_MAX_KEY];
-	/* For people and tools; a loader takes those in the chunks. */
+	/* For users and tools; a loader uses the positions in the chunks. */
 	struct nt_position position = {
 		.topic = nt_topic_name(draft->position.topic),
 		.partition = draft->position.partition,
@@ -246,7 +246,7 @@ void nt_state_log_commit(const struct nt_state_log_draft *draft, struct nt_state
 	mark->chunks[draft->generation % NT_STATE_LOG_PLACES] = draft->chunks;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct chunk {
 	uint64_t generation, boot;
@@ -256,7 +256,7 @@ struct chunk {
 
 struct place {
 	struct chunk *chunk;
-	uint32_t chunks; /* up to the last one that is there */
+	uint32_t chunks; /* index of the last chunk + 1 */
 	/* The manifest; generation 0: none. */
 	uint64_t generation, boot, total, hash;
 	uint32_t wanted;
@@ -374,7 +374,7 @@ static int put_chunk(struct nt_state_log *state_log, struct place *place, uint32
 	return 0;
 }
 
-/* The bus forgets the key. */
+/* Handles a tombstone. */
 static void remove_key(struct place *place, uint32_t number)
 {
 	if (number == UINT32_MAX) {
@@ -434,7 +434,7 @@ int nt_state_log_take(struct nt_state_log *state_log, const struct nt_bus_record
 	return put(state_log, place, number, message);
 }
 
-/* The chunks of the manifest, one after the other. -ENOENT where some is missing, or another's. */
+/* Joins the chunks of the manifest. -ENOENT if one is missing or of another generation. */
 static int join(struct nt_state_log *state_log, const struct place *place, struct nt_buf *buf)
 {
 	int r;
@@ -461,7 +461,7 @@ static int join(struct nt_state_log *state_log, const struct place *place, struc
 	return 0;
 }
 
-/* A set that is whole, or generation 0. */
+/* A complete set; generation 0: none. */
 struct candidate {
 	struct own_set own;
 	struct nt_state_set set;
@@ -544,7 +544,7 @@ struct nt_state_log_mark nt_state_log_mark(const struct nt_state_log *state_log)
 		if (state_log->place[i].generation > mark.generation)
 			mark.generation = state_log->place[i].generation;
 	}
-	/* The next one must not go where the only whole one is. */
+	/* The next generation must not overwrite the only complete set. */
 	if (state_log->whole >= 0 &&
 	    mark.generation % NT_STATE_LOG_PLACES != (unsigned int)state_log->whole)
 		mark.generation++;

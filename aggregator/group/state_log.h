@@ -23,10 +23,7 @@ enum {
 	NT_STATE_LOG_MAX_KEY = 64, /* bytes including the NUL */
 };
 
-/*
- * ---- publishing
- * -----------------------------------------------------------------------------------
- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 /* Destination of records. The port fills in the envelope, except key and body. */
 struct nt_state_log_port {
@@ -62,10 +59,7 @@ NT_MUST_CHECK int nt_state_log_end(const struct nt_state_log_port *port, const c
 				   const struct nt_state_log_draft *draft);
 void nt_state_log_commit(const struct nt_state_log_draft *draft, struct nt_state_log_mark *mark);
 
-/*
- * ---- reading
- * --------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Monotonic. */
 struct nt_state_log_counters {
