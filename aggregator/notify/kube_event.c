@@ -8,7 +8,7 @@
 #include "proto/json.h"
 
 static const char component[] = "neutracer";
-/* Events on what has no namespace live here, where `kubectl describe node` looks for them. */
+/* Namespace of events on cluster-scoped objects, where `kubectl describe node` finds them. */
 static const char node_namespace[] = "default";
 
 bool nt_kube_name_is_sound(const char *name)
@@ -26,7 +26,7 @@ bool nt_kube_name_is_sound(const char *name)
 	return true;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static bool is_same(const struct nt_kube_object *a, const struct nt_kube_object *b)
 {
@@ -47,7 +47,7 @@ static bool accuses(const json_t *culprit)
 	return false;
 }
 
-/* As the agent has it of the pod's cgroup: what is no uid is none. */
+/* The uid that the agent derived from the pod's cgroup; NULL if it is not a valid uid. */
 static const char *pod_uid(const json_t *culprit)
 {
 	const char *uid = nt_json_get_text(culprit, "pod_uid", "");
@@ -55,7 +55,7 @@ static const char *pod_uid(const json_t *culprit)
 	return nt_kube_name_is_sound(uid) ? uid : NULL;
 }
 
-/* The number of objects after it. */
+/* Returns the new number of objects. */
 static size_t add_object(struct nt_kube_object *object, size_t n, struct nt_kube_object more,
 			 size_t *left_out)
 {
@@ -91,7 +91,9 @@ size_t nt_kube_objects(const json_t *incident, struct nt_kube_object object[NT_K
 				       (struct nt_kube_object){namespace, pod, pod_uid(culprit)},
 				       ret_left_out);
 	}
-	/* The kubelet's events give a node's name for its uid, and so they are found by it. */
+	/*
+	 * Like the kubelet's events, a node's events use its name as uid, so they are found by it.
+	 */
 	json_array_foreach(culprits, i, culprit)
 	{
 		const char *node = nt_json_get_text(culprit, "node", "");
@@ -103,7 +105,7 @@ size_t nt_kube_objects(const json_t *incident, struct nt_kube_object object[NT_K
 	return n;
 }
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 const char *nt_kube_reason(const json_t *incident, bool resolved)
 {
@@ -140,7 +142,7 @@ void nt_kube_text(const json_t *incident, bool resolved, char text[NT_KUBE_EVENT
 	room = NT_KUBE_EVENT_TEXT - 1 - (int)strlen(state) - (int)strlen(end);
 	if (len > room) {
 		len = room;
-		/* Not inside a character of UTF-8. */
+		/* Do not cut inside a UTF-8 character. */
 		while (len > 0 && ((unsigned char)summary[len] & 0xc0) == 0x80)
 			len--;
 	}

@@ -20,9 +20,9 @@ struct sending {
 	struct nt_attempt attempt;
 };
 
-/* ---- requests ------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* What an answer means for the whole message. */
+/* Maps a response to the outcome of the attempt. */
 static struct nt_attempt weigh(int r, const struct nt_kube_reply *reply)
 {
 	struct nt_attempt attempt = {
@@ -42,7 +42,7 @@ static struct nt_attempt weigh(int r, const struct nt_kube_reply *reply)
 		   reply->status == 405 || reply->status == 422) {
 		attempt.outcome = NT_ATTEMPT_REFUSED;
 	} else {
-		/* 401: the token is about to rotate. 409: somebody else was faster. 429, 5xx. */
+		/* 401: the token is being rotated. 409: a concurrent update. 429, 5xx. */
 		attempt.outcome = NT_ATTEMPT_LATER;
 		attempt.reason = "the Kubernetes API server does not take it now";
 	}
@@ -76,7 +76,7 @@ static int call(struct sending *sending, enum nt_kube_method method, const char 
 	return 0;
 }
 
-/* ---- what a node has -------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Names are sound (nt_kube_name_is_sound()): they need no escapes. */
 static int write_path(struct nt_buf *path, const char *node)
@@ -117,7 +117,7 @@ static int post_event(struct sending *sending, const struct nt_kube_object *obje
 			  nt_json_get_text(json_object_get(event, "metadata"), "namespace", ""));
 	if (r == 0)
 		r = call(sending, NT_KUBE_POST, (const char *)path.data, event, &reply);
-	/* An earlier attempt has made it. */
+	/* Created by an earlier attempt. */
 	if (r == 0 && reply.status == 409)
 		sending->attempt.outcome = NT_ATTEMPT_TAKEN;
 	return r;
@@ -156,7 +156,7 @@ static int tell(struct sending *sending, const struct nt_kube_object *object, si
 	return patch_condition(sending, object->name, node);
 }
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notice,
 			struct nt_attempt *ret_attempt, size_t *ret_left_out)
@@ -185,7 +185,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 		if (sending.attempt.outcome == NT_ATTEMPT_TAKEN) {
 			told++;
 		} else if (sending.attempt.outcome == NT_ATTEMPT_REFUSED) {
-			/* Its namespace is gone, perhaps; the others have their events. */
+			/* For example a deleted namespace; other objects still get their events. */
 			sending.left_out++;
 			whole = sending.attempt;
 		} else {

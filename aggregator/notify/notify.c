@@ -22,7 +22,7 @@ enum {
 	SECRET_MAX_BYTES = 8 << 10,
 };
 
-/* At the end, an attempt under way is given this long before it is cut off. */
+/* On stop, an attempt in progress is aborted after this time. */
 static const uint64_t stop_patience_ns = 2 * NT_SECOND;
 static const uint64_t store_retry_ns = NT_SECOND;
 
@@ -44,7 +44,7 @@ struct nt_notify {
 	pthread_mutex_t lock; /* over `woken`, `stopping` and `working` */
 	pthread_cond_t wake, ended;
 	bool stopping;
-	size_t working; /* threads that have not come to their end */
+	size_t working; /* running threads */
 	atomic_bool abort;
 
 	atomic_ullong sent, retried, failed, expired, kube_left_out;
@@ -57,9 +57,9 @@ static void start_curl(void)
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until the real time given, a wake, or the end: false at the end. */
+/* Waits until next_real_ns, a wake-up or stop. False: stopping. */
 static bool wait_until(struct receiver *receiver, uint64_t next_real_ns)
 {
 	struct nt_notify *notify = receiver->notify;
@@ -81,7 +81,7 @@ static bool wait_until(struct receiver *receiver, uint64_t next_real_ns)
 	return goes_on;
 }
 
-/* Deaf to wakes, so that a store in trouble is not asked in a tight loop: false at the end. */
+/* Sleeps and ignores wake-ups, so that a failing store is not polled. False: stopping. */
 static bool pause_for(struct nt_notify *notify, uint64_t pause_ns)
 {
 	uint64_t until_ns = nt_clock_mono_ns() + pause_ns;
@@ -95,9 +95,9 @@ static bool pause_for(struct nt_notify *notify, uint64_t pause_ns)
 	return goes_on;
 }
 
-/* ---- delivering ---------------------------------------------------------------------------------- */
+/* ---- delivering ------------------------------------------------------------------------------ */
 
-/* Full jitter: anything from nothing to the doubled delay, so that many retries never march in step. */
+/* Full jitter: uniform from 0 to the doubled delay, so that retries do not synchronise. */
 static uint64_t retry_delay_ns(const struct nt_notify *notify, uint32_t attempts)
 {
 	uint64_t delay_ns = notify->options.first_retry_ns, random = 0;
@@ -144,7 +144,9 @@ static enum nt_outbox_result judge(struct nt_notify *notify,
 	return NT_OUTBOX_RETRY;
 }
 
-/* What has been sent must not be sent again because the disk is full: this waits until it is noted. */
+/*
+ * Records the result; retries until the store accepts it, as a sent message must not be sent again.
+ */
 static bool note(struct nt_notify *notify, const struct nt_outbox_message *message,
 		 enum nt_outbox_result result, uint64_t next_ns)
 {
@@ -195,7 +197,7 @@ static int notice(const struct receiver *receiver, const struct nt_outbox_messag
 	return r;
 }
 
-/* False where the end has come. */
+/* False: stopping. */
 static bool deliver(const struct receiver *receiver, const struct nt_outbox_message *message)
 {
 	struct nt_notify *notify = receiver->notify;
@@ -242,7 +244,7 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* ---- starting and stopping ------------------------------------------------------------------------ */
+/* ---- starting and stopping ------------------------------------------------------------------- */
 
 static int copy_receivers(struct nt_notify *notify, const struct nt_notify_options *options)
 {
@@ -301,7 +303,7 @@ static int start_threads(struct nt_notify *notify)
 	return r;
 }
 
-/* Receivers of an earlier configuration. */
+/* Fails messages to receivers of an earlier configuration. */
 static int fail_others(struct nt_notify *notify)
 {
 	size_t failed = 0;
@@ -330,7 +332,7 @@ int nt_notify_start(const struct nt_notify_options *options, struct nt_notify **
 	r = copy_receivers(notify, options);
 	if (r < 0)
 		return r;
-	/* A full disk only puts it off. */
+	/* On a full disk this is retried later. */
 	(void)fail_others(notify);
 	r = start_threads(notify);
 	if (r < 0)

@@ -14,7 +14,7 @@
 #include "common/base/version.h"
 #include "common/system/clock.h"
 
-/* ---- signing ------------------------------------------------------------------------------------ */
+/* ---- signing --------------------------------------------------------------------------------- */
 
 int nt_webhook_key_read(const char *secret, struct nt_webhook_key *ret_key)
 {
@@ -33,7 +33,7 @@ int nt_webhook_key_read(const char *secret, struct nt_webhook_key *ret_key)
 			    : EVP_DecodeBlock(key.bytes, (const unsigned char *)text, (int)len);
 		if (n <= 0)
 			return -EINVAL;
-		/* The padding decodes to zero bytes, which are none of the key. */
+		/* The padding decodes to zero bytes, which do not belong to the key. */
 		key.len = (size_t)n - (text[len - 1] == '=') - (text[len - 2] == '=');
 	} else if (len) {
 		memcpy(key.bytes, secret, len);
@@ -60,7 +60,7 @@ void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t 
 	(void)EVP_EncodeBlock((unsigned char *)text + 3, sum, (int)sum_len);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------ */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 bool nt_webhook_url_is_valid(const char *url)
 {
@@ -167,7 +167,7 @@ static int set_options(struct transfer *transfer, const struct nt_webhook_post *
 
 static enum nt_attempt_outcome outcome_of(CURLcode result, long status)
 {
-	/* An answer that began with 2xx is one, however its body went on. */
+	/* A 2xx status counts as success, even if reading the body failed. */
 	if (status >= 200 && status < 300)
 		return NT_ATTEMPT_TAKEN;
 	if (result == CURLE_ABORTED_BY_CALLBACK)
