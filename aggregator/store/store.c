@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening, migrating and closing the file; transactions; how the store is. */
+/* Opens, migrates and closes the file; ticks and statistics. */
 #include "aggregator/store/store.h"
 
 #include <errno.h>
@@ -15,19 +15,19 @@
 #include "common/system/thread.h"
 
 enum {
-	APPLICATION_ID = 0x4e545243, /* "NTRC": a file with another one is not ours */
+	APPLICATION_ID = 0x4e545243, /* "NTRC": other files are refused */
 	DEFAULT_MAX_INCIDENTS = 100000,
 	BUSY_MS = 5000,
-	PROGRESS_STEPS = 10000, /* of SQLite's machine, between two looks at the clock */
+	PROGRESS_STEPS = 10000, /* SQLite VM steps between two deadline checks */
 };
 
 static const uint64_t default_max_bytes = 256ULL << 20;
 static const uint64_t default_max_age_ns = 365 * NT_DAY;
 
-/* Each brings a file of the version that is its index to the next one. Never changed, only added. */
+/* Entry n migrates a file from version n to n + 1. Entries are never changed, only added. */
 static const char *const migrations[] = {
 	"CREATE TABLE incident ("
-	"  number INTEGER PRIMARY KEY AUTOINCREMENT," /* in the order of their first appearance */
+	"  number INTEGER PRIMARY KEY AUTOINCREMENT," /* in order of first appearance */
 	"  id TEXT NOT NULL UNIQUE,"
 	"  version INTEGER NOT NULL,"
 	"  state TEXT NOT NULL, severity TEXT NOT NULL, class TEXT NOT NULL,"
@@ -43,7 +43,7 @@ static const char *const migrations[] = {
 	"  severity INTEGER NOT NULL,"
 	"  state TEXT NOT NULL," /* waiting, sent, failed, expired, skipped */
 	"  attempts INTEGER NOT NULL, queued_ns INTEGER NOT NULL, next_ns INTEGER NOT NULL,"
-	"  body TEXT," /* NULL once it is done */
+	"  body TEXT," /* NULL once finished */
 	"  UNIQUE (incident, receiver, event, severity));"
 	"CREATE INDEX message_waiting ON message (next_ns) WHERE state = 'waiting';"
 	"CREATE TABLE state (name TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
@@ -51,9 +51,9 @@ static const char *const migrations[] = {
 	"  offset INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID;"
 	"CREATE TABLE state_time (one INTEGER PRIMARY KEY CHECK (one = 1), real_ns INTEGER NOT NULL);",
 
-	/* Several aggregators share the work: a state for each shard, and what the bus knows already. */
+	/* Sharing between aggregators: a state per shard, and what is published. */
 	"ALTER TABLE incident ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;"
-	/* `changed` counts what must be published of it, `published` how much of that was. */
+	/* `changed` counts changes to publish, `published` those that were. */
 	"ALTER TABLE incident ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE incident ADD COLUMN published INTEGER NOT NULL DEFAULT 0;"
 	"CREATE INDEX incident_unpublished ON incident (number) WHERE changed > published;"
@@ -79,7 +79,7 @@ enum {
 	SCHEMA = sizeof(migrations) / sizeof(migrations[0]),
 };
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int refuse(struct nt_store_error *error, int r, const char *path, const char *why)
 {
@@ -88,7 +88,9 @@ static int refuse(struct nt_store_error *error, int r, const char *path, const c
 	return r;
 }
 
-/* Two aggregators on one file would undo each other. A lock of our own: SQLite's are not for ever. */
+/*
+ * Excludes a second aggregator on the file for the process's lifetime, unlike SQLite's own locks.
+ */
 static int take_lock(const char *path, int *ret_fd)
 {
 	nt_autofree char *name = NULL;
@@ -124,7 +126,7 @@ static int connect(const char *path, int flags, sqlite3 **ret_db)
 	return 0;
 }
 
-/* 0 for an empty file, 1 for one of ours. Reads only: a file that is refused stays as it was. */
+/* 0: an empty file; 1: a store. Read-only, so that a refused file is not modified. */
 static int identify(sqlite3 *db, const char **ret_why)
 {
 	int64_t application = 0, version = 0, tables = 0;
@@ -203,7 +205,7 @@ static int prepare_file(struct nt_store *store)
 		r = nt_db_number(store->db, "PRAGMA page_size", &page_bytes);
 	if (r == 0)
 		r = nt_db_number(store->db, "SELECT count(*) FROM incident", &incidents);
-	/* Whose incidents they are turns out when shards are assigned. */
+	/* The owners of the incidents are known once shards are assigned. */
 	if (r == 0 && store->options.shared)
 		r = nt_db_exec(store->db,
 			       "UPDATE message SET state = 'parked' WHERE state = 'waiting'");
@@ -259,7 +261,10 @@ static int open_connections(struct nt_store *store, const char *path, const char
 	mode_t before;
 	int r;
 
-	/* SQLite makes its files with the process's mask: those of the store are the owner's alone. */
+	/*
+	 * SQLite creates files with the process's umask; the store's files are private to the
+	 * owner.
+	 */
 	before = umask(0077);
 	r = connect(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &store->db);
 	if (r == 0)
@@ -337,7 +342,7 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* ---- what it implements -------------------------------------------------------------------------- */
+/* ---- interfaces ------------------------------------------------------------------------------ */
 
 struct nt_sink nt_store_sink(struct nt_store *store)
 {
@@ -360,14 +365,14 @@ struct nt_state_store nt_store_states(struct nt_store *store)
 	};
 }
 
-/* ---- how it is ------------------------------------------------------------------------------------ */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 void nt_store_tick(struct nt_store *store, uint64_t real_ns)
 {
 	int64_t pages = 0, page_bytes = 0;
 
 	pthread_mutex_lock(&store->lock);
-	/* Failures are counted and show as the store's problem; the next tick tries again. */
+	/* Failures are counted and reported as the store's problem; the next tick retries. */
 	if (nt_store_flush(store) == 0)
 		(void)!nt_store_prune(store, real_ns);
 	if (nt_db_number(store->db, "PRAGMA page_count", &pages) == 0 &&

@@ -66,9 +66,7 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 /* Every few seconds, from one thread: writes unsaved incidents, prunes, checkpoints the WAL. */
 void nt_store_tick(struct nt_store *store, uint64_t real_ns);
 
-/*
- * ---- reading incidents: pending ones are not stored ---------------------------------------------
- */
+/* ---- reading incidents: pending ones are not stored ------------------------------------------ */
 
 struct nt_store_filter {
 	const char *job; /* name or key; NULL: all */
@@ -99,10 +97,7 @@ NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_fi
 NT_MUST_CHECK int nt_store_get(struct nt_store *store, const char *id,
 			       struct nt_message **ret_incident);
 
-/*
- * ---- the outbox
- * ----------------------------------------------------------------------------------
- */
+/* ---- the outbox ------------------------------------------------------------------------------ */
 
 struct nt_outbox_message {
 	uint64_t number;
@@ -141,10 +136,7 @@ NT_MUST_CHECK int nt_store_outbox_done(struct nt_store *store, uint64_t number,
 				       enum nt_outbox_result result, uint64_t now_real_ns,
 				       uint64_t next_real_ns);
 
-/*
- * ---- statistics
- * ----------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 /* Monotonic since open, except members named `now`. */
 struct nt_store_stats {

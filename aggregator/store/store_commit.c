@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Transactions of the store, and what has gone wrong with the last one. */
+/* Transactions of the store, and the problem of the last one. */
 #include "aggregator/store/store_impl.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ int nt_store_end(struct nt_store *store, int r)
 	if (r == 0)
 		r = nt_db_exec(store->db, "COMMIT");
 	if (r < 0) {
-		/* SQLite rolls back by itself on some errors; a second one then does no harm. */
+		/* SQLite rolls back on its own on some errors; a second rollback is harmless. */
 		(void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 		atomic_fetch_add(&store->write_errors, 1);
 		atomic_store(&store->problem, problem_of(r));

@@ -42,10 +42,7 @@ struct nt_store {
 	_Atomic(const char *) problem; /* a constant; NULL: none */
 };
 
-/*
- * ---- store_commit.c: transactions; the caller holds the lock
- * ---------------------------------------
- */
+/* ---- store_commit.c: transactions; the caller holds the lock --------------------------------- */
 
 NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
 /*
@@ -54,10 +51,7 @@ NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
  */
 NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
 
-/*
- * ---- store_outbox.c
- * -------------------------------------------------------------------------------
- */
+/* ---- store_outbox.c -------------------------------------------------------------------------- */
 
 /*
  * Inside a transaction: queues the messages for this incident and adds their number to *ret_queued.
@@ -65,10 +59,7 @@ NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
 NT_MUST_CHECK int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incident,
 				 size_t *ret_queued);
 
-/*
- * ---- store_incident.c: the caller holds the lock
- * ---------------------------------------------------
- */
+/* ---- store_incident.c: the caller holds the lock --------------------------------------------- */
 
 /* Writes the unsaved incidents until one fails. */
 NT_MUST_CHECK int nt_store_flush(struct nt_store *store);
@@ -89,10 +80,7 @@ NT_MUST_CHECK int nt_store_decode(sqlite3_stmt *stmt, int column, struct nt_mess
 /* Marks the incident as unpublished: it or a delivery has changed. */
 NT_MUST_CHECK int nt_store_touch(struct nt_store *store, const char *id);
 
-/*
- * ---- store_outbox.c
- * -------------------------------------------------------------------------------
- */
+/* ---- store_outbox.c -------------------------------------------------------------------------- */
 
 enum nt_store_severity {
 	NT_STORE_SEVERITY_INFO,
@@ -111,10 +99,7 @@ NT_MUST_CHECK int nt_store_body(const struct nt_wire_incident *incident, bool re
 				struct nt_buf *body);
 void nt_store_count_outbox(struct nt_store *store);
 
-/*
- * ---- store_share.c: of nt_sink; store_state.c: of nt_state_store
- * -----------------------------------
- */
+/* ---- store_share.c: of nt_sink; store_state.c: of nt_state_store ----------------------------- */
 
 int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_ours);
 int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer);

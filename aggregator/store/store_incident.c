@@ -9,10 +9,10 @@
 enum {
 	PRUNE_BATCH = 200,
 	PRUNE_FROM_PERCENT = 90, /* of the file's cap */
-	PAGE_BYTES = 2 << 20, /* of encoded incidents: a page that has so many ends there */
+	PAGE_BYTES = 2 << 20, /* encoded incidents after which a page ends */
 };
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 int nt_store_encode(const struct nt_wire_incident *incident, struct nt_buf *buf)
 {
@@ -90,7 +90,7 @@ int nt_store_touch(struct nt_store *store, const char *id)
 	return nt_db_run(update);
 }
 
-/* The incident and the messages about it in one transaction: neither is ever without the other. */
+/* Writes the incident and its messages in one transaction. */
 static int put_now(struct nt_store *store, const struct nt_wire_incident *incident, bool is_ours)
 {
 	nt_autobuf struct nt_buf body = {0};
@@ -196,9 +196,9 @@ int nt_store_put(void *data, const struct nt_wire_incident *incident)
 	return r;
 }
 
-/* ---- pruning ------------------------------------------------------------------------------------ */
+/* ---- pruning --------------------------------------------------------------------------------- */
 
-/* Removes the oldest resolved incidents, at most a batch, which were over before `until_ns`. */
+/* Removes the oldest incidents resolved before until_ns, at most a batch. */
 static int remove_oldest(struct nt_store *store, uint64_t until_ns, size_t most, int *ret_removed)
 {
 	nt_autostmt sqlite3_stmt *remove = NULL;
@@ -291,7 +291,7 @@ int nt_store_prune(struct nt_store *store, uint64_t real_ns)
 	return r;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum {
 	READ_LIMIT_MS = 2000,
@@ -336,7 +336,7 @@ static void bind_filter(sqlite3_stmt *select, const struct nt_store_filter *filt
 	nt_db_bind_text(select, 5, filter->severity);
 	nt_db_bind_number(select, 6, filter->since_ns);
 	nt_db_bind_number(select, 7, filter->before ? filter->before : INT64_MAX);
-	nt_db_bind_number(select, 8, limit + 1); /* the one more tells of a next page */
+	nt_db_bind_number(select, 8, limit + 1); /* one extra row shows that there is a next page */
 }
 
 static int read_page(struct nt_store *store, const struct nt_store_filter *filter, size_t limit,

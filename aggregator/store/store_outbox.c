@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The outbox. Per incident and receiver there is one firing message, another one for each rise of
- * the severity, and one resolved message. Rows stay as long as their incident, so that what a
- * restart decides again is not sent again.
+ * The outbox. Per incident and receiver there is one firing message, another one for each increase
+ * of severity, and one resolved message. Rows are kept as long as their incident, so that incidents
+ * repeated after a restart are not sent again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static enum nt_store_severity severity_of(const struct nt_wire_incident *inciden
 	return severity == NT_STORE_SEVERITY_END ? NT_STORE_SEVERITY_INFO : severity;
 }
 
-/* ---- queueing ------------------------------------------------------------------------------------ */
+/* ---- queueing -------------------------------------------------------------------------------- */
 
 /* {"type": "incident.firing", "timestamp": …, "data": incident} */
 int nt_store_body(const struct nt_wire_incident *incident, bool resolved, struct nt_buf *body)
@@ -77,10 +77,10 @@ static int insert_message(struct nt_store *store, const struct nt_wire_incident 
 	return nt_db_run(insert);
 }
 
-/* What a receiver was told, or is to be told, about an incident. */
+/* The messages of an incident to one receiver, sent or queued. */
 struct told {
-	int severity; /* of the gravest firing message; -1: none */
-	bool taken; /* one of them was sent, may have been, or still waits */
+	int severity; /* highest of the firing messages; -1: none */
+	bool taken; /* one was sent, may have been sent, or is waiting */
 	bool resolved;
 };
 
@@ -114,7 +114,7 @@ static int read_told(struct nt_store *store, const char *incident, const char *r
 	return r;
 }
 
-/* A graver message takes the place of one that nobody has begun to send. */
+/* A message of higher severity replaces a waiting one without attempts. */
 static int replace_waiting(struct nt_store *store, const char *incident, const char *receiver,
 			   int *ret_replaced)
 {
@@ -176,7 +176,7 @@ int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incide
 	return 0;
 }
 
-/* ---- delivering ---------------------------------------------------------------------------------- */
+/* ---- delivering ------------------------------------------------------------------------------ */
 
 void nt_outbox_message_release(struct nt_outbox_message *message)
 {
@@ -210,7 +210,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 	return 0;
 }
 
-/* The attempt is counted before it is made: what crashes in between was perhaps sent. */
+/* Counted before the attempt: after a crash in between the message may have been sent. */
 static int count_attempt(struct nt_store *store, uint64_t number)
 {
 	nt_autostmt sqlite3_stmt *update = NULL;
@@ -224,7 +224,7 @@ static int count_attempt(struct nt_store *store, uint64_t number)
 	return nt_db_run(update);
 }
 
-/* Does not count the attempt in the file where that refuses: what is due must still go out. */
+/* If the attempt cannot be counted in the file, the message is sent anyway. */
 static int next_message(struct nt_store *store, const char *receiver, uint64_t real_ns,
 			struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
 {
@@ -292,7 +292,7 @@ static int set_state(struct nt_store *store, uint64_t number, const char *state,
 	r = nt_db_prepare(
 		store->db,
 		"UPDATE message SET next_ns = ?3,"
-		/* Released while it was under way: another one may try it again. */
+		/* Released while in flight: stays parked, so that the next owner may retry it. */
 		" state = CASE WHEN state = 'parked' AND ?2 = 'waiting' THEN state ELSE ?2 END,"
 		" body = CASE ?2 WHEN 'waiting' THEN body END WHERE number = ?1",
 		&update);
@@ -304,7 +304,7 @@ static int set_state(struct nt_store *store, uint64_t number, const char *state,
 	return nt_db_run(update);
 }
 
-/* Who was never told of the fault need not be told of its end. */
+/* Skips the resolved message if no firing one was sent. */
 static int skip_resolved(struct nt_store *store, uint64_t number, int *ret_skipped)
 {
 	nt_autostmt sqlite3_stmt *update = NULL;
@@ -337,7 +337,7 @@ void nt_store_count_outbox(struct nt_store *store)
 		atomic_store(&store->outbox_now, (uint64_t)waiting);
 }
 
-/* The bus is to know how the message fared. */
+/* Marks the incident as unpublished, as its delivery state changed. */
 static int touch_incident(struct nt_store *store, uint64_t number)
 {
 	nt_autostmt sqlite3_stmt *update = NULL;
@@ -389,7 +389,7 @@ int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox
 	return r;
 }
 
-/* `what`, on all messages that wait for receivers which are none of ours. */
+/* Runs `what` on all waiting messages of receivers that are not configured. */
 static int update_others(struct nt_store *store, const char *what, const char *end)
 {
 	nt_autobuf struct nt_buf sql = {0};
@@ -414,7 +414,7 @@ static int update_others(struct nt_store *store, const char *what, const char *e
 
 static int fail_others(struct nt_store *store, size_t *ret_failed)
 {
-	/* The bus is to know how they fared. */
+	/* Their delivery states are to be published. */
 	int r = update_others(store,
 			      "UPDATE incident SET changed = changed + 1 WHERE id IN"
 			      " (SELECT incident FROM message",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What several aggregators share: incidents that others decide are kept too, and how the messages
- * about an incident fared travels with it, so that whoever owns its shard next goes on from there.
- * Rows of messages that are not ours to send are `parked`.
+ * Sharing between aggregators: incidents of others are stored too, and delivery states are
+ * published with an incident, so that the next owner of its shard continues from them. Messages
+ * that another aggregator must send are `parked`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,18 +13,18 @@
 #include "common/system/thread.h"
 
 enum {
-	PUBLISH_BATCH = 64, /* incidents, so that the loop gets on */
+	PUBLISH_BATCH = 64, /* incidents per batch, to keep the loop responsive */
 	ADOPT_BATCH = 256,
 };
 
-/* A receiver is told of the end of an incident for so long; the notifier gives up after as much. */
+/* Resolved messages are sent for this time; the notifier gives up after the same time. */
 static const uint64_t told_for_ns = NT_HOUR;
-/* A webhook has its own limits, which are shorter. */
+/* Maximum wait for messages in flight; a webhook's own timeouts are shorter. */
 static const uint64_t landing_ns = 20 * NT_SECOND;
 
-/* ---- how messages fared --------------------------------------------------------------------------- */
+/* ---- delivery states ------------------------------------------------------------------------- */
 
-/* The further down, the more is known: of two accounts of one message, the later row is right. */
+/* Ordered by certainty: of two states of one message, the later row wins. */
 static const struct outcome {
 	const char *row, *delivery;
 } outcomes[] = {
@@ -46,7 +46,7 @@ static int outcome_of_row(const char *state)
 	return -EBADMSG;
 }
 
-/* What waits elsewhere is parked here. */
+/* A message waiting at another aggregator is parked here. */
 static int outcome_of_delivery(const char *state)
 {
 	for (int i = 0; i < OUTCOMES; i++)
@@ -55,7 +55,7 @@ static int outcome_of_delivery(const char *state)
 	return -EBADMSG;
 }
 
-/* A message of the store that an incident's delivery tells of, or that is to be told of. */
+/* A stored message, matched with a delivery of an incident. */
 struct row {
 	char receiver[NT_STORE_MAX_NAME];
 	bool resolved;
@@ -120,7 +120,7 @@ static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row
 	return 0;
 }
 
-/* There is one end of an incident, however grave it was. */
+/* An incident has one resolved message, regardless of severity. */
 static const struct row *find_row(const struct rows *rows, const struct row *like)
 {
 	for (size_t i = 0; i < rows->count; i++) {
@@ -156,9 +156,9 @@ static int write_row(struct nt_store *store, const char *incident, const struct 
 	return nt_db_run(put);
 }
 
-/* ---- taking --------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
-/* The incident gives an account of the message that knows as much. */
+/* Whether the incident's delivery state is at least as certain as the row's. */
 static bool is_told(const struct nt_wire_incident *incident, const struct row *row)
 {
 	for (size_t i = 0; i < incident->deliveries; i++) {
@@ -218,8 +218,8 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 	if (r < 0 || !is_ours || !existed)
 		return r;
 	/*
-	 * Has somebody who no longer owns the shard spoken last? What the owner knows must stand. A
-	 * message that waits need not be told of: whoever comes next queues it anyway.
+	 * Was the last version written by a former owner? The owner's data take precedence. A
+	 * waiting message need not be published, as the next owner queues it anyway.
 	 */
 	is_behind = incident->version < version;
 	for (size_t i = 0; i < known.count && !is_behind; i++)
@@ -249,7 +249,7 @@ int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_o
 	return r;
 }
 
-/* ---- publishing ----------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 struct batch {
 	struct nt_message *message[PUBLISH_BATCH];
@@ -344,7 +344,7 @@ int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer
 		r = read_batch(store, batch);
 		pthread_mutex_unlock(&store->lock);
 	}
-	/* Without the lock: a bus may take its time, and the notifier has work to do. */
+	/* Without the lock: the bus may be slow, and the notifier needs the store. */
 	for (size_t i = 0; r == 0 && i < batch->count; i++)
 		r = publish_one(&batch->message[i]->incident, &batch->rows[i], bus_producer);
 	if (r == 0 && batch->count)
@@ -361,9 +361,9 @@ int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer
 	return r < 0 ? r : (int)batch->count;
 }
 
-/* ---- who owns a shard ----------------------------------------------------------------------------- */
+/* ---- ownership of shards --------------------------------------------------------------------- */
 
-/* A message whose sender is gone: its bytes are made from what the incident now is. */
+/* Rebuilds the body of an adopted message from the current incident. */
 static int fill_body(struct nt_store *store, const struct nt_wire_incident *incident,
 		     const struct row *row)
 {
@@ -419,7 +419,7 @@ static int adopt_one(struct nt_store *store, const struct nt_wire_incident *inci
 	return r;
 }
 
-/* A batch from behind `number`: how many there were, or an errno. */
+/* Adopts a batch after `number`; returns its size or an errno. */
 static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t since_ns, uint64_t *number)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
@@ -489,7 +489,7 @@ static int park(struct nt_store *store, uint32_t shard)
 	return nt_db_run(update);
 }
 
-/* Is it about an incident of the shard? Where that cannot be read, it may be. */
+/* Whether the message is of the shard; true if that cannot be read. */
 static bool is_of(struct nt_store *store, uint64_t number, uint32_t shard)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
@@ -506,7 +506,7 @@ static bool is_of(struct nt_store *store, uint64_t number, uint32_t shard)
 	return nt_db_step(select) != 0;
 }
 
-/* The shard's messages that are under way, by receiver; 0: none. */
+/* The shard's messages in flight, by receiver; 0: none. */
 static void list_flying(struct nt_store *store, uint32_t shard,
 			uint64_t ret_number[NT_STORE_MAX_RECEIVERS])
 {
@@ -534,7 +534,7 @@ int nt_store_release(void *data, uint32_t shard)
 	int r;
 
 	pthread_mutex_lock(&store->lock);
-	/* The bus has it all the same, and so the next owner. */
+	/* The bus has the incident, so the next owner has it too. */
 	for (struct nt_unsaved *unsaved = store->unsaved; unsaved; unsaved = unsaved->next)
 		unsaved->is_given_up |= unsaved->message->incident.shard == shard;
 	r = nt_store_begin(store);
@@ -542,8 +542,8 @@ int nt_store_release(void *data, uint32_t shard)
 		r = nt_store_end(store, park(store, shard));
 	nt_store_count_outbox(store);
 	/*
-	 * What is under way arrives or does not: only then is it known what to tell the next owner. Other
-	 * shards' messages are not waited for: who gives back many shards would do so for each.
+	 * Waits for messages in flight, whose results the next owner needs. Messages of other
+	 * shards are not awaited: the waits would add up when many shards are released.
 	 */
 	list_flying(store, shard, number);
 	while (r == 0 && is_flying(store, number) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of the detection: for each shard one set of items, and the positions it stands for. */
+/* The detection state: for each shard one set of items, and the bus positions that it covers. */
 #include <errno.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ int nt_store_save_state(void *data, const struct nt_state_set *set)
 	int r;
 
 	pthread_mutex_lock(&store->lock);
-	/* Positions beyond an incident that is only in memory would lose it: it goes first. */
+	/* Unsaved incidents are written first: saved positions past them would lose them. */
 	r = nt_store_flush(store);
 	if (r == 0)
 		r = nt_store_begin(store);
@@ -102,7 +102,7 @@ int nt_store_save_state(void *data, const struct nt_state_set *set)
 	return 0;
 }
 
-/* A set that is read back; its texts and bytes are its own. */
+/* A loaded set, which owns its texts and bytes. */
 struct loaded_set {
 	struct nt_state_item *item;
 	struct nt_bus_position *position;
@@ -176,7 +176,7 @@ static int read_positions(struct nt_store *store, uint32_t shard, struct loaded_
 		       strcmp(nt_db_text(select, 0), nt_topic_name(topic)) != 0)
 			topic++;
 		if (topic == NT_TOPIC_END) {
-			r = 0; /* of another version: nobody here reads that topic */
+			r = 0; /* a topic of another version: skipped */
 			continue;
 		}
 		positions = reallocarray(set->position, set->positions + 1, sizeof(*positions));
@@ -193,7 +193,7 @@ static int read_positions(struct nt_store *store, uint32_t shard, struct loaded_
 	return r;
 }
 
-/* 1 where there is a state, 0 where there is none. */
+/* 1: there is a state; 0: none. */
 static int read_time(struct nt_store *store, uint32_t shard, uint64_t *ret_real_ns)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
