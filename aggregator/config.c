@@ -16,7 +16,7 @@
 
 static const struct nt_opt_form listen_form = {nt_httpd_listen_is_sound, "ADDRESS:PORT"};
 
-/* What else may go wrong shows when we become that user. */
+/* Other errors are reported when the process switches to that user. */
 static bool is_user(const char *name)
 {
 	errno = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * neutracer-aggregator: configure, open, serve, stop. Three threads and those of HTTP: this one
- * waits for signals and tends the store, one decides, one sends messages.
+ * neutracer-aggregator: configure, open, serve, stop. The main thread waits for signals and
+ * maintains the store; the deciding thread, the notifier and HTTP have their own threads.
  */
 #include <errno.h>
 #include <grp.h>
@@ -24,17 +24,17 @@
 #include "common/system/log.h"
 
 enum {
-	HEAP_BLOCK_BYTES = 16 << 20, /* larger ones are the kernel's own */
-	HEAP_SPARE_BYTES = 64 << 20, /* free ones at the end that are kept */
+	HEAP_BLOCK_BYTES = 16 << 20, /* larger ones are mapped separately */
+	HEAP_SPARE_BYTES = 64 << 20, /* free memory at the end of the heap that is kept */
 };
 
 #define TEND_NS  (5 * NT_SECOND)
-#define STUCK_NS (30 * NT_SECOND) /* the loop goes round many times a second */
-#define JOIN_NS  (10 * NT_SECOND) /* a connection, and a share of the work, may take so long */
+#define STUCK_NS (30 * NT_SECOND) /* the loop turns many times a second */
+#define JOIN_NS  (10 * NT_SECOND) /* limit for connecting and for the first assignment */
 
 static const char webhook_name[] = "webhook", kube_name[] = "kubernetes";
 
-/* Everything that is open, in the order of opening; closed in the reverse one. */
+/* Open objects in order of opening; closed in reverse order. */
 struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
@@ -51,8 +51,8 @@ struct running {
 	struct nt_api_check check[2];
 	struct nt_fault_notice bus_fault_notice, store_fault_notice, token_fault_notice;
 	pthread_t decider;
-	atomic_bool decided; /* the decider has ended by itself */
-	int result; /* of the decider */
+	atomic_bool decided; /* the deciding thread ended on its own */
+	int result; /* of the deciding thread */
 };
 
 static void close_running(struct running *running)
@@ -67,7 +67,7 @@ static void close_running(struct running *running)
 	nt_board_free(running->board);
 }
 
-/* ---- checks of /healthz and /readyz ------------------------------------------------------------- */
+/* ---- checks of /healthz and /readyz ---------------------------------------------------------- */
 
 static int check_loop(void *data, char text[160])
 {
@@ -98,7 +98,7 @@ static int check_bus(void *data, char text[160])
 	return -EAGAIN;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum nt_exit become_user(const char *name)
 {
@@ -124,7 +124,7 @@ static enum nt_exit become_user(const char *name)
 	return NT_EXIT_OK;
 }
 
-/* A spool is one machine's; everything else is shared out among those who read it. */
+/* A spool is local to one machine; any other bus is shared among its readers. */
 static bool is_shared(const struct nt_aggregator_config *config)
 {
 	static const char spool[] = "spool:";
@@ -197,7 +197,7 @@ static enum nt_exit open_kube(struct running *running)
 	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;
 }
 
-/* Who is told of incidents, if anybody. */
+/* Starts the notifier if there are receivers. */
 static enum nt_exit open_notify(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
@@ -393,7 +393,7 @@ static enum nt_exit open_all(struct running *running)
 	return NT_EXIT_OK;
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void *decide(void *data)
 {
@@ -442,7 +442,7 @@ static void look_at_store(struct running *running, uint64_t now_ns)
 	}
 }
 
-/* Whose token was taken out of a file that is wrong otherwise can still come in. */
+/* Warns: a token removed from a file that is now invalid is still accepted. */
 static void look_at_tokens(struct running *running, uint64_t now_ns)
 {
 	const bool is_old = nt_api_tokens_are_old(running->api);
@@ -462,7 +462,7 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 	}
 }
 
-/* Until a signal asks to stop, or the decider cannot go on. */
+/* Runs until a stop signal or the failure of the deciding thread. */
 static void tend(struct running *running, const sigset_t *signals)
 {
 	const struct timespec second = {.tv_sec = 1};
@@ -500,7 +500,7 @@ static enum nt_exit serve(struct running *running, const sigset_t *signals)
 	return NT_EXIT_OK;
 }
 
-/* Blocked in all threads, taken by the one that waits for them. */
+/* Blocks the signals in all threads; the main thread receives them. */
 static int take_signals(sigset_t *ret_signals)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -536,8 +536,8 @@ static enum nt_exit run(const struct nt_aggregator_config *config)
 }
 
 /*
- * Frames and windows of large jobs come and go by the megabyte, twice a second: what the heap gives
- * back to the kernel each time has to be faulted in again.
+ * Frames and windows of large jobs allocate and free megabytes twice a second. Memory returned to
+ * the kernel would have to be faulted in again each time.
  */
 static void keep_heap(void)
 {

@@ -354,7 +354,7 @@ void nt_self_metrics_add_nodes(struct nt_self_metrics_sum *sum,
 	sum->value[OVER_NODE] += shortages->over_cap;
 }
 
-/* A row of the picture is named without the suffix of its type; a gauge has none. */
+/* Rows of a snapshot are named without the suffix of their type; gauges have none. */
 static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric, uint64_t value,
 		   struct nt_snapshot_metric *row)
 {
@@ -397,7 +397,7 @@ static void read_own(const struct nt_self_metrics *meter, uint64_t *value)
 		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = meter->bus_errors[i];
 }
 
-/* What is there now. Another aggregator counts its own jobs. */
+/* Gauges of the current state. Jobs of other aggregators are left out: their owners count them. */
 static void read_picture(const struct nt_snapshot *snapshot, uint64_t *value)
 {
 	for (size_t i = 0; i < snapshot->jobs; i++)
@@ -428,7 +428,7 @@ int nt_self_metrics_read(const struct nt_self_metrics *meter, struct nt_snapshot
 		sum.value[REPLICA_OVER_CAP] = meter->heads->over_cap;
 	}
 	for (size_t i = 0; i < METRICS; i++) {
-		/* A bus that cannot tell how far behind we are does not say that we are not. */
+		/* An unknown lag is omitted, not reported as 0. */
 		if ((i == LAG_RECORDS || i == LAG_NS) && !meter->lag_known)
 			continue;
 		r = add_row(snapshot, &table[i], sum.value[i], &row[rows]);

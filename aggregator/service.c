@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Wall time is used for three things only: when to draw a picture, when to save, and when to stop
- * waiting for agents that no longer say anything. What is decided depends on event time alone.
+ * Wall time is used for three things only: when to build a snapshot, when to save, and when to stop
+ * waiting for silent agents. Decisions depend on event time alone.
  */
 #include "aggregator/service.h"
 
@@ -17,9 +17,9 @@
 #include "common/system/log.h"
 
 enum {
-	TURN_MS = 200, /* a stop is noticed after so long */
-	TURN_RECORDS = 4096, /* of one turn, so that pictures and saving get their time */
-	PICTURE_SHARE = 10, /* the time of one picture is this part of the time between two */
+	TURN_MS = 200, /* maximum delay of a stop */
+	TURN_RECORDS = 4096, /* per turn, so that snapshots and saves are not delayed */
+	PICTURE_SHARE = 10, /* building a snapshot may take 1 / this of the time */
 };
 
 #define PICTURE_NS       (500 * NT_MILLISECOND)
@@ -31,7 +31,7 @@ enum {
 
 static const char client_name[] = "neutracer-aggregator";
 
-/* ---- what comes out ----------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void take_incident(void *data, const struct nt_shard *shard,
 			  const struct nt_wire_incident *decided)
@@ -50,7 +50,7 @@ static void take_incident(void *data, const struct nt_shard *shard,
 		r = sink->incident(sink->data, &incident);
 	if (r < 0 && service->sink_errors++ == 0)
 		(void)nt_err(r, "keep incident %s; later failures are only counted", incident.id);
-	/* What is stored is published from there, with its deliveries, as often as it takes. */
+	/* Stored incidents are published from the store, with their deliveries and retries. */
 	if (service->bus_producer && (pending || !sink || !sink->publish || r < 0))
 		(void)nt_bus_producer_incident(service->bus_producer, &incident);
 }
@@ -63,9 +63,9 @@ static void pass_refused(void *data, const struct nt_bus_record *record, const c
 		nt_bus_producer_refused(service->bus_producer, record, reason, nt_clock_real_ns());
 }
 
-/* ---- new and free ------------------------------------------------------------------------------- */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
-/* The members of a group read the same topics: those of the prefix, which the url ends in. */
+/* Members of a group read the same topics, so the group is named after the URL's topic prefix. */
 static void name_group(const char *url, char name[NT_SERVICE_MAX_GROUP])
 {
 	const char *hosts = strstr(url, "://"), *slash = hosts ? strchr(hosts + 3, '/') : NULL;
@@ -86,7 +86,7 @@ static int join(struct nt_service *service)
 		.revoked = nt_service_revoked,
 		.data = service,
 	};
-	/* Where windows are shared out, node vectors have a reader of their own: see node_feed.h. */
+	/* On a shared bus node vectors have their own reader: see node_feed.h. */
 	const uint32_t topics = 1U << NT_TOPIC_WINDOW | (options->shared ? 0 : 1U << NT_TOPIC_NODE);
 	int r;
 
@@ -211,7 +211,7 @@ void nt_service_free(struct nt_service *service)
 	free(service);
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapshot)
 {
@@ -311,7 +311,7 @@ static int take_record(struct nt_service *service, const struct nt_bus_record *r
 	struct nt_shard *shard = nt_service_find(
 		service, is_whole ? NT_SHARD_WHOLE : nt_service_number(record->partition));
 
-	/* It was revoked with this record on its way. */
+	/* The shard was revoked while this record was in transit. */
 	if (!shard || (!is_whole && record->topic != NT_TOPIC_WINDOW))
 		return 0;
 	return nt_shard_take(shard, record, latest_ns);
@@ -343,7 +343,9 @@ static bool is_said(const struct nt_service *service, const struct nt_bus_damage
 	return service->damages == NT_SERVICE_MAX_DAMAGE;
 }
 
-/* Once for a segment. What is torn may still be written: it counts when it is left behind. */
+/*
+ * Logged once per segment. A torn tail may still be written; it counts once the reader is past it.
+ */
 static void say_damage(struct nt_service *service)
 {
 	struct nt_bus_damage damage[NT_SERVICE_MAX_DAMAGE];
@@ -371,8 +373,8 @@ static void say_damage(struct nt_service *service)
 }
 
 /*
- * One of a hundred thousand ranks takes a while: a tenth of the time is for pictures, at most. Who asks
- * because of an alarm must find what it tells: for that it may be half, once the backlog is read.
+ * Snapshots of 100,000 ranks take long to build, so they get at most a tenth of the time. After an
+ * incident up to half, once the backlog is read, so that users find what an alarm refers to.
  */
 static bool must_draw(const struct nt_service *service, uint64_t now_ns)
 {
@@ -399,7 +401,7 @@ static int draw_due(struct nt_service *service)
 	return r;
 }
 
-/* Everything that has its hour. What waits for the brokers comes last. */
+/* Runs all periodic work. What waits for brokers comes last. */
 static int do_due(struct nt_service *service)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
@@ -418,7 +420,7 @@ static int do_due(struct nt_service *service)
 	if (r < 0)
 		return r;
 	nt_service_publish(service);
-	/* It waits for the brokers' answers: not in every turn, where there are none. */
+	/* Publishing blocks on the brokers: after a failure it is not retried in every turn. */
 	if (service->bus_producer && now_ns >= service->publish_after_ns &&
 	    nt_bus_producer_flush(service->bus_producer) < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
@@ -433,7 +435,7 @@ static int do_due(struct nt_service *service)
 	return 0;
 }
 
-/* There was nothing more to read; is that the end of what there is? */
+/* No record was read: checks whether the end of the bus is reached. */
 static void look_around(struct nt_service *service)
 {
 	read_lag(service);
@@ -480,7 +482,7 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 	nt_service_settle(service);
 	if (r < 0)
 		return r;
-	/* Time that went by with nothing left to read; a backlog makes none. */
+	/* Idle time counts only while there is no backlog. */
 	if (r == 0) {
 		service->waited_ns += nt_clock_mono_ns() - started_ns;
 		look_around(service);
@@ -493,7 +495,7 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 	return do_due(service);
 }
 
-/* In good order: what is ours is given back while the others can still be told. */
+/* Orderly exit: saves and releases the shards while the bus is still open. */
 static void leave(struct nt_service *service)
 {
 	struct nt_shard *shard, *next;
@@ -532,7 +534,7 @@ int nt_service_run(struct nt_service *service)
 	return 0;
 }
 
-/* ---- from other threads ------------------------------------------------------------------------- */
+/* ---- from other threads ---------------------------------------------------------------------- */
 
 void nt_service_stop(struct nt_service *service)
 {

@@ -59,18 +59,12 @@ struct nt_service {
 	size_t requests;
 };
 
-/*
- * ---- service_request.c
- * ----------------------------------------------------------------------------
- */
+/* ---- service_request.c ----------------------------------------------------------------------- */
 
 /* Executes the requests of other threads. */
 void nt_service_take_requests(struct nt_service *service);
 
-/*
- * ---- service_share.c
- * ------------------------------------------------------------------------------
- */
+/* ---- service_share.c ------------------------------------------------------------------------- */
 
 /* Callbacks of nt_bus_group; `data` is the service. */
 void nt_service_assigned(void *data, struct nt_bus_position *position);

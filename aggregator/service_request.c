@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests of other threads, which the deciding thread carries out in its next turn. */
+/* Requests of other threads, executed by the deciding thread in its next turn. */
 #include "aggregator/service_impl.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static bool parse_id(const char *text, uint64_t *ret_id)
 	return i == NT_JOB_ID_LEN;
 }
 
-/* Under the lock. Asking twice is asking once. */
+/* Called under the lock. Duplicate requests are merged. */
 static int add_request(struct nt_service *service, uint64_t id)
 {
 	for (size_t i = 0; i < service->requests; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shards that come and go, and what is shared with the other aggregators of the group.
+ * Assignment and revocation of shards, and data exchanged with the other aggregators of the group.
  *
- * Coming: what others have published is read to its end, the newest state of the shard is loaded,
- * and the messages that its owner before has not sent are ours. Going: no message is under way any
- * more, the bus knows how each fared, and the state is where the next owner finds it.
+ * Assignment: reads the others' records to the end, loads the shard's newest state and adopts
+ * unsent messages. Revocation: waits for messages in flight, publishes delivery results, and saves
+ * the state for the next owner.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 
 enum {
 	NEXT_MS = 100,
-	NEWS_RECORDS = 1024, /* of one turn */
-	IDLE_ROUNDS = 4, /* without a record, at the end as far as is known */
+	NEWS_RECORDS = 1024, /* per turn */
+	IDLE_ROUNDS = 4, /* rounds without a record after which the end is assumed */
 };
 
 #define CATCH_UP_NS (30 * NT_SECOND)
@@ -34,9 +34,9 @@ struct nt_shard *nt_service_find(struct nt_service *service, uint32_t number)
 	return shard;
 }
 
-/* ---- reading to the end --------------------------------------------------------------------------- */
+/* ---- reading to the end ---------------------------------------------------------------------- */
 
-/* True where the bus says that there is nothing more, or cannot say more than that nothing came. */
+/* Whether the end is reached; *sure: the bus confirmed it, otherwise just no record arrived. */
 static bool is_at_end(struct nt_bus_reader *reader, const enum nt_topic *topic, size_t topics,
 		      bool *ret_sure)
 {
@@ -52,7 +52,7 @@ static bool is_at_end(struct nt_bus_reader *reader, const enum nt_topic *topic, 
 	return true;
 }
 
-/* Hands every record to `take`, which may be called for what another reader has had already. */
+/* Passes every record to `take`; some may have been read by another reader before. */
 static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic, size_t topics,
 		       int (*take)(void *data, const struct nt_bus_record *record), void *data)
 {
@@ -73,7 +73,7 @@ static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic,
 				return r;
 			continue;
 		}
-		/* Partitions tell one by one where they end: for a while, none may have more. */
+		/* Partitions report their ends one by one, so a few idle rounds are needed. */
 		if (is_at_end(reader, topic, topics, &sure) && (sure || ++idle > IDLE_ROUNDS))
 			return 0;
 		idle += !idle;
@@ -82,12 +82,12 @@ static int read_to_end(struct nt_bus_reader *reader, const enum nt_topic *topic,
 	}
 }
 
-/* ---- what others say ------------------------------------------------------------------------------ */
+/* ---- records of others ----------------------------------------------------------------------- */
 
 /*
- * A disk that is full today has room tomorrow: nothing that others have decided is passed over. Heads
- * of jobs, on another topic, go on. Where the reader cannot go back, it would be passed over: that ends
- * the program, and the next one reads all of it.
+ * Holds others' incidents until the store can write again, so none is skipped. Job summaries, on
+ * another topic, continue. If the reader cannot seek back, the program ends, and the next run reads
+ * all of it.
  */
 static int hold_incidents(struct nt_service *service, const struct nt_bus_record *record)
 {
@@ -157,7 +157,7 @@ static int take_news(void *data, const struct nt_bus_record *record)
 		service->bus_producer ? nt_bus_producer_boot(service->bus_producer) : 0);
 }
 
-/* Where the store takes nothing now, the end is not reached for some time. */
+/* While the store fails, the end cannot be reached. */
 static int take_all_news(void *data, const struct nt_bus_record *record)
 {
 	const struct nt_service *service = data;
@@ -196,11 +196,11 @@ int nt_service_catch_up(struct nt_service *service)
 	return read_to_end(service->news, topics, 2, take_all_news, service);
 }
 
-/* ---- the states of an assignment ------------------------------------------------------------------ */
+/* ---- states of an assignment ----------------------------------------------------------------- */
 
 /*
- * All that the bus has of all shards, read once for the many that come in one go. For as long as the
- * assignment lasts, because it may be large.
+ * State logs of all shards, read once per assignment of several shards. Freed afterwards, as they
+ * may be large.
  */
 struct state_log_entry {
 	uint32_t number;
@@ -280,7 +280,7 @@ static int read_state_logs(struct nt_service *service)
 		r = read_to_end(reader, &topic, 1, take_state, state_logs);
 	if (r == -ENOMEM)
 		return r;
-	/* The store may have a state all the same. */
+	/* The store may still have a state. */
 	if (r < 0)
 		(void)nt_warn(r, "read the states of shards from the bus");
 	service->state_logs = nt_take(state_logs);
@@ -292,7 +292,7 @@ void nt_service_settle(struct nt_service *service)
 	free_state_logs(nt_take(service->state_logs));
 }
 
-/* ---- coming --------------------------------------------------------------------------------------- */
+/* ---- assignment ------------------------------------------------------------------------------ */
 
 static int load(struct nt_service *service, struct nt_shard *shard)
 {
@@ -306,20 +306,20 @@ static int load(struct nt_service *service, struct nt_shard *shard)
 	return r < 0 ? r : nt_shard_load(shard, service->options.states, state_log);
 }
 
-/* Behind all that was taken, but for the windows that still wait. */
+/* Starts after the records taken, or earlier at the windows that still wait. */
 static int start(struct nt_service *service, struct nt_shard *shard,
 		 struct nt_bus_position *position)
 {
 	if (shard->number == NT_SHARD_WHOLE)
 		return shard->loaded ? nt_offsets_seek(shard->places, service->reader) : 0;
-	/* What the group has committed is of no use without a state. */
+	/* Offsets committed by the group are useless without a state. */
 	if (!shard->loaded || nt_offsets_start(shard->places, position->topic, position->partition,
 					       &position->offset) < 0)
 		position->offset = NT_BUS_OLDEST;
 	return 0;
 }
 
-/* On a disk that is full it is tried again: what the owner before has not told, nobody else tells. */
+/* Retried on failure: no other aggregator sends the previous owner's unsent messages. */
 static int adopt(struct nt_service *service, struct nt_shard *shard)
 {
 	const struct nt_sink *sink = service->options.sink;
@@ -357,7 +357,7 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 
 	if (nt_service_find(service, number))
 		return 0;
-	/* What the owner before has decided and sent must be known; once for all that come in one go. */
+	/* The previous owner's incidents and deliveries must be read first; once per assignment. */
 	r = service->state_logs ? 0 : nt_service_catch_up(service);
 	if (r == -ENOMEM)
 		return r;
@@ -396,9 +396,9 @@ void nt_service_assigned(void *data, struct nt_bus_position *position)
 		atomic_store(&service->caught_up, false);
 }
 
-/* ---- going ---------------------------------------------------------------------------------------- */
+/* ---- revocation ------------------------------------------------------------------------------ */
 
-/* For tools that show how far the group is; what counts is in the state. */
+/* Commits offsets for tools that show the group's lag; recovery uses the saved state. */
 static void commit(struct nt_service *service, const struct nt_shard *shard)
 {
 	nt_autofree struct nt_bus_position *position = NULL;
@@ -412,7 +412,7 @@ static void commit(struct nt_service *service, const struct nt_shard *shard)
 	(void)!nt_bus_reader_commit(service->reader, position, positions);
 }
 
-/* What was begun for all shards is ended for all: a bus may take its time for each flush. */
+/* Ends the publications of all shards together, to share flushes, which may be slow. */
 static int end_drafts(struct nt_service *service, const struct nt_state_log_port *port)
 {
 	const char *address = service->options.address ? service->options.address : "";
@@ -467,15 +467,21 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 		r = sink->release(sink->data, shard->number);
 	if (r < 0)
 		(void)nt_err(r, "give up the messages of shard %u", shard->number);
-	/* The next owner must not have to guess, but what it says by now is newer than ours. */
+	/*
+	 * Delivery results go to the next owner, unless the shard was lost: then its data are
+	 * newer.
+	 */
 	if (!is_lost) {
 		service->publish_after_ns = 0;
 		nt_service_publish(service);
-		/* They go all at once: the first one's saving is that of the others too. */
+		/* Shards are revoked together: the first save covers all of them. */
 		if (!shard->saved)
 			(void)nt_service_save(service);
 	} else if (nt_shard_save(shard, service->options.states, NULL) < 0) {
-		/* For ourselves: where only the brokers were away, nobody else has decided meanwhile. */
+		/*
+		 * For our own restart: if only the brokers were unreachable, no other owner took
+		 * over.
+		 */
 		service->save_errors++;
 	}
 	if (service->heads)
@@ -503,7 +509,7 @@ void nt_service_revoked(void *data, const struct nt_bus_position *position, bool
 	nt_shard_free(shard);
 }
 
-/* ---- what we say ---------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 static int publish_incident(void *data, const struct nt_wire_incident *incident)
 {
@@ -532,7 +538,7 @@ void nt_service_publish(struct nt_service *service)
 	if (!service->bus_producer || !sink || !sink->publish ||
 	    nt_clock_mono_ns() < service->publish_after_ns)
 		return;
-	/* What fails is counted by the bus producer or the store, and comes again. */
+	/* Failures are counted by the bus producer or the store, and retried. */
 	do
 		r = sink->publish(sink->data, &bus_producer);
 	while (r > 0);
@@ -571,7 +577,7 @@ void nt_service_publish_heads(struct nt_service *service)
 	if (!service->heads || !service->bus_producer)
 		return;
 	port = nt_bus_producer_port(service->bus_producer);
-	/* What the bus does not take is counted, and tried again the next time. */
+	/* Failures of the bus are counted and retried the next time. */
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		(void)!publish_shard_heads(service, &port, shard);
 }

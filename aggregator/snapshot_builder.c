@@ -9,7 +9,7 @@
 #include "engine/shortage.h"
 #include "proto/arena.h"
 
-/* ---- ranks -------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static int by_series(const void *a, const void *b)
 {
@@ -45,7 +45,7 @@ static int draw_ops(struct nt_snapshot_job *picture, const struct nt_rank_sessio
 	return 0;
 }
 
-/* Of each step, and from the detection what it makes of the rank. */
+/* Fills in per-step values and the detector's view of the rank. */
 static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
 {
@@ -130,7 +130,7 @@ static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
 	return draw_ops(picture, member, rank);
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static enum nt_job_state job_state(const struct nt_job *job)
 {
@@ -220,7 +220,7 @@ static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job)
 	return draw_incidents(picture, nt_engine_view(job));
 }
 
-/* The job's picture, the old one where nothing has changed. Borrowed from the job's view. */
+/* The job's snapshot, the previous one if unchanged. Borrowed from the job's view. */
 static int draw_job(struct nt_job *job, struct nt_snapshot_job **ret_picture)
 {
 	struct nt_job_view *view = job->user;
@@ -246,7 +246,7 @@ static int draw_job(struct nt_job *job, struct nt_snapshot_job **ret_picture)
 	return 0;
 }
 
-/* Living ones first, then the newest. */
+/* Running ones first, then the newest. */
 static int by_life(const void *a, const void *b)
 {
 	const struct nt_snapshot_job *left = *(const struct nt_snapshot_job *const *)a;
@@ -277,7 +277,7 @@ static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot,
 		for (struct nt_job *job = key->job; job; job = job->next) {
 			struct nt_snapshot_job *picture;
 
-			/* Nothing was judged of it yet. */
+			/* No frame of it was judged yet. */
 			if (!job->user)
 				continue;
 			r = draw_job(job, &picture);
@@ -297,7 +297,7 @@ static int by_id(const void *a, const void *b)
 	return order ? order : left->is_head - right->is_head;
 }
 
-/* Our own picture of a job comes before what another one said of it. */
+/* Prefers our own snapshot of a job to another aggregator's summary. */
 static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_job **list)
 {
 	size_t kept = 0;
@@ -338,7 +338,7 @@ static int draw_all_jobs(const struct nt_snapshot_builder *from, struct nt_snaps
 	return 0;
 }
 
-/* ---- nodes and numbers -------------------------------------------------------------------------- */
+/* ---- nodes and numbers ----------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -347,7 +347,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* One entry of a node that ranks of several shards share. */
+/* Merges the entries of a node with ranks in several shards. */
 static void join_nodes(struct nt_snapshot_node *node, size_t *count)
 {
 	size_t kept = 0;
@@ -371,7 +371,7 @@ static void join_nodes(struct nt_snapshot_node *node, size_t *count)
 	*count = kept;
 }
 
-/* Such a node may have no rank that is known, and then is in no other list. */
+/* A node with shortages may have no known rank, and is then in no other list. */
 static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapshot *snapshot,
 			  struct nt_snapshot_node *node, size_t *count)
 {
