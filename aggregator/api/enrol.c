@@ -16,7 +16,7 @@
 #include "proto/json.h"
 
 #define PAUSE_NS                                                                                   \
-	(20 * NT_MILLISECOND) /* limits the load on an API server to that of an ordinary busy node */
+	(20 * NT_MILLISECOND) /* limits the load on an API server to that of one busy node */
 #define REVIEW_NS  (10 * NT_SECOND)
 #define GRANTED_NS NT_MINUTE /* how long a result is kept; requests repeat each second */
 #define REFUSED_NS (5 * NT_SECOND)
