@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arrays that grow. */
+/* Growable arrays. */
 #include "detect/math/array.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sum of evidence: it grows while a value is abnormal, and leaks while it is not. */
+/* A one-sided CUSUM. */
 #include "detect/math/cusum.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		cusum->onset_ns = window->start_ns;
 		cusum->onset_frame = window->frame;
 	}
-	/* The ceiling bounds how long the sum remembers a fault that ended. */
+	/* The ceiling bounds the time to decay after a fault. */
 	cusum->sum = nt_stats_min(sum, window->ceiling);
 	if (cusum->windows < UINT32_MAX) {
 		cusum->windows++;

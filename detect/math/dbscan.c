@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* DBSCAN: clusters of points that lie close together, and the noise between them. */
+/* DBSCAN: density-based clustering; points outside clusters are noise. */
 #include "detect/math/dbscan.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-/* Where one sample is enough every point is a core point, and a cluster ends where a gap is wide. */
+/* With min_samples 1 every point is a core point, and clusters end at gaps wider than eps. */
 static uint32_t label_runs(const double *sorted, size_t n, double eps, uint32_t *ret_label)
 {
 	uint32_t clusters = 1;
@@ -18,8 +18,8 @@ static uint32_t label_runs(const double *sorted, size_t n, double eps, uint32_t 
 }
 
 /*
- * Core points follow each other in a sorted line, so a cluster is a run of core points with gaps of
- * at most eps, and the border points are those up to eps before its first and behind its last.
+ * In sorted order a cluster is a run of core points with gaps of at most eps. Its border points are
+ * those up to eps before its first and after its last core point.
  */
 uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min_samples,
 			  uint32_t *ret_label)
@@ -40,7 +40,7 @@ uint32_t nt_dbscan_sorted(const double *sorted, size_t n, double eps, size_t min
 			continue;
 		if (!clusters || sorted[i] - sorted[last_core] > eps)
 			clusters++;
-		/* What lies before is labelled, or out of reach for good. */
+		/* Earlier points are labelled or out of reach. */
 		for (labelled = labelled < low ? low : labelled; labelled < high; labelled++)
 			ret_label[labelled] = clusters - 1;
 		last_core = i;

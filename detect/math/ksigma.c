@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A value against its own history. */
+/* k-sigma test of a value against its own history. */
 #include "detect/math/ksigma.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ struct nt_ksigma_rules nt_ksigma_rules_default(void)
 	};
 }
 
-/* Bounds that the bias is added to, and that lie within others. */
+/* Bounds extended by the bias and limited to a range. */
 static bool is_beyond(const struct nt_ksigma_rules *rules, double value,
 		      struct nt_ksigma_answer *answer)
 {

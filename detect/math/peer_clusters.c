@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The peers of one window in one line. */
+/* One-dimensional clustering of the peers of one window. */
 #include "detect/math/peer_clusters.h"
 
 #include "detect/math/dbscan.h"
@@ -12,7 +12,7 @@ struct nt_peer_clusters nt_peer_clusters_split(const double *sorted, size_t n, d
 	struct nt_peer_clusters space = {0};
 	size_t first = 0, first_n = 0, second = 0, second_n = 0;
 
-	/* One sample is a cluster of its own, so every rank is in one. */
+	/* A single sample forms a cluster, so every rank is in one. */
 	(void)nt_dbscan_sorted(sorted, n, eps, 1, label);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && label[end] == label[i];)

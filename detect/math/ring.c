@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The last few values of a series. */
+/* A ring of the last values of a series. */
 #include "detect/math/ring.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Order among numbers: radix by the most significant bits first, small runs by insertion. */
+/* Sorting and selection of doubles: MSD radix sort, insertion sort for small runs. */
 #include "detect/math/sort.h"
 
 #include <stdbool.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 
 enum {
-	FEW = 24, /* of so many insertion is faster */
+	FEW = 24, /* up to this size insertion sort is faster */
 	DIGIT_BITS = 8,
 	BUCKETS = 1 << DIGIT_BITS,
-	MANY = 4096, /* of so many a sample tells first about where a place's value lies */
+	MANY = 4096, /* from this size on a sample narrows the range first */
 	SAMPLE = 1024,
-	MARGIN = 56, /* places in the sample: three and a half standard errors of its median */
+	MARGIN = 56, /* positions in the sample: 3.5 standard errors of its median */
 };
 
 static uint64_t bits_of(double value)
@@ -23,7 +23,7 @@ static uint64_t bits_of(double value)
 	return bits;
 }
 
-/* Unsigned integers in the order of the numbers. */
+/* Maps doubles to unsigned integers in the same order. */
 static uint64_t key_of(double value)
 {
 	const uint64_t bits = bits_of(value);
@@ -45,8 +45,8 @@ static void insert(double *value, size_t n)
 }
 
 /*
- * Where the digit that tells most begins: behind the bits that all keys share. False: all are equal.
- * Keys of values that differ little share many, so the digit is not of fixed places.
+ * Finds the most significant digit that differs: it begins after the bits that all keys share.
+ * False: all are equal. Similar values share many bits, so digits are not at fixed positions.
  */
 static bool find_digit(const double *value, size_t n, unsigned *ret_shift)
 {
@@ -54,7 +54,7 @@ static bool find_digit(const double *value, size_t n, unsigned *ret_shift)
 	uint64_t differing = 0;
 	unsigned top;
 
-	/* Of one sign, bits differ where keys do. */
+	/* For values of one sign, bits differ where keys do. */
 	for (size_t i = 1; i < n; i++)
 		differing |= bits_of(value[i]) ^ first;
 	if (!differing)
@@ -76,7 +76,7 @@ static void count_digits(const double *value, size_t n, unsigned shift, size_t *
 		ret_count[digit_of(value[i], shift)]++;
 }
 
-/* Into buckets by their digit, each where it belongs; end[i] is where bucket i ends. */
+/* Distributes the values into buckets by digit, in place; end[i] is the end of bucket i. */
 static void distribute(double *value, size_t n, unsigned shift, size_t *end)
 {
 	size_t next[BUCKETS], count[BUCKETS], sum = 0;
@@ -92,7 +92,7 @@ static void distribute(double *value, size_t n, unsigned shift, size_t *end)
 			double moved = value[next[i]];
 			size_t to = digit_of(moved, shift);
 
-			/* Round the circle of those that stand in each other's places. */
+			/* Follow the cycle of misplaced values. */
 			while (to != i) {
 				const double swap = value[next[to]];
 
@@ -105,7 +105,7 @@ static void distribute(double *value, size_t n, unsigned shift, size_t *end)
 	}
 }
 
-/* Each level takes eight bits that differ, so there are at most eight. */
+/* Each level consumes eight differing bits, so there are at most eight levels. */
 void nt_sort(double *value, size_t n)
 {
 	size_t end[BUCKETS];
@@ -123,7 +123,7 @@ void nt_sort(double *value, size_t n)
 			nt_sort(&value[start], end[i] - start);
 }
 
-/* Keys from first to last. */
+/* A range of keys, inclusive. */
 struct span {
 	uint64_t first, last;
 };
@@ -133,7 +133,7 @@ static bool is_among(double value, const struct span *span)
 	return key_of(value) - span->first <= span->last - span->first;
 }
 
-/* Those of the span to value[start..end - 1], where there is room for just them. */
+/* Moves the values in the span to value[start..end - 1], which has exactly that size. */
 static void collect(double *value, size_t n, const struct span *span, size_t start, size_t end)
 {
 	size_t hole = start;
@@ -151,7 +151,7 @@ static void collect(double *value, size_t n, const struct span *span, size_t sta
 	}
 }
 
-/* A part of the values, that holds those of some places. */
+/* A range of the values that contains the selected positions. */
 struct part {
 	double *value;
 	size_t n, from, to;
@@ -166,7 +166,7 @@ static void cut(struct part *part, const struct span *span, size_t start, size_t
 	part->to -= start;
 }
 
-/* To a sixth or so, which a sample says are around the places. Where they are not, nothing moves. */
+/* Narrows the range to about a sixth by a sample; no change if the sample misses the positions. */
 static void cut_by_sample(struct part *part)
 {
 	const size_t n = part->n, low = part->from * SAMPLE / n, high = part->to * SAMPLE / n;
@@ -175,7 +175,7 @@ static void cut_by_sample(struct part *part)
 	size_t start = 0, end = 0;
 	uint32_t at = 0;
 
-	/* In steps of the golden ratio: ranks that are equally far apart are often alike. */
+	/* Golden-ratio steps, as ranks at equal distances are often similar. */
 	for (size_t i = 0; i < SAMPLE; i++, at += 0x9e3779b9)
 		sample[i] = part->value[(uint64_t)at * n >> 32];
 	nt_sort(sample, SAMPLE);
@@ -193,7 +193,7 @@ static void cut_by_sample(struct part *part)
 		cut(part, &span, start, end);
 }
 
-/* To those that have the digit of the places. False: all are in order. */
+/* Narrows the range to the bucket of the positions. False: all values are in order. */
 static bool cut_by_digit(struct part *part)
 {
 	size_t count[BUCKETS], first = 0, last, start = 0, end;
@@ -220,7 +220,7 @@ static bool cut_by_digit(struct part *part)
 	return false;
 }
 
-/* As sorting, but only what may be at these places is looked at further. */
+/* Like sorting, but only buckets that contain the positions are processed further. */
 void nt_sort_select(double *value, size_t n, size_t from, size_t to)
 {
 	struct part part = {.value = value, .n = n, .from = from, .to = to};

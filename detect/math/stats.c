@@ -9,8 +9,8 @@
 #include "detect/math/sort.h"
 
 /*
- * Median length of the shortest interval over 1.35 sigma, of n normal values: by simulation. Odd
- * counts hold fewer of the values, so the two rows jump up and down.
+ * Median length of the shortest interval ÷ 1.35 sigma, for n normal values, by simulation. Odd
+ * counts hold a smaller share of the values, so both rows alternate.
  */
 static const double width_small[] = {
 	1.0,   1.0,   0.690, 0.256, 0.676, 0.431, 0.704, 0.525,
@@ -86,7 +86,7 @@ struct nt_stats_middle nt_stats_middle_of(double *value, size_t n)
 
 double nt_stats_middle_without(const struct nt_stats_middle *middle, double value)
 {
-	/* Where the one that is left out stands before, the next moves up. */
+	/* If the omitted value comes before, the next one takes its place. */
 	const double low = middle->low < value ? middle->low : middle->low_next;
 	const double high = middle->high < value ? middle->high : middle->high_next;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How heavy the tail of healthy windows is. */
+/* Adapts the alarm threshold to the tail of healthy windows. */
 #include "detect/math/threshold_adaptation.h"
 
 #include <math.h>
@@ -35,9 +35,9 @@ bool nt_adaptation_explains(const struct nt_adaptation *tail, uint32_t windows, 
 }
 
 /*
- * E[exp(t × increment)] - 1, of increments that are the largest step with the chance p and normal less
- * the drift otherwise. Its positive root is the rate at which the chance of high sums falls:
- * P(sum > h) ~ exp(-t h). For p = 0 it is nt_cusum_exponent().
+ * E[exp(t × increment)] - 1, for increments that are the largest step with probability p, and
+ * otherwise normal minus the drift. Its positive root is the decay rate of the tail: P(sum > h) ~
+ * exp(-t h). For p = 0 it is nt_cusum_exponent().
  */
 static double excess(double p, double t)
 {
@@ -47,7 +47,7 @@ static double excess(double p, double t)
 
 double nt_adaptation_factor(const struct nt_adaptation *tail)
 {
-	/* One entry is a culprit's own: where ranks and windows are few it would weigh much. */
+	/* One entry is the culprit's own, which would weigh heavily with few ranks and windows. */
 	const double more = tail->entries - 1.0 - NT_ADAPTATION_NORMAL * tail->windows;
 	const double p = more / fmax(1.0, tail->windows);
 	double low = nt_cusum_exponent() / NT_ADAPTATION_MOST, high = nt_cusum_exponent();
