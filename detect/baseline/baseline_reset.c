@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is normal, forgotten. */
+/* Resets learned baselines. */
 #include "detect/baseline/baseline_reset.h"
 
 #include <math.h>
@@ -27,9 +27,9 @@ void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
 		const uint32_t index = detect->roles.member[group->first + i];
 		const struct nt_detect_rank *rank = &detect->rank[index];
 
-		/* Who is accused stays so by what there is against it. */
+		/* Accused ranks keep their evidence. */
 		forget_rank(detect, index, !rank->in_incident);
-		/* How many calls a step has is a part of what its transfers take. */
+		/* Transfer times depend on the number of calls per step. */
 		for (uint32_t j = 0; j < rank->links; j++)
 			rank->link[j].comm->network = (struct nt_network){0};
 	}

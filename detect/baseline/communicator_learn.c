@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Communicators, learned from what the ranks say of them. */
+/* Learns communicators from the reports of their members. */
 #include "detect/baseline/communicator_learn.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static void comm_free(struct nt_detect_comm *comm)
 	free(comm);
 }
 
-/* The rank's link to it, NULL beyond a cap. */
+/* Adds the rank's link to the communicator; NULL beyond a cap. */
 static int link_add(struct nt_detect *detect, struct nt_detect_rank *rank, uint64_t id,
 		    struct nt_detect_link **ret_link)
 {
@@ -66,7 +66,7 @@ static int link_add(struct nt_detect *detect, struct nt_detect_rank *rank, uint6
 	return 0;
 }
 
-/* What the rank said of it before; it is mostly in the same place. */
+/* The rank's existing link; usually at the same index. */
 static struct nt_detect_link *find_link(const struct nt_detect_rank *rank, uint64_t id,
 					size_t likely)
 {
@@ -78,7 +78,7 @@ static struct nt_detect_link *find_link(const struct nt_detect_rank *rank, uint6
 	return NULL;
 }
 
-/* Of one size in both, whatever windows they are of: below 2^53 bytes the quotients are exact. */
+/* Whether the bytes per call are equal; below 2^53 bytes the quotients are exact. */
 static bool are_alike(const struct nt_frame_op *a, const struct nt_frame_op *b)
 {
 	return (double)a->bytes / (double)a->calls == (double)b->bytes / (double)b->calls;
@@ -92,7 +92,7 @@ static const struct nt_frame_op *find_op(const struct nt_frame_comm *said, uint8
 	return NULL;
 }
 
-/* The same operations, each with as many bytes a call. */
+/* The same operations with equal bytes per call. */
 static bool do_alike(const struct nt_frame_comm *a, const struct nt_frame_comm *b)
 {
 	bool any = false;
@@ -133,7 +133,7 @@ static void compare_calls(struct nt_detect_comm *comm, const struct nt_frame_com
 		comm->differed_frame = frame;
 }
 
-/* The first member of a frame: others are held against it. */
+/* Records the frame's first member, with which others are compared. */
 static void hear_first(struct nt_detect_comm *comm, const struct nt_frame_comm *said,
 		       uint64_t frame)
 {
@@ -144,7 +144,7 @@ static void hear_first(struct nt_detect_comm *comm, const struct nt_frame_comm *
 	comm->heard = said;
 }
 
-/* What its operations are, and how much of each there is. */
+/* Learns the communicator's operations and their amounts. */
 static void learn_ops(struct nt_detect_comm *comm, const struct nt_frame_comm *said)
 {
 	for (size_t i = 0; i < said->ops; i++) {
@@ -163,7 +163,7 @@ static void learn_ops(struct nt_detect_comm *comm, const struct nt_frame_comm *s
 	}
 }
 
-/* That calls are counted anew is no call. */
+/* Whether a call was completed; a new epoch is not a call. */
 static bool has_gone_on(const struct nt_detect_link *link, const struct nt_frame_comm *said)
 {
 	if (!link->frame)
@@ -197,7 +197,7 @@ int nt_detect_comm_learn(struct nt_detect *detect, struct nt_detect_rank *rank,
 			compare_calls(comm, said, detect->frames);
 		else
 			hear_first(comm, said, detect->frames);
-		/* A rank speaks once for itself. */
+		/* A rank reports once per frame. */
 		if (link->frame != detect->frames &&
 		    nt_collective_round_take(&comm->collective_round, detect->frames,
 					     detect->start_ns, link, said, seen) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which communicators go over a link. */
+/* Maps communicators to the links that they use. */
 #include "detect/baseline/link_span.h"
 
 #include "detect/model/detector_state.h"

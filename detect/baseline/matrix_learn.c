@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The cells of the delay matrix. */
+/* Learns the cells of the delay matrix. */
 #include "detect/baseline/matrix_learn.h"
 
 #include <errno.h>
@@ -12,20 +12,20 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* ---- who is who -------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
-/* A rank's place in a communicator in which it sends or receives. */
+/* A rank's position in a communicator in which it sends or receives. */
 struct place {
 	uint64_t comm;
 	uint32_t place;
 	const struct nt_frame_rank *rank;
 };
 
-/* One side's account of the transfers from one rank to another. */
+/* One side's report of the transfers from one rank to another. */
 struct side {
 	uint32_t from_node, to_node, from, to; /* nodes and ranks */
 	uint64_t comm;
-	bool sends; /* the sender's */
+	bool sends; /* reported by the sender */
 	double ns, bytes, calls; /* calls a step */
 };
 
@@ -88,7 +88,7 @@ static size_t list_places(const struct nt_frame *frame, struct place *place)
 	return n;
 }
 
-/* NULL where it is not heard, or two claim the place. */
+/* NULL if there is no report, or two ranks claim the position. */
 static const struct nt_frame_rank *find_place(const struct place *place, size_t n, uint64_t comm,
 					      uint32_t number)
 {
@@ -105,7 +105,7 @@ static const struct nt_frame_rank *find_place(const struct place *place, size_t 
 
 static bool is_starved(const struct nt_frame_rank *rank)
 {
-	/* The thread's, and so of the whole window. */
+	/* Transfers are counted per thread, and so over the whole window. */
 	const uint64_t window_ns = rank->window_ns ? rank->window_ns : rank->step_ns;
 
 	return (double)rank->run_queue_ns > NT_MATRIX_STARVED * (double)window_ns;
@@ -159,7 +159,7 @@ static size_t list_sides(struct nt_detect *detect, const struct nt_frame *frame,
 	return n;
 }
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static int find_cell(struct nt_matrix *matrix, uint32_t from, uint32_t to,
 		     struct nt_cell **ret_cell)
@@ -215,9 +215,9 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 }
 
 /*
- * The sides of one cell: for each pair of ranks the shorter of both sides' shortest, and of these the
- * best pair, which none of the others' troubles can have made faster. One side alone tells nothing: the
- * other may be late each time.
+ * The value of a cell: for each pair of ranks the shorter of both sides' shortest calls, and the
+ * minimum over pairs, which other faults cannot reduce. One side alone is not enough, as the other
+ * may be late each time.
  */
 static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Row, column or cell. */
+/* Locates the slow row, column or cell. */
 #include "detect/baseline/matrix_name.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "detect/thresholds/thresholds.h"
 
 /*
- * It says nothing: it was not heard for long, or its sends are so short that they were copied and gone
- * before anything was sent.
+ * Whether the cell is unusable: no recent value, or sends so short that they only measure a copy to
+ * a buffer.
  */
 static bool is_stale(const struct nt_detect *detect, const struct nt_cell *cell)
 {
@@ -37,7 +37,7 @@ const struct nt_cell *nt_matrix_slowest(const struct nt_detect *detect, double *
 
 		if (!is_slow(detect, cell))
 			continue;
-		/* One after the other, as in a pipeline; what overlaps, the step tells. */
+		/* Summed as sequential, as in a pipeline; overlap is considered by the step. */
 		*ret_cost += nt_cusum_cost(&cell->level);
 		if ((!slowest || nt_cusum_cost(&cell->level) > nt_cusum_cost(&slowest->level)))
 			slowest = cell;
@@ -51,7 +51,7 @@ enum heat {
 	HOT,
 };
 
-/* `most` is how much longer the slowest cell takes than before. */
+/* `most`: growth of the slowest cell. */
 static enum heat heat_of(const struct nt_detect *detect, const struct nt_cell *cell, double most)
 {
 	const double peer_deviation = nt_cusum_peer_deviation(&cell->level);
@@ -62,7 +62,7 @@ static enum heat heat_of(const struct nt_detect *detect, const struct nt_cell *c
 	return cell->level.sum > 0.0 && peer_deviation >= NT_MATRIX_COOL * most ? UNCLEAR : COOL;
 }
 
-/* How many of a node's cells, in one direction, are hot, of those that are heard. */
+/* A node's hot and measured cells in one direction. */
 struct part {
 	uint32_t hot, cool, all;
 };
@@ -83,7 +83,7 @@ static double hottest(const struct nt_detect *detect)
 	return most;
 }
 
-/* All that is hot leaves or enters the node, and of what leaves (enters) it all is hot, or nothing. */
+/* All hot cells leave or enter the node, and in each direction all its cells are hot, or none. */
 static bool explains_all(const struct nt_detect *detect, uint32_t node, double most)
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
@@ -109,7 +109,7 @@ static bool explains_all(const struct nt_detect *detect, uint32_t node, double m
 	       row.hot + column.hot > 0;
 }
 
-/* Whether the node has transfers with others than that one. */
+/* Whether the node has transfers with nodes other than `but`. */
 static bool has_others(const struct nt_detect *detect, uint32_t node, uint32_t but)
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
@@ -156,7 +156,7 @@ bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_
 		};
 		return true;
 	}
-	/* Whose it is must touch the first. */
+	/* The culprit must be an end of the first cell. */
 	for (int i = 0; i < 2; i++) {
 		const uint32_t node = i ? first->to : first->from;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What turned slow for one reason. */
+/* Assigns slow communicators to the incident that explains them. */
 #include "detect/baseline/network_parts.h"
 
 #include "detect/baseline/link_span.h"

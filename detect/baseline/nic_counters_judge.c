@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counters of network ports. */
+/* Judges NIC counters. */
 #include "detect/baseline/nic_counters_judge.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ int nt_nic_ports_note(struct nt_detect *detect, const struct nt_frame_rank *seen
 			return r;
 		port = &ports->port[at];
 		memmove(port + 1, port, (ports->ports - at) * sizeof(*port));
-		/* Until now it counted nothing. */
+		/* First non-zero counters of the node. */
 		*port = (struct nt_nic_port){.node = seen->node,
 					     .learned = detect->frames > NT_PAST_WINDOWS
 								? NT_PAST_WINDOWS
@@ -51,7 +51,7 @@ int nt_nic_ports_note(struct nt_detect *detect, const struct nt_frame_rank *seen
 	if (port->frame != detect->frames)
 		memset(port->rate, 0, sizeof(port->rate));
 	port->frame = detect->frames;
-	/* All its ranks tell the same, but for where their windows begin. */
+	/* All ranks of the node report the same, except for different window starts. */
 	for (int i = 0; i < NT_NIC_PORT_KINDS; i++)
 		port->rate[i] =
 			fmax(port->rate[i], (double)counted[i] * 1e9 / (double)seen->window_ns);
@@ -72,7 +72,7 @@ static void judge(struct nt_detect *detect, struct nt_nic_port *port)
 	if (port->frame != detect->frames)
 		memset(port->rate, 0, sizeof(port->rate));
 	if (port->learned < NT_PAST_WINDOWS) {
-		/* What turns while it is being learned is not what is usual. */
+		/* A rise during learning is not part of the baseline. */
 		for (int i = 0; i < NT_NIC_PORT_KINDS; i++)
 			if (port->learned < NT_PAST_SOME || port->rate[i] <= limit(port, i))
 				port->usual[i] = fmax(port->usual[i], port->rate[i]);
@@ -82,7 +82,7 @@ static void judge(struct nt_detect *detect, struct nt_nic_port *port)
 	for (int i = 0; i < NT_NIC_PORT_KINDS; i++)
 		window.peer_deviation = fmax(window.peer_deviation, port->rate[i] / limit(port, i));
 	window.z = window.peer_deviation > 1.0 ? detect->rules.z_clip : 0.0;
-	window.cost = 1.0; /* whether it costs anything is seen elsewhere */
+	window.cost = 1.0; /* the cost is judged elsewhere */
 	nt_cusum_add(&port->level, &detect->rules, &window);
 	for (int i = 0; i < NT_NIC_PORT_KINDS; i++)
 		port->since[i] = port->level.windows ? port->since[i] + port->rate[i] : 0.0;
@@ -96,18 +96,18 @@ void nt_nic_ports_judge(struct nt_detect *detect)
 		judge(detect, &ports->port[i]);
 }
 
-/* The mean with the largest window in it: lumps are how counters are read. */
+/* The mean including the largest window, as counters are read in bursts. */
 static double weight(const struct nt_nic_port *port)
 {
 	return port->level.windows ? port->level.peer_deviation / port->level.windows : 0.0;
 }
 
-/* When ports turn for the same reason. */
+/* The period in which rises have the same cause. */
 struct span {
 	double first_ns, last_ns;
 };
 
-/* It turned then, be it for sure or not yet. */
+/* Whether the counters rose in the period, certain or not yet. */
 static bool stirred(const struct nt_nic_port *port, const struct span *span)
 {
 	const double onset_ns = (double)port->level.onset_ns;
@@ -117,15 +117,15 @@ static bool stirred(const struct nt_nic_port *port, const struct span *span)
 
 static bool turned(const struct nt_nic_port *port, const struct span *span)
 {
-	/* A window that shows it adds as much as the clip allows. */
+	/* An abnormal window adds the maximum that the clip allows. */
 	const double sure = NT_NIC_PORT_WINDOWS * nt_cusum_step();
 
 	return port->level.sum >= sure && stirred(port, span);
 }
 
 /*
- * About when what is slow began; and who turned soon after one that did so then turned with it, as that
- * beginning may be another's.
+ * The time around the onset. It is extended by nodes that rose soon after one in it, as the onset
+ * may have another's time.
  */
 static struct span span_of(const struct nt_detect *detect, uint64_t onset_ns)
 {
@@ -151,7 +151,7 @@ bool nt_nic_ports_name(const struct nt_detect *detect, uint64_t onset_ns,
 	double most = 0.0;
 	uint32_t n = 0;
 
-	/* Who counts most is waited for: that the others of its traffic are sure sooner is chance. */
+	/* Wait for the node that counts most: it is chance if its peers are certain sooner. */
 	for (uint32_t i = 0; i < ports->ports; i++)
 		if (stirred(&ports->port[i], &span))
 			most = fmax(most, weight(&ports->port[i]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each rank against its peers. */
+/* Compares each rank with its peers. */
 #include "detect/baseline/peer_deviation.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static double starved_width(const struct nt_contest *c, double base)
 	return NT_STARVED_NOISE * c->waiting / base;
 }
 
-/* While the past is learned: slow beside its peers, and slow by far beside what it was so far. */
+/* While learning: slower than its peers, and much slower than its own past so far. */
 static bool may_be_fault(const struct nt_contest *c, const struct nt_track *track,
 			 const struct nt_past *so_far)
 {
@@ -34,7 +34,9 @@ static bool may_be_fault(const struct nt_contest *c, const struct nt_track *trac
 	       more > NT_PAST_FAULT_WIDTHS * so_far->value_width * so_far->value_centre;
 }
 
-/* Where the rank stands among those that were judged before it; `cost`: what it is slower by, of the step. */
+/*
+ * Updates the slowest rank and the sum of far ranks; `cost`: the rank's excess, part of the step.
+ */
 static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, double cost)
 {
 	const struct nt_track *track = &rank->track[c->series];
@@ -61,7 +63,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	struct nt_past so_far;
 	const bool learns = nt_past_so_far(
 		&track->past, nt_detect_rank_lesson(c->detect, rank, c->series), &so_far);
-	/* Two populations ask for a past: what there is of it must do. */
+	/* With two populations a past is needed, so the incomplete one is used. */
 	const bool hurried = learns && c->space.two;
 	const struct nt_past *past = hurried ? &so_far : &track->past;
 	const bool has_past = hurried || past->ready;
@@ -99,12 +101,12 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		shift = level;
 		track->residual = level.cost;
 	} else {
-		/* Neither peers nor a past tell what is normal. */
+		/* Neither peers nor a past give a reference. */
 		track->residual = peer_deviation * base / c->step;
 	}
 	/*
-	 * Among a few, an excursion that is no chance is what the tail is asked about, and no yardstick
-	 * of itself. Among more, it weighs little.
+	 * With few ranks, an excursion that is not random must not raise the threshold it is
+	 * compared with. With more ranks it weighs little.
 	 */
 	if (c->n > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
 	    !nt_cusum_lasts(&track->level) ||
@@ -145,7 +147,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 		past->apart_gap *= NT_APART_KEPT;
 		return;
 	}
-	/* Of two ranks it must be the same one all the time. */
+	/* In a group of two the slower rank must stay the same. */
 	if (c->n == 2 && past->apart && past->apart_slower != c->slowest->rank)
 		past->apart = 0;
 	past->apart_slower = c->slowest->rank;
@@ -170,8 +172,8 @@ void nt_contest_note_slowest(const struct nt_contest *c, double steps)
 	nt_ring_add(&past->worst, NT_RING_MAX,
 		    explained ? 0.0 : c->slowest->track[c->series].residual);
 	/*
-	 * A window holds several steps, or parts of them, each with its own slowest: what each costs adds
-	 * up to what they cost the job, unless two are slow in one step.
+	 * A window holds several steps, each with its own slowest rank. The costs add up to the
+	 * job's cost, unless two ranks are slow in one step.
 	 */
 	if (!explained)
 		nt_ring_add(&past->turn, NT_RING_MAX,
@@ -179,9 +181,8 @@ void nt_contest_note_slowest(const struct nt_contest *c, double steps)
 }
 
 /*
- * How many spreads may lie between neighbours of one cluster. Of many values the gaps in the middle
- * are small, and where there are two populations the shortest half is all of one: a long reach would
- * then bridge them.
+ * Maximum gap between neighbours of one cluster, in spreads. With many values the inner gaps are
+ * small, and with two populations the shortest half is one of them; a long reach would join both.
  */
 static double reach(uint32_t n)
 {
@@ -190,7 +191,7 @@ static double reach(uint32_t n)
 				    sqrt(NT_COVERAGE_RANKS / nt_stats_max(NT_COVERAGE_RANKS, n)));
 }
 
-/* Against whom the ranks are judged, and what their spread is: of three or more, by the peers. */
+/* Selects the reference of the ranks and their spread; peers if there are three ranks or more. */
 static void compare_peers(struct nt_contest *c, const double *sorted)
 {
 	const struct nt_rules *rules = &c->detect->rules;

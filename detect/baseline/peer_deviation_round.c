@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A round of the groups of a job. */
+/* Rounds of the groups of a job. */
 #include "detect/baseline/peer_deviation_round.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static bool is_plausible(const struct nt_frame_rank *seen)
 
 	if (!step || step > NT_LONGEST_NS || seen->window_ns > NT_LONGEST_NS)
 		return false;
-	/* Busy times of several streams may add up to more than the step, but not to any number. */
+	/* Busy times of several streams may exceed the step, but only up to a limit. */
 	return seen->own_ns / NT_PLAUSIBLE_TIMES <= step &&
 	       seen->own_blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
 	       seen->host_ns / NT_PLAUSIBLE_TIMES <= step &&
@@ -62,13 +62,13 @@ static bool takes_part(const struct nt_detect_rank *rank)
 	return !rank->ended && !rank->silent;
 }
 
-/* Waiting for a processor outside of calls: a library that spins in its own does no harm by it. */
+/* Run queue time outside calls; inside calls it is harmless, as libraries spin there. */
 static double starved_of(double run_queue, double comm, double step)
 {
 	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
 }
 
-/* Own work is compared among ranks of one tier: the one that most have, the higher where equal. */
+/* Own work is compared among ranks of the most common tier; the higher one on a tie. */
 static uint8_t common_tier(const uint32_t *count)
 {
 	uint8_t best = 0;
@@ -96,7 +96,7 @@ static void line_up(const struct nt_detect *detect, const struct nt_step_metrics
 			c->value[n++] = value[i];
 }
 
-/* What the ranks of a contest wait for a processor in a step: their median. */
+/* Median run queue time per step of the ranks of a contest. */
 static double median_starved(const struct nt_detect *detect,
 			     const struct nt_step_metrics *step_metrics, const struct nt_contest *c)
 {
@@ -113,7 +113,7 @@ static double median_starved(const struct nt_detect *detect,
 	return nt_stats_median_of(starved, n);
 }
 
-/* What the rank's track tells of all ranks together. */
+/* The track's contribution to job-wide statistics. */
 static struct nt_note_track note_of(const struct nt_track *track)
 {
 	return (struct nt_note_track){.growth = track->past.ready ? track->growth : NAN,
@@ -122,7 +122,7 @@ static struct nt_note_track note_of(const struct nt_track *track)
 				      .spread = track->past.value_width};
 }
 
-/* Each rank in all of its contests, and what follows for it alone. */
+/* Judges each rank in all its contests, then its own state. */
 static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 			struct nt_contest *contest)
 {
@@ -165,15 +165,15 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *
 	}
 }
 
-/* What the ranks of a round went through, all together. */
+/* Totals of the ranks of a round. */
 struct passed {
 	double steps, step_ns, calls;
 };
 
 /*
- * How many steps, and how long they took: their sum is the job's time, as every rank's steps follow each
- * other, however windows are cut. One rank that tells of wild ones must not move it. Returns how
- * many, the mean of the ranks.
+ * Sums number and time of the steps. The sum is the job's time, as each rank's steps are
+ * contiguous, regardless of window boundaries. A single outlier must not affect it. Returns the
+ * mean number of steps.
  */
 static double sum_steps(const struct nt_step_metrics *step_metrics, double middle,
 			struct passed *passed)
@@ -182,7 +182,7 @@ static double sum_steps(const struct nt_step_metrics *step_metrics, double middl
 	double sum = 0.0;
 
 	for (uint32_t i = 0; i < step_metrics->n; i++) {
-		/* By the aligned unit; in parts that add up in any order to the same. */
+		/* In the aligned unit, rounded so that the sum does not depend on the order. */
 		const double steps = step[i] > 0.0
 					     ? rint(NT_DETECT_STEP_PARTS * took[i] / step[i]) /
 						       NT_DETECT_STEP_PARTS
@@ -223,7 +223,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 		if (!c->tier || !nt_contest_size(c, &step_metrics))
 			continue;
 		line_up(detect, &step_metrics, c);
-		/* Mostly the same ranks are in both. */
+		/* Usually both series have the same ranks. */
 		c->waiting = i && c->n == own->n ? own->waiting
 						 : median_starved(detect, &step_metrics, c);
 		nt_contest_compare(c);

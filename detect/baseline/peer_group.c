@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who is compared with whom. */
+/* Derives the peer groups. */
 #include "detect/baseline/peer_group.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ static bool is_member(const struct nt_detect *detect, uint32_t rank,
 }
 
 /*
- * A part of the job, of which nobody knows who else is in it: the agent came when it was there already.
- * Of a job that is not heard as a whole the others are just not heard.
+ * Whether the rank is in a communicator with unknown members, because its agent attached late. In a
+ * job that is not fully observed the other members are just unobserved.
  */
 static bool is_unbound(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		       const struct nt_detect_comm *comm)
@@ -33,9 +33,9 @@ static bool is_unbound(const struct nt_detect *detect, const struct nt_detect_ra
 }
 
 /*
- * Whether the communicator also holds a partner of the rank in another dimension: a neighbour in the
- * pipeline, or another expert. Its members then do not have one role (the whole job, or the group
- * of the first and last stage's shared embedding).
+ * Whether the communicator also contains a partner of the rank in another dimension: a pipeline
+ * neighbour or another expert. Its members then have different roles (the whole job, or the shared
+ * embedding of the first and last stage).
  */
 static bool holds_partners(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 			   const struct nt_detect_comm *comm, enum nt_detect_comm_use use)
@@ -47,7 +47,7 @@ static bool holds_partners(const struct nt_detect *detect, const struct nt_detec
 
 		if (other == comm || nt_detect_comm_use(other) != use)
 			continue;
-		/* Whoever they are, the whole job holds them. */
+		/* The whole job contains all partners. */
 		if (use == NT_DETECT_COMM_PIPELINE && comm->members == detect->ranks &&
 		    is_unbound(detect, rank, other))
 			return true;
@@ -59,7 +59,7 @@ static bool holds_partners(const struct nt_detect *detect, const struct nt_detec
 	return false;
 }
 
-/* Fewer calls a step, then more bytes, then more members tell the data-parallel communicator. */
+/* The data-parallel communicator has fewer calls per step, then more bytes, then more members. */
 static bool is_better(const struct nt_detect_comm *a, const struct nt_detect_comm *b)
 {
 	const double calls_a = nt_detect_comm_calls(a), calls_b = nt_detect_comm_calls(b);
@@ -115,7 +115,7 @@ static const struct nt_detect_comm *choose(const struct nt_detect *detect,
 
 	if (!best)
 		best = pick(detect, rank, false);
-	/* All-to-all within the only group that there is: its members are replicas. */
+	/* All-to-all within the only group: its members are replicas. */
 	for (uint32_t i = 0; !best && i < rank->links; i++) {
 		const struct nt_detect_comm *comm = rank->link[i].comm;
 
@@ -160,7 +160,7 @@ static struct key key_of(const struct nt_detect *detect, uint32_t index)
 	return (struct key){NT_GROUP_ALONE, rank->rank, index};
 }
 
-/* What a rank's numbers meant changes with its peers. */
+/* Resets a rank's tracks, whose meaning depends on its peers. */
 static void forget(struct nt_detect_rank *rank)
 {
 	for (int i = 0; i < NT_SERIES_END; i++)
@@ -169,7 +169,7 @@ static void forget(struct nt_detect_rank *rank)
 	rank->rounds = 0;
 }
 
-/* One group for each run of equal keys. -ENOMEM leaves what was made, for the caller to free. */
+/* Makes one group per run of equal keys. On -ENOMEM the caller frees the partial result. */
 static int cut_groups(struct nt_peer_groups *made, const struct key *key, uint32_t n)
 {
 	for (uint32_t i = 0, end; i < n; i = end) {
@@ -193,7 +193,7 @@ static int cut_groups(struct nt_peer_groups *made, const struct key *key, uint32
 	return 0;
 }
 
-/* A group that was there before keeps what it knows. */
+/* A group that existed before keeps its learned state. */
 static void inherit(struct nt_group *group, struct nt_group *old)
 {
 	struct nt_group_past *const fresh = group->past;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the ranks of one role did a step. */
+/* Step metrics of the ranks of one group. */
 #include "detect/baseline/step_metrics.h"
 
 #include <string.h>
 
-/* Sums become paces: per step, and for the thread, whose window is not cut at steps, scaled to one. */
+/*
+ * Divides sums by steps; thread metrics, whose window is not cut at steps, are scaled to one step.
+ */
 static void set_step_metric(struct nt_detect_rank *rank)
 {
 	const double steps = rank->steps;
@@ -66,7 +68,7 @@ static bool is_of_host(int item)
 	       item == NT_STEP_METRIC_COMM;
 }
 
-/* Leaves of the column those ranks that show it. */
+/* Keeps only the ranks of the column for which the metric is observable. */
 static void keep(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 		 uint8_t own_tier, int item)
 {

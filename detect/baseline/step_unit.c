@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The unit in which the steps of a rank are counted. */
+/* The step unit of the ranks of a group. */
 #include "detect/baseline/step_unit.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ uint64_t nt_step_unit_calls(const struct nt_frame_rank *seen)
 	return calls;
 }
 
-/* Of two medians the upper: it is one that a rank has, and the longer unit is the likelier step. */
+/* The upper median: a value that a rank has, and the longer unit is more likely the step. */
 struct middle {
 	double upper, median;
 };
@@ -42,7 +42,7 @@ static struct middle middle_of(struct nt_detect *detect, const double *value, ui
 	return (struct middle){.upper = copy[n / 2], .median = median};
 }
 
-/* Do calls and time differ, and by the same factor? */
+/* Whether calls and time changed by the same factor. */
 static bool is_another(double calls, double step, double calls_then, double step_then)
 {
 	double by_calls, by_time;
@@ -55,7 +55,7 @@ static bool is_another(double calls, double step, double calls_then, double step
 	       fabs(by_time / by_calls - 1.0) <= NT_STEP_UNIT_ALIKE;
 }
 
-/* The same, or both so much longer that the one before was none at all. */
+/* The same, or both grew so much that the previous unit was wrong. */
 static bool is_anew(double calls, double step, double calls_then, double step_then)
 {
 	if (is_another(calls, step, calls_then, step_then))
@@ -64,7 +64,7 @@ static bool is_anew(double calls, double step, double calls_then, double step_th
 	       step >= NT_STEP_UNIT_WHOLE * step_then;
 }
 
-/* Of most ranks nothing is known that was normal: neither is it of the job. */
+/* Whether most ranks have no baseline, so that the job has none. */
 static bool is_new_to_most(const struct nt_detect *detect)
 {
 	uint32_t fresh = 0;
@@ -75,8 +75,8 @@ static bool is_new_to_most(const struct nt_detect *detect)
 }
 
 /*
- * An agent that begins anew learns the steps of its own ranks anew: what is normal for the others, and how
- * long the job's steps are, stays known.
+ * After a restart an agent detects the steps of its own ranks again. Baselines of the other ranks
+ * and of the job's step are kept.
  */
 static void forget(struct nt_detect *detect, struct nt_group *group)
 {
@@ -88,14 +88,14 @@ static void forget(struct nt_detect *detect, struct nt_group *group)
 	if (!is_new_to_most(detect))
 		return;
 	nt_normal_forget(detect, false);
-	/* In its first windows the step was taken for another; later the job itself is another. */
+	/* Early on the step was misdetected; later the job itself has changed. */
 	if (detect->frames > NT_PAST_WINDOWS)
 		return;
 	history->calls = calls;
 	history->begin_ns = begin_ns;
 }
 
-/* Returns whether any had another unit. */
+/* Scales to the common unit; returns whether any rank had another one. */
 static bool scale(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 		  double calls, double step)
 {
@@ -129,7 +129,7 @@ double nt_step_unit_align(struct nt_detect *detect, struct nt_group *group,
 				   step_metrics->step_then[i]);
 	if (scale(detect, step_metrics, calls_now.upper, step_now.upper))
 		step_now = middle_of(detect, step, step_metrics->n);
-	/* Windows that end between steps hold a call too many or too few: once is not enough. */
+	/* Windows that end between steps may be off by a call, so one round is not enough. */
 	group->unit_rounds = step_metrics->known && changed * 2 > step_metrics->known
 				     ? group->unit_rounds + 1
 				     : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a job waits for anyhow. */
+/* The straggler floor. */
 #include "detect/baseline/straggler_floor.h"
 
 #include <math.h>
@@ -16,11 +16,11 @@ bool nt_straggler_floor_take_off(const struct nt_detect *detect, const struct nt
 
 	if (!group->past || group->median[series] < 0.0)
 		return true;
-	/* Of a rank's step, as part of it. */
+	/* Spread of a rank's step, as part of the step. */
 	spread = nt_ring_median(&group->past->width[series]) * group->median[series] /
 		 fmax(1.0, group->step_ns);
 	once = spread * fmax(0.0, nt_stats_largest(all - slow) - nt_stats_largest(slow));
-	/* A call has a part of the step's work before it, and of its variance. */
+	/* Each call is preceded by a part of the step's work, and of its variance. */
 	at_each = once * sqrt(fmax(1.0, rank->step_metric[NT_STEP_METRIC_CALLS]));
 	likely = sqrt(once * at_each);
 	*part -= likely;

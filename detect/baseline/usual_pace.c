@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a rank's pace usually is. */
+/* A rank's habitual step metrics. */
 #include "detect/baseline/usual_pace.h"
 
 #include "detect/baseline/step_metrics.h"
@@ -7,7 +7,7 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* What is not seen at this tier is what it was; what was never seen is learned at once. */
+/* Metrics not observable at this tier keep their value; new ones are taken over at once. */
 static void learn_habit(struct nt_detect_rank *rank, bool has_own)
 {
 	const double part = rank->has_habit ? NT_USUAL_PACE_PART : 1.0;
@@ -24,7 +24,7 @@ static void learn_habit(struct nt_detect_rank *rank, bool has_own)
 		has_own ? rank->step_metric[NT_STEP_METRIC_OWN_BLOCKED] : blocked;
 }
 
-/* As it always was: who is slower than its peers by nature has habits, too. */
+/* Whether the rank is as usual; permanently slow ranks have habits, too. */
 static bool is_usual(const struct nt_track *track)
 {
 	return (track->past.ready ? track->shift.sum : track->level.sum) <= 0.0;
@@ -34,13 +34,13 @@ void nt_usual_pace_gather(const struct nt_detect *detect, struct nt_detect_rank 
 			  const struct nt_step_metrics *step_metrics,
 			  struct nt_step_metric_middles *middles)
 {
-	/* Of a round at another tier own work is not known, and not zero. */
+	/* In a round at another tier own work is unknown, not zero. */
 	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
 	const bool own_past =
 		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
 	struct nt_case *evidence = &rank->evidence;
 
-	/* Seen in another way than the others: it is neither a habit nor evidence. */
+	/* Observed differently from the others: neither habit nor evidence. */
 	if (!nt_detect_rank_shows_host(rank) && !has_own)
 		return;
 	if (is_usual(&rank->track[NT_SERIES_OWN]) && is_usual(&rank->track[NT_SERIES_HOST]))
