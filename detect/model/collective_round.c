@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the members of a communicator say of its calls. */
+/* Collective rounds. */
 #include "detect/model/collective_round.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ void nt_collective_round_clear(struct nt_collective_round *collective_round)
 							 .op_cap = collective_round->op_cap};
 }
 
-/* Where the operation is added up, NULL: out of memory. */
+/* Finds or adds the operation's sums; NULL on allocation failure. */
 static struct nt_collective_round_op *find_op(struct nt_collective_round *collective_round,
 					      uint8_t op)
 {
@@ -104,7 +104,7 @@ nt_collective_round_most(const struct nt_collective_round *collective_round)
 	return most;
 }
 
-/* Some devices have told of the calls that are watched, and some have not yet. */
+/* Whether some devices, but not all, have reported the watched calls. */
 static bool misses_devices(const struct nt_collective_round *collective_round)
 {
 	const struct nt_collective_round_op *most = nt_collective_round_most(collective_round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is missing of the input. */
+/* Completeness of the input. */
 #include "detect/model/completeness.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ void nt_completeness_add(struct nt_completeness *gaps, const struct nt_frame *fr
 	gaps->gap[gaps->gaps++] = (struct nt_gap){frame->start_ns, frame->end_ns, missing_ns};
 }
 
-/* The part of the gap that lies behind since_ns, as if it were even. */
+/* The missing time of a gap after since_ns, assuming an even distribution. */
 static double missing_since(const struct nt_gap *gap, uint64_t since_ns)
 {
 	if (gap->start_ns >= since_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looking up in the state of a job's detection. */
+/* Scratch and lookup in the state of a job's detector. */
 #include "detect/model/detector_state.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include "common/base/search.h"
 
 /*
- * Arrays that are walked over side by side: as far apart as a power of two they would push each other
- * out of the cache.
+ * Distance of arrays that are scanned in parallel: at a power of two they would evict each other
+ * from the cache.
  */
 enum {
 	APART = 40,
@@ -65,7 +65,7 @@ struct nt_detect_rank *nt_detect_find(const struct nt_detect *detect, uint32_t n
 {
 	uint32_t low;
 
-	/* In most jobs all ranks from 0 on are known, and then the last one tells it of all. */
+	/* In most jobs all ranks from 0 on are known, which the last rank's number shows. */
 	if (number < detect->ranks && (detect->rank[detect->ranks - 1].rank == detect->ranks - 1 ||
 				       detect->rank[number].rank == number))
 		return &detect->rank[number];

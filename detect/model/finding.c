@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The names of what the detection says. */
+/* Names of the enums of findings. */
 #include "detect/model/finding.h"
 
 const char *nt_class_name(enum nt_class class)

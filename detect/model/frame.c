@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looking up in a frame. */
+/* Lookup in a frame. */
 #include "detect/model/frame.h"
 
 #include "common/base/search.h"
@@ -8,7 +8,7 @@ const struct nt_frame_rank *nt_frame_find(const struct nt_frame *frame, uint32_t
 {
 	size_t low;
 
-	/* In most frames all ranks from 0 on are there. */
+	/* Most frames hold all ranks from 0 on. */
 	if (number < frame->ranks && frame->rank[number].rank == number)
 		return &frame->rank[number];
 	low = nt_search_first(0, frame->ranks, i, frame->rank[i].rank >= number);

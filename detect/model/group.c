@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups. */
+/* Peer groups. */
 #include "detect/model/group.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long the job's steps took lately. */
+/* The history of the job's step times. */
 #include "detect/model/history.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ void nt_history_forget(struct nt_history *history, uint64_t now_ns)
 	history->begin_ns = now_ns;
 }
 
-/* The i-th latest. */
+/* The i-th latest round. */
 static const struct nt_history_round *latest(const struct nt_history *history, uint32_t i)
 {
 	return &history->round[(history->next + NT_HISTORY_ROUNDS - 1 - i) % NT_HISTORY_ROUNDS];
@@ -89,11 +89,11 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 	if (n < NT_PAST_FEW || since.steps <= 0.0)
 		return onset_ns;
 	now = since.step_ns / since.steps;
-	/* Up to three of four may be of the fault already. */
+	/* Up to three of four rounds may already belong to the fault. */
 	low = nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS);
 	if (now - low < NT_ONSET_EXCESS * low)
 		return onset_ns;
-	/* The likeliest change from the one to the other; a stall of once is no more than a round of it. */
+	/* The most likely change point; a single stall counts as no more than one round. */
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nt_history_round *round = latest(history, first + i);
 
@@ -110,7 +110,7 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 
 double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns, bool ahead)
 {
-	/* The first call that is seen may be the last of its step. */
+	/* The first observed call may be the last one of its step. */
 	double calls[NT_HISTORY_ROUNDS], steps = 0.0, step_ns = 0.0, a_step, by_time = 1.0;
 	uint32_t n = 0, i = 0;
 
@@ -122,7 +122,7 @@ double nt_history_unseen(const struct nt_history *history, uint64_t onset_ns, bo
 		if (round->steps > 0.0)
 			calls[n++] = round->calls / round->steps;
 	}
-	/* A window without a step told leaves its calls to the next. */
+	/* Calls of a window without a step count for the next one. */
 	a_step = nt_stats_median_of(calls, n);
 	if (a_step <= 0.0)
 		return 0.0;

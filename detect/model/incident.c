@@ -36,7 +36,7 @@ void nt_incidents_free(struct nt_incidents *incidents)
 
 bool nt_incidents_are_together(uint64_t onset_ns, uint64_t other_ns, double window_ns)
 {
-	/* Two windows, and half of one for boundaries that fell differently. */
+	/* Two windows, plus half of one for different window boundaries. */
 	return fabs((double)onset_ns - (double)other_ns) <= NT_TOGETHER_WINDOWS * window_ns;
 }
 

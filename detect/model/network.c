@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long a communicator's transfers take. */
+/* Transfer times of a communicator. */
 #include "detect/model/network.h"
 
 double nt_network_usual(const struct nt_network *network)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counters of network ports. */
+/* NIC counters. */
 #include "detect/model/nic_counters.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Has a fault ended? */
+/* Recovery test of a fault. */
 #include "detect/model/recovery.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "detect/thresholds/thresholds.h"
 
-/* The mean of the last two buckets. */
+/* Mean of the last two buckets. */
 static double recent(const struct nt_recovery *recovery)
 {
 	double sum = 0.0;
@@ -42,7 +42,7 @@ add:
 	if (last->windows < UINT32_MAX)
 		last->windows++;
 	last->sum += cost;
-	/* One window among healthy ones is noise. */
+	/* A single bad window among healthy ones is noise. */
 	if (cost >= NT_COSTLY_PART * fmax(rules->size_floor, whole) &&
 	    recent(recovery) >= NT_RECOVERY_RECENT * fmax(rules->size_floor, whole))
 		recovery->bad_ns = end_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A rank's own past. */
+/* The past of a series: its baseline. */
 #include "detect/model/time.h"
 
 #include <math.h>
@@ -43,8 +43,9 @@ bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 }
 
 /*
- * After how many of the windows the value stepped up for good, all of them: it did not. The window in which
- * it did is of both. Some windows of before must be known; a few of after are outvoted anyhow.
+ * Number of windows before a lasting step up; all of them: there was none. The window of the step
+ * belongs to both sides. Requires some windows before it; a few after it are outvoted by the
+ * median.
  */
 static uint32_t windows_before(const double *value)
 {
@@ -108,7 +109,7 @@ uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, dou
 	if (!past->ready)
 		return 0;
 	before.count = windows_before(lesson->value);
-	/* So few are as wide as the farthest of them. */
+	/* With so few windows the width is the largest deviation. */
 	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
 	    !is_same_unit(&first, lesson))
 		return 0;
