@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What ranks are in the middle of. */
+/* The call that each rank is in. */
 #include "detect/rules/hang.h"
 
 #include "detect/rules/hang_impl.h"
@@ -26,7 +26,7 @@ void nt_hang_note(struct nt_detect *detect, struct nt_detect_rank *rank,
 		  const struct nt_frame_rank *seen)
 {
 	rank->inside = seen->inside;
-	/* From here on the two exclude each other: in_call means a call of a communicator. */
+	/* From here on they are exclusive: in_call means a call of a communicator. */
 	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
 	rank->sampled = seen->sampled;
 	rank->lost_sight = seen->lost_sight;

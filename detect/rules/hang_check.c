@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that stand still. */
+/* Hang detection. */
 #include "detect/rules/hang_check.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /*
- * Somebody that was named is not heard of now, as in a recording's last window: that clears nobody, and
- * makes nobody guilty who only waits for it.
+ * Whether a named rank has no data now, as in a recording's last window. It stays accused, and
+ * ranks that only wait for it are not accused instead.
  */
 static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_detect_incident *open)
 {
@@ -38,14 +38,14 @@ static bool is_out_of_sight(const struct nt_detect *detect, const struct nt_dete
 	return false;
 }
 
-/* Nobody is named, and it may be somebody else all the same. */
+/* No rank is named, and the culprit may be a different one. */
 static bool may_be_another(const struct nt_stall *stall)
 {
 	if (stall->moving || stall->gone)
-		return true; /* who is gone is told elsewhere */
+		return true; /* ended ranks are reported elsewhere */
 	if (stall->comm && !stall->waiting)
 		return false;
-	/* Somebody that is not observed may be the one. */
+	/* An unobserved rank may be the culprit. */
 	return stall->going || (!stall->inside_all && !stall->waiting);
 }
 
@@ -64,7 +64,7 @@ static int raise_stall(struct nt_detect *detect, struct nt_stall *stall, uint64_
 	};
 	struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_STALL, 0);
 
-	/* The calls differ: that says more than that the job stands. */
+	/* A mismatch is more specific than a hang. */
 	if (open && open->class == NT_CLASS_MISMATCH && open->stands)
 		return 0;
 	if (open && is_out_of_sight(detect, open)) {
@@ -120,7 +120,7 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	uint64_t *epoch = NULL;
 	int r = 0;
 
-	/* Before the first rank there is no scratch. */
+	/* Without ranks there is no scratch. */
 	if (!detect->ranks)
 		return 0;
 	stall.members = &detect->scratch.index[detect->scratch.cap];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ranks that are gone while their job needs them. */
+/* Missing ranks. */
 #include "detect/rules/hang_missing.h"
 
 #include "detect/incidents/incident_raise.h"
@@ -9,7 +9,7 @@
 #include "detect/rules/hang_impl.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Somebody waits for nobody knows whom, and the job stands. */
+/* Whether the job stands still and a rank waits for unknown members. */
 static bool is_waited_for(const struct nt_detect *detect)
 {
 	const uint64_t need_ns = at_least(detect->rules.hang_min_ns,
@@ -27,13 +27,13 @@ static bool is_waited_for(const struct nt_detect *detect)
 	return false;
 }
 
-/* For so long after its end the job may seem to go on without it. */
+/* Time after its end during which the job may still seem to make progress. */
 static uint64_t last_ns(const struct nt_detect *detect)
 {
 	return at_least(detect->rules.hang_min_ns, usual_periods(detect, NT_MISSING_STEPS));
 }
 
-/* What went on without it for longer does not wait for it now. */
+/* Whether progress stopped with its end: what continued for longer does not wait for it. */
 static bool stopped_with(const struct nt_detect *detect, const struct nt_detect_rank *gone)
 {
 	return nt_stats_add(gone->ended_ns, last_ns(detect)) >= detect->step.moved_ns;
@@ -50,8 +50,8 @@ static bool is_told(const struct nt_detect *detect, const struct nt_detect_rank 
 }
 
 /*
- * It waits for its device, which may wait for the one that is gone: since then, or for longer than in a
- * step. A job that goes on with fewer ranks waits for its devices in each of its steps.
+ * Whether the rank waits for its device, which may wait for the ended rank: since its end, or for
+ * longer than a step. A job that continues with fewer ranks waits for its devices in each step.
  */
 static bool awaits(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		   const struct nt_detect_rank *gone)
@@ -68,7 +68,7 @@ static bool awaits(const struct nt_detect *detect, const struct nt_detect_rank *
 		wait_ns >= usual_periods(detect, NT_MISSING_WAIT));
 }
 
-/* It goes on calling there without it. What is told of a window was done before its end. */
+/* Whether the member still makes calls there. A window reports calls made before its end. */
 static bool goes_on(const struct nt_detect *detect, const struct nt_detect_link *link,
 		    const struct nt_detect_rank *gone)
 {
@@ -79,7 +79,7 @@ static bool goes_on(const struct nt_detect *detect, const struct nt_detect_link 
 	       is_recent(detect, link->progress_ns, last_ns(detect));
 }
 
-/* A member of one of its communicators that waits on it, or goes on calling without it. */
+/* Whether a member of one of its communicators waits for it, or continues its calls without it. */
 static bool is_missed(const struct nt_detect *detect, const struct nt_detect_rank *gone)
 {
 	for (uint32_t i = 0; i < gone->links; i++) {

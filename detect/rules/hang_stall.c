@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whom those wait for that wait. */
+/* Stalls: finds the ranks that the others wait for. */
 #include "detect/rules/hang_stall.h"
 
 #include "detect/rules/hang.h"
@@ -28,7 +28,7 @@ void nt_stall_look_around(const struct nt_detect *detect, struct nt_stall *stall
 	for (uint32_t i = 0; i < detect->ranks && !stall->gone; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];
 
-		/* A job that went on without it for long does not wait for it now. */
+		/* A job that continued without it for long does not wait for it now. */
 		stall->gone =
 			rank->ended && !rank->finalized &&
 			nt_stats_add(rank->ended_ns, detect->rules.hang_min_ns) >= stall->since_ns;
@@ -93,7 +93,7 @@ bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struc
 		struct nt_stall_member at = {.rank = &detect->rank[i]};
 
 		if (at.rank->ended || at.rank->finalized)
-			return false; /* told elsewhere */
+			return false; /* reported elsewhere */
 		if (at.rank->silent || !is_fresh(detect, at.rank))
 			continue;
 		n++;
@@ -115,11 +115,11 @@ bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struc
 		if (is_in_unbound(at.rank))
 			nt_stall_witness(stall, &at);
 	}
-	/* It may be one of those. */
+	/* The culprit may be one of those. */
 	if (stall->lost_sight)
 		stall->culprits = 0;
 	stall->inside_all = !stall->culprits;
 	stall->cause = stall->culprits ? NT_EVIDENCE_TEXT_LAGGARD : NT_EVIDENCE_TEXT_NONE;
-	/* Most of the ranks outside of calls are a pause. */
+	/* Most ranks outside calls: a pause. */
 	return stall->found && stall->culprits <= n / 2;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One communicator of a job that stands still. */
+/* Stall analysis of one communicator. */
 #include "detect/rules/hang_stall_comm.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "detect/rules/mismatch.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Somebody else of one of its other communicators has not entered what it waits for there. */
+/* Whether a member of another communicator of the rank is behind it there. */
 static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 			    const struct nt_detect_comm *except)
 {
@@ -39,7 +39,7 @@ static bool waits_elsewhere(const struct nt_detect *detect, const struct nt_dete
 	return false;
 }
 
-/* All are in the same call: if not in the same way, that is why. */
+/* All are in the same call number: compares the calls for a mismatch. */
 static int compare_entered(struct nt_detect *detect, const struct nt_frame *frame,
 			   struct nt_detect_comm *comm, const struct nt_stall_member *member,
 			   uint32_t n, bool *ret_differ)
@@ -82,8 +82,8 @@ static int compare_entered(struct nt_detect *detect, const struct nt_frame *fram
 }
 
 /*
- * The members that others wait for: those at the lowest number, unless they wait themselves, or did
- * until a moment ago.
+ * Accuses the members at the lowest number, for which others wait, unless they wait themselves or
+ * did until just now.
  */
 static void accuse_laggards(struct nt_detect *detect, const struct nt_detect_comm *comm,
 			    const struct nt_stall_member *member, uint32_t n, uint64_t highest,
@@ -108,13 +108,13 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_detect_com
 			stall->moving = true;
 			continue;
 		}
-		/* It entered, others came out and it did not. */
+		/* It entered and did not return, others did. */
 		same_call |= member[i].in && member[i].rank->inside.in_call;
 		nt_stall_accuse(detect, stall, &member[i]);
 	}
 	if (stall->culprits == before)
 		return;
-	/* Most of the members at work on something is a pause of all, not one slow host. */
+	/* If most members are busy, it is a pause of all, not a slow host. */
 	if (stall->working && stall->culprits - before > n / 2) {
 		stall->culprits = before;
 		stall->found = false;
@@ -130,7 +130,7 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The epoch that most of them count in; where several do, the least. */
+/* The most common epoch of the members; the lowest on a tie. */
 static uint64_t common_epoch(const struct nt_stall_member *member, uint32_t n, uint64_t *epoch)
 {
 	uint32_t most = 0;
@@ -151,8 +151,8 @@ static uint64_t common_epoch(const struct nt_stall_member *member, uint32_t n, u
 }
 
 /*
- * Who is inside for longest, whose number the others' are held against: one of those whose numbers can be
- * compared, if any of them is inside.
+ * The member that is in a call for longest, whose number is the reference. Members with comparable
+ * numbers are preferred.
  */
 static const struct nt_stall_member *find_longest(const struct nt_stall_member *member, uint32_t n,
 						  uint64_t *epoch)
@@ -176,13 +176,13 @@ static const struct nt_stall_member *find_longest(const struct nt_stall_member *
 	return common ? common : longest;
 }
 
-/* The members of a communicator that are heard of, and what is known of the others. */
+/* The observed members of a communicator, and the state of the others. */
 struct roll {
 	uint32_t n, unknown, lost_sight;
-	bool moving; /* one that is out of sight went on a moment ago */
+	bool moving; /* an unobserved member made progress just now */
 };
 
-/* False: a member is gone, which is told elsewhere. */
+/* False: a member has ended, which is reported elsewhere. */
 static bool call_roll(const struct nt_detect *detect, const struct nt_detect_comm *comm,
 		      uint64_t need_ns, struct nt_stall_member *member, struct roll *roll)
 {
@@ -191,7 +191,7 @@ static bool call_roll(const struct nt_detect *detect, const struct nt_detect_com
 		struct nt_stall_member *at = &member[roll->n];
 
 		if (!rank || rank->ended || rank->finalized)
-			return false; /* gone, not late */
+			return false; /* ended, not late */
 		if (rank->silent || rank->lost_sight || !is_fresh(detect, rank)) {
 			roll->unknown++;
 			roll->lost_sight += !rank->silent && rank->lost_sight;
@@ -274,7 +274,7 @@ int nt_stall_check_comm(struct nt_detect *detect, const struct nt_frame *frame,
 	if (lagging) {
 		accuse_laggards(detect, comm, member, n, highest, need_ns, stall);
 	} else if (out && longest->rank->inside.in_call) {
-		/* Some came out. A host that runs ahead looks the same where calls do not block. */
+		/* Some returned. Hosts that run ahead look the same if calls do not block. */
 		for (uint32_t i = 0; i < n; i++)
 			if (member[i].in)
 				nt_stall_accuse(detect, stall, &member[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Uneven work. */
+/* Imbalance: uneven work. */
 #include "detect/rules/imbalance.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Of a rank that nothing is known to do calls with nobody can say which role it has. */
+/* Whether the group's role is known: not for a rank without known communicators. */
 static bool has_role(const struct nt_detect *detect, const struct nt_group *group)
 {
 	return group->kind != NT_GROUP_ALONE ||
@@ -23,7 +23,7 @@ static bool is_current(const struct nt_detect *detect, const struct nt_group *gr
 	       group->median[NT_SERIES_OWN] >= 0.0;
 }
 
-/* Each role against the median of the others of its tier. */
+/* Compares each group with the median of the others of its tier. */
 static void compare_roles(struct nt_detect *detect)
 {
 	double *sorted = detect->scratch.a;
@@ -69,11 +69,13 @@ static bool is_blamed(const struct nt_detect *detect, const struct nt_group *gro
 
 	for (uint32_t i = 0; i < group->members; i++)
 		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
-	/* The lower median of a role is a culprit's own only where half of its ranks are. */
+	/*
+	 * The lower median of a group is a culprit's value only if half of its ranks are culprits.
+	 */
 	return 2 * blamed >= group->members;
 }
 
-/* Ranks of all long roles, ascending, into scratch. */
+/* Lists the ranks of all groups with more work in scratch, ascending. */
 static uint32_t list_ranks(struct nt_detect *detect)
 {
 	uint32_t *list = detect->scratch.index, n = 0;
@@ -122,7 +124,7 @@ static int raise_roles(struct nt_detect *detect)
 	return nt_incidents_raise(detect, &proposal);
 }
 
-/* Large groups always have somebody who is slow for once, where hiccups are common. */
+/* Large groups always have a slow rank if outliers are common. */
 static bool may_take_turns(const struct nt_group *group)
 {
 	const struct nt_adaptation *tail = &group->tail[NT_SERIES_OWN];
@@ -131,7 +133,7 @@ static bool may_take_turns(const struct nt_group *group)
 	       tail->entries * group->members <= NT_TURNS_FAR * tail->windows;
 }
 
-/* In nearly every round somebody is far behind. */
+/* Whether a rank is far behind in nearly every round. */
 static bool is_costly(const struct nt_ring *worst)
 {
 	uint32_t costly = 0;
@@ -142,8 +144,8 @@ static bool is_costly(const struct nt_ring *worst)
 }
 
 /*
- * A window may hold the turns of several, of which none is far behind in it: all together cost the same
- * in nearly every round. What hiccups cost differs from round to round.
+ * A window may hold turns of several ranks, none of them far behind. Their total cost is then equal
+ * in nearly every round, whereas the cost of outliers varies.
  */
 static bool is_even(const struct nt_ring *turn)
 {
@@ -155,7 +157,7 @@ static bool is_even(const struct nt_ring *turn)
 	return turn->count == NT_TURNS && middle >= NT_UNEVEN_PART && alike >= NT_TURNS_COSTLY;
 }
 
-/* Some rank is behind in nearly every round, and it is never the same: what that costs, or NULL. */
+/* Some rank is behind in nearly every round, never the same one: the costs, or NULL. */
 static const struct nt_ring *find_turns(const struct nt_group *group)
 {
 	const struct nt_group_past *past = group->past;
@@ -182,8 +184,8 @@ static double turn(const struct nt_ring *ring, uint32_t oldest)
 }
 
 /*
- * It began with the first of the rounds that was far behind. Where the oldest are so as often as all,
- * it was there before them: then with the oldest round that is known.
+ * The onset is the first round that was far behind. If the oldest rounds are far behind as often as
+ * all, it began earlier: then the oldest known round.
  */
 static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring *ring)
 {
@@ -199,8 +201,8 @@ static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring
 }
 
 /*
- * What the turns cost, mean of the last rounds. False: that is not known, as several ranks are slow in one
- * step, or wait for each other in a pipeline, which is longer by more than any of them is.
+ * Mean cost of the turns in the last rounds. False: unknown, as several ranks are slow in one step,
+ * or wait for each other in a pipeline, which delays it by more than each rank's own excess.
  */
 static bool price_turns(const struct nt_detect *detect, const struct nt_group *group,
 			double *ret_cost)

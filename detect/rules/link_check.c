@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which NIC, or which path. */
+/* Attributes a slow network to a NIC or a path. */
 #include "detect/rules/link_check.h"
 
 #include <math.h>
@@ -24,9 +24,9 @@ int nt_detect_link_note(struct nt_detect *detect, const struct nt_frame_rank *se
 	return nt_nic_ports_note(detect, seen);
 }
 
-/* ---- when ---------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
-/* Whether this frame tells of the job's step, against its own past. */
+/* Records whether this frame has a step that can be compared with its past. */
 static void note_step(struct nt_detect *detect)
 {
 	bool stepped = false;
@@ -46,8 +46,8 @@ static bool is_step_slow(const struct nt_detect *detect)
 }
 
 /*
- * The part of the step that it is longer by than before, less what others make it longer by: a rank that
- * is slow is waited for in sends as well, and in a ring by all. What they cost is a slow mean.
+ * The excess of the step, as part of it, minus the cost of other incidents: sends also wait for a
+ * slow rank, and in a ring all do. Their cost is a slow mean.
  */
 static double felt(const struct nt_detect *detect)
 {
@@ -65,8 +65,8 @@ static double felt(const struct nt_detect *detect)
 }
 
 /*
- * Something else is open that makes the job slow: at its worst it cost half of what the step is longer by on
- * average, or all but little. What ends is slow to be over, and what is left of it is no other fault.
+ * Whether another open incident explains the excess: its worst cost was half of the mean excess, or
+ * nearly all of it. Recovery is gradual, and the remainder is not a new fault.
  */
 static bool is_explained(const struct nt_detect *detect)
 {
@@ -78,7 +78,7 @@ static bool is_explained(const struct nt_detect *detect)
 
 		if (incident->family == NT_FAMILY_NETWORK || incident->note)
 			continue;
-		/* Until it is known what it costs, it may be anything. */
+		/* Until its cost is known, it may explain everything. */
 		if (!incident->fault.held)
 			return true;
 		others += fmax(incident->cost, incident->fault.worst_cost);
@@ -109,12 +109,12 @@ static const struct nt_detect_comm *slowest_comm(const struct nt_detect *detect)
 	return slowest;
 }
 
-/* What is known of the slow network as a whole. */
+/* The state of the slow network as a whole. */
 struct fault_notice {
 	const struct nt_detect_comm *comm; /* or NULL */
 	const struct nt_cell *cell; /* or NULL */
-	const struct nt_cusum *level; /* of whichever showed it, NULL: none does */
-	uint64_t onset_ns; /* the earliest of all that show it */
+	const struct nt_cusum *level; /* of the evidence that shows it; NULL: none */
+	uint64_t onset_ns; /* earliest onset of all evidence */
 	enum nt_evidence_text method;
 };
 
@@ -127,7 +127,7 @@ static bool name(struct nt_detect *detect, struct fault_notice *fault_notice,
 	fault_notice->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
 	if (by_cells && !ret_link->is_one_end)
 		return true;
-	/* It may be the NIC of an end that talks to nobody else: others can tell. */
+	/* It may be the NIC of an end without other transfers: counters can decide. */
 	fault_notice->method = NT_EVIDENCE_TEXT_COUNTERS;
 	if (nt_nic_ports_name(detect, fault_notice->onset_ns, &other) &&
 	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
@@ -150,7 +150,7 @@ static struct fault_notice find_fault_notice(const struct nt_detect *detect)
 	struct fault_notice fault_notice = {.comm = slowest_comm(detect),
 					    .cell = nt_matrix_slowest(detect, &cost)};
 
-	/* Sends may overlap with work: what they take longer must be felt. */
+	/* Sends may overlap with work: their excess must lengthen the step. */
 	if (fault_notice.cell && !fault_notice.comm &&
 	    (!is_step_slow(detect) || cost < detect->rules.size_floor ||
 	     felt(detect) < detect->rules.size_floor))
@@ -174,9 +174,9 @@ static struct fault_notice find_fault_notice(const struct nt_detect *detect)
 	return fault_notice;
 }
 
-/* ---- what it says -------------------------------------------------------------------------------- */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
-/* What the link cost in this frame; negative: nothing tells. */
+/* The link's cost in this frame; negative: unknown. */
 static double cost_of(const struct nt_detect *detect, const struct nt_culprit_link *link)
 {
 	double cost = nt_matrix_cost(detect, link), step;
@@ -192,7 +192,7 @@ static double cost_of(const struct nt_detect *detect, const struct nt_culprit_li
 		return cost;
 	step = (detect->step.step_ns - detect->step.past.value_centre) /
 	       fmax(1.0, detect->step.step_ns);
-	/* Not more than the step feels; and where nothing else tells, that. */
+	/* At most the excess of the step; that excess if nothing else is known. */
 	return cost < 0.0 ? step : fmin(cost, fmax(0.0, step));
 }
 
@@ -252,7 +252,7 @@ static uint8_t best_tier(const struct nt_detect *detect)
 	return tier;
 }
 
-/* The open incident of a link, the first that touches this one, NULL: of any. */
+/* The first open incident of a link that touches this one; NULL: of any link. */
 static struct nt_detect_incident *find_open(const struct nt_detect *detect,
 					    const struct nt_culprit_link *link)
 {
@@ -271,7 +271,7 @@ static struct nt_detect_incident *find_open(const struct nt_detect *detect,
 	return NULL;
 }
 
-/* What is slow goes over the link of that incident. */
+/* Whether the slow network uses the link of that incident. */
 static bool is_of(const struct nt_detect *detect, const struct fault_notice *fault_notice,
 		  const struct nt_detect_incident *incident)
 {
@@ -284,9 +284,9 @@ static bool is_of(const struct nt_detect *detect, const struct fault_notice *fau
 }
 
 /*
- * May what is told now take the place of what an incident names? What is seen while it costs nothing tells
- * of something else, and so do counters that turn, or grow, long after it began: who slowed the job counted
- * then what it counts now. Times by peer tell of each window.
+ * Whether the current name may replace that of an incident. Evidence while it costs nothing belongs
+ * to another fault, as do counters that rise long after the onset. Transfer times by peer are valid
+ * for each window.
  */
 static bool may_rename(const struct nt_detect *detect, const struct fault_notice *fault_notice,
 		       const struct nt_detect_incident *open)
@@ -299,8 +299,8 @@ static bool may_rename(const struct nt_detect *detect, const struct fault_notice
 }
 
 /*
- * One incident for what may be seen as one thing now and as another a moment later: while it is
- * pending as it comes, afterwards when that holds.
+ * Keeps one incident while the name of its link changes: a pending incident is renamed at once, a
+ * firing one if the new name lasts.
  */
 static void settle_name(struct nt_detect *detect, const struct fault_notice *fault_notice,
 			struct nt_culprit_link *link)
@@ -311,7 +311,7 @@ static void settle_name(struct nt_detect *detect, const struct fault_notice *fau
 
 	if (!open) {
 		open = find_open(detect, NULL);
-		/* What is known to make this slow does so still: only times by peer say otherwise. */
+		/* The named link is still slow: only transfer times by peer can contradict. */
 		if (!open || fault_notice->method == NT_EVIDENCE_TEXT_DELAY_MATRIX ||
 		    !is_of(detect, fault_notice, open))
 			return;
@@ -372,7 +372,7 @@ static int raise(struct nt_detect *detect, const struct fault_notice *fault_noti
 	return nt_incidents_raise(detect, &proposal);
 }
 
-/* All that is open for a link, whatever is seen now: does it go on? */
+/* Judges all open link incidents, whatever is named now. */
 static void judge_open(struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
@@ -413,7 +413,7 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (name(detect, &fault_notice, &link)) {
 		settle_name(detect, &fault_notice, &link);
 	} else {
-		/* What was clear before need not stay so, to be the same. */
+		/* An incident continues even if its link has become ambiguous. */
 		const struct nt_detect_incident *open = find_open(detect, NULL);
 
 		if (!open || !is_of(detect, &fault_notice, open))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What slow communicators share. */
+/* Finds the link that slow communicators share. */
 #include "detect/rules/link_share.h"
 
 #include "detect/baseline/link_span.h"
@@ -17,7 +17,7 @@ static bool is_healthy(const struct nt_detect *detect, const struct nt_detect_co
 		nt_cusum_peer_deviation(&network->level) < NT_DETECT_LINK_HEALTHY);
 }
 
-/* The nodes of the first slow communicator that are on all slow ones, and how many those are. */
+/* Nodes common to all slow communicators, and the number of slow ones. */
 static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint32_t *ret_slow)
 {
 	const struct nt_detect_comm *first = NULL;
@@ -26,7 +26,7 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_detect_comm *comm = detect->comm[at];
 
-		/* Each may cost little: together they tell who it is. */
+		/* Each may cost little; together they identify the link. */
 		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
 		    comm->network.level.sum < detect->threshold ||
 		    comm->network.bytes < NT_DETECT_LINK_BYTES ||
@@ -57,7 +57,7 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 	return n;
 }
 
-/* A communicator goes over it and is none the slower for it. */
+/* Whether a communicator uses the link without being slow. */
 static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit_link *link)
 {
 	for (uint32_t at = 0; at < detect->comm_count; at++) {

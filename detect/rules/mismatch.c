@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ranks that made different calls of the same number. */
+/* Mismatches: different calls under the same call number. */
 #include "detect/rules/mismatch.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ size_t nt_mismatch_sides(struct nt_mismatch_call *call, size_t n)
 	}
 	if (largest_n == n)
 		return 0;
-	/* The largest side goes last, the order of the rest does not matter. */
+	/* The largest side goes last; the order of the others is irrelevant. */
 	for (size_t i = 0; i < largest_n; i++) {
 		size_t from = largest + largest_n - 1 - i, to = n - 1 - i;
 
@@ -121,7 +121,7 @@ int nt_mismatch_raise(struct nt_detect *detect, const struct nt_detect_comm *com
 	struct nt_proposal proposal = propose(detect, comm, call, blamed, since_ns);
 	const struct nt_mismatch_call *one = &call[0], *other = &call[n - 1];
 
-	/* All are to blame: any two that differ show how. */
+	/* All are to blame: show any two that differ. */
 	for (size_t i = 0; i < n && compare_calls(one, other) == 0; i++)
 		other = &call[i];
 	add_row(&proposal, NT_EVIDENCE_TEXT_CALL, (double)number, (double)number);
@@ -153,13 +153,13 @@ bool nt_mismatch_matters(const struct nt_detect_comm *comm, const struct nt_mism
 	return collective || !same_op;
 }
 
-/* Its members did the same so far. */
+/* Whether its members agreed so far. */
 static bool is_trusted(const struct nt_detect_comm *comm)
 {
 	return comm->agreed >= NT_DETECT_COMM_TRUSTED || comm->matched >= NT_DETECT_COMM_TRUSTED;
 }
 
-/* Are all its operations such that members must agree on them? */
+/* Whether members must agree on all its operations. */
 static bool is_collective_only(const struct nt_detect_comm *comm)
 {
 	bool any = false;
@@ -199,7 +199,7 @@ int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_detect_co
 				continue;
 			same = link->last == number && (!n || link->epoch == epoch);
 			epoch = link->epoch;
-			/* In the place of what differs. */
+			/* The hash stands for the differing call. */
 			call[n++] =
 				(struct nt_mismatch_call){.rank = rank->rank, .count = link->hash};
 		}
@@ -217,7 +217,7 @@ int nt_mismatch_raise_hashes(struct nt_detect *detect, const struct nt_detect_co
 	return r;
 }
 
-/* The lowest number that members called differently. False: none that matters. */
+/* The lowest number with relevant differences. False: none. */
 static bool search(const struct nt_frame *frame, const struct nt_detect_comm *comm,
 		   struct nt_mismatch_call *call, size_t *ret_n, uint64_t *ret_number)
 {
@@ -255,8 +255,8 @@ static bool is_mismatch(const struct nt_detect_incident *incident)
 }
 
 /*
- * Who waits in the call tells nothing new of it. It is over when the members go on in their communicator,
- * or the job without it.
+ * Keeps the incident open without new evidence. It ends when the members make progress in their
+ * communicator, or the job makes progress without it.
  */
 static void hold(struct nt_detect *detect)
 {
@@ -290,7 +290,7 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 			comm->matched += comm->matched < NT_DETECT_COMM_TRUSTED;
 		if (comm->differed_frame != detect->frames || comm->varies)
 			continue;
-		/* A communicator whose members differ by nature tells nothing by differing. */
+		/* Differences mean nothing in a communicator whose members always differ. */
 		if (!is_trusted(comm)) {
 			comm->varies = true;
 			continue;
@@ -304,14 +304,17 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 				r = nt_mismatch_raise(detect, comm, number, call, n, blamed,
 						      detect->start_ns);
 		} else if (is_mismatch(nt_incidents_find(detect, NT_FAMILY_STALL, 0))) {
-			/* The calls are forgotten, the hashes are not. */
+			/*
+			 * The calls are no longer among the recent ones, but the hashes still
+			 * differ.
+			 */
 			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
 		} else if (is_collective_only(comm) && comm->differed_moves < NT_MISMATCH_AHEAD) {
-			/* No call to show for it. If it comes to stand, that is why. */
+			/* No call shows the difference. If the job stops, this is the cause. */
 			comm->differed_moves += comm->differed_last != comm->heard_last;
 			comm->differed_last = comm->heard_last;
 		} else {
-			/* It goes on all the same, or sends and receives are among its calls. */
+			/* It continues despite the difference, or uses sends and receives. */
 			comm->varies = true;
 		}
 		free(call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Slow communicators, raised. */
+/* Raises slow communicators. */
 #include "detect/rules/network_check.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "detect/model/detector_state.h"
 #include "detect/rules/network_measure.h"
 
-/* All that turned slow with it. */
+/* Number of communicators that became slow with it. */
 static uint32_t count_parts(const struct nt_detect *detect, const struct nt_detect_comm *comm)
 {
 	uint32_t parts = 0;
@@ -88,7 +88,7 @@ static bool is_in_open(const struct nt_detect *detect, const struct nt_detect_co
 	return false;
 }
 
-/* The same whatever order they stand in. */
+/* A total order, independent of position. */
 static bool is_worse(const struct nt_detect_comm *comm, const struct nt_detect_comm *other)
 {
 	if (comm->network.cost != other->network.cost)
@@ -97,7 +97,7 @@ static bool is_worse(const struct nt_detect_comm *comm, const struct nt_detect_c
 }
 
 /*
- * What turns slow together and goes over the same nodes is slow for one reason: it is one incident,
+ * Communicators that become slow together and share nodes have one cause: they form one incident,
  * named by the worst of them.
  */
 int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
@@ -121,6 +121,6 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 			worst = comm;
 		}
 	}
-	/* Another one, of another time, has its turn in the next window. */
+	/* Others with a different onset are raised in the next window. */
 	return worst ? raise(detect, worst, fmax(0.0, worst->network.cost)) : 0;
 }

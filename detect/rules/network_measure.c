@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Transfers against a communicator's own past. */
+/* Measures transfer times of communicators. */
 #include "detect/rules/network_measure.h"
 
 #include <math.h>
@@ -16,14 +16,14 @@ struct round {
 	enum nt_network_method method;
 	uint8_t op, tier;
 	uint64_t start_ns, frame; /* of its first frame */
-	double bytes, calls; /* of a call; calls a step */
-	double transfer; /* ns a call */
-	double step_ns, steps; /* steps: that a member went through */
+	double bytes, calls; /* bytes per call; calls per step */
+	double transfer; /* ns per call */
+	double step_ns, steps; /* steps: per member */
 };
 
 /*
- * What the members say of the operation that moves most: its calls a step, and the shortest of them.
- * False where a live member was not heard, as it may be the one that came last.
+ * The operation that moves most bytes: its calls per step, and its shortest call over all members.
+ * False if a live member is missing, as it may be the one that came last.
  */
 static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
 {
@@ -40,7 +40,7 @@ static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
 	round->calls = most->calls / said->steps;
 	round->step_ns = said->step_ns / said->steps;
 	round->steps = said->steps / said->heard;
-	/* What hosts tell of a call and what devices tell is not one thing. */
+	/* Host and device times of a call are not comparable. */
 	if (most->timed[NT_COLLECTIVE_ROUND_BY_GPU] == said->heard) {
 		round->method = NT_NETWORK_BY_GPU;
 		round->transfer = most->shortest_ns[NT_COLLECTIVE_ROUND_BY_GPU];
@@ -53,8 +53,8 @@ static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
 }
 
 /*
- * Where the communicator's samples begin: they are sorted by it. Samples come alike in every frame, so
- * the place is looked for around that of the last.
+ * The first sample of the communicator; samples are sorted by it. Frames are similar, so the search
+ * starts at the index in the last frame.
  */
 static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t likely)
 {
@@ -72,7 +72,7 @@ static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t l
 	return nt_search_first(low, high, i, frame->sample[i].comm >= comm);
 }
 
-/* Calls that every member sampled and its host timed: exact for each of them. */
+/* Uses calls that every member sampled, timed by hosts: exact for each call. */
 static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
 			 struct nt_detect_comm *comm, struct round *round)
 {
@@ -113,7 +113,7 @@ static double bytes_a_step(const struct nt_detect_comm *comm)
 	return comm->steps > 0.0 ? comm->sync_bytes / comm->steps : comm->sync_bytes;
 }
 
-/* What it moves cannot be what takes long: barriers, a loss, a flag. */
+/* Whether its transfers are too small to matter: barriers, a loss, a flag. */
 static bool is_negligible(const struct nt_detect_comm *comm, const struct nt_detect_comm *beside)
 {
 	if (nt_detect_comm_use(comm) == NT_DETECT_COMM_IDLE)
@@ -123,8 +123,8 @@ static bool is_negligible(const struct nt_detect_comm *comm, const struct nt_det
 }
 
 /*
- * What the members' own work grew by, all added up, as the others may have waited for each of them by turns. What
- * is noise adds up to nothing where there are many; and in a step they only waited for one.
+ * Sum of the growth of the members' own work, as the others may have waited for each in turn. Noise
+ * cancels out with many members; within one step only one was awaited.
  */
 static double uneven_growth(struct nt_detect *detect, const struct nt_detect_comm *comm,
 			    double steps)
@@ -149,29 +149,29 @@ static double uneven_growth(struct nt_detect *detect, const struct nt_detect_com
 			grown += fmax(0.0, more);
 	}
 	nt_stats_sort(growth, n);
-	/* Windows of two members need not begin with the same step. */
+	/* Windows of two members may begin with different steps. */
 	for (uint32_t i = n; i-- > 0 && n - i <= ceil(steps) + 1.0;)
 		slowest += fmax(0.0, growth[i]);
 	return fmin(grown + fmax(0.0, noise), slowest);
 }
 
 /*
- * Where calls do not block, what the host waits for beyond its own work holds the transfers; the
- * member that waited least came last most often. Uneven work makes all wait, too: what the members'
- * own work grew by must not explain it.
+ * If calls do not block, the host's waits beyond its own work contain the transfers. The member
+ * that waited least came last most often. Uneven work also causes waits, so growth of the members'
+ * own work must not explain it.
  */
 static void hear_waits(struct nt_detect *detect, const struct nt_detect_comm *comm,
 		       struct round *round)
 {
 	double least = INFINITY;
-	/* Of one step, the same for all, the member that all others waited for waited for nobody. */
+	/* Within one common step the member that all others waited for did not wait. */
 	bool is_one = round->steps == 1.0;
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
 		uint32_t others = 0;
 
-		/* Where steps are about as long as frames, not all end in one, and some rounds are older. */
+		/* If steps are about as long as frames, some rounds are older. */
 		if (!rank || !rank->round_frame || rank->tier != NT_FRAME_T2 ||
 		    rank->round_frame + NT_COLLECTIVE_ROUND_FRAMES <= round->frame)
 			return;
@@ -194,8 +194,8 @@ static void hear_waits(struct nt_detect *detect, const struct nt_detect_comm *co
 }
 
 /*
- * The longest that a member's thread had to wait for a CPU in a step: while it does not run it
- * moves no bytes either, and all others wait inside the call. That is a host's fault.
+ * The longest run queue time of a member per step: a thread that does not run moves no bytes, and
+ * all others wait in the call. That is a host fault, not a network fault.
  */
 static double longest_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
 {
@@ -210,7 +210,7 @@ static double longest_starving(const struct nt_detect *detect, const struct nt_d
 	return longest;
 }
 
-/* And as usual: the median of the members. */
+/* The usual run queue time: median of the members. */
 static double usual_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
 {
 	double *waited = detect->scratch.a;
@@ -225,7 +225,7 @@ static double usual_starving(const struct nt_detect *detect, const struct nt_det
 	return n ? nt_stats_median_of(waited, n) : 0.0;
 }
 
-/* A device computes while it transfers: what the step does not get longer by is hidden behind that. */
+/* Transfers overlap with computation: only the part that lengthens the step counts. */
 static double felt(const struct nt_detect *detect, const struct round *round)
 {
 	if (!detect->step.past.ready)
@@ -241,7 +241,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	struct nt_cusum_window window = {.start_ns = round->start_ns,
 					 .frame = round->frame,
 					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
-	/* A device goes on without its host. */
+	/* A device continues without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double value, base, growth, width;
@@ -258,7 +258,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	if (!past->ready) {
 		uint64_t stepped;
 
-		/* A host that starves alone has a fault, and what is left then is not the usual. */
+		/* A host that alone waits for a CPU has a fault, and the remainder is not usual. */
 		if (starving - usual_starving(detect, comm) >
 		    NT_NETWORK_STARVED * round->transfer * round->calls) {
 			network->cost = 0.0;
@@ -275,8 +275,8 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		window.frame = stepped;
 	}
 	/*
-	 * Hosts run ahead of their devices: a window ends with a step of the device, and holds the calls
-	 * of later ones. Of one round the two do not fit together, of many they do.
+	 * Hosts run ahead of their devices: a window ends with a device step and holds calls of
+	 * later steps. The two do not match in one round, but on average.
 	 */
 	if (by_gpu)
 		network->calls += NT_NETWORK_PART * (round->calls - network->calls);
@@ -315,14 +315,14 @@ bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_detect_c
 	return comm->network.frame == detect->frames && nt_network_was_slow(detect, comm);
 }
 
-/* Whether the round says enough of what is watched. */
+/* Whether the round measured the watched operation by a usable method. */
 static bool is_told(const struct nt_detect_comm *comm, const struct round *round)
 {
-	/* One method is kept: a window without samples says nothing of what they watch. */
+	/* The method is kept: a window without samples is skipped. */
 	if (comm->network.method == NT_NETWORK_SAMPLES && round->method != NT_NETWORK_SAMPLES &&
 	    round->method != NT_NETWORK_BY_GPU)
 		return false;
-	/* Nor does one in which not all devices have told of their calls. */
+	/* So is one without times of all devices. */
 	return comm->network.method != NT_NETWORK_BY_GPU || round->method != NT_NETWORK_NONE;
 }
 

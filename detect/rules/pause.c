@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs of which nobody goes on. */
+/* Pauses: no rank makes progress. */
 #include "detect/rules/pause.h"
 
 #include "detect/incidents/incident_raise.h"
@@ -54,8 +54,9 @@ void nt_pause_add_lost_sight(struct nt_proposal *proposal, uint32_t lost_sight, 
 }
 
 /*
- * All live ranks are out of sight, or wait: a pause of all looks the same, but nothing will ever show that
- * it is none. Who reads or writes is at work on something, as a checkpoint. Returns how many are out of sight.
+ * Returns the number of unobserved ranks if all live ranks are unobserved or wait. This looks like
+ * a pause and cannot be distinguished from one. Ranks that read or write are busy, for example with
+ * a checkpoint.
  */
 static uint32_t count_lost_sight(const struct nt_detect *detect)
 {
@@ -92,7 +93,7 @@ int nt_pause_check(struct nt_detect *detect, bool moved, bool inside)
 	};
 
 	if (step->moved_ns && !nt_detect_is_heard(detect)) {
-		/* It may move or not: time that nobody sees is no pause. */
+		/* Progress is unknown: unobserved time does not count as a pause. */
 		step->moved_ns += detect->end_ns - detect->start_ns;
 		return 0;
 	}
@@ -114,7 +115,7 @@ int nt_pause_check(struct nt_detect *detect, bool moved, bool inside)
 			nt_pause_patience(detect, at_least(patience_ns, rules->lost_sight_ns));
 	else
 		patience_ns = at_least(patience_ns, rules->silence_floor_ns);
-	/* Where some wait in sight, it may have been told. */
+	/* If ranks are seen waiting, the hang rules apply. */
 	if ((inside && !lost_sight) || paused_ns < patience_ns ||
 	    nt_incidents_find(detect, NT_FAMILY_STALL, 0))
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The step of the job as a whole. */
+/* Job-wide rules: the step, and changes that all ranks share. */
 #include "detect/rules/step_judge.h"
 
 #include <math.h>
@@ -25,18 +25,18 @@ static double median_step_metric(struct nt_detect *detect, enum nt_step_metric i
 	return nt_stats_median_of(value, n);
 }
 
-/* What the ranks of a round say, side by side; of a series only those that have a past in it. */
+/* The ranks of a round as columns; of a series only ranks with a past. */
 struct round {
 	double *step, *run_queue;
 	double gc; /* mean */
 	uint32_t n;
 	struct column {
 		double *growth, *slow, *centre, *spread;
-		uint32_t n, judged; /* judged: also those that are still learning */
+		uint32_t n, judged; /* judged: including ranks still learning */
 	} of[NT_SERIES_END];
 };
 
-/* In one walk over what the ranks' rounds told. */
+/* Collects the columns in one scan. */
 static struct round line_up(struct nt_detect *detect)
 {
 	const struct nt_scratch *scratch = &detect->scratch;
@@ -72,7 +72,7 @@ static struct round line_up(struct nt_detect *detect)
 	return round;
 }
 
-/* Returns what the window costs of it; not known: less than anything. */
+/* Returns the window's cost; -INFINITY: unknown. */
 static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 			 const struct column *column)
 {
@@ -93,10 +93,10 @@ static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 		wide->dropped_ns = 0;
 	else if (!wide->dropped_ns)
 		wide->dropped_ns = detect->end_ns;
-	/* What moves all of them is in each one's own spread. */
+	/* Common changes are part of each rank's own spread. */
 	width = fmax(detect->rules.peer_deviation_floor, nt_stats_median_of(column->spread, n));
 	window.peer_deviation = wide->growth;
-	/* A slow mean remembers: it must show more than the noise of one window. */
+	/* A slow mean decays slowly, so it must exceed the noise of one window. */
 	window.z = fmax(wide->growth / width, wide->slow_cost / detect->rules.size_floor);
 	window.cost = wide->growth *
 		      nt_peer_deviation_base(&detect->rules, nt_stats_median_of(column->centre, n),
@@ -107,7 +107,7 @@ static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
 	return window.cost;
 }
 
-/* The step itself. Where threads wait for a processor it is longer for that, and no two are alike. */
+/* Learns the step time. Run queue waits lengthen it irregularly. */
 static double learn_level(struct nt_detect *detect, const struct round *round, uint64_t stepped)
 {
 	struct nt_detect_step *step = &detect->step;
@@ -134,7 +134,7 @@ static double learn_level(struct nt_detect *detect, const struct round *round, u
 	return window.cost;
 }
 
-/* Whatever else is open and began later than what is held for normal has made the step longer. */
+/* Whether another open incident that began after the baseline explains the longer step. */
 static bool is_explained(const struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
@@ -172,7 +172,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
 	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
 	cost = learn_level(detect, &round, stepped);
-	/* Of what others make the step longer by, it is not to blame. */
+	/* Excess explained by other incidents is not attributed to it. */
 	if (!isfinite(cost) || is_explained(detect))
 		cost = fmax(own, host);
 	if (isfinite(cost))
@@ -183,7 +183,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
-/* All became faster and stay so: no finding, but another normal. */
+/* All ranks became faster for good: not a finding, but a new baseline. */
 static bool is_faster_for_good(const struct nt_detect *detect)
 {
 	for (int i = 0; i < NT_SERIES_END; i++) {
@@ -196,15 +196,15 @@ static bool is_faster_for_good(const struct nt_detect *detect)
 	return false;
 }
 
-/* Does the step alone tell of it? */
+/* Whether the step is the incident's only evidence. */
 static bool is_alone(const struct nt_detect_incident *incident)
 {
 	return incident->evidence[0].what == NT_EVIDENCE_TEXT_STEP;
 }
 
 /*
- * Nobody's work tells why (it is not observable, or it is not work), and nothing else does. As the
- * others are to be heard first, it must last as long as what is over must be over.
+ * The step is longer and no rank's work or other rule explains it. As other rules take precedence,
+ * it must last as long as a recovery must.
  */
 static int check_level(struct nt_detect *detect, struct nt_detect_incident *open)
 {
@@ -212,7 +212,7 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 	const struct nt_detect_step *step = &detect->step;
 	const struct nt_cusum *level = &step->level;
 	const bool alone = open && is_alone(open);
-	/* Stalls of single steps come and go, and are not the step. */
+	/* Stalls of single steps do not count as a longer step. */
 	const double normal = step->past.value_centre * (1.0 + step->past.value_width);
 	const bool longer =
 		nt_history_low(&step->history, detect->end_ns - rules->resolve_min_ns) - normal >=
@@ -249,7 +249,7 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 	return nt_incidents_raise(detect, &proposal);
 }
 
-/* Nobody is heard of but who is named already: they are not the job. */
+/* Whether all observed ranks are named already, and so do not represent the job. */
 static bool are_all_named(const struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->ranks; i++) {
@@ -271,13 +271,13 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 	(void)frame;
 	if (open && is_alone(open) &&
 	    detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) {
-		/* Each rank's own normal is as it was. */
+		/* The ranks' own baselines are unchanged. */
 		nt_past_clear(&detect->step.past);
 		return nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
 	}
 	if ((open && detect->end_ns - open->since_ns >= detect->rules.new_normal_ns) ||
 	    is_faster_for_good(detect)) {
-		/* First: how long it took before is told with it once more. */
+		/* First, as the final report includes the step time before. */
 		int r = nt_incidents_close(detect, NT_FAMILY_JOB_WIDE);
 
 		nt_normal_forget(detect, false);
@@ -308,7 +308,7 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			continue;
 		now = median_step_metric(detect, item, &n);
 		was = now - proposal.cost * step->step_ns;
-		/* Of pauses that each rank makes in its own time the job feels more than any rank makes. */
+		/* Pauses of ranks at different times delay the job by more than each rank's own. */
 		if (longer <= NT_WIDE_FELT * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
 		if (step->gc_ns - step->gc_habit_ns >= NT_EXPLAINS * (now - was))

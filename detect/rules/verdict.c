@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From abnormal to culprit. */
+/* Verdicts: whether a high sum is a finding, and its class. */
 #include "detect/rules/verdict.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "detect/thresholds/thresholds.h"
 
 /*
- * Of seven, four lie close together by chance now and then: the shortest half is then no measure. So
- * many as a quarter may be slow, too, and are left out.
+ * Spread of the lower three quarters. Of seven values four may be close by chance, which makes the
+ * shortest half too small. Up to a quarter of the values may be slow and are left out.
  */
 static double lower_spread(const double *sorted, uint32_t n)
 {
@@ -26,7 +26,7 @@ static double lower_spread(const double *sorted, uint32_t n)
 	return kept > 1 ? sqrt(squares / (kept - 1)) : 0.0;
 }
 
-/* Spread of what is normal for the others of the group, over their first windows. */
+/* Spread of the baselines of the other ranks of the group, over their first windows. */
 static double long_run_spread(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			      enum nt_series series)
 {
@@ -47,7 +47,7 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
 }
 
-/* Whether a level that was there from the start is more than a fleet's healthy spread. */
+/* Whether a level present from the start exceeds a fleet's healthy spread. */
 static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			    enum nt_series series, const struct nt_cusum *sum)
 {
@@ -56,14 +56,14 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 
 	if (rank->accepted)
 		return false;
-	/* What is new is no part of what was always so. */
+	/* A new deviation is not part of the permanent one. */
 	if (past->ready)
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
 	if (peer_deviation > NT_FLEET_SPREAD)
 		return true;
-	/* The spread of two or three is small by chance too often. */
+	/* The spread of two or three ranks is too often small by chance. */
 	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
 		return false;
 	return peer_deviation >
@@ -71,8 +71,8 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 }
 
 /*
- * What it costs since the onset at least: the mean of a few noisy windows may be high by chance, so
- * its standard error is taken off. `was_peer_deviation` of it was there before.
+ * Lower bound of the cost since the onset: the mean of a few noisy windows minus its standard
+ * error. `was_peer_deviation` is the permanent part.
  */
 static double sure_cost(const struct nt_cusum *sum, const struct nt_track *track,
 			double was_peer_deviation)
@@ -91,9 +91,8 @@ static bool is_high(const struct nt_cusum *sum, double threshold)
 }
 
 /*
- * The rank itself must have become slower, not only its peers faster (those of them that were slow
- * before): of what it is worse than them now, at least half is its own growth. What all dropped by
- * together counts as grown.
+ * Whether the rank itself became slower, not only its peers faster: at least half of its deviation
+ * is its own growth. A decrease common to all ranks counts as growth.
  */
 static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		 enum nt_series series, const struct nt_cusum *sum, double was_value)
@@ -105,16 +104,16 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 
 	if (track->mode == NT_MODE_PAST)
 		return true;
-	/* A window that is good for once is not the end of the fault. */
+	/* A single good window does not end the fault. */
 	if (rank->in_incident)
 		return true;
 	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum);
 }
 
 /*
- * What three of four ranks cost more than they used to at least, by their slow means: of pauses that all
- * make, each in its own time, one window does not tell. Other than wide->slow_cost, which is held against
- * whole pasts, also of ranks that are still learning theirs: nobody is to be accused meanwhile.
+ * Increase in cost that three of four ranks exceed, by their slow means, as single windows do not
+ * show pauses at different times. Unlike wide->slow_cost it includes ranks still learning their
+ * past, to prevent accusations meanwhile.
  */
 static double together(struct nt_detect *detect, enum nt_series series)
 {
@@ -139,8 +138,8 @@ static double together(struct nt_detect *detect, enum nt_series series)
 }
 
 /*
- * The sum that makes this series of the rank abnormal now, or NULL. *ret_always: it is a level that was
- * there from the start.
+ * The sum that makes this series of the rank abnormal, or NULL. *ret_always: the level was present
+ * from the start.
  */
 static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 					    const struct nt_detect_rank *rank,
@@ -156,7 +155,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_detect_rank_threshold(detect, rank, series);
-	/* Nobody is accused by its past alone of what all did together, now or since then. */
+	/* No rank is accused by its past alone of a change common to all. */
 	if (track->mode == NT_MODE_PAST &&
 	    (wide->growth >= NT_EXPLAINS * track->growth ||
 	     together(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
@@ -164,7 +163,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	      nt_cusum_peer_deviation(&wide->level) >=
 		      NT_EXPLAINS * nt_cusum_peer_deviation(shift))))
 		return NULL;
-	/* Nor of what is over, or was seen when there was nobody to compare with: sums remember. */
+	/* Nor of a fault that ended, or that was seen without peers: sums decay slowly. */
 	now = track->mode == NT_MODE_PAST ? track->growth : track->peer_deviation;
 	if (!rank->in_incident && now < NT_EXPLAINS * fmax(nt_cusum_peer_deviation(level),
 							   nt_cusum_peer_deviation(shift)))
@@ -172,7 +171,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
 		return shift;
-	/* The level holds what was judged against peers, too: its past has nothing against it. */
+	/* The level includes windows judged by peers, which its past does not contradict. */
 	if (track->mode == NT_MODE_PAST || !is_high(level, threshold) ||
 	    nt_cusum_cost(level) < floor_cost)
 		return NULL;
@@ -184,7 +183,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 		    grew(detect, rank, series, level, was_value))
 			return level;
 	}
-	/* Of three ranks, one that differs from the start is a third: nobody's head is counted. */
+	/* With three ranks, one that differs from the start is a third: no majority vote. */
 	if (track->peers_seen < NT_FEW_PEERS)
 		return NULL;
 	if (!is_beyond_fleet(detect, rank, series, level))
@@ -198,7 +197,7 @@ static double excess_of(const struct nt_case *evidence, enum nt_step_metric item
 	return evidence->value[item] - evidence->peers[item];
 }
 
-/* What the launching thread did with the time that is too much. */
+/* Class by what the launching thread did in the excess time. */
 static enum nt_class name_host_cause(const struct nt_case *evidence, double excess,
 				     enum nt_evidence_text *ret_cause)
 {
@@ -213,7 +212,7 @@ static enum nt_class name_host_cause(const struct nt_case *evidence, double exce
 	} else if (excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) >= NT_EXPLAINS * excess) {
 		*ret_cause = NT_EVIDENCE_TEXT_CPU_CONTENTION;
 	} else if (excess_of(evidence, NT_STEP_METRIC_IO) >= NT_EXPLAINS * excess) {
-		/* As many bytes as the others, only slower: the storage. */
+		/* As many bytes as the others, but slower: storage. */
 		if (bytes > 0.0 && read + write < NT_STORAGE_MORE * (bytes - read - write))
 			return NT_CLASS_STORAGE;
 		*ret_cause =
@@ -224,13 +223,13 @@ static enum nt_class name_host_cause(const struct nt_case *evidence, double exce
 	return NT_CLASS_HOST;
 }
 
-/* No GPU in use: only time on the CPU is computing. */
+/* No GPU in use: only CPU time is computation. */
 static enum nt_class name_cpu_class(const struct nt_case *evidence, double excess,
 				    enum nt_evidence_text *ret_cause)
 {
 	const double *value = evidence->value, *peers = evidence->peers;
 	const double own = value[NT_STEP_METRIC_OWN], on_cpu = value[NT_STEP_METRIC_ON_CPU];
-	/* A library that spins while it waits burns CPU in its calls: at least the rest is work. */
+	/* A library that spins uses CPU time in its calls; the rest is work. */
 	const double least = on_cpu - value[NT_STEP_METRIC_COMM], most = fmin(on_cpu, own);
 	const enum nt_class host = name_host_cause(evidence, excess, ret_cause);
 
@@ -244,7 +243,7 @@ static enum nt_class name_cpu_class(const struct nt_case *evidence, double exces
 	return own - most >= NT_EXPLAINS * excess ? NT_CLASS_HOST : NT_CLASS_UNKNOWN;
 }
 
-/* Waiting for a processor beyond the others', as far as it falls outside of calls that may spin. */
+/* Excess run queue time, outside calls that may spin. */
 static double starved_excess(const struct nt_case *evidence)
 {
 	const double outside = 1.0 - evidence->value[NT_STEP_METRIC_COMM] /
@@ -253,7 +252,7 @@ static double starved_excess(const struct nt_case *evidence)
 	return excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) * fmax(0.0, outside);
 }
 
-/* Own work is long. */
+/* Class of a rank with too much own work. */
 static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 				    enum nt_evidence_text *ret_cause)
 {
@@ -265,7 +264,7 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 		return NT_CLASS_UNKNOWN;
 	if (rank->tier == NT_FRAME_T3)
 		return NT_CLASS_COMPUTE;
-	/* The device's time is seen from the thread that awaits it, and then waits for a processor. */
+	/* Device time is measured by the waiting thread, which may then wait for a CPU. */
 	if (excess_of(evidence, NT_STEP_METRIC_OWN_BLOCKED) >= NT_EXPLAINS * excess &&
 	    starved_excess(evidence) < NT_EXPLAINS * excess)
 		return NT_CLASS_COMPUTE;
@@ -275,8 +274,8 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 }
 
 /*
- * Host work is long. It only holds the job up where the device had nothing to do meanwhile: its
- * thread hardly waits for the device, or the job's step grew by what its host work grew.
+ * Whether long host work delays the job: only if the device was idle meanwhile. Then the thread
+ * hardly waits for the device, or the job's step grew as much as the host work.
  */
 static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_rank *rank)
 {
@@ -296,10 +295,10 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 		return true;
 	if (!detect->step.past.ready || !rank->has_habit)
 		return false;
-	/* Of a step as it was: the slow mean also holds what was taken for steps in the beginning. */
+	/* Scaled to the normal step, as the slow mean also includes steps misdetected at first. */
 	was_blocked = rank->habit[NT_STEP_METRIC_BLOCKED] /
 		      fmax(1.0, rank->habit[NT_STEP_METRIC_STEP]) * detect->step.past.value_centre;
-	/* Of more work for its device the step is longer, too, and the thread waits for it. */
+	/* More device work also lengthens the step, and the thread waits for it. */
 	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
 		grown = fmax(0.0, value[NT_STEP_METRIC_OWN] - own->value_centre);
 	return step - detect->step.past.value_centre - grown >= NT_EXPLAINS * excess &&
@@ -376,8 +375,8 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		proposal.class = name_own_class(rank, &proposal.cause);
 	} else {
 		/*
-		 * At T2 own work holds the host's: normal own work means that it held nobody up. And a
-		 * window in which it does not show is no word against what it showed a moment ago.
+		 * At T2 own work includes host work: normal own work means that no rank was
+		 * delayed. A window without the effect does not contradict recent ones.
 		 */
 		if (rank->tier == NT_FRAME_T2 || was_slow_itself(detect, track))
 			return 0;
@@ -390,12 +389,12 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 						 excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
 						 &proposal.cause);
 	}
-	/* More work for a whole role is no fault of its cards. */
+	/* More work of a whole group is not a fault of its GPUs. */
 	if (track->mode == NT_MODE_PAST && proposal.class == NT_CLASS_COMPUTE &&
 	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth)
 		return 0;
 	proposal.series = (uint8_t)series;
-	/* Of who was slower by nature before, the level began with that, and the shift with the fault. */
+	/* For a permanently slower rank the level includes that; the shift began with the fault. */
 	if (!always && track->past.ready && track->shift.windows) {
 		proposal.onset_ns = track->shift.onset_ns;
 		proposal.onset_frame = track->shift.onset_frame;
@@ -403,7 +402,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		proposal.onset_ns = sum->onset_ns;
 		proposal.onset_frame = sum->onset_frame;
 	}
-	/* By its own past, which it had only just learned. */
+	/* Judged by a past that has just been learned. */
 	proposal.first_seen = track->mode == NT_MODE_PAST &&
 			      rank->rounds <= sum->windows + NT_PAST_WINDOWS + NT_PAST_FEW;
 	proposal.cost = fmax(0.0, excess_of(&rank->evidence, series == NT_SERIES_OWN
@@ -419,7 +418,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	return nt_incidents_blame(detect, rank, &proposal);
 }
 
-/* In a pipeline a slow half costs the job more than its own step is longer. */
+/* In a pipeline a slow population costs the job more than its own excess. */
 static bool is_in_pipeline(const struct nt_detect_rank *rank)
 {
 	for (uint32_t i = 0; i < rank->links; i++)
@@ -428,7 +427,7 @@ static bool is_in_pipeline(const struct nt_detect_rank *rank)
 	return false;
 }
 
-/* Two populations since the start, and nothing tells which of them is as it should be. */
+/* Two populations since the start, without evidence which one is normal. */
 static int judge_apart(struct nt_detect *detect)
 {
 	const struct nt_group *worst = NULL;
@@ -474,7 +473,7 @@ int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
 		struct nt_detect_rank *rank = &detect->rank[i];
 		int r;
 
-		/* Most are below it, and need not be looked at. */
+		/* Most are below the threshold and are skipped. */
 		if (detect->scratch.sum[i] < detect->threshold ||
 		    rank->round_frame != detect->frames || !rank->known || rank->ended)
 			continue;
