@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a finding costs. */
+/* The cost of a finding. */
 #include "detect/incidents/cost.h"
 
 #include "detect/math/stats.h"

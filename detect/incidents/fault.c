@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an incident was while it lasted. */
+/* The state of an incident in its last bad window. */
 #include "detect/incidents/fault.h"
 
 #include <math.h>
@@ -8,13 +8,13 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* A window among healthy ones, however much it costs. */
+/* Whether this is a single bad window among healthy ones, whatever its cost. */
 static bool is_alone(const struct nt_detect *detect, const struct nt_recovery *recovery)
 {
 	return recovery->buckets && recovery->bad_ns != detect->end_ns;
 }
 
-/* Does the window cost at least half of what the fault is held to cost, and that part of its worst? */
+/* Whether the window costs at least half of the fault's cost, and the given part of its worst. */
 static bool is_bad(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 		   double part)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Incidents as findings. */
+/* Converts incidents to findings. */
 #include "detect/incidents/findings.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int compare_placed(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* A node for ranks that are all of it, else the ranks. */
+/* Names the node if all its ranks are blamed, otherwise the ranks. */
 static int answer_blames(struct nt_detect *detect, struct nt_detect_incident *incident)
 {
 	struct placed *placed = calloc(incident->blames + 1, sizeof(*placed));
@@ -129,7 +129,7 @@ static int make_culprits(struct nt_detect *detect, struct nt_detect_incident *in
 	return 0;
 }
 
-/* How long a step of the job takes since the onset, and took before; how many, and from which on. */
+/* Adds step evidence: step time since the onset and before, number of steps, and the first one. */
 static void add_steps(const struct nt_detect_incident *incident, struct nt_finding *finding)
 {
 	const struct nt_lost_time *lost_time = &incident->lost_time;
@@ -146,7 +146,7 @@ static void add_steps(const struct nt_detect_incident *incident, struct nt_findi
 	if (!nt_incident_needs_windows(incident) || lost_time->before_ns <= 0.0 ||
 	    lost_time->steps < 1.0 || finding->evidences + 2 > NT_FINDING_MAX_EVIDENCE)
 		return;
-	/* It may be there already, as it was in one window. */
+	/* Replaces evidence of a single window if present. */
 	while (at < incident->evidences && incident->evidence[at].what != NT_EVIDENCE_TEXT_STEP)
 		at++;
 	finding->evidence[at] = row;
@@ -220,7 +220,7 @@ int nt_findings_make(struct nt_detect *detect)
 			is_gone ? incidents->gone[i - incidents->opens] : incidents->open[i];
 		struct nt_finding finding;
 
-		/* Opened and taken over in one step: nobody ever heard of it. */
+		/* Opened and taken over in one step: never reported. */
 		if (is_gone && !incident->version)
 			continue;
 		r = make_culprits(detect, incident);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the rules say of a frame, joined to what is open. */
+/* Merges the proposals of the rules into the open incidents. */
 #include "detect/incidents/incident_raise.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum {
 	NAME_JOB = UINT8_MAX,
 };
 
-/* How many incidents began with this culprit before; counts this one. */
+/* Returns the number of earlier incidents with this first culprit, and counts this one. */
 static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id, uint32_t *ret_nth)
 {
 	const uint32_t low = nt_search_first(
@@ -33,7 +33,7 @@ static int count_name(struct nt_incidents *incidents, uint8_t kind, uint64_t id,
 		return 0;
 	}
 	if (incidents->names == NT_INCIDENT_MAX_NAMES) {
-		/* The ids of further ones stay unique by their onset. */
+		/* At the cap ids are unique by their onset. */
 		*ret_nth = 0;
 		incidents->refused++;
 		return 0;
@@ -128,7 +128,7 @@ static bool is_together(const struct nt_detect_incident *incident,
 {
 	const uint64_t onset_ns = proposal->onset_ns;
 
-	/* It may have begun with the others, while its past was still being learned. */
+	/* It may have begun with the others while its past was being learned. */
 	if (proposal->first_seen && onset_ns > incident->since_ns &&
 	    (double)(onset_ns - incident->since_ns) <= NT_PAST_WINDOWS * window_ns)
 		return true;
@@ -237,7 +237,9 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->note = proposal->note;
 	incident->comm = proposal->comm;
 	incident->tier = proposal->tier;
-	/* One window is noisy; what stands still costs everything at once. */
+	/*
+	 * Costs of single windows are noisy and averaged; a stopped job costs everything at once.
+	 */
 	if (incident->version && proposal->cost >= 0.0 && incident->cost >= 0.0)
 		incident->cost += NT_INCIDENT_PART * (proposal->cost - incident->cost);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of incidents. */
+/* Ends incidents: resolves, closes or merges them. */
 #include "detect/incidents/incident_retire.h"
 
 #include <string.h>
@@ -26,7 +26,10 @@ void nt_incident_release_rank(struct nt_detect *detect, uint32_t number)
 	}
 }
 
-/* What all did together is in each one's own past, too: whoever stirs next would be accused of it. */
+/*
+ * A common change is in each rank's own past, too: the next rank that varies would be accused of
+ * it.
+ */
 static void release_pasts(struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->ranks; i++) {
@@ -41,16 +44,19 @@ static void release_pasts(struct nt_detect *detect)
 	}
 }
 
-/* The evidence of what is over must not open it again. */
+/* Clears the evidence of an ended incident, so that it does not reopen. */
 static void release_evidence(struct nt_detect *detect, const struct nt_detect_incident *incident)
 {
 	for (uint32_t i = 0; i < incident->blames && !incident->taken_over; i++)
 		nt_incident_release_rank(detect, incident->blame[i].rank);
-	/* The step remembers it for longer, and would put it down to whoever stirs next. */
+	/*
+	 * The job's step decays more slowly, and would attribute the fault to the next rank that
+	 * varies.
+	 */
 	if (nt_incident_needs_windows(incident) && !incident->taken_over)
 		nt_cusum_clear(&detect->step.level);
 	if (incident->family == NT_FAMILY_NETWORK && incident->taken_over) {
-		return; /* it is another's now */
+		return; /* it belongs to another incident now */
 	} else if (incident->family == NT_FAMILY_NETWORK &&
 		   incident->kind != NT_CULPRIT_COMMUNICATOR) {
 		nt_detect_link_release(detect, incident->kind, incident->comm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The life of incidents. */
+/* The state machine of incidents. */
 #include "detect/incidents/incident_settle.h"
 
 #include <math.h>
@@ -62,9 +62,9 @@ static bool is_over(const struct nt_detect *detect, const struct nt_detect_incid
 }
 
 /*
- * Culprits that were well again at the same time, as far as windows tell, had one fault, and who is
- * believed to be well a window sooner than the others is told with them. `last_ns`: when one of them was
- * bad last.
+ * Culprits that recovered at the same time, within the precision of windows, had one fault. One
+ * that seems to recover a window earlier is reported with the others. `last_ns`: end of the last
+ * bad window of any.
  */
 static bool ended_together(const struct nt_detect *detect, const struct nt_blame *blame,
 			   uint64_t last_ns)
@@ -76,7 +76,7 @@ static bool ended_together(const struct nt_detect *detect, const struct nt_blame
 	return (double)(last_ns - blame->recovery.bad_ns) <= bucket_ns;
 }
 
-/* Each culprit heals by itself. True: none is left, and the answer still names the last ones. */
+/* Ages each culprit on its own. True: none is left, and the finding still names the last ones. */
 static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *incident,
 		       uint64_t *ret_until)
 {
@@ -114,7 +114,7 @@ static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *inci
 	return false;
 }
 
-/* Class, tier and cost of the whole are those of its worst culprit; classes do not flicker. */
+/* Class, tier and cost of the incident are those of its worst culprit; the class is stable. */
 static void sum_up(const struct nt_detect *detect, struct nt_detect_incident *incident)
 {
 	const struct nt_blame *worst = worst_blame(incident), *same = NULL;
@@ -151,7 +151,7 @@ static void sum_up(const struct nt_detect *detect, struct nt_detect_incident *in
 	incident->chance = worst->chance;
 }
 
-/* True: it is over, since *ret_until (0: now). */
+/* True: the incident ended at *ret_until (0: now). */
 static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, uint64_t *ret_until)
 {
 	if (incident->family == NT_FAMILY_SLOW) {
@@ -159,7 +159,7 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 			return true;
 		sum_up(detect, incident);
 	} else if (!nt_incident_needs_windows(incident) && !nt_detect_is_heard(detect)) {
-		/* Nobody waits, as far as is known: that is no end. */
+		/* That no rank is seen waiting does not end it. */
 		return false;
 	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
@@ -182,7 +182,7 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 		incident->seen_ns = incident->fired_ns = detect->end_ns;
 		incident->changed = true;
 		if (nt_incident_needs_windows(incident)) {
-			/* More is known by now of the steps since its onset. */
+			/* More of the steps since its onset is known by now. */
 			incident->gpu_hours = 0.0;
 			nt_lost_time_look_back(detect, incident);
 		}
@@ -210,7 +210,10 @@ static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 	}
 	severity = (uint8_t)nt_cost_severity(&detect->rules, incident->class, incident->note,
 					     incident->slowdown);
-	/* It never falls: every rise is told, and a cost that dances on the border would ring for ever. */
+	/*
+	 * Severity never falls: every rise is reported, and a cost near the limit would alert
+	 * repeatedly.
+	 */
 	if (severity > incident->severity) {
 		incident->changed = true;
 		incident->severity = severity;
@@ -222,13 +225,15 @@ static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 	    is_news(incident->completeness, incident->told_completeness) ||
 	    (incident->completeness < 1.0) != (incident->told_completeness < 1.0))
 		incident->changed = true;
-	/* What it has cost so far grows without any other news; a restart tells it at the same time. */
+	/* Reports the growing cost at intervals, which a restart does not shift. */
 	if (incident->state == NT_INCIDENT_FIRING && incident->gpu_hours > 0.0 &&
 	    detect->end_ns / NT_NEWS_NS != detect->start_ns / NT_NEWS_NS)
 		incident->changed = true;
 }
 
-/* Moves what an incident holds of a node to another. A copy of the last ones stays for its answer. */
+/*
+ * Moves an incident's culprits of a node to another. If none is left, a copy stays for its finding.
+ */
 static int hand_over(struct nt_detect *detect, struct nt_detect_incident *from,
 		     struct nt_detect_incident *to, uint32_t node)
 {
@@ -250,7 +255,7 @@ static int hand_over(struct nt_detect *detect, struct nt_detect_incident *from,
 	return all ? nt_incident_retire(detect, from, detect->end_ns) : 0;
 }
 
-/* A node as a whole takes over what is open for single ranks of it: the earliest incident stays. */
+/* Merges the incidents of a node's ranks into one of the node: the earliest stays. */
 static int widen(struct nt_detect *detect)
 {
 	struct nt_incidents *incidents = &detect->incidents;

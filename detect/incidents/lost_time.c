@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an incident costs by the job's own steps. */
+/* Lost time: the cost of an incident, measured by the job's steps. */
 #include "detect/incidents/lost_time.h"
 
 #include <math.h>
@@ -10,15 +10,15 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Does it last, and is known what the job was before it? */
+/* Whether the incident lasts and the step time before it is known. */
 static bool is_measured(const struct nt_detect_incident *incident)
 {
 	return nt_incident_needs_windows(incident) && incident->lost_time.before_ns > 0.0;
 }
 
 /*
- * The part of a step that a slow rank costs, by its own evidence: in this frame, or in the mean of all
- * since its onset. Of several the mean.
+ * The part of a step that a slow rank costs by its own evidence, in this frame or as a mean since
+ * its onset. The mean over several culprits.
  */
 static double slow_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			bool now)
@@ -41,8 +41,8 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 }
 
 /*
- * The part of a step that a fault costs where the time before it is not known. False: nor is this. What
- * all wait for anyhow is taken off it.
+ * The part of a step that a fault costs, minus the straggler floor, if the time before it is
+ * unknown. False: this is unknown, too.
  */
 static bool find_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 		      bool now, double *ret_part)
@@ -64,7 +64,7 @@ static bool find_part(const struct nt_detect *detect, const struct nt_detect_inc
 					   ret_part);
 }
 
-/* What all others cost that are charged for longer steps, and how long those were before any of them. */
+/* Sum of the costs of all other charged incidents, and the step time before any of them. */
 static double sum_others(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			 double *ret_clean_ns)
 {
@@ -83,8 +83,8 @@ static double sum_others(const struct nt_detect *detect, const struct nt_detect_
 }
 
 /*
- * Slow ranks that were so from the start, as the steps before the onset say, too: it is when the evidence
- * began anew, with other steps or roles, and what was before is no job without the fault.
+ * Whether the ranks were slow from the start, as the earlier steps confirm. The onset is then only
+ * the time of a reset (new steps or groups), and the time before it is no reference.
  */
 static bool was_always_so(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			  const struct nt_history_sum *since, double before_ns)
@@ -127,7 +127,7 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 		lost_time->before_ns = 0.0;
 	lost_time->clean_ns = fmin(lost_time->before_ns, clean_ns);
 	if (lost_time->before_ns <= 0.0) {
-		/* From the start, also of what was seen before its first window could be judged. */
+		/* Includes the steps before its first judged window. */
 		const double unseen =
 			nt_history_unseen(history, onset_ns, incident->tier == NT_FRAME_T3);
 		double part;
@@ -137,13 +137,13 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 	} else if (!isfinite(clean_ns)) {
 		lost_time->due_ns = since.step_ns - since.steps * lost_time->clean_ns;
 	}
-	/* Else the others were charged for it: no step is twice. */
+	/* Otherwise the other incidents were charged: no step is counted twice. */
 }
 
 /*
- * What the steps of this frame took longer than before the onset, shared among the faults that last by
- * what each one's own evidence explains. It may be more than that: pauses that each rank makes in its
- * own time hold all of them up each time.
+ * Distributes the excess of this frame's steps over those before the onset among the lasting
+ * incidents, in proportion to the cost by their own evidence. The excess may be larger than these
+ * costs: pauses of ranks at different times delay all ranks each time.
  */
 void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident *incident)
 {
@@ -163,7 +163,7 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 		return;
 	}
 	others = sum_others(detect, incident, &clean_ns);
-	/* Evidence that has only begun to add up says too little. */
+	/* Early evidence is too small. */
 	cost = nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
 			     NT_LOST_TIME_MOST);
 	explained = step->round_steps * lost_time->clean_ns * cost / (1.0 - cost);

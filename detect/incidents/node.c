@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When all ranks of a node are slow, it is the node. */
+/* Blames a node if all its ranks are slow. */
 #include "detect/incidents/node.h"
 
 #include <stdlib.h>
