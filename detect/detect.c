@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The step: a frame in, the changed incidents out. */
+/* The detector's step: a frame in, changed incidents out. */
 #include "detect/detect.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static bool is_valid(const struct nt_detect *detect, const struct nt_frame *fram
 	return true;
 }
 
-/* Where all ranks from 0 on are known, the last of the frame tells it of all. */
+/* If all ranks from 0 on are known, checking the frame's last rank is enough. */
 static bool are_known(const struct nt_detect *detect, const struct nt_frame *frame)
 {
 	return !frame->ranks ||
@@ -82,7 +82,7 @@ static bool are_known(const struct nt_detect *detect, const struct nt_frame *fra
 		frame->rank[frame->ranks - 1].rank < detect->ranks);
 }
 
-/* Makes room for ranks that are new; both lists ascend. */
+/* Adds new ranks; both lists are ascending. */
 static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t fresh = 0, have = 0, at;
@@ -94,7 +94,7 @@ static int admit(struct nt_detect *detect, const struct nt_frame *frame)
 		fresh += have == detect->ranks || detect->rank[have].rank != frame->rank[i].rank;
 	}
 	if (fresh > NT_FRAME_MAX_RANKS - detect->ranks) {
-		/* Numbers that change from frame to frame: none of the new ones is believed. */
+		/* Rank numbers that change from frame to frame: all new ones are rejected. */
 		detect->dropped_ranks += fresh;
 		return nt_detect_make_room(detect, detect->ranks);
 	}
@@ -166,7 +166,7 @@ static void count(struct nt_detect *detect, const struct nt_detect_rank *rank)
 		census->longest_wait_ns = wait_ns;
 }
 
-/* Ranks from this index on to the one of that number are not in the frame. Returns its index. */
+/* Marks the ranks from this index up to that number as absent. Returns the index of the number. */
 static uint32_t skip(struct nt_detect *detect, uint32_t at, uint64_t number)
 {
 	for (; at < detect->ranks && detect->rank[at].rank < number; at++) {
@@ -176,7 +176,7 @@ static uint32_t skip(struct nt_detect *detect, uint32_t at, uint64_t number)
 	return at;
 }
 
-/* Sends for the ranks that come next: themselves, then their links, then what these lead to. */
+/* Prefetches the next ranks: the ranks, then their links, then the linked communicators. */
 static void expect(const struct nt_detect *detect, uint32_t at)
 {
 	const struct nt_detect_rank *rank = &detect->rank[at];
@@ -191,7 +191,7 @@ static void expect(const struct nt_detect *detect, uint32_t at)
 				      offsetof(struct nt_detect_comm, agreed_frame));
 }
 
-/* And for what the frame says of them, which leads from one to the other, too. */
+/* Prefetches their entries in the frame in the same way. */
 static void expect_said(const struct nt_frame *frame, size_t at)
 {
 	const struct nt_frame_rank *seen = &frame->rank[at];
@@ -206,7 +206,7 @@ static void expect_said(const struct nt_frame *frame, size_t at)
 				      seen[next].comm[i].ops * sizeof(*seen->comm->op));
 }
 
-/* Of a sum over several frames, one that shows nothing makes it show nothing. */
+/* A sum over several frames is unobservable if one of them is. */
 static void note_tier(struct nt_detect_rank *rank, const struct nt_frame_rank *seen)
 {
 	const bool shows_none = rank->steps && rank->tier == NT_FRAME_T0;
@@ -266,7 +266,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 	return 0;
 }
 
-/* The mix of operations settles in the first windows and seldom changes later. */
+/* The mix of operations settles in the first windows and rarely changes later. */
 static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	(void)frame;
@@ -276,7 +276,7 @@ static int derive_roles(struct nt_detect *detect, const struct nt_frame *frame)
 	return nt_peer_groups_derive(detect);
 }
 
-/* What a frame goes through. Measures come before the rules that read them. */
+/* The stages of a step. Measurements precede the rules that read them. */
 static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *frame) = {
 	renew,
 	take_in,
@@ -337,7 +337,7 @@ void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **re
 
 void nt_detect_rebaseline(struct nt_detect *detect)
 {
-	/* At the next step, whose answer then holds what this resolves. */
+	/* Done in the next step, whose findings then include the resolved incidents. */
 	detect->rebaseline = true;
 }
 

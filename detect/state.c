@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a job's detection as bytes. Whatever a later step reads and does not make is here. */
+/* Serialization of a job's detector: all that a later step reads and does not compute. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -107,7 +107,7 @@ int nt_detect_save(const struct nt_detect *detect, uint8_t **ret_data, size_t *r
 	uint64_t sum;
 
 	code_head(&codec);
-	/* The one walk serves both ways; saving changes nothing but the communicators' index. */
+	/* One traversal serves both directions; saving only modifies the communicators' index. */
 	code_detect(&codec, (struct nt_detect *)(uintptr_t)detect);
 	sum = nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 	nt_code_fixed(&codec, &sum);

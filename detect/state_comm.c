@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of communicators, as bytes. */
+/* Serialization of communicators. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_real(codec, &network->cost);
 }
 
-/* Zero: nobody timed it. */
+/* Zero: not timed by any member. */
 static void code_shortest(struct nt_codec *codec, struct nt_collective_round_op *op,
 			  enum nt_collective_round_clock clock)
 {
@@ -36,7 +36,7 @@ static void code_shortest(struct nt_codec *codec, struct nt_collective_round_op 
 		op->shortest_ns[clock] = INFINITY;
 }
 
-/* Mostly the last frame ended it. */
+/* Usually the round ended with the last frame. */
 static void code_collective_round(struct nt_codec *codec,
 				  struct nt_collective_round *collective_round)
 {

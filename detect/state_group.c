@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of groups, as bytes. */
+/* Serialization of peer groups. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		code_group_past(codec, group->past);
 }
 
-/* Every rank is in one group, each group's ranks ascend, and so do the groups. */
+/* Invariants: every rank is in one group; ranks in a group, and groups, are ascending. */
 void nt_state_groups(struct nt_codec *codec, struct nt_detect *detect)
 {
 	struct nt_peer_groups *roles = &detect->roles;

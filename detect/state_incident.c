@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Incidents as bytes. */
+/* Serialization of incidents. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

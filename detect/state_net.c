@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of links between nodes, as bytes. */
+/* Serialization of links between nodes. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of ranks, as bytes. */
+/* Serialization of ranks. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -42,13 +42,13 @@ static void code_inside(struct nt_codec *codec, struct nt_frame_inside *inside)
 	nt_code_u8(codec, &inside->kind, UINT8_MAX);
 }
 
-/* What the member has said in a collective round that goes on. */
+/* The member's report in an open collective round. */
 static void code_spoken(struct nt_codec *codec, struct nt_detect_link *link)
 {
 	if (!link->comm->collective_round.frame)
 		return;
 	if (link->collective_round != link->comm->collective_round.number) {
-		/* Nothing: as if it had been cleared. */
+		/* No report: as after clearing. */
 		struct nt_detect_link silent = {0};
 
 		nt_code_bool(codec, &silent.spoke);
@@ -85,7 +85,7 @@ static void code_rank_links(struct nt_codec *codec, struct nt_detect_rank *rank,
 		nt_code_u64(codec, &link->progress_ns);
 		nt_code_u64(codec, &link->frame);
 		if (codec->error) {
-			/* A link without a communicator must not be left behind. */
+			/* On error no link without a communicator must remain. */
 			rank->links = codec->loads ? i : rank->links;
 			return;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is learned of a series, as bytes. */
+/* Serialization of the learned state of a series. */
 #include "detect/state_part.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -7,7 +7,7 @@ void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum)
 {
 	nt_code_real(codec, &cusum->sum);
 	nt_code_fail(codec, cusum->sum < 0.0);
-	/* Most sums are zero, and so is then the rest. */
+	/* Most sums are zero, and then so are the other members. */
 	if (cusum->sum == 0.0)
 		return;
 	nt_code_u64(codec, &cusum->onset_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The shipped rules. */
+/* The default rules. */
 #include "detect/thresholds/rules.h"
 
 struct nt_rules nt_rules_default(void)
