@@ -225,8 +225,8 @@ static enum nt_exit open_notify(struct running *running)
 	r = nt_notify_start(&options, &running->notify);
 	if (r < 0) {
 		code = r == -EINVAL ? NT_EXIT_CONFIG : NT_EXIT_SYSTEM;
-		(void)nt_err(r, "start to tell of incidents%s%s%s",
-			     config->webhook_url_file ? " to the webhook of '" : "",
+		(void)nt_err(r, "start the notifier%s%s%s",
+			     config->webhook_url_file ? " for the webhook in '" : "",
 			     config->webhook_url_file ? config->webhook_url_file : "",
 			     config->webhook_url_file ? "'" : "");
 		return code;
@@ -284,7 +284,7 @@ static enum nt_exit open_enrol(struct running *running)
 		(void)nt_err(0, "enrol-account: there is no Kubernetes API server here; name one "
 				"with --kube-api");
 	else if (r < 0)
-		(void)nt_err(r, "start to give keys to nodes");
+		(void)nt_err(r, "start the enrolment of nodes");
 	if (r == -ENOMEM || r == -EAGAIN)
 		return NT_EXIT_SYSTEM;
 	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;

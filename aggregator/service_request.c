@@ -58,7 +58,7 @@ static void rebaseline(struct nt_service *service, uint64_t job_id)
 		if (nt_engine_rebaseline(shard->engine, job_id) < 0)
 			continue;
 		shard->saved = false;
-		nt_info("job %016" PRIx64 " takes what it does now as normal", job_id);
+		nt_info("job %016" PRIx64 ": current state taken as normal", job_id);
 	}
 }
 

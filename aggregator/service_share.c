@@ -329,8 +329,7 @@ static int adopt(struct nt_service *service, struct nt_shard *shard)
 		return 0;
 	r = sink->adopt(sink->data, shard->number, nt_clock_real_ns());
 	if (r < 0 && !shard->must_adopt)
-		(void)nt_err(r, "take over the messages of shard %u; it is tried again",
-			     shard->number);
+		(void)nt_err(r, "adopt the messages of shard %u; to be retried", shard->number);
 	shard->must_adopt = r < 0;
 	service->adopt_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	return r == -ENOMEM ? r : 0;
@@ -466,7 +465,7 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 	if (shard->number != NT_SHARD_WHOLE && sink && sink->release)
 		r = sink->release(sink->data, shard->number);
 	if (r < 0)
-		(void)nt_err(r, "give up the messages of shard %u", shard->number);
+		(void)nt_err(r, "release the messages of shard %u", shard->number);
 	/*
 	 * Delivery results go to the next owner, unless the shard was lost: then its data are
 	 * newer.

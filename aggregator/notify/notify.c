@@ -133,13 +133,13 @@ static enum nt_outbox_result judge(struct nt_notify *notify,
 	*ret_next_ns = now_ns + delay_ns;
 	if (*ret_next_ns > message->queued_real_ns + notify->options.give_up_ns) {
 		atomic_fetch_add(&notify->expired, 1);
-		(void)nt_warn(0, "receiver '%s' did not take message %s in %u attempts: given up",
+		(void)nt_warn(0, "receiver '%s': message %s given up after %u failed attempts",
 			      message->receiver, message->id, message->attempts);
 		return NT_OUTBOX_EXPIRED;
 	}
 	atomic_fetch_add(&notify->retried, 1);
 	if (message->attempts == 1)
-		(void)nt_warn(0, "receiver '%s' does not take message %s now: %s (HTTP %ld)",
+		(void)nt_warn(0, "receiver '%s': message %s failed, to be retried: %s (HTTP %ld)",
 			      message->receiver, message->id, answer->reason, answer->status);
 	return NT_OUTBOX_RETRY;
 }
