@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bus: the one way in which data travels between the programs. An implementation keeps, per
- * topic, an ordered log of records per partition. A record is (topic, key, time, bytes); the bytes
- * are one encoded envelope (proto/wire.h). The bus keeps no positions of readers: a reader says
- * where to start and is told the position of what it gets, and its owner stores that.
+ * The bus: the only channel by which data travels between the programs. An implementation keeps,
+ * per topic, an ordered log of records per partition. A record is (topic, key, time, bytes); the
+ * bytes are one encoded envelope (proto/wire.h). The bus stores no reader positions: a reader is
+ * given its start, reports the position of each record, and its owner stores that.
  *
- * A writer may be used by one thread at a time, and so may a reader; each has its own state.
+ * A writer, or a reader, may be used by one thread at a time; each has its own state.
  */
 #ifndef NT_COMMON_BUS_BUS_H
 #define NT_COMMON_BUS_BUS_H
@@ -27,7 +27,7 @@ enum nt_topic {
 	NT_TOPIC_END,
 };
 
-/* "neutracer.window.v1" …, without the configurable prefix change. */
+/* "neutracer.window.v1" …, without the configurable prefix. */
 const char *nt_topic_name(enum nt_topic topic);
 bool nt_topic_is_compacted(enum nt_topic topic);
 
@@ -40,7 +40,7 @@ struct nt_bus_record {
 	enum nt_topic topic;
 	const void *key;
 	size_t key_len;
-	const void *value; /* size 0 on a compacted topic: the key is deleted */
+	const void *value; /* size 0 on a compacted topic deletes the key */
 	size_t value_len;
 	uint64_t real_ns; /* event time of the record */
 	/* Set by a reader, ignored by a writer: */
@@ -51,62 +51,62 @@ struct nt_bus_record {
 struct nt_bus; /* a writer */
 struct nt_bus_reader;
 
-/* How a bus is, and why a message did not arrive. A spool is well, or says so in its results. */
+/* State of a bus, and why a message was not delivered. A spool reports errors in its results. */
 enum nt_bus_cause {
 	NT_BUS_WELL,
-	NT_BUS_CONNECTING, /* nothing has worked yet, and nothing has failed */
-	NT_BUS_UNREACHABLE, /* no broker answers, or no such host */
-	NT_BUS_REFUSED, /* wrong user or password */
-	NT_BUS_CERTIFICATE, /* expired, not trusted, of another host */
-	NT_BUS_DENIED, /* known, but not allowed to do this */
+	NT_BUS_CONNECTING, /* no attempt has succeeded or failed yet */
+	NT_BUS_UNREACHABLE, /* no broker reachable, or no such host */
+	NT_BUS_REFUSED, /* authentication failed */
+	NT_BUS_CERTIFICATE, /* expired, untrusted, or of another host */
+	NT_BUS_DENIED, /* authenticated, but not authorised */
 	NT_BUS_NO_TOPIC,
 	NT_BUS_TOO_LARGE, /* for the broker or the topic */
 	NT_BUS_TIMED_OUT, /* not acknowledged in time */
 	NT_BUS_FENCED, /* another member has the same name */
-	NT_BUS_FAILED, /* anything else: the text says what */
+	NT_BUS_FAILED, /* anything else, described in the text */
 	NT_BUS_CAUSE_END,
 };
 
-/* One word for a label: "unreachable". "" for what is none. */
+/* One word for a label: "unreachable". "" if out of range. */
 const char *nt_bus_cause_name(enum nt_bus_cause cause);
 
 enum {
-	NT_BUS_TEXT = 320, /* holds a line about a bus */
+	NT_BUS_TEXT = 320, /* size of a status line */
 };
 
 struct nt_bus_health {
 	enum nt_bus_cause cause;
 	uint64_t since_mono_ns; /* when the cause became this one */
-	char text[NT_BUS_TEXT]; /* one line without secrets, "" where all is well */
+	char text[NT_BUS_TEXT]; /* one line without secrets, "" while well */
 };
 
-/* Every loss has a name. Monotonic since open, but for the two that say "now". */
+/* Counters of a writer or reader. Monotonic since open, but for those that end in _now. */
 struct nt_bus_stats {
-	uint64_t published, published_bytes; /* taken by nt_bus_publish() */
-	uint64_t dropped_full; /* the disk or the queue had no room */
+	uint64_t published, published_bytes; /* accepted by nt_bus_publish() */
+	uint64_t dropped_full; /* the disk or the queue was full */
 	uint64_t dropped_too_large;
-	uint64_t evicted_records; /* removed by the size or age cap, as far as this writer did it */
-	uint64_t recovered_torn; /* torn tails cut off at open */
+	uint64_t evicted_records; /* removed by this writer under the size or age cap */
+	uint64_t recovered_torn; /* torn tails truncated at open */
 	uint64_t corrupt_frames; /* readers: skipped */
 	/* Kafka only: */
 	uint64_t delivered; /* acknowledged by the brokers */
-	uint64_t undelivered[NT_BUS_CAUSE_END]; /* given up or given back, by the reason */
-	uint64_t errors[NT_BUS_CAUSE_END]; /* what went wrong, whether or not it cost a message */
-	/* the client was made anew: new secrets, a fatal error, or it was stuck */
+	uint64_t undelivered[NT_BUS_CAUSE_END]; /* failed or given back, by cause */
+	uint64_t errors[NT_BUS_CAUSE_END]; /* all, also those that lost no message */
+	/* the client was replaced: new credentials, a fatal error, or a stuck client */
 	uint64_t reconnected;
 	uint64_t queued_now, queued_bytes_now; /* published and not yet acknowledged */
-	uint64_t left_behind_now; /* earlier clients of this process that do not end */
+	uint64_t left_behind_now; /* earlier clients of this process that have not terminated */
 };
 
 enum nt_bus_mechanism {
 	NT_BUS_SCRAM_SHA_512,
 	NT_BUS_SCRAM_SHA_256,
-	NT_BUS_PLAIN, /* refused without TLS */
+	NT_BUS_PLAIN, /* rejected without TLS */
 };
 
 /*
- * How to be let in. All are paths but the user; NULL: none. TLS is spoken where there is a CA file,
- * a password given where there is a user. Files are read again when they change.
+ * Authentication settings. All members but user are file paths; NULL disables the feature. ca_file
+ * enables TLS, user enables SASL. Changed files are reloaded without a restart.
  */
 struct nt_bus_security {
 	const char *ca_file;
@@ -116,7 +116,7 @@ struct nt_bus_security {
 	uint32_t mechanism; /* enum nt_bus_mechanism */
 };
 
-/* What nt_bus_open() and its kin could not do, where the errno alone would not tell. */
+/* Details of a failed open, where the errno is not enough. */
 struct nt_bus_error {
 	char text[NT_BUS_TEXT];
 };
@@ -129,40 +129,39 @@ struct nt_bus_options {
 	bool sync; /* fsync at every flush */
 	/* Kafka only; what is pointed to is copied. */
 	struct nt_bus_security security;
-	const char *client; /* our name in the brokers' logs and quotas; NULL: "neutracer" */
-	uint64_t queue_bytes; /* of what is not yet acknowledged; 0: 16 MiB */
+	const char *client; /* client id in the brokers' logs and quotas; NULL: "neutracer" */
+	uint64_t queue_bytes; /* of unacknowledged records; 0: 16 MiB */
 	uint32_t queue_records; /* 0: 50,000 */
-	uint64_t linger_ns; /* how long a record may wait for company; 0: 100 ms */
-	bool is_small; /* it writes little at a time: worth compressing harder */
+	uint64_t linger_ns; /* how long a record may be delayed for batching; 0: 100 ms */
+	bool is_small; /* low volume: use stronger compression */
 	uint64_t give_up_ns; /* after which an unacknowledged record counts as failed; 0: 30 s */
-	uint64_t flush_ns; /* how long nt_bus_flush() may wait; 0: 5 s */
-	uint64_t close_ns; /* how long nt_bus_close() may wait; 0: 5 s */
-	uint64_t idle_ns; /* reader: how long a broker may hold an empty answer back; 0: 100 ms */
+	uint64_t flush_ns; /* timeout of nt_bus_flush(); 0: 5 s */
+	uint64_t close_ns; /* timeout of nt_bus_close(); 0: 5 s */
+	uint64_t idle_ns; /* reader: longest time a broker may delay an empty response; 0: 100 ms */
 	uint64_t stall_ns; /* reader: without progress for so long it makes a new client; 0: 10 s */
 	/*
-	 * A record that could not be delivered, given back so that it is not lost. Called only from
-	 * within nt_bus_publish(), nt_bus_flush() and nt_bus_close(), on the thread that called
-	 * those, oldest first; the record is valid during the call, and no function of this writer may
-	 * be called from it. Until then it takes room in the queue. NULL: it is dropped. It may have
-	 * been delivered after all: whoever reads tells by sequence numbers.
+	 * Returns an undelivered record, so that it is not lost; NULL: it is dropped. Called only
+	 * within nt_bus_publish(), nt_bus_flush() and nt_bus_close(), on the calling thread, oldest
+	 * first. The record is valid during the call; no function of this writer may be called from
+	 * it. Until then it occupies the queue. It may have been delivered after all: readers
+	 * deduplicate by sequence number.
 	 */
 	void (*undelivered)(void *data, const struct nt_bus_record *record,
 			    enum nt_bus_cause cause);
 	void *data;
-	/* Both: filled where opening fails; NULL: not wanted. */
+	/* Both: filled if opening fails; may be NULL. */
 	struct nt_bus_error *error;
 };
 
-/* Whether the url has one of the forms that nt_bus_open() takes. Looks at the text alone. */
+/* Whether the url is well-formed for nt_bus_open(). Checks the text only. */
 bool nt_bus_url_is_sound(const char *url);
 
 /*
- * Opens the bus of `url` for writing: "spool:DIR" or "kafka://HOST:PORT[,HOST:PORT…][/PREFIX]".
- * DIR is made if missing. PREFIX takes the place of "neutracer" in the names of topics; a Kafka
- * whose brokers are away is opened all the same, and nt_bus_health() says how it is. -EINVAL for an
- * unknown scheme or a broken url, or what the file system says. `options` may be NULL. Several live
- * writers may publish to one topic: on a spool each then writes a partition of its own, on Kafka
- * the key decides.
+ * Opens the bus of `url` for writing: "spool:DIR" or "kafka://HOST:PORT[,HOST:PORT…][/PREFIX]". DIR
+ * is created if missing. PREFIX replaces "neutracer" in topic names. Opening succeeds while the
+ * brokers are unreachable; nt_bus_health() reports the state. -EINVAL for an unknown scheme or a
+ * malformed url, or the file system's error. `options` may be NULL. Several writers may publish to
+ * one topic: on a spool each writes a partition of its own, on Kafka the key selects it.
  */
 NT_MUST_CHECK int nt_bus_open(const char *url, const struct nt_bus_options *options,
 			      struct nt_bus **ret_bus);
@@ -171,18 +170,18 @@ void nt_bus_close(struct nt_bus *bus);
 NT_DEFINE_AUTO(nt_bus, nt_bus_close)
 
 /*
- * Hands a record to the bus, which copies it. It is visible to readers at the latest after
- * nt_bus_flush(). -EMSGSIZE over the caps, -ENOSPC on a full disk, -EAGAIN with a full queue: all
- * are counted in the stats, and the writer stays usable. Never waits for a broker.
+ * Publishes a copy of the record. It is visible to readers at the latest after nt_bus_flush().
+ * -EMSGSIZE over the caps, -ENOSPC on a full disk, -EAGAIN with a full queue: all are counted in
+ * the stats, and the writer stays usable. Never blocks on a broker.
  */
 NT_MUST_CHECK int nt_bus_publish(struct nt_bus *bus, const struct nt_bus_record *record);
-/* -ETIMEDOUT where brokers have not acknowledged all in the time of the options: it stays queued. */
+/* -ETIMEDOUT if not all is acknowledged within options.flush_ns; the rest stays queued. */
 NT_MUST_CHECK int nt_bus_flush(struct nt_bus *bus);
 void nt_bus_stats(const struct nt_bus *bus, struct nt_bus_stats *ret_stats);
-/* How it is now. May be called by any thread. */
+/* The current state. May be called by any thread. */
 void nt_bus_health(const struct nt_bus *bus, struct nt_bus_health *ret_health);
 
-/* Where a reader starts in one topic and partition. */
+/* A reader's start in one topic and partition. */
 struct nt_bus_position {
 	enum nt_topic topic;
 	uint32_t partition;
@@ -191,8 +190,8 @@ struct nt_bus_position {
 
 /*
  * Opens a reader of the topics whose bit (1 << enum nt_topic) is set. It starts at the oldest
- * record, unless it is told otherwise before the first read. Any number of readers may be open, in
- * any number of processes. A directory that does not exist yet is waited for.
+ * record, unless a seek precedes the first read. Any number of readers may be open, in any number
+ * of processes. A missing directory is awaited.
  */
 NT_MUST_CHECK int nt_bus_reader_open(const char *url, uint32_t topics,
 				     struct nt_bus_reader **ret_reader);
@@ -204,100 +203,99 @@ void nt_bus_reader_close(struct nt_bus_reader *reader);
 NT_DEFINE_AUTO(nt_bus_reader, nt_bus_reader_close)
 
 /*
- * A position whose record has been evicted moves to the oldest one left, and counts in
- * nt_bus_reader_missed().
+ * If the record has been evicted, reading starts at the oldest one left; the skipped records count
+ * in nt_bus_reader_missed().
  */
 NT_MUST_CHECK int nt_bus_reader_seek(struct nt_bus_reader *reader,
 				     const struct nt_bus_position *position);
-/* To the first record of every topic whose real_ns is at or after the given one. */
+/* Seeks every topic to the first record whose real_ns is at or after the given one. */
 NT_MUST_CHECK int nt_bus_reader_seek_time(struct nt_bus_reader *reader, uint64_t real_ns);
 NT_MUST_CHECK int nt_bus_reader_seek_end(struct nt_bus_reader *reader);
 
 /*
- * The next record of any topic, or 0 after timeout_ms without one (-1: wait for ever; 0: do not
- * wait). 1 with a record, whose key and value are valid until the next call on this reader.
- * Within a partition records come in order. A damaged frame is skipped and counted, never returned.
- * -EINTR where a signal ended the wait.
+ * Returns 1 with the next record of any topic, or 0 after timeout_ms without one (-1: no limit; 0:
+ * poll). Key and value are valid until the next call on this reader. Records are ordered within a
+ * partition. A damaged frame is skipped and counted, never returned. -EINTR if interrupted by a
+ * signal.
  */
 NT_MUST_CHECK int nt_bus_reader_next(struct nt_bus_reader *reader, int timeout_ms,
 				     struct nt_bus_record *ret_record);
 /*
- * Readable when a wait may end; -1 where the implementation has none. Read until there is nothing
- * more before waiting on it.
+ * Readable when data may be available; -1 if not supported. Read until 0 is returned before polling
+ * it.
  */
 int nt_bus_reader_fd(const struct nt_bus_reader *reader);
 uint64_t nt_bus_reader_missed(const struct nt_bus_reader *reader);
 void nt_bus_reader_stats(const struct nt_bus_reader *reader, struct nt_bus_stats *ret_stats);
-/* How it is now. May be called by any thread. */
+/* The current state. May be called by any thread. */
 void nt_bus_reader_health(const struct nt_bus_reader *reader, struct nt_bus_health *ret_health);
 
 enum {
 	NT_BUS_SEGMENT_TEXT = 64,
 };
 
-/* A segment of a spool that could not be read whole. */
+/* A damaged segment of a spool. */
 struct nt_bus_damage {
 	char segment[NT_BUS_SEGMENT_TEXT]; /* "neutracer.window.v1/0/00000000000000000000.seg" */
-	uint64_t places; /* at which records were skipped; all count as corrupt_frames */
-	uint64_t bytes; /* at those */
+	uint64_t places; /* where records were skipped; all count as corrupt_frames */
+	uint64_t bytes; /* skipped there */
 	/*
-	 * Behind the last whole record of a newest segment: torn, or still being written. Says
-	 * something only where there was nothing more to read.
+	 * Behind the last whole record of a newest segment: torn, or still being written.
+	 * Meaningful only once the reader has reached the end.
 	 */
 	uint64_t tail_bytes;
 };
 
 /*
- * The damaged segments that this reader has met, of each partition the first few: at most `most`.
- * Returns how many. None on Kafka.
+ * The damaged segments found by this reader: the first few of each partition, at most `most`.
+ * Returns their number. None on Kafka.
  */
 size_t nt_bus_reader_damage(const struct nt_bus_reader *reader, struct nt_bus_damage *ret_damage,
 			    size_t most);
 
 /*
- * Reads no more of these topics (bits, as above) until they are resumed: what a reader does that
- * cannot keep up with one of them. nt_bus_reader_next() must still be called from time to time.
+ * Stops reading these topics (bits, as above) until they are resumed; for readers that cannot keep
+ * up with one of them. nt_bus_reader_next() must still be called regularly.
  */
 NT_MUST_CHECK int nt_bus_reader_pause(struct nt_bus_reader *reader, uint32_t topics);
 NT_MUST_CHECK int nt_bus_reader_resume(struct nt_bus_reader *reader, uint32_t topics);
 
-/* How far a reader is behind. */
+/* The lag of a reader. */
 struct nt_bus_lag {
-	uint64_t records; /* in the topics asked for, and not yet returned */
-	/* since the event time of the last record returned, where there are more; or 0 */
+	uint64_t records; /* in the requested topics, not yet returned */
+	/* since the event time of the last record returned; 0 without a backlog */
 	uint64_t ns;
-	uint32_t partitions; /* that are read, and whose end is known */
+	uint32_t partitions; /* being read, with a known end */
 };
 
-/* -EOPNOTSUPP where the implementation cannot tell. `now_real_ns` is what ns counts up to. */
+/* -EOPNOTSUPP if not supported. `now_real_ns` is the reference time of ns. */
 NT_MUST_CHECK int nt_bus_reader_lag(struct nt_bus_reader *reader, uint32_t topics,
 				    uint64_t now_real_ns, struct nt_bus_lag *ret_lag);
 
-/* ---- groups: several readers share topics out among themselves ------------------------------- */
+/* ---- groups: several readers share the partitions of topics ---------------------------------- */
 
 #define NT_BUS_EVERY_PARTITION UINT32_MAX
 #define NT_BUS_OLDEST          UINT64_MAX
 
 /*
  * All members of a group have the same name and the same grouped topics. Each partition of those is
- * then read by one member at a time; the other topics are read whole by every member. On a spool
- * every member owns everything: its one assignment is NT_BUS_EVERY_PARTITION of each grouped topic.
+ * read by one member at a time; the other topics are read whole by every member. On a spool every
+ * member owns everything: its one assignment is NT_BUS_EVERY_PARTITION of each grouped topic.
  *
- * Both functions are called on the thread, and from within, nt_bus_reader_next() and
- * nt_bus_reader_close(), once for each partition, before its first and after its last record.
+ * Both callbacks run on the calling thread, within nt_bus_reader_next() and nt_bus_reader_close(),
+ * once for each partition, before its first and after its last record.
  */
 struct nt_bus_group {
 	const char *name; /* "neutracer-aggregator" */
-	const char *member; /* stays over restarts and is nobody else's; NULL: another each time */
+	const char *member; /* stable over restarts and unique; NULL: a new one each time */
 	uint32_t grouped; /* bits of topics */
-	uint64_t session_ns; /* after which a silent member has lost its share; 0: 10 s */
+	uint64_t session_ns; /* after which an unresponsive member loses its partitions; 0: 10 s */
 	/*
-	 * The offset comes as what the group has committed, or NT_BUS_OLDEST; the owner of the positions
-	 * puts the one from its store there. nt_bus_reader_seek_time() before decides where neither
-	 * has any.
+	 * The offset is the one committed by the group, or NT_BUS_OLDEST; the callback replaces it
+	 * by the one in its store. If neither exists, an earlier nt_bus_reader_seek_time() decides.
 	 */
 	void (*assigned)(void *data, struct nt_bus_position *position);
-	/* is_lost: another member may be reading it already, so nothing may be written for it. */
+	/* is_lost: another member may already read it, so nothing may be written for it. */
 	void (*revoked)(void *data, const struct nt_bus_position *position, bool is_lost);
 	void *data;
 };
@@ -307,8 +305,8 @@ NT_MUST_CHECK int nt_bus_reader_join(const char *url, uint32_t topics,
 				     const struct nt_bus_group *group,
 				     struct nt_bus_reader **ret_reader);
 /*
- * Tells the brokers where this member is, for tools that show lag: what counts are the positions in
- * the member's store. Does not wait. Nothing to do for a spool and for topics that are not grouped.
+ * Commits this position on the brokers, for tools that show lag; the member's store is
+ * authoritative. Does not block. No effect on a spool and for topics that are not grouped.
  */
 NT_MUST_CHECK int nt_bus_reader_commit(struct nt_bus_reader *reader,
 				       const struct nt_bus_position *positions, size_t count);

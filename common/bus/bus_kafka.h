@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bus as a Kafka cluster: kafka://HOST:PORT[,HOST:PORT…][/PREFIX]. Topics are made by
- * `neutracer topics create` alone, never by use.
+ * The bus on a Kafka cluster: kafka://HOST:PORT[,HOST:PORT…][/PREFIX]. Topics are created only by
+ * `neutracer topics create`, never by use.
  *
- * common/kafka/: url, cause (errors of the library as ours), health, secrets (files and their
- * changes), client (a handle and the thread that serves it), outbox (what is not acknowledged),
- * writer, reader, partition (where a reader is), group (whose partition it is), topics (what the
- * cluster should have).
+ * common/bus/kafka/: url, cause (translation of the library's errors), health, credentials (files
+ * and their changes), client (configuration of handles), outbox (unacknowledged records), writer,
+ * reader, partition (read positions), group (assignment), topics (required topics).
  */
 #ifndef NT_COMMON_BUS_BUS_KAFKA_H
 #define NT_COMMON_BUS_BUS_KAFKA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of an option table that say how to be let in by the brokers of a Kafka bus. */
+/* Option table rows for authentication at the brokers of a Kafka bus. */
 #ifndef NT_COMMON_BUS_BUS_OPTIONS_H
 #define NT_COMMON_BUS_BUS_OPTIONS_H
 
@@ -8,10 +8,10 @@
 
 #define NT_BUS_URL_HELP "spool:DIR or kafka://HOST:PORT,...[/PREFIX]"
 
-/* Of an option that names a bus. */
+/* For options that name a bus. */
 extern const struct nt_opt_form nt_bus_url_form;
 
-/* In a table of a config of this type, which has a struct nt_bus_security of that name. */
+/* For the table of a config `type` with a struct nt_bus_security named `field`. */
 /* clang-format off */
 #define NT_BUS_SECURITY_OPTIONS(type, field)                                                       \
 	{.name = "bus-ca-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.ca_file),    \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bus as a directory: DIR/<topic>/<partition>/<base offset>.seg. It is the bus of one machine,
- * the disk queue while the cluster's bus is away, and the form of a recording.
+ * The bus in a directory: DIR/<topic>/<partition>/<base offset>.seg. It serves as the bus of one
+ * machine, as the store of the disk queue, and as the format of a recording.
  *
- * A topic has a partition per live writer, held by a lock on the file `lock` in it; a writer takes
- * the lowest free one and so gets its own back after a restart. Only the holder writes segments;
- * whoever is over the caps removes old ones. Readers hold nothing and are known to nobody.
+ * A topic has one partition per live writer, held by a lock on its file `lock`. A writer takes the
+ * lowest free one, and so gets its own back after a restart. Only the holder writes segments; any
+ * process over the caps removes old ones. Readers hold no lock and are not registered.
  *
- * common/spool/: frame (bytes), dir (names and modes), scan (a segment as frames), partition (the
- * writer's end), trim and compact (what goes away), cursor (the reader's end), watch, reader.
+ * common/bus/spool/: frame (encoding), dir (names and modes), scan (frames of a segment), partition
+ * (writing), trim and compact (removal), cursor (reading), watch, reader.
  */
 #ifndef NT_COMMON_BUS_BUS_SPOOL_H
 #define NT_COMMON_BUS_BUS_SPOOL_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Signatures of bus messages: HMAC-SHA256 with a key that belongs to one node. Aggregators share one
- * secret, from which they derive the key of any node; a node has its own key alone, and so can sign
- * for no other.
+ * Signatures of bus messages: HMAC-SHA256 with a key per node. Aggregators share one secret, from
+ * which they derive the key of any node; a node has only its own key, and cannot sign for another.
  *
- * key of a node: HMAC(secret, "neutracer-node-v1" NUL node). The signature covers topic, bus key and
- * encoded message, and follows the message as field 8 of its envelope: so programs that know nothing of
- * it read the message all the same.
+ * Key of a node: HMAC(secret, "neutracer-node-v1" NUL node). The signature covers topic, bus key
+ * and encoded message. It follows the message as field 8 of its envelope, which programs without
+ * signature support skip.
  */
 #ifndef NT_COMMON_BUS_NODE_KEY_H
 #define NT_COMMON_BUS_NODE_KEY_H
@@ -20,21 +19,21 @@
 #include "common/bus/bus.h"
 
 enum {
-	NT_NODE_KEY_ID = 4, /* bytes that say which secret a key is derived from */
+	NT_NODE_KEY_ID = 4, /* bytes that identify the secret a key is derived from */
 	NT_NODE_KEY_MAC = 32,
 	NT_NODE_KEY_TRAILER = 2 + NT_NODE_KEY_ID + NT_NODE_KEY_MAC, /* behind each message */
-	NT_NODE_KEY_SECRETS = 4, /* in one file: the first makes keys, all are accepted */
+	NT_NODE_KEY_SECRETS = 4, /* in one file: the first derives keys, all are accepted */
 	NT_NODE_KEY_SECRET_MIN = 32, /* bytes */
 	NT_NODE_KEY_SECRET_MAX = 128,
 	NT_NODE_KEY_NODE = 255, /* bytes of a node's name */
-	NT_NODE_KEY_LINE = 384, /* holds a key as text */
+	NT_NODE_KEY_LINE = 384, /* size of a key as text */
 };
 
 struct nt_node_key_error {
 	char text[256]; /* one line, without secrets */
 };
 
-/* ---- a node's side -------------------------------------------------------------------------- */
+/* ---- node side ------------------------------------------------------------------------------ */
 
 struct nt_node_key {
 	uint8_t id[NT_NODE_KEY_ID];
@@ -44,7 +43,7 @@ struct nt_node_key {
 /* "neutracer-node-key-v1 NODE ID KEY", both in hex. -EINVAL for a name with blanks, or too long. */
 NT_MUST_CHECK int nt_node_key_print(const struct nt_node_key *key, const char *node,
 				    char ret_line[NT_NODE_KEY_LINE]);
-/* -EINVAL: it is no such line, or of another node. */
+/* -EINVAL: malformed, or the key of another node. */
 NT_MUST_CHECK int nt_node_key_parse(const char *text, size_t len, const char *node,
 				    struct nt_node_key *ret_key,
 				    struct nt_node_key_error *ret_error);
@@ -58,11 +57,13 @@ NT_MUST_CHECK int nt_signer_new(const struct nt_node_key *key, struct nt_signer 
 void nt_signer_free(struct nt_signer *signer);
 NT_DEFINE_AUTO(nt_signer, nt_signer_free)
 
-/* Appends the signature to the message of record, which buf holds alone. -EMSGSIZE: no room on a bus. */
+/*
+ * Appends the signature to the message of record, the only content of buf. -EMSGSIZE: over the cap.
+ */
 NT_MUST_CHECK int nt_signer_sign(struct nt_signer *signer, const struct nt_bus_record *record,
 				 struct nt_buf *buf);
 
-/* ---- the aggregators' side ------------------------------------------------------------------ */
+/* ---- aggregator side ------------------------------------------------------------------------ */
 
 struct nt_node_secrets;
 
@@ -75,26 +76,26 @@ NT_MUST_CHECK int nt_node_secrets_parse(const char *text, size_t len,
 void nt_node_secrets_free(struct nt_node_secrets *secrets);
 NT_DEFINE_AUTO(nt_node_secrets, nt_node_secrets_free)
 
-/* The key of a node, from the first secret. From any thread. */
+/* The key of a node, from the first secret. Thread-safe. */
 NT_MUST_CHECK int nt_node_secrets_derive(const struct nt_node_secrets *secrets, const char *node,
 					 struct nt_node_key *ret_key);
 
 enum nt_signed {
 	NT_SIGNED_VALID,
 	NT_SIGNED_MISSING,
-	NT_SIGNED_UNKNOWN, /* of a secret that is not, or no longer, in the file */
+	NT_SIGNED_UNKNOWN, /* of a secret that is not in the file */
 	NT_SIGNED_WRONG,
 	NT_SIGNED_END,
 };
 
-/* Whether the message of the record was signed with the key of that node. From any thread. */
+/* Checks the signature of the record against the key of that node. Thread-safe. */
 enum nt_signed nt_node_secrets_verify(const struct nt_node_secrets *secrets, const char *node,
 				      const struct nt_bus_record *record);
 
-/* What an aggregator does with signatures. */
+/* How an aggregator treats signatures. */
 enum nt_signing {
-	NT_SIGNING_OFF, /* they are not looked at */
-	NT_SIGNING_ACCEPT, /* a wrong one is refused, a missing one is not: while agents get keys */
+	NT_SIGNING_OFF, /* not checked */
+	NT_SIGNING_ACCEPT, /* a wrong one is rejected, a missing one accepted: for roll-out */
 	NT_SIGNING_REQUIRE,
 };
 

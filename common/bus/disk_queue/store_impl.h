@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The disk queue's store from inside; for common/shelter/store*.c alone. */
+/* Internals of the disk queue's store. Private to common/bus/disk_queue/store*.c. */
 #ifndef NT_COMMON_BUS_DISK_QUEUE_STORE_IMPL_H
 #define NT_COMMON_BUS_DISK_QUEUE_STORE_IMPL_H
 
@@ -7,17 +7,17 @@
 #include "common/bus/spool/partition.h"
 #include "common/bus/spool/scan.h"
 
-/* A segment that is no longer written. */
+/* A closed segment. */
 struct nt_disk_queue_segment {
 	uint64_t base, bytes, records, newest_real_ns;
-	uint64_t taken; /* records handed on */
+	uint64_t taken; /* records passed on */
 	uint64_t number; /* of the last of them */
-	bool is_done; /* there is no more in it */
+	bool is_done; /* all its records were read */
 };
 
 struct nt_disk_queue_row {
-	int fd; /* of the topic's directory; -1: not there yet */
-	struct nt_spool_partition *partition; /* the writer's end */
+	int fd; /* of the topic's directory; -1: not created yet */
+	struct nt_spool_partition *partition; /* the writing side */
 	struct nt_bus_stats stats; /* of the partition */
 	struct nt_disk_queue_segment **segment; /* oldest first */
 	size_t segments, cap;
@@ -30,7 +30,7 @@ struct nt_disk_queue_store {
 	struct nt_disk_queue_row row[NT_TOPIC_END];
 	struct nt_disk_queue_counters sum[NT_DISK_QUEUE_CLASS_END]; /* without stored and left */
 	uint64_t closed_bytes;
-	/* The segment that is read: */
+	/* The segment being read: */
 	struct nt_disk_queue_segment *reading; /* NULL: none */
 	int reading_fd;
 	struct nt_spool_scan scan;
@@ -41,21 +41,21 @@ struct nt_disk_queue_store {
 /* store_row.c: the counters of the row's class. */
 struct nt_disk_queue_counters *nt_disk_queue_sum_of(struct nt_disk_queue_store *store,
 						    const struct nt_disk_queue_row *row);
-/* Records of a segment that have not been handed on. */
+/* Records of a segment that have not been passed on. */
 uint64_t nt_disk_queue_left_of(const struct nt_disk_queue_segment *segment);
-/* Are there records in the segment that is written? */
+/* Whether the open segment has records. */
 bool nt_disk_queue_has_written(const struct nt_disk_queue_row *row);
 
-/* Opens what was there before; `fd`, of the topic's directory, is the row's from here on. */
+/* Opens an existing topic directory; takes ownership of `fd`. */
 NT_MUST_CHECK int nt_disk_queue_open_row(struct nt_disk_queue_store *store,
 					 struct nt_disk_queue_row *row, int fd);
-/* Of a topic that has none yet. */
+/* Creates the row of a new topic. */
 NT_MUST_CHECK int nt_disk_queue_make_row(struct nt_disk_queue_store *store, enum nt_topic topic);
 void nt_disk_queue_close_row(struct nt_disk_queue_row *row);
 
-/* Closes the segment that is written. -ENOMEM leaves it as it is. */
+/* Closes the segment being written. -ENOMEM leaves it open. */
 int nt_disk_queue_roll(struct nt_disk_queue_store *store, struct nt_disk_queue_row *row);
-/* The oldest that is not being read and of which all is settled; row->segments: none. */
+/* The oldest settled segment that is not being read; row->segments if none. */
 size_t nt_disk_queue_oldest_idle(const struct nt_disk_queue_store *store,
 				 const struct nt_disk_queue_row *row);
 void nt_disk_queue_remove_segment(struct nt_disk_queue_store *store, struct nt_disk_queue_row *row,

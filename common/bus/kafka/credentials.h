@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a client is let in: the files with its secrets, and whether they have changed. */
+/* Credentials of a client: its key and password files, and detection of their changes. */
 #ifndef NT_COMMON_BUS_KAFKA_CREDENTIALS_H
 #define NT_COMMON_BUS_KAFKA_CREDENTIALS_H
 
@@ -24,16 +24,16 @@ struct nt_kafka_secrets {
 	uint32_t mechanism;
 };
 
-/* -EINVAL with the text for what does not go together; -ENOMEM. */
+/* -EINVAL with the text for contradictory settings; -ENOMEM. */
 NT_MUST_CHECK int nt_kafka_secrets_init(struct nt_kafka_secrets *secrets,
 					const struct nt_bus_security *security,
 					struct nt_bus_error *error);
 void nt_kafka_secrets_release(struct nt_kafka_secrets *secrets);
 
-/* Reads the files and sets what follows from them. What open() says, with the text. */
+/* Reads the files and sets the library's options. The error of open(), with the text. */
 NT_MUST_CHECK int nt_kafka_secrets_apply(struct nt_kafka_secrets *secrets, rd_kafka_conf_t *conf,
 					 struct nt_bus_error *error);
-/* Since they were applied. A file that is away for a moment has not changed. */
+/* Since they were applied. A file that is missing for a moment has not changed. */
 bool nt_kafka_secrets_have_changed(const struct nt_kafka_secrets *secrets);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The records of a writer that no broker has acknowledged, in the order of their publication. It has
- * no lock of its own: the writer's protects it.
+ * The unacknowledged records of a writer, in the order of their publication. It has no lock of its
+ * own: the writer's protects it.
  */
 #ifndef NT_COMMON_BUS_KAFKA_OUTBOX_H
 #define NT_COMMON_BUS_KAFKA_OUTBOX_H
@@ -13,8 +13,8 @@
 #include "common/bus/bus.h"
 
 enum nt_kafka_message_state {
-	NT_KAFKA_WAITING, /* not with the library */
-	NT_KAFKA_SENT, /* with the library, which refers to its bytes */
+	NT_KAFKA_WAITING, /* not passed to the library */
+	NT_KAFKA_SENT, /* passed to the library, which refers to its bytes */
 	NT_KAFKA_UNDELIVERED, /* to be given back */
 };
 
@@ -22,28 +22,28 @@ struct nt_kafka_message {
 	struct nt_kafka_message *next, *previous;
 	struct nt_bus_record record; /* key and value lie in bytes */
 	enum nt_kafka_message_state state;
-	enum nt_bus_cause cause; /* where undelivered */
+	enum nt_bus_cause cause; /* if undelivered */
 	uint8_t bytes[];
 };
 
 struct nt_kafka_outbox {
 	struct nt_kafka_message *oldest, *newest;
 	size_t messages, waiting, undelivered;
-	uint64_t bytes; /* with what is spent around them */
+	uint64_t bytes; /* including overhead */
 	uint64_t max_bytes;
 	size_t max_messages;
 };
 
-/* A copy of the record. NULL for want of memory. */
+/* A copy of the record. NULL: no memory. */
 struct nt_kafka_message *nt_kafka_message_new(const struct nt_bus_record *record);
 
-/* Takes the message at its newest end; false: there is no room, and the message stays the caller's. */
+/* Appends the message and takes ownership; false: no room, and the caller keeps it. */
 bool nt_kafka_outbox_add(struct nt_kafka_outbox *outbox, struct nt_kafka_message *message);
-/* Takes it out; it is the caller's then. */
+/* Removes it; the caller owns it then. */
 void nt_kafka_outbox_remove(struct nt_kafka_outbox *outbox, struct nt_kafka_message *message);
 void nt_kafka_outbox_mark(struct nt_kafka_outbox *outbox, struct nt_kafka_message *message,
 			  enum nt_kafka_message_state state);
-/* Takes the oldest undelivered message out; NULL: there is none. */
+/* Removes the oldest undelivered message; NULL: there is none. */
 struct nt_kafka_message *nt_kafka_outbox_pick(struct nt_kafka_outbox *outbox);
 
 #endif

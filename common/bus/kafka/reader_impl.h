@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reader in its four parts: reader.c (opening, waiting, records), fetch.c (from where each
- * partition is fetched), stall.c (whether it is) and group.c (which partitions are ours). All on the
+ * Internals of the reader: reader.c (opening, polling, records), fetch.c (where each partition is
+ * fetched from), fetch_stall.c (whether it progresses) and group.c (assignment). All on the
  * caller's thread.
  */
 #ifndef NT_COMMON_BUS_KAFKA_READER_IMPL_H
@@ -26,18 +26,18 @@ struct nt_kafka_group {
 	void (*assigned)(void *data, struct nt_bus_position *position);
 	void (*revoked)(void *data, const struct nt_bus_position *position, bool is_lost);
 	void *data;
-	rd_kafka_t *rk; /* for the membership alone: it fetches nothing */
+	rd_kafka_t *rk; /* for the membership only: it fetches nothing */
 	rd_kafka_queue_t *queue;
 	unsigned int since_poll; /* records */
 	/*
-	 * Who was cut off may be taken for its own double when it comes back, and is fenced off for
-	 * good by the library: then it joins anew. A real double is found out, because one of the two
-	 * has had its share for long.
+	 * A member that lost its connection may be taken for its own duplicate when it returns, and
+	 * is fenced permanently by the library: then it rejoins. A real duplicate is recognised
+	 * because one of the two has had an assignment for long.
 	 */
-	uint64_t share_mono_ns; /* since when we have a share; 0: we have none */
-	uint64_t rejoin_mono_ns; /* not before this; 0: there is no need */
-	unsigned int rejoins; /* since a share lasted */
-	uint64_t patience_ns; /* with a share that is owed */
+	uint64_t share_mono_ns; /* since when we have an assignment; 0: none */
+	uint64_t rejoin_mono_ns; /* not before this; 0: not needed */
+	unsigned int rejoins; /* since an assignment lasted */
+	uint64_t patience_ns; /* with an assignment that is due */
 };
 
 struct nt_kafka_reader {
@@ -47,7 +47,7 @@ struct nt_kafka_reader {
 	uint64_t idle_ns;
 	uint64_t stall_ns;
 	int event_fd;
-	uint64_t from_real_ns; /* for partitions that appear later, too */
+	uint64_t from_real_ns; /* also for partitions added later */
 
 	rd_kafka_t *rk;
 	rd_kafka_queue_t *queue; /* of the records of all partitions */
@@ -55,16 +55,16 @@ struct nt_kafka_reader {
 	struct nt_kafka_partitions partitions[NT_TOPIC_END];
 	struct nt_kafka_watch watch;
 	uint64_t reconnect_mono_ns; /* not before this, after a failure */
-	bool is_stuck; /* only a new client gets on */
-	bool was_empty; /* nothing waited to be read, at some time since the ends were looked at */
-	uint64_t unstuck_mono_ns; /* when a client was made anew because of that; 0: never */
-	uint64_t patience_ns; /* with brokers that do not say where partitions end */
-	uint64_t generation; /* of the watch's news, as far as we know it */
+	bool is_stuck; /* only a new client can continue */
+	bool was_empty; /* the queue was empty at some time since the ends were requested */
+	uint64_t unstuck_mono_ns; /* when a client was replaced for that; 0: never */
+	uint64_t patience_ns; /* with brokers that do not report the ends of partitions */
+	uint64_t generation; /* of the watch's last update applied here */
 
 	bool must_start; /* a partition may have to be started */
 	uint64_t retry_mono_ns; /* not before this, after a failure; 0: at once */
 
-	rd_kafka_message_t *current; /* whose record was returned last */
+	rd_kafka_message_t *current; /* the last record returned */
 	rd_kafka_message_t *batch[NT_KAFKA_BATCH];
 	size_t batch_at, batch_count;
 
@@ -73,25 +73,25 @@ struct nt_kafka_reader {
 
 /* ---- fetch.c ---- */
 
-/* Starts all partitions that are to be read and are not. */
+/* Starts fetching all partitions that should be read and are not. */
 void nt_kafka_fetch_start(struct nt_kafka_reader *reader);
-/* Ends the fetching of a partition; what came in advance is forgotten. */
+/* Stops fetching a partition; prefetched records are discarded. */
 void nt_kafka_fetch_stop(struct nt_kafka_reader *reader, struct nt_kafka_partition *partition);
-/* The offsets behind the last records of all known partitions, as the place to start from. */
+/* Sets the start of all known partitions to the offsets behind their last records. */
 NT_MUST_CHECK int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader);
 
-/* ---- stall.c ---- */
+/* ---- fetch_stall.c ---- */
 
 /*
- * The library may never get on, and says nothing: its releases from 2.1 on take what they hear of a
- * topic that was made anew for outdated, for as long as they live. Compares where we are with where
- * partitions end; true where only a new client gets on.
+ * The library may stall without an error: from 2.1 on it takes the metadata of a recreated topic
+ * for outdated, until the client ends. Compares our positions with the ends of partitions; true if
+ * only a new client can continue.
  */
 bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 			 const rd_kafka_topic_partition_list_t *ends);
 /*
- * The same where these releases cannot even be told where partitions end, for so long. Slow brokers look
- * so, too: with them patience grows.
+ * The same where these releases cannot obtain the ends at all, for `deaf_ns`. Slow brokers look the
+ * same: for them the limit grows.
  */
 bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns);
 
@@ -101,9 +101,9 @@ bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns);
 NT_MUST_CHECK int nt_kafka_group_new(const struct nt_bus_group *options,
 				     struct nt_kafka_group **ret_group);
 NT_MUST_CHECK int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *error);
-/* Serves what the group wants; calls assigned and revoked. */
+/* Serves the events of the group; calls assigned and revoked. */
 void nt_kafka_group_serve(struct nt_kafka_reader *reader);
-/* Gives all back. */
+/* Gives all partitions back. */
 void nt_kafka_group_leave(struct nt_kafka_reader *reader);
 void nt_kafka_group_free(struct nt_kafka_group *group);
 NT_MUST_CHECK int nt_kafka_group_commit(struct nt_bus_reader *bus,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The time of a record on Kafka. Kafka's own timestamp counts milliseconds and is what brokers
- * search by; where that is not all, the header "time-ns" (eight bytes, the high one first) has it whole.
+ * The time of a record on Kafka. Kafka's own timestamp has milliseconds and is used for seeking by
+ * time. If that loses digits, the header "time-ns" has the nanoseconds (eight bytes, big-endian).
  */
 #ifndef NT_COMMON_BUS_KAFKA_RECORD_H
 #define NT_COMMON_BUS_KAFKA_RECORD_H
@@ -16,11 +16,11 @@ enum {
 
 #define NT_KAFKA_TIME_HEADER "time-ns"
 
-/* False where Kafka's own timestamp says as much. */
+/* False if Kafka's own timestamp is exact. */
 bool nt_kafka_time_encode(uint64_t real_ns, uint8_t bytes[NT_KAFKA_TIME_BYTES]);
 /* Never 0, which the library takes for "now". */
 int64_t nt_kafka_time_ms(uint64_t real_ns);
-/* Of a message that was read: from the header, or else from Kafka's own. */
+/* Of a received message: from the header, or else from Kafka's timestamp. */
 uint64_t nt_kafka_time_of(const rd_kafka_message_t *message);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The topics that a cluster should have: making them, and saying what differs. Only a person who
- * asks for it makes topics; readers and writers never do.
+ * The required topics of a cluster: creating them and reporting differences. Topics are created
+ * only on a user's request, never by readers and writers.
  */
 #ifndef NT_COMMON_BUS_KAFKA_TOPICS_H
 #define NT_COMMON_BUS_KAFKA_TOPICS_H
@@ -18,11 +18,11 @@ enum {
 	NT_KAFKA_TOPIC_NOTES = 8,
 };
 
-/* 0: when making, the defaults; when checking, whatever there is. */
+/* 0: when creating, the defaults; when checking, any value. */
 struct nt_kafka_topics_wish {
 	uint32_t partitions; /* default NT_KAFKA_PARTITIONS */
 	uint32_t replication; /* default NT_KAFKA_REPLICATION, or as many as there are brokers */
-	/* of those that are not compacted; default a day; UINT64_MAX: for ever */
+	/* of topics that are not compacted; default a day; UINT64_MAX: forever */
 	uint64_t retention_ns;
 };
 
@@ -30,8 +30,8 @@ enum nt_kafka_topic_status {
 	NT_KAFKA_TOPIC_FINE,
 	NT_KAFKA_TOPIC_MADE, /* just now */
 	NT_KAFKA_TOPIC_MISSING,
-	NT_KAFKA_TOPIC_DIFFERS, /* the notes say from what, and what to do */
-	NT_KAFKA_TOPIC_FAILED, /* the first note says why */
+	NT_KAFKA_TOPIC_DIFFERS, /* the notes state the difference and the remedy */
+	NT_KAFKA_TOPIC_FAILED, /* the first note states the reason */
 };
 
 struct nt_kafka_topic_state {
@@ -39,20 +39,20 @@ struct nt_kafka_topic_state {
 	char name[NT_KAFKA_TOPIC_BYTES];
 	enum nt_kafka_topic_status status;
 	uint32_t partitions, replication;
-	uint64_t retention_ms; /* UINT64_MAX: for ever, or compacted */
+	uint64_t retention_ms; /* UINT64_MAX: forever, or compacted */
 	uint32_t notes;
 	char note[NT_KAFKA_TOPIC_NOTES][NT_BUS_TEXT];
 };
 
 /*
- * Makes those that are missing, leaves and compares the others, and fills the states of all. What
- * keeps from asking at all is the result, and `error` has a line about it.
+ * Creates missing topics, compares the others without a change, and fills the states of all. A
+ * failure of the whole request is the result, and `error` describes it.
  */
 NT_MUST_CHECK int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
 					 const struct nt_kafka_topics_wish *wish,
 					 struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
 					 struct nt_bus_error *error);
-/* Compares with the wish, and with what the programs need. Changes nothing. */
+/* Compares with the wish and with the programs' needs. Changes nothing. */
 NT_MUST_CHECK int nt_kafka_topics_check(const char *url, const struct nt_bus_options *options,
 					const struct nt_kafka_topics_wish *wish,
 					struct nt_kafka_topic_state ret_states[NT_TOPIC_END],

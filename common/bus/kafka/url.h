@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kafka://HOST:PORT[,HOST:PORT…][/PREFIX], taken apart. */
+/* Parser of kafka://HOST:PORT[,HOST:PORT…][/PREFIX]. */
 #ifndef NT_COMMON_BUS_KAFKA_URL_H
 #define NT_COMMON_BUS_KAFKA_URL_H
 
@@ -10,14 +10,14 @@
 
 enum {
 	NT_KAFKA_MAX_SERVERS = 32,
-	NT_KAFKA_SERVERS_BYTES = 4096, /* with the terminating NUL, as all here */
+	NT_KAFKA_SERVERS_BYTES = 4096, /* including the NUL, as all here */
 	NT_KAFKA_PREFIX_BYTES = 128,
 	NT_KAFKA_TOPIC_BYTES = NT_KAFKA_PREFIX_BYTES + 32,
 };
 
 struct nt_kafka_url {
-	char servers[NT_KAFKA_SERVERS_BYTES]; /* "a:9092,b:9092", as the library wants it */
-	char prefix[NT_KAFKA_PREFIX_BYTES]; /* "neutracer" unless the url has another */
+	char servers[NT_KAFKA_SERVERS_BYTES]; /* "a:9092,b:9092", in the library's format */
+	char prefix[NT_KAFKA_PREFIX_BYTES]; /* "neutracer" unless the url has one */
 };
 
 /*

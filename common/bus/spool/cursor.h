@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader's end of one partition: a place in it, and the way from segment to segment. */
+/* The reading side of one partition: a position, and the transition between its segments. */
 #ifndef NT_COMMON_BUS_SPOOL_CURSOR_H
 #define NT_COMMON_BUS_SPOOL_CURSOR_H
 
@@ -14,51 +14,51 @@ enum {
 	NT_SPOOL_MAX_DAMAGE = 8, /* damaged segments that a cursor remembers; all are counted */
 };
 
-/* What had to be skipped in a segment. */
+/* Data skipped in a segment. */
 struct nt_spool_damage {
 	uint64_t base, places, bytes;
 };
 
 struct nt_spool_cursor {
 	uint32_t partition;
-	int dirfd; /* -1: the partition is not there */
-	bool is_found; /* for the owner: it was there when last looked */
+	int dirfd; /* -1: the partition does not exist */
+	bool is_found; /* for the owner: it existed when last checked */
 	dev_t dev;
 	ino_t ino; /* of the directory */
 
-	/* Where it is: */
+	/* The position: */
 	uint64_t next; /* offset of the next record wanted */
-	bool from_oldest; /* `next` is not known yet: whatever is the oldest */
-	bool is_seeking; /* until the place sought is found, or found not to be there */
-	uint64_t from_real_ns; /* records before this are passed over until one is not; 0: none */
+	bool from_oldest; /* `next` is not known yet: start at the oldest */
+	bool is_seeking; /* until the sought position is found, or known not to exist */
+	uint64_t from_real_ns; /* earlier records are skipped, until one is not earlier; 0: none */
 	uint64_t end; /* after the highest offset seen */
 
-	/* The segment that is read: */
+	/* The segment being read: */
 	int fd; /* -1: none */
 	uint64_t base;
 	ino_t segment_ino;
 	uint32_t log; /* 0: not known yet */
 	struct nt_spool_scan scan;
-	bool is_doubted; /* nothing more was found in it, though there are newer ones */
+	bool is_doubted; /* its end was reached, though newer segments exist */
 
 	struct nt_spool_segments segments; /* as listed at `listed` */
 	uint64_t listed;
-	uint64_t idle; /* when nothing was found: not looked at again in the same generation */
+	uint64_t idle; /* at end in this generation: not checked again */
 
 	bool has_head;
 	struct nt_spool_frame head; /* the next record, until nt_spool_cursor_pass() */
 
 	uint64_t missed, damaged;
-	struct nt_spool_damage damage[NT_SPOOL_MAX_DAMAGE]; /* in the order in which it was met */
+	struct nt_spool_damage damage[NT_SPOOL_MAX_DAMAGE]; /* in the order of discovery */
 	size_t damages;
 };
 
 void nt_spool_cursor_init(struct nt_spool_cursor *cursor, uint32_t partition);
 void nt_spool_cursor_release(struct nt_spool_cursor *cursor);
 
-/* Gives the cursor its directory, which it owns from now on. Another directory: another log. */
+/* Sets the partition's directory and takes ownership of it. Another directory is another log. */
 NT_MUST_CHECK int nt_spool_cursor_place(struct nt_spool_cursor *cursor, int dirfd);
-/* The directory has been removed. Holds on to nothing in it; if it comes back, it is another. */
+/* The directory was removed. Releases everything in it; if it reappears, it is another log. */
 void nt_spool_cursor_displace(struct nt_spool_cursor *cursor);
 
 void nt_spool_cursor_seek(struct nt_spool_cursor *cursor, uint64_t offset);
@@ -66,16 +66,16 @@ void nt_spool_cursor_seek_time(struct nt_spool_cursor *cursor, uint64_t real_ns)
 NT_MUST_CHECK int nt_spool_cursor_seek_end(struct nt_spool_cursor *cursor);
 
 /*
- * 1 with a record at head, 0 where there is none yet. `generation` (from 1) changes when anything
- * in the directory may have; until then what was found there is not looked at again.
+ * 1 with a record at head, 0 if there is none yet. `generation` (from 1) changes when the directory
+ * may have changed; within a generation a reached end is not checked again.
  */
 NT_MUST_CHECK int nt_spool_cursor_peek(struct nt_spool_cursor *cursor, uint64_t generation);
-/* Past the record at head. */
+/* Advances past the record at head. */
 void nt_spool_cursor_pass(struct nt_spool_cursor *cursor);
 
 /*
- * Where nothing more is found: the bytes behind the last whole frame of the segment that is read,
- * which are torn, or still being written.
+ * At the end of data: the bytes behind the last whole frame of the segment being read, which are
+ * torn, or still being written.
  */
 uint64_t nt_spool_cursor_tail(const struct nt_spool_cursor *cursor);
 

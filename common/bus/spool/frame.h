@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bytes of a segment file: a header, frames, and, once it is closed, a seal. All numbers are
+ * The format of a segment file: a header, frames, and, once it is closed, a seal. All numbers are
  * little-endian and at fixed places; CRCs are CRC-32C.
  *
  *	header, 48 bytes		frame, 32 bytes + key + value	seal, 40 bytes
@@ -13,9 +13,9 @@
  *	32 u64 real_ns when made	32 key, value			32 u64 records
  *	40 u64 zero
  *
- * `log`, never 0, is drawn when a partition is made and stands in all its segments and frames. A reader that
- * looks for the next whole frame behind damage can so not be led to bytes inside a value which
- * only look like a frame. `boot` names the boot of the machine: see partition.c.
+ * `log`, never 0, is a random number drawn when a partition is created; all its segments and frames
+ * contain it. So a reader that searches for the next frame behind damage does not mistake bytes
+ * inside a value for a frame. `boot` identifies the boot of the machine: see partition.c.
  */
 #ifndef NT_COMMON_BUS_SPOOL_FRAME_H
 #define NT_COMMON_BUS_SPOOL_FRAME_H
@@ -34,11 +34,11 @@ enum {
 	NT_SPOOL_MAX_FRAME_BYTES = NT_SPOOL_FRAME_BYTES + NT_BUS_MAX_KEY + NT_BUS_MAX_VALUE,
 };
 
-/* So that offsets can be added to. */
+/* So that additions to offsets do not overflow. */
 #define NT_SPOOL_MAX_OFFSET (UINT64_MAX / 2)
 
 struct nt_spool_header {
-	bool is_compacted; /* holds no key twice */
+	bool is_compacted; /* holds each key at most once */
 	uint32_t log;
 	uint64_t base, boot, made_real_ns;
 };
@@ -58,7 +58,7 @@ struct nt_spool_seal {
 enum nt_spool_found {
 	NT_SPOOL_FRAME,
 	NT_SPOOL_SEAL,
-	NT_SPOOL_SHORT, /* what is there may be the start of a frame or seal */
+	NT_SPOOL_SHORT, /* possibly the start of a frame or seal */
 	NT_SPOOL_DAMAGED,
 };
 
@@ -72,12 +72,12 @@ struct nt_spool_item {
 uint32_t nt_crc32c(uint32_t crc, const void *data, size_t size);
 
 void nt_spool_header_write(const struct nt_spool_header *header, uint8_t *out);
-/* -EBADMSG where the bytes are no header of a version that we know. */
+/* -EBADMSG if the bytes are no header of a supported version. */
 NT_MUST_CHECK int nt_spool_header_read(const uint8_t *data, size_t size,
 				       struct nt_spool_header *ret_header);
 
 size_t nt_spool_frame_size(const struct nt_bus_record *record);
-/* Size of the frame whose first NT_SPOOL_FRAME_BYTES, known to be sound, are at data. */
+/* Size of the frame whose valid first NT_SPOOL_FRAME_BYTES are at data. */
 size_t nt_spool_frame_peek_size(const uint8_t *data);
 /* Writes nt_spool_frame_size() bytes. */
 void nt_spool_frame_write(const struct nt_bus_record *record, uint32_t log, uint64_t offset,
@@ -85,10 +85,10 @@ void nt_spool_frame_write(const struct nt_bus_record *record, uint32_t log, uint
 /* Writes NT_SPOOL_SEAL_BYTES bytes. */
 void nt_spool_seal_write(const struct nt_spool_seal *seal, uint32_t log, uint8_t *out);
 
-/* What begins at data. `log` NULL: of any log. */
+/* Parses the item at data. `log` NULL: any log. */
 struct nt_spool_item nt_spool_parse(const uint8_t *data, size_t size, const uint32_t *log);
 
-/* The first place in data[from..size) where a frame or seal might begin, or size. */
+/* The first possible start of a frame or seal in data[from..size), or size. */
 size_t nt_spool_find_magic(const uint8_t *data, size_t from, size_t size);
 
 #endif
