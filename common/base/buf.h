@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A growable run of bytes with a cap. Zero-initialised is empty: `nt_autobuf struct nt_buf b = {0}`. */
+/* A growable byte buffer with a cap. All zero is empty: `nt_autobuf struct nt_buf b = {0}`. */
 #ifndef NT_COMMON_BASE_BUF_H
 #define NT_COMMON_BASE_BUF_H
 
@@ -19,12 +19,12 @@ enum {
 	NT_BUF_MAX = 64 << 20,
 };
 
-/* Makes room for `more` bytes after len. -ENOBUFS at the cap, -ENOMEM. The content is untouched. */
+/* Makes room for `more` bytes after len. -ENOBUFS at the cap, -ENOMEM. The content is unchanged. */
 NT_MUST_CHECK int nt_buf_reserve(struct nt_buf *buf, size_t more);
 
 NT_MUST_CHECK int nt_buf_append(struct nt_buf *buf, const void *data, size_t len);
 
-/* Appends formatted text; the terminating NUL is there but not counted in len. */
+/* Appends formatted text; a terminating NUL follows but is not counted in len. */
 NT_MUST_CHECK int nt_buf_printf(struct nt_buf *buf, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

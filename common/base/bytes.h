@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Numbers as bytes, the same on any machine: of fixed width with the lowest byte first, and as
- * varints, seven bits a byte, as protobuf has them. Pure: any room may include it.
+ * Machine-independent encodings of integers: fixed width, little-endian, and the varints of
+ * protobuf (seven bits a byte). Pure: any room may include it.
  */
 #ifndef NT_COMMON_BASE_BYTES_H
 #define NT_COMMON_BASE_BYTES_H
@@ -47,20 +47,20 @@ static inline void nt_bytes_put_u64(uint8_t *at, uint64_t value)
 	nt_bytes_put_u32(at + 4, (uint32_t)(value >> 32));
 }
 
-/* For nt_varint_get() alone. */
+/* For nt_varint_get() only. */
 bool nt_varint_get_long(const uint8_t **at, const uint8_t *end, uint64_t *ret_value);
 
-/* Moves *at behind the varint. False, and nothing is changed: it is cut or has over 64 bits. */
+/* Moves *at behind the varint. False for a truncated one or one over 64 bits; *at is unchanged. */
 static inline bool nt_varint_get(const uint8_t **at, const uint8_t *end, uint64_t *ret_value)
 {
-	/* Most have one byte. */
+	/* Most varints have one byte. */
 	if (*at == end || **at & 0x80)
 		return nt_varint_get_long(at, end, ret_value);
 	*ret_value = *(*at)++;
 	return true;
 }
 
-/* Returns how many bytes it wrote. */
+/* Returns the number of bytes written. */
 size_t nt_varint_put(uint8_t out[NT_VARINT_MAX], uint64_t value);
 
 #endif

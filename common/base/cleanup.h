@@ -8,7 +8,7 @@
 #define NT_MUST_CHECK __attribute__((warn_unused_result))
 
 /*
- * An owning local says so where it is declared, and is released when its scope ends:
+ * Owning locals, released when their scope ends. The declaration shows the ownership:
  *
  *	nt_auto(nt_batch) struct nt_batch *b = NULL;
  *	nt_autofree char *path = NULL;
@@ -35,7 +35,7 @@ static inline int nt_take_fd(int *fd)
 	return taken;
 }
 
-/* Gives nt_auto(type) its release function. Goes beside the declaration of free_fn. */
+/* Defines the release function of nt_auto(type). Placed beside the declaration of free_fn. */
 #define NT_DEFINE_AUTO(type, free_fn)                                                              \
 	static inline void type##_freep(struct type **p)                                           \
 	{                                                                                          \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Values to bytes and back, the same on any machine, for state that is kept. The first error sticks:
- * nothing is written or read after it, and what is read is zero. Pure: any room may include it.
+ * A codec for state that is stored: machine-independent, with a sticky error. After an error
+ * nothing is written, and every value read is zero. Pure: any room may include it.
  *
- * Two formats are in use, and stay because their bytes are on disks and on the bus. The compact one
- * (detector states) has one function per type for both ways, so that what is saved and what is
- * loaded cannot drift apart. The fixed one (the aggregator's other states) has a function for each
- * way, because loading a job makes objects that saving it only reads.
+ * There are two formats; both are kept because their bytes are on disks and on the bus. The compact
+ * one (detector states) has one function per type for both directions, so that saving and loading
+ * cannot diverge. The fixed one (other states of the aggregator) has a function for each direction,
+ * because loading a job creates objects that saving it only reads.
  */
 #ifndef NT_COMMON_BASE_CODEC_H
 #define NT_COMMON_BASE_CODEC_H
@@ -19,31 +19,33 @@
 
 struct nt_codec {
 	bool loads;
-	int error; /* 0; -EBADMSG, of the input; -ENOBUFS, at the cap of `out`; -ENOMEM */
-	struct nt_buf *out; /* saving: what is appended to */
+	int error; /* 0; -EBADMSG: bad input; -ENOBUFS: `out` is at its cap; -ENOMEM */
+	struct nt_buf *out; /* saving: appended to */
 	/* Loading: borrowed. */
 	const uint8_t *in;
 	size_t in_size, at;
 };
 
-/* The input breaks a rule. */
+/* Sets -EBADMSG if `broken`: the input violates a rule. */
 void nt_code_fail(struct nt_codec *codec, bool broken);
 
-/* ---- compact, both ways ---- */
+/* ---- compact, both directions ---- */
 
-/* Seven bits a byte, lowest first. Loading refuses values over `most`. */
+/* A varint. Loading rejects values over `most`. */
 void nt_code_number(struct nt_codec *codec, uint64_t *value, uint64_t most);
 void nt_code_u8(struct nt_codec *codec, uint8_t *value, uint8_t most);
 void nt_code_u32(struct nt_codec *codec, uint32_t *value, uint32_t most);
 void nt_code_u64(struct nt_codec *codec, uint64_t *value);
 void nt_code_i32(struct nt_codec *codec, int32_t *value);
 void nt_code_bool(struct nt_codec *codec, bool *value);
-/* Eight bytes, of a hash. */
+/* Eight bytes, for hashes. */
 void nt_code_fixed(struct nt_codec *codec, uint64_t *value);
-/* Loading refuses what is not finite. Zero takes one byte. */
+/* Loading rejects infinities and NaN. Zero takes one byte. */
 void nt_code_real(struct nt_codec *codec, double *value);
 void nt_code_reals(struct nt_codec *codec, double *value, size_t n);
-/* How many elements follow, of at least one byte each: a lie costs no memory. */
+/*
+ * A count of following elements. Loading rejects more than the bytes left: each takes at least one.
+ */
 void nt_code_count(struct nt_codec *codec, uint32_t *value, uint32_t most);
 
 /* ---- fixed widths, lowest byte first ---- */
@@ -52,11 +54,11 @@ void nt_codec_put_u32(struct nt_codec *codec, uint32_t value);
 void nt_codec_put_u64(struct nt_codec *codec, uint64_t value);
 void nt_codec_put_f64(struct nt_codec *codec, double value);
 void nt_codec_put_bytes(struct nt_codec *codec, const void *data, size_t size);
-/* NULL is "". */
+/* NULL is written as "". */
 void nt_codec_put_text(struct nt_codec *codec, const char *text);
 
 uint32_t nt_codec_get_u32(struct nt_codec *codec);
-/* A number above most is damage. */
+/* A count above most is -EBADMSG. */
 uint32_t nt_codec_get_count(struct nt_codec *codec, uint32_t most);
 uint64_t nt_codec_get_u64(struct nt_codec *codec);
 double nt_codec_get_f64(struct nt_codec *codec);

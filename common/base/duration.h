@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spans of time in nanoseconds. */
+/* Units of time, in nanoseconds. */
 #ifndef NT_COMMON_BASE_DURATION_H
 #define NT_COMMON_BASE_DURATION_H
 

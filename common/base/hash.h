@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Hashes that travel: their values are part of the wire contract, because agents of different
- * versions must give one communicator the same id. None of them resists an attacker.
+ * Stable hashes. Their values are part of the wire contract: agents of different versions must
+ * derive the same communicator id. None of them resists an attacker.
  */
 #ifndef NT_COMMON_BASE_HASH_H
 #define NT_COMMON_BASE_HASH_H
@@ -11,7 +11,7 @@
 
 #define NT_HASH_SEED 0xcbf29ce484222325ULL
 
-/* FNV-1a. Start with NT_HASH_SEED, or go on from an earlier hash. */
+/* FNV-1a. Start with NT_HASH_SEED, or continue from an earlier hash. */
 static inline uint64_t nt_hash_bytes(uint64_t hash, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
@@ -34,7 +34,7 @@ static inline uint64_t nt_hash_text(uint64_t hash, const char *text)
 	}
 }
 
-/* Byte by byte from the low end, so that the result does not depend on the machine. */
+/* From the lowest byte up, so that the result does not depend on the machine. */
 static inline uint64_t nt_hash_u64(uint64_t hash, uint64_t value)
 {
 	for (int i = 0; i < 8; i++) {
@@ -44,7 +44,7 @@ static inline uint64_t nt_hash_u64(uint64_t hash, uint64_t value)
 	return hash;
 }
 
-/* Spreads every bit over all others (the finaliser of splitmix64). */
+/* Mixes every bit into all others (the finaliser of splitmix64). */
 static inline uint64_t nt_hash_mix(uint64_t value)
 {
 	value ^= value >> 30;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which of some known words a mistyped one was probably meant to be. */
+/* Suggests the known word closest to a mistyped one. */
 #ifndef NT_COMMON_BASE_NEAREST_H
 #define NT_COMMON_BASE_NEAREST_H
 
 #include <stddef.h>
 
-/* Initialise with name alone; best stays NULL while nothing is near. All borrowed. */
+/* Initialise with name alone; best stays NULL until a close word is found. All borrowed. */
 struct nt_nearest {
 	const char *name;
 	const char *best;

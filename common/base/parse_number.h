@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Numbers out of text, strictly: the whole run of bytes is the number, or there is none. No leading
- * blanks, no trailing anything, no locale, no silent overflow. All return 0, -EINVAL for what is
- * not such a number and -ERANGE for one outside [min, max]; the output is untouched on failure.
+ * Strict number parsers: the whole text must be the number. No blanks, no trailing bytes, no
+ * locale, no silent overflow. All return 0, -EINVAL for malformed text and -ERANGE outside [min,
+ * max]; the output is unchanged on failure.
  */
 #ifndef NT_COMMON_BASE_PARSE_NUMBER_H
 #define NT_COMMON_BASE_PARSE_NUMBER_H
@@ -16,9 +16,9 @@ NT_MUST_CHECK int nt_parse_u64(const char *text, size_t len, uint64_t min, uint6
 			       uint64_t *ret_value);
 NT_MUST_CHECK int nt_parse_u32(const char *text, size_t len, uint32_t min, uint32_t max,
 			       uint32_t *ret_value);
-/* Hexadecimal digits without 0x in front. */
+/* Hexadecimal digits without a 0x prefix. */
 NT_MUST_CHECK int nt_parse_hex(const char *text, size_t len, uint64_t max, uint64_t *ret_value);
-/* 1, -1.5, 2e-3. Infinities, not-a-number and hexadecimal are no numbers here. */
+/* 1, -1.5, 2e-3. Infinities, NaN and hexadecimal are rejected. */
 NT_MUST_CHECK int nt_parse_double(const char *text, size_t len, double min, double max,
 				  double *ret_value);
 
@@ -37,7 +37,7 @@ enum {
 const char *nt_format_size(uint64_t bytes, char text[NT_PARSE_TEXT]);
 const char *nt_format_duration(uint64_t ns, char text[NT_PARSE_TEXT]);
 
-/* A part of a whole in percent, rounded down: 100 only where nothing is missing. */
+/* A fraction in percent, rounded down: 100 only for the whole. */
 unsigned int nt_parse_percent(double part);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Durations in logarithmic buckets, four to an octave: bucket i counts the values in
- * [2^(i/4), 2^((i+1)/4)) ns, so that a quantile is wrong by 9 % at most. The buckets are those of
+ * A histogram of durations in logarithmic buckets, four to an octave: bucket i counts the values in
+ * [2^(i/4), 2^((i+1)/4)) ns, so a quantile is off by 9 % at most. The buckets are those of
  * proto/neutracer.proto. A zeroed struct nt_sketch is empty, and needs no release.
  */
 #ifndef NT_COMMON_BASE_SKETCH_H
@@ -19,7 +19,7 @@ struct nt_sketch {
 	uint64_t calls, sum_ns, min_ns, max_ns;
 };
 
-/* Of 0 ns: 0. */
+/* 0 ns is in bucket 0. */
 uint32_t nt_sketch_bucket(uint64_t ns);
 
 void nt_sketch_add(struct nt_sketch *sketch, uint64_t ns);

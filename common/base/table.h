@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* uthash, made to report want of memory instead of ending the program. In place of <uthash.h>. */
+/* uthash, configured to report failed allocations instead of exiting. Replaces <uthash.h>. */
 #ifndef NT_COMMON_BASE_TABLE_H
 #define NT_COMMON_BASE_TABLE_H
 
@@ -7,7 +7,7 @@
 
 #include <uthash.h>
 
-/* After HASH_ADD and HASH_REPLACE: false where there was no memory; the entry is then in no table. */
+/* After HASH_ADD and HASH_REPLACE: false if memory ran out; the entry is then in no table. */
 #define nt_table_has(entry) ((entry)->hh.tbl != NULL)
 
 #endif

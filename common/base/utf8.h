@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the first character of text, or 0 where it is none: no surrogates, no long forms. */
+/* Bytes of the first character of text; 0 if invalid (surrogates and overlong forms included). */
 size_t nt_utf8_length(const char *text, size_t len);
 
 bool nt_utf8_is_valid(const char *text, size_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An HTTP server behind a route table. It answers by itself whatever is not a route's business:
- * authorization, 400 to 431 for requests that break the rules, HEAD, request ids; every error is
- * an RFC 9457 problem document. Handlers run in the server's threads and must not block.
+ * An HTTP server with a route table. The server itself handles all that is not specific to a route:
+ * authorization, 400 to 431 for invalid requests, HEAD, request ids; every error is an RFC 9457
+ * problem document. Handlers run in the server's threads and must not block.
  */
 #ifndef NT_COMMON_HTTP_HTTPD_H
 #define NT_COMMON_HTTP_HTTPD_H
@@ -15,14 +15,14 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_HTTPD_MAX_HEADERS = 16 << 10, /* bytes of all together; 431 beyond */
+	NT_HTTPD_MAX_HEADERS = 16 << 10, /* total bytes; 431 beyond */
 	NT_HTTPD_MAX_SEGMENTS = 4, /* {…} in one route */
 };
 
 enum nt_httpd_access {
-	NT_HTTPD_OPEN, /* to everybody */
-	NT_HTTPD_READ, /* to a token of any scope */
-	NT_HTTPD_ADMIN, /* not to a token of scope read: 403 */
+	NT_HTTPD_OPEN, /* no token needed */
+	NT_HTTPD_READ, /* needs a token of any scope */
+	NT_HTTPD_ADMIN, /* needs a token of scope admin: 403 for others */
 };
 
 struct nt_httpd_request; /* valid during the handler */
@@ -36,16 +36,16 @@ const char *nt_httpd_header(const struct nt_httpd_request *request, const char *
 const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_len);
 
 struct nt_httpd_reply {
-	unsigned int status; /* 200 unless the handler says otherwise */
-	const char *content_type; /* as the route's unless set; a constant */
+	unsigned int status; /* 200 unless the handler sets it */
+	const char *content_type; /* the route's unless set; a constant */
 	struct nt_buf body;
-	char etag[96]; /* without quotes; "": none. The server answers If-None-Match with it */
+	char etag[96]; /* without quotes; "": none. The server compares If-None-Match with it */
 	uint32_t retry_after_s;
 };
 
 /*
  * Makes the reply a problem document. `code` is a constant for programs, the rest is for people.
- * Returns 0, or -ENOMEM: the handler returns that in either case.
+ * Returns 0, or -ENOMEM; the handler returns the result in either case.
  */
 NT_MUST_CHECK int nt_httpd_problem(struct nt_httpd_reply *reply,
 				   const struct nt_httpd_request *request, unsigned int status,
@@ -56,15 +56,15 @@ struct nt_httpd_route {
 	const char *method; /* "GET", which serves HEAD too; "POST" … */
 	const char *path; /* "/api/v1/jobs/{id}/ranks": {…} is one segment */
 	enum nt_httpd_access access;
-	const char *content_type; /* of what it answers with 200 */
-	const char *query; /* the parameters that it takes, separated by blanks; others are a 400 */
+	const char *content_type; /* of its replies with status 200 */
+	const char *query; /* accepted parameters, separated by blanks; others are a 400 */
 	/* A negative errno makes a 500 and is counted. */
 	int (*handle)(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply);
-	bool is_vital; /* also answered when all ordinary connections are taken; others: 503 */
+	bool is_vital; /* also served when all ordinary connections are in use; others: 503 */
 };
 
-/* Whether the text is "ADDRESS:PORT". Does not ask whether there is such an address. */
+/* Whether the text has the form "ADDRESS:PORT". The address need not exist. */
 bool nt_httpd_listen_is_sound(const char *text);
 
 struct nt_httpd_options {
@@ -73,18 +73,18 @@ struct nt_httpd_options {
 	size_t routes;
 	void *data; /* for the handlers */
 	/*
-	 * A token a line, then perhaps a blank and its scope, admin (the default) or read; # starts
-	 * a comment. Read again when it changes. Made with one new token, mode 0600, where it is
-	 * missing. NULL: everything is open.
+	 * One token per line, optionally followed by a blank and its scope, admin (the default) or
+	 * read; # starts a comment. Reloaded when it changes. If missing, it is created with one
+	 * new token, mode 0600. NULL: no authorization.
 	 */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
 	/*
-	 * 0: 1024, 256; fewer where the limit of open files leaves less room. Connections beyond
-	 * either get one of 128 reserved slots: they have 2 s, and only vital routes answer them.
+	 * 0: 1024, 256; fewer if the limit of open files is lower. Connections beyond either get
+	 * one of 128 reserved slots: they have 2 s, and only vital routes answer them.
 	 */
 	uint32_t max_connections, max_connections_per_ip;
-	/* However slowly it drips. */
+	/* Absolute; arriving bytes do not extend them. */
 	uint64_t header_timeout_ns; /* from accept to the end of the header; 0: 5 s */
 	uint64_t request_timeout_ns; /* from there to the end of the answer; 0: 15 s */
 	uint64_t max_body_bytes; /* 0: 64 KiB; 413 beyond */
@@ -108,13 +108,13 @@ uint16_t nt_httpd_port(const struct nt_httpd *httpd);
 struct nt_httpd_stats {
 	uint64_t requests[6]; /* by the first digit of the status */
 	uint64_t connections, connections_now;
-	uint64_t reaped; /* connections cut off because a request took too long */
+	uint64_t reaped; /* connections closed because a request took too long */
 	uint64_t over_limit; /* connections beyond the limits, in reserved slots */
-	uint64_t evicted; /* of those: cut off for a later one */
+	uint64_t evicted; /* of those: closed in favour of a later one */
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
-	bool tokens_are_old; /* the token file is not right: those hold that it named before */
+	bool tokens_are_old; /* the token file is invalid: the previous tokens stay valid */
 };
 
 void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);

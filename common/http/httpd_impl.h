@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by httpd.c and httpd_request.c; nobody else includes it. */
+/* Internals shared by httpd.c and httpd_request.c only. */
 #ifndef NT_COMMON_HTTP_HTTPD_IMPL_H
 #define NT_COMMON_HTTP_HTTPD_IMPL_H
 
@@ -26,7 +26,7 @@ struct nt_httpd {
 	uint64_t max_body_bytes;
 	uint32_t request_id_base;
 	atomic_uint request_count;
-	struct nt_tokens *tokens; /* NULL: everything is open */
+	struct nt_tokens *tokens; /* NULL: no authorization */
 	struct nt_limiter limiter;
 	struct nt_buf cert, key; /* PEM, with a NUL at the end */
 
@@ -48,7 +48,7 @@ struct nt_httpd_request {
 	const char *segment[NT_HTTPD_MAX_SEGMENTS];
 	bool begun;
 	bool is_reserved; /* its connection has a reserved slot */
-	bool is_last; /* its connection is closed after the answer, read or not */
+	bool is_last; /* its connection is closed after the reply, read or not */
 	size_t discarded;
 	struct nt_buf body;
 	struct nt_httpd_reply refusal; /* status 0: none */
@@ -57,8 +57,8 @@ struct nt_httpd_request {
 };
 
 /*
- * Looks at everything that can be known from the request line and the headers: finds the route, or
- * fills the request's refusal. -ENOMEM.
+ * Checks the request line and the headers: finds the route, or fills the request's refusal.
+ * -ENOMEM.
  */
 NT_MUST_CHECK int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The connections of an HTTP server: how many may be open at once, and until when each.
+ * Connection slots of an HTTP server: how many may be open at once, and until when each.
  *
- * A connection is ordinary while there is an ordinary slot, in all and for its address. One beyond
- * that takes a reserved slot. When the reserved slots are taken, too, the address that has most of
- * them loses its oldest one. So slow clients can fill the ordinary slots, but a client whose request
- * comes at once is still answered.
+ * A connection is ordinary while there is an ordinary slot, in total and for its address. One
+ * beyond that takes a reserved slot. When the reserved slots are taken, too, the address that has
+ * most of them loses its oldest one. So slow clients can fill the ordinary slots, but a client that
+ * sends its request at once is still answered.
  *
  * Each phase of a connection has a deadline that arriving bytes do not extend. A late connection is
  * cut off by shutdown(); the server then sees its end and closes it. All functions are thread-safe.
@@ -28,7 +28,7 @@ struct nt_slots_limits {
 	uint64_t reserved_ns; /* from accept to the end of the answer, in a reserved slot */
 };
 
-struct nt_slot_address; /* of a client, with what it holds */
+struct nt_slot_address; /* a client address and its slot counts */
 
 struct nt_slot {
 	struct nt_slot *next, *previous;
@@ -41,25 +41,25 @@ struct nt_slot {
 struct nt_slots_stats {
 	uint32_t ordinary, reserved; /* now */
 	uint64_t over_limit; /* connections that got a reserved slot */
-	uint64_t evicted; /* of those: cut off for a later one */
-	uint64_t reaped; /* cut off at their deadline */
+	uint64_t evicted; /* of those: closed in favour of a later one */
+	uint64_t reaped; /* closed at their deadline */
 };
 
 struct nt_slots {
 	struct nt_slots_limits limits;
-	pthread_mutex_t lock; /* over everything below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t wake;
 	struct nt_slot *first[2]; /* ordinary, reserved; the latest first */
 	struct nt_slot_address *addresses; /* by address: a hash table */
 	struct nt_slots_stats stats;
-	uint64_t wakes_ns; /* when nt_slots_run() looks again */
+	uint64_t wakes_ns; /* next check of nt_slots_run() */
 	bool is_ending;
 };
 
 void nt_slots_init(struct nt_slots *slots, const struct nt_slots_limits *limits);
-void nt_slots_destroy(struct nt_slots *slots); /* all slots have been left */
+void nt_slots_destroy(struct nt_slots *slots); /* all slots must have been left */
 
-/* A connection was accepted. The address may be NULL: all such count as one. -ENOMEM. */
+/* A connection was accepted. The address may be NULL: all of these count as one. -ENOMEM. */
 NT_MUST_CHECK int nt_slots_enter(struct nt_slots *slots, int fd, const struct sockaddr *address,
 				 uint64_t mono_ns, struct nt_slot **ret_slot);
 /* The header of a request is complete; the answer is sent. */
@@ -68,10 +68,10 @@ void nt_slots_idle(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_n
 /* Called before the descriptor is closed. Frees the slot; NULL is allowed. */
 void nt_slots_leave(struct nt_slots *slots, struct nt_slot *slot);
 
-/* Cuts off what is late. Returns the next deadline, or UINT64_MAX. */
+/* Shuts down late connections. Returns the next deadline, or UINT64_MAX. */
 uint64_t nt_slots_reap(struct nt_slots *slots, uint64_t mono_ns);
 
-/* Does that whenever it is due, until nt_slots_end(): the body of a thread. */
+/* Calls nt_slots_reap() when due, until nt_slots_end(): the body of a thread. */
 void nt_slots_run(struct nt_slots *slots);
 void nt_slots_end(struct nt_slots *slots);
 

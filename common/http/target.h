@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The target of an HTTP request, taken apart and decoded: "/api/v1/jobs/a%2Fb?limit=3". */
+/* Parser of HTTP request targets, split and decoded: "/api/v1/jobs/a%2Fb?limit=3". */
 #ifndef NT_COMMON_HTTP_TARGET_H
 #define NT_COMMON_HTTP_TARGET_H
 
@@ -21,17 +21,17 @@ struct nt_target {
 		const char *name, *value;
 	} query[NT_TARGET_MAX_QUERY];
 	size_t queries;
-	char text[NT_TARGET_MAX_BYTES + 2 + NT_TARGET_MAX_QUERY]; /* what the above point into */
+	char text[NT_TARGET_MAX_BYTES + 2 + NT_TARGET_MAX_QUERY]; /* storage of the above */
 };
 
 /*
- * -ENAMETOOLONG, -E2BIG for more segments or parameters than the caps, -EEXIST for a parameter
- * given twice, -EADDRNOTAVAIL for a host that cannot be, -EINVAL for what is no target: broken percent signs, control characters, text that
- * is not UTF-8.
+ * -ENAMETOOLONG, -E2BIG for more segments or parameters than the caps, -EEXIST for a repeated
+ * parameter, -EADDRNOTAVAIL for an impossible host, -EINVAL for a malformed target: broken percent
+ * signs, control characters, text that is not UTF-8.
  */
 NT_MUST_CHECK int nt_target_parse(const char *text, size_t len, struct nt_target *ret_target);
 
-/* Whether the text is "HOST" or "HOST:PORT" by its form. A user's name before it is refused. */
+/* Whether the text has the form "HOST" or "HOST:PORT". A user name in front is rejected. */
 bool nt_target_host_is_sound(const char *text, size_t len);
 
 /* The value of a parameter, or NULL. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A client of the Kubernetes API, for a program inside the cluster or beside it: who asks has the
- * token of a service account, which is read anew for each request because it rotates. Calls block,
- * up to their timeout, so they belong on a thread of their own; only nt_kube_stop() may come from
- * another one.
+ * A client of the Kubernetes API, for a program inside the cluster or beside it. It authenticates
+ * with the token of a service account, which is reread for each request because it rotates. Calls
+ * block, up to their timeout, so they belong on a thread of their own; only nt_kube_stop() may be
+ * called from another one.
  */
 #ifndef NT_COMMON_KUBE_KUBE_H
 #define NT_COMMON_KUBE_KUBE_H
@@ -18,19 +18,19 @@
 
 enum {
 	NT_KUBE_REASON = 256, /* bytes of a reason, with its NUL */
-	NT_KUBE_REPLY_BYTES = 1 << 20, /* of a body that is kept, where the request names no cap */
+	NT_KUBE_REPLY_BYTES = 1 << 20, /* of a stored body, if the request sets no cap */
 	NT_KUBE_TOKEN_BYTES = 64 << 10,
 };
 
-/* Files are a service account's where they are NULL, and none where they are "". */
+/* File names: NULL is the service account's file, "" is none. */
 struct nt_kube_options {
-	char *api; /* https://HOST:PORT; NULL: the one that the environment of a pod names */
-	char *token_file; /* a service account's goes nowhere in clear text */
-	char *ca_file; /* certificates (PEM) that the server is trusted by */
-	const char *account; /* directory of the service account; NULL: where the kubelet puts it */
+	char *api; /* https://HOST:PORT; NULL: from the environment of a pod */
+	char *token_file; /* a service account's is never sent in clear text */
+	char *ca_file; /* PEM: certificates that authenticate the server */
+	const char *account; /* directory of the service account; NULL: the kubelet's default */
 };
 
-/* In a table of a config of this type, which has a struct nt_kube_options of that name. */
+/* For the table of a config `type` with a struct nt_kube_options named `field`. */
 /* clang-format off */
 #define NT_KUBE_OPTIONS(type, field)                                                               \
 	{.name = "kube-api", .kind = NT_OPT_STRING, .offset = offsetof(type, field.api),           \
@@ -50,15 +50,15 @@ extern const struct nt_opt_form nt_kube_url_form;
 
 struct nt_kube;
 
-/* -ENOENT: there is no API server to ask, here or by request. -EINVAL: that is no URL. -ENOMEM. */
+/* -ENOENT: no API server is configured. -EINVAL: malformed URL. -ENOMEM. */
 NT_MUST_CHECK int nt_kube_new(const struct nt_kube_options *options, struct nt_kube **ret_kube);
 void nt_kube_free(struct nt_kube *kube);
 NT_DEFINE_AUTO(nt_kube, nt_kube_free)
 
-/* Where requests go: a URL, for the log. */
+/* The URL of the server, for the log. */
 const char *nt_kube_server(const struct nt_kube *kube);
 
-/* From any thread: the call that runs, and all later ones, end with -ECANCELED. */
+/* Thread-safe: the running call and all later ones return -ECANCELED. */
 void nt_kube_stop(struct nt_kube *kube);
 bool nt_kube_is_stopped(const struct nt_kube *kube);
 
@@ -66,7 +66,7 @@ enum nt_kube_method {
 	NT_KUBE_GET,
 	NT_KUBE_POST,
 	NT_KUBE_PUT,
-	NT_KUBE_PATCH, /* strategic merge, where the request names no other kind */
+	NT_KUBE_PATCH, /* strategic merge, unless content_type is set */
 	NT_KUBE_DELETE,
 };
 
@@ -75,37 +75,37 @@ struct nt_kube_request {
 	const char *path; /* from the "/" on, with its query; see nt_kube_escape() */
 	const void *body; /* JSON; NULL: none */
 	size_t body_len;
-	const char *content_type; /* NULL: as the method has it */
-	uint64_t timeout_ns; /* of the whole; 0: 30 s */
+	const char *content_type; /* NULL: the method's default */
+	uint64_t timeout_ns; /* of the whole call; 0: 30 s */
 	size_t max_bytes; /* of the reply; 0: NT_KUBE_REPLY_BYTES, or with `data` no cap */
-	/* Takes a successful reply piece by piece, instead of its body. < 0 ends the call with it. */
+	/* Receives a successful reply in pieces, instead of its body. < 0 ends the call with it. */
 	int (*data)(void *context, const char *data, size_t len);
-	void (*begun)(void *context); /* a reply has begun, and is a success; NULL: who cares */
+	void (*begun)(void *context); /* a successful reply begins; may be NULL */
 	void *context;
 };
 
 struct nt_kube_reply {
-	long status; /* of HTTP */
-	uint64_t retry_after_ns; /* as the server asks; 0: it does not */
-	char reason[NT_KUBE_REASON]; /* the server's own where it refuses: printable, or "" */
+	long status; /* HTTP status */
+	uint64_t retry_after_ns; /* Retry-After of the server; 0: none */
+	char reason[NT_KUBE_REASON]; /* the server's reason of a rejection: printable, or "" */
 	struct nt_buf body;
 };
 
 /*
- * 0: the server has answered, whatever its status. Else *ret_reply has no status, or that of a reply
- * that broke off: -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EPROTO (above all: not to
- * be trusted), -EFBIG, -ECANCELED, -ENOMEM, what `data` returned, or why the token could not be
- * read. nt_kube_error() says more. ret_reply is released by the caller, in all cases.
+ * 0: the server replied, with any status. Otherwise *ret_reply has no status, or that of a
+ * truncated reply: -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EPROTO (mostly an
+ * untrusted server), -EFBIG, -ECANCELED, -ENOMEM, the result of `data`, or the error of reading the
+ * token. nt_kube_error() has details. The caller always releases ret_reply.
  */
 NT_MUST_CHECK int nt_kube_call(struct nt_kube *kube, const struct nt_kube_request *request,
 			       struct nt_kube_reply *ret_reply);
 void nt_kube_reply_release(struct nt_kube_reply *reply);
 #define nt_autokubereply __attribute__((cleanup(nt_kube_reply_release)))
 
-/* Of the last call that failed: one printable line, without the token. */
+/* The error of the last failed call: one printable line, without the token. */
 const char *nt_kube_error(const struct nt_kube *kube);
 
-/* Appends text as one piece of a path or a query, with a NUL behind as nt_buf_printf() does. */
+/* Appends text percent-encoded for a path or a query, and a NUL as nt_buf_printf() does. */
 NT_MUST_CHECK int nt_kube_escape(struct nt_buf *buf, const char *text);
 
 #endif

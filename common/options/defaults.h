@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the programs of one machine find each other when nobody configures anything. */
+/* Default addresses by which the programs of one machine connect without configuration. */
 #ifndef NT_COMMON_OPTIONS_DEFAULTS_H
 #define NT_COMMON_OPTIONS_DEFAULTS_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How the programs end. A script that starts one can tell a mistake of its own (usage, config) from
- * a machine that lacks something (kernel) and from a fault that another try may cure (the rest).
+ * Exit codes of the programs. A script can distinguish a mistake of its own (usage, config) from a
+ * machine that lacks something (kernel) and from a fault that a retry may cure (the rest).
  */
 #ifndef NT_COMMON_OPTIONS_EXIT_H
 #define NT_COMMON_OPTIONS_EXIT_H
 
 enum nt_exit {
 	NT_EXIT_OK = 0,
-	NT_EXIT_FINDING = 1, /* the question was answered, and the answer is bad news */
+	NT_EXIT_FINDING = 1, /* the command succeeded and found a fault */
 	NT_EXIT_USAGE = 2,
 	NT_EXIT_CONFIG = 3,
 	NT_EXIT_KERNEL = 4,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the settings that a table describes (common/options/opt_table.h). Later sources win: default, file,
- * environment, command line.
+ * Reads the settings that a table describes (common/options/opt_table.h). Later sources win:
+ * default, file, environment, command line.
  */
 #ifndef NT_COMMON_OPTIONS_OPT_H
 #define NT_COMMON_OPTIONS_OPT_H
@@ -13,29 +13,29 @@
 #include "common/options/opt_table.h"
 
 /*
- * Fills config, which must be zeroed, from all sources. Returns 0: go on; 1: an option such as
- * --help was answered on stdout, end with NT_EXIT_OK; or a negative errno with *ret_error filled.
+ * Fills config, which must be zeroed, from all sources. Returns 0: continue; 1: an option such as
+ * --help was printed on stdout, exit with NT_EXIT_OK; or a negative errno with *ret_error filled.
  * In every case the caller ends with nt_opt_free().
  *
- * Known to every program: --config FILE (and NT_CONFIG), --help, --version, and for the build
+ * Built into every program: --config FILE (and NT_CONFIG), --help, --version, and for the build
  * --print-man, --print-completion bash|zsh, --print-options (the table as text).
  */
 NT_MUST_CHECK int nt_opt_load(const struct nt_opt_program *program, int argc, char **argv,
 			      void *config, struct nt_opt_error *ret_error);
 
 /*
- * For a program of commands, which has no use for the above: answers the option (with its dashes)
- * on stdout where it is --help or one of its kin; false: it is none of them. shell: the word behind
- * --print-completion, NULL where there is none.
+ * For a program of commands, which does not call nt_opt_load(): handles --help and its kin.
+ * `option` has its dashes; false: it is none of them. shell: the word behind --print-completion,
+ * NULL if there is none.
  */
 bool nt_opt_answer(const struct nt_opt_program *program, const char *option, const char *shell);
 
-/* Releases the strings and the arguments in config. Twice does no harm. */
+/* Releases the strings and the arguments in config. Idempotent. */
 void nt_opt_free(const struct nt_opt_program *program, void *config);
 
 /*
- * Sets one option from text; `source` says where it came from, in messages ("--batch-linger").
- * The old value stays on failure: -EINVAL, -ERANGE, -ENOMEM.
+ * Sets one option from text; `source` names its origin in messages ("--batch-linger"). On failure
+ * the old value stays: -EINVAL, -ERANGE, -ENOMEM.
  */
 NT_MUST_CHECK int nt_opt_set(const struct nt_opt *opt, void *config, const char *source,
 			     const char *value, size_t len, struct nt_opt_error *ret_error);

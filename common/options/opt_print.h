@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An option table as text: for people, for the manual, for shells and for the check scripts. */
+/* Renders an option table as text: for users, the manual, shells and the check scripts. */
 #ifndef NT_COMMON_OPTIONS_OPT_PRINT_H
 #define NT_COMMON_OPTIONS_OPT_PRINT_H
 
@@ -17,16 +17,16 @@ enum {
 /* The options that every program has: --config, --help, --version. */
 extern const struct nt_opt nt_opt_builtins[NT_OPT_BUILTINS];
 
-/* What the help calls an option's value, or NULL where it takes none. */
+/* The name of an option's value in the help, or NULL if it takes none. */
 const char *nt_opt_arg(const struct nt_opt *opt);
-/* The positional arguments, for a line of usage; may be empty. */
+/* The positional arguments, for a usage line; may be empty. */
 const char *nt_opt_usage(const struct nt_opt_program *program);
 bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code);
 const char *nt_opt_exit_text(const struct nt_opt_program *program, enum nt_exit code);
 /* The help of an option with its choices and default. */
 void nt_opt_format_help(const struct nt_opt *opt, char *text, size_t size);
 
-/* "a duration from 10ms to 1m, such as 250ms or 5s": what nt_opt_set() takes. Returns text. */
+/* "a duration from 10ms to 1m, such as 250ms or 5s": what nt_opt_set() accepts. Returns text. */
 const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALLOWED_TEXT]);
 
 /* "batch-linger" → "NT_BATCH_LINGER". Returns text. */
@@ -38,8 +38,8 @@ void nt_opt_print_man(const struct nt_opt_program *program, FILE *out);
 /* shell: "bash" or "zsh". */
 void nt_opt_print_completion(const struct nt_opt_program *program, const char *shell, FILE *out);
 /*
- * One row a line, tabs between: name, environment variable, file key, value, default, help;
- * "-" for what is not there.
+ * One row a line, separated by tabs: name, environment variable, file key, value, default, help;
+ * "-" for a missing field.
  */
 void nt_opt_print_options(const struct nt_opt_program *program, FILE *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One table describes every setting of a program. From a row come the command-line option, the
- * environment variable, the config-file key, the --help line, the man-page entry and the shell
- * completion, so they cannot disagree.
+ * Option tables: one table describes every setting of a program. Each row yields the command-line
+ * option, the environment variable, the config-file key, the --help line, the man-page entry and
+ * the shell completion, so they cannot disagree.
  */
 #ifndef NT_COMMON_OPTIONS_OPT_TABLE_H
 #define NT_COMMON_OPTIONS_OPT_TABLE_H
@@ -20,7 +20,7 @@ enum nt_opt_kind {
 	NT_OPT_SIZE, /* uint64_t bytes; written 64K, 16M, 1G */
 	NT_OPT_DURATION, /* uint64_t nanoseconds; written 250ms, 5s, 1m */
 	NT_OPT_DOUBLE, /* double */
-	NT_OPT_STRING, /* char *, owned by the config; NULL where nothing is set */
+	NT_OPT_STRING, /* char *, owned by the config; NULL if unset */
 	NT_OPT_CHOICE, /* uint32_t or an enum: index of the word in `choices` */
 };
 
@@ -29,7 +29,7 @@ enum nt_opt_flag {
 	NT_OPT_CLI_ONLY = 1 << 1, /* no environment variable and no key in the file */
 };
 
-/* What a STRING must be beside its length. */
+/* The required form of a STRING. */
 struct nt_opt_form {
 	bool (*fits)(const char *value);
 	const char *text; /* for messages and the manual: "ADDRESS:PORT" */
@@ -39,22 +39,24 @@ struct nt_opt {
 	const char *name; /* "batch-linger": --batch-linger, NT_BATCH_LINGER, key batch-linger */
 	enum nt_opt_kind kind;
 	size_t offset; /* in the program's struct config */
-	const char *def; /* as a user would write it; NULL: zero, false, no string */
-	/* Allowed range in the unit held, whole numbers for DOUBLE; max 0: what the kind holds. */
+	const char *def; /* in the user's notation; NULL: zero, false, no string */
+	/*
+	 * Allowed range in the unit held, whole numbers for DOUBLE; max 0: the range of the kind.
+	 */
 	unsigned long long min, max;
 	const char *help; /* lower case, no full stop */
-	/* what --help calls the value; NULL: by kind. Shells complete FILE and DIR */
+	/* the value's name in --help; NULL: by kind. Shells complete FILE and DIR */
 	const char *arg;
 	const char *choices; /* CHOICE: words separated by blanks */
 	unsigned int flags;
 	const struct nt_opt_form *form; /* STRING; NULL: any text */
-	/* STRING: offered by shells, separated by blanks; others are taken too */
+	/* STRING: completed by shells, separated by blanks; others are accepted too */
 	const char *words;
 };
 
 /*
- * A program of commands ("neutracer jobs") is a row of names here, and each command a program of its
- * own with its own table, named by both words.
+ * A command ("neutracer jobs"). A program of commands has an array of these; each command is a
+ * program of its own with its own table, named by both words.
  */
 struct nt_opt_command {
 	const char *name;
@@ -74,24 +76,24 @@ struct nt_opt_program {
 	const char *description; /* for the manual: paragraphs separated by an empty line */
 	const struct nt_opt *opts;
 	size_t opt_count;
-	/* usage text of positional arguments, "[FILE]..."; NULL: none are taken */
+	/* usage text of positional arguments, "[FILE]..."; NULL: none are accepted */
 	const char *args;
 	size_t min_args, max_args;
 	size_t args_offset; /* of a struct nt_opt_args in config; used where args is set */
 	const struct nt_opt_command *commands; /* then all of the above but the texts is unused */
 	size_t command_count;
 	const char *config_path; /* read if it exists and --config is not given; NULL: none */
-	const enum nt_exit *exits; /* those that the program uses, besides ok and usage */
+	const enum nt_exit *exits; /* that the program uses, besides ok and usage */
 	size_t exit_count;
-	const char *finding; /* what NT_EXIT_FINDING means here; NULL: a culprit is named */
+	const char *finding; /* meaning of NT_EXIT_FINDING; NULL: a culprit is named */
 };
 
 struct nt_opt_error {
-	enum nt_exit exit; /* how to end */
+	enum nt_exit exit; /* exit code */
 	char text[512]; /* one line */
 };
 
-/* The name in opts that a typing mistake of `name` was probably meant to be, or NULL. */
+/* The name in opts closest to the mistyped `name`, or NULL. */
 const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When to say that something is wrong with what we depend on: once for each cause when it begins, and
- * once when all has been well for a while. What flickers fills no log.
+ * Rate limit for messages about a faulty dependency: one message for each cause when it begins, and
+ * one when there has been no fault for a while. A flapping fault does not flood the log.
  */
 #ifndef NT_COMMON_SYSTEM_FAULT_NOTICE_H
 #define NT_COMMON_SYSTEM_FAULT_NOTICE_H
 
 #include <stdint.h>
 
-/* Zeroes: all is well. */
+/* All zero: well. */
 struct nt_fault_notice {
-	uint32_t told; /* causes, as bits, since all was well last */
-	uint64_t well_ns; /* since when, where something was told; 0: it is not well */
+	uint32_t told; /* causes reported since the last recovery, as bits */
+	uint64_t well_ns; /* start of recovery, if a cause was reported; 0: not well */
 };
 
 enum nt_fault_notice_news {
@@ -20,7 +20,7 @@ enum nt_fault_notice_news {
 	NT_FAULT_NOTICE_ENDS,
 };
 
-/* Every second or so. The cause is under 32; 0: all is well. Monotonic time. */
+/* Call about once a second. The cause is under 32; 0: well. Monotonic time. */
 enum nt_fault_notice_news nt_fault_notice_look(struct nt_fault_notice *fault_notice,
 					       unsigned int cause, uint64_t now_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The numbers a program keeps about itself. A static table names them; an enum of the program's own
- * indexes it. Labels are fixed text of the table, so nothing that a pod or a user sends can make a
- * series. Adding and setting are atomic and may be done by any thread.
+ * The metrics of a program. A static table names them; an enum of the program indexes it. Labels
+ * are fixed text of the table, so input of a pod or a user cannot create series. Adding and setting
+ * are atomic and thread-safe.
  */
 #ifndef NT_COMMON_SYSTEM_METRICS_H
 #define NT_COMMON_SYSTEM_METRICS_H
@@ -15,7 +15,7 @@
 
 enum nt_metric_kind {
 	NT_METRIC_COUNTER, /* name ends in _total */
-	NT_METRIC_COUNTER_NS, /* kept in nanoseconds, shown as seconds: _seconds_total */
+	NT_METRIC_COUNTER_NS, /* stored in nanoseconds, shown as seconds: _seconds_total */
 	NT_METRIC_GAUGE,
 	NT_METRIC_GAUGE_NS, /* set in nanoseconds, shown as seconds: _seconds */
 };
@@ -24,7 +24,7 @@ struct nt_metric {
 	const char *name; /* neutracer_agent_events_dropped_total */
 	enum nt_metric_kind kind;
 	const char *help; /* one sentence */
-	const char *labels; /* topic="window"; NULL: none. Rows of one name stand together */
+	const char *labels; /* topic="window"; NULL: none. Rows of one name are adjacent */
 };
 
 struct nt_metrics;
@@ -35,7 +35,7 @@ NT_MUST_CHECK int nt_metrics_new(const struct nt_metric *table, size_t count,
 void nt_metrics_free(struct nt_metrics *metrics);
 NT_DEFINE_AUTO(nt_metrics, nt_metrics_free)
 
-/* Of a gauge, or of a counter that another module counts: it never goes down then. */
+/* Of a gauge, or of a counter maintained by another module: it never decreases then. */
 void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value);
 
 enum nt_metrics_format {
@@ -43,9 +43,9 @@ enum nt_metrics_format {
 	NT_METRICS_OPENMETRICS, /* application/openmetrics-text; version=1.0.0 */
 };
 
-/* The Content-Type that belongs to a format. */
+/* The Content-Type of a format. */
 const char *nt_metrics_content_type(enum nt_metrics_format format);
-/* What the Accept header of a scrape asks for; NULL: no header. */
+/* The format requested by the Accept header of a scrape; NULL: no header. */
 enum nt_metrics_format nt_metrics_accepted(const char *accept);
 
 /* Appends all metrics. -ENOMEM, -ENOBUFS. */
