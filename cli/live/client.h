@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions to the aggregator's REST interface. Failures are told in words that say what to do. */
+/* A client of the aggregator's REST interface. Error texts include the remedy. */
 #ifndef NT_CLI_LIVE_CLIENT_H
 #define NT_CLI_LIVE_CLIENT_H
 
@@ -16,7 +16,7 @@ enum {
 struct nt_client_options {
 	const char *server; /* http://HOST:PORT or https://… */
 	const char *token_file;
-	const char *ca_file; /* PEM; NULL: what the system trusts */
+	const char *ca_file; /* PEM; NULL: the system's trusted certificates */
 };
 
 struct nt_client_error {
@@ -32,15 +32,15 @@ void nt_client_close(struct nt_client *client);
 NT_DEFINE_AUTO(nt_client, nt_client_close)
 
 /*
- * The document at a path such as "/api/v1/jobs/ID". The caller owns *ret_json. -ENOENT for a 404,
- * -ECONNREFUSED and the like, -EACCES for 401 and 403, -EPROTO for other answers.
+ * Fetches the document at a path such as "/api/v1/jobs/ID". The caller owns *ret_json. -ENOENT for
+ * a 404, -ECONNREFUSED and the like, -EACCES for 401 and 403, -EPROTO for other replies.
  */
 NT_MUST_CHECK int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
 				struct nt_client_error *ret_error);
 
 /*
- * All items of a list, page by page; the path may have parameters. The caller owns *ret_items.
- * max 0: NT_CLIENT_MAX_ITEMS.
+ * Fetches all items of a list, page by page; the path may have parameters. The caller owns
+ * *ret_items. max 0: NT_CLIENT_MAX_ITEMS.
  */
 NT_MUST_CHECK int nt_client_list(struct nt_client *client, const char *path, size_t max,
 				 json_t **ret_items, struct nt_client_error *ret_error);

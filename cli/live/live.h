@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the commands that ask a running aggregator have in common: options, ending, words. */
+/* Shared by the commands that query a running aggregator: options, exit codes, formatting. */
 #ifndef NT_CLI_LIVE_LIVE_H
 #define NT_CLI_LIVE_LIVE_H
 
@@ -37,23 +37,23 @@ struct nt_live_config {
 	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
 	 .help = help_, .arg = arg_, .flags = NT_OPT_CLI_ONLY, .words = words_}
 
-/* What shells offer; an aggregator may know more. */
+/* Completed by shells; an aggregator may have further ones. */
 #define NT_LIVE_CLASSES                                                                            \
 	"compute network host storage missing hang mismatch node unknown imbalance job-wide"
 /* clang-format on */
 
-/* With the client open and the config read: an exit code. */
+/* Runs with an open client and the loaded config. Returns an exit code. */
 typedef int nt_live_run(struct nt_client *client, const struct nt_live_config *config);
 
 /* Reads options, opens the client, runs and cleans up: the body of a command. An exit code. */
 int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt_live_run *run);
 
-/* Says the error on stderr. Returns its exit code. */
+/* Prints the error on stderr. Returns its exit code. */
 int nt_live_fail(const struct nt_client_error *error);
-/* For want of memory. */
+/* The same for -ENOMEM. */
 int nt_live_no_memory(void);
 
-/* {"items": items, "next": null}, or any other document, indented, on stdout. An exit code. */
+/* Prints {"items": items, "next": null}, or any other document, indented. An exit code. */
 int nt_live_print_list(json_t *items);
 int nt_live_print_json(const json_t *json);
 
@@ -61,9 +61,9 @@ enum {
 	NT_LIVE_TEXT = 160,
 };
 
-/* "rank 11", "node gpu-07", "path gpu-01 → gpu-02": whom a culprit object names. Returns text. */
+/* The name of a culprit object: "rank 11", "node gpu-07", "path gpu-01 → gpu-02". Returns text. */
 const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT]);
-/* How long ago an RFC 3339 time was: "42s", "5m", "3h", "2d"; "-" for none. Returns text. */
+/* The age of an RFC 3339 time: "42s", "5m", "3h", "2d"; "-" for none. Returns text. */
 const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT]);
 /* "×1.31", or "-". Returns text. */
 const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A table for people: columns as wide as they need, the last ones cut where the terminal ends;
- * whole where the output is no terminal. Colours on a terminal only, and not with NO_COLOR.
+ * A text table for terminals. Columns are as wide as needed; the last ones are cut at the
+ * terminal's width, and whole if the output is no terminal. Colours on a terminal only, and not
+ * with NO_COLOR.
  */
 #ifndef NT_CLI_LIVE_TABLE_H
 #define NT_CLI_LIVE_TABLE_H
@@ -28,9 +29,9 @@ enum nt_style {
 struct nt_column {
 	const char *title;
 	bool right; /* aligned */
-	bool shrinks; /* gives way where the terminal is narrow; never below 8 columns */
-	bool optional; /* left out where that is not enough */
-	bool rare; /* left out where no row has more than "-" for it */
+	bool shrinks; /* shrinks if the terminal is narrow; never below 8 columns */
+	bool optional; /* omitted if that is not enough */
+	bool rare; /* omitted if every row has "-" for it */
 };
 
 struct nt_table;
@@ -40,17 +41,17 @@ NT_MUST_CHECK int nt_table_new(const struct nt_column *columns, size_t count,
 void nt_table_free(struct nt_table *table);
 NT_DEFINE_AUTO(nt_table, nt_table_free)
 
-/* The next cell, left to right and row by row. Control characters are replaced. -ENOMEM. */
+/* Adds the next cell, left to right and row by row. Control characters are replaced. -ENOMEM. */
 NT_MUST_CHECK int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 void nt_table_print(const struct nt_table *table, FILE *out);
 
-/* What begins and ends a style on this stream: "" where it takes no colours. */
+/* The escape sequence that begins a style on this stream; "" if it takes no colours. */
 const char *nt_style_begin(enum nt_style style, FILE *out);
 const char *nt_style_end(FILE *out);
 
-/* In place: what came from elsewhere must not command the terminal. Returns text. */
+/* In place: replaces control characters, so that text cannot control the terminal. Returns text. */
 char *nt_table_defuse(char *text);
 
 #endif

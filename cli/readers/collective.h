@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collectives and element types as PyTorch calls them, in its records of all kinds. */
+/* PyTorch's names of collectives and element types, as in its records of all kinds. */
 #ifndef NT_CLI_READERS_COLLECTIVE_H
 #define NT_CLI_READERS_COLLECTIVE_H
 
@@ -9,24 +9,24 @@
 #include "proto/wire.h"
 
 /*
- * "nccl:_all_gather_base", "allreduce", "nccl:send 0->1": the operation. *ret_uneven: members may
- * give different counts.
+ * Maps "nccl:_all_gather_base", "allreduce", "nccl:send 0->1" to the operation. *ret_uneven:
+ * members may give different counts.
  */
 enum nt_op nt_collective_op(const char *name, bool *ret_uneven);
 
-/* "Float", NULL: NCCL's number of the type, which the live service shows too; others get one. */
+/* NCCL's number of the type ("Float", NULL), as in the live service; others get one of ours. */
 uint32_t nt_collective_type(const char *name);
 
-/* Bytes of an element; 0: not known. */
+/* Bytes of an element; 0: unknown. */
 uint32_t nt_collective_type_bytes(const char *name);
 
 /*
- * Calls of one operation are told of together, and how long the shortest of a small call and a large
- * one took says nothing of the large one: it is taken of calls of one size, those that move most, a
- * size being what differs by less than twice.
+ * The size class of a call. Calls of one operation are aggregated, but the shortest of small and
+ * large calls says nothing about the large ones. The minimum is therefore taken over calls of the
+ * class that moves most; sizes in one class differ by less than a factor of two.
  */
 uint8_t nt_collective_size(uint64_t bytes);
-/* Of the `most` calls of that size, spread over all: their number times that is what these take. */
+/* The mean minimum per call: times `calls` it is the time of the `most` calls of that size. */
 uint64_t nt_collective_spread(uint64_t shortest_ns, uint64_t most, uint64_t calls);
 
 #endif

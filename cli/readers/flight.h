@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dumps of PyTorch's flight recorder: the last collectives that each rank of a job enqueued, and how
- * far its device got with them. They tell where a job stands still.
+ * Dumps of PyTorch's flight recorder: the last collectives that each rank of a job enqueued, and
+ * how far its device progressed in them. They show where a job hangs.
  */
 #ifndef NT_CLI_READERS_FLIGHT_H
 #define NT_CLI_READERS_FLIGHT_H
@@ -21,27 +21,27 @@ enum {
 struct nt_flight_call {
 	uint64_t number; /* in its process group, from 1 */
 	uint64_t created_ns; /* when the host enqueued it */
-	uint64_t expires_ns; /* when it times out; UINT64_MAX: it does not say */
-	uint64_t count; /* elements; 0 where members may differ in it */
+	uint64_t expires_ns; /* when it times out; UINT64_MAX: unknown */
+	uint64_t count; /* elements; 0 if members may differ in it */
 	uint64_t hash; /* of all calls up to here that every member still has */
 	uint32_t type;
 	uint8_t op; /* enum nt_op */
-	bool started; /* on the device, as far as the job recorded that */
+	bool started; /* on the device, as far as recorded */
 	bool done;
 	bool sends, receives; /* to or from one member: see peer */
-	/* its place in the group; NT_FLIGHT_NO_PEER, or _PEERS where they are several */
+	/* its index in the group; NT_FLIGHT_NO_PEER, or _PEERS if there are several */
 	uint32_t peer;
 };
 
-/* What a rank did in one process group; sends and receives are kept apart. */
+/* The calls of a rank in one process group; sends and receives are separate. */
 struct nt_flight_group {
 	uint64_t id; /* equal on all members */
 	uint64_t name; /* hash of it */
-	uint32_t size; /* 0: not known */
-	uint32_t place; /* of the rank in it, where the size is known */
+	uint32_t size; /* 0: unknown */
+	uint32_t place; /* of the rank in it, if the size is known */
 	bool p2p;
-	bool all; /* that of all ranks of the job, by its description */
-	char label[48]; /* name and description, fit for printing */
+	bool all; /* the group of all ranks of the job, by its description */
+	char label[48]; /* name and description, printable */
 	struct nt_flight_call *call; /* ascending by number */
 	size_t calls;
 };
@@ -49,8 +49,8 @@ struct nt_flight_group {
 struct nt_flight_rank {
 	const char *path; /* borrowed */
 	uint32_t rank;
-	uint32_t world; /* 0: it does not say */
-	uint64_t written_ns; /* when the file last changed: the dump does not say */
+	uint32_t world; /* 0: unknown */
+	uint64_t written_ns; /* mtime of the file: the dump has no time */
 	uint64_t newest_ns; /* newest time in it */
 	bool whole; /* nothing has been overwritten yet */
 	bool uses_gpu;
@@ -62,20 +62,21 @@ struct nt_flight {
 	struct nt_flight_rank *rank; /* ascending */
 	size_t ranks;
 	uint32_t world; /* 0: the files do not say */
-	bool timed; /* it is recorded when the devices start a call */
-	bool untyped; /* of some call it is not recorded of what type its elements are */
+	bool timed; /* the starts of calls on the devices are recorded */
+	bool untyped; /* the element type of some call is not recorded */
 	uint64_t dropped; /* calls of groups beyond NT_FRAME_MAX_COMMS of a rank */
 };
 
 /*
- * One file per rank, JSON and perhaps gzipped. A rank waits in the oldest call that is not done. The
- * detection gets what it got up to that, and then how the job stood until the dump was written.
+ * Reads one file per rank, JSON and perhaps gzipped. A rank waits in its oldest call that is not
+ * done. The frames cover the calls up to that one, and then the state of the job until the dump was
+ * written.
  */
 NT_MUST_CHECK int nt_trace_read_flight(const char *const *paths, size_t count,
 				       struct nt_trace **ret_trace,
 				       struct nt_trace_error *ret_error);
 
-/* The frames of what was read, for nt_trace_read_flight. -ENOMEM, -E2BIG. */
+/* Makes the frames for nt_trace_read_flight(). -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_flight_frames(struct nt_flight *flight, struct nt_trace *trace);
 
 #endif

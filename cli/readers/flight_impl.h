@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Flight recorders from inside; for cli/flight*.c and cli/readers/read_flight.c alone. */
+/* Internals of the flight recorder reader; for cli/readers/flight*.c and read_flight.c only. */
 #ifndef NT_CLI_READERS_FLIGHT_IMPL_H
 #define NT_CLI_READERS_FLIGHT_IMPL_H
 
@@ -8,9 +8,9 @@
 #include "cli/readers/flight.h"
 #include "common/base/buf.h"
 
-#define NT_FLIGHT_MAX_NS (1ULL << 62) /* of any time */
+#define NT_FLIGHT_MAX_NS (1ULL << 62) /* limit of all times */
 
-/* ---- flight_dump.c: one dump ---------------------------------------------------------------------- */
+/* ---- flight_dump.c: one dump --------------------------------------------------------------- */
 
 /* A process group as pg_config lists it. */
 struct nt_flight_listed {
@@ -18,11 +18,11 @@ struct nt_flight_listed {
 	uint32_t size, place;
 };
 
-/* One file while it is read. */
+/* State of reading one file. */
 struct nt_flight_dump {
 	struct nt_flight *flight;
 	struct nt_flight_rank *out;
-	const struct nt_buf *text; /* NULL: it is a pickle, which has no lines */
+	const struct nt_buf *text; /* NULL: a pickle, which has no lines */
 	const json_t *status; /* pg_status, or NULL */
 	struct nt_flight_listed *listed;
 	size_t listeds;
@@ -30,16 +30,16 @@ struct nt_flight_dump {
 	struct nt_trace_error *error;
 };
 
-/* A number of at most max, as such or as text. False: it is none. */
+/* A number of at most max, as number or string. False: it is none. */
 bool nt_flight_read_number(const json_t *value, uint64_t max, uint64_t *ret_number);
-/* The process groups of pg_config. -EBADMSG, -ENOMEM. */
+/* Reads the process groups of pg_config. -EBADMSG, -ENOMEM. */
 NT_MUST_CHECK int nt_flight_read_config(struct nt_flight_dump *dump, const json_t *config);
-/* Adds the groups of which the dump has no call. -ENOMEM, -E2BIG. */
+/* Adds the groups without calls in the dump. -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_flight_add_silent(struct nt_flight_dump *dump);
-/* All calls. -EBADMSG, -ENOMEM, -E2BIG. */
+/* Reads all calls. -EBADMSG, -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_flight_read_entries(struct nt_flight_dump *dump, const json_t *entries);
 
-/* ---- flight_wait.c: which rank waits for which -------------------------------------------------------------- */
+/* ---- flight_wait.c: which rank waits for which -------------------------------------------- */
 
 enum {
 	NT_FLIGHT_CUTS = 4, /* frames by numbers */
@@ -52,23 +52,23 @@ struct nt_flight_member {
 	struct nt_frame_signature *signature; /* of its calls */
 	struct nt_frame_op *op;
 	size_t ops;
-	uint64_t at; /* the last call that it has entered */
+	uint64_t at; /* the last call that it entered */
 	uint64_t cut[NT_FLIGHT_CUTS];
 };
 
-/* Where a rank stands still. */
+/* The call in which a rank hangs. */
 struct nt_flight_stand {
-	const struct nt_flight_group *group; /* NULL: nowhere */
+	const struct nt_flight_group *group; /* NULL: none */
 	const struct nt_flight_call *call;
 	uint64_t since_ns;
-	const struct nt_flight_rank *peer; /* whom it waits for, where that is one */
+	const struct nt_flight_rank *peer; /* the rank it waits for, if there is exactly one */
 	uint64_t pair; /* 0: none */
-	size_t pairs; /* that the rank is in, if others wait for it */
+	size_t pairs; /* pairs of the rank, if others wait for it */
 };
 
 /*
- * One of two ranks of which one waits for what the other sends or takes. Their sends and receives are
- * numbered by each for itself, so the two are a communicator of their own, in its next call.
+ * One of two ranks of which one waits for a send or receive of the other. Each numbers its sends
+ * and receives independently, so the two form a communicator of their own, in its next call.
  */
 struct nt_flight_side {
 	uint64_t pair;
@@ -88,9 +88,9 @@ struct nt_flight_making {
 	uint64_t now_ns, differ_ns; /* differ: the first call that differs; 0: none */
 };
 
-/* Pairs of ranks of which one waits for the other. -ENOMEM. */
+/* Finds pairs of ranks of which one waits for the other. -ENOMEM. */
 NT_MUST_CHECK int nt_flight_find_pairs(struct nt_flight_making *making);
-/* The calls in which ranks stand still, the longest wait first. -ENOMEM. */
+/* Adds the calls in which ranks hang, the longest wait first. -ENOMEM. */
 NT_MUST_CHECK int nt_flight_add_waits(struct nt_flight_making *making);
 
 #endif

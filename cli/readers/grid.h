@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the frames of a trace end: at the steps of one of its ranks, half a second together at least,
- * and as far apart before and after them. An end lies half a step behind that rank's, so that clocks
- * may differ by as much before a step of one rank falls into another frame than the same of another.
+ * The ends of a trace's frames: at steps of one of its ranks, at least half a second apart, and
+ * extended evenly before and after them. An end is half a step behind that rank's, so that clocks
+ * may differ by as much before the same step of two ranks falls into different frames.
  */
 #ifndef NT_CLI_READERS_GRID_H
 #define NT_CLI_READERS_GRID_H
@@ -19,11 +19,11 @@ struct nt_grid {
 	uint64_t length_ns;
 };
 
-/* Of at least one step. All zero is empty. -ENOMEM. */
+/* From at least one step. All zero is empty. -ENOMEM. */
 NT_MUST_CHECK int nt_grid_make(struct nt_grid *grid, const struct nt_steps *steps);
 void nt_grid_release(struct nt_grid *grid);
 
-/* The frame that a time up to INT64_MAX falls into, and the time that a frame ends at. */
+/* The frame of a time up to INT64_MAX, and the end of a frame. */
 int64_t nt_grid_bin(const struct nt_grid *grid, uint64_t time_ns);
 uint64_t nt_grid_end(const struct nt_grid *grid, int64_t bin);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An input file of a reader as a whole, gunzipped where it is compressed, and the JSON in it. */
+/* Reads an input file whole, decompresses gzip, and parses JSON. */
 #ifndef NT_CLI_READERS_INPUT_H
 #define NT_CLI_READERS_INPUT_H
 
@@ -23,21 +23,22 @@ NT_MUST_CHECK int nt_input_json(const char *path, const struct nt_buf *buf, json
 				struct nt_trace_error *ret_error);
 
 /*
- * The line, from 1, at which member `at` of the list begins that JSON `text` has under `key` in its
- * first level, or is itself (NULL); SIZE_MAX: at which the value under the key does. 0: not found.
+ * The line, from 1, at which member `at` begins in the list under `key` in the first level of
+ * `text`, or in the top-level list (NULL). SIZE_MAX: the line of the value under the key. 0: not
+ * found.
  */
 size_t nt_input_line(const struct nt_buf *text, const char *key, size_t at);
 
 /*
- * Puts file, line and whereabouts before what *error says: those of nt_input_line, and `what` it is. No
- * line where `text` is NULL. Returns -EBADMSG.
+ * Prefixes *error with file, line and location: those of nt_input_line(), and `what` it is. No line
+ * if `text` is NULL. Returns -EBADMSG.
  */
 int nt_input_refuse_at(struct nt_trace_error *error, const char *path, const struct nt_buf *text,
 		       const char *key, size_t at, const char *what);
 
 /*
- * Whether the file looks like a dump of PyTorch's flight recorder, as JSON or pickled: told by the
- * names in the first level of its beginning.
+ * Whether the file looks like a dump of PyTorch's flight recorder, as JSON or pickled, by the
+ * first-level names at its beginning.
  */
 bool nt_input_is_flight(const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A text file line by line, gunzipped where it is compressed; for readers that must say where. */
+/* Reads a text file line by line, decompresses gzip, and counts lines for error messages. */
 #ifndef NT_CLI_READERS_LINES_H
 #define NT_CLI_READERS_LINES_H
 
@@ -20,7 +20,7 @@ NT_DEFINE_AUTO(nt_admissions, nt_admissions_close)
  */
 NT_MUST_CHECK int nt_admissions_next(struct nt_admissions *lines, char **ret_line);
 
-/* Of the line last returned or refused, from 1. */
+/* Of the line last returned or rejected, from 1. */
 uint64_t nt_admissions_number(const struct nt_admissions *lines);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The period of a sequence of calls: which of them make one step, where nobody says. */
+/* The period of a sequence of calls: which of them form one step, if the trace does not say so. */
 #ifndef NT_CLI_READERS_PERIOD_H
 #define NT_CLI_READERS_PERIOD_H
 
@@ -12,13 +12,13 @@
 struct nt_period {
 	uint32_t calls; /* of a step, at least 1 */
 	bool has_anchor;
-	uint32_t anchor; /* a kind of call that a step makes once: the step ends with it */
+	uint32_t anchor; /* a kind of call that occurs once per step, as its last one */
 };
 
 /*
- * Calls of `kinds` kinds in program order. The anchor is that of lowest shape[kind]: an order that is
- * alike on all ranks, whose communicators are called differently. Calls without a call period are a step
- * each. -ENOMEM.
+ * Calls of `kinds` kinds in program order. The anchor is the one of lowest shape[kind]: an order
+ * equal on all ranks, whose communicators have different names. Without a period each call is a
+ * step. -ENOMEM.
  */
 NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,
 				 uint32_t kinds, struct nt_period *ret_period);

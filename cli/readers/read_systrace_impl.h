@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the reader of sysTrace's markers keeps of a job; for cli/read_systrace*.c alone. */
+/* Internals of the sysTrace marker reader; for cli/readers/read_systrace*.c only. */
 #ifndef NT_CLI_READERS_READ_SYSTRACE_IMPL_H
 #define NT_CLI_READERS_READ_SYSTRACE_IMPL_H
 
@@ -21,13 +21,13 @@ struct nt_systrace_file {
 struct nt_systrace_tally {
 	uint64_t group, bytes, calls, first, last, sum_ns, min_ns;
 	uint8_t op, frame_kind, size; /* size: nt_collective_size() */
-	bool leads; /* the others of this operation and communicator hang on it */
+	bool leads; /* the others of this operation and communicator are linked to it */
 	size_t next; /* of another size: index into rank.tally + 1, 0: none */
 };
 
 /* Whole steps of a rank that ended in one frame. */
 struct nt_systrace_window {
-	int64_t bin; /* which frame: see struct nt_grid */
+	int64_t bin; /* frame number: see struct nt_grid */
 	uint32_t steps;
 	uint64_t start_ns, end_ns, step_ns, own_ns, device_ns, comm_ns, calls;
 	size_t tally, tallies; /* in struct nt_systrace_rank */
@@ -41,9 +41,9 @@ struct nt_systrace_member {
 
 struct nt_systrace_rank {
 	uint32_t number;
-	int32_t stage; /* rank that stands for all which do the same work, or -1 */
+	int32_t stage; /* the rank that represents all with the same work, or -1 */
 	struct nt_systrace_window *window;
-	size_t windows, at; /* at: the next one that no frame has yet */
+	size_t windows, at; /* at: the next one not yet in a frame */
 	struct nt_systrace_tally *tally;
 	size_t tallies;
 	struct nt_systrace_member member[NT_FRAME_MAX_COMMS];
@@ -67,7 +67,7 @@ struct nt_systrace_job {
 	struct nt_trace_error *error;
 };
 
-/* Adds the rank of the file, if it has steps; ret_place says where it runs. -EBADMSG, -ENOMEM. */
+/* Adds the rank of the file, if it has steps; ret_place is its placement. -EBADMSG, -ENOMEM. */
 NT_MUST_CHECK int nt_systrace_read_rank(struct nt_systrace_job *job,
 					const struct nt_systrace_file *file,
 					struct nt_trace_place *ret_place);

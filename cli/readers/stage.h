@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which ranks do the same work, where all communicators of a job are known at once. All that reduce
- * with each other do, whether they share data or tensors, but not along a pipeline.
+ * Groups the ranks that do the same work, if all communicators of a job are known. Ranks that
+ * reduce with each other do, in data or tensor parallelism; neighbours in a pipeline do not.
  */
 #ifndef NT_CLI_READERS_STAGE_H
 #define NT_CLI_READERS_STAGE_H
@@ -20,12 +20,12 @@ enum nt_stage_use {
 struct nt_stage_link {
 	uint64_t comm;
 	uint32_t rank; /* index */
-	unsigned int use; /* what this rank did in it */
+	unsigned int use; /* operations of this rank in it */
 };
 
 /*
- * Sorts the links. ret_stage[rank] is the lowest rank of those that do the same work, or -1 where a
- * rank has nobody to be compared with. -ENOMEM.
+ * Sorts the links. ret_stage[rank] is the lowest rank of those that do the same work, or -1 for a
+ * rank without peers. -ENOMEM.
  */
 NT_MUST_CHECK int nt_stage_find(struct nt_stage_link *link, size_t links, size_t ranks,
 				int32_t *ret_stage);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How much of a job the detection could judge at all: silence about five steps, or about ranks that
- * nobody can be held against, says less than silence about a day.
+ * Coverage: how much of a job the detection could judge. The absence of a verdict means little
+ * after five steps, or for ranks without peers.
  */
 #ifndef NT_CLI_REPLAY_COVERAGE_H
 #define NT_CLI_REPLAY_COVERAGE_H
@@ -16,30 +16,30 @@ struct nt_coverage {
 	/* Windows with steps, of all ranks; most: of a rank, in an earlier attempt. */
 	uint64_t stepped, most;
 	uint32_t ranks; /* most of them in one frame */
-	uint32_t needed; /* windows before a rank that was slow from its first one is named */
-	uint32_t alone; /* ranks without peers, as the detection knew them last */
-	uint32_t few; /* with so few that only a past tells which of them is slow */
-	uint32_t blind; /* ranks whose own work does not show */
+	uint32_t needed; /* before a rank can be named that was slow from its first window */
+	uint32_t alone; /* ranks without peers, in the last frame */
+	uint32_t few; /* ranks with so few peers that only their history shows which is slow */
+	uint32_t blind; /* ranks whose own work is not observable */
 };
 
-/* Takes in the frame that the detector has just judged. */
+/* Adds the frame that the detector has just processed. */
 void nt_coverage_add(struct nt_coverage *reach, const struct nt_rules *rules,
 		     const struct nt_detect *detect, const struct nt_frame *frame);
-/* Another attempt begins, of which the detection knows nothing. */
+/* Starts another attempt, without history for the detection. */
 void nt_coverage_restart(struct nt_coverage *reach);
-/* Windows with steps that a rank had, in the mean. */
+/* Mean number of windows with steps per rank. */
 uint64_t nt_coverage_windows(const struct nt_coverage *reach);
-/* Too little for anybody to be named. */
+/* Too short for any rank to be named. */
 bool nt_coverage_is_short(const struct nt_coverage *reach);
 
-/* Nothing stood in the way of a verdict. */
+/* Nothing prevented a verdict. */
 bool nt_coverage_is_whole(const struct nt_coverage *reach);
 
-/* What the function returns ends it. */
+/* A result other than 0 ends the iteration and is returned. */
 typedef int nt_coverage_note_fn(void *data, const char *note);
 /*
- * What stood in the way of a verdict, a sentence each, which begins with the prefix. `unit` is what a
- * window is called, in the singular.
+ * Passes each reason that prevented a verdict, as one sentence with this prefix. `unit` is the name
+ * of a window, in the singular.
  */
 __attribute__((warn_unused_result)) int nt_coverage_each(const struct nt_coverage *reach,
 							 const char *prefix, const char *unit,

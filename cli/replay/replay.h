@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frames of a trace through the detection, and the incidents that come of it. */
+/* Replays the frames of a trace through the detection and collects the incidents. */
 #ifndef NT_CLI_REPLAY_REPLAY_H
 #define NT_CLI_REPLAY_REPLAY_H
 
@@ -14,7 +14,7 @@
 #include "proto/arena.h"
 #include "proto/wire.h"
 
-/* The incidents in the order in which they opened, each as it stood last; pending ones left out. */
+/* The incidents in opening order, each in its last version, without pending ones. */
 struct nt_judged {
 	struct nt_wire_incident incident; /* lies in the arena */
 	struct nt_arena arena;
@@ -24,7 +24,7 @@ enum {
 	NT_JUDGED_NAME = 64,
 };
 
-/* How much of one job could be judged. */
+/* The coverage of one job. */
 struct nt_judged_job {
 	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
 	struct nt_coverage reach;
@@ -33,9 +33,9 @@ struct nt_judged_job {
 struct nt_judgement {
 	struct nt_judged *judged;
 	size_t incidents;
-	struct nt_judged_job *job; /* none where a job was judged by where it stands still */
+	struct nt_judged_job *job; /* none if a job was judged by its hang alone */
 	size_t jobs;
-	struct nt_windows *windows; /* what each window showed; NULL: nobody asked */
+	struct nt_windows *windows; /* the content of each window; NULL: not requested */
 };
 
 void nt_judgement_free(struct nt_judgement *judgement);
@@ -43,40 +43,41 @@ NT_DEFINE_AUTO(nt_judgement, nt_judgement_free)
 
 NT_MUST_CHECK int nt_judgement_new(struct nt_judgement **ret_judgement);
 
-/* What each window shows is kept from here on. -ENOMEM. */
+/* Enables recording of each window's content. -ENOMEM. */
 NT_MUST_CHECK int nt_judgement_watch(struct nt_judgement *judgement, const struct nt_rules *rules);
 
-/* Takes the incident in, in the place of an older version of it. It is copied. -ENOMEM, -E2BIG. */
+/* Adds a copy of the incident, or replaces an older version of it. -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
 				   const struct nt_wire_incident *incident);
 
-/* Takes a job in, of which that much could be judged. -ENOMEM. */
+/* Adds a job with its coverage. -ENOMEM. */
 NT_MUST_CHECK int nt_judgement_add_job(struct nt_judgement *judgement, const char *name,
 				       const char *key, const struct nt_coverage *reach);
 
-/* Judges a whole trace by these rules. -EINVAL for frames that break their own rules, -ENOMEM. */
+/* Replays a whole trace with these rules. -EINVAL for invalid frames, -ENOMEM. */
 NT_MUST_CHECK int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 				  struct nt_judgement *judgement);
 
 enum {
-	NT_RECORDING_MAX_DAMAGE = 16, /* segments that are named; all damage is counted */
+	NT_RECORDING_MAX_DAMAGE = 16, /* segments that are listed; all damage is counted */
 };
 
-/* What a recording held, beside the incidents. */
+/* Statistics of a recording. */
 struct nt_recording {
-	/* missing: never came, or lie where there is damage; refused: read, and of no use */
+	/* missing: absent, or in a damaged place; refused: readable, but invalid */
 	uint64_t messages, refused, missing;
 	struct nt_bus_damage damage[NT_RECORDING_MAX_DAMAGE];
 	size_t damages;
-	uint64_t unnamed; /* places of damage in further segments */
+	uint64_t unnamed; /* damaged places in further segments */
 	uint64_t frames, start_ns, end_ns;
-	uint32_t jobs; /* with a window; attempts of one job are one */
+	uint32_t jobs; /* with a window; attempts of one job count once */
 	uint32_t ranks; /* of all jobs; of each in the largest window of its attempts */
 };
 
 /*
- * Judges the windows in a directory of the spool bus as the live service would have. -ENOENT where
- * it holds no windows; -EBADMSG where nothing in it can be read, and *ret_error then says why; -ENOMEM, -EIO; -E2BIG for more jobs or incidents than 65536.
+ * Replays the windows in a spool directory as the live service would. -ENOENT if it has no windows;
+ * -EBADMSG with *ret_error if nothing in it is readable; -ENOMEM, -EIO; -E2BIG for more than 65536
+ * jobs or incidents.
  */
 NT_MUST_CHECK int nt_replay_recording(const char *dir, const struct nt_rules *rules,
 				      struct nt_judgement *judgement,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the windows of each job showed, rank by rank: the rank × time picture, and whom the space
- * detector marked in which window. Neither grows without bounds: windows are merged two by two where
- * a picture would become too wide, and what is over a cap is counted.
+ * The content of each job's windows, rank by rank: the rank × time heatmap, and the ranks that the
+ * space detector marked in each window. Both are bounded: windows are merged in pairs if a heatmap
+ * becomes too wide, and what is over a cap is counted.
  */
 #ifndef NT_CLI_REPLAY_WINDOWS_H
 #define NT_CLI_REPLAY_WINDOWS_H
@@ -16,7 +16,7 @@
 #include "detect/detect.h"
 
 enum {
-	NT_WINDOWS_MAX_COLUMNS = 512, /* of a picture: even */
+	NT_WINDOWS_MAX_COLUMNS = 512, /* of a heatmap: even */
 	NT_WINDOWS_MAX_RANKS = 1 << 18, /* with a row, of all jobs */
 	NT_WINDOWS_MAX_JOBS = 1024,
 	NT_WINDOWS_MAX_LISTED = 50000, /* windows, of all jobs */
@@ -26,10 +26,9 @@ enum {
 };
 
 /*
- * A cell of the picture: how much more than its peers the rank needed, in hundredths of a step, as
- * NT_CELL_EVEN + that. Of several windows it is the mean, to which none gives more than
- * NT_CELL_LIMIT: ranks hiccup, and among thousands some rank always does. 0: not compared with
- * anybody.
+ * A cell of the heatmap: the excess of the rank over its peers, in hundredths of a step, as
+ * NT_CELL_EVEN + excess. For several windows it is their mean, with each limited to NT_CELL_LIMIT:
+ * single outliers are common among thousands of ranks. 0: no peers.
  */
 enum {
 	NT_CELL_NONE = 0,
@@ -47,8 +46,8 @@ struct nt_windows_window {
 	uint32_t job; /* index into nt_windows.job */
 	uint64_t number; /* of the job's windows, from 0 */
 	uint64_t start_ns, end_ns;
-	uint32_t judged; /* ranks that were compared with peers */
-	uint32_t marks; /* all of them; `kept` are listed, from mark[first] on */
+	uint32_t judged; /* ranks compared with peers */
+	uint32_t marks; /* total; `kept` are listed, from mark[first] on */
 	uint32_t kept;
 	size_t first;
 };
@@ -57,10 +56,10 @@ struct nt_windows_rank {
 	uint32_t rank, node;
 	uint64_t judged, marked; /* windows */
 	double excess; /* sum over the judged ones */
-	struct nt_windows_mark worst; /* window, by its excess; .rank is this one */
+	struct nt_windows_mark worst; /* the window of largest excess; .rank is this one */
 	uint64_t worst_ns; /* start of that window */
 	uint8_t *cell; /* NT_WINDOWS_MAX_COLUMNS of them */
-	/* Of the column that is open: since which window, and the sum of so many. */
+	/* Of the open column: its first window, and the sum of so many. */
 	uint64_t open_since;
 	double open_sum;
 	uint32_t opens;
@@ -80,7 +79,7 @@ struct nt_windows_job {
 	struct nt_windows_column column[NT_WINDOWS_MAX_COLUMNS];
 	size_t columns, span; /* span: windows in one column */
 	uint64_t open_since; /* first window of the last column */
-	char **node; /* names by index, NULL where there is none */
+	char **node; /* names by index, NULL if unknown */
 	size_t nodes;
 	struct nt_rater *rater;
 };
@@ -88,22 +87,22 @@ struct nt_windows_job {
 struct nt_windows {
 	struct nt_windows_job *job; /* in the order of their first windows */
 	size_t jobs;
-	struct nt_windows_window *window; /* in the order in which they were judged */
+	struct nt_windows_window *window; /* in replay order */
 	size_t listed, window_cap;
 	struct nt_windows_mark *mark;
 	size_t marks, mark_cap;
 	size_t rows; /* ranks with one, of all jobs */
-	/* What did not fit. */
+	/* Dropped at the caps. */
 	uint64_t jobs_left_out, ranks_left_out, windows_left_out, marks_left_out;
 	struct nt_rules rules;
 };
 
-/* What a job is called; borrowed. */
+/* The names of a job; borrowed. */
 struct nt_windows_names {
-	uint64_t id; /* tells jobs apart, attempts of one too */
+	uint64_t id; /* unique per job and attempt */
 	const char *name, *key;
 	uint32_t attempt;
-	const char *(*node)(void *data, uint32_t index); /* NULL: no node has a name */
+	const char *(*node)(void *data, uint32_t index); /* NULL: nodes have no names */
 	void *data;
 };
 
@@ -111,7 +110,7 @@ NT_MUST_CHECK int nt_windows_new(const struct nt_rules *rules, struct nt_windows
 void nt_windows_free(struct nt_windows *windows);
 NT_DEFINE_AUTO(nt_windows, nt_windows_free)
 
-/* Takes in the frame that the detector has just judged. -ENOMEM. */
+/* Adds the frame that the detector has just processed. -ENOMEM. */
 NT_MUST_CHECK int nt_windows_add(struct nt_windows *windows, const struct nt_windows_names *names,
 				 const struct nt_detect *detect, const struct nt_frame *frame);
 
@@ -119,7 +118,7 @@ NT_MUST_CHECK int nt_windows_add(struct nt_windows *windows, const struct nt_win
 uint8_t nt_windows_mean(const uint8_t *cell, size_t count);
 /* The rank's row, or NULL. */
 const struct nt_windows_rank *nt_windows_find(const struct nt_windows_job *job, uint32_t rank);
-/* The name of a node by its index; "" where it has none. */
+/* The name of a node by its index; "" if unknown. */
 const char *nt_windows_node(const struct nt_windows_job *job, uint32_t index);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `neutracer analyze --html FILE`: the report as one page that needs nothing else. It asks no
- * network for anything and its policy forbids it to; style and script are the page's own, by their
- * hashes. What comes from outside is text and numbers, never markup.
+ * `neutracer analyze --html FILE`: the report as one self-contained page. It loads nothing from the
+ * network, and its policy forbids that; style and script are inline, allowed by their hashes.
+ * Untrusted data is inserted as text and numbers, never as markup.
  */
 #ifndef NT_CLI_REPORT_HTML_H
 #define NT_CLI_REPORT_HTML_H
@@ -12,18 +12,18 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_HTML_MAX_BYTES = 8 << 20, /* of a page, whatever it is about */
-	NT_HTML_MAX_INCIDENTS = 100, /* with a section of their own; the rest is counted */
+	NT_HTML_MAX_BYTES = 8 << 20, /* of a page */
+	NT_HTML_MAX_INCIDENTS = 100, /* with a section of their own; further ones are counted */
 	NT_HTML_MAX_CULPRITS = 8, /* of one incident */
-	NT_HTML_MAX_JOBS = 8, /* with pictures */
-	NT_HTML_MAX_RANKS = 32, /* that are listed for a job */
+	NT_HTML_MAX_JOBS = 8, /* with heatmaps */
+	NT_HTML_MAX_RANKS = 32, /* listed per job */
 	NT_HTML_MAX_COLLECTIVES = 200,
 };
 
-/* The report's judgement has windows. -ENOMEM, -ENOBUFS for a page over NT_HTML_MAX_BYTES. */
+/* The report's judgement must have windows. -ENOMEM, -ENOBUFS for a page over NT_HTML_MAX_BYTES. */
 NT_MUST_CHECK int nt_html_write(const struct nt_report *report, struct nt_buf *buf);
 
-/* Writes the page in the place of the file. -errno of the file as well. */
+/* Replaces the file by the page. Also -errno of the file. */
 NT_MUST_CHECK int nt_html_save(const struct nt_report *report, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the page share. */
+/* Internals shared by the files of the page. */
 #ifndef NT_CLI_REPORT_HTML_IMPL_H
 #define NT_CLI_REPORT_HTML_IMPL_H
 
@@ -14,7 +14,7 @@ enum {
 	NT_HTML_TEXT = 512, /* of a sentence */
 };
 
-/* A page, and the incidents in the order in which it tells them. */
+/* A page, and the incidents in display order. */
 struct nt_html_page {
 	struct nt_markup *out;
 	const struct nt_report *report;
@@ -22,12 +22,12 @@ struct nt_html_page {
 	size_t incidents, accusing;
 };
 
-/* Errors stay in page->out. */
+/* Errors are kept in page->out. */
 void nt_html_time(const struct nt_html_page *page, uint64_t ns);
-/* 412 ms, 1.4 s; other units as they are. */
+/* 412 ms, 1.4 s; other units unchanged. */
 void nt_html_value(struct nt_markup *out, double value, const char *unit);
 
-/* Their parts of the page. */
+/* The sections of the page. */
 void nt_html_verdicts(const struct nt_html_page *page);
 NT_MUST_CHECK int nt_html_pictures(const struct nt_html_page *page);
 

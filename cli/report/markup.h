@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text and bytes from outside, as they may stand in a page of HTML. */
+/* Escaping of untrusted text and bytes in an HTML page. */
 #ifndef NT_CLI_REPORT_MARKUP_H
 #define NT_CLI_REPORT_MARKUP_H
 
@@ -9,13 +9,13 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 
-/* A page as it grows. The first error stays, and what comes after it is dropped. */
+/* A page being written. The first error is sticky, and later output is dropped. */
 struct nt_markup {
 	struct nt_buf *buf;
 	int error; /* 0, -ENOMEM, -ENOBUFS at the cap of the buffer */
 };
 
-/* The page's own markup: nothing from outside but numbers. */
+/* Trusted markup: no untrusted data but numbers. */
 #define nt_markup_put(page, ...)                                                                   \
 	do {                                                                                       \
 		if (!(page)->error)                                                                \
@@ -23,8 +23,8 @@ struct nt_markup {
 	} while (0)
 
 /*
- * At most max bytes of the text, with "…" where it was longer; as content of an element or a quoted
- * attribute. Control characters, direction overrides and what is no UTF-8 become '?'.
+ * At most max bytes of the text, with "…" if it was longer, as content of an element or a quoted
+ * attribute. Control characters, direction overrides and invalid UTF-8 become '?'.
  */
 void nt_markup_text(struct nt_markup *page, const char *text, size_t max);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A picture of at most 256 colours as PNG. */
+/* Encoder of PNG images with at most 256 colours. */
 #ifndef NT_CLI_REPORT_PNG_H
 #define NT_CLI_REPORT_PNG_H
 

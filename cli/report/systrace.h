@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Verdicts in the documents of openEuler's sysTrace, so that what reads those reads ours: which
- * ranks are slow ("slow node"), and which steps of the job were ("fail slow"). docs/systrace.md has
- * each field.
+ * Verdicts in the document formats of openEuler's sysTrace, for its consumers: which ranks are slow
+ * ("slow node"), and which steps of the job were ("fail slow"). docs/systrace.md has each field.
  */
 #ifndef NT_CLI_REPORT_SYSTRACE_H
 #define NT_CLI_REPORT_SYSTRACE_H
@@ -19,16 +18,16 @@ enum {
 
 enum nt_systrace_method {
 	NT_SYSTRACE_SPACE, /* against its peers */
-	NT_SYSTRACE_TIME, /* against its own past, or by what it did and did not do */
-	NT_SYSTRACE_LACK, /* it says nothing */
+	NT_SYSTRACE_TIME, /* against its own history, or by its operations */
+	NT_SYSTRACE_LACK, /* no data */
 };
 
-/* A rank that sysTrace's own detectors accuse. */
+/* A rank accused by sysTrace's own detectors. */
 struct nt_systrace_accused {
 	uint32_t rank;
 	enum nt_systrace_method method;
 	const char *peer_deviation;
-	const uint32_t *peers; /* that it was held against */
+	const uint32_t *peers; /* compared with */
 	size_t peer_count;
 };
 
@@ -36,15 +35,15 @@ struct nt_systrace_verdict {
 	const struct nt_systrace_accused *accused;
 	size_t count;
 	bool compute, network;
-	const char *message; /* what was left out; "" */
+	const char *message; /* what was omitted; "" */
 	uint64_t time_ns;
 };
 
-/* `trace` says on which node a rank is, and which lacks. -ENOMEM, -ENOBUFS at the cap of buf. */
+/* `trace`: the nodes of ranks, and which ranks lack data. -ENOMEM, -ENOBUFS at the cap of buf. */
 NT_MUST_CHECK int nt_systrace_document(const struct nt_systrace_verdict *verdict,
 				       const struct nt_trace *trace, struct nt_buf *buf);
 
-/* `trace` may be NULL: a recording says less. -ENOMEM, -ENOBUFS at the cap of buf. */
+/* `trace` may be NULL: a recording has less. -ENOMEM, -ENOBUFS at the cap of buf. */
 NT_MUST_CHECK int nt_systrace_result(const struct nt_report *report, const struct nt_trace *trace,
 				     struct nt_buf *buf);
 NT_MUST_CHECK int nt_systrace_steps(const struct nt_report *report, const struct nt_trace *trace,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sysTrace's own detectors with its own parameters (metric_config.json), by the names that it gives
- * them: docs/systrace.md says what each does.
+ * Parameters of sysTrace's own detectors (metric_config.json), by their names in that file;
+ * docs/systrace.md describes each.
  */
 #ifndef NT_CLI_REPORT_SYSTRACE_RULES_H
 #define NT_CLI_REPORT_SYSTRACE_RULES_H
@@ -36,22 +36,22 @@ struct nt_systrace_space {
 
 struct nt_systrace_time {
 	struct nt_ksigma_rules sigma;
-	double preprocess_eps; /* 0: what is learned from is not looked through before */
+	double preprocess_eps; /* 0: the training data is not filtered before */
 	uint32_t preprocess_min_samples;
 };
 
 struct nt_systrace_metric {
-	char name[64]; /* as the result calls it */
+	char name[64]; /* as in the result */
 	char op[64]; /* the operation */
-	bool launch; /* from the launch to the begin on the device, not the operation itself */
-	bool network; /* what it tells of, else computing */
-	double during_s; /* 0: each operation by itself */
+	bool launch; /* the delay from launch to start on the device, not the duration */
+	bool network; /* class network, else computing */
+	double during_s; /* 0: each operation separately */
 	struct nt_systrace_aggregate {
 		enum nt_systrace_func func;
 		double q; /* of a percentile, 0 to 100 */
 	} func[NT_SYSTRACE_MAX_FUNCS];
 	uint32_t funcs;
-	uint32_t alarm_filter; /* abnormal points in a row that count */
+	uint32_t alarm_filter; /* consecutive abnormal points needed */
 	bool has_space, has_time;
 	struct nt_systrace_space space;
 	struct nt_systrace_time time;
@@ -62,11 +62,13 @@ struct nt_systrace_rules {
 	uint32_t metrics;
 };
 
-/* -EBADMSG with field, value and allowed range in *ret_error, -ENOMEM. The caller frees *ret_rules. */
+/*
+ * -EBADMSG with field, value and allowed range in *ret_error, -ENOMEM. The caller frees *ret_rules.
+ */
 NT_MUST_CHECK int nt_systrace_rules_parse(const void *text, size_t len, const char *name,
 					  struct nt_systrace_rules **ret_rules,
 					  struct nt_trace_error *ret_error);
-/* The same of a file; what cannot be read is said in *ret_error, too. */
+/* The same for a file; read errors are in *ret_error, too. */
 NT_MUST_CHECK int nt_systrace_rules_load(const char *path, struct nt_systrace_rules **ret_rules,
 					 struct nt_trace_error *ret_error);
 void nt_systrace_rules_free(struct nt_systrace_rules *rules);
