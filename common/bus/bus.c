@@ -80,7 +80,7 @@ void nt_bus_health(const struct nt_bus *bus, struct nt_bus_health *ret_health)
 		bus->get_health(bus, ret_health);
 }
 
-/* Who is alone owns everything. */
+/* Without a group protocol this reader owns everything. */
 static void own_all(struct nt_bus_reader *reader, bool is_assigned)
 {
 	const struct nt_bus_group *group = &reader->group;

@@ -9,36 +9,36 @@
 enum {
 	LEAST_RATE = 16 << 10, /* bytes a second */
 	DRAIN_FACTOR = 2, /* of the live rate */
-	AHEAD_BYTES = 256 << 10, /* drained and not yet settled: what comes twice when killed */
+	AHEAD_BYTES = 256 << 10, /* drained and not yet settled: limits duplicates after a kill */
 };
 
-/* Where a record came from, in its `partition`: the bus behind hands it out as it got it. */
+/* Origin of a record, kept in its `partition`: the other bus returns it unchanged. */
 enum {
 	LIVE,
 	DRAINED,
 };
 
-#define STALL_NS    (3 * NT_SECOND) /* without an answer, though there is something to answer */
-#define RETRY_NS    (5 * NT_SECOND) /* after something was given back */
+#define STALL_NS    (3 * NT_SECOND) /* without progress, although records are unsettled */
+#define RETRY_NS    (5 * NT_SECOND) /* after a record was given back */
 #define EXPIRE_NS   NT_SECOND
-#define RATE_NS     (10 * NT_SECOND) /* over which the live rate is taken */
+#define RATE_NS     (10 * NT_SECOND) /* window of the live rate */
 #define TURN_MAX_NS NT_SECOND
 
 struct disk_queue {
 	struct nt_bus bus;
-	struct nt_bus *behind; /* NULL: not yet */
+	struct nt_bus *behind; /* NULL: not yet attached */
 	struct nt_disk_queue_store *store;
 	uint64_t least_rate;
 
-	uint64_t taken; /* records that the bus behind took */
+	uint64_t taken; /* records that the other bus accepted */
 	uint64_t settled, delivered; /* of these, as of the last turn */
-	uint64_t copied; /* up to here, those not settled are on disk as well */
+	uint64_t copied; /* up to here, unsettled records are on disk as well */
 	bool is_away, is_full;
 
 	uint64_t turn_ns, progress_ns, retry_ns, expire_ns;
 	uint64_t live_bytes; /* since the last turn */
-	double live_rate, allowance; /* bytes a second, bytes that may be drained now */
-	uint64_t ahead_bytes, ahead_number; /* drained since; until that is settled */
+	double live_rate, allowance; /* bytes a second; bytes that may be drained now */
+	uint64_t ahead_bytes, ahead_number; /* drained since; settled up to this number first */
 
 	uint64_t refused[NT_DISK_QUEUE_CLASS_END], given_back, outages;
 };
@@ -48,9 +48,9 @@ static uint64_t size_of(const struct nt_bus_record *record)
 	return record->key_len + record->value_len;
 }
 
-/* ---- into the disk queue --------------------------------------------------------------------------- */
+/* ---- into the disk queue --------------------------------------------------------------------- */
 
-/* A failure is counted by the store, under the record's class. */
+/* The store counts a failure under the record's class. */
 static void store_one(struct disk_queue *disk_queue, const struct nt_bus_record *record)
 {
 	int r = nt_disk_queue_store_add(disk_queue->store, record);
@@ -58,7 +58,7 @@ static void store_one(struct disk_queue *disk_queue, const struct nt_bus_record 
 	(void)r;
 }
 
-/* What was drained is on disk until it is settled. */
+/* Drained records are on disk until they are settled. */
 static void copy_one(void *data, const struct nt_bus_record *record)
 {
 	struct disk_queue *disk_queue = data;
@@ -67,7 +67,7 @@ static void copy_one(void *data, const struct nt_bus_record *record)
 		store_one(disk_queue, record);
 }
 
-/* From here on nothing is only in memory. */
+/* From here on no record is only in memory. */
 static void copy_unsettled(struct disk_queue *disk_queue)
 {
 	if (disk_queue->copied < disk_queue->taken && disk_queue->behind->each_unsettled)
@@ -94,7 +94,7 @@ void nt_disk_queue_undelivered(void *data, const struct nt_bus_record *record,
 		disk_queue->refused[nt_disk_queue_class(record->topic)]++;
 		return;
 	}
-	/* What it was drained from goes when it is settled, and that it is now. */
+	/* A drained record's segment is removed when the record is settled, which it now is. */
 	if (record->partition == DRAINED || record->offset > disk_queue->copied)
 		store_one(disk_queue, record);
 }
@@ -123,9 +123,7 @@ static int publish_sheltered(struct nt_bus *bus, const struct nt_bus_record *rec
 	return nt_disk_queue_store_add(disk_queue->store, record);
 }
 
-/*
- * What the bus behind has not sent yet is sent when its time has come: nobody waits for brokers here.
- */
+/* Flushes the store only: the other bus sends by itself, and no caller waits for brokers here. */
 static int flush_sheltered(struct nt_bus *bus)
 {
 	struct disk_queue *disk_queue = (struct disk_queue *)bus;
@@ -137,9 +135,9 @@ static int flush_sheltered(struct nt_bus *bus)
 	return first < 0 ? first : r;
 }
 
-/* ---- out of the disk queue ------------------------------------------------------------------------- */
+/* ---- out of the disk queue ------------------------------------------------------------------- */
 
-/* Which of these keep the rest from going through; the others are about single topics or records. */
+/* Whether the cause affects the whole bus; the others concern single topics or records. */
 static bool is_cut_off(enum nt_bus_cause cause)
 {
 	return cause == NT_BUS_UNREACHABLE || cause == NT_BUS_REFUSED ||
@@ -153,7 +151,7 @@ static void judge(struct disk_queue *disk_queue, enum nt_bus_cause cause)
 	struct nt_bus_stats stats;
 	bool is_stalled;
 
-	/* Any answer will do: one partition may wait for its leader while others go on. */
+	/* Any acknowledgement will do: one partition may lack a leader while others progress. */
 	nt_bus_stats(behind, &stats);
 	if (stats.delivered != disk_queue->delivered || settled == disk_queue->taken)
 		disk_queue->progress_ns = disk_queue->turn_ns;
@@ -168,7 +166,7 @@ static void judge(struct disk_queue *disk_queue, enum nt_bus_cause cause)
 		disk_queue->is_away = false;
 }
 
-/* Takes over what the next second may cost, by the time since the last turn. */
+/* Adds the drain allowance for the time since the last turn. */
 static void earn(struct disk_queue *disk_queue, uint64_t passed_ns)
 {
 	const double passed = (double)passed_ns / (double)NT_SECOND;
@@ -211,7 +209,7 @@ static void drain(struct disk_queue *disk_queue)
 			continue;
 		}
 		if (r < 0) {
-			if (r != -EAGAIN) /* which soon has room */
+			if (r != -EAGAIN) /* it soon has room */
 				disk_queue->retry_ns = disk_queue->turn_ns + RETRY_NS;
 			return;
 		}
@@ -241,7 +239,7 @@ void nt_disk_queue_turn(struct nt_bus *bus, uint64_t mono_ns, uint64_t real_ns)
 	earn(disk_queue, passed_ns);
 	if (!disk_queue->is_away && health.cause == NT_BUS_WELL && mono_ns >= disk_queue->retry_ns)
 		drain(disk_queue);
-	/* What was given back is on disk before that which it was drained from goes. */
+	/* Records given back must be on disk before their segments are removed. */
 	if (flush_sheltered(bus) == 0)
 		nt_disk_queue_store_settle(disk_queue->store, disk_queue->behind->settled
 								      ? disk_queue->settled
@@ -252,13 +250,13 @@ void nt_disk_queue_turn(struct nt_bus *bus, uint64_t mono_ns, uint64_t real_ns)
 	}
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void close_sheltered(struct nt_bus *bus)
 {
 	struct disk_queue *disk_queue = (struct disk_queue *)bus;
 
-	/* Gives back what it does not get rid of. */
+	/* Gives back its undelivered records. */
 	nt_bus_close(disk_queue->behind);
 	if (nt_disk_queue_store_flush(disk_queue->store) == 0)
 		nt_disk_queue_store_settle(disk_queue->store, UINT64_MAX);
@@ -269,13 +267,13 @@ static void close_sheltered(struct nt_bus *bus)
 static void get_stats(const struct nt_bus *bus, struct nt_bus_stats *stats)
 {
 	const struct disk_queue *disk_queue = (const struct disk_queue *)bus;
-	const uint64_t too_large = stats->dropped_too_large; /* counted in front of us */
+	const uint64_t too_large = stats->dropped_too_large; /* counted in this layer */
 	struct nt_disk_queue_counters counters;
 
 	if (disk_queue->behind)
 		nt_bus_stats(disk_queue->behind, stats);
 	stats->dropped_too_large += too_large;
-	/* What found no room there found it here, or is counted here. */
+	/* Records rejected there were stored here, or are counted here. */
 	stats->dropped_full = 0;
 	for (int i = 0; i < NT_DISK_QUEUE_CLASS_END; i++) {
 		nt_disk_queue_store_counters(disk_queue->store, (enum nt_disk_queue_class)i,

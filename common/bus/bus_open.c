@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a bus or a reader of it, by the scheme of its url. */
+/* Opens a bus, or a reader, by the scheme of its url. */
 #include "common/bus/bus_impl.h"
 
 #include <errno.h>

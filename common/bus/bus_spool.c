@@ -15,14 +15,14 @@ enum {
 	DEFAULT_SEGMENT_BYTES = 8 << 20,
 	MIN_SEGMENT_BYTES = 4 << 10,
 	MAX_KEYS = 1 << 20,
-	SEGMENTS_AT_LEAST = 4, /* of a topic at its size cap: no more than a quarter goes at once */
+	SEGMENTS_AT_LEAST = 4, /* of a topic at its size cap: at most a quarter goes at once */
 };
 
 #define DEFAULT_MAX_BYTES (256ULL << 20)
 
 struct topic {
 	int fd;
-	struct nt_spool_partition *partition; /* ours, once something was published */
+	struct nt_spool_partition *partition; /* ours, after the first publish */
 };
 
 struct spool {
@@ -65,8 +65,8 @@ static void close_spool(struct nt_bus *bus)
 }
 
 /*
- * What a roll brings with it. Failures lose nothing: the next roll tries again, and a topic that
- * grows over its cap because nothing can be removed ends in -ENOSPC, which is counted.
+ * Maintenance after a roll. Failures lose nothing: the next roll retries, and a topic that exceeds
+ * its cap because nothing can be removed ends in -ENOSPC, which is counted.
  */
 static void tidy_topic(struct topic *topic, enum nt_topic index, uint64_t now_real_ns)
 {

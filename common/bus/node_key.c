@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * A message is short: OpenSSL's EVP_MAC, which allocates several contexts for each, takes five times as
- * long as the hash itself, whose own functions allocate nothing.
+ * Messages are short: OpenSSL's EVP_MAC, which allocates several contexts for each, takes five
+ * times as long as the hash itself, whose own functions allocate nothing.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
@@ -38,7 +38,7 @@ struct part {
 	size_t len;
 };
 
-/* A key, hashed as far as it goes before a message: each use copies it. From any thread. */
+/* A key, hashed in advance: each use copies it. Thread-safe. */
 struct mac {
 	SHA256_CTX inner, outer;
 };
@@ -81,7 +81,7 @@ static void compute(const struct mac *mac, const struct part *part, size_t parts
 	(void)SHA256_Final(ret_mac, &hash);
 }
 
-/* Each part has an end that the next cannot move: a NUL, or a length before it. */
+/* Each part is delimited unambiguously: by a NUL, or by a length in front. */
 static int sign_message(const struct mac *mac, const struct nt_bus_record *record,
 			const void *message, size_t len, uint8_t ret_mac[NT_NODE_KEY_MAC])
 {

@@ -10,9 +10,9 @@
 #include "common/bus/spool/dir.h"
 
 enum {
-	SEGMENTS_AT_CAP = 32, /* so little of it goes at once */
+	SEGMENTS_AT_CAP = 32, /* limits what is evicted at once */
 	MIN_SEGMENT_BYTES = 8 << 10,
-	MAX_SEGMENT_BYTES = 1 << 20, /* what may come twice after a restart */
+	MAX_SEGMENT_BYTES = 1 << 20, /* limits duplicates after a restart */
 };
 
 static const char lock_name[] = "lock";
@@ -40,7 +40,7 @@ static int flush_row(struct nt_disk_queue_row *row)
 	return row->partition ? nt_spool_partition_flush(row->partition) : 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int find_rows(struct nt_disk_queue_store *store)
 {
@@ -111,9 +111,11 @@ void nt_disk_queue_store_free(struct nt_disk_queue_store *store)
 	free(store);
 }
 
-/* ---- what goes ---------------------------------------------------------------------------------- */
+/*
+ * ---- removal ------------------------------------------------------------------------------------
+ */
 
-/* The row of this class with the oldest that may go; NULL: none has any. */
+/* The row of this class with the oldest removable segment; NULL: there is none. */
 static struct nt_disk_queue_row *find_victim(struct nt_disk_queue_store *store,
 					     enum nt_disk_queue_class class)
 {
@@ -142,7 +144,7 @@ static struct nt_disk_queue_row *find_victim(struct nt_disk_queue_store *store,
 	return victim;
 }
 
-/* Of the least important class there is, but none above `class`. False: there is nothing to go. */
+/* Evicts from the least important class present, at most `class`. False: nothing to evict. */
 static bool evict(struct nt_disk_queue_store *store, enum nt_disk_queue_class class)
 {
 	struct nt_disk_queue_row *victim = NULL;
@@ -190,7 +192,9 @@ void nt_disk_queue_store_expire(struct nt_disk_queue_store *store, uint64_t now_
 			expire_row(store, &store->row[i], now_real_ns - store->limits.max_age_ns);
 }
 
-/* ---- in ----------------------------------------------------------------------------------------- */
+/*
+ * ---- adding -------------------------------------------------------------------------------------
+ */
 
 static int make_room(struct nt_disk_queue_store *store, const struct nt_disk_queue_row *row,
 		     uint64_t more)
@@ -224,7 +228,7 @@ int nt_disk_queue_store_add(struct nt_disk_queue_store *store, const struct nt_b
 	partition = row->partition;
 	if ((partition->fd >= 0 ? partition->size : 0) + partition->waiting.len + size >
 	    store->spool_limits.segment_bytes)
-		(void)nt_disk_queue_roll(store, row); /* a segment that stays open only grows */
+		(void)nt_disk_queue_roll(store, row); /* if this fails, the segment grows further */
 	return nt_spool_partition_add(row->partition, record);
 }
 
@@ -241,9 +245,11 @@ int nt_disk_queue_store_flush(struct nt_disk_queue_store *store)
 	return first;
 }
 
-/* ---- out ---------------------------------------------------------------------------------------- */
+/*
+ * ---- taking out ---------------------------------------------------------------------------------
+ */
 
-/* The oldest segment of the class that can be read; *ret_row says whose. */
+/* The oldest readable segment of the class; its row in *ret_row. */
 static struct nt_disk_queue_segment *find_next(struct nt_disk_queue_store *store,
 					       enum nt_disk_queue_class class,
 					       struct nt_disk_queue_row **ret_row)
@@ -257,7 +263,7 @@ static struct nt_disk_queue_segment *find_next(struct nt_disk_queue_store *store
 		if (nt_disk_queue_class((enum nt_topic)i) != class || !row->partition)
 			continue;
 		at = nt_disk_queue_oldest_idle(store, row);
-		/* What is still being written is closed for it, once there is nothing older. */
+		/* The open segment is closed for reading once there is nothing older. */
 		if (at == row->segments && nt_disk_queue_has_written(row))
 			(void)nt_disk_queue_roll(store, row);
 		if (at >= row->segments ||
@@ -269,7 +275,7 @@ static struct nt_disk_queue_segment *find_next(struct nt_disk_queue_store *store
 	return next;
 }
 
-/* There is no more to be had from it. */
+/* All its records were read. */
 static void finish_segment(struct nt_disk_queue_store *store)
 {
 	struct nt_disk_queue_segment *segment = store->reading;
@@ -358,7 +364,7 @@ void nt_disk_queue_store_settle(struct nt_disk_queue_store *store, uint64_t numb
 	}
 }
 
-/* ---- counters ----------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 void nt_disk_queue_store_counters(const struct nt_disk_queue_store *store,
 				  enum nt_disk_queue_class class,

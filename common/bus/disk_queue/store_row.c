@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of the store, one for each topic: segments that are there, found, written and removed. */
+/* The rows of the store, one for each topic: segments found, written and removed. */
 #include "common/bus/disk_queue/store_impl.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ bool nt_disk_queue_has_written(const struct nt_disk_queue_row *row)
 	return row->partition && row->partition->fd >= 0 && row->partition->records;
 }
 
-/* ---- segments ----------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static int add_segment(struct nt_disk_queue_store *store, struct nt_disk_queue_row *row,
 		       const struct nt_disk_queue_segment *segment)
@@ -72,7 +72,7 @@ static void unlink_segment(const struct nt_disk_queue_row *row, uint64_t base)
 	char name[NT_SPOOL_NAME_BYTES];
 
 	nt_spool_segment_name(base, name);
-	/* What cannot be removed is found again at the next start. */
+	/* A segment that cannot be removed is found again at the next start. */
 	(void)unlinkat(row->partition->dirfd, name, 0);
 }
 
@@ -89,7 +89,7 @@ void nt_disk_queue_remove_segment(struct nt_disk_queue_store *store, struct nt_d
 	free(segment);
 }
 
-/* The oldest that is not being read and that nobody waits for; row->segments: none. */
+/* The oldest settled segment that is not being read; row->segments: none. */
 size_t nt_disk_queue_oldest_idle(const struct nt_disk_queue_store *store,
 				 const struct nt_disk_queue_row *row)
 {
@@ -101,14 +101,14 @@ size_t nt_disk_queue_oldest_idle(const struct nt_disk_queue_store *store,
 	return at;
 }
 
-/* Closes the segment that is written. -ENOMEM leaves it as it is. */
+/* Closes the open segment. -ENOMEM leaves it open. */
 int nt_disk_queue_roll(struct nt_disk_queue_store *store, struct nt_disk_queue_row *row)
 {
 	struct nt_spool_partition *partition = row->partition;
 	struct nt_disk_queue_segment segment;
 	int r;
 
-	/* What could not be written is counted; what was there before is closed all the same. */
+	/* Write failures are counted; what was written before is closed all the same. */
 	r = nt_spool_partition_flush(partition);
 	if (!nt_disk_queue_has_written(row))
 		return r;
@@ -124,7 +124,7 @@ int nt_disk_queue_roll(struct nt_disk_queue_store *store, struct nt_disk_queue_r
 	return r;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int count_records(int fd, struct nt_disk_queue_segment *segment)
 {
@@ -180,7 +180,7 @@ void nt_disk_queue_close_row(struct nt_disk_queue_row *row)
 	*row = (struct nt_disk_queue_row){.fd = -1};
 }
 
-/* `fd` is the row's from here on. */
+/* Takes ownership of `fd`. */
 int nt_disk_queue_open_row(struct nt_disk_queue_store *store, struct nt_disk_queue_row *row, int fd)
 {
 	nt_autosegments struct nt_spool_segments segments = {0};

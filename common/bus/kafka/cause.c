@@ -65,8 +65,8 @@ static const struct row *find(rd_kafka_resp_err_t error)
 }
 
 /*
- * A connection that breaks during authentication was not refused. The library gives the error inside
- * only as the text that it has for it.
+ * A connection that breaks during authentication was not rejected. The library exposes the inner
+ * error only as its text.
  */
 static bool is_cut_off(const char *reason)
 {
@@ -74,7 +74,7 @@ static bool is_cut_off(const char *reason)
 	       strstr(reason, rd_kafka_err2str(RD_KAFKA_RESP_ERR__TIMED_OUT));
 }
 
-/* OpenSSL writes "error:0A000412:…": the number is the same in any version's words. */
+/* OpenSSL writes "error:0A000412:…": the number does not depend on the version. */
 int nt_kafka_tls_error(const char *text)
 {
 	static const char mark[] = "error:";
@@ -114,7 +114,7 @@ enum nt_bus_cause nt_kafka_cause(rd_kafka_resp_err_t error, const char *reason)
 	if (error == RD_KAFKA_RESP_ERR__AUTHENTICATION && reason && is_cut_off(reason))
 		return NT_BUS_UNREACHABLE;
 
-	/* A broker that refuses our certificate hangs up, and some say why in an alert. */
+	/* A broker that rejects our certificate closes the connection, some after a TLS alert. */
 	if (cause == NT_BUS_UNREACHABLE && nt_kafka_tls_error(reason))
 		return NT_BUS_CERTIFICATE;
 	return cause;
@@ -133,7 +133,7 @@ bool nt_kafka_is_of_one_broker(rd_kafka_resp_err_t error)
 
 const char *nt_kafka_certificate_reason(int x509_error)
 {
-	/* X509_V_ERR_… of OpenSSL, which we do not link for this. */
+	/* OpenSSL's X509_V_ERR_…; not linked for this. */
 	switch (x509_error) {
 	case 2:
 	case 20:

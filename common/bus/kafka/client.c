@@ -19,9 +19,9 @@ enum {
 static const struct {
 	const char *name, *value;
 } basics[] = {
-	/* Nobody makes topics by mistyping them. */
+	/* A mistyped name must not create a topic. */
 	{"allow.auto.create.topics", "false"},
-	/* A connection through a firewall that forgets must not look alive for ever. */
+	/* Detects connections dropped silently by a firewall. */
 	{"socket.keepalive.enable", "true"},
 	{"socket.nagle.disable", "true"},
 	{"socket.timeout.ms", "20000"},
@@ -65,7 +65,7 @@ void nt_kafka_client_release(struct nt_kafka_client *client)
 	free(client->name);
 }
 
-/* What matters arrives as an error; the rest would be lines that we did not write. */
+/* Relevant failures arrive as errors; log lines of the library are dropped. */
 static void drop_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
 	(void)rk;
@@ -74,10 +74,7 @@ static void drop_log(const rd_kafka_t *rk, int level, const char *facility, cons
 	(void)text;
 }
 
-/*
- * OpenSSL's own verdict stands. This is the only place that learns the reason, and it runs on a
- * thread of the library.
- */
+/* Keeps OpenSSL's result. The reason is available only here, on a thread of the library. */
 static int verify_certificate(rd_kafka_t *rk, const char *broker, int32_t broker_id,
 			      int *x509_error, int depth, const char *der, size_t der_size,
 			      char *text, size_t text_size, void *opaque)
@@ -178,7 +175,7 @@ int nt_kafka_client_make(struct nt_kafka_client *client, rd_kafka_type_t type, i
 	}
 	rd_kafka_conf_set_opaque(conf, opaque);
 	rd_kafka_conf_set_events(conf, events);
-	/* It takes the conf where it succeeds. */
+	/* Owns conf on success. */
 	rk = rd_kafka_new(type, conf, text, sizeof(text));
 	if (!rk) {
 		nt_kafka_opaque_free(opaque);
@@ -205,8 +202,8 @@ bool nt_kafka_client_is_stale(struct nt_kafka_client *client)
 }
 
 /*
- * Before 2.6.1 the library repeats a part of the nonce, which brokers from 4.0 on refuse
- * (CVE-2024-56128); they call it a wrong password.
+ * Before 2.6.1 the library repeats a part of the nonce, which brokers from 4.0 on reject
+ * (CVE-2024-56128); they report a wrong password.
  */
 static const char old_scram[] =
 	" (or they are Kafka 4, with which this machine's librdkafka cannot "
@@ -238,7 +235,7 @@ static void note_certificate(struct nt_kafka_client *client, const char *reason)
 				     "no TLS with the brokers: %s", reason);
 }
 
-/* The library begins with "sasl_ssl://host:9093/bootstrap: ", which is worth its room. */
+/* Cuts the library's prefix "sasl_ssl://host:9093/bootstrap: ", which takes too much room. */
 enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_resp_err_t error,
 				       const char *reason, const char *what)
 {

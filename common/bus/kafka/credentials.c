@@ -10,8 +10,8 @@
 
 enum {
 	MAX_PASSWORD = 4096,
-	PASSWORD_ROOM = 4 * MAX_PASSWORD, /* so that it is never moved, which would leave copies */
-	TEXT = 512, /* of the library, when it refuses a setting */
+	PASSWORD_ROOM = 4 * MAX_PASSWORD, /* so that it is not reallocated, leaving copies */
+	TEXT = 512, /* of the library, when it rejects a setting */
 };
 
 static const char *const option_of[NT_KAFKA_SECRETS] = {"bus-ca-file", "bus-cert-file",
@@ -23,7 +23,7 @@ static const char *const mechanisms[] = {
 	[NT_BUS_PLAIN] = "PLAIN",
 };
 
-/* The text of a combination that makes no sense, or NULL. */
+/* The text of a contradictory combination, or NULL. */
 static const char *find_fault(const struct nt_bus_security *security)
 {
 	if ((security->cert_file || security->key_file) && !security->ca_file)
@@ -87,7 +87,7 @@ static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
 	return -EINVAL;
 }
 
-/* The first line of the file. It leaves no copy behind. */
+/* Sets the password from the first line of the file, and leaves no copy in memory. */
 static int set_password(const struct nt_kafka_secrets *secrets, rd_kafka_conf_t *conf,
 			struct nt_bus_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From where each partition is fetched. */
+/* Where fetching starts in each partition. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 };
 
 #define RETRY_NS NT_SECOND
-#define SOON_NS  (100 * NT_MILLISECOND) /* where an election is under way */
+#define SOON_NS  (100 * NT_MILLISECOND) /* during an election */
 
 static const char *name_of(const struct nt_kafka_reader *reader,
 			   const struct nt_kafka_partition *partition)
@@ -40,9 +40,11 @@ static bool is_wanted(const struct nt_kafka_reader *reader,
 	       !(reader->bus.paused >> partition->topic & 1);
 }
 
-/* ---- asking for offsets ---------------------------------------------------------------------- */
+/*
+ * ---- requesting offsets -----------------------------------------------------------------------
+ */
 
-/* The offsets of a time in many partitions, in one question. The list has the times as offsets. */
+/* Offsets of times in many partitions, in one request. The list has the times as offsets. */
 static int ask_offsets(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list)
 {
 	rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(reader->rk, list, QUERY_MS);
@@ -53,7 +55,7 @@ static int ask_offsets(struct nt_kafka_reader *reader, rd_kafka_topic_partition_
 	return nt_kafka_errno(error);
 }
 
-/* RD_KAFKA_OFFSET_END as a time is what the protocol calls the end. */
+/* RD_KAFKA_OFFSET_END as a time stands for the end in the protocol. */
 static void add_to(const struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list,
 		   struct nt_kafka_partition *partition, int64_t time)
 {
@@ -65,8 +67,8 @@ static void add_to(const struct nt_kafka_reader *reader, rd_kafka_topic_partitio
 }
 
 /*
- * The ends are asked for before the times: where no record is of that time or later yet, those
- * that come afterwards are behind the end.
+ * The ends are requested before the times: without a record of that time or later, later ones are
+ * behind the end.
  */
 static int resolve_times(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *ends,
 			 rd_kafka_topic_partition_list_t *times)
@@ -120,9 +122,9 @@ static int resolve_all_times(struct nt_kafka_reader *reader)
 }
 
 /*
- * The wanted record is gone: on to the oldest that is left. Behind the end there was another topic
- * of this name: all that the new one has is new. In between, a broker only did not know better for a
- * moment: nothing is read twice for that.
+ * The wanted record was evicted: continues at the oldest one left. If the position is behind the
+ * end, the topic was recreated, and all its records are new. A position in between is only a
+ * broker's stale metadata: nothing is read twice for that.
  */
 static int resolve_evicted(struct nt_kafka_reader *reader, struct nt_kafka_partition *partition)
 {
@@ -171,7 +173,7 @@ int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader)
 			if (reader->partitions[i].partition[j].is_known)
 				add_to(reader, ends, &reader->partitions[i].partition[j],
 				       RD_KAFKA_OFFSET_END);
-	/* A partition may be between two leaders, above all when it is new. */
+	/* A partition may have no leader, above all when it is new. */
 	r = ask_ends(reader, ends);
 	for (int i = 1; i < ASK_TIMES && r < 0; i++) {
 		(void)nanosleep(&pause, NULL);

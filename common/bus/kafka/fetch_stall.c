@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whether what there is to read comes. */
+/* Whether available records arrive. */
 #include "common/bus/kafka/reader_impl.h"
 #include "common/system/clock.h"
 
@@ -15,15 +15,15 @@ static struct nt_kafka_partition *find(struct nt_kafka_reader *reader,
 							    : NULL;
 }
 
-/* Where nothing was read yet, that is the oldest: 0 will do, as one new client in vain is no harm. */
+/* Before the first record that is the oldest: 0 will do, as a needless new client is harmless. */
 static uint64_t position_of(const struct nt_kafka_partition *partition)
 {
 	return partition->start == NT_KAFKA_FROM_OFFSET ? partition->next : 0;
 }
 
 /*
- * A log does not shrink: it is another topic of this name, all of which is new. Twice, because a broker
- * that was cut off and has not heard of it may be the one that answers.
+ * A log does not shrink: the topic was recreated, and all its records are new. Checked twice,
+ * because the reply may come from a disconnected broker with stale metadata.
  */
 static bool is_anew(struct nt_kafka_reader *reader, struct nt_kafka_partition *partition)
 {
@@ -41,8 +41,8 @@ static bool is_anew(struct nt_kafka_reader *reader, struct nt_kafka_partition *p
 }
 
 /*
- * While records of others wait to be read, it may be that none of ours fit. What a new client did not
- * get either is no record: transactions of others leave marks in a log.
+ * While records of others wait to be read, there may be no room for ours. What a new client did not
+ * get either is no record: transactions of others leave markers in a log.
  */
 static bool is_stuck(const struct nt_kafka_reader *reader, struct nt_kafka_partition *partition,
 		     uint64_t now_ns)
@@ -86,7 +86,7 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 		}
 		if (partition->is_looked && is_stuck(reader, partition, now_ns))
 			must_renew = true;
-		/* What is short stays so by the position from which that was seen. */
+		/* It stays short relative to the position at which that was seen. */
 		if (!partition->is_short)
 			partition->looked_next = position_of(partition);
 		partition->is_looked = true;

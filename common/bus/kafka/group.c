@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which partitions are ours. The membership has a handle of its own, which is told that it reads
- * nothing: so there is one way of fetching, with or without a group, and topics that are shared out
- * stand beside others that every member reads whole.
+ * Group membership: which partitions are ours. It has a handle of its own with an empty assignment,
+ * so there is one way of fetching, with or without a group, and grouped topics can be combined with
+ * topics that every member reads whole.
  *
- * The assignor is "range" with a name that stays: releases of the library before 2.10 lose
+ * The assignor is "range" with static membership: releases of the library before 2.10 lose
  * partitions in cooperative rebalances, and Debian 12 has 2.0.2.
  */
 #include <errno.h>
@@ -22,8 +22,8 @@ enum {
 };
 
 #define DEFAULT_SESSION_NS (10 * NT_SECOND)
-#define LASTING_NS         NT_MINUTE /* a share that is no more in doubt */
-#define FIRST_PATIENCE_NS  (15 * NT_SECOND) /* with a share that is owed; doubles */
+#define LASTING_NS         NT_MINUTE /* an assignment this old is confirmed */
+#define FIRST_PATIENCE_NS  (15 * NT_SECOND) /* with an assignment that is due; doubles */
 #define MAX_PATIENCE_NS    (5 * NT_MINUTE)
 
 int nt_kafka_group_new(const struct nt_bus_group *options, struct nt_kafka_group **ret_group)
@@ -57,7 +57,7 @@ void nt_kafka_group_free(struct nt_kafka_group *group)
 	free(group);
 }
 
-/* The partition that the library means, or NULL. */
+/* The partition of this entry, or NULL. */
 static struct nt_kafka_partition *find(struct nt_kafka_reader *reader,
 				       const rd_kafka_topic_partition_t *one)
 {
@@ -90,7 +90,7 @@ static void assign_one(struct nt_kafka_reader *reader, const rd_kafka_topic_part
 	};
 	if (group->assigned)
 		group->assigned(group->data, &position);
-	/* The callback may have sought, and so moved what we point to. */
+	/* The callback may have called seek, which may move the array. */
 	partition = find(reader, one);
 	nt_kafka_fetch_stop(reader, partition);
 	partition->is_known = true;
@@ -111,7 +111,7 @@ static void assign_one(struct nt_kafka_reader *reader, const rd_kafka_topic_part
 
 static void assign(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list)
 {
-	/* Without an answer, the owner's store and the oldest record decide. */
+	/* Without a committed offset, the owner's store and the oldest record decide. */
 	if (list->cnt &&
 	    rd_kafka_committed(reader->group->rk, list, COMMITTED_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		for (int i = 0; i < list->cnt; i++)
@@ -173,7 +173,7 @@ static void rebalance(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 	rd_kafka_topic_partition_list_destroy(none);
 }
 
-/* A share that has lasted is taken from us by a double only. */
+/* A confirmed assignment is revoked by a duplicate member only. */
 static bool has_lasted(const struct nt_kafka_group *group)
 {
 	return group->share_mono_ns && nt_clock_mono_ns() - group->share_mono_ns >= LASTING_NS;
@@ -202,7 +202,7 @@ static void note(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 
 	if (error == RD_KAFKA_RESP_ERR__FATAL)
 		error = rd_kafka_fatal_error(reader->group->rk, text, sizeof(text));
-	/* The library says which one only in its text; there is one. */
+	/* The library names the topic only in its text; there is one. */
 	if (nt_kafka_cause(error, NULL) == NT_BUS_NO_TOPIC)
 		(void)snprintf(what, sizeof(what), "topic '%.200s'", name_grouped(reader));
 	else
@@ -212,7 +212,7 @@ static void note(struct nt_kafka_reader *reader, rd_kafka_event_t *event)
 	if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
 		fence(reader->group);
 	else if (reader->group->share_mono_ns)
-		reader->group->share_mono_ns = nt_clock_mono_ns(); /* in doubt again */
+		reader->group->share_mono_ns = nt_clock_mono_ns(); /* to be confirmed again */
 }
 
 static void rejoin(struct nt_kafka_reader *reader)
@@ -230,8 +230,8 @@ static void rejoin(struct nt_kafka_reader *reader)
 }
 
 /*
- * The library may forget to join: the one whose topics went, and were made anew, does from 2.1 on. A new
- * client in vain costs nothing, as a member with a name that stays is taken for itself.
+ * The library may not rejoin: from 2.1 on, if its topics were deleted and recreated. A needless new
+ * client is harmless, as a static member keeps its identity.
  */
 static bool must_rejoin(struct nt_kafka_reader *reader)
 {
@@ -290,11 +290,11 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 		{"enable.auto.commit", "false"},
 		{"enable.auto.offset.store", "false"},
 		{"partition.assignment.strategy", "range"},
-		{"topic.metadata.refresh.interval.ms", "5000"}, /* for what is new */
+		{"topic.metadata.refresh.interval.ms", "5000"}, /* for new topics and partitions */
 		/*
-		 * max.poll.interval.ms stays at its five minutes, for which a joining waits too where the
-		 * coordinator freezes: less would throw out who reads and loads the states of many shards,
-		 * again and again.
+		 * max.poll.interval.ms stays at five minutes. A joining member waits that long too
+		 * if the coordinator stalls, and a shorter one would repeatedly evict members that
+		 * are loading the states of many shards.
 		 */
 		{"session.timeout.ms", NULL, session_ms},
 		{"heartbeat.interval.ms", NULL, session_ms / HEARTBEATS},
@@ -316,7 +316,7 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 	return subscribe(reader);
 }
 
-/* A member with a name that stays does not say good-bye: it may be back before anybody notices. */
+/* A static member does not leave the group: it may be back before its session ends. */
 void nt_kafka_group_leave(struct nt_kafka_reader *reader)
 {
 	struct nt_kafka_group *group = reader->group;

@@ -8,7 +8,7 @@
 
 #define PATIENCE_NS (5 * NT_SECOND)
 
-/* Whoever is done with it last frees it: the thread that ends the handle, or who waits for that. */
+/* Freed by its last user: the thread that destroys the handle, or the one that waits for it. */
 struct nt_kafka_opaque {
 	struct nt_kafka_shared *shared;
 	rd_kafka_t *rk;

@@ -28,7 +28,7 @@ void nt_kafka_make_printable(char *text)
 			*text = ' ';
 }
 
-/* With the lock held. A cause that lasts keeps its beginning. */
+/* With the lock held. An unchanged cause keeps its start time. */
 static void set(struct nt_bus_health *now, enum nt_bus_cause cause)
 {
 	if (now->cause == cause)
@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 0))) static void set_text(struct nt_bus_health 
 void nt_kafka_health_succeed(struct nt_kafka_health *health)
 {
 	(void)pthread_mutex_lock(&health->lock);
-	/* Who is fenced off stays so, however well the brokers are. */
+	/* A fenced member stays fenced, even with healthy brokers. */
 	if (health->now.cause != NT_BUS_FENCED) {
 		set(&health->now, NT_BUS_WELL);
 		health->now.text[0] = '\0';
@@ -67,7 +67,7 @@ void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause caus
 	(void)pthread_mutex_lock(&health->lock);
 	health->errors[cause]++;
 	health->is_alone = false;
-	/* They do answer, so what was seen while they did not is over. They then hang up, too. */
+	/* The brokers do answer: earlier causes are obsolete. They then close the connection. */
 	if (cause == NT_BUS_REFUSED || cause == NT_BUS_CERTIFICATE)
 		health->hint.cause = NT_BUS_WELL;
 	set(&health->now, cause);
@@ -93,7 +93,7 @@ void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause caus
 	health->errors[cause]++;
 	set(&health->hint, cause);
 	set_text(&health->hint, fmt, args);
-	/* What is seen now is better than what was guessed, or seen before. */
+	/* An observed cause replaces an assumed or an earlier one. */
 	if (health->is_alone && cause == NT_BUS_UNREACHABLE)
 		tell_hint(health);
 	(void)pthread_mutex_unlock(&health->lock);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader: opening and closing, waiting, records. The order between partitions is nobody's. */
+/*
+ * The reader: opening and closing, polling, records. Partitions are not ordered among each other.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,10 +14,10 @@
 #include "common/system/clock.h"
 
 enum {
-	FETCH_KBYTES = 8192, /* in advance, of all partitions together; a batch may be as much */
+	FETCH_KBYTES = 8192, /* prefetched, of all partitions together; also the largest batch */
 	FIRST_NEWS_MS = 5000,
-	SERVE_EVERY = 256, /* records, so that a long backlog hides nothing else */
-	WAIT_MS = 1000, /* at a time, for what no descriptor tells */
+	SERVE_EVERY = 256, /* records, so that a long backlog does not block other work */
+	WAIT_MS = 1000, /* at a time, for events without a descriptor */
 	RETRY_MS = 100,
 };
 
@@ -59,12 +61,12 @@ static int make(struct nt_kafka_reader *reader, struct nt_bus_error *error, rd_k
 {
 	const struct nt_kafka_setting settings[] = {
 		{"enable.auto.commit", "false"},
-		{"auto.offset.reset", "error"}, /* we decide, and count what is missed */
+		{"auto.offset.reset", "error"}, /* we decide, and count missed records */
 		{"queued.min.messages", "20000"},
 		{"queued.max.messages.kbytes", NULL, FETCH_KBYTES},
 		{"fetch.message.max.bytes", "1048576"},
 		{"fetch.max.bytes", "4194304"},
-		/* Before 2.2 a partition that finds the queue full waits for a second. */
+		/* Before 2.2 a partition is paused for a second if the queue is full. */
 		{"fetch.queue.backoff.ms", "20", .may_be_unknown = true},
 		{"fetch.wait.max.ms", NULL, reader->idle_ns / NT_MILLISECOND},
 	};
@@ -74,7 +76,7 @@ static int make(struct nt_kafka_reader *reader, struct nt_bus_error *error, rd_k
 				    ret_rk);
 }
 
-/* With the new handle, which it takes in every case. */
+/* Takes ownership of the new handle in every case. */
 static int connect_with(struct nt_kafka_reader *reader, rd_kafka_t *rk)
 {
 	static const uint64_t one = 1;
@@ -99,8 +101,8 @@ static int connect_with(struct nt_kafka_reader *reader, rd_kafka_t *rk)
 }
 
 /*
- * With new secrets, if any. Everything goes on from the record that was returned last. Who has a share
- * of the group keeps it where that may be.
+ * Reconnects with the current credentials. Reading continues behind the last record returned. Group
+ * assignments are kept where possible.
  */
 static int reconnect(struct nt_kafka_reader *reader, bool must_rejoin)
 {
@@ -109,7 +111,7 @@ static int reconnect(struct nt_kafka_reader *reader, bool must_rejoin)
 	int r = make(reader, &error, &rk);
 
 	if (r < 0) {
-		/* Half-written, perhaps; the old client may still work. */
+		/* The file may be half-written; the old client may still work. */
 		nt_kafka_health_hint(&reader->client.health, NT_BUS_FAILED, "%s", error.text);
 		reader->reconnect_mono_ns = nt_clock_mono_ns() + RECONNECT_NS;
 		return 0;
@@ -125,7 +127,9 @@ static int reconnect(struct nt_kafka_reader *reader, bool must_rejoin)
 	return r;
 }
 
-/* ---- what is new ----------------------------------------------------------------------------- */
+/*
+ * ---- updates ----------------------------------------------------------------------------------
+ */
 
 static int grow(struct nt_kafka_reader *reader, enum nt_topic topic, uint32_t count)
 {
@@ -213,7 +217,7 @@ static void take_error(struct nt_kafka_reader *reader, struct nt_kafka_partition
 	}
 }
 
-/* 1 with a record, 0 where the message is none for us. */
+/* 1 with a record, 0 if the message is to be skipped. */
 static int take(struct nt_kafka_reader *reader, const rd_kafka_message_t *message,
 		struct nt_bus_record *ret_record)
 {
@@ -253,7 +257,7 @@ static int take(struct nt_kafka_reader *reader, const rd_kafka_message_t *messag
 	return 1;
 }
 
-/* From what has come in: 1, or 0 without any. */
+/* From the current batch: 1, or 0 if it is empty. */
 static int next_of_batch(struct nt_kafka_reader *reader, struct nt_bus_record *ret_record)
 {
 	while (reader->batch_at < reader->batch_count) {
@@ -292,7 +296,7 @@ static int next_fetched(struct nt_kafka_reader *reader, struct nt_bus_record *re
 	}
 }
 
-/* What there is to do beside returning records. */
+/* Work other than returning records. */
 static int serve(struct nt_kafka_reader *reader)
 {
 	int r = look(reader);
@@ -310,7 +314,7 @@ static void drain_descriptor(const struct nt_kafka_reader *reader)
 	uint64_t count;
 
 	if (read(reader->event_fd, &count, sizeof(count)) < 0)
-		return; /* nothing was there */
+		return; /* it was empty */
 }
 
 /* 0 when the time is up. */
@@ -345,7 +349,7 @@ static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_
 		rd_kafka_message_destroy(reader->current);
 	reader->current = NULL;
 	for (;;) {
-		/* Before looking at what there is, so that nothing is passed over. */
+		/* Before looking at the queue, so that no event is missed. */
 		if (reader->batch_at == reader->batch_count)
 			drain_descriptor(reader);
 		if (reader->batch_at == reader->batch_count ||
@@ -388,7 +392,7 @@ static int seek(struct nt_bus_reader *bus, const struct nt_bus_position *positio
 	return 0;
 }
 
-/* What it means for each partition is asked when it is started: the brokers may be away. */
+/* Resolved for each partition when it is started: the brokers may be unreachable. */
 static int seek_time(struct nt_bus_reader *bus, uint64_t real_ns)
 {
 	struct nt_kafka_reader *reader = (struct nt_kafka_reader *)bus;
@@ -446,7 +450,7 @@ static void add_lag(const struct nt_kafka_reader *reader,
 		    (int32_t)partition->id, &low, &high) != RD_KAFKA_RESP_ERR_NO_ERROR ||
 	    high < 0)
 		return;
-	/* The library knows the end of the last fetch alone. */
+	/* The library has only the end as of the last fetch. */
 	if (partition->end > (uint64_t)high && partition->is_running)
 		high = (int64_t)partition->end;
 	if (partition->start != NT_KAFKA_FROM_OFFSET || (low > 0 && next < (uint64_t)low))

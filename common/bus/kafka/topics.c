@@ -30,7 +30,7 @@ enum {
 struct admin {
 	struct nt_kafka_client client;
 	rd_kafka_t *rk;
-	rd_kafka_queue_t *queue; /* of answers */
+	rd_kafka_queue_t *queue; /* of replies */
 	rd_kafka_topic_t *topic[NT_TOPIC_END];
 	uint32_t brokers;
 };
@@ -39,7 +39,7 @@ struct admin {
 struct config {
 	const char *name;
 	char value[VALUE_BYTES];
-	bool is_needed; /* for the programs to work; otherwise another value is the owner's choice */
+	bool is_needed; /* needed by the programs; otherwise another value is the owner's choice */
 };
 
 static void note(struct nt_kafka_topic_state *state, enum nt_kafka_topic_status status,
@@ -60,7 +60,9 @@ static void note(struct nt_kafka_topic_state *state, enum nt_kafka_topic_status 
 	nt_kafka_make_printable(state->note[state->notes++]);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/*
+ * ---- requests ---------------------------------------------------------------------------------
+ */
 
 static void close_admin(struct admin *admin)
 {
@@ -115,7 +117,7 @@ static void serve_errors(struct admin *admin)
 	rd_kafka_queue_destroy(queue);
 }
 
-/* Until the brokers answer, or it is clear that they will not. */
+/* Waits until the brokers reply, or are known to be unreachable. */
 static int ask_metadata(struct admin *admin, struct nt_bus_error *error,
 			const struct rd_kafka_metadata **ret_metadata)
 {
@@ -147,7 +149,7 @@ static int ask_metadata(struct admin *admin, struct nt_bus_error *error,
 	}
 }
 
-/* The answer to an administrative question, or NULL. */
+/* The reply to an administrative request, or NULL. */
 static rd_kafka_event_t *wait_for_answer(struct admin *admin, struct nt_bus_error *error)
 {
 	rd_kafka_event_t *event = rd_kafka_queue_poll(admin->queue, DO_MS);
@@ -183,7 +185,7 @@ static void describe_topic(struct admin *admin, const struct rd_kafka_metadata *
 	note(state, NT_KAFKA_TOPIC_MISSING, "it is missing: 'neutracer topics create' makes it");
 }
 
-/* A topic that was made just now has no leaders for a moment. */
+/* A topic that was just created has no leaders for a moment. */
 static bool is_settled(const struct rd_kafka_metadata *metadata)
 {
 	for (int i = 0; i < metadata->topic_cnt; i++)
@@ -227,7 +229,9 @@ static int describe_topics(struct admin *admin, struct nt_kafka_topic_state stat
 	return 0;
 }
 
-/* ---- what should be -------------------------------------------------------------------------- */
+/*
+ * ---- required settings ------------------------------------------------------------------------
+ */
 
 static void add(struct config configs[MAX_CONFIGS], size_t *count, bool is_needed, const char *name,
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -268,7 +272,9 @@ static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_wis
 	return count;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/*
+ * ---- creating ---------------------------------------------------------------------------------
+ */
 
 static rd_kafka_NewTopic_t *plan(const struct admin *admin, struct nt_kafka_topic_state *state,
 				 const struct nt_kafka_topics_wish *wish)
@@ -328,7 +334,7 @@ static void take_results(struct nt_kafka_topic_state states[NT_TOPIC_END], rd_ka
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			state->status = NT_KAFKA_TOPIC_MADE;
 		} else if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
-			state->status = NT_KAFKA_TOPIC_FINE; /* somebody was faster */
+			state->status = NT_KAFKA_TOPIC_FINE; /* created concurrently */
 		} else {
 			note(state, NT_KAFKA_TOPIC_FAILED, "%.300s",
 			     text ? text : rd_kafka_err2str(error));
@@ -481,7 +487,7 @@ static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *w
 	return 0;
 }
 
-/* What is used at once must be there: who made them may start the programs next. */
+/* New topics must be usable on return: the programs may be started next. */
 static int wait_for_made(struct admin *admin,
 			 const struct nt_kafka_topic_state states[NT_TOPIC_END],
 			 struct nt_bus_error *error)

@@ -16,7 +16,7 @@ enum {
 
 static const char scheme[] = "kafka://", our_prefix[] = "neutracer";
 
-/* isalnum() of the C locale, whatever the program's. */
+/* isalnum() of the C locale, independent of the program's. */
 static bool is_alnum(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -69,7 +69,7 @@ static int check_servers(const char *text, size_t len)
 	return 0;
 }
 
-/* What Kafka takes in the name of a topic. */
+/* The characters that Kafka allows in topic names. */
 static int check_prefix(const char *text, size_t len)
 {
 	if (len == 0 || text[0] == '.' || text[len - 1] == '.')

@@ -14,13 +14,13 @@ enum {
 };
 
 #define LOOK_NS       (5 * NT_SECOND)
-#define LOOK_AGAIN_NS NT_SECOND /* while a topic is missing, or the brokers are */
+#define LOOK_AGAIN_NS NT_SECOND /* while a topic is missing, or brokers are unreachable */
 
 static void wake(const struct nt_kafka_watch *watch)
 {
 	static const uint64_t one = 1;
 
-	/* It can only fail when it is readable already. */
+	/* Fails only if it is readable already. */
 	if (write(watch->event_fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -34,7 +34,7 @@ static const struct rd_kafka_metadata_topic *find(const struct rd_kafka_metadata
 	return NULL;
 }
 
-/* Whether all topics are there. */
+/* Applies metadata. Returns whether all topics exist. */
 static bool learn(struct nt_kafka_watch *watch, const struct rd_kafka_metadata *metadata)
 {
 	bool is_complete = true, is_new = false;
@@ -47,7 +47,7 @@ static bool learn(struct nt_kafka_watch *watch, const struct rd_kafka_metadata *
 		if (!watch->topics[i])
 			continue;
 		topic = find(metadata, rd_kafka_topic_name(watch->topics[i]));
-		/* A topic between two leaders keeps its partitions. */
+		/* A topic without a leader keeps its partitions. */
 		if (!topic || topic->err != RD_KAFKA_RESP_ERR_NO_ERROR ||
 		    topic->partition_cnt <= 0) {
 			is_complete = false;
@@ -85,7 +85,7 @@ static void note_topics(struct nt_kafka_watch *watch, const struct rd_kafka_meta
 		nt_kafka_health_succeed(&watch->client->health);
 }
 
-/* All partitions that there are, by name. */
+/* All known partitions, by name. */
 static rd_kafka_topic_partition_list_t *list_all(const struct nt_kafka_watch *watch)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
@@ -110,7 +110,7 @@ static bool says_anything(const rd_kafka_topic_partition_list_t *ends)
 	return false;
 }
 
-/* Not before the last ones were taken: so they are of a time after that. */
+/* Not before the last ones were taken: so the new ones are later than that. */
 static void ask_ends(struct nt_kafka_watch *watch)
 {
 	rd_kafka_topic_partition_list_t *list;
@@ -137,7 +137,7 @@ static void ask_ends(struct nt_kafka_watch *watch)
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
-/* The time of the next look. */
+/* Returns the time of the next look. */
 static uint64_t look(struct nt_kafka_watch *watch)
 {
 	const struct rd_kafka_metadata *metadata;
@@ -154,7 +154,7 @@ static uint64_t look(struct nt_kafka_watch *watch)
 	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
 }
 
-/* While something is wrong, it is asked sooner whether it still is. */
+/* While there is a fault, looks are more frequent. */
 static bool is_due(struct nt_kafka_watch *watch, uint64_t look_ns, uint64_t looked_ns)
 {
 	uint64_t now_ns = nt_clock_mono_ns();

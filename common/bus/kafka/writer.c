@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The writer. One thread serves the library (writer_thread.c). The caller's thread only hands over, and
- * takes back what could not be delivered. One lock protects the outbox and the handle; nothing that
- * can wait is done under it.
+ * The writer. One thread serves the library (writer_thread.c). The caller's thread only queues
+ * records, and receives undelivered ones. One lock protects the outbox and the handle; nothing that
+ * blocks is done under it.
  */
 #include "common/bus/kafka/writer_impl.h"
 
@@ -27,7 +27,9 @@ enum {
 #define DEFAULT_GIVE_UP_NS (30 * NT_SECOND)
 #define DEFAULT_FLUSH_NS   (5 * NT_SECOND)
 
-/* ---- handing over ---------------------------------------------------------------------------- */
+/*
+ * ---- publishing -------------------------------------------------------------------------------
+ */
 
 /* Counts the record as lost, or gives it back. Without the lock. */
 static void return_message(struct nt_kafka_writer *writer, struct nt_kafka_message *message)
@@ -54,7 +56,7 @@ static void return_undelivered(struct nt_kafka_writer *writer)
 	}
 }
 
-/* With the lock held. Keeps the message, or returns why not. */
+/* With the lock held. Stores the message, or returns an error. */
 static int take(struct nt_kafka_writer *writer, struct nt_kafka_message *message)
 {
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -94,7 +96,7 @@ static int publish_to_kafka(struct nt_bus *bus, const struct nt_bus_record *reco
 	return r;
 }
 
-/* ---- for a disk queue in front of it ------------------------------------------------------------ */
+/* ---- for a disk queue in front of it --------------------------------------------------------- */
 
 static uint64_t settled(const struct nt_bus *bus)
 {
@@ -113,7 +115,7 @@ static void give_back(struct nt_bus *bus)
 	return_undelivered((struct nt_kafka_writer *)bus);
 }
 
-/* Rare, and before a disk that is slow the brokers' answers can wait. */
+/* Rare; the thread's acknowledgements may wait for a slow disk here. */
 static void each_unsettled(struct nt_bus *bus,
 			   void (*fn)(void *data, const struct nt_bus_record *record), void *data)
 {
@@ -128,7 +130,7 @@ static void each_unsettled(struct nt_bus *bus,
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until all is acknowledged or given up, or the time is over. */
+/* Waits until all is acknowledged or failed, or the time is over. */
 static int drain(struct nt_kafka_writer *writer, uint64_t deadline_ns)
 {
 	bool is_done;
@@ -187,7 +189,7 @@ static void end_thread(struct nt_kafka_writer *writer)
 	(void)pthread_join(writer->thread, NULL);
 }
 
-/* What is left after the time of a last flush. */
+/* Returns what is left after the last flush. */
 static void return_rest(struct nt_kafka_writer *writer)
 {
 	struct nt_bus_health health;
@@ -220,9 +222,9 @@ static void close_kafka(struct nt_bus *bus)
 
 static void get_stats(const struct nt_bus *bus, struct nt_bus_stats *stats)
 {
-	/* Const for the caller, to whom the writer is the same before and after. */
+	/* Const for the caller: the writer is logically unchanged. */
 	struct nt_kafka_writer *writer = (struct nt_kafka_writer *)(uintptr_t)bus;
-	uint64_t too_large = stats->dropped_too_large; /* counted in front of us */
+	uint64_t too_large = stats->dropped_too_large; /* counted in this layer */
 
 	(void)pthread_mutex_lock(&writer->lock);
 	*stats = writer->stats;
@@ -256,7 +258,7 @@ static void set_options(struct nt_kafka_writer *writer, const struct nt_bus_opti
 	writer->is_small = options->is_small;
 	writer->linger_ns = or_default(options->linger_ns, DEFAULT_LINGER_NS, NT_MINUTE);
 	writer->give_up_ns = or_default(options->give_up_ns, DEFAULT_GIVE_UP_NS, NT_DAY);
-	/* The library wants to be able to wait for company. */
+	/* The library requires a delivery timeout over the linger time. */
 	if (writer->give_up_ns < writer->linger_ns + NT_MILLISECOND)
 		writer->give_up_ns = writer->linger_ns + NT_MILLISECOND;
 	writer->flush_ns = or_default(options->flush_ns, DEFAULT_FLUSH_NS, NT_HOUR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The thread that serves the library: it counts acknowledgements, notices errors, and makes the client anew
- * after a fatal error, with new secrets, or where it does not get on; what was not acknowledged then is
- * sent again.
+ * The thread that serves the library: it processes acknowledgements and errors. It replaces the
+ * client after a fatal error, with new credentials, or if it stalls; unacknowledged records are
+ * then sent again.
  */
 #include "common/bus/kafka/writer_impl.h"
 
@@ -17,20 +17,22 @@
 #include "common/system/thread.h"
 
 enum {
-	/* The library's own queue is a little larger, so that ours is the one that is full. */
+	/* The library's own queue is a little larger, so that ours fills up first. */
 	SPARE_KBYTES = 2048,
 	SPARE_RECORDS = 1000,
 	MAX_MESSAGE_BYTES = NT_BUS_MAX_VALUE + (64 << 10),
-	TICK_MS = 100, /* the thread looks at all there is to do at least so often */
+	TICK_MS = 100, /* period of all checks */
 	PROBE_MS = 500,
 };
 
 #define PROBE_EVERY_NS    (2 * NT_SECOND)
 #define SUSPECT_EVERY_NS  (30 * NT_SECOND)
 #define MAKE_AGAIN_MAX_NS (30 * NT_SECOND)
-#define DRAIN_NS          (2 * NT_SECOND) /* of a client, before it goes */
+#define DRAIN_NS          (2 * NT_SECOND) /* of a client, before it is destroyed */
 
-/* ---- handing over ---------------------------------------------------------------------------- */
+/*
+ * ---- sending ----------------------------------------------------------------------------------
+ */
 
 /* With the lock held. The library refers to the bytes until it reports their delivery. */
 rd_kafka_resp_err_t nt_kafka_writer_send_one(struct nt_kafka_writer *writer,
@@ -59,13 +61,13 @@ rd_kafka_resp_err_t nt_kafka_writer_send_one(struct nt_kafka_writer *writer,
 	rd_kafka_error_destroy(failure);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_SENT);
-	/* A broken client refuses everything with the error that broke it: the next one will send it. */
+	/* A broken client rejects everything with its fatal error: the next one will send it. */
 	else if (rd_kafka_fatal_error(writer->rk, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return RD_KAFKA_RESP_ERR__FATAL;
 	return error;
 }
 
-/* With the lock held. It is given back to the caller in its next call, if it wants that. */
+/* With the lock held. It is given back in the caller's next call, if the caller wants that. */
 static void give_up(struct nt_kafka_writer *writer, struct nt_kafka_message *message,
 		    enum nt_bus_cause cause)
 {
@@ -73,7 +75,7 @@ static void give_up(struct nt_kafka_writer *writer, struct nt_kafka_message *mes
 	nt_kafka_outbox_mark(&writer->outbox, message, NT_KAFKA_UNDELIVERED);
 }
 
-/* With the lock held. Oldest first, so that the order within a partition stays. */
+/* With the lock held. Oldest first, to keep the order within a partition. */
 static void send_waiting(struct nt_kafka_writer *writer)
 {
 	struct nt_kafka_message *message = writer->outbox.oldest;
@@ -103,7 +105,7 @@ int nt_kafka_writer_ms_until(uint64_t deadline_ns)
 	return (int)((deadline_ns - now_ns + NT_MILLISECOND - 1) / NT_MILLISECOND);
 }
 
-/* With the lock held, for a while at most. */
+/* With the lock held, for a limited time. */
 void nt_kafka_writer_wait_for_change(struct nt_kafka_writer *writer, int timeout_ms)
 {
 	(void)nt_thread_wait(&writer->changed, &writer->lock,
@@ -112,7 +114,7 @@ void nt_kafka_writer_wait_for_change(struct nt_kafka_writer *writer, int timeout
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* What the library gives up with its client. The sequence numbers are those of its idempotence. */
+/* Errors that end with the client. The sequence numbers are those of its idempotence. */
 static bool ends_with_client(rd_kafka_resp_err_t error)
 {
 	return error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
@@ -143,7 +145,7 @@ static void acknowledge(struct nt_kafka_writer *writer, const rd_kafka_message_t
 	}
 }
 
-/* A record that waited for brokers which are known to be away failed for that reason. */
+/* A record that timed out while brokers are known to be unreachable failed for that reason. */
 static enum nt_bus_cause note_failure(struct nt_kafka_writer *writer,
 				      const rd_kafka_message_t *report)
 {
@@ -161,8 +163,8 @@ static enum nt_bus_cause note_failure(struct nt_kafka_writer *writer,
 }
 
 /*
- * Brokers answer, and records find none of them in time: the library from 2.6 on never learns the leaders
- * of a topic that was made anew. A new client does.
+ * Brokers respond, but records time out: the library from 2.6 on never learns the leaders of a
+ * recreated topic. A new client does.
  */
 static void suspect(struct nt_kafka_writer *writer)
 {
@@ -227,7 +229,7 @@ static void serve_one(struct nt_kafka_writer *writer, int timeout_ms)
 	rd_kafka_event_destroy(event);
 }
 
-/* An idle writer asks, so that it knows how its brokers are. */
+/* An idle writer sends a request to check its brokers. */
 static void probe(struct nt_kafka_writer *writer)
 {
 	const struct rd_kafka_metadata *metadata;
@@ -248,7 +250,7 @@ static void probe(struct nt_kafka_writer *writer)
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
 	rd_kafka_metadata_destroy(metadata);
-	/* What a topic refuses is not mended by brokers that answer. */
+	/* An error of a topic is not cleared by responding brokers. */
 	if (health.cause < NT_BUS_DENIED || health.cause == NT_BUS_TIMED_OUT)
 		nt_kafka_health_succeed(&writer->client.health);
 }
@@ -259,7 +261,10 @@ int nt_kafka_writer_make(struct nt_kafka_writer *writer, struct nt_bus_error *er
 	const struct nt_kafka_setting settings[] = {
 		{"enable.idempotence", "true"},
 		{"compression.codec", "lz4"},
-		/* A twentieth less of a batch of some KiB, for microseconds; ten times dearer for much. */
+		/*
+		 * 5 % smaller for batches of some KiB, for microseconds; ten times the cost for
+		 * large ones.
+		 */
 		{"compression.level", writer->is_small ? "3" : "-1"},
 		{"partitioner", "murmur2_random"}, /* as Java's: one key, one partition */
 		{"batch.size", "262144"},
@@ -278,7 +283,7 @@ int nt_kafka_writer_make(struct nt_kafka_writer *writer, struct nt_bus_error *er
 				    sizeof(settings) / sizeof(settings[0]), error, ret_rk);
 }
 
-/* Nobody uses the old handle when this returns, and nobody sees it any more. */
+/* When this returns, no thread uses or can find the old handle. */
 static rd_kafka_t *withdraw(struct nt_kafka_writer *writer)
 {
 	rd_kafka_t *old;
@@ -292,7 +297,7 @@ static rd_kafka_t *withdraw(struct nt_kafka_writer *writer)
 	return old;
 }
 
-/* What is destroyed takes its time, and who closes the writer wakes the thread by this queue. */
+/* Destruction takes time, and closing the writer wakes the thread by this queue. */
 static rd_kafka_queue_t *withdraw_queue(struct nt_kafka_writer *writer)
 {
 	rd_kafka_queue_t *old;
@@ -315,8 +320,8 @@ void nt_kafka_writer_destroy_handle(rd_kafka_t *rk, rd_kafka_queue_t *queue)
 }
 
 /*
- * Takes the reports of what is under way, for a while. What a broken client has not sent yet, it
- * never will.
+ * Processes the reports in flight, for a while. A broken client will not send what it has not sent
+ * yet.
  */
 static void settle(struct nt_kafka_writer *writer, rd_kafka_t *old)
 {
@@ -333,8 +338,8 @@ static void settle(struct nt_kafka_writer *writer, rd_kafka_t *old)
 }
 
 /*
- * Only without a report is a record sent again. It may have arrived all the same, as after any lost
- * acknowledgement: readers drop what they have seen, by its sequence number.
+ * Only a record without a report is sent again. It may have arrived all the same, as after any lost
+ * acknowledgement: readers deduplicate by sequence number.
  */
 static void replace(struct nt_kafka_writer *writer)
 {
@@ -352,7 +357,7 @@ static void replace(struct nt_kafka_writer *writer)
 		writer->make_wait_ns = MAKE_AGAIN_MAX_NS;
 	r = nt_kafka_writer_make(writer, &error, &fresh);
 	if (r < 0) {
-		/* A half-written secret is well soon; the old client may still work. */
+		/* A half-written file is complete soon; the old client may still work. */
 		nt_kafka_health_hint(&writer->client.health, NT_BUS_FAILED, "%s", error.text);
 		return;
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Out of memory is for us to handle, not for the table to exit. */
+/* On failed allocations the table must not exit; they are handled here. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
@@ -31,16 +31,16 @@ struct entry {
 struct work {
 	const struct nt_spool_partition *partition;
 	struct nt_spool_segments segments;
-	uint64_t *live; /* bytes that stay, per segment */
+	uint64_t *live; /* bytes to keep, per segment */
 	uint64_t *end; /* offset after its last record, per segment */
 	struct entry *entries;
-	uint64_t deleted_before_ns; /* older deletions go */
-	/* The group that is written: */
+	uint64_t deleted_before_ns; /* older deletions are removed */
+	/* The group being written: */
 	int fd;
 	uint64_t base, at;
 	struct nt_buf buf;
 	struct nt_spool_seal seal;
-	uint64_t next; /* offsets below are written already */
+	uint64_t next; /* lower offsets are written already */
 };
 
 static void release_work(struct work *work)
@@ -60,7 +60,7 @@ static void release_work(struct work *work)
 }
 #define nt_autowork __attribute__((cleanup(release_work)))
 
-/* What was added must outweigh what is left, so that no byte is copied more than it is worth. */
+/* The added data must exceed what is left, so that the cost of copying is amortised. */
 static bool is_worth_it(const struct work *work)
 {
 	uint64_t clean = 0, dirty = 0;
@@ -82,7 +82,7 @@ static bool is_worth_it(const struct work *work)
 	return dirty >= clean;
 }
 
-/* The analyzer of gcc loses sight of the table's own memory, which release_work() ends. */
+/* gcc's analyzer loses track of the table's own memory, which release_work() frees. */
 #ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
@@ -126,7 +126,7 @@ static int note_frame(struct work *work, size_t segment, const struct nt_spool_f
 #pragma GCC diagnostic pop
 #endif
 
-/* Runs over a segment's frames: notes them in the first pass, copies them in the second. */
+/* Reads a segment's frames: the first pass notes them, the second copies them. */
 static int walk(struct work *work, size_t segment, uint64_t least,
 		int (*visit)(struct work *, size_t, const struct nt_spool_frame *))
 {
@@ -226,7 +226,7 @@ static int copy_frame(struct work *work, size_t segment, const struct nt_spool_f
 	return work->buf.len >= WRITE_BYTES ? write_out(work) : 0;
 }
 
-/* The group of segments [first, past) is in the draft: it takes their place. */
+/* The draft contains the group of segments [first, past): replaces them. */
 static int end_group(struct work *work, size_t first, size_t past)
 {
 	char name[NT_SPOOL_NAME_BYTES];
@@ -255,7 +255,7 @@ static int end_group(struct work *work, size_t first, size_t past)
 	return 0;
 }
 
-/* One file of as many segments as fit into it, from `first` on. */
+/* Writes one file of as many segments as fit into it, from `first` on. */
 static int write_group(struct work *work, size_t first, size_t *ret_past)
 {
 	uint64_t size = NT_SPOOL_HEADER_BYTES + NT_SPOOL_SEAL_BYTES + work->live[first];

@@ -8,7 +8,7 @@
 #include "common/base/search.h"
 
 enum {
-	OPEN_TRIES = 8, /* segments may go away between listing and opening */
+	OPEN_TRIES = 8, /* segments may be removed between listing and opening */
 };
 
 static void leave_segment(struct nt_spool_cursor *cursor)
@@ -101,7 +101,7 @@ static int list(struct nt_spool_cursor *cursor, uint64_t generation)
 	return r;
 }
 
-/* Index of the segment in which an offset is or would be; 0 where it is before all. */
+/* Index of the segment in which an offset is or would be; 0 if it precedes all. */
 static size_t find_segment(const struct nt_spool_cursor *cursor, uint64_t offset)
 {
 	const size_t after =
@@ -124,13 +124,13 @@ static int open_segment(struct nt_spool_cursor *cursor, uint64_t base)
 	cursor->fd = nt_take_fd(&fd);
 	cursor->base = base;
 	if (cursor->end < base)
-		cursor->end = base; /* so that nothing damaged in here leads back */
+		cursor->end = base; /* so that damage in here cannot move the position back */
 	cursor->segment_ino = st.st_ino;
 	nt_spool_scan_start(&cursor->scan, cursor->fd, base);
 	return 0;
 }
 
-/* A closed segment says how new its newest record is: those that are too old need no reading. */
+/* A closed segment's seal has its newest time: too old segments need no reading. */
 static bool is_too_old(const struct nt_spool_cursor *cursor, size_t index)
 {
 	nt_autoclose int fd = -1;
@@ -141,7 +141,7 @@ static bool is_too_old(const struct nt_spool_cursor *cursor, size_t index)
 	       nt_spool_read_seal(fd, &seal) == 0 && seal.newest_real_ns < cursor->from_real_ns;
 }
 
-/* Opens the segment of the next record wanted. 0 where there is none at all. */
+/* Opens the segment of the next record wanted. 0 if there are no segments. */
 static int enter(struct nt_spool_cursor *cursor, uint64_t generation)
 {
 	int r = -ENOENT;
@@ -169,7 +169,7 @@ static int enter(struct nt_spool_cursor *cursor, uint64_t generation)
 	return r < 0 ? r : 1;
 }
 
-/* The segment at `base` has been put in another's place, by compaction. */
+/* The segment at `base` was replaced by compaction. */
 static bool is_replaced(const struct nt_spool_cursor *cursor, uint64_t base)
 {
 	char name[NT_SPOOL_NAME_BYTES];
@@ -211,11 +211,11 @@ uint64_t nt_spool_cursor_tail(const struct nt_spool_cursor *cursor)
 }
 
 /*
- * Nothing more is found in this segment: on to the one that holds what comes next. 0 where there
- * is none, 1 to look again.
+ * This segment is at its end: continues with the one that holds the next record. 0 if there is
+ * none, 1 to check again.
  *
- * Usually that is the one with the next higher base; but the segments behind may have been
- * compacted into one file under a lower base, even that of the segment which is read.
+ * Usually that is the one with the next higher base. But the following segments may have been
+ * compacted into one file under a lower base, even that of the segment being read.
  */
 static int advance(struct nt_spool_cursor *cursor, uint64_t generation, bool is_sealed)
 {
@@ -237,12 +237,14 @@ static int advance(struct nt_spool_cursor *cursor, uint64_t generation, bool is_
 	if (index == segments->count)
 		return 0;
 	if (!is_sealed && !cursor->is_doubted) {
-		/* We looked before we listed: more may have come here in between. */
+		/*
+		 * The file was checked before the listing: records may have been added in between.
+		 */
 		cursor->is_doubted = true;
 		return 1;
 	}
 	if (!is_sealed) {
-		/* Nobody writes to this segment any more. */
+		/* This segment is no longer written. */
 		const uint64_t torn = nt_spool_cursor_tail(cursor);
 
 		count_damage(cursor, torn > 0, torn);
@@ -259,7 +261,7 @@ static int advance(struct nt_spool_cursor *cursor, uint64_t generation, bool is_
 	return r < 0 ? r : 1;
 }
 
-/* Takes over what the segment's header said. */
+/* Takes over the log of the segment's header. */
 static void check_log(struct nt_spool_cursor *cursor)
 {
 	const struct nt_spool_scan *scan = &cursor->scan;
@@ -267,7 +269,7 @@ static void check_log(struct nt_spool_cursor *cursor)
 	if (!scan->header_is_read || !scan->header.log || scan->header.log == cursor->log)
 		return;
 	if (cursor->log) {
-		/* Another log under the same name: positions in the old one mean nothing here. */
+		/* Another log under the same name: positions in the old one are invalid. */
 		cursor->next = cursor->base;
 		cursor->end = cursor->base;
 	}
@@ -320,7 +322,7 @@ int nt_spool_cursor_peek(struct nt_spool_cursor *cursor, uint64_t generation)
 		if (r < 0)
 			return r;
 		if (r == 0 && cursor->is_seeking && cursor->end < cursor->next)
-			restart(cursor); /* behind the end: a place in another log, long gone */
+			restart(cursor); /* behind the end: a position in an earlier log */
 		else if (r == 0)
 			break;
 	}

@@ -36,8 +36,8 @@ void nt_spool_segments_release(struct nt_spool_segments *segments)
 }
 
 /*
- * A directory that hands its group down keeps doing so. A service manager may forbid us to set that
- * bit; where the umask let it through as the parent had it, there is nothing to set.
+ * A directory with the set-group-ID bit must keep it. A service manager may forbid setting that
+ * bit; if it was inherited from the parent, there is nothing to set.
  */
 static int set_dir_mode(int fd)
 {
@@ -266,7 +266,7 @@ int nt_spool_open_segment(int partition, uint64_t base, int *ret_fd)
 	struct stat st;
 
 	nt_spool_segment_name(base, name);
-	/* Not blocking: whatever waits there under this name, we do not wait for it. */
+	/* Non-blocking: a FIFO or device under this name must not block. */
 	fd = openat(partition, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;

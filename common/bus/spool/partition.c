@@ -14,20 +14,19 @@
 #include "common/system/clock.h"
 
 enum {
-	WAITING_BYTES = 256 << 10, /* written at the latest when so much waits */
-	AGE_SEGMENTS = 8, /* the age limit is kept to this part of it */
+	WAITING_BYTES = 256 << 10, /* buffered bytes that force a write */
+	AGE_SEGMENTS = 8, /* precision of the age limit: this part of it */
 };
 
 /*
- * Offsets left out when the machine has been booted anew. What had not reached the disk when it
- * went down is gone, but readers may have stored positions behind it: they must not find other
- * records under the offsets that they have read.
+ * Offsets skipped after a reboot. Data that had not reached the disk is lost, but readers may have
+ * stored positions behind it: they must not find other records under offsets that they have read.
  */
 #define BOOT_GAP (1ULL << 20)
 
 static const char lock_name[] = "lock";
 
-/* A number for this boot of the machine, or 0 where it cannot be told. */
+/* A number for this boot of the machine, or 0 if unknown. */
 static uint64_t read_boot(void)
 {
 	nt_autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -40,7 +39,7 @@ static uint64_t read_boot(void)
 	return n > 0 ? nt_hash_bytes(NT_HASH_SEED, text, (size_t)n) : 0;
 }
 
-/* A full disk has many names. */
+/* Maps all errors of a full disk to -ENOSPC. */
 static int write_error(int err)
 {
 	return err == EDQUOT || err == EFBIG ? -ENOSPC : -err;
@@ -119,7 +118,7 @@ static int make_segment(struct nt_spool_partition *partition, uint64_t base)
 	return 0;
 }
 
-/* Leaves only what follows the first `done` bytes of the waiting frames, all of them whole. */
+/* Drops the first `done` bytes of the buffered frames, which were written. */
 static void count_written(struct nt_spool_partition *partition, size_t done)
 {
 	struct nt_buf *waiting = &partition->waiting;
@@ -147,10 +146,10 @@ static void count_written(struct nt_spool_partition *partition, size_t done)
 	if (whole && partition->newest_real_ns < partition->waiting_newest_real_ns)
 		partition->newest_real_ns = partition->waiting_newest_real_ns;
 	partition->size += whole;
-	partition->next -= lost; /* nobody has seen them */
+	partition->next -= lost; /* they were never visible */
 	partition->stats->dropped_full += lost;
 	if (partition->fd >= 0 && ftruncate(partition->fd, (off_t)partition->size) < 0)
-		drop_segment(partition); /* its end is torn: go on in another */
+		drop_segment(partition); /* its end is torn: continue in another */
 }
 
 int nt_spool_partition_flush(struct nt_spool_partition *partition)
@@ -206,7 +205,7 @@ int nt_spool_partition_retire(struct nt_spool_partition *partition)
 	return partition->fd < 0 ? make_segment(partition, partition->next) : 0;
 }
 
-/* A single record may be larger than a segment ought to be; it then has one to itself. */
+/* A single record may exceed the segment size; it then has a segment of its own. */
 static bool is_time_to_roll(const struct nt_spool_partition *partition, size_t more,
 			    uint64_t now_real_ns)
 {
@@ -262,8 +261,8 @@ int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt
 /* ---- recovery -------------------------------------------------------------------------------- */
 
 /*
- * Reads the newest segment to its last whole frame. What follows is the torn end of a write that
- * was cut short by kill -9, a full disk or the machine's own end, and is cut off.
+ * Reads the newest segment to its last whole frame and truncates the rest: the torn end of a write
+ * that was interrupted by kill -9, a full disk or a crash of the machine.
  */
 static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 {
@@ -300,7 +299,7 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 	partition->made_real_ns = scan.header.made_real_ns;
 	if ((uint64_t)st.st_size > scan.pos && !scan.is_sealed) {
 		partition->stats->recovered_torn++;
-		/* Had the tail been whole once, readers may have had as many records from it. */
+		/* If the tail was once whole, readers may have read that many records from it. */
 		partition->next += ((uint64_t)st.st_size - scan.pos) / NT_SPOOL_FRAME_BYTES;
 		if (ftruncate(fd, (off_t)scan.pos) < 0)
 			return -errno;
@@ -316,8 +315,8 @@ static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 }
 
 /*
- * Where a compaction stopped half way, the newest file is not the one that goes farthest. No
- * offset that a seal knows is given again.
+ * After an interrupted compaction, the newest file may not have the highest offset. No offset below
+ * the end in a seal is reused.
  */
 static void skip_sealed(struct nt_spool_partition *partition,
 			const struct nt_spool_segments *segments)
@@ -329,7 +328,7 @@ static void skip_sealed(struct nt_spool_partition *partition,
 		if (nt_spool_open_segment(partition->dirfd, segments->base[i], &fd) == 0 &&
 		    nt_spool_read_seal(fd, &seal) == 0 && partition->next < seal.end) {
 			partition->next = seal.end;
-			drop_segment(partition); /* offsets in one segment leave no gap */
+			drop_segment(partition); /* offsets within a segment have no gaps */
 		}
 	}
 }

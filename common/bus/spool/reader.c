@@ -12,8 +12,8 @@
 #include "common/system/clock.h"
 
 enum {
-	BLIND_MS = 100, /* between two looks where not all can be watched */
-	DRAIN_EVERY = 64, /* records, so that a long backlog hides nothing else */
+	BLIND_MS = 100, /* polling interval if not all can be watched */
+	DRAIN_EVERY = 64, /* records, so that a long backlog does not block other work */
 };
 
 struct topic {
@@ -30,7 +30,7 @@ struct reader {
 	bool names_changed;
 	unsigned int since_drain;
 	struct nt_spool_cursor *head; /* whose record was returned last */
-	uint64_t from_real_ns; /* for partitions that appear later, too */
+	uint64_t from_real_ns; /* also for partitions added later */
 };
 
 static void close_reader(struct nt_bus_reader *bus)
@@ -50,7 +50,7 @@ static void close_reader(struct nt_bus_reader *bus)
 	free(reader);
 }
 
-/* Made where it is missing; NULL for want of memory. */
+/* Created if missing; NULL: no memory. */
 static struct nt_spool_cursor *find_cursor(struct reader *reader, enum nt_topic topic,
 					   uint32_t partition)
 {
@@ -109,8 +109,8 @@ static int look_at_topic(struct reader *reader, enum nt_topic topic, int root)
 }
 
 /*
- * Lets go of what is not there any more. An open file in a removed directory would also keep the
- * kernel from telling that the directories above are removed.
+ * Releases removed partitions. An open file in a removed directory would also keep the kernel from
+ * reporting the removal of the directories above.
  */
 static void forget_missing(struct reader *reader)
 {
@@ -137,7 +137,7 @@ static int look_at_all(struct reader *reader)
 	if (r == -ENOENT) {
 		nt_spool_watch_missing(&reader->watch, reader->path);
 		r = nt_spool_open_root(reader->path, &root);
-		if (r == 0) /* just now */
+		if (r == 0) /* new */
 			reader->names_changed = true;
 		return r == -ENOENT ? 0 : r;
 	}
@@ -170,7 +170,7 @@ static void drain(struct reader *reader)
 
 	reader->since_drain = 0;
 	if (!reader->watch.is_open)
-		change = NT_SPOOL_NAMES; /* for all we know */
+		change = NT_SPOOL_NAMES; /* unknown */
 	if (change == NT_SPOOL_NOTHING)
 		return;
 	reader->generation++;
@@ -184,7 +184,7 @@ static void release_head(struct reader *reader)
 	reader->head = NULL;
 }
 
-/* Of the next records of all partitions the one of the earliest time: 1, or 0 without any. */
+/* Selects the earliest of the partitions' next records: 1, or 0 if there is none. */
 static int choose(struct reader *reader, enum nt_topic *ret_topic)
 {
 	struct nt_spool_cursor *best = NULL;
@@ -279,7 +279,10 @@ static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_
 			return 1;
 		}
 		if (!reader->watch.is_open) {
-			/* Watching begins with the first wait: who reads files to their end needs none. */
+			/*
+			 * Watching begins with the first wait: a reader that never waits needs
+			 * none.
+			 */
 			if (timeout_ms == 0 && is_fresh)
 				return 0;
 			if (timeout_ms != 0)
@@ -347,14 +350,14 @@ static int seek_end(struct nt_bus_reader *bus)
 	return seek_all(reader, true);
 }
 
-/* Const for the caller, to whom the reader is the same before and after. */
+/* Const for the caller: the reader is logically unchanged. */
 static int reader_fd(const struct nt_bus_reader *bus)
 {
 	struct reader *reader = (struct reader *)bus;
 
 	if (!reader->watch.is_open) {
 		nt_spool_watch_open(&reader->watch);
-		/* What fails is looked at again by the next read, which says why. */
+		/* The next read repeats a failed check and returns the error. */
 		(void)look(reader);
 	}
 	return reader->watch.is_partial ? -1 : reader->watch.fd;

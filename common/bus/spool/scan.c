@@ -7,14 +7,14 @@
 
 enum {
 	WINDOW_BYTES = 64 << 10,
-	/* What is read first where it is looked for behind damage; each read on doubles it. */
+	/* First read of a search behind damage; each further read doubles it. */
 	LEAST_WINDOW_BYTES = 1 << 10,
 	/*
-	 * Times the size of a segment that are summed in vain before it is given up. Only a forged
-	 * file, with the head of a large frame at every few bytes, gets here.
+	 * The search is given up after CRCs over so many times the segment's size. Only a forged
+	 * file, with the header of a large frame at every few bytes, gets here.
 	 */
 	EFFORT_TIMES = 8,
-	LOOKS = 3, /* at what is damaged: twice before it is searched behind, once after */
+	LOOKS = 3, /* reads of damaged bytes: two before the search, one after */
 };
 
 void nt_spool_scan_start(struct nt_spool_scan *scan, int fd, uint64_t base)
@@ -35,7 +35,7 @@ void nt_spool_scan_release(struct nt_spool_scan *scan)
 	nt_buf_release(&scan->window);
 }
 
-/* What was read may have changed. */
+/* The buffered bytes may be outdated. */
 static void forget_window(struct nt_spool_scan *scan)
 {
 	nt_buf_clear(&scan->window);
@@ -84,8 +84,8 @@ static int read_window(struct nt_spool_scan *scan, uint64_t pos, size_t size)
 }
 
 /*
- * Bytes of the file at pos that are in the window now: `want`, or less at the end of the file. For
- * what a frame says of its size but is not there, no room is made and nothing is read again.
+ * Sets *ret_size to the buffered bytes of the file at pos: `want`, or less at the end of the file.
+ * No memory is allocated, and nothing reread, for a frame size beyond the end of the file.
  */
 static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, size_t *ret_size)
 {
@@ -141,7 +141,7 @@ static bool is_whole(const struct nt_spool_item *item)
 	return item->found == NT_SPOOL_FRAME || item->found == NT_SPOOL_SEAL;
 }
 
-/* What it cost to see that nothing begins at pos: the frame was summed, or its head looked at. */
+/* Bytes read to reject pos: the whole frame for its CRC, or its header. */
 static uint64_t effort_at(const struct nt_spool_scan *scan, uint64_t pos,
 			  const struct nt_spool_item *item)
 {
@@ -153,7 +153,7 @@ static uint64_t effort_at(const struct nt_spool_scan *scan, uint64_t pos,
 	return size > NT_SPOOL_MAX_FRAME_BYTES ? sizeof(uint32_t) : size;
 }
 
-/* The first whole frame or seal behind pos, and where. Leaves *ret_item not whole without one. */
+/* Finds the first whole frame or seal behind pos. *ret_item is not whole if there is none. */
 static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, uint64_t *ret_pos)
 {
 	uint64_t pos = scan->pos + 1, file_bytes = 0;
@@ -231,7 +231,7 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	}
 	r = parse_at(scan, pos, ret_item);
 	if (r == 0 && !is_whole(ret_item)) {
-		/* The window may hold what a writer has cut off and written anew since. */
+		/* The window may hold bytes that a writer has truncated and rewritten since. */
 		forget_window(scan);
 		r = parse_at(scan, pos, ret_item);
 	}
@@ -239,8 +239,8 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 		scan->effort += LOOKS * effort_at(scan, pos, ret_item);
 		r = search(scan, ret_item, &pos);
 		/*
-		 * While we searched, what we could not find may have been written, and what we
-		 * found behind it. Now that this is there, so is all before it.
+		 * During the search a writer may have written the missing bytes and the item found
+		 * behind them. As the item is there, so is everything before it.
 		 */
 		if (r == 0 && is_whole(ret_item)) {
 			forget_window(scan);

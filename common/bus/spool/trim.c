@@ -8,7 +8,7 @@
 #include "common/bus/spool/scan.h"
 #include "common/system/clock.h"
 
-/* A segment that may go. */
+/* A removable segment. */
 struct candidate {
 	uint32_t partition;
 	uint64_t base, bytes, records, newest_real_ns;
@@ -18,9 +18,9 @@ struct survey {
 	struct candidate *candidate;
 	size_t count, cap;
 	uint64_t bytes; /* of the topic */
-	uint64_t oldest_ns; /* what is older goes; 0: age is no matter */
-	uint64_t newest_ns; /* in the partition that is surveyed, up to here */
-	/* Partitions whose newest segment could go, were it not the newest; and is too old anyway: */
+	uint64_t oldest_ns; /* older segments are removed; 0: regardless of age */
+	uint64_t newest_ns; /* in the surveyed partition, up to here */
+	/* Partitions whose newest segment could go if retired, and those in which it is too old: */
 	uint64_t retirable, aged;
 };
 
@@ -45,7 +45,7 @@ static int add_candidate(struct survey *survey, const struct candidate *candidat
 	return 0;
 }
 
-/* next_base: of the segment behind it, or 0 for the newest one. */
+/* next_base: of the following segment, or 0 for the newest one. */
 static int survey_segment(struct survey *survey, int dirfd, uint32_t partition, uint64_t base,
 			  uint64_t next_base)
 {
@@ -57,7 +57,7 @@ static int survey_segment(struct survey *survey, int dirfd, uint32_t partition, 
 	int r = nt_spool_open_segment(dirfd, base, &fd);
 
 	if (r < 0 || fstat(fd, &st) < 0)
-		return 0; /* another writer was faster, or it is no segment */
+		return 0; /* removed by another writer, or no segment */
 	candidate.bytes = (uint64_t)st.st_size;
 	survey->bytes += candidate.bytes;
 	modified_ns = (uint64_t)st.st_mtim.tv_sec * NT_SECOND + (uint64_t)st.st_mtim.tv_nsec;
@@ -75,7 +75,7 @@ static int survey_segment(struct survey *survey, int dirfd, uint32_t partition, 
 		candidate.newest_real_ns = modified_ns;
 		candidate.records = next_base - base;
 	}
-	/* So that no segment goes before those in front of it. */
+	/* So that segments are removed in order. */
 	if (candidate.newest_real_ns < survey->newest_ns)
 		candidate.newest_real_ns = survey->newest_ns;
 	survey->newest_ns = candidate.newest_real_ns;
@@ -155,8 +155,8 @@ static void remove_candidates(int topic, const struct nt_spool_partition *own,
 }
 
 /*
- * Closes the newest segments of partitions whose writers are gone: they would keep their bytes for
- * ever. Whoever lives holds his lock. True where there is something new to remove.
+ * Closes the newest segments of partitions without a writer, which would otherwise stay forever.
+ * Live writers hold their lock. True if there is something new to remove.
  */
 static bool retire_partitions(int topic, const struct nt_spool_partition *own, uint64_t mask)
 {

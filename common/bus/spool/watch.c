@@ -52,7 +52,7 @@ void nt_spool_watch_found(struct nt_spool_watch *watch)
 	watch->waiting = -1;
 }
 
-/* Cuts the last component off. False where there is none. */
+/* Cuts the last component off. False if there is none. */
 static bool cut_to_parent(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -72,7 +72,7 @@ static bool cut_to_parent(char *path)
 	return true;
 }
 
-/* A watch of the nearest parent that is there, or -1. */
+/* A watch of the nearest existing parent, or -1. */
 static int watch_parent(const struct nt_spool_watch *watch, const char *path)
 {
 	char parent[PATH_MAX];
@@ -96,7 +96,7 @@ void nt_spool_watch_missing(struct nt_spool_watch *watch, const char *path)
 
 	if (watch->fd < 0)
 		return;
-	/* A nearer parent may appear before the watch is set: until it is the same one twice. */
+	/* A nearer parent may appear before the watch is set: repeat until it is the same. */
 	do {
 		if (wd != watch->waiting)
 			nt_spool_watch_found(watch);
@@ -124,7 +124,7 @@ enum nt_spool_change nt_spool_watch_drain(struct nt_spool_watch *watch)
 
 			memcpy(&event, at, sizeof(event));
 			at += sizeof(event) + event.len;
-			/* That a segment has gone tells nothing; a directory must be let go. */
+			/* A removed segment is irrelevant; a removed directory must be released. */
 			if (event.mask & NAMES_MASK ||
 			    (event.mask & IN_DELETE && event.mask & IN_ISDIR))
 				change = NT_SPOOL_NAMES;
