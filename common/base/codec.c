@@ -35,7 +35,7 @@ void nt_code_fail(struct nt_codec *codec, bool broken)
 		codec->error = -EBADMSG;
 }
 
-/* ---- compact ------------------------------------------------------------------------------------ */
+/* ---- compact --------------------------------------------------------------------------------- */
 
 static uint64_t take_varint(struct nt_codec *codec)
 {
@@ -145,7 +145,7 @@ void nt_code_count(struct nt_codec *codec, uint32_t *value, uint32_t most)
 		*value = 0;
 }
 
-/* ---- fixed widths ------------------------------------------------------------------------------- */
+/* ---- fixed widths ---------------------------------------------------------------------------- */
 
 void nt_codec_put_u32(struct nt_codec *codec, uint32_t value)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A run of bytes goes where it belongs once it ends: into the object, the rest, or nowhere. */
+/* Stores a finished run of bytes: in the object, in the rest, or nowhere. */
 static int keep(struct nt_json_stream *json_stream, const char *data, size_t len)
 {
 	int r;
@@ -84,7 +84,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* data[*from, i) is kept and not yet put away. */
+/* data[*from, i) is pending and not stored yet. */
 static int take(struct nt_json_stream *json_stream, const char *data, size_t i, size_t *from)
 {
 	char c = data[i];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-	MAX_NAME = 64, /* longer ones are no typing mistakes */
+	MAX_NAME = 64, /* longer names are not typing mistakes */
 };
 
 static size_t min3(size_t a, size_t b, size_t c)
@@ -14,7 +14,7 @@ static size_t min3(size_t a, size_t b, size_t c)
 	return least < c ? least : c;
 }
 
-/* Edits that turn a into b: insert, delete, replace. */
+/* Edit distance from a to b: insert, delete, replace. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[MAX_NAME + 1];

@@ -12,7 +12,7 @@
 #include "common/base/duration.h"
 
 enum {
-	MAX_DOUBLE_TEXT = 64, /* no honest number is longer */
+	MAX_DOUBLE_TEXT = 64, /* no valid number is longer */
 };
 
 struct unit {
@@ -103,7 +103,7 @@ int nt_parse_u32(const char *text, size_t len, uint32_t min, uint32_t max, uint3
 	return 0;
 }
 
-/* The grammar of a decimal number; strtod() alone would take " 1", "inf" and "0x1p3" too. */
+/* The grammar of a decimal number; strtod() alone would accept " 1", "inf" and "0x1p3". */
 static bool is_decimal(const char *text, size_t len)
 {
 	size_t i = len && (text[0] == '-' || text[0] == '+');
@@ -138,7 +138,7 @@ int nt_parse_double(const char *text, size_t len, double min, double max, double
 		return -EINVAL;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* costs nothing: the built-in one */
+	c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* cheap: the built-in locale */
 	if (c == (locale_t)0)
 		return -ENOMEM;
 	value = strtod_l(copy, NULL, c);
@@ -158,7 +158,7 @@ static const struct unit *find_unit(const struct unit *unit, size_t count, const
 	return NULL;
 }
 
-/* digits[.digits]SUFFIX, exact: a fraction that is no whole number of the smallest unit is refused. */
+/* digits[.digits]SUFFIX, exact: a fraction of the smallest unit is rejected. */
 static int parse_units(const struct unit *unit, size_t count, const char *text, size_t len,
 		       uint64_t *ret_value)
 {
@@ -247,7 +247,7 @@ const char *nt_format_duration(uint64_t ns, char text[NT_PARSE_TEXT])
 
 unsigned int nt_parse_percent(double part)
 {
-	/* 0.29 is a little less than 29 of a hundred. */
+	/* 0.29 is stored as slightly less than 29 hundredths. */
 	const double close = 1e-9;
 
 	if (!(part > 0.0))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libmicrohttpd behind a route table. Its timeout sees idle connections only: a peer that sends a
- * byte a second keeps a request open for ever. At its limits it stops to accept, or closes what it
- * has accepted, so that a liveness probe fails while slow clients have all connections. Limits and
- * deadlines are therefore those of common/http/httpd_slots.h; libmicrohttpd's own are never reached.
+ * An HTTP server on libmicrohttpd with a route table. libmicrohttpd's timeout covers idle
+ * connections only: a peer that sends a byte a second keeps a request open forever. At its limits
+ * it stops accepting, or closes accepted connections, so a liveness probe fails while slow clients
+ * have all connections. Limits and deadlines are therefore those of common/http/httpd_slots.h;
+ * libmicrohttpd's own are never reached.
  */
 #include "common/http/httpd.h"
 
@@ -26,9 +27,9 @@
 
 enum {
 	THREADS = 2,
-	/* Over our own caps, so that we are the ones to answer what is too large. */
+	/* Over our own caps, so that our code rejects what is too large. */
 	CONNECTION_MEMORY_BYTES = 48 << 10,
-	DISCARD_MAX_BYTES = 1 << 20, /* of a refused body: then the connection is cut */
+	DISCARD_MAX_BYTES = 1 << 20, /* of a rejected body: beyond it the connection is closed */
 	PEM_MAX_BYTES = 1 << 20,
 	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
 	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
@@ -42,7 +43,9 @@ enum {
 #define IDLE_NS     (15 * NT_SECOND)
 #define RESERVED_NS (2 * NT_SECOND)
 
-/* ---- answering ---------------------------------------------------------------------------------- */
+/*
+ * ---- replying -----------------------------------------------------------------------------------
+ */
 
 static void release_reply(struct nt_httpd_reply *reply)
 {
@@ -175,7 +178,7 @@ static enum MHD_Result begin(struct nt_httpd *httpd, struct nt_httpd_request *re
 		       atomic_fetch_add(&httpd->request_count, 1));
 	if (nt_httpd_check(httpd, request) < 0)
 		return MHD_NO;
-	/* Reading the body first lets clients see the answer: most do not look while they send. */
+	/* Reading the body first lets clients see the reply: most do not read while they send. */
 	if (request->is_last && request->refusal.status)
 		return send_reply(httpd, request, &request->refusal);
 	return MHD_YES;
@@ -232,7 +235,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	return handle(httpd, request);
 }
 
-/* ---- connections -------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void on_completed(void *data, struct MHD_Connection *connection, void **context,
 			 enum MHD_RequestTerminationCode code)
@@ -284,7 +287,7 @@ static void *run_slots(void *data)
 	return NULL;
 }
 
-/* ---- starting ----------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static int __attribute__((format(printf, 3, 4)))
 fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
@@ -308,7 +311,7 @@ static int bind_one(const struct addrinfo *address)
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
 		return -errno;
-	/* "[::]" is everybody. */
+	/* "[::]" accepts IPv4 too. */
 	if (address->ai_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
 		return -errno;
@@ -319,11 +322,11 @@ static int bind_one(const struct addrinfo *address)
 
 struct listen {
 	char host[256];
-	const char *port_text; /* in the text that was taken apart */
+	const char *port_text; /* points into the parsed text */
 	uint32_t port;
 };
 
-/* Takes "ADDRESS:PORT" apart, and an IPv6 address out of its brackets. */
+/* Splits "ADDRESS:PORT", and removes the brackets of an IPv6 address. */
 static int split_listen(const char *text, struct listen *ret_listen)
 {
 	const char *colon = strrchr(text, ':');
@@ -394,7 +397,7 @@ static int read_pem(const char *path, struct nt_buf *buf, struct nt_httpd_error 
 	return r < 0 ? fail(error, r, "read '%s': %s", path, strerrordesc_np(-r)) : 0;
 }
 
-/* libmicrohttpd complains about every rude client; those are counted, not logged. */
+/* libmicrohttpd logs every misbehaving client; those are counted instead. */
 static void __attribute__((format(printf, 2, 0)))
 ignore_message(void *data, const char *fmt, va_list ap)
 {
@@ -427,7 +430,7 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		flags | (secure ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, httpd,
 		MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)THREADS, MHD_OPTION_CONNECTION_LIMIT,
-		/* Each thread gets its part; those that are cut off have yet to be closed. */
+		/* Per thread; connections that were cut off are not closed yet. */
 		THREADS * (limits->ordinary + 2 * limits->reserved),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(longest_ns / NT_SECOND + 2),
@@ -445,7 +448,7 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 	sigset_t all, before;
 	int r;
 
-	/* Signals are the main thread's business. */
+	/* The main thread handles signals. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 	r = -pthread_create(&httpd->reaper, NULL, run_slots, httpd);
@@ -459,8 +462,8 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 }
 
 /*
- * Raises the limit of open files as far as may be, and gives the connections no more than leaves
- * the rest of the program its own: at that limit nothing is accepted, and no file opened.
+ * Raises the limit of open files as far as possible, and reserves descriptors for the rest of the
+ * program: at that limit nothing is accepted, and no file opened.
  */
 static uint32_t fit_connections(uint32_t wanted, uint32_t reserved)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A request: what a handler may ask of it, and all the reasons to refuse it before there is one. */
+/* Requests: accessors for handlers, and all checks before a handler is called. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -14,7 +14,9 @@ enum {
 	RETRY_AFTER_S = 5,
 };
 
-/* ---- what a handler asks ------------------------------------------------------------------------ */
+/*
+ * ---- accessors for handlers ---------------------------------------------------------------------
+ */
 
 const char *nt_httpd_segment(const struct nt_httpd_request *request, size_t n)
 {
@@ -39,7 +41,7 @@ const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_le
 
 struct sink {
 	struct nt_buf *buf;
-	int error; /* sticks: jansson does not pass on every one */
+	int error; /* sticky: jansson does not pass on every one */
 };
 
 static int append(const char *text, size_t len, void *data)
@@ -68,7 +70,7 @@ int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request
 	reply->content_type = "application/problem+json";
 	reply->etag[0] = '\0';
 	nt_buf_clear(&reply->body);
-	/* A detail that was cut inside a character is no text for JSON: o* leaves it out. */
+	/* A detail cut within a character is invalid JSON text: o* omits it. */
 	problem = json_pack("{s:s, s:s, s:i, s:o*, s:s, s:s}", "type", "about:blank", "title",
 			    MHD_get_reason_phrase_for(status), "status", (int)status, "detail",
 			    json_string(detail), "code", code, "request_id", request->id);
@@ -79,9 +81,11 @@ int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request
 	return r;
 }
 
-/* ---- refusing ----------------------------------------------------------------------------------- */
+/*
+ * ---- rejecting ----------------------------------------------------------------------------------
+ */
 
-/* In a comma-separated list of `Accept`, is there a range that takes the type? */
+/* Whether a range in the comma-separated list of `Accept` includes the type. */
 static bool is_acceptable(const char *accept, const char *type)
 {
 	size_t type_len = strcspn(type, ";");
@@ -230,7 +234,7 @@ static int check_query(struct nt_httpd_request *request)
 	return 0;
 }
 
-/* What the headers say of how the request is framed, and for whom it is. */
+/* Headers that determine the request's framing and its host. */
 struct framing {
 	size_t bytes, lengths, encodings, hosts;
 	const char *encoding, *host;
@@ -268,7 +272,7 @@ static enum MHD_Result add_header(void *data, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
-/* What is wrong with it, or NULL. Others might take another part of the stream for the request. */
+/* The defect, or NULL. Another server might find a different request in the same stream. */
 static const char *check_framing(const struct framing *framing, const char *version)
 {
 	if (framing->bad_name)
@@ -285,14 +289,14 @@ static const char *check_framing(const struct framing *framing, const char *vers
 		return "HTTP/1.0 has no Transfer-Encoding";
 	if (framing->hosts > 1)
 		return "Host is given more than once";
-	/* An empty one is that of a target without a host. */
+	/* An empty one belongs to a target without a host. */
 	if (framing->host && *framing->host &&
 	    !nt_target_host_is_sound(framing->host, strlen(framing->host)))
 		return "Host is not HOST or HOST:PORT";
 	return NULL;
 }
 
-/* The whole header as it came; a lower bound where that is not known. */
+/* The size of the whole header as received; a lower bound if that is unknown. */
 static size_t header_bytes(const struct nt_httpd_request *request, const struct framing *framing)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
@@ -310,7 +314,7 @@ static int check_headers(struct nt_httpd_request *request)
 	bool was_last = request->is_last;
 
 	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, add_header, &framing);
-	/* Where the body ends is not known: nothing that follows is read. */
+	/* The end of the body is unknown: nothing that follows is read. */
 	request->is_last = true;
 	wrong = check_framing(&framing, request->version);
 	if (wrong)

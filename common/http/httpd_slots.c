@@ -16,7 +16,7 @@
 struct nt_slot_address {
 	UT_hash_handle hh;
 	uint64_t key[2];
-	bool is_lost; /* the table found no memory for it */
+	bool is_lost; /* no memory to add it to the table */
 	uint32_t slots; /* that point here */
 	uint32_t held[2]; /* of those: ordinary, reserved, and not cut off */
 };
@@ -86,14 +86,14 @@ static void free_place(struct nt_slots *slots, struct nt_slot *slot)
 		slots->stats.ordinary--;
 }
 
-/* Its place is free at once, although the server has yet to close it. */
+/* Its slot is free at once, although the server has yet to close it. */
 static void cut(struct nt_slots *slots, struct nt_slot *slot)
 {
 	free_place(slots, slot);
 	(void)shutdown(slot->fd, SHUT_RDWR);
 }
 
-/* A reserved place is needed. */
+/* A reserved slot is needed. */
 static void evict(struct nt_slots *slots)
 {
 	struct nt_slot *victim = NULL;
@@ -207,7 +207,7 @@ static uint64_t reap(struct nt_slots *slots, uint64_t mono_ns)
 			if (one->is_cut)
 				continue;
 			if (one->deadline_ns <= mono_ns) {
-				/* Counted before the other side can notice. */
+				/* Counted before the peer can notice. */
 				slots->stats.reaped++;
 				cut(slots, one);
 			} else if (one->deadline_ns < next_ns) {
@@ -234,7 +234,7 @@ void nt_slots_run(struct nt_slots *slots)
 	while (!slots->is_ending) {
 		uint64_t now_ns = nt_clock_mono_ns(), next_ns = reap(slots, now_ns);
 
-		/* Never only for a moment: under an attack there is always one more to cut. */
+		/* At least 50 ms: under an attack there is always one more to cut. */
 		if (next_ns < now_ns + NT_SECOND / 20)
 			next_ns = now_ns + NT_SECOND / 20;
 		if (next_ns > now_ns + NT_MINUTE)

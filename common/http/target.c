@@ -8,13 +8,13 @@
 #include "common/base/parse_number.h"
 #include "common/base/utf8.h"
 
-/* Where the decoded text goes; it never outgrows what it is decoded from. */
+/* The decoded text; it is never longer than the encoded one. */
 struct cursor {
 	char *out;
 	char *end;
 };
 
-/* Decodes one piece and closes it with a NUL. A blank is '+' in a query only. */
+/* Decodes one piece and adds a NUL. '+' is a blank in a query only. */
 static int decode(struct cursor *cursor, const char *text, size_t len, bool plus,
 		  const char **ret_piece)
 {
@@ -143,7 +143,7 @@ bool nt_target_host_is_sound(const char *text, size_t len)
 	       nt_parse_u32(text + host + 1, len - host - 1, 0, UINT16_MAX, &port) == 0;
 }
 
-/* "http://host:port/path" is a target too. Its host is not compared with any of ours. */
+/* "http://host:port/path" is a target too. Its host is not checked. */
 static int origin_length(const char *text, size_t len, size_t *ret_origin)
 {
 	static const char *const schemes[] = {"http://", "https://"};

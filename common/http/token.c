@@ -32,15 +32,15 @@ struct token_set {
 
 struct nt_tokens {
 	char *path;
-	pthread_mutex_t lock; /* over all below */
+	pthread_mutex_t lock; /* protects everything below */
 	struct token_set set;
 	struct timespec modified;
 	ino_t inode;
 	uint64_t looked_ns;
-	bool is_old; /* the set is not what the file says: it is not right, or gone */
+	bool is_old; /* the file is invalid or missing, and the set is an earlier one */
 };
 
-/* One word at *at, moved behind it. */
+/* The word at *at, which is moved behind it. */
 static size_t next_word(const char **at, const char *end, const char **ret_word)
 {
 	while (*at < end && isblank((unsigned char)**at))
@@ -56,7 +56,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(text, word, len);
 }
 
-/* NULL, or what is wrong with the line. */
+/* NULL, or the defect of the line. */
 static const char *parse_line(const char *line, const char *end, struct token_set *set)
 {
 	const char *token, *scope, *rest;
@@ -110,7 +110,7 @@ static void erase(struct nt_buf *buf)
 	nt_buf_release(buf);
 }
 
-/* The set is untouched on failure. *ret_wrong is NULL where the file could not even be read. */
+/* The set is unchanged on failure. *ret_wrong is NULL if the file could not be read. */
 static int load(struct nt_tokens *tokens, const char **ret_wrong)
 {
 	__attribute__((cleanup(erase))) struct nt_buf text = {0};
@@ -131,7 +131,7 @@ static int load(struct nt_tokens *tokens, const char **ret_wrong)
 	return 0;
 }
 
-/* Where two start at once, one of them makes the file and both read it. */
+/* If two processes start at once, one creates the file and both read it. */
 static int make_file(const char *path)
 {
 	unsigned char random[NEW_TOKEN_BYTES];
@@ -207,7 +207,7 @@ static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
 	if (stat(tokens->path, &st) == 0 && st.st_mtim.tv_sec == tokens->modified.tv_sec &&
 	    st.st_mtim.tv_nsec == tokens->modified.tv_nsec && st.st_ino == tokens->inode)
 		tokens->is_old = false;
-	else /* half-written, perhaps: the old ones hold until it is right */
+	else /* possibly half-written: the old tokens stay valid until it is complete */
 		tokens->is_old = load(tokens, &wrong) < 0;
 }
 

@@ -20,7 +20,7 @@
 
 enum {
 	CONNECT_TIMEOUT_MS = 5000,
-	/* a watch whose server is gone without a word is noticed after a minute */
+	/* detects a dead server of a watch after a minute */
 	KEEP_IDLE_S = 30,
 	KEEP_INTERVAL_S = 10,
 	POLL_MS = 1000,
@@ -91,7 +91,7 @@ static int set_url(const char *given, char **ret_url)
 	return 0;
 }
 
-/* NULL: none. A service account's may be missing, as beside a proxy; a named one may not. */
+/* NULL: none. A service account's file may be missing, as beside a proxy; a named one may not. */
 static int set_file(const char *given, const char *account, const char *name, char **ret_file)
 {
 	nt_autofree char *file = NULL;
@@ -176,7 +176,7 @@ struct call {
 	struct nt_kube_reply *reply;
 	struct curl_slist *headers;
 	size_t received;
-	int error; /* of what came, sticks */
+	int error; /* of the received data, sticky */
 };
 
 static void end_call(struct call *call)
@@ -227,7 +227,7 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 	return len;
 }
 
-/* The empty line behind the headers: a stream may have nothing to say for long. */
+/* The empty line behind the headers: a stream may stay silent for long. */
 static size_t on_header(char *data, size_t size, size_t count, void *context)
 {
 	struct call *call = context;
@@ -247,7 +247,7 @@ static int add_header(struct call *call, const char *line)
 	return 0;
 }
 
-/* A blank or a line's end inside it would be another header. */
+/* A blank or a newline inside would start another header. */
 static size_t token_length(const struct nt_buf *token)
 {
 	size_t len = token->len;
@@ -308,7 +308,7 @@ static int add_headers(struct call *call)
 {
 	int r = add_header(call, "Accept: application/json");
 
-	/* No body waits for leave to be sent. */
+	/* Disables "Expect: 100-continue". */
 	if (r == 0)
 		r = add_header(call, "Expect:");
 	if (r == 0 && call->request->body)
@@ -342,7 +342,7 @@ static int set_request(const struct call *call, const char *url)
 	return failed ? -ENOMEM : 0;
 }
 
-/* A cluster's API server is never behind the proxy that the environment names for the world. */
+/* The environment's proxy does not apply to a cluster's API server. */
 static int set_connection(struct nt_kube *kube)
 {
 	CURL *curl = kube->curl;
@@ -360,7 +360,7 @@ static int set_connection(struct nt_kube *kube)
 	failed |= curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	failed |= curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, (long)KEEP_IDLE_S);
 	failed |= curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, (long)KEEP_INTERVAL_S);
-	/* The file may be another one tomorrow. */
+	/* The file may be replaced. */
 	failed |= curl_easy_setopt(curl, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	if (kube->ca_file)
 		failed |= curl_easy_setopt(curl, CURLOPT_CAINFO, kube->ca_file);
@@ -414,7 +414,7 @@ static int errno_of(CURLcode result)
 	}
 }
 
-/* {"kind":"Status","message":"pods is forbidden: …"}; our own aggregators answer with a "detail". */
+/* {"kind":"Status","message":"pods is forbidden: …"}; our own aggregators reply with a "detail". */
 static void read_reason(struct nt_kube_reply *reply)
 {
 	json_t *status = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The schema is made from the option table: a mapping of optional strings, which the table then
- * parses like those of every other source. libcyaml refuses unknown and repeated keys by itself.
+ * The schema is built from the option table: a mapping of optional strings, which the table then
+ * parses like those of every other source. libcyaml rejects unknown and repeated keys.
  */
 #include "common/options/config.h"
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What libcyaml said first, and where: it reports by log lines only. */
+/* libcyaml's first message with its line: it reports errors by log lines only. */
 struct complaint {
 	char what[160];
 	char where[64];

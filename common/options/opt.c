@@ -18,7 +18,7 @@ enum {
 	MAX_STRING = 4096,
 };
 
-/* What the command line set: applied last, after the file and the environment are known. */
+/* A setting of the command line: applied last, after the file and the environment. */
 struct setting {
 	const struct nt_opt *opt;
 	const char *source, *value;
@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4))) static void complain(struct nt_opt_error *
 			*c = '?';
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int parse_bool(const char *value, size_t len, bool *ret_value)
 {
@@ -166,7 +166,7 @@ void nt_opt_free(const struct nt_opt_program *program, void *config)
 	}
 }
 
-/* ---- the command line -------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static const struct nt_opt *find(const struct nt_opt_program *program, const char *name, size_t len)
 {
@@ -329,7 +329,7 @@ static int check_args(const struct nt_opt_program *program, const struct nt_opt_
 	return -EINVAL;
 }
 
-/* ---- all sources ------------------------------------------------------------------------------- */
+/* ---- all sources ----------------------------------------------------------------------------- */
 
 static int apply_defaults(const struct nt_opt_program *program, void *config,
 			  struct nt_opt_error *error)
@@ -341,7 +341,7 @@ static int apply_defaults(const struct nt_opt_program *program, void *config,
 		if (!opt->def)
 			continue;
 		r = nt_opt_set(opt, config, opt->name, opt->def, strlen(opt->def), error);
-		assert(r == 0 || r == -ENOMEM); /* else the table contradicts itself */
+		assert(r == 0 || r == -ENOMEM); /* otherwise the table is inconsistent */
 		if (r < 0)
 			return r;
 	}

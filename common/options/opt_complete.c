@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Completion of a program's words by the shells. */
+/* Generates shell completions of a program's options and commands. */
 #include "common/options/opt_print.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* "neutracer jobs" → "neutracer_jobs": a name that a shell function may have. */
+/* "neutracer jobs" → "neutracer_jobs": a valid name of a shell function. */
 static void function_name(FILE *out, const char *program, const char *command)
 {
 	(void)fputs("_nt_", out);
@@ -24,7 +24,7 @@ static void bash_begin(const struct nt_opt_program *program, FILE *out)
 	(void)fputs("()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n", out);
 }
 
-/* A command is completed by way of its program. */
+/* A command is completed through its program. */
 static void bash_end(const struct nt_opt_program *program, FILE *out)
 {
 	(void)fputs("}\n", out);
@@ -35,7 +35,7 @@ static void bash_end(const struct nt_opt_program *program, FILE *out)
 	(void)fprintf(out, " %s\n", program->name);
 }
 
-/* What may be offered as the value of an option, by name; NULL: nothing is known. */
+/* Candidates for the value of an option, by name; NULL: unknown. */
 static const char *words_of(const struct nt_opt *opt)
 {
 	return opt->choices ? opt->choices : opt->words;
@@ -48,7 +48,7 @@ static bool is_arg(const struct nt_opt *opt, const char *arg)
 	return own && strcmp(own, arg) == 0;
 }
 
-/* Where nothing fits, bash would offer files of its own accord. */
+/* Without a match, bash would offer files by default. */
 #define BASH_NO_FILES "\t\tcompopt +o default 2>/dev/null\n"
 
 static void bash_value(const struct nt_opt *opt, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The manual page of a program, in roff. */
+/* Generates the manual page of a program, in roff. */
 #include "common/options/opt_print.h"
 
 #include <string.h>

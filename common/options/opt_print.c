@@ -131,9 +131,9 @@ void nt_opt_print_options(const struct nt_opt_program *program, FILE *out)
 	}
 }
 
-/* ---- --help ------------------------------------------------------------------------------------ */
+/* ---- --help ---------------------------------------------------------------------------------- */
 
-/* Words of text, wrapped at HELP_WIDTH; column: where the cursor is. */
+/* Prints words of text, wrapped at HELP_WIDTH; column: the current one. */
 static void wrap(FILE *out, const char *text, size_t column, size_t indent)
 {
 	while (*text) {
@@ -206,7 +206,7 @@ bool nt_opt_uses_exit(const struct nt_opt_program *program, enum nt_exit code)
 	case NT_EXIT_USAGE:
 	case NT_EXIT_CONFIG:
 	case NT_EXIT_SYSTEM:
-		return true; /* nt_opt_load() alone can cause these */
+		return true; /* only nt_opt_load() produces these */
 	default:
 		break;
 	}

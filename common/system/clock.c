@@ -13,7 +13,7 @@ enum {
 	DAYS_OF_ERA = 146097, /* of 400 years */
 	DAYS_BEFORE_1970 = 719468, /* since 0000-03-01 */
 	FIRST_YEAR = 1970,
-	LAST_YEAR = 2553, /* the last whole one that 64 bits of nanoseconds hold */
+	LAST_YEAR = 2553, /* the last whole year that 64 bits of nanoseconds hold */
 	PAIR_TRIES = 5,
 };
 
@@ -40,7 +40,7 @@ uint64_t nt_clock_real_ns(void)
 	return now(CLOCK_REALTIME);
 }
 
-/* Between two readings of one clock the other is read; the tightest of a few tries is kept. */
+/* Reads one clock between two readings of the other; keeps the tightest of a few tries. */
 void nt_clock_pair(uint64_t *ret_boot_ns, uint64_t *ret_real_ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -143,7 +143,7 @@ static int parse_fraction(const char *text, size_t len, size_t *at, uint64_t *re
 
 	for (; *at < len && text[*at] >= '0' && text[*at] <= '9'; (*at)++, digits++) {
 		ns += unit * (uint64_t)(text[*at] - '0');
-		unit /= 10; /* the tenth digit and those behind it count nothing */
+		unit /= 10; /* the tenth digit and later ones are ignored */
 	}
 	if (!digits)
 		return -EINVAL;

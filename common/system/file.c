@@ -57,7 +57,7 @@ int nt_file_make_parent(const char *path, mode_t mode)
 		if (mkdir(dir, mode) && errno != EEXIST) {
 			struct stat st;
 
-			/* On a read-only file system, an existing one may answer otherwise. */
+			/* On a read-only file system, mkdir() may report another error first. */
 			if (stat(dir, &st))
 				return -errno;
 		}
@@ -96,7 +96,7 @@ int nt_file_create(const char *path, mode_t mode, const void *content, size_t le
 	r = fchmod(fd, mode) ? -errno : write_all(fd, content, len);
 	if (r == 0 && fsync(fd))
 		r = -errno;
-	/* link() and not rename(): what is there already is never replaced. */
+	/* link() and not rename(): an existing file is never replaced. */
 	if (r == 0 && link(temporary, path))
 		r = -errno;
 	(void)unlink(temporary);

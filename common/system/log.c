@@ -7,7 +7,7 @@
 
 static enum nt_log_level threshold = NT_LOG_INFO;
 
-/* In place: what came from outside must neither end the quotes nor start a line. */
+/* In place: untrusted text must neither end the quotes nor start a line. */
 static void defuse(char *text)
 {
 	for (; *text; text++) {

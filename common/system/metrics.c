@@ -66,7 +66,7 @@ enum nt_metrics_format nt_metrics_accepted(const char *accept)
 	return NT_METRICS_PROMETHEUS;
 }
 
-/* OpenMetrics names a counter's family without _total, its samples with it. */
+/* OpenMetrics: the family of a counter is named without _total, its samples with it. */
 static int write_family(const struct nt_metric *metric, enum nt_metrics_format format,
 			struct nt_buf *out)
 {
