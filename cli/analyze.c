@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `neutracer analyze`: the verdict on files. What a path is, is told by what it holds: a directory
- * of the spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table,
- * but sysTrace's markers where it is called so. Dumps of the flight recorder are told from Kineto
- * traces by their content.
+ * `neutracer analyze`: the verdict on files. The format follows from the path: a directory of the
+ * spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table, or sysTrace's
+ * markers if named so. Dumps of the flight recorder are distinguished from Kineto traces by their
+ * content.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -99,7 +99,7 @@ enum {
 	MAX_FILES = 65536,
 };
 
-/* Paths that a directory stands for, or the paths themselves. */
+/* The paths in a directory, or the given paths themselves. */
 struct paths {
 	char **path;
 	size_t count;
@@ -140,7 +140,7 @@ static bool is_kineto(const char *name)
 	return ends_with(name, ".json") || ends_with(name, ".json.gz");
 }
 
-/* As PyTorch names them: the rank comes last; or a pickle by its name; and either gzipped. */
+/* PyTorch's names end in the rank; others have a pickle's suffix; either may be gzipped. */
 static bool is_dump(const char *name)
 {
 	const size_t len = strlen(name) - (ends_with(name, ".gz") ? strlen(".gz") : 0);
@@ -167,7 +167,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The files of one format in a directory, in the order of their names. */
+/* Lists the files of one format in a directory, sorted by name. */
 static int list_files(const char *path, enum format format, struct paths *paths)
 {
 	__attribute__((cleanup(close_dir))) DIR *dir = opendir(path);
@@ -190,7 +190,7 @@ static int list_files(const char *path, enum format format, struct paths *paths)
 	return 0;
 }
 
-/* Dumps with an ending, or as PyTorch names them. */
+/* Dumps with a suffix, or with PyTorch's names. */
 static int list_dumps(const char *path, struct paths *paths)
 {
 	const int r = list_files(path, FORMAT_KINETO, paths);
@@ -258,7 +258,7 @@ static int format_report(const struct config *config, const struct nt_report *re
 	}
 }
 
-/* `trace` is NULL where a recording was judged. */
+/* `trace` is NULL for a recording. */
 static int print(const struct config *config, const struct nt_report *report,
 		 const struct nt_trace *trace)
 {
@@ -266,7 +266,7 @@ static int print(const struct config *config, const struct nt_report *report,
 	int r;
 
 	r = format_report(config, report, trace, &buf);
-	/* Whoever hands the document to another program sees these all the same. */
+	/* On stderr, for users who pipe the document to another program. */
 	if (r == 0 && config->output != OUTPUT_TEXT)
 		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
@@ -329,7 +329,7 @@ static int analyze_trace(const struct config *config, enum format format, const 
 	return print(config, &report, trace);
 }
 
-/* As sysTrace itself would have judged them. */
+/* The verdict of sysTrace's own detectors. */
 static int run_systrace(const struct config *config, const struct paths *paths)
 {
 	nt_auto(nt_systrace_rules) struct nt_systrace_rules *rules = NULL;
@@ -387,7 +387,7 @@ static int analyze(const struct config *config)
 		r = add_path(&given, NULL, config->paths.value[i]);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
-	assert(given.count); /* the option table wants one */
+	assert(given.count); /* the option table requires one */
 	if (access(given.path[0], R_OK) < 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", given.path[0], strerrordesc_np(errno));
 		return fail(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The command that a person types: picks the command and hands over. */
+/* The `neutracer` program: finds the command and runs it. */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
 	MAX_COMMANDS = 16,
 };
 
-/* The program as its help, its manual and the shells see it. */
+/* The program as seen by its help, manual and shell completions. */
 static struct nt_opt_program describe(struct nt_opt_command rows[MAX_COMMANDS])
 {
 	size_t count = nt_command_count < MAX_COMMANDS ? nt_command_count : MAX_COMMANDS;
@@ -62,7 +62,7 @@ static int help(const struct nt_opt_program *program, int argc, char **argv)
 	return command->run(2, (char *[]){argv[1], option, NULL});
 }
 
-/* The completion of the commands goes before that of the program, which refers to it. */
+/* The completions of the commands precede that of the program, which refers to them. */
 static void complete_commands(char *option, char *shell)
 {
 	for (size_t i = 0; i < nt_command_count; i++)
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 
 	(void)setlocale(LC_CTYPE, "");
 	code = run(argc, argv);
-	/* A full disk or a closed pipe must not look like an empty answer. */
+	/* A full disk or a closed pipe must not look like an empty result. */
 	if (fflush(stdout) || ferror(stdout)) {
 		(void)fprintf(stderr, "neutracer: write the output: %m\n");
 		return code ? code : NT_EXIT_SYSTEM;

@@ -40,7 +40,7 @@ fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, .
 	return r;
 }
 
-/* What the server says goes to a terminal: no control characters. */
+/* The server's text is printed on a terminal: no control characters. */
 static void defuse(char *text)
 {
 	for (; *text; text++) {
@@ -49,7 +49,7 @@ static void defuse(char *text)
 	}
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int add_header(struct nt_client *client, const char *header)
 {
@@ -61,7 +61,7 @@ static int add_header(struct nt_client *client, const char *header)
 	return 0;
 }
 
-/* A server may need no token, so that none is no failure yet. */
+/* The server may not need a token: a missing one is no failure yet. */
 static int add_token(struct nt_client *client)
 {
 	nt_autofree char *token = NULL;
@@ -114,7 +114,7 @@ void nt_client_close(struct nt_client *client)
 	free(client);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static size_t on_data(char *data, size_t size, size_t count, void *context)
 {
@@ -283,7 +283,7 @@ int nt_client_parameter(struct nt_buf *path, const char *name, const char *value
 	return r;
 }
 
-/* One page; *ret_next is the cursor of the next, to be freed, or NULL. */
+/* Fetches a page; *ret_next is the cursor of the next, to be freed, or NULL. */
 static int get_page(struct nt_client *client, const char *path, size_t limit, const char *cursor,
 		    json_t *items, char **ret_next, struct nt_client_error *error)
 {
@@ -333,7 +333,7 @@ int nt_client_list(struct nt_client *client, const char *path, size_t max, json_
 		free(cursor);
 		cursor = next;
 		if (json_array_size(items) == before)
-			break; /* an empty page with a next one would go on for ever */
+			break; /* an empty page with a cursor would never end */
 	} while (cursor && json_array_size(items) < most);
 	*ret_items = nt_take(items);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer incidents`: what happened, and with an incident's id all that is known about it. */
+/* `neutracer incidents`: lists incidents, or shows all details of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static const struct nt_column evidence_columns[] = {
 	{"WINDOWS", true, false},
 };
 
-/* The first one, and how many more there are. Returns text. */
+/* The first culprit, and the number of further ones. Returns text. */
 static const char *who(const json_t *incident, char text[NT_LIVE_TEXT])
 {
 	const json_t *culprits = json_object_get(incident, "culprits");
@@ -117,7 +117,7 @@ static int print_incidents(const json_t *items)
 	return NT_EXIT_OK;
 }
 
-/* ---- one ----------------------------------------------------------------------------------------- */
+/* ---- one ------------------------------------------------------------------------------------- */
 
 static void __attribute__((format(printf, 3, 4)))
 line(const char *name, enum nt_style style, const char *fmt, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer jobs`: which jobs are seen, and with a job's id its ranks. */
+/* `neutracer jobs`: lists the observed jobs, or the ranks of one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static const struct nt_column rank_columns[] = {
 	{"INSIDE", false, true, true},
 };
 
-/* "12.3 ms", or "-" where the member is null. Returns text. */
+/* "12.3 ms", or "-" if the member is null. Returns text. */
 static const char *duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
 {
 	double s = nt_json_get_number(object, name, -1);
@@ -70,7 +70,7 @@ static enum nt_style job_style(const char *state)
 	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
 }
 
-/* "100%", or less; with a mark where something is not observed at all. */
+/* "100%", or less; with a mark if some data is not observed at all. */
 static int add_sampled(struct nt_table *table, const json_t *object)
 {
 	const json_t *share = json_object_get(object, "sampled");
@@ -165,7 +165,9 @@ static int print_rows(const json_t *items, const struct nt_column *columns, size
 	return NT_EXIT_OK;
 }
 
-/* ---- what is not seen ----------------------------------------------------------------------------- */
+/*
+ * ---- omitted processes ------------------------------------------------------------------------
+ */
 
 /* "node-3: 412 processes left out, 400 of them of user 65534 (cap 1024)" */
 static void print_limit(const char *node, const json_t *limit)
@@ -174,7 +176,7 @@ static void print_limit(const char *node, const json_t *limit)
 	double left_out = nt_json_get_number(limit, "left_out", 0);
 	double most = nt_json_get_number(limit, "owner_left_out", 0);
 
-	/* Terminals obey what is not printed. */
+	/* Control characters would affect the terminal. */
 	nt_ascii_copy_text(name, sizeof(name), node);
 	nt_ascii_copy_text(unit, sizeof(unit), nt_json_get_text(limit, "unit", "things"));
 	nt_ascii_copy_text(owner, sizeof(owner), nt_json_get_text(limit, "owner", "unknown"));
@@ -184,7 +186,7 @@ static void print_limit(const char *node, const json_t *limit)
 	(void)printf("of %s (cap %.0f)\n", owner, nt_json_get_number(limit, "cap", 0));
 }
 
-/* The nodes where something is left out; an aggregator that does not know of it has none. */
+/* The nodes with omitted processes; an older aggregator reports none. */
 static int list_short_nodes(struct nt_client *client, json_t **ret_nodes,
 			    struct nt_client_error *error)
 {

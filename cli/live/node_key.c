@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer node-key`: the key with which the agent of a node signs its messages. */
+/* `neutracer node-key`: prints the signing key of a node's agent. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer slow-ranks`: who holds the jobs up right now. */
+/* `neutracer slow-ranks`: the ranks that currently slow down their jobs. */
 #include <stdio.h>
 
 #include "cli/live/command.h"
@@ -77,7 +77,7 @@ static int add_row(struct nt_table *table, const json_t *item)
 	return r;
 }
 
-/* Silence because all is well, and silence because nothing is watched, are two things. */
+/* An empty list differs between healthy jobs and no observed jobs. */
 static int print_nobody(struct nt_client *client)
 {
 	nt_autojson json_t *jobs = NULL;

@@ -28,7 +28,7 @@ struct nt_table {
 	size_t cells, cap;
 };
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 char *nt_table_defuse(char *text)
 {
@@ -38,7 +38,7 @@ char *nt_table_defuse(char *text)
 		size_t n = nt_utf8_length(text + i, len - i);
 		bool control = n == 1 && ((unsigned char)text[i] < 0x20 || text[i] == 0x7f);
 
-		/* U+0080 to U+009F command terminals too. */
+		/* U+0080 to U+009F are control characters of terminals too. */
 		if (n == 2 && (unsigned char)text[i] == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
 			text[i] = text[i + 1] = '?';
 		else if (!n || control)
@@ -70,7 +70,7 @@ static size_t bytes_of(const char *text, size_t characters)
 	return i;
 }
 
-/* ---- terminals ----------------------------------------------------------------------------------- */
+/* ---- terminals ------------------------------------------------------------------------------- */
 
 static bool takes_colours(FILE *out)
 {
@@ -96,7 +96,7 @@ const char *nt_style_end(FILE *out)
 	return takes_colours(out) ? "\033[0m" : "";
 }
 
-/* Columns of the terminal, or SIZE_MAX where there is none. */
+/* Columns of the terminal, or SIZE_MAX if there is none. */
 static size_t terminal_width(FILE *out)
 {
 	const char *columns = getenv("COLUMNS");
@@ -112,7 +112,7 @@ static size_t terminal_width(FILE *out)
 	return 80;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 int nt_table_new(const struct nt_column *columns, size_t count, struct nt_table **ret_table)
 {
@@ -178,10 +178,10 @@ int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, .
 }
 
 enum {
-	HIDDEN = 0, /* as a width; a column that is shown has at least its title's */
+	HIDDEN = 0, /* as a width; a visible column is at least as wide as its title */
 };
 
-/* Returns the width of all columns that are shown. */
+/* Returns the width of all visible columns. */
 static size_t total_width(const struct nt_table *table, const size_t *width)
 {
 	size_t total = 0;
@@ -193,7 +193,7 @@ static size_t total_width(const struct nt_table *table, const size_t *width)
 	return total;
 }
 
-/* Narrower from the right until it fits, where a column may. True where it then does. */
+/* Shrinks columns from the right until the table fits. True if it does. */
 static bool shrink(const struct nt_table *table, size_t available, size_t *width)
 {
 	size_t total = total_width(table, width);
@@ -219,7 +219,9 @@ static bool is_empty(const struct nt_table *table, size_t column)
 	return true;
 }
 
-/* As wide as the widest cell; then columns shrink; then the optional ones go, from the right. */
+/*
+ * As wide as the widest cell; then columns shrink; then optional ones are hidden, from the right.
+ */
 static void fit(const struct nt_table *table, size_t available, size_t *width)
 {
 	size_t natural[NT_TABLE_MAX_COLUMNS] = {0};
@@ -265,7 +267,7 @@ static void print_cell(const struct nt_table *table, size_t row, size_t column, 
 void nt_table_print(const struct nt_table *table, FILE *out)
 {
 	size_t width[NT_TABLE_MAX_COLUMNS];
-	size_t end = table->columns; /* of those that are shown */
+	size_t end = table->columns; /* of the visible ones */
 
 	fit(table, terminal_width(out), width);
 	for (size_t i = table->columns; i-- > 0 && width[i] == HIDDEN;)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer topics`: the topics of a Kafka bus, made, checked and listed. Speaks with the brokers. */
+/* `neutracer topics`: creates, checks and lists the topics of a Kafka bus, on its brokers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static enum nt_style status_style(enum nt_kafka_topic_status status)
 	return status <= NT_KAFKA_TOPIC_MADE ? NT_STYLE_GOOD : NT_STYLE_BAD;
 }
 
-/* How long records stay. Returns text. */
+/* The retention of a topic. Returns text. */
 static const char *keeps(const struct nt_kafka_topic_state *state, char text[NT_PARSE_TEXT])
 {
 	if (!state->partitions)
@@ -141,7 +141,7 @@ static int add_row(struct nt_table *table, const struct nt_kafka_topic_state *st
 	return r == 0 ? nt_table_add(table, 0, "%s", keeps(state, text)) : r;
 }
 
-/* The table, the notes below it, and how to end. */
+/* Prints the table and the notes below it. An exit code. */
 static int print_states(const struct nt_kafka_topic_state states[NT_TOPIC_END], bool is_list)
 {
 	nt_auto(nt_table) struct nt_table *table = NULL;
@@ -166,7 +166,7 @@ static int print_states(const struct nt_kafka_topic_state states[NT_TOPIC_END], 
 	return code;
 }
 
-/* What the brokers say, or do not; the rest is about our own settings and files. */
+/* Whether the error is the brokers'; the others concern our own settings and files. */
 static bool is_of_bus(int r)
 {
 	return r == -EHOSTUNREACH || r == -ECONNREFUSED || r == -EKEYREJECTED || r == -EIO ||

@@ -11,7 +11,7 @@ enum {
 	OTHER_TYPE = 0x10000,
 };
 
-/* Without their underscores. The first that fits counts. */
+/* Without their underscores. The first match counts. */
 static const struct {
 	const char *prefix;
 	enum nt_op op;

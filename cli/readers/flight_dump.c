@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One dump of a flight recorder: its process groups, and its calls. */
+/* Reads one dump of a flight recorder: process groups and calls. */
 #include "cli/readers/flight_impl.h"
 
 #include <assert.h>
@@ -19,13 +19,13 @@
 #include "proto/wire.h"
 
 enum {
-	MAX_CALLS = 1 << 17, /* of one rank; the recorder keeps 2,000 unless it is told otherwise */
+	MAX_CALLS = 1 << 17, /* of one rank; the recorder keeps 2,000 by default */
 	MAX_CONFIG = 4096, /* process groups that one file lists */
 };
 
-/* ---- values --------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* A number, as such or as text. */
+/* A number, or a string of one. */
 bool nt_flight_read_number(const json_t *value, uint64_t max, uint64_t *ret_number)
 {
 	const char *text = json_string_value(value);
@@ -39,7 +39,7 @@ bool nt_flight_read_number(const json_t *value, uint64_t max, uint64_t *ret_numb
 	return true;
 }
 
-/* A time, which is null or 0 where it is not known. */
+/* A time; null or 0 if unknown. */
 static bool read_time(const json_t *value, uint64_t *ret_ns)
 {
 	if (!value || json_is_null(value)) {
@@ -84,11 +84,11 @@ static bool count_elements(const json_t *sizes, uint64_t *ret_count)
 	return true;
 }
 
-/* ---- process groups ------------------------------------------------------------------------------- */
+/* ---- process groups -------------------------------------------------------------------------- */
 
 /*
- * "[0, 1]", or a list: a hash of its numbers, how many there are, and where the rank is among them
- * (UINT32_MAX: nowhere).
+ * Reads "[0, 1]", or a list: a hash of its numbers, their count, and the index of the rank among
+ * them (UINT32_MAX: none).
  */
 static bool read_ranks(const json_t *value, uint32_t rank, struct nt_flight_listed *out)
 {
@@ -131,7 +131,7 @@ static bool read_ranks(const json_t *value, uint32_t rank, struct nt_flight_list
 
 int nt_flight_read_config(struct nt_flight_dump *dump, const json_t *config)
 {
-	json_t *iterate = (json_t *)config; /* jansson's iterator writes nothing */
+	json_t *iterate = (json_t *)config; /* jansson's iterator does not modify it */
 	const json_t *group;
 	const char *name;
 
@@ -150,7 +150,7 @@ int nt_flight_read_config(struct nt_flight_dump *dump, const json_t *config)
 		struct nt_flight_listed *listed = &dump->listed[dump->listeds];
 
 		listed->name = nt_hash_text(NT_HASH_SEED, name);
-		/* Gloo lists the group that it made last under no name. */
+		/* Gloo lists its last group without a name. */
 		if (!*name)
 			continue;
 		if (dump->old &&
@@ -172,8 +172,8 @@ int nt_flight_read_config(struct nt_flight_dump *dump, const json_t *config)
 }
 
 /*
- * Version 1 numbers groups in the order in which the process made those that it is in: another one
- * on each rank. Of groups of the same ranks all members made the same one first.
+ * Version 1 numbers groups in the order in which a process created its own: the number differs
+ * between ranks. Among groups of the same ranks, the order of creation is the same on all members.
  */
 static uint64_t name_old(const struct nt_flight_dump *dump, const struct nt_flight_listed *listed)
 {
@@ -185,7 +185,7 @@ static uint64_t name_old(const struct nt_flight_dump *dump, const struct nt_flig
 	return nt_hash_u64(NT_HASH_SEED, before);
 }
 
-/* The group of that name, new where it is; NULL at the cap. */
+/* Finds the group of that name, or adds it; NULL at the cap. */
 static int find_group(struct nt_flight_dump *dump, uint64_t name, bool p2p,
 		      struct nt_flight_group **ret_group)
 {
@@ -227,8 +227,8 @@ static int find_group(struct nt_flight_dump *dump, uint64_t name, bool p2p,
 }
 
 /*
- * Groups of which the rank is a member and in which it has not called yet. Where calls have been
- * overwritten nobody can say that there were none.
+ * Adds groups of which the rank is a member and has no call. If calls were overwritten, it may have
+ * had some.
  */
 int nt_flight_add_silent(struct nt_flight_dump *dump)
 {
@@ -249,17 +249,17 @@ int nt_flight_add_silent(struct nt_flight_dump *dump)
 	return 0;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static int add_call(struct nt_flight_group *group, const struct nt_flight_call *call)
 {
 	struct nt_flight_call *last = group->calls ? &group->call[group->calls - 1] : NULL;
 
-	/* A group made anew under its name begins anew: what was before is over. */
+	/* A recreated group of the same name starts again: its earlier calls are over. */
 	if (last && call->number < last->number)
 		group->calls = 0;
 	else if (last && call->number == last->number) {
-		/* Of one coalesced group; only its last entry knows how far the device is. */
+		/* Of one coalesced group; only its last entry has the device's progress. */
 		last->op = last->op ? last->op : call->op;
 		last->type = last->type ? last->type : call->type;
 		last->started |= call->started;
@@ -274,7 +274,7 @@ static int add_call(struct nt_flight_group *group, const struct nt_flight_call *
 			last->count = UINT64_MAX;
 		return 0;
 	}
-	/* Grows at the powers of two: no capacity to carry. */
+	/* Grows at powers of two, so that no capacity is stored. */
 	if ((group->calls & (group->calls - 1)) == 0) {
 		struct nt_flight_call *grown = reallocarray(
 			group->call, group->calls ? group->calls * 2 : 1, sizeof(*grown));
@@ -293,7 +293,7 @@ static int refuse_entry(const struct nt_flight_dump *dump, const char *key, cons
 	return nt_trace_refuse(dump->error, "%s is not %s", key, want);
 }
 
-/* The last call that the group's status says to be complete. */
+/* The last call that is complete by the group's status. */
 static uint64_t last_completed(const struct nt_flight_dump *dump, const json_t *entry)
 {
 	uint64_t pg = 0, number = 0;
@@ -327,7 +327,7 @@ static int read_state(const struct nt_flight_dump *dump, const json_t *entry, bo
 	call->started = call->done || strcmp(state, "started") == 0;
 	dump->flight->timed |= call->started && !call->done;
 	if (!has_device) {
-		/* No events of a device tell: the call leaves the list when it is done. */
+		/* Without device events: the call leaves the list when it is done. */
 		call->started = true;
 		call->done |= json_is_true(json_object_get(entry, "retired")) &&
 			      last_completed(dump, entry) >= call->number;
@@ -339,7 +339,7 @@ static int read_state(const struct nt_flight_dump *dump, const json_t *entry, bo
 	return 0;
 }
 
-/* "0 (default_pg)", "tp": fit for printing. */
+/* "0 (default_pg)", "tp": printable. */
 static void label_group(struct nt_flight_group *group, const char *name, const char *desc)
 {
 	char text[sizeof(group->label)];
@@ -367,7 +367,7 @@ static const char *group_of(const struct nt_flight_dump *dump, const json_t *ent
 	return text;
 }
 
-/* "nccl:send 0->1", "nccl:recv 1<-0": with whom, by places in the group. */
+/* "nccl:send 0->1", "nccl:recv 1<-0": the peer, by its index in the group. */
 static void find_peer(const char *name, struct nt_flight_call *call)
 {
 	const char *to = strstr(name, "->"), *from = strstr(name, "<-");
@@ -415,7 +415,7 @@ static int read_entry(struct nt_flight_dump *dump, const json_t *entry)
 		call.expires_ns = call.created_ns + timeout_ms * NT_MILLISECOND;
 	call.op = (uint8_t)nt_collective_op(name, &uneven);
 	find_peer(name, &call);
-	/* They are numbered with the collectives, which other members then number otherwise. */
+	/* They are numbered with the collectives, so numbers then differ between members. */
 	if (dump->old && nt_frame_builder_kind(call.op) == NT_FRAME_POINT_TO_POINT)
 		return nt_trace_refuse(
 			dump->error,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the flight recorders of a job say, as frames: first three in which the members of each group
- * agree and one behind the first call in which they do not, by the numbers of the calls, and then
- * how far everybody was at times ever closer to that of the dumps. The detection does the rest.
+ * Converts the flight recorders of a job to frames. Three frames show calls on which the members of
+ * each group agree, and one the first call that differs, by the numbers of the calls. Further ones
+ * show everybody's progress at times ever closer to that of the dumps. The detection does the rest.
  */
 #include "cli/readers/flight_impl.h"
 
@@ -17,11 +17,11 @@
 #include "proto/wire.h"
 
 enum {
-	AGREED = 3, /* of the cuts, before any difference: as many as the detection asks for */
-	MET = NT_FLIGHT_CUTS, /* calls that two who send to each other are taken to have had in common */
+	AGREED = 3, /* of the cuts, before any difference: as many as the detection requires */
+	MET = NT_FLIGHT_CUTS, /* calls that two peers are assumed to have in common */
 };
 
-/* Before the end; the last ones are for findings that must stand. */
+/* Before the end; the last ones confirm findings. */
 static const uint64_t ages_ns[] = {
 	64000000000, 32000000000, 16000000000, 8000000000, 4000000000, 2000000000,
 	1000000000,  3000000,     2000000,     1000000,    0,
@@ -35,7 +35,7 @@ static void release_making(struct nt_flight_making *making)
 	free(making->side);
 }
 
-/* ---- where they stand --------------------------------------------------------------------- */
+/* ---- where ranks hang ----------------------------------------------------------------- */
 
 static const struct nt_flight_call *first_open(const struct nt_flight_group *group)
 {
@@ -45,7 +45,7 @@ static const struct nt_flight_call *first_open(const struct nt_flight_group *gro
 	return NULL;
 }
 
-/* The oldest collective that is open, else the oldest open send or receive. */
+/* The oldest open collective, else the oldest open send or receive. */
 static struct nt_flight_stand find_stand(const struct nt_flight_rank *rank)
 {
 	struct nt_flight_stand stand = {0};
@@ -67,9 +67,9 @@ static struct nt_flight_stand find_stand(const struct nt_flight_rank *rank)
 }
 
 /*
- * The newest time in any dump, or when the first of the files was written; but no later than when the
- * calls time out, as a file that was copied is younger than its dump. A rank whose dump is older
- * than what others did later has waited as long as it knew, and no longer.
+ * Sets the current time: the newest time in any dump, or when the first file was written. It is at
+ * most the time at which calls time out, as a copied file is younger than its dump. A rank whose
+ * dump is older than later calls of others has waited up to its own dump only.
  */
 static void find_stands(struct nt_flight_making *making)
 {
@@ -127,19 +127,19 @@ static int by_rank(const void *a, const void *b)
 	return (x->group > y->group) - (x->group < y->group);
 }
 
-/* How many of its calls have numbers up to that one. */
+/* The number of its calls with numbers up to that one. */
 static size_t calls_until(const struct nt_flight_group *group, uint64_t number)
 {
 	return nt_search_first(0, group->calls, i, group->call[i].number > number);
 }
 
-/* How many of its calls were made until then. */
+/* The number of its calls made until then. */
 static size_t calls_at(const struct nt_flight_group *group, uint64_t ns)
 {
 	return nt_search_first(0, group->calls, i, group->call[i].created_ns > ns);
 }
 
-/* A call that waits behind others on the device has not been entered. */
+/* A call queued behind others on the device has not been entered. */
 static uint64_t entered(const struct nt_flight_making *making,
 			const struct nt_flight_member *member)
 {
@@ -173,7 +173,7 @@ static int describe_calls(struct nt_trace *trace, struct nt_flight_member *membe
 								   .op = call->op,
 								   .entry_ns = call->created_ns};
 		calls[call->op]++;
-		/* Who sends and who receives need not agree on anything. */
+		/* The two sides of sends and receives need not agree. */
 		if (call->number < from || group->p2p)
 			continue;
 		hash = nt_hash_u64(nt_hash_u64(hash, call->number), call->count);
@@ -194,7 +194,7 @@ static int describe_calls(struct nt_trace *trace, struct nt_flight_member *membe
 	return 0;
 }
 
-/* The first call from `from` to `until` that two members made differently, or 0. */
+/* The first call in `from` to `until` that two members made differently, or 0. */
 static uint64_t first_difference(const struct nt_flight_member *member, size_t n, uint64_t from,
 				 uint64_t until, uint64_t *ret_ns)
 {
@@ -219,7 +219,7 @@ static uint64_t first_difference(const struct nt_flight_member *member, size_t n
 	return 0;
 }
 
-/* One group: what its members have in common, and where they part. */
+/* One group: the calls its members have in common, and the first difference. */
 static int cut_group(struct nt_flight_making *making, struct nt_flight_member *member, size_t n)
 {
 	uint64_t from = 1, until = UINT64_MAX, differs, agreed, differ_ns = 0;
@@ -246,14 +246,14 @@ static int cut_group(struct nt_flight_making *making, struct nt_flight_member *m
 	for (size_t i = 0; i < n; i++) {
 		uint64_t *cut = member[i].cut;
 
-		/* Members that have agreed on less may differ by nature: nothing to be sure of. */
+		/* Members that agree on less may differ by design: no reliable difference. */
 		cut[0] = cut[1] = cut[2] = cut[3] = until;
 		if (agreed - (from - 1) < AGREED)
 			continue;
 		cut[0] = from;
 		cut[1] = from + (agreed - from) / 2;
 		cut[2] = agreed;
-		/* As far on as its last calls reach back. */
+		/* As far on as its recent calls reach back. */
 		if (differs && until - differs >= NT_FRAME_RECENT)
 			cut[3] = differs + NT_FRAME_RECENT - 1;
 	}
@@ -323,7 +323,7 @@ static struct nt_frame_comm describe_comm(const struct nt_flight_member *member,
 		.last = last,
 		.rolling_hash = calls ? group->call[calls - 1].hash : 0,
 		.op = member->op,
-		.ops = first ? member->ops : 0, /* once: they add up */
+		.ops = first ? member->ops : 0, /* once: they are summed up */
 		.recent = &member->signature[calls - recents],
 		.recents = recents,
 	};
@@ -350,12 +350,14 @@ static struct nt_frame_inside describe_stand(const struct nt_flight_stand *stand
 		.count = stand->call->count,
 		.type = stand->call->type,
 		.op = stand->call->op,
-		/* Who stays in a broadcast waits for somebody, whatever it does otherwise. */
+		/*
+		 * A rank that hangs in a broadcast waits for another one, whatever its usual kind.
+		 */
 		.kind = kind == NT_FRAME_ROOTED ? NT_FRAME_SYNCHRONISING : (uint8_t)kind,
 	};
 }
 
-/* Of two: each cut is one of the calls that they had, and then who waits is in the next one. */
+/* Of a pair: each cut is one of their common calls, and the waiting side is in the next one. */
 static struct nt_frame_comm describe_pair(const struct nt_flight_side *side, size_t cut)
 {
 	return (struct nt_frame_comm){
@@ -366,7 +368,7 @@ static struct nt_frame_comm describe_pair(const struct nt_flight_side *side, siz
 	};
 }
 
-/* How far the member was then: by its calls' numbers (cut < NT_FLIGHT_CUTS), or by their times. */
+/* The member's progress then: by its calls' numbers (cut < NT_FLIGHT_CUTS), or by their times. */
 static uint64_t last_at(const struct nt_flight_member *member, size_t cut, uint64_t ns)
 {
 	const uint64_t floor = member->cut[NT_FLIGHT_CUTS - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which rank waits for which, in pairs that send to each other and in calls of whole groups. */
+/* Finds which rank waits for which: pairs of sends and receives, and calls of whole groups. */
 #include "cli/readers/flight_impl.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@ static const struct nt_flight_rank *find_peer(const struct nt_flight_member *mem
 	return NULL;
 }
 
-/* What one sends the other one receives. */
+/* A send matches a receive. */
 static bool fit_together(const struct nt_flight_call *a, const struct nt_flight_call *b)
 {
 	return (a->sends && b->receives) || (a->receives && b->sends);
 }
 
 /*
- * Both are in it: where it is not known when devices start a call one of them may not have come to it,
- * and where both send or both receive neither is first. False: nobody can say who waits for whom.
+ * Whether the waiting side is determined. It is not if both are in the call and device starts are
+ * not recorded, as one may not have reached it, or if both send or both receive.
  */
 static bool is_clear(const struct nt_flight_making *making, const struct nt_flight_stand *stand,
 		     const struct nt_flight_stand *other)
@@ -104,7 +104,7 @@ int nt_flight_find_pairs(struct nt_flight_making *making)
 	return 0;
 }
 
-/* ---- who waits in what ---------------------------------------------------------------------------- */
+/* ---- waits per call ----------------------------------------------------------------------- */
 
 static const struct nt_flight_stand *stand_of(const struct nt_flight_making *making,
 					      const struct nt_flight_member *member)
@@ -114,7 +114,7 @@ static const struct nt_flight_stand *stand_of(const struct nt_flight_making *mak
 	return stand->group == member->group ? stand : NULL;
 }
 
-/* The call of those members of one group that wait in the same one. */
+/* Adds the call of those members of one group that wait in the same one. */
 static int add_wait(struct nt_flight_making *making, const struct nt_flight_member *member,
 		    size_t n, uint64_t number, struct nt_trace_wait *wait)
 {
@@ -141,7 +141,7 @@ static int add_wait(struct nt_flight_making *making, const struct nt_flight_memb
 	return 0;
 }
 
-/* Each for itself: another member's send of that number is another call. */
+/* Individually: another member's send of that number is another call. */
 static int add_p2p_wait(struct nt_flight_making *making, const struct nt_flight_member *member,
 			struct nt_trace_wait *wait)
 {
@@ -167,7 +167,7 @@ static int add_p2p_wait(struct nt_flight_making *making, const struct nt_flight_
 	return 0;
 }
 
-/* Once for each call of the group: where no member before this one waits in it. */
+/* Once for each call of the group: if no earlier member waits in it. */
 static bool is_first_in(const struct nt_flight_making *making,
 			const struct nt_flight_member *member, size_t at)
 {

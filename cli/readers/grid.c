@@ -6,7 +6,7 @@
 
 #include "common/base/search.h"
 
-static const uint64_t least_window_ns = 500000000; /* as the agent's */
+static const uint64_t least_window_ns = 500000000; /* the agent's window length */
 
 int nt_grid_make(struct nt_grid *grid, const struct nt_steps *steps)
 {
@@ -33,7 +33,7 @@ int64_t nt_grid_bin(const struct nt_grid *grid, uint64_t time_ns)
 {
 	uint64_t last;
 
-	assert(grid->edge); /* a job without a step was refused */
+	assert(grid->edge); /* a job without a step was rejected */
 	last = grid->edge[grid->edges - 1];
 	if (time_ns <= grid->edge[0])
 		return -(int64_t)((grid->edge[0] - time_ns) / grid->length_ns);

@@ -9,7 +9,7 @@
 #include "cli/readers/pickle.h"
 
 enum {
-	HEAD_BYTES = 64 << 10, /* of a file that tell what it is */
+	HEAD_BYTES = 64 << 10, /* of a file, to detect its format */
 };
 
 static void close_gz(gzFile *file)
@@ -67,7 +67,7 @@ int nt_input_json(const char *path, const struct nt_buf *buf, json_t **ret_root,
 	return 0;
 }
 
-/* Behind the string that begins at `at`. */
+/* The position behind the string at `at`. */
 static size_t skip_string(const char *text, size_t len, size_t at)
 {
 	for (at++; at < len && text[at] != '"'; at++)
@@ -75,7 +75,7 @@ static size_t skip_string(const char *text, size_t len, size_t at)
 	return at < len ? at + 1 : len;
 }
 
-/* Whether the string at `at` is that key: the last one of its name counts, as in the parser. */
+/* Whether the string at `at` is that key: the last duplicate counts, as in the parser. */
 static bool is_key(const char *text, size_t len, size_t at, const char *key)
 {
 	size_t end = skip_string(text, len, at);
@@ -150,7 +150,7 @@ static bool is_one_of(const char *key, size_t len, const char *const *names, siz
 	return false;
 }
 
-/* Strings of the first level: keys, and values that are never called so. */
+/* Strings of the first level: keys, and values that never have these names. */
 static bool has_flight_key(const char *text, size_t len)
 {
 	static const char *const known[] = {"entries", "pg_config", "pg_status",
@@ -190,7 +190,7 @@ bool nt_input_is_flight(const char *path)
 	if (n <= 0)
 		return false;
 	len = (size_t)n;
-	/* The calls may come before anything that is only said once. */
+	/* The calls may precede all other entries. */
 	if (nt_pickle_is((const uint8_t *)head, len))
 		return memmem(head, len, "pg_config", strlen("pg_config")) ||
 		       memmem(head, len, "profiling_name", strlen("profiling_name"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One event of a profiler trace: a kernel, a call as the host recorded it, an operator, or a step. */
+/* Reads one event of a profiler trace: a kernel, a call on the host, an operator, or a step. */
 #include "cli/readers/kineto.h"
 
 #include <ctype.h>
@@ -46,7 +46,7 @@ static void collective_name(const char *kernel, char *ret_name, size_t size)
 static int add_interval(struct nt_kineto_interval **list, size_t *count,
 			const struct nt_kineto_interval *interval)
 {
-	/* Grows at the powers of two: no capacity to carry. */
+	/* Grows at powers of two, so that no capacity is stored. */
 	if (!*list || (*count & (*count - 1)) == 0) {
 		struct nt_kineto_interval *grown =
 			reallocarray(*list, *count ? *count * 2 : 1, sizeof(*grown));
@@ -64,7 +64,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return text && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* "gloo:all_reduce" → "all_reduce"; what NCCL enqueues is recorded so, too, but not until it is done. */
+/* "gloo:all_reduce" → "all_reduce"; NCCL's calls are recorded so, too, but end when enqueued. */
 static const char *host_call(const char *name)
 {
 	static const char *const backends[] = {"gloo:", "mpi:"};
@@ -75,7 +75,7 @@ static const char *host_call(const char *name)
 	return NULL;
 }
 
-/* Operators call others, and come in the order of their beginnings: the outermost ones are enough. */
+/* Operators are nested and sorted by start: only the outermost ones are stored. */
 static int add_work(struct nt_kineto_rank *out, const struct nt_kineto_interval *interval)
 {
 	struct nt_kineto_interval *last = out->works ? &out->work[out->works - 1] : NULL;

@@ -42,7 +42,7 @@ static int find_group(struct nt_kineto_rank *rank, const char *name,
 	return 0;
 }
 
-/* Ranks as distributedInfo lists them. False for anything but numbers of ranks. */
+/* Reads ranks as listed in distributedInfo. False for anything but rank numbers. */
 static bool read_ranks(const json_t *ranks, uint32_t rank, struct nt_kineto_group *group)
 {
 	const json_t *number;
@@ -83,7 +83,7 @@ int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 		struct nt_kineto_group *group = NULL;
 		int r;
 
-		/* Some releases list no ranks, or do not name the group. */
+		/* Some releases list no ranks, or omit the group's name. */
 		if (!name || !json_is_array(ranks) || !json_array_size(ranks))
 			continue;
 		r = find_group(rank, name, &group);
@@ -105,7 +105,9 @@ int nt_kineto_read_groups(struct nt_kineto_rank *rank, const json_t *info,
 	return 0;
 }
 
-/* Of a group that is not listed: all members say the same of it, be its ranks left out or cut. */
+/*
+ * Of a group that is not listed: all members report the same, even if its ranks are omitted or cut.
+ */
 static void learn_group(struct nt_kineto_group *group, const json_t *args)
 {
 	const json_t *ranks = json_object_get(args, "Process Group Ranks"), *number;
@@ -214,9 +216,9 @@ bool nt_kineto_has_groups(const struct nt_kineto_ranks *in)
 	return false;
 }
 
-/* ---- traces that name no groups ----------------------------------------------------------- */
+/* ---- traces without groups ---------------------------------------------------------------- */
 
-/* All ranks make the calls of the one that makes most, as far as they come, and none is between two. */
+/* Whether all ranks make the same calls, as far as they go, and none is point-to-point. */
 static bool is_one_sequence(const struct nt_kineto_ranks *in)
 {
 	const struct nt_kineto_rank *most = &in->rank[0];
@@ -281,7 +283,7 @@ static bool is_synchronising(const struct nt_kineto_interval *kernel)
 	return kernel->group && (kind == NT_FRAME_SYNCHRONISING || kind == NT_FRAME_ALL_TO_ALL);
 }
 
-/* The first call that starts at or after that time: they are in this order. */
+/* The first call that starts at or after that time; calls are sorted. */
 static size_t first_call(const struct nt_kineto_rank *rank, uint64_t from)
 {
 	return nt_search_first(0, rank->comms, i, rank->comm[i]->start_ns >= from);
@@ -316,7 +318,7 @@ static void tally(struct nt_frame_op *op, const struct nt_kineto_interval *kerne
 	op->sum_ns += took_ns;
 }
 
-/* How long the shortest of the calls that move most took. */
+/* The duration of the shortest call in the size class that moves most. */
 static uint64_t find_shortest(const struct nt_kineto_rank *rank, size_t at, uint64_t from,
 			      uint64_t to, const struct nt_frame_op *op)
 {
@@ -345,7 +347,7 @@ static uint64_t find_shortest(const struct nt_kineto_rank *rank, size_t at, uint
 	return nt_collective_spread(most->min_ns, most->calls, op->calls);
 }
 
-/* Of the collectives of a group that start before that time, the last one's number; 0: none does. */
+/* The number of a group's last collective that starts before that time; 0: none does. */
 static uint64_t last_before(const struct nt_kineto_rank *rank, size_t at, uint64_t until)
 {
 	for (size_t i = first_call(rank, until); i > 0; i--) {
@@ -412,7 +414,7 @@ int nt_kineto_add_comms(const struct nt_kineto_rank *rank, uint64_t from, uint64
 	for (size_t i = 0; i < rank->groups; i++) {
 		int r;
 
-		/* Listed, and of no use to this job: nothing is known of it. */
+		/* Listed, but unused by this job: nothing is known of it. */
 		if (!rank->group[i].used)
 			continue;
 		r = add_comm(rank, i, from, to, trace, &comm[out->comms++]);
@@ -461,7 +463,7 @@ void nt_kineto_sort_samples(struct nt_trace_frame *frame)
 		      by_comm_number_rank);
 }
 
-/* ---- who came when ------------------------------------------------------------------------ */
+/* ---- arrival times ------------------------------------------------------------------------ */
 
 /* A call on one rank. */
 struct arrival {
@@ -479,7 +481,7 @@ static int by_call(const void *a, const void *b)
 		return x->comm < y->comm ? -1 : 1;
 	if (x->kernel->number != y->kernel->number)
 		return x->kernel->number < y->kernel->number ? -1 : 1;
-	/* The first ones come first: lateness is against the one in the middle. */
+	/* Sorted by time: lateness is relative to the median. */
 	if (x->kernel->start_ns != y->kernel->start_ns)
 		return x->kernel->start_ns < y->kernel->start_ns ? -1 : 1;
 	return (x->rank > y->rank) - (x->rank < y->rank);
@@ -497,7 +499,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* How many of the given ranks are in the group. */
+/* The number of given ranks in the group. */
 static size_t count_members(const struct nt_kineto_ranks *in, uint64_t comm)
 {
 	size_t n = 0;
@@ -508,7 +510,7 @@ static size_t count_members(const struct nt_kineto_ranks *in, uint64_t comm)
 	return n;
 }
 
-/* False for a call that the members do not have in common. */
+/* False for a call that is not common to the members. */
 static bool describe(const struct arrival *call, size_t n, size_t members, struct row *out)
 {
 	const struct nt_kineto_interval *first = call[0].kernel, *last = call[n - 1].kernel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steps of a profiler trace whose program did not call the profiler's step(): the period of the
- * rank's NCCL kernels, as it is with calls that are seen live.
+ * Steps of a profiler trace whose program did not call the profiler's step(): from the period of
+ * the rank's NCCL kernels, as for calls that are observed live.
  */
 #include "cli/readers/kineto.h"
 
@@ -16,10 +16,10 @@ enum {
 	MIN_STEPS = 3,
 };
 
-/* A kernel, and what it does. */
+/* A kernel and its identity. */
 struct keyed {
 	uint64_t key; /* with the group */
-	uint64_t shape; /* without it: alike on all ranks */
+	uint64_t shape; /* without it: equal on all ranks */
 	uint32_t at;
 };
 
@@ -32,7 +32,7 @@ static int by_key(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Gives equal kernels equal numbers from 0; how many there are. */
+/* Numbers equal kernels equally, from 0. Returns the count. */
 static uint32_t number_kinds(const struct nt_kineto_rank *rank, struct keyed *keyed, uint32_t *call,
 			     uint64_t *shape)
 {
@@ -55,7 +55,7 @@ static uint32_t number_kinds(const struct nt_kineto_rank *rank, struct keyed *ke
 	return kinds;
 }
 
-/* Nine of ten calls equal the one before. */
+/* Nine of ten calls equal the previous one. */
 static bool is_uniform(const uint32_t *call, size_t calls)
 {
 	size_t equal = 0;
@@ -65,7 +65,7 @@ static bool is_uniform(const uint32_t *call, size_t calls)
 	return calls > MIN_STEPS && equal * 10 >= (calls - 1) * 9;
 }
 
-/* Whether the rank computes between a call and the next: *at goes through its kernels. */
+/* Whether the rank computes between a call and the next: *at advances through its kernels. */
 static bool computes_before(const struct nt_kineto_rank *rank,
 			    const struct nt_kineto_interval *next, size_t *at)
 {
@@ -88,13 +88,13 @@ static void mark_ends(const struct nt_kineto_rank *rank, const uint32_t *call,
 			ends[i] = call[i] == period->anchor;
 		else if (!one_by_one)
 			ends[i] = (i + 1) % period->calls == 0;
-		/* Gradients in several equal pieces are one step. */
+		/* Gradients in several equal buckets are one step. */
 		else if (computes_before(rank, rank->comm[i], &at) && i)
 			ends[i - 1] = true;
 	}
 }
 
-/* What lies between two ends: a step that the beginning of the trace cuts does not count. */
+/* The intervals between ends: a step cut by the beginning of the trace does not count. */
 static int cut_steps(struct nt_kineto_rank *rank, const bool *ends)
 {
 	const struct nt_kineto_interval *last = NULL;

@@ -46,7 +46,7 @@ void nt_admissions_close(struct nt_admissions *lines)
 	free(lines);
 }
 
-/* What gzgets cannot say by itself: the end, a damaged file, or a file cut short. */
+/* Distinguishes the end, a damaged file, and a truncated one, which gzgets does not. */
 static int end_reason(gzFile file)
 {
 	int err = Z_OK;
@@ -62,7 +62,7 @@ int nt_admissions_next(struct nt_admissions *lines, char **ret_line)
 	size_t len = 0;
 
 	lines->number++;
-	/* gzgets does not tell a NUL byte in the text from its end: read by bytes of its buffer. */
+	/* gzgets hides a NUL byte in the text: read by bytes of its buffer. */
 	for (;;) {
 		int c = gzgetc(lines->file);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Each operation is four rows of one Id: begin and end on the host (SourceKind 0) and on the device
- * (1), in any order; one of them carries the name, "comm:OPERATION!GROUP!TYPE!COUNT". Files are
- * appended to by one process after another, so that an Id may come again.
+ * Parser of marker files. Each operation has four rows of one Id: begin and end on the host
+ * (SourceKind 0) and on the device (1), in any order; one of them carries the name,
+ * "comm:OPERATION!GROUP!TYPE!COUNT". Several processes may append to a file in turn, so that an Id
+ * may repeat.
  */
 #include "cli/readers/markers.h"
 
@@ -101,7 +102,7 @@ void nt_markers_free(struct nt_markers *markers)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* Without the "Hccl" in front and whatever is behind: AlltoAllV, AllGatherV. */
+/* Without the prefix "Hccl" and any suffix: AlltoAllV, AllGatherV. */
 static const struct {
 	const char *name;
 	uint8_t op, frame_kind;
@@ -142,7 +143,7 @@ static void find_operation(const struct field *name, struct nt_marker_kind *kind
 	}
 }
 
-/* Bytes of an element: "fp16", "BFP16", "float32", "int8"; 0 where the type says nothing. */
+/* Bytes of an element: "fp16", "BFP16", "float32", "int8"; 0 if unknown. */
 static uint64_t width_of(const struct field *type)
 {
 	uint64_t bits = 0;
@@ -190,14 +191,14 @@ static int describe_kind(const struct table *table, const struct field *name,
 		kind.bytes = count * width;
 	kind.group = nt_hash_mix(nt_hash_bytes(NT_HASH_SEED, group.text, group.len));
 	kind.shape = nt_hash_bytes(NT_HASH_SEED, op.text, op.len);
-	/* How much is exchanged among experts changes with every call. */
+	/* The volume exchanged among experts varies from call to call. */
 	if (kind.frame_kind != NT_FRAME_ALL_TO_ALL)
 		kind.shape = nt_hash_bytes(kind.shape, type.text, type.len + 1 + rest.len);
 	*ret_kind = kind;
 	return 0;
 }
 
-/* The kind of call that is named so, new or not; NO_KIND for a marker of something else. */
+/* Finds or adds the kind of this name; NO_KIND for a marker of something else. */
 static int find_kind(struct table *table, const struct field *name, uint32_t *ret_kind)
 {
 	const uint64_t key = nt_hash_mix(nt_hash_bytes(NT_HASH_SEED, name->text, name->len));
@@ -220,7 +221,7 @@ static int find_kind(struct table *table, const struct field *name, uint32_t *re
 	if (out->kinds == MAX_KINDS)
 		return nt_trace_refuse(table->error, "%s:%" PRIu64 ": more than %d different calls",
 				       table->path, nt_admissions_number(table->lines), MAX_KINDS);
-	/* Grows at the powers of two: no capacity to carry. */
+	/* Grows at powers of two, so that no capacity is stored. */
 	if ((out->kinds & (out->kinds - 1)) == 0) {
 		struct nt_marker_kind *grown = reallocarray(
 			out->kind, out->kinds ? (size_t)out->kinds * 2 : 1, sizeof(*grown));
@@ -246,7 +247,7 @@ static int find_kind(struct table *table, const struct field *name, uint32_t *re
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* Fields of a line; a quoted one may hold commas. MAX_FIELDS + 1: too many, or an open quote. */
+/* Splits a line; a quoted field may contain commas. MAX_FIELDS + 1: too many, or an open quote. */
 static size_t split(const char *line, struct field *field)
 {
 	size_t n = 0;
@@ -417,7 +418,7 @@ static uint32_t kind_of(const struct row *pair)
 	return pair[0].kind != NO_KIND ? pair[0].kind : pair[1].kind;
 }
 
-/* All rows of one Id: the n-th two of the host go with the n-th two of the device. */
+/* All rows of one Id: the n-th pair of the host matches the n-th pair of the device. */
 static void pair_rows(struct nt_markers *out, const struct row *row, size_t n)
 {
 	size_t hosts = 0, devices;
@@ -425,7 +426,7 @@ static void pair_rows(struct nt_markers *out, const struct row *row, size_t n)
 	while (hosts < n && row[hosts].source == SOURCE_HOST)
 		hosts++;
 	devices = n - hosts;
-	/* Something else than communication may be marked, too. */
+	/* Other things than communication may be marked, too. */
 	for (size_t i = 0; i < n; i++) {
 		if (row[i].kind != NO_KIND)
 			break;
@@ -452,7 +453,7 @@ static void pair_rows(struct nt_markers *out, const struct row *row, size_t n)
 	}
 }
 
-/* Launched before they ran, mostly; else the two clocks have nothing to do with each other. */
+/* Most operations are launched before they run; otherwise the two clocks are unrelated. */
 static bool check_host(const struct nt_markers *out)
 {
 	size_t told = 0, impossible = 0;

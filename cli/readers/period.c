@@ -7,17 +7,17 @@
 #include "common/base/hash.h"
 
 enum {
-	MAX_CALLS = 1 << 16, /* the last ones: how a job starts is not how it goes on */
+	MAX_CALLS = 1 << 16, /* the last ones: the start of a job is not representative */
 	MAX_CANDIDATES = 64,
-	MIN_TIMES = 3, /* a period must be seen so often */
-	/* and so often, before it is preferred to a shorter one that fits less well */
+	MIN_TIMES = 3, /* required repetitions of a period */
+	/* repetitions before it is preferred to a shorter one that fits less well */
 	SURE_TIMES = 20,
 };
 
-/* Of all calls that equal the one a period later: enough, and so many that nothing is left over. */
+/* Fractions of calls equal to the one a period later: acceptable, and practically all. */
 static const double fits = 0.9, fits_well = 0.98;
 
-/* Equal calls in a row, as one: what is launched forty times in a step comes once as a run. */
+/* A run of equal calls: what is launched forty times in a step occurs once as a run. */
 struct run {
 	uint64_t key; /* of kind and length */
 	uint32_t at;
@@ -60,7 +60,9 @@ static uint32_t cut_runs(const uint32_t *call, uint32_t n, struct run *run)
 	return runs;
 }
 
-/* The usual distance between equal runs, for the rarest of them; one by one, with the short periods. */
+/*
+ * The median distance between equal runs, of the rarest runs; one by one, with the short periods.
+ */
 static uint32_t list_candidates(struct run *run, uint32_t runs, uint32_t *gap, uint32_t n,
 				uint32_t *candidate)
 {
@@ -76,7 +78,7 @@ static uint32_t list_candidates(struct run *run, uint32_t runs, uint32_t *gap, u
 		if (times < MIN_TIMES)
 			continue;
 		qsort(gap, times - 1, sizeof(*gap), by_value);
-		/* Insertion: rarest first, the most frequent one falls off the end. */
+		/* Insertion sort: rarest first; the most frequent one is dropped. */
 		for (at = found; at > 0 && count[at - 1] > times; at--) {
 			if (at < MAX_CANDIDATES) {
 				count[at] = count[at - 1];
@@ -107,7 +109,7 @@ static uint32_t choose(const uint32_t *call, uint32_t n, const uint32_t *candida
 	}
 	if (!shortest)
 		return 1;
-	/* Forty layers that are alike, and then something else: the layer fits, but is no step. */
+	/* Forty equal layers, then something else: the layer fits, but is no step. */
 	least = fit(call, n, shortest);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t longer = candidate[i];
@@ -120,7 +122,7 @@ static uint32_t choose(const uint32_t *call, uint32_t n, const uint32_t *candida
 	return best ? best : shortest;
 }
 
-/* Kinds that come once a period; of several the same one on all ranks. */
+/* Kinds that occur once per period; of several, the same one on all ranks. */
 static void find_anchor(uint32_t n, const uint64_t *shape, const uint32_t *times, uint32_t kinds,
 			struct nt_period *period)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A machine with a stack and a memo. Whoever wrote the pickle steers it, so three things are held: a list
- * that has been used does not change any more, which makes rings impossible and depths final; a list that
- * is used a thousand times counts as often; and nothing is made larger than the bytes say.
+ * A stack machine with a memo. The author of the pickle controls it, so three rules are enforced. A
+ * list that has been used no longer changes, which excludes cycles and makes depths final. A list
+ * that is used a thousand times counts as often. And no allocation exceeds what the bytes justify.
  */
 #include "cli/readers/pickle.h"
 
@@ -18,7 +18,7 @@ enum {
 	MAX_KEY = 24, /* of a number as text */
 };
 
-/* Opcodes of Python's pickle module that make plain data. */
+/* Opcodes of Python's pickle module for plain data. */
 enum opcode {
 	OP_MARK = '(',
 	OP_STOP = '.',
@@ -57,11 +57,11 @@ enum opcode {
 	OP_FRAME = 0x95,
 };
 
-/* A list or a dict: json_t has no room for it. */
+/* Attributes of a list or a dict: json_t has no room for them. */
 struct holder {
-	uint64_t weight; /* values in it, each as often as it is there */
+	uint64_t weight; /* values in it, each as often as it occurs */
 	uint32_t depth;
-	bool closed; /* it has been used: it does not change any more */
+	bool closed; /* it has been used: it no longer changes */
 };
 
 struct value {
@@ -77,7 +77,7 @@ struct values {
 struct machine {
 	const char *path;
 	const uint8_t *data;
-	size_t len, at, op_at; /* op_at: where the opcode is */
+	size_t len, at, op_at; /* op_at: position of the opcode */
 	struct values stack, memo;
 	struct holder *holder;
 	size_t holders;
@@ -139,7 +139,7 @@ static int take_number(struct machine *machine, size_t bytes, uint64_t *ret_numb
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-/* Room up to `count` values. */
+/* Grows the array to `count` values. */
 static int grow(struct values *values, size_t count)
 {
 	size_t cap = values->cap ? values->cap : 64;
@@ -157,7 +157,7 @@ static int grow(struct values *values, size_t count)
 	return 0;
 }
 
-/* Consumes the value, also where it fails. */
+/* Consumes the value, even on failure. */
 static int push(struct machine *machine, struct value value)
 {
 	int r;
@@ -174,7 +174,7 @@ static int push(struct machine *machine, struct value value)
 	return 0;
 }
 
-/* Consumes `json`; NULL where memory ran out. */
+/* Consumes `json`; NULL: memory ran out. */
 static int push_json(struct machine *machine, json_t *json)
 {
 	return json ? push(machine, (struct value){.json = json}) : -ENOMEM;
@@ -184,7 +184,7 @@ static int push_holder(struct machine *machine, json_t *json)
 {
 	if (!json)
 		return -ENOMEM;
-	/* Grows at the powers of two: no capacity to carry. */
+	/* Grows at powers of two, so that no capacity is stored. */
 	if ((machine->holders & (machine->holders - 1)) == 0) {
 		struct holder *grown =
 			reallocarray(machine->holder, machine->holders ? machine->holders * 2 : 1,
@@ -197,7 +197,7 @@ static int push_holder(struct machine *machine, json_t *json)
 		machine->holder = grown;
 	}
 	machine->holder[machine->holders++] = (struct holder){.weight = 1, .depth = 1};
-	/* Each takes a byte of the file at least. */
+	/* Each takes at least a byte of the file. */
 	return push(machine, (struct value){.json = json, .holder = (uint32_t)machine->holders});
 }
 
@@ -248,7 +248,7 @@ static int push_int(struct machine *machine, size_t bytes)
 							  : (json_int_t)number));
 }
 
-/* The one number that comes with its highest byte first. */
+/* The only big-endian number. */
 static int push_float(struct machine *machine)
 {
 	uint64_t bits = 0;
@@ -264,7 +264,7 @@ static int push_float(struct machine *machine)
 
 /* ---- lists and dicts ---------------------------------------------------------------------- */
 
-/* The place behind the newest mark. */
+/* The position behind the newest mark. */
 static int find_mark(const struct machine *machine, size_t *ret_at)
 {
 	for (size_t at = machine->stack.count; at; at--) {
@@ -288,7 +288,7 @@ static struct holder *open_at(const struct machine *machine, size_t at, bool dic
 	return holder->closed ? NULL : holder;
 }
 
-/* Counts a value as part of a list; what it holds is final from now on. */
+/* Counts a value as part of a list; its content is final from now on. */
 static int add_weight(const struct machine *machine, struct holder *into, const struct value *value)
 {
 	struct holder *part = value->holder ? &machine->holder[value->holder - 1] : NULL;
@@ -328,7 +328,9 @@ static void drop_from(struct machine *machine, size_t at)
 		json_decref(machine->stack.value[--machine->stack.count].json);
 }
 
-/* Puts the values from `first` on into the list or dict at `into`, and takes all from `drop` on away. */
+/*
+ * Moves the values from `first` on into the list or dict at `into`, and drops those from `drop` on.
+ */
 static int put_into(struct machine *machine, size_t into, size_t first, size_t drop, bool dict)
 {
 	const size_t step = dict ? 2 : 1, count = machine->stack.count - first;
@@ -361,7 +363,7 @@ static int put_into(struct machine *machine, size_t into, size_t first, size_t d
 	return 0;
 }
 
-/* The last `count` values, or all behind the mark, become a list or dict of their own. */
+/* Makes a list or dict of the last `count` values, or of all behind the mark. */
 static int wrap(struct machine *machine, size_t count, bool marked, bool dict)
 {
 	struct value made;
@@ -374,7 +376,7 @@ static int wrap(struct machine *machine, size_t count, bool marked, bool dict)
 		r = refuse(machine, "fewer values than it takes");
 	else
 		first = machine->stack.count - count;
-	/* Made on top, and then put below what goes into it. */
+	/* Pushed on top, then moved below its content. */
 	r = r ?: push_holder(machine, dict ? json_object() : json_array());
 	if (r < 0)
 		return r;
@@ -385,7 +387,7 @@ static int wrap(struct machine *machine, size_t count, bool marked, bool dict)
 	r = put_into(machine, first, first + 1, first + 1, dict);
 	if (r < 0 || !marked)
 		return r;
-	machine->stack.value[first - 1] = made; /* in place of the mark */
+	machine->stack.value[first - 1] = made; /* replaces the mark */
 	machine->stack.count--;
 	return 0;
 }
@@ -421,7 +423,7 @@ static int put_memo(struct machine *machine, uint64_t index)
 
 	if (!top || !top->json)
 		return refuse(machine, "nothing to remember");
-	/* Each value takes a byte at least, so an honest index is below the file's length. */
+	/* Each value takes at least a byte, so a valid index is below the file's length. */
 	if (index >= MAX_MEMO || (index > UINT8_MAX && index >= machine->len))
 		return refuse(machine, "more to remember than can be kept");
 	r = grow(memo, (size_t)index + 1);
@@ -446,7 +448,7 @@ static int get_memo(struct machine *machine, size_t bytes)
 	value = index < machine->memo.count ? &machine->memo.value[index] : NULL;
 	if (!value || !value->json)
 		return refuse(machine, "a value that was not remembered");
-	/* What is still being made would become part of itself. */
+	/* An open list could become part of itself. */
 	if (value->holder)
 		machine->holder[value->holder - 1].closed = true;
 	json_incref(value->json);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), formats 1.x
- * and 2.x, as JSON or pickled. The dump does not say of which rank it is, nor when
- * it was written: the name of the file and its time do.
+ * Reader of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder), formats 1.x and
+ * 2.x, as JSON or pickled. A dump contains neither its rank nor its time: they come from the name
+ * and the mtime of the file.
  */
 #include "cli/readers/flight_impl.h"
 
@@ -160,7 +160,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Each rank is there once, and all are of one job. */
+/* Each rank must occur once, and all must belong to one job. */
 static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 {
 	const struct nt_flight_rank *told = NULL;
@@ -195,7 +195,7 @@ static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 			"%s: no calls in any of the dumps: was TORCH_FR_BUFFER_SIZE (TORCH_NCCL_TRACE_BUFFER_SIZE) 0?",
 			flight->rank[0].path);
 	flight->world = told ? told->world : 0;
-	/* Where no file says it, a gap in the numbers does. */
+	/* If no file has the size, a gap in the numbers shows missing ranks. */
 	if (!told && last->rank >= flight->ranks)
 		flight->world = last->rank + 1;
 	return 0;
@@ -216,7 +216,7 @@ static void settle_sizes(struct nt_flight *flight)
 	}
 }
 
-/* Only some jobs record when the device starts a call. In the others a call that is there has. */
+/* Only some jobs record device starts. In the others recorded calls count as started. */
 static void settle_starts(struct nt_flight *flight)
 {
 	for (size_t i = 0; i < flight->ranks && !flight->timed; i++)
@@ -225,7 +225,7 @@ static void settle_starts(struct nt_flight *flight)
 				flight->rank[i].group[j].call[k].started = true;
 }
 
-/* What one dump does not say is no difference between two ranks. */
+/* Data missing in one dump is no difference between two ranks. */
 static void settle_types(struct nt_flight *flight)
 {
 	for (size_t i = 0; i < flight->ranks && flight->untyped; i++)

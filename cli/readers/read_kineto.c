@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of PyTorch profiler traces (Kineto, Chrome's trace format), one file per rank. GPU kernels
- * carry the truth: own work is the time in which a kernel that is not NCCL's ran, and a collective
- * is known by its place in a rank's sequence of NCCL kernels, or in that of its process group where
- * the traces say of which it is. Where there is no device, Gloo's and MPI's own records tell when a call
- * began and ended, and own work is what lies outside of them. Clocks are those of the hosts.
+ * Reader of PyTorch profiler traces (Kineto, Chrome's trace format), one file per rank. It relies
+ * on GPU kernels: own work is the time in which a kernel that is not NCCL's ran. A collective is
+ * identified by its index in a rank's sequence of NCCL kernels, or in that of its process group if
+ * the traces have it. Without a device, Gloo's and MPI's records give the start and end of calls,
+ * and own work is the time outside of them. Clocks are those of the hosts.
  */
 #include "cli/readers/trace.h"
 
@@ -50,7 +50,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* The rank: what the trace says of itself, else the first number in the file's name. */
+/* The rank: from the trace, else the first number in the file's name. */
 static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
 {
 	const json_t *info = json_is_object(root) ? json_object_get(root, "distributedInfo") : NULL;
@@ -72,7 +72,7 @@ static bool find_rank(const json_t *root, const char *path, uint32_t *ret_rank)
 	return digits > 0 && number < NT_FRAME_MAX_RANKS;
 }
 
-/* How many ranks the job had; old files do not say. */
+/* The number of ranks in the job; missing in old files. */
 static int find_world(const json_t *root, struct nt_kineto_rank *out, struct nt_trace_error *error)
 {
 	const json_t *info = json_is_object(root) ? json_object_get(root, "distributedInfo") : NULL;
@@ -88,7 +88,7 @@ static int find_world(const json_t *root, struct nt_kineto_rank *out, struct nt_
 	return 0;
 }
 
-/* The union of sorted intervals, in their place. Returns how many it has. */
+/* Merges sorted intervals in place. Returns their number. */
 static size_t join(struct nt_kineto_interval *interval, size_t count)
 {
 	size_t joined = 0;
@@ -104,7 +104,7 @@ static size_t join(struct nt_kineto_interval *interval, size_t count)
 	return joined;
 }
 
-/* On the host: when a call ran, and when an operator did. */
+/* For the host: merges the intervals of calls, and of operators. */
 static int join_spans(struct nt_kineto_rank *out)
 {
 	out->span = calloc(out->kernels, sizeof(*out->span));
@@ -225,7 +225,7 @@ static uint64_t busy_ns(const struct nt_kineto_rank *trace, bool comm, uint64_t 
 	return sum;
 }
 
-/* The time in [from, to) that disjoint intervals cover: on the host they may last beyond a step. */
+/* The time in [from, to) covered by disjoint intervals: on the host they may exceed a step. */
 static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t count, uint64_t from,
 			   uint64_t to)
 {
@@ -240,7 +240,7 @@ static uint64_t covered_ns(const struct nt_kineto_interval *interval, size_t cou
 	return sum;
 }
 
-/* The trace does not say what a thread did, but for operators: they are computing. */
+/* The trace has no thread states. Operators count as computing. */
 static void fill_host(const struct nt_kineto_rank *in, uint64_t from, uint64_t to,
 		      struct nt_frame_rank *out)
 {
@@ -257,8 +257,8 @@ static int by_u64(const void *a, const void *b)
 }
 
 /*
- * Who came when, at the collectives that every rank's sequence has under the same name. Ranks whose
- * sequences part (sub-groups, a trace cut short) are compared no further than that.
+ * Arrival times of the collectives that occur under one name in every rank's sequence. Where the
+ * sequences diverge (sub-groups, a truncated trace), the comparison ends.
  */
 static int add_collectives(struct nt_trace *trace, const struct nt_kineto_ranks *in)
 {
@@ -301,7 +301,7 @@ static int add_collectives(struct nt_trace *trace, const struct nt_kineto_ranks 
 	return 0;
 }
 
-/* Start and end of the n-th step of a rank; without any, the whole trace is one step. */
+/* Start and end of a rank's n-th step; without any, the whole trace is one step. */
 static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -316,7 +316,7 @@ static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *
 		return false;
 	*ret_start = trace->step[n].start_ns;
 	*ret_end = n + 1 < trace->steps ? trace->step[n + 1].start_ns : trace->step[n].end_ns;
-	/* Kernels run on after the host's last step has ended. */
+	/* Kernels continue after the host's last step has ended. */
 	if (n + 1 == trace->steps && !trace->cuts && last->end_ns > *ret_end)
 		*ret_end = last->end_ns;
 	return true;
@@ -388,11 +388,11 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 	return 0;
 }
 
-/* In the order of their ranks, each there once and all of one job. */
+/* Sorts by rank; each must occur once, and all must belong to one job. */
 static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 		       struct nt_trace_error *error)
 {
-	const struct nt_kineto_rank *told = NULL; /* that says how large the job was */
+	const struct nt_kineto_rank *told = NULL; /* has the size of the job */
 
 	for (size_t i = 0; i < in->ranks; i++) {
 		const struct nt_kineto_rank *rank = &in->rank[i];
@@ -408,7 +408,7 @@ static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 				told->path, rank->path, told->world, rank->world);
 		told = rank;
 	}
-	/* A file that does not say may be of a rank that the others leave no room for. */
+	/* A file without a size may have a rank beyond the size in the others. */
 	if (told && in->rank[in->ranks - 1].rank >= told->world)
 		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
 				       told->path, in->rank[in->ranks - 1].path, told->world);

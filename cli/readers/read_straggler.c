@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of operation times as ByteDance's StragglerAnalysis publishes them. What counts as own
- * work decides everything here: it is the sum of the recorded compute operations and nothing else,
- * since a victim idles outside any recorded operation (docs/verdicts.md).
+ * Reader of operation times as published by ByteDance's StragglerAnalysis. The definition of own
+ * work is decisive: it is the sum of the recorded compute operations and nothing else, since a
+ * victim idles outside any recorded operation (docs/verdicts.md).
  */
 #include "cli/readers/trace.h"
 
@@ -38,7 +38,7 @@ static const char *const column_names[COLUMN_END] = {
 	"dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id",
 };
 
-/* What the operations mean. `data`: a collective among the data-parallel ranks of one stage. */
+/* The kinds of operations. `data`: a collective among the data-parallel ranks of one stage. */
 static const struct optype {
 	const char *name;
 	bool compute, data, gc;
@@ -144,7 +144,7 @@ static int add_row(struct table *table, const struct row *row)
 	return 0;
 }
 
-/* 0: an operation of a kind that is not known, which is passed over. */
+/* 0: an unknown kind of operation, which is skipped. */
 static int find_optype(const struct field *field)
 {
 	for (size_t i = 0; i < sizeof(optypes) / sizeof(optypes[0]); i++)
@@ -283,13 +283,13 @@ static int by_comm_number_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* One identity per data-parallel group; any constant far from 0 does. */
+/* One identity per data-parallel group; any constant far from 0 will do. */
 static uint64_t data_group(uint32_t stage)
 {
 	return 0x6e740000ULL << 24 | stage;
 }
 
-/* The rows of one step, sorted by rank, become one frame that starts at base_ns. */
+/* Makes the rows of one step, sorted by rank, one frame that starts at base_ns. */
 static int add_step(struct nt_trace *trace, const struct row *row, size_t rows, uint64_t base_ns,
 		    uint32_t job_ranks)
 {
@@ -389,7 +389,7 @@ int nt_trace_read_straggler(const char *path, struct nt_trace **ret_trace,
 	rows = table.row;
 	if (r < 0)
 		return r;
-	assert(rows); /* an empty table was refused */
+	assert(rows); /* an empty table was rejected */
 	qsort(rows, table.rows, sizeof(*rows), by_step_rank_start);
 	job_ranks = count_ranks(rows, table.rows);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reader of sysTrace's communication markers, one file per rank. What lies between the operations on
- * the device is own work: a victim waits inside of them. It is the device's where it was launched
- * before the device came to it, else the host's.
+ * Reader of sysTrace's communication markers, one file per rank. Own work is the time between the
+ * operations on the device: a victim waits inside of them. It is device work if the next operation
+ * was launched before the device reached it, else host work.
  */
 #include "cli/readers/read_systrace_impl.h"
 
@@ -18,7 +18,7 @@
 #include "proto/wire.h"
 
 enum {
-	MIN_STEPS = 10, /* for the steps of a rank to cut the frames of all */
+	MIN_STEPS = 10, /* of a rank whose steps delimit the frames of all */
 };
 
 static void release_job(struct nt_systrace_job *job)
@@ -81,7 +81,7 @@ static uint32_t find_node(struct nt_trace *trace, const struct nt_trace_node *no
 {
 	if (!*node->name)
 		return NT_FRAME_NO_NODE;
-	/* Neighbours in rank mostly share it. */
+	/* Ranks next to each other mostly share it. */
 	for (size_t i = trace->nodes; i-- > 0;)
 		if (strcmp(trace->node[i].name, node->name) == 0)
 			return (uint32_t)i;
@@ -106,7 +106,7 @@ static int list_places(struct nt_systrace_job *job)
 	return 0;
 }
 
-/* The steps of the job are those of this rank, if it has as many as that. */
+/* Uses this rank's steps as those of the job, if there are enough. */
 static int take_steps(struct nt_systrace_job *job, const struct nt_systrace_file *file,
 		      size_t least)
 {
@@ -131,7 +131,7 @@ static int take_steps(struct nt_systrace_job *job, const struct nt_systrace_file
 	return 0;
 }
 
-/* Of the first rank that has enough; of the first that has any, where none has. */
+/* Those of the first rank with enough steps, else of the first with any. */
 static int learn_steps(struct nt_systrace_job *job)
 {
 	for (size_t least = MIN_STEPS; least; least = least > 1 ? 1 : 0) {
@@ -149,7 +149,7 @@ static int learn_steps(struct nt_systrace_job *job)
 	return 0;
 }
 
-/* All members of all communicators are known: who does the same work as whom. */
+/* All members of all communicators are known: groups the ranks with the same work. */
 static int find_stages(struct nt_systrace_job *job)
 {
 	nt_autofree struct nt_stage_link *link = NULL;
@@ -178,7 +178,7 @@ static int find_stages(struct nt_systrace_job *job)
 	return 0;
 }
 
-/* An operation of a communicator, calls of all sizes together. */
+/* An operation of a communicator, with calls of all sizes. */
 static struct nt_frame_op add_up(const struct nt_systrace_rank *rank,
 				 const struct nt_systrace_tally *lead)
 {
@@ -214,8 +214,7 @@ static void fill_comms(struct nt_systrace_job *job, struct nt_systrace_rank *ran
 		*said = (struct nt_frame_comm){
 			.id = rank->member[i].group,
 			.rank = rank->member[i].index,
-			/* Collection begins on each rank at a call of its own: no two numbers
-			 * mean the same call. */
+			/* Collection begins at a different call on each rank: numbers differ. */
 			.epoch = (uint64_t)rank->number + 1,
 			.op = &out->op[*ops],
 		};
@@ -252,7 +251,7 @@ static void fill_rank(struct nt_systrace_job *job, struct nt_systrace_rank *rank
 		.own_tier = NT_FRAME_T2,
 		.rank_known = true,
 		.uses_gpu = true,
-		/* Between its first window and its last it is there, if in the middle of a step. */
+		/* Present between its first and its last window, even in the middle of a step. */
 		.observed = rank->at < rank->windows && rank->window[0].bin <= bin,
 		.stage = rank->stage,
 		.replica = -1,
@@ -304,7 +303,7 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 	return 0;
 }
 
-/* Windows ascend within a rank, so the next frame is the least that any of them is at. */
+/* Windows ascend within a rank: the next frame is the lowest of their current ones. */
 static int add_frames(struct nt_systrace_job *job)
 {
 	for (;;) {

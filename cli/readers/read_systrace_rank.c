@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The markers of one rank, as steps in frames and as calls of its communicators. */
+/* Makes steps in frames and calls of communicators from one rank's markers. */
 #include "cli/readers/read_systrace_impl.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum {
 	OPS = NT_OP_END,
 };
 
-/* NULL beyond the cap of a frame; *ret_error then is 0. */
+/* NULL beyond the cap of a frame; *ret_error is then 0. */
 static struct nt_systrace_member *find_member(struct nt_systrace_job *job,
 					      struct nt_systrace_rank *rank, uint64_t group,
 					      int *ret_error)
@@ -48,7 +48,7 @@ static struct nt_systrace_member *find_member(struct nt_systrace_job *job,
 	return &rank->member[rank->members++];
 }
 
-/* Room for one more, at the powers of two: no capacity to carry. */
+/* Grows at powers of two, so that no capacity is stored. */
 static int make_room(void **list, size_t count, size_t size)
 {
 	void *grown;
@@ -62,7 +62,7 @@ static int make_room(void **list, size_t count, size_t size)
 	return 0;
 }
 
-/* Where calls of that kind are added up in the last window, new where it is. */
+/* Finds or adds the tally of that kind in the last window. */
 static int find_tally(struct nt_systrace_rank *rank, const struct nt_marker_kind *kind,
 		      struct nt_systrace_tally **ret_tally)
 {
@@ -168,8 +168,8 @@ static int add_step(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
 }
 
 /*
- * The operation that sysTrace would watch: all-gathers, which tensor-parallel ranks do all the time;
- * without any the next that synchronises; else whatever takes longest.
+ * The operation that sysTrace would watch: all-gathers, frequent among tensor-parallel ranks; else
+ * the next that synchronises; else the one that takes longest in total.
  */
 static void choose_op(const struct nt_markers *markers, struct nt_trace_place *place)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets of ranks; each is known by its lowest one. */
+/* Disjoint sets of ranks; each is represented by its lowest one. */
 static uint32_t find(uint32_t *set, uint32_t rank)
 {
 	while (set[rank] != rank) {
@@ -35,7 +35,7 @@ static int by_comm(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Two members of one pipeline: the whole job, or those who share an embedding. */
+/* Whether two members are in one pipeline: the whole job, or ranks that share an embedding. */
 static bool holds_neighbours(const struct nt_stage_link *link, size_t n, uint32_t *pipeline,
 			     size_t *seen, size_t mark)
 {
@@ -68,7 +68,7 @@ int nt_stage_find(struct nt_stage_link *link, size_t links, size_t ranks, int32_
 
 			for (end = i; end < links && link[end].comm == link[i].comm; end++)
 				use |= link[end].use;
-			/* A reduction in it shows that it is more than a pipeline. */
+			/* With a reduction it is more than a pipeline. */
 			if (!(pass == NT_STAGE_SENDS ? use == NT_STAGE_SENDS
 						     : use & NT_STAGE_REDUCES))
 				continue;

@@ -6,7 +6,7 @@
 #include "cli/readers/period.h"
 #include "common/base/search.h"
 
-/* From launch to start on a device that had nothing to do. */
+/* Delay from launch to start on an idle device. */
 static const uint64_t launch_ns = 100000;
 
 static int by_start(const void *a, const void *b)
@@ -18,9 +18,10 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * What of the gap before the operation is the device's own: all of it where the operation was launched
- * early in it, as the device then had work for the rest. A host that runs ahead waits for the device
- * now and then, so that a bit of the gap before the launch does not mean that the device was idle.
+ * The device's own part of the gap before the operation: all of it if the operation was launched
+ * early in the gap, as the device then had work for the rest. A host that runs ahead waits for the
+ * device now and then, so a short part of the gap before the launch does not mean that the device
+ * was idle.
  */
 static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
 {
@@ -97,7 +98,7 @@ static int find_period(const struct nt_markers *markers, struct nt_period *ret_p
 		return -ENOMEM;
 	for (size_t i = 0; i < markers->ops; i++)
 		call[i] = markers->op[i].kind;
-	/* Of calls that a step makes once, the small one tends to be its end: a loss, a norm. */
+	/* Of calls that occur once per step, a small one is usually last: a loss, a norm. */
 	for (uint32_t i = 0; i < markers->kinds; i++)
 		shape[i] =
 			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
@@ -126,7 +127,7 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 
 		if (period.has_anchor ? op->kind != period.anchor : calls < period.calls)
 			continue;
-		/* Two streams may end in another order than they were launched in. */
+		/* Operations of two streams may end in another order than they were launched in. */
 		if (has_start && op->end_ns <= from_ns)
 			continue;
 		if (has_start) {

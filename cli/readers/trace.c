@@ -74,7 +74,7 @@ int nt_trace_refuse(struct nt_trace_error *error, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* Names out of files, and pieces of them, are among it. */
+	/* It contains names from files, which are untrusted. */
 	(void)nt_text_clean(text, strlen(text), error->text, sizeof(error->text) - 1);
 	return -EBADMSG;
 }

@@ -12,8 +12,8 @@ enum {
 };
 
 /*
- * A rank that is far behind adds as much to its sum in each window as the clip allows; in the window
- * that reaches the threshold its finding begins to be pending.
+ * A rank that is far behind adds at most the clip to its sum in each window; its finding becomes
+ * pending in the window that reaches the threshold.
  */
 static uint32_t count_needed(const struct nt_rules *rules, double threshold)
 {
@@ -24,7 +24,7 @@ static uint32_t count_needed(const struct nt_rules *rules, double threshold)
 void nt_coverage_add(struct nt_coverage *reach, const struct nt_rules *rules,
 		     const struct nt_detect *detect, const struct nt_frame *frame)
 {
-	/* Once all can be judged, that stays so: nothing to look at any more. */
+	/* Once all ranks can be judged, that stays so: nothing to update. */
 	const bool settled = reach->needed && !reach->alone && !reach->few && !reach->blind &&
 			     reach->ranks >= frame->ranks;
 	double threshold = 0.0;
@@ -69,7 +69,7 @@ bool nt_coverage_is_short(const struct nt_coverage *reach)
 	return windows == 0 || windows < reach->needed;
 }
 
-/* Two populations are told when they have lasted as long as a past takes to learn. */
+/* Two populations are reported once they last as long as learning a history takes. */
 static bool lacks_past(const struct nt_coverage *reach)
 {
 	return reach->few && nt_coverage_windows(reach) < NT_PAST_WINDOWS + reach->needed;

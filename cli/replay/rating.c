@@ -14,12 +14,12 @@ enum {
 	NOBODY = UINT32_MAX,
 };
 
-/* What the detector says of a rank. */
+/* The detector's state of a rank. */
 struct seen {
 	uint32_t rank;
 	bool known, observable;
 	bool has_steps; /* in this frame */
-	bool fresh; /* judged in this frame, and not only in an earlier one */
+	bool fresh; /* judged in this frame, not only in an earlier one */
 	bool visited;
 	double value[SERIES], peers[SERIES];
 	double cusum;
@@ -97,7 +97,7 @@ static bool is_equal(const struct seen *a, const struct seen *b)
 	return a->cusum == b->cusum;
 }
 
-/* The detector keeps the figures of the last round: those that have moved are of this one. */
+/* The detector keeps the values of the last round: those that changed are of this one. */
 static void look(struct nt_rater *rater, const struct nt_detect *detect,
 		 const struct nt_frame *frame)
 {
@@ -138,7 +138,7 @@ static uint32_t find(const struct nt_rater *rater, size_t ranks, uint32_t rank)
 	return low < ranks && rater->seen[low].rank == rank ? (uint32_t)low : NOBODY;
 }
 
-/* The rank at this index and its peers, as far as the frame has them. */
+/* Collects the rank at this index and its peers, if present in the frame. */
 static size_t gather(struct nt_rater *rater, size_t ranks, size_t first)
 {
 	const struct seen *seen = &rater->seen[first];
@@ -158,13 +158,13 @@ static size_t gather(struct nt_rater *rater, size_t ranks, size_t first)
 	}
 	for (size_t i = 0; i < n; i++)
 		steps += rater->seen[rater->member[i]].has_steps;
-	/* Values that are the same to the last bit do not move: then the steps tell. */
+	/* Bit-identical values do not change: then the step counts decide. */
 	for (size_t i = 0; i < n && steps >= n - n / 8; i++)
 		rater->seen[rater->member[i]].fresh |= rater->seen[rater->member[i]].has_steps;
 	return n;
 }
 
-/* Step time where the detector has not learned the job's yet. */
+/* The frame's step time if the detector has not learned the job's yet. */
 static double step_of(const struct nt_detect *detect, const struct nt_frame *frame)
 {
 	double step = nt_detect_step_ns(detect);
@@ -175,15 +175,15 @@ static double step_of(const struct nt_detect *detect, const struct nt_frame *fra
 	return step;
 }
 
-/* As within the detection: the more peers, the smaller the gap that parts two clusters. */
+/* As in the detection: the more peers, the smaller the gap that separates two clusters. */
 static double reach(size_t n)
 {
 	return fmax(0.75, 2.0 * sqrt(8.0 / fmax(8.0, (double)n)));
 }
 
 /*
- * Above this value a rank is outside the largest cluster. INFINITY: nobody is, as there are fewer
- * than three, or two populations of which neither is normal.
+ * The value above which a rank is outside the largest cluster. INFINITY: no rank is, with fewer
+ * than three ranks, or two populations of which neither is normal.
  */
 static double cluster_end(struct nt_rater *rater, size_t n, double step)
 {
@@ -200,7 +200,7 @@ static double cluster_end(struct nt_rater *rater, size_t n, double step)
 		rater->sorted, n,
 		reach(n) * fmax(rules->peer_deviation_floor, nt_stats_core(rater->sorted, n)),
 		rater->label);
-	/* Of three one alone is always a third. */
+	/* One of three is always a third. */
 	if (n > 3 && space.two &&
 	    fabs(space.other - space.normal) * base > rules->size_floor * step)
 		return INFINITY;
@@ -272,7 +272,7 @@ int nt_rater_rate(struct nt_rater *rater, const struct nt_detect *detect,
 		for (int series = 0; series < SERIES; series++)
 			rate_series(rater, members, series, step);
 	}
-	/* Pointers into the detector end with this call. */
+	/* Pointers into the detector are invalid after this call. */
 	for (size_t i = 0; i < frame->ranks; i++)
 		rater->seen[i].peer = NULL;
 	swap = rater->before;

@@ -43,7 +43,7 @@ int nt_judgement_watch(struct nt_judgement *judgement, const struct nt_rules *ru
 	return nt_windows_new(rules, &judgement->windows);
 }
 
-/* Where the incident belongs: its older version, or a new place at the end. */
+/* Finds the incident's older version, or adds a new entry at the end. */
 static int place(struct nt_judgement *judgement, const char *id, struct nt_judged **ret_judged)
 {
 	struct nt_judged *list;
@@ -167,11 +167,11 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 			return r;
 		nt_coverage_add(&reach, &own, detect, &trace->frame[i].frame);
 	}
-	/* Where ranks stand still needs neither steps nor peers. */
+	/* Judging a hang needs neither steps nor peers. */
 	r = trace->hangs ? 0 : nt_judgement_add_job(judgement, trace->job, trace->job, &reach);
 	if (r < 0)
 		return r;
-	/* What an open incident has cost until now was not told yet. */
+	/* The cost of an open incident has not been reported yet. */
 	nt_detect_open(detect, &open, &opens);
 	return add_findings(judgement, trace, open, opens);
 }

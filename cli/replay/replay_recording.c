@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A directory of the spool bus through the aggregator's own engine. */
+/* Replays a directory of the spool bus through the aggregator's own engine. */
 #include "cli/replay/replay.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct run {
 	const struct nt_rules *rules;
 	struct nt_engine *engine; /* borrowed */
 	struct job *job;
-	int error; /* of a handler, which cannot return it */
+	int error; /* of a callback, which cannot return it */
 };
 
 static void release_jobs(struct run *run)
@@ -45,7 +45,7 @@ static void release_jobs(struct run *run)
 	}
 }
 
-/* The job, new where it is; NULL with run->error. */
+/* Finds or adds the job; NULL with run->error. */
 static struct job *find_job(struct run *run, uint64_t hash)
 {
 	struct job *job;
@@ -132,7 +132,7 @@ static void add_reach(struct run *run, const struct nt_job *of, const struct nt_
 	nt_coverage_add(&job->reach, run->rules, of->detect, frame);
 }
 
-/* In the order in which they began. */
+/* In the order of their starts. */
 static int tell_reach(const struct run *run)
 {
 	const struct job *job;
@@ -161,7 +161,7 @@ static void take_judged(void *data, const struct nt_job *job, const struct nt_fr
 		run->error = nt_windows_add(run->judgement->windows, &names, job->detect, frame);
 }
 
-/* A refused record is counted by the ingest; a recording has nowhere to put it. */
+/* A rejected record is counted by the ingest; a recording does not store it elsewhere. */
 static void pass_over(void *data, const struct nt_bus_record *record, const char *reason)
 {
 	(void)data;
@@ -187,8 +187,8 @@ static int pump(struct nt_bus_reader *reader, struct nt_ingest *ingest, struct n
 }
 
 /*
- * A recording is complete: what is torn will not be written any more. What damage took shows as a gap
- * too, but only once much has come after it: the larger of both numbers is the better one.
+ * A recording is complete: a torn tail will not be completed. Damaged records also show as a
+ * sequence gap, but only once many records follow: the larger of both numbers is used.
  */
 static void note_damage(const struct nt_bus_reader *reader, struct nt_recording *recording)
 {

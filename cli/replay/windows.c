@@ -44,14 +44,14 @@ void nt_windows_free(struct nt_windows *windows)
 	free(windows);
 }
 
-/* NULL with *ret_error = 0: there are too many. */
+/* NULL with *ret_error = 0: the cap is reached. */
 static struct nt_windows_job *find_job(struct nt_windows *windows,
 				       const struct nt_windows_names *names, int *ret_error)
 {
 	struct nt_windows_job *job;
 
 	*ret_error = 0;
-	/* The newest first: of attempts only the last goes on. */
+	/* Newest first: of several attempts only the last one continues. */
 	for (size_t i = windows->jobs; i > 0; i--)
 		if (windows->job[i - 1].id == names->id)
 			return &windows->job[i - 1];
@@ -76,7 +76,7 @@ static struct nt_windows_job *find_job(struct nt_windows *windows,
 	return job;
 }
 
-/* Where the rank is, or belongs. */
+/* The index of the rank, or where to insert it. */
 static size_t place_of(const struct nt_windows_job *job, uint32_t rank)
 {
 	if (rank < job->ranks && job->rank[rank].rank == rank)
@@ -96,7 +96,7 @@ const char *nt_windows_node(const struct nt_windows_job *job, uint32_t index)
 	return index < job->nodes && job->node[index] ? job->node[index] : "";
 }
 
-/* NULL with *ret_error = 0: there are too many. */
+/* NULL with *ret_error = 0: the cap is reached. */
 static struct nt_windows_rank *find_rank(struct nt_windows *windows, struct nt_windows_job *job,
 					 uint32_t number, int *ret_error)
 {
@@ -138,7 +138,7 @@ static int name_node(struct nt_windows_job *job, const struct nt_windows_names *
 {
 	const char *name;
 
-	/* NT_FRAME_NO_NODE is beyond all of them. */
+	/* NT_FRAME_NO_NODE exceeds all of them. */
 	if (index >= NT_WINDOWS_MAX_NODES || !names->node ||
 	    (index < job->nodes && job->node[index]))
 		return 0;
@@ -213,7 +213,7 @@ static void open_column(struct nt_windows_job *job, const struct nt_frame *frame
 	job->column[job->columns - 1].end_ns = frame->end_ns;
 }
 
-/* Into the open column, in which the rank may have windows already. */
+/* Adds to the open column, which may already contain windows of the rank. */
 static void add_to_cell(const struct nt_windows_job *job, struct nt_windows_rank *rank,
 			double excess)
 {
@@ -275,7 +275,7 @@ static int list_window(struct nt_windows *windows, uint32_t job, const struct nt
 	return 0;
 }
 
-/* Into the window that was listed last, which may not be this one's: then it only counts. */
+/* Adds to the window listed last; if this one is not listed, the mark is only counted. */
 static int list_mark(struct nt_windows *windows, struct nt_windows_window *window,
 		     const struct nt_rating *rating)
 {

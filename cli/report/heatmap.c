@@ -12,16 +12,16 @@
 
 enum {
 	LONG_TEXT = 128,
-	LABEL_ROOM = 14, /* pixels that a label beside a row takes */
+	LABEL_ROOM = 14, /* pixels needed by a label beside a row */
 	ROW_PIXELS = 22,
-	HEIGHT = 484, /* of a picture with more rows than that allows */
+	HEIGHT = 484, /* of a heatmap with more rows than fit */
 	SMOOTH_WINDOWS = 32,
 	THIN = 8, /* pixels of a row that a frame would cover */
-	FADED = 3, /* hundredths of a step: below this the cell is like its peers */
-	FULL = NT_CELL_LIMIT, /* hundredths of a step at which a colour is at its strongest */
+	FADED = 3, /* hundredths of a step: smaller excesses are drawn as even */
+	FULL = NT_CELL_LIMIT, /* hundredths of a step at which a colour saturates */
 };
 
-/* A map with its cells. */
+/* A heatmap with its cells. */
 struct canvas {
 	const struct nt_heatmap *map;
 	size_t rows, per_row, columns;
@@ -42,7 +42,7 @@ static const struct nt_windows_rank *rank_at(const struct nt_heatmap *map, size_
 	return map->rank ? map->rank[i] : &map->job->rank[i];
 }
 
-/* The ranks of a row: the first and the last. */
+/* The first and the last rank of a row. */
 static void ends_of(const struct canvas *canvas, size_t row, uint32_t *ret_first,
 		    uint32_t *ret_last)
 {
@@ -54,8 +54,8 @@ static void ends_of(const struct canvas *canvas, size_t row, uint32_t *ret_first
 }
 
 /*
- * Of several ranks in a row the worst shows. Some rank among many has a hiccup in any window, which
- * would hide what lasts: each is therefore taken as the mean over some columns.
+ * A row of several ranks shows the worst one. In any window some rank of many is an outlier, which
+ * would hide lasting excesses: each rank is therefore averaged over some columns.
  */
 static int fill(struct canvas *canvas)
 {
@@ -79,7 +79,7 @@ static int fill(struct canvas *canvas)
 	return 0;
 }
 
-/* Columns over which each rank of a row of several is taken together. */
+/* Columns over which each rank in a row of several is averaged. */
 static size_t smoothing(const struct canvas *canvas)
 {
 	const size_t span = canvas->map->job->span, few = canvas->columns / 8;
@@ -93,8 +93,8 @@ static size_t smoothing(const struct canvas *canvas)
 }
 
 /*
- * Orange for more than the peers, blue for less, told apart with every kind of colour blindness, and
- * let through on light and dark ground alike: the strength is in the opacity.
+ * Orange for more than the peers, blue for less: distinguishable with every kind of colour
+ * blindness, and on light and dark backgrounds alike, as the strength is in the opacity.
  */
 static void choose_colours(struct nt_png_colour colour[256])
 {
@@ -153,7 +153,9 @@ static bool is_named(const struct nt_heatmap_mark *mark, uint32_t first, uint32_
 	return low < mark->ranks && mark->rank[low] <= last;
 }
 
-/* Around these rows; where they are thin, the frame stands off so that it does not cover them. */
+/*
+ * Around these rows; around thin rows the frame keeps a distance, so that it does not cover them.
+ */
 static void print_frame(const struct canvas *canvas, const struct nt_heatmap_mark *mark, size_t row,
 			size_t rows, struct nt_markup *page)
 {
@@ -176,7 +178,7 @@ static void print_frame(const struct canvas *canvas, const struct nt_heatmap_mar
 		      top < LABEL_ROOM ? top + LABEL_ROOM : top - 3.0, mark->number);
 }
 
-/* A frame around each run of rows in which a rank of the incident is. */
+/* A frame around each run of rows with a rank of the incident. */
 static void print_frames(struct canvas *canvas, const struct nt_heatmap_mark *mark,
 			 struct nt_markup *page)
 {
@@ -226,7 +228,7 @@ static void print_row_name(const struct canvas *canvas, size_t row, struct nt_ma
 		nt_markup_put(page, "%u–%u", first, last);
 }
 
-/* Beside the rows that an incident names, then beside others, as far as there is room. */
+/* First beside the rows that an incident names, then beside others, as far as there is room. */
 static void print_row_labels(const struct canvas *canvas, struct nt_markup *page)
 {
 	const size_t room = (LABEL_ROOM * canvas->rows + canvas->height - 1) / canvas->height;
@@ -277,7 +279,7 @@ static void print_times(const struct canvas *canvas, const struct nt_report *rep
 	nt_markup_put(page, "</text></svg>\n");
 }
 
-/* What cli/report/page.js reads out: the cells, what their rows are called, and when columns begin. */
+/* The data for cli/report/page.js: the cells, the names of their rows, and the start of columns. */
 static void print_values(const struct canvas *canvas, const struct nt_report *report,
 			 struct nt_markup *page)
 {
@@ -334,7 +336,7 @@ void nt_heatmap_print(const struct nt_heatmap *map, const struct nt_report *repo
 		canvas.height = 2 * (unsigned int)canvas.rows;
 	canvas.smooth = smoothing(&canvas);
 	page->error = fill(&canvas);
-	/* The frames come first: they tell which rows want a label. */
+	/* The frames come first: they determine which rows get a label. */
 	for (size_t i = 0; i < map->marks; i++)
 		print_mark(&canvas, &map->mark[i], &overlay);
 	page->error = page->error ?: overlay.error;

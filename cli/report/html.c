@@ -12,7 +12,7 @@
 #include "common/base/version.h"
 #include "proto/json.h"
 
-/* Style and script travel in the program. */
+/* Style and script are embedded in the program. */
 __asm__(".pushsection .rodata\n"
 	"nt_page_css:\n"
 	".incbin \"cli/report/page.css\"\n"
@@ -29,7 +29,7 @@ __asm__(".pushsection .rodata\n"
 extern const char nt_page_css[], nt_page_js[];
 extern const uint64_t nt_page_css_bytes, nt_page_js_bytes;
 
-/* ---- head --------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static void put_hash(struct nt_markup *out, const char *text, uint64_t size)
 {
@@ -127,7 +127,7 @@ static void put_lead(const struct nt_html_page *page)
 	nt_markup_put(out, "</header>\n<main>\n");
 }
 
-/* ---- the page ----------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static void put_collectives(const struct nt_html_page *page)
 {
@@ -182,7 +182,7 @@ static int rank_of(const struct nt_wire_incident *incident)
 	return (accuses(incident) ? 0 : 3) + severity;
 }
 
-/* Those to act on first; of equal ones as they opened. */
+/* The most urgent first; equal ones in opening order. */
 static void sort_incidents(struct nt_html_page *page)
 {
 	const struct nt_judgement *judgement = page->report->judgement;

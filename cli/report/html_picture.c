@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pictures of the page, and the same in numbers. */
+/* The heatmaps of the page, and their tables. */
 #include "cli/report/html_impl.h"
 
 #include <errno.h>
@@ -12,18 +12,18 @@
 #include "proto/text.h"
 
 enum {
-	MAX_MARKS = 32, /* in one picture */
+	MAX_MARKS = 32, /* in one heatmap */
 };
 
-/* What a picture of a job is made of. */
+/* The content of a job's heatmap. */
 struct scene {
 	const struct nt_windows_job *job;
 	struct nt_heatmap_mark mark[MAX_MARKS];
 	size_t marks;
 	uint32_t *number; /* the ranks of all marks */
 	size_t numbers;
-	const struct nt_windows_rank **rank; /* those that stood out */
-	size_t ranks, more; /* more: stood out, and are not listed */
+	const struct nt_windows_rank **rank; /* marked ranks */
+	size_t ranks, more; /* more: marked, but not listed */
 };
 
 static void release_scene(struct scene *scene)
@@ -32,7 +32,7 @@ static void release_scene(struct scene *scene)
 	free(scene->rank);
 }
 
-/* Jobs that only differ in where their ranks are go by the same name. */
+/* Jobs that differ only in their placement share a name. */
 static bool is_of(const struct nt_windows_job *job, const struct nt_wire_incident *incident)
 {
 	char name[NT_WINDOWS_NAME], key[NT_WINDOWS_NAME];
@@ -59,7 +59,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* 1: drawn, 0: of another job. */
+/* 1: added, 0: of another job. */
 static int add_mark(struct scene *scene, const struct nt_wire_incident *incident,
 		    unsigned int number)
 {
@@ -109,7 +109,7 @@ static int add_marks(struct scene *scene, const struct nt_html_page *page)
 		if (r < 0)
 			return r;
 	}
-	/* The list does not move any more. */
+	/* The list is final: pointers into it are stable. */
 	for (size_t i = 0; i < scene->marks; i++) {
 		scene->mark[i].rank = &scene->number[at];
 		at += scene->mark[i].ranks;
@@ -126,7 +126,7 @@ static bool is_named(const struct scene *scene, uint32_t rank)
 	return false;
 }
 
-/* Whoever a verdict names goes first, then who was marked most often, then the farthest off. */
+/* Order: named in a verdict, then most often marked, then largest excess. */
 struct candidate {
 	const struct nt_windows_rank *rank;
 	bool named;
@@ -333,7 +333,7 @@ static bool has_incident(const struct nt_html_page *page, const struct nt_window
 	return false;
 }
 
-/* Jobs of which something is said come first. */
+/* Jobs with a verdict come first. */
 int nt_html_pictures(const struct nt_html_page *page)
 {
 	const struct nt_windows *windows = page->report->judgement->windows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times and values of the page, as a person reads them. */
+/* Formatting of times and values on the page. */
 #include "cli/report/html_impl.h"
 
 #include <math.h>

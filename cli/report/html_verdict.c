@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verdicts of the page: what is wrong, what to do, and the evidence. */
+/* The verdicts on the page: the fault, the remediation, and the evidence. */
 #include "cli/report/html_impl.h"
 
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static void put_numbers(struct nt_markup *out, const uint32_t *number, size_t co
 		nt_markup_put(out, "–");
 }
 
-/* What a table of culprits tells; columns that would be empty are left out. */
+/* Columns of a table of culprits; empty ones are omitted. */
 enum column {
 	COLUMN_NODE,
 	COLUMN_POD,
@@ -74,7 +74,7 @@ static const char *const titles[COLUMN_END] = {
 	[COLUMN_RANKS] = "Its ranks",     [COLUMN_PEERS] = "Compared with ranks",
 };
 
-/* NULL where the column is numbers. */
+/* NULL for a numeric column. */
 static const char *text_of(const struct nt_culprit *culprit, enum column column)
 {
 	switch (column) {

@@ -9,7 +9,7 @@
 #include "proto/text.h"
 
 enum {
-	PIECE_BYTES = 3 << 12, /* a multiple of 3, so that pieces join */
+	PIECE_BYTES = 3 << 12, /* a multiple of 3, so that pieces can be concatenated */
 };
 
 static const char *entity_of(char c)
@@ -32,7 +32,7 @@ static const char *entity_of(char c)
 
 static int append_clean(struct nt_buf *buf, const char *text, size_t max)
 {
-	/* One that is longer is read on to see that it is, and no further. */
+	/* A longer text is read just far enough to detect that. */
 	const size_t len = strnlen(text, 4 * max + 4);
 	nt_autofree char *clean = malloc((max < len ? max : len) + 1);
 	size_t n;

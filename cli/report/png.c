@@ -51,7 +51,7 @@ int nt_png_write(struct nt_buf *buf, const uint8_t *pixel, size_t width, size_t 
 		 const struct nt_png_colour colour[256])
 {
 	static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-	/* Eight bits a pixel, a palette, the only compression, filter and order that there are. */
+	/* Eight bits a pixel, a palette, the only compression and filter, no interlace. */
 	uint8_t head[13] = {[8] = 8, [9] = 3}, palette[3 * 256], alpha[256];
 	int r;
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first row that fits. NULL fits everything. */
+/* The first matching row. NULL matches everything. */
 struct row {
 	const char *class, *cause, *kind, *text;
 };

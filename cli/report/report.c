@@ -15,12 +15,12 @@
 enum {
 	NOTE_BYTES = 512,
 	UNIT_BYTES = 32,
-	/* lines of a text: a long list would push the verdicts out of sight */
+	/* lines of a text: longer lists would push the verdicts out of view */
 	MAX_COLLECTIVES = 32,
-	MAX_REACHES = 8, /* jobs of which is said why nothing is told of them */
+	MAX_REACHES = 8, /* jobs with a stated reason for a missing verdict */
 };
 
-/* Of what lasts long a person reads seconds, and of a number no unit; *ret_unit begins with a blank. */
+/* Long times are shown in seconds, numbers without a unit; *ret_unit begins with a blank. */
 static double scale(const struct nt_wire_evidence *e, char ret_unit[UNIT_BYTES])
 {
 	const bool is_long = strcmp(e->unit, "ms") == 0 && fmax(e->value, e->peers) >= 1000.0;
@@ -47,7 +47,7 @@ static int print_evidence(const struct nt_wire_incident *incident, struct nt_buf
 	return r;
 }
 
-/* Another incident's job that is called the same. */
+/* Whether another incident's job has the same name. */
 static bool is_ambiguous(const struct nt_judgement *judgement,
 			 const struct nt_wire_incident *incident)
 {
@@ -62,7 +62,7 @@ static bool is_ambiguous(const struct nt_judgement *judgement,
 	return false;
 }
 
-/* "job train/llm: ", where there are several. */
+/* "job train/llm: ", if there are several. */
 static int print_job(const struct nt_report *report, const struct nt_wire_incident *incident,
 		     struct nt_buf *buf)
 {
@@ -96,7 +96,7 @@ static int print_incident(const struct nt_report *report, const struct nt_wire_i
 		r = nt_buf_printf(buf, " until ");
 		r = r ?: nt_report_time(report, incident->until_real_ns, buf);
 	}
-	/* What stands still has none. */
+	/* A hang has none. */
 	if (r == 0 && incident->slowdown > 0.0)
 		r = nt_buf_printf(buf, "; slowdown %.2f", incident->slowdown);
 	r = r
@@ -116,7 +116,7 @@ static int by_lateness(const void *a, const void *b)
 	return (*x < *y) - (*x > *y);
 }
 
-/* Of more calls than are printed those whose last rank came so late, or later. */
+/* If there are more calls than are printed: those of this lateness or more. */
 static int find_late(const struct nt_report *report, uint64_t *ret_lateness_ns)
 {
 	nt_autofree uint64_t *lateness = calloc(report->collectives + 1, sizeof(*lateness));
@@ -229,7 +229,7 @@ bool nt_report_is_short(const struct nt_report *report)
 	return judgement->jobs > 0 && !judgement->incidents;
 }
 
-/* Who stands still has waited long enough for it, or nobody stands still at all. */
+/* A hang was long enough to be judged, or no rank hangs. */
 static int note_stand(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	const double least_s = (double)nt_rules_default().hang_min_ns / 1e9;
@@ -248,7 +248,7 @@ static int note_stand(const struct nt_report *report, nt_report_note_fn *take, v
 	return take(data, note);
 }
 
-/* Who works with whom decides whom a rank is held against. */
+/* The groups determine the peers of a rank. */
 static int note_groups(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	return report->ungrouped
@@ -258,7 +258,7 @@ static int note_groups(const struct nt_report *report, nt_report_note_fn *take, 
 		       : 0;
 }
 
-/* Why nothing is told of a job, where that is not because all is well. */
+/* Why a job has no verdict, if not because it is healthy. */
 static int note_reach(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	const struct nt_judgement *judgement = report->judgement;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In which calls the ranks of a job stood still, as the dumps of their flight recorders show. */
+/* Prints the calls in which ranks hung, from the dumps of their flight recorders. */
 #include "cli/report/report_impl.h"
 
 #include <inttypes.h>
@@ -75,7 +75,7 @@ static json_t *list_ranks(const uint32_t *rank, size_t n)
 int nt_report_waits_json(const struct nt_report *report, json_t *root)
 {
 	json_t *list = json_array();
-	int r = json_object_set_new(root, "waits", list); /* which owns it from here on */
+	int r = json_object_set_new(root, "waits", list); /* takes ownership of it */
 
 	for (size_t i = 0; i < report->waits && r == 0; i++) {
 		const struct nt_trace_wait *wait = &report->wait[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer analyze --windows`: the ranks that the space detector marks, window by window. */
+/* `neutracer analyze --windows`: the ranks marked by the space detector, window by window. */
 #include "cli/report/report_impl.h"
 
 #include <inttypes.h>

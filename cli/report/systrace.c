@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which ranks are slow, in the form of sysTrace's slow-node result. */
+/* Slow ranks in the form of sysTrace's slow-node result. */
 #include "cli/report/systrace.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@ enum {
 
 static const char *const methods[] = {"SPACE", "TIME", "LACK"};
 
-/* A rank that is accused, once, however many incidents name it. */
+/* An accused rank, once, regardless of the number of incidents. */
 struct accused {
 	uint32_t rank;
 	const char *node; /* borrowed */
 	enum nt_systrace_method method;
-	/* NULL: the trace itself lacks it, or there is a kpi */
+	/* NULL: the trace lacks the rank, or peer_deviation is set */
 	const struct nt_wire_incident *incident;
 	const char *peer_deviation; /* NULL: the operation to watch */
 	const uint32_t *peers;
@@ -49,7 +49,7 @@ static void release_result(struct result *result)
 	json_decref(result->normal);
 }
 
-/* Imbalance, job-wide changes and notes are nobody's fault and no anomaly of a rank. */
+/* Imbalance, job-wide changes and notes are no anomaly of a rank. */
 static bool is_fault(const struct nt_wire_incident *incident)
 {
 	return strcmp(incident->severity, "info") != 0;
@@ -79,7 +79,7 @@ static enum nt_systrace_method method_of(const struct nt_wire_incident *incident
 		       : NT_SYSTRACE_TIME;
 }
 
-/* Where the culprit is a node, all its ranks are accused, as the result knows ranks alone. */
+/* If the culprit is a node, all its ranks are accused, as the result has ranks only. */
 static int accuse(struct result *result, const struct nt_wire_incident *incident,
 		  const struct nt_culprit *culprit)
 {
@@ -139,7 +139,7 @@ static int take_incident(struct result *result, const struct nt_wire_incident *i
 		if (r < 0)
 			return r;
 	}
-	/* A link or a communicator has no place among ranks. */
+	/* A link or a communicator cannot be expressed in ranks. */
 	return result->count == before ? say(result, incident->summary) : 0;
 }
 
@@ -175,7 +175,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->method > y->method) - (x->method < y->method);
 }
 
-/* Ascending, each once: of several the one that says most. */
+/* Sorts ascending and merges duplicates: the most specific one is kept. */
 static void settle(struct result *result)
 {
 	size_t kept = 0;
@@ -197,7 +197,7 @@ static bool is_accused(const struct result *result, uint32_t rank)
 
 /* ---- the document ------------------------------------------------------------------------- */
 
-/* As sysTrace calls it: the operation, and where the host is late in launching it, that. */
+/* sysTrace's name: the operation, or its launch if the host is late in launching it. */
 static void name_peer_deviation(const struct result *result, uint32_t rank,
 				const struct nt_wire_incident *incident, char *text, size_t size)
 {
@@ -206,7 +206,7 @@ static void name_peer_deviation(const struct result *result, uint32_t rank,
 	const struct nt_trace *trace = result->trace;
 	const bool host = incident && strcmp(incident->class, "host") == 0;
 
-	/* A rank that lacks is one of a group that is watched by the others' operation. */
+	/* A rank that lacks data is in a group watched by the others' operation. */
 	for (size_t i = 0; place && !*place->op && i < trace->places; i++)
 		if (*trace->place[i].op)
 			place = &trace->place[i];
@@ -267,7 +267,7 @@ static int describe_normal(struct result *result, const struct accused *accused,
 		       : 0;
 }
 
-/* sysTrace compares those that do an operation together, and we may know more peers than these. */
+/* sysTrace compares the ranks of one operation; we may have more peers than these. */
 static bool is_relative(const struct result *result, uint32_t rank, uint32_t peer)
 {
 	const struct nt_trace *trace = result->trace;
@@ -312,7 +312,7 @@ static int describe_accused(struct result *result, const struct accused *accused
 		       : 0;
 }
 
-/* What makes it less than whole is no failure, and is said where a failure would be. */
+/* Limitations are no failure, but are reported in the field for failures. */
 static int add_notes(struct result *result)
 {
 	nt_autobuf struct nt_buf notes = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sysTrace's own detectors on its own files. A series is how long an operation takes on a rank in one
- * communicator; the ranks of a communicator are held against each other by DBSCAN over windows of
- * their series, or where they are few each against its own past by k-sigma.
+ * sysTrace's own detectors on its own files. A series is the duration of an operation on a rank in
+ * one communicator. The ranks of a communicator are compared by DBSCAN over windows of their
+ * series, or, if there are few, each with its own history by k-sigma.
  */
 #include "cli/report/systrace_metric.h"
 
@@ -20,7 +20,7 @@
 #include "detect/math/stats.h"
 
 enum {
-	CUT = 5, /* the first of so many parts of a series are the job's start */
+	CUT = 5, /* the first one of so many parts of a series is the job's start */
 	MAX_BINS = 1 << 20,
 };
 
@@ -35,12 +35,12 @@ struct series {
 
 struct run {
 	const struct nt_systrace_rules *rules;
-	struct nt_trace *trace; /* places and nodes alone */
+	struct nt_trace *trace; /* only places and nodes */
 	struct series *series;
 	size_t count, cap;
 	struct nt_systrace_accused *accused;
 	size_t accusations, accused_cap;
-	uint32_t **peers; /* of them, one list a group */
+	uint32_t **peers; /* of them, one list per group */
 	size_t lists, list_cap;
 	uint64_t end_ns;
 	uint32_t left_out; /* groups that are too large */
@@ -59,7 +59,7 @@ static void release_run(struct run *run)
 	nt_trace_free(run->trace);
 }
 
-/* Room for one more of what there are `count` of. */
+/* Grows the list for one more than `count`. */
 static int make_room(void *list, size_t *cap, size_t count, size_t size)
 {
 	void **at = list, *grown;
@@ -74,9 +74,9 @@ static int make_room(void *list, size_t *cap, size_t count, size_t size)
 	return 0;
 }
 
-/* ---- the detectors ---------------------------------------------------------------------------- */
+/* ---- the detectors --------------------------------------------------------------------------- */
 
-/* Values between 1 and 100, as they are; else by a power of ten. */
+/* Values between 1 and 100 are unchanged; others are scaled by a power of ten. */
 static double scale_of(const double *value, size_t n)
 {
 	double top = 0.0;
@@ -88,7 +88,7 @@ static double scale_of(const double *value, size_t n)
 	return pow(10.0, ceil(log10(top / 100.0)));
 }
 
-/* How far two ranks lie apart in a window. */
+/* The distance of two ranks in a window. */
 static double distance(const double *a, const double *b, size_t bins, double scale)
 {
 	double squares = 0.0;
@@ -98,7 +98,7 @@ static double distance(const double *a, const double *b, size_t bins, double sca
 	return round(sqrt(squares) / (double)bins * 1e6) / 1e6;
 }
 
-/* Do the values of the window differ by so much of their median at all? */
+/* Whether the values of the window differ by this fraction of their median. */
 static bool differs(const struct nt_systrace_space *rules, const double *value, size_t n,
 		    size_t stride, size_t first, double *copy)
 {
@@ -118,7 +118,7 @@ static bool differs(const struct nt_systrace_space *rules, const double *value, 
 	return high - low > rules->cv_threshold * 2.0 * median;
 }
 
-/* Of the clusters the largest, of equal ones the first; noise where there is no cluster. */
+/* The largest cluster, of equal ones the first; noise if there is none. */
 static uint32_t largest(const uint32_t *label, size_t n, uint32_t clusters, uint32_t *count)
 {
 	uint32_t best = 0;
@@ -174,7 +174,7 @@ static int by_value(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* What does not lie in the largest cluster of the series, its range being 1, is not learned from. */
+/* Values outside the largest cluster of the series, scaled to 1, are excluded from training. */
 static int find_noise(const struct nt_systrace_time *rules, const double *value, size_t bins,
 		      bool *ret_noisy)
 {
@@ -223,7 +223,7 @@ int nt_systrace_time(const struct nt_systrace_time *rules, uint32_t alarm_filter
 	return r;
 }
 
-/* ---- series ----------------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 static int by_double(const void *left, const void *right)
 {
@@ -232,7 +232,7 @@ static int by_double(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Between two values what lies between them, as NumPy has it. */
+/* Interpolates linearly between two values, as NumPy does. */
 static double percentile(double *value, size_t n, double q)
 {
 	const double at = q / 100.0 * (double)(n - 1);
@@ -272,10 +272,10 @@ static int by_start(const void *left, const void *right)
 
 static bool is_op(const struct nt_systrace_metric *metric, const struct nt_marker_kind *kind)
 {
-	return strcasecmp(metric->op, kind->name) == 0; /* HcclAllReduce is HcclAllreduce, too */
+	return strcasecmp(metric->op, kind->name) == 0; /* HcclAllReduce matches HcclAllreduce */
 }
 
-/* One series of a metric: bins in which nothing was done do not count. */
+/* One series of a metric: empty bins do not count. */
 static int fill_bins(const struct nt_systrace_metric *metric, uint32_t func,
 		     const struct sample *sample, size_t n, struct series *series)
 {
@@ -293,7 +293,7 @@ static int fill_bins(const struct nt_systrace_metric *metric, uint32_t func,
 		for (end = i; end < n; end++) {
 			const double age = (double)(sample[end].start_ns - sample[0].start_ns);
 
-			/* Without a length each is one. */
+			/* Without a length each operation is a bin. */
 			if (bin_ns > 0.0 ? floor(age / bin_ns) != bin : end > i)
 				break;
 			value[held++] = sample[end].ms;
@@ -320,7 +320,7 @@ static int add_series(struct run *run, uint32_t metric, uint64_t group, uint32_t
 	return 0;
 }
 
-/* The operations of a metric in one communicator, in the order in which they began. */
+/* The operations of a metric in one communicator, sorted by start. */
 static size_t gather(const struct nt_systrace_metric *metric, const struct nt_markers *markers,
 		     uint64_t group, struct sample *sample)
 {
@@ -397,7 +397,7 @@ static int read_file(struct run *run, const char *path, struct nt_trace_error *e
 	return r;
 }
 
-/* ---- groups ----------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static int by_group(const void *left, const void *right)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sysTrace's parameters from its metric_config.json. Members that nothing here reads are passed over. */
+/* Parser of sysTrace's metric_config.json. Members that are not used here are ignored. */
 #include "cli/report/systrace_rules.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 
 static const double most = 1e12;
 
-/* One object of the file, and where it lies in it. */
+/* One object of the file, and its path. */
 struct place {
 	const char *file;
 	char path[192]; /* "HcclAllGather.space_detector" */
@@ -24,7 +24,7 @@ struct place {
 	struct nt_trace_error *error;
 };
 
-/* Says what stands there and what may. */
+/* Formats the actual and the allowed value. */
 static int refuse(const struct place *at, const char *field, const json_t *value, const char *want)
 {
 	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
@@ -45,7 +45,7 @@ static const json_t *member(const struct place *at, const char *field)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* A number, or `fallback` where there is none or null. */
+/* A number, or `fallback` if it is missing or null. */
 static int read_real(const struct place *at, const char *field, double low, double high,
 		     double fallback, double *ret_value)
 {
@@ -82,7 +82,7 @@ static int read_count(const struct place *at, const char *field, uint32_t low, u
 	return refuse(at, field, value, want);
 }
 
-/* One of some words; the first where there is none. `want` names them all. */
+/* One of some words; the first if it is missing. `want` names them all. */
 static int read_word(const struct place *at, const char *field, const char *const *word,
 		     size_t words, const char *want, size_t *ret_index)
 {
@@ -99,7 +99,7 @@ static int read_word(const struct place *at, const char *field, const char *cons
 	return refuse(at, field, value, want);
 }
 
-/* An object within: 1, or 0 where there is none. */
+/* A nested object: 1, or 0 if it is missing. */
 static int enter(const struct place *at, const char *field, struct place *ret_at)
 {
 	const json_t *value = member(at, field);
@@ -111,7 +111,7 @@ static int enter(const struct place *at, const char *field, struct place *ret_at
 		return refuse(at, field, value, "an object or null");
 	*ret_at = *at;
 	ret_at->object = value;
-	/* A metric's name has 63 bytes at most, and no four fields have more than the rest. */
+	/* A metric's name has 63 bytes at most, and no four fields exceed the rest. */
 	written = snprintf(ret_at->path, sizeof(ret_at->path), "%s.%s", at->path, field);
 	assert(written < (int)sizeof(ret_at->path));
 	return 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which steps of the job were slow, in the form of sysTrace's fail-slow result. Its own rule is kept:
- * a step, and the one after it, far above the mean of the ten before. That rule sees a jump and
- * nothing else, so that each incident which begins elsewhere is a point too, once.
+ * Slow steps of the job in the form of sysTrace's fail-slow result. sysTrace's rule is kept: a
+ * step, and the one after it, far above the mean of the ten before. That rule detects jumps only,
+ * so each incident that starts elsewhere adds a point, too, once.
  */
 #include "cli/report/systrace.h"
 
@@ -43,7 +43,7 @@ static void release_series(struct series *series)
 	free(series->point);
 }
 
-/* Where the trace does not tell steps apart from frames, a frame is one. */
+/* If the trace does not distinguish steps from frames, a frame is one. */
 static void bounds(const struct series *series, size_t i, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct nt_trace *trace = series->trace;
@@ -118,7 +118,7 @@ static int find_jumps(struct series *series)
 	return 0;
 }
 
-/* The step that was under way at that time; the number of steps where that is later. */
+/* The step in progress at that time; the number of steps if it is later. */
 static size_t step_at(const struct series *series, uint64_t time_ns)
 {
 	uint64_t start = 0, end = 0;
@@ -161,7 +161,7 @@ static int add_incident(struct series *series, const struct nt_wire_incident *in
 			return 0;
 		point.step = from < series->steps ? from : series->steps - 1;
 		point.slow_ms = mean_ms(series, point.step, to);
-		/* Slow from the start: what it would take is known all the same. */
+		/* Slow from the start: the normal duration is known all the same. */
 		point.normal_ms =
 			from ? mean_ms(series, 0, from) : point.slow_ms / incident->slowdown;
 	}
@@ -177,7 +177,7 @@ static int find_incidents(struct series *series)
 		int r;
 
 		if (strcmp(incident->class, "hang") == 0) {
-			/* One that goes on says more than one that is over. */
+			/* A continuing one is more relevant than one that is over. */
 			if (!series->hang || !incident->until_real_ns)
 				series->hang = incident;
 			continue;
@@ -208,7 +208,7 @@ static void format_time(uint64_t ns, char text[NT_CLOCK_TEXT])
 	text[strcspn(text, "Z")] = '\0';
 }
 
-/* Milliseconds, with one digit behind the point where they are not whole. */
+/* Milliseconds, with one decimal if they are not whole. */
 static void format_ms(double ms, char *text, size_t size)
 {
 	const double tenths = round(ms * 10.0);
