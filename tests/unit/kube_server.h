@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A small HTTP server that plays an API server: each request is given to the test's handler, which
- * writes the reply as it likes, whole, in pieces or not at all. One thread a connection.
+ * A small HTTP server that simulates an API server. Each request is passed to the test's handler,
+ * which writes the reply whole, in pieces, or not at all. One thread per connection.
  */
 #ifndef NT_TESTS_UNIT_KUBE_SERVER_H
 #define NT_TESTS_UNIT_KUBE_SERVER_H
@@ -69,7 +69,7 @@ static inline bool kube_say(int fd, const char *text)
 	return kube_send(fd, text, strlen(text), 0);
 }
 
-/* A whole reply, after which the connection stays. status: "200 OK". */
+/* A whole reply; the connection stays open. status: "200 OK". */
 static inline bool kube_reply(int fd, const char *status, const char *body)
 {
 	char head[256];
@@ -95,7 +95,7 @@ static inline bool kube_piece(int fd, const char *text, size_t len)
 	       kube_say(fd, "\r\n");
 }
 
-/* The other side has gone, or the test ends; or the time is over: false. */
+/* Waits until the peer closes or the test ends; false: timeout. */
 static inline bool kube_is_left(struct kube_server *server, int fd, int timeout_ms)
 {
 	struct pollfd poller = {.fd = fd, .events = POLLRDHUP | POLLIN};
@@ -113,7 +113,7 @@ static inline bool kube_receive(int fd, struct kube_request *request)
 	while (!end) {
 		n = recv(fd, request->head + len, sizeof(request->head) - len - 1, 0);
 		if (n <= 0 || request->head[0] < 'A' || request->head[0] > 'Z')
-			return false; /* or TLS, which this does not speak */
+			return false; /* or TLS, which is not supported */
 		len += (size_t)n;
 		end = strstr(request->head, "\r\n\r\n");
 	}

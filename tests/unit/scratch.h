@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A directory for one test, and its end. */
+/* A scratch directory for one test, and its removal. */
 #ifndef NT_TESTS_UNIT_SCRATCH_H
 #define NT_TESTS_UNIT_SCRATCH_H
 
@@ -17,7 +17,7 @@ static inline int scratch_make(char dir[SCRATCH_BYTES])
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-/* In memory where there is such a place: for tests that sync often and do not test the disk. */
+/* In memory if possible: for tests that sync often and do not test the disk. */
 static inline int scratch_make_in_memory(char dir[SCRATCH_BYTES])
 {
 	(void)snprintf(dir, SCRATCH_BYTES, "/dev/shm/nt-test-XXXXXX");

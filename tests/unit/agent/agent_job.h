@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Made-up jobs on a made-up node: the calls of an MPI rank and of an NCCL rank, step by step. */
+/*
+ * Synthetic jobs on a synthetic node: the calls of an MPI rank and of an NCCL rank, step by step.
+ */
 #ifndef NT_TESTS_UNIT_AGENT_AGENT_JOB_H
 #define NT_TESTS_UNIT_AGENT_AGENT_JOB_H
 
@@ -16,7 +18,7 @@
 
 enum {
 	PID = 100,
-	DOUBLE = 0x7000, /* where the data type lies */
+	DOUBLE = 0x7000, /* address of the data type */
 	STREAM = 0x51,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The memory of a made-up process: a few runs of bytes at chosen addresses. */
+/* The memory of a synthetic process: a few byte ranges at chosen addresses. */
 #ifndef NT_TESTS_UNIT_AGENT_AGENT_MEMORY_H
 #define NT_TESTS_UNIT_AGENT_AGENT_MEMORY_H
 
@@ -58,7 +58,7 @@ static inline struct nt_memory fake_memory(struct fake_memory *memory)
 	return (struct nt_memory){.read = fake_memory_read, .data = memory};
 }
 
-/* An ncclComm as 2.28.9 has it; the struct must hold FAKE_NCCL_BYTES zeroed bytes. */
+/* An ncclComm of 2.28.9; the struct must hold FAKE_NCCL_BYTES zeroed bytes. */
 enum {
 	FAKE_NCCL_BYTES = 0x107000,
 	FAKE_NCCL_HASH = 0x1044c8,

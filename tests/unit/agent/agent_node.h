@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A made-up node around a tracker: processes with an environment and memory, events of probed
- * functions by name, and the windows that come out.
+ * A synthetic node around a tracker: processes with an environment and memory, events of probed
+ * functions by name, and the resulting windows.
  */
 #ifndef NT_TESTS_UNIT_AGENT_AGENT_NODE_H
 #define NT_TESTS_UNIT_AGENT_AGENT_NODE_H
@@ -55,15 +55,15 @@ struct node {
 	struct nt_process_counters counters;
 	struct nt_host_sample host;
 	bool has_host;
-	const struct nt_placement *home; /* what is known of every process; NULL: nothing is */
+	const struct nt_placement *home; /* placement of every process; NULL: unknown */
 	bool has_api; /* there is an API server */
-	const char *namespace; /* what it states of every pod; NULL: not yet */
+	const char *namespace; /* its state of every pod; NULL: not yet */
 	struct node_window *window; /* owned */
 	size_t windows;
 	uint64_t heartbeats, heartbeat_mark_ns;
 	uint32_t heartbeat_ranks;
-	uint32_t crowd_pid; /* from here on all processes are of one owner; 0: none is */
-	uint32_t awaited_pid; /* discovery still looks at it; 0: at none */
+	uint32_t crowd_pid; /* from here on all processes have one owner; 0: none */
+	uint32_t awaited_pid; /* discovery has not finished with it; 0: none */
 	uint64_t ranked; /* processes that became ranks */
 	uint32_t ranked_pid;
 	uint64_t now_ns;
@@ -141,7 +141,7 @@ static inline enum nt_tenant_stated node_locate(void *data, const struct nt_cgro
 	return NT_TENANT_STATED;
 }
 
-/* What there is none of is NULL in a decoded window. */
+/* An empty array is NULL in a decoded window. */
 static inline void node_copy(void *to, const void *from, size_t bytes)
 {
 	if (bytes)
@@ -202,7 +202,7 @@ static inline void node_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	node->ranked_pid = pid;
 }
 
-/* outside_ns: what a probed call costs beside its own time. */
+/* outside_ns: overhead of a probed call outside its own time. */
 static inline void node_start_with(struct node *node, uint64_t outside_ns)
 {
 	struct nt_tracker_options options = {

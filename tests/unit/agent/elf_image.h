@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small ELF files put together in memory, right or wrong as a test wants them. */
+/* Builds small ELF files in memory, valid or invalid. */
 #ifndef NT_TESTS_UNIT_AGENT_ELF_IMAGE_H
 #define NT_TESTS_UNIT_AGENT_ELF_IMAGE_H
 
@@ -38,7 +38,7 @@ enum {
 	AT_NOTE = AT_STRTAB + 512,
 };
 
-/* Bytes of the file, and the number of what was put into them so far. */
+/* Bytes of the file, and the number of entries added so far. */
 struct image {
 	uint8_t bytes[IMAGE_BYTES];
 	size_t size;
@@ -134,7 +134,7 @@ static inline Elf64_Sym image_function(uint32_t name, uint64_t at)
 	};
 }
 
-/* Both return the symbol, to be changed as wanted. */
+/* Both return the symbol, for changes by the test. */
 static inline Elf64_Sym *image_add_dynamic(struct image *image, const char *name, uint64_t at,
 					   uint16_t version)
 {
@@ -167,7 +167,7 @@ static inline void image_code(struct image *image, uint64_t at, const void *code
 	memcpy(image->bytes + IMAGE_CODE + at, code, len);
 }
 
-/* Makes it a file in memory. Its path is valid until image_close(). */
+/* Writes it to a file in memory. Its path is valid until image_close(). */
 static inline const char *image_save(struct image *image)
 {
 	image->fd = memfd_create("image", MFD_CLOEXEC);
@@ -184,7 +184,7 @@ static inline void image_close(struct image *image)
 	image->fd = -1;
 }
 
-/* One function: its result, or the error of the file. */
+/* Looks up one function: its result, or the error of the file. */
 static inline int find_one(struct nt_elf *elf, const char *name, struct nt_elf_symbol *ret_symbol)
 {
 	const struct nt_elf_wanted wanted = {.name = name};

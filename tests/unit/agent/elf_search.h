@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An ELF file that a test composes, and searches of its symbols. */
+/* An ELF file built by a test, and lookups of its symbols. */
 #ifndef NT_TESTS_UNIT_AGENT_ELF_SEARCH_H
 #define NT_TESTS_UNIT_AGENT_ELF_SEARCH_H
 
@@ -14,11 +14,11 @@
 #include "tests/unit/agent/elf_image.h"
 
 enum {
-	BLOCK = 65536, /* of a string table, as it is read */
-	WINDOW = 32 << 20, /* of a string table, as it is searched */
+	BLOCK = 65536, /* of a string table, as read */
+	WINDOW = 32 << 20, /* of a string table, as searched */
 	MOST_TABLE_BYTES = 64 << 20,
 	MOST_PLACES = 4096, /* of wanted names in a string table */
-	MOST_NOTES = 16, /* sections in which a build-id is looked for */
+	MOST_NOTES = 16, /* sections searched for a build-id */
 	SYMBOLS = 20000,
 	RUN_BYTES = 1 << 20,
 };
@@ -47,8 +47,8 @@ static inline void write_at(uint64_t at, const void *data, size_t len)
 }
 
 /*
- * Makes `section` the first n of symbol[], behind the image, and `strings` a string table of so many
- * bytes behind these. It is all zero. Returns its offset.
+ * Makes `section` the first n of symbol[], behind the image, and `strings` a zeroed string table of
+ * so many bytes behind these. Returns its offset.
  */
 static inline uint64_t save_tables(int section, int strings, size_t n, uint64_t string_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A played process: it calls functions, and the governor decides what is observed. */
+/* A simulated process under the governor: it calls functions, the governor selects the probes. */
 #ifndef NT_TESTS_UNIT_AGENT_GOVERNOR_PLAY_H
 #define NT_TESTS_UNIT_AGENT_GOVERNOR_PLAY_H
 
@@ -21,13 +21,13 @@ enum {
 	TICK_MS = 100,
 };
 
-/* A process that calls some functions at constant rates, as the governor sees it. */
+/* A process that calls some functions at constant rates, as seen by the governor. */
 struct played {
 	struct nt_governor *governor;
 	uint64_t now_ns, cpu_ns, observed_ns;
 	struct nt_process_counters counters;
 	double cpu; /* cores */
-	uint64_t events; /* that were given */
+	uint64_t events; /* passed to the governor */
 	uint64_t owner;
 	bool is_rank;
 	uint64_t measured, whole_ns;
@@ -35,7 +35,7 @@ struct played {
 
 static const struct nt_governor_options options = {
 	.budget = 0.01,
-	.agent_budget = 10, /* of no concern here */
+	.agent_budget = 10, /* irrelevant here */
 	.count_ns = 500,
 	.entry_ns = 700,
 	.pair_ns = 1000,
@@ -56,7 +56,7 @@ static inline void begin(struct played *played, const struct nt_governor_options
 	assert_int_equal(nt_governor_new(with, &played->governor), 0);
 }
 
-/* Events of one tick, of the share of the time that the plan leaves. */
+/* Adds one tick's events, scaled by the fraction of time that the plan observes. */
 static inline void hit(struct played *played, const char *symbol, double calls)
 {
 	const struct nt_governor_plan *plan = nt_governor_plan(played->governor, PID);
@@ -73,7 +73,7 @@ static inline void hit(struct played *played, const char *symbol, double calls)
 		(void)nt_governor_hit(played->governor, PID, row);
 }
 
-/* So long at `calls` a second of the row, of the share of the time that the plan leaves. */
+/* Runs so long at `calls` a second of the row, scaled by the observed fraction of time. */
 static inline void play(struct played *played, uint32_t pid, const char *symbol, double calls,
 			int ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Made-up pods: pod n of job "train" is train-n, and its container number c has ids made of both. */
+/* Synthetic pods: pod n of job "train" is train-n, and its container c has ids made of both. */
 #ifndef NT_TESTS_UNIT_AGENT_KUBE_POD_H
 #define NT_TESTS_UNIT_AGENT_KUBE_POD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes of v1.ListPodResourcesResponse, field by field. */
+/* Encodes v1.ListPodResourcesResponse, field by field. */
 #ifndef NT_TESTS_UNIT_AGENT_POD_RESOURCES_H
 #define NT_TESTS_UNIT_AGENT_POD_RESOURCES_H
 

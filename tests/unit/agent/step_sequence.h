@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sequence of calls, as the step detector gets them. */
+/* A sequence of calls as input of the step detector. */
 #ifndef NT_TESTS_UNIT_AGENT_STEP_SEQUENCE_H
 #define NT_TESTS_UNIT_AGENT_STEP_SEQUENCE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several aggregators on one bus, whose partitions go from one to another. The bus is a spool; which
- * member owns a partition is what the test decides.
+ * Several aggregators on one bus, with partitions that move between them. The bus is a spool; the
+ * test assigns the partitions.
  */
 #ifndef NT_TESTS_UNIT_AGGREGATOR_AGGREGATORS_H
 #define NT_TESTS_UNIT_AGGREGATOR_AGGREGATORS_H
@@ -30,9 +30,9 @@ enum {
 	MAX_SENT = 64,
 };
 
-/* ---- a group --------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
-/* A reader whose partitions are those that the test sets in `wanted`. */
+/* A reader with the partitions that the test sets in `wanted`. */
 struct fake {
 	struct nt_bus_reader bus;
 	struct nt_bus_reader *spool;
@@ -106,7 +106,7 @@ static inline int fake_join(const char *url, uint32_t topics, const struct nt_bu
 	return 0;
 }
 
-/* ---- members and the world ------------------------------------------------------------------------- */
+/* ---- members and the world ------------------------------------------------------------------- */
 
 static struct member {
 	struct nt_board *board;
@@ -119,7 +119,7 @@ static struct member {
 	bool mute; /* sends nothing */
 } members[MEMBERS];
 
-/* Nobody gets a partition before its owner has given it back, or is given up. */
+/* No partition is assigned before its owner has revoked it, or is dead. */
 static inline bool is_taken(const struct fake *but, uint32_t partition)
 {
 	for (size_t i = 0; i < MEMBERS; i++) {
@@ -174,7 +174,7 @@ static inline void start_member(size_t i)
 	member->fake = newest;
 }
 
-/* As by kill -9. The machine may be gone too, with its store. */
+/* As by kill -9. The machine may be lost too, with its store. */
 static inline void kill_member(size_t i)
 {
 	struct member *member = &members[i];
@@ -210,12 +210,12 @@ static inline void send_all(struct member *member)
 	}
 }
 
-/* One that took long is not drawn again at once: on a busy machine it shows what was. */
+/* A snapshot that took long is not rebuilt at once: on a busy machine the old one is shown. */
 static inline void await_picture(struct member *member)
 {
 	const struct nt_snapshot *before = nt_snapshot_acquire(member->board);
 
-	/* It is held, so that another cannot have its address. */
+	/* It is kept open, so that no other member gets its address. */
 	for (bool fresh = false; !fresh;) {
 		const struct nt_snapshot *now;
 
@@ -227,7 +227,7 @@ static inline void await_picture(struct member *member)
 	nt_snapshot_release(before);
 }
 
-/* Until everybody has read all there is and said all there is to say. */
+/* Until all members have read and published everything. */
 static inline void turn_all(void)
 {
 	for (int round = 0; round < 12; round++)
@@ -300,7 +300,7 @@ static inline int set_up(void **state)
 		assert_int_equal(nt_bus_open(url, NULL, &bus[i]), 0);
 		agent[i] = feed_agent(nodes[i], keys[i]);
 	}
-	/* So that each has its partition, and in this order. */
+	/* So that each job has its partition, in this order. */
 	publish_run(0, 520, UINT64_MAX, UINT64_MAX);
 	for (size_t i = 0; i < MEMBERS; i++)
 		start_member(i);
@@ -384,7 +384,7 @@ static inline double metric(size_t member, const char *name)
 	return value;
 }
 
-/* What one member shows that has done it all, in one go. */
+/* The incidents of a single member that has processed everything. */
 static inline char *reference(uint64_t to_ms, uint64_t well_ms)
 {
 	char *shown;

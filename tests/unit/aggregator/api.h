@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The REST interface over an invented picture, and what tests ask it. */
+/* The REST interface over a synthetic snapshot, and request helpers. */
 #ifndef NT_TESTS_UNIT_AGGREGATOR_API_H
 #define NT_TESTS_UNIT_AGGREGATOR_API_H
 
@@ -42,7 +42,7 @@ static inline int start(struct nt_api_options options)
 	return nt_api_start(&options, &api, &error);
 }
 
-/* Nothing has been decided yet. */
+/* No verdict exists yet. */
 static inline int set_up_board(void **state)
 {
 	(void)state;
@@ -78,7 +78,7 @@ static inline void put(const char *id, const char *state)
 	assert_int_equal(sink.incident(sink.data, &incident), 0);
 }
 
-/* The document that a GET answers with this status. */
+/* The document of a GET that must return this status. */
 static inline json_t *get_status(const char *target, int status)
 {
 	http_auto struct http_reply reply = http_request(nt_api_port(api), "GET", target, "", NULL);
@@ -125,7 +125,7 @@ static inline void check_problem(const char *target, int status, const char *cod
 	assert_string_not_equal(text(problem, "request_id"), "(none)");
 }
 
-/* With the picture and the interface at work, or with neither. */
+/* With or without the snapshot and the interface. */
 #define TEST(fn)       cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 #define TEST_BOARD(fn) cmocka_unit_test_setup_teardown(fn, set_up_board, tear_down)
 

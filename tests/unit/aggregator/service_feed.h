@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A service that reads a spool, a store in memory, and an agent that feeds it. */
+/* A service that reads a spool, a store in memory, and an agent that publishes to it. */
 #ifndef NT_TESTS_UNIT_AGGREGATOR_SERVICE_FEED_H
 #define NT_TESTS_UNIT_AGGREGATOR_SERVICE_FEED_H
 
@@ -87,9 +87,9 @@ static struct memory memory;
 static struct feed_agent agent;
 static char *told[MAX_TOLD]; /* "id version state: summary", each new one once, as a store does */
 static size_t tolds;
-static uint64_t picture_every_ns; /* 0: as the service likes */
+static uint64_t picture_every_ns; /* 0: the service's default */
 
-/* A store drops what it has already. */
+/* As in the store: known versions are dropped. */
 static inline int take_incident(void *data, const struct nt_wire_incident *incident)
 {
 	char *line;
@@ -174,7 +174,7 @@ static inline void publish_run(uint64_t from_ms, uint64_t to_ms, uint64_t slow_m
 	for (uint64_t at = from_ms; at < to_ms; at += 520)
 		for (uint32_t rank = 0; rank < RANKS; rank++) {
 			const bool slow = rank == SLOW && at >= slow_ms;
-			/* Nothing in the world is as even as a constant. */
+			/* Real durations vary. */
 			const double noise = (double)((at / 520 * 7 + rank * 13) % 17) * 0.01;
 			const struct feed_window window = {
 				.rank = rank,

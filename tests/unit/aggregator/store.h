@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A store of one test in a scratch directory. */
+/* A test's store in a scratch directory. */
 #ifndef NT_TESTS_UNIT_AGGREGATOR_STORE_H
 #define NT_TESTS_UNIT_AGGREGATOR_STORE_H
 
@@ -144,7 +144,7 @@ static const struct nt_bus_position positions[] = {
 
 static const struct nt_state_set whole = {NT_TEST_TIME_NS, items, 2, positions, 2};
 
-/* What is due at this time, or "" where nothing is; it is then sent. */
+/* The delivery due at this time, or "" for none; it is then sent. */
 static inline const char *send_next(uint64_t real_ns, enum nt_outbox_result result)
 {
 	static char id[160];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two stores that exchange what they publish, as two aggregators do over the bus. */
+/* Two stores that exchange their publications, as two aggregators do over the bus. */
 #ifndef NT_TESTS_UNIT_AGGREGATOR_STORE_PAIR_H
 #define NT_TESTS_UNIT_AGGREGATOR_STORE_PAIR_H
 
@@ -12,7 +12,7 @@ enum {
 };
 
 static struct nt_store *other;
-static struct nt_wire_incident seen; /* the last that was published; texts are constants */
+static struct nt_wire_incident seen; /* the last one published; texts are constants */
 static struct nt_message *seen_message;
 static unsigned int published, flushed;
 static int flush_result;
@@ -124,7 +124,7 @@ static inline void adopt(struct nt_store *by)
 	assert_int_equal(sink.adopt(sink.data, SHARD, nt_clock_real_ns()), 0);
 }
 
-/* Sends what is due, and says what it was: "" for nothing. */
+/* Sends the due delivery and returns it: "" for none. */
 static inline const char *send_from(struct nt_store *by, enum nt_outbox_result result)
 {
 	static char id[160];

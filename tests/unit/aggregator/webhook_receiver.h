@@ -36,7 +36,7 @@ static struct receiver {
 	pthread_cond_t changed;
 	struct call call[MAX_CALLS];
 	size_t calls;
-	/* The answers to the first calls; then 204. 0: none at all, until released. */
+	/* The replies to the first calls; then 204. 0: no reply until released. */
 	unsigned int script[MAX_CALLS];
 	uint32_t retry_after_s;
 	size_t reply_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job of four ranks whose flight recorders are dumped, for the tests of their reader. */
+/* Flight recorder dumps of a job of four ranks, for the tests of their reader. */
 #ifndef NT_TESTS_UNIT_CLI_FLIGHT_JOB_H
 #define NT_TESTS_UNIT_CLI_FLIGHT_JOB_H
 
@@ -30,7 +30,7 @@ enum {
 
 static const uint64_t START_NS = 1700000000ull * SECOND;
 
-/* What the ranks of a job recorded, and the files of it. */
+/* The calls recorded by the ranks, and the job's files. */
 struct job {
 	struct nt_buf entries[RANKS];
 	char path[RANKS][64];
@@ -74,14 +74,14 @@ struct entry {
 	uint64_t elements;
 	bool p2p, retired;
 	unsigned int p2p_seq;
-	unsigned int timeout_s; /* 0: it does not say */
+	unsigned int timeout_s; /* 0: unknown */
 };
 
 /* One rank enqueues a call now. */
 static inline void call(struct job *job, int rank, const struct entry *entry)
 {
 	struct nt_buf *buf = &job->entries[rank];
-	const char *quote = entry->type && !*entry->type ? "" : "\""; /* "": it is not told */
+	const char *quote = entry->type && !*entry->type ? "" : "\""; /* "": omitted */
 	const bool completed = strcmp(entry->state, "completed") == 0;
 	const bool started = completed || strcmp(entry->state, "started") == 0;
 

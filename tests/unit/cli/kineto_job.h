@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job of a few ranks whose profiler traces a test composes. */
+/* Profiler traces of a job of a few ranks, built by a test. */
 #ifndef NT_TESTS_UNIT_CLI_KINETO_JOB_H
 #define NT_TESTS_UNIT_CLI_KINETO_JOB_H
 
@@ -81,7 +81,7 @@ static inline void add_step(struct job *job, int rank, int n, unsigned int ts, u
 			 0);
 }
 
-/* As PyTorch 2.15 writes them: the ranks are left to pg_config. */
+/* As PyTorch 2.15 writes them: the ranks are in pg_config only. */
 static inline const char *call(const char *collective, const char *group, int size,
 			       uint64_t elements)
 {
@@ -97,7 +97,9 @@ static inline const char *call(const char *collective, const char *group, int si
 	return text;
 }
 
-/* A step of 200 ms: the second stage computes twice as long, the rank ×1.5 of its own. */
+/*
+ * A step of 200 ms: the second stage computes twice as long, the slow rank 1.5 times its own time.
+ */
 static inline void play(struct job *job, int slow)
 {
 	for (int n = 0; n < STEPS; n++) {
@@ -123,7 +125,7 @@ static inline void play(struct job *job, int slow)
 	}
 }
 
-/* All ranks reduce with each other in so many pieces, and no trace says so; the profiler may know no step. */
+/* All ranks reduce together in so many pieces, without process groups; steps may be missing. */
 static inline void play_plain(struct job *job, int slow, int pieces, bool steps)
 {
 	for (int n = 0; n < STEPS; n++) {

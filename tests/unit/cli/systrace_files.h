@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sysTrace's files of markers, one a rank, under build/ while a test runs. */
+/* sysTrace's marker files, one per rank, under build/ while a test runs. */
 #ifndef NT_TESTS_UNIT_CLI_SYSTRACE_FILES_H
 #define NT_TESTS_UNIT_CLI_SYSTRACE_FILES_H
 

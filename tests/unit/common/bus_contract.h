@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A bus for tests of what every bus must do. fresh_url() gives each test a bus that nobody has used;
- * all that is known of an implementation is in there. It is a spool, or with NT_TEST_KAFKA=HOST:PORT
+ * A bus for the tests of the contract of every bus. fresh_url() gives each test an unused bus; only
+ * that function depends on the implementation. It is a spool, or with NT_TEST_KAFKA=HOST:PORT
  * topics of that Kafka.
  */
 #ifndef NT_TESTS_UNIT_COMMON_BUS_CONTRACT_H
@@ -19,7 +19,7 @@
 #include "tests/unit/scratch.h"
 
 enum {
-	PATIENCE_MS = 10000, /* for what must come; nobody waits so long unless a test fails */
+	PATIENCE_MS = 10000, /* timeout of expected events; reached only by failing tests */
 	MAX_PARTITIONS = 64,
 };
 
@@ -76,7 +76,7 @@ static inline struct nt_bus_reader *open_reader(const char *url, enum nt_topic t
 	return reader;
 }
 
-/* A record whose value is a number, and whose time it is too. */
+/* A record whose value and time are the number. */
 static inline int publish(struct nt_bus *bus, enum nt_topic topic, const char *key, uint64_t number)
 {
 	const struct nt_bus_record record = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Brokers that come and go, and a bus with a disk queue in front of them. */
+/* Simulated brokers with outages, and a bus with a disk queue in front of them. */
 #ifndef NT_TESTS_UNIT_COMMON_DISK_QUEUE_BROKERS_H
 #define NT_TESTS_UNIT_COMMON_DISK_QUEUE_BROKERS_H
 
@@ -19,12 +19,12 @@ enum {
 };
 
 /*
- * The bus behind, as brokers would make it: what it takes waits in its queue until the test says
- * what becomes of it. A number is what a record begins with, and stands for its sequence number.
+ * The bus behind the disk queue. Accepted records stay in its queue until the test decides their
+ * fate. A record begins with its number, which stands for its sequence number.
  */
 struct brokers {
 	struct nt_bus bus;
-	struct nt_bus_record queue[MOST]; /* all that was ever taken; value: the number */
+	struct nt_bus_record queue[MOST]; /* all records ever accepted; value: the number */
 	uint64_t value[MOST];
 	enum { QUEUED, ARRIVED, RETURNED } state[MOST];
 	size_t taken, room; /* room: of the queue */
@@ -32,13 +32,13 @@ struct brokers {
 	uint64_t delivered;
 	enum nt_bus_cause cause;
 	struct nt_bus *disk_queue;
-	unsigned int arrived[MOST]; /* how often each number did */
-	uint64_t order[MOST]; /* in which they did */
+	unsigned int arrived[MOST]; /* arrivals of each number */
+	uint64_t order[MOST]; /* of their arrival */
 	size_t arrivals;
 	bool is_closed;
 };
 
-static struct brokers *brokers; /* outlive the bus that they are to the disk queue */
+static struct brokers *brokers; /* outlive the bus that represents them */
 static struct nt_bus *bus;
 static uint64_t mono_ns;
 
@@ -93,7 +93,7 @@ static inline void give_back(struct nt_bus *behind)
 static inline int flush_brokers(struct nt_bus *behind)
 {
 	(void)behind;
-	fail(); /* it would wait */
+	fail(); /* it would block */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An HTTP client for tests of servers: the bytes of a request out, a reply's parts back. */
+/* An HTTP client for tests of servers: sends raw requests, splits replies. */
 #ifndef NT_TESTS_UNIT_COMMON_HTTP_H
 #define NT_TESTS_UNIT_COMMON_HTTP_H
 
@@ -44,7 +44,7 @@ static inline int http_connect(uint16_t port)
 	return fd;
 }
 
-/* All that comes until the other side closes. */
+/* All data until the peer closes. */
 static inline struct http_reply http_receive(int fd)
 {
 	struct http_reply reply = {0};
@@ -72,7 +72,7 @@ static inline struct http_reply http_exchange(uint16_t port, const void *request
 {
 	nt_autoclose int fd = http_connect(port);
 
-	/* A server that has seen enough may close before all is sent. */
+	/* A server that rejects early may close before all is sent. */
 	for (size_t done = 0; done < len;) {
 		ssize_t n = send(fd, (const char *)request + done, len - done, MSG_NOSIGNAL);
 
@@ -97,7 +97,7 @@ static inline struct http_reply http_request(uint16_t port, const char *method, 
 	return http_exchange(port, request.data, request.len);
 }
 
-/* Is there a header line that begins so? Names as the server writes them. */
+/* Whether a header line begins so. Case-sensitive. */
 static inline int http_has(const struct http_reply *reply, const char *line)
 {
 	char wanted[512];

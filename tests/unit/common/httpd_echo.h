@@ -19,7 +19,7 @@
 static char dir[SCRATCH_BYTES], token_file[SCRATCH_BYTES + 8];
 static struct nt_httpd *httpd;
 
-/* What the request was: "segment|query|length of the body". */
+/* Replies with the request: "segment|query|length of the body". */
 static inline int echo(void *data, const struct nt_httpd_request *request,
 		       struct nt_httpd_reply *reply)
 {
@@ -110,7 +110,7 @@ static inline struct http_reply get(const char *target, const char *headers)
 	return http_request(nt_httpd_port(httpd), "GET", target, headers, NULL);
 }
 
-/* The status, and in a problem its code. */
+/* Checks the status, and the code of a problem. */
 static inline void check(struct http_reply reply, int status, const char *code)
 {
 	http_auto struct http_reply own = reply;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A fresh set of topics on the Kafka that NT_TEST_KAFKA names ("127.0.0.1:9092"), for one test. Who
- * starts it is tests/kafka/run.sh.
+ * New topics for one test on the Kafka at NT_TEST_KAFKA ("127.0.0.1:9092"), which
+ * tests/kafka/run.sh starts.
  */
 #ifndef NT_TESTS_UNIT_COMMON_KAFKA_H
 #define NT_TESTS_UNIT_COMMON_KAFKA_H
@@ -22,14 +22,14 @@ static inline const char *kafka_servers(void)
 	return getenv("NT_TEST_KAFKA");
 }
 
-/* Topics with a prefix that nobody had before. 0, or -1 with a line on stderr. */
+/* Creates topics with an unused prefix. 0, or -1 with a line on stderr. */
 static inline int kafka_fresh_url(uint32_t partitions, char url[KAFKA_URL_BYTES])
 {
 	static unsigned int number;
 	const struct nt_bus_options options = {0};
 	const struct nt_kafka_topics_wish wish = {
 		.partitions = partitions,
-		.retention_ns = UINT64_MAX, /* records of the tests are of 1970 */
+		.retention_ns = UINT64_MAX, /* the tests' records are dated 1970 */
 	};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_error error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A Kafka inside the test: librdkafka's mock cluster with the window topic, on a port of its own.
- * It knows no search by time, no compaction, no TLS and no passwords: those are for tests/kafka.
+ * librdkafka's mock cluster in the test, with the window topic, on a port of its own. It supports
+ * no seek by time, no compaction, no TLS and no passwords: those are tested by tests/kafka.
  */
 #ifndef NT_TESTS_UNIT_COMMON_KAFKA_MOCK_H
 #define NT_TESTS_UNIT_COMMON_KAFKA_MOCK_H
@@ -51,10 +51,7 @@ static inline void mock_drop_log(const rd_kafka_t *rk, int level, const char *fa
 	(void)text;
 }
 
-/*
- * The mock looks at what is asked of it when its network wakes it, or once a second: knocking makes
- * it soon.
- */
+/* The mock processes requests when its network wakes it, or once a second: connecting wakes it. */
 static inline void *mock_knock(void *data)
 {
 	struct mock *mock = data;
@@ -117,7 +114,7 @@ static inline void mock_remove(struct mock *mock)
 		rd_kafka_destroy(mock->rk);
 }
 
-/* For what another thread does in its own time. False: it did not in 20 s. */
+/* For asynchronous work of another thread. False: it was not done in 20 s. */
 #define MOCK_EVENTUALLY(condition)                                                                 \
 	({                                                                                         \
 		const struct timespec mock_pause_ = {.tv_nsec = 5000000};                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * librdkafka uses the threads of C11, which the thread sanitizer does not know: it crashes in them.
- * Here they are those of POSIX, with which glibc shares the structs.
+ * librdkafka uses C11 threads, which the thread sanitizer does not support: it crashes. They are
+ * mapped to POSIX threads here, with which glibc shares the structs.
  */
 #ifndef NT_TESTS_UNIT_COMMON_KAFKA_THREADS_H
 #define NT_TESTS_UNIT_COMMON_KAFKA_THREADS_H
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <threads.h>
 
-/* It is not told of the library's atomic counters either. */
+/* The library's atomic counters are not instrumented either. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A spool of one test in a scratch directory: written, read and measured. */
+/* A test's spool in a scratch directory: helpers to write, read and measure it. */
 #ifndef NT_TESTS_UNIT_COMMON_SPOOL_H
 #define NT_TESTS_UNIT_COMMON_SPOOL_H
 
@@ -24,7 +24,7 @@
 #include "tests/unit/scratch.h"
 
 enum {
-	PATIENCE_MS = 10000, /* for what must come; nobody waits so long unless a test fails */
+	PATIENCE_MS = 10000, /* timeout of expected events; reached only by failing tests */
 	PATH_BYTES = 256,
 };
 
@@ -109,7 +109,9 @@ static inline uint64_t read_number(struct nt_bus_reader *reader)
 {
 	struct nt_bus_record record;
 
-	/* Most is there already, and then no watches are needed, whose end takes the kernel long. */
+	/*
+	 * Mostly available at once, and then without watches, whose removal is slow in the kernel.
+	 */
 	if (nt_bus_reader_next(reader, 0, &record) == 0)
 		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
 	return number_of(&record);
@@ -130,7 +132,7 @@ static inline uint64_t corrupt_frames(const struct nt_bus_reader *reader)
 	return stats.corrupt_frames;
 }
 
-/* DIR/neutracer.<topic>.v1/PARTITION, open. */
+/* Opens DIR/neutracer.<topic>.v1/PARTITION. */
 static inline int open_partition(const char *dir, enum nt_topic topic, uint32_t partition)
 {
 	char path[PATH_BYTES];

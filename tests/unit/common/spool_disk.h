@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A disk that fails for a spool: each call of the file system fails once, the first, then the second,
- * and so on.
+ * Fault injection for a spool's disk: in successive runs the first, the second, and each further
+ * file system call fails once.
  */
 #ifndef NT_TESTS_UNIT_COMMON_SPOOL_DISK_H
 #define NT_TESTS_UNIT_COMMON_SPOOL_DISK_H
@@ -14,7 +14,7 @@
 #include "common/system/clock.h"
 #include "tests/unit/common/spool.h"
 
-/* ---- the calls that fail ------------------------------------------------------------------------- */
+/* ---- the calls that fail --------------------------------------------------------------------- */
 
 enum call {
 	CALL_OPEN,
@@ -52,14 +52,14 @@ static inline bool fails(enum call call)
 	return true;
 }
 
-/* True where the n-th call was there to fail. From here on all goes well. */
+/* Whether the n-th call existed and failed. From here on all calls succeed. */
 static inline bool has_failed(void)
 {
 	countdown = 0;
 	return failed != CALL_END;
 }
 
-/* They stand in front of those of the C library for all of this program. */
+/* They replace those of the C library in this program. */
 #define STANDS_IN(call, type, name, args, ...)                                                     \
 	type fault_##name args __asm__(#name);                                                     \
 	type fault_##name args                                                                     \
@@ -111,12 +111,12 @@ int fault_close(int fd)
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "close");
 	r = real(fd);
-	/* By then it may be somebody else's. */
+	/* The descriptor may have been reused by then. */
 	closed_twice += r < 0 && errno == EBADF;
 	return r;
 }
 
-/* ---- what is done with it ------------------------------------------------------------------------ */
+/* ---- the runs -------------------------------------------------------------------------------- */
 
 enum {
 	RECORDS = 60,
@@ -126,7 +126,7 @@ enum {
 
 static const struct nt_bus_options synced = {.segment_bytes = 4 << 10, .sync = true};
 
-/* A sweep ends with the first n for which no call was left to fail. */
+/* A sweep ends with the first n for which no call failed. */
 #define SWEEP(n, dir)                                                                              \
 	for (size_t n = 1, in_sweep = 1; in_sweep && place(dir, n);                                \
 	     in_sweep = failed != CALL_END, n++)
@@ -158,7 +158,7 @@ static inline void note(struct count *count, const struct nt_bus_record *record)
 	count->newest[number % 10] = number;
 }
 
-/* What is there, by a reader for whom nothing fails. Offsets rise. */
+/* Reads all records without faults. Offsets must rise. */
 static inline struct count read_all(const char *dir, enum nt_topic topic)
 {
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = open_reader(dir, topic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A partition of one test, its writer's end, and what its segments say of themselves. */
+/* A test's partition, its writing side, and the headers of its segments. */
 #ifndef NT_TESTS_UNIT_COMMON_SPOOL_PLACE_H
 #define NT_TESTS_UNIT_COMMON_SPOOL_PLACE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of borders share. */
+/* Shared by the tests of the thresholds' borders. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_BORDERS_H
 #define NT_TESTS_UNIT_DETECT_DETECT_BORDERS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs made of numbers, for the tests of detect/: ranks that compute for a while, meet in
- * collectives and do it again. A test changes the knobs of a rank, and the frames follow.
+ * Simulated jobs for the tests of detect/: ranks that alternately compute and call collectives. A
+ * test changes the parameters of a rank, and the frames follow.
  */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_FRAMES_H
 #define NT_TESTS_UNIT_DETECT_DETECT_FRAMES_H
@@ -25,13 +25,13 @@ enum {
 	SIM_MS = 1000000,
 };
 
-/* What one rank does, in nanoseconds of one step. */
+/* The work of one rank, in nanoseconds of one step. */
 struct sim_rank {
 	uint32_t rank, node;
 	double device; /* busy time of its GPU, awaited */
 	double host; /* work of its thread outside all calls */
 	double noise; /* relative, on top of the job's */
-	double parts; /* what it holds for a step: so many are one; 0: 1 */
+	double parts; /* steps that it reports per step of the job; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
 	uint8_t tier;
@@ -39,14 +39,14 @@ struct sim_rank {
 	bool absent, silent, ended, finalized, known, no_gpu;
 	bool sampled, lost_sight, no_host;
 	uint64_t ended_ns;
-	/* Stuck: no step ends any more, and this is where it is. */
+	/* Hung: no step ends any more, and this is the current state. */
 	bool stuck, in_call, synchronising;
 	uint8_t inside_kind, inside_op;
 	uint64_t inside_comm, inside_number, inside_since, inside_count;
 	uint32_t inside_type;
 	uint64_t behind; /* calls that it has not entered, of every communicator */
 	uint64_t salt; /* on its rolling hash */
-	uint64_t odd_count; /* elements of its last call, 0: as all */
+	uint64_t odd_count; /* elements of its last call; 0: as the others */
 	uint8_t odd_op;
 	uint64_t epoch; /* added to the communicators' */
 	char state;
@@ -58,10 +58,10 @@ struct sim_comm {
 	uint32_t member[64], members; /* of at most 64: larger ones are `world` */
 	bool world;
 	uint8_t kind;
-	double calls, bytes; /* a step and member, a call */
-	double transfer; /* ns a call */
+	double calls, bytes; /* per step and member; per call */
+	double transfer; /* ns per call */
 	bool timed;
-	uint32_t by_gpu; /* so many members tell the times of their devices, not of their hosts */
+	uint32_t by_gpu; /* so many members report device times instead of host times */
 	uint64_t last, epoch;
 };
 
@@ -71,15 +71,15 @@ struct sim {
 	struct sim_comm comm[128];
 	uint32_t comms;
 	double jitter; /* relative sigma of device and host work of a step */
-	double outliers; /* part of the rank-windows that take three times as long */
-	uint32_t steps; /* a frame */
+	double outliers; /* fraction of the rank-windows that take three times as long */
+	uint32_t steps; /* per frame */
 	uint64_t now_ns, seed;
-	uint64_t extra_ns; /* a pause of all in this frame, taken once */
-	bool blocking; /* the library blocks: MPI; else the device's queue hides the calls */
+	uint64_t extra_ns; /* a pause of all ranks in this frame, applied once */
+	bool blocking; /* the library blocks, as MPI; else calls are queued on the device */
 	bool samples;
 	double completeness;
 	double lateness; /* spread of arrivals at a call by other causes than work, ns */
-	/* The frame and what it points to. */
+	/* The frame and the data it points to. */
 	struct nt_frame frame;
 	struct nt_frame_rank *out;
 	struct nt_frame_comm *out_comm;
@@ -120,7 +120,9 @@ static inline struct sim_comm *sim_comm_add(struct sim *sim, uint64_t id, uint8_
 	return comm;
 }
 
-/* Eight GPUs a node, 10 ms of host work and 70 ms of device work a step, T2; no communicator yet. */
+/*
+ * Eight GPUs per node, 10 ms of host work and 70 ms of device work a step, T2; no communicator yet.
+ */
 static inline void sim_init_ranks(struct sim *sim, uint32_t ranks, uint64_t seed)
 {
 	*sim = (struct sim){.ranks = ranks, .seed = seed, .steps = 6, .completeness = 1.0};
@@ -151,8 +153,8 @@ static inline void sim_init(struct sim *sim, uint32_t ranks, uint64_t seed)
 }
 
 /*
- * Megatron's order: tensor place first, then replica, then stage. Many middle-sized reductions a step
- * in a tensor group, sends and receives in a pipeline, a few large reductions among replicas, one over
+ * Megatron's order: tensor index first, then replica, then stage. Many medium reductions a step in
+ * a tensor group, sends and receives in a pipeline, a few large reductions among replicas, one over
  * the first and the last stage's embeddings, and a flag over all.
  */
 static inline void sim_init_layout(struct sim *sim, uint32_t tp, uint32_t pp, uint32_t dp,
@@ -225,19 +227,19 @@ static inline int sim_compare(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* One frame, in nanoseconds: a step of the whole job, and what its ranks do meanwhile. */
+/* One frame, in nanoseconds: a step of the whole job, and the activities of its ranks. */
 struct sim_times {
 	double step, transfer;
 	uint64_t length;
 	bool all_stuck;
 };
 
-/* What one rank does: its steps in the frame, and the parts of one. */
+/* The steps of a rank in the frame, and the parts of one. */
 struct sim_share {
 	double steps, device, host, wait;
 };
 
-/* Every rank works, the slowest holds up the rest. */
+/* All ranks work; the slowest delays the others. */
 static inline struct sim_times sim_work(struct sim *sim)
 {
 	struct sim_times times = {.all_stuck = true};
@@ -436,7 +438,7 @@ static inline struct nt_detect *sim_detect(void)
 	return detect;
 }
 
-/* Runs frames; answers how many of them until the first incident fires, or `frames` + 1. */
+/* Runs frames; returns the number until the first incident fires, or `frames` + 1. */
 static inline uint32_t sim_run(struct sim *sim, struct nt_detect *detect, uint32_t frames)
 {
 	for (uint32_t i = 1; i <= frames; i++) {
@@ -451,7 +453,7 @@ static inline uint32_t sim_run(struct sim *sim, struct nt_detect *detect, uint32
 	return frames + 1;
 }
 
-/* Runs all the frames whatever is found. */
+/* Runs all the frames regardless of findings. */
 static inline void sim_pass(struct sim *sim, struct nt_detect *detect, uint32_t frames)
 {
 	for (uint32_t i = 0; i < frames; i++) {
@@ -462,7 +464,7 @@ static inline void sim_pass(struct sim *sim, struct nt_detect *detect, uint32_t 
 	}
 }
 
-/* All ranks but those sit in the last call of the communicator since now; nobody moves any more. */
+/* All ranks but those hang in the last call of the communicator from now on; no rank progresses. */
 static inline void sim_stick(struct sim *sim, uint64_t comm, uint32_t except)
 {
 	for (uint32_t i = 0; i < sim->ranks; i++) {
@@ -484,7 +486,7 @@ static inline void sim_stick(struct sim *sim, uint64_t comm, uint32_t except)
 	}
 }
 
-/* And on they go. */
+/* Resumes all ranks. */
 static inline void sim_unstick(struct sim *sim)
 {
 	for (uint32_t i = 0; i < sim->ranks; i++) {
@@ -495,7 +497,7 @@ static inline void sim_unstick(struct sim *sim)
 	}
 }
 
-/* The n-th incident that fires now, NULL where there are fewer. */
+/* The n-th firing incident, NULL if there are fewer. */
 static inline const struct nt_finding *sim_firing(const struct nt_detect *detect, size_t nth)
 {
 	const struct nt_finding *finding = NULL;
@@ -517,7 +519,7 @@ static inline size_t sim_open(const struct nt_detect *detect)
 	return findings;
 }
 
-/* At most that the job as a whole is slower. */
+/* Allows only the finding that the job as a whole is slower. */
 static inline void assert_accuses_nobody(const struct nt_detect *detect)
 {
 	for (size_t i = 0; sim_firing(detect, i); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A blocking job of three ranks, stepped frame by frame. */
+/* A blocking job of three ranks, run frame by frame. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_JOB_H
 #define NT_TESTS_UNIT_DETECT_DETECT_JOB_H
 
@@ -49,7 +49,7 @@ static inline void add_comms(struct job *job, uint32_t n)
 			->world = true;
 }
 
-/* A call that all made, one after the other, and that took `transfer` from when the last one came. */
+/* A call of all ranks, in order, which took `transfer` from the last arrival on. */
 static inline void add_call(struct job *job, uint64_t comm, uint64_t number, uint64_t transfer)
 {
 	for (uint32_t i = 0; i < RANKS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole lives of jobs: what happens to them before each frame. */
+/* Histories of jobs: the changes made before each frame. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_LIVES_H
 #define NT_TESTS_UNIT_DETECT_DETECT_LIVES_H
 
@@ -26,7 +26,7 @@ static inline void begin_data(struct sim *sim)
 	sim->jitter = 0.02;
 }
 
-/* Two healthy ranks by nature slow and fast; one falls back, recovers, and another's host stalls. */
+/* Two healthy ranks differ inherently; one slows down and recovers; another's host stalls. */
 static inline void turn_data(struct sim *sim, struct nt_detect *detect, uint32_t frame)
 {
 	(void)detect;
@@ -88,7 +88,7 @@ static inline void turn_t1(struct sim *sim, struct nt_detect *detect, uint32_t f
 	}
 	if (frame == 75)
 		sim->rank[3].host -= 30.0 * SIM_MS;
-	/* A device that is nearly never awaited. */
+	/* A device that is hardly ever awaited. */
 	if (frame == 110)
 		for (uint32_t i = 0; i < 8; i++)
 			sim->rank[i].device = 0.5 * SIM_MS;
@@ -157,7 +157,7 @@ static inline void begin_stall(struct sim *sim)
 	sim->blocking = true;
 }
 
-/* A checkpoint on rank 0 that turns into a hang; a mismatch; a rank that is gone; the end. */
+/* A checkpoint on rank 0 that turns into a hang; a mismatch; a lost rank; the end. */
 static inline void turn_stall(struct sim *sim, struct nt_detect *detect, uint32_t frame)
 {
 	const uint64_t data = sim->comm[4].id;
@@ -166,7 +166,7 @@ static inline void turn_stall(struct sim *sim, struct nt_detect *detect, uint32_
 	if (frame == 25) {
 		sim_stick(sim, data, 0);
 		for (uint32_t i = 1; i < 8; i += 2) {
-			/* The other half meets in the second group; its rank 1 waits for rank 0. */
+			/* The other half uses the second group; its rank 1 waits for rank 0. */
 			sim->rank[i].inside_comm = i == 1 ? sim->comm[0].id : sim->comm[5].id;
 			sim->rank[i].inside_number =
 				i == 1 ? sim->comm[0].last + 1 : sim->comm[5].last + 1;
@@ -200,7 +200,7 @@ static inline void turn_stall(struct sim *sim, struct nt_detect *detect, uint32_
 			sim->rank[i].ended = true;
 }
 
-/* T1: who sits in a synchronising call is inside what it enqueued last. */
+/* T1: a rank that blocks in a synchronising call is inside the call it enqueued last. */
 static inline void turn_stall_t1(struct sim *sim, struct nt_detect *detect, uint32_t frame)
 {
 	(void)detect;
@@ -324,7 +324,7 @@ static inline void turn_uneven(struct sim *sim, struct nt_detect *detect, uint32
 		slow(sim, order[frame % 10], 1.5);
 }
 
-/* Messages get lost, a rank comes late, an agent falls silent, a rank's number is a guess. */
+/* Lost messages, a late rank, a silent agent, a guessed rank number. */
 static inline void turn_lossy(struct sim *sim, struct nt_detect *detect, uint32_t frame)
 {
 	(void)detect;
@@ -343,7 +343,7 @@ static inline void turn_lossy(struct sim *sim, struct nt_detect *detect, uint32_
 		slow(sim, 3, 1.0 / 1.4);
 }
 
-/* No GPU: the thread's time tells; a library that spins while it waits. */
+/* No GPU: the thread's time is own work; the library spins while waiting. */
 static inline void begin_cpu(struct sim *sim)
 {
 	sim_init(sim, 6, 209);
@@ -374,7 +374,7 @@ static inline void turn_cpu(struct sim *sim, struct nt_detect *detect, uint32_t 
 		sim->rank[4].faults = 1000;
 }
 
-/* Three ranks of a pipeline: each is held against its own past alone. */
+/* Three ranks of a pipeline: each is compared with its own history only. */
 static inline void begin_pipeline(struct sim *sim)
 {
 	sim_init_layout(sim, 1, 3, 1, 210);
@@ -394,7 +394,7 @@ static inline void turn_pipeline(struct sim *sim, struct nt_detect *detect, uint
 			slow(sim, i, 1.5);
 }
 
-/* Hashes part for good; a second job-mate parts with them and comes back. */
+/* Hashes diverge permanently; another rank diverges too and recovers. */
 static inline void turn_hashes(struct sim *sim, struct nt_detect *detect, uint32_t frame)
 {
 	(void)detect;

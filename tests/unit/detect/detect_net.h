@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs whose ranks send to each other between nodes, for the tests of links. */
+/* Jobs with transfers between nodes, for the tests of links. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_NET_H
 #define NT_TESTS_UNIT_DETECT_DETECT_NET_H
 
@@ -15,21 +15,21 @@ enum {
 };
 
 /*
- * A job whose ranks send to each other, one on each node, every node to every other that `linked` says.
- * factor[from][to] is how much longer a transfer takes.
+ * A job with one rank on each node, which sends to the nodes given by `linked`. factor[from][to]
+ * scales the duration of a transfer.
  */
 struct net {
 	struct sim sim;
 	struct nt_detect *detect;
 	uint32_t nodes;
 	bool linked[MAX_NODES][MAX_NODES];
-	bool one_sided; /* the receivers' calls are not seen */
+	bool one_sided; /* the receivers' calls are not observed */
 	double factor[MAX_NODES][MAX_NODES];
 	double transfer_ns, noise;
-	double step_more_ns; /* what the job feels of it */
-	uint64_t retransmits[MAX_NODES]; /* a frame */
-	uint32_t slices; /* a window is so many times what was seen of it; 0: all was */
-	double starved; /* part of the window that threads wait for a processor */
+	double step_more_ns; /* the effect on the job's step */
+	uint64_t retransmits[MAX_NODES]; /* per frame */
+	uint32_t slices; /* a window is so many times its observed part; 0: fully observed */
+	double starved; /* fraction of the window in which threads wait for a processor */
 	struct nt_frame_transfer transfer[MAX_RANKS][2 * MAX_NODES];
 };
 
@@ -102,7 +102,7 @@ static inline void add_edge(struct net *net, uint32_t from, uint32_t to)
 static inline const struct nt_frame *net_next(struct net *net)
 {
 	net->sim.extra_ns = (uint64_t)(net->step_more_ns * net->sim.steps);
-	/* What is more in the step is not the hosts' work, but waiting in calls. */
+	/* The added step time is not host work, but waiting in calls. */
 	const struct nt_frame *frame = sim_next(&net->sim);
 
 	for (uint32_t i = 0; i < net->sim.ranks; i++) {
@@ -135,7 +135,7 @@ static inline void net_pass(struct net *net, uint32_t frames)
 	}
 }
 
-/* A job that has run well for long enough to be known. */
+/* A healthy job that has passed its warm-up. */
 static inline void net_start(struct net *net, uint32_t nodes, uint64_t seed)
 {
 	net_init(net, nodes, seed);
@@ -149,7 +149,7 @@ static inline void slow_down(struct net *net, uint32_t from, uint32_t to, double
 	net->step_more_ns = 8.0 * net->transfer_ns * (factor - 1.0);
 }
 
-/* All that the node sends to the others. */
+/* All transfers of the node to the others. */
 static inline void slow_row(struct net *net, uint32_t from, double factor)
 {
 	for (uint32_t i = 0; i < net->nodes; i++)

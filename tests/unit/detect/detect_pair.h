@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job of two ranks that have met twice; nothing is random. */
+/* A deterministic job of two ranks with two common calls. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_PAIR_H
 #define NT_TESTS_UNIT_DETECT_DETECT_PAIR_H
 

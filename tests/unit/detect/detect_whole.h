@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Six ranks of three stages, judged as a whole. */
+/* Six ranks of three stages, in one detector. */
 #ifndef NT_TESTS_UNIT_DETECT_DETECT_WHOLE_H
 #define NT_TESTS_UNIT_DETECT_DETECT_WHOLE_H
 
@@ -16,7 +16,7 @@ struct job {
 	struct nt_detect *detect;
 };
 
-/* Six ranks, of which two share each of three stages. */
+/* Six ranks: two for each of three stages. */
 static inline int begin(void **state)
 {
 	struct job *job = calloc(1, sizeof(*job));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job that stands still. */
+/* A job that hangs. */
 #ifndef NT_TESTS_UNIT_DETECT_HANG_JOB_H
 #define NT_TESTS_UNIT_DETECT_HANG_JOB_H
 
 #include "tests/unit/detect/detect_frames.h"
 
 enum {
-	FRAME_NS = SIM_SECOND / 2, /* of a job that stands still */
+	FRAME_NS = SIM_SECOND / 2, /* of a hung job */
 	SIXTEEN_SECONDS = 32, /* of these */
 	DATA = 0xda7a,
 };

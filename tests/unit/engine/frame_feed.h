@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An engine whose frames are remembered, and messages for it. */
+/* An engine whose frames are recorded, and messages for it. */
 #ifndef NT_TESTS_UNIT_ENGINE_FRAME_FEED_H
 #define NT_TESTS_UNIT_ENGINE_FRAME_FEED_H
 
@@ -91,7 +91,7 @@ static inline void push(struct nt_message *message)
 	assert_int_equal(nt_engine_push(engine, message, false), 0);
 }
 
-/* Messages to be pushed in whatever order. */
+/* Messages to be pushed in any order. */
 struct batch {
 	struct nt_message *message[MAX_MESSAGES];
 	size_t count;
@@ -103,7 +103,7 @@ static inline void add(struct batch *batch, struct nt_message *message)
 	batch->message[batch->count++] = message;
 }
 
-/* The agent's ranks run from `first` on; windows are half a second and a bit. */
+/* Runs the agent's ranks from `first` on; windows are slightly over half a second. */
 static inline void add_run(struct batch *batch, struct feed_agent *agent, uint32_t first,
 			   uint32_t ranks, uint64_t from_ms, uint64_t to_ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An engine, and parties of ranks that send it windows. */
+/* An engine, and groups of ranks that send it windows. */
 #ifndef NT_TESTS_UNIT_ENGINE_JOB_PARTIES_H
 #define NT_TESTS_UNIT_ENGINE_JOB_PARTIES_H
 

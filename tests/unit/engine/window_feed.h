@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages as agents would send them, for the tests of the aggregator: an agent on a node, its
- * ranks, and windows with one communicator. Include after cmocka.h.
+ * Agents' messages for the tests of the aggregator: an agent on a node, its ranks, and windows with
+ * one communicator. Include after cmocka.h.
  */
 #ifndef NT_TESTS_UNIT_ENGINE_WINDOW_FEED_H
 #define NT_TESTS_UNIT_ENGINE_WINDOW_FEED_H
@@ -36,7 +36,7 @@ static inline struct feed_agent feed_agent(const char *name, const char *key)
 struct feed_window {
 	uint32_t rank, size, pid;
 	uint64_t from_ms, to_ms;
-	uint64_t process_ms; /* when the process began, before the window */
+	uint64_t process_ms; /* start of the process, before the window */
 	uint32_t steps;
 	double own_ms, step_ms; /* of one step */
 	uint64_t comm; /* 0: none */
@@ -44,7 +44,7 @@ struct feed_window {
 	uint64_t epoch; /* 0: counted from the first call on */
 	uint64_t last; /* number of the last call */
 	enum nt_tier tier; /* 0: T2 */
-	/* Of each call by its host and by its device; 0: not told. Then the last is sampled, too. */
+	/* Of each call on host and device; 0: unknown. Otherwise the last is sampled, too. */
 	uint64_t call_ns, gpu_call_ns;
 	const char *gpu, *pod;
 	const char *job; /* NULL: "llm" */
@@ -65,7 +65,7 @@ static inline uint64_t feed_boot_ns(const struct feed_agent *agent, uint64_t ms)
 	return REAL_0 + ms * MS - feed_boot_offset(agent);
 }
 
-/* What the wire makes of it: the caller owns it. */
+/* The message after encoding and decoding; the caller owns it. */
 static inline struct nt_message *feed_copy(const struct nt_message *message)
 {
 	nt_autobuf struct nt_buf buf = {0};
@@ -91,7 +91,7 @@ static inline struct nt_message feed_envelope(struct feed_agent *agent, uint64_t
 	};
 }
 
-/* The calls of a window in its communicator, and what they point to. */
+/* The calls of a window in its communicator, and the data they point to. */
 struct feed_calls {
 	struct nt_signature recent;
 	struct nt_comm_op op;
@@ -176,7 +176,7 @@ static inline void feed_calls(const struct feed_window *from, uint64_t boot_ns,
 	feed_times(from, calls);
 }
 
-/* Sent at the end of the window, which it also vouches for. */
+/* Sent at the end of the window, up to which it is complete. */
 static inline struct nt_message *feed_window(struct feed_agent *agent,
 					     const struct feed_window *from)
 {
@@ -247,7 +247,7 @@ static inline struct nt_message *feed_heartbeat(struct feed_agent *agent, uint64
 	return feed_copy(&message);
 }
 
-/* As a record of the bus; the caller owns the buffer, which the record borrows. */
+/* Encoded as a record of the bus; the caller owns the buffer, which the record borrows. */
 static inline struct nt_bus_record feed_record(const struct nt_message *message, struct nt_buf *buf)
 {
 	nt_buf_clear(buf);
@@ -262,7 +262,7 @@ static inline struct nt_bus_record feed_record(const struct nt_message *message,
 	};
 }
 
-/* Any frame as text, so that two can be compared and a difference be seen. */
+/* Prints any frame as text, for comparison. */
 static inline void feed_print_frame(const struct nt_frame *frame, struct nt_buf *buf)
 {
 	int r = nt_buf_printf(buf, "frame %llu-%llu complete %.3f of %u\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages as bytes: the golden ones, and those that a test puts together field by field. */
+/* Encoded messages: the golden ones, and those that a test encodes field by field. */
 #ifndef NT_TESTS_UNIT_PROTO_WIRE_BYTES_H
 #define NT_TESTS_UNIT_PROTO_WIRE_BYTES_H
 
@@ -54,7 +54,7 @@ static inline void read_golden(const char *name, struct nt_buf *buf)
 {
 	char path[128];
 
-	/* What a name begins with is its folder: window/window_columns-2.bin. */
+	/* The folder is the beginning of the name: window/window_columns-2.bin. */
 	(void)snprintf(path, sizeof(path), "tests/golden/wire/%.*s/%s.bin",
 		       (int)strcspn(name, "_-"), name, name);
 	assert_int_equal(nt_file_read(path, NT_WIRE_MAX_BYTES, buf), 0);
@@ -85,7 +85,7 @@ static inline struct nt_message *decode_again(const struct nt_message *message)
 	return decode(&buf);
 }
 
-/* Protobuf by hand, for what the encoder would not write. */
+/* A manual protobuf encoder, for bytes that the real one would not write. */
 static inline void put_varint(struct nt_buf *buf, uint64_t n)
 {
 	do {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long each array of a message may be, and messages with arrays of any length. */
+/* The caps of all arrays of a message, and messages with arrays of any length. */
 #ifndef NT_TESTS_UNIT_PROTO_WIRE_CAPS_H
 #define NT_TESTS_UNIT_PROTO_WIRE_CAPS_H
 
@@ -43,7 +43,7 @@ static const struct cap caps[] = {
 	{{ENVELOPE_STATE}, STATE_POSITION, NT_WIRE_MAX_POSITIONS, EMPTY_MESSAGES},
 };
 
-/* Numbers packed, as the encoder writes them, or one by one. */
+/* Packed numbers, as the encoder writes them, or single ones. */
 static inline void put_array(struct nt_buf *buf, const struct cap *cap, uint32_t n, bool packed)
 {
 	nt_autobuf struct nt_buf numbers = {0};

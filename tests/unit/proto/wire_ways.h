@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes that are decoded both ways: directly, and by protobuf-c. */
+/* Messages decoded by both decoders: the direct one, and protobuf-c. */
 #ifndef NT_TESTS_UNIT_PROTO_WIRE_WAYS_H
 #define NT_TESTS_UNIT_PROTO_WIRE_WAYS_H
 
@@ -23,7 +23,7 @@ enum {
 	DETAIL_RESULT = 9,
 };
 
-/* A field that no version has: the message goes the long way, and says the same. */
+/* A field unknown to all versions: it forces the protobuf-c decoder, with the same result. */
 static const uint8_t unknown_field[] = {0xb8, 0x02, 0x00};
 
 static inline bool goes_directly(const struct nt_buf *bytes)
@@ -48,7 +48,7 @@ static inline void encode(const struct nt_buf *bytes, struct nt_buf *ret_again)
 		assert_int_equal(nt_message_encode(message, ret_again), 0);
 }
 
-/* What is taken directly is taken the long way too, and is the same. */
+/* Messages accepted by the direct decoder are also accepted by protobuf-c, with the same result. */
 static inline bool check_both(const struct nt_buf *bytes)
 {
 	nt_autobuf struct nt_buf with = {0}, direct = {0}, longer = {0};
