@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One Makefile for the whole tree; `make help` lists the targets. V=1 shows the commands, SAN=1
 # builds with address and undefined-behaviour sanitizers, SAN=thread with the thread sanitizer,
-# COV=1 for coverage, WERROR=0 lets warnings pass (a release tarball does). All that is made lands in
-# build/.
+# COV=1 for coverage, WERROR=0 allows warnings (as in a release tarball). All outputs are in build/.
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -27,8 +26,8 @@ say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' '$(1)' '$(2)')
 GEN := build/gen
 B := build/$(or $(if $(SAN),$(if $(filter thread,$(SAN)),tsan,asan)),$(if $(COV),cov),$(if $(FUZZ),fuzz),$(if $(findstring clang,$(CC)),clang),release)
 
-# Rows of tables leave their optional last fields zero, hence the one -Wno. clang does not know the
-# comments by which uthash marks its fall-throughs, nor all of gcc's attributes.
+# Rows of tables leave their optional last fields zero, hence the one -Wno. clang supports neither
+# uthash's fall-through comments, nor all of gcc's attributes.
 warnings := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
 	-Wwrite-strings -Wpointer-arith -Wcast-align \
@@ -55,7 +54,7 @@ main_neutracer := cli
 programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 	$(if $(wildcard $(main_$(p))/main.c),$(p)))
 
-# In link order. An archive gives a program only the objects that it uses.
+# In link order. From an archive, only the objects in use are linked.
 libs_neutracer-agent := agent proto common
 libs_neutracer-aggregator := aggregator engine detect proto common
 libs_neutracer := cli engine detect proto common
@@ -73,7 +72,7 @@ archives = $(foreach l,$(1),$(B)/lib/lib$(l).a)
 .PHONY: all
 all: $(programs:%=$(B)/bin/%) ## build the programs (the default)
 
-# Says what to install before a compiler complains about a header. Goals that build tests need more.
+# Reports missing packages before a compiler misses a header. Goals that build tests need more.
 tools := build/.tools-build $(if $(filter unit check check-bpf check-kafka check-oom% check-thread%,\
 	$(MAKECMDGOALS)),build/.tools-check)
 build/.tools-%: tests/deps.sh
@@ -98,7 +97,7 @@ $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst -,_,$*)_bpf > $@
 
-# Generated code is not ours to warn about.
+# No warnings for generated code.
 $(B)/obj/neutracer.pb-c.o: $(GEN)/neutracer.pb-c.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -fPIE $(mode) -w -MMD -MP -c $< -o $@
@@ -128,7 +127,7 @@ $(foreach p,$(programs),$(eval $(call program_rule,$(p))))
 
 # ---- unit tests ----------------------------------------------------------------------------------
 
-# Test programs are named by their place: tests/unit/agent/test_x.c makes $(B)/test/agent/test_x.
+# Test programs are named by their path: tests/unit/agent/test_x.c becomes $(B)/test/agent/test_x.
 unit_folders := tests/unit/ $(wildcard tests/unit/*/ tests/unit/*/*/ tests/unit/*/*/*/)
 unit_headers := $(wildcard $(unit_folders:%=%*.h))
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard $(unit_folders:%=%test_*.c)))
@@ -142,7 +141,7 @@ $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
 .PHONY: unit
 unit: $(unit_tests:%=$(B)/test/%) ## build the unit tests
 
-# The other rooms of the house bring their own targets.
+# The makefiles of the other rooms add their own targets.
 include $(sort $(wildcard tests/make/*.mk))
 
 .PHONY: help

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# gcc -fanalyzer over one file, as tests/lint.sh starts it: tests/analyze.sh CPPFLAGS FILE. Some files
-# full of uthash's macros would take it hours: it gives up after a minute of processor time. Leaks are
-# left to the sanitizers and to check-oom, null pointers to clang-tidy: gcc 12 takes what a struct now
-# owns for leaked, and does not see that a pointer is set where a call returned no error.
+# gcc -fanalyzer over one file, as tests/lint.sh starts it: tests/analyze.sh CPPFLAGS FILE. Some
+# files full of uthash's macros would take hours: the limit is a minute of processor time. Leaks are
+# left to the sanitizers and to check-oom, null pointers to clang-tidy: gcc 12 reports memory owned
+# by a struct as leaked, and does not see that a pointer is set if a call returned no error.
 read -ra cppflags <<<"$1"
 ulimit -t 60
 said=$(LC_ALL=C gcc -std=gnu17 "${cppflags[@]}" -O0 -Wall -Wextra -Wno-missing-field-initializers \

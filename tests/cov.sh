@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prints which part of each source file's lines the run of a COV=1 build has executed.
+# Prints the line coverage of each source file after a run of a COV=1 build.
 #
 #   tests/cov.sh build/cov
 set -euo pipefail

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the Debian packages that are missing here.
+# Installs missing Debian packages.
 #
 #   tests/deps.sh            all: to build, to test, to check the style
-#   tests/deps.sh build      what the programs and the demo need
-#   tests/deps.sh check      what `make check` needs beside
-#   tests/deps.sh image      what building the container image needs
-#   tests/deps.sh cluster    what the tests on a real Kubernetes need, beside Go
+#   tests/deps.sh build      for the programs and the demo
+#   tests/deps.sh check      for `make check`, in addition
+#   tests/deps.sh image      for building the container image
+#   tests/deps.sh cluster    for the tests on a real Kubernetes, in addition to Go
 #   tests/deps.sh --missing [GROUP]   only prints the missing packages, exit 1 if there are any
 set -euo pipefail
 
@@ -35,7 +35,7 @@ cluster=(
 )
 lint=(clang-format-14 clang-tidy-14 cppcheck shellcheck)
 
-# Debian 12 has version 14 of clang beside others; a later one has one that will do.
+# Debian 12 has several versions of clang, of which 14 is used; later releases have a suitable one.
 # shellcheck source=/dev/null # of the machine
 debian=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") || debian=
 
@@ -67,7 +67,7 @@ case ${1:-all} in
 esac
 
 command -v dpkg-query >/dev/null || {
-  [ -n "$only_print" ] && exit 0 # the compiler will say what is missing
+  [ -n "$only_print" ] && exit 0 # the compiler will report what is missing
   echo "tests/deps.sh: this is no Debian, where it would install: ${wanted[*]}" >&2
   exit 1
 }

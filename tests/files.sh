@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prints the files of the project, one a line: those of git and those about to be added to it, or in
-# an unpacked tarball all but what was built. Arguments are extended regular expressions to match.
+# Prints the files of the project, one per line: those tracked by git or about to be added, or in an
+# unpacked tarball all but build outputs. Arguments are extended regular expressions to match.
 set -euo pipefail
 
 all() {

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs fuzz targets for TIME seconds each, from the committed corpus (tests/fuzz/corpus/NAME). What is
-# newly found goes to build/fuzz-corpus, crashing input to build/fuzz-crashes: reduce it, fix, and
-# keep it in tests/golden or the corpus. MERGE=1 instead adds to the committed corpus what widens its
-# coverage. cost_test is no target: it exceeds each bound of tests/fuzz/cost.h. Counts like tests/run.sh.
+# Runs fuzz targets for TIME seconds each, from the committed corpus (tests/fuzz/corpus/NAME). New
+# inputs go to build/fuzz-corpus, crashing ones to build/fuzz-crashes: reduce, fix, and keep them in
+# tests/golden or the corpus. MERGE=1 instead adds inputs that widen coverage to the committed one.
+# cost_test is no target: it exceeds each bound of tests/fuzz/cost.h. Counts like tests/run.sh.
 set -u
 
 passed=0 failed=0
 mkdir -p build/fuzz-crashes
 
-# The input, and what it is refused for.
+# Prints the input and the bound it violates.
 exceeds() {
   local log=build/fuzz-crashes/cost_test.log
   tr '\0' "$1" < <(head -c "$2" /dev/zero) >build/fuzz-crashes/cost_test
@@ -58,7 +58,7 @@ for program; do
   fi
   dirs=("$found")
   [ ! -d "$seeds" ] || dirs+=("$seeds")
-  # Inputs of 64 KiB show what a cost that is not linear comes to; what is quick is run more often.
+  # Inputs of 64 KiB reveal non-linear costs; fast inputs are run more often.
   if "$program" -max_total_time="${TIME:-60}" -max_len=65536 -entropic_scale_per_exec_time=1 \
     -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
     -artifact_prefix="build/fuzz-crashes/$name-" "${dirs[@]}" >"$log" 2>&1 </dev/null; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The slow part of `make lint`: clang-tidy, cppcheck and gcc -fanalyzer over the C files, as many at
-# once as there are processors. Files can be named; without, all of the product's rooms.
+# once as there are processors. Without FILE, all files of the product's rooms.
 #
 #   tests/lint.sh CPPFLAGS [FILE...]
 set -euo pipefail
@@ -24,9 +24,9 @@ if grep -qE ' (error|warning): ' build/lint-tidy.txt; then
   bad=1
 fi
 
-# What cppcheck cannot know: the cleanup attribute (memleak, resourceLeak), statement expressions
-# (constStatement), that uthash's macros set what they get (uninitvar), that an array may begin at any
-# of its elements (objectIndex), symbols that the linker makes (comparePointers).
+# Not supported by cppcheck: the cleanup attribute (memleak, resourceLeak), statement expressions
+# (constStatement), outputs of uthash's macros (uninitvar), pointers to the middle of an array
+# (objectIndex), symbols made by the linker (comparePointers).
 echo "  cppcheck"
 cppcheck -q -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability \
   --inline-suppr --error-exitcode=1 --suppress=memleak --suppress=resourceLeak \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Writes the manual pages of the programs of a directory, and of the commands of those that have some.
+# Writes the manual pages of the programs in a directory, and of their commands.
 #
 #   tests/man.sh build/release/bin docs/man
 set -euo pipefail

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prints the metrics of the programs, one a line: name, kind, help, with tabs between. They are read
-# from the sources as the compiler sees them, that is with macros expanded and strings joined.
+# Prints the metrics of the programs, one per line: name, kind, help, separated by tabs. They are
+# read from the preprocessed sources, with macros expanded and strings joined.
 #
 #   tests/metrics.sh              the list
 #   tests/metrics.sh --markdown   the table of docs/operations.md
-#   tests/metrics.sh --write      puts that table into docs/operations.md, between its marks
+#   tests/metrics.sh --write      updates that table in docs/operations.md, between its marks
 set -euo pipefail
 
 text='("[^"]*"[[:space:]]*)+'

@@ -1,22 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs test programs and counts.
+# Runs test programs and counts the results.
 #
 #   tests/run.sh PROGRAM...   runs each; lists the slowest and those that failed, and ends with
 #                             "N passed, N failed, N skipped"
 #   tests/run.sh --stages GROUP...   `make STAGE` for each stage, then the same for all of them. A
 #                             group is "STAGE", "STAGE + STAGE" (one after another), or several of
-#                             these with "&" between them, which run side by side
+#                             these with "&" between them, which run in parallel
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
-# passed, 77 is skipped, all else failed. Who skips says why in a line "skip: KIND: reason"; KIND is
-# one of bpf, vm, kafka, wheels, mpi, torch, pip, root, browser, cluster, or another word. Environment:
-#   NT_REQUIRE   kinds that must not be skipped here, with commas: such a skip is a failure
-#   NT_KIND      the kind of a skip that names none
-#   NT_RESULTS   a directory that collects the results of several runs: sum, failed, times
-#   NT_FAILED    a file to which the names of what failed are added, once for all stages
-#   NT_TIMEOUT   seconds that one program may take (300)
-#   NT_JOBS      programs that run at a time (1): for those that share nothing and load little
+# passed, 77 is skipped, all else failed. A skip prints its reason as "skip: KIND: reason"; KIND is
+# one of bpf, vm, kafka, wheels, mpi, torch, pip, root, browser, cluster, or another word.
+# Environment:
+#   NT_REQUIRE   kinds whose skip is a failure, separated by commas
+#   NT_KIND      the kind of a skip without one
+#   NT_RESULTS   a directory for the results of several runs: sum, failed, times
+#   NT_FAILED    a file to which the names of failed tests are appended, by all stages
+#   NT_TIMEOUT   time limit of a program in seconds (300)
+#   NT_JOBS      number of programs run in parallel (1): for independent ones of low load
 set -u
 
 passed=0 failed=0 skipped=0
@@ -96,7 +97,7 @@ start() { # start PROGRAM
   began[$!]=$SECONDS
 }
 
-# The next program to end, and what it was.
+# Waits for the next program to end, and processes its result.
 finish() {
   local pid status=0
   wait -n -p pid "${!running[@]}" || status=$?
@@ -151,7 +152,7 @@ summary() {
   [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
 }
 
-# A stage that fails without having counted a failure did not get as far as its tests.
+# A stage that fails without a counted failure failed before its tests.
 stage() { # stage STAGE
   local stage=$1 start=$SECONDS file
   echo "== make $stage"
@@ -177,7 +178,7 @@ chain() { # chain "STAGE + STAGE..."
   for stage in "${stages[@]}"; do stage "$(xargs <<<"$stage")"; done
 }
 
-# What runs side by side is printed when it has ended.
+# Output of parallel stages is printed when they have ended.
 stages() { # stages GROUP...
   local group chains chain pid
   for group; do

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prints the thresholds of the detection, one a line: group, kind, name, value, unit, reason, source,
-# with tabs between. The compiler reads them from detect/thresholds/thresholds.def and computes what depends on
-# others.
+# Prints the thresholds of the detection, one per line: group, kind, name, value, unit, reason,
+# source, separated by tabs. The compiler reads them from detect/thresholds/thresholds.def and
+# computes derived ones.
 #
 #   tests/thresholds.sh                    the list
 #   tests/thresholds.sh --markdown PAGE    the tables of docs/thresholds.md or of docs/verdicts.md
-#   tests/thresholds.sh --write            puts them into both pages, between their marks
+#   tests/thresholds.sh --write            updates both pages, between their marks
 set -euo pipefail
 
 pages='docs/thresholds.md docs/verdicts.md'

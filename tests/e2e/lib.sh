@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# For the end-to-end scripts and the demo: starts and stops the programs, waits on conditions, asks
-# the REST API. Everything lives in one temporary directory and ends with the script, Ctrl-C too.
+# Library of the end-to-end scripts and the demo: starts and stops the programs, waits for
+# conditions, queries the REST API. One temporary directory holds all files; all processes end with
+# the script.
 #
 # The job's control files (faults, truth) lie in $control. Agent and aggregator run in a mount
-# namespace of their own in which $control is an empty directory: what they name they have found.
+# namespace of their own in which $control is an empty directory: they cannot read the truth.
 #
-#   NT_KEEP=1   leave the directory and say where it is
-#   NT_BIN      where the programs are (build/release/bin)
+#   NT_KEEP=1   keep the directory and print its path
+#   NT_BIN      the directory of the programs (build/release/bin)
 set -euo pipefail
 
 bin=${NT_BIN:-build/release/bin}
@@ -23,7 +24,7 @@ skip() {
 
 fail() {
   [ -z "$work" ] || tail -n 15 "$work"/log/*.log >&2 || :
-  # Last: who runs many tests shows the end of what one has printed.
+  # Last: the test runner shows the end of the output.
   echo "FAILED: $*" >&2
   exit 1
 }
@@ -49,12 +50,12 @@ setup() {
 }
 
 # Reaps, so that no "Terminated" is printed.
-# shellcheck disable=SC2034 # who calls may look at ended
+# shellcheck disable=SC2034 # callers may use ended
 stop() { # stop PID [SIGNAL]: sets ended, its exit status
   ended=0
   [ -n "${1:-}" ] || return 0
   kill "-${2:-TERM}" "$1" 2>/dev/null || :
-  ( # whoever does not listen is made to
+  ( # SIGKILL after 10 s
     for ((i = 0; i < 100; i++)); do
       kill -0 "$1" 2>/dev/null || exit 0
       sleep 0.1
@@ -63,7 +64,7 @@ stop() { # stop PID [SIGNAL]: sets ended, its exit status
   ) &
   local watcher=$!
   wait "$1" 2>/dev/null || ended=$?
-  # Not TERM: a shell that has just been forked still has our traps, and would clean up.
+  # Not TERM: a newly forked shell still has our traps, and would clean up.
   kill -KILL "$watcher" 2>/dev/null || :
   wait "$watcher" 2>/dev/null || :
 }
@@ -81,7 +82,7 @@ cleanup() {
   for pid in "${cgroups[@]}"; do
     wait_until 40 "the cgroup to empty" rmdir "$pid" 2>/dev/null
   done
-  # What was built with sanitizers says so when it ends: errors, and what it did not free.
+  # Sanitized programs report errors and leaks at their exit.
   if [ -n "$work" ] && grep -A 30 -e 'ERROR: [A-Z][A-Za-z]*Sanitizer' -e 'runtime error: ' "$work"/log/*.log >&2; then
     echo "FAILED: a sanitizer found something" >&2
     status=1
@@ -96,7 +97,7 @@ cleanup() {
   exit "$status"
 }
 
-# Nobody waits for an answer of who is gone.
+# Fails at once if a program has ended, instead of at a timeout.
 check_alive() {
   local pid
   for pid in $agg_pid "${agent_pid[@]}"; do
@@ -120,7 +121,7 @@ wait_until() {
   done
 }
 
-# Below the ports that the kernel gives away by itself.
+# Below the kernel's range of ephemeral ports.
 free_port() {
   local number
   for ((i = 0; i < 100; i++)); do
@@ -133,15 +134,15 @@ free_port() {
   fail "no port is free"
 }
 
-# hidden PROGRAM ARG...: becomes the program, in a mount namespace without the control files.
+# hidden PROGRAM ARG...: executes the program in a mount namespace without the control files.
 hidden() {
   # shellcheck disable=SC2016 # for the inner shell
   exec unshare --mount --propagation private bash -c \
     'mount -t tmpfs -o ro,size=4k none "$0" && exec "$@"' "$control" "$@"
 }
 
-# The namespace of the process, seen from inside, has no control files. Its root too: where all this
-# runs in a chroot, that of the namespace alone is the machine's, in which there is no $control at all.
+# Checks that the process has no control files, in its mount namespace and under its root: in a
+# chroot, the namespace's own root is the machine's, which has no $control at all.
 blind() { # blind PID
   local names
   names=$(nsenter --target "$1" --mount --root ls -A "$control") && [ -z "$names" ]
@@ -190,7 +191,7 @@ start_job() {
   [ $# -eq 0 ] || shift
   launcher=("$@")
   job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
-  : >"$job_log" # the job's own process may come to open it later than we look for the first step
+  : >"$job_log" # the job may open it only after we look for the first step
   rm -rf "$control/truth"
   mkdir "$control/truth"
   options+=(--faults "$control/faults" --out "$control/truth")
@@ -204,7 +205,7 @@ start_job() {
         tests/sim/ddp_gloo.py --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
       ;;
     mpi)
-      # mpirun gives its ranks a session of their own; on SIGTERM it ends them.
+      # mpirun starts its ranks in a session of their own, and ends them on SIGTERM.
       env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         mpirun --oversubscribe --bind-to none --quiet -np "$ranks" "${launcher[@]}" "$sim/mpi_train" \
         --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
@@ -226,12 +227,12 @@ job_steps() {
 job_runs() { kill -0 "$job_pid" 2>/dev/null; }
 job_is_over() { ! job_runs; }
 
-fault() { # fault LINE...: replaces what stood; none: healthy
+fault() { # fault LINE...: replaces the faults; none: healthy
   printf '%s\n' "$@" >"$control/.faults"
   mv "$control/.faults" "$control/faults"
 }
 
-# Ends the job in good order, and gives back its status.
+# Ends the job cleanly and returns its status.
 end_job() {
   local status=0
   fault 'stop all'
@@ -248,12 +249,12 @@ kill_job() { # kill_job SIGNAL
   fault
 }
 
-api() { # api PATH: the answer's body
+api() { # api PATH: the body of the reply
   curl -sf --max-time 10 -H "Authorization: Bearer $(head -n 1 "$work/token" | cut -d' ' -f1)" \
     "http://127.0.0.1:$port$1"
 }
 
-# Everything below looks at the job that was started last alone: the machine may have others.
+# Everything below concerns only the job started last: the machine may have others.
 incidents() { api "/api/v1/incidents?job=$job_name" | jq -c '.items'; }
 open_incidents() { api "/api/v1/incidents?state=firing&job=$job_name" | jq -c '.items'; }
 slow_ranks() { api "/api/v1/slow-ranks?job=$job_name" | jq -c '.items'; }
@@ -261,7 +262,7 @@ ranks() { api "/api/v1/jobs/$job_id/ranks?limit=1000" | jq -c '.items'; }
 
 children_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
-# The processes of the job's ranks. MPICH's launcher has one of its own between them and itself.
+# The processes of the job's ranks. MPICH's launcher has a proxy process between them and itself.
 ranks_of() { # ranks_of LAUNCHER_PID
   local children
   children=$(children_of "$1")
@@ -273,7 +274,7 @@ ranks_of() { # ranks_of LAUNCHER_PID
   fi
 }
 
-# The picture knows all ranks of the job: its processes, and nobody else. Sets job_id and job_name.
+# Whether the API lists exactly the processes of the job's ranks. Sets job_id and job_name.
 job_is_seen() { # job_is_seen RANKS
   local id pids
   pids=$(ranks_of "$job_pid" | tr ' ' '\n' | sort -n | grep .) || return 1
@@ -286,21 +287,21 @@ job_is_seen() { # job_is_seen RANKS
   return 1
 }
 
-# has_incident FILTER: some incident for which the jq filter is true.
+# has_incident FILTER: whether the jq filter is true for some incident.
 has_incident() {
   [[ "$(incidents | jq "[.[] | select($1)] | length")" -ge 1 ]]
 }
 
-# no_incident: none of any class and state. A note that all ranks became slower is no error of ours: a
-# virtual machine's host has neighbours, and the note names nobody.
+# no_incident: fails on any class and state. A note that all ranks became slower is allowed: other
+# virtual machines of the host can cause it, and it has no culprit.
 no_incident() {
   local found
   found=$(incidents | jq -c '[.[] | select(.class != "job-wide" or .severity != "info" or .culprits != [])]')
   [ "$found" = '[]' ] || fail "there is an incident: $found"
 }
 
-# expect SECONDS WHAT CLASS RANK...: a firing incident of this class that names these ranks and nobody
-# else; no other may stand beside it. Says how long it took.
+# expect SECONDS WHAT CLASS RANK...: waits for a firing incident of this class with exactly these
+# ranks as culprits, and no other incident. Prints the delay.
 expect() {
   local limit=$1 what=$2 class=$3 begin wanted found
   shift 3
@@ -315,18 +316,18 @@ expect() {
   echo "$what: $class, rank $* after $begin ms"
 }
 
-# Those that name somebody. A busy host slows all ranks down, and then there is a note beside them.
+# Open incidents with culprits. A busy host slows all ranks down, which adds a note.
 accusations() { open_incidents | jq -c '[.[] | select(.class != "job-wide" or .severity != "info" or .culprits != [])]'; }
 
 none_open() { [ "$(open_incidents | jq '[.[] | select(.severity != "info")] | length')" = 0 ]; }
 
-# Heals, and waits until what was open has ended.
+# Removes the faults and waits until all incidents are resolved.
 heal() {
   fault
   wait_until 90 "the incident to resolve" none_open || fail "not resolved: $(open_incidents)"
 }
 
-# quiet SECONDS: nobody is accused for so long, but for what was over before.
+# quiet SECONDS: no new incident in this time.
 quiet() {
   local end=$((SECONDS + $1)) found old
   old=$(incidents | jq -c '[.[] | select(.state == "resolved") | .id]')
@@ -337,12 +338,12 @@ quiet() {
   done
 }
 
-# seen RANKS: the job is known, all of it.
+# seen RANKS: waits until all ranks of the job are listed.
 seen() {
   wait_until 60 "the ranks to be seen" job_is_seen "$1" || fail "the ranks are not seen: $(api /api/v1/jobs)"
 }
 
-# A directory in some hierarchy of cgroups, removed at the end.
+# Makes a cgroup in some hierarchy, removed at the end.
 make_cgroup() { # make_cgroup NAME: sets cgroup
   local root
   for root in /sys/fs/cgroup/pids /sys/fs/cgroup/unified /sys/fs/cgroup; do
@@ -353,8 +354,8 @@ make_cgroup() { # make_cgroup NAME: sets cgroup
   skip "bpf: no hierarchy of cgroups can be written"
 }
 
-# This script and all that it starts from here on, in a cgroup for an agent to watch: other jobs of
-# the machine are then none of its business.
+# Moves this script, and all processes it starts from here on, to a cgroup for an agent to watch: it
+# then ignores other jobs of the machine.
 stay_apart() { # sets apart
   make_cgroup apart
   apart=$cgroup

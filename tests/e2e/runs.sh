@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs of a job with a fault on a rank drawn by chance, each with a job of its own; says for each
-# what was named and how soon, and ends with 0 only if all were right.
+# Runs jobs with a fault on a random rank, one job per run. Prints the verdict and its delay for
+# each run; the exit status is 0 only if all verdicts were right.
 #
 #   tests/e2e/runs.sh --job mpi|train --fault compute|loader|none [--runs N] [--ranks N]
 #                     [--seconds S] [--within S] [--json FILE] [-- JOB OPTION...]
@@ -37,7 +37,7 @@ start_aggregator --resolve-after 10s
 stay_apart
 start_agent here --cgroup "$apart"
 
-# A run starts where the one before has left no open incident.
+# Runs start and end without an open incident.
 nothing_open() { [ "$(accusations)" = '[]' ]; }
 somebody_is_accused() { [ "$(accusations)" != '[]' ]; }
 
@@ -49,7 +49,7 @@ healthy_run() {
     sleep 1
   done
   end_job || fail "the job failed"
-  # Nor does its end make one.
+  # The end of the job must not cause one either.
   end=$((SECONDS + 8))
   while [ $SECONDS -lt $end ]; do
     no_incident
@@ -63,7 +63,7 @@ faulty_run() {
   factor=$(awk -v n="$(draw 1001)" 'BEGIN { printf "%.2f", 1.3 + 1.7 * n / 1000 }')
   line="compute $rank $factor"
   [ "$fault" = compute ] || line="loader $rank $(awk -v n="$(draw 51)" 'BEGIN { print 30 + n }')"
-  # The fault comes at any place of a window.
+  # The fault starts at a random point of a window.
   sleep "$((6 + SRANDOM % 4)).$((SRANDOM % 10))"
   nothing_open || fail "run $number: an incident before the fault: $(incidents)"
   before=$(now_ms)
@@ -72,7 +72,7 @@ faulty_run() {
     fail "run $number: no verdict on '$line'"
   took=$(($(now_ms) - before))
   verdict=$(accusations)
-  # Evidence may still change the class; whom it names may not.
+  # Later evidence may change the class, but not the culprit.
   [ "$(jq -c 'map([.class, (.culprits | map([.kind, .rank]))])' <<<"$verdict")" = "[[\"$class\",[[\"rank\",$rank]]]]" ] ||
     fail "run $number: '$line' gave $verdict"
   fault
@@ -83,7 +83,7 @@ faulty_run() {
   end_job || fail "the job failed"
 }
 
-# In a shell of its own, that a wrong run may not be the last one.
+# In a subshell, so that further runs follow a failed one.
 one_run() {
   trap 'kill_job TERM' EXIT
   start_job "$job" "$ranks" "${options[@]}"

@@ -1,4 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The stand-in libraries behave as the tests of the product expect.
+# Tests the stand-in libraries themselves.
 exec build/sim/selftest

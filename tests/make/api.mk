@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The REST interface over an invented picture, as a program that tests can talk to.
+# The REST interface over a synthetic snapshot, as a server for tests.
 
 $(B)/obj/aggregator/api/api.o: docs/api/openapi.yaml
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Attackers and loads: programs that any user of a node could run against the agent. Built apart from
-# the product, always without sanitizers, and never installed.
+# Attackers and loads: programs that any user of a node could run against the agent. Built
+# separately from the product, always without sanitizers, and never installed.
 
 ATTACK := build/attack
 attack_names := churn comm_leak device_link elf_run fuse_stall idle_maps init_all rank_flood spin \

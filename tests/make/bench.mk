@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each figure in the docs has a command here. Figures are ratios of medians from one run.
+# Benchmarks: each figure in the docs has a command here. Figures are ratios of medians of one run.
 
 BENCH := build/bench
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The chart, and what is derived from it.
+# The Helm chart, and files derived from it.
 
 chart := deploy/helm/neutracer
 

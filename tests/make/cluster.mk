@@ -19,8 +19,7 @@ $(B)/test-cluster/%: $(B)/obj/tests/cluster/%.o $(call archives,$(libraries))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
-# The programs of Kubernetes are built once. Where there is no Go for that, the tests say so and are
-# skipped.
+# Kubernetes is built from source once. Without Go the tests are skipped with that reason.
 .PHONY: cluster-images test-cluster
 cluster-images: image ## build the images of the tests on a real Kubernetes (root)
 	$(Q)tests/cluster/images.sh

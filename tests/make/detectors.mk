@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the detectors answer, for the scripts that hold them against others.
+# Prints the detectors' results, for scripts that compare them with other implementations.
 
 $(B)/detectors/answers: $(B)/obj/tests/detectors/answers.o $(call archives,detect common)
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What leaves the tree: installed files, manual pages, the source tarball.
+# Installation, manual pages, and the source tarball.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -44,7 +44,7 @@ vmlinux: ## dump this kernel's types to build/vmlinux.h, to look things up
 	$(Q)mkdir -p build
 	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c >build/vmlinux.h
 
-# The tarball is built by strangers' compilers: .release in it turns -Werror off.
+# The tarball is built with unknown compilers: .release in it turns -Werror off.
 .PHONY: dist
 dist: ## make the source tarball build/neutracer-VERSION.tar.gz of the last commit
 	$(Q)mkdir -p build/dist

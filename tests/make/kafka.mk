@@ -12,7 +12,7 @@ $(B)/test-kafka/%: $(B)/obj/tests/kafka/%.o $(call archives,$(libraries))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
-# The very suites that the spool passes. The links are made each time: a test may have moved.
+# The same suites as for the spool. The links are made each time: a test may have moved.
 .PHONY: $(kafka_contracts)
 $(B)/test-kafka/contract: $(addprefix $(B)/test/,$(filter %_contract,$(unit_tests)))
 $(B)/test-kafka/contract_seek: $(addprefix $(B)/test/,$(filter %_contract_seek,$(unit_tests)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# All that takes longer than `make test` may: what it downloads, what it repeats. FUZZ_TIME: seconds
-# for each fuzz target.
+# Tests too long for `make test`, because of downloads or repetitions. FUZZ_TIME: seconds for each
+# fuzz target.
 
 long_scripts := $(sort $(wildcard tests/long/test_*.sh))
 FUZZ_TIME ?= 3600

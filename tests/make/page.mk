@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The page of `neutracer analyze --html` carries its style and its script.
+# Embeds style and script of the page of `neutracer analyze --html`.
 
 $(B)/obj/cli/report/html.o: cli/report/page.css cli/report/page.js
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The simulated jobs of tests and demo, and the CPU stand-in for the CUDA and NCCL libraries. They
-# are built apart from the product, always without sanitizers, and never installed.
+# are built separately from the product, always without sanitizers, and never installed.
 
 SIM := build/sim
 MPICC ?= mpicc
 sim_cflags := -std=gnu17 -g -O2 $(warnings) -D_GNU_SOURCE -I. -MMD -MP
-# The wrapper compiler's headers are not ours to warn about.
+# No warnings for the wrapper compiler's headers.
 sim_mpi_cflags = $(patsubst -I%,-isystem %,$(shell $(MPICC) --showme:compile 2>/dev/null))
 sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 
-# The exported functions of each library, and what is under them.
+# The exported functions of each library, and their implementation.
 sim_objects = $(addprefix $(SIM)/obj/lib/,$(1:%=%.o))
 sim_driver := $(call sim_objects,driver driver_event driver_launch driver_memory driver_stream)
 sim_device := $(call sim_objects,event graph memory model operation stream thread)
@@ -19,8 +19,8 @@ sim_runtime_calls := $(call sim_objects,$(addprefix runtime/,compiled launch mem
 sim_runtime := $(call sim_objects,runtime/runtime-12 runtime/runtime-13) $(sim_runtime_calls)
 
 sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
-# The exported functions begin with a push, as those of the real libraries do: a probe there is
-# cheap. Only without optimisation is that so for all of them.
+# The exported functions begin with a push, as those of the real libraries: a probe there is cheap.
+# Only without optimisation all of them do.
 $(sim_driver) $(sim_nccl) $(sim_runtime): private sim_lib_cflags += -O0
 sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
 	-Wl,-rpath,'$$ORIGIN'
@@ -103,7 +103,7 @@ demo-run: all $(sim_libs) $(SIM)/train $(SIM)/launch
 
 # ---- the cluster ---------------------------------------------------------------------------------
 
-# Plays thousands of ranks through the product's own agents and engine, in one process.
+# Simulates thousands of ranks with the product's own agents and engine, in one process.
 cluster_mains := main accuracy drawn
 cluster_objects := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(cluster_mains:%=tests/sim/cluster/%.c),\
 	$(wildcard tests/sim/cluster/*.c tests/sim/cluster/*/*.c)) tests/sim/job.c)
@@ -117,7 +117,7 @@ $(cluster_programs): $(cluster_objects) $(foreach l,cli engine aggregator detect
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
 
-# Verdicts on played clusters, as unit tests.
+# Verdicts on simulated clusters, as unit tests.
 cluster_tests := $(addprefix $(B)/test/,$(filter test_sim_% sim/%,$(unit_tests)))
 $(cluster_tests): $(B)/test/%: $(B)/obj/tests/unit/%.o $(cluster_objects) $(call archives,$(libraries))
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The MPI job once more, over MPICH. Beside Open MPI, Debian's wrapper has a name of its own.
+# The MPI job built with MPICH. If Open MPI is installed too, Debian's wrapper has its own name.
 
 ifneq ($(shell command -v mpicc.mpich 2>/dev/null),)
 sim: $(SIM)/mpich_train

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Like for like with sysTrace: the table of docs/systrace.md.
+# The comparison with sysTrace: the table of docs/systrace.md.
 
 .PHONY: bench-systrace
 bench-systrace: $(B)/bin/neutracer ## verdicts on jobs in sysTrace's files, beside its own (SEEDS=6)

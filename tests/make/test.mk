@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The test stages. Each gathers what lies in its directory; tests/run.sh runs and counts it. A
-# check_*_needs variable is what a stage builds first: other rooms may add to it.
+# The test stages. Each collects the tests of its directory; tests/run.sh runs and counts them. A
+# check_*_needs variable lists the prerequisites of a stage: other rooms may add to it.
 
 # Where NT_RESULTS is set (by `make test`), a stage adds its results there and prints no sum.
 run := $(Q)tests/run.sh
@@ -9,13 +9,13 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
-# PART=short is one test of each kind, PART=rest what it leaves out, of the stages whose tests take minutes.
+# For stages that take minutes: PART=short is one test of each kind, PART=rest all others.
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
 test_stages := all check check-bpf check-oom "check-kafka PART=short" "check-e2e PART=short"
-# Side by side run those that wait for brokers and machines, and those that take the processors. Stages
-# whose jobs must keep their time run alone.
+# Stages that wait for brokers and machines run in parallel with those that load the processors.
+# Stages with timing-sensitive jobs run alone.
 full_stages := "check-bpf SAN=1" "check SAN=1 + fuzz-short & check-kafka PART=rest + check-vm" \
 	"check-e2e PART=rest" check-live-san
 test test-full: export MAKE := $(MAKE)
@@ -30,10 +30,10 @@ test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, a
 # ---- check: no root, no network ------------------------------------------------------------------
 
 check_scripts := $(sort $(wildcard tests/check/*.sh) $(wildcard tests/api/test_*.sh))
-# Programs that the scripts look at are those of the release build; sanitized runs leave them out.
+# Scripts check the programs of the release build; sanitized runs omit them.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
-# Unit tests use no port, file or clock of each other's.
+# Unit tests are independent: they share no port, file or clock.
 unit_jobs := $(shell nproc)
 
 .PHONY: check
@@ -42,7 +42,7 @@ check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API ca
 
 # ---- check-thread: races --------------------------------------------------------------------------
 
-# The unit tests of whatever has threads, and an aggregator with all of its at work.
+# The unit tests of all code with threads, and an aggregator with all its threads running.
 thread_pattern := pthread_create|agent/publish/health_server\.h|agent/identity/(kube|kubelet)\.h|aggregator/(api/api|service)\.h|notify/notify\.h
 thread_pattern := $(thread_pattern)|common/(http/httpd|kube/kube|system/thread)\.h
 thread_headers = $(shell grep -lE '$(thread_pattern)' $(unit_headers))
@@ -111,8 +111,8 @@ e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
 	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(call part,$(e2e_short),$(e2e_scripts))
 
-# The agent's and the aggregator's whole way from start to end under sanitizers: probes, verdict,
-# an end by SIGTERM at which nothing may be left. An error or a leak is a program's exit status 1.
+# The agent and the aggregator from start to exit under sanitizers: probes, a verdict, and an exit
+# by SIGTERM without leaks. On an error or a leak a program exits with status 1.
 live_scripts := $(addprefix tests/e2e/,verdicts/test_slow_rank_train.sh operation/test_orderly_end.sh)
 
 .PHONY: check-live-san check-live
@@ -127,11 +127,11 @@ fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fu
 TIME ?= 60
 T ?= $(fuzz_targets)
 
-# What the cost of a run is counted by: see tests/fuzz/cost.c.
+# Functions that count the cost of a run: see tests/fuzz/cost.c.
 fuzz_wrapped := __sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_init memchr memmem memcmp \
 	strlen strnlen strspn strcspn strchr strrchr strstr strdup strndup strcmp __asan_memcpy \
 	__asan_memmove __asan_memset nt_crc32c
-# A file system in memory, for the targets that read a spool: see tests/fuzz/disk.c.
+# An in-memory file system for targets that read a spool: see tests/fuzz/disk.c.
 fuzz_disk := open openat close read pread pwrite fstat fstatat mkdir mkdirat renameat renameat2 unlinkat \
 	ftruncate fsync fdatasync fchmod flock fdopendir readdir closedir getrandom inotify_init1
 fuzz_on_disk := recording shelter spool
@@ -144,7 +144,7 @@ $(fuzz_on_disk:%=$(B)/fuzz/fuzz_%): $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call fuzz_link,$(fuzz_disk:%=-Wl,--wrap=%))
-# The calls of the HTTP library, which fuzz_http answers itself.
+# The calls of the HTTP library, which fuzz_http replaces.
 $(B)/fuzz/fuzz_http: fuzz_stands_in := MHD_lookup_connection_value MHD_get_connection_values_n \
 	MHD_get_connection_info
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/cost.o $(call archives,$(libraries))
@@ -152,8 +152,8 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/cost.o $(call archives,
 	$(call say,LINK,$@)
 	$(Q)$(call fuzz_link,$(fuzz_stands_in:%=-Wl,--wrap=%))
 
-# What measures is not measured. Nor is a checksum's loop over every byte, most of the time of a run,
-# which __wrap_nt_crc32c() counts and checks as a whole.
+# The instrumentation itself is not instrumented. Nor is a checksum's loop over all bytes, most of a
+# run's time, which __wrap_nt_crc32c() counts and checks as a whole.
 $(foreach o,tests/fuzz/cost tests/fuzz/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
 	CFLAGS := $(filter-out $(mode),$(CFLAGS)) -O2
 
@@ -167,7 +167,7 @@ fuzz-merge: ## add to the committed corpus what was found and widens its coverag
 fuzz-short:
 	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here TIME=4
 
-# ---- measures of the tests themselves ------------------------------------------------------------
+# ---- quality of the tests ------------------------------------------------------------------------
 
 .PHONY: cov
 cov: ## which lines the unit tests run, by file
