@@ -88,9 +88,8 @@ static int print_nobody(struct nt_client *client)
 	if (json_array_size(jobs))
 		(void)printf("No slow ranks.\n");
 	else
-		(void)printf(
-			"No slow ranks, and no jobs: nothing has been heard from any agent "
-			"yet.\nIs neutracer-agent running where the job runs, on the same bus?\n");
+		(void)printf("No slow ranks, and no jobs: no agent has sent data yet.\n"
+			     "Is neutracer-agent running where the job runs, on the same bus?\n");
 	return NT_EXIT_OK;
 }
 
@@ -110,7 +109,7 @@ static int print_table(const json_t *items)
 	}
 	nt_table_print(table, stdout);
 	if (unobserved)
-		(void)printf("\nNot heard of for 10 s, and slow when last seen: %zu of %zu. Is "
+		(void)printf("\nWithout data for 10 s, and slow before that: %zu of %zu. Is "
 			     "neutracer-agent running there?\n",
 			     unobserved, json_array_size(items));
 	(void)printf("\n%sThe evidence: neutracer incidents INCIDENT%s\n",

@@ -94,7 +94,7 @@ static int say_short(const struct nt_coverage *reach, const char *prefix, const 
 			       reach->ranks > 2 ? "; --windows shows who stood out in them" : "");
 	else
 		(void)snprintf(note, sizeof(note),
-			       "%sno %s holds a whole step of every rank: nobody was judged",
+			       "%sno %s holds a whole step of every rank: no rank was judged",
 			       prefix, unit);
 	return take(data, note);
 }
@@ -114,7 +114,7 @@ static int say_alone(const struct nt_coverage *reach, const char *prefix, const 
 	(void)snprintf(
 		note, sizeof(note),
 		"%s%s: only what changes against its own past shows, and the first %d %ss of it "
-		"are needed to know that",
+		"are needed as a baseline",
 		prefix, who, NT_PAST_WINDOWS, unit);
 	return take(data, note);
 }
@@ -132,15 +132,15 @@ int nt_coverage_each(const struct nt_coverage *reach, const char *prefix, const 
 		(void)snprintf(
 			note, sizeof(note),
 			"%s%u of %u ranks have fewer than %d peers: which of them is slow shows "
-			"after the first %d %ss, which tell what is usual",
+			"after the first %d %ss, which are the baseline",
 			prefix, reach->few, reach->ranks, NT_FEW_PEERS, NT_PAST_WINDOWS, unit);
 		r = take(data, note);
 	}
 	if (r == 0 && reach->blind) {
 		(void)snprintf(
 			note, sizeof(note),
-			"%sthe own work of %u of %u ranks does not show (tier T1): of causes on "
-			"them only those of hosts can be told",
+			"%sthe own work of %u of %u ranks is not observable (tier T1): of causes "
+			"on them only those of hosts can be found",
 			prefix, reach->blind, reach->ranks);
 		r = take(data, note);
 	}

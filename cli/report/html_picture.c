@@ -265,7 +265,7 @@ static void put_legend(struct nt_markup *out)
 		{"none", "0", "like its peers (within 3 % of a step)"},
 		{"#d55e00", "0.25", "10 % of a step more"},
 		{"#d55e00", "1", "40 % or more"},
-		{"#808080", "0.38", "not seen, or nobody to compare with"},
+		{"#808080", "0.38", "no data, or no peers"},
 	};
 
 	nt_markup_put(out, "<ul class=\"legend\">\n");
@@ -319,9 +319,10 @@ static int put_scene(const struct nt_html_page *page, const struct nt_windows_jo
 	if (is_compared(job))
 		put_maps(page, &scene, number);
 	else
-		nt_markup_put(page->out,
-			      "<p>No rank could be compared with another in any window: nothing "
-			      "tells what it did by itself, or it has no peers.</p>\n");
+		nt_markup_put(
+			page->out,
+			"<p>No rank could be compared with another in any window: its own work "
+			"is not observable, or it has no peers.</p>\n");
 	return page->out->error;
 }
 

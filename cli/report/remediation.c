@@ -65,7 +65,7 @@ static const struct row rows[] = {
 	 "A fault of the program, not of a card: the two sides came to different calls. Compare the "
 	 "code path of a rank of each side, above all conditions that depend on rank or data."},
 	{"unknown", "two populations", NULL,
-	 "Half of the ranks are slower than the rest and no past tells which half is right. Compare "
+	 "Half of the ranks are slower than the rest; no history shows which half is right. Compare "
 	 "model, clocks and driver of a node of each half, or with an earlier run."},
 	{"node", NULL, NULL,
 	 "Look at the metrics of that node that are named as evidence, against those of another."},

@@ -254,7 +254,7 @@ static int note_groups(const struct nt_report *report, nt_report_note_fn *take, 
 	return report->ungrouped
 		       ? take(data,
 			      "these traces do not say which ranks work together (those of PyTorch 2.3 and "
-			      "later do): each rank was held against its own past alone")
+			      "later do): each rank was compared with its own history only")
 		       : 0;
 }
 
