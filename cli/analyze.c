@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `neutracer analyze`: the verdict on files. The format follows from the path: a directory of the
+ * `neutracer analyze`: the verdict on files. The path determines the format. A directory of the
  * spool bus is a recording, *.json are Kineto traces, *.csv is a straggler table, or sysTrace's
  * markers if named so. Dumps of the flight recorder are distinguished from Kineto traces by their
  * content.

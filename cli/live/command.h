@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The commands of `neutracer`, one row of the table in commands.c each. A command's function gets
- * argv[0] = the name of its option program ("neutracer jobs") and the arguments behind the
- * command's name, handles --help by nt_opt_load(), and returns an exit code of
+ * the name of its option program ("neutracer jobs") as argv[0], and the arguments behind the
+ * command's name. It handles --help by nt_opt_load() and returns an exit code of
  * common/options/exit.h.
  */
 #ifndef NT_CLI_LIVE_COMMAND_H

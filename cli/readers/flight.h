@@ -61,7 +61,7 @@ struct nt_flight_rank {
 struct nt_flight {
 	struct nt_flight_rank *rank; /* ascending */
 	size_t ranks;
-	uint32_t world; /* 0: the files do not say */
+	uint32_t world; /* 0: unknown */
 	bool timed; /* the starts of calls on the devices are recorded */
 	bool untyped; /* the element type of some call is not recorded */
 	uint64_t dropped; /* calls of groups beyond NT_FRAME_MAX_COMMS of a rank */

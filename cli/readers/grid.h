@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The ends of a trace's frames: at steps of one of its ranks, at least half a second apart, and
- * extended evenly before and after them. An end is half a step behind that rank's, so that clocks
- * may differ by as much before the same step of two ranks falls into different frames.
+ * extended evenly before and after them. An end is half a step behind that rank's: so far clocks
+ * may differ before the same step of two ranks falls into different frames.
  */
 #ifndef NT_CLI_READERS_GRID_H
 #define NT_CLI_READERS_GRID_H

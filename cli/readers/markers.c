@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parser of marker files. Each operation has four rows of one Id: begin and end on the host
- * (SourceKind 0) and on the device (1), in any order; one of them carries the name,
+ * (SourceKind 0) and on the device (1), in any order. One of them carries the name,
  * "comm:OPERATION!GROUP!TYPE!COUNT". Several processes may append to a file in turn, so that an Id
  * may repeat.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reader of operation times as published by ByteDance's StragglerAnalysis. The definition of own
- * work is decisive: it is the sum of the recorded compute operations and nothing else, since a
- * victim idles outside any recorded operation (docs/verdicts.md).
+ * work is decisive: the sum of the recorded compute operations and nothing else. A victim idles
+ * outside any recorded operation (docs/verdicts.md).
  */
 #include "cli/readers/trace.h"
 

@@ -18,10 +18,9 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * The device's own part of the gap before the operation: all of it if the operation was launched
- * early in the gap, as the device then had work for the rest. A host that runs ahead waits for the
- * device now and then, so a short part of the gap before the launch does not mean that the device
- * was idle.
+ * The device's own part of the gap before the operation. It is all of the gap if the operation was
+ * launched early in it, as the device then had work for the rest. A host that runs ahead waits for
+ * the device now and then: a short part of the gap before the launch does not mean an idle device.
  */
 static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
 {

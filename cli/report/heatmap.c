@@ -94,7 +94,7 @@ static size_t smoothing(const struct canvas *canvas)
 
 /*
  * Orange for more than the peers, blue for less: distinguishable with every kind of colour
- * blindness, and on light and dark backgrounds alike, as the strength is in the opacity.
+ * blindness. The strength is in the opacity, for light and dark backgrounds alike.
  */
 static void choose_colours(struct nt_png_colour colour[256])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Verdicts in the document formats of openEuler's sysTrace, for its consumers: which ranks are slow
- * ("slow node"), and which steps of the job were ("fail slow"). docs/systrace.md has each field.
+ * Verdicts in the document formats of openEuler's sysTrace, for its consumers: slow ranks ("slow
+ * node"), and slow steps of the job ("fail slow"). docs/systrace.md has each field.
  */
 #ifndef NT_CLI_REPORT_SYSTRACE_H
 #define NT_CLI_REPORT_SYSTRACE_H

@@ -5,11 +5,11 @@
  * queue is drained behind the live records, at a limited rate.
  *
  * Live records never wait behind old ones: a record older than a few seconds is late for every
- * verdict anyway. The backlog is drained by class and, within a class, oldest first: gaps in the
- * sequence numbers close from the front, and what the caps would evict next is sent first. Records
- * are sent unchanged, so readers deduplicate by sequence number and discard by time.
+ * verdict anyway. The backlog is drained by class and, within a class, oldest first. Gaps in the
+ * sequence numbers thus close from the front, and records next to be evicted are sent first.
+ * Records are sent unchanged, so readers deduplicate by sequence number and discard by time.
  *
- * When the queue is first used, the unacknowledged records of the other bus are copied to it: no
+ * When the queue is first used, the unacknowledged records of the other bus are copied to it. So no
  * record is on disk while older ones of its kind are only in memory. A killed process therefore
  * leaves no gap in the sequence numbers, but possibly duplicates.
  */

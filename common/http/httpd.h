@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An HTTP server with a route table. The server itself handles all that is not specific to a route:
- * authorization, 400 to 431 for invalid requests, HEAD, request ids; every error is an RFC 9457
+ * authorization, 400 to 431 for invalid requests, HEAD, request ids. Every error is an RFC 9457
  * problem document. Handlers run in the server's threads and must not block.
  */
 #ifndef NT_COMMON_HTTP_HTTPD_H

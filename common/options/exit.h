@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Exit codes of the programs. A script can distinguish a mistake of its own (usage, config) from a
- * machine that lacks something (kernel) and from a fault that a retry may cure (the rest).
+ * Exit codes of the programs. A script can distinguish its own mistakes (usage, config), a machine
+ * that lacks something (kernel), and faults that a retry may cure (the rest).
  */
 #ifndef NT_COMMON_OPTIONS_EXIT_H
 #define NT_COMMON_OPTIONS_EXIT_H

@@ -28,7 +28,7 @@ struct command_line {
 	struct setting *settings;
 	size_t count;
 	const char *config_path;
-	bool answered; /* --help and its kin */
+	bool answered; /* an option such as --help was handled */
 };
 
 __attribute__((format(printf, 3, 4))) static void complain(struct nt_opt_error *error,

@@ -24,7 +24,7 @@ NT_MUST_CHECK int nt_opt_load(const struct nt_opt_program *program, int argc, ch
 			      void *config, struct nt_opt_error *ret_error);
 
 /*
- * For a program of commands, which does not call nt_opt_load(): handles --help and its kin.
+ * For a program of commands, which does not call nt_opt_load(): handles --help and similar options.
  * `option` has its dashes; false: it is none of them. shell: the word behind --print-completion,
  * NULL if there is none.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Group membership: which partitions are ours. It has a handle of its own with an empty assignment,
- * so there is one way of fetching, with or without a group, and grouped topics can be combined with
- * topics that every member reads whole.
+ * Group membership: which partitions are ours. It has a handle of its own with an empty assignment.
+ * So there is one way of fetching, with or without a group, and every member can read further
+ * topics whole.
  *
  * The assignor is "range" with static membership: releases of the library before 2.10 lose
  * partitions in cooperative rebalances, and Debian 12 has 2.0.2.

@@ -363,7 +363,7 @@ static int make_missing(struct admin *admin, const struct nt_kafka_topics_wish *
 		return 0;
 	options = rd_kafka_AdminOptions_new(admin->rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
 	(void)rd_kafka_AdminOptions_set_request_timeout(options, DO_MS / 2, text, sizeof(text));
-	/* Until every broker knows them. */
+	/* Until all brokers have the new metadata. */
 	(void)rd_kafka_AdminOptions_set_operation_timeout(options, DO_MS / 2, text, sizeof(text));
 	rd_kafka_CreateTopics(admin->rk, topics, count, options, admin->queue);
 	event = wait_for_answer(admin, error);

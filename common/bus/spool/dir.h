@@ -3,7 +3,7 @@
  * Names, modes and listings of the spool's directories. Below DIR no symbolic link is followed: its
  * topics belong to different users. Modes are 0750 and 0640 regardless of the umask, and never
  * temporarily narrower, because files are created under another name first. A directory with the
- * set-group-ID bit passes its group and that bit to all files created in it: an agent that runs as
+ * set-group-ID bit passes its group and that bit to all files created in it. An agent that runs as
  * root and an aggregator that does not can then read each other's files.
  */
 #ifndef NT_COMMON_BUS_SPOOL_DIR_H

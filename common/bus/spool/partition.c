@@ -262,7 +262,7 @@ int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt
 
 /*
  * Reads the newest segment to its last whole frame and truncates the rest: the torn end of a write
- * that was interrupted by kill -9, a full disk or a crash of the machine.
+ * interrupted by kill -9, a full disk or a crash of the machine.
  */
 static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 {

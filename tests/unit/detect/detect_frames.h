@@ -153,9 +153,9 @@ static inline void sim_init(struct sim *sim, uint32_t ranks, uint64_t seed)
 }
 
 /*
- * Megatron's order: tensor index first, then replica, then stage. Many medium reductions a step in
- * a tensor group, sends and receives in a pipeline, a few large reductions among replicas, one over
- * the first and the last stage's embeddings, and a flag over all.
+ * Megatron's order: tensor index first, then replica, then stage. Tensor groups make many medium
+ * reductions a step, pipelines sends and receives, replicas a few large reductions. The embeddings
+ * of the first and the last stage share one reduction, and a flag is reduced over all.
  */
 static inline void sim_init_layout(struct sim *sim, uint32_t tp, uint32_t pp, uint32_t dp,
 				   uint64_t seed)
