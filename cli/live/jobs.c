@@ -165,9 +165,7 @@ static int print_rows(const json_t *items, const struct nt_column *columns, size
 	return NT_EXIT_OK;
 }
 
-/*
- * ---- omitted processes ------------------------------------------------------------------------
- */
+/* ---- omitted processes ----------------------------------------------------------------------- */
 
 /* "node-3: 412 processes left out, 400 of them of user 65534 (cap 1024)" */
 static void print_limit(const char *node, const json_t *limit)

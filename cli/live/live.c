@@ -72,9 +72,7 @@ int nt_live_print_list(json_t *items)
 	return nt_live_print_json(list);
 }
 
-/*
- * ---- formatting ---------------------------------------------------------------------------------
- */
+/* ---- formatting ------------------------------------------------------------------------------ */
 
 const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT])
 {

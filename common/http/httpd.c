@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An HTTP server on libmicrohttpd with a route table. libmicrohttpd's timeout covers idle
- * connections only: a peer that sends a byte a second keeps a request open forever. At its limits
- * it stops accepting, or closes accepted connections, so a liveness probe fails while slow clients
- * have all connections. Limits and deadlines are therefore those of common/http/httpd_slots.h;
- * libmicrohttpd's own are never reached.
+ * connections: a peer that sends a byte a second keeps a request open forever. At its limits it
+ * stops accepting or closes accepted connections, and liveness probes fail. Limits and deadlines
+ * are therefore those of common/http/httpd_slots.h; libmicrohttpd's own are never reached.
  */
 #include "common/http/httpd.h"
 
@@ -43,9 +42,7 @@ enum {
 #define IDLE_NS     (15 * NT_SECOND)
 #define RESERVED_NS (2 * NT_SECOND)
 
-/*
- * ---- replying -----------------------------------------------------------------------------------
- */
+/* ---- replying -------------------------------------------------------------------------------- */
 
 static void release_reply(struct nt_httpd_reply *reply)
 {

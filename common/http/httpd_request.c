@@ -14,9 +14,7 @@ enum {
 	RETRY_AFTER_S = 5,
 };
 
-/*
- * ---- accessors for handlers ---------------------------------------------------------------------
- */
+/* ---- accessors for handlers ------------------------------------------------------------------ */
 
 const char *nt_httpd_segment(const struct nt_httpd_request *request, size_t n)
 {
@@ -81,9 +79,7 @@ int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request
 	return r;
 }
 
-/*
- * ---- rejecting ----------------------------------------------------------------------------------
- */
+/* ---- rejecting ------------------------------------------------------------------------------- */
 
 /* Whether a range in the comma-separated list of `Accept` includes the type. */
 static bool is_acceptable(const char *accept, const char *type)

@@ -111,9 +111,7 @@ void nt_disk_queue_store_free(struct nt_disk_queue_store *store)
 	free(store);
 }
 
-/*
- * ---- removal ------------------------------------------------------------------------------------
- */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 /* The row of this class with the oldest removable segment; NULL: there is none. */
 static struct nt_disk_queue_row *find_victim(struct nt_disk_queue_store *store,
@@ -192,9 +190,7 @@ void nt_disk_queue_store_expire(struct nt_disk_queue_store *store, uint64_t now_
 			expire_row(store, &store->row[i], now_real_ns - store->limits.max_age_ns);
 }
 
-/*
- * ---- adding -------------------------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static int make_room(struct nt_disk_queue_store *store, const struct nt_disk_queue_row *row,
 		     uint64_t more)
@@ -245,9 +241,7 @@ int nt_disk_queue_store_flush(struct nt_disk_queue_store *store)
 	return first;
 }
 
-/*
- * ---- taking out ---------------------------------------------------------------------------------
- */
+/* ---- taking out ------------------------------------------------------------------------------ */
 
 /* The oldest readable segment of the class; its row in *ret_row. */
 static struct nt_disk_queue_segment *find_next(struct nt_disk_queue_store *store,

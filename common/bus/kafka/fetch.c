@@ -40,9 +40,7 @@ static bool is_wanted(const struct nt_kafka_reader *reader,
 	       !(reader->bus.paused >> partition->topic & 1);
 }
 
-/*
- * ---- requesting offsets -----------------------------------------------------------------------
- */
+/* ---- requesting offsets ---------------------------------------------------------------------- */
 
 /* Offsets of times in many partitions, in one request. The list has the times as offsets. */
 static int ask_offsets(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list)

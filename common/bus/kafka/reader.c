@@ -127,9 +127,7 @@ static int reconnect(struct nt_kafka_reader *reader, bool must_rejoin)
 	return r;
 }
 
-/*
- * ---- updates ----------------------------------------------------------------------------------
- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static int grow(struct nt_kafka_reader *reader, enum nt_topic topic, uint32_t count)
 {

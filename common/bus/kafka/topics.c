@@ -60,9 +60,7 @@ static void note(struct nt_kafka_topic_state *state, enum nt_kafka_topic_status 
 	nt_kafka_make_printable(state->note[state->notes++]);
 }
 
-/*
- * ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void close_admin(struct admin *admin)
 {
@@ -229,9 +227,7 @@ static int describe_topics(struct admin *admin, struct nt_kafka_topic_state stat
 	return 0;
 }
 
-/*
- * ---- required settings ------------------------------------------------------------------------
- */
+/* ---- required settings ----------------------------------------------------------------------- */
 
 static void add(struct config configs[MAX_CONFIGS], size_t *count, bool is_needed, const char *name,
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -272,9 +268,7 @@ static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_wis
 	return count;
 }
 
-/*
- * ---- creating ---------------------------------------------------------------------------------
- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static rd_kafka_NewTopic_t *plan(const struct admin *admin, struct nt_kafka_topic_state *state,
 				 const struct nt_kafka_topics_wish *wish)

@@ -27,9 +27,7 @@ enum {
 #define DEFAULT_GIVE_UP_NS (30 * NT_SECOND)
 #define DEFAULT_FLUSH_NS   (5 * NT_SECOND)
 
-/*
- * ---- publishing -------------------------------------------------------------------------------
- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 /* Counts the record as lost, or gives it back. Without the lock. */
 static void return_message(struct nt_kafka_writer *writer, struct nt_kafka_message *message)

@@ -30,9 +30,7 @@ enum {
 #define MAKE_AGAIN_MAX_NS (30 * NT_SECOND)
 #define DRAIN_NS          (2 * NT_SECOND) /* of a client, before it is destroyed */
 
-/*
- * ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* With the lock held. The library refers to the bytes until it reports their delivery. */
 rd_kafka_resp_err_t nt_kafka_writer_send_one(struct nt_kafka_writer *writer,
