@@ -44,7 +44,7 @@ struct nt_kube_pods {
 	bool stopped;
 	struct nt_pods *pods;
 	struct nt_kube_pods_stats stats;
-	enum nt_kube_fault_notice fault_notice;
+	enum nt_kube_failure failure;
 	char reason[NT_KUBE_REASON];
 };
 
@@ -131,7 +131,7 @@ static void on_watching(void *context)
 	struct nt_kube_pods *pods = ((struct nt_json_stream *)context)->context;
 
 	(void)pthread_mutex_lock(&pods->lock);
-	pods->fault_notice = NT_KUBE_WELL;
+	pods->failure = NT_KUBE_WELL;
 	(void)pthread_mutex_unlock(&pods->lock);
 }
 
@@ -142,7 +142,7 @@ static int feed(void *context, const char *data, size_t len)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static enum nt_kube_fault_notice fault_notice_of(int r, long status)
+static enum nt_kube_failure failure_of(int r, long status)
 {
 	switch (r) {
 	case 0:
@@ -164,14 +164,14 @@ static enum nt_kube_fault_notice fault_notice_of(int r, long status)
 	}
 }
 
-static void fail(struct nt_kube_pods *pods, enum nt_kube_fault_notice fault_notice,
+static void fail(struct nt_kube_pods *pods, enum nt_kube_failure failure,
 		 const struct nt_kube_reply *reply)
 {
 	const char *reason = reply->reason[0] ? reply->reason : nt_kube_error(pods->kube);
 
 	(void)pthread_mutex_lock(&pods->lock);
-	pods->fault_notice = fault_notice;
-	pods->stats.failed[fault_notice]++;
+	pods->failure = failure;
+	pods->stats.failed[failure]++;
 	if (*reason)
 		(void)snprintf(pods->reason, sizeof(pods->reason), "%s", reason);
 	else
@@ -183,7 +183,7 @@ static void fail(struct nt_kube_pods *pods, enum nt_kube_fault_notice fault_noti
 /* True: success. An expired version is no failure, but no progress. */
 static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply *reply)
 {
-	enum nt_kube_fault_notice fault_notice = fault_notice_of(r, reply->status);
+	enum nt_kube_failure failure = failure_of(r, reply->status);
 
 	pods->was_gone |= r == 0 && reply->status == HTTP_GONE;
 	if (pods->was_gone) {
@@ -193,13 +193,13 @@ static bool settle(struct nt_kube_pods *pods, int r, const struct nt_kube_reply 
 		(void)pthread_mutex_unlock(&pods->lock);
 		return false;
 	}
-	if (fault_notice == NT_KUBE_WELL)
+	if (failure == NT_KUBE_WELL)
 		return true;
 	/* The invalid item may have been a change that is now missed. */
-	if (fault_notice == NT_KUBE_MALFORMED)
+	if (failure == NT_KUBE_MALFORMED)
 		pods->version[0] = '\0';
 	if (r != -ECANCELED)
-		fail(pods, fault_notice, reply);
+		fail(pods, failure, reply);
 	return false;
 }
 
@@ -220,7 +220,7 @@ static int finish_list(struct nt_kube_pods *pods, const struct nt_json_stream *j
 	(void)pthread_mutex_lock(&pods->lock);
 	nt_pods_list_end(pods->pods, nt_clock_mono_ns());
 	pods->stats.is_synced = 1;
-	pods->fault_notice = NT_KUBE_WELL;
+	pods->failure = NT_KUBE_WELL;
 	(void)pthread_mutex_unlock(&pods->lock);
 	return 0;
 }
@@ -268,7 +268,7 @@ static uint64_t draw(struct nt_kube_pods *pods, uint64_t max)
 static bool watch(struct nt_kube_pods *pods)
 {
 	nt_autosplitter struct nt_json_stream json_stream = {
-		.mode = NT_JSON_STREAM_STREAM,
+		.mode = NT_JSON_STREAM_VALUES,
 		.max_bytes = NT_KUBE_POD_BYTES,
 		.object = on_change,
 		.context = pods,
@@ -437,16 +437,15 @@ void nt_kube_pods_tick(struct nt_kube_pods *pods, uint64_t now_ns)
 	(void)pthread_mutex_unlock(&pods->lock);
 }
 
-enum nt_kube_fault_notice nt_kube_pods_fault_notice(struct nt_kube_pods *pods,
-						    char text[NT_KUBE_REASON])
+enum nt_kube_failure nt_kube_pods_failure(struct nt_kube_pods *pods, char text[NT_KUBE_REASON])
 {
-	enum nt_kube_fault_notice fault_notice;
+	enum nt_kube_failure failure;
 
 	(void)pthread_mutex_lock(&pods->lock);
-	fault_notice = pods->fault_notice;
+	failure = pods->failure;
 	memcpy(text, pods->reason, sizeof(pods->reason));
 	(void)pthread_mutex_unlock(&pods->lock);
-	return fault_notice;
+	return failure;
 }
 
 const char *nt_kube_pods_server(const struct nt_kube_pods *pods)
@@ -458,7 +457,7 @@ void nt_kube_pods_stats(struct nt_kube_pods *pods, struct nt_kube_pods_stats *re
 {
 	(void)pthread_mutex_lock(&pods->lock);
 	*ret_stats = pods->stats;
-	ret_stats->is_synced &= pods->fault_notice == NT_KUBE_WELL;
+	ret_stats->is_synced &= pods->failure == NT_KUBE_WELL;
 	nt_pods_stats(pods->pods, &ret_stats->pods);
 	(void)pthread_mutex_unlock(&pods->lock);
 }

@@ -26,21 +26,21 @@ struct nt_kube_pods_options {
 };
 
 /* State of the connection; below 32, for nt_fault_notice_look(). */
-enum nt_kube_fault_notice {
+enum nt_kube_failure {
 	NT_KUBE_WELL,
 	NT_KUBE_AWAY, /* no response, or an incomplete one */
 	NT_KUBE_UNTRUSTED, /* no trusted connection, or no token */
 	NT_KUBE_DENIED, /* 401, 403 */
 	NT_KUBE_REFUSED, /* any other status, overload included */
 	NT_KUBE_MALFORMED, /* an invalid response */
-	NT_KUBE_FAULT_NOTICE_END,
+	NT_KUBE_FAILURE_END,
 };
 
 struct nt_kube_pods_stats {
 	struct nt_pods_stats pods;
 	uint64_t lists, watches, events; /* totals: started, started, processed */
 	uint64_t gone; /* watches expired on the server (410) */
-	uint64_t failed[NT_KUBE_FAULT_NOTICE_END];
+	uint64_t failed[NT_KUBE_FAILURE_END];
 	uint64_t too_large; /* pods over NT_KUBE_POD_BYTES */
 	uint64_t malformed; /* pods and changes that could not be parsed */
 	uint64_t is_synced; /* 1: a list was received, and the last attempt succeeded */
@@ -62,8 +62,7 @@ bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup
 void nt_kube_pods_tick(struct nt_kube_pods *pods, uint64_t now_ns);
 
 /* The current state, and a text that describes the error. */
-enum nt_kube_fault_notice nt_kube_pods_fault_notice(struct nt_kube_pods *pods,
-						    char text[NT_KUBE_REASON]);
+enum nt_kube_failure nt_kube_pods_failure(struct nt_kube_pods *pods, char text[NT_KUBE_REASON]);
 
 const char *nt_kube_pods_server(const struct nt_kube_pods *pods);
 

@@ -103,13 +103,13 @@ void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint
 		[NT_KUBE_MALFORMED] = "sent an invalid response",
 	};
 	char text[NT_KUBE_REASON];
-	enum nt_kube_fault_notice fault_notice;
+	enum nt_kube_failure fault_notice;
 	enum nt_fault_notice_news news;
 
 	if (!placement_lookup->kube)
 		return;
 	nt_kube_pods_tick(placement_lookup->kube, now_ns);
-	fault_notice = nt_kube_pods_fault_notice(placement_lookup->kube, text);
+	fault_notice = nt_kube_pods_failure(placement_lookup->kube, text);
 	if (fault_notice == NT_KUBE_AWAY && now_ns - placement_lookup->start_ns < FIRST_NS)
 		return;
 	news = nt_fault_notice_look(&placement_lookup->fault_notice, fault_notice, now_ns);

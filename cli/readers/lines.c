@@ -10,15 +10,15 @@ enum {
 	LINE_MAX_BYTES = 64 << 10,
 };
 
-struct nt_admissions {
+struct nt_lines {
 	gzFile file;
 	uint64_t number;
 	char line[LINE_MAX_BYTES];
 };
 
-int nt_admissions_open(const char *path, struct nt_admissions **ret_lines)
+int nt_lines_open(const char *path, struct nt_lines **ret_lines)
 {
-	nt_auto(nt_admissions) struct nt_admissions *lines = NULL;
+	nt_auto(nt_lines) struct nt_lines *lines = NULL;
 	nt_autoclose int fd = -1;
 
 	lines = calloc(1, sizeof(*lines));
@@ -37,7 +37,7 @@ int nt_admissions_open(const char *path, struct nt_admissions **ret_lines)
 	return 0;
 }
 
-void nt_admissions_close(struct nt_admissions *lines)
+void nt_lines_close(struct nt_lines *lines)
 {
 	if (!lines)
 		return;
@@ -57,7 +57,7 @@ static int end_reason(gzFile file)
 	return err == Z_OK || err == Z_STREAM_END ? 0 : -EIO;
 }
 
-int nt_admissions_next(struct nt_admissions *lines, char **ret_line)
+int nt_lines_next(struct nt_lines *lines, char **ret_line)
 {
 	size_t len = 0;
 
@@ -91,7 +91,7 @@ int nt_admissions_next(struct nt_admissions *lines, char **ret_line)
 	return 1;
 }
 
-uint64_t nt_admissions_number(const struct nt_admissions *lines)
+uint64_t nt_lines_number(const struct nt_lines *lines)
 {
 	return lines->number;
 }

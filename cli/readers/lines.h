@@ -7,20 +7,20 @@
 
 #include "common/base/cleanup.h"
 
-struct nt_admissions;
+struct nt_lines;
 
 /* -errno of the file; -ENOMEM. */
-NT_MUST_CHECK int nt_admissions_open(const char *path, struct nt_admissions **ret_lines);
-void nt_admissions_close(struct nt_admissions *lines);
-NT_DEFINE_AUTO(nt_admissions, nt_admissions_close)
+NT_MUST_CHECK int nt_lines_open(const char *path, struct nt_lines **ret_lines);
+void nt_lines_close(struct nt_lines *lines);
+NT_DEFINE_AUTO(nt_lines, nt_lines_close)
 
 /*
  * 1 with the next line, without its end and valid until the next call; 0 at the end of the file.
  * -EMSGSIZE for a line over 64 KiB, -EBADMSG for damaged compression or a NUL byte, -EIO.
  */
-NT_MUST_CHECK int nt_admissions_next(struct nt_admissions *lines, char **ret_line);
+NT_MUST_CHECK int nt_lines_next(struct nt_lines *lines, char **ret_line);
 
 /* Of the line last returned or rejected, from 1. */
-uint64_t nt_admissions_number(const struct nt_admissions *lines);
+uint64_t nt_lines_number(const struct nt_lines *lines);
 
 #endif

@@ -70,7 +70,7 @@ struct field {
 struct table {
 	const char *path;
 	struct nt_trace_error *error;
-	struct nt_admissions *lines;
+	struct nt_lines *lines;
 	size_t at[COLUMN_END], fields;
 	struct row *row;
 	size_t rows, cap;
@@ -88,7 +88,7 @@ static void release_table(struct table *table)
 		free(kind);
 	}
 	free(table->row);
-	nt_admissions_close(table->lines);
+	nt_lines_close(table->lines);
 }
 
 void nt_markers_free(struct nt_markers *markers)
@@ -166,11 +166,10 @@ static struct field cut(struct field *rest, char separator)
 
 static int refuse_name(const struct table *table, const struct field *name)
 {
-	return nt_trace_refuse(table->error,
-			       "%s:%" PRIu64
-			       ": Name is '%.*s', want comm:OPERATION!GROUP!TYPE!COUNT",
-			       table->path, nt_admissions_number(table->lines),
-			       (int)(name->len < 60 ? name->len : 60), name->text);
+	return nt_trace_refuse(
+		table->error,
+		"%s:%" PRIu64 ": Name is '%.*s', want comm:OPERATION!GROUP!TYPE!COUNT", table->path,
+		nt_lines_number(table->lines), (int)(name->len < 60 ? name->len : 60), name->text);
 }
 
 static int describe_kind(const struct table *table, const struct field *name,
@@ -220,7 +219,7 @@ static int find_kind(struct table *table, const struct field *name, uint32_t *re
 		return r;
 	if (out->kinds == MAX_KINDS)
 		return nt_trace_refuse(table->error, "%s:%" PRIu64 ": more than %d different calls",
-				       table->path, nt_admissions_number(table->lines), MAX_KINDS);
+				       table->path, nt_lines_number(table->lines), MAX_KINDS);
 	/* Grows at powers of two, so that no capacity is stored. */
 	if ((out->kinds & (out->kinds - 1)) == 0) {
 		struct nt_marker_kind *grown = reallocarray(
@@ -300,7 +299,7 @@ static int read_number(const struct table *table, const struct field *field, enu
 		return nt_trace_refuse(
 			table->error,
 			"%s:%" PRIu64 ": %s is '%.*s', want an integer from 0 to %" PRIu64,
-			table->path, nt_admissions_number(table->lines), column_names[column].name,
+			table->path, nt_lines_number(table->lines), column_names[column].name,
 			(int)(f->len < 40 ? f->len : 40), f->text, max);
 	return 0;
 }
@@ -309,7 +308,7 @@ static int add_row(struct table *table, const struct row *row)
 {
 	if (table->rows == MAX_ROWS)
 		return nt_trace_refuse(table->error, "%s:%" PRIu64 ": more than %d rows",
-				       table->path, nt_admissions_number(table->lines), MAX_ROWS);
+				       table->path, nt_lines_number(table->lines), MAX_ROWS);
 	if (table->rows == table->cap) {
 		const size_t cap = table->cap ? table->cap * 2 : 4096;
 		struct row *rows = reallocarray(table->row, cap, sizeof(*rows));
@@ -339,7 +338,7 @@ static int read_row(struct table *table, const struct field *field)
 
 static int read_line(struct table *table, const char *line)
 {
-	const uint64_t number = nt_admissions_number(table->lines);
+	const uint64_t number = nt_lines_number(table->lines);
 	struct field field[MAX_FIELDS];
 	const size_t n = split(line, field);
 
@@ -361,12 +360,12 @@ static int read_rows(struct table *table)
 	char *line = NULL;
 	int r;
 
-	r = nt_admissions_open(table->path, &table->lines);
+	r = nt_lines_open(table->path, &table->lines);
 	if (r < 0) {
 		(void)nt_trace_refuse(table->error, "%s: %s", table->path, strerrordesc_np(-r));
 		return r;
 	}
-	while ((r = nt_admissions_next(table->lines, &line)) > 0) {
+	while ((r = nt_lines_next(table->lines, &line)) > 0) {
 		r = read_line(table, line);
 		if (r < 0)
 			return r;
@@ -374,7 +373,7 @@ static int read_rows(struct table *table)
 	if (r == -ENOMEM || r == 0)
 		return r;
 	return nt_trace_refuse(table->error, "%s:%" PRIu64 ": %s", table->path,
-			       nt_admissions_number(table->lines),
+			       nt_lines_number(table->lines),
 			       r == -EMSGSIZE ? "line longer than 64 KiB"
 					      : "damaged: the file is cut short or no text");
 }

@@ -217,18 +217,18 @@ static int read_row(struct table *table, const struct line_context *at)
 
 static int read_table(struct table *table, const char *path, struct nt_trace_error *error)
 {
-	nt_auto(nt_admissions) struct nt_admissions *lines = NULL;
+	nt_auto(nt_lines) struct nt_lines *lines = NULL;
 	struct field field[MAX_FIELDS];
 	char *line = NULL;
 	int r;
 
-	r = nt_admissions_open(path, &lines);
+	r = nt_lines_open(path, &lines);
 	if (r < 0) {
 		(void)nt_trace_refuse(error, "%s: %s", path, strerrordesc_np(-r));
 		return r;
 	}
-	while ((r = nt_admissions_next(lines, &line)) > 0) {
-		struct line_context at = {path, nt_admissions_number(lines), error, field, table};
+	while ((r = nt_lines_next(lines, &line)) > 0) {
+		struct line_context at = {path, nt_lines_number(lines), error, field, table};
 
 		if (at.number == 1) {
 			r = read_header(table, path, line, error);
@@ -252,10 +252,10 @@ static int read_table(struct table *table, const char *path, struct nt_trace_err
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return nt_trace_refuse(
-			error, "%s:%" PRIu64 ": %s", path, nt_admissions_number(lines),
-			r == -EMSGSIZE ? "line longer than 64 KiB"
-				       : "damaged: the file is cut short or no text");
+		return nt_trace_refuse(error, "%s:%" PRIu64 ": %s", path, nt_lines_number(lines),
+				       r == -EMSGSIZE
+					       ? "line longer than 64 KiB"
+					       : "damaged: the file is cut short or no text");
 	if (!table->rows)
 		return nt_trace_refuse(error, "%s: no operations", path);
 	return 0;

@@ -20,7 +20,7 @@ static int keep(struct nt_json_stream *json_stream, const char *data, size_t len
 		json_stream->text.max = 2 * json_stream->max_bytes;
 		return nt_buf_append(&json_stream->text, data, len);
 	}
-	if (json_stream->mode == NT_JSON_STREAM_STREAM)
+	if (json_stream->mode == NT_JSON_STREAM_VALUES)
 		return 0;
 	json_stream->rest.max = NT_JSON_STREAM_REST;
 	r = nt_buf_append(&json_stream->rest, data, len);
@@ -44,7 +44,7 @@ static bool begins_object(const struct nt_json_stream *json_stream)
 {
 	if (json_stream->in_object)
 		return false;
-	if (json_stream->mode == NT_JSON_STREAM_STREAM)
+	if (json_stream->mode == NT_JSON_STREAM_VALUES)
 		return json_stream->depth == 0;
 	return json_stream->in_items && json_stream->depth == 2;
 }
@@ -52,7 +52,7 @@ static bool begins_object(const struct nt_json_stream *json_stream)
 static bool ends_object(const struct nt_json_stream *json_stream)
 {
 	return json_stream->in_object &&
-	       json_stream->depth == (json_stream->mode == NT_JSON_STREAM_STREAM ? 0 : 2);
+	       json_stream->depth == (json_stream->mode == NT_JSON_STREAM_VALUES ? 0 : 2);
 }
 
 static int emit(struct nt_json_stream *json_stream)

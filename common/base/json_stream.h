@@ -20,7 +20,7 @@ enum {
 };
 
 enum nt_json_stream_mode {
-	NT_JSON_STREAM_STREAM, /* a sequence of values */
+	NT_JSON_STREAM_VALUES, /* a sequence of values */
 	NT_JSON_STREAM_ITEMS, /* one object whose member "items" is an array of objects */
 };
 

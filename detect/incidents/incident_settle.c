@@ -218,8 +218,8 @@ static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 		incident->changed = true;
 		incident->severity = severity;
 	}
-	incident->completeness = nt_completeness_completeness(
-		&detect->gaps, incident->missing_before_ns, incident->since_ns, detect->end_ns);
+	incident->completeness = nt_completeness_share(&detect->gaps, incident->missing_before_ns,
+						       incident->since_ns, detect->end_ns);
 	incident->confidence = (1.0 - incident->chance) * incident->completeness;
 	if (is_news(incident->slowdown, incident->told_slowdown) ||
 	    is_news(incident->completeness, incident->told_completeness) ||

@@ -48,8 +48,8 @@ double nt_completeness_before(const struct nt_completeness *gaps, uint64_t since
 	return missing_ns;
 }
 
-double nt_completeness_completeness(const struct nt_completeness *gaps, double before_ns,
-				    uint64_t since_ns, uint64_t end_ns)
+double nt_completeness_share(const struct nt_completeness *gaps, double before_ns,
+			     uint64_t since_ns, uint64_t end_ns)
 {
 	const double missing_ns = gaps->missing_ns - before_ns;
 

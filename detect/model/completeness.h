@@ -29,7 +29,7 @@ void nt_completeness_add(struct nt_completeness *gaps, const struct nt_frame *fr
 /* Missing time before since_ns, ns. */
 double nt_completeness_before(const struct nt_completeness *gaps, uint64_t since_ns);
 /* Rank-windows received ÷ expected from since_ns to end_ns; exactly 1.0 if none is missing. */
-double nt_completeness_completeness(const struct nt_completeness *gaps, double before_ns,
-				    uint64_t since_ns, uint64_t end_ns);
+double nt_completeness_share(const struct nt_completeness *gaps, double before_ns,
+			     uint64_t since_ns, uint64_t end_ns);
 
 #endif

@@ -110,7 +110,7 @@ static const struct nt_detect_comm *slowest_comm(const struct nt_detect *detect)
 }
 
 /* The state of the slow network as a whole. */
-struct fault_notice {
+struct slow_network {
 	const struct nt_detect_comm *comm; /* or NULL */
 	const struct nt_cell *cell; /* or NULL */
 	const struct nt_cusum *level; /* of the evidence that shows it; NULL: none */
@@ -118,60 +118,60 @@ struct fault_notice {
 	enum nt_evidence_text method;
 };
 
-static bool name(struct nt_detect *detect, struct fault_notice *fault_notice,
+static bool name(struct nt_detect *detect, struct slow_network *slow_network,
 		 struct nt_culprit_link *ret_link)
 {
 	struct nt_culprit_link other;
-	const bool by_cells = fault_notice->cell && nt_matrix_name(detect, ret_link);
+	const bool by_cells = slow_network->cell && nt_matrix_name(detect, ret_link);
 
-	fault_notice->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
+	slow_network->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
 	if (by_cells && !ret_link->is_one_end)
 		return true;
 	/* It may be the NIC of an end without other transfers: counters can decide. */
-	fault_notice->method = NT_EVIDENCE_TEXT_COUNTERS;
-	if (nt_nic_ports_name(detect, fault_notice->onset_ns, &other) &&
+	slow_network->method = NT_EVIDENCE_TEXT_COUNTERS;
+	if (nt_nic_ports_name(detect, slow_network->onset_ns, &other) &&
 	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
 		*ret_link = other;
 		return true;
 	}
-	fault_notice->method = NT_EVIDENCE_TEXT_SHARED;
+	slow_network->method = NT_EVIDENCE_TEXT_SHARED;
 	if (nt_detect_link_share(detect, &other) &&
 	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
 		*ret_link = other;
 		return true;
 	}
-	fault_notice->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
+	slow_network->method = NT_EVIDENCE_TEXT_DELAY_MATRIX;
 	return by_cells;
 }
 
-static struct fault_notice find_fault_notice(const struct nt_detect *detect)
+static struct slow_network find_slow_network(const struct nt_detect *detect)
 {
 	double cost;
-	struct fault_notice fault_notice = {.comm = slowest_comm(detect),
+	struct slow_network slow_network = {.comm = slowest_comm(detect),
 					    .cell = nt_matrix_slowest(detect, &cost)};
 
 	/* Sends may overlap with work: their excess must lengthen the step. */
-	if (fault_notice.cell && !fault_notice.comm &&
+	if (slow_network.cell && !slow_network.comm &&
 	    (!is_step_slow(detect) || cost < detect->rules.size_floor ||
 	     felt(detect) < detect->rules.size_floor))
-		fault_notice.cell = NULL;
-	if (fault_notice.comm)
-		fault_notice.level = &fault_notice.comm->network.level;
-	else if (fault_notice.cell)
-		fault_notice.level = &fault_notice.cell->level;
+		slow_network.cell = NULL;
+	if (slow_network.comm)
+		slow_network.level = &slow_network.comm->network.level;
+	else if (slow_network.cell)
+		slow_network.level = &slow_network.cell->level;
 	else if (is_step_slow(detect) && !is_explained(detect))
-		fault_notice.level = &detect->step.level;
-	if (!fault_notice.level)
-		return fault_notice;
-	fault_notice.onset_ns = fault_notice.level->onset_ns;
+		slow_network.level = &detect->step.level;
+	if (!slow_network.level)
+		return slow_network;
+	slow_network.onset_ns = slow_network.level->onset_ns;
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_detect_comm *comm = detect->comm[at];
 
 		if (nt_network_was_slow(detect, comm) &&
-		    comm->network.level.onset_ns < fault_notice.onset_ns)
-			fault_notice.onset_ns = comm->network.level.onset_ns;
+		    comm->network.level.onset_ns < slow_network.onset_ns)
+			slow_network.onset_ns = comm->network.level.onset_ns;
 	}
-	return fault_notice;
+	return slow_network;
 }
 
 /* ---- what it says ---------------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 	};
 }
 
-static void tell(struct nt_detect *detect, const struct fault_notice *fault_notice,
+static void tell(struct nt_detect *detect, const struct slow_network *slow_network,
 		 const struct nt_culprit_link *link, struct nt_proposal *proposal)
 {
 	static const enum nt_evidence_text counted[NT_NIC_PORT_KINDS] = {
@@ -232,11 +232,11 @@ static void tell(struct nt_detect *detect, const struct fault_notice *fault_noti
 	    (link->kind == NT_CULPRIT_PATH && nt_nic_ports_tell(detect, link->peer, &port)))
 		add_row(proposal, counted[port.kind], NT_EVIDENCE_TEXT_EVENTS_A_SECOND,
 			NT_EVIDENCE_TEXT_COUNTERS, port.rate, port.usual, port.windows);
-	if (fault_notice->comm)
+	if (slow_network->comm)
 		add_row(proposal, NT_EVIDENCE_TEXT_TRANSFER, NT_EVIDENCE_TEXT_MS,
-			fault_notice->method, fault_notice->comm->network.transfer / 1e6,
-			nt_network_usual(&fault_notice->comm->network) / 1e6,
-			fault_notice->comm->network.level.windows);
+			slow_network->method, slow_network->comm->network.transfer / 1e6,
+			nt_network_usual(&slow_network->comm->network) / 1e6,
+			slow_network->comm->network.level.windows);
 	add_row(proposal, NT_EVIDENCE_TEXT_STEP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_OWN_PAST,
 		detect->step.step_ns / 1e6, detect->step.past.value_centre / 1e6,
 		detect->step.level.windows);
@@ -272,15 +272,15 @@ static struct nt_detect_incident *find_open(const struct nt_detect *detect,
 }
 
 /* Whether the slow network uses the link of that incident. */
-static bool is_of(const struct nt_detect *detect, const struct fault_notice *fault_notice,
+static bool is_of(const struct nt_detect *detect, const struct slow_network *slow_network,
 		  const struct nt_detect_incident *incident)
 {
 	const struct nt_culprit_link link = nt_detect_link_of(incident->kind, incident->comm);
 
-	if (fault_notice->comm)
-		return nt_detect_link_goes_over(detect, fault_notice->comm, &link);
-	return !fault_notice->cell ||
-	       nt_detect_link_holds(&link, fault_notice->cell->from, fault_notice->cell->to);
+	if (slow_network->comm)
+		return nt_detect_link_goes_over(detect, slow_network->comm, &link);
+	return !slow_network->cell ||
+	       nt_detect_link_holds(&link, slow_network->cell->from, slow_network->cell->to);
 }
 
 /*
@@ -288,21 +288,21 @@ static bool is_of(const struct nt_detect *detect, const struct fault_notice *fau
  * to another fault, as do counters that rise long after the onset. Transfer times by peer are valid
  * for each window.
  */
-static bool may_rename(const struct nt_detect *detect, const struct fault_notice *fault_notice,
+static bool may_rename(const struct nt_detect *detect, const struct slow_network *slow_network,
 		       const struct nt_detect_incident *open)
 {
 	if (open->state == NT_INCIDENT_PENDING)
 		return true;
 	if (open->recovery.bad_ns != detect->end_ns)
 		return false;
-	return fault_notice->method == NT_EVIDENCE_TEXT_DELAY_MATRIX;
+	return slow_network->method == NT_EVIDENCE_TEXT_DELAY_MATRIX;
 }
 
 /*
  * Keeps one incident while the name of its link changes: a pending incident is renamed at once, a
  * firing one if the new name lasts.
  */
-static void settle_name(struct nt_detect *detect, const struct fault_notice *fault_notice,
+static void settle_name(struct nt_detect *detect, const struct slow_network *slow_network,
 			struct nt_culprit_link *link)
 {
 	struct nt_links *links = &detect->links;
@@ -312,8 +312,8 @@ static void settle_name(struct nt_detect *detect, const struct fault_notice *fau
 	if (!open) {
 		open = find_open(detect, NULL);
 		/* The named link is still slow: only transfer times by peer can contradict. */
-		if (!open || fault_notice->method == NT_EVIDENCE_TEXT_DELAY_MATRIX ||
-		    !is_of(detect, fault_notice, open))
+		if (!open || slow_network->method == NT_EVIDENCE_TEXT_DELAY_MATRIX ||
+		    !is_of(detect, slow_network, open))
 			return;
 		*link = nt_detect_link_of(open->kind, open->comm);
 		return;
@@ -324,7 +324,7 @@ static void settle_name(struct nt_detect *detect, const struct fault_notice *fau
 		*link = is;
 		return;
 	}
-	if (!may_rename(detect, fault_notice, open)) {
+	if (!may_rename(detect, slow_network, open)) {
 		*link = is;
 		return;
 	}
@@ -350,7 +350,7 @@ static bool is_part(const struct nt_detect *detect, const struct nt_detect_incid
 	return comm && nt_detect_link_explains(detect, comm);
 }
 
-static int raise(struct nt_detect *detect, const struct fault_notice *fault_notice)
+static int raise(struct nt_detect *detect, const struct slow_network *slow_network)
 {
 	const struct nt_culprit_link *link = &detect->links.now;
 	const double cost = cost_of(detect, link);
@@ -359,16 +359,16 @@ static int raise(struct nt_detect *detect, const struct fault_notice *fault_noti
 		.class = NT_CLASS_NETWORK,
 		.kind = link->kind,
 		.comm = nt_detect_link_key(link),
-		.onset_ns = fault_notice->onset_ns,
+		.onset_ns = slow_network->onset_ns,
 		.cost = fmax(0.0, cost),
-		.tier = fault_notice->comm ? fault_notice->comm->network.tier : best_tier(detect),
-		.chance = nt_cusum_chance(fault_notice->level, &detect->rules, detect->ranks, 1.0),
+		.tier = slow_network->comm ? slow_network->comm->network.tier : best_tier(detect),
+		.chance = nt_cusum_chance(slow_network->level, &detect->rules, detect->ranks, 1.0),
 	};
 	int r = nt_incidents_join(detect, &proposal, is_part);
 
 	if (r < 0)
 		return r;
-	tell(detect, fault_notice, link, &proposal);
+	tell(detect, slow_network, link, &proposal);
 	return nt_incidents_raise(detect, &proposal);
 }
 
@@ -394,7 +394,7 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_links *links = &detect->links;
 	struct nt_culprit_link link = {0};
-	struct fault_notice fault_notice;
+	struct slow_network slow_network;
 	int r;
 
 	links->now = (struct nt_culprit_link){0};
@@ -407,19 +407,19 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 	nt_nic_ports_judge(detect);
 	note_step(detect);
 	judge_open(detect);
-	fault_notice = find_fault_notice(detect);
-	if (!fault_notice.level)
+	slow_network = find_slow_network(detect);
+	if (!slow_network.level)
 		return 0;
-	if (name(detect, &fault_notice, &link)) {
-		settle_name(detect, &fault_notice, &link);
+	if (name(detect, &slow_network, &link)) {
+		settle_name(detect, &slow_network, &link);
 	} else {
 		/* An incident continues even if its link has become ambiguous. */
 		const struct nt_detect_incident *open = find_open(detect, NULL);
 
-		if (!open || !is_of(detect, &fault_notice, open))
+		if (!open || !is_of(detect, &slow_network, open))
 			return 0;
 		link = nt_detect_link_of(open->kind, open->comm);
 	}
 	links->now = link;
-	return raise(detect, &fault_notice);
+	return raise(detect, &slow_network);
 }

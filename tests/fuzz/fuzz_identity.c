@@ -114,7 +114,7 @@ static int run(const uint8_t *data, size_t size)
 		fuzz_process(data + 1, size - 1);
 		break;
 	case 1:
-		fuzz_pods(data + 1, size - 1, NT_JSON_STREAM_STREAM);
+		fuzz_pods(data + 1, size - 1, NT_JSON_STREAM_VALUES);
 		break;
 	case 2:
 		fuzz_pods(data + 1, size - 1, NT_JSON_STREAM_ITEMS);

@@ -19,13 +19,13 @@ enum {
 
 static void read_lines(const char *path)
 {
-	nt_auto(nt_admissions) struct nt_admissions *lines = NULL;
+	nt_auto(nt_lines) struct nt_lines *lines = NULL;
 	uint64_t number = 0;
 	char *line;
 
-	assert(nt_admissions_open(path, &lines) == 0);
-	while (nt_admissions_next(lines, &line) == 1) {
-		assert(nt_admissions_number(lines) == ++number);
+	assert(nt_lines_open(path, &lines) == 0);
+	while (nt_lines_next(lines, &line) == 1) {
+		assert(nt_lines_number(lines) == ++number);
 		assert(!strchr(line, '\n') && strlen(line) <= 64 << 10);
 	}
 }

@@ -45,7 +45,7 @@ int nt_kafka_client_init(struct nt_kafka_client *client, const char *url,
 		(void)snprintf(error.text, sizeof(error.text),
 			       "the url must be kafka://HOST:PORT[,HOST:PORT...][/PREFIX]");
 	else
-		r = nt_kafka_secrets_init(&client->secrets, &options->security, &error);
+		r = nt_kafka_credentials_init(&client->secrets, &options->security, &error);
 	if (r < 0) {
 		if (options->error)
 			*options->error = error;
@@ -58,7 +58,7 @@ int nt_kafka_client_init(struct nt_kafka_client *client, const char *url,
 
 void nt_kafka_client_release(struct nt_kafka_client *client)
 {
-	nt_kafka_secrets_release(&client->secrets);
+	nt_kafka_credentials_release(&client->secrets);
 	nt_kafka_health_release(&client->health);
 	(void)pthread_mutex_destroy(&client->lock);
 	nt_kafka_shared_unref(client->shared);
@@ -128,7 +128,7 @@ static int configure(struct nt_kafka_client *client, rd_kafka_conf_t *conf,
 			settings[i].may_be_unknown, error);
 	}
 	if (r == 0)
-		r = nt_kafka_secrets_apply(&client->secrets, conf, error);
+		r = nt_kafka_credentials_apply(&client->secrets, conf, error);
 	if (r < 0)
 		return r;
 	rd_kafka_conf_set_log_cb(conf, drop_log);
@@ -195,7 +195,7 @@ bool nt_kafka_client_is_stale(struct nt_kafka_client *client)
 	(void)pthread_mutex_lock(&client->lock);
 	if (now_ns >= client->look_mono_ns) {
 		client->look_mono_ns = now_ns + LOOK_NS;
-		yes = nt_kafka_secrets_have_changed(&client->secrets);
+		yes = nt_kafka_credentials_have_changed(&client->secrets);
 	}
 	(void)pthread_mutex_unlock(&client->lock);
 	return yes;

@@ -17,7 +17,7 @@
 
 struct nt_kafka_client {
 	struct nt_kafka_url url;
-	struct nt_kafka_secrets secrets;
+	struct nt_kafka_credentials secrets;
 	struct nt_kafka_health health;
 	char *name;
 	struct nt_kafka_shared *shared; /* shared with the library's threads */

@@ -39,8 +39,8 @@ static const char *find_fault(const struct nt_bus_security *security)
 	return NULL;
 }
 
-int nt_kafka_secrets_init(struct nt_kafka_secrets *secrets, const struct nt_bus_security *security,
-			  struct nt_bus_error *error)
+int nt_kafka_credentials_init(struct nt_kafka_credentials *secrets,
+			      const struct nt_bus_security *security, struct nt_bus_error *error)
 {
 	const char *const paths[NT_KAFKA_SECRETS] = {security->ca_file, security->cert_file,
 						     security->key_file, security->password_file};
@@ -67,7 +67,7 @@ int nt_kafka_secrets_init(struct nt_kafka_secrets *secrets, const struct nt_bus_
 	return 0;
 }
 
-void nt_kafka_secrets_release(struct nt_kafka_secrets *secrets)
+void nt_kafka_credentials_release(struct nt_kafka_credentials *secrets)
 {
 	for (int i = 0; i < NT_KAFKA_SECRETS; i++)
 		free(secrets->path[i]);
@@ -88,7 +88,7 @@ static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
 }
 
 /* Sets the password from the first line of the file, and leaves no copy in memory. */
-static int set_password(const struct nt_kafka_secrets *secrets, rd_kafka_conf_t *conf,
+static int set_password(const struct nt_kafka_credentials *secrets, rd_kafka_conf_t *conf,
 			struct nt_bus_error *error)
 {
 	const char *path = secrets->path[NT_KAFKA_PASSWORD];
@@ -132,8 +132,8 @@ static int check_file(const char *option, const char *path, struct stat *stamp,
 	return -errno;
 }
 
-int nt_kafka_secrets_apply(struct nt_kafka_secrets *secrets, rd_kafka_conf_t *conf,
-			   struct nt_bus_error *error)
+int nt_kafka_credentials_apply(struct nt_kafka_credentials *secrets, rd_kafka_conf_t *conf,
+			       struct nt_bus_error *error)
 {
 	static const char *const names[NT_KAFKA_PASSWORD] = {
 		"ssl.ca.location", "ssl.certificate.location", "ssl.key.location"};
@@ -156,7 +156,7 @@ int nt_kafka_secrets_apply(struct nt_kafka_secrets *secrets, rd_kafka_conf_t *co
 	return r == 0 ? set_password(secrets, conf, error) : r;
 }
 
-bool nt_kafka_secrets_have_changed(const struct nt_kafka_secrets *secrets)
+bool nt_kafka_credentials_have_changed(const struct nt_kafka_credentials *secrets)
 {
 	for (int i = 0; i < NT_KAFKA_SECRETS; i++) {
 		const struct stat *old = &secrets->stamp[i];

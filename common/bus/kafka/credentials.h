@@ -17,7 +17,7 @@ enum nt_kafka_secret {
 	NT_KAFKA_SECRETS,
 };
 
-struct nt_kafka_secrets {
+struct nt_kafka_credentials {
 	char *path[NT_KAFKA_SECRETS]; /* NULL: none */
 	struct stat stamp[NT_KAFKA_SECRETS]; /* as last applied */
 	char *user;
@@ -25,15 +25,15 @@ struct nt_kafka_secrets {
 };
 
 /* -EINVAL with the text for contradictory settings; -ENOMEM. */
-NT_MUST_CHECK int nt_kafka_secrets_init(struct nt_kafka_secrets *secrets,
-					const struct nt_bus_security *security,
-					struct nt_bus_error *error);
-void nt_kafka_secrets_release(struct nt_kafka_secrets *secrets);
+NT_MUST_CHECK int nt_kafka_credentials_init(struct nt_kafka_credentials *secrets,
+					    const struct nt_bus_security *security,
+					    struct nt_bus_error *error);
+void nt_kafka_credentials_release(struct nt_kafka_credentials *secrets);
 
 /* Reads the files and sets the library's options. The error of open(), with the text. */
-NT_MUST_CHECK int nt_kafka_secrets_apply(struct nt_kafka_secrets *secrets, rd_kafka_conf_t *conf,
-					 struct nt_bus_error *error);
+NT_MUST_CHECK int nt_kafka_credentials_apply(struct nt_kafka_credentials *secrets,
+					     rd_kafka_conf_t *conf, struct nt_bus_error *error);
 /* Since they were applied. A file that is missing for a moment has not changed. */
-bool nt_kafka_secrets_have_changed(const struct nt_kafka_secrets *secrets);
+bool nt_kafka_credentials_have_changed(const struct nt_kafka_credentials *secrets);
 
 #endif

@@ -308,11 +308,11 @@ static void a_gap_is_a_nanosecond_and_what_lies_behind_its_onset(void **state)
 	frame.missed_ns = 1.0;
 	nt_completeness_add(&gaps, &frame);
 	assert_true(gaps.gaps == 1 && gaps.missing_ns == 1.0);
-	assert_true(nt_completeness_completeness(&gaps, 0.0, 100, 200) == 0.99);
-	assert_true(nt_completeness_completeness(&gaps, 0.01, 100, 200) == 1.0);
-	assert_true(nt_completeness_completeness(&gaps, 0.0, 200, 200) == 0.0);
-	assert_true(nt_completeness_completeness(&gaps, 0.0, 201, 200) == 0.0);
-	assert_true(nt_completeness_completeness(&gaps, 0.0, 200, 201) == 0.0);
+	assert_true(nt_completeness_share(&gaps, 0.0, 100, 200) == 0.99);
+	assert_true(nt_completeness_share(&gaps, 0.01, 100, 200) == 1.0);
+	assert_true(nt_completeness_share(&gaps, 0.0, 200, 200) == 0.0);
+	assert_true(nt_completeness_share(&gaps, 0.0, 201, 200) == 0.0);
+	assert_true(nt_completeness_share(&gaps, 0.0, 200, 201) == 0.0);
 
 	gaps = (struct nt_completeness){0};
 	frame.missed_ns = 0.0;

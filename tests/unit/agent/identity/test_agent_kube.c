@@ -320,14 +320,14 @@ static void while_the_server_is_away_what_is_known_stays_known(void **state)
 	UNTIL(watches(&played) == 1);
 	kube_end(&server);
 	UNTIL(stats_of(pods).failed[NT_KUBE_AWAY] > 3);
-	assert_int_equal(nt_kube_pods_fault_notice(pods, text), NT_KUBE_AWAY);
+	assert_int_equal(nt_kube_pods_failure(pods, text), NT_KUBE_AWAY);
 	assert_true(text[0]);
 	assert_int_equal(stats_of(pods).is_synced, 0);
 	nt_kube_pods_tick(pods, nt_clock_mono_ns() + NT_HOUR);
 	assert_true(knows(pods, 0) && knows(pods, 1));
 	kube_start(&server, server.port);
 	UNTIL(stats_of(pods).is_synced);
-	assert_int_equal(nt_kube_pods_fault_notice(pods, text), NT_KUBE_WELL);
+	assert_int_equal(nt_kube_pods_failure(pods, text), NT_KUBE_WELL);
 	UNTIL(watches(&played) == 2);
 	change(&played, "ADDED", 2, 1, 101);
 	UNTIL(knows(pods, 2));
@@ -340,7 +340,7 @@ static void what_the_server_says_when_it_refuses_is_told(void **state)
 {
 	static const struct {
 		const char *status;
-		enum nt_kube_fault_notice fault_notice;
+		enum nt_kube_failure failure;
 	} cases[] = {
 		{"401 Unauthorized", NT_KUBE_DENIED},
 		{"403 Forbidden", NT_KUBE_DENIED},
@@ -356,8 +356,8 @@ static void what_the_server_says_when_it_refuses_is_told(void **state)
 
 		kube_start(&server, 0);
 		pods = start(&server);
-		UNTIL(stats_of(pods).failed[cases[i].fault_notice] > 2);
-		assert_int_equal(nt_kube_pods_fault_notice(pods, text), cases[i].fault_notice);
+		UNTIL(stats_of(pods).failed[cases[i].failure] > 2);
+		assert_int_equal(nt_kube_pods_failure(pods, text), cases[i].failure);
 		assert_string_equal(text, "pods is forbidden");
 		(void)pthread_mutex_lock(&played.lock);
 		played.refusal = NULL;

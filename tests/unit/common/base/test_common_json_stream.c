@@ -50,9 +50,9 @@ static void check(enum nt_json_stream_mode mode, const char *text, const char *o
 static void a_stream_is_cut_into_its_values_however_it_comes(void **state)
 {
 	(void)state;
-	check(NT_JSON_STREAM_STREAM, "", "", "");
-	check(NT_JSON_STREAM_STREAM, "{\"a\":[{}]}\n{}\n [1]", "{\"a\":[{}]}|{}|[1]|", "");
-	check(NT_JSON_STREAM_STREAM, "{\"a}\\\"{\":\"\\\\\"}{\"b\":\"]\"}",
+	check(NT_JSON_STREAM_VALUES, "", "", "");
+	check(NT_JSON_STREAM_VALUES, "{\"a\":[{}]}\n{}\n [1]", "{\"a\":[{}]}|{}|[1]|", "");
+	check(NT_JSON_STREAM_VALUES, "{\"a}\\\"{\":\"\\\\\"}{\"b\":\"]\"}",
 	      "{\"a}\\\"{\":\"\\\\\"}|{\"b\":\"]\"}|", "");
 }
 
@@ -76,8 +76,9 @@ static void what_is_no_json_is_refused_and_stays_refused(void **state)
 		nt_autosplitter struct nt_json_stream json_stream = {0};
 		nt_autobuf struct nt_buf seen = {0};
 
-		assert_int_equal(split(NT_JSON_STREAM_STREAM, bad[i], 1, 4096, &seen, &json_stream),
-				 -EBADMSG);
+		assert_int_equal(
+			split(NT_JSON_STREAM_VALUES, bad[i], 1, 4096, &seen, &json_stream),
+			-EBADMSG);
 		if (json_stream.is_bad)
 			assert_int_equal(nt_json_stream_feed(&json_stream, "{}", 2), -EBADMSG);
 	}
@@ -92,7 +93,7 @@ static void an_object_over_the_cap_is_left_out_and_counted(void **state)
 		nt_autosplitter struct nt_json_stream json_stream = {0};
 		nt_autobuf struct nt_buf seen = {0};
 
-		assert_int_equal(split(NT_JSON_STREAM_STREAM, text, step, 7, &seen, &json_stream),
+		assert_int_equal(split(NT_JSON_STREAM_VALUES, text, step, 7, &seen, &json_stream),
 				 0);
 		assert_int_equal(nt_buf_append(&seen, "", 1), 0);
 		assert_string_equal((const char *)seen.data, "{\"a\":1}|{\"a\":3}|");

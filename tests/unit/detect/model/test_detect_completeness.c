@@ -34,8 +34,8 @@ static double completeness(const struct nt_completeness *gaps, uint64_t from, ui
 {
 	const uint64_t since_ns = from * LENGTH;
 
-	return nt_completeness_completeness(gaps, nt_completeness_before(gaps, since_ns), since_ns,
-					    to * LENGTH);
+	return nt_completeness_share(gaps, nt_completeness_before(gaps, since_ns), since_ns,
+				     to * LENGTH);
 }
 
 static bool is_near(double value, double wanted)
@@ -100,8 +100,7 @@ static void the_oldest_of_many_belong_to_the_time_before(void **state)
 	assert_true(
 		is_near(completeness(&gaps, 0, 2 * MANY), 1.0 - 0.25 * NT_COMPLETENESS_MAX / MANY));
 	assert_true(is_near(completeness(&gaps, MANY, 2 * MANY), 0.75));
-	assert_true(is_near(nt_completeness_completeness(&gaps, before_ns, 0, 2 * MANY * LENGTH),
-			    0.75));
+	assert_true(is_near(nt_completeness_share(&gaps, before_ns, 0, 2 * MANY * LENGTH), 0.75));
 }
 
 static void frames_in_a_row_are_one_gap_however_long(void **state)
@@ -144,7 +143,7 @@ static void a_finding_of_the_future_has_nothing(void **state)
 	add(&gaps, 0, 1.0, 0.0);
 	assert_true(completeness(&gaps, 5, 1) == 1.0);
 	add(&gaps, 1, 0.5, 0.0);
-	assert_true(nt_completeness_completeness(&gaps, 0.0, 2 * LENGTH, 2 * LENGTH) == 0.0);
+	assert_true(nt_completeness_share(&gaps, 0.0, 2 * LENGTH, 2 * LENGTH) == 0.0);
 }
 
 int main(void)

@@ -65,12 +65,12 @@ static void assert_setting(const rd_kafka_conf_t *conf, const char *name, const 
 static int apply(const struct nt_bus_security *security, rd_kafka_conf_t *conf,
 		 struct nt_bus_error *error)
 {
-	struct nt_kafka_secrets secrets;
-	int r = nt_kafka_secrets_init(&secrets, security, error);
+	struct nt_kafka_credentials secrets;
+	int r = nt_kafka_credentials_init(&secrets, security, error);
 
 	if (r == 0)
-		r = nt_kafka_secrets_apply(&secrets, conf, error);
-	nt_kafka_secrets_release(&secrets);
+		r = nt_kafka_credentials_apply(&secrets, conf, error);
+	nt_kafka_credentials_release(&secrets);
 	return r;
 }
 
@@ -92,13 +92,13 @@ static void what_does_not_go_together_is_said(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct nt_kafka_secrets secrets;
+		struct nt_kafka_credentials secrets;
 		struct nt_bus_error error = {0};
 
-		assert_int_equal(nt_kafka_secrets_init(&secrets, &rows[i].security, &error),
+		assert_int_equal(nt_kafka_credentials_init(&secrets, &rows[i].security, &error),
 				 -EINVAL);
 		assert_non_null(strstr(error.text, rows[i].text));
-		nt_kafka_secrets_release(&secrets);
+		nt_kafka_credentials_release(&secrets);
 	}
 }
 
@@ -170,24 +170,24 @@ static void a_change_is_seen_and_an_absence_is_none(void **state)
 	const struct place *place = *state;
 	const struct nt_bus_security security = {.user = "u", .password_file = place->path};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	struct nt_kafka_secrets secrets;
+	struct nt_kafka_credentials secrets;
 	struct nt_bus_error error = {0};
 	char other[PATH_BYTES];
 
 	write_file(place->path, "one", 3);
-	assert_int_equal(nt_kafka_secrets_init(&secrets, &security, &error), 0);
-	assert_int_equal(nt_kafka_secrets_apply(&secrets, conf, &error), 0);
-	assert_false(nt_kafka_secrets_have_changed(&secrets));
+	assert_int_equal(nt_kafka_credentials_init(&secrets, &security, &error), 0);
+	assert_int_equal(nt_kafka_credentials_apply(&secrets, conf, &error), 0);
+	assert_false(nt_kafka_credentials_have_changed(&secrets));
 	/* As Kubernetes does it: another file of the same size in its place. */
 	(void)snprintf(other, sizeof(other), "%s/other", place->dir);
 	write_file(other, "two", 3);
 	assert_int_equal(remove(place->path), 0);
-	assert_false(nt_kafka_secrets_have_changed(&secrets));
+	assert_false(nt_kafka_credentials_have_changed(&secrets));
 	assert_int_equal(rename(other, place->path), 0);
-	assert_true(nt_kafka_secrets_have_changed(&secrets));
-	assert_int_equal(nt_kafka_secrets_apply(&secrets, conf, &error), 0);
-	assert_false(nt_kafka_secrets_have_changed(&secrets));
-	nt_kafka_secrets_release(&secrets);
+	assert_true(nt_kafka_credentials_have_changed(&secrets));
+	assert_int_equal(nt_kafka_credentials_apply(&secrets, conf, &error), 0);
+	assert_false(nt_kafka_credentials_have_changed(&secrets));
+	nt_kafka_credentials_release(&secrets);
 	rd_kafka_conf_destroy(conf);
 }
 
