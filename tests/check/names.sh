@@ -10,7 +10,7 @@ report() {
   bad=1
 }
 
-# What each was replaced by: CONTRIBUTING.md, "Names".
+# Each was replaced by the term of the field for what the file holds.
 words='toll word pace unit hearing port kpi space tail wait gap answer role balance core head depot lobby line member
   picture outlet place pack sequence sentence framer meter home locator front order work comm subtree peer rhythm
   layout span interpreter kernel reach judge advice trouble splitter num shelter ending secrets stall'
