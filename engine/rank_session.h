@@ -33,7 +33,7 @@ struct nt_session_series {
 	UT_hash_handle hh;
 };
 
-/* A communicator that connects this session to others. */
+/* A communicator that links the ranks of this process to others. */
 struct nt_tie {
 	uint64_t comm;
 	uint32_t size;

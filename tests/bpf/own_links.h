@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A linker, a child process whose calls it links to, and what its owner is told. */
+/* A linker, a child process whose calls it links to, and the results that its owner receives. */
 #ifndef NT_TESTS_BPF_OWN_LINKS_H
 #define NT_TESTS_BPF_OWN_LINKS_H
 

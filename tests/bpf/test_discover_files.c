@@ -131,7 +131,7 @@ static void a_process_that_becomes_such_a_program_begins_anew(void **state)
 	assert_non_null(wait_for(child->pid, false));
 	assert_int_equal(write(child->to, &byte, 1), 1);
 	assert_non_null(wait_for(child->pid, true));
-	/* Whatever is told on the way, the program is what comes after the end. */
+	/* What is reported meanwhile does not matter: the last report is of the program. */
 	for (int ms = 0; ms < PATIENCE_MS && !note[notes - 1].executable; ms += 20)
 		run_for(20);
 	assert_int_equal(note[notes - 1].pid, child->pid);

@@ -10,7 +10,7 @@ static void stop_service(void)
 	kill_service();
 }
 
-/* What was told, in the order in which it first was, as one text. */
+/* The notifications in the order of their first delivery, as one text. */
 static char *all_told(void)
 {
 	nt_autobuf struct nt_buf buf = {0};
@@ -93,7 +93,7 @@ static void a_crash_repeats_what_followed_the_last_saving_and_no_more(void **sta
 	publish_run(20800, 45760, 30000);
 	start_service();
 	turn_until_read();
-	kill_service(); /* between saving and death an incident was told */
+	kill_service(); /* a notification went out after the last save */
 	publish_run(45760, 60000, 30000);
 	start_service();
 	turn_until_read();

@@ -149,7 +149,7 @@ static void a_reader_says_that_it_could_not_read_and_then_reads_all(void **state
 	}
 }
 
-/* What it was told of once, by its watches, it is not told of again. */
+/* A watch reports a change once. */
 static void a_watching_reader_that_could_not_look_looks_again(void **state)
 {
 	SWEEP(n, *state)

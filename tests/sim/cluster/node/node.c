@@ -113,7 +113,7 @@ static void tell_busy(struct cl_node *node, const struct cl_process *process,
 	nt_tracker_gpu(node->tracker, &interval);
 }
 
-/* Now and then a plugin tells of what has ended since, or loses a run of it. */
+/* Now and then a plugin reports late, or loses a run of reports. */
 static void flush(struct cl_node *node, struct cl_process *process, int64_t now_ns)
 {
 	struct cl_busies *busies = cl_play_busies(node->play, process->rank);

@@ -51,7 +51,7 @@ struct cl_play {
 	bool hung; /* the step did not come to its end, and no other will */
 	bool failed; /* no memory */
 	int64_t hung_ns;
-	int64_t stands_ns; /* since when somebody waits for what never comes */
+	int64_t stands_ns; /* start of a wait that never ends */
 };
 
 /* The acts of the rank in this step. */

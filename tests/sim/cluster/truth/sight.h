@@ -35,7 +35,7 @@ bool cl_sight_is_crowded(const struct cl_scenario *s, uint32_t node);
 /* Is any of its ranks compared with one elsewhere? */
 bool cl_sight_is_compared(const struct cl_scenario *s, uint32_t node);
 
-/* Nothing is heard of its ranks for good. */
+/* Its ranks stay without windows. */
 bool cl_sight_is_unobserved(const struct cl_scenario *s, uint32_t rank);
 
 #endif

@@ -66,7 +66,7 @@ static void an_evaluation_leaves_the_step_what_it_is(void **state)
 	nt_step_free(s.step);
 }
 
-/* Fourteen equal buckets, and the loss, by which the step is told. */
+/* Fourteen equal buckets, and the loss, which marks the end of the step. */
 static void train_with_loss(struct sequence *s, int steps)
 {
 	for (int step = 0; step < steps; step++) {

@@ -59,7 +59,7 @@ static void without_a_valid_token_it_is_401_and_after_many_429(void **state)
 		assert_int_equal(reply.status, 429);
 		assert_true(http_has(&reply, "Retry-After: "));
 	}
-	/* Who has a token is not shut out by somebody beside him who has none. */
+	/* A client with a token is served beside a client of the same address without one. */
 	check(get("/things/a", READ), 200, NULL);
 	nt_httpd_stats(httpd, &stats);
 	assert_int_equal(stats.auth_failures, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that stand still, of which some or all ranks are not heard. */
+/* Jobs without progress, some or all ranks of which are stale. */
 #include "tests/unit/detect/hang_job.h"
 
 static void a_silent_agents_rank_is_unobserved_and_not_accused(void **state)
