@@ -79,7 +79,7 @@ static json_t *describe(struct nt_kube_pods *pods)
 	uint64_t failed = 0;
 
 	nt_kube_pods_stats(pods, &stats);
-	for (size_t i = 0; i < NT_KUBE_FAULT_NOTICE_END; i++)
+	for (size_t i = 0; i < NT_KUBE_FAILURE_END; i++)
 		failed += stats.failed[i];
 	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "pods",
 			 (json_int_t)stats.pods.pods, "gone", (json_int_t)stats.pods.gone,

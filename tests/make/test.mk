@@ -9,15 +9,17 @@ run := $(Q)tests/run.sh
 deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
-# For stages that take minutes: PART=short is one test of each kind, PART=rest all others.
+# For stages that take minutes: PART=short is one test of each kind, PART=rest all others. The end-to-end
+# stage divides the rest: PART=alone is what measures the times of jobs, PART=beside is what does not.
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
-test_stages := all check check-bpf check-oom "check-kafka PART=short" "check-e2e PART=short"
+test_stages := all check check-bpf "check-oom & check-kafka PART=short" "check-e2e PART=short"
 # Stages that wait for brokers and machines run in parallel with those that load the processors.
-# Stages with timing-sensitive jobs run alone.
-full_stages := "check-bpf SAN=1" "check SAN=1 + fuzz-short & check-kafka PART=rest + check-vm" \
-	"check-e2e PART=rest" check-live-san
+# Stages with timing-sensitive jobs run alone. What parallel stages share is built before them.
+full_stages := "all sim" \
+	"check-bpf SAN=1 + check SAN=1 + fuzz-short & check-kafka PART=rest + check-vm & check-e2e PART=beside" \
+	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
 test: ## install what is missing, then every kind of test once; ends with the sum
@@ -29,15 +31,18 @@ test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, a
 
 # ---- check: no root, no network ------------------------------------------------------------------
 
-check_scripts := $(sort $(wildcard tests/check/*.sh) $(wildcard tests/api/test_*.sh))
+check_scripts := $(sort $(wildcard tests/check/*.sh))
 # Scripts check the programs of the release build; sanitized runs omit them.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
 # Unit tests are independent: they share no port, file or clock.
 unit_jobs := $(shell nproc)
 
+# Programs that only rare targets run: a change that breaks their build fails here.
+rare_programs := $(cluster_test_programs) $(bench_programs)
+
 .PHONY: check
-check: unit $(if $(check_scripts_here),all) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
+check: unit $(if $(check_scripts_here),all $(rare_programs)) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
 	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
 
 # ---- check-thread: races --------------------------------------------------------------------------
@@ -79,7 +84,6 @@ check-oom-here: $(oom_tests:%=$(B)/test-oom/%)
 # ---- check-bpf, check-vm: the kernel side --------------------------------------------------------
 
 bpf_tests := $(patsubst tests/bpf/%.c,%,$(wildcard tests/bpf/test_*.c))
-bpf_scripts := $(sort $(wildcard tests/bpf/test_*.sh))
 bpf_programs := $(bpf_tests:%=$(B)/test-bpf/%)
 
 $(B)/test-bpf/%: $(B)/obj/tests/bpf/%.o $(call archives,$(libraries))
@@ -89,7 +93,7 @@ $(B)/test-bpf/%: $(B)/obj/tests/bpf/%.o $(call archives,$(libraries))
 
 .PHONY: check-bpf
 check-bpf: all $(bpf_programs) $(check_bpf_needs) ## load and attach every BPF object on this kernel (root)
-	$(Q)NT_KIND=bpf tests/run.sh $(bpf_programs) $(bpf_scripts)
+	$(Q)NT_KIND=bpf tests/run.sh $(bpf_programs)
 
 KERNEL ?= 6.1
 vm_scripts := $(sort $(wildcard tests/vm/test_*.sh))
@@ -106,10 +110,14 @@ e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_trai
 	operation/test_webhook.sh interfaces/test_api_contract.sh interfaces/test_command.sh interfaces/test_page.sh \
 	attacks/test_attack_elf.sh)
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
+e2e_rest := $(filter-out $(e2e_short),$(e2e_scripts))
+e2e_alone := $(filter tests/e2e/verdicts/% tests/e2e/attacks/%,$(e2e_rest))
+e2e_part = $(or $(if $(filter alone,$(PART)),$(e2e_alone)),$(if $(filter beside,$(PART)),$(filter-out $(e2e_alone),$(e2e_rest))),\
+	$(call part,$(e2e_short),$(e2e_scripts)))
 
 .PHONY: check-e2e
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
-	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(call part,$(e2e_short),$(e2e_scripts))
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_part)
 
 # The agent and the aggregator from start to exit under sanitizers: probes, a verdict, and an exit
 # by SIGTERM without leaks. On an error or a leak a program exits with status 1.

@@ -23,7 +23,7 @@ rank=$(draw 2)
 fast_fault "compute $rank 1.8"
 if wait_until 60 "a verdict on rank $rank" has_incident '.state == "firing" and .severity != "info"'; then
   found=$(open_incidents | jq -c '[.[] | select(.severity != "info") | .culprits[].rank] | unique')
-  [ "$found" = "[$rank]" ] || complain "rank $rank of the fast job was slow, $found was accused"
+  [ "$found" = "[$rank]" ] || complain "rank $rank of the fast job was slow, $found was accused: $(incidents)"
 else
   complain "the slow rank $rank of the fast job was not named"
 fi
