@@ -2,6 +2,7 @@
 #include "agent/probes/probe.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "agent/probes/probe_impl.h"
@@ -40,16 +41,39 @@ const char *nt_subject_name(enum nt_subject subject)
 	return (unsigned int)subject < NT_SUBJECT_END ? names[subject] : "unknown";
 }
 
+/* The rows of all pieces in order: the governor looks at each of them many times a second. */
+static struct table {
+	const struct nt_probe *row[NT_ROWS_MAX];
+	uint16_t rows;
+} table[NT_ARCH_END];
+
+static void fill_tables(void)
+{
+	for (int arch = 0; arch < NT_ARCH_END; arch++) {
+		struct table *t = &table[arch];
+
+		for (int i = 0; i < PIECES; i++) {
+			const struct nt_probe_piece *piece = piece_of((enum nt_arch)arch, i);
+
+			for (uint16_t row = 0; row < piece->count && t->rows < NT_ROWS_MAX; row++)
+				t->row[t->rows++] = &piece->probe[row];
+		}
+	}
+}
+
+static const struct table *table_of(enum nt_arch arch)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, fill_tables);
+	return &table[arch];
+}
+
 const struct nt_probe *nt_probe_arch_row(enum nt_arch arch, uint16_t row)
 {
-	for (int i = 0; i < PIECES; i++) {
-		const struct nt_probe_piece *piece = piece_of(arch, i);
+	const struct table *t = table_of(arch);
 
-		if (row < piece->count)
-			return &piece->probe[row];
-		row -= piece->count;
-	}
-	return NULL;
+	return row < t->rows ? t->row[row] : NULL;
 }
 
 const struct nt_probe *nt_probe_row(uint16_t row)
@@ -59,11 +83,7 @@ const struct nt_probe *nt_probe_row(uint16_t row)
 
 uint16_t nt_probe_rows(void)
 {
-	uint16_t rows = 0;
-
-	for (int i = 0; i < PIECES; i++)
-		rows += piece_of(THIS_ARCH, i)->count;
-	return rows;
+	return table_of(THIS_ARCH)->rows;
 }
 
 bool nt_probe_stays(const struct nt_probe *probe)
