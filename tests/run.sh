@@ -6,7 +6,8 @@
 #                             "N passed, N failed, N skipped"
 #   tests/run.sh --stages GROUP...   `make STAGE` for each stage, then the same for all of them. A
 #                             group is "STAGE", "STAGE + STAGE" (one after another), or several of
-#                             these with "&" between them, which run in parallel
+#                             these with "&" between them, which run in parallel. "idle STAGE" only
+#                             has the processor time that the others leave
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. A skip prints its reason as "skip: KIND: reason"; KIND is
@@ -154,13 +155,15 @@ summary() {
 
 # A stage that fails without a counted failure failed before its tests.
 stage() { # stage STAGE
-  local stage=$1 start=$SECONDS file
+  local stage=$1 start=$SECONDS file idle=()
+  [ "$stage" = "${stage#idle }" ] || idle=(chrt --idle 0)
+  stage=${stage#idle }
   echo "== make $stage"
   NT_RESULTS=$(mktemp -d "$logs/stage.XXXXXX") || exit 1
   export NT_RESULTS
   touch "$NT_RESULTS"/{sum,failed,times}
   # shellcheck disable=SC2086 # a stage is a target and its variables
-  ${MAKE:-make} --no-print-directory -j"$(nproc)" $stage &
+  "${idle[@]}" "${MAKE:-make}" --no-print-directory -j"$(nproc)" $stage &
   running=([$!]=$stage)
   wait "$!" || [ -s "$NT_RESULTS/failed" ] || {
     echo "0 1 0" >>"$NT_RESULTS/sum"

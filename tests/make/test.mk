@@ -14,11 +14,11 @@ deps: ## install the Debian packages that are missing (as root)
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
-test_stages := all check check-bpf "check-oom & check-kafka PART=short" "check-e2e PART=short"
-# Stages that wait for brokers and machines run in parallel with those that load the processors.
-# Stages with timing-sensitive jobs run alone. What parallel stages share is built before them.
+test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "check-e2e PART=short"
+# Stages that wait for brokers and jobs run in parallel with those that load the processors. Stages with
+# timing-sensitive jobs run alone. What parallel stages share is built before them.
 full_stages := "all sim" \
-	"check-bpf SAN=1 + check SAN=1 + fuzz-short & check-kafka PART=rest + check-vm & check-e2e PART=beside" \
+	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & check-kafka PART=rest + idle check-vm & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
@@ -35,8 +35,8 @@ check_scripts := $(sort $(wildcard tests/check/*.sh))
 # Scripts check the programs of the release build; sanitized runs omit them.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
-# Unit tests are independent: they share no port, file or clock.
-unit_jobs := $(shell nproc)
+# Unit tests are independent: they share no port, file or clock. Half of their time they wait.
+unit_jobs := $(shell echo $$((2 * $$(nproc))))
 
 # Programs that only rare targets run: a change that breaks their build fails here.
 rare_programs := $(cluster_test_programs) $(bench_programs)

@@ -25,7 +25,7 @@ fast_fault "compute $rank 1.8"
 slow_is_named() {
   has_incident ".state == \"firing\" and .severity != \"info\" and [.culprits[].rank] == [$rank]"
 }
-wait_until 60 "a verdict on rank $rank" slow_is_named ||
+wait_until 180 "a verdict on rank $rank" slow_is_named ||
   complain "the slow rank $rank of the fast job was not named: $(incidents)"
 found=$(incidents | jq -c --argjson rank "$rank" \
   '[.[] | select(.severity != "info" and ([.culprits[].rank] | unique) != [$rank])]')
