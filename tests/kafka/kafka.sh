@@ -58,14 +58,20 @@ bootstrap() {
   )
 }
 
+# Two tests may start at once, and fetch the same.
 fetch() {
   [ ! -d "$jars/$1" ] || return 0
   command -v mvn >/dev/null || die "Maven is needed once, to fetch Kafka $1"
-  rm -rf "$jars/$1.part"
-  mvn -q -B -f "$here/pom.xml" "-Dkafka.version=$1" \
-    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-    -DincludeScope=runtime "-DoutputDirectory=$jars/$1.part" >&2
-  mv "$jars/$1.part" "$jars/$1"
+  mkdir -p "$jars"
+  (
+    flock 9
+    [ ! -d "$jars/$1" ] || exit 0
+    rm -rf "$jars/$1.part"
+    mvn -q -B -f "$here/pom.xml" "-Dkafka.version=$1" \
+      org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+      -DincludeScope=runtime "-DoutputDirectory=$jars/$1.part" >&2
+    mv "$jars/$1.part" "$jars/$1"
+  ) 9>"$jars/lock"
 }
 
 # certificate NAME CA SUBJECT DAYS...: NAME.pem and NAME.key, signed by CA. With two DAYS it was valid

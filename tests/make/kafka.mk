@@ -20,6 +20,7 @@ $(kafka_contracts):
 	@mkdir -p $(@D)
 	$(Q)ln -sf ../test/$(<:$(B)/test/%=%) $@
 
+# Each script has brokers and ports of its own, and waits for most of its time.
 .PHONY: check-kafka
 check-kafka: all sim $(kafka_programs) $(check_kafka_needs) ## the Kafka bus on real brokers, one and three, open and secured
-	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 tests/run.sh $(call part,$(kafka_short),$(kafka_scripts))
+	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=kafka NT_TIMEOUT=900 NT_JOBS=2 tests/run.sh $(call part,$(kafka_short),$(kafka_scripts))
