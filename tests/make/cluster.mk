@@ -20,16 +20,17 @@ $(B)/test-cluster/%: $(B)/obj/tests/cluster/%.o $(call archives,$(libraries))
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
 # Kubernetes is built from source once. Without Go the tests are skipped with that reason.
-.PHONY: cluster-images test-cluster
+.PHONY: cluster-images cluster-build test-cluster
 cluster-images: image ## build the images of the tests on a real Kubernetes (root)
 	$(Q)tests/cluster/images.sh
-test-cluster: ## install what is missing, build image and cluster, then the tests on a real Kubernetes (root, Go 1.25)
+cluster-build: ## install what is missing, build Kubernetes, the images and the programs of test-cluster
 	$(Q)tests/deps.sh cluster
 	$(Q)mkdir -p build
 	$(Q)tests/cluster/cluster.sh build && tests/cluster/cluster.sh build-kwok || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory all $(cluster_test_programs)
+test-cluster: cluster-build ## build what is missing, then the tests on a real Kubernetes (root, Go 1.25)
 	$(Q)NT_BIN=$(B)/bin NT_CLUSTER_PROGRAMS=$(B)/test-cluster NT_KIND=cluster NT_TIMEOUT=900 \
 		tests/run.sh tests/check/manifests.sh $(chart_scripts) \
 		$(cluster_scripts)

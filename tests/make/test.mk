@@ -10,22 +10,25 @@ deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
 # For stages that take minutes: PART=short is one test of each kind, PART=rest all others. The end-to-end
-# stage divides the rest: PART=alone is what measures the times of jobs, PART=beside is what does not.
+# stage divides the rest: PART=alone is what fills the processors, with attacks or ranks that spin;
+# PART=beside is what waits for most of its time.
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
 test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "check-e2e PART=short"
-# Stages that wait for brokers and jobs run in parallel with those that load the processors. Stages with
-# timing-sensitive jobs run alone. What parallel stages share is built before them.
+# Stages that wait for brokers, pods and jobs run in parallel with those that load the processors, which
+# only have the time that they leave. What parallel stages share is built before them. CLUSTER=1 adds
+# test-cluster.
+cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
 full_stages := "all sim" \
-	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & check-kafka PART=rest + idle check-vm & check-e2e PART=beside" \
+	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short + idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
 test: ## install what is missing, then every kind of test once; ends with the sum
 	$(Q)tests/deps.sh
 	$(run) --stages $(test_stages)
-test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, all jobs, faults and attacks
+test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, all jobs, faults and attacks (CLUSTER=1: test-cluster too)
 	$(Q)tests/deps.sh
 	$(run) --stages $(full_stages)
 
@@ -111,7 +114,7 @@ e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_trai
 	attacks/test_attack_elf.sh)
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 e2e_rest := $(filter-out $(e2e_short),$(e2e_scripts))
-e2e_alone := $(filter tests/e2e/verdicts/% tests/e2e/attacks/%,$(e2e_rest))
+e2e_alone := $(filter tests/e2e/attacks/% %_mpi.sh %_permuted.sh,$(e2e_rest))
 e2e_part = $(or $(if $(filter alone,$(PART)),$(e2e_alone)),$(if $(filter beside,$(PART)),$(filter-out $(e2e_alone),$(e2e_rest))),\
 	$(call part,$(e2e_short),$(e2e_scripts)))
 
