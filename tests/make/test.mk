@@ -21,7 +21,7 @@ test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "ch
 # test-cluster.
 cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
 full_stages := "all sim" \
-	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short + idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
+	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
