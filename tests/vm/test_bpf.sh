@@ -29,7 +29,7 @@ if ! tests/vm/vm.sh -p -k "$kernel" >/dev/null; then
   exit 77
 fi
 # NT_LONG: all libraries by perf links, too.
-exec tests/vm/vm.sh -k "$kernel" -t 1600 -- sh -c "
+exec tests/vm/vm.sh -k "$kernel" -t 3200 -- sh -c "
   export NT_STUBS='$NT_STUBS' NT_LONG=1 CMOCKA_MESSAGE_OUTPUT=TAP
   rc=0
   for test in $tests; do
