@@ -297,7 +297,7 @@ static void topics_that_are_made_anew_are_read_from_their_beginning(void **state
 	bus = open_bus(url);
 	publish_many(bus, NT_TOPIC_WINDOW, 1000, 1100);
 	for (uint64_t i = 0; i < 100; i++) {
-		assert_int_equal(nt_bus_reader_next(reader, PATIENCE_MS, &record), 1);
+		assert_int_equal(nt_bus_reader_next(reader, AGAIN_MS, &record), 1);
 		assert_in_range(number_of(&record), 1000, 1099);
 	}
 	assert_int_equal(nt_bus_reader_next(reader, 300, &record), 0);
