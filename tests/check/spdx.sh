@@ -10,26 +10,46 @@ report() {
   bad=1
 }
 
-wanted() {
+wanted() { # wanted FILE: sets want
   case $1 in
-    bpf/*) echo '(GPL-2.0-only OR BSD-2-Clause)' ;;
-    plugin/*) echo 'Apache-2.0' ;;
-    *) echo 'GPL-3.0-or-later' ;;
+    bpf/*) want='(GPL-2.0-only OR BSD-2-Clause)' ;;
+    plugin/*) want='Apache-2.0' ;;
+    *) want='GPL-3.0-or-later' ;;
   esac
 }
 
-while IFS= read -r file; do
-  case $file in
-    LICENSE | */LICENSE | */LICENSE.*) continue ;;
-    tests/data/*/*)
-      [ -e "$(dirname "$file")/LICENSE" ] || report "$file" "no LICENSE in its directory"
-      continue
-      ;;
-    tests/golden/* | tests/fuzz/corpus/*) continue ;; # made by our own tests
-    *.json | *.svg | *.png | */go.sum) continue ;;
+files() {
+  tests/files.sh | while IFS= read -r file; do
+    case $file in
+      LICENSE | */LICENSE | */LICENSE.*) continue ;;
+      tests/data/*/*) [ -e "${file%/*}/LICENSE" ] || echo "$file" ;;
+      tests/golden/* | tests/fuzz/corpus/*) continue ;; # made by our own tests
+      *.json | *.svg | *.png | */go.sum) continue ;;
+      *) echo "$file" ;;
+    esac
+  done
+}
+
+# licences FILE...: "FILE:LICENCE" for each, which is empty if its first five lines have none.
+licences() {
+  # shellcheck disable=SC2016 # awk's variables
+  awk 'function done() { if (file != "") print file ":" found }
+    FNR == 1 { done(); file = FILENAME; found = "" }
+    FNR > 5 { nextfile }
+    found == "" && match($0, /SPDX-License-Identifier: [^*>]*[^*> -]/) {
+      found = substr($0, RSTART + 25, RLENGTH - 25)
+    }
+    END { done() }' "$@"
+}
+
+while IFS= read -r line; do
+  file=${line%:*} found=${line##*:}
+  case $file in tests/data/*/*)
+    report "$file" "no LICENSE in its directory"
+    continue
+    ;;
   esac
-  found=$(head -n 5 "$file" | sed -n 's/.*SPDX-License-Identifier: \([^*>]*[^*> -]\).*/\1/p' | head -n 1)
-  want=$(wanted "$file")
+  wanted "$file"
   if [ -z "$found" ]; then
     report "$file" "no SPDX-License-Identifier in the first five lines, want $want"
   elif [ "$found" != "$want" ]; then
@@ -39,7 +59,7 @@ while IFS= read -r file; do
     esac
     report "$file" "licence is '$found', want '$want'"
   fi
-done < <(tests/files.sh)
+done < <(mapfile -t all < <(files) && licences "${all[@]}")
 cmp -s LICENSE <(cat /usr/share/common-licenses/GPL-3 2>/dev/null || cat LICENSE) ||
   report LICENSE "is not the text of the GPL, version 3"
 exit $bad
