@@ -145,7 +145,7 @@ fuzz_wrapped := __sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_in
 # An in-memory file system for targets that read a spool: see tests/fuzz/disk.c.
 fuzz_disk := open openat close read pread pwrite fstat fstatat mkdir mkdirat renameat renameat2 unlinkat \
 	ftruncate fsync fdatasync fchmod flock fdopendir readdir closedir getrandom inotify_init1
-fuzz_on_disk := recording shelter spool
+fuzz_on_disk := recording disk_queue spool
 
 fuzz_link = $(CC) -o $@ $(filter %.o,$^) -fsanitize=fuzzer $(fuzz_wrapped:%=-Wl,--wrap=%) $(1) \
 	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(filter-out -lcmocka,$(link_tests))

@@ -28,7 +28,7 @@ static void put_segment(enum nt_topic topic, const uint8_t *data, size_t size, u
 	if (size)
 		memcpy(bytes, data, size);
 	fuzz_segment_mend(bytes, size, flags);
-	(void)snprintf(path, sizeof(path), FUZZ_DISK "/shelter/%s/0/%020u.seg",
+	(void)snprintf(path, sizeof(path), FUZZ_DISK "/disk_queue/%s/0/%020u.seg",
 		       nt_topic_name(topic), 0);
 	fuzz_disk_put(path, bytes, size);
 }
@@ -82,7 +82,7 @@ static int run(const uint8_t *data, size_t size)
 	put_segment(NT_TOPIC_WINDOW, data + 2, cut, data[1]);
 	if (cut < size - 2)
 		put_segment(NT_TOPIC_DETAIL, data + 2 + cut, size - 2 - cut, data[1] >> 2);
-	r = nt_disk_queue_store_open(FUZZ_DISK "/shelter", &limits, &store);
+	r = nt_disk_queue_store_open(FUZZ_DISK "/disk_queue", &limits, &store);
 	if (r < 0)
 		return 0;
 	check_sums(store);
