@@ -72,7 +72,7 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 }
 
 static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
-			      struct nt_gc_probe **ret_span)
+			      struct nt_gc_probe **ret_probe)
 {
 	struct nt_agent *agent = data;
 	const struct nt_inspector_task task = {
@@ -85,7 +85,7 @@ static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
 	};
 	int r = nt_inspector_ask(nt_discover_inspector(agent->discover), &task, NULL, -1);
 
-	(void)ret_span;
+	(void)ret_probe;
 	return r < 0 ? r : -EINPROGRESS;
 }
 
@@ -96,8 +96,8 @@ static void on_file(void *data, const struct nt_inspector_task *task, int result
 	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
 }
 
-static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
-		       struct nt_gc_probe *span)
+static void on_gc_probe_made(void *data, uint32_t pid, uint64_t start_ns, int result,
+			     struct nt_gc_probe *probe)
 {
 	struct nt_agent *agent = data;
 
@@ -109,7 +109,7 @@ static void on_spanned(void *data, uint32_t pid, uint64_t start_ns, int result,
 			      "attach the interpreter of process %u: its collections of garbage "
 			      "are not seen",
 			      pid);
-	nt_gc_interpreters_found(agent->interpreters, pid, start_ns, result, span);
+	nt_gc_interpreters_found(agent->interpreters, pid, start_ns, result, probe);
 }
 
 static void on_interpreter(void *data, const struct nt_inspector_task *task,
@@ -117,7 +117,7 @@ static void on_interpreter(void *data, const struct nt_inspector_task *task,
 {
 	struct nt_agent *agent = data;
 	struct nt_gc_probe_places places;
-	struct nt_attach_span_order order = {
+	struct nt_attach_gc_probe_order order = {
 		.fd = outcome->fd,
 		.pid = task->request.pid,
 		.start_ns = task->start_ns,
@@ -138,16 +138,16 @@ static void on_interpreter(void *data, const struct nt_inspector_task *task,
 	if (r == 0 && nt_owner_read(order.pid, &owner) == 0)
 		order.owner = owner.id;
 	if (r == 0)
-		r = nt_attach_order_span(agent->attach, &order);
+		r = nt_attach_order_gc_probe(agent->attach, &order);
 	if (r < 0)
-		on_spanned(agent, order.pid, task->start_ns, r, NULL);
+		on_gc_probe_made(agent, order.pid, task->start_ns, r, NULL);
 }
 
-static void detach_interpreter(void *data, struct nt_gc_probe *span)
+static void detach_interpreter(void *data, struct nt_gc_probe *probe)
 {
 	struct nt_agent *agent = data;
 
-	nt_attach_drop_span(agent->attach, span);
+	nt_attach_drop_gc_probe(agent->attach, probe);
 }
 
 static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
@@ -348,7 +348,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.min_call_ns = agent->config->min_call_ns,
 		.has_thread = true,
 		.attached = on_attached,
-		.spanned = on_spanned,
+		.gc_probe_made = on_gc_probe_made,
 		.data = agent,
 	};
 	int r;
@@ -414,7 +414,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	options.source.memory = nt_remote_memory(agent->remote);
 	agent->interpreter_client = (struct nt_inspector_client){
 		.found = on_file, .done = on_interpreter, .data = agent};
-	nt_bpf_loader_costs(nt_attach_kernel(agent->attach), &costs);
+	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
 	r = nt_tracker_new(&options, &agent->tracker);
 	if (r == 0)

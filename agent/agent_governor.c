@@ -87,7 +87,7 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 
 	if (!plan)
 		return;
-	if (!nt_bpf_loader_has_own_links(nt_attach_kernel(agent->attach))) {
+	if (!nt_bpf_loader_has_own_links(nt_attach_loader(agent->attach))) {
 		if (plan->governed && !agent->warned_budget)
 			(void)nt_warn(
 				0,
@@ -107,7 +107,7 @@ static void tell_shed(struct nt_agent *agent, uint32_t pid)
 {
 	const struct nt_governor_plan *plan = nt_governor_plan(agent->governor, pid);
 
-	if (plan && nt_bpf_loader_has_own_links(nt_attach_kernel(agent->attach)))
+	if (plan && nt_bpf_loader_has_own_links(nt_attach_loader(agent->attach)))
 		nt_tracker_shed(agent->tracker, pid, shed_of(plan));
 }
 
@@ -208,12 +208,12 @@ int nt_agent_open_governor(struct nt_agent *agent)
 	};
 	int r;
 
-	nt_bpf_loader_costs(nt_attach_kernel(agent->attach), &costs);
+	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.count_ns = costs.count_ns;
 	options.entry_ns = costs.entry_ns;
 	options.pair_ns = costs.pair_ns;
 	r = nt_governor_new(&options, &agent->governor);
-	r = r ? r : nt_linker_new(nt_attach_kernel(agent->attach), &agent->linker);
+	r = r ? r : nt_linker_new(nt_attach_loader(agent->attach), &agent->linker);
 	r = r ? r : nt_own_links_new(agent->attach, agent->linker, &hooks, &agent->own_links);
 	if (r < 0)
 		return nt_err(r, "start");

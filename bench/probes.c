@@ -364,14 +364,14 @@ static int attach_file(struct nt_attach *attach, const struct bench *bench, cons
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static int attach_span(const struct nt_attach *attach, int fd, struct nt_gc_probe **ret_span)
+static int attach_gc_probe(const struct nt_attach *attach, int fd, struct nt_gc_probe **ret_probe)
 {
 	struct nt_gc_probe_places places;
 	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_kernel(attach), fd, (uint32_t)getpid(), &places,
-					  ret_span);
+		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &places,
+					  ret_probe);
 }
 
 static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
@@ -379,7 +379,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 {
 	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
-	nt_auto(nt_gc_probe) struct nt_gc_probe *span = NULL; /* gone before what it hangs on */
+	nt_auto(nt_gc_probe) struct nt_gc_probe *probe = NULL; /* gone before what it hangs on */
 	struct bpf_object *object = NULL;
 	nt_autoclose int link = -1, fd = -1;
 	struct drain drain = {0};
@@ -402,7 +402,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 		r = nt_attach_new(&options, &attach);
 		if (r == 0 && v->kind == OURS_SPAN) {
 			fd = open(bench->library, O_RDONLY | O_CLOEXEC);
-			r = attach_span(attach, fd, &span);
+			r = attach_gc_probe(attach, fd, &probe);
 		} else if (r == 0) {
 			r = attach_file(attach, bench, v);
 		}

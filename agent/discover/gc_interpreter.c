@@ -85,7 +85,7 @@ struct interpreter {
 	uint64_t start_ns;
 	bool waits; /* it has not been searched yet */
 	bool is_lost; /* out of memory when it was added */
-	struct nt_gc_probe *span; /* owned; NULL: none */
+	struct nt_gc_probe *probe; /* owned; NULL: none */
 	struct interpreter *next; /* in the list `ended` */
 	UT_hash_handle hh;
 };
@@ -93,7 +93,7 @@ struct interpreter {
 struct nt_gc_interpreters {
 	struct nt_gc_interpreters_hooks hooks;
 	struct interpreter *interpreter; /* uthash, owned */
-	struct interpreter *ended; /* owned: have a span, and are no longer in the table */
+	struct interpreter *ended; /* owned: have a probe, and are no longer in the table */
 	uint32_t ended_count; /* also capped: detaching is slower than adding */
 	uint32_t waiting;
 	struct nt_gc_interpreters_stats stats;
@@ -111,11 +111,11 @@ int nt_gc_interpreters_new(const struct nt_gc_interpreters_hooks *hooks,
 	return 0;
 }
 
-static void detach(struct nt_gc_interpreters *interpreters, struct nt_gc_probe *span)
+static void detach(struct nt_gc_interpreters *interpreters, struct nt_gc_probe *probe)
 {
-	if (!span)
+	if (!probe)
 		return;
-	interpreters->hooks.detach(interpreters->hooks.data, span);
+	interpreters->hooks.detach(interpreters->hooks.data, probe);
 	interpreters->stats.attached--;
 }
 
@@ -128,7 +128,7 @@ void nt_gc_interpreters_free(struct nt_gc_interpreters *interpreters)
 	HASH_ITER(hh, interpreters->interpreter, interpreter, next)
 	{
 		HASH_DEL(interpreters->interpreter, interpreter);
-		detach(interpreters, interpreter->span);
+		detach(interpreters, interpreter->probe);
 		free(interpreter);
 	}
 	while (interpreters->ended)
@@ -176,7 +176,7 @@ void nt_gc_interpreters_end(struct nt_gc_interpreters *interpreters, uint32_t pi
 		return;
 	HASH_DEL(interpreters->interpreter, interpreter);
 	interpreters->waiting -= interpreter->waits;
-	if (!interpreter->span) {
+	if (!interpreter->probe) {
 		free(interpreter);
 		return;
 	}
@@ -207,21 +207,21 @@ void nt_gc_interpreters_attach(struct nt_gc_interpreters *interpreters)
 	interpreter->waits = false;
 	interpreters->waiting--;
 	r = interpreters->hooks.attach(interpreters->hooks.data, interpreter->pid,
-				       interpreter->start_ns, &interpreter->span);
+				       interpreter->start_ns, &interpreter->probe);
 	count_result(interpreters, r);
 }
 
 void nt_gc_interpreters_found(struct nt_gc_interpreters *interpreters, uint32_t pid,
-			      uint64_t start_boot_ns, int result, struct nt_gc_probe *span)
+			      uint64_t start_boot_ns, int result, struct nt_gc_probe *probe)
 {
 	struct interpreter *interpreter;
 
 	count_result(interpreters, result);
 	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
-	if (interpreter && interpreter->start_ns == start_boot_ns && !interpreter->span)
-		interpreter->span = span;
+	if (interpreter && interpreter->start_ns == start_boot_ns && !interpreter->probe)
+		interpreter->probe = probe;
 	else
-		detach(interpreters, span);
+		detach(interpreters, probe);
 }
 
 void nt_gc_interpreters_detach(struct nt_gc_interpreters *interpreters)
@@ -232,7 +232,7 @@ void nt_gc_interpreters_detach(struct nt_gc_interpreters *interpreters)
 		return;
 	interpreters->ended = interpreter->next;
 	interpreters->ended_count--;
-	detach(interpreters, interpreter->span);
+	detach(interpreters, interpreter->probe);
 	free(interpreter);
 }
 

@@ -38,8 +38,8 @@ struct nt_gc_interpreters_hooks {
 	 * on, and ends with nt_gc_interpreters_found().
 	 */
 	int (*attach)(void *data, uint32_t pid, uint64_t start_boot_ns,
-		      struct nt_gc_probe **ret_span);
-	void (*detach)(void *data, struct nt_gc_probe *span);
+		      struct nt_gc_probe **ret_probe);
+	void (*detach)(void *data, struct nt_gc_probe *probe);
 	void *data;
 };
 
@@ -64,9 +64,9 @@ void nt_gc_interpreters_end(struct nt_gc_interpreters *interpreters, uint32_t pi
 
 /* Attaches to one interpreter that was added. Reading the file and making links may block. */
 void nt_gc_interpreters_attach(struct nt_gc_interpreters *interpreters);
-/* The result of a search. Takes over the span, even if its process has ended. */
+/* The result of a search. Takes over the probe, even if its process has ended. */
 void nt_gc_interpreters_found(struct nt_gc_interpreters *interpreters, uint32_t pid,
-			      uint64_t start_boot_ns, int result, struct nt_gc_probe *span);
+			      uint64_t start_boot_ns, int result, struct nt_gc_probe *probe);
 /* Detaches one that has ended, which takes 0.1 s, and 0.2 s with perf links. */
 void nt_gc_interpreters_detach(struct nt_gc_interpreters *interpreters);
 

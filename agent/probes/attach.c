@@ -38,13 +38,13 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 
 	if (!a)
 		return -ENOMEM;
-	r = nt_bpf_loader_new(options, &a->kernel);
+	r = nt_bpf_loader_new(options, &a->loader);
 	if (r == 0 && options->has_thread)
-		r = nt_linker_new(a->kernel, &a->linker);
+		r = nt_linker_new(a->loader, &a->linker);
 	if (r < 0)
 		return r;
 	a->attached = options->attached;
-	a->spanned = options->spanned;
+	a->gc_probe_made = options->gc_probe_made;
 	a->data = options->data;
 	*ret_attach = nt_take(a);
 	return 0;
@@ -63,7 +63,7 @@ static void file_free(struct nt_attach *a, struct nt_attached *file)
 	free(file->link);
 	free(file->target);
 	(void)close(file->fd);
-	nt_bpf_loader_set_split(a->kernel, file->slot, NT_SPLIT_NONE);
+	nt_bpf_loader_set_split(a->loader, file->slot, NT_SPLIT_NONE);
 	a->slots &= ~(file->slot ? 1U << file->slot : 0);
 	free(file);
 }
@@ -81,13 +81,13 @@ void nt_attach_free(struct nt_attach *attach)
 	DL_FOREACH_SAFE(attach->pending, pending, next)
 	nt_attach_pending_free(pending);
 	nt_linker_free(attach->linker);
-	nt_bpf_loader_free(attach->kernel);
+	nt_bpf_loader_free(attach->loader);
 	free(attach);
 }
 
 enum nt_attach_mode nt_attach_mode(const struct nt_attach *attach)
 {
-	return nt_bpf_loader_mode(attach->kernel);
+	return nt_bpf_loader_mode(attach->loader);
 }
 
 static struct nt_attach_name *find_name(struct nt_attach *a, dev_t dev, ino_t ino)
@@ -248,12 +248,12 @@ bool nt_attached_sees_once(const struct nt_attached *file)
 	return file->slot != 0;
 }
 
-const struct nt_bpf_loader *nt_attach_kernel(const struct nt_attach *attach)
+const struct nt_bpf_loader *nt_attach_loader(const struct nt_attach *attach)
 {
-	return attach->kernel;
+	return attach->loader;
 }
 
-int nt_attach_order_span(struct nt_attach *attach, const struct nt_attach_span_order *order)
+int nt_attach_order_gc_probe(struct nt_attach *attach, const struct nt_attach_gc_probe_order *order)
 {
 	const struct nt_linker_request request = {
 		.token = ++attach->tokens,
@@ -279,35 +279,35 @@ int nt_attach_order_span(struct nt_attach *attach, const struct nt_attach_span_o
 	return 0;
 }
 
-void nt_attach_drop_span(struct nt_attach *attach, struct nt_gc_probe *span)
+void nt_attach_drop_gc_probe(struct nt_attach *attach, struct nt_gc_probe *probe)
 {
-	nt_linker_drop_span(attach->linker, span);
+	nt_linker_drop_gc_probe(attach->linker, probe);
 }
 
 int nt_attach_fd(const struct nt_attach *attach)
 {
-	return nt_bpf_loader_fd(attach->kernel);
+	return nt_bpf_loader_fd(attach->loader);
 }
 
 int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data)
 {
-	return nt_bpf_loader_poll(attach->kernel, fn, data);
+	return nt_bpf_loader_poll(attach->loader, fn, data);
 }
 
 bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 			struct nt_process_counters *ret_counters)
 {
-	return nt_bpf_loader_counters(attach->kernel, pid, ret_counters);
+	return nt_bpf_loader_counters(attach->loader, pid, ret_counters);
 }
 
 int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, void *data)
 {
-	return nt_bpf_loader_inside(attach->kernel, fn, data);
+	return nt_bpf_loader_inside(attach->loader, fn, data);
 }
 
 void nt_attach_forget(struct nt_attach *attach, uint32_t pid)
 {
-	nt_bpf_loader_forget(attach->kernel, pid);
+	nt_bpf_loader_forget(attach->loader, pid);
 }
 
 void nt_attach_stats(const struct nt_attach *attach, struct nt_attach_stats *ret_stats)
@@ -319,5 +319,5 @@ void nt_attach_stats(const struct nt_attach *attach, struct nt_attach_stats *ret
 		.refused_slow = attach->refused_slow,
 		.failed = attach->failed,
 	};
-	nt_bpf_loader_stats(attach->kernel, ret_stats);
+	nt_bpf_loader_stats(attach->loader, ret_stats);
 }

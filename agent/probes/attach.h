@@ -99,12 +99,12 @@ NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *f
 				 struct nt_bundle *bundle);
 
 /* Borrowed. For agent/probes/linker.h, which makes links beside these. */
-const struct nt_bpf_loader *nt_attach_kernel(const struct nt_attach *attach);
+const struct nt_bpf_loader *nt_attach_loader(const struct nt_attach *attach);
 
-struct nt_attach_span_order {
+struct nt_attach_gc_probe_order {
 	int fd; /* of the open file; borrowed */
 	uint32_t pid;
-	uint64_t start_ns; /* for `spanned` */
+	uint64_t start_ns; /* for `gc_probe_made` */
 	uint64_t owner; /* fairness key of the link queue (agent/probes/linker.h) */
 	const struct nt_gc_probe_places *places; /* from nt_gc_probe_find() */
 };
@@ -113,10 +113,10 @@ struct nt_attach_span_order {
  * Attaches the timed functions of the open file for one process. Requires the thread. -EAGAIN: the
  * queue is full.
  */
-NT_MUST_CHECK int nt_attach_order_span(struct nt_attach *attach,
-				       const struct nt_attach_span_order *order);
+NT_MUST_CHECK int nt_attach_order_gc_probe(struct nt_attach *attach,
+					   const struct nt_attach_gc_probe_order *order);
 /* Frees the probe on the thread, which is required. */
-void nt_attach_drop_span(struct nt_attach *attach, struct nt_gc_probe *span);
+void nt_attach_drop_gc_probe(struct nt_attach *attach, struct nt_gc_probe *probe);
 
 /* The ring buffer: an epoll fd, and a poll that passes on size-checked events. */
 int nt_attach_fd(const struct nt_attach *attach);

@@ -27,11 +27,11 @@ struct nt_attached {
 	uint64_t splits, whole_splits; /* so far; whole: staying functions included */
 };
 
-/* Shared links, or the span of one process, that are being made. */
+/* Shared links, or the GC probe of one process, that are being made. */
 struct nt_attach_pending {
 	uint64_t token;
-	struct nt_attached *file; /* NULL: detached meanwhile, or a span is being made */
-	uint32_t pid; /* of the span; else 0 */
+	struct nt_attached *file; /* NULL: detached meanwhile, or a GC probe is being made */
+	uint32_t pid; /* of the probe; else 0 */
 	uint64_t start_ns;
 	char *name; /* owned; or NULL */
 	uint32_t subjects;
@@ -51,7 +51,7 @@ struct nt_attach_name {
 };
 
 struct nt_attach {
-	struct nt_bpf_loader *kernel;
+	struct nt_bpf_loader *loader;
 	struct nt_linker *linker; /* owned; NULL: the caller makes and frees links */
 	struct nt_attached **file;
 	size_t files;
@@ -61,8 +61,8 @@ struct nt_attach {
 	uint32_t slots, last_slot; /* slots: bits of those in use */
 	uint64_t tokens;
 	void (*attached)(void *data, const char *name, int result);
-	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
-			struct nt_gc_probe *span);
+	void (*gc_probe_made)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			      struct nt_gc_probe *probe);
 	void *data;
 	uint64_t links, probes, refused_slow, failed;
 };

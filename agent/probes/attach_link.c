@@ -211,7 +211,7 @@ static int make_links(struct nt_attach *a, const struct nt_attach_pending *pendi
 	/* The file that was inspected, wherever its path leads by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pending->file->fd);
 	if (refused)
-		r = nt_bundle_attach(a->kernel, path, pending->target, pending->targets, refused,
+		r = nt_bundle_attach(a->loader, path, pending->target, pending->targets, refused,
 				     &bundle);
 	return finish(a, pending, r, refused, bundle);
 }
@@ -301,7 +301,8 @@ static void settle(struct nt_attach *a, struct nt_linker_result *result)
 	}
 	DL_DELETE(a->pending, pending);
 	if (pending->pid) {
-		a->spanned(a->data, pending->pid, pending->start_ns, result->r, result->span);
+		a->gc_probe_made(a->data, pending->pid, pending->start_ns, result->r,
+				 result->probe);
 		nt_attach_pending_free(pending);
 		return;
 	}
@@ -323,7 +324,7 @@ void nt_attach_settle(struct nt_attach *attach)
 
 /* ---- files whose processes have links of their own ------------------------------------------ */
 
-static enum nt_split kernel_split(enum nt_attached_split split)
+static enum nt_split loader_split(enum nt_attached_split split)
 {
 	if (split == NT_ATTACHED_ALL)
 		return NT_SPLIT_ALL;
@@ -348,7 +349,7 @@ struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *
 	}
 	attach->links -= file->links - kept;
 	file->links = kept;
-	nt_bpf_loader_set_split(attach->kernel, file->slot, kernel_split(split));
+	nt_bpf_loader_set_split(attach->loader, file->slot, loader_split(split));
 	return bundle;
 }
 
@@ -362,6 +363,6 @@ int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stay
 	while ((link = nt_bundle_take(bundle, NULL)))
 		keep_link(attach, file, link, stays);
 	file->split = NT_ATTACHED_SHARED;
-	nt_bpf_loader_set_split(attach->kernel, file->slot, NT_SPLIT_NONE);
+	nt_bpf_loader_set_split(attach->loader, file->slot, NT_SPLIT_NONE);
 	return 0;
 }

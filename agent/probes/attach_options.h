@@ -30,11 +30,11 @@ struct nt_attach_options {
 	 */
 	void (*attached)(void *data, const char *name, int result);
 	/*
-	 * The same for nt_attach_order_span(). The callee owns the span; NULL if result is
+	 * The same for nt_attach_order_gc_probe(). The callee owns the probe; NULL if result is
 	 * negative.
 	 */
-	void (*spanned)(void *data, uint32_t pid, uint64_t start_ns, int result,
-			struct nt_gc_probe *span);
+	void (*gc_probe_made)(void *data, uint32_t pid, uint64_t start_ns, int result,
+			      struct nt_gc_probe *probe);
 	void *data;
 };
 

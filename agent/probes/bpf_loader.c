@@ -25,40 +25,40 @@ enum {
 _Static_assert(NT_ROWS_MAX <= NT_BPF_LOADER_TRIAL_ROW,
 	       "a row of the table is the row of no function");
 
-static void drop_ended(struct nt_bpf_loader *k, struct nt_bpf_loader_ended *ended)
+static void drop_ended(struct nt_bpf_loader *loader, struct nt_bpf_loader_ended *ended)
 {
-	HASH_DEL(k->ended, ended);
+	HASH_DEL(loader->ended, ended);
 	free(ended);
 }
 
-static void keep_ended(struct nt_bpf_loader *k, const struct nt_event_end *end)
+static void keep_ended(struct nt_bpf_loader *loader, const struct nt_event_end *end)
 {
 	struct nt_bpf_loader_ended *ended = NULL;
 	uint32_t pid = end->h.pid;
 
-	HASH_FIND(hh, k->ended, &pid, sizeof(pid), ended);
+	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
 	if (ended)
-		drop_ended(k, ended);
-	else if (HASH_COUNT(k->ended) >= ENDED_MAX)
-		drop_ended(k, k->ended);
+		drop_ended(loader, ended);
+	else if (HASH_COUNT(loader->ended) >= ENDED_MAX)
+		drop_ended(loader, loader->ended);
 	ended = calloc(1, sizeof(*ended));
 	if (!ended)
 		return;
 	ended->pid = pid;
 	ended->last = *end;
-	HASH_ADD(hh, k->ended, pid, sizeof(ended->pid), ended);
+	HASH_ADD(hh, loader->ended, pid, sizeof(ended->pid), ended);
 	if (ended->is_lost)
 		free(ended);
 }
 
-static void give_event(struct nt_bpf_loader *k, void *record, size_t size)
+static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 {
 	struct nt_event_call call;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
 	if (nt_event_read_end(record, size, &end) == 0) {
-		keep_ended(k, &end);
+		keep_ended(loader, &end);
 		return;
 	}
 	if (nt_event_read(record, size, &call, &id) < 0)
@@ -66,18 +66,20 @@ static void give_event(struct nt_bpf_loader *k, void *record, size_t size)
 	if (call.h.row & NT_ROW_OWN)
 		call.h.flags |= NT_CALL_OWN;
 	call.h.row = NT_ROW_OF(call.h.row);
-	k->fn(k->data, &call, id);
+	loader->fn(loader->data, &call, id);
 }
 
 /* libbpf consumes the record whatever is returned: -EAGAIN only after it was passed on. */
 static int take_event(void *context, void *record, size_t size)
 {
-	struct nt_bpf_loader *k = context;
+	struct nt_bpf_loader *loader = context;
 
-	give_event(k, record, size);
-	if (++k->polled >= POLL_EVENTS_MAX)
+	give_event(loader, record, size);
+	if (++loader->polled >= POLL_EVENTS_MAX)
 		return -EAGAIN;
-	return k->polled % POLL_LOOK == 0 && nt_clock_mono_ns() >= k->poll_end_ns ? -EAGAIN : 0;
+	return loader->polled % POLL_LOOK == 0 && nt_clock_mono_ns() >= loader->poll_end_ns
+		       ? -EAGAIN
+		       : 0;
 }
 
 static void configure_call(struct call_bpf *call, const struct nt_attach_options *options,
@@ -100,123 +102,124 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	}
 }
 
-static int load_session(struct nt_bpf_loader *k, const struct nt_attach_options *options)
+static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_options *options)
 {
 	struct session_bpf *s = session_bpf__open();
 	int r;
 
 	if (!s)
 		return -errno;
-	k->session = s;
+	loader->session = s;
 	s->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	s->rodata->min_call_ns = options->min_call_ns;
 	if (options->share_shift)
 		s->rodata->share_shift = options->share_shift;
 	(void)bpf_program__set_expected_attach_type(s->progs.call_session,
 						    (enum bpf_attach_type)NT_UPROBE_SESSION);
-	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(k->call->maps.events));
-	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(k->call->maps.counters));
-	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(k->call->maps.inside));
-	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(k->call->maps.ids));
-	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(k->call->maps.shares));
+	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(loader->call->maps.events));
+	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(loader->call->maps.counters));
+	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(loader->call->maps.inside));
+	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(loader->call->maps.ids));
+	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(loader->call->maps.shares));
 	return r ? r : session_bpf__load(s);
 }
 
 /* Attaches the programs that belong to no library. */
-static int attach_life(struct nt_bpf_loader *k)
+static int attach_life(struct nt_bpf_loader *loader)
 {
-	k->exits = bpf_program__attach_raw_tracepoint(k->call->progs.process_exit,
-						      "sched_process_exit");
-	if (!k->exits)
+	loader->exits = bpf_program__attach_raw_tracepoint(loader->call->progs.process_exit,
+							   "sched_process_exit");
+	if (!loader->exits)
 		return -errno;
-	k->execs = bpf_program__attach_raw_tracepoint(k->call->progs.process_exec,
-						      "sched_process_exec");
-	if (!k->execs)
+	loader->execs = bpf_program__attach_raw_tracepoint(loader->call->progs.process_exec,
+							   "sched_process_exec");
+	if (!loader->execs)
 		return -errno;
-	k->walk = bpf_program__attach_iter(k->call->progs.inside_dump, NULL);
-	return k->walk ? 0 : -errno;
+	loader->walk = bpf_program__attach_iter(loader->call->progs.inside_dump, NULL);
+	return loader->walk ? 0 : -errno;
 }
 
-int nt_bpf_loader_load(struct nt_bpf_loader *k, const struct nt_attach_options *options)
+int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_options *options)
 {
 	int r;
 
-	k->call = call_bpf__open();
-	if (!k->call)
+	loader->call = call_bpf__open();
+	if (!loader->call)
 		return -errno;
-	configure_call(k->call, options, k->mode != NT_ATTACH_PERF);
-	r = call_bpf__load(k->call);
+	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
+	r = call_bpf__load(loader->call);
 	if (r < 0)
 		return r;
-	if (k->mode == NT_ATTACH_SESSION) {
-		r = load_session(k, options);
+	if (loader->mode == NT_ATTACH_SESSION) {
+		r = load_session(loader, options);
 		if (r < 0)
 			return r;
 	}
-	k->ring = ring_buffer__new(bpf_map__fd(k->call->maps.events), take_event, k, NULL);
-	return k->ring ? attach_life(k) : -errno;
+	loader->ring =
+		ring_buffer__new(bpf_map__fd(loader->call->maps.events), take_event, loader, NULL);
+	return loader->ring ? attach_life(loader) : -errno;
 }
 
-bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *kernel)
+bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *loader)
 {
-	return kernel->has_own_links;
+	return loader->has_own_links;
 }
 
-void nt_bpf_loader_costs(const struct nt_bpf_loader *kernel, struct nt_bpf_loader_costs *ret_costs)
+void nt_bpf_loader_costs(const struct nt_bpf_loader *loader, struct nt_bpf_loader_costs *ret_costs)
 {
-	*ret_costs = kernel->costs;
+	*ret_costs = loader->costs;
 }
 
-void nt_bpf_loader_free(struct nt_bpf_loader *kernel)
+void nt_bpf_loader_free(struct nt_bpf_loader *loader)
 {
-	if (!kernel)
+	if (!loader)
 		return;
-	(void)bpf_link__destroy(kernel->walk);
-	(void)bpf_link__destroy(kernel->exits);
-	(void)bpf_link__destroy(kernel->execs);
-	while (kernel->ended)
-		drop_ended(kernel, kernel->ended);
-	ring_buffer__free(kernel->ring);
-	session_bpf__destroy(kernel->session);
-	call_bpf__destroy(kernel->call);
-	free(kernel);
+	(void)bpf_link__destroy(loader->walk);
+	(void)bpf_link__destroy(loader->exits);
+	(void)bpf_link__destroy(loader->execs);
+	while (loader->ended)
+		drop_ended(loader, loader->ended);
+	ring_buffer__free(loader->ring);
+	session_bpf__destroy(loader->session);
+	call_bpf__destroy(loader->call);
+	free(loader);
 }
 
-enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *kernel)
+enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *loader)
 {
-	return kernel->mode;
+	return loader->mode;
 }
 
-int nt_bpf_loader_link_entry(const struct nt_bpf_loader *kernel, bool only_counted,
+int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_counted,
 			     const char *path, uint32_t pid, const struct nt_place *place,
 			     size_t places, struct nt_link **ret_link)
 {
 	return nt_link_new(
-		only_counted ? kernel->call->progs.call_count : kernel->call->progs.call_entry,
-		kernel->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
+		only_counted ? loader->call->progs.call_count : loader->call->progs.call_entry,
+		loader->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
 		pid, place, places, ret_link);
 }
 
-int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 			    const struct nt_place *place, size_t places, struct nt_link **ret_link,
 			    struct nt_link **ret_leave)
 {
 	nt_auto(nt_link) struct nt_link *leave = NULL;
-	bool perf = kernel->mode == NT_ATTACH_PERF;
+	bool perf = loader->mode == NT_ATTACH_PERF;
 	int r;
 
-	if (kernel->session) {
+	if (loader->session) {
 		*ret_leave = NULL;
-		return nt_link_new(kernel->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
+		return nt_link_new(loader->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
 				   pid, place, places, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
-	r = nt_link_new(kernel->call->progs.call_leave,
+	r = nt_link_new(loader->call->progs.call_leave,
 			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, place, places,
 			&leave);
 	if (r < 0)
 		return r;
-	r = nt_link_new(kernel->call->progs.call_enter,
+	r = nt_link_new(loader->call->progs.call_enter,
 			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, place, places,
 			ret_link);
 	if (r < 0)
@@ -225,58 +228,58 @@ int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, const char *path
 	return 0;
 }
 
-int nt_bpf_loader_link_span(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
-			    const struct nt_place *begin, size_t begins, const struct nt_place *end,
-			    size_t ends, bool at_return, struct nt_link **ret_begin,
-			    struct nt_link **ret_end)
+int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+				const struct nt_place *begin, size_t begins,
+				const struct nt_place *end, size_t ends, bool at_return,
+				struct nt_link **ret_begin, struct nt_link **ret_end)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
-	bool perf = kernel->mode == NT_ATTACH_PERF;
+	bool perf = loader->mode == NT_ATTACH_PERF;
 	enum nt_link_kind entry = perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY;
 	enum nt_link_kind leave = perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN;
 	int r;
 
 	/* Ends first, as above. */
-	r = nt_link_new(kernel->call->progs.span_end, at_return ? leave : entry, path, pid, end,
+	r = nt_link_new(loader->call->progs.span_end, at_return ? leave : entry, path, pid, end,
 			ends, &link);
 	if (r < 0)
 		return r;
-	r = nt_link_new(kernel->call->progs.span_begin, entry, path, pid, begin, begins, ret_begin);
+	r = nt_link_new(loader->call->progs.span_begin, entry, path, pid, begin, begins, ret_begin);
 	if (r < 0)
 		return r;
 	*ret_end = nt_take(link);
 	return 0;
 }
 
-int nt_bpf_loader_fd(const struct nt_bpf_loader *kernel)
+int nt_bpf_loader_fd(const struct nt_bpf_loader *loader)
 {
-	return ring_buffer__epoll_fd(kernel->ring);
+	return ring_buffer__epoll_fd(loader->ring);
 }
 
-int nt_bpf_loader_poll(struct nt_bpf_loader *kernel, nt_event_fn fn, void *data)
+int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data)
 {
 	int r;
 
-	kernel->fn = fn;
-	kernel->data = data;
-	kernel->polled = 0;
-	kernel->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
-	r = ring_buffer__consume(kernel->ring);
+	loader->fn = fn;
+	loader->data = data;
+	loader->polled = 0;
+	loader->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
+	r = ring_buffer__consume(loader->ring);
 	if (r == -EAGAIN)
 		return 1;
 	return r < 0 ? r : 0;
 }
 
-bool nt_bpf_loader_counters(const struct nt_bpf_loader *kernel, uint32_t pid,
+bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters)
 {
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	struct nt_bpf_loader_ended *ended = NULL;
 
 	if (fd >= 0 &&
-	    bpf_map_lookup_elem(bpf_map__fd(kernel->call->maps.counters), &fd, ret_counters) == 0)
+	    bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.counters), &fd, ret_counters) == 0)
 		return true;
-	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
 	if (!ended)
 		return false;
 	*ret_counters = (struct nt_process_counters){.lost = ended->last.lost, .ended = 1};
@@ -285,10 +288,10 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *kernel, uint32_t pid,
 	return true;
 }
 
-int nt_bpf_loader_inside(struct nt_bpf_loader *kernel, nt_inside_fn fn, void *data)
+int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data)
 {
 	struct nt_inside inside[INSIDE_READ];
-	nt_autoclose int fd = bpf_iter_create(bpf_link__fd(kernel->walk));
+	nt_autoclose int fd = bpf_iter_create(bpf_link__fd(loader->walk));
 	size_t kept = 0;
 	ssize_t n;
 
@@ -313,13 +316,13 @@ int nt_bpf_loader_inside(struct nt_bpf_loader *kernel, nt_inside_fn fn, void *da
 	return 0;
 }
 
-void nt_bpf_loader_forget(struct nt_bpf_loader *kernel, uint32_t pid)
+void nt_bpf_loader_forget(struct nt_bpf_loader *loader, uint32_t pid)
 {
 	struct nt_bpf_loader_ended *ended = NULL;
 
-	HASH_FIND(hh, kernel->ended, &pid, sizeof(pid), ended);
+	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
 	if (ended)
-		drop_ended(kernel, ended);
+		drop_ended(loader, ended);
 }
 
 static uint64_t misses_of(const struct bpf_object *object)
@@ -338,33 +341,33 @@ static uint64_t misses_of(const struct bpf_object *object)
 	return misses;
 }
 
-void nt_bpf_loader_set_split(const struct nt_bpf_loader *kernel, uint32_t slot, enum nt_split split)
+void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot, enum nt_split split)
 {
 	if (!slot)
 		return;
 	/* One atomic store: probes read it at any time. */
-	__atomic_store_n(&kernel->call->bss->splits[slot], split, __ATOMIC_SEQ_CST);
-	if (kernel->session)
-		__atomic_store_n(&kernel->session->bss->splits[slot], split, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&loader->call->bss->splits[slot], split, __ATOMIC_SEQ_CST);
+	if (loader->session)
+		__atomic_store_n(&loader->session->bss->splits[slot], split, __ATOMIC_SEQ_CST);
 }
 
-void nt_bpf_loader_stats(const struct nt_bpf_loader *kernel, struct nt_attach_stats *stats)
+void nt_bpf_loader_stats(const struct nt_bpf_loader *loader, struct nt_attach_stats *stats)
 {
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
-		stats->dropped[i] = kernel->call->bss->dropped[i];
-		if (kernel->session)
-			stats->dropped[i] += kernel->session->bss->dropped[i];
+		stats->dropped[i] = loader->call->bss->dropped[i];
+		if (loader->session)
+			stats->dropped[i] += loader->session->bss->dropped[i];
 	}
-	stats->untracked = kernel->call->bss->untracked;
-	stats->unreturned = kernel->call->bss->unreturned;
-	stats->over_share = kernel->call->bss->over_share;
-	if (kernel->session) {
-		stats->untracked += kernel->session->bss->untracked;
-		stats->unreturned += kernel->session->bss->unreturned;
-		stats->over_share += kernel->session->bss->over_share;
+	stats->untracked = loader->call->bss->untracked;
+	stats->unreturned = loader->call->bss->unreturned;
+	stats->over_share = loader->call->bss->over_share;
+	if (loader->session) {
+		stats->untracked += loader->session->bss->untracked;
+		stats->unreturned += loader->session->bss->unreturned;
+		stats->over_share += loader->session->bss->over_share;
 	}
-	stats->unmeasured = kernel->call->bss->unmeasured;
-	stats->missed = misses_of(kernel->call->obj);
-	if (kernel->session)
-		stats->missed += misses_of(kernel->session->obj);
+	stats->unmeasured = loader->call->bss->unmeasured;
+	stats->missed = misses_of(loader->call->obj);
+	if (loader->session)
+		stats->missed += misses_of(loader->session->obj);
 }

@@ -20,28 +20,28 @@ struct nt_bpf_loader_costs {
 
 /* Errors as of nt_attach_new(). Raises the soft limit of descriptors to the hard limit. */
 NT_MUST_CHECK int nt_bpf_loader_new(const struct nt_attach_options *options,
-				    struct nt_bpf_loader **ret_kernel);
+				    struct nt_bpf_loader **ret_loader);
 /* To be called after all links are freed. Accepts NULL. */
-void nt_bpf_loader_free(struct nt_bpf_loader *kernel);
+void nt_bpf_loader_free(struct nt_bpf_loader *loader);
 NT_DEFINE_AUTO(nt_bpf_loader, nt_bpf_loader_free)
 
-enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *kernel);
+enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *loader);
 /*
  * True if a link of one process covers all its threads and is detached quickly. Perf links take 0.1
  * s each to detach. Multi links covered only the first thread before commit 46ba0e49b642 of 6.10.
  */
-bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *kernel);
-void nt_bpf_loader_costs(const struct nt_bpf_loader *kernel, struct nt_bpf_loader_costs *ret_costs);
+bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *loader);
+void nt_bpf_loader_costs(const struct nt_bpf_loader *loader, struct nt_bpf_loader_costs *ret_costs);
 
 /* Links functions whose entry is recorded, or only counted. pid: as of nt_link_new(). */
-NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *kernel, bool only_counted,
+NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_counted,
 					   const char *path, uint32_t pid,
 					   const struct nt_place *place, size_t places,
 					   struct nt_link **ret_link);
 /*
  * Links functions whose entry and return are recorded. *ret_leave is NULL where one link does both.
  */
-NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, const char *path,
+NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path,
 					  uint32_t pid, const struct nt_place *place, size_t places,
 					  struct nt_link **ret_link, struct nt_link **ret_leave);
 
@@ -49,24 +49,25 @@ NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *kernel, co
  * Times one process from any place in `begin` to any in `end`. at_return: the time ends at the
  * return of the functions in `end`.
  */
-NT_MUST_CHECK int nt_bpf_loader_link_span(const struct nt_bpf_loader *kernel, const char *path,
-					  uint32_t pid, const struct nt_place *begin, size_t begins,
-					  const struct nt_place *end, size_t ends, bool at_return,
-					  struct nt_link **ret_begin, struct nt_link **ret_end);
+NT_MUST_CHECK int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path,
+					      uint32_t pid, const struct nt_place *begin,
+					      size_t begins, const struct nt_place *end,
+					      size_t ends, bool at_return,
+					      struct nt_link **ret_begin, struct nt_link **ret_end);
 
 /* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
-void nt_bpf_loader_set_split(const struct nt_bpf_loader *kernel, uint32_t slot,
+void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot,
 			     enum nt_split split);
-int nt_bpf_loader_fd(const struct nt_bpf_loader *kernel);
+int nt_bpf_loader_fd(const struct nt_bpf_loader *loader);
 /* As of nt_attach_poll(). */
-NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *kernel, nt_event_fn fn, void *data);
-bool nt_bpf_loader_counters(const struct nt_bpf_loader *kernel, uint32_t pid,
+NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data);
+bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters);
-NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *kernel, nt_inside_fn fn, void *data);
-void nt_bpf_loader_forget(struct nt_bpf_loader *kernel, uint32_t pid);
+NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data);
+void nt_bpf_loader_forget(struct nt_bpf_loader *loader, uint32_t pid);
 /*
  * Fills in the kernel's counters: dropped, over_share, untracked, unreturned, unmeasured, missed.
  */
-void nt_bpf_loader_stats(const struct nt_bpf_loader *kernel, struct nt_attach_stats *stats);
+void nt_bpf_loader_stats(const struct nt_bpf_loader *loader, struct nt_attach_stats *stats);
 
 #endif

@@ -44,7 +44,7 @@ struct nt_bpf_loader {
 };
 
 /* Loads the programs for the loader's mode, without attaching any to a library. */
-NT_MUST_CHECK int nt_bpf_loader_load(struct nt_bpf_loader *kernel,
+NT_MUST_CHECK int nt_bpf_loader_load(struct nt_bpf_loader *loader,
 				     const struct nt_attach_options *options);
 
 #endif

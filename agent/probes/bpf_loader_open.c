@@ -100,18 +100,18 @@ static void check_trial(void *data, const struct nt_event_call *call, const uint
 }
 
 /* Drains the ring. Other processes may write meanwhile, but they are not probed yet. */
-static int drain(struct nt_bpf_loader *k, nt_event_fn fn, void *data)
+static int drain(struct nt_bpf_loader *loader, nt_event_fn fn, void *data)
 {
 	int r;
 
 	do
-		r = nt_bpf_loader_poll(k, fn, data);
+		r = nt_bpf_loader_poll(loader, fn, data);
 	while (r > 0);
 	return r;
 }
 
 /* Attaches to a function of the agent and checks that the probe fires. */
-static int try_out(struct nt_bpf_loader *k)
+static int try_out(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
@@ -122,12 +122,12 @@ static int try_out(struct nt_bpf_loader *k)
 	r = find_trial_place(&place);
 	if (r < 0)
 		return r;
-	r = nt_bpf_loader_link_pair(k, "/proc/self/exe", 0, &place, 1, &link, &leave);
+	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &place, 1, &link, &leave);
 	if (r < 0)
 		return r;
 	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
 		return -ENOTSUP;
-	r = drain(k, check_trial, &seen);
+	r = drain(loader, check_trial, &seen);
 	if (r < 0)
 		return r;
 	return seen ? 0 : -ENOTSUP;
@@ -148,7 +148,7 @@ static void *run_trial(void *data)
 }
 
 /* Tested by a call from a thread that is not the first. */
-static int try_own_links(struct nt_bpf_loader *k)
+static int try_own_links(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	struct nt_place place = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
@@ -156,12 +156,12 @@ static int try_own_links(struct nt_bpf_loader *k)
 	pthread_t thread;
 	int r;
 
-	if (k->mode == NT_ATTACH_PERF)
+	if (loader->mode == NT_ATTACH_PERF)
 		return 0;
 	r = find_trial_place(&place);
 	if (r < 0)
 		return r;
-	r = nt_bpf_loader_link_entry(k, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1,
+	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1,
 				     &link);
 	if (r < 0)
 		return 0; /* before 6.6.x: no links per process */
@@ -169,8 +169,8 @@ static int try_own_links(struct nt_bpf_loader *k)
 	if (r < 0)
 		return r;
 	(void)pthread_join(thread, NULL);
-	r = drain(k, count_trial, &seen);
-	k->has_own_links = seen == 1;
+	r = drain(loader, count_trial, &seen);
+	loader->has_own_links = seen == 1;
 	return r;
 }
 
@@ -207,32 +207,32 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The time of one call of the trial function as probed now: the lower quartile of batches. */
-static uint64_t time_trial(struct nt_bpf_loader *k, struct inner *inner)
+static uint64_t time_trial(struct nt_bpf_loader *loader, struct inner *inner)
 {
 	uint64_t batch[COST_BATCHES];
 
 	for (int i = 0; i < COST_BATCHES; i++) {
 		uint64_t start_ns = thread_cpu_ns();
 
-		for (uint32_t n = 0; n < k->cost_calls; n++)
+		for (uint32_t n = 0; n < loader->cost_calls; n++)
 			(void)trial_call(TRIAL_WORD);
-		batch[i] = (thread_cpu_ns() - start_ns) / k->cost_calls;
-		(void)!drain(k, add_inner, inner);
+		batch[i] = (thread_cpu_ns() - start_ns) / loader->cost_calls;
+		(void)!drain(loader, add_inner, inner);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
 	return batch[COST_BATCHES / 4]; /* slower batches were disturbed */
 }
 
 /* Resets the counters: the trial's hits are not the agent's own. */
-static void forget_trial(struct nt_bpf_loader *k)
+static void forget_trial(struct nt_bpf_loader *loader)
 {
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	if (fd >= 0)
-		(void)bpf_map_delete_elem(bpf_map__fd(k->call->maps.counters), &fd);
+		(void)bpf_map_delete_elem(bpf_map__fd(loader->call->maps.counters), &fd);
 }
 
-static int measure_costs(struct nt_bpf_loader *k)
+static int measure_costs(struct nt_bpf_loader *loader)
 {
 	const uint64_t words = 6ULL << 16;
 	const uint64_t counted = (uint64_t)(NT_COUNTER_LAUNCH + 1) << 49;
@@ -248,54 +248,54 @@ static int measure_costs(struct nt_bpf_loader *k)
 	if (r < 0)
 		return r;
 	place.cookie = NT_BPF_LOADER_TRIAL_ROW | counted;
-	r = nt_bpf_loader_link_entry(k, true, "/proc/self/exe", 0, &place, 1, &count);
+	r = nt_bpf_loader_link_entry(loader, true, "/proc/self/exe", 0, &place, 1, &count);
 	if (r < 0)
 		return r;
-	k->costs.count_ns = time_trial(k, &inner);
+	loader->costs.count_ns = time_trial(loader, &inner);
 	nt_link_free(nt_take(count));
 	place.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
-	r = nt_bpf_loader_link_entry(k, false, "/proc/self/exe", 0, &place, 1, &entry);
+	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", 0, &place, 1, &entry);
 	if (r < 0)
 		return r;
-	k->costs.entry_ns = time_trial(k, &inner);
+	loader->costs.entry_ns = time_trial(loader, &inner);
 	nt_link_free(nt_take(entry));
-	r = nt_bpf_loader_link_pair(k, "/proc/self/exe", 0, &place, 1, &pair, &leave);
+	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &place, 1, &pair, &leave);
 	if (r < 0)
 		return r;
-	k->costs.pair_ns = time_trial(k, &inner);
-	if (inner.calls && inner.ns / inner.calls < k->costs.pair_ns)
-		k->costs.outside_ns = k->costs.pair_ns - inner.ns / inner.calls;
-	forget_trial(k);
+	loader->costs.pair_ns = time_trial(loader, &inner);
+	if (inner.calls && inner.ns / inner.calls < loader->costs.pair_ns)
+		loader->costs.outside_ns = loader->costs.pair_ns - inner.ns / inner.calls;
+	forget_trial(loader);
 	return 0;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int kernel_try(enum nt_attach_mode mode, const struct nt_attach_options *options,
-		      struct nt_bpf_loader **ret_kernel)
+static int try_load(enum nt_attach_mode mode, const struct nt_attach_options *options,
+		    struct nt_bpf_loader **ret_loader)
 {
-	nt_auto(nt_bpf_loader) struct nt_bpf_loader *k = calloc(1, sizeof(*k));
+	nt_auto(nt_bpf_loader) struct nt_bpf_loader *loader = calloc(1, sizeof(*loader));
 	int r;
 
-	if (!k)
+	if (!loader)
 		return -ENOMEM;
-	k->mode = mode;
-	k->cost_calls = COST_CALLS;
+	loader->mode = mode;
+	loader->cost_calls = COST_CALLS;
 	if (options->ring_bytes / COST_RING_BYTES < COST_CALLS)
-		k->cost_calls = (uint32_t)(options->ring_bytes / COST_RING_BYTES);
-	r = nt_bpf_loader_load(k, options);
+		loader->cost_calls = (uint32_t)(options->ring_bytes / COST_RING_BYTES);
+	r = nt_bpf_loader_load(loader, options);
 	if (r < 0)
 		return r;
-	r = try_out(k);
+	r = try_out(loader);
 	if (r < 0)
 		return r;
-	r = measure_costs(k);
+	r = measure_costs(loader);
 	if (r < 0)
 		return r;
-	r = try_own_links(k);
+	r = try_own_links(loader);
 	if (r < 0)
 		return r;
-	*ret_kernel = nt_take(k);
+	*ret_loader = nt_take(loader);
 	return 0;
 }
 
@@ -310,7 +310,7 @@ static void allow_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit); /* running out is reported later */
 }
 
-int nt_bpf_loader_new(const struct nt_attach_options *options, struct nt_bpf_loader **ret_kernel)
+int nt_bpf_loader_new(const struct nt_attach_options *options, struct nt_bpf_loader **ret_loader)
 {
 	bool forbidden = true;
 
@@ -322,7 +322,7 @@ int nt_bpf_loader_new(const struct nt_attach_options *options, struct nt_bpf_loa
 
 		if (options->mode != NT_ATTACH_AUTO && options->mode != mode)
 			continue;
-		r = kernel_try(mode, options, ret_kernel);
+		r = try_load(mode, options, ret_loader);
 		if (r >= 0 || r == -ENOMEM)
 			return r;
 		forbidden = forbidden && (r == -EPERM || r == -EACCES);

@@ -53,7 +53,7 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 }
 
 /* Adds the links of one kind. */
-static int add_kind(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 		    enum nt_probe_target_kind kind, bool stays, const struct nt_place *place,
 		    size_t places, struct nt_bundle *bundle)
 {
@@ -64,9 +64,9 @@ static int add_kind(const struct nt_bpf_loader *kernel, const char *path, uint32
 	if (!places)
 		return 0;
 	if (kind == NT_PROBE_TARGET_PAIR)
-		r = nt_bpf_loader_link_pair(kernel, path, pid, place, places, &link, &leave);
+		r = nt_bpf_loader_link_pair(loader, path, pid, place, places, &link, &leave);
 	else
-		r = nt_bpf_loader_link_entry(kernel, kind == NT_PROBE_TARGET_COUNT, path, pid,
+		r = nt_bpf_loader_link_entry(loader, kind == NT_PROBE_TARGET_COUNT, path, pid,
 					     place, places, &link);
 	if (r < 0)
 		return r;
@@ -79,7 +79,7 @@ static int add_kind(const struct nt_bpf_loader *kernel, const char *path, uint32
 	return 0;
 }
 
-int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+int nt_bundle_new(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 		  const struct nt_probe_target *target, size_t targets,
 		  struct nt_bundle **ret_bundle)
 {
@@ -100,7 +100,7 @@ int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *path, uint32_t
 				place[places].cookie |= NT_ROW_OWN;
 			places++;
 		}
-		r = add_kind(kernel, path, pid, kind, false, place, places, bundle);
+		r = add_kind(loader, path, pid, kind, false, place, places, bundle);
 		if (r < 0)
 			return r;
 	}
@@ -123,7 +123,7 @@ int nt_probe_target_by_link(const void *left, const void *right)
 }
 
 /* Bisects what the kernel refuses until the refused places are alone. place: room for all. */
-static int add_alike(const struct nt_bpf_loader *kernel, const char *path,
+static int add_alike(const struct nt_bpf_loader *loader, const char *path,
 		     const struct nt_probe_target *target, size_t targets, struct nt_place *place,
 		     bool *ret_refused, struct nt_bundle *bundle)
 {
@@ -132,21 +132,21 @@ static int add_alike(const struct nt_bpf_loader *kernel, const char *path,
 
 	for (size_t i = 0; i < targets; i++)
 		place[i] = target[i].place;
-	r = add_kind(kernel, path, 0, target->kind, target->stays, place, targets, bundle);
+	r = add_kind(loader, path, 0, target->kind, target->stays, place, targets, bundle);
 	if (r >= 0 || r == -ENOMEM || r == -EPERM || r == -EACCES || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (targets == 1) {
 		*ret_refused = true;
 		return 0;
 	}
-	r = add_alike(kernel, path, target, half, place, ret_refused, bundle);
+	r = add_alike(loader, path, target, half, place, ret_refused, bundle);
 	if (r < 0)
 		return r;
-	return add_alike(kernel, path, target + half, targets - half, place, ret_refused + half,
+	return add_alike(loader, path, target + half, targets - half, place, ret_refused + half,
 			 bundle);
 }
 
-int nt_bundle_attach(const struct nt_bpf_loader *kernel, const char *path,
+int nt_bundle_attach(const struct nt_bpf_loader *loader, const char *path,
 		     const struct nt_probe_target *target, size_t targets, bool *ret_refused,
 		     struct nt_bundle **ret_bundle)
 {
@@ -163,7 +163,7 @@ int nt_bundle_attach(const struct nt_bpf_loader *kernel, const char *path,
 		for (n = 1; i + n < targets; n++)
 			if (nt_probe_target_by_link(&target[i], &target[i + n]) != 0)
 				break;
-		r = add_alike(kernel, path, &target[i], n, place, &ret_refused[i], bundle);
+		r = add_alike(loader, path, &target[i], n, place, &ret_refused[i], bundle);
 		if (r < 0)
 			return r;
 	}

@@ -41,7 +41,7 @@ struct nt_bundle;
  * pid 0: for all processes; else for one, whose events carry NT_CALL_OWN. Attaches all targets or
  * none. path as of nt_link_new(). Thread-safe: the loader is not changed.
  */
-NT_MUST_CHECK int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *path, uint32_t pid,
+NT_MUST_CHECK int nt_bundle_new(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 				const struct nt_probe_target *target, size_t targets,
 				struct nt_bundle **ret_bundle);
 /*
@@ -49,7 +49,7 @@ NT_MUST_CHECK int nt_bundle_new(const struct nt_bpf_loader *kernel, const char *
  * ret_refused. The targets are sorted by nt_probe_target_by_link(); those that compare unequal
  * share no link. On -ENOMEM, -EPERM, -EACCES, -EMFILE or -ENFILE nothing is attached.
  */
-NT_MUST_CHECK int nt_bundle_attach(const struct nt_bpf_loader *kernel, const char *path,
+NT_MUST_CHECK int nt_bundle_attach(const struct nt_bpf_loader *loader, const char *path,
 				   const struct nt_probe_target *target, size_t targets,
 				   bool *ret_refused, struct nt_bundle **ret_bundle);
 int nt_probe_target_by_link(const void *left, const void *right);

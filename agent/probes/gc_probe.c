@@ -109,32 +109,32 @@ int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_places *ret_places)
 	return 0;
 }
 
-int nt_gc_probe_new_at(const struct nt_bpf_loader *kernel, int fd, uint32_t pid,
-		       const struct nt_gc_probe_places *places, struct nt_gc_probe **ret_span)
+int nt_gc_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
+		       const struct nt_gc_probe_places *places, struct nt_gc_probe **ret_probe)
 {
-	nt_auto(nt_gc_probe) struct nt_gc_probe *span = calloc(1, sizeof(*span));
+	nt_auto(nt_gc_probe) struct nt_gc_probe *probe = calloc(1, sizeof(*probe));
 	struct nt_gc_probe_places own = *places;
 	char path[PATH_BYTES];
 	int r;
 
-	if (!span)
+	if (!probe)
 		return -ENOMEM;
 	for (size_t i = 0; i < NT_GC_PROBE_PLACES; i++)
 		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)places->row);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = nt_bpf_loader_link_span(kernel, path, pid, own.begin, own.begins, own.end, own.ends,
-				    own.at_return, &span->begin, &span->end);
+	r = nt_bpf_loader_link_gc_probe(loader, path, pid, own.begin, own.begins, own.end, own.ends,
+					own.at_return, &probe->begin, &probe->end);
 	if (r < 0)
 		return r;
-	*ret_span = nt_take(span);
+	*ret_probe = nt_take(probe);
 	return 0;
 }
 
-void nt_gc_probe_free(struct nt_gc_probe *span)
+void nt_gc_probe_free(struct nt_gc_probe *probe)
 {
-	if (!span)
+	if (!probe)
 		return;
-	nt_link_free(span->begin);
-	nt_link_free(span->end);
-	free(span);
+	nt_link_free(probe->begin);
+	nt_link_free(probe->end);
+	free(probe);
 }

@@ -36,12 +36,12 @@ NT_MUST_CHECK int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_place
  * Attaches to the given places; cookies are computed from the row. -ESTALE or -ESRCH: the process
  * has ended.
  */
-NT_MUST_CHECK int nt_gc_probe_new_at(const struct nt_bpf_loader *kernel, int fd, uint32_t pid,
+NT_MUST_CHECK int nt_gc_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
 				     const struct nt_gc_probe_places *places,
-				     struct nt_gc_probe **ret_span);
+				     struct nt_gc_probe **ret_probe);
 
 /* Detaches. Accepts NULL. */
-void nt_gc_probe_free(struct nt_gc_probe *span);
+void nt_gc_probe_free(struct nt_gc_probe *probe);
 NT_DEFINE_AUTO(nt_gc_probe, nt_gc_probe_free)
 
 #endif

@@ -26,7 +26,7 @@ struct request {
 	uint32_t pid;
 	uint64_t look_ns;
 	struct nt_bundle *bundle; /* owned */
-	struct nt_gc_probe *span; /* owned; to be freed, like the bundle */
+	struct nt_gc_probe *probe; /* owned; to be freed, like the bundle */
 	struct nt_gc_probe_places *places; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
@@ -34,7 +34,7 @@ struct request {
 };
 
 struct nt_linker {
-	const struct nt_bpf_loader *kernel;
+	const struct nt_bpf_loader *loader;
 	pthread_t thread;
 	bool runs, ends;
 	int event; /* eventfd: counts results */
@@ -53,8 +53,8 @@ static struct request *request_of(struct nt_link_entry *entry)
 static void request_free(struct request *request)
 {
 	nt_bundle_free(request->bundle);
-	nt_gc_probe_free(request->span);
-	nt_gc_probe_free(request->result.span);
+	nt_gc_probe_free(request->probe);
+	nt_gc_probe_free(request->result.probe);
 	free(request->places);
 	nt_bundle_free(request->result.bundle);
 	free(request->result.refused);
@@ -83,13 +83,13 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 	result->token = request->token;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->places)
-		result->r = nt_gc_probe_new_at(linker->kernel, request->fd, request->pid,
-					       request->places, &result->span);
+		result->r = nt_gc_probe_new_at(linker->loader, request->fd, request->pid,
+					       request->places, &result->probe);
 	else if (result->refused)
-		result->r = nt_bundle_attach(linker->kernel, path, request->target,
+		result->r = nt_bundle_attach(linker->loader, path, request->target,
 					     request->targets, result->refused, &result->bundle);
 	else
-		result->r = nt_bundle_new(linker->kernel, path, request->pid, request->target,
+		result->r = nt_bundle_new(linker->loader, path, request->pid, request->target,
 					  request->targets, &result->bundle);
 	result->from_ns = result->until_ns = nt_clock_boot_ns();
 	if (result->r < 0 || !request->look_ns)
@@ -136,14 +136,14 @@ static void *run(void *data)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-int nt_linker_new(const struct nt_bpf_loader *kernel, struct nt_linker **ret_linker)
+int nt_linker_new(const struct nt_bpf_loader *loader, struct nt_linker **ret_linker)
 {
 	nt_auto(nt_linker) struct nt_linker *linker = calloc(1, sizeof(*linker));
 	int r;
 
 	if (!linker)
 		return -ENOMEM;
-	linker->kernel = kernel;
+	linker->loader = loader;
 	(void)pthread_mutex_init(&linker->lock, NULL);
 	(void)pthread_cond_init(&linker->wake, NULL);
 	linker->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -253,19 +253,19 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 }
 
 /* One of the two is NULL. */
-static void drop(struct nt_linker *linker, struct nt_bundle *bundle, struct nt_gc_probe *span)
+static void drop(struct nt_linker *linker, struct nt_bundle *bundle, struct nt_gc_probe *probe)
 {
 	struct request *request = calloc(1, sizeof(*request));
 
 	/* Out of memory: freed here, which blocks, but nothing stays attached. */
 	if (!request) {
 		nt_bundle_free(bundle);
-		nt_gc_probe_free(span);
+		nt_gc_probe_free(probe);
 		return;
 	}
 	request->fd = -1;
 	request->bundle = bundle;
-	request->span = span;
+	request->probe = probe;
 	(void)submit(linker, NT_LINK_FREE, 0, request);
 }
 
@@ -275,10 +275,10 @@ void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
 		drop(linker, bundle, NULL);
 }
 
-void nt_linker_drop_span(struct nt_linker *linker, struct nt_gc_probe *span)
+void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe)
 {
-	if (span)
-		drop(linker, NULL, span);
+	if (probe)
+		drop(linker, NULL, probe);
 }
 
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result)
@@ -294,7 +294,7 @@ bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_resul
 		return false;
 	*ret_result = request->result;
 	request->result.bundle = NULL;
-	request->result.span = NULL;
+	request->result.probe = NULL;
 	request->result.refused = NULL;
 	request_free(request);
 	return true;

@@ -25,7 +25,7 @@ struct nt_linker_request {
 	bool halves; /* as nt_bundle_attach(); else all or none, as nt_bundle_new() */
 	const struct nt_probe_target *target; /* copied */
 	size_t targets;
-	/* copied; a span is made at these places in place of a bundle; or NULL */
+	/* copied; a GC probe is made at these places in place of a bundle; or NULL */
 	const struct nt_gc_probe_places *places;
 	uint64_t look_ns; /* a look: freed after this time; 0: handed over */
 };
@@ -34,13 +34,13 @@ struct nt_linker_result {
 	uint64_t token; /* of the request */
 	int r; /* 0 or a negative errno */
 	struct nt_bundle *bundle; /* handed over; NULL: not made, or freed again after a look */
-	struct nt_gc_probe *span; /* handed over; or NULL */
+	struct nt_gc_probe *probe; /* handed over; or NULL */
 	bool *refused; /* handed over; of nt_bundle_attach(), else NULL; per target */
 	uint64_t from_ns, until_ns; /* boot time: attached from, and for a look until */
 };
 
 /* The loader is borrowed. */
-NT_MUST_CHECK int nt_linker_new(const struct nt_bpf_loader *kernel, struct nt_linker **ret_linker);
+NT_MUST_CHECK int nt_linker_new(const struct nt_bpf_loader *loader, struct nt_linker **ret_linker);
 /* Frees what is queued for freeing, drops other requests, and joins the thread. Accepts NULL. */
 void nt_linker_free(struct nt_linker *linker);
 NT_DEFINE_AUTO(nt_linker, nt_linker_free)
@@ -49,14 +49,14 @@ NT_DEFINE_AUTO(nt_linker, nt_linker_free)
 int nt_linker_fd(const struct nt_linker *linker);
 
 /*
- * Queues the making of a bundle or a span. -EAGAIN: the queue is full, or the owner's part of it.
+ * Queues the making of a bundle or a GC probe. -EAGAIN: the queue is full, or the owner's part of it.
  */
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
 /* True if nt_linker_make() would not fail with -EAGAIN. */
 bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
-/* Queues the bundle or the span for freeing. It is consumed, and there is no result. */
+/* Queues the bundle or the GC probe for freeing. It is consumed, and there is no result. */
 void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle);
-void nt_linker_drop_span(struct nt_linker *linker, struct nt_gc_probe *span);
+void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe);
 
 /* Takes the next result. False: there is none. */
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result);

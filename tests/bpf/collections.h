@@ -18,17 +18,17 @@ enum {
 };
 
 static struct harness shared;
-static struct nt_gc_probe *spanned; /* the last one that the thread made */
-static int span_result;
+static struct nt_gc_probe *gc_probe; /* the last one that the thread made */
+static int gc_probe_result;
 
-static inline void take_span(void *data, uint32_t pid, uint64_t start_ns, int result,
-			     struct nt_gc_probe *span)
+static inline void take_gc_probe(void *data, uint32_t pid, uint64_t start_ns, int result,
+				 struct nt_gc_probe *probe)
 {
 	(void)data;
 	assert_int_equal(pid, getpid());
 	assert_int_equal(start_ns, START);
-	spanned = span;
-	span_result = result;
+	gc_probe = probe;
+	gc_probe_result = result;
 }
 
 static inline int begin(void **state)
@@ -37,7 +37,7 @@ static inline int begin(void **state)
 	struct nt_attach_options options = harness_options(mode);
 
 	options.has_thread = true;
-	options.spanned = take_span;
+	options.gc_probe_made = take_gc_probe;
 	shared.mode = mode;
 	if (harness_has_mode(mode))
 		harness_init(&shared, &options);

@@ -111,15 +111,15 @@ static inline int attach_file(struct nt_attach *attach, const char *path, dev_t 
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static inline int attach_span(struct nt_attach *attach, int fd, pid_t pid,
-			      struct nt_gc_probe **ret_span)
+static inline int attach_gc_probe(struct nt_attach *attach, int fd, pid_t pid,
+				  struct nt_gc_probe **ret_probe)
 {
 	struct nt_gc_probe_places places;
 	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_kernel(attach), fd, (uint32_t)pid, &places,
-					  ret_span);
+		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)pid, &places,
+					  ret_probe);
 }
 
 static inline int harness_attach(struct harness *h, const struct stub *stub,

@@ -156,7 +156,7 @@ static inline void begin(struct world *world)
 	*world = (struct world){0};
 	later_ns = 0;
 	harness_init(&world->harness, &options);
-	assert_int_equal(nt_linker_new(nt_attach_kernel(world->harness.attach), &world->linker), 0);
+	assert_int_equal(nt_linker_new(nt_attach_loader(world->harness.attach), &world->linker), 0);
 	assert_int_equal(
 		nt_own_links_new(world->harness.attach, world->linker, &hooks, &world->own), 0);
 	assert_true(harness_attach(&world->harness, &nccl, NT_LIBRARY_NCCL, UINT32_MAX) > 0);

@@ -98,19 +98,19 @@ static void an_elf_file_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
 }
 
-static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_gc_probe **ret_span)
+static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_gc_probe **ret_probe)
 {
 	(void)data;
 	(void)pid;
 	(void)start_boot_ns;
-	*ret_span = malloc(1);
-	return *ret_span ? 0 : -ENOMEM;
+	*ret_probe = malloc(1);
+	return *ret_probe ? 0 : -ENOMEM;
 }
 
-static void detach(void *data, struct nt_gc_probe *span)
+static void detach(void *data, struct nt_gc_probe *probe)
 {
 	(void)data;
-	free(span);
+	free(probe);
 }
 
 /* A rank whose interpreter finds no room is one that is not watched. */
