@@ -398,7 +398,7 @@ static void read_own(const struct nt_self_metrics *meter, uint64_t *value)
 }
 
 /* Gauges of the current state. Jobs of other aggregators are left out: their owners count them. */
-static void read_picture(const struct nt_snapshot *snapshot, uint64_t *value)
+static void read_snapshot(const struct nt_snapshot *snapshot, uint64_t *value)
 {
 	for (size_t i = 0; i < snapshot->jobs; i++)
 		if (!snapshot->job[i]->is_head)
@@ -418,7 +418,7 @@ int nt_self_metrics_read(const struct nt_self_metrics *meter, struct nt_snapshot
 	if (!row)
 		return -ENOMEM;
 	read_own(meter, sum.value);
-	read_picture(snapshot, sum.value);
+	read_snapshot(snapshot, sum.value);
 	if (meter->bus_producer)
 		read_bus_producer(meter->bus_producer, sum.value);
 	if (meter->heads) {

@@ -19,10 +19,10 @@
 enum {
 	TURN_MS = 200, /* maximum delay of a stop */
 	TURN_RECORDS = 4096, /* per turn, so that snapshots and saves are not delayed */
-	PICTURE_SHARE = 10, /* building a snapshot may take 1 / this of the time */
+	SNAPSHOT_SHARE = 10, /* building a snapshot may take 1 / this of the time */
 };
 
-#define PICTURE_NS       (500 * NT_MILLISECOND)
+#define SNAPSHOT_NS      (500 * NT_MILLISECOND)
 #define SWEEP_NS         NT_SECOND
 #define SAVE_NS          (30 * NT_SECOND)
 #define HEADS_NS         (5 * NT_SECOND)
@@ -43,7 +43,7 @@ static void take_incident(void *data, const struct nt_shard *shard,
 	int r = 0;
 
 	incident.shard = shard->number;
-	service->must_draw |= !pending;
+	service->is_snapshot_urgent |= !pending;
 	if (!pending)
 		nt_debug("incident %s %s: %s", incident.id, incident.state, incident.summary);
 	if (sink)
@@ -159,8 +159,8 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	service->options = *options;
 	if (!service->options.save_every_ns)
 		service->options.save_every_ns = SAVE_NS;
-	if (!service->options.picture_every_ns)
-		service->options.picture_every_ns = PICTURE_NS;
+	if (!service->options.snapshot_every_ns)
+		service->options.snapshot_every_ns = SNAPSHOT_NS;
 	if (!service->options.heads_every_ns)
 		service->options.heads_every_ns = HEADS_NS;
 	if (!service->options.retry_after_ns)
@@ -213,7 +213,7 @@ void nt_service_free(struct nt_service *service)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapshot)
+static int build_snapshot(struct nt_service *service, struct nt_snapshot **ret_snapshot)
 {
 	nt_autofree struct nt_engine **engine = NULL;
 	struct nt_snapshot_builder from = {0};
@@ -235,7 +235,7 @@ static int draw_all(struct nt_service *service, struct nt_snapshot **ret_snapsho
 			return r;
 		from.head = head;
 	}
-	return nt_snapshot_builder_draw_all(&from, ret_snapshot);
+	return nt_snapshot_builder_build(&from, ret_snapshot);
 }
 
 static void read_lag(struct nt_service *service)
@@ -285,14 +285,14 @@ static void fill_meter(struct nt_service *service, struct nt_self_metrics *ret_m
 					  nt_node_feed_counters(service->nodes));
 }
 
-static int draw(struct nt_service *service)
+static int update_snapshot(struct nt_service *service)
 {
 	struct nt_snapshot *snapshot;
 	struct nt_self_metrics meter;
 	int r;
 
 	fill_meter(service, &meter);
-	r = draw_all(service, &snapshot);
+	r = build_snapshot(service, &snapshot);
 	if (r < 0)
 		return r;
 	r = nt_self_metrics_read(&meter, snapshot);
@@ -376,28 +376,28 @@ static void say_damage(struct nt_service *service)
  * Snapshots of 100,000 ranks take long to build, so they get at most a tenth of the time. After an
  * incident up to half, once the backlog is read, so that users find what an alarm refers to.
  */
-static bool must_draw(const struct nt_service *service, uint64_t now_ns)
+static bool is_snapshot_due(const struct nt_service *service, uint64_t now_ns)
 {
-	const uint64_t since_ns = now_ns - service->picture_ns;
+	const uint64_t since_ns = now_ns - service->snapshot_ns;
 
-	if (service->must_draw && atomic_load(&service->caught_up))
-		return since_ns >= service->picture_took_ns;
-	return since_ns >= service->options.picture_every_ns &&
-	       since_ns >= PICTURE_SHARE * service->picture_took_ns;
+	if (service->is_snapshot_urgent && atomic_load(&service->caught_up))
+		return since_ns >= service->snapshot_took_ns;
+	return since_ns >= service->options.snapshot_every_ns &&
+	       since_ns >= SNAPSHOT_SHARE * service->snapshot_took_ns;
 }
 
-static int draw_due(struct nt_service *service)
+static int update_snapshot_if_due(struct nt_service *service)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
 	int r;
 
-	if (!must_draw(service, now_ns))
+	if (!is_snapshot_due(service, now_ns))
 		return 0;
-	service->picture_ns = now_ns;
-	service->must_draw = false;
+	service->snapshot_ns = now_ns;
+	service->is_snapshot_urgent = false;
 	say_damage(service);
-	r = draw(service);
-	service->picture_took_ns = nt_clock_mono_ns() - now_ns;
+	r = update_snapshot(service);
+	service->snapshot_took_ns = nt_clock_mono_ns() - now_ns;
 	return r;
 }
 
@@ -416,7 +416,7 @@ static int do_due(struct nt_service *service)
 	}
 	r = nt_service_adopt(service);
 	if (r == 0)
-		r = draw_due(service);
+		r = update_snapshot_if_due(service);
 	if (r < 0)
 		return r;
 	nt_service_publish(service);
@@ -449,7 +449,7 @@ static void look_around(struct nt_service *service)
 		nt_offsets_caught_up(shard->places);
 	}
 	atomic_store(&service->caught_up, true);
-	service->picture_ns = 0;
+	service->snapshot_ns = 0;
 }
 
 static int read_records(struct nt_service *service, int timeout_ms)

@@ -36,9 +36,9 @@ struct nt_service {
 	int error; /* of an assignment or of `news`: ends the loop */
 	bool closing; /* shutdown: no more saves */
 
-	uint64_t picture_ns, sweep_ns, saved_ns, heads_ns; /* times of the last run */
-	uint64_t picture_took_ns; /* duration of the last one */
-	bool must_draw; /* an incident beyond pending was reported since */
+	uint64_t snapshot_ns, sweep_ns, saved_ns, heads_ns; /* times of the last run */
+	uint64_t snapshot_took_ns; /* duration of the last one */
+	bool is_snapshot_urgent; /* an incident beyond pending was reported since */
 	uint64_t publish_after_ns; /* retry time after a failure of the bus */
 	uint64_t adopt_after_ns; /* retry time after a failure of the store */
 	uint64_t held_until_ns; /* retry time for others' incidents; 0: none is held */

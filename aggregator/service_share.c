@@ -561,8 +561,8 @@ static int publish_shard_heads(struct nt_service *service, const struct nt_state
 		for (struct nt_job *one = key->job; one; one = one->next) {
 			const struct nt_job_view *view = nt_engine_view(one);
 
-			if (view && view->picture)
-				job[count++] = view->picture;
+			if (view && view->snapshot)
+				job[count++] = view->snapshot;
 		}
 	return nt_job_summaries_publish(service->heads, port,
 					service->options.address ? service->options.address : "",

@@ -20,11 +20,11 @@ static int by_series(const void *a, const void *b)
 	return (int)left->op - (int)right->op;
 }
 
-static int draw_ops(struct nt_snapshot_job *picture, const struct nt_rank_session *member,
+static int copy_ops(struct nt_snapshot_job *out, const struct nt_rank_session *member,
 		    struct nt_snapshot_rank *rank)
 {
 	size_t count = HASH_COUNT(member->series), at = 0;
-	struct nt_snapshot_op *op = nt_snapshot_job_alloc(picture, count, sizeof(*op));
+	struct nt_snapshot_op *op = nt_snapshot_job_alloc(out, count, sizeof(*op));
 
 	if (!op)
 		return -ENOMEM;
@@ -46,7 +46,7 @@ static int draw_ops(struct nt_snapshot_job *picture, const struct nt_rank_sessio
 }
 
 /* Fills in per-step values and the detector's view of the rank. */
-static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
+static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
 		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
 {
 	const double steps = member->frame_steps ? member->frame_steps : 1;
@@ -77,7 +77,7 @@ static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 		return 0;
 	if (view.peer_count > NT_SNAPSHOT_MAX_PEERS)
 		view.peer_count = NT_SNAPSHOT_MAX_PEERS;
-	peers = nt_snapshot_job_alloc(picture, view.peer_count, sizeof(*peers));
+	peers = nt_snapshot_job_alloc(out, view.peer_count, sizeof(*peers));
 	if (!peers)
 		return -ENOMEM;
 	memcpy(peers, view.peers, view.peer_count * sizeof(*peers));
@@ -86,7 +86,7 @@ static int draw_work(struct nt_snapshot_job *picture, const struct nt_job *job,
 	return 0;
 }
 
-static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
+static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
 {
 	const char **const names[] = {&rank->node,      &rank->namespace, &rank->pod,
@@ -120,14 +120,14 @@ static int draw_rank(struct nt_snapshot_job *picture, const struct nt_job *job,
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		*names[i] = nt_snapshot_job_text(
-			picture, nt_rank_session_text(member, (enum nt_rank_session_name)i));
+			out, nt_rank_session_text(member, (enum nt_rank_session_name)i));
 		if (!*names[i])
 			return -ENOMEM;
 	}
-	r = draw_work(picture, job, member, rank);
+	r = copy_work(out, job, member, rank);
 	if (r < 0)
 		return r;
-	return draw_ops(picture, member, rank);
+	return copy_ops(out, member, rank);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -147,7 +147,7 @@ static enum nt_job_state job_state(const struct nt_job *job)
 	return NT_JOB_RUNNING;
 }
 
-static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_view *view)
+static int copy_incidents(struct nt_snapshot_job *out, const struct nt_job_view *view)
 {
 	const struct nt_wire_incident **incident;
 	size_t count = 0;
@@ -155,8 +155,7 @@ static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_v
 
 	if (!view)
 		return 0;
-	incident = nt_snapshot_job_alloc(picture, view->opens,
-					 sizeof(const struct nt_wire_incident *));
+	incident = nt_snapshot_job_alloc(out, view->opens, sizeof(const struct nt_wire_incident *));
 	if (!incident)
 		return -ENOMEM;
 	for (size_t i = 0; i < view->opens; i++) {
@@ -164,85 +163,84 @@ static int draw_incidents(struct nt_snapshot_job *picture, const struct nt_job_v
 
 		if (!view->open[i].firing)
 			continue;
-		copy = nt_snapshot_job_alloc(picture, 1, sizeof(*copy));
+		copy = nt_snapshot_job_alloc(out, 1, sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
-		r = nt_incident_copy(&view->open[i].incident, picture->arena, copy);
+		r = nt_incident_copy(&view->open[i].incident, out->arena, copy);
 		if (r < 0)
 			return r;
 		incident[count++] = copy;
 	}
-	picture->incident = incident;
-	picture->incidents = count;
+	out->incident = incident;
+	out->incidents = count;
 	return 0;
 }
 
-static int fill_job(struct nt_snapshot_job *picture, const struct nt_job *job)
+static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 {
 	const size_t members = job->members - job->retired;
-	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(picture, members, sizeof(*rank));
+	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(out, members, sizeof(*rank));
 	const char *name = job->name && *job->name ? job->name : job->owner->key;
 	int r;
 
-	picture->key = nt_snapshot_job_text(picture, job->owner->key);
-	picture->name = nt_snapshot_job_text(picture, name);
-	picture->namespace = nt_snapshot_job_text(picture, job->namespace);
-	if (!rank || !picture->key || !picture->name || !picture->namespace)
+	out->key = nt_snapshot_job_text(out, job->owner->key);
+	out->name = nt_snapshot_job_text(out, name);
+	out->namespace = nt_snapshot_job_text(out, job->namespace);
+	if (!rank || !out->key || !out->name || !out->namespace)
 		return -ENOMEM;
-	(void)snprintf(picture->id, sizeof(picture->id), "%016" PRIx64, job->id);
-	picture->attempt = job->attempt;
-	picture->state = job_state(job);
-	picture->size = job->size;
-	picture->live = job->live;
-	picture->nodes = (uint32_t)job->nodes;
-	picture->step_ns = job->detect ? nt_detect_step_ns(job->detect) : 0;
-	picture->completeness = job->grid.completeness;
-	picture->frames = job->grid.frames;
-	picture->cell_ns = job->grid.length_ns;
-	picture->since_ns = job->since_ns;
-	picture->last_seen_ns = job->last_seen_ns;
-	picture->ended_ns = job->ended_ns;
+	(void)snprintf(out->id, sizeof(out->id), "%016" PRIx64, job->id);
+	out->attempt = job->attempt;
+	out->state = job_state(job);
+	out->size = job->size;
+	out->live = job->live;
+	out->nodes = (uint32_t)job->nodes;
+	out->step_ns = job->detect ? nt_detect_step_ns(job->detect) : 0;
+	out->completeness = job->grid.completeness;
+	out->frames = job->grid.frames;
+	out->cell_ns = job->grid.length_ns;
+	out->since_ns = job->since_ns;
+	out->last_seen_ns = job->last_seen_ns;
+	out->ended_ns = job->ended_ns;
 	for (size_t i = 0; i < members; i++) {
-		r = draw_rank(picture, job, job->member[i], &rank[i]);
+		r = copy_rank(out, job, job->member[i], &rank[i]);
 		if (r < 0)
 			return r;
 	}
-	picture->sampled = 1;
+	out->sampled = 1;
 	for (size_t i = 0; i < members; i++) {
 		if (rank[i].ended)
 			continue;
-		picture->sampled =
-			rank[i].sampled < picture->sampled ? rank[i].sampled : picture->sampled;
-		picture->shed |= rank[i].shed;
+		out->sampled = rank[i].sampled < out->sampled ? rank[i].sampled : out->sampled;
+		out->shed |= rank[i].shed;
 	}
-	picture->rank = rank;
-	picture->ranks = members;
-	return draw_incidents(picture, nt_engine_view(job));
+	out->rank = rank;
+	out->ranks = members;
+	return copy_incidents(out, nt_engine_view(job));
 }
 
 /* The job's snapshot, the previous one if unchanged. Borrowed from the job's view. */
-static int draw_job(struct nt_job *job, struct nt_snapshot_job **ret_picture)
+static int copy_job(struct nt_job *job, struct nt_snapshot_job **ret_out)
 {
 	struct nt_job_view *view = job->user;
-	struct nt_snapshot_job *picture;
+	struct nt_snapshot_job *out;
 	int r;
 
-	if (view->picture && !job->changed && view->picture->state == job_state(job)) {
-		*ret_picture = view->picture;
+	if (view->snapshot && !job->changed && view->snapshot->state == job_state(job)) {
+		*ret_out = view->snapshot;
 		return 0;
 	}
-	picture = nt_snapshot_job_new();
-	if (!picture)
+	out = nt_snapshot_job_new();
+	if (!out)
 		return -ENOMEM;
-	r = fill_job(picture, job);
+	r = fill_job(out, job);
 	if (r < 0) {
-		nt_snapshot_job_unref(picture);
+		nt_snapshot_job_unref(out);
 		return r;
 	}
-	nt_snapshot_job_unref(view->picture);
-	view->picture = picture;
+	nt_snapshot_job_unref(view->snapshot);
+	view->snapshot = out;
 	job->changed = false;
-	*ret_picture = picture;
+	*ret_out = out;
 	return 0;
 }
 
@@ -268,22 +266,22 @@ static size_t count_jobs(struct nt_engine *engine)
 	return count;
 }
 
-static int draw_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot,
+static int copy_jobs(struct nt_engine *engine, struct nt_snapshot *snapshot,
 		     const struct nt_snapshot_job **list)
 {
 	int r;
 
 	for (struct nt_job_key *key = nt_jobs_keys(nt_engine_jobs(engine)); key; key = key->hh.next)
 		for (struct nt_job *job = key->job; job; job = job->next) {
-			struct nt_snapshot_job *picture;
+			struct nt_snapshot_job *out;
 
 			/* No frame of it was judged yet. */
 			if (!job->user)
 				continue;
-			r = draw_job(job, &picture);
+			r = copy_job(job, &out);
 			if (r < 0)
 				return r;
-			list[snapshot->jobs++] = nt_snapshot_job_ref(picture);
+			list[snapshot->jobs++] = nt_snapshot_job_ref(out);
 		}
 	return 0;
 }
@@ -312,7 +310,7 @@ static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_jo
 	snapshot->jobs = kept;
 }
 
-static int draw_all_jobs(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
+static int copy_all_jobs(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
 {
 	const struct nt_snapshot_job **list;
 	size_t most = from->heads;
@@ -325,7 +323,7 @@ static int draw_all_jobs(const struct nt_snapshot_builder *from, struct nt_snaps
 		return -ENOMEM;
 	snapshot->job = list;
 	for (size_t i = 0; i < from->engines; i++) {
-		r = draw_jobs(from->engine[i], snapshot, list);
+		r = copy_jobs(from->engine[i], snapshot, list);
 		if (r < 0)
 			return r;
 	}
@@ -372,7 +370,7 @@ static void join_nodes(struct nt_snapshot_node *node, size_t *count)
 }
 
 /* A node with shortages may have no known rank, and is then in no other list. */
-static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapshot *snapshot,
+static int copy_shortages(const struct nt_shortages *shortages, struct nt_snapshot *snapshot,
 			  struct nt_snapshot_node *node, size_t *count)
 {
 	for (const struct nt_shortage *from = shortages->node; from; from = from->hh.next) {
@@ -396,7 +394,7 @@ static int draw_shortages(const struct nt_shortages *shortages, struct nt_snapsh
 	return 0;
 }
 
-static int draw_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
+static int copy_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
 {
 	struct nt_snapshot_node *node;
 	size_t most = from->shortages ? HASH_COUNT(from->shortages->node) : 0, at = 0;
@@ -421,12 +419,12 @@ static int draw_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot
 			at++;
 		}
 	for (size_t i = 0; i < from->engines; i++) {
-		r = draw_shortages(nt_engine_shortages(from->engine[i]), snapshot, node, &at);
+		r = copy_shortages(nt_engine_shortages(from->engine[i]), snapshot, node, &at);
 		if (r < 0)
 			return r;
 	}
 	if (from->shortages)
-		r = draw_shortages(from->shortages, snapshot, node, &at);
+		r = copy_shortages(from->shortages, snapshot, node, &at);
 	if (r < 0)
 		return r;
 	qsort(node, at, sizeof(*node), by_name);
@@ -436,8 +434,8 @@ static int draw_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot
 	return 0;
 }
 
-int nt_snapshot_builder_draw_all(const struct nt_snapshot_builder *from,
-				 struct nt_snapshot **ret_snapshot)
+int nt_snapshot_builder_build(const struct nt_snapshot_builder *from,
+			      struct nt_snapshot **ret_snapshot)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	int r;
@@ -450,9 +448,9 @@ int nt_snapshot_builder_draw_all(const struct nt_snapshot_builder *from,
 		if (lead_ns > snapshot->made_ns)
 			snapshot->made_ns = lead_ns;
 	}
-	r = draw_all_jobs(from, snapshot);
+	r = copy_all_jobs(from, snapshot);
 	if (r >= 0)
-		r = draw_nodes(from, snapshot);
+		r = copy_nodes(from, snapshot);
 	if (r < 0) {
 		nt_snapshot_release(snapshot);
 		return r;

@@ -22,7 +22,7 @@ struct nt_snapshot_builder {
  * Merges all engines; nodes are merged by name. Jobs unchanged since the last snapshot are shared
  * with it. -ENOMEM.
  */
-NT_MUST_CHECK int nt_snapshot_builder_draw_all(const struct nt_snapshot_builder *from,
-					       struct nt_snapshot **ret_snapshot);
+NT_MUST_CHECK int nt_snapshot_builder_build(const struct nt_snapshot_builder *from,
+					    struct nt_snapshot **ret_snapshot);
 
 #endif

@@ -73,7 +73,7 @@ static void forget_job(void *data, struct nt_job *job)
 	for (size_t i = 0; i < view->opens; i++)
 		free_open(&view->open[i]);
 	free(view->open);
-	nt_snapshot_job_unref(view->picture);
+	nt_snapshot_job_unref(view->snapshot);
 	free(view);
 }
 

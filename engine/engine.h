@@ -89,7 +89,7 @@ struct nt_open_incident {
 struct nt_job_view {
 	struct nt_open_incident *open;
 	size_t opens, open_cap;
-	struct nt_snapshot_job *picture; /* the job's last snapshot; see snapshot.h */
+	struct nt_snapshot_job *snapshot; /* the job's last snapshot; see snapshot.h */
 };
 
 enum {

@@ -137,7 +137,8 @@ int nt_api_healthz(void *data, const struct nt_httpd_request *request, struct nt
 int nt_api_readyz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	nt_autojson json_t *checks = json_array();
 	struct nt_store_stats store;
 	bool all_right = true;

@@ -18,11 +18,11 @@ struct nt_api {
 };
 
 /* The newest snapshot, or NULL before the first. Released at scope end. */
-static inline void nt_api_picture_releasep(const struct nt_snapshot **snapshot)
+static inline void nt_api_snapshot_releasep(const struct nt_snapshot **snapshot)
 {
 	nt_snapshot_release(*snapshot);
 }
-#define nt_autopicture __attribute__((cleanup(nt_api_picture_releasep)))
+#define nt_autosnapshot __attribute__((cleanup(nt_api_snapshot_releasep)))
 
 /* ---- api_list.c: common parts of lists ------------------------------------------------------- */
 

@@ -274,7 +274,8 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	__attribute__((cleanup(release_rows))) struct rows rows = {0};
 	nt_autopage struct nt_store_page page = {0};
 	struct nt_api_query query;
@@ -307,7 +308,8 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 		     struct nt_httpd_reply *reply)
 {
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	nt_autojson json_t *items = json_array();
 
 	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
@@ -332,7 +334,8 @@ static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 static int list_stored(const struct nt_api *api, const struct nt_api_query *query, uint64_t before,
 		       struct nt_httpd_reply *reply)
 {
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	const struct nt_snapshot_job *job =
 		snapshot && query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
 	struct nt_store_filter filter = {
@@ -406,7 +409,8 @@ int nt_api_incident(void *data, const struct nt_httpd_request *request,
 		    struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	const char *id = nt_httpd_segment(request, 0);
 	const struct nt_wire_incident *open = find_open(snapshot, id);
 	nt_auto(nt_message) struct nt_message *stored = NULL;

@@ -182,7 +182,8 @@ static int reply_jobs(const struct nt_api *api, struct nt_httpd_reply *reply,
 int nt_api_jobs(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	nt_autofree const struct nt_snapshot_job **job = NULL;
 	size_t jobs = snapshot ? snapshot->jobs : 0, count = 0;
 	struct nt_api_query query;
@@ -222,7 +223,8 @@ static const struct nt_snapshot_job *find_job(const struct nt_snapshot *snapshot
 int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	int r;
 	const struct nt_snapshot_job *job = find_job(snapshot, request, reply, &r);
 
@@ -392,7 +394,8 @@ static int reply_elsewhere(const struct nt_snapshot_job *job,
 int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	nt_autojson json_t *items = json_array();
 	const struct nt_snapshot_job *job;
 	struct nt_api_query query;
@@ -435,7 +438,8 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	const char *id = nt_httpd_segment(request, 0);
 	const struct nt_snapshot_job *job = snapshot ? nt_snapshot_find(snapshot, id) : NULL;
 	nt_autojson json_t *object = NULL;
@@ -510,7 +514,8 @@ static json_t *node_json(const struct nt_snapshot_node *node)
 int nt_api_nodes(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	nt_autojson json_t *items = json_array();
 	struct nt_api_query query;
 	const char *last = NULL;

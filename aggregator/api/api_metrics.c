@@ -239,7 +239,7 @@ static int write_row(const struct nt_snapshot_metric *row, bool first, bool open
 			     row->value);
 }
 
-static int write_picture(const struct nt_snapshot *snapshot, bool openmetrics, struct nt_buf *out)
+static int write_snapshot(const struct nt_snapshot *snapshot, bool openmetrics, struct nt_buf *out)
 {
 	for (size_t i = 0; i < snapshot->metrics; i++) {
 		const struct nt_snapshot_metric *row = &snapshot->metric[i];
@@ -255,7 +255,8 @@ static int write_picture(const struct nt_snapshot *snapshot, bool openmetrics, s
 int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;
-	nt_autopicture const struct nt_snapshot *snapshot = nt_snapshot_acquire(api->options.board);
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
 	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
 	nt_auto(nt_metrics) struct nt_metrics *metrics = NULL;
 	int r;
@@ -275,7 +276,7 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 
 	reply->content_type = nt_metrics_content_type(format);
 	if (snapshot) {
-		r = write_picture(snapshot, format == NT_METRICS_OPENMETRICS, &reply->body);
+		r = write_snapshot(snapshot, format == NT_METRICS_OPENMETRICS, &reply->body);
 		if (r < 0)
 			return r;
 	}

@@ -13,7 +13,7 @@ static const char prefix[] = "job/";
 /* The summary of another aggregator's job. */
 struct theirs {
 	char id[NT_JOB_ID_LEN + 1];
-	struct nt_snapshot_job *picture;
+	struct nt_snapshot_job *job;
 	UT_hash_handle hh;
 };
 
@@ -46,7 +46,7 @@ int nt_job_summaries_new(struct nt_job_summaries **ret_heads)
 static void remove_theirs(struct nt_job_summaries *heads, struct theirs *head)
 {
 	HASH_DEL(heads->theirs, head);
-	nt_snapshot_job_unref(head->picture);
+	nt_snapshot_job_unref(head->job);
 	free(head);
 }
 
@@ -96,42 +96,42 @@ static enum nt_job_state find_state(const char *name)
 	return state;
 }
 
-static int draw(const struct nt_message *message, struct nt_snapshot_job **ret_picture)
+static int make_job(const struct nt_message *message, struct nt_snapshot_job **ret_job)
 {
 	const struct nt_job_head *head = &message->state.head;
-	struct nt_snapshot_job *picture = nt_snapshot_job_new();
+	struct nt_snapshot_job *job = nt_snapshot_job_new();
 
-	if (!picture)
+	if (!job)
 		return -ENOMEM;
-	picture->key = nt_snapshot_job_text(picture, message->state.job_key);
-	picture->name = nt_snapshot_job_text(picture, head->name);
-	picture->namespace = nt_snapshot_job_text(picture, head->namespace);
-	picture->owner = nt_snapshot_job_text(picture, message->state.owner);
-	if (!picture->key || !picture->name || !picture->namespace || !picture->owner) {
-		nt_snapshot_job_unref(picture);
+	job->key = nt_snapshot_job_text(job, message->state.job_key);
+	job->name = nt_snapshot_job_text(job, head->name);
+	job->namespace = nt_snapshot_job_text(job, head->namespace);
+	job->owner = nt_snapshot_job_text(job, message->state.owner);
+	if (!job->key || !job->name || !job->namespace || !job->owner) {
+		nt_snapshot_job_unref(job);
 		return -ENOMEM;
 	}
-	(void)snprintf(picture->id, sizeof(picture->id), "%s", head->id);
-	picture->is_head = true;
-	picture->attempt = head->attempt;
-	picture->state = find_state(head->state);
-	picture->size = head->size;
-	picture->live = head->live;
-	picture->nodes = head->nodes;
-	picture->step_ns = head->step_ns;
-	picture->completeness = head->completeness;
-	picture->frames = head->frames;
-	picture->cell_ns = head->cell_ns;
-	picture->since_ns = head->since_real_ns;
-	picture->last_seen_ns = head->seen_real_ns;
-	picture->ended_ns = head->ended_real_ns;
-	*ret_picture = picture;
+	(void)snprintf(job->id, sizeof(job->id), "%s", head->id);
+	job->is_head = true;
+	job->attempt = head->attempt;
+	job->state = find_state(head->state);
+	job->size = head->size;
+	job->live = head->live;
+	job->nodes = head->nodes;
+	job->step_ns = head->step_ns;
+	job->completeness = head->completeness;
+	job->frames = head->frames;
+	job->cell_ns = head->cell_ns;
+	job->since_ns = head->since_real_ns;
+	job->last_seen_ns = head->seen_real_ns;
+	job->ended_ns = head->ended_real_ns;
+	*ret_job = job;
 	return 0;
 }
 
 static int put(struct nt_job_summaries *heads, const char *id, const struct nt_message *message)
 {
-	struct nt_snapshot_job *picture;
+	struct nt_snapshot_job *job;
 	struct theirs *head;
 	int r;
 
@@ -140,25 +140,25 @@ static int put(struct nt_job_summaries *heads, const char *id, const struct nt_m
 		heads->counters.over_cap++;
 		return 0;
 	}
-	r = draw(message, &picture);
+	r = make_job(message, &job);
 	if (r < 0)
 		return r;
 	if (!head) {
 		head = calloc(1, sizeof(*head));
 		if (!head) {
-			nt_snapshot_job_unref(picture);
+			nt_snapshot_job_unref(job);
 			return -ENOMEM;
 		}
 		memcpy(head->id, id, sizeof(head->id));
 		HASH_ADD_STR(heads->theirs, id, head);
 		if (!nt_table_has(head)) {
-			nt_snapshot_job_unref(picture);
+			nt_snapshot_job_unref(job);
 			free(head);
 			return -ENOMEM;
 		}
 	}
-	nt_snapshot_job_unref(head->picture);
-	head->picture = picture;
+	nt_snapshot_job_unref(head->job);
+	head->job = job;
 	heads->counters.taken++;
 	return 0;
 }
@@ -217,7 +217,7 @@ int nt_job_summaries_list(struct nt_job_summaries *heads, const struct nt_snapsh
 		return -ENOMEM;
 	heads->list = list;
 	for (const struct theirs *head = heads->theirs; head; head = head->hh.next)
-		list[at++] = head->picture;
+		list[at++] = head->job;
 	*ret_job = list;
 	*ret_jobs = count;
 	return 0;

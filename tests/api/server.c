@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The real REST interface over an invented picture, for tests that speak HTTP:
+ * The real REST interface over an invented snapshot, for tests that speak HTTP:
  * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
  * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
  * also delivers what it stores. A line "firing ID" or "resolved ID" on its input puts an incident,
@@ -76,7 +76,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	secure = access(cert_path, R_OK) == 0;
 	if (nt_board_new(&board) < 0)
 		return 1;
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	if (nt_store_open(&(struct nt_store_options){.path = store_path,
 						     .receiver = names,
 						     .receivers = url ? 1 : 0},

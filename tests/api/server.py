@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts the REST interface over its invented picture, for the tests beside this file."""
+"""Starts the REST interface over its invented snapshot, for the tests beside this file."""
 import os
 import pathlib
 import subprocess

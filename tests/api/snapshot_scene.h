@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A picture of invented jobs, for tests of what stands behind the board: a slow rank in a job of
+ * A snapshot of invented jobs, for tests of what stands behind the board: a slow rank in a job of
  * eight, an ended job, a hung one with a name from a stranger, and a node that is slow as a whole.
  */
-#ifndef NT_TESTS_API_PICTURE_H
-#define NT_TESTS_API_PICTURE_H
+#ifndef NT_TESTS_API_SNAPSHOT_SCENE_H
+#define NT_TESTS_API_SNAPSHOT_SCENE_H
 
 #include <assert.h>
 #include <stdio.h>
@@ -209,7 +209,7 @@ static inline void nt_test_set_rest(struct nt_snapshot *snapshot)
 }
 
 /* The incidents of the first job: a slow rank and a slow node that fire, a pending one never here. */
-static inline struct nt_snapshot *nt_test_picture(void)
+static inline struct nt_snapshot *nt_test_snapshot(void)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	const struct nt_snapshot_job **job = nt_snapshot_alloc(snapshot, 3, sizeof(*job));

@@ -153,7 +153,7 @@ static int run(const uint8_t *data, size_t size)
 		push(&world, data + i * MESSAGE_BYTES);
 	check_saved(&world);
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
-	assert(nt_snapshot_builder_draw_all(
+	assert(nt_snapshot_builder_build(
 		       &(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot) ==
 	       0);
 	nt_snapshot_release(snapshot);

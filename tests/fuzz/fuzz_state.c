@@ -30,7 +30,7 @@ static void load_jobs(const uint8_t *data, size_t size)
 	if (r < 0)
 		return;
 	assert(nt_jobs_save(nt_engine_jobs(engine), &buf) == 0);
-	assert(nt_snapshot_builder_draw_all(
+	assert(nt_snapshot_builder_build(
 		       &(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot) ==
 	       0);
 	nt_snapshot_release(snapshot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From records to a picture and a saved state, with every allocation failing once. */
+/* From records to a snapshot and a saved state, with every allocation failing once. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static int run(void *data)
 	if (r >= 0)
 		r = take_records(engine, ingest, places);
 	if (r >= 0)
-		r = nt_snapshot_builder_draw_all(
+		r = nt_snapshot_builder_build(
 			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot);
 	nt_snapshot_release(snapshot);
 	if (r < 0)

@@ -166,7 +166,7 @@ static inline void start_member(size_t i)
 					 .states = &member->states,
 					 .save_every_ns = NT_HOUR,
 					 .heads_every_ns = 1,
-					 .picture_every_ns = 1,
+					 .snapshot_every_ns = 1,
 					 .retry_after_ns = 1,
 				 },
 				 member->board, &member->service),
@@ -211,7 +211,7 @@ static inline void send_all(struct member *member)
 }
 
 /* A snapshot that took long is not rebuilt at once: on a busy machine the old one is shown. */
-static inline void await_picture(struct member *member)
+static inline void await_snapshot(struct member *member)
 {
 	const struct nt_snapshot *before = nt_snapshot_acquire(member->board);
 
@@ -240,7 +240,7 @@ static inline void turn_all(void)
 		}
 	for (size_t i = 0; i < MEMBERS; i++)
 		if (members[i].service)
-			await_picture(&members[i]);
+			await_snapshot(&members[i]);
 }
 
 static inline void give(size_t member, uint32_t partition)

@@ -53,7 +53,7 @@ static inline int set_up(void **state)
 {
 	if (set_up_board(state))
 		return -1;
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	return start((struct nt_api_options){0});
 }
 

@@ -87,7 +87,7 @@ static struct memory memory;
 static struct feed_agent agent;
 static char *told[MAX_TOLD]; /* "id version state: summary", each new one once, as a store does */
 static size_t tolds;
-static uint64_t picture_every_ns; /* 0: the service's default */
+static uint64_t snapshot_every_ns; /* 0: the service's default */
 
 /* As in the store: known versions are dropped. */
 static inline int take_incident(void *data, const struct nt_wire_incident *incident)
@@ -118,7 +118,7 @@ static inline void start_service(void)
 		.engine = nt_engine_options_default(),
 		.sink = &sink,
 		.states = &states,
-		.picture_every_ns = picture_every_ns,
+		.snapshot_every_ns = snapshot_every_ns,
 	};
 
 	assert_int_equal(nt_service_new(&options, board, &service), 0);
@@ -154,7 +154,7 @@ static inline int tear_down(void **state)
 	memory = (struct memory){0};
 	while (tolds)
 		free(told[--tolds]);
-	picture_every_ns = 0;
+	snapshot_every_ns = 0;
 	scratch_remove(dir);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records on a spool through the whole service: pictures, incidents, refused records. */
+/* Records on a spool through the whole service: snapshots, incidents, refused records. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
@@ -64,12 +64,12 @@ static void a_slow_rank_is_told_and_shown(void **state)
 	nt_snapshot_release(snapshot);
 }
 
-static void an_alarm_is_shown_before_the_next_picture_is_due(void **state)
+static void an_alarm_is_shown_before_the_next_snapshot_is_due(void **state)
 {
 	const struct nt_snapshot *snapshot;
 
 	(void)state;
-	picture_every_ns = NT_MINUTE;
+	snapshot_every_ns = NT_MINUTE;
 	publish_run(0, 30000, UINT64_MAX);
 	start_service();
 	turn_until_read();
@@ -162,7 +162,7 @@ static void a_damaged_segment_of_the_bus_is_named_in_the_log_just_once(void **st
 	spoil(6000);
 	spoil(60000);
 	(void)snprintf(path, sizeof(path), "%s/log", dir);
-	picture_every_ns = 1;
+	snapshot_every_ns = 1;
 	saved = divert_log(path);
 	start_service();
 	turn_until_read();
@@ -277,7 +277,7 @@ static void taking_now_as_normal_ends_the_incident(void **state)
 	assert_int_equal(count_told(" resolved "), 1);
 }
 
-static void *read_pictures(void *data)
+static void *read_snapshots(void *data)
 {
 	const bool *stop = data;
 	uint64_t ranks = 0;
@@ -293,7 +293,7 @@ static void *read_pictures(void *data)
 	return (void *)(uintptr_t)(ranks + 1);
 }
 
-static void readers_of_pictures_and_the_loop_do_not_disturb_each_other(void **state)
+static void readers_of_snapshots_and_the_loop_do_not_disturb_each_other(void **state)
 {
 	const struct timespec pause = {.tv_nsec = 60 * MS};
 	bool stop = false;
@@ -303,7 +303,7 @@ static void readers_of_pictures_and_the_loop_do_not_disturb_each_other(void **st
 	publish_run(0, 5000, UINT64_MAX);
 	start_service();
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&reader[i], NULL, read_pictures, &stop), 0);
+		assert_int_equal(pthread_create(&reader[i], NULL, read_snapshots, &stop), 0);
 	for (uint64_t at = 5200; at < 25000; at += 1040) {
 		publish_run(at, at + 1040, UINT64_MAX);
 		assert_int_equal(nt_service_turn(service, 0), 0);
@@ -334,14 +334,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_slow_rank_is_told_and_shown),
-		TEST(an_alarm_is_shown_before_the_next_picture_is_due),
+		TEST(an_alarm_is_shown_before_the_next_snapshot_is_due),
 		TEST(a_healthy_job_makes_no_incident),
 		TEST(incidents_are_published_on_the_bus),
 		TEST(a_damaged_segment_of_the_bus_is_named_in_the_log_just_once),
 		TEST(what_cannot_be_read_goes_to_the_dead_letters),
 		TEST(a_job_that_ends_is_shown_as_ended_and_its_incident_resolved),
 		TEST(taking_now_as_normal_ends_the_incident),
-		TEST(readers_of_pictures_and_the_loop_do_not_disturb_each_other),
+		TEST(readers_of_snapshots_and_the_loop_do_not_disturb_each_other),
 		TEST(a_bus_that_cannot_be_used_is_an_error),
 	};
 

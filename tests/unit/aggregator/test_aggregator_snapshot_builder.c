@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the picture shows of a job whose only agent is no longer heard, and when it is again. */
+/* What the snapshot shows of a job whose only agent is no longer heard, and when it is again. */
 #include "aggregator/snapshot_builder.h"
 
 #include <setjmp.h>
@@ -84,7 +84,7 @@ static struct nt_snapshot *draw(void)
 	struct nt_snapshot *snapshot = NULL;
 
 	assert_int_equal(
-		nt_snapshot_builder_draw_all(
+		nt_snapshot_builder_build(
 			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot),
 		0);
 	assert_int_equal(snapshot->jobs, 1);
@@ -233,7 +233,7 @@ static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void
 	say_limits("n0", now_ns, 1);
 	say_limits("a", now_ns, 1);
 	assert_int_equal(
-		nt_snapshot_builder_draw_all(
+		nt_snapshot_builder_build(
 			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot),
 		0);
 	assert_int_equal(snapshot->nodes, 2);
@@ -248,7 +248,7 @@ static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void
 	say_limits("n0", now_ns + SECOND, 0);
 	wait(40);
 	assert_int_equal(
-		nt_snapshot_builder_draw_all(
+		nt_snapshot_builder_build(
 			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot),
 		0);
 	assert_int_equal(snapshot->nodes, 1);

@@ -7,7 +7,7 @@
 
 /* ---- what another aggregator owns ----------------------------------------------------------------- */
 
-/* In place of the picture: one job, of which there is only a head. */
+/* In place of the snapshot: one job, of which there is only a head. */
 static void show_head(const char *owner)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
@@ -92,15 +92,15 @@ static const json_t *slow_rank(const json_t *list, const char *kind)
 	return NULL;
 }
 
-/* The board's picture is read by nobody else yet. */
-static struct nt_snapshot_job *slow_job(struct nt_snapshot *picture)
+/* The board's snapshot is read by nobody else yet. */
+static struct nt_snapshot_job *slow_job(struct nt_snapshot *snapshot)
 {
-	return (struct nt_snapshot_job *)(uintptr_t)picture->job[0];
+	return (struct nt_snapshot_job *)(uintptr_t)snapshot->job[0];
 }
 
 static void a_slow_rank_says_whether_it_is_still_observed(void **state)
 {
-	struct nt_snapshot *picture = nt_test_picture();
+	struct nt_snapshot *snapshot = nt_test_snapshot();
 	nt_autojson json_t *all = get("/api/v1/slow-ranks"), *one = NULL, *none = NULL;
 
 	(void)state;
@@ -108,14 +108,14 @@ static void a_slow_rank_says_whether_it_is_still_observed(void **state)
 	assert_true(json_is_true(json_object_get(slow_rank(all, "node"), "observed")));
 	assert_true(json_number_value(json_object_get(slow_rank(all, "rank"), "completeness")) ==
 		    1);
-	((struct nt_snapshot_rank *)(uintptr_t)slow_job(picture)->rank)[5].silent = true;
-	nt_board_post(board, picture);
+	((struct nt_snapshot_rank *)(uintptr_t)slow_job(snapshot)->rank)[5].silent = true;
+	nt_board_post(board, snapshot);
 	one = get("/api/v1/slow-ranks");
 	assert_true(json_is_false(json_object_get(slow_rank(one, "rank"), "observed")));
 	assert_true(json_is_true(json_object_get(slow_rank(one, "node"), "observed")));
-	picture = nt_test_picture();
-	slow_job(picture)->state = NT_JOB_UNOBSERVED;
-	nt_board_post(board, picture);
+	snapshot = nt_test_snapshot();
+	slow_job(snapshot)->state = NT_JOB_UNOBSERVED;
+	nt_board_post(board, snapshot);
 	none = get("/api/v1/slow-ranks");
 	assert_true(json_is_false(json_object_get(slow_rank(none, "rank"), "observed")));
 	assert_true(json_is_false(json_object_get(slow_rank(none, "node"), "observed")));
@@ -479,7 +479,7 @@ static void without_a_store_the_open_incidents_are_shown(void **state)
 	(void)state;
 	nt_store_close(store);
 	store = NULL;
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	assert_int_equal(start((struct nt_api_options){0}), 0);
 	list = get("/api/v1/incidents");
 	assert_string_equal(names(list, "id"),

@@ -8,7 +8,7 @@
 
 /* ---- health -------------------------------------------------------------------------------------- */
 
-static void before_the_first_picture_lists_are_empty_and_it_is_not_ready(void **state)
+static void before_the_first_snapshot_lists_are_empty_and_it_is_not_ready(void **state)
 {
 	static const char *const lists[] = {"/api/v1/jobs", "/api/v1/slow-ranks",
 					    "/api/v1/incidents", "/api/v1/nodes"};
@@ -48,7 +48,7 @@ static void a_vital_check_decides_health_and_any_check_readiness(void **state)
 	};
 
 	(void)state;
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	assert_int_equal(start((struct nt_api_options){.check = checks, .checks = 1}), 0);
 	check_result = 0;
 	json_decref(get_status("/healthz", 200));
@@ -68,7 +68,7 @@ static void readiness_tells_of_silent_nodes_and_is_not_lost_by_them(void **state
 	const json_t *checks;
 
 	(void)state;
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	assert_int_equal(start((struct nt_api_options){0}), 0);
 	ready = get_status("/readyz", 200);
 	checks = json_object_get(ready, "checks");
@@ -161,7 +161,7 @@ static void a_rebaseline_that_is_not_offered_is_404(void **state)
 
 /* ---- metrics and the contract --------------------------------------------------------------------- */
 
-static void metrics_hold_the_pictures_rows_and_our_own(void **state)
+static void metrics_hold_the_snapshots_rows_and_our_own(void **state)
 {
 	http_auto struct http_reply reply =
 		http_request(nt_api_port(api), "GET", "/metrics", "", NULL);
@@ -233,7 +233,7 @@ static void everything_but_health_and_contract_wants_the_token(void **state)
 
 	(void)state;
 	(void)snprintf(token_file, sizeof(token_file), "%s/token", dir);
-	nt_board_post(board, nt_test_picture());
+	nt_board_post(board, nt_test_snapshot());
 	assert_int_equal(start((struct nt_api_options){.token_file = token_file}), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		http_auto struct http_reply reply =
@@ -255,13 +255,13 @@ static void everything_but_health_and_contract_wants_the_token(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_BOARD(before_the_first_picture_lists_are_empty_and_it_is_not_ready),
+		TEST_BOARD(before_the_first_snapshot_lists_are_empty_and_it_is_not_ready),
 		TEST_BOARD(a_vital_check_decides_health_and_any_check_readiness),
 		TEST_BOARD(readiness_tells_of_silent_nodes_and_is_not_lost_by_them),
 		TEST(with_a_disk_that_fails_it_is_not_ready_but_alive_and_tells_who_is_slow),
 		TEST_BOARD(a_rebaseline_is_handed_on),
 		TEST(a_rebaseline_that_is_not_offered_is_404),
-		TEST(metrics_hold_the_pictures_rows_and_our_own),
+		TEST(metrics_hold_the_snapshots_rows_and_our_own),
 		TEST(openmetrics_is_given_to_who_asks_for_it),
 		TEST(the_contract_is_served_as_it_is),
 		TEST_BOARD(everything_but_health_and_contract_wants_the_token),
