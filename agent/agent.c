@@ -176,11 +176,11 @@ static void look_at_disk_queue(struct nt_agent *agent)
 	if (!agent->disk_queue)
 		return;
 	nt_disk_queue_stats(agent->disk_queue, &stats);
-	if (agent->is_sheltered == (stats.is_away != 0))
+	if (agent->is_bus_away == (stats.is_away != 0))
 		return;
-	agent->is_sheltered = stats.is_away != 0;
+	agent->is_bus_away = stats.is_away != 0;
 	nt_bus_health(agent->bus, &health);
-	if (agent->is_sheltered)
+	if (agent->is_bus_away)
 		(void)nt_warn(0, "the bus '%s' is unreachable: messages are queued in '%s': %s",
 			      agent->config->bus, agent->config->disk_queue,
 			      health.text[0] ? health.text : "brokers acknowledge nothing");
@@ -192,7 +192,7 @@ static void look_at_disk_queue(struct nt_agent *agent)
 static void look_at_bus(struct nt_agent *agent)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
-	const bool was_sheltered = agent->is_sheltered;
+	const bool was_bus_away = agent->is_bus_away;
 	struct nt_bus_health health;
 	enum nt_fault_notice_news news;
 
@@ -201,7 +201,7 @@ static void look_at_bus(struct nt_agent *agent)
 	if (health.cause == NT_BUS_CONNECTING && now_ns - health.since_mono_ns < CONNECT_NS)
 		return;
 	news = nt_fault_notice_look(&agent->bus_fault_notice, health.cause, now_ns);
-	if (agent->is_sheltered && !was_sheltered && health.cause != NT_BUS_WELL)
+	if (agent->is_bus_away && !was_bus_away && health.cause != NT_BUS_WELL)
 		return; /* just logged */
 	if (news == NT_FAULT_NOTICE_BEGINS) {
 		agent->told_bus = true;

@@ -64,7 +64,7 @@ struct nt_agent {
 	uint64_t ticks, taken, lost, attach_failures, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: none since the last success */
-	bool warned_budget, warned_metrics, warned_tenants, is_sheltered;
+	bool warned_budget, warned_metrics, warned_tenants, is_bus_away;
 	struct nt_fault_notice bus_fault_notice;
 	bool told_bus; /* the end of the failure is to be logged */
 	struct nt_fault_notice memory_fault_notice;

@@ -54,7 +54,7 @@ struct row {
 		.offset = FIELD(path)                                                              \
 	}
 
-#define SHELTERED(name_, path_, help_)                                                             \
+#define DISK_QUEUE_COUNTER(name_, path_, help_)                                                    \
 	COUNTER("shelter_" name_, "class=\"verdict\"", disk_queue.path_(NT_DISK_QUEUE_VERDICT),    \
 		help_),                                                                            \
 		COUNTER("shelter_" name_, "class=\"other\"",                                       \
@@ -285,14 +285,18 @@ static const struct row rows[] = {
 		"Records removed by the bus's size or age limit."),
 	COUNTER("bus_recovered_torn", NULL, bus.recovered_torn,
 		"Torn tails that an earlier crash had left."),
-	SHELTERED("found", FOUND, "Records that the last run had left in the shelter."),
-	SHELTERED("stored", STORED, "Records that went to the shelter."),
-	SHELTERED("drained", DRAINED, "Records that left the shelter for the bus."),
-	SHELTERED("evicted", EVICTED, "Records lost because the shelter was full."),
-	SHELTERED("expired", EXPIRED, "Records lost because they were in the shelter too long."),
-	SHELTERED("corrupt", CORRUPT, "Records lost because the shelter's file was damaged."),
-	SHELTERED("dropped", LOST, "Records lost because the shelter would not take them."),
-	SHELTERED("refused", REFUSED, "Records lost because brokers would never take them."),
+	DISK_QUEUE_COUNTER("found", FOUND, "Records that the last run had left in the shelter."),
+	DISK_QUEUE_COUNTER("stored", STORED, "Records that went to the shelter."),
+	DISK_QUEUE_COUNTER("drained", DRAINED, "Records that left the shelter for the bus."),
+	DISK_QUEUE_COUNTER("evicted", EVICTED, "Records lost because the shelter was full."),
+	DISK_QUEUE_COUNTER("expired", EXPIRED,
+			   "Records lost because they were in the shelter too long."),
+	DISK_QUEUE_COUNTER("corrupt", CORRUPT,
+			   "Records lost because the shelter's file was damaged."),
+	DISK_QUEUE_COUNTER("dropped", LOST,
+			   "Records lost because the shelter would not take them."),
+	DISK_QUEUE_COUNTER("refused", REFUSED,
+			   "Records lost because brokers would never take them."),
 	COUNTER("shelter_given_back", NULL, disk_queue.given_back,
 		"Records that the bus could not deliver and gave back."),
 	COUNTER("shelter_outages", NULL, disk_queue.outages, "Times at which the bus went away."),

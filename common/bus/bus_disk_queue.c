@@ -99,7 +99,7 @@ void nt_disk_queue_undelivered(void *data, const struct nt_bus_record *record,
 		store_one(disk_queue, record);
 }
 
-static int publish_sheltered(struct nt_bus *bus, const struct nt_bus_record *record)
+static int publish_queued(struct nt_bus *bus, const struct nt_bus_record *record)
 {
 	struct disk_queue *disk_queue = (struct disk_queue *)bus;
 	struct nt_bus_record live = *record;
@@ -124,7 +124,7 @@ static int publish_sheltered(struct nt_bus *bus, const struct nt_bus_record *rec
 }
 
 /* Flushes the store only: the other bus sends by itself, and no caller waits for brokers here. */
-static int flush_sheltered(struct nt_bus *bus)
+static int flush_queued(struct nt_bus *bus)
 {
 	struct disk_queue *disk_queue = (struct disk_queue *)bus;
 	int first = 0, r;
@@ -240,7 +240,7 @@ void nt_disk_queue_turn(struct nt_bus *bus, uint64_t mono_ns, uint64_t real_ns)
 	if (!disk_queue->is_away && health.cause == NT_BUS_WELL && mono_ns >= disk_queue->retry_ns)
 		drain(disk_queue);
 	/* Records given back must be on disk before their segments are removed. */
-	if (flush_sheltered(bus) == 0)
+	if (flush_queued(bus) == 0)
 		nt_disk_queue_store_settle(disk_queue->store, disk_queue->behind->settled
 								      ? disk_queue->settled
 								      : disk_queue->taken);
@@ -252,7 +252,7 @@ void nt_disk_queue_turn(struct nt_bus *bus, uint64_t mono_ns, uint64_t real_ns)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void close_sheltered(struct nt_bus *bus)
+static void close_queued(struct nt_bus *bus)
 {
 	struct disk_queue *disk_queue = (struct disk_queue *)bus;
 
@@ -299,9 +299,9 @@ int nt_disk_queue_open(const struct nt_disk_queue_options *options, struct nt_bu
 
 	if (!disk_queue)
 		return -ENOMEM;
-	disk_queue->bus.close = close_sheltered;
-	disk_queue->bus.publish = publish_sheltered;
-	disk_queue->bus.flush = flush_sheltered;
+	disk_queue->bus.close = close_queued;
+	disk_queue->bus.publish = publish_queued;
+	disk_queue->bus.flush = flush_queued;
 	disk_queue->bus.get_stats = get_stats;
 	disk_queue->bus.get_health = get_health;
 	disk_queue->least_rate = options->least_rate ? options->least_rate : LEAST_RATE;
