@@ -204,11 +204,11 @@ static void look_at_bus(struct nt_agent *agent)
 	if (agent->is_bus_away && !was_bus_away && health.cause != NT_BUS_WELL)
 		return; /* just logged */
 	if (news == NT_FAULT_NOTICE_BEGINS) {
-		agent->told_bus = true;
+		agent->is_bus_fault_logged = true;
 		(void)nt_warn(0, "the bus '%s': %s: %s", agent->config->bus,
 			      nt_bus_cause_name(health.cause), health.text);
-	} else if (news == NT_FAULT_NOTICE_ENDS && agent->told_bus) {
-		agent->told_bus = false;
+	} else if (news == NT_FAULT_NOTICE_ENDS && agent->is_bus_fault_logged) {
+		agent->is_bus_fault_logged = false;
 		nt_info("the bus '%s' works again", agent->config->bus);
 	}
 }

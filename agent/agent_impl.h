@@ -66,7 +66,7 @@ struct nt_agent {
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: none since the last success */
 	bool warned_budget, warned_metrics, warned_tenants, is_bus_away;
 	struct nt_fault_notice bus_fault_notice;
-	bool told_bus; /* the end of the failure is to be logged */
+	bool is_bus_fault_logged; /* the end of the failure is to be logged */
 	struct nt_fault_notice memory_fault_notice;
 	uint64_t memory_limit; /* bytes, where none is configured; 0: not yet computed */
 	uint64_t memory_looked_ns; /* monotonic */

@@ -125,8 +125,8 @@ static void code_incident(struct nt_codec *codec, struct nt_detect_incident *inc
 	nt_code_real(codec, &incident->gpu_hours);
 	nt_code_real(codec, &incident->confidence);
 	nt_code_real(codec, &incident->completeness);
-	nt_code_real(codec, &incident->told_slowdown);
-	nt_code_real(codec, &incident->told_completeness);
+	nt_code_real(codec, &incident->reported_slowdown);
+	nt_code_real(codec, &incident->reported_completeness);
 	nt_code_real(codec, &incident->missing_before_ns);
 	code_lost_time(codec, &incident->lost_time);
 	nt_code_real(codec, &incident->cost);

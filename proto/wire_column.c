@@ -108,7 +108,7 @@ int nt_wire_columns_give(const struct nt_wire_field *field, const void *rows, si
 		int64_t *differences = nt_arena_alloc(arena, n * sizeof(*differences));
 		uint64_t before = 0;
 		/* Even without values, the first column has to carry the number of rows. */
-		bool told = i == 0;
+		bool present = i == 0;
 
 		if (!differences)
 			return -ENOMEM;
@@ -118,9 +118,9 @@ int nt_wire_columns_give(const struct nt_wire_field *field, const void *rows, si
 
 			differences[j] = (int64_t)(value - before);
 			before = value;
-			told |= value != 0;
+			present |= value != 0;
 		}
-		if (!told)
+		if (!present)
 			continue;
 		memcpy((char *)there + column->count, &n, sizeof(n));
 		*values = differences;

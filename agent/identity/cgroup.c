@@ -155,7 +155,7 @@ static void parse_path(const char *path, size_t len, struct nt_cgroup *ret_cgrou
 	}
 }
 
-static int told(const struct nt_cgroup *cgroup)
+static int detail_of(const struct nt_cgroup *cgroup)
 {
 	return (cgroup->container[0] ? 4 : 0) + (cgroup->pod[0] ? 2 : 0) +
 	       (cgroup->slurm_job[0] ? 1 : 0);
@@ -187,8 +187,8 @@ void nt_cgroup_parse(const char *text, size_t len, struct nt_cgroup *ret_cgroup)
 
 			parse_path(path, path_len, &next);
 			/* If no line is informative: the unified hierarchy's, unless empty. */
-			if (told(&next) > told(&best) ||
-			    (told(&next) == told(&best) &&
+			if (detail_of(&next) > detail_of(&best) ||
+			    (detail_of(&next) == detail_of(&best) &&
 			     (strlen(best.path) <= 1 || (unified && path_len > 1))))
 				best = next;
 		}

@@ -17,7 +17,7 @@ struct nt_placement_lookup {
 	struct nt_kubelet *kubelet; /* NULL: no socket configured */
 	struct nt_fault_notice fault_notice;
 	uint64_t start_ns;
-	bool has_told; /* the end of the fault is to be logged */
+	bool is_fault_logged; /* the end of the fault is to be logged */
 };
 
 static int open_kube(struct nt_placement_lookup *placement_lookup,
@@ -114,12 +114,12 @@ void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint
 		return;
 	news = nt_fault_notice_look(&placement_lookup->fault_notice, fault_notice, now_ns);
 	if (news == NT_FAULT_NOTICE_BEGINS) {
-		placement_lookup->has_told = true;
+		placement_lookup->is_fault_logged = true;
 		(void)nt_warn(0, "the API server '%s' %s: %s: pods keep the names last known",
 			      nt_kube_pods_server(placement_lookup->kube), words[fault_notice],
 			      text);
-	} else if (news == NT_FAULT_NOTICE_ENDS && placement_lookup->has_told) {
-		placement_lookup->has_told = false;
+	} else if (news == NT_FAULT_NOTICE_ENDS && placement_lookup->is_fault_logged) {
+		placement_lookup->is_fault_logged = false;
 		nt_info("the API server '%s' answers again",
 			nt_kube_pods_server(placement_lookup->kube));
 	}

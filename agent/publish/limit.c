@@ -25,14 +25,14 @@ enum nt_limit_news nt_limits_look(struct nt_limits *limits, enum nt_limit_what w
 	nt_share_read(share, &limits->of[what].report);
 	if (limits->of[what].report.left_out) {
 		limits->of[what].over_ns = mono_ns;
-		if (limits->of[what].told)
+		if (limits->of[what].reported)
 			return NT_LIMIT_NONE;
-		limits->of[what].told = true;
+		limits->of[what].reported = true;
 		return NT_LIMIT_BEGINS;
 	}
-	if (!limits->of[what].told || mono_ns < limits->of[what].over_ns + CLEAR_NS)
+	if (!limits->of[what].reported || mono_ns < limits->of[what].over_ns + CLEAR_NS)
 		return NT_LIMIT_NONE;
-	limits->of[what].told = false;
+	limits->of[what].reported = false;
 	return NT_LIMIT_ENDS;
 }
 

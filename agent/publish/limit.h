@@ -33,7 +33,7 @@ struct nt_limits {
 	struct {
 		struct nt_share_report report; /* as of the last check */
 		uint64_t over_ns; /* monotonic, when something was left out last; 0: never */
-		bool told;
+		bool reported;
 	} of[NT_LIMIT_END];
 };
 

@@ -54,8 +54,8 @@ struct nt_communicator {
 	uint64_t ordinal; /* in the process, in order of appearance */
 	uint32_t rank, size; /* size 0: size and rank are unknown */
 	/* Results of the program's own queries; a size without a rank is not used. */
-	bool rank_told;
-	uint32_t size_told;
+	bool is_rank_set;
+	uint32_t stated_size;
 	uint64_t whole_id; /* its id if it turns out to be as large as its parent */
 	uint32_t whole_size; /* 0: unknown even then */
 	bool id_is_local;

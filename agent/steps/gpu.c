@@ -44,8 +44,8 @@ struct nt_gpu {
 		account[NT_GPU_STEPS + 1]; /* a ring of ended steps, and the step after them */
 	uint32_t first, count; /* ended */
 	uint64_t begin_ns; /* of the one after; 0: no step was added yet */
-	uint64_t told_ns; /* end of the last delivered step; 0: none */
-	uint64_t heard_ns; /* time of the last report */
+	uint64_t delivered_ns; /* end of the last delivered step; 0: none */
+	uint64_t reported_ns; /* time of the last report */
 	struct stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
 	struct nt_gpu_stats stats;
@@ -159,7 +159,7 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 	struct account *account;
 	uint32_t i = gpu->count;
 
-	gpu->heard_ns = now_ns;
+	gpu->reported_ns = now_ns;
 	see_stream(gpu, interval->stream, entry_ns);
 	for (uint32_t j = 0; j < gpu->count; j++) {
 		account = account_at(gpu, j);
@@ -176,7 +176,7 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 			gpu->stats.late++;
 			nt_gpu_lose(gpu);
 			/* An invalid step does not need it. */
-			return entry_ns >= gpu->told_ns;
+			return entry_ns >= gpu->delivered_ns;
 		}
 	}
 	account = account_at(gpu, i);
@@ -197,7 +197,7 @@ bool nt_gpu_waits(const struct nt_gpu *gpu)
 void nt_gpu_reset(struct nt_gpu *gpu)
 {
 	gpu->first = gpu->count = 0;
-	gpu->begin_ns = gpu->told_ns = 0;
+	gpu->begin_ns = gpu->delivered_ns = 0;
 	gpu->account[0] = (struct account){0};
 }
 
@@ -215,7 +215,7 @@ void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step)
 	*account_at(gpu, gpu->count) = (struct account){0};
 	for (uint32_t i = 0; i < gpu->streams; i++) {
 		if (gpu->stream[i].entry_ns >= step->end_ns)
-			account->passed_ns = gpu->heard_ns;
+			account->passed_ns = gpu->reported_ns;
 	}
 }
 
@@ -243,7 +243,7 @@ static bool is_given_up(const struct nt_gpu *gpu, const struct account *account,
 	uint64_t length_ns = account->step.end_ns - account->step.start_ns;
 	uint64_t silent_ns = 2 * length_ns > SILENT_NS ? 2 * length_ns : SILENT_NS;
 	uint64_t since_ns =
-		gpu->heard_ns > account->step.end_ns ? gpu->heard_ns : account->step.end_ns;
+		gpu->reported_ns > account->step.end_ns ? gpu->reported_ns : account->step.end_ns;
 
 	return now_ns >= since_ns + silent_ns ||
 	       now_ns >= account->step.end_ns + 2 * length_ns + WAIT_NS;
@@ -271,7 +271,7 @@ bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step 
 	step->gpu_lag_ns = account->intervals ? account->lag_ns / account->intervals : 0;
 	*ret_step = *step;
 	if (step->has_gpu)
-		gpu->told_ns = step->end_ns;
+		gpu->delivered_ns = step->end_ns;
 	gpu->first = (gpu->first + 1) % (NT_GPU_STEPS + 1);
 	gpu->count--;
 	return true;

@@ -60,24 +60,24 @@ static const struct nt_communicator *largest_comm(const struct nt_rank *rank)
 
 void nt_rank_identify(struct nt_rank *rank)
 {
-	struct nt_identity_rank told = nt_identity_rank(&rank->process->facts.env);
+	struct nt_identity_rank stated = nt_identity_rank(&rank->process->facts.env);
 	const struct nt_communicator *world = largest_comm(rank);
 
 	/* Ranks in one process share its environment: only communicators distinguish them. */
 	if (rank->process->ranks > 1)
-		told = (struct nt_identity_rank){0};
-	rank->local_rank = told.local_rank;
+		stated = (struct nt_identity_rank){0};
+	rank->local_rank = stated.local_rank;
 	rank->world = NULL;
 	/* A group smaller than the environment's world is not the world. */
-	if (world && (!told.known || world->size >= told.size)) {
+	if (world && (!stated.known || world->size >= stated.size)) {
 		rank->known = true;
 		rank->rank = world->rank;
 		rank->size = world->size;
 		rank->world = world;
-	} else if (told.known) {
+	} else if (stated.known) {
 		rank->known = true;
-		rank->rank = told.rank;
-		rank->size = told.size;
+		rank->rank = stated.rank;
+		rank->size = stated.size;
 	}
 }
 

@@ -408,7 +408,7 @@ static void learn_mpi(struct nt_registry *registry, struct nt_process *process,
 		      struct nt_communicator *comm)
 {
 	const struct nt_environ *env = &process->facts.env;
-	struct nt_identity_rank told = nt_identity_rank(env);
+	struct nt_identity_rank stated = nt_identity_rank(env);
 	struct nt_comm_layout_comm found = {0};
 	struct nt_identity_facts facts = {.boot = registry->boot, .parent = process->facts.parent};
 	char key[NT_IDENTITY_KEY];
@@ -432,9 +432,9 @@ static void learn_mpi(struct nt_registry *registry, struct nt_process *process,
 	give_local_id(registry, process, comm);
 	if (!comm->is_world)
 		return;
-	if (!comm->size && told.known) {
-		comm->rank = told.rank;
-		comm->size = told.size;
+	if (!comm->size && stated.known) {
+		comm->rank = stated.rank;
+		comm->size = stated.size;
 	}
 	(void)nt_identity_key(env, &facts, key);
 	comm->id = nt_communicator_id_world(key, env->pmix_namespace);
@@ -523,9 +523,9 @@ struct nt_communicator *nt_registry_find(struct nt_registry *registry, struct nt
 /* MPICH's communicators: only the results of the program's own queries are known. */
 static void take_answers(struct nt_communicator *comm)
 {
-	if (comm->size || !comm->rank_told || comm->rank >= comm->size_told)
+	if (comm->size || !comm->is_rank_set || comm->rank >= comm->stated_size)
 		return;
-	comm->size = comm->size_told;
+	comm->size = comm->stated_size;
 	/* Calls that were counted under one id stay there. */
 	if (comm->id_is_local && !comm->calls && comm->size == comm->whole_size) {
 		comm->id = comm->whole_id;
@@ -541,7 +541,7 @@ void nt_registry_rank(struct nt_registry *registry, struct nt_process *process, 
 	if (!comm || (comm->size && rank >= comm->size))
 		return;
 	comm->rank = rank;
-	comm->rank_told = true;
+	comm->is_rank_set = true;
 	take_answers(comm);
 }
 
@@ -552,6 +552,6 @@ void nt_registry_size(struct nt_registry *registry, struct nt_process *process, 
 
 	if (!comm || !size || size > INT32_MAX)
 		return;
-	comm->size_told = size;
+	comm->stated_size = size;
 	take_answers(comm);
 }

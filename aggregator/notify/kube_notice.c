@@ -165,7 +165,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 	struct nt_attempt whole = {.outcome = NT_ATTEMPT_TAKEN};
 	nt_autojson json_t *message = NULL;
 	struct sending sending = {.kube = kube, .notice = notice};
-	size_t n, told = 0;
+	size_t n, notified = 0;
 	int r;
 
 	r = nt_json_load(notice->body, notice->body_len, &message);
@@ -183,7 +183,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 		if (r < 0)
 			return r;
 		if (sending.attempt.outcome == NT_ATTEMPT_TAKEN) {
-			told++;
+			notified++;
 		} else if (sending.attempt.outcome == NT_ATTEMPT_REFUSED) {
 			/* For example a deleted namespace; other objects still get their events. */
 			sending.left_out++;
@@ -194,7 +194,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 		}
 	}
 	*ret_left_out += sending.left_out;
-	if (told)
+	if (notified)
 		whole.outcome = NT_ATTEMPT_TAKEN;
 	*ret_attempt = whole;
 	return 0;

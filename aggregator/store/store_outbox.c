@@ -78,17 +78,17 @@ static int insert_message(struct nt_store *store, const struct nt_wire_incident 
 }
 
 /* The messages of an incident to one receiver, sent or queued. */
-struct told {
+struct sent_state {
 	int severity; /* highest of the firing messages; -1: none */
 	bool taken; /* one was sent, may have been sent, or is waiting */
 	bool resolved;
 };
 
-static int read_told(struct nt_store *store, const char *incident, const char *receiver,
-		     struct told *ret_told)
+static int read_sent_state(struct nt_store *store, const char *incident, const char *receiver,
+			   struct sent_state *ret_sent)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
-	struct told told = {.severity = -1};
+	struct sent_state sent = {.severity = -1};
 	int r;
 
 	r = nt_db_prepare(store->db,
@@ -103,14 +103,14 @@ static int read_told(struct nt_store *store, const char *incident, const char *r
 		int severity = (int)nt_db_column(select, 1);
 
 		if (!strcmp(nt_db_text(select, 0), "resolved")) {
-			told.resolved = true;
+			sent.resolved = true;
 			continue;
 		}
-		if (severity > told.severity)
-			told.severity = severity;
-		told.taken = told.taken || strcmp(nt_db_text(select, 2), "failed") != 0;
+		if (severity > sent.severity)
+			sent.severity = severity;
+		sent.taken = sent.taken || strcmp(nt_db_text(select, 2), "failed") != 0;
 	}
-	*ret_told = told;
+	*ret_sent = sent;
 	return r;
 }
 
@@ -139,23 +139,23 @@ static int queue_for(struct nt_store *store, const struct nt_wire_incident *inci
 {
 	bool resolved = !strcmp(incident->state, "resolved");
 	enum nt_store_severity severity = severity_of(incident);
-	struct told told;
+	struct sent_state sent;
 	int replaced = 0, r;
 
-	r = read_told(store, incident->id, receiver, &told);
-	if (r < 0 || told.resolved)
+	r = read_sent_state(store, incident->id, receiver, &sent);
+	if (r < 0 || sent.resolved)
 		return r;
 	if (resolved) {
-		if (told.severity < 0)
+		if (sent.severity < 0)
 			return 0;
-		if (!told.taken) {
+		if (!sent.taken) {
 			atomic_fetch_add(&store->outbox_skipped, 1);
 			return 0;
 		}
 		*ret_queued += 1;
 		return insert_message(store, incident, receiver, true, severity);
 	}
-	if (severity < NT_STORE_SEVERITY_WARNING || (int)severity <= told.severity)
+	if (severity < NT_STORE_SEVERITY_WARNING || (int)severity <= sent.severity)
 		return 0;
 	r = replace_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Resolved messages are sent for this time; the notifier gives up after the same time. */
-static const uint64_t told_for_ns = NT_HOUR;
+static const uint64_t resend_ns = NT_HOUR;
 /* Maximum wait for messages in flight; a webhook's own timeouts are shorter. */
 static const uint64_t landing_ns = 20 * NT_SECOND;
 
@@ -159,13 +159,13 @@ static int write_row(struct nt_store *store, const char *incident, const struct 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Whether the incident's delivery state is at least as certain as the row's. */
-static bool is_told(const struct nt_wire_incident *incident, const struct row *row)
+static bool is_recorded(const struct nt_wire_incident *incident, const struct row *row)
 {
 	for (size_t i = 0; i < incident->deliveries; i++) {
-		struct rows told = {.count = 1};
+		struct rows delivery = {.count = 1};
 
-		if (read_delivery(&incident->delivery[i], &told.row[0]) == 0 &&
-		    find_row(&told, row) && told.row[0].outcome >= row->outcome)
+		if (read_delivery(&incident->delivery[i], &delivery.row[0]) == 0 &&
+		    find_row(&delivery, row) && delivery.row[0].outcome >= row->outcome)
 			return true;
 	}
 	return false;
@@ -178,18 +178,18 @@ static int take_deliveries(struct nt_store *store, const struct nt_wire_incident
 
 	for (size_t i = 0; r == 0 && i < incident->deliveries; i++) {
 		const struct row *row;
-		struct row told;
+		struct row delivery;
 
-		if (read_delivery(&incident->delivery[i], &told) < 0) {
+		if (read_delivery(&incident->delivery[i], &delivery) < 0) {
 			atomic_fetch_add(&store->deliveries_refused, 1);
 			continue;
 		}
-		row = find_row(known, &told);
-		if (row && (told.outcome <= WAITING || told.outcome <= row->outcome))
+		row = find_row(known, &delivery);
+		if (row && (delivery.outcome <= WAITING || delivery.outcome <= row->outcome))
 			continue;
 		if (row)
-			told.severity = row->severity;
-		r = write_row(store, incident->id, &told);
+			delivery.severity = row->severity;
+		r = write_row(store, incident->id, &delivery);
 	}
 	return r;
 }
@@ -223,7 +223,7 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 	 */
 	is_behind = incident->version < version;
 	for (size_t i = 0; i < known.count && !is_behind; i++)
-		is_behind = known.row[i].outcome > WAITING && !is_told(incident, &known.row[i]);
+		is_behind = known.row[i].outcome > WAITING && !is_recorded(incident, &known.row[i]);
 	return is_behind ? nt_store_touch(store, incident->id) : 0;
 }
 
@@ -369,16 +369,16 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 {
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *update = NULL;
-	struct nt_wire_incident told = *incident;
+	struct nt_wire_incident delivery = *incident;
 	int r;
 
 	if (!row->resolved) {
-		told.state = "firing";
-		told.until_real_ns = 0;
-		told.severity = nt_store_severity_name(row->severity);
+		delivery.state = "firing";
+		delivery.until_real_ns = 0;
+		delivery.severity = nt_store_severity_name(row->severity);
 	}
-	told.deliveries = 0;
-	r = nt_store_body(&told, row->resolved, &body);
+	delivery.deliveries = 0;
+	r = nt_store_body(&delivery, row->resolved, &body);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(
@@ -451,7 +451,7 @@ static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t since_ns
 
 int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
 {
-	const uint64_t since_ns = real_ns > told_for_ns ? real_ns - told_for_ns : 0;
+	const uint64_t since_ns = real_ns > resend_ns ? real_ns - resend_ns : 0;
 	struct nt_store *store = data;
 	uint64_t number = 0;
 	int count, r;

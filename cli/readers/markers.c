@@ -455,13 +455,13 @@ static void pair_rows(struct nt_markers *out, const struct row *row, size_t n)
 /* Most operations are launched before they run; otherwise the two clocks are unrelated. */
 static bool check_host(const struct nt_markers *out)
 {
-	size_t told = 0, impossible = 0;
+	size_t timed = 0, impossible = 0;
 
 	for (size_t i = 0; i < out->ops; i++) {
-		told += out->op[i].launch_ns != 0;
+		timed += out->op[i].launch_ns != 0;
 		impossible += out->op[i].launch_ns > out->op[i].start_ns;
 	}
-	return told * 2 > out->ops && impossible * 2 <= told;
+	return timed * 2 > out->ops && impossible * 2 <= timed;
 }
 
 static int pair_all(struct table *table)

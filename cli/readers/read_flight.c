@@ -53,7 +53,7 @@ static bool rank_of_name(const char *path, uint64_t *ret_rank)
 {
 	const char *base = strrchr(path, '/');
 	const char *at, *digits = NULL;
-	bool told = false;
+	bool stated = false;
 	size_t len;
 
 	base = base ? base + 1 : path;
@@ -64,9 +64,9 @@ static bool rank_of_name(const char *path, uint64_t *ret_rank)
 		if (!isdigit((unsigned char)*number))
 			continue;
 		digits = number;
-		told = true;
+		stated = true;
 	}
-	for (at = base; !told && *(at += strcspn(at, "0123456789"));) {
+	for (at = base; !stated && *(at += strcspn(at, "0123456789"));) {
 		digits = at;
 		at += strspn(at, "0123456789");
 	}
@@ -78,11 +78,11 @@ static bool rank_of_name(const char *path, uint64_t *ret_rank)
 
 static int find_rank(struct nt_flight_dump *dump, const json_t *root)
 {
-	const json_t *told = json_object_get(root, "rank");
+	const json_t *stated = json_object_get(root, "rank");
 	uint64_t rank = 0;
 
-	if (told ? !nt_flight_read_number(told, NT_FRAME_MAX_RANKS - 1, &rank)
-		 : !rank_of_name(dump->out->path, &rank))
+	if (stated ? !nt_flight_read_number(stated, NT_FRAME_MAX_RANKS - 1, &rank)
+		   : !rank_of_name(dump->out->path, &rank))
 		return nt_trace_refuse(
 			dump->error,
 			"%s: rank unknown: no 'rank' from 0 to %d, and no such number in the file's name",
@@ -163,7 +163,7 @@ static int by_rank(const void *a, const void *b)
 /* Each rank must occur once, and all must belong to one job. */
 static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 {
-	const struct nt_flight_rank *told = NULL;
+	const struct nt_flight_rank *stated = NULL;
 	const struct nt_flight_rank *last = &flight->rank[flight->ranks - 1];
 	bool any = false;
 
@@ -176,27 +176,27 @@ static int check_ranks(struct nt_flight *flight, struct nt_trace_error *error)
 		any |= rank->groups > 0;
 		if (!rank->world)
 			continue;
-		if (told && rank->world != told->world)
+		if (stated && rank->world != stated->world)
 			return nt_trace_refuse(
 				error, "%s and %s: not of one job, which had %u or %u ranks",
-				told->path, rank->path, told->world, rank->world);
-		told = rank;
+				stated->path, rank->path, stated->world, rank->world);
+		stated = rank;
 	}
-	if (told == last && last->rank >= told->world)
+	if (stated == last && last->rank >= stated->world)
 		return nt_trace_refuse(
 			error, "%s: of rank %u, and its pg_config says that the job had %u ranks",
-			last->path, last->rank, told->world);
-	if (told && last->rank >= told->world)
+			last->path, last->rank, stated->world);
+	if (stated && last->rank >= stated->world)
 		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
-				       told->path, last->path, told->world);
+				       stated->path, last->path, stated->world);
 	if (!any)
 		return nt_trace_refuse(
 			error,
 			"%s: no calls in any of the dumps: was TORCH_FR_BUFFER_SIZE (TORCH_NCCL_TRACE_BUFFER_SIZE) 0?",
 			flight->rank[0].path);
-	flight->world = told ? told->world : 0;
+	flight->world = stated ? stated->world : 0;
 	/* If no file has the size, a gap in the numbers shows missing ranks. */
-	if (!told && last->rank >= flight->ranks)
+	if (!stated && last->rank >= flight->ranks)
 		flight->world = last->rank + 1;
 	return 0;
 }

@@ -392,7 +392,7 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 		       struct nt_trace_error *error)
 {
-	const struct nt_kineto_rank *told = NULL; /* has the size of the job */
+	const struct nt_kineto_rank *stated = NULL; /* has the size of the job */
 
 	for (size_t i = 0; i < in->ranks; i++) {
 		const struct nt_kineto_rank *rank = &in->rank[i];
@@ -402,17 +402,17 @@ static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 					       rank[-1].path, rank->path, rank->rank);
 		if (!rank->world)
 			continue;
-		if (told && rank->world != told->world)
+		if (stated && rank->world != stated->world)
 			return nt_trace_refuse(
 				error, "%s and %s: not of one job, which had %u or %u ranks",
-				told->path, rank->path, told->world, rank->world);
-		told = rank;
+				stated->path, rank->path, stated->world, rank->world);
+		stated = rank;
 	}
 	/* A file without a size may have a rank beyond the size in the others. */
-	if (told && in->rank[in->ranks - 1].rank >= told->world)
+	if (stated && in->rank[in->ranks - 1].rank >= stated->world)
 		return nt_trace_refuse(error, "%s and %s: not of one job, which had %u ranks",
-				       told->path, in->rank[in->ranks - 1].path, told->world);
-	trace->world = told ? told->world : 0;
+				       stated->path, in->rank[in->ranks - 1].path, stated->world);
+	trace->world = stated ? stated->world : 0;
 	return 0;
 }
 

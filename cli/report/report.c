@@ -263,7 +263,7 @@ static int note_reach(const struct nt_report *report, nt_report_note_fn *take, v
 {
 	const struct nt_judgement *judgement = report->judgement;
 	char note[NOTE_BYTES], prefix[NT_JUDGED_NAME + 8] = "";
-	size_t told = 0, more = 0;
+	size_t listed = 0, more = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < judgement->jobs && r == 0; i++) {
@@ -271,11 +271,11 @@ static int note_reach(const struct nt_report *report, nt_report_note_fn *take, v
 
 		if (has_incident(judgement, job) || nt_coverage_is_whole(&job->reach))
 			continue;
-		if (told == MAX_REACHES) {
+		if (listed == MAX_REACHES) {
 			more++;
 			continue;
 		}
-		told++;
+		listed++;
 		if (judgement->jobs > 1)
 			(void)snprintf(prefix, sizeof(prefix), "job %s: ", job->name);
 		r = nt_coverage_each(&job->reach, prefix, report->steps ? "step" : "window", take,

@@ -13,13 +13,13 @@ enum nt_fault_notice_news nt_fault_notice_look(struct nt_fault_notice *fault_not
 	const uint32_t bit = 1U << (cause & 31);
 
 	if (cause) {
-		const bool is_new = !(fault_notice->told & bit);
+		const bool is_new = !(fault_notice->reported & bit);
 
-		fault_notice->told |= bit;
+		fault_notice->reported |= bit;
 		fault_notice->well_ns = 0;
 		return is_new ? NT_FAULT_NOTICE_BEGINS : NT_FAULT_NOTICE_NONE;
 	}
-	if (!fault_notice->told)
+	if (!fault_notice->reported)
 		return NT_FAULT_NOTICE_NONE;
 	if (!fault_notice->well_ns)
 		fault_notice->well_ns = now_ns;

@@ -10,7 +10,7 @@
 
 /* All zero: well. */
 struct nt_fault_notice {
-	uint32_t told; /* causes reported since the last recovery, as bits */
+	uint32_t reported; /* causes reported since the last recovery, as bits */
 	uint64_t well_ns; /* start of recovery, if a cause was reported; 0: not well */
 };
 

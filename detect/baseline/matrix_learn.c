@@ -251,29 +251,29 @@ static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 static int learn_sides(struct nt_detect *detect, const struct side *side, size_t n)
 {
 	for (size_t i = 0, end; i < n; i = end) {
-		struct nt_cell heard = {0}, *cell;
+		struct nt_cell side_value = {0}, *cell;
 		int r;
 
 		for (end = i; end < n && side[end].from_node == side[i].from_node &&
 			      side[end].to_node == side[i].to_node;)
 			end++;
-		if (!value_of(&side[i], end - i, &heard))
+		if (!value_of(&side[i], end - i, &side_value))
 			continue;
 		r = find_cell(&detect->links.matrix, side[i].from_node, side[i].to_node, &cell);
 		if (r < 0)
 			return r;
 		if (!cell)
 			continue;
-		cell->value = heard.value;
-		cell->bytes = heard.bytes;
-		cell->calls = heard.calls;
+		cell->value = side_value.value;
+		cell->bytes = side_value.bytes;
+		cell->calls = side_value.calls;
 		cell->frame = detect->frames;
 		judge(detect, cell);
 	}
 	return 0;
 }
 
-int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told)
+int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t transfers)
 {
 	struct place *place = NULL;
 	struct side *side = NULL;
@@ -282,7 +282,7 @@ int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size
 
 	places = list_places(frame, NULL);
 	place = calloc(places + 1, sizeof(*place));
-	side = calloc(told, sizeof(*side));
+	side = calloc(transfers, sizeof(*side));
 	if (place && side) {
 		(void)list_places(frame, place);
 		r = learn_sides(detect, side, list_sides(detect, frame, place, places, side));

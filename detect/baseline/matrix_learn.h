@@ -8,7 +8,7 @@
 struct nt_detect;
 struct nt_frame;
 
-/* Merges the frame's `told` transfer times between nodes. -ENOMEM. */
-int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t told);
+/* Merges the frame's `transfers` times of transfers between nodes. -ENOMEM. */
+int nt_matrix_learn(struct nt_detect *detect, const struct nt_frame *frame, size_t transfers);
 
 #endif

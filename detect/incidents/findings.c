@@ -228,8 +228,8 @@ int nt_findings_make(struct nt_detect *detect)
 			return r;
 		if (incident->changed) {
 			incident->version++;
-			incident->told_slowdown = incident->slowdown;
-			incident->told_completeness = incident->completeness;
+			incident->reported_slowdown = incident->slowdown;
+			incident->reported_completeness = incident->completeness;
 		}
 		finding = make_answer(incident);
 		if (incident->changed)

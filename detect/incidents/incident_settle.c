@@ -190,9 +190,9 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 	return false;
 }
 
-static bool is_news(double value, double told)
+static bool is_news(double value, double reported)
 {
-	return fabs(value - told) > NT_NEWS_PART * told;
+	return fabs(value - reported) > NT_NEWS_PART * reported;
 }
 
 static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
@@ -221,9 +221,9 @@ static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 	incident->completeness = nt_completeness_share(&detect->gaps, incident->missing_before_ns,
 						       incident->since_ns, detect->end_ns);
 	incident->confidence = (1.0 - incident->chance) * incident->completeness;
-	if (is_news(incident->slowdown, incident->told_slowdown) ||
-	    is_news(incident->completeness, incident->told_completeness) ||
-	    (incident->completeness < 1.0) != (incident->told_completeness < 1.0))
+	if (is_news(incident->slowdown, incident->reported_slowdown) ||
+	    is_news(incident->completeness, incident->reported_completeness) ||
+	    (incident->completeness < 1.0) != (incident->reported_completeness < 1.0))
 		incident->changed = true;
 	/* Reports the growing cost at intervals, which a restart does not shift. */
 	if (incident->state == NT_INCIDENT_FIRING && incident->gpu_hours > 0.0 &&

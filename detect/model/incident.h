@@ -98,7 +98,7 @@ struct nt_detect_incident {
 	uint64_t comm;
 	uint64_t since_ns, until_ns, seen_ns, fired_ns, counted_ns;
 	double slowdown, gpu_hours, confidence, completeness;
-	double told_slowdown, told_completeness; /* as last reported */
+	double reported_slowdown, reported_completeness; /* as last reported */
 	double missing_before_ns; /* missing input before since_ns: see completeness.h */
 	struct nt_lost_time lost_time;
 	struct nt_blame *blame; /* family slow: ascending by rank */

@@ -18,7 +18,7 @@ struct nt_links {
 	struct nt_culprit_link other;
 	uint32_t others;
 	/* Scratch of the step: number of transfer times in the frame, and of slow communicators. */
-	size_t told, slow;
+	size_t transfers, slow;
 	/* Scratch of the step: the link named now; kind NT_CULPRIT_RANK: none. */
 	struct nt_culprit_link now;
 };

@@ -39,7 +39,7 @@ static bool stopped_with(const struct nt_detect *detect, const struct nt_detect_
 	return nt_stats_add(gone->ended_ns, last_ns(detect)) >= detect->step.moved_ns;
 }
 
-static bool is_told(const struct nt_detect *detect, const struct nt_detect_rank *gone)
+static bool is_reported(const struct nt_detect *detect, const struct nt_detect_rank *gone)
 {
 	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_MISSING, 0);
 
@@ -61,7 +61,7 @@ static bool awaits(const struct nt_detect *detect, const struct nt_detect_rank *
 
 	if (!rank->inside.synchronising || !stopped_with(detect, gone))
 		return false;
-	if (is_told(detect, gone))
+	if (is_reported(detect, gone))
 		return true;
 	return wait_ns >= least_ns &&
 	       (rank->inside.since_ns <= nt_stats_add(gone->ended_ns, least_ns) ||

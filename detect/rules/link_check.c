@@ -18,7 +18,7 @@
 
 int nt_detect_link_note(struct nt_detect *detect, const struct nt_frame_rank *seen)
 {
-	detect->links.told += seen->transfers;
+	detect->links.transfers += seen->transfers;
 	if (!seen->nic_retransmits && !seen->nic_errors && !seen->nic_congestion)
 		return 0;
 	return nt_nic_ports_note(detect, seen);
@@ -398,12 +398,12 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 	int r;
 
 	links->now = (struct nt_culprit_link){0};
-	if (links->told) {
-		r = nt_matrix_learn(detect, frame, links->told);
+	if (links->transfers) {
+		r = nt_matrix_learn(detect, frame, links->transfers);
 		if (r < 0)
 			return r;
 	}
-	links->told = 0;
+	links->transfers = 0;
 	nt_nic_ports_judge(detect);
 	note_step(detect);
 	judge_open(detect);

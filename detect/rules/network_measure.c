@@ -316,7 +316,7 @@ bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_detect_c
 }
 
 /* Whether the round measured the watched operation by a usable method. */
-static bool is_told(const struct nt_detect_comm *comm, const struct round *round)
+static bool is_measured(const struct nt_detect_comm *comm, const struct round *round)
 {
 	/* The method is kept: a window without samples is skipped. */
 	if (comm->network.method == NT_NETWORK_SAMPLES && round->method != NT_NETWORK_SAMPLES &&
@@ -349,7 +349,7 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 		if (!is_known)
 			continue;
 		hear_samples(detect, frame, comm, &round);
-		if (!is_told(comm, &round))
+		if (!is_measured(comm, &round))
 			continue;
 		if (round.method == NT_NETWORK_NONE)
 			hear_waits(detect, comm, &round);

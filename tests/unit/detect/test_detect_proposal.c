@@ -383,7 +383,7 @@ static void what_it_costs_is_counted_from_its_onset_once(void **state)
 	assert_int_equal(incident->severity, NT_SEVERITY_CRITICAL);
 	/* It costs less, and is as grave as it was. */
 	incident->changed = false;
-	incident->told_slowdown = 1.2;
+	incident->reported_slowdown = 1.2;
 	incident->cost = 0.1;
 	job->detect->start_ns = job->detect->end_ns;
 	settle(job);
@@ -408,7 +408,7 @@ static void a_slowdown_that_differs_by_a_tenth_is_not_told_again(void **state)
 
 		/* Told: 2.0. */
 		incident->changed = false;
-		incident->told_slowdown = 2.0;
+		incident->reported_slowdown = 2.0;
 		incident->cost = then[i].cost;
 		settle(job);
 		assert_int_equal(incident->changed, then[i].changed);
