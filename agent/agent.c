@@ -58,7 +58,7 @@ static void take_losses(struct nt_agent *agent)
 	nt_tracker_take_losses(agent->tracker);
 }
 
-static void tell_metrics(struct nt_agent *agent)
+static void write_metrics(struct nt_agent *agent)
 {
 	struct nt_self_metrics_reading reading = {
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
@@ -334,7 +334,7 @@ static void tick(struct nt_agent *agent)
 		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());
 		look_at_tenants(agent);
 		look_at_enrolment(agent);
-		tell_metrics(agent);
+		write_metrics(agent);
 	}
 	nt_health_server_turned(agent->front, nt_clock_mono_ns());
 }
@@ -378,7 +378,7 @@ static int wait_and_work(struct nt_agent *agent)
 }
 
 /* Held messages without a key. */
-static void tell_held(const struct nt_agent *agent)
+static void warn_held(const struct nt_agent *agent)
 {
 	struct nt_publisher_stats stats;
 
@@ -399,9 +399,9 @@ static void drain(struct nt_agent *agent)
 	take_losses(agent);
 	take_key(agent);
 	nt_tracker_drain(agent->tracker, boot_ns);
-	tell_held(agent);
+	warn_held(agent);
 	flush(agent);
-	tell_metrics(agent);
+	write_metrics(agent);
 }
 
 int nt_agent_run(struct nt_agent *agent)

@@ -103,7 +103,7 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 }
 
 /* At each sample: a process that was dropped in between and is watched again has no shed bits. */
-static void tell_shed(struct nt_agent *agent, uint32_t pid)
+static void report_shed(struct nt_agent *agent, uint32_t pid)
 {
 	const struct nt_governor_plan *plan = nt_governor_plan(agent->governor, pid);
 
@@ -122,7 +122,7 @@ static void on_looked(void *data, uint32_t pid, uint64_t look_ns)
 	counts = nt_attach_counters(agent->attach, pid, &counters) && !counters.ended;
 	if (nt_governor_looked(agent->governor, pid, look_ns, counts ? &counters : NULL))
 		obey(agent, pid);
-	tell_shed(agent, pid);
+	report_shed(agent, pid);
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void sample(struct nt_agent *agent, uint32_t pid)
 	sample.counters = counts ? &counters : NULL;
 	if (nt_governor_sample(agent->governor, pid, &sample))
 		obey(agent, pid);
-	tell_shed(agent, pid);
+	report_shed(agent, pid);
 }
 
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns)

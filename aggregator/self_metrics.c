@@ -54,7 +54,7 @@ enum metric {
 	RANKS_CONFLICTING,
 	FRAMES,
 	FRAMES_INCOMPLETE,
-	COMMS_UNHEARD,
+	COMMS_LAPSED,
 	GAPS_SKIPPED,
 	INCIDENT_CHANGES,
 	JOBS_RUNNING, /* in the order of enum nt_job_state */
@@ -203,7 +203,7 @@ static const struct nt_metric table[METRICS] = {
 		{NAME "frames_incomplete_total", NT_METRIC_COUNTER,
 		 "Frames judged while windows, or a part of what they are made from, were missing.",
 		 NULL},
-	[COMMS_UNHEARD] =
+	[COMMS_LAPSED] =
 		{NAME "communicators_unheard_total", NT_METRIC_COUNTER,
 		 "Times that members of a communicator were not heard within four frames of the others.",
 		 NULL},
@@ -334,7 +334,7 @@ static void add_engine(struct nt_engine *engine, uint64_t *value)
 	value[RANKS_CONFLICTING] += jobs->conflicting_ranks;
 	value[FRAMES] += frame_builder->frames;
 	value[FRAMES_INCOMPLETE] += frame_builder->incomplete_frames;
-	value[COMMS_UNHEARD] += own->unheard_comms;
+	value[COMMS_LAPSED] += own->lapsed_comms;
 	value[GAPS_SKIPPED] += frame_builder->skipped_gaps;
 	value[INCIDENT_CHANGES] += own->incidents;
 }

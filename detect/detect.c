@@ -346,7 +346,7 @@ double nt_detect_step_ns(const struct nt_detect *detect)
 	return detect->step.step_ns;
 }
 
-uint64_t nt_detect_unheard(const struct nt_detect *detect)
+uint64_t nt_detect_lapsed_rounds(const struct nt_detect *detect)
 {
 	return detect->lapsed_collective_rounds;
 }

@@ -54,7 +54,7 @@ bool nt_detect_rank(const struct nt_detect *detect, uint32_t rank,
 /* Median step time of the job in the last frame with steps, ns; 0: none so far. */
 double nt_detect_step_ns(const struct nt_detect *detect);
 /* Number of collective rounds that lapsed with members missing and were not judged. */
-uint64_t nt_detect_unheard(const struct nt_detect *detect);
+uint64_t nt_detect_lapsed_rounds(const struct nt_detect *detect);
 
 /*
  * Serialized state, versioned and independent of byte order; the caller frees *ret_data. Loading

@@ -44,10 +44,10 @@ static void code_collective_round(struct nt_codec *codec,
 	if (!collective_round->frame)
 		return;
 	nt_code_u64(codec, &collective_round->start_ns);
-	nt_code_u32(codec, &collective_round->heard, NT_FRAME_MAX_RANKS);
+	nt_code_u32(codec, &collective_round->reporters, NT_FRAME_MAX_RANKS);
 	nt_code_real(codec, &collective_round->steps);
 	nt_code_real(codec, &collective_round->step_ns);
-	nt_code_fail(codec, (collective_round->steps < 1.0) != !collective_round->heard);
+	nt_code_fail(codec, (collective_round->steps < 1.0) != !collective_round->reporters);
 	nt_code_u8(codec, &collective_round->tier, NT_FRAME_T3);
 	nt_code_count(codec, &collective_round->ops, NT_COLLECTIVE_ROUND_OPS);
 	if (codec->loads && collective_round->ops) {

@@ -51,12 +51,12 @@ static void code_spoken(struct nt_codec *codec, struct nt_detect_link *link)
 		/* No report: as after clearing. */
 		struct nt_detect_link silent = {0};
 
-		nt_code_bool(codec, &silent.spoke);
+		nt_code_bool(codec, &silent.reported);
 		for (int i = 0; i < NT_COLLECTIVE_ROUND_CLOCKS; i++)
 			nt_code_u32(codec, &silent.timed[i], UINT32_MAX);
 		return;
 	}
-	nt_code_bool(codec, &link->spoke);
+	nt_code_bool(codec, &link->reported);
 	for (int i = 0; i < NT_COLLECTIVE_ROUND_CLOCKS; i++)
 		nt_code_u32(codec, &link->timed[i], UINT32_MAX);
 }

@@ -207,7 +207,7 @@ static void vote(struct poll *poll, uint64_t shift)
 	poll->choice[poll->choices++].votes = 1;
 }
 
-static void hear_member(const struct reference *reference, const struct seen *seen,
+static void count_votes(const struct reference *reference, const struct seen *seen,
 			struct poll *poll)
 {
 	const uint64_t tolerance = reference->spacing_ns / 4;
@@ -263,7 +263,7 @@ static int align_member(const struct reference *reference, const struct seen *se
 	/* If clocks differ by a quarter of the spacing, a neighbouring call could match. */
 	if (!same_clock && reference->spacing_ns < 4 * NT_ALIGN_CLOCK_NS)
 		return 0;
-	hear_member(reference, seen, &poll);
+	count_votes(reference, seen, &poll);
 	for (size_t i = 0; i < poll.choices; i++) {
 		const struct nt_alignment alignment = {
 			.comm = seen->comm,

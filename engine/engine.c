@@ -25,7 +25,7 @@ static void free_open(struct nt_open_incident *open)
 	free(open->arena);
 }
 
-static void tell(struct nt_engine *engine, const struct nt_wire_incident *incident)
+static void report(struct nt_engine *engine, const struct nt_wire_incident *incident)
 {
 	engine->counters.incidents++;
 	if (engine->handler.incident)
@@ -53,7 +53,7 @@ static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 			open->incident.until_real_ns =
 				job->ended_ns ? job->ended_ns : job->last_seen_ns;
 			open->incident.version++;
-			tell(engine, &open->incident);
+			report(engine, &open->incident);
 		}
 		nt_engine_remove_open(view, open);
 	}
@@ -231,14 +231,14 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 		nt_engine_remove_open(view, open);
 		return r;
 	}
-	tell(engine, &open->incident);
+	report(engine, &open->incident);
 	if (finding->state == NT_INCIDENT_RESOLVED)
 		nt_engine_remove_open(view, open);
 	return 0;
 }
 
 /* Reports the firing incidents with their cost up to now. */
-static int tell_costs(struct nt_engine *engine, struct nt_job *job)
+static int report_costs(struct nt_engine *engine, struct nt_job *job)
 {
 	const struct nt_finding *finding;
 	size_t findings;
@@ -262,13 +262,13 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 	const struct nt_finding *finding;
 	const struct nt_frame *frame;
 	size_t findings;
-	uint64_t unheard;
+	uint64_t lapsed;
 	int r;
 
 	r = prepare_job(engine, job);
 	if (r < 0)
 		return r;
-	unheard = nt_detect_unheard(job->detect);
+	lapsed = nt_detect_lapsed_rounds(job->detect);
 	r = nt_frame_builder_close(engine->frame_builder, engine->jobs, job, &frame);
 	if (r < 0)
 		return r;
@@ -279,7 +279,7 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 		engine->counters.refused_frames++;
 		return 0;
 	}
-	engine->counters.unheard_comms += nt_detect_unheard(job->detect) - unheard;
+	engine->counters.lapsed_comms += nt_detect_lapsed_rounds(job->detect) - lapsed;
 	if (r < 0)
 		return r;
 	if (engine->handler.judged)
@@ -439,7 +439,7 @@ static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
 			if (r < 0)
 				return r;
 		}
-		r = job->closed || !job->detect ? 0 : tell_costs(engine, job);
+		r = job->closed || !job->detect ? 0 : report_costs(engine, job);
 		if (r < 0)
 			return r;
 	}

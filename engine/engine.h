@@ -49,7 +49,7 @@ struct nt_engine_counters {
 	uint64_t heartbeats, node_vectors, others; /* others: messages of other kinds, ignored */
 	uint64_t incidents; /* passed to the handler */
 	uint64_t refused_frames; /* rejected by the detector as invalid */
-	uint64_t unheard_comms; /* collective rounds that lapsed with members missing */
+	uint64_t lapsed_comms; /* collective rounds that lapsed with members missing */
 };
 
 struct nt_engine;

@@ -148,7 +148,7 @@ static bool has_left(const struct nt_rank_session *member, uint64_t length_ns, u
 	if (least_ns < UNREPORTED_CELLS * length_ns)
 		least_ns = UNREPORTED_CELLS * length_ns;
 	return member->source->watermark_ns >= end_ns && member->last_seen_ns + least_ns < end_ns &&
-	       member->source->heard_ns + least_ns < end_ns;
+	       member->source->silent_until_ns + least_ns < end_ns;
 }
 
 /* Records ends: those reported by windows of the cell, and unreported ones. */

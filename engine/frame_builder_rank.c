@@ -301,14 +301,14 @@ static void show_inside(const struct nt_rank_session *member, struct nt_frame_ra
  * Whether data of this time is still outstanding and the wait has expired, or was still missing
  * when the agent, or all agents, resumed.
  */
-static bool is_unheard(const struct nt_rank_session *member, uint64_t start_ns, uint64_t end_ns)
+static bool was_silent(const struct nt_rank_session *member, uint64_t start_ns, uint64_t end_ns)
 {
 	const struct nt_source *source = member->source;
 	const struct nt_job_key *key = member->job->owner;
 
 	return key->lead_ns < end_ns ||
-	       (start_ns < source->heard_ns && source->unheard_ns < end_ns) ||
-	       (start_ns < key->heard_ns && key->unheard_ns < end_ns);
+	       (start_ns < source->silent_until_ns && source->silent_from_ns < end_ns) ||
+	       (start_ns < key->silent_until_ns && key->silent_from_ns < end_ns);
 }
 
 /* Records the share of the time that the agent observed, and the calls that it shed. */
@@ -386,7 +386,7 @@ int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank
 	/* An agent is silent 10 s behind the most advanced one, which is 3 s past the cell. */
 	rank->silent = member->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) <
 			       end_ns ||
-		       (!windows && is_unheard(member, frame_builder->frame.start_ns, end_ns));
+		       (!windows && was_silent(member, frame_builder->frame.start_ns, end_ns));
 	rank->ended = member->ended;
 	rank->finalized = member->finalized;
 	rank->ended_ns = member->ended_ns;

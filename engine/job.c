@@ -201,8 +201,8 @@ static void advance_source(struct nt_source *source, const struct nt_message *me
 	while (source->aheads && source->claimed_ns >= source->watermark_ns + NT_JOBS_LATENESS_NS)
 		give_up(source);
 	if (is_missing && before_ns && source->watermark_ns > before_ns + NT_JOBS_LATENESS_NS) {
-		source->unheard_ns = before_ns;
-		source->heard_ns = source->watermark_ns;
+		source->silent_from_ns = before_ns;
+		source->silent_until_ns = source->watermark_ns;
 	}
 }
 
@@ -228,11 +228,11 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 			return r;
 	}
 	key->quiet_ns = 0;
-	if (key->lead_ns && source->heard_ns == source->claimed_ns &&
+	if (key->lead_ns && source->silent_until_ns == source->claimed_ns &&
 	    source->claimed_ns > key->lead_ns + NT_JOBS_LATENESS_NS) {
 		/* The first agent to resume: the others were cut off as well. */
-		key->unheard_ns = key->lead_ns;
-		key->heard_ns = source->claimed_ns;
+		key->silent_from_ns = key->lead_ns;
+		key->silent_until_ns = source->claimed_ns;
 	}
 	if (source->claimed_ns > key->lead_ns)
 		key->lead_ns = source->claimed_ns;

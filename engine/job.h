@@ -51,7 +51,7 @@ struct nt_source {
 	uint64_t claimed_ns; /* highest watermark, regardless of missing messages */
 	uint64_t unsure_ns; /* first watermark with earlier messages missing; 0: none */
 	/* The last long period without messages that was given up. */
-	uint64_t unheard_ns, heard_ns;
+	uint64_t silent_from_ns, silent_until_ns;
 	struct nt_ahead ahead[NT_SOURCE_MAX_AHEAD]; /* in no order */
 	uint32_t aheads;
 	uint32_t members; /* live ones of this key */
@@ -132,7 +132,7 @@ struct nt_job_key {
 	uint32_t splits; /* numbers assigned so far */
 	size_t members; /* of all jobs and of the admission list */
 	uint64_t lead_ns; /* watermark of the most advanced agent */
-	uint64_t unheard_ns, heard_ns; /* as in nt_source, over all sources */
+	uint64_t silent_from_ns, silent_until_ns; /* as in nt_source, over all sources */
 	uint64_t quiet_ns; /* time waited since the last message */
 	uint64_t due_ns; /* nothing is due before */
 	const struct nt_source *laggard; /* a source behind due_ns, or NULL */

@@ -82,8 +82,8 @@ static struct call *find_call(struct calls *calls, const struct nt_frame_sample 
 }
 
 /* Assigns each sample to its call. */
-static bool tell_calls(struct calls *calls, const struct nt_frame_sample *sample, size_t samples,
-		       uint16_t *ret_of)
+static bool assign_calls(struct calls *calls, const struct nt_frame_sample *sample, size_t samples,
+			 uint16_t *ret_of)
 {
 	for (size_t i = 0; i < samples; i++) {
 		struct call *call = find_call(calls, &sample[i]);
@@ -118,7 +118,7 @@ int nt_samples_sort(struct nt_arena *arena, struct nt_frame_sample *sample, size
 		*ret_sample = sorted;
 		return 0;
 	}
-	if (!tell_calls(calls, sample, samples, of)) {
+	if (!assign_calls(calls, sample, samples, of)) {
 		memcpy(sorted, sample, samples * sizeof(*sorted));
 		qsort(sorted, samples, sizeof(*sorted), by_sample);
 		*ret_sample = sorted;

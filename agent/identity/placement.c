@@ -69,7 +69,7 @@ static int32_t local_rank_of(const struct nt_environ *env)
  * launchers do. NVIDIA_VISIBLE_DEVICES only lists the devices: of several, one is identified by its
  * index in the container.
  */
-static void tell_gpu(const struct nt_environ *env, struct nt_placement *home)
+static void read_gpu(const struct nt_environ *env, struct nt_placement *home)
 {
 	struct device visible[DEVICES], there[DEVICES];
 	size_t visibles = split_devices(env->cuda_devices, visible);
@@ -96,8 +96,8 @@ static void tell_gpu(const struct nt_environ *env, struct nt_placement *home)
 	}
 }
 
-void nt_placement_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
-		       struct nt_placement *ret_home)
+void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_environ *env,
+			   struct nt_placement *ret_home)
 {
 	struct nt_placement home = {.workload.kind = ""};
 
@@ -108,6 +108,6 @@ void nt_placement_tell(const struct nt_cgroup *cgroup, const struct nt_environ *
 		memcpy(home.pod_uid, cgroup->pod, sizeof(home.pod_uid));
 	}
 	memcpy(home.container, cgroup->container, sizeof(cgroup->container));
-	tell_gpu(env, &home);
+	read_gpu(env, &home);
 	*ret_home = home;
 }

@@ -31,7 +31,7 @@ struct nt_placement {
  * and is used only in a pod's cgroup. The container is given by id. The GPU is the only visible
  * one, or the local rank's of those listed.
  */
-void nt_placement_tell(const struct nt_cgroup *cgroup, const struct nt_environ *env,
-		       struct nt_placement *ret_home);
+void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_environ *env,
+			   struct nt_placement *ret_home);
 
 #endif

@@ -34,7 +34,7 @@ void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup);
 NT_DEFINE_AUTO(nt_placement_lookup, nt_placement_lookup_free)
 
 /*
- * Unknown fields leave *home unchanged, which nt_placement_tell() has filled. Returns whether the
+ * Unknown fields leave *home unchanged, which nt_placement_read_own() has filled. Returns whether the
  * API server stated its namespace.
  */
 enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,

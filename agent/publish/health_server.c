@@ -34,7 +34,8 @@ struct nt_health_server {
 };
 
 /* more: checks, each preceded by a comma. */
-static int tell(struct nt_httpd_reply *reply, const char *name, const char *wrong, const char *more)
+static int reply_check(struct nt_httpd_reply *reply, const char *name, const char *wrong,
+		       const char *more)
 {
 	reply->status = wrong ? 503 : 200;
 	return nt_buf_printf(&reply->body,
@@ -57,7 +58,7 @@ static const char *what_is_stuck(const struct nt_health_server *front)
 static int healthz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	(void)request;
-	return tell(reply, "loop", what_is_stuck(data), "");
+	return reply_check(reply, "loop", what_is_stuck(data), "");
 }
 
 static int readyz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
@@ -70,8 +71,8 @@ static int readyz(void *data, const struct nt_httpd_request *request, struct nt_
 	memcpy(limits, front->limits, sizeof(limits));
 	(void)pthread_mutex_unlock(&front->lock);
 	if (!atomic_load(&front->turned_mono_ns))
-		return tell(reply, "probes", "still attaching to what runs already", limits);
-	return tell(reply, "probes", what_is_stuck(front), limits);
+		return reply_check(reply, "probes", "still attaching to what runs already", limits);
+	return reply_check(reply, "probes", what_is_stuck(front), limits);
 }
 
 static int metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)

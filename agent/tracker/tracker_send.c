@@ -119,7 +119,7 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
  * Sets the losses of the window's input, and then also the received counts. With several ranks in a
  * process, lost events count for each. Intervals, like counters, are the process's.
  */
-static void tell_lost(const struct nt_rank *rank, struct nt_window_context *context)
+static void fill_lost(const struct nt_rank *rank, struct nt_window_context *context)
 {
 	const struct nt_process *process = rank->process;
 
@@ -274,7 +274,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		key = key_for(tracker, rank, end_ns, context.ended);
 	drop_fragments(rank, end_ns, window_ns - context.unobserved_ns);
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
-	tell_lost(rank, &context);
+	fill_lost(rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay for the next window */

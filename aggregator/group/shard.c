@@ -6,7 +6,7 @@
 #include "aggregator/group/state.h"
 #include "common/system/log.h"
 
-static void tell_incident(void *data, const struct nt_wire_incident *incident)
+static void forward_incident(void *data, const struct nt_wire_incident *incident)
 {
 	const struct nt_shard *shard = data;
 
@@ -15,7 +15,7 @@ static void tell_incident(void *data, const struct nt_wire_incident *incident)
 
 static int make_parts(struct nt_shard *shard)
 {
-	const struct nt_engine_handler handler = {.incident = tell_incident, .data = shard};
+	const struct nt_engine_handler handler = {.incident = forward_incident, .data = shard};
 	int r;
 
 	nt_engine_free(nt_take(shard->engine));

@@ -139,7 +139,7 @@ static int patch_condition(struct sending *sending, const char *name, const json
 	return r < 0 ? r : call(sending, NT_KUBE_PATCH, (const char *)path.data, patch, &reply);
 }
 
-static int tell(struct sending *sending, const struct nt_kube_object *object, size_t number)
+static int send_object(struct sending *sending, const struct nt_kube_object *object, size_t number)
 {
 	bool is_node = !object->namespace;
 	nt_autojson json_t *node = NULL;
@@ -179,7 +179,7 @@ int nt_kube_notice_send(struct nt_kube *kube, const struct nt_kube_notice *notic
 	sending.message = message;
 	n = nt_kube_objects(json_object_get(message, "data"), object, &sending.left_out);
 	for (size_t i = 0; i < n; i++) {
-		r = tell(&sending, &object[i], i);
+		r = send_object(&sending, &object[i], i);
 		if (r < 0)
 			return r;
 		if (sending.attempt.outcome == NT_ATTEMPT_TAKEN) {

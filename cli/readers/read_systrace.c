@@ -276,7 +276,7 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 	struct nt_trace *trace = job->trace;
 	const uint64_t end_ns = nt_grid_end(&job->grid, bin);
 	struct nt_trace_frame *out = NULL;
-	size_t heard = 0;
+	size_t observed = 0;
 	int r;
 
 	r = nt_trace_frame_add(trace, job->ranks, 0, &out);
@@ -298,8 +298,8 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 	for (size_t i = 0; i < job->ranks; i++)
 		fill_rank(job, &job->rank[i], bin, out, &comms, &ops);
 	for (size_t i = 0; i < job->ranks; i++)
-		heard += out->rank[i].observed;
-	out->frame.completeness = (double)heard / trace->world;
+		observed += out->rank[i].observed;
+	out->frame.completeness = (double)observed / trace->world;
 	return 0;
 }
 

@@ -133,7 +133,7 @@ static void add_reach(struct run *run, const struct nt_job *of, const struct nt_
 }
 
 /* In the order of their starts. */
-static int tell_reach(const struct run *run)
+static int report_coverage(const struct run *run)
 {
 	const struct job *job;
 	int r = 0;
@@ -253,7 +253,7 @@ int nt_replay_recording(const char *dir, const struct nt_rules *rules,
 	r = r ?: pump(reader, ingest, engine);
 	r = r ?: nt_engine_finish(engine);
 	r = r ?: run.error;
-	r = r ?: tell_reach(&run);
+	r = r ?: report_coverage(&run);
 	if (r < 0)
 		return r;
 	counters = nt_ingest_counters(ingest);

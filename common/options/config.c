@@ -19,8 +19,8 @@ struct complaint {
 	bool warned, traced;
 };
 
-__attribute__((format(printf, 3, 0))) static void hear(cyaml_log_t level, void *context,
-						       const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void log_message(cyaml_log_t level, void *context,
+							      const char *fmt, va_list args)
 {
 	struct complaint *complaint = context;
 	const char *text;
@@ -109,7 +109,7 @@ int nt_config_read(const char *path, const struct nt_opt *opts, size_t count, ch
 		.mapping.fields = fields,
 	};
 	const cyaml_config_t config = {
-		.log_fn = hear,
+		.log_fn = log_message,
 		.log_ctx = &complaint,
 		.log_level = CYAML_LOG_WARNING,
 		.mem_fn = cyaml_mem, /* realloc() and free() */

@@ -114,7 +114,7 @@ static void compare_sizes(struct nt_detect_comm *comm, const struct nt_frame_com
 {
 	if (comm->matched == NT_DETECT_COMM_TRUSTED)
 		return;
-	if (do_alike(comm->heard, said))
+	if (do_alike(comm->first, said))
 		comm->matched_frame = frame;
 	else
 		comm->unlike_frame = frame;
@@ -123,25 +123,25 @@ static void compare_sizes(struct nt_detect_comm *comm, const struct nt_frame_com
 static void compare_calls(struct nt_detect_comm *comm, const struct nt_frame_comm *said,
 			  uint64_t frame)
 {
-	if (comm->heard_epoch != said->epoch)
+	if (comm->first_epoch != said->epoch)
 		return;
-	if (comm->heard_last != said->last)
+	if (comm->first_last != said->last)
 		compare_sizes(comm, said, frame);
-	else if (comm->heard_hash == said->rolling_hash)
+	else if (comm->first_hash == said->rolling_hash)
 		comm->agreed_frame = frame;
 	else
 		comm->differed_frame = frame;
 }
 
 /* Records the frame's first member, with which others are compared. */
-static void hear_first(struct nt_detect_comm *comm, const struct nt_frame_comm *said,
+static void keep_first(struct nt_detect_comm *comm, const struct nt_frame_comm *said,
 		       uint64_t frame)
 {
-	comm->heard_frame = frame;
-	comm->heard_epoch = said->epoch;
-	comm->heard_last = said->last;
-	comm->heard_hash = said->rolling_hash;
-	comm->heard = said;
+	comm->first_frame = frame;
+	comm->first_epoch = said->epoch;
+	comm->first_last = said->last;
+	comm->first_hash = said->rolling_hash;
+	comm->first = said;
 }
 
 /* Learns the communicator's operations and their amounts. */
@@ -193,10 +193,10 @@ int nt_detect_comm_learn(struct nt_detect *detect, struct nt_detect_rank *rank,
 			comm->size = said->size;
 		if (has_gone_on(link, said))
 			link->progress_ns = comm->moved_ns = detect->end_ns;
-		if (comm->heard_frame == detect->frames)
+		if (comm->first_frame == detect->frames)
 			compare_calls(comm, said, detect->frames);
 		else
-			hear_first(comm, said, detect->frames);
+			keep_first(comm, said, detect->frames);
 		/* A rank reports once per frame. */
 		if (link->frame != detect->frames &&
 		    nt_collective_round_take(&comm->collective_round, detect->frames,

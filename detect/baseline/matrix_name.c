@@ -168,7 +168,7 @@ bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_
 	return names == 1;
 }
 
-bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
+bool nt_matrix_mean(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
 		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows)
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
@@ -201,7 +201,7 @@ double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_li
 {
 	const struct nt_matrix *matrix = &detect->links.matrix;
 	double most[2] = {0.0, 0.0};
-	bool heard = false;
+	bool measured = false;
 
 	for (uint32_t i = 0; i < matrix->cells; i++) {
 		const struct nt_cell *cell = &matrix->cell[i];
@@ -210,8 +210,8 @@ double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_li
 		if (!cell->past.ready || cell->frame != detect->frames ||
 		    !nt_detect_link_holds(link, cell->from, cell->to))
 			continue;
-		heard = true;
+		measured = true;
 		most[leaves] = fmax(most[leaves], nt_cell_cost(cell, detect->step.step_ns));
 	}
-	return heard ? most[0] + most[1] : -1.0;
+	return measured ? most[0] + most[1] : -1.0;
 }

@@ -17,7 +17,7 @@ bool nt_matrix_name(const struct nt_detect *detect, struct nt_culprit_link *ret_
 /*
  * Means over the link's slow cells that leave the node (or enter it): ms per call, now and before.
  */
-bool nt_matrix_tell(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
+bool nt_matrix_mean(const struct nt_detect *detect, const struct nt_culprit_link *link, bool leaves,
 		    double *ret_now_ms, double *ret_before_ms, uint32_t *ret_windows);
 /* Cost of the link's slowest cells in this frame, parts of a step; negative: none was measured. */
 double nt_matrix_cost(const struct nt_detect *detect, const struct nt_culprit_link *link);

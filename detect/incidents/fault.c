@@ -65,7 +65,7 @@ void nt_fault_hold(const struct nt_detect *detect, struct nt_detect_incident *in
 	memcpy(fault->evidence, incident->evidence, sizeof(fault->evidence));
 }
 
-void nt_fault_tell(struct nt_detect_incident *incident)
+void nt_fault_apply(struct nt_detect_incident *incident)
 {
 	const struct nt_fault *fault = &incident->fault;
 

@@ -12,6 +12,6 @@ struct nt_detect_incident;
 /* Saves the incident's figures if this window still shows its fault. */
 void nt_fault_hold(const struct nt_detect *detect, struct nt_detect_incident *incident);
 /* Restores the saved figures of a resolved incident. */
-void nt_fault_tell(struct nt_detect_incident *incident);
+void nt_fault_apply(struct nt_detect_incident *incident);
 
 #endif

@@ -82,7 +82,7 @@ int nt_incident_retire(struct nt_detect *detect, struct nt_detect_incident *inci
 	release_evidence(detect, incident);
 	if (incident->state == NT_INCIDENT_FIRING && incident->lost_time.before_ns > 0.0)
 		detect->step.charged_ns = detect->end_ns;
-	nt_fault_tell(incident);
+	nt_fault_apply(incident);
 	incident->until_ns = until_ns > incident->since_ns ? until_ns : detect->end_ns;
 	incident->state = NT_INCIDENT_RESOLVED;
 	incident->changed = true;

@@ -38,8 +38,8 @@ static struct nt_collective_round_op *find_op(struct nt_collective_round *collec
 	return &collective_round->op[collective_round->ops++];
 }
 
-static void hear_time(struct nt_collective_round_op *sum, struct nt_detect_link *link,
-		      const struct nt_frame_op *op)
+static void add_time(struct nt_collective_round_op *sum, struct nt_detect_link *link,
+		     const struct nt_frame_op *op)
 {
 	const enum nt_collective_round_clock clock =
 		op->by_gpu ? NT_COLLECTIVE_ROUND_BY_GPU : NT_COLLECTIVE_ROUND_BY_HOST;
@@ -56,7 +56,7 @@ int nt_collective_round_take(struct nt_collective_round *collective_round, uint6
 {
 	if (link->collective_round != collective_round->number) {
 		link->collective_round = collective_round->number;
-		link->spoke = false;
+		link->reported = false;
 		link->timed[NT_COLLECTIVE_ROUND_BY_HOST] = link->timed[NT_COLLECTIVE_ROUND_BY_GPU] =
 			0;
 	}
@@ -65,8 +65,8 @@ int nt_collective_round_take(struct nt_collective_round *collective_round, uint6
 		collective_round->start_ns = start_ns;
 	}
 	if (seen->steps) {
-		collective_round->heard += !link->spoke;
-		link->spoke = true;
+		collective_round->reporters += !link->reported;
+		link->reported = true;
 		collective_round->tier = seen->own_tier;
 		collective_round->steps += seen->steps;
 		collective_round->step_ns += (double)seen->step_ns;
@@ -84,7 +84,7 @@ int nt_collective_round_take(struct nt_collective_round *collective_round, uint6
 		sum->bytes += (double)op->bytes;
 		sum->calls += (double)op->calls;
 		if (op->timed_calls)
-			hear_time(sum, link, op);
+			add_time(sum, link, op);
 	}
 	return 0;
 }
@@ -110,7 +110,7 @@ static bool misses_devices(const struct nt_collective_round *collective_round)
 	const struct nt_collective_round_op *most = nt_collective_round_most(collective_round);
 
 	return most && most->timed[NT_COLLECTIVE_ROUND_BY_GPU] &&
-	       most->timed[NT_COLLECTIVE_ROUND_BY_GPU] < collective_round->heard;
+	       most->timed[NT_COLLECTIVE_ROUND_BY_GPU] < collective_round->reporters;
 }
 
 enum nt_collective_round_end
@@ -119,7 +119,7 @@ nt_collective_round_ends(const struct nt_collective_round *collective_round, uin
 {
 	if (!collective_round->frame)
 		return NT_COLLECTIVE_ROUND_GOES_ON;
-	if (collective_round->heard >= members && !misses_devices(collective_round))
+	if (collective_round->reporters >= members && !misses_devices(collective_round))
 		return NT_COLLECTIVE_ROUND_IS_WHOLE;
 	return frame - collective_round->frame + 1 < NT_COLLECTIVE_ROUND_FRAMES
 		       ? NT_COLLECTIVE_ROUND_GOES_ON

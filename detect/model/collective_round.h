@@ -36,7 +36,7 @@ struct nt_collective_round_op {
 struct nt_collective_round {
 	uint32_t number; /* links with another number have not reported in this round */
 	uint64_t frame, start_ns; /* of the first report; frame 0: none yet */
-	uint32_t heard; /* members that reported with completed steps */
+	uint32_t reporters; /* members that reported with completed steps */
 	double steps, step_ns; /* their steps, and the time of these */
 	uint8_t tier; /* of the last member */
 	struct nt_collective_round_op *op;
@@ -50,11 +50,11 @@ struct nt_detect_link {
 	uint64_t progress_ns; /* when `last` last moved */
 	uint64_t frame; /* last seen in */
 	/*
-	 * Last round that it reported in; timed: bit set of operations; spoke: with a completed
+	 * Last round that it reported in; timed: bit set of operations; reported: with a completed
 	 * step.
 	 */
 	uint32_t collective_round, timed[NT_COLLECTIVE_ROUND_CLOCKS];
-	bool spoke;
+	bool reported;
 };
 
 /* State of a collective round at the end of a frame. */

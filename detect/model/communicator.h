@@ -33,8 +33,8 @@ struct nt_detect_comm {
 	uint32_t members, member_cap;
 	/* Sums over the members' steps. */
 	double steps, sync_calls, sync_bytes, all_to_all_calls, p2p_calls;
-	uint64_t heard_frame, heard_epoch, heard_last, heard_hash; /* of the frame's first member */
-	const struct nt_frame_comm *heard; /* the same report; borrowed from the frame */
+	uint64_t first_frame, first_epoch, first_last, first_hash; /* of the frame's first member */
+	const struct nt_frame_comm *first; /* the same report; borrowed from the frame */
 	struct nt_collective_round collective_round;
 	uint64_t moved_ns; /* when a member last completed a call in it */
 	uint8_t kind_of

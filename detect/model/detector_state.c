@@ -79,7 +79,7 @@ struct nt_lesson *nt_detect_rank_lesson(const struct nt_detect *detect,
 	return &detect->lessons[rank - detect->rank].of[series];
 }
 
-bool nt_detect_is_heard(const struct nt_detect *detect)
+bool nt_detect_is_observed(const struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->ranks; i++)
 		if (!detect->rank[i].ended && !detect->rank[i].silent)

@@ -81,7 +81,7 @@ struct nt_detect_rank *nt_detect_find(const struct nt_detect *detect, uint32_t r
 struct nt_lesson *nt_detect_rank_lesson(const struct nt_detect *detect,
 					const struct nt_detect_rank *rank, enum nt_series series);
 /* Whether any live rank is observed. */
-bool nt_detect_is_heard(const struct nt_detect *detect);
+bool nt_detect_is_observed(const struct nt_detect *detect);
 /* Alarm threshold of the rank's sums of the series. The rank must be in a group. */
 double nt_detect_rank_threshold(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 				enum nt_series series);

@@ -210,8 +210,8 @@ static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 	};
 }
 
-static void tell(struct nt_detect *detect, const struct slow_network *slow_network,
-		 const struct nt_culprit_link *link, struct nt_proposal *proposal)
+static void add_evidence(struct nt_detect *detect, const struct slow_network *slow_network,
+			 const struct nt_culprit_link *link, struct nt_proposal *proposal)
 {
 	static const enum nt_evidence_text counted[NT_NIC_PORT_KINDS] = {
 		[NT_NIC_PORT_RETRANSMITS] = NT_EVIDENCE_TEXT_PORT_RETRANSMITS,
@@ -222,10 +222,10 @@ static void tell(struct nt_detect *detect, const struct slow_network *slow_netwo
 	double now, before;
 	uint32_t windows;
 
-	if (nt_matrix_tell(detect, link, true, &now, &before, &windows))
+	if (nt_matrix_mean(detect, link, true, &now, &before, &windows))
 		add_row(proposal, NT_EVIDENCE_TEXT_SENDING, NT_EVIDENCE_TEXT_MS,
 			NT_EVIDENCE_TEXT_DELAY_MATRIX, now, before, windows);
-	if (nt_matrix_tell(detect, link, false, &now, &before, &windows))
+	if (nt_matrix_mean(detect, link, false, &now, &before, &windows))
 		add_row(proposal, NT_EVIDENCE_TEXT_RECEIVING, NT_EVIDENCE_TEXT_MS,
 			NT_EVIDENCE_TEXT_DELAY_MATRIX, now, before, windows);
 	if (nt_nic_ports_tell(detect, link->node, &port) ||
@@ -368,7 +368,7 @@ static int raise(struct nt_detect *detect, const struct slow_network *slow_netwo
 
 	if (r < 0)
 		return r;
-	tell(detect, slow_network, link, &proposal);
+	add_evidence(detect, slow_network, link, &proposal);
 	return nt_incidents_raise(detect, &proposal);
 }
 

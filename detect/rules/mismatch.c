@@ -311,8 +311,8 @@ int nt_mismatch_check(struct nt_detect *detect, const struct nt_frame *frame)
 			nt_incidents_find(detect, NT_FAMILY_STALL, 0)->stands = true;
 		} else if (is_collective_only(comm) && comm->differed_moves < NT_MISMATCH_AHEAD) {
 			/* No call shows the difference. If the job stops, this is the cause. */
-			comm->differed_moves += comm->differed_last != comm->heard_last;
-			comm->differed_last = comm->heard_last;
+			comm->differed_moves += comm->differed_last != comm->first_last;
+			comm->differed_last = comm->first_last;
 		} else {
 			/* It continues despite the difference, or uses sends and receives. */
 			comm->varies = true;

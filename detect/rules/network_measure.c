@@ -25,12 +25,12 @@ struct round {
  * The operation that moves most bytes: its calls per step, and its shortest call over all members.
  * False if a live member is missing, as it may be the one that came last.
  */
-static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
+static bool add_members(const struct nt_detect_comm *comm, struct round *round)
 {
 	const struct nt_collective_round *said = &comm->collective_round;
 	const struct nt_collective_round_op *most = nt_collective_round_most(said);
 
-	if (!most || said->heard < comm->members || said->heard < comm->size)
+	if (!most || said->reporters < comm->members || said->reporters < comm->size)
 		return false;
 	round->op = most->op;
 	round->tier = said->tier;
@@ -39,12 +39,12 @@ static bool hear_members(const struct nt_detect_comm *comm, struct round *round)
 	round->bytes = most->bytes / most->calls;
 	round->calls = most->calls / said->steps;
 	round->step_ns = said->step_ns / said->steps;
-	round->steps = said->steps / said->heard;
+	round->steps = said->steps / said->reporters;
 	/* Host and device times of a call are not comparable. */
-	if (most->timed[NT_COLLECTIVE_ROUND_BY_GPU] == said->heard) {
+	if (most->timed[NT_COLLECTIVE_ROUND_BY_GPU] == said->reporters) {
 		round->method = NT_NETWORK_BY_GPU;
 		round->transfer = most->shortest_ns[NT_COLLECTIVE_ROUND_BY_GPU];
-	} else if (most->timed[NT_COLLECTIVE_ROUND_BY_HOST] == said->heard &&
+	} else if (most->timed[NT_COLLECTIVE_ROUND_BY_HOST] == said->reporters &&
 		   !most->timed[NT_COLLECTIVE_ROUND_BY_GPU]) {
 		round->method = NT_NETWORK_SHORTEST;
 		round->transfer = most->shortest_ns[NT_COLLECTIVE_ROUND_BY_HOST];
@@ -73,8 +73,8 @@ static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t l
 }
 
 /* Uses calls that every member sampled, timed by hosts: exact for each call. */
-static void hear_samples(struct nt_detect *detect, const struct nt_frame *frame,
-			 struct nt_detect_comm *comm, struct round *round)
+static void add_samples(struct nt_detect *detect, const struct nt_frame *frame,
+			struct nt_detect_comm *comm, struct round *round)
 {
 	const struct nt_frame_sample *sample = frame->sample;
 	const size_t n = frame->samples;
@@ -160,8 +160,8 @@ static double uneven_growth(struct nt_detect *detect, const struct nt_detect_com
  * that waited least came last most often. Uneven work also causes waits, so growth of the members'
  * own work must not explain it.
  */
-static void hear_waits(struct nt_detect *detect, const struct nt_detect_comm *comm,
-		       struct round *round)
+static void add_waits(struct nt_detect *detect, const struct nt_detect_comm *comm,
+		      struct round *round)
 {
 	double least = INFINITY;
 	/* Within one common step the member that all others waited for did not wait. */
@@ -335,24 +335,24 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 		enum nt_collective_round_end end;
 		bool is_known;
 
-		if (comm->members < 2 || comm->heard_frame != detect->frames)
+		if (comm->members < 2 || comm->first_frame != detect->frames)
 			continue;
 		end = nt_collective_round_ends(&comm->collective_round, detect->frames,
 					       comm->members > comm->size ? comm->members
 									  : comm->size);
 		if (end == NT_COLLECTIVE_ROUND_GOES_ON)
 			continue;
-		is_known = hear_members(comm, &round);
+		is_known = add_members(comm, &round);
 		detect->lapsed_collective_rounds +=
-			end == NT_COLLECTIVE_ROUND_LAPSED && comm->collective_round.heard;
+			end == NT_COLLECTIVE_ROUND_LAPSED && comm->collective_round.reporters;
 		nt_collective_round_clear(&comm->collective_round);
 		if (!is_known)
 			continue;
-		hear_samples(detect, frame, comm, &round);
+		add_samples(detect, frame, comm, &round);
 		if (!is_measured(comm, &round))
 			continue;
 		if (round.method == NT_NETWORK_NONE)
-			hear_waits(detect, comm, &round);
+			add_waits(detect, comm, &round);
 		if (round.method == NT_NETWORK_NONE)
 			continue;
 		judge(detect, comm, &round);

@@ -92,7 +92,7 @@ int nt_pause_check(struct nt_detect *detect, bool moved, bool inside)
 		.tier = NT_FRAME_T1,
 	};
 
-	if (step->moved_ns && !nt_detect_is_heard(detect)) {
+	if (step->moved_ns && !nt_detect_is_observed(detect)) {
 		/* Progress is unknown: unobserved time does not count as a pause. */
 		step->moved_ns += detect->end_ns - detect->start_ns;
 		return 0;

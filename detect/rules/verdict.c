@@ -321,8 +321,8 @@ static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 					    .windows = windows};
 }
 
-static void tell(struct nt_proposal *proposal, const struct nt_detect_rank *rank,
-		 const struct nt_track *track, enum nt_series series, uint32_t windows)
+static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_rank *rank,
+			 const struct nt_track *track, enum nt_series series, uint32_t windows)
 {
 	static const struct {
 		enum nt_step_metric item;
@@ -413,7 +413,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	proposal.chance = nt_cusum_chance(
 		sum, &detect->rules, detect->ranks,
 		nt_adaptation_factor(&detect->roles.group[rank->group].tail[series]));
-	tell(&proposal, rank, track, series, sum->windows);
+	add_evidence(&proposal, rank, track, series, sum->windows);
 	rank->track[series].always |= always;
 	return nt_incidents_blame(detect, rank, &proposal);
 }

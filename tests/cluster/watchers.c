@@ -90,7 +90,7 @@ static json_t *describe(struct nt_kube_pods *pods)
 			 (json_int_t)stats.is_synced);
 }
 
-static void tell(const struct watchers *watchers)
+static void print_all(const struct watchers *watchers)
 {
 	json_t *nodes = json_object(), *all;
 
@@ -110,7 +110,7 @@ static void answer(const struct watchers *watchers, char *line)
 		   *uid = strsep(&line, " ");
 
 	if (strcmp(verb, "stats") == 0)
-		tell(watchers);
+		print_all(watchers);
 	else if (uid && line)
 		find(watchers, node, uid, line);
 }

@@ -375,7 +375,7 @@ int __wrap_ftruncate(int fd, off_t size)
 	return 0;
 }
 
-static void tell(int i, struct stat *st)
+static void fill_stat(int i, struct stat *st)
 {
 	*st = (struct stat){
 		.st_mode = nodes[i].mode | (nodes[i].is_dir ? S_IFDIR : S_IFREG),
@@ -390,7 +390,7 @@ int __wrap_fstat(int fd, struct stat *st)
 {
 	if (!is_ours(fd))
 		return __real_fstat(fd, st);
-	tell(node_of(fd), st);
+	fill_stat(node_of(fd), st);
 	return 0;
 }
 
@@ -404,7 +404,7 @@ int __wrap_fstatat(int dir, const char *path, struct stat *st, int flags)
 	node = look_up(node_of(dir), path, &parent, &name);
 	if (node < 0)
 		return -1;
-	tell(node, st);
+	fill_stat(node, st);
 	return 0;
 }
 

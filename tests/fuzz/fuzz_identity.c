@@ -51,7 +51,7 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	if (cgroup.container[0] && strlen(cgroup.container) != NT_CGROUP_CONTAINER - 1)
 		__builtin_trap();
 	nt_environ_parse(border ? (const char *)border + 1 : "", border ? size - len - 1 : 0, &env);
-	nt_placement_tell(&cgroup, &env, &home);
+	nt_placement_read_own(&cgroup, &env, &home);
 	check_home(&home);
 }
 

@@ -145,30 +145,30 @@ static const struct tale tales[] = {
 
 /* ---- how they are told ----------------------------------------------------------------------- */
 
-struct telling {
+struct load {
 	const struct tale *tale;
 	struct sim sim;
 	uint8_t *data;
 	size_t size;
 };
 
-static int tell(void *data)
+static int load_and_find(void *data)
 {
-	const struct telling *telling = data;
+	const struct load *load = data;
 	const struct nt_rules rules = nt_rules_default();
 	const struct nt_finding *finding = NULL;
-	struct sim sim = telling->sim;
+	struct sim sim = load->sim;
 	struct nt_detect *detect = NULL;
 	size_t findings = 0;
-	int r = nt_detect_load(&rules, telling->data, telling->size, &detect);
+	int r = nt_detect_load(&rules, load->data, load->size, &detect);
 
 	for (uint32_t i = 0; i < MOST && r == 0 && !finding; i++) {
 		r = nt_detect_step(detect, sim_next(&sim), &finding, &findings);
 		if (r == 0)
 			finding = sim_firing(detect, 0);
 	}
-	if (r == 0 && (!finding || finding->class != telling->tale->class ||
-		       finding->culprits != telling->tale->culprits))
+	if (r == 0 && (!finding || finding->class != load->tale->class ||
+		       finding->culprits != load->tale->culprits))
 		r = -EPROTO;
 	nt_detect_free(detect);
 	return r;
@@ -178,22 +178,22 @@ static void each_kind_of_incident_survives_failed_allocations(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(tales) / sizeof(tales[0]); i++) {
-		struct telling telling = {.tale = &tales[i]};
+		struct load load = {.tale = &tales[i]};
 		struct nt_detect *detect = sim_detect();
 		struct sim ranks;
 		size_t swept;
 
-		tales[i].begin(&telling.sim);
-		sim_pass(&telling.sim, detect, tales[i].healthy);
+		tales[i].begin(&load.sim);
+		sim_pass(&load.sim, detect, tales[i].healthy);
 		assert_null(sim_firing(detect, 0));
-		assert_int_equal(nt_detect_save(detect, &telling.data, &telling.size), 0);
+		assert_int_equal(nt_detect_save(detect, &load.data, &load.size), 0);
 		nt_detect_free(detect);
-		tales[i].turn(&telling.sim);
-		ranks = telling.sim;
-		swept = nt_oom_sweep(tell, &telling);
+		tales[i].turn(&load.sim);
+		ranks = load.sim;
+		swept = nt_oom_sweep(load_and_find, &load);
 		print_message("%s: %zu allocations\n", tales[i].name, swept);
 		assert_true(swept >= 20);
-		free(telling.data);
+		free(load.data);
 		sim_free(&ranks);
 	}
 }

@@ -77,7 +77,7 @@ void nt_kafka_health_fail(struct nt_kafka_health *health, enum nt_bus_cause caus
 }
 
 /* With the lock held. */
-static void tell_hint(struct nt_kafka_health *health)
+static void set_from_hint(struct nt_kafka_health *health)
 {
 	set(&health->now, health->hint.cause);
 	memcpy(health->now.text, health->hint.text, sizeof(health->now.text));
@@ -95,7 +95,7 @@ void nt_kafka_health_hint(struct nt_kafka_health *health, enum nt_bus_cause caus
 	set_text(&health->hint, fmt, args);
 	/* An observed cause replaces an assumed or an earlier one. */
 	if (health->is_alone && cause == NT_BUS_UNREACHABLE)
-		tell_hint(health);
+		set_from_hint(health);
 	(void)pthread_mutex_unlock(&health->lock);
 	va_end(args);
 }
@@ -105,7 +105,7 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 	(void)pthread_mutex_lock(&health->lock);
 	if (health->hint.cause != NT_BUS_WELL) {
 		health->is_alone = true;
-		tell_hint(health);
+		set_from_hint(health);
 	} else if (health->now.cause != NT_BUS_REFUSED && health->now.cause != NT_BUS_CERTIFICATE) {
 		health->is_alone = true;
 		health->errors[NT_BUS_UNREACHABLE]++;

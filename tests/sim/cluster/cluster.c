@@ -60,8 +60,8 @@ static void note_steps(struct run *run, const struct nt_message *message)
 	if (message->body != NT_BODY_WINDOW || !window->steps)
 		return;
 	end_ns = (int64_t)nt_message_real_ns(message, window->end_boot_ns);
-	if (end_ns > run->outcome.told_ns)
-		run->outcome.told_ns = end_ns;
+	if (end_ns > run->outcome.reported_ns)
+		run->outcome.reported_ns = end_ns;
 }
 
 static int arrive(void *data, const struct nt_bus_record *record)
@@ -180,7 +180,7 @@ int cl_run(const struct cl_scenario *scenario, struct nt_bus *bus, struct nt_jud
 	r = r ?: play_all(&run);
 	r = r ?: cl_cost_of_faults(scenario, run.outcome.cost);
 	r = r
-		    ?: cl_cost_of_all(scenario, run.outcome.told_ns - (int64_t)CL_EPOCH_NS,
+		    ?: cl_cost_of_all(scenario, run.outcome.reported_ns - (int64_t)CL_EPOCH_NS,
 				      run.now_ns, &run.outcome.lost_s);
 	if (r == 0) {
 		const struct nt_ingest_counters *counters = nt_ingest_counters(run.ingest);

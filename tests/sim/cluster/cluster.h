@@ -14,9 +14,9 @@ struct cl_outcome {
 	uint64_t calls, messages, refused, missing, frames;
 	int64_t start_ns, end_ns, fault_ns; /* real time; fault: of the first, 0 without one */
 	uint32_t incomplete; /* frames */
-	int64_t told_ns; /* real time: the end of the last window that told of a step */
+	int64_t reported_ns; /* real time: the end of the last window that told of a step */
 	struct cl_cost cost[CL_MAX_FAULTS]; /* of the scenario's faults */
-	double lost_s; /* by all of them up to told_ns, or to the end: see cl_cost_of_all() */
+	double lost_s; /* by all of them up to reported_ns, or to the end: see cl_cost_of_all() */
 };
 
 /*

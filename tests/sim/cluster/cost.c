@@ -14,7 +14,7 @@ static bool only_slows(enum cl_fault_kind kind)
 }
 
 /* Of what the job does then not all is heard. */
-static bool is_unheard(enum cl_fault_kind kind)
+static bool is_unobserved(enum cl_fault_kind kind)
 {
 	return kind == CL_AGENT_DIES;
 }
@@ -125,7 +125,7 @@ static double sum_steps(const int64_t *end_ns, const int64_t *without_ns, uint32
 	return lost_ns + fmax(0.0, part) * (took_ns - needs_ns);
 }
 
-int cl_cost_of_all(const struct cl_scenario *scenario, int64_t told_ns, int64_t heard_ns,
+int cl_cost_of_all(const struct cl_scenario *scenario, int64_t reported_ns, int64_t observed_ns,
 		   double *ret_lost_s)
 {
 	const struct cl_scenario none = keep(scenario, 0);
@@ -134,7 +134,7 @@ int cl_cost_of_all(const struct cl_scenario *scenario, int64_t told_ns, int64_t 
 
 	*ret_lost_s = -1;
 	for (size_t i = 0; i < scenario->faults; i++) {
-		if (is_unheard(scenario->fault[i].kind))
+		if (is_unobserved(scenario->fault[i].kind))
 			return 0;
 	}
 	end_ns = calloc(scenario->steps + 1U, sizeof(*end_ns));
@@ -146,9 +146,9 @@ int cl_cost_of_all(const struct cl_scenario *scenario, int64_t told_ns, int64_t 
 		r = time_steps(&none, scenario->steps, without_ns, &ignored);
 	if (r >= 0 && done < (int)scenario->steps)
 		*ret_lost_s =
-			(double)(end_ns[done] - without_ns[done] + heard_ns - stands_ns) / 1e9;
+			(double)(end_ns[done] - without_ns[done] + observed_ns - stands_ns) / 1e9;
 	else if (r >= 0)
-		*ret_lost_s = sum_steps(end_ns, without_ns, scenario->steps, told_ns) / 1e9;
+		*ret_lost_s = sum_steps(end_ns, without_ns, scenario->steps, reported_ns) / 1e9;
 	free(end_ns);
 	free(without_ns);
 	return r < 0 ? r : 0;

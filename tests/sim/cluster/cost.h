@@ -15,11 +15,11 @@ struct cl_cost {
 int cl_cost_of_faults(const struct cl_scenario *scenario, struct cl_cost cost[CL_MAX_FAULTS]);
 
 /*
- * Time of the job, in s, that all faults together have cost: in steps up to `told_ns`, as those that came
- * later were not told yet, or where the job stands still, all of it up to `heard_ns`. Negative: nobody
- * heard all of the job. 0 or -ENOMEM.
+ * Time of the job, in s, that all faults together have cost: in steps up to `reported_ns`, as later
+ * ones were not reported yet, or where the job stands still, all of it up to `observed_ns`.
+ * Negative: the job was not observed in full. 0 or -ENOMEM.
  */
-int cl_cost_of_all(const struct cl_scenario *scenario, int64_t told_ns, int64_t heard_ns,
+int cl_cost_of_all(const struct cl_scenario *scenario, int64_t reported_ns, int64_t observed_ns,
 		   double *ret_lost_s);
 
 #endif

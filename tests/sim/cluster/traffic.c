@@ -91,8 +91,8 @@ bool cl_traffic_is_between(const struct cl_scenario *s, uint32_t node, uint32_t 
 }
 
 /* The communicator's calls are a part of the step that shows. */
-static bool is_heard(const struct cl_scenario *s, enum cl_group_kind kind,
-		     const struct cl_group *group)
+static bool is_measured(const struct cl_scenario *s, enum cl_group_kind kind,
+			const struct cl_group *group)
 {
 	if (group->size < 2 || !cl_group_spans(s, group))
 		return false;
@@ -113,7 +113,7 @@ bool cl_traffic_is_shared(const struct cl_scenario *s, uint32_t node)
 				const struct cl_group group = cl_group_of(s, kinds[i], r);
 				bool on;
 
-				if (group.first != r || !is_heard(s, kinds[i], &group))
+				if (group.first != r || !is_measured(s, kinds[i], &group))
 					continue;
 				on = cl_group_is_on(s, &group, node);
 				over += on && other == node;

@@ -138,7 +138,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct nt_attempt tell(const char *id, const char *body, bool conditions)
+static struct nt_attempt send_notice(const char *id, const char *body, bool conditions)
 {
 	const struct nt_kube_notice notice = {
 		.id = id,
@@ -165,11 +165,12 @@ static void an_incident_is_told_on_its_pods_and_their_node(void **state)
 	const json_t *event;
 
 	(void)state;
-	assert_int_equal(tell("msg_a1_firing_critical",
-			      MESSAGE("firing", "a1", RANK(11, "llm-11") "," RANK(12, "llm-12")),
-			      false)
-				 .outcome,
-			 NT_ATTEMPT_TAKEN);
+	assert_int_equal(
+		send_notice("msg_a1_firing_critical",
+			    MESSAGE("firing", "a1", RANK(11, "llm-11") "," RANK(12, "llm-12")),
+			    false)
+			.outcome,
+		NT_ATTEMPT_TAKEN);
 	assert_int_equal(cluster.events, 3);
 	event = cluster.event[0];
 	assert_string_equal(text_of(event, "metadata", "name"), "neutracer.a1.firing.critical.0");
@@ -207,7 +208,7 @@ static void a_pod_without_a_sound_uid_has_its_event_by_its_name(void **state)
 			"\"train\",\"culprits\":[{\"kind\":\"rank\",\"pod\":\"llm-11\",",
 			uid[i], "}]}}");
 		(void)snprintf(id, sizeof(id), "msg_a%zu_firing_critical", i);
-		assert_int_equal(tell(id, body, false).outcome, NT_ATTEMPT_TAKEN);
+		assert_int_equal(send_notice(id, body, false).outcome, NT_ATTEMPT_TAKEN);
 		assert_int_equal(cluster.events, i + 1);
 		assert_string_equal(text_of(cluster.event[i], "involvedObject", "name"), "llm-11");
 		assert_null(json_object_get(json_object_get(cluster.event[i], "involvedObject"),
@@ -219,8 +220,8 @@ static void another_attempt_makes_no_event_twice(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(tell("msg_a1_firing_critical",
-				      MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
+		assert_int_equal(send_notice("msg_a1_firing_critical",
+					     MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
 					 .outcome,
 				 NT_ATTEMPT_TAKEN);
 		assert_int_equal(cluster.events, 2);
@@ -230,8 +231,9 @@ static void another_attempt_makes_no_event_twice(void **state)
 static void an_end_is_told_as_an_event_of_its_own(void **state)
 {
 	(void)state;
-	(void)tell("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")), false);
-	(void)tell("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), false);
+	(void)send_notice("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")),
+			  false);
+	(void)send_notice("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), false);
 	assert_int_equal(cluster.events, 4);
 	assert_string_equal(text_of(cluster.event[2], "metadata", "name"),
 			    "neutracer.a1.resolved.0");
@@ -243,11 +245,12 @@ static void a_namespace_that_is_gone_takes_not_the_events_of_nodes(void **state)
 {
 	(void)state;
 	cluster.gone = "/namespaces/train/";
-	assert_int_equal(tell("msg_a1_firing_critical",
-			      MESSAGE("firing", "a1", RANK(11, "llm-11") "," RANK(12, "llm-12")),
-			      false)
-				 .outcome,
-			 NT_ATTEMPT_TAKEN);
+	assert_int_equal(
+		send_notice("msg_a1_firing_critical",
+			    MESSAGE("firing", "a1", RANK(11, "llm-11") "," RANK(12, "llm-12")),
+			    false)
+			.outcome,
+		NT_ATTEMPT_TAKEN);
 	assert_int_equal(cluster.events, 1);
 	assert_int_equal(left_out, 2);
 }
@@ -270,7 +273,7 @@ static void who_accuses_nobody_makes_no_event(void **state)
 			"{\"type\":\"incident.firing\",\"data\":{\"id\":\"a1\",\"namespace\":"
 			"\"train\",\"culprits\":[",
 			culprits[i], "]}}");
-		assert_int_equal(tell("msg_a1_firing_critical", body, true).outcome,
+		assert_int_equal(send_notice("msg_a1_firing_critical", body, true).outcome,
 				 NT_ATTEMPT_TAKEN);
 	}
 	assert_int_equal(cluster.requests, 0);
@@ -290,7 +293,7 @@ static void names_that_kubernetes_cannot_have_never_get_into_a_path(void **state
 			"{\"type\":\"incident.firing\",\"data\":{\"id\":\"a1\",\"namespace\":"
 			"\"train\",\"culprits\":[{\"kind\":\"rank\",\"pod\":\"",
 			bad[i], "\"}]}}");
-		assert_int_equal(tell("msg_a1_firing_critical", body, false).outcome,
+		assert_int_equal(send_notice("msg_a1_firing_critical", body, false).outcome,
 				 NT_ATTEMPT_TAKEN);
 	}
 	assert_int_equal(cluster.requests, 0);
@@ -359,8 +362,8 @@ static void what_the_server_answers_decides_about_another_attempt(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cluster.status = cases[i].status;
-		assert_int_equal(tell("msg_a1_firing_critical",
-				      MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
+		assert_int_equal(send_notice("msg_a1_firing_critical",
+					     MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
 					 .outcome,
 				 cases[i].outcome);
 	}
@@ -371,17 +374,19 @@ static void a_server_that_is_stopped_asking_leaves_the_message_for_later(void **
 {
 	(void)state;
 	nt_kube_stop(kube);
-	assert_int_equal(
-		tell("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
-			.outcome,
-		NT_ATTEMPT_ABORTED);
+	assert_int_equal(send_notice("msg_a1_firing_critical",
+				     MESSAGE("firing", "a1", RANK(11, "llm-11")), false)
+				 .outcome,
+			 NT_ATTEMPT_ABORTED);
 }
 
 static void what_is_no_message_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(tell("msg_a1_firing_critical", "{", false).outcome, NT_ATTEMPT_REFUSED);
-	assert_int_equal(tell("msg_a1_firing_critical", "[]", false).outcome, NT_ATTEMPT_TAKEN);
+	assert_int_equal(send_notice("msg_a1_firing_critical", "{", false).outcome,
+			 NT_ATTEMPT_REFUSED);
+	assert_int_equal(send_notice("msg_a1_firing_critical", "[]", false).outcome,
+			 NT_ATTEMPT_TAKEN);
 	assert_int_equal(cluster.requests, 0);
 }
 
@@ -398,16 +403,19 @@ static void expect_condition(const char *status, const char *begin)
 static void a_node_is_degraded_until_its_last_incident_ends(void **state)
 {
 	(void)state;
-	(void)tell("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")), true);
+	(void)send_notice("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")),
+			  true);
 	expect_condition("True", "a1: rank 11");
 	assert_string_equal(text_of(cluster.condition, NULL, "reason"), "ComputeSlow");
-	(void)tell("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")), true);
+	(void)send_notice("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")),
+			  true);
 	expect_condition("True", "a1,b2: rank 11");
-	(void)tell("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")), true);
+	(void)send_notice("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")),
+			  true);
 	expect_condition("True", "a1,b2: rank 11");
-	(void)tell("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
+	(void)send_notice("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
 	expect_condition("True", "b2: ");
-	(void)tell("msg_b2_resolved", MESSAGE("resolved", "b2", RANK(12, "llm-12")), true);
+	(void)send_notice("msg_b2_resolved", MESSAGE("resolved", "b2", RANK(12, "llm-12")), true);
 	expect_condition("False", "resolved: rank 11");
 	assert_string_equal(text_of(cluster.condition, NULL, "reason"), "Recovered");
 }
@@ -415,23 +423,26 @@ static void a_node_is_degraded_until_its_last_incident_ends(void **state)
 static void a_condition_is_left_alone_by_who_is_not_asked_for_it(void **state)
 {
 	(void)state;
-	(void)tell("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")), false);
+	(void)send_notice("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")),
+			  false);
 	assert_null(cluster.condition);
-	(void)tell("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
+	(void)send_notice("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
 	assert_null(cluster.condition);
 }
 
 static void a_condition_keeps_the_time_of_its_last_change(void **state)
 {
 	(void)state;
-	(void)tell("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")), true);
+	(void)send_notice("msg_a1_firing_critical", MESSAGE("firing", "a1", RANK(11, "llm-11")),
+			  true);
 	json_object_set_new(cluster.condition, "lastTransitionTime",
 			    json_string("2026-11-20T00:00:00Z"));
-	(void)tell("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")), true);
+	(void)send_notice("msg_b2_firing_critical", MESSAGE("firing", "b2", RANK(12, "llm-12")),
+			  true);
 	assert_string_equal(text_of(cluster.condition, NULL, "lastTransitionTime"),
 			    "2026-11-20T00:00:00Z");
-	(void)tell("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
-	(void)tell("msg_b2_resolved", MESSAGE("resolved", "b2", RANK(12, "llm-12")), true);
+	(void)send_notice("msg_a1_resolved", MESSAGE("resolved", "a1", RANK(11, "llm-11")), true);
+	(void)send_notice("msg_b2_resolved", MESSAGE("resolved", "b2", RANK(12, "llm-12")), true);
 	assert_string_equal(text_of(cluster.condition, NULL, "lastTransitionTime"),
 			    "2026-11-21T03:00:31Z");
 }
@@ -448,7 +459,7 @@ static void a_condition_names_so_many_incidents_at_most(void **state)
 			"\"data\":{\"id\":\"",
 			id, "\",\"culprits\":[" RANK(1, "x") "]}}");
 		(void)snprintf(message, sizeof(message), "msg_%c_firing_critical", id);
-		assert_int_equal(tell(message, body, true).outcome, NT_ATTEMPT_TAKEN);
+		assert_int_equal(send_notice(message, body, true).outcome, NT_ATTEMPT_TAKEN);
 	}
 	expect_condition("True", "b,c,d,e,f,g,h,i: ");
 }

@@ -347,7 +347,7 @@ static void add_finding(struct story *story, const struct nt_finding *finding)
 	}
 }
 
-static void tell_finding(struct story *story, uint32_t frame, const struct nt_finding *finding)
+static void print_finding(struct story *story, uint32_t frame, const struct nt_finding *finding)
 {
 	(void)fprintf(story->out, "  %3u %s %s%s%s x%.2f", frame,
 		      nt_incident_state_name(finding->state), nt_class_name(finding->class),
@@ -487,7 +487,7 @@ static void lead(uint32_t fate, bool saved, struct story *story)
 			add_samples(&sim, frame % 16 != 9);
 		assert_int_equal(nt_detect_step(detect, &sim.frame, &finding, &findings), 0);
 		for (size_t i = 0; i < findings; i++)
-			tell_finding(story, frame, &finding[i]);
+			print_finding(story, frame, &finding[i]);
 		add_ranks(story, &sim, detect);
 		if (frame % 8 == 7)
 			add_state(story, &rules, detect,

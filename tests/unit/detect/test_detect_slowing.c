@@ -152,7 +152,7 @@ static void assert_one(const struct lives *lives, uint32_t ends, enum cause caus
 }
 
 /* Who is named, where anybody can be. */
-static void assert_tells(const struct life *life, enum cause cause)
+static void assert_names(const struct life *life, enum cause cause)
 {
 	const struct nt_finding *finding = &life->last;
 
@@ -208,7 +208,7 @@ static void a_permanent_one_is_told_once_and_stays(void **state)
 		scale(&sim, cause, 1.1);
 		pass(&sim, detect, 1000, &lives);
 		assert_one(&lives, 0, cause, jitter, &sim);
-		assert_tells(life, cause);
+		assert_names(life, cause);
 		assert_int_equal(life->resolved, 0);
 		NEAR(life->step_was_ms, healthy, 0.01);
 		if (fabs(life->step_ms - mean_step(&sim, began, 1000)) > 0.7)
@@ -248,7 +248,7 @@ static void one_that_ends_is_resolved_once_with_its_length(void **state)
 		scale(&sim, cause, 1.0);
 		pass(&sim, detect, AFTER, &lives);
 		assert_one(&lives, 1, cause, jitter, &sim);
-		assert_tells(life, cause);
+		assert_names(life, cause);
 		NEAR((double)(life->last.until_ns - life->last.since_ns), (double)(ended - began),
 		     0.2);
 		NEAR(life->step_was_ms, healthy, 0.01);
@@ -284,7 +284,7 @@ static void a_ramp_is_one(void **state)
 		scale(&sim, cause, 1.0);
 		pass(&sim, detect, AFTER, &lives);
 		assert_one(&lives, 1, cause, jitter, &sim);
-		assert_tells(life, cause);
+		assert_names(life, cause);
 		/* A fourth longer in the mean of the ramp, half at its end. */
 		if (life->step_ms / life->step_was_ms < 1.2)
 			print_lives(&lives, &sim);
@@ -320,7 +320,7 @@ static void what_comes_again_is_another_one_each_time(void **state)
 		if (lives.count != 3)
 			fail_msg("cause %d, jitter %g: %zu incidents", cause, jitter, lives.count);
 		for (size_t j = 0; j < 3; j++) {
-			assert_tells(&lives.life[j], cause);
+			assert_names(&lives.life[j], cause);
 			assert_int_equal(lives.life[j].resolved, 1);
 		}
 		finish(&sim, detect);

@@ -162,10 +162,10 @@ static void each_number_of_a_collective_round_has_its_bound(void **state)
 		op[i] = (struct nt_collective_round_op){
 			.op = (uint8_t)(i % NT_COLLECTIVE_ROUND_OPS), .calls = 1.0};
 	*collective_round = (struct nt_collective_round){
-		.frame = 3, .heard = 1, .steps = 1.0, .op = op, .ops = 1, .op_cap = 1};
+		.frame = 3, .reporters = 1, .steps = 1.0, .op = op, .ops = 1, .op_cap = 1};
 	assert_int_equal(load_again(), 0);
 	MOST(collective_round->tier, NT_FRAME_T3);
-	MOST(collective_round->heard, NT_FRAME_MAX_RANKS);
+	MOST(collective_round->reporters, NT_FRAME_MAX_RANKS);
 	MOST(collective_round->ops, NT_COLLECTIVE_ROUND_OPS);
 	MOST(op[0].op, NT_COLLECTIVE_ROUND_OPS - 1);
 	for (int i = 0; i < NT_COLLECTIVE_ROUND_CLOCKS; i++)
@@ -176,7 +176,7 @@ static void each_number_of_a_collective_round_has_its_bound(void **state)
 	op[0].calls = 1.0;
 	collective_round->steps = 0.0;
 	assert_int_equal(load_again(), -EBADMSG);
-	collective_round->heard = 0;
+	collective_round->reporters = 0;
 	assert_int_equal(load_again(), 0);
 	collective_round->steps = 1.0;
 	assert_int_equal(load_again(), -EBADMSG);

@@ -14,7 +14,7 @@ static double since(const struct sim *sim, uint64_t ns)
 	return ns ? (double)(ns - 1700000000ull * SIM_SECOND) / 1e9 : 0.0;
 }
 
-static void tell_culprit(FILE *out, const struct nt_finding_culprit *culprit)
+static void print_culprit(FILE *out, const struct nt_finding_culprit *culprit)
 {
 	(void)fprintf(out, "    %s rank %u node %d comm %llx peers",
 		      nt_culprit_kind_name(culprit->kind), culprit->rank, (int)culprit->node,
@@ -27,8 +27,8 @@ static void tell_culprit(FILE *out, const struct nt_finding_culprit *culprit)
 	(void)fprintf(out, "\n");
 }
 
-static void tell_finding(FILE *out, const struct sim *sim, uint32_t frame,
-			 const struct nt_finding *finding)
+static void print_finding(FILE *out, const struct sim *sim, uint32_t frame,
+			  const struct nt_finding *finding)
 {
 	(void)fprintf(out, "%3u %s %s %s: %s, %016llx version %llu\n", frame,
 		      nt_incident_state_name(finding->state), nt_severity_name(finding->severity),
@@ -41,7 +41,7 @@ static void tell_finding(FILE *out, const struct sim *sim, uint32_t frame,
 		      since(sim, finding->seen_ns), finding->slowdown, finding->gpu_hours,
 		      finding->tier - 1, finding->confidence, finding->completeness);
 	for (size_t i = 0; i < finding->culprits; i++)
-		tell_culprit(out, &finding->culprit[i]);
+		print_culprit(out, &finding->culprit[i]);
 	for (size_t i = 0; i < finding->evidences; i++) {
 		const struct nt_finding_evidence *row = &finding->evidence[i];
 
@@ -51,7 +51,7 @@ static void tell_finding(FILE *out, const struct sim *sim, uint32_t frame,
 	}
 }
 
-static void tell_ranks(FILE *out, const struct nt_detect *detect, const struct sim *sim)
+static void print_ranks(FILE *out, const struct nt_detect *detect, const struct sim *sim)
 {
 	for (uint32_t i = 0; i < sim->ranks && i < 8; i++) {
 		struct nt_detect_rank_view view;
@@ -89,14 +89,14 @@ static char *lead(const struct life *life, bool saved)
 			detect = reload(&rules, detect);
 		assert_int_equal(nt_detect_step(detect, sim_next(&sim), &finding, &findings), 0);
 		for (size_t i = 0; i < findings; i++)
-			tell_finding(out, &sim, frame, &finding[i]);
+			print_finding(out, &sim, frame, &finding[i]);
 		if (frame % 25 != 24)
 			continue;
 		(void)fprintf(out, "%3u step %.4g ms\n", frame, nt_detect_step_ns(detect) / 1e6);
-		tell_ranks(out, detect, &sim);
+		print_ranks(out, detect, &sim);
 		nt_detect_open(detect, &finding, &findings);
 		for (size_t i = 0; i < findings; i++)
-			tell_finding(out, &sim, frame, &finding[i]);
+			print_finding(out, &sim, frame, &finding[i]);
 	}
 	nt_detect_free(detect);
 	sim_free(&sim);

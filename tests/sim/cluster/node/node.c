@@ -86,8 +86,8 @@ static int by_end(const void *left, const void *right)
 	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-static void tell_busy(struct cl_node *node, const struct cl_process *process,
-		      const struct cl_busy *busy)
+static void record_busy(struct cl_node *node, const struct cl_process *process,
+			const struct cl_busy *busy)
 {
 	const struct cl_place place = {(enum cl_group_kind)busy->group, busy->generation};
 	struct cl_group group = cl_node_group(node, &place, process->rank);
@@ -132,7 +132,7 @@ static void flush(struct cl_node *node, struct cl_process *process, int64_t now_
 
 		if (node->tracker && !cl_scenario_is_bare(node->s, node->index) &&
 		    (double)(nt_hash_mix(run) >> 11) * 0x1p-53 >= node->s->weather.intervals_lost)
-			tell_busy(node, process, &busies->busy[i]);
+			record_busy(node, process, &busies->busy[i]);
 	}
 	for (size_t i = ended; i < busies->count; i++)
 		busies->busy[kept++] = busies->busy[i];

@@ -56,19 +56,19 @@ static void leave(struct cl_play *play, struct cl_rank *rank, const struct cl_ac
 		     (int64_t)(cl_chance(&play->random) * LEAVE_PERCENT / 100 * (double)act->ns);
 
 	if (play->s->mode == CL_BLOCKING) {
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, ns);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, ns);
 		rank->host_ns = ns;
 		return;
 	}
-	cl_tell_busy(play, rank, act, rank->call_ns, rank->arrive_ns, ns);
+	cl_record_busy(play, rank, act, rank->call_ns, rank->arrive_ns, ns);
 	if (act->overlaps) {
-		cl_tell(play, rank, CL_CALL_RECORD, act, rank->call_ns, rank->call_ns);
-		cl_tell(play, rank, CL_CALL_WAIT, act, rank->call_ns + US, rank->call_ns + US);
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns + 2 * US,
-			rank->call_ns + 2 * US);
+		cl_record(play, rank, CL_CALL_RECORD, act, rank->call_ns, rank->call_ns);
+		cl_record(play, rank, CL_CALL_WAIT, act, rank->call_ns + US, rank->call_ns + US);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns + 2 * US,
+			  rank->call_ns + 2 * US);
 		rank->comm_ns = ns;
 	} else {
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, rank->call_ns);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, rank->call_ns);
 		rank->compute_ns = ns;
 	}
 	rank->host_ns = rank->call_ns + ENQUEUE_NS;
@@ -188,11 +188,11 @@ static bool send(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 	inbox->at_ns[inbox->sent++] =
 		ns + (int64_t)((double)act->ns * pair_factor(play, number, to));
 	if (play->s->mode == CL_BLOCKING) {
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, act, ns, ns + SEND_NS);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, act, ns, ns + SEND_NS);
 		rank->host_ns = ns + SEND_NS;
 	} else {
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, act, rank->host_ns, rank->host_ns);
-		cl_tell_busy(play, rank, act, rank->host_ns, ns, ns + SEND_NS);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->host_ns, rank->host_ns);
+		cl_record_busy(play, rank, act, rank->host_ns, ns, ns + SEND_NS);
 		rank->host_ns += ENQUEUE_NS;
 	}
 	wake(play, to, act);
@@ -239,7 +239,7 @@ static void synchronise(struct cl_play *play, struct cl_rank *rank, const struct
 		ns = rank->compute_ns;
 	if (all && rank->comm_ns > ns)
 		ns = rank->comm_ns;
-	cl_tell(play, rank, all ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL, NULL, entry_ns, ns);
+	cl_record(play, rank, all ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL, NULL, entry_ns, ns);
 	rank->host_ns = ns;
 }
 

@@ -20,9 +20,9 @@ static void hang(struct cl_play *play, struct cl_rank *rank, uint32_t number)
 		struct cl_act act = program->act[rank->at];
 
 		if (act.kind == CL_SYNC_LOCAL || act.kind == CL_SYNC_ALL) {
-			cl_tell(play, rank,
-				act.kind == CL_SYNC_ALL ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL,
-				NULL, rank->host_ns, CL_NEVER);
+			cl_record(play, rank,
+				  act.kind == CL_SYNC_ALL ? CL_CALL_SYNC_ALL : CL_CALL_SYNC_LOCAL,
+				  NULL, rank->host_ns, CL_NEVER);
 			return;
 		}
 		if (act.kind != CL_COLLECTIVE && act.kind != CL_SEND && act.kind != CL_RECV)
@@ -30,10 +30,10 @@ static void hang(struct cl_play *play, struct cl_rank *rank, uint32_t number)
 		if (first && mismatch)
 			act.count *= 2;
 		if (play->s->mode == CL_BLOCKING) {
-			cl_tell(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, CL_NEVER);
+			cl_record(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, CL_NEVER);
 			return;
 		}
-		cl_tell(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, rank->host_ns);
+		cl_record(play, rank, CL_CALL_COLLECTIVE, &act, rank->host_ns, rank->host_ns);
 		rank->host_ns += ENQUEUE_NS;
 	}
 }

@@ -62,7 +62,7 @@ static void hold_host(struct cl_play *play, struct cl_rank *rank, uint32_t numbe
 			continue;
 		}
 		rank->host_ns += ns;
-		cl_tell_host(play, rank, start, f->kind != CL_GC_RANK && f->kind != CL_GC_ALL);
+		cl_record_host(play, rank, start, f->kind != CL_GC_RANK && f->kind != CL_GC_ALL);
 	}
 }
 
@@ -92,7 +92,7 @@ static void begin(struct cl_play *play, uint32_t number)
 	for (int i = 0; i < 2; i++)
 		play->inbox[i][number].sent = play->inbox[i][number].taken = 0;
 	if (cl_effect_now(play->s, CL_EXIT, number, play->step)) {
-		cl_tell(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
+		cl_record(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
 		rank->gone = true;
 		return;
 	}
@@ -120,7 +120,7 @@ static void resize(struct cl_play *play)
 		struct cl_rank *rank = &play->rank[i];
 
 		if (!rank->away && !belongs(play, i))
-			cl_tell(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
+			cl_record(play, rank, CL_CALL_EXIT, NULL, rank->host_ns, rank->host_ns);
 		if (rank->away && belongs(play, i))
 			rank->start_ns = last_ns + REGROUP_NS / 2;
 		rank->away = !belongs(play, i);

@@ -58,15 +58,15 @@ struct cl_play {
 const struct cl_program *cl_play_program(const struct cl_play *play, uint32_t rank);
 
 /* What the thread did since the last call, from start_ns on. */
-void cl_tell_host(struct cl_play *play, struct cl_rank *rank, int64_t start_ns, bool asleep);
+void cl_record_host(struct cl_play *play, struct cl_rank *rank, int64_t start_ns, bool asleep);
 
 /* A call of the host. act may be NULL. */
-void cl_tell(struct cl_play *play, struct cl_rank *rank, enum cl_call_kind kind,
-	     const struct cl_act *act, int64_t entry_ns, int64_t ret_ns);
+void cl_record(struct cl_play *play, struct cl_rank *rank, enum cl_call_kind kind,
+	       const struct cl_act *act, int64_t entry_ns, int64_t ret_ns);
 
 /* A call as the device has it, for plugins. */
-void cl_tell_busy(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act,
-		  int64_t entry_ns, int64_t start_ns, int64_t end_ns);
+void cl_record_busy(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act,
+		    int64_t entry_ns, int64_t start_ns, int64_t end_ns);
 
 /* False: the rank goes no further. */
 bool cl_act(struct cl_play *play, struct cl_rank *rank, uint32_t number, const struct cl_act *act);

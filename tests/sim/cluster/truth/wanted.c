@@ -64,7 +64,7 @@ static bool is_told_as_batch(const struct cl_scenario *s, const struct cl_fault 
 	       (until - f->from - f->ramp) * s->step_s >= 100;
 }
 
-static struct cl_wanted wanted_for_heard(const struct cl_scenario *s, const struct cl_fault *f)
+static struct cl_wanted wanted_if_observed(const struct cl_scenario *s, const struct cl_fault *f)
 {
 	const bool works = cl_sight_has_all_work(s);
 
@@ -170,7 +170,7 @@ static struct cl_wanted wanted_from_start(const struct cl_scenario *s, const str
 
 struct cl_wanted cl_wanted_for(const struct cl_scenario *s, const struct cl_fault *f)
 {
-	struct cl_wanted wanted = wanted_for_heard(s, f);
+	struct cl_wanted wanted = wanted_if_observed(s, f);
 
 	if (f->from == 0 && f->ramp == 0)
 		wanted = wanted_from_start(s, f, wanted);

@@ -82,8 +82,8 @@ static char letter_of(const struct nt_insn_plan *plan, size_t start)
 }
 
 /* The code's bytes are operands, and pushes behind it: whatever its length, a cheap one follows. */
-static void tell_opcode(const struct prefix *prefix, uint8_t opcode, char *ret_letter,
-			uint64_t *sum)
+static void classify_opcode(const struct prefix *prefix, uint8_t opcode, char *ret_letter,
+			    uint64_t *sum)
 {
 	const size_t start = prefix->n >= 4 ? 4 : 0;
 	uint8_t code[CODE];
@@ -111,7 +111,7 @@ static void tell_opcode(const struct prefix *prefix, uint8_t opcode, char *ret_l
 }
 
 /* Each class of instructions, each of its bits changed once. */
-static void tell_arm64(char line[80])
+static void classify_arm64(char line[80])
 {
 	static const uint32_t words[] = {
 		0xd503245f, 0xd503233f, 0xd503201f, 0x14000000, 0x94000000, 0x54000000,
@@ -174,14 +174,14 @@ static void each_opcode_costs_what_is_written_down(void **state)
 			char letters[17] = "";
 
 			for (unsigned int j = 0; j < 16; j++)
-				tell_opcode(&prefixes[i], (uint8_t)(16 * row + j), &letters[j],
-					    &sum);
+				classify_opcode(&prefixes[i], (uint8_t)(16 * row + j), &letters[j],
+						&sum);
 			(void)snprintf(line, sizeof(line), "  %x0 %s %016llx\n", row, letters,
 				       (unsigned long long)sum);
 			check(file, line);
 		}
 	}
-	tell_arm64(line);
+	classify_arm64(line);
 	check(file, line);
 	assert_int_equal(fclose(file), 0);
 }

@@ -10,21 +10,21 @@
 
 #include "agent/identity/placement.h"
 
-#define ID                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID                     "12345678-90ab-cdef-1234-567890abcdef"
-#define GPU_A                   "GPU-aaaaaaaa-0000-0000-0000-000000000000"
-#define GPU_B                   "GPU-bbbbbbbb-0000-0000-0000-000000000000"
-#define TELL(cgroup, env, home) tell(cgroup, env, sizeof(env) - 1, home)
+#define ID                          "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID                         "12345678-90ab-cdef-1234-567890abcdef"
+#define GPU_A                       "GPU-aaaaaaaa-0000-0000-0000-000000000000"
+#define GPU_B                       "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+#define READ_OWN(cgroup, env, home) read_own(cgroup, env, sizeof(env) - 1, home)
 
-static void tell(const char *cgroup_text, const char *env_text, size_t len,
-		 struct nt_placement *ret_home)
+static void read_own(const char *cgroup_text, const char *env_text, size_t len,
+		     struct nt_placement *ret_home)
 {
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
 
 	nt_cgroup_parse(cgroup_text, strlen(cgroup_text), &cgroup);
 	nt_environ_parse(env_text, len, &env);
-	nt_placement_tell(&cgroup, &env, ret_home);
+	nt_placement_read_own(&cgroup, &env, ret_home);
 }
 
 static void in_a_pod_its_environment_names_it(void **state)
@@ -32,13 +32,13 @@ static void in_a_pod_its_environment_names_it(void **state)
 	struct nt_placement home;
 
 	(void)state;
-	TELL("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &home);
+	READ_OWN("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &home);
 	assert_string_equal(home.pod, "train-0");
 	assert_string_equal(home.pod_uid, UID);
 	assert_string_equal(home.container, ID);
 	assert_string_equal(home.namespace, "");
-	TELL("0::/kubepods/pod" UID "/" ID,
-	     "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &home);
+	READ_OWN("0::/kubepods/pod" UID "/" ID,
+		 "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &home);
 	assert_string_equal(home.pod, "train-0-long");
 	assert_string_equal(home.namespace, "ml");
 }
@@ -48,8 +48,8 @@ static void outside_a_pod_no_environment_makes_one(void **state)
 	struct nt_placement home;
 
 	(void)state;
-	TELL("0::/system.slice/docker-" ID ".scope",
-	     "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &home);
+	READ_OWN("0::/system.slice/docker-" ID ".scope",
+		 "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &home);
 	assert_string_equal(home.pod, "");
 	assert_string_equal(home.namespace, "");
 	assert_string_equal(home.pod_uid, "");
@@ -105,7 +105,7 @@ static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nt_placement home;
 
-		tell("0::/", cases[i].env, cases[i].len, &home);
+		read_own("0::/", cases[i].env, cases[i].len, &home);
 		assert_string_equal(home.gpu, cases[i].gpu);
 	}
 }
@@ -129,7 +129,7 @@ static void who_sees_no_gpu_of_its_container_has_its_place_among_them(void **sta
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nt_placement home;
 
-		tell("0::/", cases[i].env, cases[i].len, &home);
+		read_own("0::/", cases[i].env, cases[i].len, &home);
 		assert_int_equal(home.gpu_at, cases[i].at);
 		assert_string_equal(home.gpu, "");
 	}
@@ -148,10 +148,10 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 	assert_true(12 * (sizeof(GPU_A) - 1) + 12 < NT_ENVIRON_DEVICES && len > start);
 	env[len++] = '\0';
 	memcpy(env + len, "LOCAL_RANK=11", 14);
-	tell("0::/", env, len + 14, &home);
+	read_own("0::/", env, len + 14, &home);
 	assert_string_equal(home.gpu, GPU_A);
 	memcpy(env + len, "LOCAL_RANK=12", 14);
-	tell("0::/", env, len + 14, &home);
+	read_own("0::/", env, len + 14, &home);
 	assert_string_equal(home.gpu, "");
 }
 

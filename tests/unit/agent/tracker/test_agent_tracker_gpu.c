@@ -29,7 +29,7 @@ static struct nt_gpu_interval interval_of(const struct device *device, uint64_t 
 	};
 }
 
-static void tell_call(struct device *device, uint64_t nth, uint64_t start_ns, uint64_t end_ns)
+static void report_call(struct device *device, uint64_t nth, uint64_t start_ns, uint64_t end_ns)
 {
 	struct nt_gpu_interval interval = interval_of(device, start_ns, start_ns, end_ns);
 	uint8_t id[NT_ID_BYTES];
@@ -63,7 +63,7 @@ static void run_steps(struct device *device, int steps)
 		device->kernels++;
 		interval = interval_of(device, start_ns - MS / 2, start_ns, end_ns);
 		nt_tracker_gpu(node->tracker, &interval);
-		tell_call(device, device->calls + 1, end_ns, end_ns + 7 * MS);
+		report_call(device, device->calls + 1, end_ns, end_ns + 7 * MS);
 	}
 }
 
@@ -233,8 +233,8 @@ static void calls_are_timed_though_nothing_tells_of_kernels(void **state)
 	device.silent = true;
 	for (int i = 0; i < 60; i++) {
 		run_steps(&device, 1);
-		tell_call(&device, device.calls + 1, device.node.now_ns - 9 * MS,
-			  device.node.now_ns - 2 * MS);
+		report_call(&device, device.calls + 1, device.node.now_ns - 9 * MS,
+			    device.node.now_ns - 2 * MS);
 	}
 	w = last_with_steps(&device.node);
 	assert_int_equal(w->window.own_tier, NT_TIER_T1);

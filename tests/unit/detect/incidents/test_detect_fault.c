@@ -24,7 +24,7 @@ static void what_has_gone_is_told_as_it_was_held(void **state)
 	};
 	const struct nt_detect_incident was = incident;
 
-	nt_fault_tell(&incident);
+	nt_fault_apply(&incident);
 	assert_memory_equal(&incident, &was, sizeof(was));
 	nt_fault_hold(job->detect, &incident);
 	incident = (struct nt_detect_incident){
@@ -34,7 +34,7 @@ static void what_has_gone_is_told_as_it_was_held(void **state)
 	};
 	/* It does not stand, and so it is held as before. */
 	nt_fault_hold(job->detect, &incident);
-	nt_fault_tell(&incident);
+	nt_fault_apply(&incident);
 	assert_int_equal(incident.class, NT_CLASS_HANG);
 	assert_int_equal(incident.cause, NT_EVIDENCE_TEXT_GC);
 	assert_int_equal(incident.tier, NT_FRAME_T3);

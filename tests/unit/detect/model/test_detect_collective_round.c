@@ -75,7 +75,7 @@ static void members_that_speak_one_after_the_other_are_measured_together(void **
 	assert_int_equal(measured(job), 3);
 	say(job, second);
 	assert_int_equal(measured(job), 5);
-	assert_int_equal(nt_detect_unheard(job->detect), 0);
+	assert_int_equal(nt_detect_lapsed_rounds(job->detect), 0);
 }
 
 static void who_ended_a_step_but_whose_device_told_of_no_call_is_waited_for(void **state)
@@ -143,17 +143,17 @@ static void four_frames_are_waited_for_a_member_and_no_more(void **state)
 		say_but(job, nothing);
 	say_but(job, whole);
 	assert_int_equal(measured(job), NT_COLLECTIVE_ROUND_FRAMES);
-	assert_int_equal(nt_detect_unheard(job->detect), 0);
+	assert_int_equal(nt_detect_lapsed_rounds(job->detect), 0);
 	for (uint32_t i = 0; i < NT_COLLECTIVE_ROUND_FRAMES; i++)
 		say_but(job, nothing);
-	assert_int_equal(nt_detect_unheard(job->detect), 1);
+	assert_int_equal(nt_detect_lapsed_rounds(job->detect), 1);
 	/* What the others said is gone with it, so this is one more that is whole. */
 	say_but(job, whole);
 	assert_int_equal(measured(job), 2 * NT_COLLECTIVE_ROUND_FRAMES + 1);
 	/* The same where the last one speaks, and its device does not. */
 	for (uint32_t i = 0; i < NT_COLLECTIVE_ROUND_FRAMES; i++)
 		say_but(job, untimed);
-	assert_int_equal(nt_detect_unheard(job->detect), 2);
+	assert_int_equal(nt_detect_lapsed_rounds(job->detect), 2);
 	assert_int_equal(measured(job), 2 * NT_COLLECTIVE_ROUND_FRAMES + 1);
 	say_but(job, whole);
 	assert_int_equal(measured(job), 3 * NT_COLLECTIVE_ROUND_FRAMES + 2);
@@ -214,7 +214,7 @@ static void calls_without_any_step_are_forgotten(void **state)
 	for (uint32_t i = 0; i < NT_COLLECTIVE_ROUND_FRAMES; i++)
 		say(job, early);
 	assert_true(job->detect->comm[0]->collective_round.frame == 0);
-	assert_int_equal(nt_detect_unheard(job->detect), 0);
+	assert_int_equal(nt_detect_lapsed_rounds(job->detect), 0);
 	say_but(job, whole);
 	assert_true(fabs(network_of(job, DATA)->past.count - 1.0) < 0.1);
 	assert_int_equal(measured(job), NT_COLLECTIVE_ROUND_FRAMES + 1);

@@ -189,7 +189,7 @@ static void assert_no_more(struct place *place)
 }
 
 /* Something in the directory has changed. */
-static void tell(struct place *place)
+static void mark_changed(struct place *place)
 {
 	place->generation++;
 }
@@ -251,7 +251,7 @@ static void a_place_sought_while_nothing_is_there_means_the_oldest_too(void **st
 	nt_spool_cursor_seek(&place->cursor, 10);
 	assert_no_more(place);
 	PUT(place->partition, .base = 0, .log = 7, .first = 0, .past = 3);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 0, 3);
 	assert_no_more(place);
 }
@@ -293,7 +293,7 @@ static void the_newest_record_of_a_segment_is_not_too_old_for_its_own_time(void 
 	assert_no_more(place);
 	append(place->partition, 5, 7, 10, 12);
 	PUT(place->partition, .base = 12, .log = 7, .first = 12, .past = 14);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 12, 14);
 	assert_int_equal(place->cursor.missed, 0);
 }
@@ -309,7 +309,7 @@ static void what_is_missed_counts_from_the_end_gone_to(void **state)
 	assert_no_more(place);
 	remove_segment(place->partition, 0);
 	PUT(place->partition, .base = 20, .log = 7, .first = 20, .past = 21, .end = 21);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 20, 21);
 	assert_int_equal(place->cursor.missed, 10);
 	/* Where the last segment is empty, its base is the end. */
@@ -318,7 +318,7 @@ static void what_is_missed_counts_from_the_end_gone_to(void **state)
 	remove_segment(place->partition, 20);
 	remove_segment(place->partition, 30);
 	PUT(place->partition, .base = 33, .log = 7, .first = 33, .past = 34);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 33, 34);
 	assert_int_equal(place->cursor.missed, 13);
 }
@@ -330,11 +330,11 @@ static void what_is_missed_counts_from_the_last_record_that_was_passed_over(void
 	for (uint64_t records = 1; records < 5; records++) {
 		PUT(place->partition, .base = 0, .log = 7, .first = 0, .past = records);
 		nt_spool_cursor_seek_time(&place->cursor, 100);
-		tell(place);
+		mark_changed(place);
 		assert_no_more(place);
 		remove_segment(place->partition, 0);
 		PUT(place->partition, .base = 200, .log = 7, .first = 200, .past = 201);
-		tell(place);
+		mark_changed(place);
 		assert_next(place, 200, 201);
 		assert_int_equal(place->cursor.missed, 200 - records);
 		place->cursor.missed = 0;
@@ -354,7 +354,7 @@ static void nothing_is_looked_at_twice_in_one_generation(void **state)
 	assert_int_equal(listings, 1);
 	append(place->partition, 10, 7, 15, 16);
 	assert_no_more(place);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 15, 16);
 	assert_no_more(place);
 	assert_int_equal(listings, 2);
@@ -375,12 +375,12 @@ static void a_torn_tail_counts_where_nobody_writes_any_more(void **state)
 	assert_no_more(place);
 	assert_int_equal(place->cursor.damaged, 0);
 	PUT(place->partition, .base = 6, .log = 7, .first = 6, .past = 8);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 6, 8);
 	assert_int_equal(place->cursor.damaged, 1);
 	/* Without a seal, but whole. */
 	PUT(place->partition, .base = 8, .log = 7, .first = 8, .past = 9);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 8, 9);
 	assert_int_equal(place->cursor.damaged, 1);
 }
@@ -427,11 +427,11 @@ static void a_log_put_in_anothers_place_is_read_by_its_own_offsets(void **state)
 	assert_no_more(place);
 	remove_segment(place->partition, 0);
 	PUT(place->partition, .base = 0, .log = 8, .first = 0, .past = 5, .end = 5);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 0, 5);
 	PUT(place->partition, .base = 5, .log = 8, .first = 5, .past = 10, .end = 10);
 	PUT(place->partition, .base = 10, .log = 8, .first = 10, .past = 12);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 5, 12);
 	assert_no_more(place);
 	assert_int_equal(place->cursor.missed, 0);
@@ -449,7 +449,7 @@ static void an_end_once_seen_is_not_taken_back(void **state)
 	remove_segment(place->partition, 0);
 	remove_segment(place->partition, 30);
 	PUT(place->partition, .base = 60, .log = 7, .first = 60, .past = 61);
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 60, 61);
 	assert_int_equal(place->cursor.missed, 0);
 }
@@ -472,7 +472,7 @@ static void what_came_before_the_next_segment_did_is_read(void **state)
 	assert_next(place, 0, 5);
 	assert_no_more(place);
 	before_listing = write_on_and_begin_another;
-	tell(place);
+	mark_changed(place);
 	assert_next(place, 5, 9);
 	assert_no_more(place);
 	assert_int_equal(place->cursor.missed + place->cursor.damaged, 0);
@@ -501,7 +501,7 @@ static void a_segment_that_goes_before_it_is_opened_is_passed_over(void **state)
 		PUT(place->partition, .base = 5, .log = 7, .first = 5, .past = 10, .end = 10);
 		PUT(place->partition, .base = 10, .log = 7, .first = 10, .past = 12);
 		after_listing = remove_the_two_oldest;
-		tell(place);
+		mark_changed(place);
 		assert_next(place, 10, 12);
 		assert_no_more(place);
 		/* They had been seen to be there. */

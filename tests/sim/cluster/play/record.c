@@ -7,7 +7,7 @@ static void put(struct cl_play *play, struct cl_rank *rank, const struct cl_call
 	play->failed |= !cl_calls_add(&rank->calls, call);
 }
 
-void cl_tell_host(struct cl_play *play, struct cl_rank *rank, int64_t start_ns, bool asleep)
+void cl_record_host(struct cl_play *play, struct cl_rank *rank, int64_t start_ns, bool asleep)
 {
 	const struct cl_call call = {
 		.kind = CL_CALL_HOST,
@@ -21,8 +21,8 @@ void cl_tell_host(struct cl_play *play, struct cl_rank *rank, int64_t start_ns, 
 	rank->host = (struct cl_host){0};
 }
 
-void cl_tell(struct cl_play *play, struct cl_rank *rank, enum cl_call_kind kind,
-	     const struct cl_act *act, int64_t entry_ns, int64_t ret_ns)
+void cl_record(struct cl_play *play, struct cl_rank *rank, enum cl_call_kind kind,
+	       const struct cl_act *act, int64_t entry_ns, int64_t ret_ns)
 {
 	const struct cl_call call = {
 		.kind = (uint8_t)kind,
@@ -38,12 +38,12 @@ void cl_tell(struct cl_play *play, struct cl_rank *rank, enum cl_call_kind kind,
 	};
 
 	if (rank->host.on_cpu_ns || rank->host.run_queue_ns)
-		cl_tell_host(play, rank, entry_ns, false);
+		cl_record_host(play, rank, entry_ns, false);
 	put(play, rank, &call);
 }
 
-void cl_tell_busy(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act,
-		  int64_t entry_ns, int64_t start_ns, int64_t end_ns)
+void cl_record_busy(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act,
+		    int64_t entry_ns, int64_t start_ns, int64_t end_ns)
 {
 	const struct cl_busy busy = {
 		.entry_ns = entry_ns,
