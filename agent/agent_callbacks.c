@@ -83,7 +83,7 @@ static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
 		.client = &agent->interpreter_client,
 		.start_ns = start_boot_ns,
 	};
-	int r = nt_inspector_ask(nt_discover_inspector(agent->discover), &task, NULL, -1);
+	int r = nt_inspector_submit(nt_discover_inspector(agent->discover), &task, NULL, -1);
 
 	(void)ret_probe;
 	return r < 0 ? r : -EINPROGRESS;

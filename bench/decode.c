@@ -81,7 +81,7 @@ static double cpu_ns(void)
 
 static int decode_many(const struct nt_buf *bytes, struct figures *ret_figures)
 {
-	const uint64_t calls = allocated.calls, asked = allocated.bytes;
+	const uint64_t calls = allocated.calls, before_bytes = allocated.bytes;
 	const double begin = cpu_ns();
 
 	for (int i = 0; i < CALLS; i++) {
@@ -95,7 +95,7 @@ static int decode_many(const struct nt_buf *bytes, struct figures *ret_figures)
 	*ret_figures = (struct figures){
 		.ns = (cpu_ns() - begin) / CALLS,
 		.calls = (allocated.calls - calls) / CALLS,
-		.bytes = (allocated.bytes - asked) / CALLS,
+		.bytes = (allocated.bytes - before_bytes) / CALLS,
 	};
 	return 0;
 }

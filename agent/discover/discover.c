@@ -95,7 +95,7 @@ static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 	}
 	task.start_ns = p->start_ns;
 	task.known = (uint32_t)p->files;
-	nt_discover_ask(d, &task, NULL);
+	nt_discover_submit(d, &task, NULL);
 }
 
 static void on_done(void *data, const struct nt_inspector_task *task,

@@ -156,10 +156,10 @@ static void refuse(struct nt_discover *d, struct nt_catalog_file *file, enum nt_
 		d->options.handler.refused(d->options.handler.data, pid, name, why);
 }
 
-static void ask_symbols(struct nt_discover *d, const struct nt_inspector_task *task,
-			struct nt_catalog_file *file, int fd)
+static void request_symbols(struct nt_discover *d, const struct nt_inspector_task *task,
+			    struct nt_catalog_file *file, int fd)
 {
-	const struct nt_inspector_task ask = {
+	const struct nt_inspector_task symbols = {
 		.request = {.kind = NT_INSPECT_SYMBOLS,
 			    .pid = task->request.pid,
 			    .library = (uint32_t)file->key.library,
@@ -171,7 +171,7 @@ static void ask_symbols(struct nt_discover *d, const struct nt_inspector_task *t
 		.start_ns = task->start_ns,
 	};
 
-	if (nt_inspector_ask(d->inspector, &ask, NULL, fd) == 0)
+	if (nt_inspector_submit(d->inspector, &symbols, NULL, fd) == 0)
 		return;
 	d->stats.over_cap++;
 	d->lost++;
@@ -203,7 +203,7 @@ void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task
 		.is_late = task->is_late && task->start_ns < d->scan_begin_ns,
 		.is_called = task->is_called,
 		.start_ns = task->start_ns,
-		.seen_ns = task->seen_ns ? task->seen_ns : task->asked_ns,
+		.seen_ns = task->seen_ns ? task->seen_ns : task->begun_ns,
 		.owner = task->owner,
 		.file = *found,
 		.name = (char *)(uintptr_t)name,
@@ -240,7 +240,7 @@ void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task
 	if (is_new && task->request.wants_symbols)
 		file->number = task->request.number;
 	else if (is_new)
-		ask_symbols(d, task, file, fd);
+		request_symbols(d, task, file, fd);
 }
 
 static void settle(struct nt_discover *d, struct nt_catalog_file *file, int result,

@@ -53,7 +53,8 @@ void nt_discover_take_symbols(struct nt_discover *d, struct nt_catalog_file *fil
  * agent/discover/discover_request.c: requests an inspection, unless the process is outside the
  * cgroup.
  */
-void nt_discover_ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path);
+void nt_discover_submit(struct nt_discover *d, const struct nt_inspector_task *task,
+			const char *path);
 void nt_discover_see_mapping(struct nt_discover *d, const struct nt_map_record *record);
 void nt_discover_see_program(struct nt_discover *d, uint32_t pid);
 void nt_discover_see_process(struct nt_discover *d, uint32_t pid);

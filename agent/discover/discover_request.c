@@ -6,23 +6,24 @@
 
 #include "agent/probes/probe.h"
 
-void nt_discover_ask(struct nt_discover *d, const struct nt_inspector_task *task, const char *path)
+void nt_discover_submit(struct nt_discover *d, const struct nt_inspector_task *task,
+			const char *path)
 {
 	struct nt_inspector_task added = *task;
 
 	added.client = &d->client;
 	added.is_late = d->scanning_first;
-	if (nt_inspector_ask(d->inspector, &added, path, -1) < 0) {
+	if (nt_inspector_submit(d->inspector, &added, path, -1) < 0) {
 		d->stats.over_cap++;
 		d->lost++;
 	}
 }
 
-static void ask_kind(struct nt_discover *d, uint32_t pid, enum nt_inspection_kind kind)
+static void submit_kind(struct nt_discover *d, uint32_t pid, enum nt_inspection_kind kind)
 {
 	const struct nt_inspector_task task = {.request = {.kind = kind, .pid = pid}};
 
-	nt_discover_ask(d, &task, NULL);
+	nt_discover_submit(d, &task, NULL);
 }
 
 /* Of a process outside only its cgroup is read; it may be moved inside. */
@@ -55,19 +56,19 @@ void nt_discover_see_mapping(struct nt_discover *d, const struct nt_map_record *
 	    !is_inside(d, record->pid))
 		return;
 	task.request.wants_symbols = !nt_catalog_has_inode(&d->catalog, record->ino);
-	nt_discover_ask(d, &task, record->path);
+	nt_discover_submit(d, &task, record->path);
 }
 
 void nt_discover_see_program(struct nt_discover *d, uint32_t pid)
 {
 	if (is_inside(d, pid))
-		ask_kind(d, pid, NT_INSPECT_PROGRAM);
+		submit_kind(d, pid, NT_INSPECT_PROGRAM);
 }
 
 void nt_discover_see_process(struct nt_discover *d, uint32_t pid)
 {
 	if (is_inside(d, pid))
-		ask_kind(d, pid, NT_INSPECT_PROCESS);
+		submit_kind(d, pid, NT_INSPECT_PROCESS);
 }
 
 void nt_discover_recall(struct nt_discover *discover, uint32_t pid)
@@ -78,5 +79,5 @@ void nt_discover_recall(struct nt_discover *discover, uint32_t pid)
 	};
 
 	if (is_inside(discover, pid))
-		nt_discover_ask(discover, &task, NULL);
+		nt_discover_submit(discover, &task, NULL);
 }

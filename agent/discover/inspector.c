@@ -93,8 +93,8 @@ static int fill(struct nt_inspector_entry *task, const char *path, int fd)
 	return (path && !task->path) || (fd >= 0 && task->fd < 0) ? -ENOMEM : 0;
 }
 
-static int ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
-	       const char *path, int fd)
+static int queue_task(struct nt_inspector *inspector, const struct nt_inspector_task *task,
+		      const char *path, int fd)
 {
 	struct nt_inspector_entry *added = calloc(1, sizeof(*added));
 	int r;
@@ -123,8 +123,8 @@ static void join(struct nt_inspector_task *queued, const struct nt_inspector_tas
 }
 
 /* A process may map and unmap at a high rate: its owner is read only for queued tasks. */
-int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_task *task,
-		     const char *path, int fd)
+int nt_inspector_submit(struct nt_inspector *inspector, const struct nt_inspector_task *task,
+			const char *path, int fd)
 {
 	struct nt_inspector_entry *equal = nt_inspector_find_equal(inspector, task, path);
 	struct nt_inspector_task whole = *task;
@@ -135,14 +135,14 @@ int nt_inspector_ask(struct nt_inspector *inspector, const struct nt_inspector_t
 	}
 	if (task->request.kind != NT_INSPECT_MAPPING ||
 	    !nt_inspector_has_many_mappings(inspector, task->request.pid))
-		return ask(inspector, task, path, fd);
+		return queue_task(inspector, task, path, fd);
 	whole.request = (struct nt_inspection_request){
 		.kind = NT_INSPECT_PROCESS,
 		.pid = task->request.pid,
 		.takes_fuse = task->request.takes_fuse,
 	};
 	whole.seen_ns = 0;
-	return ask(inspector, &whole, NULL, -1);
+	return queue_task(inspector, &whole, NULL, -1);
 }
 
 bool nt_inspector_has(const struct nt_inspector *inspector, uint32_t pid)
@@ -267,7 +267,7 @@ static bool take_answer(struct nt_inspector *inspector, struct nt_inspector_slot
 
 static bool is_slow(const struct nt_inspector_slot *slot, uint64_t now_ns)
 {
-	return slot->task && now_ns - slot->task->task.asked_ns >= NT_INSPECTOR_SLOW_NS;
+	return slot->task && now_ns - slot->task->task.begun_ns >= NT_INSPECTOR_SLOW_NS;
 }
 
 /* True if a worker serves the same process, or is kept waiting by the same owner. */
@@ -347,8 +347,8 @@ static int send(struct nt_inspector *inspector, struct nt_inspector_slot *slot,
 	task->task.request.number = message.request.number = ++inspector->number;
 	if (len)
 		memcpy(message.path, task->path, len);
-	task->task.asked_ns = nt_clock_boot_ns();
-	return nt_worker_ask(slot->worker, &message, sizeof(message.request) + len, task->fd);
+	task->task.begun_ns = nt_clock_boot_ns();
+	return nt_worker_send(slot->worker, &message, sizeof(message.request) + len, task->fd);
 }
 
 static int start_worker(struct nt_inspector *inspector, struct nt_inspector_slot *slot)
@@ -420,10 +420,10 @@ static void look_at(struct nt_inspector *inspector, struct nt_inspector_slot *sl
 	if (slot != &inspector->slot[0] && slot->worker && !slot->task &&
 	    now_ns - slot->idle_ns >= NT_INSPECTOR_IDLE_NS)
 		drop_worker(inspector, slot);
-	if (!slot->task || now_ns - slot->task->task.asked_ns < NT_INSPECTOR_STALL_NS)
+	if (!slot->task || now_ns - slot->task->task.begun_ns < NT_INSPECTOR_STALL_NS)
 		return;
 	if (nt_worker_waits(slot->worker) ||
-	    now_ns - slot->task->task.asked_ns >= NT_INSPECTOR_BUSY_NS)
+	    now_ns - slot->task->task.begun_ns >= NT_INSPECTOR_BUSY_NS)
 		take_stall(inspector, slot);
 }
 

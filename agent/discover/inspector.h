@@ -60,7 +60,7 @@ struct nt_inspector_task {
 	struct nt_inspection_request request;
 	const struct nt_inspector_client *client; /* borrowed until the task has ended */
 	uint64_t start_ns; /* of the process; 0: any that has the pid when the task begins */
-	uint64_t asked_ns; /* boot time at which a worker began; set by the inspector */
+	uint64_t begun_ns; /* boot time at which a worker began; set by the inspector */
 	struct nt_owner owner; /* of the process when queued; id 0: not known; set too */
 	uint64_t seen_ns, exec_ns;
 	uint32_t known; /* files */
@@ -95,8 +95,9 @@ int nt_inspector_fd(const struct nt_inspector *inspector);
  * owner's share is full; -ENOMEM. Calls no hook. A task that is covered by a queued one is merged
  * into it, and does not end on its own.
  */
-NT_MUST_CHECK int nt_inspector_ask(struct nt_inspector *inspector,
-				   const struct nt_inspector_task *task, const char *path, int fd);
+NT_MUST_CHECK int nt_inspector_submit(struct nt_inspector *inspector,
+				      const struct nt_inspector_task *task, const char *path,
+				      int fd);
 
 /* True if an inspection of the process is pending; false positives are rare. */
 bool nt_inspector_has(const struct nt_inspector *inspector, uint32_t pid);

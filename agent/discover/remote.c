@@ -161,7 +161,7 @@ static int read_known(struct nt_remote *remote, const struct known *known,
 		return -EBUSY;
 	}
 	request->number = ++remote->number;
-	r = nt_worker_ask(remote->worker, request, sizeof(*request), -1);
+	r = nt_worker_send(remote->worker, request, sizeof(*request), -1);
 	n = r < 0 ? -EPIPE : wait_answer(remote);
 	r = n > 0 ? check_answer(remote, n, &waited_ns, ret_body, ret_len) : (int)n;
 	if (n != -ETIMEDOUT && r != -EPIPE) {

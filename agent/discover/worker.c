@@ -245,7 +245,7 @@ static pid_t spawn_worker(const struct nt_worker *spawner, int socket, nt_worker
 	struct pollfd answered = {.fd = spawner->socket, .events = POLLIN};
 	nt_autoclose int fd = -1;
 	long pid;
-	int r = nt_worker_ask(spawner, &fn, sizeof(fn), socket);
+	int r = nt_worker_send(spawner, &fn, sizeof(fn), socket);
 
 	if (r < 0)
 		return r;
@@ -329,7 +329,7 @@ pid_t nt_worker_pid(const struct nt_worker *worker)
 	return worker->pid;
 }
 
-int nt_worker_ask(const struct nt_worker *worker, const void *request, size_t len, int fd)
+int nt_worker_send(const struct nt_worker *worker, const void *request, size_t len, int fd)
 {
 	if (send_message(worker->socket, request, len, fd, MSG_DONTWAIT) >= 0)
 		return 0;

@@ -63,8 +63,8 @@ pid_t nt_worker_pid(const struct nt_worker *worker);
  * Sends a request; never blocks. fd: passed along, or -1. -EAGAIN: too many requests; -EPIPE: it
  * has died.
  */
-NT_MUST_CHECK int nt_worker_ask(const struct nt_worker *worker, const void *request, size_t len,
-				int fd);
+NT_MUST_CHECK int nt_worker_send(const struct nt_worker *worker, const void *request, size_t len,
+				 int fd);
 /*
  * Takes the next answer and returns its length. *ret_fd: passed along, for the caller to close, or
  * -1. -EAGAIN: none yet; -EPIPE: the worker has died.

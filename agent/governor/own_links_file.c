@@ -78,12 +78,12 @@ static void cut(struct nt_own_links *own, struct nt_own_file *file)
 	}
 }
 
-static void ask_for_shared(struct nt_own_links *own, struct nt_own_file *file)
+static void request_shared(struct nt_own_links *own, struct nt_own_file *file)
 {
 	size_t all, n = 0;
 	const struct nt_probe_target *target = nt_attached_targets(file->attached, &all);
 	nt_autofree struct nt_probe_target *chosen = calloc(all + 1, sizeof(*chosen));
-	struct nt_own_request *request = chosen ? nt_own_ask(own, NULL, false) : NULL;
+	struct nt_own_request *request = chosen ? nt_own_request_new(own, NULL, false) : NULL;
 	struct nt_linker_request wanted;
 
 	if (!request)
@@ -195,7 +195,7 @@ void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64
 			begin_split(own, file, split, boot_ns);
 		else if (!governed && boot_ns >= file->calm_ns + JOIN_NS && !file->token &&
 			 nt_clock_boot_ns() >= file->retry_ns)
-			ask_for_shared(own, file);
+			request_shared(own, file);
 		break;
 	case PHASE_JOINING:
 		break;

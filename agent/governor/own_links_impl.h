@@ -108,8 +108,8 @@ void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt
 /* The shared links could not be made, or not be moved into the file. */
 void nt_own_part(struct nt_own_links *own, struct nt_own_file *file);
 void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64_t boot_ns);
-struct nt_own_request *nt_own_ask(struct nt_own_links *own, const struct nt_own_use *use,
-				  bool look);
+struct nt_own_request *nt_own_request_new(struct nt_own_links *own, const struct nt_own_use *use,
+					  bool look);
 void nt_own_detach(struct nt_own_links *own, struct nt_bundle *bundle);
 void nt_own_drop_bundle(struct nt_own_links *own, struct nt_own_use *use);
 struct nt_own_file *nt_own_find_file(const struct nt_own_links *own, uintptr_t key);

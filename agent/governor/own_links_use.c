@@ -73,7 +73,8 @@ static size_t choose(const struct nt_own_use *use, bool look, struct nt_probe_ta
 	return n;
 }
 
-struct nt_own_request *nt_own_ask(struct nt_own_links *own, const struct nt_own_use *use, bool look)
+struct nt_own_request *nt_own_request_new(struct nt_own_links *own, const struct nt_own_use *use,
+					  bool look)
 {
 	struct nt_own_request *request = calloc(1, sizeof(*request));
 
@@ -141,7 +142,7 @@ int nt_own_make(struct nt_own_links *own, struct nt_own_use *use, bool look)
 	n = choose(use, look, target);
 	if (!n)
 		return 0;
-	request = nt_own_ask(own, use, look);
+	request = nt_own_request_new(own, use, look);
 	if (!request)
 		return -ENOMEM;
 	wanted = (struct nt_linker_request){

@@ -20,7 +20,7 @@
 #define GRACE_NS     (30 * NT_SECOND) /* after which the server must have ended a watch */
 
 enum {
-	ASKED_MAX = 10, /* longest delay that a server may request */
+	RETRY_AFTER_MAX = 10, /* longest delay that a server may request */
 	VERSION = 64, /* bytes of a resource version */
 	HTTP_GONE = 410,
 };
@@ -36,7 +36,7 @@ struct nt_kube_pods {
 	char version[VERSION]; /* from where to watch; "": list first */
 	uint64_t random;
 	uint64_t wait_ns; /* backoff before the next attempt */
-	uint64_t asked_ns; /* requested by the server */
+	uint64_t retry_after_ns; /* requested by the server */
 	bool was_gone; /* in the current response */
 
 	pthread_mutex_t lock; /* for all below; never held during requests or parsing */
@@ -177,7 +177,7 @@ static void fail(struct nt_kube_pods *pods, enum nt_kube_failure failure,
 	else
 		(void)snprintf(pods->reason, sizeof(pods->reason), "HTTP %ld", reply->status);
 	(void)pthread_mutex_unlock(&pods->lock);
-	pods->asked_ns = reply->retry_after_ns;
+	pods->retry_after_ns = reply->retry_after_ns;
 }
 
 /* True: success. An expired version is no failure, but no progress. */
@@ -334,9 +334,9 @@ static uint64_t wait_after(struct nt_kube_pods *pods, bool well)
 	if (pods->wait_ns > pods->retry_max_ns)
 		pods->wait_ns = pods->retry_max_ns;
 	ns = pods->wait_ns / 2 + draw(pods, pods->wait_ns / 2 + 1);
-	if (pods->asked_ns > ASKED_MAX * pods->retry_max_ns)
-		pods->asked_ns = ASKED_MAX * pods->retry_max_ns;
-	return pods->asked_ns > ns ? pods->asked_ns : ns;
+	if (pods->retry_after_ns > RETRY_AFTER_MAX * pods->retry_max_ns)
+		pods->retry_after_ns = RETRY_AFTER_MAX * pods->retry_max_ns;
+	return pods->retry_after_ns > ns ? pods->retry_after_ns : ns;
 }
 
 static void *run(void *data)
@@ -346,7 +346,7 @@ static void *run(void *data)
 
 	do {
 		listed = !pods->version[0];
-		pods->asked_ns = 0;
+		pods->retry_after_ns = 0;
 		pods->was_gone = false;
 		well = listed ? list(pods) : watch(pods);
 		/* The watch follows its list without a delay. */

@@ -110,7 +110,7 @@ static int read_reply(const struct nt_buf *body, struct nt_devices *ret_devices)
 	return nt_devices_read(data + FRAME, (size_t)len, ret_devices);
 }
 
-static void ask(struct nt_kubelet *kubelet)
+static void read_gpus(struct nt_kubelet *kubelet)
 {
 	struct reply reply = {.body = {.max = REPLY_BYTES}};
 	struct nt_devices *before;
@@ -122,7 +122,7 @@ static void ask(struct nt_kubelet *kubelet)
 		r = read_reply(&reply.body, kubelet->next);
 	nt_buf_release(&reply.body);
 	(void)pthread_mutex_lock(&kubelet->lock);
-	kubelet->stats.asked++;
+	kubelet->stats.requests++;
 	kubelet->stats.failed += r < 0;
 	kubelet->stats.malformed += answered && r < 0;
 	kubelet->stats.is_there = r == 0;
@@ -159,7 +159,7 @@ static void *run(void *data)
 	do {
 		/* A node outside Kubernetes never has the socket. */
 		if (access(kubelet->socket, F_OK) == 0)
-			ask(kubelet);
+			read_gpus(kubelet);
 	} while (!wait(kubelet));
 	return NULL;
 }

@@ -14,7 +14,7 @@
 #include "common/base/cleanup.h"
 
 struct nt_kubelet_stats {
-	uint64_t asked, failed; /* totals */
+	uint64_t requests, failed; /* totals */
 	uint64_t devices; /* now */
 	uint64_t over_cap; /* devices over NT_DEVICE_MAX in the last response */
 	uint64_t malformed; /* responses */

@@ -216,7 +216,7 @@ static int make_links(struct nt_attach *a, const struct nt_attach_pending *pendi
 	return finish(a, pending, r, refused, bundle);
 }
 
-static int ask_for_links(struct nt_attach *a, struct nt_attach_pending *pending,
+static int request_links(struct nt_attach *a, struct nt_attach_pending *pending,
 			 const struct nt_attach_order *order)
 {
 	const struct nt_linker_request request = {
@@ -286,7 +286,7 @@ int nt_attach_subjects(struct nt_attach *a, struct nt_attached *file,
 		file->subjects &= ~subjects;
 		return r;
 	}
-	return a->linker ? ask_for_links(a, nt_take(pending), order) : make_links(a, pending);
+	return a->linker ? request_links(a, nt_take(pending), order) : make_links(a, pending);
 }
 
 static void settle(struct nt_attach *a, struct nt_linker_result *result)

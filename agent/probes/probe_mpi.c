@@ -59,7 +59,7 @@ enum {
  * Queries of rank or size. They alone identify MPICH's communicators, whose handles are no
  * addresses. An int: the upper half of the word read is undefined.
  */
-#define ASKING(name, role_)                                                                        \
+#define QUERY(name, role_)                                                                         \
 	{                                                                                          \
 		MPI_ROW, .symbol = #name, .role = role_, .returns = true, .hot = true, .words = 2, \
 			 .comm = 0, .newcomm = 1, .deref = 1, .deref_at_return = true,             \
@@ -136,8 +136,8 @@ static const struct nt_probe rows[] = {
 	{MPI_ROW, .symbol = "MPI_Comm_free", .role = NT_ROLE_DESTROY, .returns = true, .words = 1,
 	 .comm = NT_DEREF_WORD, .deref = 0, NT_NO_DATA, NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE,
 	 NT_NO_COUNT},
-	ASKING(MPI_Comm_rank, NT_ROLE_COMM_RANK),
-	ASKING(MPI_Comm_size, NT_ROLE_COMM_SIZE),
+	QUERY(MPI_Comm_rank, NT_ROLE_COMM_RANK),
+	QUERY(MPI_Comm_size, NT_ROLE_COMM_SIZE),
 
 	LIFE(MPI_Init, NT_ROLE_LIBRARY_INIT, true, 2, NO, 0),
 	LIFE(MPI_Init_thread, NT_ROLE_LIBRARY_INIT, true, 4, NO, 0),

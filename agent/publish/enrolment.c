@@ -61,8 +61,8 @@ static int read_key(const struct nt_enrolment *enrolment, const struct nt_buf *b
 }
 
 /* 0: *ret_key is the node's. -EAGAIN: the token is being reviewed. Otherwise text is the error. */
-static int ask(struct nt_enrolment *enrolment, struct nt_node_key *ret_key,
-	       char text[NT_KUBE_REASON])
+static int request_key(struct nt_enrolment *enrolment, struct nt_node_key *ret_key,
+		       char text[NT_KUBE_REASON])
 {
 	nt_autokubereply struct nt_kube_reply reply = {0};
 	int r = nt_kube_call(enrolment->http,
@@ -117,7 +117,7 @@ static void settle(struct nt_enrolment *enrolment, int r, const struct nt_node_k
 		   const char *text)
 {
 	(void)pthread_mutex_lock(&enrolment->lock);
-	enrolment->stats.asked++;
+	enrolment->stats.requests++;
 	enrolment->stats.granted += r == 0;
 	enrolment->stats.failed += r < 0 && r != -EAGAIN;
 	if (r == 0) {
@@ -138,7 +138,7 @@ static void *run(void *data)
 	do {
 		char text[NT_KUBE_REASON] = "";
 		struct nt_node_key key = {0};
-		int r = ask(enrolment, &key, text);
+		int r = request_key(enrolment, &key, text);
 
 		settle(enrolment, r, &key, text);
 		OPENSSL_cleanse(&key, sizeof(key));

@@ -22,7 +22,7 @@ struct nt_enrolment_options {
 };
 
 struct nt_enrolment_stats {
-	uint64_t asked, granted, failed; /* failed: no key, and no request to wait */
+	uint64_t requests, granted, failed; /* failed: no key, and no request to wait */
 };
 
 struct nt_enrolment;

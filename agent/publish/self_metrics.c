@@ -326,7 +326,7 @@ static const struct row rows[] = {
 	KUBE_DROPPED("no-memory", pods.no_memory),
 	COUNTER("kube_containers_dropped", NULL, placement_lookup.kube.pods.containers_over_cap,
 		"Containers that made room for later ones of their pod."),
-	COUNTER("kubelet_asked", NULL, placement_lookup.kubelet.asked,
+	COUNTER("kubelet_asked", NULL, placement_lookup.kubelet.requests,
 		"Times at which the kubelet was asked for the GPUs of pods."),
 	COUNTER("kubelet_failed", NULL, placement_lookup.kubelet.failed,
 		"Of those, without an answer."),

@@ -73,7 +73,7 @@ int nt_api_node_keys(void *data, const struct nt_httpd_request *request,
 		return nt_httpd_problem(reply, request, 400, "bad_request",
 					"the body is not {\"node\": NAME} with a name of 1 to 255 "
 					"bytes");
-	switch (nt_enrol_ask(api->options.enrol, token, strlen(token), node, &key, reason)) {
+	switch (nt_enrol_request(api->options.enrol, token, strlen(token), node, &key, reason)) {
 	case NT_ENROL_GRANTED:
 		return reply_key(reply, node, &key);
 	case NT_ENROL_WAITS:

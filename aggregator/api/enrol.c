@@ -293,9 +293,9 @@ static enum nt_enrol_answer answer(struct nt_enrol *enrol, const struct entry *e
 	return entry->state == FAILED ? NT_ENROL_AWAY : NT_ENROL_DENIED;
 }
 
-enum nt_enrol_answer nt_enrol_ask(struct nt_enrol *enrol, const char *token, size_t len,
-				  const char *node, struct nt_node_key *ret_key,
-				  char ret_reason[NT_ENROL_REASON])
+enum nt_enrol_answer nt_enrol_request(struct nt_enrol *enrol, const char *token, size_t len,
+				      const char *node, struct nt_node_key *ret_key,
+				      char ret_reason[NT_ENROL_REASON])
 {
 	enum nt_enrol_answer how;
 	const struct entry *entry;

@@ -62,9 +62,9 @@ NT_DEFINE_AUTO(nt_enrol, nt_enrol_stop)
  * From any thread; never blocks on the API server. NT_ENROL_GRANTED fills in ret_key, the key of
  * that node; NT_ENROL_DENIED and NT_ENROL_AWAY fill in ret_reason.
  */
-enum nt_enrol_answer nt_enrol_ask(struct nt_enrol *enrol, const char *token, size_t len,
-				  const char *node, struct nt_node_key *ret_key,
-				  char ret_reason[NT_ENROL_REASON]);
+enum nt_enrol_answer nt_enrol_request(struct nt_enrol *enrol, const char *token, size_t len,
+				      const char *node, struct nt_node_key *ret_key,
+				      char ret_reason[NT_ENROL_REASON]);
 
 void nt_enrol_stats(struct nt_enrol *enrol, struct nt_enrol_stats *ret_stats);
 

@@ -43,7 +43,7 @@ static bool is_wanted(const struct nt_kafka_reader *reader,
 /* ---- requesting offsets ---------------------------------------------------------------------- */
 
 /* Offsets of times in many partitions, in one request. The list has the times as offsets. */
-static int ask_offsets(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list)
+static int request_offsets(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *list)
 {
 	rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(reader->rk, list, QUERY_MS);
 
@@ -72,10 +72,10 @@ static int resolve_times(struct nt_kafka_reader *reader, rd_kafka_topic_partitio
 			 rd_kafka_topic_partition_list_t *times)
 {
 	bool is_complete = true;
-	int r = ask_offsets(reader, ends);
+	int r = request_offsets(reader, ends);
 
 	if (r == 0)
-		r = ask_offsets(reader, times);
+		r = request_offsets(reader, times);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < times->cnt; i++) {
@@ -144,13 +144,13 @@ static int resolve_evicted(struct nt_kafka_reader *reader, struct nt_kafka_parti
 }
 
 /* 0 where every end is known. */
-static int ask_ends(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *ends)
+static int request_ends(struct nt_kafka_reader *reader, rd_kafka_topic_partition_list_t *ends)
 {
 	int r;
 
 	for (int i = 0; i < ends->cnt; i++)
 		ends->elems[i].offset = RD_KAFKA_OFFSET_END;
-	r = ends->cnt ? ask_offsets(reader, ends) : 0;
+	r = ends->cnt ? request_offsets(reader, ends) : 0;
 	for (int i = 0; i < ends->cnt && r == 0; i++) {
 		if (ends->elems[i].err)
 			r = nt_kafka_errno(ends->elems[i].err);
@@ -172,10 +172,10 @@ int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader)
 				add_to(reader, ends, &reader->partitions[i].partition[j],
 				       RD_KAFKA_OFFSET_END);
 	/* A partition may have no leader, above all when it is new. */
-	r = ask_ends(reader, ends);
+	r = request_ends(reader, ends);
 	for (int i = 1; i < ASK_TIMES && r < 0; i++) {
 		(void)nanosleep(&pause, NULL);
-		r = ask_ends(reader, ends);
+		r = request_ends(reader, ends);
 	}
 	for (int i = 0; i < ends->cnt && r == 0; i++) {
 		struct nt_kafka_partition *partition = ends->elems[i].opaque;

@@ -116,8 +116,8 @@ static void serve_errors(struct admin *admin)
 }
 
 /* Waits until the brokers reply, or are known to be unreachable. */
-static int ask_metadata(struct admin *admin, struct nt_bus_error *error,
-			const struct rd_kafka_metadata **ret_metadata)
+static int request_metadata(struct admin *admin, struct nt_bus_error *error,
+			    const struct rd_kafka_metadata **ret_metadata)
 {
 	struct nt_bus_health health;
 	rd_kafka_resp_err_t result = RD_KAFKA_RESP_ERR__TRANSPORT;
@@ -206,12 +206,12 @@ static int describe_topics(struct admin *admin, struct nt_kafka_topic_state stat
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	const struct rd_kafka_metadata *metadata;
-	int r = ask_metadata(admin, error, &metadata);
+	int r = request_metadata(admin, error, &metadata);
 
 	for (int i = 0; i < ASK_TIMES && r == 0 && !is_settled(metadata); i++) {
 		rd_kafka_metadata_destroy(metadata);
 		(void)nanosleep(&pause, NULL);
-		r = ask_metadata(admin, error, &metadata);
+		r = request_metadata(admin, error, &metadata);
 	}
 	if (r < 0)
 		return r;
@@ -450,20 +450,20 @@ static void compare_shape(const struct admin *admin, const struct nt_kafka_topic
 static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *wish,
 		       struct nt_kafka_topic_state states[NT_TOPIC_END], struct nt_bus_error *error)
 {
-	rd_kafka_ConfigResource_t *asked[NT_TOPIC_END];
+	rd_kafka_ConfigResource_t *described[NT_TOPIC_END];
 	const rd_kafka_ConfigResource_t **resources;
 	rd_kafka_event_t *event;
 	size_t count = 0;
 
 	for (int i = 0; i < NT_TOPIC_END; i++)
 		if (states[i].status == NT_KAFKA_TOPIC_FINE)
-			asked[count++] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC,
-								     states[i].name);
+			described[count++] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC,
+									 states[i].name);
 	if (!count)
 		return 0;
-	rd_kafka_DescribeConfigs(admin->rk, asked, count, NULL, admin->queue);
+	rd_kafka_DescribeConfigs(admin->rk, described, count, NULL, admin->queue);
 	event = wait_for_answer(admin, error);
-	rd_kafka_ConfigResource_destroy_array(asked, count);
+	rd_kafka_ConfigResource_destroy_array(described, count);
 	if (!event)
 		return -EIO;
 	resources = rd_kafka_DescribeConfigs_result_resources(
@@ -491,7 +491,7 @@ static int wait_for_made(struct admin *admin,
 	for (int tries = 0; tries < MADE_TIMES; tries++) {
 		const struct rd_kafka_metadata *metadata;
 		bool is_complete = true;
-		int r = ask_metadata(admin, error, &metadata);
+		int r = request_metadata(admin, error, &metadata);
 
 		if (r < 0)
 			return r;

@@ -111,7 +111,7 @@ static bool says_anything(const rd_kafka_topic_partition_list_t *ends)
 }
 
 /* Not before the last ones were taken: so the new ones are later than that. */
-static void ask_ends(struct nt_kafka_watch *watch)
+static void request_ends(struct nt_kafka_watch *watch)
 {
 	rd_kafka_topic_partition_list_t *list;
 	bool is_wanted;
@@ -150,7 +150,7 @@ static uint64_t look(struct nt_kafka_watch *watch)
 	is_complete = learn(watch, metadata);
 	rd_kafka_metadata_destroy(metadata);
 	if (is_complete)
-		ask_ends(watch);
+		request_ends(watch);
 	return nt_clock_mono_ns() + (is_complete ? LOOK_NS : LOOK_AGAIN_NS);
 }
 

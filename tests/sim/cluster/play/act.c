@@ -94,10 +94,10 @@ static int64_t passed_ns(const struct cl_play *play, const struct cl_group *grou
 {
 	const uint32_t from = cl_group_member(group, place % group->size);
 	const uint32_t to = cl_group_member(group, (place + 1) % group->size);
-	const int64_t sent_ns = play->rank[from].arrive_ns, asked_ns = play->rank[to].arrive_ns;
+	const int64_t sent_ns = play->rank[from].arrive_ns, wanted_ns = play->rank[to].arrive_ns;
 	const struct cl_group pair = {from < to ? from : to, from < to ? to - from : from - to, 2};
 
-	return (sent_ns > asked_ns ? sent_ns : asked_ns) +
+	return (sent_ns > wanted_ns ? sent_ns : wanted_ns) +
 	       (int64_t)((double)act->ns * cl_effect_on_transfer(play->s, &pair, play->step));
 }
 

@@ -53,33 +53,33 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 	done[dones++] = task->request.pid;
 }
 
-static int ask_for(struct nt_inspection_request request, const char *path)
+static int submit_request(struct nt_inspection_request request, const char *path)
 {
 	static const struct nt_inspector_client client = {.found = on_found, .done = on_done};
 	const struct nt_inspector_task task = {.request = request, .client = &client};
 
-	return nt_inspector_ask(inspector, &task, path, -1);
+	return nt_inspector_submit(inspector, &task, path, -1);
 }
 
-static int ask_kind(uint32_t pid, enum nt_inspection_kind kind)
+static int submit_kind(uint32_t pid, enum nt_inspection_kind kind)
 {
-	return ask_for((struct nt_inspection_request){.kind = kind, .pid = pid}, NULL);
+	return submit_request((struct nt_inspection_request){.kind = kind, .pid = pid}, NULL);
 }
 
 /* One that is not equal to any other. */
-static int ask(uint32_t pid)
+static int submit(uint32_t pid)
 {
-	return ask_kind(pid, NT_INSPECT_INTERPRETER);
+	return submit_kind(pid, NT_INSPECT_INTERPRETER);
 }
 
-static int ask_mapping(uint32_t pid, uint64_t address)
+static int submit_mapping(uint32_t pid, uint64_t address)
 {
-	return ask_for((struct nt_inspection_request){.kind = NT_INSPECT_MAPPING,
-						      .pid = pid,
-						      .address = address,
-						      .size = 4096,
-						      .ino = 7},
-		       "/x/libnccl.so.2");
+	return submit_request((struct nt_inspection_request){.kind = NT_INSPECT_MAPPING,
+							     .pid = pid,
+							     .address = address,
+							     .size = 4096,
+							     .ino = 7},
+			      "/x/libnccl.so.2");
 }
 
 static uint64_t pending(void)
@@ -120,8 +120,8 @@ static void an_owner_does_not_wait_for_all_of_another(void **state)
 {
 	(void)state;
 	for (int i = 0; i < CROWD; i++)
-		assert_int_equal(ask((uint32_t)getpid()), 0);
-	assert_int_equal(ask((uint32_t)getppid()), 0);
+		assert_int_equal(submit((uint32_t)getpid()), 0);
+	assert_int_equal(submit((uint32_t)getppid()), 0);
 	run_until(2);
 	assert_int_equal(done[0], getpid());
 	assert_int_equal(done[1], getppid());
@@ -131,19 +131,19 @@ static void an_owner_does_not_wait_for_all_of_another(void **state)
 static void an_owner_finds_room_that_another_has_not(void **state)
 {
 	struct nt_inspector_stats stats;
-	int asked = 0;
+	int queued = 0;
 
 	(void)state;
-	while (asked <= NT_INSPECTOR_TASKS && ask((uint32_t)getpid()) == 0)
-		asked++;
-	assert_int_equal(asked, NT_INSPECTOR_TASKS / 2);
-	assert_int_equal(ask((uint32_t)getpid()), -ENOSPC);
+	while (queued <= NT_INSPECTOR_TASKS && submit((uint32_t)getpid()) == 0)
+		queued++;
+	assert_int_equal(queued, NT_INSPECTOR_TASKS / 2);
+	assert_int_equal(submit((uint32_t)getpid()), -ENOSPC);
 	nt_inspector_stats(inspector, &stats);
 	assert_int_equal(stats.over_cap, 2);
 	assert_int_equal(stats.pending, NT_INSPECTOR_TASKS / 2);
 	for (int i = 0; i < NT_INSPECTOR_TASKS / 8; i++)
-		assert_int_equal(ask((uint32_t)getppid()), 0);
-	assert_int_equal(ask((uint32_t)getppid()), -ENOSPC);
+		assert_int_equal(submit((uint32_t)getppid()), 0);
+	assert_int_equal(submit((uint32_t)getppid()), -ENOSPC);
 }
 
 static void what_is_asked_for_is_pending_until_it_has_ended(void **state)
@@ -151,8 +151,8 @@ static void what_is_asked_for_is_pending_until_it_has_ended(void **state)
 	(void)state;
 	assert_false(nt_inspector_has(inspector, (uint32_t)getpid()));
 	assert_int_equal(nt_inspector_oldest_ns(inspector), 0);
-	assert_int_equal(ask((uint32_t)getpid()), 0);
-	assert_int_equal(ask((uint32_t)getpid()), 0);
+	assert_int_equal(submit((uint32_t)getpid()), 0);
+	assert_int_equal(submit((uint32_t)getpid()), 0);
 	assert_true(nt_inspector_has(inspector, (uint32_t)getpid()));
 	assert_true(nt_inspector_oldest_ns(inspector) > 0);
 	run_until(2);
@@ -166,21 +166,21 @@ static void what_is_queued_already_is_not_queued_again(void **state)
 
 	(void)state;
 	for (int i = 0; i < CROWD; i++) {
-		assert_int_equal(ask_kind(pid, NT_INSPECT_PROGRAM), 0);
-		assert_int_equal(ask_mapping(pid, 4096), 0);
+		assert_int_equal(submit_kind(pid, NT_INSPECT_PROGRAM), 0);
+		assert_int_equal(submit_mapping(pid, 4096), 0);
 	}
 	assert_int_equal(pending(), 2);
 	assert_int_equal(owners_read, 2);
-	assert_int_equal(ask_mapping((uint32_t)getppid(), 4096), 0);
+	assert_int_equal(submit_mapping((uint32_t)getppid(), 4096), 0);
 	assert_int_equal(pending(), 3);
 	/* The whole process is more than its parts, and makes up for all that come later. */
-	assert_int_equal(ask_kind(pid, NT_INSPECT_PROCESS), 0);
-	assert_int_equal(ask_mapping(pid, 8192), 0);
-	assert_int_equal(ask_kind(pid, NT_INSPECT_PROCESS), 0);
+	assert_int_equal(submit_kind(pid, NT_INSPECT_PROCESS), 0);
+	assert_int_equal(submit_mapping(pid, 8192), 0);
+	assert_int_equal(submit_kind(pid, NT_INSPECT_PROCESS), 0);
 	assert_int_equal(pending(), 4);
 	run_until(4);
 	/* What was asked then may have changed since. */
-	assert_int_equal(ask_mapping(pid, 4096), 0);
+	assert_int_equal(submit_mapping(pid, 4096), 0);
 	assert_int_equal(pending(), 1);
 	run_until(5);
 }
@@ -191,10 +191,10 @@ static void a_process_with_many_new_mappings_is_looked_at_as_a_whole(void **stat
 
 	(void)state;
 	for (uint64_t i = 1; i <= CROWD; i++)
-		assert_int_equal(ask_mapping(pid, 4096 * i), 0);
+		assert_int_equal(submit_mapping(pid, 4096 * i), 0);
 	assert_int_equal(pending(), NT_INSPECTOR_MAPPINGS + 1);
 	assert_int_equal(owners_read, NT_INSPECTOR_MAPPINGS + 1);
-	assert_int_equal(ask_mapping((uint32_t)getppid(), 4096), 0);
+	assert_int_equal(submit_mapping((uint32_t)getppid(), 4096), 0);
 	assert_int_equal(pending(), NT_INSPECTOR_MAPPINGS + 2);
 	run_until(NT_INSPECTOR_MAPPINGS + 2);
 }

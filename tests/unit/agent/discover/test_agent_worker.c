@@ -43,13 +43,13 @@ static void serve(int socket, const uint8_t *request, size_t len, int fd)
 	nt_worker_answer(socket, &facts, sizeof(facts), -1);
 }
 
-static struct facts ask(const struct nt_worker *worker)
+static struct facts read_facts(const struct nt_worker *worker)
 {
 	struct pollfd answered = {.fd = nt_worker_fd(worker), .events = POLLIN};
 	struct facts facts;
 	int fd;
 
-	assert_int_equal(nt_worker_ask(worker, "?", 1, -1), 0);
+	assert_int_equal(nt_worker_send(worker, "?", 1, -1), 0);
 	assert_int_equal(poll(&answered, 1, WAIT_MS), 1);
 	assert_int_equal(nt_worker_take(worker, &facts, sizeof(facts), &fd), sizeof(facts));
 	assert_int_equal(facts.pid, nt_worker_pid(worker));
@@ -62,7 +62,7 @@ static struct facts facts_of_new(struct nt_workers *workers)
 	struct facts facts;
 
 	assert_int_equal(nt_worker_start(workers, serve, &worker), 0);
-	facts = ask(worker);
+	facts = read_facts(worker);
 	nt_worker_kill(workers, worker);
 	return facts;
 }

@@ -189,7 +189,7 @@ static struct nt_kube_pods_stats stats_of(struct nt_kube_pods *pods)
 		}                                                                                  \
 	} while (0)
 
-static bool was_asked(struct played *played, const char *part)
+static bool has_request(struct played *played, const char *part)
 {
 	bool found = false;
 
@@ -235,10 +235,10 @@ static void pods_of_this_node_are_listed_and_then_watched(void **state)
 	pods = start(&server);
 	UNTIL(watches(&played) == 1);
 	assert_true(knows(pods, 1) && knows(pods, 3) && !knows(pods, 4));
-	assert_true(was_asked(&played, "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-07"
-				       "&resourceVersion=0 "));
-	assert_true(was_asked(&played, "watch=1&allowWatchBookmarks=true&timeoutSeconds="));
-	assert_true(was_asked(&played, "&resourceVersion=100 "));
+	assert_true(has_request(&played, "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-07"
+					 "&resourceVersion=0 "));
+	assert_true(has_request(&played, "watch=1&allowWatchBookmarks=true&timeoutSeconds="));
+	assert_true(has_request(&played, "&resourceVersion=100 "));
 	change(&played, "ADDED", 4, 1, 101);
 	UNTIL(knows(pods, 4));
 	change(&played, "DELETED", 1, 1, 102);
@@ -267,13 +267,13 @@ static void a_watch_goes_on_where_the_last_change_or_bookmark_was(void **state)
 	UNTIL(stats_of(pods).events == 1);
 	hang_up(&played);
 	UNTIL(watches(&played) == 2);
-	assert_true(was_asked(&played, "&resourceVersion=150 "));
+	assert_true(has_request(&played, "&resourceVersion=150 "));
 	say(&played, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":"
 		     "\"170\"}}}");
 	UNTIL(stats_of(pods).events == 2);
 	hang_up(&played);
 	UNTIL(watches(&played) == 3);
-	assert_true(was_asked(&played, "&resourceVersion=170 "));
+	assert_true(has_request(&played, "&resourceVersion=170 "));
 	assert_int_equal(stats_of(pods).lists, 1);
 	assert_int_equal(stats_of(pods).failed[NT_KUBE_AWAY], 0);
 	kube_end(&server);
@@ -300,7 +300,7 @@ static void a_version_that_is_too_old_is_followed_by_a_new_list(void **state)
 	UNTIL(watches(&played) == 2);
 	assert_int_equal(stats_of(pods).lists, 3);
 	assert_int_equal(stats_of(pods).gone, 2);
-	assert_true(was_asked(&played, "&resourceVersion=300 "));
+	assert_true(has_request(&played, "&resourceVersion=300 "));
 	assert_true(knows(pods, 2) && knows(pods, 3));
 	assert_int_equal(stats_of(pods).pods.gone, 1); /* number 1 */
 	kube_end(&server);

@@ -308,7 +308,7 @@ static void without_a_socket_nobody_is_asked(void **state)
 	(void)state;
 	assert_int_equal(nt_kubelet_new("/no/such/socket", NT_MILLISECOND, &kubelet), 0);
 	(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	assert_int_equal(stats_of(kubelet).asked, 0);
+	assert_int_equal(stats_of(kubelet).requests, 0);
 	assert_int_equal(nt_kubelet_gpus(kubelet, "ml", "train-7", "main", gpu), 0);
 }
 

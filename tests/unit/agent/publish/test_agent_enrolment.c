@@ -38,14 +38,14 @@ struct answer {
 struct aggregator {
 	const struct answer *answer;
 	unsigned int answers;
-	atomic_uint asked;
+	atomic_uint requests;
 	atomic_bool was_wrong; /* some request was not as it should be */
 };
 
 static bool give(struct kube_server *server, int fd, const struct kube_request *request)
 {
 	struct aggregator *aggregator = server->data;
-	unsigned int n = atomic_fetch_add(&aggregator->asked, 1);
+	unsigned int n = atomic_fetch_add(&aggregator->requests, 1);
 	const struct answer *answer =
 		&aggregator->answer[n < aggregator->answers ? n : aggregator->answers - 1];
 
@@ -115,7 +115,7 @@ static void a_key_that_is_given_after_a_while_is_taken_once(void **state)
 	assert_int_equal(key.secret[31], 0x1f);
 	assert_false(nt_enrolment_take(b.enrolment, &key));
 	nt_enrolment_stats(b.enrolment, &stats);
-	assert_int_equal(stats.asked, 4);
+	assert_int_equal(stats.requests, 4);
 	assert_int_equal(stats.granted, 1);
 	assert_int_equal(stats.failed, 1);
 	nt_enrolment_fault_notice(b.enrolment, text);

@@ -109,7 +109,7 @@ static enum nt_enrol_answer ask(struct nt_enrol *enrol, const char *token, const
 	const uint64_t start_ns = nt_clock_mono_ns();
 	enum nt_enrol_answer answer;
 
-	while ((answer = nt_enrol_ask(enrol, token, strlen(token), node, key, reason)) ==
+	while ((answer = nt_enrol_request(enrol, token, strlen(token), node, key, reason)) ==
 	       NT_ENROL_WAITS) {
 		assert_true(nt_clock_mono_ns() - start_ns < 30 * NT_SECOND);
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -144,8 +144,9 @@ static void an_agent_gets_the_key_of_the_node_that_the_api_server_states(void **
 	assert_int_equal(stats.granted, 2);
 	assert_int_equal(stats.denied, 7);
 	/* A second question within a minute costs the API server nothing. */
-	assert_int_equal(nt_enrol_ask(enrol, "good", 4, "gpu-07", &key, (char[NT_ENROL_REASON]){0}),
-			 NT_ENROL_GRANTED);
+	assert_int_equal(
+		nt_enrol_request(enrol, "good", 4, "gpu-07", &key, (char[NT_ENROL_REASON]){0}),
+		NT_ENROL_GRANTED);
 	assert_int_equal(atomic_load(&reviewer.reviews), 9);
 	kube_end(&server);
 }
@@ -183,10 +184,10 @@ static void more_tokens_than_there_is_room_for_are_put_off(void **state)
 	enrol = start_enrol(&server, secrets);
 	for (int i = 0; i < NT_ENROL_TOKENS; i++) {
 		(void)snprintf(token, sizeof(token), "token-%d", i);
-		assert_int_equal(nt_enrol_ask(enrol, token, strlen(token), "n", &key, reason),
+		assert_int_equal(nt_enrol_request(enrol, token, strlen(token), "n", &key, reason),
 				 NT_ENROL_WAITS);
 	}
-	assert_int_equal(nt_enrol_ask(enrol, "good", 4, "gpu-07", &key, reason), NT_ENROL_BUSY);
+	assert_int_equal(nt_enrol_request(enrol, "good", 4, "gpu-07", &key, reason), NT_ENROL_BUSY);
 	nt_enrol_stats(enrol, &stats);
 	assert_int_equal(stats.over_cap, 1);
 	/* Refused tokens make room. */
@@ -210,10 +211,10 @@ static void no_token_is_not_asked_for(void **state)
 	memset(large, 'x', sizeof(large));
 	kube_start(&server, 0);
 	enrol = start_enrol(&server, secrets);
-	assert_int_equal(nt_enrol_ask(enrol, "", 0, "n", &key, reason), NT_ENROL_DENIED);
-	assert_int_equal(nt_enrol_ask(enrol, large, sizeof(large), "n", &key, reason),
+	assert_int_equal(nt_enrol_request(enrol, "", 0, "n", &key, reason), NT_ENROL_DENIED);
+	assert_int_equal(nt_enrol_request(enrol, large, sizeof(large), "n", &key, reason),
 			 NT_ENROL_DENIED);
-	assert_int_equal(nt_enrol_ask(enrol, "a\0b", 3, "n", &key, reason), NT_ENROL_DENIED);
+	assert_int_equal(nt_enrol_request(enrol, "a\0b", 3, "n", &key, reason), NT_ENROL_DENIED);
 	assert_int_equal(ask(enrol, "\xff\xfe", "n", &key, reason), NT_ENROL_DENIED);
 	assert_int_equal(atomic_load(&reviewer.reviews), 0);
 	kube_end(&server);
