@@ -35,37 +35,37 @@ static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 	nt_code_u64(codec, &matrix->dropped);
 }
 
-static void code_ports(struct nt_codec *codec, struct nt_nic_ports *ports)
+static void code_nic_counters(struct nt_codec *codec, struct nt_nic_counters *counters)
 {
-	nt_code_count(codec, &ports->ports, NT_NIC_PORTS_MAX);
-	if (codec->loads && ports->ports) {
-		ports->port = calloc(ports->ports, sizeof(*ports->port));
-		if (!ports->port) {
+	nt_code_count(codec, &counters->entries, NT_NIC_NODES_MAX);
+	if (codec->loads && counters->entries) {
+		counters->entry = calloc(counters->entries, sizeof(*counters->entry));
+		if (!counters->entry) {
 			codec->error = -ENOMEM;
-			ports->ports = 0;
+			counters->entries = 0;
 		}
-		ports->port_cap = ports->ports;
+		counters->entry_cap = counters->entries;
 	}
-	for (uint32_t i = 0; i < ports->ports && !codec->error; i++) {
-		struct nt_nic_port *port = &ports->port[i];
+	for (uint32_t i = 0; i < counters->entries && !codec->error; i++) {
+		struct nt_nic_node_counters *entry = &counters->entry[i];
 
-		nt_code_u32(codec, &port->node, UINT32_MAX);
-		nt_code_fail(codec, i && port->node <= port[-1].node);
-		nt_code_u64(codec, &port->frame);
-		nt_code_u32(codec, &port->learned, NT_PAST_WINDOWS);
-		nt_code_reals(codec, port->rate, NT_NIC_PORT_KINDS);
-		nt_code_reals(codec, port->usual, NT_NIC_PORT_KINDS);
-		nt_state_cusum(codec, &port->level);
-		if (port->level.windows)
-			nt_code_reals(codec, port->since, NT_NIC_PORT_KINDS);
+		nt_code_u32(codec, &entry->node, UINT32_MAX);
+		nt_code_fail(codec, i && entry->node <= entry[-1].node);
+		nt_code_u64(codec, &entry->frame);
+		nt_code_u32(codec, &entry->learned, NT_PAST_WINDOWS);
+		nt_code_reals(codec, entry->rate, NT_NIC_COUNTER_KINDS);
+		nt_code_reals(codec, entry->usual, NT_NIC_COUNTER_KINDS);
+		nt_state_cusum(codec, &entry->level);
+		if (entry->level.windows)
+			nt_code_reals(codec, entry->since, NT_NIC_COUNTER_KINDS);
 	}
-	nt_code_u64(codec, &ports->dropped);
+	nt_code_u64(codec, &counters->dropped);
 }
 
 void nt_state_links(struct nt_codec *codec, struct nt_links *links)
 {
 	code_matrix(codec, &links->matrix);
-	code_ports(codec, &links->ports);
+	code_nic_counters(codec, &links->nic_counters);
 	nt_code_u64(codec, &links->step_frame);
 	nt_code_u32(codec, &links->others, UINT32_MAX);
 	if (!links->others)

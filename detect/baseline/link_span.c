@@ -63,7 +63,7 @@ void nt_detect_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key
 	const struct nt_culprit_link link = nt_detect_link_of(kind, key);
 
 	nt_matrix_clear(&detect->links.matrix, &link);
-	nt_nic_ports_clear(&detect->links.ports, &link);
+	nt_nic_counters_clear(&detect->links.nic_counters, &link);
 	nt_cusum_clear(&detect->step.level);
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		struct nt_detect_comm *comm = detect->comm[at];

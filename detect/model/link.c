@@ -12,7 +12,7 @@ enum {
 void nt_links_free(struct nt_links *links)
 {
 	nt_matrix_free(&links->matrix);
-	nt_nic_ports_free(&links->ports);
+	nt_nic_counters_free(&links->nic_counters);
 	*links = (struct nt_links){0};
 }
 

@@ -12,7 +12,7 @@
 
 struct nt_links {
 	struct nt_matrix matrix;
-	struct nt_nic_ports ports;
+	struct nt_nic_counters nic_counters;
 	uint64_t step_frame; /* last frame with the job's step; at T1 the only indication */
 	/* A link other than the one an open incident names, and for how many frames it was seen. */
 	struct nt_culprit_link other;

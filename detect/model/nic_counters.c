@@ -7,16 +7,16 @@
 #include "detect/model/finding.h"
 #include "detect/model/matrix.h"
 
-void nt_nic_ports_free(struct nt_nic_ports *ports)
+void nt_nic_counters_free(struct nt_nic_counters *counters)
 {
-	free(ports->port);
-	*ports = (struct nt_nic_ports){0};
+	free(counters->entry);
+	*counters = (struct nt_nic_counters){0};
 }
 
-void nt_nic_ports_clear(struct nt_nic_ports *ports, const struct nt_culprit_link *link)
+void nt_nic_counters_clear(struct nt_nic_counters *counters, const struct nt_culprit_link *link)
 {
-	for (uint32_t i = 0; i < ports->ports; i++)
-		if (ports->port[i].node == link->node ||
-		    (link->kind == NT_CULPRIT_PATH && ports->port[i].node == link->peer))
-			nt_cusum_clear(&ports->port[i].level);
+	for (uint32_t i = 0; i < counters->entries; i++)
+		if (counters->entry[i].node == link->node ||
+		    (link->kind == NT_CULPRIT_PATH && counters->entry[i].node == link->peer))
+			nt_cusum_clear(&counters->entry[i].level);
 }

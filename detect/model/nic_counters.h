@@ -14,34 +14,34 @@
 struct nt_culprit_link;
 
 enum {
-	NT_NIC_PORTS_MAX = 20000, /* nodes with non-zero counters; the rest is counted */
+	NT_NIC_NODES_MAX = 20000, /* nodes with non-zero counters; the rest is counted */
 };
 
-enum nt_nic_port_kind {
-	NT_NIC_PORT_RETRANSMITS,
-	NT_NIC_PORT_ERRORS,
-	NT_NIC_PORT_CONGESTION,
-	NT_NIC_PORT_KINDS,
+enum nt_nic_counter_kind {
+	NT_NIC_COUNTER_RETRANSMITS,
+	NT_NIC_COUNTER_ERRORS,
+	NT_NIC_COUNTER_CONGESTION,
+	NT_NIC_COUNTER_KINDS,
 };
 
-struct nt_nic_port {
+struct nt_nic_node_counters {
 	uint32_t node;
 	uint64_t frame; /* of `rate` */
 	uint32_t learned; /* frames */
-	double rate[NT_NIC_PORT_KINDS]; /* per second, in that frame */
-	double usual[NT_NIC_PORT_KINDS]; /* maximum of its first frames */
+	double rate[NT_NIC_COUNTER_KINDS]; /* per second, in that frame */
+	double usual[NT_NIC_COUNTER_KINDS]; /* maximum of its first frames */
 	struct nt_cusum level; /* its peer_deviation: rate ÷ limit */
-	double since[NT_NIC_PORT_KINDS]; /* sums of `rate` over the windows of `level` */
+	double since[NT_NIC_COUNTER_KINDS]; /* sums of `rate` over the windows of `level` */
 };
 
-struct nt_nic_ports {
-	struct nt_nic_port *port; /* ascending by node */
-	uint32_t ports, port_cap;
+struct nt_nic_counters {
+	struct nt_nic_node_counters *entry; /* ascending by node */
+	uint32_t entries, entry_cap;
 	uint64_t dropped;
 };
 
 /* Clears the evidence of the link's nodes. */
-void nt_nic_ports_clear(struct nt_nic_ports *ports, const struct nt_culprit_link *link);
-void nt_nic_ports_free(struct nt_nic_ports *ports);
+void nt_nic_counters_clear(struct nt_nic_counters *counters, const struct nt_culprit_link *link);
+void nt_nic_counters_free(struct nt_nic_counters *counters);
 
 #endif

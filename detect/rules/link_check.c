@@ -21,7 +21,7 @@ int nt_detect_link_note(struct nt_detect *detect, const struct nt_frame_rank *se
 	detect->links.transfers += seen->transfers;
 	if (!seen->nic_retransmits && !seen->nic_errors && !seen->nic_congestion)
 		return 0;
-	return nt_nic_ports_note(detect, seen);
+	return nt_nic_counters_add(detect, seen);
 }
 
 /* ---- when ------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static bool name(struct nt_detect *detect, struct slow_network *slow_network,
 		return true;
 	/* It may be the NIC of an end without other transfers: counters can decide. */
 	slow_network->method = NT_EVIDENCE_TEXT_COUNTERS;
-	if (nt_nic_ports_name(detect, slow_network->onset_ns, &other) &&
+	if (nt_nic_counters_name(detect, slow_network->onset_ns, &other) &&
 	    (!by_cells || nt_detect_link_touches(ret_link, other.node))) {
 		*ret_link = other;
 		return true;
@@ -213,12 +213,12 @@ static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 static void add_evidence(struct nt_detect *detect, const struct slow_network *slow_network,
 			 const struct nt_culprit_link *link, struct nt_proposal *proposal)
 {
-	static const enum nt_evidence_text counted[NT_NIC_PORT_KINDS] = {
-		[NT_NIC_PORT_RETRANSMITS] = NT_EVIDENCE_TEXT_PORT_RETRANSMITS,
-		[NT_NIC_PORT_ERRORS] = NT_EVIDENCE_TEXT_PORT_ERRORS,
-		[NT_NIC_PORT_CONGESTION] = NT_EVIDENCE_TEXT_PORT_CONGESTION,
+	static const enum nt_evidence_text counted[NT_NIC_COUNTER_KINDS] = {
+		[NT_NIC_COUNTER_RETRANSMITS] = NT_EVIDENCE_TEXT_PORT_RETRANSMITS,
+		[NT_NIC_COUNTER_ERRORS] = NT_EVIDENCE_TEXT_PORT_ERRORS,
+		[NT_NIC_COUNTER_CONGESTION] = NT_EVIDENCE_TEXT_PORT_CONGESTION,
 	};
-	struct nt_nic_port_account port;
+	struct nt_nic_counter_account port;
 	double now, before;
 	uint32_t windows;
 
@@ -228,8 +228,8 @@ static void add_evidence(struct nt_detect *detect, const struct slow_network *sl
 	if (nt_matrix_mean(detect, link, false, &now, &before, &windows))
 		add_row(proposal, NT_EVIDENCE_TEXT_RECEIVING, NT_EVIDENCE_TEXT_MS,
 			NT_EVIDENCE_TEXT_DELAY_MATRIX, now, before, windows);
-	if (nt_nic_ports_tell(detect, link->node, &port) ||
-	    (link->kind == NT_CULPRIT_PATH && nt_nic_ports_tell(detect, link->peer, &port)))
+	if (nt_nic_counters_rose(detect, link->node, &port) ||
+	    (link->kind == NT_CULPRIT_PATH && nt_nic_counters_rose(detect, link->peer, &port)))
 		add_row(proposal, counted[port.kind], NT_EVIDENCE_TEXT_EVENTS_A_SECOND,
 			NT_EVIDENCE_TEXT_COUNTERS, port.rate, port.usual, port.windows);
 	if (slow_network->comm)
@@ -404,7 +404,7 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 			return r;
 	}
 	links->transfers = 0;
-	nt_nic_ports_judge(detect);
+	nt_nic_counters_judge(detect);
 	note_step(detect);
 	judge_open(detect);
 	slow_network = find_slow_network(detect);
