@@ -12,7 +12,7 @@ static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
 
 	rank->has_habit = false;
 	for (int i = 0; i < NT_SERIES_END; i++) {
-		detect->scratch.note[index].of[i].growth = NAN;
+		detect->scratch.contribution[index].of[i].growth = NAN;
 		nt_past_clear(&rank->track[i].past);
 		if (!sums)
 			continue;

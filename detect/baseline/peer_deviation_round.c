@@ -114,12 +114,12 @@ static double median_starved(const struct nt_detect *detect,
 }
 
 /* The track's contribution to job-wide statistics. */
-static struct nt_note_track note_of(const struct nt_track *track)
+static struct nt_track_contribution contribution_of(const struct nt_track *track)
 {
-	return (struct nt_note_track){.growth = track->past.ready ? track->growth : NAN,
-				      .slow_cost = track->slow_cost,
-				      .centre = track->past.value_centre,
-				      .spread = track->past.value_width};
+	return (struct nt_track_contribution){.growth = track->past.ready ? track->growth : NAN,
+					      .slow_cost = track->slow_cost,
+					      .centre = track->past.value_centre,
+					      .spread = track->past.value_width};
 }
 
 /* Judges each rank in all its contests, then its own state. */
@@ -146,13 +146,13 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *
 			struct nt_contest *c = &contest[j];
 			struct nt_track *track = &rank->track[j];
 
-			scratch->note[index].of[j].growth = NAN;
+			scratch->contribution[index].of[j].growth = NAN;
 			if (!nt_contest_holds(c, rank))
 				continue;
 			if (track->tier != c->tier)
 				*track = (struct nt_track){.tier = c->tier};
 			nt_contest_judge(c, rank, c->value[at[j]++]);
-			scratch->note[index].of[j] = note_of(track);
+			scratch->contribution[index].of[j] = contribution_of(track);
 			scratch->judged[j]++;
 		}
 		rank->rounds++;

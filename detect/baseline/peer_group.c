@@ -165,7 +165,7 @@ static void forget(struct nt_detect_rank *rank)
 {
 	for (int i = 0; i < NT_SERIES_END; i++)
 		rank->track[i] = (struct nt_track){0};
-	rank->evidence = (struct nt_case){0};
+	rank->evidence = (struct nt_rank_evidence){0};
 	rank->rounds = 0;
 }
 

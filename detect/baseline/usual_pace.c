@@ -38,7 +38,7 @@ void nt_usual_pace_gather(const struct nt_detect *detect, struct nt_detect_rank 
 	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
 	const bool own_past =
 		rank->track[has_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
-	struct nt_case *evidence = &rank->evidence;
+	struct nt_rank_evidence *evidence = &rank->evidence;
 
 	/* Observed differently from the others: neither habit nor evidence. */
 	if (!nt_detect_rank_shows_host(rank) && !has_own)
@@ -47,7 +47,7 @@ void nt_usual_pace_gather(const struct nt_detect *detect, struct nt_detect_rank 
 		learn_habit(rank, has_own);
 	if (sum < NT_EVIDENCE_FROM * detect->threshold && !rank->in_incident) {
 		if (evidence->weight != 0.0)
-			*evidence = (struct nt_case){0};
+			*evidence = (struct nt_rank_evidence){0};
 		return;
 	}
 	if (!own_past && step_metrics->n >= 2 && !middles->known)

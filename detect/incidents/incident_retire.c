@@ -18,7 +18,7 @@ void nt_incident_release_rank(struct nt_detect *detect, uint32_t number)
 	if (!rank)
 		return;
 	rank->in_incident = false;
-	rank->evidence = (struct nt_case){0};
+	rank->evidence = (struct nt_rank_evidence){0};
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_cusum_clear(&rank->track[i].level);
 		nt_cusum_clear(&rank->track[i].shift);
@@ -64,7 +64,7 @@ static void release_evidence(struct nt_detect *detect, const struct nt_detect_in
 		nt_network_release(detect, incident);
 	} else if (incident->family == NT_FAMILY_JOB_WIDE) {
 		for (int i = 0; i < NT_SERIES_END; i++)
-			nt_cusum_clear(&detect->step.wide[i].level);
+			nt_cusum_clear(&detect->step.job_wide[i].level);
 		nt_cusum_clear(&detect->step.level);
 		release_pasts(detect);
 	}

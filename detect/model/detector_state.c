@@ -37,12 +37,12 @@ int nt_detect_make_room(struct nt_detect *detect, uint32_t need)
 	while (made.cap < need)
 		made.cap *= 2;
 	stride = made.cap + APART;
-	made.room = calloc(1, made.cap * (sizeof(*made.note) + 4 * sizeof(*made.index)) +
+	made.room = calloc(1, made.cap * (sizeof(*made.contribution) + 4 * sizeof(*made.index)) +
 				      (arrays + NT_STEP_METRIC_END) * stride * sizeof(*at));
 	if (!made.room)
 		return -ENOMEM;
-	made.note = made.room;
-	at = (double *)(made.note + made.cap);
+	made.contribution = made.room;
+	at = (double *)(made.contribution + made.cap);
 	for (size_t i = 0; i < arrays; i++, at += stride)
 		*array[i] = at;
 	for (size_t i = 0; i < NT_STEP_METRIC_END; i++, at += stride)

@@ -59,13 +59,13 @@ struct nt_detect {
 		 * By rank index, of its round: step metrics and the largest of its sums; 0: none.
 		 */
 		double *step_metric_step, *run_queue, *gc, *sum;
-		struct nt_note *note;
+		struct nt_rank_contribution *contribution;
 		uint32_t judged[NT_SERIES_END]; /* ranks of the round */
 		/* Computed on first use in a frame. */
-		struct nt_together {
+		struct nt_common_cost {
 			uint64_t frame;
 			double cost;
-		} together[NT_SERIES_END];
+		} common_cost[NT_SERIES_END];
 		uint32_t *index, *label; /* twice the room */
 		uint32_t cap;
 	} scratch;

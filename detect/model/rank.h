@@ -69,7 +69,7 @@ struct nt_track {
 };
 
 /* Evidence gathered while a sum is high: weighted means of the rank and of its reference. */
-struct nt_case {
+struct nt_rank_evidence {
 	double weight, own_weight; /* own_weight: of rounds with observable own work */
 	double value[NT_STEP_METRIC_END], peers[NT_STEP_METRIC_END];
 };
@@ -106,12 +106,12 @@ struct nt_detect_rank {
 	double step_metric[NT_STEP_METRIC_END]; /* of the last round */
 	double habit[NT_STEP_METRIC_END]; /* slow mean of the metrics while nothing is suspicious */
 	struct nt_track track[NT_SERIES_END];
-	struct nt_case evidence;
+	struct nt_rank_evidence evidence;
 };
 
 /* A rank's contribution to job-wide statistics: see step_judge.c. By series. */
-struct nt_note {
-	struct nt_note_track {
+struct nt_rank_contribution {
+	struct nt_track_contribution {
 		double growth; /* NAN: it was not judged or has no past */
 		double slow_cost, centre, spread;
 	} of[NT_SERIES_END];

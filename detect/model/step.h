@@ -27,7 +27,7 @@ struct nt_detect_step {
 	/* When the job last made progress, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
 	/* Growth that three of four ranks exceed, relative to their own pasts; by series. */
-	struct nt_wide {
+	struct nt_job_wide {
 		struct nt_cusum level;
 		double growth; /* of the last frame; 0 where too few ranks have a past */
 		/*
@@ -36,7 +36,7 @@ struct nt_detect_step {
 		double slow_cost;
 		double drop; /* decrease that three of four exceed: at most 0 */
 		uint64_t dropped_ns; /* since when; 0: not */
-	} wide[2];
+	} job_wide[2];
 };
 
 #endif

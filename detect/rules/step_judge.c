@@ -55,7 +55,7 @@ static struct round line_up(struct nt_detect *detect)
 		round.run_queue[round.n] = scratch->run_queue[i];
 		round.step[round.n++] = scratch->step_metric_step[i];
 		for (int j = 0; j < NT_SERIES_END; j++) {
-			const struct nt_note_track *note = &scratch->note[i].of[j];
+			const struct nt_track_contribution *note = &scratch->contribution[i].of[j];
 			struct column *column = &round.of[j];
 
 			if (isnan(note->growth))
@@ -73,8 +73,8 @@ static struct round line_up(struct nt_detect *detect)
 }
 
 /* Returns the window's cost; -INFINITY: unknown. */
-static double learn_wide(struct nt_detect *detect, struct nt_wide *wide,
-			 const struct column *column)
+static double learn_job_wide(struct nt_detect *detect, struct nt_job_wide *wide,
+			     const struct column *column)
 {
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,
@@ -169,16 +169,16 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 					      step->round_calls / fmax(1e-9, step->round_steps),
 					      median, detect->frames);
 	step->gc_ns += NT_WIDE_GC_PART * (round.gc - step->gc_ns);
-	own = learn_wide(detect, &step->wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
-	host = learn_wide(detect, &step->wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
+	own = learn_job_wide(detect, &step->job_wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
+	host = learn_job_wide(detect, &step->job_wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
 	cost = learn_level(detect, &round, stepped);
 	/* Excess explained by other incidents is not attributed to it. */
 	if (!isfinite(cost) || is_explained(detect))
 		cost = fmax(own, host);
 	if (isfinite(cost))
 		nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, cost);
-	if (step->wide[NT_SERIES_OWN].level.sum <= 0.0 &&
-	    step->wide[NT_SERIES_HOST].level.sum <= 0.0)
+	if (step->job_wide[NT_SERIES_OWN].level.sum <= 0.0 &&
+	    step->job_wide[NT_SERIES_HOST].level.sum <= 0.0)
 		step->gc_habit_ns = step->gc_ns;
 	return 0;
 }
@@ -187,7 +187,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 static bool is_faster_for_good(const struct nt_detect *detect)
 {
 	for (int i = 0; i < NT_SERIES_END; i++) {
-		const struct nt_wide *wide = &detect->step.wide[i];
+		const struct nt_job_wide *wide = &detect->step.job_wide[i];
 
 		if (wide->dropped_ns &&
 		    detect->end_ns - wide->dropped_ns >= detect->rules.new_normal_ns)
@@ -286,7 +286,7 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (are_all_named(detect))
 		return check_level(detect, open);
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
-		const struct nt_wide *wide = &step->wide[series];
+		const struct nt_job_wide *wide = &step->job_wide[series];
 		const enum nt_step_metric item =
 			series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
 		struct nt_proposal proposal = {

@@ -100,7 +100,8 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 	const struct nt_track *track = &rank->track[series];
 	const double base = nt_peer_deviation_base(&detect->rules, was_value,
 						   rank->step_metric[NT_STEP_METRIC_STEP]);
-	const double growth = (track->value - was_value) / base - detect->step.wide[series].drop;
+	const double growth =
+		(track->value - was_value) / base - detect->step.job_wide[series].drop;
 
 	if (track->mode == NT_MODE_PAST)
 		return true;
@@ -115,9 +116,9 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
  * show pauses at different times. Unlike wide->slow_cost it includes ranks still learning their
  * past, to prevent accusations meanwhile.
  */
-static double together(struct nt_detect *detect, enum nt_series series)
+static double common_cost(struct nt_detect *detect, enum nt_series series)
 {
-	struct nt_together *all = &detect->scratch.together[series];
+	struct nt_common_cost *all = &detect->scratch.common_cost[series];
 	double *cost = detect->scratch.a;
 	uint32_t n = 0, at;
 
@@ -148,7 +149,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	const double floor_cost = detect->rules.size_floor;
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
-	const struct nt_wide *wide = &detect->step.wide[series];
+	const struct nt_job_wide *wide = &detect->step.job_wide[series];
 	double was_peer_deviation, was_value, threshold, now;
 
 	*ret_always = false;
@@ -158,7 +159,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	/* No rank is accused by its past alone of a change common to all. */
 	if (track->mode == NT_MODE_PAST &&
 	    (wide->growth >= NT_EXPLAINS * track->growth ||
-	     together(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
+	     common_cost(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
 	     (wide->level.sum >= detect->threshold &&
 	      nt_cusum_peer_deviation(&wide->level) >=
 		      NT_EXPLAINS * nt_cusum_peer_deviation(shift))))
@@ -192,13 +193,13 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	return level;
 }
 
-static double excess_of(const struct nt_case *evidence, enum nt_step_metric item)
+static double excess_of(const struct nt_rank_evidence *evidence, enum nt_step_metric item)
 {
 	return evidence->value[item] - evidence->peers[item];
 }
 
 /* Class by what the launching thread did in the excess time. */
-static enum nt_class name_host_cause(const struct nt_case *evidence, double excess,
+static enum nt_class name_host_cause(const struct nt_rank_evidence *evidence, double excess,
 				     enum nt_evidence_text *ret_cause)
 {
 	const double read = excess_of(evidence, NT_STEP_METRIC_READ);
@@ -224,7 +225,7 @@ static enum nt_class name_host_cause(const struct nt_case *evidence, double exce
 }
 
 /* No GPU in use: only CPU time is computation. */
-static enum nt_class name_cpu_class(const struct nt_case *evidence, double excess,
+static enum nt_class name_cpu_class(const struct nt_rank_evidence *evidence, double excess,
 				    enum nt_evidence_text *ret_cause)
 {
 	const double *value = evidence->value, *peers = evidence->peers;
@@ -244,7 +245,7 @@ static enum nt_class name_cpu_class(const struct nt_case *evidence, double exces
 }
 
 /* Excess run queue time, outside calls that may spin. */
-static double starved_excess(const struct nt_case *evidence)
+static double starved_excess(const struct nt_rank_evidence *evidence)
 {
 	const double outside = 1.0 - evidence->value[NT_STEP_METRIC_COMM] /
 					     fmax(1.0, evidence->value[NT_STEP_METRIC_STEP]);
@@ -256,7 +257,7 @@ static double starved_excess(const struct nt_case *evidence)
 static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 				    enum nt_evidence_text *ret_cause)
 {
-	const struct nt_case *evidence = &rank->evidence;
+	const struct nt_rank_evidence *evidence = &rank->evidence;
 	const double excess = excess_of(evidence, NT_STEP_METRIC_OWN);
 
 	*ret_cause = NT_EVIDENCE_TEXT_NONE;
@@ -279,7 +280,7 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
  */
 static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_rank *rank)
 {
-	const struct nt_case *evidence = &rank->evidence;
+	const struct nt_rank_evidence *evidence = &rank->evidence;
 	const double excess = excess_of(evidence, NT_STEP_METRIC_HOST);
 	const double step = evidence->value[NT_STEP_METRIC_STEP];
 	const double *value = evidence->value, *peers = evidence->peers;
@@ -337,7 +338,7 @@ static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_ra
 	};
 	const enum nt_step_metric main_item =
 		series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
-	const struct nt_case *evidence = &rank->evidence;
+	const struct nt_rank_evidence *evidence = &rank->evidence;
 	const enum nt_evidence_text method =
 		track->mode == NT_MODE_PEERS ? NT_EVIDENCE_TEXT_RATIO : NT_EVIDENCE_TEXT_OWN_PAST;
 

@@ -63,7 +63,7 @@ static int begin(void **state)
 	/* And is so still. */
 	own->peer_deviation = own->growth = 1.0;
 	rank->track[NT_SERIES_HOST].peer_deviation = rank->track[NT_SERIES_HOST].growth = 1.0;
-	rank->evidence = (struct nt_case){.weight = 1.0};
+	rank->evidence = (struct nt_rank_evidence){.weight = 1.0};
 	value = rank->evidence.value;
 	peers = rank->evidence.peers;
 	value[NT_STEP_METRIC_STEP] = STEP;
@@ -287,9 +287,9 @@ static void half_of_what_it_is_worse_by_is_its_own_growth(void **state)
 	own->value -= 0.001;
 	assert_null(judged());
 	/* All of them dropped. */
-	detect->step.wide[NT_SERIES_OWN].drop = 0.001;
+	detect->step.job_wide[NT_SERIES_OWN].drop = 0.001;
 	assert_null(judged());
-	detect->step.wide[NT_SERIES_OWN].drop = -0.001;
+	detect->step.job_wide[NT_SERIES_OWN].drop = -0.001;
 	assert_non_null(judged());
 }
 
@@ -304,9 +304,9 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 	own->level = (struct nt_cusum){0};
 	own->shift = high;
 	assert_non_null(judged());
-	detect->step.wide[NT_SERIES_OWN].growth = 0.25;
+	detect->step.job_wide[NT_SERIES_OWN].growth = 0.25;
 	assert_null(judged());
-	detect->step.wide[NT_SERIES_OWN].growth = 0.2499;
+	detect->step.job_wide[NT_SERIES_OWN].growth = 0.2499;
 	assert_non_null(judged());
 	own->shift.cost = own->shift.peer_deviation = detect->rules.size_floor;
 	assert_non_null(judged());

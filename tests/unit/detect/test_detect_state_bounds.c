@@ -318,7 +318,7 @@ static void sums_are_not_negative_and_their_windows_add_up(void **state)
 		rank->track[i].tier = NT_FRAME_T2;
 		check_cusum(&rank->track[i].level);
 		check_cusum(&rank->track[i].shift);
-		check_cusum(&detect->step.wide[i].level);
+		check_cusum(&detect->step.job_wide[i].level);
 	}
 	comm->network.method = NT_NETWORK_SHORTEST;
 	check_cusum(&comm->network.level);

@@ -25,7 +25,7 @@ static void learn(struct job *job)
 			const bool judged = track->frame == detect->frames;
 
 			scratch->judged[j] += judged;
-			scratch->note[i].of[j] = (struct nt_note_track){
+			scratch->contribution[i].of[j] = (struct nt_track_contribution){
 				.growth = judged && track->past.ready ? track->growth : NAN,
 				.slow_cost = track->slow_cost,
 				.centre = track->past.value_centre,
@@ -36,10 +36,10 @@ static void learn(struct job *job)
 	assert_int_equal(nt_detect_step_learn(detect, &job->sim.frame), 0);
 }
 
-static struct nt_wide *prepare(struct job *job)
+static struct nt_job_wide *prepare(struct job *job)
 {
 	struct nt_detect *detect = job->detect;
-	struct nt_wide *wide = &detect->step.wide[NT_SERIES_OWN];
+	struct nt_job_wide *wide = &detect->step.job_wide[NT_SERIES_OWN];
 
 	nt_incidents_begin(detect);
 	detect->threshold = 10.0;
@@ -55,7 +55,7 @@ static struct nt_wide *prepare(struct job *job)
 	wide->level = (struct nt_cusum){
 		.sum = 20.0, .windows = 1, .costly = 1, .cost = 0.25, .onset_ns = 4242};
 	wide->dropped_ns = 0;
-	detect->step.wide[NT_SERIES_HOST] = (struct nt_wide){.growth = 0.0};
+	detect->step.job_wide[NT_SERIES_HOST] = (struct nt_job_wide){.growth = 0.0};
 	return wide;
 }
 
@@ -96,10 +96,10 @@ static void what_all_have_together_is_told_with_its_numbers(void **state)
 static void the_host_is_told_where_own_work_did_not_grow(void **state)
 {
 	struct job *job = *state;
-	struct nt_wide *wide = prepare(job);
+	struct nt_job_wide *wide = prepare(job);
 	const struct nt_detect_incident *told;
 
-	job->detect->step.wide[NT_SERIES_HOST] = *wide;
+	job->detect->step.job_wide[NT_SERIES_HOST] = *wide;
 	wide->level.sum = 19.0;
 	for (uint32_t i = 0; i < RANKS; i++)
 		job->detect->rank[i].step_metric[NT_STEP_METRIC_HOST] = 500.0;
@@ -112,7 +112,7 @@ static void the_host_is_told_where_own_work_did_not_grow(void **state)
 static void it_must_be_sure_last_cost_and_show_in_the_step(void **state)
 {
 	struct job *job = *state;
-	struct nt_wide *wide = prepare(job);
+	struct nt_job_wide *wide = prepare(job);
 
 	assert_true(is_told(job));
 	wide = prepare(job);
@@ -171,7 +171,7 @@ static void what_the_job_feels_is_what_it_costs(void **state)
 	struct job *job = *state;
 
 	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
-		struct nt_wide *wide = prepare(job);
+		struct nt_job_wide *wide = prepare(job);
 
 		wide->level.cost = then[i].cost;
 		job->detect->step.past.value_centre = then[i].was;
@@ -184,7 +184,7 @@ static void after_half_an_hour_it_is_the_new_normal(void **state)
 {
 	struct job *job = *state;
 	const uint64_t half_hour_ns = 1800ull * SIM_SECOND;
-	struct nt_wide *wide;
+	struct nt_job_wide *wide;
 
 	(void)prepare(job);
 	assert_non_null(check_job(job));
@@ -200,10 +200,10 @@ static void after_half_an_hour_it_is_the_new_normal(void **state)
 	for (int i = 0; i < 2; i++) {
 		wide = prepare(job);
 		wide->level.sum = 0.0;
-		job->detect->step.wide[i].dropped_ns = job->detect->end_ns - half_hour_ns + 1;
+		job->detect->step.job_wide[i].dropped_ns = job->detect->end_ns - half_hour_ns + 1;
 		assert_null(check_job(job));
 		assert_true(job->detect->step.past.ready);
-		job->detect->step.wide[i].dropped_ns--;
+		job->detect->step.job_wide[i].dropped_ns--;
 		assert_null(check_job(job));
 		assert_false(job->detect->step.past.ready);
 	}
@@ -258,7 +258,7 @@ static void another_normal_forgets_all_but_who_is_in_an_incident(void **state)
 		assert_int_equal(detect->step.moved_ns, 5);
 		assert_int_equal(detect->step.longest_pause_ns, 6);
 		assert_false(detect->step.past.ready);
-		assert_true(detect->step.wide[0].level.sum == 0.0);
+		assert_true(detect->step.job_wide[0].level.sum == 0.0);
 	}
 	/* Once accepted, it stays so. */
 	nt_normal_forget(detect, false);
@@ -270,7 +270,7 @@ static void the_growth_of_all_is_what_three_of_four_have(void **state)
 {
 	struct job *job = *state;
 	struct nt_detect *detect = job->detect;
-	struct nt_wide *wide = prepare(job);
+	struct nt_job_wide *wide = prepare(job);
 
 	wide->level = (struct nt_cusum){.sum = 0.0};
 	for (uint32_t i = 0; i < RANKS; i++) {
@@ -304,7 +304,7 @@ static void a_drop_of_all_is_dated(void **state)
 {
 	struct job *job = *state;
 	struct nt_detect *detect = job->detect;
-	struct nt_wide *wide = prepare(job);
+	struct nt_job_wide *wide = prepare(job);
 	static const double fall[] = {-0.031, -0.2, -0.0299, -0.03};
 
 	for (int i = 0; i < 4; i++) {
