@@ -22,12 +22,12 @@ static bool expects_more(const struct nt_job_key *key)
 	for (const struct nt_job *job = key->job; job; job = job->next) {
 		if (job->ended_ns)
 			continue;
-		if (job->members - job->retired + key->lobbies < job->size &&
+		if (job->members - job->retired + key->admissions < job->size &&
 		    key->lead_ns < job->since_ns + YOUNG_NS)
 			return true;
 		size = SIZE_MAX;
 	}
-	return size != SIZE_MAX && key->admission_size > key->lobbies;
+	return size != SIZE_MAX && key->admission_size > key->admissions;
 }
 
 static bool is_waited_for(const struct nt_source *source, uint64_t lead_ns)
@@ -64,7 +64,7 @@ uint64_t nt_jobs_admission_ns(const struct nt_job_key *key)
 {
 	uint64_t due = UINT64_MAX;
 
-	for (size_t i = 0; i < key->lobbies; i++) {
+	for (size_t i = 0; i < key->admissions; i++) {
 		uint64_t one = nt_rank_session_due_ns(key, key->admission[i]);
 
 		if (one < due)
@@ -91,22 +91,24 @@ static bool gone_before(const struct nt_rank_session *old, const struct nt_rank_
 	return seen <= new->start_ns + CLOCK_SLACK_NS &&seen < new->first_seen_ns;
 }
 
-static bool has_world_tie(const struct nt_rank_session *member)
+static bool has_world_comm(const struct nt_rank_session *member)
 {
-	for (size_t i = 0; i < member->ties; i++)
-		if (member->tie[i].size == member->size)
+	for (size_t i = 0; i < member->shared_comms; i++)
+		if (member->shared_comm[i].size == member->size)
 			return true;
 	return false;
 }
 
 /* The job that shares a communicator with the session, or NULL. */
-static struct nt_job *tied_job(const struct nt_job_key *key, const struct nt_rank_session *member)
+static struct nt_job *find_shared_comm_job(const struct nt_job_key *key,
+					   const struct nt_rank_session *member)
 {
-	struct nt_tie_index *index;
+	struct nt_shared_comm_index *index;
 	struct nt_job *first = NULL;
 
-	for (size_t i = 0; i < member->ties; i++) {
-		HASH_FIND(hh, key->tie, &member->tie[i].comm, sizeof(uint64_t), index);
+	for (size_t i = 0; i < member->shared_comms; i++) {
+		HASH_FIND(hh, key->shared_comm, &member->shared_comm[i].comm, sizeof(uint64_t),
+			  index);
 		if (!index || index->job->closed)
 			continue;
 		if (index->job->ended_ns && index->job->ended_ns <= member->start_ns)
@@ -134,7 +136,7 @@ static enum fit job_fits(const struct nt_job *job, const struct nt_rank_session 
 		return gone_before(holder, member) ? FOLLOWS : FITS_NOT;
 	if (job->ended_ns)
 		return FOLLOWS;
-	if (has_world_tie(member) && job->world_ties)
+	if (has_world_comm(member) && job->world_comms)
 		return FITS_NOT;
 	return FITS;
 }
@@ -185,7 +187,7 @@ static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
 		      const struct nt_rank_session *member, struct nt_job **ret_job)
 {
 	const struct nt_job *before = NULL;
-	struct nt_job *job = tied_job(key, member);
+	struct nt_job *job = find_shared_comm_job(key, member);
 
 	if (job) {
 		*ret_job = job;
@@ -359,7 +361,7 @@ static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_ses
 	job->live++;
 	job->ended_ns = 0;
 	job->changed = true;
-	return nt_jobs_index_ties(jobs, member, 0);
+	return nt_jobs_index_comms(jobs, member, 0);
 }
 
 int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *member)
@@ -398,39 +400,39 @@ static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key,
 }
 
 /* Communicators of an admitted session can make others due. */
-static int learn(struct nt_admission *line, const struct nt_job_key *key,
+static int learn(struct nt_admission *queue, const struct nt_job_key *key,
 		 const struct nt_rank_session *member, unsigned int known)
 {
 	int r = 0;
 
-	if (HASH_COUNT(key->tie) == known)
+	if (HASH_COUNT(key->shared_comm) == known)
 		return 0;
-	for (size_t i = 0; i < member->ties && r == 0; i++)
-		r = nt_admission_learn(line, key, member->tie[i].comm);
+	for (size_t i = 0; i < member->shared_comms && r == 0; i++)
+		r = nt_admission_learn(queue, key, member->shared_comm[i].comm);
 	return r;
 }
 
 /* Admits the due sessions; those whose due time another one delayed are requeued. */
 static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
-		       struct nt_admission *line, size_t count)
+		       struct nt_admission *queue, size_t count)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		struct nt_turn *turn = line->batch[i];
-		struct nt_rank_session *member = turn->member;
+		struct nt_admission_entry *entry = queue->batch[i];
+		struct nt_rank_session *member = entry->member;
 		const uint64_t due_ns = nt_rank_session_due_ns(key, member);
-		const unsigned int known = HASH_COUNT(key->tie);
+		const unsigned int known = HASH_COUNT(key->shared_comm);
 
 		if (due_ns > now_ns) {
-			r = nt_admission_put(line, turn, due_ns);
+			r = nt_admission_put(queue, entry, due_ns);
 			continue;
 		}
-		turn->member = NULL;
+		entry->member = NULL;
 		r = admit_member(jobs, key, member);
 		/* If no job accepted it, it is freed and nothing has become known. */
 		if (r == 0)
-			r = learn(line, key, member, known);
+			r = learn(queue, key, member, known);
 	}
 	return r;
 }
@@ -439,35 +441,35 @@ static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t no
  * Admits all due by now_ns, then those due by until_ns. A new job ends the pass, because it changes
  * due times: before the first job, every session with a communicator is due.
  */
-static int admit_line(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_admission *line,
-		      uint64_t now_ns, uint64_t until_ns)
+static int admit_queued(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_admission *queue,
+			uint64_t now_ns, uint64_t until_ns)
 {
 	const size_t before = key->jobs;
 	int r;
 
-	r = nt_admission_make(jobs, key, line);
+	r = nt_admission_make(jobs, key, queue);
 	while (r == 0 && now_ns <= until_ns) {
 		size_t count;
 
 		/* Admitted sessions may have made others due. */
-		while (r == 0 && (count = nt_admission_take(line, now_ns)))
-			r = admit_batch(jobs, key, now_ns, line, count);
+		while (r == 0 && (count = nt_admission_take(queue, now_ns)))
+			r = admit_batch(jobs, key, now_ns, queue, count);
 		if (key->jobs != before)
 			break;
-		now_ns = nt_admission_due_ns(line);
+		now_ns = nt_admission_due_ns(queue);
 	}
 	return r;
 }
 
-static void keep_admission(struct nt_job_key *key, const struct nt_admission *line)
+static void keep_admission(struct nt_job_key *key, const struct nt_admission *queue)
 {
-	if (line->turns < key->lobbies)
+	if (queue->entries < key->admissions)
 		return; /* the queue was not filled */
-	key->lobbies = 0;
-	for (size_t i = 0; i < line->turns; i++)
-		if (line->turn[i].member)
-			key->admission[key->lobbies++] = line->turn[i].member;
-	if (!key->lobbies)
+	key->admissions = 0;
+	for (size_t i = 0; i < queue->entries; i++)
+		if (queue->entry[i].member)
+			key->admission[key->admissions++] = queue->entry[i].member;
+	if (!key->admissions)
 		key->admission_size = 0;
 }
 
@@ -475,11 +477,11 @@ int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t now_ns,
 {
 	for (;;) {
 		const bool is_first = !key->job;
-		struct nt_admission line = {0};
-		int r = admit_line(jobs, key, &line, now_ns, until_ns);
+		struct nt_admission queue = {0};
+		int r = admit_queued(jobs, key, &queue, now_ns, until_ns);
 
-		keep_admission(key, &line);
-		nt_admission_release(&line);
+		keep_admission(key, &queue);
+		nt_admission_release(&queue);
 		if (r < 0 || !is_first || !key->job)
 			return r;
 		until_ns = now_ns;

@@ -6,20 +6,20 @@
 
 #include "common/base/search.h"
 
-struct nt_admission_place {
+struct nt_admission_slot {
 	uint64_t due_ns;
-	size_t turn;
+	size_t entry;
 };
 
 /* A queued session that becomes due when this communicator becomes known. */
-struct nt_admission_hope {
+struct nt_admission_waiter {
 	uint64_t comm;
-	size_t turn;
+	size_t entry;
 };
 
-static bool knows_tie(const struct nt_job_key *key, const struct nt_window *window)
+static bool has_known_comm(const struct nt_job_key *key, const struct nt_window *window)
 {
-	struct nt_tie_index *index;
+	struct nt_shared_comm_index *index;
 
 	for (size_t i = 0; i < window->comms; i++) {
 		if (window->comm[i].id_is_local || window->comm[i].size < 2)
@@ -27,7 +27,7 @@ static bool knows_tie(const struct nt_job_key *key, const struct nt_window *wind
 		/* The first session of a key has no job to be connected to. */
 		if (!key->job)
 			return true;
-		HASH_FIND(hh, key->tie, &window->comm[i].id, sizeof(uint64_t), index);
+		HASH_FIND(hh, key->shared_comm, &window->comm[i].id, sizeof(uint64_t), index);
 		if (index)
 			return true;
 	}
@@ -44,15 +44,15 @@ uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_ra
 	for (size_t i = 0; i < member->waitings && member->waiting[i].end_ns < due; i++) {
 		const struct nt_window *window = &member->waiting[i].message->window;
 
-		if (window->ended || window->rank.size == 1 || knows_tie(key, window))
+		if (window->ended || window->rank.size == 1 || has_known_comm(key, window))
 			return member->waiting[i].end_ns;
 	}
 	return due;
 }
 
-int nt_turn_compare(const void *a, const void *b)
+int nt_admission_compare(const void *a, const void *b)
 {
-	const struct nt_turn *left = a, *right = b;
+	const struct nt_admission_entry *left = a, *right = b;
 	const struct nt_rank_session *x = left->member, *y = right->member;
 	int order;
 
@@ -68,180 +68,181 @@ int nt_turn_compare(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-void nt_admission_release(struct nt_admission *line)
+void nt_admission_release(struct nt_admission *queue)
 {
-	free(line->turn);
-	free(line->place);
-	free(line->hope);
-	free(line->batch);
-	*line = (struct nt_admission){0};
+	free(queue->entry);
+	free(queue->slot);
+	free(queue->waiter);
+	free(queue->batch);
+	*queue = (struct nt_admission){0};
 }
 
 /* ---- the heap -------------------------------------------------------------------------------- */
 
-static void swap(struct nt_admission_place *a, struct nt_admission_place *b)
+static void swap(struct nt_admission_slot *a, struct nt_admission_slot *b)
 {
-	const struct nt_admission_place kept = *a;
+	const struct nt_admission_slot kept = *a;
 
 	*a = *b;
 	*b = kept;
 }
 
-static int push(struct nt_admission *line, size_t turn)
+static int push(struct nt_admission *queue, size_t entry)
 {
-	struct nt_admission_place *place;
-	size_t at = line->places;
-	int r = nt_jobs_grow(&line->place, line->places, &line->place_cap, sizeof(*place));
+	struct nt_admission_slot *slot;
+	size_t at = queue->slots;
+	int r = nt_jobs_grow(&queue->slot, queue->slots, &queue->slot_cap, sizeof(*slot));
 
 	if (r < 0)
 		return r;
-	place = line->place;
-	place[line->places++] = (struct nt_admission_place){
-		.due_ns = line->turn[turn].due_ns,
-		.turn = turn,
+	slot = queue->slot;
+	slot[queue->slots++] = (struct nt_admission_slot){
+		.due_ns = queue->entry[entry].due_ns,
+		.entry = entry,
 	};
-	for (; at && place[at].due_ns < place[(at - 1) / 2].due_ns; at = (at - 1) / 2)
-		swap(&place[at], &place[(at - 1) / 2]);
+	for (; at && slot[at].due_ns < slot[(at - 1) / 2].due_ns; at = (at - 1) / 2)
+		swap(&slot[at], &slot[(at - 1) / 2]);
 	return 0;
 }
 
-static void pop(struct nt_admission *line)
+static void pop(struct nt_admission *queue)
 {
-	struct nt_admission_place *place = line->place;
+	struct nt_admission_slot *slot = queue->slot;
 	size_t at = 0, least;
 
-	place[0] = place[--line->places];
-	while ((least = 2 * at + 1) < line->places) {
-		if (least + 1 < line->places && place[least + 1].due_ns < place[least].due_ns)
+	slot[0] = slot[--queue->slots];
+	while ((least = 2 * at + 1) < queue->slots) {
+		if (least + 1 < queue->slots && slot[least + 1].due_ns < slot[least].due_ns)
 			least++;
-		if (place[at].due_ns <= place[least].due_ns)
+		if (slot[at].due_ns <= slot[least].due_ns)
 			return;
-		swap(&place[at], &place[least]);
+		swap(&slot[at], &slot[least]);
 		at = least;
 	}
 }
 
-uint64_t nt_admission_due_ns(struct nt_admission *line)
+uint64_t nt_admission_due_ns(struct nt_admission *queue)
 {
-	while (line->places) {
-		const struct nt_turn *turn = &line->turn[line->place[0].turn];
+	while (queue->slots) {
+		const struct nt_admission_entry *entry = &queue->entry[queue->slot[0].entry];
 
-		if (turn->member && !turn->is_out && turn->due_ns == line->place[0].due_ns)
-			return turn->due_ns;
-		pop(line);
+		if (entry->member && !entry->is_out && entry->due_ns == queue->slot[0].due_ns)
+			return entry->due_ns;
+		pop(queue);
 	}
 	return UINT64_MAX;
 }
 
-static int by_turn(const void *a, const void *b)
+static int by_entry(const void *a, const void *b)
 {
-	return nt_turn_compare(*(struct nt_turn *const *)a, *(struct nt_turn *const *)b);
+	return nt_admission_compare(*(struct nt_admission_entry *const *)a,
+				    *(struct nt_admission_entry *const *)b);
 }
 
-size_t nt_admission_take(struct nt_admission *line, uint64_t now_ns)
+size_t nt_admission_take(struct nt_admission *queue, uint64_t now_ns)
 {
 	size_t count = 0;
 
-	while (line->places && nt_admission_due_ns(line) <= now_ns) {
-		struct nt_turn *turn = &line->turn[line->place[0].turn];
+	while (queue->slots && nt_admission_due_ns(queue) <= now_ns) {
+		struct nt_admission_entry *entry = &queue->entry[queue->slot[0].entry];
 
-		turn->is_out = true;
-		line->batch[count++] = turn;
+		entry->is_out = true;
+		queue->batch[count++] = entry;
 	}
 	if (count > 1)
-		qsort(line->batch, count, sizeof(struct nt_turn *), by_turn);
+		qsort(queue->batch, count, sizeof(struct nt_admission_entry *), by_entry);
 	return count;
 }
 
-int nt_admission_put(struct nt_admission *line, struct nt_turn *turn, uint64_t due_ns)
+int nt_admission_put(struct nt_admission *queue, struct nt_admission_entry *entry, uint64_t due_ns)
 {
-	turn->due_ns = due_ns;
-	turn->is_out = false;
-	return push(line, (size_t)(turn - line->turn));
+	entry->due_ns = due_ns;
+	entry->is_out = false;
+	return push(queue, (size_t)(entry - queue->entry));
 }
 
 /* ---- awaited communicators ------------------------------------------------------------------- */
 
 static int by_comm(const void *a, const void *b)
 {
-	const struct nt_admission_hope *left = a, *right = b;
+	const struct nt_admission_waiter *left = a, *right = b;
 
 	if (left->comm != right->comm)
 		return left->comm < right->comm ? -1 : 1;
-	return (left->turn > right->turn) - (left->turn < right->turn);
+	return (left->entry > right->entry) - (left->entry < right->entry);
 }
 
 /* A session admitted with its first window cannot be due earlier. */
-static int add_hopes(struct nt_admission *line, size_t turn)
+static int add_waiters(struct nt_admission *queue, size_t entry)
 {
-	const struct nt_rank_session *member = line->turn[turn].member;
+	const struct nt_rank_session *member = queue->entry[entry].member;
 
 	for (size_t i = 0; i < member->waitings; i++) {
 		const struct nt_window *window = &member->waiting[i].message->window;
 
-		if (member->waiting[i].end_ns >= line->turn[turn].due_ns)
+		if (member->waiting[i].end_ns >= queue->entry[entry].due_ns)
 			break;
 		for (size_t j = 0; j < window->comms; j++) {
-			int r = nt_jobs_grow(&line->hope, line->hopes, &line->hope_cap,
-					     sizeof(*line->hope));
+			int r = nt_jobs_grow(&queue->waiter, queue->waiters, &queue->waiter_cap,
+					     sizeof(*queue->waiter));
 
 			if (r < 0)
 				return r;
-			line->hope[line->hopes++] = (struct nt_admission_hope){
+			queue->waiter[queue->waiters++] = (struct nt_admission_waiter){
 				.comm = window->comm[j].id,
-				.turn = turn,
+				.entry = entry,
 			};
 		}
 	}
 	return 0;
 }
 
-static size_t find_hope(const struct nt_admission *line, uint64_t comm)
+static size_t find_waiter(const struct nt_admission *queue, uint64_t comm)
 {
-	return nt_search_first(0, line->hopes, i, line->hope[i].comm >= comm);
+	return nt_search_first(0, queue->waiters, i, queue->waiter[i].comm >= comm);
 }
 
-int nt_admission_learn(struct nt_admission *line, const struct nt_job_key *key, uint64_t comm)
+int nt_admission_learn(struct nt_admission *queue, const struct nt_job_key *key, uint64_t comm)
 {
 	int r = 0;
 
-	for (size_t i = find_hope(line, comm);
-	     i < line->hopes && line->hope[i].comm == comm && r == 0; i++) {
-		struct nt_turn *turn = &line->turn[line->hope[i].turn];
+	for (size_t i = find_waiter(queue, comm);
+	     i < queue->waiters && queue->waiter[i].comm == comm && r == 0; i++) {
+		struct nt_admission_entry *entry = &queue->entry[queue->waiter[i].entry];
 		uint64_t due_ns;
 
 		/* Taken entries are examined again in any case. */
-		if (!turn->member || turn->is_out)
+		if (!entry->member || entry->is_out)
 			continue;
-		due_ns = nt_rank_session_due_ns(key, turn->member);
-		if (due_ns < turn->due_ns)
-			r = nt_admission_put(line, turn, due_ns);
+		due_ns = nt_rank_session_due_ns(key, entry->member);
+		if (due_ns < entry->due_ns)
+			r = nt_admission_put(queue, entry, due_ns);
 	}
 	return r;
 }
 
 int nt_admission_make(const struct nt_jobs *jobs, const struct nt_job_key *key,
-		      struct nt_admission *line)
+		      struct nt_admission *queue)
 {
 	int r = 0;
 
-	line->turn = calloc(key->lobbies + 1, sizeof(*line->turn));
-	line->batch = calloc(key->lobbies + 1, sizeof(struct nt_turn *));
-	if (!line->turn || !line->batch)
+	queue->entry = calloc(key->admissions + 1, sizeof(*queue->entry));
+	queue->batch = calloc(key->admissions + 1, sizeof(struct nt_admission_entry *));
+	if (!queue->entry || !queue->batch)
 		return -ENOMEM;
-	for (size_t i = 0; i < key->lobbies && r == 0; i++) {
+	for (size_t i = 0; i < key->admissions && r == 0; i++) {
 		struct nt_rank_session *member = key->admission[i];
 
-		line->turn[line->turns++] = (struct nt_turn){
+		queue->entry[queue->entries++] = (struct nt_admission_entry){
 			.member = member,
 			.due_ns = nt_rank_session_due_ns(key, member),
 			.node = jobs->node_at[member->node]->name,
 		};
-		r = push(line, i);
+		r = push(queue, i);
 		if (r == 0)
-			r = add_hopes(line, i);
+			r = add_waiters(queue, i);
 	}
-	if (line->hopes > 1)
-		qsort(line->hope, line->hopes, sizeof(*line->hope), by_comm);
+	if (queue->waiters > 1)
+		qsort(queue->waiter, queue->waiters, sizeof(*queue->waiter), by_comm);
 	return r;
 }

@@ -15,7 +15,7 @@
 #include "engine/job_impl.h"
 
 /* A queued session and its sort key. */
-struct nt_turn {
+struct nt_admission_entry {
 	struct nt_rank_session *member; /* NULL: it has left the queue */
 	uint64_t due_ns;
 	const char *node;
@@ -23,41 +23,42 @@ struct nt_turn {
 };
 
 /* By due time, then by unique keys, so that the order of arrival has no effect. */
-int nt_turn_compare(const void *a, const void *b);
+int nt_admission_compare(const void *a, const void *b);
 
-struct nt_admission_place;
-struct nt_admission_hope;
+struct nt_admission_slot;
+struct nt_admission_waiter;
 
 struct nt_admission {
-	struct nt_turn *turn; /* one per session, in the order of the key's admission list */
-	size_t turns;
-	struct nt_admission_place *place; /* a heap; rescheduled entries are in it twice */
-	size_t places, place_cap;
-	struct nt_admission_hope *hope; /* ascending by communicator */
-	size_t hopes, hope_cap;
-	struct nt_turn **batch; /* of the last nt_admission_take() */
+	struct nt_admission_entry
+		*entry; /* one per session, in the order of the key's admission list */
+	size_t entries;
+	struct nt_admission_slot *slot; /* a heap; rescheduled entries are in it twice */
+	size_t slots, slot_cap;
+	struct nt_admission_waiter *waiter; /* ascending by communicator */
+	size_t waiters, waiter_cap;
+	struct nt_admission_entry **batch; /* of the last nt_admission_take() */
 };
 
 /*
- * Queues all sessions of the key, borrowed. `line` is zeroed before; release it in every case.
+ * Queues all sessions of the key, borrowed. `queue` is zeroed before; release it in every case.
  * -ENOMEM.
  */
 NT_MUST_CHECK int nt_admission_make(const struct nt_jobs *jobs, const struct nt_job_key *key,
-				    struct nt_admission *line);
-void nt_admission_release(struct nt_admission *line);
+				    struct nt_admission *queue);
+void nt_admission_release(struct nt_admission *queue);
 
 /* When the first session is due; UINT64_MAX: the queue is empty. */
-uint64_t nt_admission_due_ns(struct nt_admission *line);
+uint64_t nt_admission_due_ns(struct nt_admission *queue);
 
-/* Moves the sessions due by now_ns to line->batch, in order; returns their number. */
-size_t nt_admission_take(struct nt_admission *line, uint64_t now_ns);
+/* Moves the sessions due by now_ns to queue->batch, in order; returns their number. */
+size_t nt_admission_take(struct nt_admission *queue, uint64_t now_ns);
 
 /* Requeues an entry with a new due time. -ENOMEM. */
-NT_MUST_CHECK int nt_admission_put(struct nt_admission *line, struct nt_turn *turn,
+NT_MUST_CHECK int nt_admission_put(struct nt_admission *queue, struct nt_admission_entry *entry,
 				   uint64_t due_ns);
 
 /* Makes the sessions with this communicator due: it is known now. -ENOMEM. */
-NT_MUST_CHECK int nt_admission_learn(struct nt_admission *line, const struct nt_job_key *key,
+NT_MUST_CHECK int nt_admission_learn(struct nt_admission *queue, const struct nt_job_key *key,
 				     uint64_t comm);
 
 #endif

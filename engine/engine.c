@@ -303,7 +303,7 @@ static bool has_waiting(const struct nt_job *job)
 /* Whether all ranks have ended; ranks never observed get the time allowed to agents. */
 static bool is_over(const struct nt_job *job, uint64_t closable_ns)
 {
-	if (job->live || !job->ended_ns || job->owner->lobbies)
+	if (job->live || !job->ended_ns || job->owner->admissions)
 		return false;
 	return job->members - job->retired >= job->size ||
 	       closable_ns >= job->ended_ns + NT_JOBS_SILENCE_NS;

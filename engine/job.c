@@ -33,7 +33,7 @@ static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
 		jobs->counters.refused_ranks++;
 		return -ENOBUFS;
 	}
-	r = nt_jobs_grow(&key->admission, key->lobbies, &key->admission_cap,
+	r = nt_jobs_grow(&key->admission, key->admissions, &key->admission_cap,
 			 sizeof(struct nt_rank_session *));
 	if (r < 0)
 		return r;
@@ -45,7 +45,7 @@ static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
 	process->member = member;
 	nt_rank_session_move(member, source);
 	key->members++;
-	key->admission[key->lobbies++] = member;
+	key->admission[key->admissions++] = member;
 	*ret_member = nt_take(member);
 	return 0;
 }
@@ -53,11 +53,11 @@ static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
 static int count_window(struct nt_jobs *jobs, struct nt_rank_session *member,
 			const struct nt_message *message, uint64_t end_ns)
 {
-	const size_t ties = member->ties;
+	const size_t before = member->shared_comms;
 	int r = nt_rank_session_count(member, message, end_ns, &jobs->counters.member);
 
 	if (r == 0 && member->job)
-		r = nt_jobs_index_ties(jobs, member, ties);
+		r = nt_jobs_index_comms(jobs, member, before);
 	if (r == 0)
 		jobs->counters.windows++;
 	return r;

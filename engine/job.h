@@ -85,7 +85,7 @@ struct nt_job {
 	struct nt_rank_session **member; /* ascending by number; retired ones are at the end */
 	size_t members, member_cap, retired;
 	uint32_t live, unknowns; /* unknowns: numbers assigned to members of unknown rank */
-	uint32_t world_ties; /* observed communicators of the job's size */
+	uint32_t world_comms; /* observed communicators of the job's size */
 
 	struct nt_job_node *node; /* hash by nt_job_node.node */
 	struct nt_job_node **node_at; /* by index */
@@ -101,7 +101,7 @@ struct nt_job {
 	struct nt_job *next; /* of the key */
 };
 
-struct nt_tie_index {
+struct nt_shared_comm_index {
 	uint64_t comm;
 	struct nt_job *job;
 	UT_hash_handle hh;
@@ -123,9 +123,9 @@ struct nt_job_key {
 	char *key;
 	struct nt_source *source; /* hash by agent */
 	struct nt_process_index *process;
-	struct nt_tie_index *tie;
+	struct nt_shared_comm_index *shared_comm;
 	struct nt_rank_session **admission; /* in no order */
-	size_t lobbies, admission_cap;
+	size_t admissions, admission_cap;
 	uint32_t admission_size; /* largest job size that one of them reports */
 	struct nt_job *job; /* list, oldest first */
 	size_t jobs;

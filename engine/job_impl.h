@@ -41,8 +41,8 @@ void nt_jobs_forget_process(struct nt_job_key *key, struct nt_process_index *pro
 void nt_jobs_forget_member(struct nt_job_key *key, struct nt_rank_session *member);
 
 /* Indexes the session's communicators, starting at `from`, for its job. */
-NT_MUST_CHECK int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member,
-				     size_t from);
+NT_MUST_CHECK int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *member,
+				      size_t from);
 
 /* Assigns the session to another agent. */
 void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *source);

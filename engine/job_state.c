@@ -58,10 +58,10 @@ static void save_totals(struct nt_codec *codec, const struct nt_rank_session *me
 		nt_codec_put_u64(codec, total[i]);
 	nt_codec_put_u32(codec, member->frame_steps);
 	nt_codec_put_u32(codec, member->tier);
-	nt_codec_put_u32(codec, (uint32_t)member->ties);
-	for (size_t i = 0; i < member->ties; i++) {
-		nt_codec_put_u64(codec, member->tie[i].comm);
-		nt_codec_put_u32(codec, member->tie[i].size);
+	nt_codec_put_u32(codec, (uint32_t)member->shared_comms);
+	for (size_t i = 0; i < member->shared_comms; i++) {
+		nt_codec_put_u64(codec, member->shared_comm[i].comm);
+		nt_codec_put_u32(codec, member->shared_comm[i].size);
 	}
 	nt_codec_put_u32(codec, (uint32_t)member->alignments);
 	for (size_t i = 0; i < member->alignments; i++) {
@@ -151,8 +151,8 @@ static void save_key(struct nt_codec *codec, const struct nt_job_key *key)
 	nt_codec_put_u32(codec, (uint32_t)key->jobs);
 	for (const struct nt_job *job = key->job; job; job = job->next)
 		save_job(codec, job);
-	nt_codec_put_u32(codec, (uint32_t)key->lobbies);
-	for (size_t i = 0; i < key->lobbies; i++)
+	nt_codec_put_u32(codec, (uint32_t)key->admissions);
+	for (size_t i = 0; i < key->admissions; i++)
 		save_member(codec, key->admission[i]);
 }
 
@@ -285,10 +285,10 @@ static void load_totals(struct nt_codec *codec, struct nt_rank_session *member)
 
 	count = nt_codec_get_count(codec, NT_RANK_SESSION_MAX_COMMS);
 	for (uint32_t i = 0; i < count && !codec->error; i++) {
-		struct nt_tie tie = {.comm = nt_codec_get_u64(codec)};
+		struct nt_shared_comm shared = {.comm = nt_codec_get_u64(codec)};
 
-		tie.size = nt_codec_get_u32(codec);
-		if (nt_rank_session_tie(member, &tie) < 0)
+		shared.size = nt_codec_get_u32(codec);
+		if (nt_rank_session_add_comm(member, &shared) < 0)
 			codec->error = -ENOMEM;
 	}
 	load_alignments(codec, member);
@@ -401,7 +401,7 @@ static int load_job_member(struct nt_codec *codec, struct nt_jobs *jobs, struct 
 	r = nt_job_find_node(job, member->node, &member->job_node);
 	if (r < 0)
 		return r;
-	return nt_jobs_index_ties(jobs, member, 0);
+	return nt_jobs_index_comms(jobs, member, 0);
 }
 
 static int load_job(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key)
@@ -489,14 +489,14 @@ static int load_key(struct nt_codec *codec, struct nt_jobs *jobs)
 	for (uint32_t i = 0; i < count && !codec->error; i++) {
 		struct nt_rank_session *member;
 
-		r = nt_jobs_grow(&key->admission, key->lobbies, &key->admission_cap,
+		r = nt_jobs_grow(&key->admission, key->admissions, &key->admission_cap,
 				 sizeof(struct nt_rank_session *));
 		if (r < 0)
 			return r;
 		r = load_member(codec, jobs, key, &member);
 		if (r < 0)
 			return r;
-		key->admission[key->lobbies++] = member;
+		key->admission[key->admissions++] = member;
 		if (member->size > key->admission_size)
 			key->admission_size = member->size;
 		r = register_member(jobs, key, member);

@@ -195,7 +195,7 @@ static void free_job(struct nt_jobs *jobs, struct nt_job *job)
 static void free_key(struct nt_jobs *jobs, struct nt_job_key *key)
 {
 	struct nt_process_index *process, *next_process;
-	struct nt_tie_index *tie, *next_tie;
+	struct nt_shared_comm_index *shared, *next;
 	struct nt_source *source, *next_source;
 
 	while (key->job) {
@@ -204,7 +204,7 @@ static void free_key(struct nt_jobs *jobs, struct nt_job_key *key)
 		key->job = job->next;
 		free_job(jobs, job);
 	}
-	for (size_t i = 0; i < key->lobbies; i++)
+	for (size_t i = 0; i < key->admissions; i++)
 		nt_rank_session_free(key->admission[i]);
 	free(key->admission);
 	HASH_ITER(hh, key->process, process, next_process)
@@ -212,10 +212,10 @@ static void free_key(struct nt_jobs *jobs, struct nt_job_key *key)
 		HASH_DEL(key->process, process);
 		free(process);
 	}
-	HASH_ITER(hh, key->tie, tie, next_tie)
+	HASH_ITER(hh, key->shared_comm, shared, next)
 	{
-		HASH_DEL(key->tie, tie);
-		free(tie);
+		HASH_DEL(key->shared_comm, shared);
+		free(shared);
 	}
 	HASH_ITER(hh, key->source, source, next_source)
 	{
@@ -334,39 +334,39 @@ void nt_jobs_forget_member(struct nt_job_key *key, struct nt_rank_session *membe
 	key->members--;
 }
 
-static int index_tie(struct nt_jobs *jobs, struct nt_job *job, const struct nt_tie *tie)
+static int index_comm(struct nt_jobs *jobs, struct nt_job *job, const struct nt_shared_comm *shared)
 {
 	struct nt_job_key *key = job->owner;
-	struct nt_tie_index *index;
+	struct nt_shared_comm_index *index;
 
-	HASH_FIND(hh, key->tie, &tie->comm, sizeof(tie->comm), index);
+	HASH_FIND(hh, key->shared_comm, &shared->comm, sizeof(shared->comm), index);
 	if (index)
 		return 0;
-	if (HASH_COUNT(key->tie) >= NT_JOBS_MAX_COMMS) {
+	if (HASH_COUNT(key->shared_comm) >= NT_JOBS_MAX_COMMS) {
 		jobs->counters.member.refused_comms++;
 		return 0;
 	}
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
-	index->comm = tie->comm;
+	index->comm = shared->comm;
 	index->job = job;
-	HASH_ADD(hh, key->tie, comm, sizeof(index->comm), index);
+	HASH_ADD(hh, key->shared_comm, comm, sizeof(index->comm), index);
 	if (!nt_table_has(index)) {
 		free(index);
 		return -ENOMEM;
 	}
-	if (tie->size == job->size)
-		job->world_ties++;
+	if (shared->size == job->size)
+		job->world_comms++;
 	return 0;
 }
 
-int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member, size_t from)
+int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *member, size_t from)
 {
 	int r;
 
-	for (size_t i = from; i < member->ties; i++) {
-		r = index_tie(jobs, member->job, &member->tie[i]);
+	for (size_t i = from; i < member->shared_comms; i++) {
+		r = index_comm(jobs, member->job, &member->shared_comm[i]);
 		if (r < 0)
 			return r;
 	}
@@ -377,15 +377,15 @@ int nt_jobs_index_ties(struct nt_jobs *jobs, struct nt_rank_session *member, siz
 
 static void remove_job(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_job *job)
 {
-	struct nt_tie_index *tie, *next;
+	struct nt_shared_comm_index *shared, *next;
 	struct nt_job **link;
 
-	HASH_ITER(hh, key->tie, tie, next)
+	HASH_ITER(hh, key->shared_comm, shared, next)
 	{
-		if (tie->job != job)
+		if (shared->job != job)
 			continue;
-		HASH_DEL(key->tie, tie);
-		free(tie);
+		HASH_DEL(key->shared_comm, shared);
+		free(shared);
 	}
 	for (size_t i = 0; i < job->members; i++)
 		nt_jobs_forget_member(key, job->member[i]);
@@ -433,7 +433,7 @@ static void sweep_nodes(struct nt_jobs *jobs)
 	for (size_t i = 0; i < jobs->nodes; i++)
 		jobs->node_at[i]->is_used = jobs->node_at[i]->quiet_ns < NT_JOBS_FORGET_NS;
 	for (const struct nt_job_key *key = jobs->key; key; key = key->hh.next) {
-		for (size_t i = 0; i < key->lobbies; i++)
+		for (size_t i = 0; i < key->admissions; i++)
 			jobs->node_at[key->admission[i]->node]->is_used = true;
 		for (const struct nt_job *job = key->job; job; job = job->next)
 			for (size_t i = 0; i < job->nodes; i++)
@@ -474,7 +474,7 @@ void nt_jobs_sweep(struct nt_jobs *jobs)
 			ended -= job->closed;
 			remove_job(jobs, key, job);
 		}
-		if (key->job || key->lobbies || key->quiet_ns < NT_JOBS_FORGET_NS)
+		if (key->job || key->admissions || key->quiet_ns < NT_JOBS_FORGET_NS)
 			continue;
 		HASH_DEL(jobs->key, key);
 		free_key(jobs, key);
@@ -500,7 +500,7 @@ struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs)
 	for (size_t i = 0; i < jobs->nodes; i++)
 		jobs->node_at[i]->live = 0;
 	for (const struct nt_job_key *key = jobs->key; key; key = key->hh.next) {
-		for (size_t i = 0; i < key->lobbies; i++)
+		for (size_t i = 0; i < key->admissions; i++)
 			count_live(jobs, key->admission[i]);
 		for (const struct nt_job *job = key->job; job; job = job->next)
 			for (size_t i = 0; i < job->members; i++)
@@ -540,7 +540,7 @@ uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs)
 	uint64_t least = UINT64_MAX;
 
 	for (const struct nt_job_key *key = jobs->key; key; key = key->hh.next) {
-		for (size_t i = 0; i < key->lobbies; i++)
+		for (size_t i = 0; i < key->admissions; i++)
 			least_waiting(key->admission[i], &least);
 		for (const struct nt_job *job = key->job; job; job = job->next)
 			for (size_t i = 0; i < job->members; i++)

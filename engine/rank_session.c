@@ -107,42 +107,43 @@ void nt_rank_session_free(struct nt_rank_session *member)
 	for (size_t i = 0; i < NT_RANK_SESSION_NAMES; i++)
 		free(member->names[i]);
 	free(member->job_name);
-	free(member->tie);
+	free(member->shared_comm);
 	free(member->alignment);
 	free(member);
 }
 
-int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie)
+int nt_rank_session_add_comm(struct nt_rank_session *member, const struct nt_shared_comm *shared)
 {
-	struct nt_tie *grown;
+	struct nt_shared_comm *grown;
 
-	for (size_t i = 0; i < member->ties; i++)
-		if (member->tie[i].comm == tie->comm)
+	for (size_t i = 0; i < member->shared_comms; i++)
+		if (member->shared_comm[i].comm == shared->comm)
 			return 0;
 	/* The capacity doubles at every power of two. */
-	if ((member->ties & (member->ties - 1)) == 0) {
-		grown = reallocarray(member->tie, member->ties ? 2 * member->ties : 1,
+	if ((member->shared_comms & (member->shared_comms - 1)) == 0) {
+		grown = reallocarray(member->shared_comm,
+				     member->shared_comms ? 2 * member->shared_comms : 1,
 				     sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		member->tie = grown;
+		member->shared_comm = grown;
 	}
-	member->tie[member->ties++] = *tie;
+	member->shared_comm[member->shared_comms++] = *shared;
 	return 0;
 }
 
 /* Single-rank communicators connect no sessions, and local ids are valid in one process only. */
-static int add_tie(struct nt_rank_session *member, const struct nt_comm_window *comm,
-		   struct nt_rank_session_counters *counters)
+static int add_comm(struct nt_rank_session *member, const struct nt_comm_window *comm,
+		    struct nt_rank_session_counters *counters)
 {
-	const struct nt_tie tie = {.comm = comm->id, .size = comm->size};
+	const struct nt_shared_comm shared = {.comm = comm->id, .size = comm->size};
 
 	if (comm->id_is_local || comm->size < 2)
 		return 0;
-	if (member->ties < NT_RANK_SESSION_MAX_COMMS)
-		return nt_rank_session_tie(member, &tie);
-	for (size_t i = 0; i < member->ties; i++)
-		if (member->tie[i].comm == comm->id)
+	if (member->shared_comms < NT_RANK_SESSION_MAX_COMMS)
+		return nt_rank_session_add_comm(member, &shared);
+	for (size_t i = 0; i < member->shared_comms; i++)
+		if (member->shared_comm[i].comm == comm->id)
 			return 0;
 	counters->refused_comms++;
 	return 0;
@@ -185,7 +186,7 @@ int nt_rank_session_count(struct nt_rank_session *member, const struct nt_messag
 	int r;
 
 	for (size_t i = 0; i < window->comms; i++) {
-		r = add_tie(member, &window->comm[i], counters);
+		r = add_comm(member, &window->comm[i], counters);
 		if (r < 0)
 			return r;
 		for (size_t j = 0; j < window->comm[i].ops; j++) {

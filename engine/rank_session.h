@@ -34,7 +34,7 @@ struct nt_session_series {
 };
 
 /* A communicator that links the ranks of this process to others. */
-struct nt_tie {
+struct nt_shared_comm {
 	uint64_t comm;
 	uint32_t size;
 };
@@ -76,8 +76,8 @@ struct nt_rank_session {
 	struct nt_rank_session *next; /* of the same process */
 
 	/* Totals. */
-	struct nt_tie *tie;
-	size_t ties;
+	struct nt_shared_comm *shared_comm;
+	size_t shared_comms;
 	struct nt_session_series *series;
 	struct nt_alignment *alignment;
 	size_t alignments;
@@ -136,13 +136,14 @@ const char *nt_rank_session_text(const struct nt_rank_session *member,
 NT_MUST_CHECK int nt_rank_session_rename(struct nt_rank_session *member,
 					 const struct nt_rank_id *id);
 
-/* Adds a window to the totals and ties. */
+/* Adds a window to the totals and shared communicators. */
 NT_MUST_CHECK int nt_rank_session_count(struct nt_rank_session *member,
 					const struct nt_message *message, uint64_t end_ns,
 					struct nt_rank_session_counters *counters);
 
 /* Adds a communicator that connects the session to others; no effect if it is known. */
-NT_MUST_CHECK int nt_rank_session_tie(struct nt_rank_session *member, const struct nt_tie *tie);
+NT_MUST_CHECK int nt_rank_session_add_comm(struct nt_rank_session *member,
+					   const struct nt_shared_comm *shared);
 
 /*
  * Queues the window and takes ownership of the message on success. At the cap the oldest is dropped

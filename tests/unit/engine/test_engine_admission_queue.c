@@ -23,7 +23,7 @@ enum {
 static struct nt_engine *engine;
 static struct nt_job_key *key;
 static struct feed_agent agent;
-static struct nt_admission line;
+static struct nt_admission queue;
 
 static void push(uint32_t rank, uint64_t to_ms, uint64_t comm)
 {
@@ -45,12 +45,12 @@ static void push(uint32_t rank, uint64_t to_ms, uint64_t comm)
 
 static void know(uint64_t comm)
 {
-	struct nt_tie_index *index = calloc(1, sizeof(*index));
+	struct nt_shared_comm_index *index = calloc(1, sizeof(*index));
 
 	assert_non_null(index);
 	index->comm = comm;
 	index->job = key->job;
-	HASH_ADD(hh, key->tie, comm, sizeof(index->comm), index);
+	HASH_ADD(hh, key->shared_comm, comm, sizeof(index->comm), index);
 }
 
 static uint64_t at(uint64_t ms)
@@ -58,7 +58,7 @@ static uint64_t at(uint64_t ms)
 	return REAL_0 + ms * MS;
 }
 
-/* A job of two ranks, and behind it whom a test lets into the lobby. */
+/* A job of two ranks, and behind it whom a test lets into the admission list. */
 static int set_up(void **state)
 {
 	const struct nt_engine_options options = nt_engine_options_default();
@@ -71,30 +71,30 @@ static int set_up(void **state)
 			push(rank, ms, WORLD);
 	key = nt_jobs_keys(nt_engine_jobs(engine));
 	assert_non_null(key->job);
-	assert_int_equal(key->lobbies, 0);
+	assert_int_equal(key->admissions, 0);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nt_admission_release(&line);
+	nt_admission_release(&queue);
 	nt_engine_free(engine);
 	engine = NULL;
 	return 0;
 }
 
-static void make_line(size_t members)
+static void make_queue(size_t members)
 {
-	assert_int_equal(key->lobbies, members);
-	assert_int_equal(nt_admission_make(nt_engine_jobs(engine), key, &line), 0);
+	assert_int_equal(key->admissions, members);
+	assert_int_equal(nt_admission_make(nt_engine_jobs(engine), key, &queue), 0);
 }
 
 static void check_batch(size_t count, const uint32_t *rank, uint64_t now_ms)
 {
-	assert_int_equal(nt_admission_take(&line, at(now_ms)), count);
+	assert_int_equal(nt_admission_take(&queue, at(now_ms)), count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(line.batch[i]->member->rank, rank[i]);
+		assert_int_equal(queue.batch[i]->member->rank, rank[i]);
 }
 
 static void members_are_due_with_their_first_known_communicator(void **state)
@@ -106,16 +106,16 @@ static void members_are_due_with_their_first_known_communicator(void **state)
 	push(4, 5000, WORLD);
 	push(9, 4990, WORLD);
 	push(5, 5000, ALONE);
-	make_line(4);
-	assert_int_equal(nt_admission_due_ns(&line), at(4990));
+	make_queue(4);
+	assert_int_equal(nt_admission_due_ns(&queue), at(4990));
 	check_batch(1, first, 4990);
-	assert_int_equal(nt_admission_due_ns(&line), at(5000));
+	assert_int_equal(nt_admission_due_ns(&queue), at(5000));
 	check_batch(2, then, 5000);
 	/* It waits for two seconds. */
-	assert_int_equal(nt_admission_due_ns(&line), at(7000));
+	assert_int_equal(nt_admission_due_ns(&queue), at(7000));
 	check_batch(0, NULL, 6999);
 	check_batch(1, last, 7000);
-	assert_int_equal(nt_admission_due_ns(&line), UINT64_MAX);
+	assert_int_equal(nt_admission_due_ns(&queue), UINT64_MAX);
 }
 
 static void one_that_becomes_known_makes_those_due_who_were_seen_in_it(void **state)
@@ -128,14 +128,14 @@ static void one_that_becomes_known_makes_those_due_who_were_seen_in_it(void **st
 	push(5, 5000, ALONE);
 	push(6, 5000, ALONE);
 	push(6, 5500, GROUP);
-	make_line(4);
-	assert_int_equal(nt_admission_due_ns(&line), at(7000));
+	make_queue(4);
+	assert_int_equal(nt_admission_due_ns(&queue), at(7000));
 	know(GROUP);
-	assert_int_equal(nt_admission_learn(&line, key, GROUP), 0);
-	assert_int_equal(nt_admission_due_ns(&line), at(5000));
+	assert_int_equal(nt_admission_learn(&queue, key, GROUP), 0);
+	assert_int_equal(nt_admission_due_ns(&queue), at(5000));
 	check_batch(2, first, 5000);
 	check_batch(1, second, 5500);
-	/* Those who are in the line twice come out once. */
+	/* Those who are in the queue twice come out once. */
 	check_batch(1, last, 7000);
 	check_batch(0, NULL, 100000);
 }
@@ -146,14 +146,14 @@ static void who_goes_back_comes_again_at_its_new_time(void **state)
 
 	(void)state;
 	push(4, 5000, WORLD);
-	make_line(1);
+	make_queue(1);
 	check_batch(1, rank, 5000);
-	assert_int_equal(nt_admission_due_ns(&line), UINT64_MAX);
-	assert_int_equal(nt_admission_put(&line, line.batch[0], at(6000)), 0);
+	assert_int_equal(nt_admission_due_ns(&queue), UINT64_MAX);
+	assert_int_equal(nt_admission_put(&queue, queue.batch[0], at(6000)), 0);
 	check_batch(0, NULL, 5999);
 	check_batch(1, rank, 6000);
-	line.batch[0]->member = NULL;
-	assert_int_equal(nt_admission_due_ns(&line), UINT64_MAX);
+	queue.batch[0]->member = NULL;
+	assert_int_equal(nt_admission_due_ns(&queue), UINT64_MAX);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

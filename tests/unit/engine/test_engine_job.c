@@ -76,7 +76,7 @@ static void communicators_keep_jobs_of_one_key_apart(void **state)
 		assert_int_equal(job->live, 4);
 		assert_int_equal(job->nodes, 1);
 		for (uint32_t i = 0; i < 4; i++)
-			assert_int_equal(job->member[i]->ties, 1);
+			assert_int_equal(job->member[i]->shared_comms, 1);
 	}
 }
 

@@ -92,7 +92,7 @@ static void jobs_over_the_cap_are_refused_and_counted(void **state)
 	push(feed_heartbeat(&agent, 9000));
 	assert_int_equal(only_key()->jobs, 2);
 	assert_int_equal(counters()->refused_jobs, 2);
-	assert_int_equal(only_key()->lobbies, 0);
+	assert_int_equal(only_key()->admissions, 0);
 	assert_int_equal(only_key()->members, 2);
 }
 
@@ -132,7 +132,7 @@ static void ended_jobs_are_forgotten_over_the_cap_and_in_time(void **state)
 	assert_int_equal(only_key()->jobs, 0);
 	assert_int_equal(only_key()->members, 0);
 	assert_null(only_key()->process);
-	assert_null(only_key()->tie);
+	assert_null(only_key()->shared_comm);
 }
 
 int main(void)
