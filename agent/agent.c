@@ -81,7 +81,7 @@ static void write_metrics(struct nt_agent *agent)
 	nt_own_links_stats(agent->own_links, &reading.own_links);
 	nt_gc_interpreters_stats(agent->interpreters, &reading.interpreters);
 	nt_discover_stats(agent->discover, &reading.discover);
-	nt_remote_stats(agent->remote, &reading.remote);
+	nt_process_reader_stats(agent->process_reader, &reading.process_reader);
 	nt_quarantine_stats(agent->quarantine, nt_clock_boot_ns(), &reading.quarantine);
 	nt_tracker_stats(agent->tracker, &reading.tracker);
 	nt_publisher_stats(agent->publisher, &reading.publisher);

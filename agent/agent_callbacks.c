@@ -17,7 +17,7 @@
 
 #define BTF "/sys/kernel/btf/vmlinux"
 
-_Static_assert((int)NT_OWN_LINKS_FILES >= (int)NT_ROSTER_FILES,
+_Static_assert((int)NT_OWN_LINKS_FILES >= (int)NT_PROCESS_TABLE_FILES,
 	       "no process has a file without links of its own");
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
@@ -234,7 +234,7 @@ static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts
 	int r;
 
 	nt_environ_parse("", 0, &env);
-	r = nt_remote_environ(agent->remote, pid, &env);
+	r = nt_process_reader_environ(agent->process_reader, pid, &env);
 	if (r < 0 && r != -ETIMEDOUT && r != -EBUSY && r != -EIO)
 		return r;
 	return nt_process_describe(pid, &env, ret_facts);
@@ -284,7 +284,7 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	r = nt_host_read(*host, ret_sample);
 	if (r < 0)
 		return r;
-	len = nt_remote_io(agent->remote, pid, tid, io, sizeof(io));
+	len = nt_process_reader_io(agent->process_reader, pid, tid, io, sizeof(io));
 	if (len == -EBUSY)
 		return -EBUSY; /* zero counters would make the totals so far appear as new */
 	if (len > 0)
@@ -330,13 +330,14 @@ static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t w
 /* Before any thread exists: a later fork would have to deal with all threads. */
 int nt_agent_open_workers(struct nt_agent *agent)
 {
-	const struct nt_remote_hooks hooks = {.stalled = on_stalled, .data = agent};
+	const struct nt_process_reader_hooks hooks = {.stalled = on_stalled, .data = agent};
 	int r = nt_quarantine_new(&agent->quarantine);
 
 	if (r == 0)
 		r = nt_workers_begin(&agent->workers);
 	if (r == 0)
-		r = nt_remote_new(&agent->workers, agent->quarantine, &hooks, &agent->remote);
+		r = nt_process_reader_new(&agent->workers, agent->quarantine, &hooks,
+					  &agent->process_reader);
 	return r < 0 ? nt_err(r, "start a worker") : 0;
 }
 
@@ -411,7 +412,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	};
 	int r;
 
-	options.source.memory = nt_remote_memory(agent->remote);
+	options.source.memory = nt_process_reader_memory(agent->process_reader);
 	agent->interpreter_client = (struct nt_inspector_client){
 		.found = on_file, .done = on_interpreter, .data = agent};
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);

@@ -8,8 +8,8 @@
 #include "agent/discover/discover.h"
 #include "agent/discover/gc_interpreter.h"
 #include "agent/discover/inspector.h"
+#include "agent/discover/process_reader.h"
 #include "agent/discover/quarantine.h"
-#include "agent/discover/remote.h"
 #include "agent/discover/worker.h"
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
@@ -34,7 +34,7 @@ struct nt_agent {
 	struct nt_publisher *publisher;
 	struct nt_workers workers;
 	struct nt_quarantine *quarantine;
-	struct nt_remote *remote;
+	struct nt_process_reader *process_reader;
 	struct nt_signer *signer; /* NULL: messages are not signed, or there is no key yet */
 	struct nt_enrolment *enrolment; /* NULL: the key comes from a file, or there is none */
 	struct nt_fault_notice enrolment_fault_notice;

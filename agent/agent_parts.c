@@ -264,7 +264,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_governor_free(agent->governor);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
-	nt_remote_free(agent->remote);
+	nt_process_reader_free(agent->process_reader);
 	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
 	nt_placement_lookup_free(agent->placement_lookup);

@@ -218,7 +218,7 @@ static struct use *take_use(struct nt_attachment *attachment, struct process *pr
 		if (memcmp(&process->use[i].file, key, sizeof(*key)) == 0)
 			return &process->use[i];
 	}
-	if (process->uses == NT_ROSTER_FILES) {
+	if (process->uses == NT_PROCESS_TABLE_FILES) {
 		attachment->over_cap++;
 		return NULL;
 	}

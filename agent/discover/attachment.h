@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "agent/discover/discover.h"
-#include "agent/discover/roster.h"
+#include "agent/discover/process_table.h"
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
 #include "common/base/cleanup.h"
@@ -20,7 +20,7 @@ enum {
 	NT_ATTACHMENT_FILES = 512, /* mapped by processes of one owner; divided among owners */
 	NT_ATTACHMENT_COMMON = 512, /* mapped by several owners; exempt from their shares */
 	NT_ATTACHMENT_DROPS = 8, /* files detached per tick */
-	NT_ATTACHMENT_PROCESSES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
+	NT_ATTACHMENT_PROCESSES = NT_PROCESS_TABLE_PROCESSES, /* as many as discovery reports */
 };
 
 #define NT_ATTACHMENT_KEEP_NS 300000000000ULL

@@ -68,7 +68,7 @@ static void on_no_file(void *data, const struct nt_inspector_task *task, int res
 /* ---- records ------------------------------------------------------------------------------ */
 
 /* True if any of its first `files` was seen after boot_ns. */
-static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint64_t boot_ns)
+static bool was_seen_since(const struct nt_mapping_process *p, size_t files, uint64_t boot_ns)
 {
 	for (size_t i = 0; i < files && i < p->files; i++)
 		if (p->file[i].seen_ns > boot_ns)
@@ -82,7 +82,7 @@ static bool was_seen_since(const struct nt_roster_process *p, size_t files, uint
  */
 static void see_exec(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	const struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	const struct nt_mapping_process *p = nt_process_table_find(&d->table, pid);
 	struct nt_inspector_task task = {
 		.request = {.kind = NT_INSPECT_PROCESS, .pid = pid},
 		.is_exec = true,
@@ -102,7 +102,7 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 		    struct nt_inspector_outcome *outcome)
 {
 	struct nt_discover *d = data;
-	struct nt_roster_process *p;
+	struct nt_mapping_process *p;
 
 	if (task->request.wants_symbols)
 		nt_discover_take_symbols(d,
@@ -112,7 +112,7 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 		d->stats.unreadable++;
 	if (!task->is_exec)
 		return;
-	p = nt_roster_find(&d->roster, task->request.pid);
+	p = nt_process_table_find(&d->table, task->request.pid);
 	if (!p || p->start_ns != task->start_ns || was_seen_since(p, task->known, task->exec_ns))
 		return;
 	nt_discover_end_process(d, p, task->exec_ns);
@@ -122,18 +122,19 @@ static void on_done(void *data, const struct nt_inspector_task *task,
 /* A child inherits mappings without records. */
 static void see_fork(struct nt_discover *d, uint32_t pid, uint32_t parent)
 {
-	if (nt_roster_find(&d->roster, parent) || nt_outside_has(&d->outside, parent))
+	if (nt_process_table_find(&d->table, parent) ||
+	    nt_outside_processes_has(&d->outside, parent))
 		nt_discover_see_process(d, pid);
 }
 
 static void see_exit(struct nt_discover *d, uint32_t pid, uint64_t boot_ns)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	struct nt_mapping_process *p = nt_process_table_find(&d->table, pid);
 
 	if (p && nt_proc_has_ended(pid))
 		nt_discover_end_process(d, p, boot_ns);
-	if (nt_outside_has(&d->outside, pid) && nt_proc_has_ended(pid))
-		nt_outside_remove(&d->outside, pid);
+	if (nt_outside_processes_has(&d->outside, pid) && nt_proc_has_ended(pid))
+		nt_outside_processes_remove(&d->outside, pid);
 }
 
 static void take_record(void *data, struct nt_map_record *record)
@@ -163,7 +164,7 @@ static void take_record(void *data, struct nt_map_record *record)
 static int owner_of(void *data, uint32_t pid, struct nt_owner *ret_owner)
 {
 	const struct nt_discover *d = data;
-	const struct nt_roster_process *p = nt_roster_find(&d->roster, pid);
+	const struct nt_mapping_process *p = nt_process_table_find(&d->table, pid);
 	uint64_t start_ns;
 
 	if (!p || nt_proc_start_ns(pid, &start_ns) < 0 || start_ns != p->start_ns)
@@ -196,7 +197,7 @@ int nt_discover_new(const struct nt_discover_options *options, struct nt_discove
 
 	if (!d)
 		return -ENOMEM;
-	nt_roster_init(&d->roster);
+	nt_process_table_init(&d->table);
 	nt_catalog_init(&d->catalog);
 	d->options = *options;
 	d->client = (struct nt_inspector_client){.found = on_found, .done = on_done, .data = d};
@@ -234,8 +235,8 @@ void nt_discover_free(struct nt_discover *discover)
 	if (discover->scan)
 		(void)closedir(discover->scan);
 	nt_inspector_free(discover->inspector);
-	nt_roster_release(&discover->roster);
-	nt_outside_release(&discover->outside);
+	nt_process_table_release(&discover->table);
+	nt_outside_processes_release(&discover->outside);
 	nt_catalog_release(&discover->catalog);
 	nt_mapwatch_free(discover->watch);
 	nt_cgroup_filter_free(discover->cgroup_filter);
@@ -310,7 +311,7 @@ bool nt_discover_is_idle(const struct nt_discover *discover)
 
 void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t start_boot_ns)
 {
-	struct nt_roster_process *p = nt_roster_find(&discover->roster, pid);
+	struct nt_mapping_process *p = nt_process_table_find(&discover->table, pid);
 
 	if (p && p->start_ns == start_boot_ns)
 		nt_share_call(&p->place);
@@ -318,13 +319,13 @@ void nt_discover_called(struct nt_discover *discover, uint32_t pid, uint64_t sta
 
 const struct nt_share *nt_discover_share(const struct nt_discover *discover)
 {
-	return &discover->roster.share;
+	return &discover->table.share;
 }
 
 void nt_discover_stats(const struct nt_discover *discover, struct nt_discover_stats *ret_stats)
 {
 	*ret_stats = discover->stats;
-	ret_stats->processes = nt_roster_count(&discover->roster);
+	ret_stats->processes = nt_process_table_count(&discover->table);
 	ret_stats->over_cap += discover->catalog.over_cap;
 	nt_inspector_stats(discover->inspector, &ret_stats->inspector);
 }

@@ -19,7 +19,7 @@ enum {
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static bool was_reported(const struct nt_roster_process *p)
+static bool was_reported(const struct nt_mapping_process *p)
 {
 	bool reported = false;
 
@@ -28,25 +28,25 @@ static bool was_reported(const struct nt_roster_process *p)
 	return reported;
 }
 
-void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns)
+void nt_discover_end_process(struct nt_discover *d, struct nt_mapping_process *p, uint64_t boot_ns)
 {
 	uint32_t pid = p->pid;
 	uint64_t start_ns = p->start_ns;
 	bool reported = was_reported(p);
 
-	nt_roster_remove(&d->roster, p);
+	nt_process_table_remove(&d->table, p);
 	if (reported)
 		d->options.handler.exited(d->options.handler.data, pid, start_ns, boot_ns);
 }
 
 /* Evicts a running process to make room: its state is discarded. */
-static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
+static void evict_process(struct nt_discover *d, struct nt_mapping_process *p)
 {
 	uint32_t pid = p->pid;
 	uint64_t start_ns = p->start_ns;
 	bool reported = was_reported(p);
 
-	nt_roster_remove(&d->roster, p);
+	nt_process_table_remove(&d->table, p);
 	d->stats.over_cap++;
 	if (reported && d->options.handler.evicted)
 		d->options.handler.evicted(d->options.handler.data, pid, start_ns);
@@ -55,10 +55,10 @@ static void evict_process(struct nt_discover *d, struct nt_roster_process *p)
 /*
  * The running process with this pid; an entry of an earlier one is ended. NULL: none, or no room.
  */
-static struct nt_roster_process *living_process(struct nt_discover *d,
-						const struct nt_catalog_waiter *seen)
+static struct nt_mapping_process *living_process(struct nt_discover *d,
+						 const struct nt_catalog_waiter *seen)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, seen->pid), *evicted;
+	struct nt_mapping_process *p = nt_process_table_find(&d->table, seen->pid), *evicted;
 	struct nt_owner owner = seen->owner;
 	uint64_t start_ns;
 
@@ -70,7 +70,7 @@ static struct nt_roster_process *living_process(struct nt_discover *d,
 		nt_discover_end_process(d, p, nt_clock_boot_ns());
 	if ((!owner.id || start_ns != seen->start_ns) && nt_owner_read(seen->pid, &owner) < 0)
 		return NULL;
-	p = nt_roster_add(&d->roster, seen->pid, start_ns, &owner, seen->is_called, &evicted);
+	p = nt_process_table_add(&d->table, seen->pid, start_ns, &owner, seen->is_called, &evicted);
 	if (!p)
 		d->stats.over_cap++;
 	if (evicted)
@@ -78,8 +78,8 @@ static struct nt_roster_process *living_process(struct nt_discover *d,
 	return p;
 }
 
-static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt_roster_file *m,
-		   const struct nt_catalog_file *held)
+static void report(struct nt_discover *d, struct nt_mapping_process *p,
+		   struct nt_process_table_file *m, const struct nt_catalog_file *held)
 {
 	char path[PATH_BYTES];
 	struct nt_mapped_file file = {
@@ -108,17 +108,17 @@ static void report(struct nt_discover *d, struct nt_roster_process *p, struct nt
 static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen,
 		     const struct nt_catalog_file *held)
 {
-	struct nt_roster_process *p = nt_roster_find(&d->roster, seen->pid);
-	struct nt_roster_file *m, file = {
-					  .dev = (dev_t)seen->file.dev,
-					  .ino = (ino_t)seen->file.ino,
-					  .start = seen->file.start,
-					  .end = seen->file.end,
-					  .seen_ns = seen->seen_ns,
-					  .library = (enum nt_library)seen->file.library,
-					  .executable = seen->file.executable,
-					  .late = seen->is_late,
-				  };
+	struct nt_mapping_process *p = nt_process_table_find(&d->table, seen->pid);
+	struct nt_process_table_file *m, file = {
+						 .dev = (dev_t)seen->file.dev,
+						 .ino = (ino_t)seen->file.ino,
+						 .start = seen->file.start,
+						 .end = seen->file.end,
+						 .seen_ns = seen->seen_ns,
+						 .library = (enum nt_library)seen->file.library,
+						 .executable = seen->file.executable,
+						 .late = seen->is_late,
+					 };
 
 	for (size_t i = 0; p && i < p->files; i++) {
 		m = &p->file[i];
@@ -136,7 +136,7 @@ static void add_file(struct nt_discover *d, const struct nt_catalog_waiter *seen
 	p = living_process(d, seen);
 	if (!p || (seen->start_ns && p->start_ns != seen->start_ns))
 		return;
-	m = nt_roster_add_file(p, &file, seen->name);
+	m = nt_process_table_add_file(p, &file, seen->name);
 	if (!m) {
 		d->stats.over_cap++;
 		return;

@@ -11,8 +11,8 @@
 #include "agent/discover/discover.h"
 #include "agent/discover/inspector.h"
 #include "agent/discover/mapwatch.h"
-#include "agent/discover/outside.h"
-#include "agent/discover/roster.h"
+#include "agent/discover/outside_process.h"
+#include "agent/discover/process_table.h"
 #include "agent/host/cgroup_filter.h"
 
 struct nt_discover {
@@ -21,8 +21,8 @@ struct nt_discover {
 	struct nt_mapwatch *watch;
 	struct nt_inspector *inspector;
 	struct nt_inspector_client client, symbols_client;
-	struct nt_roster roster;
-	struct nt_outside outside;
+	struct nt_process_table table;
+	struct nt_outside_processes outside;
 	struct nt_catalog catalog;
 	int epoll;
 	bool rescan; /* records were lost: a scan is due */
@@ -41,7 +41,7 @@ struct nt_discover {
  * agent/discover/discover_file.c: removes a process that has ended or runs another program, and
  * reports its end.
  */
-void nt_discover_end_process(struct nt_discover *d, struct nt_roster_process *p, uint64_t boot_ns);
+void nt_discover_end_process(struct nt_discover *d, struct nt_mapping_process *p, uint64_t boot_ns);
 /* Handles a file that a worker found for the task. */
 void nt_discover_take_file(struct nt_discover *d, const struct nt_inspector_task *task,
 			   const struct nt_inspection_file *found, const char *name, int fd);

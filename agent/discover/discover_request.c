@@ -31,10 +31,10 @@ static bool is_inside(struct nt_discover *d, uint32_t pid)
 {
 	if (!d->cgroup_filter || nt_cgroup_filter_holds(d->cgroup_filter, pid)) {
 		if (d->cgroup_filter)
-			nt_outside_remove(&d->outside, pid);
+			nt_outside_processes_remove(&d->outside, pid);
 		return true;
 	}
-	if (!nt_outside_add(&d->outside, pid))
+	if (!nt_outside_processes_add(&d->outside, pid))
 		d->stats.over_cap++;
 	return false;
 }

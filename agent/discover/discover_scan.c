@@ -43,7 +43,7 @@ int nt_discover_begin_scan(struct nt_discover *d, uint64_t now_ns)
 	d->scan_pass_ns = 0;
 	d->lost_before = losses(d);
 	d->stats.scans++;
-	nt_roster_recount(&d->roster);
+	nt_process_table_recount(&d->table);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static void recheck_outside(struct nt_discover *d)
 		uint32_t pid = d->outside.process->pid;
 
 		if (nt_proc_has_ended(pid))
-			nt_outside_remove(&d->outside, pid);
+			nt_outside_processes_remove(&d->outside, pid);
 		else
 			nt_discover_see_process(d, pid); /* if still outside, it moves to the end */
 	}
@@ -103,11 +103,11 @@ static void recheck_outside(struct nt_discover *d)
 void nt_discover_recheck(struct nt_discover *d)
 {
 	uint64_t now_ns = nt_clock_boot_ns(), start_ns, due_ns;
-	size_t count = nt_roster_count(&d->roster);
+	size_t count = nt_process_table_count(&d->table);
 	uint32_t pid;
 
 	for (size_t i = 0; i < count && i < RECHECKED; i++) {
-		struct nt_roster_process *p = nt_roster_turn(&d->roster);
+		struct nt_mapping_process *p = nt_process_table_next(&d->table);
 		int r = nt_proc_start_ns(p->pid, &start_ns);
 
 		if (r == -ESRCH || (r == 0 && start_ns != p->start_ns))
@@ -134,12 +134,12 @@ bool nt_discover_is_scanning(const struct nt_discover *discover)
  */
 bool nt_discover_should_readmit(const struct nt_discover *d, uint64_t now_ns)
 {
-	const uint64_t pause_ns = nt_share_has_room(&d->roster.share) ? READMIT_NS : RECOUNT_NS;
+	const uint64_t pause_ns = nt_share_has_room(&d->table.share) ? READMIT_NS : RECOUNT_NS;
 	struct nt_share_report report;
 
 	if (now_ns - d->scan_end_ns < pause_ns || nt_discover_is_scanning(d))
 		return false;
-	nt_share_read(&d->roster.share, &report);
+	nt_share_read(&d->table.share, &report);
 	return report.left_out > 0 || losses(d) != d->lost_before;
 }
 

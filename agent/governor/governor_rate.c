@@ -4,7 +4,7 @@
  */
 #include "agent/governor/governor_impl.h"
 
-#include "agent/probes/bundle.h"
+#include "agent/probes/link_set.h"
 
 double nt_governor_cost_of(const struct nt_governor *governor, uint16_t row)
 {

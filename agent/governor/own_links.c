@@ -32,7 +32,7 @@ static void unlink_use(struct nt_own_links *own, struct nt_own_use *use)
 	while (*at != use)
 		at = &(*at)->next;
 	*at = use->next;
-	nt_own_drop_bundle(own, use);
+	nt_own_drop_link_set(own, use);
 	free(use);
 }
 
@@ -265,8 +265,8 @@ static void take_look(struct nt_own_links *own, struct nt_own_process *process,
 				  result->until_ns - result->from_ns);
 }
 
-static void take_bundle(struct nt_own_links *own, struct nt_own_use *use,
-			struct nt_linker_result *result)
+static void take_link_set(struct nt_own_links *own, struct nt_own_use *use,
+			  struct nt_linker_result *result)
 {
 	struct nt_own_process *process = use->process;
 
@@ -278,7 +278,7 @@ static void take_bundle(struct nt_own_links *own, struct nt_own_use *use,
 		if (nt_own_is_cut(use->file) && !use->ended)
 			nt_own_pause(own, process, nt_clock_boot_ns());
 	} else {
-		use->bundle = nt_take(result->bundle);
+		use->link_set = nt_take(result->link_set);
 		use->made = use->making;
 		/* The file was split before the process started: its first calls may be lost. */
 		if (nt_own_is_cut(use->file) && !use->has_own) {
@@ -299,7 +299,7 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 
 	HASH_FIND(hh, own->request, &result->token, sizeof(result->token), request);
 	if (!request) {
-		nt_own_detach(own, nt_take(result->bundle));
+		nt_own_detach(own, nt_take(result->link_set));
 		return;
 	}
 	file = nt_own_find_file(own, request->file);
@@ -307,7 +307,7 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 		if (file && file->token == request->token) {
 			file->token = 0;
 			if (result->r == 0)
-				nt_own_joined(own, file, nt_take(result->bundle));
+				nt_own_joined(own, file, nt_take(result->link_set));
 			else
 				nt_own_part(own, file);
 		}
@@ -318,9 +318,9 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 	} else {
 		use = find_use(own, request);
 		if (use && use->token == request->token)
-			take_bundle(own, use, result);
+			take_link_set(own, use, result);
 	}
-	nt_own_detach(own, nt_take(result->bundle));
+	nt_own_detach(own, nt_take(result->link_set));
 	nt_own_forget(own, request);
 }
 
@@ -390,7 +390,8 @@ enum nt_own_links_verdict nt_own_links_judge(struct nt_own_links *own,
 	if (nt_attached_sees_once(use->file->attached) ||
 	    (use->file->phase == PHASE_SHARED && !use->file->cut_ns))
 		return NT_OWN_LINKS_TAKE;
-	return nt_repeats_take(&own->repeats, call) ? NT_OWN_LINKS_DROP : NT_OWN_LINKS_TAKE;
+	return nt_duplicate_calls_check(&own->duplicates, call) ? NT_OWN_LINKS_DROP
+								: NT_OWN_LINKS_TAKE;
 }
 
 size_t nt_own_links_turn(struct nt_own_links *own, uint32_t *ret_pid, size_t max)
@@ -428,7 +429,7 @@ void nt_own_links_stats(const struct nt_own_links *own, struct nt_own_links_stat
 	for (const struct nt_own_file *file = own->file; file; file = file->hh.next) {
 		stats.files_split += file->phase != PHASE_SHARED;
 		for (const struct nt_own_use *use = file->uses; use; use = use->next)
-			stats.bundles += use->bundle != NULL;
+			stats.link_sets += use->link_set != NULL;
 	}
 	stats.processes = HASH_COUNT(own->process);
 	*ret_stats = stats;

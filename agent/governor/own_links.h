@@ -10,7 +10,7 @@
  * while.
  *
  * Files beyond the first 31 have no such switch. There a call that makes an event at its entry
- * alone makes two, and the second is dropped (agent/governor/repeat.h). A call that is only counted
+ * alone makes two, and the second is dropped (agent/governor/duplicate_call.h). A call that is only counted
  * is counted twice while both are attached.
  *
  * For the loop's thread; agent/probes/linker.h makes and frees the links.
@@ -45,7 +45,7 @@ struct nt_own_links_hooks {
 };
 
 struct nt_own_links_stats {
-	uint64_t files_split, processes, bundles; /* now */
+	uint64_t files_split, processes, link_sets; /* now */
 	uint64_t splits, joins, looks; /* so far */
 	uint64_t failed; /* requests that the kernel refused */
 	uint64_t put_off; /* requests that were postponed */

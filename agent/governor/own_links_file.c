@@ -63,7 +63,7 @@ static bool all_settled(const struct nt_own_file *file)
 static void cut(struct nt_own_links *own, struct nt_own_file *file)
 {
 	uint64_t now_ns = nt_clock_boot_ns();
-	struct nt_bundle *shared = nt_attach_split(own->attach, file->attached, file->split);
+	struct nt_link_set *shared = nt_attach_split(own->attach, file->attached, file->split);
 
 	if (!shared)
 		return; /* retried by the next tick */
@@ -115,12 +115,12 @@ void nt_own_part(struct nt_own_links *own, struct nt_own_file *file)
 	file->retry_ns = nt_clock_boot_ns() + RETRY_NS;
 }
 
-void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt_bundle *bundle)
+void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt_link_set *link_set)
 {
 	uint64_t now_ns = nt_clock_boot_ns();
-	int r = nt_attach_join(own->attach, file->attached, false, bundle);
+	int r = nt_attach_join(own->attach, file->attached, false, link_set);
 
-	nt_own_detach(own, bundle);
+	nt_own_detach(own, link_set);
 	if (r < 0) {
 		nt_own_part(own, file);
 		return;
@@ -203,7 +203,7 @@ void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64
 		if (has_lingered(own, file, boot_ns)) {
 			miss_calls(own, file);
 			for (struct nt_own_use *use = file->uses; use; use = use->next) {
-				nt_own_drop_bundle(own, use);
+				nt_own_drop_link_set(own, use);
 				use->ended = use->has_own = false;
 				use->retry_ns = 0;
 			}

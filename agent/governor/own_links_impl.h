@@ -13,9 +13,9 @@
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
+#include "agent/governor/duplicate_call.h"
 #include "agent/governor/own_links.h"
-#include "agent/governor/repeat.h"
-#include "agent/probes/bundle.h"
+#include "agent/probes/link_set.h"
 
 enum phase {
 	PHASE_SHARED,
@@ -41,7 +41,7 @@ struct nt_own_file {
 	uint64_t opened; /* the last use's number at opened_ns */
 	uint64_t token; /* of the request for shared links; 0: none */
 	uint64_t retry_ns; /* not requested again before this */
-	struct nt_bundle *shared; /* owned: freed when lingering ends */
+	struct nt_link_set *shared; /* owned: freed when lingering ends */
 	uint64_t calm_ns; /* since when no process of it is governed; 0: one is */
 	struct nt_own_use *uses;
 	UT_hash_handle hh;
@@ -52,8 +52,8 @@ struct nt_own_use {
 	struct nt_own_process *process;
 	struct nt_own_file *file;
 	uint64_t number; /* in order of creation */
-	struct nt_bundle *bundle; /* owned; NULL: it has no own links */
-	uint64_t made; /* state that the bundle has; 0: none */
+	struct nt_link_set *link_set; /* owned; NULL: it has no own links */
+	uint64_t made; /* state that the link set has; 0: none */
 	uint64_t token; /* of the request for links; 0: none */
 	uint64_t making;
 	bool has_own; /* it has had own links since the file was split */
@@ -91,7 +91,7 @@ struct nt_own_request {
 };
 
 struct nt_own_links {
-	struct nt_repeats repeats;
+	struct nt_duplicate_calls duplicates;
 	struct nt_attach *attach;
 	struct nt_linker *linker;
 	struct nt_own_links_hooks hooks;
@@ -104,14 +104,15 @@ struct nt_own_links {
 	struct nt_own_links_stats stats;
 };
 
-void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt_bundle *bundle);
+void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file,
+		   struct nt_link_set *link_set);
 /* The shared links could not be made, or not be moved into the file. */
 void nt_own_part(struct nt_own_links *own, struct nt_own_file *file);
 void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64_t boot_ns);
 struct nt_own_request *nt_own_request_new(struct nt_own_links *own, const struct nt_own_use *use,
 					  bool look);
-void nt_own_detach(struct nt_own_links *own, struct nt_bundle *bundle);
-void nt_own_drop_bundle(struct nt_own_links *own, struct nt_own_use *use);
+void nt_own_detach(struct nt_own_links *own, struct nt_link_set *link_set);
+void nt_own_drop_link_set(struct nt_own_links *own, struct nt_own_use *use);
 struct nt_own_file *nt_own_find_file(const struct nt_own_links *own, uintptr_t key);
 struct nt_own_process *nt_own_find_process(const struct nt_own_links *own, uint32_t pid);
 void nt_own_forget(struct nt_own_links *own, struct nt_own_request *request);

@@ -8,15 +8,15 @@
 
 #define LOOK_NS (10 * NT_MILLISECOND)
 
-void nt_own_detach(struct nt_own_links *own, struct nt_bundle *bundle)
+void nt_own_detach(struct nt_own_links *own, struct nt_link_set *link_set)
 {
-	if (bundle)
-		nt_linker_drop(own->linker, bundle);
+	if (link_set)
+		nt_linker_drop(own->linker, link_set);
 }
 
-void nt_own_drop_bundle(struct nt_own_links *own, struct nt_own_use *use)
+void nt_own_drop_link_set(struct nt_own_links *own, struct nt_own_use *use)
 {
-	nt_own_detach(own, nt_take(use->bundle));
+	nt_own_detach(own, nt_take(use->link_set));
 	use->made = 0;
 }
 
@@ -179,14 +179,14 @@ bool nt_own_is_cut(const struct nt_own_file *file)
 void nt_own_pursue(struct nt_own_links *own, struct nt_own_use *use)
 {
 	uint64_t wanted = wanted_of(use);
-	bool had = use->bundle != NULL;
+	bool had = use->link_set != NULL;
 	int r;
 
 	if (use->token || use->made == wanted || use->ended || use->file->phase == PHASE_LEAVING ||
 	    (use->retry_ns && nt_clock_boot_ns() < use->retry_ns))
 		return;
 	use->retry_ns = 0;
-	nt_own_drop_bundle(own, use);
+	nt_own_drop_link_set(own, use);
 	if (!wanted)
 		return;
 	r = nt_own_make(own, use, false);

@@ -62,7 +62,7 @@ void nt_attach_drop(struct nt_attach *attach, dev_t dev, ino_t ino);
  * that are split off get links of their own, which agent/governor/own_links.h makes.
  */
 struct nt_attached;
-struct nt_bundle; /* agent/probes/bundle.h */
+struct nt_link_set; /* agent/probes/link_set.h */
 struct nt_probe_target;
 struct nt_bpf_loader;
 
@@ -86,17 +86,17 @@ bool nt_attached_sees_once(const struct nt_attached *file);
 size_t nt_attached_names(const struct nt_attached *file);
 enum nt_attached_split nt_attached_split(const struct nt_attached *file);
 /*
- * Returns the links that the split replaces; they stay attached until the bundle is freed. NULL:
+ * Returns the links that the split replaces; they stay attached until the link set is freed. NULL:
  * out of memory, and nothing has changed.
  */
-struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
-				  enum nt_attached_split split);
+struct nt_link_set *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
+				    enum nt_attached_split split);
 /*
- * Moves the shared links from the bundle back into the file, which is then shared again. -ENOMEM:
+ * Moves the shared links from the link set back into the file, which is then shared again. -ENOMEM:
  * nothing has changed.
  */
 NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stays,
-				 struct nt_bundle *bundle);
+				 struct nt_link_set *link_set);
 
 /* Borrowed. For agent/probes/linker.h, which makes links beside these. */
 const struct nt_bpf_loader *nt_attach_loader(const struct nt_attach *attach);

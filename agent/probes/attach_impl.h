@@ -5,7 +5,7 @@
 
 #include "agent/probes/attach.h"
 #include "agent/probes/bpf_loader.h"
-#include "agent/probes/bundle.h"
+#include "agent/probes/link_set.h"
 #include "agent/probes/linker.h"
 
 struct nt_attach_link {

@@ -19,22 +19,22 @@ enum {
 };
 
 /* Freeing takes milliseconds, or 0.1 s per perf link: with a thread the caller does not block. */
-static void let_go(struct nt_attach *a, struct nt_bundle *bundle)
+static void let_go(struct nt_attach *a, struct nt_link_set *link_set)
 {
 	if (a->linker)
-		nt_linker_drop(a->linker, bundle);
+		nt_linker_drop(a->linker, link_set);
 	else
-		nt_bundle_free(bundle);
+		nt_link_set_free(link_set);
 }
 
 void nt_attach_free_links(struct nt_attach *a, struct nt_attached *file)
 {
-	struct nt_bundle *bundle = nt_bundle_empty();
+	struct nt_link_set *link_set = nt_link_set_empty();
 
 	for (size_t i = 0; i < file->links; i++)
-		if (!bundle || !nt_bundle_add(bundle, file->link[i].link, false))
+		if (!link_set || !nt_link_set_add(link_set, file->link[i].link, false))
 			nt_link_free(file->link[i].link);
-	let_go(a, bundle);
+	let_go(a, link_set);
 }
 
 void nt_attach_pending_free(struct nt_attach_pending *pending)
@@ -155,26 +155,26 @@ static void take_back(struct nt_attach *a, const struct nt_attach_pending *pendi
 
 /* Moves the links into the file. Returns how many functions are attached. */
 static int take_links(struct nt_attach *a, const struct nt_attach_pending *pending,
-		      const bool *refused, struct nt_bundle *bundle)
+		      const bool *refused, struct nt_link_set *link_set)
 {
-	struct nt_bundle *replaced = nt_bundle_empty();
+	struct nt_link_set *replaced = nt_link_set_empty();
 	struct nt_attached *file = pending->file;
 	int functions = (int)pending->targets;
 	struct nt_link *link;
 	bool stays;
 
-	if (!replaced || !reserve_links(file, nt_bundle_links(bundle))) {
+	if (!replaced || !reserve_links(file, nt_link_set_count(link_set))) {
 		let_go(a, replaced);
-		let_go(a, bundle);
+		let_go(a, link_set);
 		return -ENOMEM;
 	}
-	while ((link = nt_bundle_take(bundle, &stays))) {
+	while ((link = nt_link_set_take(link_set, &stays))) {
 		if (!is_replaced(pending, stays))
 			keep_link(a, file, link, stays);
-		else if (!nt_bundle_add(replaced, link, stays))
+		else if (!nt_link_set_add(replaced, link, stays))
 			nt_link_free(link);
 	}
-	nt_bundle_free(bundle);
+	nt_link_set_free(link_set);
 	let_go(a, replaced);
 	for (size_t i = 0; i < pending->targets; i++) {
 		if (!refused[i])
@@ -188,14 +188,14 @@ static int take_links(struct nt_attach *a, const struct nt_attach_pending *pendi
 
 /* Ends a request, whether the thread or the caller made the links. */
 static int finish(struct nt_attach *a, const struct nt_attach_pending *pending, int r,
-		  const bool *refused, struct nt_bundle *bundle)
+		  const bool *refused, struct nt_link_set *link_set)
 {
 	if (!pending->file) {
-		let_go(a, bundle);
+		let_go(a, link_set);
 		return 0;
 	}
 	if (r >= 0)
-		r = take_links(a, pending, refused, bundle);
+		r = take_links(a, pending, refused, link_set);
 	if (r < 0)
 		take_back(a, pending);
 	return r;
@@ -204,16 +204,16 @@ static int finish(struct nt_attach *a, const struct nt_attach_pending *pending, 
 static int make_links(struct nt_attach *a, const struct nt_attach_pending *pending)
 {
 	nt_autofree bool *refused = calloc(pending->targets + 1, sizeof(*refused));
-	struct nt_bundle *bundle = NULL;
+	struct nt_link_set *link_set = NULL;
 	char path[PATH_BYTES];
 	int r = -ENOMEM;
 
 	/* The file that was inspected, wherever its path leads by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pending->file->fd);
 	if (refused)
-		r = nt_bundle_attach(a->loader, path, pending->target, pending->targets, refused,
-				     &bundle);
-	return finish(a, pending, r, refused, bundle);
+		r = nt_link_set_attach(a->loader, path, pending->target, pending->targets, refused,
+				       &link_set);
+	return finish(a, pending, r, refused, link_set);
 }
 
 static int request_links(struct nt_attach *a, struct nt_attach_pending *pending,
@@ -296,7 +296,7 @@ static void settle(struct nt_attach *a, struct nt_linker_result *result)
 
 	DL_SEARCH_SCALAR(a->pending, pending, token, result->token);
 	if (!pending) {
-		let_go(a, nt_take(result->bundle));
+		let_go(a, nt_take(result->link_set));
 		return;
 	}
 	DL_DELETE(a->pending, pending);
@@ -306,7 +306,7 @@ static void settle(struct nt_attach *a, struct nt_linker_result *result)
 		nt_attach_pending_free(pending);
 		return;
 	}
-	r = finish(a, pending, result->r, result->refused, nt_take(result->bundle));
+	r = finish(a, pending, result->r, result->refused, nt_take(result->link_set));
 	if (a->attached && pending->file)
 		a->attached(a->data, pending->name ? pending->name : "", r);
 	nt_attach_pending_free(pending);
@@ -331,36 +331,36 @@ static enum nt_split loader_split(enum nt_attached_split split)
 	return split == NT_ATTACHED_BUT_STAYING ? NT_SPLIT_BUT_STAYING : NT_SPLIT_NONE;
 }
 
-struct nt_bundle *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
-				  enum nt_attached_split split)
+struct nt_link_set *nt_attach_split(struct nt_attach *attach, struct nt_attached *file,
+				    enum nt_attached_split split)
 {
-	struct nt_bundle *bundle = nt_bundle_empty();
+	struct nt_link_set *link_set = nt_link_set_empty();
 	size_t kept = 0;
 
-	if (!bundle)
+	if (!link_set)
 		return NULL;
 	file->split = split;
 	file->splits++;
 	file->whole_splits += split == NT_ATTACHED_ALL;
 	for (size_t i = 0; i < file->links; i++) {
 		if (!is_off(split, file->link[i].stays) ||
-		    !nt_bundle_add(bundle, file->link[i].link, file->link[i].stays))
+		    !nt_link_set_add(link_set, file->link[i].link, file->link[i].stays))
 			file->link[kept++] = file->link[i];
 	}
 	attach->links -= file->links - kept;
 	file->links = kept;
 	nt_bpf_loader_set_split(attach->loader, file->slot, loader_split(split));
-	return bundle;
+	return link_set;
 }
 
 int nt_attach_join(struct nt_attach *attach, struct nt_attached *file, bool stays,
-		   struct nt_bundle *bundle)
+		   struct nt_link_set *link_set)
 {
 	struct nt_link *link;
 
-	if (!reserve_links(file, nt_bundle_links(bundle)))
+	if (!reserve_links(file, nt_link_set_count(link_set)))
 		return -ENOMEM;
-	while ((link = nt_bundle_take(bundle, NULL)))
+	while ((link = nt_link_set_take(link_set, NULL)))
 		keep_link(attach, file, link, stays);
 	file->split = NT_ATTACHED_SHARED;
 	nt_bpf_loader_set_split(attach->loader, file->slot, NT_SPLIT_NONE);

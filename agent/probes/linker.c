@@ -22,11 +22,11 @@ enum {
 struct request {
 	struct nt_link_entry entry; /* must be first */
 	uint64_t token;
-	int fd; /* owned; -1: the request is to free the bundle */
+	int fd; /* owned; -1: the request is to free the link set */
 	uint32_t pid;
 	uint64_t look_ns;
-	struct nt_bundle *bundle; /* owned */
-	struct nt_gc_probe *probe; /* owned; to be freed, like the bundle */
+	struct nt_link_set *link_set; /* owned */
+	struct nt_gc_probe *probe; /* owned; to be freed, like the link set */
 	struct nt_gc_probe_places *places; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
@@ -52,11 +52,11 @@ static struct request *request_of(struct nt_link_entry *entry)
 
 static void request_free(struct request *request)
 {
-	nt_bundle_free(request->bundle);
+	nt_link_set_free(request->link_set);
 	nt_gc_probe_free(request->probe);
 	nt_gc_probe_free(request->result.probe);
 	free(request->places);
-	nt_bundle_free(request->result.bundle);
+	nt_link_set_free(request->result.link_set);
 	free(request->result.refused);
 	nt_closep(&request->fd);
 	free(request);
@@ -86,16 +86,17 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 		result->r = nt_gc_probe_new_at(linker->loader, request->fd, request->pid,
 					       request->places, &result->probe);
 	else if (result->refused)
-		result->r = nt_bundle_attach(linker->loader, path, request->target,
-					     request->targets, result->refused, &result->bundle);
+		result->r =
+			nt_link_set_attach(linker->loader, path, request->target, request->targets,
+					   result->refused, &result->link_set);
 	else
-		result->r = nt_bundle_new(linker->loader, path, request->pid, request->target,
-					  request->targets, &result->bundle);
+		result->r = nt_link_set_new(linker->loader, path, request->pid, request->target,
+					    request->targets, &result->link_set);
 	result->from_ns = result->until_ns = nt_clock_boot_ns();
 	if (result->r < 0 || !request->look_ns)
 		return;
 	pause_for(request->look_ns);
-	nt_bundle_free(nt_take(result->bundle));
+	nt_link_set_free(nt_take(result->link_set));
 	result->until_ns = nt_clock_boot_ns();
 }
 
@@ -253,26 +254,26 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 }
 
 /* One of the two is NULL. */
-static void drop(struct nt_linker *linker, struct nt_bundle *bundle, struct nt_gc_probe *probe)
+static void drop(struct nt_linker *linker, struct nt_link_set *link_set, struct nt_gc_probe *probe)
 {
 	struct request *request = calloc(1, sizeof(*request));
 
 	/* Out of memory: freed here, which blocks, but nothing stays attached. */
 	if (!request) {
-		nt_bundle_free(bundle);
+		nt_link_set_free(link_set);
 		nt_gc_probe_free(probe);
 		return;
 	}
 	request->fd = -1;
-	request->bundle = bundle;
+	request->link_set = link_set;
 	request->probe = probe;
 	(void)submit(linker, NT_LINK_FREE, 0, request);
 }
 
-void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle)
+void nt_linker_drop(struct nt_linker *linker, struct nt_link_set *link_set)
 {
-	if (bundle)
-		drop(linker, bundle, NULL);
+	if (link_set)
+		drop(linker, link_set, NULL);
 }
 
 void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe)
@@ -293,7 +294,7 @@ bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_resul
 	if (!request)
 		return false;
 	*ret_result = request->result;
-	request->result.bundle = NULL;
+	request->result.link_set = NULL;
 	request->result.probe = NULL;
 	request->result.refused = NULL;
 	request_free(request);

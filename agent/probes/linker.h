@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The linker: a thread that makes and frees bundles of links, in the order of
+ * The linker: a thread that makes and frees link sets, in the order of
  * agent/probes/link_queue.h. Either takes milliseconds to seconds, too long for the agent's loop.
  * Results are queued for the loop, and a descriptor becomes readable; no other data is shared.
  */
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/probes/bundle.h"
 #include "agent/probes/gc_probe.h"
+#include "agent/probes/link_set.h"
 #include "common/base/cleanup.h"
 
 struct nt_linker;
@@ -22,10 +22,10 @@ struct nt_linker_request {
 	uint64_t owner; /* fairness key; 0: the owner is not known */
 	int fd; /* the open file; duplicated */
 	uint32_t pid;
-	bool halves; /* as nt_bundle_attach(); else all or none, as nt_bundle_new() */
+	bool halves; /* as nt_link_set_attach(); else all or none, as nt_link_set_new() */
 	const struct nt_probe_target *target; /* copied */
 	size_t targets;
-	/* copied; a GC probe is made at these places in place of a bundle; or NULL */
+	/* copied; a GC probe is made at these places in place of a link set; or NULL */
 	const struct nt_gc_probe_places *places;
 	uint64_t look_ns; /* a look: freed after this time; 0: handed over */
 };
@@ -33,9 +33,9 @@ struct nt_linker_request {
 struct nt_linker_result {
 	uint64_t token; /* of the request */
 	int r; /* 0 or a negative errno */
-	struct nt_bundle *bundle; /* handed over; NULL: not made, or freed again after a look */
+	struct nt_link_set *link_set; /* handed over; NULL: not made, or freed again after a look */
 	struct nt_gc_probe *probe; /* handed over; or NULL */
-	bool *refused; /* handed over; of nt_bundle_attach(), else NULL; per target */
+	bool *refused; /* handed over; of nt_link_set_attach(), else NULL; per target */
 	uint64_t from_ns, until_ns; /* boot time: attached from, and for a look until */
 };
 
@@ -49,13 +49,13 @@ NT_DEFINE_AUTO(nt_linker, nt_linker_free)
 int nt_linker_fd(const struct nt_linker *linker);
 
 /*
- * Queues the making of a bundle or a GC probe. -EAGAIN: the queue is full, or the owner's part of it.
+ * Queues the making of a link set or a GC probe. -EAGAIN: the queue is full, or the owner's part of it.
  */
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
 /* True if nt_linker_make() would not fail with -EAGAIN. */
 bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
-/* Queues the bundle or the GC probe for freeing. It is consumed, and there is no result. */
-void nt_linker_drop(struct nt_linker *linker, struct nt_bundle *bundle);
+/* Queues the link set or the GC probe for freeing. It is consumed, and there is no result. */
+void nt_linker_drop(struct nt_linker *linker, struct nt_link_set *link_set);
 void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe);
 
 /* Takes the next result. False: there is none. */

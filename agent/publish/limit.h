@@ -15,7 +15,7 @@
 #include "proto/wire.h"
 
 enum nt_limit_what {
-	NT_LIMIT_DISCOVERY, /* processes that map a library, in agent/discover/roster.h */
+	NT_LIMIT_DISCOVERY, /* processes that map a library, in agent/discover/process_table.h */
 	NT_LIMIT_PROCESSES, /* watched, in agent/tracker/tracker.h */
 	NT_LIMIT_KEYS, /* of jobs */
 	NT_LIMIT_COMMS, /* of all processes */

@@ -7,8 +7,8 @@
 
 #include "agent/discover/discover.h"
 #include "agent/discover/gc_interpreter.h"
+#include "agent/discover/process_reader.h"
 #include "agent/discover/quarantine.h"
-#include "agent/discover/remote.h"
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
 #include "agent/identity/placement_lookup.h"
@@ -30,7 +30,7 @@ struct nt_self_metrics_reading {
 	struct nt_own_links_stats own_links;
 	struct nt_gc_interpreters_stats interpreters;
 	struct nt_discover_stats discover;
-	struct nt_remote_stats remote;
+	struct nt_process_reader_stats process_reader;
 	struct nt_quarantine_stats quarantine;
 	uint64_t workers_started, workers_killed, workers_left;
 	struct nt_tracker_stats tracker;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "agent/discover/discover.h"
-#include "agent/discover/roster.h"
+#include "agent/discover/process_table.h"
 #include "agent/host/host.h"
 #include "agent/host/memory.h"
 #include "agent/identity/share.h"
@@ -25,7 +25,7 @@
 
 enum {
 	NT_TRACKER_PROCESSES = 1024, /* watched; shared among owners */
-	NT_TRACKER_CANDIDATES = NT_ROSTER_PROCESSES, /* as many as discovery reports */
+	NT_TRACKER_CANDIDATES = NT_PROCESS_TABLE_PROCESSES, /* as many as discovery reports */
 	NT_TRACKER_ORPHANS = 8192, /* events of processes not yet discovered */
 	NT_TRACKER_KEYS = 256, /* shared among owners */
 	NT_TRACKER_HELD_BYTES = 8 << 20, /* of windows held until their tenant is known */

@@ -9,7 +9,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "agent/probes/bundle.h"
+#include "agent/probes/link_set.h"
 #include "agent/probes/symbols.h"
 #include "tests/bpf/harness.h"
 
@@ -339,7 +339,7 @@ static void links_of_a_file_that_went_meanwhile_are_freed(void **state)
 
 static void links_of_a_file_that_was_split_meanwhile_are_freed(void **state)
 {
-	struct nt_bundle *bundle;
+	struct nt_link_set *link_set;
 	struct nt_attached *file;
 	struct stub nccl;
 
@@ -347,12 +347,12 @@ static void links_of_a_file_that_was_split_meanwhile_are_freed(void **state)
 	make(&nccl, "libnccl.so.2.99.1", nccl_source);
 	assert_int_equal(order(&nccl), 4);
 	file = nt_attach_find(h.attach, nccl.st.st_dev, nccl.st.st_ino);
-	bundle = nt_attach_split(h.attach, file, NT_ATTACHED_BUT_STAYING);
-	assert_non_null(bundle);
-	assert_int_equal(nt_bundle_links(bundle), 0);
+	link_set = nt_attach_split(h.attach, file, NT_ATTACHED_BUT_STAYING);
+	assert_non_null(link_set);
+	assert_int_equal(nt_link_set_count(link_set), 0);
 	/* What it is joined with holds all that was split off. */
-	assert_int_equal(nt_attach_join(h.attach, file, false, bundle), 0);
-	nt_bundle_free(bundle);
+	assert_int_equal(nt_attach_join(h.attach, file, false, link_set), 0);
+	nt_link_set_free(link_set);
 	settle();
 	assert_int_equal(reports.result, 3);
 	assert_int_equal(harness_stats(&h).links, 0);

@@ -27,7 +27,7 @@ static void a_process_that_ends_takes_its_links_along(void **state)
 	for (int i = 0; i < 3000 && stats_of(&world).files_split; i++)
 		turn(&world);
 	assert_int_equal(stats_of(&world).files_split, 0);
-	assert_int_equal(stats_of(&world).bundles, 0);
+	assert_int_equal(stats_of(&world).link_sets, 0);
 	end(&world);
 }
 
@@ -57,7 +57,7 @@ static void a_file_can_go_at_any_time_while_processes_use_it(void **state)
 			turn(&world);
 		drop(&world);
 		assert_int_equal(stats_of(&world).files_split, 0);
-		assert_int_equal(stats_of(&world).bundles, 0);
+		assert_int_equal(stats_of(&world).link_sets, 0);
 		assert_int_equal(stats_of(&world).processes, 2);
 		for (int i = 0; i < 10; i++)
 			turn(&world);
@@ -87,15 +87,15 @@ static void a_file_that_went_is_split_again_when_it_is_back(void **state)
 	use(&world, child.pid);
 	wait_for_split(&world, 1);
 	assert_int_equal(stats_of(&world).splits, 2);
-	assert_int_equal(stats_of(&world).bundles, 1);
+	assert_int_equal(stats_of(&world).link_sets, 1);
 	/* As on an eviction: the process goes on, and is found again. */
 	nt_own_links_end(world.own, (uint32_t)child.pid, 1);
-	assert_int_equal(stats_of(&world).bundles, 0);
+	assert_int_equal(stats_of(&world).link_sets, 0);
 	use(&world, child.pid);
 	nt_own_links_plan(world.own, (uint32_t)child.pid, &plan);
-	for (int i = 0; i < 3000 && !stats_of(&world).bundles; i++)
+	for (int i = 0; i < 3000 && !stats_of(&world).link_sets; i++)
 		turn(&world);
-	assert_int_equal(stats_of(&world).bundles, 1);
+	assert_int_equal(stats_of(&world).link_sets, 1);
 	stop_child(&child);
 	end(&world);
 }
@@ -135,7 +135,7 @@ static void refuse_links(int more)
 		turn(&world);
 	stats = stats_of(&world);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
-	assert_int_equal(stats.bundles, 0);
+	assert_int_equal(stats.link_sets, 0);
 	assert_true(more ? stats.failed > 0 : stats.put_off > 0);
 	assert_int_equal(world.paused, 1);
 	assert_int_equal(world.resumed, 0);
@@ -147,7 +147,7 @@ static void refuse_links(int more)
 	for (int i = 0; i < 3000 && !world.resumed; i++)
 		turn(&world);
 	assert_int_equal(world.resumed, 1);
-	assert_int_equal(stats_of(&world).bundles, 1);
+	assert_int_equal(stats_of(&world).link_sets, 1);
 	stop_child(&child);
 	end(&world);
 }

@@ -149,7 +149,7 @@ static void files_of_a_process_and_processes_have_caps(void **state)
 		assert_int_equal(use(&h, i, 50, NT_LIBRARY_MPI), 1);
 	assert_int_equal(use(&h, 9999, 50, NT_LIBRARY_MPI), -ENOSPC);
 	assert_int_equal(nt_attachment_over_cap(h.attachment), 1);
-	for (ino_t ino = 51; ino < 50 + NT_ROSTER_FILES; ino++)
+	for (ino_t ino = 51; ino < 50 + NT_PROCESS_TABLE_FILES; ino++)
 		assert_int_equal(use(&h, 1, ino, NT_LIBRARY_MPI), 1);
 	assert_int_equal(use(&h, 1, 50, NT_LIBRARY_MPI), 1); /* known already */
 	assert_int_equal(use(&h, 1, 999, NT_LIBRARY_MPI), -ENOSPC);
@@ -162,7 +162,7 @@ static void files_of_a_process_and_processes_have_caps(void **state)
 static void map_copies(struct hooks *h, uint32_t uid, uint32_t first_pid, ino_t first, ino_t count)
 {
 	for (ino_t i = 0; i < count; i++)
-		(void)use_as(h, first_pid + (uint32_t)i / NT_ROSTER_FILES, first + i, uid);
+		(void)use_as(h, first_pid + (uint32_t)i / NT_PROCESS_TABLE_FILES, first + i, uid);
 }
 
 static void a_user_of_many_files_makes_room_for_those_of_others(void **state)
@@ -185,9 +185,9 @@ static void a_user_of_many_files_makes_room_for_those_of_others(void **state)
 	assert_int_equal(use_as(&h, 902, 1000, 2), 1); /* in the place of what nobody uses now */
 	assert_int_equal(h.last_dropped, 88888);
 	nt_attachment_end(h.attachment, 1, 1, 5);
-	for (int i = 0; i < NT_ROSTER_FILES; i++)
+	for (int i = 0; i < NT_PROCESS_TABLE_FILES; i++)
 		nt_attachment_tick(h.attachment, 5 + NT_ATTACHMENT_KEEP_NS);
-	assert_int_equal(h.dropped, 2 + NT_ROSTER_FILES - 1);
+	assert_int_equal(h.dropped, 2 + NT_PROCESS_TABLE_FILES - 1);
 	nt_attachment_free(h.attachment);
 }
 
@@ -219,7 +219,8 @@ static void what_another_owner_uses_too_is_not_lost_with_the_rest(void **state)
 	assert_int_equal(use_as(&h, 901, 1000, 2), 1);
 	map_copies(&h, 1, 2, 2000, NT_ATTACHMENT_FILES);
 	for (ino_t i = 0; i < NT_ATTACHMENT_FILES / 2; i++)
-		assert_int_equal(use_as(&h, 910 + (uint32_t)i / NT_ROSTER_FILES, 5000 + i, 3), 1);
+		assert_int_equal(
+			use_as(&h, 910 + (uint32_t)i / NT_PROCESS_TABLE_FILES, 5000 + i, 3), 1);
 	assert_int_equal(h.dropped, NT_ATTACHMENT_FILES / 2);
 	assert_int_equal(h.last_dropped, 2000 + NT_ATTACHMENT_FILES / 2 - 1);
 	nt_attachment_free(h.attachment);

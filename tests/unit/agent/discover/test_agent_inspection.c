@@ -14,7 +14,7 @@
 
 #include "agent/discover/catalog.h"
 #include "agent/discover/inspection.h"
-#include "agent/discover/outside.h"
+#include "agent/discover/outside_process.h"
 #include "agent/probes/probe.h"
 
 static uint8_t bytes[256 << 10];
@@ -288,19 +288,19 @@ static void of_files_that_hold_something_the_one_not_used_longest_goes(void **st
 
 static void those_outside_are_capped_and_one_that_is_seen_becomes_the_last(void **state)
 {
-	struct nt_outside outside = {0};
+	struct nt_outside_processes outside = {0};
 
 	(void)state;
 	for (uint32_t pid = 1; pid <= NT_OUTSIDE_PROCESSES; pid++)
-		assert_true(nt_outside_add(&outside, pid));
-	assert_false(nt_outside_add(&outside, NT_OUTSIDE_PROCESSES + 1));
+		assert_true(nt_outside_processes_add(&outside, pid));
+	assert_false(nt_outside_processes_add(&outside, NT_OUTSIDE_PROCESSES + 1));
 	assert_int_equal(outside.process->pid, 1);
-	assert_true(nt_outside_add(&outside, 1));
+	assert_true(nt_outside_processes_add(&outside, 1));
 	assert_int_equal(outside.process->pid, 2);
-	nt_outside_remove(&outside, 2);
-	assert_false(nt_outside_has(&outside, 2));
-	assert_true(nt_outside_has(&outside, 1));
-	nt_outside_release(&outside);
+	nt_outside_processes_remove(&outside, 2);
+	assert_false(nt_outside_processes_has(&outside, 2));
+	assert_true(nt_outside_processes_has(&outside, 1));
+	nt_outside_processes_release(&outside);
 	assert_null(outside.process);
 }
 

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "agent/governor/repeat.h"
+#include "agent/governor/duplicate_call.h"
 #include "common/system/clock.h"
 
-static struct nt_repeats repeats;
+static struct nt_duplicate_calls duplicates;
 static uint64_t now_ns;
 
 static bool is_second(uint32_t tid, uint64_t word, bool own)
@@ -20,13 +20,13 @@ static bool is_second(uint32_t tid, uint64_t word, bool own)
 	};
 
 	now_ns += 500;
-	return nt_repeats_take(&repeats, &call);
+	return nt_duplicate_calls_check(&duplicates, &call);
 }
 
 static int begin(void **state)
 {
 	(void)state;
-	repeats = (struct nt_repeats){0};
+	duplicates = (struct nt_duplicate_calls){0};
 	now_ns = NT_SECOND;
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/discover/outside.h"
+#include "agent/discover/outside_process.h"
 
 #include <stdlib.h>
 
-static struct nt_outside_process *find(const struct nt_outside *outside, uint32_t pid)
+static struct nt_outside_process *find(const struct nt_outside_processes *outside, uint32_t pid)
 {
 	struct nt_outside_process *process;
 
@@ -11,13 +11,13 @@ static struct nt_outside_process *find(const struct nt_outside *outside, uint32_
 	return process;
 }
 
-static void remove_one(struct nt_outside *outside, struct nt_outside_process *process)
+static void remove_one(struct nt_outside_processes *outside, struct nt_outside_process *process)
 {
 	HASH_DEL(outside->process, process);
 	free(process);
 }
 
-void nt_outside_release(struct nt_outside *outside)
+void nt_outside_processes_release(struct nt_outside_processes *outside)
 {
 	struct nt_outside_process *process, *next;
 
@@ -25,11 +25,11 @@ void nt_outside_release(struct nt_outside *outside)
 	remove_one(outside, process);
 }
 
-bool nt_outside_add(struct nt_outside *outside, uint32_t pid)
+bool nt_outside_processes_add(struct nt_outside_processes *outside, uint32_t pid)
 {
 	struct nt_outside_process *process;
 
-	nt_outside_remove(outside, pid);
+	nt_outside_processes_remove(outside, pid);
 	if (HASH_COUNT(outside->process) >= NT_OUTSIDE_PROCESSES)
 		return false;
 	process = calloc(1, sizeof(*process));
@@ -40,12 +40,12 @@ bool nt_outside_add(struct nt_outside *outside, uint32_t pid)
 	return true;
 }
 
-bool nt_outside_has(const struct nt_outside *outside, uint32_t pid)
+bool nt_outside_processes_has(const struct nt_outside_processes *outside, uint32_t pid)
 {
 	return find(outside, pid) != NULL;
 }
 
-void nt_outside_remove(struct nt_outside *outside, uint32_t pid)
+void nt_outside_processes_remove(struct nt_outside_processes *outside, uint32_t pid)
 {
 	struct nt_outside_process *process = find(outside, pid);
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/discover/remote.h"
+#include "agent/discover/process_reader.h"
 
 enum {
 	CHILDREN = 8,
@@ -28,7 +28,7 @@ enum {
 
 static struct nt_workers workers;
 static struct nt_quarantine *quarantine;
-static struct nt_remote *remote;
+static struct nt_process_reader *reader;
 static pid_t child[CHILDREN];
 static size_t children;
 static int stalls;
@@ -44,13 +44,13 @@ static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, b
 
 static int begin(void **state)
 {
-	const struct nt_remote_hooks hooks = {.stalled = on_stalled};
+	const struct nt_process_reader_hooks hooks = {.stalled = on_stalled};
 
 	(void)state;
 	stalls = 0;
 	workers = (struct nt_workers){0};
 	return nt_quarantine_new(&quarantine) < 0 ||
-	       nt_remote_new(&workers, quarantine, &hooks, &remote) < 0;
+	       nt_process_reader_new(&workers, quarantine, &hooks, &reader) < 0;
 }
 
 static int end(void **state)
@@ -61,7 +61,7 @@ static int end(void **state)
 		(void)waitpid(child[i], NULL, 0);
 	}
 	children = 0;
-	nt_remote_free(remote);
+	nt_process_reader_free(reader);
 	nt_quarantine_free(quarantine);
 	return 0;
 }
@@ -119,24 +119,24 @@ static uint64_t spawn_or_skip(void)
 
 static int read_word(pid_t pid, uint64_t address)
 {
-	struct nt_memory memory = nt_remote_memory(remote);
+	struct nt_memory memory = nt_process_reader_memory(reader);
 	uint64_t value;
 
 	return nt_memory_u64(&memory, (uint32_t)pid, address, &value);
 }
 
-static struct nt_remote_stats stats(void)
+static struct nt_process_reader_stats stats(void)
 {
-	struct nt_remote_stats s;
+	struct nt_process_reader_stats s;
 
-	nt_remote_stats(remote, &s);
+	nt_process_reader_stats(reader, &s);
 	return s;
 }
 
 static void memory_environment_and_io_are_read(void **state)
 {
 	static const uint64_t word = 0x1234567890;
-	struct nt_memory memory = nt_remote_memory(remote);
+	struct nt_memory memory = nt_process_reader_memory(reader);
 	struct nt_environ env;
 	uint64_t value = 0;
 	char text[64];
@@ -145,10 +145,11 @@ static void memory_environment_and_io_are_read(void **state)
 	(void)state;
 	assert_int_equal(nt_memory_u64(&memory, (uint32_t)pid, (uintptr_t)&word, &value), 0);
 	assert_int_equal(value, word);
-	assert_int_equal(nt_remote_environ(remote, (uint32_t)pid, &env), 0);
-	assert_true(nt_remote_io(remote, (uint32_t)pid, (uint32_t)pid, text, sizeof(text)) > 0);
+	assert_int_equal(nt_process_reader_environ(reader, (uint32_t)pid, &env), 0);
+	assert_true(nt_process_reader_io(reader, (uint32_t)pid, (uint32_t)pid, text, sizeof(text)) >
+		    0);
 	assert_int_equal(strncmp(text, "rchar: ", 7), 0);
-	assert_int_equal(nt_remote_environ(remote, INT32_MAX, &env), -ESRCH);
+	assert_int_equal(nt_process_reader_environ(reader, INT32_MAX, &env), -ESRCH);
 	assert_int_equal(read_word(pid, 4096), -EFAULT);
 	assert_int_equal(stats().stalled, 0);
 	assert_int_equal(workers.started, 1);
@@ -157,7 +158,7 @@ static void memory_environment_and_io_are_read(void **state)
 static void a_large_read_is_whole(void **state)
 {
 	static uint8_t bytes[64 << 10], copy[sizeof(bytes)];
-	struct nt_memory memory = nt_remote_memory(remote);
+	struct nt_memory memory = nt_process_reader_memory(reader);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
@@ -195,7 +196,7 @@ static void a_process_that_stalled_is_not_read_again_for_a_while(void **state)
 	(void)state;
 	assert_int_equal(read_word(child[0], address), -ETIMEDOUT);
 	assert_int_equal(read_word(child[0], address), -EBUSY);
-	assert_int_equal(nt_remote_environ(remote, (uint32_t)child[0], &env), -EBUSY);
+	assert_int_equal(nt_process_reader_environ(reader, (uint32_t)child[0], &env), -EBUSY);
 	assert_int_equal(stats().stalled, 1);
 	assert_int_equal(stats().refused, 2);
 }
@@ -231,10 +232,10 @@ static void reads_have_an_allowance_of_time_and_are_refused_beyond(void **state)
 	assert_true(done > 50);
 	assert_int_equal(stats().over_allowance, 1);
 	assert_int_equal(stats().refused, 0);
-	assert_int_equal(nt_remote_environ(remote, pid, &env), -EBUSY);
+	assert_int_equal(nt_process_reader_environ(reader, pid, &env), -EBUSY);
 	assert_int_equal(stats().over_allowance, 2);
 	/* What is read once per window has an account of its own. */
-	assert_true(nt_remote_io(remote, pid, pid, text, sizeof(text)) > 0);
+	assert_true(nt_process_reader_io(reader, pid, pid, text, sizeof(text)) > 0);
 }
 
 /* Killed by whatever it was, but not by us: the next read has a new one. */

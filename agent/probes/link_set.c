@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/probes/bundle.h"
+#include "agent/probes/link_set.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct bundle_link {
+struct link_set_entry {
 	struct nt_link *link; /* owned */
 	bool stays;
 };
 
-struct nt_bundle {
-	struct bundle_link *link; /* owned */
+struct nt_link_set {
+	struct link_set_entry *link; /* owned */
 	size_t links;
 };
 
-struct nt_bundle *nt_bundle_empty(void)
+struct nt_link_set *nt_link_set_empty(void)
 {
-	return calloc(1, sizeof(struct nt_bundle));
+	return calloc(1, sizeof(struct nt_link_set));
 }
 
-bool nt_bundle_add(struct nt_bundle *bundle, struct nt_link *link, bool stays)
+bool nt_link_set_add(struct nt_link_set *link_set, struct nt_link *link, bool stays)
 {
-	struct bundle_link *grown =
-		reallocarray(bundle->link, bundle->links + 1, sizeof(*bundle->link));
+	struct link_set_entry *grown =
+		reallocarray(link_set->link, link_set->links + 1, sizeof(*link_set->link));
 
 	if (!grown)
 		return false;
-	bundle->link = grown;
-	bundle->link[bundle->links++] = (struct bundle_link){.link = link, .stays = stays};
+	link_set->link = grown;
+	link_set->link[link_set->links++] = (struct link_set_entry){.link = link, .stays = stays};
 	return true;
 }
 
-struct nt_link *nt_bundle_take(struct nt_bundle *bundle, bool *ret_stays)
+struct nt_link *nt_link_set_take(struct nt_link_set *link_set, bool *ret_stays)
 {
-	struct bundle_link first;
+	struct link_set_entry first;
 
-	if (!bundle->links)
+	if (!link_set->links)
 		return NULL;
-	first = bundle->link[0];
-	memmove(bundle->link, bundle->link + 1, --bundle->links * sizeof(*bundle->link));
+	first = link_set->link[0];
+	memmove(link_set->link, link_set->link + 1, --link_set->links * sizeof(*link_set->link));
 	if (ret_stays)
 		*ret_stays = first.stays;
 	return first.link;
@@ -55,7 +55,7 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 /* Adds the links of one kind. */
 static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 		    enum nt_probe_target_kind kind, bool stays, const struct nt_place *place,
-		    size_t places, struct nt_bundle *bundle)
+		    size_t places, struct nt_link_set *link_set)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
@@ -70,23 +70,23 @@ static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32
 					     place, places, &link);
 	if (r < 0)
 		return r;
-	if (leave && !nt_bundle_add(bundle, leave, stays))
+	if (leave && !nt_link_set_add(link_set, leave, stays))
 		return -ENOMEM;
 	(void)nt_take(leave);
-	if (!nt_bundle_add(bundle, link, stays))
+	if (!nt_link_set_add(link_set, link, stays))
 		return -ENOMEM;
 	(void)nt_take(link);
 	return 0;
 }
 
-int nt_bundle_new(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-		  const struct nt_probe_target *target, size_t targets,
-		  struct nt_bundle **ret_bundle)
+int nt_link_set_new(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+		    const struct nt_probe_target *target, size_t targets,
+		    struct nt_link_set **ret_link_set)
 {
-	nt_auto(nt_bundle) struct nt_bundle *bundle = calloc(1, sizeof(*bundle));
+	nt_auto(nt_link_set) struct nt_link_set *link_set = calloc(1, sizeof(*link_set));
 	nt_autofree struct nt_place *place = calloc(targets + 1, sizeof(*place));
 
-	if (!bundle || !place)
+	if (!link_set || !place)
 		return -ENOMEM;
 	for (enum nt_probe_target_kind kind = 0; kind < NT_PROBE_TARGET_KINDS; kind++) {
 		size_t places = 0;
@@ -100,11 +100,11 @@ int nt_bundle_new(const struct nt_bpf_loader *loader, const char *path, uint32_t
 				place[places].cookie |= NT_ROW_OWN;
 			places++;
 		}
-		r = add_kind(loader, path, pid, kind, false, place, places, bundle);
+		r = add_kind(loader, path, pid, kind, false, place, places, link_set);
 		if (r < 0)
 			return r;
 	}
-	*ret_bundle = nt_take(bundle);
+	*ret_link_set = nt_take(link_set);
 	return 0;
 }
 
@@ -125,36 +125,36 @@ int nt_probe_target_by_link(const void *left, const void *right)
 /* Bisects what the kernel refuses until the refused places are alone. place: room for all. */
 static int add_alike(const struct nt_bpf_loader *loader, const char *path,
 		     const struct nt_probe_target *target, size_t targets, struct nt_place *place,
-		     bool *ret_refused, struct nt_bundle *bundle)
+		     bool *ret_refused, struct nt_link_set *link_set)
 {
 	size_t half = targets / 2;
 	int r;
 
 	for (size_t i = 0; i < targets; i++)
 		place[i] = target[i].place;
-	r = add_kind(loader, path, 0, target->kind, target->stays, place, targets, bundle);
+	r = add_kind(loader, path, 0, target->kind, target->stays, place, targets, link_set);
 	if (r >= 0 || r == -ENOMEM || r == -EPERM || r == -EACCES || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (targets == 1) {
 		*ret_refused = true;
 		return 0;
 	}
-	r = add_alike(loader, path, target, half, place, ret_refused, bundle);
+	r = add_alike(loader, path, target, half, place, ret_refused, link_set);
 	if (r < 0)
 		return r;
 	return add_alike(loader, path, target + half, targets - half, place, ret_refused + half,
-			 bundle);
+			 link_set);
 }
 
-int nt_bundle_attach(const struct nt_bpf_loader *loader, const char *path,
-		     const struct nt_probe_target *target, size_t targets, bool *ret_refused,
-		     struct nt_bundle **ret_bundle)
+int nt_link_set_attach(const struct nt_bpf_loader *loader, const char *path,
+		       const struct nt_probe_target *target, size_t targets, bool *ret_refused,
+		       struct nt_link_set **ret_link_set)
 {
-	nt_auto(nt_bundle) struct nt_bundle *bundle = calloc(1, sizeof(*bundle));
+	nt_auto(nt_link_set) struct nt_link_set *link_set = calloc(1, sizeof(*link_set));
 	nt_autofree struct nt_place *place = calloc(targets + 1, sizeof(*place));
 	size_t n;
 
-	if (!bundle || !place)
+	if (!link_set || !place)
 		return -ENOMEM;
 	memset(ret_refused, 0, targets * sizeof(*ret_refused));
 	for (size_t i = 0; i < targets; i += n) {
@@ -163,26 +163,26 @@ int nt_bundle_attach(const struct nt_bpf_loader *loader, const char *path,
 		for (n = 1; i + n < targets; n++)
 			if (nt_probe_target_by_link(&target[i], &target[i + n]) != 0)
 				break;
-		r = add_alike(loader, path, &target[i], n, place, &ret_refused[i], bundle);
+		r = add_alike(loader, path, &target[i], n, place, &ret_refused[i], link_set);
 		if (r < 0)
 			return r;
 	}
-	*ret_bundle = nt_take(bundle);
+	*ret_link_set = nt_take(link_set);
 	return 0;
 }
 
-void nt_bundle_free(struct nt_bundle *bundle)
+void nt_link_set_free(struct nt_link_set *link_set)
 {
-	if (!bundle)
+	if (!link_set)
 		return;
 	/* Entries first: an entry without its return would look like a call that never ends. */
-	while (bundle->links)
-		nt_link_free(bundle->link[--bundle->links].link);
-	free(bundle->link);
-	free(bundle);
+	while (link_set->links)
+		nt_link_free(link_set->link[--link_set->links].link);
+	free(link_set->link);
+	free(link_set);
 }
 
-size_t nt_bundle_links(const struct nt_bundle *bundle)
+size_t nt_link_set_count(const struct nt_link_set *link_set)
 {
-	return bundle ? bundle->links : 0;
+	return link_set ? link_set->links : 0;
 }
