@@ -72,7 +72,7 @@ static void write_metrics(struct nt_agent *agent)
 	};
 	int r;
 
-	if (!agent->config->metrics_file && !agent->front)
+	if (!agent->config->metrics_file && !agent->health_server)
 		return;
 	for (int i = 0; i < NT_LIMIT_END; i++)
 		reading.left_out[i] = agent->limits.of[i].report.left_out;
@@ -91,8 +91,8 @@ static void write_metrics(struct nt_agent *agent)
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
 		nt_disk_queue_stats(agent->disk_queue, &reading.disk_queue);
-	if (agent->front)
-		nt_health_server_stats(agent->front, &reading.http);
+	if (agent->health_server)
+		nt_health_server_stats(agent->health_server, &reading.http);
 	nt_self_metrics_set(agent->metrics, &reading);
 	if (!agent->config->metrics_file)
 		return;
@@ -239,7 +239,7 @@ static void look_at_limits(struct nt_agent *agent)
 	}
 	nt_attachment_hold(agent->attachment,
 			   agent->limits.of[NT_LIMIT_DISCOVERY].report.left_out > 0);
-	nt_health_server_limits(agent->front, &agent->limits);
+	nt_health_server_limits(agent->health_server, &agent->limits);
 	agent->recalls = RECALLS;
 }
 
@@ -336,7 +336,7 @@ static void tick(struct nt_agent *agent)
 		look_at_enrolment(agent);
 		write_metrics(agent);
 	}
-	nt_health_server_turned(agent->front, nt_clock_mono_ns());
+	nt_health_server_turned(agent->health_server, nt_clock_mono_ns());
 }
 
 static void take_signal(struct nt_agent *agent)

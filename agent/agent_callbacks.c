@@ -303,11 +303,11 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 }
 
 static enum nt_tenant_stated locate(void *data, const struct nt_cgroup *cgroup,
-				    struct nt_placement *home)
+				    struct nt_placement *placement)
 {
 	const struct nt_agent *agent = data;
 
-	return nt_placement_lookup_find(agent->placement_lookup, cgroup, home);
+	return nt_placement_lookup_find(agent->placement_lookup, cgroup, placement);
 }
 
 static void on_window(void *data, const char *key, const struct nt_window *window,

@@ -54,7 +54,7 @@ struct nt_agent {
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_placement_lookup *placement_lookup;
-	struct nt_health_server *front; /* NULL: no listen address */
+	struct nt_health_server *health_server; /* NULL: no listen address */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_limits limits; /* as often */

@@ -139,7 +139,8 @@ static int open_front(struct nt_agent *agent)
 
 	if (!agent->config->listen)
 		return 0;
-	r = nt_health_server_start(agent->config->listen, agent->metrics, &agent->front, &error);
+	r = nt_health_server_start(agent->config->listen, agent->metrics, &agent->health_server,
+				   &error);
 	if (r < 0)
 		(void)nt_err(*error.text ? 0 : r, "%s", *error.text ? error.text : "start");
 	return r;
@@ -272,7 +273,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_publisher_free(agent->publisher);
 	nt_signer_free(agent->signer);
 	nt_bus_close(agent->bus);
-	nt_health_server_stop(agent->front);
+	nt_health_server_stop(agent->health_server);
 	nt_metrics_free(agent->metrics);
 	nt_closep(&agent->epoll);
 	nt_closep(&agent->timer);

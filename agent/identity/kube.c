@@ -420,12 +420,12 @@ void nt_kube_pods_free(struct nt_kube_pods *pods)
 /* ---- queries -------------------------------------------------------------------------------- */
 
 bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
-		       struct nt_placement *ret_home)
+		       struct nt_placement *ret_placement)
 {
 	bool found;
 
 	(void)pthread_mutex_lock(&pods->lock);
-	found = nt_pods_find(pods->pods, cgroup, ret_home);
+	found = nt_pods_find(pods->pods, cgroup, ret_placement);
 	(void)pthread_mutex_unlock(&pods->lock);
 	return found;
 }

@@ -56,7 +56,7 @@ NT_DEFINE_AUTO(nt_kube_pods, nt_kube_pods_free)
 
 /* See nt_pods_find(). */
 bool nt_kube_pods_find(struct nt_kube_pods *pods, const struct nt_cgroup *cgroup,
-		       struct nt_placement *ret_home);
+		       struct nt_placement *ret_placement);
 
 /* Call about once a second: removes expired pods. Monotonic time. */
 void nt_kube_pods_tick(struct nt_kube_pods *pods, uint64_t now_ns);

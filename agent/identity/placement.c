@@ -69,7 +69,7 @@ static int32_t local_rank_of(const struct nt_environ *env)
  * launchers do. NVIDIA_VISIBLE_DEVICES only lists the devices: of several, one is identified by its
  * index in the container.
  */
-static void read_gpu(const struct nt_environ *env, struct nt_placement *home)
+static void read_gpu(const struct nt_environ *env, struct nt_placement *placement)
 {
 	struct device visible[DEVICES], there[DEVICES];
 	size_t visibles = split_devices(env->cuda_devices, visible);
@@ -77,37 +77,39 @@ static void read_gpu(const struct nt_environ *env, struct nt_placement *home)
 	int32_t local = local_rank_of(env);
 	size_t at = local > 0 ? (size_t)local : 0;
 
-	home->gpu_at = -1;
+	placement->gpu_at = -1;
 	if (theres == 1 && is_uuid(&there[0])) {
-		set_gpu("", &there[0], home->gpu);
+		set_gpu("", &there[0], placement->gpu);
 	} else if (visibles) {
 		if (visibles == 1)
 			at = 0;
 		else if (local < 0 || at >= visibles)
 			return;
 		if (is_uuid(&visible[at]))
-			set_gpu("", &visible[at], home->gpu);
+			set_gpu("", &visible[at], placement->gpu);
 		else if (is_number(&visible[at]))
-			set_gpu("cuda:", &visible[at], home->gpu);
+			set_gpu("cuda:", &visible[at], placement->gpu);
 	} else if (theres > 1 && local >= 0 && at < theres) {
-		(void)snprintf(home->gpu, NT_PLACEMENT_GPU, "cuda:%zu", at);
+		(void)snprintf(placement->gpu, NT_PLACEMENT_GPU, "cuda:%zu", at);
 	} else if (theres <= 1) {
-		home->gpu_at = local; /* "void" and the like: the kubelet may have the number */
+		placement->gpu_at =
+			local; /* "void" and the like: the kubelet may have the number */
 	}
 }
 
 void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_environ *env,
-			   struct nt_placement *ret_home)
+			   struct nt_placement *ret_placement)
 {
-	struct nt_placement home = {.workload.kind = ""};
+	struct nt_placement placement = {.workload.kind = ""};
 
 	if (cgroup->pod[0]) {
-		(void)snprintf(home.pod, sizeof(home.pod), "%s",
+		(void)snprintf(placement.pod, sizeof(placement.pod), "%s",
 			       env->pod_name[0] ? env->pod_name : env->hostname);
-		(void)snprintf(home.namespace, sizeof(home.namespace), "%s", env->pod_namespace);
-		memcpy(home.pod_uid, cgroup->pod, sizeof(home.pod_uid));
+		(void)snprintf(placement.namespace, sizeof(placement.namespace), "%s",
+			       env->pod_namespace);
+		memcpy(placement.pod_uid, cgroup->pod, sizeof(placement.pod_uid));
 	}
-	memcpy(home.container, cgroup->container, sizeof(cgroup->container));
-	read_gpu(env, &home);
-	*ret_home = home;
+	memcpy(placement.container, cgroup->container, sizeof(cgroup->container));
+	read_gpu(env, &placement);
+	*ret_placement = placement;
 }

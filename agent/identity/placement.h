@@ -32,6 +32,6 @@ struct nt_placement {
  * one, or the local rank's of those listed.
  */
 void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_environ *env,
-			   struct nt_placement *ret_home);
+			   struct nt_placement *ret_placement);
 
 #endif

@@ -69,7 +69,7 @@ void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup)
 
 enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,
 					       const struct nt_cgroup *cgroup,
-					       struct nt_placement *home)
+					       struct nt_placement *placement)
 {
 	enum nt_tenant_stated stated = NT_TENANT_NEVER;
 	char gpu[NT_DEVICE_ID] = "";
@@ -78,17 +78,18 @@ enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *place
 	if (!cgroup->pod[0] && !cgroup->container[0])
 		return stated;
 	if (placement_lookup->kube)
-		stated = nt_kube_pods_find(placement_lookup->kube, cgroup, home)
+		stated = nt_kube_pods_find(placement_lookup->kube, cgroup, placement)
 				 ? NT_TENANT_STATED
 				 : NT_TENANT_NOT_YET;
-	if (!placement_lookup->kubelet || !home->pod[0])
+	if (!placement_lookup->kubelet || !placement->pod[0])
 		return stated;
-	gpus = nt_kubelet_gpus(placement_lookup->kubelet, home->namespace, home->pod,
-			       home->container, gpu);
+	gpus = nt_kubelet_gpus(placement_lookup->kubelet, placement->namespace, placement->pod,
+			       placement->container, gpu);
 	if (gpus == 1)
-		memcpy(home->gpu, gpu, sizeof(gpu));
-	else if (home->gpu_at >= 0 && (size_t)home->gpu_at < gpus)
-		(void)snprintf(home->gpu, sizeof(home->gpu), "cuda:%d", home->gpu_at);
+		memcpy(placement->gpu, gpu, sizeof(gpu));
+	else if (placement->gpu_at >= 0 && (size_t)placement->gpu_at < gpus)
+		(void)snprintf(placement->gpu, sizeof(placement->gpu), "cuda:%d",
+			       placement->gpu_at);
 	return stated;
 }
 

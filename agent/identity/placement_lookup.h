@@ -34,12 +34,12 @@ void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup);
 NT_DEFINE_AUTO(nt_placement_lookup, nt_placement_lookup_free)
 
 /*
- * Unknown fields leave *home unchanged, which nt_placement_read_own() has filled. Returns whether the
+ * Unknown fields leave *placement unchanged, which nt_placement_read_own() has filled. Returns whether the
  * API server stated its namespace.
  */
 enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,
 					       const struct nt_cgroup *cgroup,
-					       struct nt_placement *home);
+					       struct nt_placement *placement);
 
 /* Call once a second: logs new faults and recoveries. Monotonic time. */
 void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint64_t now_ns);

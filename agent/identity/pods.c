@@ -298,7 +298,7 @@ static const struct container *container_of(const struct pod *pod, const char *i
 }
 
 bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
-		  struct nt_placement *ret_home)
+		  struct nt_placement *ret_placement)
 {
 	const struct container *container = NULL;
 	const struct pod *pod = NULL;
@@ -314,12 +314,12 @@ bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
 	}
 	if (!pod)
 		return false;
-	memcpy(ret_home->namespace, pod->namespace, sizeof(pod->namespace));
-	memcpy(ret_home->pod, pod->name, sizeof(pod->name));
-	memcpy(ret_home->pod_uid, pod->uid, sizeof(pod->uid));
+	memcpy(ret_placement->namespace, pod->namespace, sizeof(pod->namespace));
+	memcpy(ret_placement->pod, pod->name, sizeof(pod->name));
+	memcpy(ret_placement->pod_uid, pod->uid, sizeof(pod->uid));
 	if (container)
-		memcpy(ret_home->container, container->name, sizeof(container->name));
-	ret_home->workload = pod->workload;
+		memcpy(ret_placement->container, container->name, sizeof(container->name));
+	ret_placement->workload = pod->workload;
 	return true;
 }
 

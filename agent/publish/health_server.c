@@ -46,12 +46,12 @@ static int reply_check(struct nt_httpd_reply *reply, const char *name, const cha
 }
 
 /* The first turn of the loop has the same timeout as later ones. */
-static const char *what_is_stuck(const struct nt_health_server *front)
+static const char *what_is_stuck(const struct nt_health_server *server)
 {
-	uint64_t turned_ns = atomic_load(&front->turned_mono_ns);
+	uint64_t turned_ns = atomic_load(&server->turned_mono_ns);
 
 	if (!turned_ns)
-		turned_ns = front->started_mono_ns;
+		turned_ns = server->started_mono_ns;
 	return nt_clock_mono_ns() > turned_ns + STUCK_NS ? "the loop is stuck" : NULL;
 }
 
@@ -63,25 +63,25 @@ static int healthz(void *data, const struct nt_httpd_request *request, struct nt
 
 static int readyz(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
-	struct nt_health_server *front = data;
-	char limits[sizeof(front->limits)];
+	struct nt_health_server *server = data;
+	char limits[sizeof(server->limits)];
 
 	(void)request;
-	(void)pthread_mutex_lock(&front->lock);
-	memcpy(limits, front->limits, sizeof(limits));
-	(void)pthread_mutex_unlock(&front->lock);
-	if (!atomic_load(&front->turned_mono_ns))
+	(void)pthread_mutex_lock(&server->lock);
+	memcpy(limits, server->limits, sizeof(limits));
+	(void)pthread_mutex_unlock(&server->lock);
+	if (!atomic_load(&server->turned_mono_ns))
 		return reply_check(reply, "probes", "still attaching to what runs already", limits);
-	return reply_check(reply, "probes", what_is_stuck(front), limits);
+	return reply_check(reply, "probes", what_is_stuck(server), limits);
 }
 
 static int metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
-	const struct nt_health_server *front = data;
+	const struct nt_health_server *server = data;
 	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
 
 	reply->content_type = nt_metrics_content_type(format);
-	return nt_metrics_write(front->metrics, format, &reply->body);
+	return nt_metrics_write(server->metrics, format, &reply->body);
 }
 
 static const struct nt_httpd_route routes[] = {
@@ -92,14 +92,14 @@ static const struct nt_httpd_route routes[] = {
 };
 
 int nt_health_server_start(const char *listen, const struct nt_metrics *from,
-			   struct nt_health_server **ret_front, struct nt_httpd_error *ret_error)
+			   struct nt_health_server **ret_server, struct nt_httpd_error *ret_error)
 {
-	nt_auto(nt_health_server) struct nt_health_server *front = calloc(1, sizeof(*front));
+	nt_auto(nt_health_server) struct nt_health_server *server = calloc(1, sizeof(*server));
 	const struct nt_httpd_options options = {
 		.listen = listen,
 		.route = routes,
 		.routes = sizeof(routes) / sizeof(routes[0]),
-		.data = front,
+		.data = server,
 		.max_connections = MAX_CONNECTIONS,
 		.max_connections_per_ip = MAX_CONNECTIONS_PER_IP,
 		.max_body_bytes = MAX_BODY_BYTES,
@@ -107,35 +107,35 @@ int nt_health_server_start(const char *listen, const struct nt_metrics *from,
 	int r;
 
 	ret_error->text[0] = '\0';
-	if (!front)
+	if (!server)
 		return -ENOMEM;
-	r = pthread_mutex_init(&front->lock, NULL);
+	r = pthread_mutex_init(&server->lock, NULL);
 	if (r) {
-		free(nt_take(front));
+		free(nt_take(server));
 		return -r;
 	}
-	front->metrics = from;
-	front->started_mono_ns = nt_clock_mono_ns();
-	r = nt_httpd_start(&options, &front->httpd, ret_error);
+	server->metrics = from;
+	server->started_mono_ns = nt_clock_mono_ns();
+	r = nt_httpd_start(&options, &server->httpd, ret_error);
 	if (r < 0)
 		return r;
-	*ret_front = nt_take(front);
+	*ret_server = nt_take(server);
 	return 0;
 }
 
-void nt_health_server_stop(struct nt_health_server *front)
+void nt_health_server_stop(struct nt_health_server *server)
 {
-	if (!front)
+	if (!server)
 		return;
-	nt_httpd_stop(front->httpd);
-	(void)pthread_mutex_destroy(&front->lock);
-	free(front);
+	nt_httpd_stop(server->httpd);
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
 }
 
-void nt_health_server_turned(struct nt_health_server *front, uint64_t mono_ns)
+void nt_health_server_turned(struct nt_health_server *server, uint64_t mono_ns)
 {
-	if (front)
-		atomic_store(&front->turned_mono_ns, mono_ns);
+	if (server)
+		atomic_store(&server->turned_mono_ns, mono_ns);
 }
 
 /* Owners' names come from cgroup names: they are quoted. */
@@ -154,29 +154,29 @@ static int add_limit(struct nt_buf *buf, const struct nt_limits *limits, enum nt
 	return nt_json_dump(check, false, buf);
 }
 
-void nt_health_server_limits(struct nt_health_server *front, const struct nt_limits *limits)
+void nt_health_server_limits(struct nt_health_server *server, const struct nt_limits *limits)
 {
 	nt_autobuf struct nt_buf buf = {0};
 
-	if (!front)
+	if (!server)
 		return;
 	for (int i = 0; i < NT_LIMIT_END; i++) {
 		if (limits->of[i].report.left_out && add_limit(&buf, limits, i) < 0)
 			return; /* keep the previous text */
 	}
-	if (nt_buf_append(&buf, "", 1) < 0 || buf.len > sizeof(front->limits))
+	if (nt_buf_append(&buf, "", 1) < 0 || buf.len > sizeof(server->limits))
 		return;
-	(void)pthread_mutex_lock(&front->lock);
-	memcpy(front->limits, buf.data, buf.len);
-	(void)pthread_mutex_unlock(&front->lock);
+	(void)pthread_mutex_lock(&server->lock);
+	memcpy(server->limits, buf.data, buf.len);
+	(void)pthread_mutex_unlock(&server->lock);
 }
 
-void nt_health_server_stats(const struct nt_health_server *front, struct nt_httpd_stats *ret_stats)
+void nt_health_server_stats(const struct nt_health_server *server, struct nt_httpd_stats *ret_stats)
 {
-	nt_httpd_stats(front->httpd, ret_stats);
+	nt_httpd_stats(server->httpd, ret_stats);
 }
 
-uint16_t nt_health_server_port(const struct nt_health_server *front)
+uint16_t nt_health_server_port(const struct nt_health_server *server)
 {
-	return nt_httpd_port(front->httpd);
+	return nt_httpd_port(server->httpd);
 }

@@ -69,7 +69,7 @@ struct nt_process {
 	struct nt_tracker_candidate *candidate; /* borrowed: the tracker's entry of it */
 	const struct nt_owner *owner; /* borrowed; NULL: unknown */
 	struct nt_process_facts facts;
-	struct nt_placement home; /* as of its last window */
+	struct nt_placement placement; /* as of its last window */
 	struct nt_tenant tenant; /* decided with its first window */
 	struct nt_held *held,
 		*held_last; /* held until it is decided; owned by agent/tracker/tracker_wait.c */

@@ -220,12 +220,12 @@ void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id)
 	const struct nt_process *process = rank->process;
 
 	id->job = rank->name;
-	id->namespace = process->home.namespace;
-	id->pod = process->home.pod;
-	id->container = process->home.container;
-	id->gpu = process->ranks == 1 ? process->home.gpu : "";
-	id->replica = process->home.workload.replica;
-	id->pod_uid = process->home.pod_uid;
+	id->namespace = process->placement.namespace;
+	id->pod = process->placement.pod;
+	id->container = process->placement.container;
+	id->gpu = process->ranks == 1 ? process->placement.gpu : "";
+	id->replica = process->placement.workload.replica;
+	id->pod_uid = process->placement.pod_uid;
 }
 
 static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)

@@ -50,7 +50,7 @@ struct nt_tracker_source {
 	bool (*awaited)(void *data, uint32_t pid);
 	/* Adds what is known of a cgroup's placement; leaves the rest unchanged. NULL: nothing. */
 	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
-					struct nt_placement *home);
+					struct nt_placement *placement);
 	void *data;
 };
 

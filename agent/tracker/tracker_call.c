@@ -312,7 +312,7 @@ static void meet(struct nt_tracker *tracker, struct nt_process *process)
 	nt_environ_parse("", 0, &facts.env);
 	if (source->describe(source->data, process->pid, &facts) == 0) {
 		process->facts = facts;
-		nt_placement_read_own(&facts.cgroup, &facts.env, &process->home);
+		nt_placement_read_own(&facts.cgroup, &facts.env, &process->placement);
 	} else {
 		process->facts.has_uid = false; /* it may be the launcher's */
 	}

@@ -121,7 +121,7 @@ void nt_tracker_name(struct nt_rank *rank)
 {
 	const struct nt_process *process = rank->process;
 
-	nt_identity_name(&process->facts.env, &process->home.workload, &process->facts.cgroup,
+	nt_identity_name(&process->facts.env, &process->placement.workload, &process->facts.cgroup,
 			 process->facts.command, rank->key, rank->name);
 }
 

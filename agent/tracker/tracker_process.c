@@ -60,7 +60,7 @@ static void describe(struct nt_tracker *tracker, struct nt_process *process)
 
 	if (source->describe(source->data, process->pid, &process->facts) < 0)
 		tracker->stats.undescribed++;
-	nt_placement_read_own(&process->facts.cgroup, &process->facts.env, &process->home);
+	nt_placement_read_own(&process->facts.cgroup, &process->facts.env, &process->placement);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */

@@ -25,14 +25,14 @@ bool nt_tracker_settle(struct nt_tracker *tracker, struct nt_process *process, b
 	struct nt_tenant *tenant = &process->tenant;
 
 	if (source->locate)
-		stated = source->locate(source->data, &process->facts.cgroup, &process->home);
+		stated = source->locate(source->data, &process->facts.cgroup, &process->placement);
 	if (tenant->scope[0] && !tenant->is_private)
 		return true;
 	if (!is_contained(process))
 		stated = NT_TENANT_NEVER;
-	if (stated == NT_TENANT_STATED && process->home.namespace[0]) {
+	if (stated == NT_TENANT_STATED && process->placement.namespace[0]) {
 		tracker->stats.tenants_late += tenant->scope[0] != '\0';
-		nt_tenant_of_namespace(process->home.namespace, tenant);
+		nt_tenant_of_namespace(process->placement.namespace, tenant);
 		return true;
 	}
 	if (tenant->scope[0])

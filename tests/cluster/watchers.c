@@ -56,7 +56,7 @@ static int start(struct watchers *watchers, char **argv, char **nodes)
 
 static void find(const struct watchers *watchers, const char *node, const char *uid, const char *id)
 {
-	struct nt_placement home = {.workload = {.kind = ""}};
+	struct nt_placement placement = {.workload = {.kind = ""}};
 	struct nt_cgroup cgroup;
 	char text[256];
 	size_t i = 0;
@@ -65,12 +65,12 @@ static void find(const struct watchers *watchers, const char *node, const char *
 	nt_cgroup_parse(text, strlen(text), &cgroup);
 	while (i < watchers->n && strcmp(watchers->watcher[i].node, node) != 0)
 		i++;
-	if (i == watchers->n || !nt_kube_pods_find(watchers->watcher[i].pods, &cgroup, &home))
+	if (i == watchers->n || !nt_kube_pods_find(watchers->watcher[i].pods, &cgroup, &placement))
 		(void)puts("");
 	else
-		(void)printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", home.namespace, home.pod, home.pod_uid,
-			     home.container, home.workload.kind, home.workload.job,
-			     home.workload.replica);
+		(void)printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", placement.namespace, placement.pod,
+			     placement.pod_uid, placement.container, placement.workload.kind,
+			     placement.workload.job, placement.workload.replica);
 }
 
 static json_t *describe(struct nt_kube_pods *pods)

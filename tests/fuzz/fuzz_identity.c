@@ -25,15 +25,15 @@ static void check_text(const char *text, size_t size)
 			__builtin_trap();
 }
 
-static void check_home(const struct nt_placement *home)
+static void check_placement(const struct nt_placement *placement)
 {
-	check_text(home->namespace, sizeof(home->namespace));
-	check_text(home->pod, sizeof(home->pod));
-	check_text(home->pod_uid, sizeof(home->pod_uid));
-	check_text(home->container, sizeof(home->container));
-	check_text(home->workload.job, sizeof(home->workload.job));
-	check_text(home->workload.replica, sizeof(home->workload.replica));
-	check_text(home->gpu, sizeof(home->gpu));
+	check_text(placement->namespace, sizeof(placement->namespace));
+	check_text(placement->pod, sizeof(placement->pod));
+	check_text(placement->pod_uid, sizeof(placement->pod_uid));
+	check_text(placement->container, sizeof(placement->container));
+	check_text(placement->workload.job, sizeof(placement->workload.job));
+	check_text(placement->workload.replica, sizeof(placement->workload.replica));
+	check_text(placement->gpu, sizeof(placement->gpu));
 }
 
 static void fuzz_process(const uint8_t *data, size_t size)
@@ -42,7 +42,7 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	size_t len = border ? (size_t)(border - data) : size;
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
-	struct nt_placement home;
+	struct nt_placement placement;
 
 	nt_cgroup_parse((const char *)data, len, &cgroup);
 	check_text(cgroup.path, sizeof(cgroup.path));
@@ -51,15 +51,15 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	if (cgroup.container[0] && strlen(cgroup.container) != NT_CGROUP_CONTAINER - 1)
 		__builtin_trap();
 	nt_environ_parse(border ? (const char *)border + 1 : "", border ? size - len - 1 : 0, &env);
-	nt_placement_read_own(&cgroup, &env, &home);
-	check_home(&home);
+	nt_placement_read_own(&cgroup, &env, &placement);
+	check_placement(&placement);
 }
 
 static int on_object(void *context, const char *text, size_t len)
 {
 	nt_autojson json_t *pod = NULL;
 	struct nt_cgroup cgroup = {.path = ""};
-	struct nt_placement home = {.workload.kind = ""};
+	struct nt_placement placement = {.workload.kind = ""};
 	const char *uid, *hash;
 
 	if (nt_json_load(text, len, &pod) < 0)
@@ -71,8 +71,8 @@ static int on_object(void *context, const char *text, size_t len)
 	if (!*uid || *hash || strlen(uid) >= sizeof(cgroup.pod))
 		return 0;
 	memcpy(cgroup.pod, uid, strlen(uid) + 1);
-	if (nt_pods_find(context, &cgroup, &home))
-		check_home(&home);
+	if (nt_pods_find(context, &cgroup, &placement))
+		check_placement(&placement);
 	nt_pods_remove(context, pod, 1);
 	return 0;
 }

@@ -144,7 +144,7 @@ static int know_pods(void *data)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	struct nt_pods_stats stats;
-	struct nt_placement home = {.workload.kind = ""};
+	struct nt_placement placement = {.workload.kind = ""};
 	struct nt_cgroup cgroup;
 	int r = nt_pods_new(&pods);
 
@@ -157,7 +157,7 @@ static int know_pods(void *data)
 	if (stats.no_memory)
 		return -ENOMEM;
 	pod_cgroup(2, 1, &cgroup);
-	return nt_pods_find(pods, &cgroup, &home) && home.container[0] ? 0 : -EPROTO;
+	return nt_pods_find(pods, &cgroup, &placement) && placement.container[0] ? 0 : -EPROTO;
 }
 
 static void pods_survive_failed_allocations(void **state)

@@ -98,11 +98,12 @@ bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 	return must_renew;
 }
 
-bool nt_kafka_stall_hear(struct nt_kafka_reader *reader, uint64_t deaf_ns)
+bool nt_kafka_stall_without_ends(struct nt_kafka_reader *reader, uint64_t without_ends_ns)
 {
-	if (deaf_ns < reader->patience_ns || deaf_ns < reader->stall_ns)
+	if (without_ends_ns < reader->patience_ns || without_ends_ns < reader->stall_ns)
 		return false;
-	reader->patience_ns = deaf_ns * 2 < MAX_PATIENCE_NS ? deaf_ns * 2 : MAX_PATIENCE_NS;
+	reader->patience_ns =
+		without_ends_ns * 2 < MAX_PATIENCE_NS ? without_ends_ns * 2 : MAX_PATIENCE_NS;
 	reader->unstuck_mono_ns = nt_clock_mono_ns();
 	return true;
 }

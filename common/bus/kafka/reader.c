@@ -154,7 +154,7 @@ static int look(struct nt_kafka_reader *reader)
 
 	nt_kafka_watch_get(&reader->watch, &news);
 	look_for_stalls(reader);
-	reader->is_stuck |= nt_kafka_stall_hear(reader, news.deaf_ns);
+	reader->is_stuck |= nt_kafka_stall_without_ends(reader, news.without_ends_ns);
 	if ((news.is_stale || reader->is_stuck) && nt_clock_mono_ns() >= reader->reconnect_mono_ns)
 		return reconnect(reader, news.is_stale && reader->group);
 	if (news.generation == reader->generation)

@@ -130,9 +130,9 @@ static void request_ends(struct nt_kafka_watch *watch)
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->ends = list;
 	if (list)
-		watch->deaf_mono_ns = 0;
-	else if (!watch->deaf_mono_ns)
-		watch->deaf_mono_ns = nt_clock_mono_ns();
+		watch->without_ends_mono_ns = 0;
+	else if (!watch->without_ends_mono_ns)
+		watch->without_ends_mono_ns = nt_clock_mono_ns();
 	wake(watch);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -254,7 +254,8 @@ void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_
 	memcpy(ret_news->partitions, watch->partitions, sizeof(ret_news->partitions));
 	ret_news->generation = watch->generation;
 	ret_news->is_stale = watch->is_stale;
-	ret_news->deaf_ns = watch->deaf_mono_ns ? nt_clock_mono_ns() - watch->deaf_mono_ns : 0;
+	ret_news->without_ends_ns =
+		watch->without_ends_mono_ns ? nt_clock_mono_ns() - watch->without_ends_mono_ns : 0;
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 

@@ -26,7 +26,8 @@ struct nt_kafka_watch {
 	uint32_t partitions[NT_TOPIC_END]; /* 0: none, or not known yet */
 	uint64_t generation; /* of the above; 0: nothing is known yet */
 	bool is_stale; /* the credentials have changed */
-	uint64_t deaf_mono_ns; /* since when no broker reports the ends of partitions; 0: they do */
+	uint64_t
+		without_ends_mono_ns; /* since when no broker reports the ends of partitions; 0: they do */
 	rd_kafka_topic_partition_list_t *ends; /* NULL: to be requested */
 	bool wants_look; /* before it is due */
 	bool wants_call; /* the reader requested a wake-up */
@@ -44,7 +45,7 @@ struct nt_kafka_news {
 	uint64_t generation;
 	bool is_stale;
 	/* how long no end of partitions was reported, although all brokers are up */
-	uint64_t deaf_ns;
+	uint64_t without_ends_ns;
 };
 
 void nt_kafka_watch_get(struct nt_kafka_watch *watch, struct nt_kafka_news *ret_news);

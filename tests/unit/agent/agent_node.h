@@ -55,7 +55,7 @@ struct node {
 	struct nt_process_counters counters;
 	struct nt_host_sample host;
 	bool has_host;
-	const struct nt_placement *home; /* placement of every process; NULL: unknown */
+	const struct nt_placement *placement; /* placement of every process; NULL: unknown */
 	bool has_api; /* there is an API server */
 	const char *namespace; /* its state of every pod; NULL: not yet */
 	struct node_window *window; /* owned */
@@ -127,17 +127,17 @@ static inline bool node_awaits(void *data, uint32_t pid)
 }
 
 static inline enum nt_tenant_stated node_locate(void *data, const struct nt_cgroup *cgroup,
-						struct nt_placement *home)
+						struct nt_placement *placement)
 {
 	const struct node *node = data;
 
-	if (node->home)
-		*home = *node->home;
+	if (node->placement)
+		*placement = *node->placement;
 	if (!node->has_api || !cgroup->pod[0])
 		return NT_TENANT_NEVER;
 	if (!node->namespace)
 		return NT_TENANT_NOT_YET;
-	(void)snprintf(home->namespace, sizeof(home->namespace), "%s", node->namespace);
+	(void)snprintf(placement->namespace, sizeof(placement->namespace), "%s", node->namespace);
 	return NT_TENANT_STATED;
 }
 

@@ -162,13 +162,13 @@ static struct nt_kube_pods *start(const struct kube_server *server)
 
 static bool knows(struct nt_kube_pods *pods, unsigned int pod)
 {
-	struct nt_placement home = {0};
+	struct nt_placement placement = {0};
 	struct nt_cgroup cgroup;
 	char name[32];
 
 	pod_cgroup(pod, 1, &cgroup);
 	(void)snprintf(name, sizeof(name), "train-%u", pod);
-	return nt_kube_pods_find(pods, &cgroup, &home) && strcmp(home.pod, name) == 0;
+	return nt_kube_pods_find(pods, &cgroup, &placement) && strcmp(placement.pod, name) == 0;
 }
 
 static struct nt_kube_pods_stats stats_of(struct nt_kube_pods *pods)
@@ -443,7 +443,7 @@ static void the_namespace_of_a_pod_is_stated_never_not_yet_or_now(void **state)
 	nt_auto(nt_placement_lookup) struct nt_placement_lookup *placement_lookup = NULL;
 	struct nt_placement_lookup_stats stats = {0};
 	struct nt_kube_options kube = {.token_file = (char *)"", .ca_file = (char *)""};
-	struct nt_placement home = {.namespace = "made-up"};
+	struct nt_placement placement = {.namespace = "made-up"};
 	struct nt_cgroup cgroup;
 
 	(void)state;
@@ -456,14 +456,14 @@ static void the_namespace_of_a_pod_is_stated_never_not_yet_or_now(void **state)
 	UNTIL((nt_placement_lookup_stats(placement_lookup, &stats),
 	       stats.kube.is_synced && watches(&played)));
 	pod_cgroup(7, 1, &cgroup);
-	assert_int_equal(nt_placement_lookup_find(placement_lookup, &no_pod, &home),
+	assert_int_equal(nt_placement_lookup_find(placement_lookup, &no_pod, &placement),
 			 NT_TENANT_NEVER);
-	assert_int_equal(nt_placement_lookup_find(placement_lookup, &cgroup, &home),
+	assert_int_equal(nt_placement_lookup_find(placement_lookup, &cgroup, &placement),
 			 NT_TENANT_NOT_YET);
-	assert_string_equal(home.namespace, "made-up");
+	assert_string_equal(placement.namespace, "made-up");
 	change(&played, "ADDED", 7, 1, 101);
-	UNTIL(nt_placement_lookup_find(placement_lookup, &cgroup, &home) == NT_TENANT_STATED);
-	assert_string_equal(home.namespace, "ml");
+	UNTIL(nt_placement_lookup_find(placement_lookup, &cgroup, &placement) == NT_TENANT_STATED);
+	assert_string_equal(placement.namespace, "ml");
 	kube_end(&server);
 	nt_buf_release(&played.changes);
 }

@@ -288,13 +288,13 @@ static void the_number_of_gpus_and_the_place_of_a_rank_name_its_own(void **state
 	UNTIL((nt_placement_lookup_stats(placement_lookup, &stats), stats.kubelet.devices == 3));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nt_cgroup cgroup = {.pod = "12345678-90ab-cdef-1234-567890abcdef"};
-		struct nt_placement home = {
+		struct nt_placement placement = {
 			.namespace = "ml", .container = "main", .gpu_at = cases[i].at};
 
-		(void)snprintf(home.pod, sizeof(home.pod), "%s", cases[i].pod);
-		(void)snprintf(home.gpu, sizeof(home.gpu), "%s", cases[i].given);
-		nt_placement_lookup_find(placement_lookup, &cgroup, &home);
-		assert_string_equal(home.gpu, cases[i].gpu);
+		(void)snprintf(placement.pod, sizeof(placement.pod), "%s", cases[i].pod);
+		(void)snprintf(placement.gpu, sizeof(placement.gpu), "%s", cases[i].given);
+		nt_placement_lookup_find(placement_lookup, &cgroup, &placement);
+		assert_string_equal(placement.gpu, cases[i].gpu);
 	}
 	end(&server);
 	scratch_remove(dir);

@@ -10,50 +10,50 @@
 
 #include "agent/identity/placement.h"
 
-#define ID                          "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID                         "12345678-90ab-cdef-1234-567890abcdef"
-#define GPU_A                       "GPU-aaaaaaaa-0000-0000-0000-000000000000"
-#define GPU_B                       "GPU-bbbbbbbb-0000-0000-0000-000000000000"
-#define READ_OWN(cgroup, env, home) read_own(cgroup, env, sizeof(env) - 1, home)
+#define ID                               "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID                              "12345678-90ab-cdef-1234-567890abcdef"
+#define GPU_A                            "GPU-aaaaaaaa-0000-0000-0000-000000000000"
+#define GPU_B                            "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+#define READ_OWN(cgroup, env, placement) read_own(cgroup, env, sizeof(env) - 1, placement)
 
 static void read_own(const char *cgroup_text, const char *env_text, size_t len,
-		     struct nt_placement *ret_home)
+		     struct nt_placement *ret_placement)
 {
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
 
 	nt_cgroup_parse(cgroup_text, strlen(cgroup_text), &cgroup);
 	nt_environ_parse(env_text, len, &env);
-	nt_placement_read_own(&cgroup, &env, ret_home);
+	nt_placement_read_own(&cgroup, &env, ret_placement);
 }
 
 static void in_a_pod_its_environment_names_it(void **state)
 {
-	struct nt_placement home;
+	struct nt_placement placement;
 
 	(void)state;
-	READ_OWN("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &home);
-	assert_string_equal(home.pod, "train-0");
-	assert_string_equal(home.pod_uid, UID);
-	assert_string_equal(home.container, ID);
-	assert_string_equal(home.namespace, "");
+	READ_OWN("0::/kubepods/pod" UID "/" ID, "HOSTNAME=train-0\0", &placement);
+	assert_string_equal(placement.pod, "train-0");
+	assert_string_equal(placement.pod_uid, UID);
+	assert_string_equal(placement.container, ID);
+	assert_string_equal(placement.namespace, "");
 	READ_OWN("0::/kubepods/pod" UID "/" ID,
-		 "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &home);
-	assert_string_equal(home.pod, "train-0-long");
-	assert_string_equal(home.namespace, "ml");
+		 "HOSTNAME=cut\0POD_NAME=train-0-long\0POD_NAMESPACE=ml\0", &placement);
+	assert_string_equal(placement.pod, "train-0-long");
+	assert_string_equal(placement.namespace, "ml");
 }
 
 static void outside_a_pod_no_environment_makes_one(void **state)
 {
-	struct nt_placement home;
+	struct nt_placement placement;
 
 	(void)state;
 	READ_OWN("0::/system.slice/docker-" ID ".scope",
-		 "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &home);
-	assert_string_equal(home.pod, "");
-	assert_string_equal(home.namespace, "");
-	assert_string_equal(home.pod_uid, "");
-	assert_string_equal(home.container, ID);
+		 "HOSTNAME=x\0POD_NAME=other\0POD_NAMESPACE=theirs\0", &placement);
+	assert_string_equal(placement.pod, "");
+	assert_string_equal(placement.namespace, "");
+	assert_string_equal(placement.pod_uid, "");
+	assert_string_equal(placement.container, ID);
 }
 
 static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
@@ -103,10 +103,10 @@ static void a_gpu_is_named_where_there_is_no_doubt_which(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct nt_placement home;
+		struct nt_placement placement;
 
-		read_own("0::/", cases[i].env, cases[i].len, &home);
-		assert_string_equal(home.gpu, cases[i].gpu);
+		read_own("0::/", cases[i].env, cases[i].len, &placement);
+		assert_string_equal(placement.gpu, cases[i].gpu);
 	}
 }
 
@@ -127,11 +127,11 @@ static void who_sees_no_gpu_of_its_container_has_its_place_among_them(void **sta
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct nt_placement home;
+		struct nt_placement placement;
 
-		read_own("0::/", cases[i].env, cases[i].len, &home);
-		assert_int_equal(home.gpu_at, cases[i].at);
-		assert_string_equal(home.gpu, "");
+		read_own("0::/", cases[i].env, cases[i].len, &placement);
+		assert_int_equal(placement.gpu_at, cases[i].at);
+		assert_string_equal(placement.gpu, "");
 	}
 }
 
@@ -139,7 +139,7 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 {
 	char env[2 * NT_ENVIRON_DEVICES] = "CUDA_VISIBLE_DEVICES=";
 	size_t len = strlen(env), start = len;
-	struct nt_placement home;
+	struct nt_placement placement;
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
@@ -148,11 +148,11 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 	assert_true(12 * (sizeof(GPU_A) - 1) + 12 < NT_ENVIRON_DEVICES && len > start);
 	env[len++] = '\0';
 	memcpy(env + len, "LOCAL_RANK=11", 14);
-	read_own("0::/", env, len + 14, &home);
-	assert_string_equal(home.gpu, GPU_A);
+	read_own("0::/", env, len + 14, &placement);
+	assert_string_equal(placement.gpu, GPU_A);
 	memcpy(env + len, "LOCAL_RANK=12", 14);
-	read_own("0::/", env, len + 14, &home);
-	assert_string_equal(home.gpu, "");
+	read_own("0::/", env, len + 14, &placement);
+	assert_string_equal(placement.gpu, "");
 }
 
 int main(void)

@@ -15,14 +15,14 @@
 static struct nt_placement find(const struct nt_pods *pods, unsigned int pod,
 				unsigned int container)
 {
-	struct nt_placement home = {.pod = "as before", .workload.kind = ""};
+	struct nt_placement placement = {.pod = "as before", .workload.kind = ""};
 	struct nt_cgroup cgroup;
 	bool found;
 
 	pod_cgroup(pod, container, &cgroup);
-	found = nt_pods_find(pods, &cgroup, &home);
-	assert_int_equal(found, strcmp(home.pod, "as before") != 0);
-	return home;
+	found = nt_pods_find(pods, &cgroup, &placement);
+	assert_int_equal(found, strcmp(placement.pod, "as before") != 0);
+	return placement;
 }
 
 static bool is_known(const struct nt_pods *pods, unsigned int pod)
@@ -55,22 +55,22 @@ static struct nt_pods_stats stats_of(const struct nt_pods *pods)
 static void a_pod_is_found_by_the_uid_and_the_container_of_a_cgroup(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
-	struct nt_placement home;
+	struct nt_placement placement;
 
 	(void)state;
 	assert_int_equal(nt_pods_new(&pods), 0);
 	put(pods, 7, 1);
-	home = find(pods, 7, 1);
-	assert_string_equal(home.pod, "train-7");
-	assert_string_equal(home.namespace, "ml");
-	assert_string_equal(home.container, "main");
-	assert_string_equal(home.workload.job, "train");
-	assert_string_equal(home.workload.replica, "7");
-	assert_int_equal(strlen(home.pod_uid), 36);
+	placement = find(pods, 7, 1);
+	assert_string_equal(placement.pod, "train-7");
+	assert_string_equal(placement.namespace, "ml");
+	assert_string_equal(placement.container, "main");
+	assert_string_equal(placement.workload.job, "train");
+	assert_string_equal(placement.workload.replica, "7");
+	assert_int_equal(strlen(placement.pod_uid), 36);
 	/* Of a container that is not told yet, what is known stays. */
-	home = find(pods, 7, 2);
-	assert_string_equal(home.pod, "train-7");
-	assert_string_equal(home.container, "");
+	placement = find(pods, 7, 2);
+	assert_string_equal(placement.pod, "train-7");
+	assert_string_equal(placement.container, "");
 	assert_false(is_known(pods, 8));
 	assert_int_equal(stats_of(pods).pods, 1);
 }
@@ -79,7 +79,7 @@ static void a_cgroup_that_names_no_pod_is_found_by_its_container(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	struct nt_cgroup cgroup;
-	struct nt_placement home = {0};
+	struct nt_placement placement = {0};
 
 	(void)state;
 	assert_int_equal(nt_pods_new(&pods), 0);
@@ -87,10 +87,10 @@ static void a_cgroup_that_names_no_pod_is_found_by_its_container(void **state)
 	put(pods, 7, 1);
 	pod_cgroup(7, 1, &cgroup);
 	cgroup.pod[0] = '\0';
-	assert_true(nt_pods_find(pods, &cgroup, &home));
-	assert_string_equal(home.pod, "train-7");
+	assert_true(nt_pods_find(pods, &cgroup, &placement));
+	assert_string_equal(placement.pod, "train-7");
 	cgroup.container[0] = '\0';
-	assert_false(nt_pods_find(pods, &cgroup, &home));
+	assert_false(nt_pods_find(pods, &cgroup, &placement));
 }
 
 static void a_container_that_started_again_has_its_name_under_both_ids(void **state)
@@ -212,23 +212,23 @@ static void a_static_pod_is_found_by_its_hash_and_keeps_its_uid(void **state)
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	nt_autojson json_t *json = pod_json(7, 1, "Running");
 	struct nt_cgroup cgroup = {.pod = "a4e5c7aabbccddeeff00112233445566"};
-	struct nt_placement home = {0};
+	struct nt_placement placement = {0};
 
 	(void)state;
 	json_object_set_new(json_object_get(json, "metadata"), "annotations",
 			    json_pack("{s:s}", "kubernetes.io/config.hash", cgroup.pod));
 	assert_int_equal(nt_pods_new(&pods), 0);
 	nt_pods_put(pods, json);
-	assert_true(nt_pods_find(pods, &cgroup, &home));
-	assert_string_equal(home.pod, "train-7");
-	assert_int_equal(strlen(home.pod_uid), 36);
+	assert_true(nt_pods_find(pods, &cgroup, &placement));
+	assert_string_equal(placement.pod, "train-7");
+	assert_int_equal(strlen(placement.pod_uid), 36);
 }
 
 static void a_pod_that_calls_itself_by_anothers_uid_does_not_take_its_place(void **state)
 {
 	nt_auto(nt_pods) struct nt_pods *pods = NULL;
 	nt_autojson json_t *json = pod_json(8, 2, "Running");
-	struct nt_placement home;
+	struct nt_placement placement;
 	char uid[40];
 
 	(void)state;
@@ -238,11 +238,11 @@ static void a_pod_that_calls_itself_by_anothers_uid_does_not_take_its_place(void
 	assert_int_equal(nt_pods_new(&pods), 0);
 	put(pods, 7, 1);
 	nt_pods_put(pods, json);
-	home = find(pods, 7, 1);
-	assert_string_equal(home.pod, "train-7");
-	assert_string_equal(home.pod_uid, uid);
-	home = find(pods, 8, 2);
-	assert_string_equal(home.pod, "train-8");
+	placement = find(pods, 7, 1);
+	assert_string_equal(placement.pod, "train-7");
+	assert_string_equal(placement.pod_uid, uid);
+	placement = find(pods, 8, 2);
+	assert_string_equal(placement.pod, "train-8");
 	nt_pods_remove(pods, json, 1);
 	assert_int_equal(stats_of(pods).gone, 1);
 	assert_int_equal(stats_of(pods).pods, 1);

@@ -16,7 +16,7 @@ static const struct nt_metric table[] = {
 };
 
 static struct nt_metrics *metrics;
-static struct nt_health_server *front;
+static struct nt_health_server *server;
 
 static int setup(void **state)
 {
@@ -24,15 +24,15 @@ static int setup(void **state)
 
 	(void)state;
 	assert_int_equal(nt_metrics_new(table, 1, &metrics), 0);
-	return nt_health_server_start("127.0.0.1:0", metrics, &front, &error);
+	return nt_health_server_start("127.0.0.1:0", metrics, &server, &error);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	nt_health_server_stop(front);
+	nt_health_server_stop(server);
 	nt_metrics_free(metrics);
-	front = NULL;
+	server = NULL;
 	metrics = NULL;
 	return 0;
 }
@@ -40,7 +40,7 @@ static int teardown(void **state)
 static void check(const char *target, int status, const char *words)
 {
 	http_auto struct http_reply reply =
-		http_request(nt_health_server_port(front), "GET", target, "", NULL);
+		http_request(nt_health_server_port(server), "GET", target, "", NULL);
 
 	assert_int_equal(reply.status, status);
 	if (!strstr(reply.body, words))
@@ -57,7 +57,7 @@ static void it_lives_and_is_not_ready_while_it_attaches_to_what_runs(void **stat
 static void it_is_ready_when_the_loop_goes_round(void **state)
 {
 	(void)state;
-	nt_health_server_turned(front, nt_clock_mono_ns());
+	nt_health_server_turned(server, nt_clock_mono_ns());
 	check("/healthz", 200, "\"ok\":true");
 	check("/readyz", 200, "\"ok\":true");
 }
@@ -69,21 +69,21 @@ static void a_loop_that_stands_still_is_neither_alive_nor_ready(void **state)
 	(void)state;
 	if (now_ns < 2 * NT_MINUTE)
 		skip(); /* a machine that has just booted has no such past */
-	nt_health_server_turned(front, now_ns - 59 * NT_SECOND);
+	nt_health_server_turned(server, now_ns - 59 * NT_SECOND);
 	check("/healthz", 200, "\"ok\":true");
-	nt_health_server_turned(front, now_ns - 61 * NT_SECOND);
+	nt_health_server_turned(server, now_ns - 61 * NT_SECOND);
 	check("/healthz", 503, "the loop is stuck");
 	check("/readyz", 503, "the loop is stuck");
-	nt_health_server_turned(front, nt_clock_mono_ns());
+	nt_health_server_turned(server, nt_clock_mono_ns());
 	check("/healthz", 200, "\"ok\":true");
 }
 
 static void metrics_come_in_the_format_that_is_asked_for(void **state)
 {
 	http_auto struct http_reply plain =
-		http_request(nt_health_server_port(front), "GET", "/metrics", "", NULL);
+		http_request(nt_health_server_port(server), "GET", "/metrics", "", NULL);
 	http_auto struct http_reply open = http_request(
-		nt_health_server_port(front), "GET", "/metrics",
+		nt_health_server_port(server), "GET", "/metrics",
 		"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n", NULL);
 
 	(void)state;
@@ -99,11 +99,11 @@ static void metrics_come_in_the_format_that_is_asked_for(void **state)
 static void what_it_does_not_offer_is_refused(void **state)
 {
 	http_auto struct http_reply gone =
-		http_request(nt_health_server_port(front), "GET", "/api/v1/jobs", "", NULL);
+		http_request(nt_health_server_port(server), "GET", "/api/v1/jobs", "", NULL);
 	http_auto struct http_reply post =
-		http_request(nt_health_server_port(front), "POST", "/metrics", "", "");
+		http_request(nt_health_server_port(server), "POST", "/metrics", "", "");
 	http_auto struct http_reply much =
-		http_request(nt_health_server_port(front), "GET", "/metrics", "", "much");
+		http_request(nt_health_server_port(server), "GET", "/metrics", "", "much");
 
 	(void)state;
 	assert_int_equal(gone.status, 404);
@@ -119,7 +119,7 @@ static void an_address_that_cannot_be_bound_is_named(void **state)
 
 	(void)state;
 	(void)snprintf(taken, sizeof(taken), "127.0.0.1:%u",
-		       (unsigned int)nt_health_server_port(front));
+		       (unsigned int)nt_health_server_port(server));
 	assert_true(nt_health_server_start(taken, metrics, &other, &error) < 0);
 	assert_null(other);
 	if (!strstr(error.text, "already in use"))

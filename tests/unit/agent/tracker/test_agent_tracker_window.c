@@ -413,7 +413,7 @@ static void a_process_that_becomes_a_rank_is_told_once(void **state)
 
 static void names_that_are_learned_late_are_in_the_next_window(void **state)
 {
-	const struct nt_placement home = {
+	const struct nt_placement placement = {
 		.namespace = "ml",
 		.pod = "train-3",
 		.pod_uid = "12345678-90ab-cdef-1234-567890abcdef",
@@ -434,12 +434,12 @@ static void names_that_are_learned_late_are_in_the_next_window(void **state)
 	assert_string_equal(id->pod, "");
 	assert_memory_equal(node_last(&node)->job, "prog-", 5);
 	(void)snprintf(key, sizeof(key), "%s", node_last(&node)->key);
-	node.home = &home;
+	node.placement = &placement;
 	mpi_steps(&node, PID, 40);
 	id = &node_last(&node)->window.rank;
 	assert_string_equal(id->namespace, "ml");
 	assert_string_equal(id->pod, "train-3");
-	assert_string_equal(id->pod_uid, home.pod_uid);
+	assert_string_equal(id->pod_uid, placement.pod_uid);
 	assert_string_equal(id->container, "main");
 	assert_string_equal(id->replica, "3");
 	assert_string_equal(id->gpu, "GPU-5f");
