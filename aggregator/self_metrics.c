@@ -376,60 +376,60 @@ static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric,
 	return 0;
 }
 
-static void read_own(const struct nt_self_metrics *meter, uint64_t *value)
+static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 {
-	value[BUS_MISSED] = meter->bus_missed;
-	value[BUS_RECONNECTED] = meter->bus_reconnected;
-	value[BUS_LEFT_BEHIND] = meter->bus_left_behind;
-	value[BUS_CORRUPT] = meter->bus_corrupt;
-	value[SINK_ERRORS] = meter->sink_errors;
-	value[SAVE_ERRORS] = meter->save_errors;
-	value[SHARDS] = meter->shards_now;
-	value[SHARDS_ASSIGNED] = meter->assigned;
-	value[SHARDS_REVOKED] = meter->revoked;
-	value[SHARDS_LOST] = meter->lost;
-	value[INCIDENTS_TAKEN] = meter->foreign_incidents;
-	value[REPLICA_REFUSED] = meter->foreign_refused;
-	value[BUS_WELL] = meter->bus_well;
-	value[LAG_RECORDS] = meter->lag_records;
-	value[LAG_NS] = meter->lag_ns;
+	value[BUS_MISSED] = own->bus_missed;
+	value[BUS_RECONNECTED] = own->bus_reconnected;
+	value[BUS_LEFT_BEHIND] = own->bus_left_behind;
+	value[BUS_CORRUPT] = own->bus_corrupt;
+	value[SINK_ERRORS] = own->sink_errors;
+	value[SAVE_ERRORS] = own->save_errors;
+	value[SHARDS] = own->shards_now;
+	value[SHARDS_ASSIGNED] = own->assigned;
+	value[SHARDS_REVOKED] = own->revoked;
+	value[SHARDS_LOST] = own->lost;
+	value[INCIDENTS_TAKEN] = own->foreign_incidents;
+	value[REPLICA_REFUSED] = own->foreign_refused;
+	value[BUS_WELL] = own->bus_well;
+	value[LAG_RECORDS] = own->lag_records;
+	value[LAG_NS] = own->lag_ns;
 	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
-		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = meter->bus_errors[i];
+		value[READ_UNREACHABLE + i - NT_BUS_UNREACHABLE] = own->bus_errors[i];
 }
 
 /* Gauges of the current state. Jobs of other aggregators are left out: their owners count them. */
 static void read_snapshot(const struct nt_snapshot *snapshot, uint64_t *value)
 {
 	for (size_t i = 0; i < snapshot->jobs; i++)
-		if (!snapshot->job[i]->is_head)
+		if (!snapshot->job[i]->is_summary)
 			value[JOBS_RUNNING + snapshot->job[i]->state]++;
 	for (size_t i = 0; i < snapshot->nodes; i++)
 		if (snapshot->node[i].ranks)
 			value[snapshot->node[i].silent ? NODES_UNOBSERVED : NODES_OBSERVED]++;
 }
 
-int nt_self_metrics_read(const struct nt_self_metrics *meter, struct nt_snapshot *snapshot)
+int nt_self_metrics_read(const struct nt_self_metrics *own, struct nt_snapshot *snapshot)
 {
-	struct nt_self_metrics_sum sum = meter->shards;
+	struct nt_self_metrics_sum sum = own->shards;
 	struct nt_snapshot_metric *row = nt_snapshot_alloc(snapshot, METRICS, sizeof(*row));
 	size_t rows = 0;
 	int r;
 
 	if (!row)
 		return -ENOMEM;
-	read_own(meter, sum.value);
+	read_own(own, sum.value);
 	read_snapshot(snapshot, sum.value);
-	if (meter->bus_producer)
-		read_bus_producer(meter->bus_producer, sum.value);
-	if (meter->heads) {
-		sum.value[HEADS_PUBLISHED] = meter->heads->published;
-		sum.value[HEADS_TAKEN] = meter->heads->taken;
-		sum.value[REPLICA_REFUSED] += meter->heads->refused;
-		sum.value[REPLICA_OVER_CAP] = meter->heads->over_cap;
+	if (own->bus_producer)
+		read_bus_producer(own->bus_producer, sum.value);
+	if (own->summaries) {
+		sum.value[HEADS_PUBLISHED] = own->summaries->published;
+		sum.value[HEADS_TAKEN] = own->summaries->taken;
+		sum.value[REPLICA_REFUSED] += own->summaries->refused;
+		sum.value[REPLICA_OVER_CAP] = own->summaries->over_cap;
 	}
 	for (size_t i = 0; i < METRICS; i++) {
 		/* An unknown lag is omitted, not reported as 0. */
-		if ((i == LAG_RECORDS || i == LAG_NS) && !meter->lag_known)
+		if ((i == LAG_RECORDS || i == LAG_NS) && !own->lag_known)
 			continue;
 		r = add_row(snapshot, &table[i], sum.value[i], &row[rows]);
 		if (r < 0)

@@ -34,7 +34,7 @@ void nt_self_metrics_add_nodes(struct nt_self_metrics_sum *sum,
 struct nt_self_metrics {
 	struct nt_self_metrics_sum shards; /* of current and former shards */
 	const struct nt_bus_producer_counters *bus_producer; /* NULL: none */
-	const struct nt_job_summaries_counters *heads; /* NULL: none */
+	const struct nt_job_summaries_counters *summaries; /* NULL: none */
 	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
 	uint64_t sink_errors, save_errors;
 	uint64_t shards_now, assigned, revoked, lost;
@@ -46,7 +46,7 @@ struct nt_self_metrics {
 };
 
 /* Adds the rows to the snapshot. -ENOMEM. */
-NT_MUST_CHECK int nt_self_metrics_read(const struct nt_self_metrics *meter,
+NT_MUST_CHECK int nt_self_metrics_read(const struct nt_self_metrics *metrics,
 				       struct nt_snapshot *snapshot);
 
 #endif

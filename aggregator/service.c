@@ -110,7 +110,7 @@ static int open_news(struct nt_service *service)
 	};
 	int r;
 
-	r = nt_job_summaries_new(&service->heads);
+	r = nt_job_summaries_new(&service->summaries);
 	if (r == 0)
 		r = nt_node_feed_open(&nodes, &service->nodes);
 	if (r < 0)
@@ -161,8 +161,8 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 		service->options.save_every_ns = SAVE_NS;
 	if (!service->options.snapshot_every_ns)
 		service->options.snapshot_every_ns = SNAPSHOT_NS;
-	if (!service->options.heads_every_ns)
-		service->options.heads_every_ns = HEADS_NS;
+	if (!service->options.summaries_every_ns)
+		service->options.summaries_every_ns = HEADS_NS;
 	if (!service->options.retry_after_ns)
 		service->options.retry_after_ns = RETRY_NS;
 	service->handler = (struct nt_shard_handler){
@@ -205,7 +205,7 @@ void nt_service_free(struct nt_service *service)
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
 	nt_node_feed_close(service->nodes);
-	nt_job_summaries_free(service->heads);
+	nt_job_summaries_free(service->summaries);
 	nt_bus_producer_close(service->bus_producer);
 	(void)pthread_mutex_destroy(&service->lock);
 	free(service);
@@ -227,13 +227,13 @@ static int build_snapshot(struct nt_service *service, struct nt_snapshot **ret_s
 	from.engine = engine;
 	if (service->nodes)
 		from.shortages = nt_node_feed_shortages(service->nodes);
-	if (service->heads) {
-		const struct nt_snapshot_job **head;
+	if (service->summaries) {
+		const struct nt_snapshot_job **summary;
 
-		r = nt_job_summaries_list(service->heads, &head, &from.heads);
+		r = nt_job_summaries_list(service->summaries, &summary, &from.summaries);
 		if (r < 0)
 			return r;
-		from.head = head;
+		from.summary = summary;
 	}
 	return nt_snapshot_builder_build(&from, ret_snapshot);
 }
@@ -244,7 +244,7 @@ static void read_lag(struct nt_service *service)
 					       nt_clock_real_ns(), &service->lag) == 0;
 }
 
-static void fill_meter(struct nt_service *service, struct nt_self_metrics *ret_meter)
+static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret_meter)
 {
 	struct nt_bus_health health;
 	struct nt_bus_stats bus;
@@ -257,7 +257,8 @@ static void fill_meter(struct nt_service *service, struct nt_self_metrics *ret_m
 		.bus_producer = service->bus_producer
 					? nt_bus_producer_counters(service->bus_producer)
 					: NULL,
-		.heads = service->heads ? nt_job_summaries_counters(service->heads) : NULL,
+		.summaries =
+			service->summaries ? nt_job_summaries_counters(service->summaries) : NULL,
 		.bus_missed = nt_bus_reader_missed(service->reader),
 		.bus_corrupt = bus.corrupt_frames,
 		.bus_reconnected = bus.reconnected,
@@ -288,14 +289,14 @@ static void fill_meter(struct nt_service *service, struct nt_self_metrics *ret_m
 static int update_snapshot(struct nt_service *service)
 {
 	struct nt_snapshot *snapshot;
-	struct nt_self_metrics meter;
+	struct nt_self_metrics metrics;
 	int r;
 
-	fill_meter(service, &meter);
+	fill_metrics(service, &metrics);
 	r = build_snapshot(service, &snapshot);
 	if (r < 0)
 		return r;
-	r = nt_self_metrics_read(&meter, snapshot);
+	r = nt_self_metrics_read(&metrics, snapshot);
 	if (r < 0) {
 		nt_snapshot_release(snapshot);
 		return r;
@@ -424,9 +425,9 @@ static int do_due(struct nt_service *service)
 	if (service->bus_producer && now_ns >= service->publish_after_ns &&
 	    nt_bus_producer_flush(service->bus_producer) < 0)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
-	if (now_ns - service->heads_ns >= service->options.heads_every_ns) {
-		service->heads_ns = now_ns;
-		nt_service_publish_heads(service);
+	if (now_ns - service->summaries_ns >= service->options.summaries_every_ns) {
+		service->summaries_ns = now_ns;
+		nt_service_publish_summaries(service);
 	}
 	if (now_ns - service->saved_ns >= service->options.save_every_ns) {
 		service->saved_ns = now_ns;

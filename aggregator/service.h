@@ -29,7 +29,7 @@ struct nt_service_options {
 	const struct nt_state_store *states; /* NULL: nothing survives a restart */
 	uint64_t rewind_ns; /* without a stored state: how far back to start reading; 0: all */
 	uint64_t save_every_ns; /* 0: 30 s */
-	uint64_t heads_every_ns; /* 0: 5 s */
+	uint64_t summaries_every_ns; /* 0: 5 s */
 	uint64_t snapshot_every_ns; /* 0: half a second */
 	uint64_t retry_after_ns; /* delay before bus or store is retried; 0: 5 s */
 	const struct nt_signing_policy *signatures; /* borrowed; NULL: off */

@@ -30,13 +30,13 @@ struct nt_service {
 	struct nt_bus_producer *bus_producer; /* NULL: the bus cannot be written */
 	/* On a shared bus; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and job summaries of others */
-	struct nt_job_summaries *heads;
+	struct nt_job_summaries *summaries;
 	struct nt_node_feed *nodes;
 	struct nt_state_logs *state_logs; /* during one assignment */
 	int error; /* of an assignment or of `news`: ends the loop */
 	bool closing; /* shutdown: no more saves */
 
-	uint64_t snapshot_ns, sweep_ns, saved_ns, heads_ns; /* times of the last run */
+	uint64_t snapshot_ns, sweep_ns, saved_ns, summaries_ns; /* times of the last run */
 	uint64_t snapshot_took_ns; /* duration of the last one */
 	bool is_snapshot_urgent; /* an incident beyond pending was reported since */
 	uint64_t publish_after_ns; /* retry time after a failure of the bus */
@@ -84,7 +84,7 @@ NT_MUST_CHECK int nt_service_adopt(struct nt_service *service);
 
 /* Publishes unpublished incidents, and changed job summaries. */
 void nt_service_publish(struct nt_service *service);
-void nt_service_publish_heads(struct nt_service *service);
+void nt_service_publish_summaries(struct nt_service *service);
 
 /* Saves all shards; returns the first failure. */
 int nt_service_save(struct nt_service *service);

@@ -153,7 +153,7 @@ static int take_news(void *data, const struct nt_bus_record *record)
 	if (record->topic == NT_TOPIC_INCIDENT)
 		return take_incident(service, record);
 	return nt_job_summaries_take(
-		service->heads, record,
+		service->summaries, record,
 		service->bus_producer ? nt_bus_producer_boot(service->bus_producer) : 0);
 }
 
@@ -483,8 +483,8 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 		 */
 		service->save_errors++;
 	}
-	if (service->heads)
-		nt_job_summaries_drop(service->heads, shard->number);
+	if (service->summaries)
+		nt_job_summaries_drop(service->summaries, shard->number);
 }
 
 void nt_service_revoked(void *data, const struct nt_bus_position *position, bool is_lost)
@@ -545,8 +545,8 @@ void nt_service_publish(struct nt_service *service)
 		service->publish_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 }
 
-static int publish_shard_heads(struct nt_service *service, const struct nt_state_log_port *port,
-			       struct nt_shard *shard)
+static int publish_shard_summaries(struct nt_service *service, const struct nt_state_log_port *port,
+				   struct nt_shard *shard)
 {
 	nt_autofree const struct nt_snapshot_job **job = NULL;
 	struct nt_jobs *jobs = nt_engine_jobs(shard->engine);
@@ -564,19 +564,19 @@ static int publish_shard_heads(struct nt_service *service, const struct nt_state
 			if (view && view->snapshot)
 				job[count++] = view->snapshot;
 		}
-	return nt_job_summaries_publish(service->heads, port,
+	return nt_job_summaries_publish(service->summaries, port,
 					service->options.address ? service->options.address : "",
 					shard->number, job, count);
 }
 
-void nt_service_publish_heads(struct nt_service *service)
+void nt_service_publish_summaries(struct nt_service *service)
 {
 	struct nt_state_log_port port;
 
-	if (!service->heads || !service->bus_producer)
+	if (!service->summaries || !service->bus_producer)
 		return;
 	port = nt_bus_producer_port(service->bus_producer);
 	/* Failures of the bus are counted and retried the next time. */
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
-		(void)!publish_shard_heads(service, &port, shard);
+		(void)!publish_shard_summaries(service, &port, shard);
 }

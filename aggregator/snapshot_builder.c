@@ -292,7 +292,7 @@ static int by_id(const void *a, const void *b)
 	const struct nt_snapshot_job *right = *(const struct nt_snapshot_job *const *)b;
 	const int order = strcmp(left->id, right->id);
 
-	return order ? order : left->is_head - right->is_head;
+	return order ? order : left->is_summary - right->is_summary;
 }
 
 /* Prefers our own snapshot of a job to another aggregator's summary. */
@@ -302,7 +302,7 @@ static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_jo
 
 	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_id);
 	for (size_t i = 0; i < snapshot->jobs; i++) {
-		if (kept && list[i]->is_head && !strcmp(list[kept - 1]->id, list[i]->id))
+		if (kept && list[i]->is_summary && !strcmp(list[kept - 1]->id, list[i]->id))
 			nt_snapshot_job_unref((struct nt_snapshot_job *)list[i]);
 		else
 			list[kept++] = list[i];
@@ -313,7 +313,7 @@ static void drop_twins(struct nt_snapshot *snapshot, const struct nt_snapshot_jo
 static int copy_all_jobs(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
 {
 	const struct nt_snapshot_job **list;
-	size_t most = from->heads;
+	size_t most = from->summaries;
 	int r;
 
 	for (size_t i = 0; i < from->engines; i++)
@@ -327,10 +327,10 @@ static int copy_all_jobs(const struct nt_snapshot_builder *from, struct nt_snaps
 		if (r < 0)
 			return r;
 	}
-	for (size_t i = 0; i < from->heads; i++)
+	for (size_t i = 0; i < from->summaries; i++)
 		list[snapshot->jobs++] =
-			nt_snapshot_job_ref((struct nt_snapshot_job *)from->head[i]);
-	if (from->heads)
+			nt_snapshot_job_ref((struct nt_snapshot_job *)from->summary[i]);
+	if (from->summaries)
 		drop_twins(snapshot, list);
 	qsort(list, snapshot->jobs, sizeof(const struct nt_snapshot_job *), by_life);
 	return 0;

@@ -13,8 +13,8 @@
 struct nt_snapshot_builder {
 	struct nt_engine *const *engine;
 	size_t engines;
-	const struct nt_snapshot_job *const *head; /* of jobs that others own */
-	size_t heads;
+	const struct nt_snapshot_job *const *summary; /* of jobs that others own */
+	size_t summaries;
 	const struct nt_shortages *shortages; /* in addition to the engines'; NULL: none */
 };
 

@@ -78,7 +78,7 @@ struct nt_snapshot_job {
 	struct nt_arena *arena; /* private */
 	char id[NT_JOB_ID_LEN + 1];
 	const char *key, *name, *namespace;
-	bool is_head; /* another aggregator owns it, and has its ranks and incidents */
+	bool is_summary; /* another aggregator owns it, and has its ranks and incidents */
 	const char *owner; /* that aggregator's address; "" if unknown */
 	uint32_t attempt; /* from 1 */
 	enum nt_job_state state;

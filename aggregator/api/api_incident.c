@@ -105,7 +105,7 @@ static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *sn
 
 		if (job->attempt != incident->attempt || !is_same(job->key, incident->job_key))
 			continue;
-		if (!job->is_head)
+		if (!job->is_summary)
 			return NULL;
 		found = job;
 	}
@@ -131,7 +131,7 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 	int r;
 
 	for (size_t i = 0; i < snapshot->jobs && !shares; i++)
-		shares = snapshot->job[i]->is_head;
+		shares = snapshot->job[i]->is_summary;
 	if (!shares || !api->options.store)
 		return 0;
 	r = nt_store_list(api->options.store, &filter, page);

@@ -98,13 +98,14 @@ static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *
 	failed |= set(object, "window_seconds", seconds((double)job->cell_ns, job->cell_ns));
 	failed |= set(object, "windows", json_integer((json_int_t)job->frames));
 	failed |= set(object, "completeness", nt_json_number(job->completeness));
-	failed |= set(object, "sampled", job->is_head ? json_null() : nt_json_number(job->sampled));
+	failed |= set(object, "sampled",
+		      job->is_summary ? json_null() : nt_json_number(job->sampled));
 	failed |= set(object, "shed", shed_json(job->shed));
 	failed |= set(object, "since", nt_json_time(job->since_ns));
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
 	failed |= set(object, "incidents",
-		      job->is_head ? stored_incidents(api, job) : open_incidents(job));
+		      job->is_summary ? stored_incidents(api, job) : open_incidents(job));
 	failed |= set(object, "owner", *job->owner ? nt_json_text(job->owner) : json_null());
 	return failed ? NULL : nt_take(object);
 }
@@ -413,7 +414,7 @@ int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_h
 	job = find_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
-	if (job->is_head)
+	if (job->is_summary)
 		return reply_elsewhere(job, request, reply);
 	for (size_t i = 0; i < job->ranks; i++) {
 		const struct nt_snapshot_rank *rank = &job->rank[i];
@@ -445,7 +446,7 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 	nt_autojson json_t *object = NULL;
 	int r;
 
-	if (job && job->is_head)
+	if (job && job->is_summary)
 		return reply_elsewhere(job, request, reply);
 	r = api->options.rebaseline(api->options.data, id);
 	if (r == -ENOENT)

@@ -33,48 +33,48 @@ struct nt_job_summaries {
 	struct nt_job_summaries_counters counters;
 };
 
-int nt_job_summaries_new(struct nt_job_summaries **ret_heads)
+int nt_job_summaries_new(struct nt_job_summaries **ret_summaries)
 {
-	struct nt_job_summaries *heads = calloc(1, sizeof(*heads));
+	struct nt_job_summaries *summaries = calloc(1, sizeof(*summaries));
 
-	if (!heads)
+	if (!summaries)
 		return -ENOMEM;
-	*ret_heads = heads;
+	*ret_summaries = summaries;
 	return 0;
 }
 
-static void remove_theirs(struct nt_job_summaries *heads, struct theirs *head)
+static void remove_theirs(struct nt_job_summaries *summaries, struct theirs *summary)
 {
-	HASH_DEL(heads->theirs, head);
-	nt_snapshot_job_unref(head->job);
-	free(head);
+	HASH_DEL(summaries->theirs, summary);
+	nt_snapshot_job_unref(summary->job);
+	free(summary);
 }
 
-static void remove_ours(struct nt_job_summaries *heads, struct ours *head)
+static void remove_ours(struct nt_job_summaries *summaries, struct ours *summary)
 {
-	HASH_DEL(heads->ours, head);
-	free(head);
+	HASH_DEL(summaries->ours, summary);
+	free(summary);
 }
 
-void nt_job_summaries_free(struct nt_job_summaries *heads)
+void nt_job_summaries_free(struct nt_job_summaries *summaries)
 {
 	struct theirs *theirs, *their_next;
 	struct ours *ours, *our_next;
 
-	if (!heads)
+	if (!summaries)
 		return;
-	HASH_ITER(hh, heads->theirs, theirs, their_next)
-	remove_theirs(heads, theirs);
-	HASH_ITER(hh, heads->ours, ours, our_next)
-	remove_ours(heads, ours);
-	free(heads->list);
-	free(heads);
+	HASH_ITER(hh, summaries->theirs, theirs, their_next)
+	remove_theirs(summaries, theirs);
+	HASH_ITER(hh, summaries->ours, ours, our_next)
+	remove_ours(summaries, ours);
+	free(summaries->list);
+	free(summaries);
 }
 
 const struct nt_job_summaries_counters *
-nt_job_summaries_counters(const struct nt_job_summaries *heads)
+nt_job_summaries_counters(const struct nt_job_summaries *summaries)
 {
-	return &heads->counters;
+	return &summaries->counters;
 }
 
 /* ---- theirs ---------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static int make_job(const struct nt_message *message, struct nt_snapshot_job **r
 		return -ENOMEM;
 	}
 	(void)snprintf(job->id, sizeof(job->id), "%s", head->id);
-	job->is_head = true;
+	job->is_summary = true;
 	job->attempt = head->attempt;
 	job->state = find_state(head->state);
 	job->size = head->size;
@@ -129,37 +129,37 @@ static int make_job(const struct nt_message *message, struct nt_snapshot_job **r
 	return 0;
 }
 
-static int put(struct nt_job_summaries *heads, const char *id, const struct nt_message *message)
+static int put(struct nt_job_summaries *summaries, const char *id, const struct nt_message *message)
 {
 	struct nt_snapshot_job *job;
-	struct theirs *head;
+	struct theirs *summary;
 	int r;
 
-	HASH_FIND_STR(heads->theirs, id, head);
-	if (!head && HASH_COUNT(heads->theirs) >= NT_JOB_SUMMARIES_MAX) {
-		heads->counters.over_cap++;
+	HASH_FIND_STR(summaries->theirs, id, summary);
+	if (!summary && HASH_COUNT(summaries->theirs) >= NT_JOB_SUMMARIES_MAX) {
+		summaries->counters.over_cap++;
 		return 0;
 	}
 	r = make_job(message, &job);
 	if (r < 0)
 		return r;
-	if (!head) {
-		head = calloc(1, sizeof(*head));
-		if (!head) {
+	if (!summary) {
+		summary = calloc(1, sizeof(*summary));
+		if (!summary) {
 			nt_snapshot_job_unref(job);
 			return -ENOMEM;
 		}
-		memcpy(head->id, id, sizeof(head->id));
-		HASH_ADD_STR(heads->theirs, id, head);
-		if (!nt_table_has(head)) {
+		memcpy(summary->id, id, sizeof(summary->id));
+		HASH_ADD_STR(summaries->theirs, id, summary);
+		if (!nt_table_has(summary)) {
 			nt_snapshot_job_unref(job);
-			free(head);
+			free(summary);
 			return -ENOMEM;
 		}
 	}
-	nt_snapshot_job_unref(head->job);
-	head->job = job;
-	heads->counters.taken++;
+	nt_snapshot_job_unref(summary->job);
+	summary->job = job;
+	summaries->counters.taken++;
 	return 0;
 }
 
@@ -169,13 +169,13 @@ static bool is_sound(const struct nt_message *message, const char *id)
 	       find_state(message->state.head.state) != NT_JOB_STATE_END;
 }
 
-int nt_job_summaries_take(struct nt_job_summaries *heads, const struct nt_bus_record *record,
+int nt_job_summaries_take(struct nt_job_summaries *summaries, const struct nt_bus_record *record,
 			  uint64_t own_boot)
 {
 	const size_t skip = sizeof(prefix) - 1;
 	nt_auto(nt_message) struct nt_message *message = NULL;
 	char id[NT_JOB_ID_LEN + 1] = "";
-	struct theirs *head;
+	struct theirs *summary;
 	int r;
 
 	if (record->topic != NT_TOPIC_STATE || record->key_len != skip + NT_JOB_ID_LEN ||
@@ -183,41 +183,42 @@ int nt_job_summaries_take(struct nt_job_summaries *heads, const struct nt_bus_re
 	    !is_id((const char *)record->key + skip, NT_JOB_ID_LEN))
 		return 0;
 	memcpy(id, (const char *)record->key + skip, NT_JOB_ID_LEN);
-	HASH_FIND_STR(heads->theirs, id, head);
+	HASH_FIND_STR(summaries->theirs, id, summary);
 	if (!record->value_len) {
-		if (head)
-			remove_theirs(heads, head);
+		if (summary)
+			remove_theirs(summaries, summary);
 		return 0;
 	}
 	r = nt_message_decode(record->value, record->value_len, &message);
 	if (r == -EBADMSG || (r == 0 && !is_sound(message, id))) {
-		heads->counters.refused++;
+		summaries->counters.refused++;
 		return 0;
 	}
 	if (r < 0)
 		return r;
 	if (message->boot == own_boot) {
 		/* Owned by us now: drops the other aggregator's summary. */
-		if (head)
-			remove_theirs(heads, head);
+		if (summary)
+			remove_theirs(summaries, summary);
 		return 0;
 	}
-	return put(heads, id, message);
+	return put(summaries, id, message);
 }
 
-int nt_job_summaries_list(struct nt_job_summaries *heads, const struct nt_snapshot_job ***ret_job,
-			  size_t *ret_jobs)
+int nt_job_summaries_list(struct nt_job_summaries *summaries,
+			  const struct nt_snapshot_job ***ret_job, size_t *ret_jobs)
 {
-	const size_t count = HASH_COUNT(heads->theirs);
+	const size_t count = HASH_COUNT(summaries->theirs);
 	const struct nt_snapshot_job **list;
 	size_t at = 0;
 
-	list = reallocarray(heads->list, count ? count : 1, sizeof(const struct nt_snapshot_job *));
+	list = reallocarray(summaries->list, count ? count : 1,
+			    sizeof(const struct nt_snapshot_job *));
 	if (!list)
 		return -ENOMEM;
-	heads->list = list;
-	for (const struct theirs *head = heads->theirs; head; head = head->hh.next)
-		list[at++] = head->job;
+	summaries->list = list;
+	for (const struct theirs *summary = summaries->theirs; summary; summary = summary->hh.next)
+		list[at++] = summary->job;
 	*ret_job = list;
 	*ret_jobs = count;
 	return 0;
@@ -248,8 +249,8 @@ static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
 	return hash ? hash : 1;
 }
 
-static int publish_one(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
-		       const char *owner, struct ours *head, const struct nt_snapshot_job *job)
+static int publish_one(struct nt_job_summaries *summaries, const struct nt_state_log_port *port,
+		       const char *owner, struct ours *summary, const struct nt_snapshot_job *job)
 {
 	const uint64_t hash = hash_head(job, owner);
 	char key[NT_STATE_LOG_MAX_KEY];
@@ -259,7 +260,7 @@ static int publish_one(struct nt_job_summaries *heads, const struct nt_state_log
 		.state =
 			{
 				.job_key = job->key,
-				.shard = head->shard,
+				.shard = summary->shard,
 				.owner = owner,
 				.head =
 					{
@@ -283,86 +284,86 @@ static int publish_one(struct nt_job_summaries *heads, const struct nt_state_log
 	};
 	int r;
 
-	if (head->hash == hash)
+	if (summary->hash == hash)
 		return 0;
 	(void)snprintf(key, sizeof(key), "%s%s", prefix, job->id);
 	r = port->publish(port->data, &message);
 	if (r < 0)
 		return r;
-	head->hash = hash;
-	heads->counters.published++;
+	summary->hash = hash;
+	summaries->counters.published++;
 	return 0;
 }
 
-static int find_ours(struct nt_job_summaries *heads, const char *id, uint32_t shard,
-		     struct ours **ret_head)
+static int find_ours(struct nt_job_summaries *summaries, const char *id, uint32_t shard,
+		     struct ours **ret_summary)
 {
-	struct ours *head;
+	struct ours *summary;
 
-	HASH_FIND_STR(heads->ours, id, head);
-	if (!head) {
-		head = calloc(1, sizeof(*head));
-		if (!head)
+	HASH_FIND_STR(summaries->ours, id, summary);
+	if (!summary) {
+		summary = calloc(1, sizeof(*summary));
+		if (!summary)
 			return -ENOMEM;
-		(void)snprintf(head->id, sizeof(head->id), "%s", id);
-		HASH_ADD_STR(heads->ours, id, head);
-		if (!nt_table_has(head)) {
-			free(head);
+		(void)snprintf(summary->id, sizeof(summary->id), "%s", id);
+		HASH_ADD_STR(summaries->ours, id, summary);
+		if (!nt_table_has(summary)) {
+			free(summary);
 			return -ENOMEM;
 		}
 	}
-	head->shard = shard;
-	head->seen = true;
-	*ret_head = head;
+	summary->shard = shard;
+	summary->seen = true;
+	*ret_summary = summary;
 	return 0;
 }
 
-static int remove_gone(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
+static int remove_gone(struct nt_job_summaries *summaries, const struct nt_state_log_port *port,
 		       uint32_t shard)
 {
-	struct ours *head, *next;
+	struct ours *summary, *next;
 	int r;
 
-	HASH_ITER(hh, heads->ours, head, next)
+	HASH_ITER(hh, summaries->ours, summary, next)
 	{
 		char key[NT_STATE_LOG_MAX_KEY];
 
-		if (head->shard != shard || head->seen)
+		if (summary->shard != shard || summary->seen)
 			continue;
-		(void)snprintf(key, sizeof(key), "%s%s", prefix, head->id);
+		(void)snprintf(key, sizeof(key), "%s%s", prefix, summary->id);
 		r = port->remove(port->data, key);
 		if (r < 0)
 			return r;
-		remove_ours(heads, head);
+		remove_ours(summaries, summary);
 	}
 	return 0;
 }
 
-int nt_job_summaries_publish(struct nt_job_summaries *heads, const struct nt_state_log_port *port,
-			     const char *owner, uint32_t shard,
-			     const struct nt_snapshot_job *const *job, size_t jobs)
+int nt_job_summaries_publish(struct nt_job_summaries *summaries,
+			     const struct nt_state_log_port *port, const char *owner,
+			     uint32_t shard, const struct nt_snapshot_job *const *job, size_t jobs)
 {
 	int r;
 
-	for (struct ours *head = heads->ours; head; head = head->hh.next)
-		head->seen = false;
+	for (struct ours *summary = summaries->ours; summary; summary = summary->hh.next)
+		summary->seen = false;
 	for (size_t i = 0; i < jobs; i++) {
-		struct ours *head;
+		struct ours *summary;
 
-		r = find_ours(heads, job[i]->id, shard, &head);
+		r = find_ours(summaries, job[i]->id, shard, &summary);
 		if (r == 0)
-			r = publish_one(heads, port, owner, head, job[i]);
+			r = publish_one(summaries, port, owner, summary, job[i]);
 		if (r < 0)
 			return r;
 	}
-	return remove_gone(heads, port, shard);
+	return remove_gone(summaries, port, shard);
 }
 
-void nt_job_summaries_drop(struct nt_job_summaries *heads, uint32_t shard)
+void nt_job_summaries_drop(struct nt_job_summaries *summaries, uint32_t shard)
 {
-	struct ours *head, *next;
+	struct ours *summary, *next;
 
-	HASH_ITER(hh, heads->ours, head, next)
-	if (head->shard == shard)
-		remove_ours(heads, head);
+	HASH_ITER(hh, summaries->ours, summary, next)
+	if (summary->shard == shard)
+		remove_ours(summaries, summary);
 }

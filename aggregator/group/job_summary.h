@@ -25,31 +25,31 @@ struct nt_job_summaries_counters {
 
 struct nt_job_summaries;
 
-NT_MUST_CHECK int nt_job_summaries_new(struct nt_job_summaries **ret_heads);
-void nt_job_summaries_free(struct nt_job_summaries *heads);
+NT_MUST_CHECK int nt_job_summaries_new(struct nt_job_summaries **ret_summaries);
+void nt_job_summaries_free(struct nt_job_summaries *summaries);
 NT_DEFINE_AUTO(nt_job_summaries, nt_job_summaries_free)
 
 /* Processes a record of the state topic from another aggregator; skips other records. -ENOMEM. */
-NT_MUST_CHECK int nt_job_summaries_take(struct nt_job_summaries *heads,
+NT_MUST_CHECK int nt_job_summaries_take(struct nt_job_summaries *summaries,
 					const struct nt_bus_record *record, uint64_t own_boot);
 
 /*
  * Publishes changed summaries of the shard's jobs, and removes those of jobs that are gone.
  * Failures are retried at the next call.
  */
-NT_MUST_CHECK int nt_job_summaries_publish(struct nt_job_summaries *heads,
+NT_MUST_CHECK int nt_job_summaries_publish(struct nt_job_summaries *summaries,
 					   const struct nt_state_log_port *port, const char *owner,
 					   uint32_t shard, const struct nt_snapshot_job *const *job,
 					   size_t jobs);
 
 /* The shard has another owner now: its published summaries are no longer changed here. */
-void nt_job_summaries_drop(struct nt_job_summaries *heads, uint32_t shard);
+void nt_job_summaries_drop(struct nt_job_summaries *summaries, uint32_t shard);
 
 /* Snapshots of the jobs that others own, borrowed until the next call. -ENOMEM. */
-NT_MUST_CHECK int nt_job_summaries_list(struct nt_job_summaries *heads,
+NT_MUST_CHECK int nt_job_summaries_list(struct nt_job_summaries *summaries,
 					const struct nt_snapshot_job ***ret_job, size_t *ret_jobs);
 
 const struct nt_job_summaries_counters *
-nt_job_summaries_counters(const struct nt_job_summaries *heads);
+nt_job_summaries_counters(const struct nt_job_summaries *summaries);
 
 #endif

@@ -17,7 +17,8 @@ enum {
 	OWN_BOOT = 7,
 };
 
-static void take(struct nt_job_summaries *heads, const char *key, const void *value, size_t size)
+static void take(struct nt_job_summaries *summaries, const char *key, const void *value,
+		 size_t size)
 {
 	const struct nt_bus_record record = {
 		.topic = NT_TOPIC_STATE,
@@ -27,11 +28,11 @@ static void take(struct nt_job_summaries *heads, const char *key, const void *va
 		.value_len = size,
 	};
 
-	assert(nt_job_summaries_take(heads, &record, OWN_BOOT) == 0);
+	assert(nt_job_summaries_take(summaries, &record, OWN_BOOT) == 0);
 }
 
 /* The message of the input with what the key demands, so that what lies behind that is reached. */
-static void take_fitting(struct nt_job_summaries *heads, const char *key, const void *value,
+static void take_fitting(struct nt_job_summaries *summaries, const char *key, const void *value,
 			 size_t size)
 {
 	static const char *const states[] = {"live", "ended", "unobserved", "gone"};
@@ -43,16 +44,16 @@ static void take_fitting(struct nt_job_summaries *heads, const char *key, const 
 	message->state.head.id = key + strlen("job/");
 	message->state.head.state = states[size / 2 % 4];
 	assert(nt_message_encode(message, &buf) == 0);
-	take(heads, key, buf.data, buf.len);
+	take(summaries, key, buf.data, buf.len);
 }
 
 static int run(const uint8_t *data, size_t size)
 {
-	nt_auto(nt_job_summaries) struct nt_job_summaries *heads = NULL;
+	nt_auto(nt_job_summaries) struct nt_job_summaries *summaries = NULL;
 	const struct nt_snapshot_job **job;
 	size_t jobs;
 
-	assert(nt_job_summaries_new(&heads) == 0);
+	assert(nt_job_summaries_new(&summaries) == 0);
 	while (size >= 3) {
 		size_t len = (size_t)data[1] | (size_t)data[2] << 8;
 		char key[32];
@@ -62,15 +63,15 @@ static int run(const uint8_t *data, size_t size)
 		size -= 3;
 		if (len > size)
 			len = size;
-		take(heads, key, data, len);
+		take(summaries, key, data, len);
 		if (len % 2)
-			take_fitting(heads, key, data, len);
+			take_fitting(summaries, key, data, len);
 		data += len;
 		size -= len;
 	}
-	assert(nt_job_summaries_list(heads, &job, &jobs) == 0);
+	assert(nt_job_summaries_list(summaries, &job, &jobs) == 0);
 	for (size_t i = 0; i < jobs; i++) {
-		assert(job[i]->is_head && job[i]->name && job[i]->key);
+		assert(job[i]->is_summary && job[i]->name && job[i]->key);
 		assert(nt_utf8_is_valid(job[i]->name, strlen(job[i]->name)));
 	}
 	return 0;

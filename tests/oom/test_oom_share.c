@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* States, heads and incidents on their way from one aggregator to another, as allocations fail. */
+/* States, summaries and incidents on their way from one aggregator to another, as allocations fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static int tear_down(void **state)
 /* A bus that hands every record to the other side at once. */
 struct pipe {
 	struct nt_state_log *state_log;
-	struct nt_job_summaries *heads;
+	struct nt_job_summaries *summaries;
 };
 
 static int pass(void *data, const struct nt_message *message)
@@ -67,8 +67,8 @@ static int pass(void *data, const struct nt_message *message)
 	record.value = buf.data;
 	record.value_len = buf.len;
 	r = pipe->state_log ? nt_state_log_take(pipe->state_log, &record) : 0;
-	if (r == 0 && pipe->heads)
-		r = nt_job_summaries_take(pipe->heads, &record, 2);
+	if (r == 0 && pipe->summaries)
+		r = nt_job_summaries_take(pipe->summaries, &record, 2);
 	return r;
 }
 
@@ -130,9 +130,9 @@ static void a_shard_moves_whole_or_not_at_all(void **state)
 	assert_true(nt_oom_sweep(move_shard, NULL) > 20);
 }
 
-/* ---- heads ---------------------------------------------------------------------------------------- */
+/* ---- summaries ---------------------------------------------------------------------------------------- */
 
-static int show_head(void *data)
+static int show_summary(void *data)
 {
 	struct nt_snapshot_job *job = nt_snapshot_job_new();
 	nt_auto(nt_job_summaries) struct nt_job_summaries *ours = NULL, *theirs = NULL;
@@ -150,7 +150,7 @@ static int show_head(void *data)
 	r = nt_job_summaries_new(&ours);
 	if (r == 0)
 		r = nt_job_summaries_new(&theirs);
-	pipe.heads = theirs;
+	pipe.summaries = theirs;
 	if (r == 0)
 		r = nt_job_summaries_publish(ours, &port, "http://a", SHARD, list, 1);
 	if (r == 0)
@@ -161,10 +161,10 @@ static int show_head(void *data)
 	return r;
 }
 
-static void a_head_is_shown_or_the_want_of_memory_told(void **state)
+static void a_summary_is_shown_or_the_want_of_memory_told(void **state)
 {
 	(void)state;
-	assert_true(nt_oom_sweep(show_head, NULL) > 8);
+	assert_true(nt_oom_sweep(show_summary, NULL) > 8);
 }
 
 /* ---- incidents ------------------------------------------------------------------------------------ */
@@ -229,7 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_shard_moves_whole_or_not_at_all),
-		TEST(a_head_is_shown_or_the_want_of_memory_told),
+		TEST(a_summary_is_shown_or_the_want_of_memory_told),
 		TEST(an_incident_is_shared_or_the_want_of_memory_told),
 	};
 

@@ -165,7 +165,7 @@ static inline void start_member(size_t i)
 					 .sink = &member->sink,
 					 .states = &member->states,
 					 .save_every_ns = NT_HOUR,
-					 .heads_every_ns = 1,
+					 .summaries_every_ns = 1,
 					 .snapshot_every_ns = 1,
 					 .retry_after_ns = 1,
 				 },

@@ -304,14 +304,14 @@ static void a_job_of_another_member_is_shown_with_its_owner(void **state)
 	snapshot = nt_snapshot_acquire(members[1].board);
 	assert_int_equal(snapshot->jobs, 2);
 	job = find_key(snapshot, "job-a");
-	assert_true(job->is_head);
+	assert_true(job->is_summary);
 	assert_string_equal(job->owner, "http://member-0");
 	assert_string_equal(job->name, "llm");
 	assert_int_equal(job->size, RANKS);
 	assert_int_equal(job->live, RANKS);
 	assert_int_equal(job->state, NT_JOB_RUNNING);
 	assert_int_equal(job->ranks, 0);
-	assert_false(find_key(snapshot, "job-b")->is_head);
+	assert_false(find_key(snapshot, "job-b")->is_summary);
 	nt_snapshot_release(snapshot);
 	/* Whoever takes it over shows it as its own. */
 	give(1, 0);
@@ -319,7 +319,7 @@ static void a_job_of_another_member_is_shown_with_its_owner(void **state)
 	turn_all();
 	snapshot = nt_snapshot_acquire(members[1].board);
 	assert_int_equal(snapshot->jobs, 2);
-	assert_false(find_key(snapshot, "job-a")->is_head);
+	assert_false(find_key(snapshot, "job-a")->is_summary);
 	assert_int_equal(find_key(snapshot, "job-a")->ranks, RANKS);
 	nt_snapshot_release(snapshot);
 	snapshot = nt_snapshot_acquire(members[0].board);

@@ -20,7 +20,7 @@ static void show_head(const char *owner)
 	job->key = "10.0.0.1:29500/run";
 	job->name = "llm-70b";
 	job->owner = owner;
-	job->is_head = true;
+	job->is_summary = true;
 	job->attempt = 1;
 	job->size = job->live = 8;
 	list[0] = job;
