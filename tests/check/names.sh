@@ -13,7 +13,8 @@ report() {
 # Each was replaced by the term of the field for what the file holds.
 words='toll word pace unit hearing port kpi space tail wait gap answer role balance core head depot lobby line member
   picture outlet place pack sequence sentence framer meter home locator front order work comm subtree peer rhythm
-  layout span interpreter kernel reach judge advice trouble splitter num shelter ending secrets stall'
+  layout span interpreter kernel reach judge advice trouble splitter num shelter ending secrets stall
+  outside remote roster bundle repeat tell'
 while IFS= read -r file; do
   stem=$(basename "$file")
   stem=${stem%%.*}
