@@ -29,8 +29,8 @@ struct nt_admission_slot;
 struct nt_admission_waiter;
 
 struct nt_admission {
-	struct nt_admission_entry
-		*entry; /* one per session, in the order of the key's admission list */
+	/* one per session, in the order of the key's admission list */
+	struct nt_admission_entry *entry;
 	size_t entries;
 	struct nt_admission_slot *slot; /* a heap; rescheduled entries are in it twice */
 	size_t slots, slot_cap;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Synchronous reads from other processes: memory, environment, I/O counters. A worker does each
- * read while the loop waits. A worker that blocks for longer than NT_PROCESS_READER_STALL_NS is killed, and
- * the process is quarantined. Processes and owners have an allowance of the loop's time
+ * read while the loop waits. A worker that blocks for longer than NT_PROCESS_READER_STALL_NS is
+ * killed, and the process is quarantined. Processes and owners have an allowance of the loop's time
  * (agent/discover/allowance.h).
  *
  * Errors: -ETIMEDOUT: a stall; -EBUSY: the process is quarantined, its allowance is spent, or no
@@ -24,8 +24,8 @@
 
 #define NT_PROCESS_READER_STALL_NS 200000000ULL
 #define NT_PROCESS_READER_BUSY_NS  1000000000ULL /* timeout of a worker that gets no processor */
-#define NT_PROCESS_READER_KNOWN_NS                                                                 \
-	100000000ULL /* for so long a pid is assumed to be the same process */
+/* for so long a pid is assumed to be the same process */
+#define NT_PROCESS_READER_KNOWN_NS 100000000ULL
 
 struct nt_process_reader;
 

@@ -27,8 +27,8 @@ struct nt_duplicate_call {
 
 /* A zeroed one is ready for use. */
 struct nt_duplicate_calls {
-	struct nt_duplicate_call
-		of[NT_DUPLICATE_CALLS]; /* by thread hash; a collision replaces the entry */
+	/* by thread hash; a collision replaces the entry */
+	struct nt_duplicate_call of[NT_DUPLICATE_CALLS];
 };
 
 /* True: the event duplicates the last one of its thread. Events of a thread must be in order. */

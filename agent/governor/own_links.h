@@ -10,8 +10,8 @@
  * while.
  *
  * Files beyond the first 31 have no such switch. There a call that makes an event at its entry
- * alone makes two, and the second is dropped (agent/governor/duplicate_call.h). A call that is only counted
- * is counted twice while both are attached.
+ * alone makes two, and the second is dropped (agent/governor/duplicate_call.h). A call that is only
+ * counted is counted twice while both are attached.
  *
  * For the loop's thread; agent/probes/linker.h makes and frees the links.
  */

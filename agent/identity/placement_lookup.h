@@ -34,8 +34,8 @@ void nt_placement_lookup_free(struct nt_placement_lookup *placement_lookup);
 NT_DEFINE_AUTO(nt_placement_lookup, nt_placement_lookup_free)
 
 /*
- * Unknown fields leave *placement unchanged, which nt_placement_read_own() has filled. Returns whether the
- * API server stated its namespace.
+ * Unknown fields leave *placement unchanged, which nt_placement_read_own() has filled. Returns
+ * whether the API server stated its namespace.
  */
 enum nt_tenant_stated nt_placement_lookup_find(struct nt_placement_lookup *placement_lookup,
 					       const struct nt_cgroup *cgroup,

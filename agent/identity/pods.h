@@ -50,8 +50,8 @@ void nt_pods_list_end(struct nt_pods *pods, uint64_t now_ns);
 void nt_pods_tick(struct nt_pods *pods, uint64_t now_ns);
 
 /*
- * Namespace, pod, container and workload of a cgroup. Unknown fields of *ret_placement stay unchanged.
- * False: no such pod.
+ * Namespace, pod, container and workload of a cgroup. Unknown fields of *ret_placement stay
+ * unchanged. False: no such pod.
  */
 bool nt_pods_find(const struct nt_pods *pods, const struct nt_cgroup *cgroup,
 		  struct nt_placement *ret_placement);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A link set: the links that attach some functions of one file, for all processes that map it or for
- * one. Making or freeing one takes milliseconds, and 0.1 s per perf link. agent/probes/linker.h
+ * A link set: the links that attach some functions of one file, for all processes that map it or
+ * for one. Making or freeing one takes milliseconds, and 0.1 s per perf link. agent/probes/linker.h
  * does it outside the loop.
  */
 #ifndef NT_AGENT_PROBES_LINK_SET_H

@@ -49,7 +49,8 @@ NT_DEFINE_AUTO(nt_linker, nt_linker_free)
 int nt_linker_fd(const struct nt_linker *linker);
 
 /*
- * Queues the making of a link set or a GC probe. -EAGAIN: the queue is full, or the owner's part of it.
+ * Queues the making of a link set or a GC probe. -EAGAIN: the queue is full, or the owner's part of
+ * it.
  */
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
 /* True if nt_linker_make() would not fail with -EAGAIN. */

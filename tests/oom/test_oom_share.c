@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* States, summaries and incidents on their way from one aggregator to another, as allocations fail. */
+/* States, summaries and incidents between aggregators, as allocations fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void a_shard_moves_whole_or_not_at_all(void **state)
 	assert_true(nt_oom_sweep(move_shard, NULL) > 20);
 }
 
-/* ---- summaries ---------------------------------------------------------------------------------------- */
+/* ---- summaries ------------------------------------------------------------------------------- */
 
 static int show_summary(void *data)
 {

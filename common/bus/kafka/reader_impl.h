@@ -90,8 +90,8 @@ NT_MUST_CHECK int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader);
 bool nt_kafka_stall_look(struct nt_kafka_reader *reader,
 			 const rd_kafka_topic_partition_list_t *ends);
 /*
- * The same where these releases cannot obtain the ends at all, for `without_ends_ns`. Slow brokers look the
- * same: for them the limit grows.
+ * The same where these releases cannot obtain the ends at all, for `without_ends_ns`. Slow brokers
+ * look the same: for them the limit grows.
  */
 bool nt_kafka_stall_without_ends(struct nt_kafka_reader *reader, uint64_t without_ends_ns);
 

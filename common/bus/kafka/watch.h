@@ -26,8 +26,8 @@ struct nt_kafka_watch {
 	uint32_t partitions[NT_TOPIC_END]; /* 0: none, or not known yet */
 	uint64_t generation; /* of the above; 0: nothing is known yet */
 	bool is_stale; /* the credentials have changed */
-	uint64_t
-		without_ends_mono_ns; /* since when no broker reports the ends of partitions; 0: they do */
+	/* since when no broker reports the ends of partitions; 0: they do */
+	uint64_t without_ends_mono_ns;
 	rd_kafka_topic_partition_list_t *ends; /* NULL: to be requested */
 	bool wants_look; /* before it is due */
 	bool wants_call; /* the reader requested a wake-up */

@@ -10,10 +10,11 @@
 
 #include "agent/identity/placement.h"
 
-#define ID                               "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID                              "12345678-90ab-cdef-1234-567890abcdef"
-#define GPU_A                            "GPU-aaaaaaaa-0000-0000-0000-000000000000"
-#define GPU_B                            "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+#define ID    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID   "12345678-90ab-cdef-1234-567890abcdef"
+#define GPU_A "GPU-aaaaaaaa-0000-0000-0000-000000000000"
+#define GPU_B "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+
 #define READ_OWN(cgroup, env, placement) read_own(cgroup, env, sizeof(env) - 1, placement)
 
 static void read_own(const char *cgroup_text, const char *env_text, size_t len,
