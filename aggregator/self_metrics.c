@@ -107,29 +107,28 @@ _Static_assert(JOBS_ENDED - JOBS_RUNNING == NT_JOB_ENDED - NT_JOB_RUNNING &&
 _Static_assert((int)METRICS <= (int)NT_SELF_METRICS_MAX, "sums hold every row");
 
 #define NAME        "neutracer_aggregator_"
-#define REFUSED     "Records turned down."
-#define LATE        "Windows that could not be judged: too late, or before their job began."
-#define READ        "What went wrong with the brokers while reading, by cause."
+#define REFUSED     "Records refused."
+#define LATE        "Windows not evaluated: too late, or before the start of their job."
+#define READ        "Errors while reading from the brokers, by cause."
 #define UNDELIVERED "Records that brokers did not acknowledge, by cause."
 #define STATES      "Jobs of this aggregator now, by state."
-#define NODES       "Nodes with living ranks, by whether anything was heard of them for 10 s."
-#define OVER_CAP    "Data passed over because a limit was reached, or the data made no sense."
+#define NODES       "Nodes with running ranks, by whether data arrived in the last 10 s."
+#define OVER_CAP    "Data skipped because a limit was reached or the data was malformed."
 
 static const struct nt_metric table[METRICS] = {
 	[RECORDS] = {NAME "records_total", NT_METRIC_COUNTER, "Records read from the bus.", NULL},
 	[RECORD_BYTES] = {NAME "record_bytes_total", NT_METRIC_COUNTER, "Bytes read from the bus.",
 			  NULL},
-	[MESSAGES] = {NAME "messages_total", NT_METRIC_COUNTER, "Messages taken.", NULL},
-	[DUPLICATES] = {NAME "duplicates_total", NT_METRIC_COUNTER,
-			"Messages that were here already.", NULL},
+	[MESSAGES] = {NAME "messages_total", NT_METRIC_COUNTER, "Messages accepted.", NULL},
+	[DUPLICATES] = {NAME "duplicates_total", NT_METRIC_COUNTER, "Duplicate messages.", NULL},
 	[GAPS] = {NAME "gaps_total", NT_METRIC_COUNTER,
-		  "Messages that were missing when later ones had come.", NULL},
+		  "Messages that were missing when later ones arrived.", NULL},
 	[GAPS_FILLED] = {NAME "gaps_filled_total", NT_METRIC_COUNTER,
-			 "Missing messages that came after all; the rest of the gaps never came.",
-			 NULL},
+			 "Missing messages that arrived later.", NULL},
 	[GAPS_FORGOTTEN] =
 		{NAME "gaps_forgotten_total", NT_METRIC_COUNTER,
-		 "Missing messages that would now be taken for repeated ones: too many gaps.",
+		 "Missing messages that would now count as duplicates because there are too many "
+		 "gaps.",
 		 NULL},
 	[REFUSED_UNDECODABLE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 				 "why=\"undecodable\""},
@@ -146,34 +145,35 @@ static const struct nt_metric table[METRICS] = {
 	[REFUSED_OTHER_NODE] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 				"why=\"other-node\""},
 	[VERIFIED] = {NAME "messages_verified_total", NT_METRIC_COUNTER,
-		      "Messages that bear the signature of their node.", NULL},
+		      "Messages with a valid signature of their node.", NULL},
 	[REFUSED_UNKNOWN] = {NAME "records_refused_total", NT_METRIC_COUNTER, REFUSED,
 			     "why=\"unknown\""},
 	[STREAMS_UNWATCHED] =
 		{NAME "streams_unwatched_total", NT_METRIC_COUNTER,
-		 "Messages of streams over the cap: duplicates and gaps of them do not show.",
+		 "Messages of streams over the cap, whose duplicates and gaps are not detected.",
 		 NULL},
 	[BUS_MISSED] = {NAME "bus_missed_total", NT_METRIC_COUNTER,
 			"Records that the bus had removed before they were read.", NULL},
 	[BUS_RECONNECTED] = {NAME "bus_reconnected_total", NT_METRIC_COUNTER,
-			     "Times at which the client that reads was made anew.", NULL},
+			     "Recreations of the Kafka client that reads.", NULL},
 	[BUS_LEFT_BEHIND] = {NAME "bus_clients_left_behind", NT_METRIC_GAUGE,
-			     "Earlier clients of the brokers that do not end.", NULL},
+			     "Earlier Kafka clients that do not terminate.", NULL},
 	[BUS_CORRUPT] = {NAME "bus_corrupt_total", NT_METRIC_COUNTER, "Damaged frames on the bus.",
 			 NULL},
 	[BUS_ERRORS] = {NAME "bus_errors_total", NT_METRIC_COUNTER, "Writes that the bus refused.",
 			NULL},
 	[INCIDENTS_PUBLISHED] = {NAME "incidents_published_total", NT_METRIC_COUNTER,
 				 "Versions of incidents written to the bus.", NULL},
-	[DLQ] = {NAME "dlq_total", NT_METRIC_COUNTER, "Refused records passed on to the bus.",
-		 NULL},
+	[DLQ] = {NAME "dlq_total", NT_METRIC_COUNTER, "Refused records written to the bus.", NULL},
 	[DLQ_DROPPED] = {NAME "dlq_dropped_total", NT_METRIC_COUNTER,
-			 "Refused records that were too many to be passed on.", NULL},
+			 "Refused records over the limit, which were not written to the "
+			 "bus.",
+			 NULL},
 	[SINK_ERRORS] = {NAME "sink_errors_total", NT_METRIC_COUNTER,
-			 "Incidents that could not be kept.", NULL},
+			 "Incidents that could not be stored.", NULL},
 	[SAVE_ERRORS] = {NAME "save_errors_total", NT_METRIC_COUNTER,
 			 "States that could not be saved.", NULL},
-	[WINDOWS] = {NAME "windows_total", NT_METRIC_COUNTER, "Windows of ranks taken.", NULL},
+	[WINDOWS] = {NAME "windows_total", NT_METRIC_COUNTER, "Windows of ranks accepted.", NULL},
 	[WINDOWS_LATE] = {NAME "windows_unused_total", NT_METRIC_COUNTER, LATE, "why=\"late\""},
 	[WINDOWS_EARLY] = {NAME "windows_unused_total", NT_METRIC_COUNTER, LATE, "why=\"early\""},
 	[OVER_KEY] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"key\""},
@@ -186,29 +186,30 @@ static const struct nt_metric table[METRICS] = {
 	[OVER_WINDOW] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"window\""},
 	[OVER_FRAME] = {NAME "over_limit_total", NT_METRIC_COUNTER, OVER_CAP, "what=\"frame\""},
 	[SAMPLES_UNUSED] = {NAME "samples_unused_total", NT_METRIC_COUNTER,
-			    "Sampled calls of communicators that their window does not have.",
+			    "Sampled calls of communicators that are missing in their window.",
 			    NULL},
 	[EPOCHS_ALIGNED] = {NAME "epochs_aligned_total", NT_METRIC_COUNTER,
-			    "Call numbers counted from mid-run on that were aligned.", NULL},
+			    "Call numbers counted from mid-run that were aligned.", NULL},
 	[EPOCHS_TRIED] = {NAME "epochs_tried_total", NT_METRIC_COUNTER,
-			  "Attempts to align call numbers for which there was too little to go by.",
-			  NULL},
+			  "Attempts to align call numbers that failed for lack of data.", NULL},
 	[JOBS] = {NAME "jobs_seen_total", NT_METRIC_COUNTER, "Attempts of jobs seen.", NULL},
 	[JOBS_SPLIT] = {NAME "jobs_split_total", NT_METRIC_COUNTER,
 			"Jobs that shared their key with another one.", NULL},
 	[RANKS_CONFLICTING] = {NAME "ranks_conflicting_total", NT_METRIC_COUNTER,
-			       "Processes whose rank was another's: they are never accused.", NULL},
-	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames judged.", NULL},
+			       "Processes with the rank of another one, which are never "
+			       "accused.",
+			       NULL},
+	[FRAMES] = {NAME "frames_total", NT_METRIC_COUNTER, "Frames evaluated.", NULL},
 	[FRAMES_INCOMPLETE] =
 		{NAME "frames_incomplete_total", NT_METRIC_COUNTER,
-		 "Frames judged while windows, or a part of what they are made from, were missing.",
-		 NULL},
+		 "Frames evaluated while windows, or parts of their input, were missing.", NULL},
 	[COMMS_LAPSED] =
 		{NAME "communicators_unheard_total", NT_METRIC_COUNTER,
-		 "Times that members of a communicator were not heard within four frames of the others.",
+		 "Times that reports of members of a communicator did not arrive within four "
+		 "frames.",
 		 NULL},
 	[GAPS_SKIPPED] = {NAME "gaps_skipped_total", NT_METRIC_COUNTER,
-			  "Stretches of a job's time of which nothing is known.", NULL},
+			  "Periods of a job without data.", NULL},
 	[INCIDENT_CHANGES] = {NAME "incident_changes_total", NT_METRIC_COUNTER,
 			      "Changes of incidents.", NULL},
 	[JOBS_RUNNING] = {NAME "jobs", NT_METRIC_GAUGE, STATES, "state=\"running\""},
@@ -219,24 +220,25 @@ static const struct nt_metric table[METRICS] = {
 	[NODES_UNOBSERVED] = {NAME "nodes", NT_METRIC_GAUGE, NODES, "state=\"unobserved\""},
 	[SHARDS] = {NAME "shards", NT_METRIC_GAUGE, "Shards that this aggregator owns now.", NULL},
 	[SHARDS_ASSIGNED] = {NAME "shards_assigned_total", NT_METRIC_COUNTER,
-			     "Shards that were given to this aggregator.", NULL},
+			     "Shards assigned to this aggregator.", NULL},
 	[SHARDS_REVOKED] = {NAME "shards_revoked_total", NT_METRIC_COUNTER,
-			    "Shards that were taken from this aggregator.", NULL},
+			    "Shards revoked from this aggregator.", NULL},
 	[SHARDS_LOST] = {NAME "shards_lost_total", NT_METRIC_COUNTER,
-			 "Shards that another one may have owned before they were given up here.",
+			 "Shards that another aggregator may have owned before this one released "
+			 "them.",
 			 NULL},
 	[INCIDENTS_TAKEN] = {NAME "incidents_taken_total", NT_METRIC_COUNTER,
-			     "Incidents read that other aggregators had published.", NULL},
+			     "Incidents of other aggregators that were read.", NULL},
 	[HEADS_PUBLISHED] = {NAME "heads_published_total", NT_METRIC_COUNTER,
 			     "Heads of jobs published for other aggregators.", NULL},
 	[HEADS_TAKEN] = {NAME "heads_taken_total", NT_METRIC_COUNTER,
-			 "Heads of jobs read that other aggregators had published.", NULL},
+			 "Heads of jobs of other aggregators that were read.", NULL},
 	[REPLICA_REFUSED] = {NAME "replica_refused_total", NT_METRIC_COUNTER,
-			     "Incidents and heads of other aggregators that made no sense.", NULL},
+			     "Malformed incidents and heads of other aggregators.", NULL},
 	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
-			      "Heads of other aggregators' jobs that were too many.", NULL},
-	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE,
-		      "1 where the bus can be reached, 0 otherwise.", NULL},
+			      "Heads of other aggregators' jobs over the limit.", NULL},
+	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE, "1 if the bus is reachable, 0 otherwise.",
+		      NULL},
 	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
 			      "cause=\"unreachable\""},
 	[READ_REFUSED] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
@@ -271,9 +273,9 @@ static const struct nt_metric table[METRICS] = {
 	[UNDELIVERED_FAILED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
 				"cause=\"failed\""},
 	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
-			 "Records of windows on the bus that are still to be read.", NULL},
+			 "Records of windows on the bus that are not read yet.", NULL},
 	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
-		    "Age of the last record read, where there are more to read.", NULL},
+		    "Age of the last record read, if unread records remain.", NULL},
 };
 
 static void add_ingest(const struct nt_ingest_counters *in, uint64_t *value)

@@ -82,7 +82,7 @@ static const struct nt_opt_program program = {
 	.args_offset = OPT(args),
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
-	.finding = "the answer is a finding: a topic is missing or differs",
+	.finding = "the result is a finding: a topic is missing or differs",
 };
 
 static const struct nt_column columns[] = {

@@ -16,20 +16,20 @@ extern const struct nt_opt_form nt_bus_url_form;
 #define NT_BUS_SECURITY_OPTIONS(type, field)                                                       \
 	{.name = "bus-ca-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.ca_file),    \
 	 .arg = "FILE",                                                                            \
-	 .help = "certificates (PEM) that brokers are trusted by: the bus speaks TLS"},            \
+	 .help = "CA certificates (PEM) of the brokers; enables TLS"},                             \
 	{.name = "bus-cert-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.cert_file),\
-	 .arg = "FILE", .help = "our certificate chain (PEM), where brokers ask for one"},         \
+	 .arg = "FILE", .help = "certificate chain (PEM), if the brokers require one"},            \
 	{.name = "bus-key-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.key_file),  \
 	 .arg = "FILE", .help = "private key (PEM) of that certificate"},                          \
 	{.name = "bus-user", .kind = NT_OPT_STRING, .offset = offsetof(type, field.user),          \
-	 .arg = "NAME", .help = "who we are to the brokers (SASL)"},                               \
+	 .arg = "NAME", .help = "user name at the brokers (SASL)"},                                \
 	{.name = "bus-password-file", .kind = NT_OPT_STRING,                                       \
 	 .offset = offsetof(type, field.password_file), .arg = "FILE",                             \
 	 .help = "file with the password of that user; read again when it changes"},               \
 	{.name = "bus-sasl-mechanism", .kind = NT_OPT_CHOICE,                                      \
 	 .offset = offsetof(type, field.mechanism), .def = "SCRAM-SHA-512",                        \
 	 .choices = "SCRAM-SHA-512 SCRAM-SHA-256 PLAIN",                                           \
-	 .help = "how the password is proved; PLAIN needs TLS"}
+	 .help = "SASL mechanism; PLAIN needs TLS"}
 /* clang-format on */
 
 #endif

@@ -35,7 +35,7 @@ struct nt_kube_options {
 #define NT_KUBE_OPTIONS(type, field)                                                               \
 	{.name = "kube-api", .kind = NT_OPT_STRING, .offset = offsetof(type, field.api),           \
 	 .arg = "URL", .form = &nt_kube_url_form,                                                  \
-	 .help = "the Kubernetes API server (default: the one of the cluster that this runs in, "  \
+	 .help = "the Kubernetes API server (default: that of the cluster of this program, "       \
 		 "if any); '' for none"},                                                          \
 	{.name = "kube-token-file", .kind = NT_OPT_STRING,                                         \
 	 .offset = offsetof(type, field.token_file), .arg = "FILE",                                \
@@ -43,7 +43,7 @@ struct nt_kube_options {
 		 "request; '' for none"},                                                          \
 	{.name = "kube-ca-file", .kind = NT_OPT_STRING, .offset = offsetof(type, field.ca_file),   \
 	 .arg = "FILE",                                                                            \
-	 .help = "certificates (PEM) that it is trusted by (default: the service account's)"}
+	 .help = "CA certificates (PEM) of that server (default: the service account's)"}
 /* clang-format on */
 
 extern const struct nt_opt_form nt_kube_url_form;

@@ -36,8 +36,8 @@ const struct nt_opt nt_opt_builtins[NT_OPT_BUILTINS] = {
 	 .kind = NT_OPT_STRING,
 	 .arg = "FILE",
 	 .help = "read settings from this YAML file (also NT_CONFIG)"},
-	{.name = "help", .kind = NT_OPT_BOOL, .help = "show this and end"},
-	{.name = "version", .kind = NT_OPT_BOOL, .help = "show the version and end"},
+	{.name = "help", .kind = NT_OPT_BOOL, .help = "print this help and exit"},
+	{.name = "version", .kind = NT_OPT_BOOL, .help = "print the version and exit"},
 };
 
 const char *nt_opt_arg(const struct nt_opt *opt)
@@ -227,7 +227,8 @@ static void print_commands(const struct nt_opt_program *program, FILE *out)
 	(void)fprintf(out, "%s: %s.\n\nCommands:\n", program->name, program->summary);
 	for (size_t i = 0; i < program->command_count; i++)
 		print_item(out, program->commands[i].name, program->commands[i].help);
-	(void)fprintf(out, "\n\"%s COMMAND --help\" tells a command's options.\n", program->name);
+	(void)fprintf(out, "\n\"%s COMMAND --help\" lists the options of a command.\n",
+		      program->name);
 }
 
 void nt_opt_print_help(const struct nt_opt_program *program, FILE *out)

@@ -415,7 +415,7 @@ static void exit_code_1_means_what_the_program_says_it_does(void **state)
 	(void)state;
 	other.exits = finding;
 	plain = print(nt_opt_print_help, &other);
-	assert_non_null(strstr(plain, "  1  the answer is a finding: a culprit is named\n"));
+	assert_non_null(strstr(plain, "  1  the result is a finding: a culprit is named\n"));
 	other.finding = "the answer is a finding: something is amiss";
 	help = print(nt_opt_print_help, &other);
 	man = print(nt_opt_print_man, &other);
