@@ -113,8 +113,8 @@ static void look_at_tenants(struct nt_agent *agent)
 	if (!stats.tenants_unknown)
 		return;
 	agent->warned_tenants = true;
-	(void)nt_warn(0, "the namespace or user of a process is not known: its pod is a job of its "
-			 "own, not compared with other pods, until the API server names it");
+	(void)nt_warn(0, "namespace or user of a process unknown: its pod is a separate job, not "
+			 "compared with other pods, until the API server reports it");
 }
 
 /* Messages are held until the first key; a later key replaces it. */
@@ -126,7 +126,7 @@ static void take_key(struct nt_agent *agent)
 	if (!agent->enrolment || !nt_enrolment_take(agent->enrolment, &key))
 		return;
 	if (nt_signer_new(&key, &signer) < 0) {
-		(void)nt_warn(-ENOMEM, "take the key of node '%s'", agent->node);
+		(void)nt_warn(-ENOMEM, "use the key of node '%s'", agent->node);
 		return;
 	}
 	if (!agent->signer)
@@ -145,7 +145,7 @@ static void look_at_enrolment(struct nt_agent *agent)
 	nt_enrolment_fault_notice(agent->enrolment, text);
 	if (nt_fault_notice_look(&agent->enrolment_fault_notice, *text != '\0',
 				 nt_clock_mono_ns()) == NT_FAULT_NOTICE_BEGINS)
-		(void)nt_warn(0, "request from '%s' the key of node '%s': %s%s",
+		(void)nt_warn(0, "request to '%s' for the key of node '%s': %s%s",
 			      agent->config->enrol_url, agent->node, text,
 			      agent->signer ? "" : ": messages are held");
 }
@@ -209,7 +209,7 @@ static void look_at_bus(struct nt_agent *agent)
 			      nt_bus_cause_name(health.cause), health.text);
 	} else if (news == NT_FAULT_NOTICE_ENDS && agent->is_bus_fault_logged) {
 		agent->is_bus_fault_logged = false;
-		nt_info("the bus '%s' works again", agent->config->bus);
+		nt_info("the bus '%s' recovered", agent->config->bus);
 	}
 }
 
@@ -384,7 +384,8 @@ static void warn_held(const struct nt_agent *agent)
 
 	nt_publisher_stats(agent->publisher, &stats);
 	if (stats.held_bytes)
-		(void)nt_warn(0, "%llu bytes of messages are lost: no key has come to sign them",
+		(void)nt_warn(0,
+			      "%llu bytes of messages are lost: no key was received to sign them",
 			      (unsigned long long)stats.held_bytes);
 }
 

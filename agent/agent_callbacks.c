@@ -45,8 +45,10 @@ static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t s
 				 file->ino);
 	if (r < 0) {
 		agent->attach_failures++;
-		(void)nt_warn(r, "attach '%s' of process %u: its calls are not seen", file->name,
-			      file->pid);
+		(void)nt_warn(r,
+			      "attach '%s' of process %u: its calls are not "
+			      "observed",
+			      file->name, file->pid);
 	}
 	return r;
 }
@@ -59,7 +61,7 @@ static void on_attached(void *data, const char *name, int result)
 		nt_info("attached %d functions of '%s'", result, name);
 	if (result < 0) {
 		agent->attach_failures++;
-		(void)nt_warn(result, "attach '%s': its calls are not seen", name);
+		(void)nt_warn(result, "attach '%s': its calls are not observed", name);
 	}
 }
 
@@ -106,8 +108,8 @@ static void on_gc_probe_made(void *data, uint32_t pid, uint64_t start_ns, int re
 	else if (result != -ENOENT && result != -ESRCH &&
 		 result != -EBUSY) /* in quarantine: already logged */
 		(void)nt_warn(result,
-			      "attach the interpreter of process %u: its collections of garbage "
-			      "are not seen",
+			      "attach the interpreter of process %u: its garbage collections are "
+			      "not observed",
 			      pid);
 	nt_gc_interpreters_found(agent->interpreters, pid, start_ns, result, probe);
 }
@@ -246,7 +248,7 @@ static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, b
 	(void)nt_warn(0,
 		      "reading from process %u of %s takes too long: %s in quarantine for a while",
 		      pid, owner->id ? owner->name : "an unknown owner",
-		      held ? "all of its owner is" : "it is");
+		      held ? "all processes of its owner are" : "it is");
 }
 
 static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refusal why)
@@ -355,7 +357,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 	int r;
 
 	if (access(BTF, R_OK) < 0)
-		return nt_err(-errno, "this kernel has no type information (BTF) at '%s'", BTF);
+		return nt_err(-errno, "the kernel provides no type information (BTF) at '%s'", BTF);
 	r = nt_attach_new(&options, &agent->attach);
 	if (r == -EPERM || r == -EACCES)
 		return nt_err(r, "load the probes: run as root, or with CAP_BPF, CAP_PERFMON, "

@@ -91,8 +91,8 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 		if (plan->governed && !agent->warned_budget)
 			(void)nt_warn(
 				0,
-				"the probes cost process %u more than its budget, and this kernel "
-				"cannot detach one process alone: 6.10 can",
+				"the probes exceed the budget of process %u: this kernel cannot "
+				"detach a single process (Linux 6.10 or later can)",
 				pid);
 		agent->warned_budget = agent->warned_budget || plan->governed;
 		return;

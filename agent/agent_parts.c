@@ -48,9 +48,9 @@ static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *option
 		return 0;
 	r = nt_disk_queue_open(&disk_queue, &agent->bus);
 	if (r == -EWOULDBLOCK)
-		return nt_err(r, "the shelter '%s' is used by another agent", disk_queue.dir);
+		return nt_err(r, "the disk queue '%s' is in use by another agent", disk_queue.dir);
 	if (r < 0)
-		return nt_err(r, "open the shelter '%s'", disk_queue.dir);
+		return nt_err(r, "open the disk queue '%s'", disk_queue.dir);
 	agent->disk_queue = agent->bus;
 	options->undelivered = nt_disk_queue_undelivered;
 	options->data = agent->disk_queue;
@@ -71,7 +71,8 @@ static int open_enrolment(struct nt_agent *agent)
 		return 0;
 	r = nt_enrolment_start(&options, &agent->enrolment);
 	if (r < 0)
-		return nt_err(r, "ask '%s' for the key of node '%s'", options.url, agent->node);
+		return nt_err(r, "request to '%s' for the key of node '%s'", options.url,
+			      agent->node);
 	nt_publisher_await_key(agent->publisher);
 	return 0;
 }

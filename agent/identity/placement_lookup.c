@@ -31,7 +31,7 @@ static int open_kube(struct nt_placement_lookup *placement_lookup,
 		return 0;
 	if (r < 0)
 		return nt_err(r, "watch the pods of node '%s'", options->node);
-	nt_info("pods of node '%s' are named by '%s'", options->node,
+	nt_info("watching the pods of node '%s' at '%s'", options->node,
 		nt_kube_pods_server(placement_lookup->kube));
 	return 0;
 }
@@ -116,12 +116,14 @@ void nt_placement_lookup_tick(struct nt_placement_lookup *placement_lookup, uint
 	news = nt_fault_notice_look(&placement_lookup->fault_notice, fault_notice, now_ns);
 	if (news == NT_FAULT_NOTICE_BEGINS) {
 		placement_lookup->is_fault_logged = true;
-		(void)nt_warn(0, "the API server '%s' %s: %s: pods keep the names last known",
+		(void)nt_warn(0,
+			      "the API server '%s' %s: %s: the last known names of pods are "
+			      "used",
 			      nt_kube_pods_server(placement_lookup->kube), words[fault_notice],
 			      text);
 	} else if (news == NT_FAULT_NOTICE_ENDS && placement_lookup->is_fault_logged) {
 		placement_lookup->is_fault_logged = false;
-		nt_info("the API server '%s' answers again",
+		nt_info("the API server '%s' recovered",
 			nt_kube_pods_server(placement_lookup->kube));
 	}
 }
