@@ -75,7 +75,7 @@ static int check_loop(void *data, char text[160])
 	const uint64_t turned_ns = nt_service_turned_ns(running->service);
 
 	if (turned_ns && nt_clock_mono_ns() - turned_ns > STUCK_NS) {
-		(void)snprintf(text, 160, "the deciding loop is stuck");
+		(void)snprintf(text, 160, "the detection loop is stuck");
 		return -ETIMEDOUT;
 	}
 	return 0;
@@ -94,7 +94,7 @@ static int check_bus(void *data, char text[160])
 	}
 	if (nt_service_caught_up(running->service))
 		return 0;
-	(void)snprintf(text, 160, "still reading what the bus has from before");
+	(void)snprintf(text, 160, "still reading earlier messages of the bus");
 	return -EAGAIN;
 }
 
@@ -118,7 +118,7 @@ static enum nt_exit become_user(const char *name)
 	if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
 	    setuid(user->pw_uid) < 0) {
 		r = -errno;
-		(void)nt_err(r, "become user '%s'", name);
+		(void)nt_err(r, "switch to user '%s'", name);
 		return NT_EXIT_CONFIG;
 	}
 	return NT_EXIT_OK;
@@ -249,7 +249,7 @@ static enum nt_exit open_signatures(struct running *running)
 	if (config->signatures == NT_SIGNING_OFF && !config->enrol_account)
 		return NT_EXIT_OK;
 	if (!config->node_secret_file || !*config->node_secret_file) {
-		(void)nt_err(0, "signatures, enrol-account: there is no secret; name its file with "
+		(void)nt_err(0, "signatures, enrol-account: no secret is set; set "
 				"--node-secret-file");
 		return NT_EXIT_CONFIG;
 	}
@@ -417,7 +417,7 @@ static void look_at_bus(struct running *running, uint64_t now_ns)
 			      nt_bus_cause_name(health.cause), health.text);
 		break;
 	case NT_FAULT_NOTICE_ENDS:
-		nt_info("the bus '%s' is well again", running->config->bus);
+		nt_info("the bus '%s' recovered", running->config->bus);
 		break;
 	case NT_FAULT_NOTICE_NONE:
 		break;
@@ -431,11 +431,11 @@ static void look_at_store(struct running *running, uint64_t now_ns)
 	nt_store_stats(running->store, &stats);
 	switch (nt_fault_notice_look(&running->store_fault_notice, !stats.healthy, now_ns)) {
 	case NT_FAULT_NOTICE_BEGINS:
-		(void)nt_warn(0, "the store '%s': %s: incidents wait in memory",
+		(void)nt_warn(0, "the store '%s': %s: incidents are held in memory",
 			      running->config->store, stats.problem);
 		break;
 	case NT_FAULT_NOTICE_ENDS:
-		nt_info("the store '%s' is well again", running->config->store);
+		nt_info("the store '%s' recovered", running->config->store);
 		break;
 	case NT_FAULT_NOTICE_NONE:
 		break;
@@ -450,12 +450,13 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 	switch (nt_fault_notice_look(&running->token_fault_notice, is_old, now_ns)) {
 	case NT_FAULT_NOTICE_BEGINS:
 		(void)nt_warn(0,
-			      "the token file '%s' is gone or not right: the tokens hold that it "
-			      "named before",
+			      "the token file '%s' is missing or not valid: its earlier "
+			      "tokens remain valid",
 			      running->config->token_file);
 		break;
 	case NT_FAULT_NOTICE_ENDS:
-		nt_info("the token file '%s' is well again", running->config->token_file);
+		nt_info("the token file '%s' is valid again: its tokens are in use",
+			running->config->token_file);
 		break;
 	case NT_FAULT_NOTICE_NONE:
 		break;
@@ -487,7 +488,7 @@ static enum nt_exit serve(struct running *running, const sigset_t *signals)
 
 	r = pthread_create(&running->decider, NULL, decide, running);
 	if (r) {
-		(void)nt_err(-r, "start the deciding thread");
+		(void)nt_err(-r, "start the detection thread");
 		return NT_EXIT_SYSTEM;
 	}
 	tend(running, signals);

@@ -49,7 +49,7 @@ static void take_incident(void *data, const struct nt_shard *shard,
 	if (sink)
 		r = sink->incident(sink->data, &incident);
 	if (r < 0 && service->sink_errors++ == 0)
-		(void)nt_err(r, "keep incident %s; later failures are only counted", incident.id);
+		(void)nt_err(r, "store incident %s; later failures are only counted", incident.id);
 	/* Stored incidents are published from the store, with their deliveries and retries. */
 	if (service->bus_producer && (pending || !sink || !sink->publish || r < 0))
 		(void)nt_bus_producer_incident(service->bus_producer, &incident);
@@ -365,7 +365,7 @@ static void say_damage(struct nt_service *service)
 		       NT_BUS_SEGMENT_TEXT);
 		(void)nt_warn(0,
 			      "bus '%s': segment '%s' is damaged: %" PRIu64
-			      " bytes were passed over; more of it is only counted%s",
+			      " bytes were skipped; further damage of it is only counted%s",
 			      service->options.bus_url, damage[i].segment, damage[i].bytes,
 			      service->damages == NT_SERVICE_MAX_DAMAGE
 				      ? ", and so are further segments"

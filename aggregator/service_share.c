@@ -102,7 +102,7 @@ static int hold_incidents(struct nt_service *service, const struct nt_bus_record
 		r = nt_bus_reader_pause(service->news, 1U << NT_TOPIC_INCIDENT);
 	if (r < 0) {
 		service->error = r;
-		return nt_err(r, "keep the incidents of other aggregators for later");
+		return nt_err(r, "queue the incidents of other aggregators");
 	}
 	service->held_until_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	return 0;
@@ -138,7 +138,7 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 	r = sink->take(sink->data, incident, nt_service_find(service, incident->shard) != NULL);
 	if (r < 0 && service->sink_errors++ == 0)
 		(void)nt_err(r,
-			     "keep incident %s of another aggregator; later failures are only "
+			     "store incident %s of another aggregator; later failures are only "
 			     "counted",
 			     incident->id);
 	if (r < 0 && r != -EINVAL && r != -EMSGSIZE && r != -ENOMEM)
@@ -329,7 +329,10 @@ static int adopt(struct nt_service *service, struct nt_shard *shard)
 		return 0;
 	r = sink->adopt(sink->data, shard->number, nt_clock_real_ns());
 	if (r < 0 && !shard->must_adopt)
-		(void)nt_err(r, "adopt the messages of shard %u; to be retried", shard->number);
+		(void)nt_err(r,
+			     "take over the messages of shard %u; will be "
+			     "retried",
+			     shard->number);
 	shard->must_adopt = r < 0;
 	service->adopt_after_ns = nt_clock_mono_ns() + service->options.retry_after_ns;
 	return r == -ENOMEM ? r : 0;
@@ -361,7 +364,7 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		(void)nt_warn(r, "read from the bus what other aggregators have decided");
+		(void)nt_warn(r, "read the incidents of other aggregators from the bus");
 	r = nt_shard_new(number, &service->options.engine, &service->handler, &shard);
 	if (r == 0)
 		r = load(service, shard);
@@ -377,7 +380,7 @@ static int assign(struct nt_service *service, struct nt_bus_position *position)
 	(void)nt_take(shard);
 	service->assigned++;
 	if (number != NT_SHARD_WHOLE)
-		nt_info("shard %u is ours", number);
+		nt_info("shard %u assigned", number);
 	return 0;
 }
 
@@ -504,7 +507,7 @@ void nt_service_revoked(void *data, const struct nt_bus_position *position, bool
 	service->revoked++;
 	service->lost += is_lost;
 	if (!service->closing && shard->number != NT_SHARD_WHOLE)
-		nt_info("shard %u is %s", shard->number, is_lost ? "lost" : "given back");
+		nt_info("shard %u %s", shard->number, is_lost ? "lost" : "released");
 	nt_shard_free(shard);
 }
 

@@ -104,10 +104,10 @@ static int add_agents(json_t *checks, const struct nt_snapshot *snapshot)
 		silent += node->ranks > 0 && node->silent;
 	}
 	if (!nodes)
-		(void)snprintf(text, sizeof(text), "no agent tells of a rank");
+		(void)snprintf(text, sizeof(text), "no agent reports a rank");
 	else if (silent)
 		(void)snprintf(text, sizeof(text),
-			       "%zu of %zu nodes with ranks not heard of for 10 s", silent, nodes);
+			       "%zu of %zu nodes with ranks without data for 10 s", silent, nodes);
 	return add_check(checks, "agents", 0, text, &all_right);
 }
 
@@ -145,7 +145,7 @@ int nt_api_readyz(void *data, const struct nt_httpd_request *request, struct nt_
 
 	(void)request;
 	if (!checks || add_check(checks, "decisions", snapshot ? 0 : -EAGAIN,
-				 snapshot ? "" : "the deciding loop has not begun", &all_right))
+				 snapshot ? "" : "the detection loop has not started", &all_right))
 		return -ENOMEM;
 	if (api->options.store) {
 		nt_store_stats(api->options.store, &store);

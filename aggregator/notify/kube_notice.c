@@ -44,7 +44,7 @@ static struct nt_attempt weigh(int r, const struct nt_kube_reply *reply)
 	} else {
 		/* 401: the token is being rotated. 409: a concurrent update. 429, 5xx. */
 		attempt.outcome = NT_ATTEMPT_LATER;
-		attempt.reason = "the Kubernetes API server does not take it now";
+		attempt.reason = "the Kubernetes API server is busy";
 	}
 	return attempt;
 }

@@ -310,9 +310,9 @@ static int fail_others(struct nt_notify *notify)
 	int r = nt_store_outbox_fail_others(notify->options.store, &failed);
 
 	if (failed)
-		(void)nt_warn(
-			0, "%zu messages to receivers that are configured no longer are not sent",
-			failed);
+		(void)nt_warn(0,
+			      "%zu messages are not sent: their receivers are no longer configured",
+			      failed);
 	atomic_fetch_add(&notify->failed, failed);
 	return r;
 }

@@ -140,7 +140,8 @@ static int identify(sqlite3 *db, const char **ret_why)
 	if (r == 0)
 		r = nt_db_number(db, "SELECT count(*) FROM sqlite_schema", &tables);
 	if (r == -EBADMSG)
-		*ret_why = "it is no database, or damaged; move it away to start afresh";
+		*ret_why = "it is not a database or is damaged; move it away to start with a new "
+			   "one";
 	if (r < 0)
 		return r;
 	if (application == 0 && version == 0 && tables == 0)
@@ -150,7 +151,7 @@ static int identify(sqlite3 *db, const char **ret_why)
 		return -EBADMSG;
 	}
 	if (version > SCHEMA) {
-		*ret_why = "a newer version of NeuTracer made it";
+		*ret_why = "it was created by a newer version of NeuTracer";
 		return -ENOTSUP;
 	}
 	r = nt_db_prepare(db, "PRAGMA quick_check(1)", &check);
@@ -159,7 +160,7 @@ static int identify(sqlite3 *db, const char **ret_why)
 	if (r >= 0 && strcmp(nt_db_text(check, 0), "ok") != 0)
 		r = -EBADMSG;
 	if (r == -EBADMSG)
-		*ret_why = "it is damaged; move it away to start afresh";
+		*ret_why = "it is damaged; move it away to start with a new one";
 	return r < 0 ? r : 1;
 }
 
@@ -302,7 +303,7 @@ int nt_store_open(const struct nt_store_options *options, struct nt_store **ret_
 	if (r == 0)
 		r = take_lock(options->path, &store->lock_fd);
 	if (r == -EBUSY)
-		why = "another process has it open";
+		why = "it is in use by another process";
 	if (r == 0)
 		r = open_connections(store, options->path, &why);
 	if (r < 0)

@@ -14,7 +14,7 @@ static const char *problem_of(int r)
 	case EROFS:
 		return "the database is read-only";
 	case EBUSY:
-		return "another process holds the database";
+		return "the database is in use by another process";
 	default:
 		return "the database cannot be written";
 	}

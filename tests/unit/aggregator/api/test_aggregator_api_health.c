@@ -76,12 +76,12 @@ static void readiness_tells_of_silent_nodes_and_is_not_lost_by_them(void **state
 	assert_string_equal(text(checks, "name"), "agents");
 	assert_true(json_is_true(json_object_get(checks, "ok")));
 	assert_string_equal(text(checks, "detail"),
-			    "1 of 2 nodes with ranks not heard of for 10 s");
+			    "1 of 2 nodes with ranks without data for 10 s");
 	nt_board_post(board, nt_snapshot_new());
 	empty = get_status("/readyz", 200);
 	checks = json_object_get(empty, "checks");
 	checks = json_array_get(checks, json_array_size(checks) - 1);
-	assert_string_equal(text(checks, "detail"), "no agent tells of a rank");
+	assert_string_equal(text(checks, "detail"), "no agent reports a rank");
 }
 
 /* A file that may not grow: to SQLite the disk fails. tests/api/full_disk.py fills a real one. */
