@@ -59,15 +59,14 @@ static const struct nt_opt options[] = {
 	 "what to print: a report, or a document (systrace: its results of ranks and of steps)",
 	 "FORMAT", "text json systrace systrace-steps", NT_OPT_CLI_ONLY},
 	{"windows", NT_OPT_BOOL, offsetof(struct config, windows), "false", 0, 0,
-	 "list window by window which ranks stood out from their peers", NULL, NULL,
-	 NT_OPT_CLI_ONLY},
+	 "list the ranks that deviate from their peers, per window", NULL, NULL, NT_OPT_CLI_ONLY},
 	{"html", NT_OPT_STRING, offsetof(struct config, html), NULL, 0, 0,
 	 "also write the report as one page for a browser", "FILE", NULL, NT_OPT_CLI_ONLY},
 	{"rules", NT_OPT_STRING, offsetof(struct config, rules), NULL, 0, 0,
 	 "judge sysTrace's files by its own detectors with the parameters of its metric_config.json",
 	 "FILE", NULL, NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct config, format), "auto", 0, 0,
-	 "what the files are; auto tells by their names", "FORMAT",
+	 "format of the files; auto detects it from their names", "FORMAT",
 	 "auto recording kineto straggler systrace flight-recorder", NT_OPT_CLI_ONLY},
 };
 
@@ -78,13 +77,15 @@ static const struct nt_opt_program program = {
 	.section = 1,
 	.summary = "find the culprit in recorded files",
 	.description =
-		"Judges a finished run by the same rules as the live service. PATH is a directory of the "
-		"spool bus (a recording), a table of operation times (*.csv, *.csv.gz), the PyTorch "
+		"Evaluates a finished run by the same rules as the live service. PATH is a "
+		"directory of the spool bus (a recording), a table of operation times (*.csv, "
+		"*.csv.gz), the PyTorch "
 		"profiler traces of all ranks: *.json, *.json.gz, or a directory that holds them, or "
 		"the communication markers of all ranks that sysTrace wrote: "
-		"hccl_activity-IP-.RANK.csv, or their directory. Of a job that stood still the dumps "
-		"of PyTorch's flight recorder (as it writes them, or JSON), one file per rank with the "
-		"rank in its name, tell who never entered a collective, who entered another one, or that all wait in it.",
+		"hccl_activity-IP-.RANK.csv, or their directory. For a job that hangs, PATH can "
+		"name the dumps of PyTorch's flight recorder (pickle or JSON), one file per rank "
+		"with the rank in its name. The report then names the ranks that did not enter a "
+		"collective or entered another one, or the collective in which all wait.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "PATH…",
@@ -397,7 +398,7 @@ static int analyze(const struct config *config)
 	if (format == FORMAT_AUTO) {
 		(void)snprintf(
 			text, sizeof(text),
-			"%s: neither *.csv nor *.json nor a directory; say --from recording, "
+			"%s: neither *.csv nor *.json nor a directory; specify --from recording, "
 			"kineto, straggler, systrace or flight-recorder",
 			given.path[0]);
 		return fail(text);
@@ -418,7 +419,7 @@ static int analyze(const struct config *config)
 	if (config->rules)
 		return format == FORMAT_SYSTRACE
 			       ? run_systrace(config, use)
-			       : fail("--rules wants files of sysTrace: hccl_activity-*.csv");
+			       : fail("--rules requires files of sysTrace: hccl_activity-*.csv");
 	if (format == FORMAT_RECORDING) {
 		if (given.count != 1 || !is_directory(given.path[0]))
 			return fail("a recording is one directory");
@@ -437,15 +438,15 @@ int nt_command_analyze(int argc, char **argv)
 	if (r == 0 && config.json && config.output > OUTPUT_JSON) {
 		error.exit = NT_EXIT_USAGE;
 		(void)snprintf(error.text, sizeof(error.text),
-			       "--json is --format json: want one of them");
+			       "--json is the same as --format json: give only one of them");
 		r = -EINVAL;
 	}
 	if (r == 0 && config.rules &&
 	    (config.output != OUTPUT_SYSTRACE || config.windows || config.html)) {
 		error.exit = NT_EXIT_USAGE;
 		(void)snprintf(error.text, sizeof(error.text),
-			       "--rules prints sysTrace's result of ranks: want --format systrace, "
-			       "and neither --windows nor --html");
+			       "--rules requires --format systrace and excludes --windows and "
+			       "--html");
 		r = -EINVAL;
 	}
 	if (config.json)

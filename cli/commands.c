@@ -4,11 +4,11 @@
 #include "cli/live/command.h"
 
 const struct nt_command nt_commands[] = {
-	{"slow-ranks", "show who holds the running jobs up", nt_command_slow_ranks},
-	{"jobs", "show the jobs that are seen, or the ranks of one", nt_command_jobs},
-	{"incidents", "show incidents, or all about one of them", nt_command_incidents},
+	{"slow-ranks", "show the slow ranks of the running jobs", nt_command_slow_ranks},
+	{"jobs", "show the observed jobs, or the ranks of one", nt_command_jobs},
+	{"incidents", "show incidents, or the details of one", nt_command_incidents},
 	{"analyze", "find the culprit in recorded files", nt_command_analyze},
-	{"topics", "make, check or list the topics of a Kafka bus", nt_command_topics},
+	{"topics", "create, check or list the topics of a Kafka bus", nt_command_topics},
 	{"node-key", "print the key with which a node signs its messages", nt_command_node_key},
 };
 

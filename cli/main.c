@@ -23,10 +23,9 @@ static struct nt_opt_program describe(struct nt_opt_command rows[MAX_COMMANDS])
 	return (struct nt_opt_program){
 		.name = "neutracer",
 		.section = 1,
-		.summary = "find the slow rank of a training job, and say why",
-		.description =
-			"Asks a running neutracer-aggregator over its REST interface, or judges "
-			"recorded files by the same rules.",
+		.summary = "find the slow rank of a training job and its cause",
+		.description = "Queries a running neutracer-aggregator over its REST interface, or "
+			       "evaluates recorded files by the same rules.",
 		.commands = rows,
 		.command_count = count,
 	};

@@ -90,7 +90,7 @@ int nt_client_open(const struct nt_client_options *options, struct nt_client **r
 
 	if (!is_http_url(options->server))
 		return fail(ret_error, NT_EXIT_USAGE, -EINVAL,
-			    "--server: '%s' is no URL of an aggregator, such as "
+			    "--server: '%s' is not the URL of an aggregator, such as "
 			    "http://127.0.0.1:9480",
 			    options->server);
 	client = calloc(1, sizeof(*client));
@@ -165,13 +165,13 @@ static int explain_transport(const struct nt_client *client, CURLcode result,
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_OPERATION_TIMEDOUT:
 		return fail(error, NT_EXIT_NETWORK, -ECONNREFUSED,
-			    "no aggregator answers at %s: %s\n"
-			    "Is it running? Start neutracer-aggregator, or say where it is with "
+			    "cannot connect to the aggregator at %s: %s\n"
+			    "Start neutracer-aggregator, or set its address with "
 			    "--server URL.",
 			    client->options.server, reason);
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return fail(error, NT_EXIT_NETWORK, -EHOSTUNREACH,
-			    "the host of %s is not known: %s\nCheck --server URL.",
+			    "cannot resolve the host of %s: %s\nCheck --server URL.",
 			    client->options.server, reason);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
@@ -181,7 +181,7 @@ static int explain_transport(const struct nt_client *client, CURLcode result,
 			    "Name the authority that signed its certificate with --ca-file FILE.",
 			    client->options.server, reason);
 	default:
-		return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s does not answer as it should: %s",
+		return fail(error, NT_EXIT_NETWORK, -EPROTO, "invalid response from %s: %s",
 			    client->options.server, reason);
 	}
 }
@@ -193,17 +193,17 @@ static int explain_denied(const struct nt_client *client, struct nt_client_error
 	if (client->token_error == -EACCES)
 		return fail(
 			error, NT_EXIT_NETWORK, -EACCES,
-			"the token file '%s' may not be read by you\n"
+			"permission denied for the token file '%s'\n"
 			"Run as the user of the aggregator or as root, or use a copy of it with "
 			"--token-file FILE.",
 			file);
 	if (client->token_error < 0)
 		return fail(error, NT_EXIT_NETWORK, -EACCES,
-			    "%s wants a token, and there is none in '%s': %s\n"
+			    "%s requires a token, and there is none in '%s': %s\n"
 			    "Use the aggregator's token file with --token-file FILE.",
 			    client->options.server, file, strerrordesc_np(-client->token_error));
 	return fail(error, NT_EXIT_NETWORK, -EACCES,
-		    "%s does not take the token in '%s'\n"
+		    "%s rejects the token in '%s'\n"
 		    "Use the aggregator's own token file with --token-file FILE.",
 		    client->options.server, file);
 }
@@ -225,9 +225,9 @@ static int explain_status(const struct nt_client *client, long status, const str
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
 	if (status == 400)
 		return fail(error, NT_EXIT_USAGE, -EINVAL, "%s", detail);
-	return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s answers HTTP %ld%s%s",
-		    client->options.server, status, *detail ? ": " : ", as an aggregator would not",
-		    detail);
+	return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s returned HTTP %ld%s%s",
+		    client->options.server, status,
+		    *detail ? ": " : ", which an aggregator does not return", detail);
 }
 
 int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
@@ -250,7 +250,7 @@ int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
 		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (r < 0)
 		return fail(ret_error, NT_EXIT_NETWORK, -EPROTO,
-			    "%s does not answer as an aggregator would; check --server URL",
+			    "the response of %s is not that of an aggregator; check --server URL",
 			    client->options.server);
 	return 0;
 }
@@ -303,7 +303,7 @@ static int get_page(struct nt_client *client, const char *path, size_t limit, co
 		return r;
 	if (!json_is_array(json_object_get(page, "items")))
 		return fail(error, NT_EXIT_NETWORK, -EPROTO,
-			    "%s does not answer as an aggregator would; check --server URL",
+			    "the response of %s is not that of an aggregator; check --server URL",
 			    client->options.server);
 	if (json_array_extend(items, json_object_get(page, "items")))
 		return fail(error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");

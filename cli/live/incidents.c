@@ -18,9 +18,9 @@ static const struct nt_opt options[] = {
 	NT_LIVE_FILTER("severity", severity, "SEVERITY", "info warning critical",
 		       "only this severity: info, warning, critical"),
 	NT_LIVE_FILTER("since", since, "TIME", NULL,
-		       "only what began then or later: 2026-11-21T03:00:00Z"),
+		       "only incidents that began at this time or later: 2026-11-21T03:00:00Z"),
 	{"limit", NT_OPT_U32, offsetof(struct nt_live_config, limit), "100", 1, NT_CLIENT_MAX_ITEMS,
-	 "the newest so many", "NUMBER", NULL, NT_OPT_CLI_ONLY},
+	 "maximum number of incidents, the newest first", "NUMBER", NULL, NT_OPT_CLI_ONLY},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_INPUT};
@@ -28,9 +28,9 @@ static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_IN
 static const struct nt_opt_program program = {
 	.name = "neutracer incidents",
 	.section = 1,
-	.summary = "show incidents, or all about one of them",
+	.summary = "show incidents, or the details of one",
 	.description = "Without an argument, lists the incidents, the newest first. With the id of "
-		       "one, shows who is to blame, since when, what it costs and the evidence.",
+		       "one, shows the culprit, the onset, the cost and the evidence.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[ID]",

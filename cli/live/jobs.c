@@ -21,10 +21,10 @@ static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_IN
 static const struct nt_opt_program program = {
 	.name = "neutracer jobs",
 	.section = 1,
-	.summary = "show the jobs that are seen, or the ranks of one",
+	.summary = "show the observed jobs, or the ranks of one",
 	.description = "Without an argument, lists the jobs. With the id of one, lists its ranks: "
-		       "where they run and what their steps are made of. Below the jobs, nodes are "
-		       "named whose agents leave something out because a cap is reached.",
+		       "their nodes and the parts of their step times. Below the jobs, it lists "
+		       "the nodes whose agents omit something because a cap is reached.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[ID]",

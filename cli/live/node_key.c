@@ -22,7 +22,7 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(node_secret_file),
 	 .def = "/etc/neutracer/node-secret",
 	 .arg = "FILE",
-	 .help = "secrets of the aggregators: the first of them makes the key"},
+	 .help = "secrets of the aggregators; the first one derives the key"},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_SYSTEM};
@@ -33,9 +33,9 @@ static const struct nt_opt_program program = {
 	.summary = "print the key with which the agent of a node signs its messages",
 	.description =
 		"Derives the key from the secret that all aggregators share. Keep it in a file of the "
-		"node that root alone can read, and name it to the agent by --message-key-file. NODE is "
-		"the name that the agent gives its node: that of --node, or of the host.\n\n"
-		"A secret is a line of 64 hex digits or more: \"openssl rand -hex 32\" makes one.",
+		"node that root alone can read, and pass it to the agent with --message-key-file. "
+		"NODE is the name that the agent gives its node: that of --node, or of the host.\n\n"
+		"A secret is a line of 64 hex digits or more: \"openssl rand -hex 32\" creates one.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "NODE",
@@ -65,7 +65,8 @@ static int run(const struct config *config)
 		r = nt_node_key_print(&key, node, line);
 	OPENSSL_cleanse(&key, sizeof(key));
 	if (r < 0) {
-		(void)fprintf(stderr, "neutracer node-key: '%.64s' is no name of a node\n", node);
+		(void)fprintf(stderr, "neutracer node-key: '%.64s' is not a valid node name\n",
+			      node);
 		return NT_EXIT_USAGE;
 	}
 	(void)puts(line);

@@ -12,7 +12,7 @@ static const struct nt_opt options[] = {
 	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, storage, missing, hang, …"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
-	 "end with 1 where a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},
+	 "exit with status 1 if a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_FINDING, NT_EXIT_CONFIG, NT_EXIT_NETWORK};
@@ -20,10 +20,10 @@ static const enum nt_exit exits[] = {NT_EXIT_FINDING, NT_EXIT_CONFIG, NT_EXIT_NE
 static const struct nt_opt_program program = {
 	.name = "neutracer slow-ranks",
 	.section = 1,
-	.summary = "show who holds the running jobs up",
+	.summary = "show the slow ranks of the running jobs",
 	.description =
-		"Lists the ranks, nodes, NICs and paths that the aggregator accuses at this moment, "
-		"the worst first. An empty answer means that nobody is to blame.",
+		"Lists the ranks, nodes, NICs and paths that the aggregator names as culprits "
+		"now, the worst first. An empty list means that there is no culprit.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.exits = exits,

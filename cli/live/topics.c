@@ -47,20 +47,20 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(partitions),
 	 .def = "0",
 	 .max = NT_KAFKA_MAX_PARTITIONS,
-	 .help = "of each topic; 0: 12 when made, any when checked"},
+	 .help = "partitions of each topic; 0: 12 when created, any when checked"},
 	{.name = "replication",
 	 .kind = NT_OPT_U32,
 	 .offset = OPT(replication),
 	 .def = "0",
 	 .max = 32,
-	 .help = "replicas of each partition; 0: 3 or as many as there are brokers when made, any "
+	 .help = "replicas of each partition; 0: 3 or the number of brokers when created, any "
 		 "when checked"},
 	{.name = "retention",
 	 .kind = NT_OPT_DURATION,
 	 .offset = OPT(retention_ns),
 	 .def = "0",
 	 .max = 3650 * NT_DAY,
-	 .help = "age at which records leave; 0: a day when made, any when checked"},
+	 .help = "age at which records are removed; 0: a day when created, any when checked"},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_FINDING, NT_EXIT_CONFIG, NT_EXIT_BUS, NT_EXIT_SYSTEM};
@@ -68,12 +68,12 @@ static const enum nt_exit exits[] = {NT_EXIT_FINDING, NT_EXIT_CONFIG, NT_EXIT_BU
 static const struct nt_opt_program program = {
 	.name = "neutracer topics",
 	.section = 1,
-	.summary = "make, check or list the topics of a Kafka bus",
+	.summary = "create, check or list the topics of a Kafka bus",
 	.description =
-		"create makes the topics that are missing and leaves the others as they are. check says "
-		"in what the topics differ from what the programs need and from the options that are "
-		"given, and how to mend it. list shows them.\n\n"
-		"The other programs never make a topic: one that is mistyped would be lost in silence.",
+		"create creates missing topics and does not change existing ones. check lists the "
+		"differences from the needs of the programs and from the given options, and how "
+		"to correct them. list shows the topics.\n\n"
+		"The other programs never create topics, so that a mistyped name is an error.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "create|check|list",

@@ -164,16 +164,16 @@ class Command(unittest.TestCase):
 
     def test_without_an_aggregator_it_says_how_to_get_one(self):
         self.refused(["slow-ranks", "--server", "http://127.0.0.1:9"], 7,
-                     "no aggregator answers at http://127.0.0.1:9", "Is it running?",
+                     "cannot connect to the aggregator at http://127.0.0.1:9", "Start neutracer-aggregator",
                      "neutracer-aggregator", "--server")
 
     def test_a_token_that_is_missing_or_wrong_is_told_apart(self):
         server = ["--server", f"http://127.0.0.1:{self.server.port}"]
-        self.refused(["jobs", *server, "--token-file", "/no/such"], 7, "wants a token",
+        self.refused(["jobs", *server, "--token-file", "/no/such"], 7, "requires a token",
                      "/no/such", "No such file")
         wrong = pathlib.Path(self.directory.name) / "wrong"
         wrong.write_text("not-the-right-token\n")
-        self.refused(["jobs", *server, "--token-file", str(wrong)], 7, "does not take the token")
+        self.refused(["jobs", *server, "--token-file", str(wrong)], 7, "rejects the token")
 
     def test_what_is_not_there_is_said(self):
         self.refused(["jobs", "00000000000000ff", *self.where], 8, "no job of this id")
@@ -182,7 +182,7 @@ class Command(unittest.TestCase):
     def test_a_wrong_filter_is_a_mistake_of_the_command_line(self):
         self.refused(["jobs", "--state", "slow", *self.where], 2, "'state' is one of")
         self.refused(["incidents", "--since", "yesterday", *self.where], 2, "RFC 3339")
-        self.refused(["slow-ranks", "--server", "localhost:9480"], 2, "is no URL")
+        self.refused(["slow-ranks", "--server", "localhost:9480"], 2, "is not the URL")
 
     def test_a_mistyped_command_is_guessed(self):
         self.refused(["slow-rank"], 2, "did you mean 'slow-ranks'?")

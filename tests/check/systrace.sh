@@ -199,7 +199,7 @@ refused() { # refused STATUS TEXT ARG...
 }
 
 file=$dir/alone/hccl_activity-10.0.0.1-.0.csv
-refused 2 'want one of them' --json --format systrace "$dir/alone"
+refused 2 'give only one of them' --json --format systrace "$dir/alone"
 refused 2 'format' --format nonsense "$dir/alone"
 refused 8 'no hccl_activity' --from systrace tests/golden/systrace
 refused 8 'no rank in the file' --from systrace LICENSE
