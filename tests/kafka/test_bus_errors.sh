@@ -58,7 +58,7 @@ limit 1048588
 is_delivered() { [ "$(agent_metric "$1" shelter_away)" = 0 ] && counts "$1" bus_delivered_total; }
 for name in two three; do
   wait_until 60 "aggregator $name to be ready" is_ready "$name" || fail "$name stays unready: $(readyz "$name")"
-  wait_until 20 "aggregator $name to say so" says "$name" "recovered" || fail "it says: $(cat "$work/log/$name.log")"
+  wait_until 20 "aggregator $name to say so" says "$name" "the bus '.*' recovered" || fail "it says: $(cat "$work/log/$name.log")"
 done
 for name in missing small; do
   wait_until 30 "agent $name to go on" is_delivered "$name" || fail "agent $name delivers nothing"

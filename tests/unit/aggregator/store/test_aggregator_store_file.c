@@ -52,7 +52,7 @@ static void a_file_that_is_no_database_is_refused_by_name_and_left_alone(void **
 	(void)state;
 	memset(text, 'x', sizeof(text));
 	write_file(text, sizeof(text));
-	refused_with(-EBADMSG, "no database");
+	refused_with(-EBADMSG, "not a database");
 }
 
 static void run_sql(const char *sql)
