@@ -137,7 +137,7 @@ rm "$whole/agent/bad.c"
 
 # shellcheck disable=SC2016 # quotes of the page
 edit detect/thresholds/thresholds.def -e 's/^NT_REAL(NT_FLEET_SPREAD, 0.10/NT_REAL(NT_FLEET_SPREAD, 0.11/' \
-  -e 's/"Test far_is_two_/"Test far_is_too_/' -e 's/"No single window decides\."/"no single window"/' \
+  -e 's/"Test far_is_two_/"Test far_is_too_/' -e 's/"Limit per window, so that no single window decides\."/"no single window"/' \
   -e '/^#undef NT_GROUP/i NT_COUNT(NT_UNUSED, 3, "ranks", "Nothing.", "Chosen")'
 cat >"$whole/detect/bad.c" <<'C'
 /* SPDX-License-Identifier: GPL-3.0-or-later */

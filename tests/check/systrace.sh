@@ -113,7 +113,7 @@ by_rules '' "$shipped" --slow-node 1:1.3:40
 if "$neutracer" analyze --rules "$dir/metric_config.json" "$dir/job" 2>"$dir/error"; then
   fail "--rules prints another document"
 fi
-grep -q 'want --format systrace' "$dir/error" || fail "$(cat "$dir/error")"
+grep -q 'requires --format systrace' "$dir/error" || fail "$(cat "$dir/error")"
 echo '{"HcclAllGather": {"space_detector": {"eps": "big"}}}' >"$dir/metric_config.json"
 if "$neutracer" analyze --format systrace --rules "$dir/metric_config.json" "$dir/job" 2>"$dir/error"; then
   fail "an eps that is no number is taken"
