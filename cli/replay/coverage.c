@@ -88,10 +88,10 @@ static int say_short(const struct nt_coverage *reach, const char *prefix, const 
 
 	if (windows)
 		(void)snprintf(note, sizeof(note),
-			       "%s%" PRIu64
-			       " %s%s: at least %u are needed before anybody is named%s",
+			       "%s%" PRIu64 " %s%s: at least %u are needed to name a culprit%s",
 			       prefix, windows, unit, windows == 1 ? "" : "s", reach->needed,
-			       reach->ranks > 2 ? "; --windows shows who stood out in them" : "");
+			       reach->ranks > 2 ? "; --windows lists the ranks that deviate in them"
+						: "");
 	else
 		(void)snprintf(note, sizeof(note),
 			       "%sno %s holds a whole step of every rank: no rank was judged",
@@ -113,8 +113,8 @@ static int say_alone(const struct nt_coverage *reach, const char *prefix, const 
 			       reach->ranks);
 	(void)snprintf(
 		note, sizeof(note),
-		"%s%s: only what changes against its own past shows, and the first %d %ss of it "
-		"are needed as a baseline",
+		"%s%s: only changes against its own history are found, and the first %d %ss are "
+		"the baseline",
 		prefix, who, NT_PAST_WINDOWS, unit);
 	return take(data, note);
 }
@@ -131,17 +131,16 @@ int nt_coverage_each(const struct nt_coverage *reach, const char *prefix, const 
 	if (r == 0 && lacks_past(reach)) {
 		(void)snprintf(
 			note, sizeof(note),
-			"%s%u of %u ranks have fewer than %d peers: which of them is slow shows "
+			"%s%u of %u ranks have fewer than %d peers: a slow one is found only "
 			"after the first %d %ss, which are the baseline",
 			prefix, reach->few, reach->ranks, NT_FEW_PEERS, NT_PAST_WINDOWS, unit);
 		r = take(data, note);
 	}
 	if (r == 0 && reach->blind) {
-		(void)snprintf(
-			note, sizeof(note),
-			"%sthe own work of %u of %u ranks is not observable (tier T1): of causes "
-			"on them only those of hosts can be found",
-			prefix, reach->blind, reach->ranks);
+		(void)snprintf(note, sizeof(note),
+			       "%sthe own work of %u of %u ranks is not observable (tier T1): only "
+			       "causes on their hosts can be found",
+			       prefix, reach->blind, reach->ranks);
 		r = take(data, note);
 	}
 	return r;

@@ -101,8 +101,9 @@ static void put_lead(const struct nt_html_page *page)
 	nt_markup_put(out, "<header>\n<h1>");
 	if (page->accusing == 0)
 		nt_markup_put(out, "%s",
-			      nt_report_is_short(report) ? "Too little was recorded to name anybody"
-							 : "No rank, node or link is to blame");
+			      nt_report_is_short(report)
+				      ? "Too little was recorded to name a culprit"
+				      : "No rank, node or link is to blame");
 	else if (page->accusing == 1)
 		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
 	else
@@ -137,7 +138,8 @@ static void put_collectives(const struct nt_html_page *page)
 	if (!report->collectives)
 		return;
 	nt_markup_put(out, "<section aria-labelledby=\"calls\">\n<h2 id=\"calls\">Collectives</h2>"
-			   "\n<div class=\"scroll\"><table>\n<caption>Who came last</caption>"
+			   "\n<div class=\"scroll\"><table>\n<caption>Last rank of each "
+			   "collective</caption>"
 			   "<thead><tr><th scope=\"col\" class=\"n\">Call</th>"
 			   "<th scope=\"col\">Collective</th>"
 			   "<th scope=\"col\" class=\"n\">Ranks</th>"
@@ -218,8 +220,8 @@ int nt_html_write(const struct nt_report *report, struct nt_buf *buf)
 	r = nt_html_pictures(&page);
 	put_collectives(&page);
 	nt_markup_put(&out,
-		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page holds all that it "
-		      "shows and asks no network for anything.</footer>\n<script>",
+		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page is self-contained "
+		      "and makes no network requests.</footer>\n<script>",
 		      NT_VERSION);
 	put_bytes(&out, nt_page_js, nt_page_js_bytes);
 	nt_markup_put(&out, "</script>\n</body>\n</html>\n");

@@ -227,7 +227,7 @@ void nt_html_verdicts(const struct nt_html_page *page)
 	for (size_t i = 0; i < page->incidents && i < NT_HTML_MAX_INCIDENTS; i++)
 		put_verdict(page, page->incident[i], i + 1);
 	if (!page->incidents)
-		nt_markup_put(out, "<p>None: all ranks did what their peers did.</p>\n");
+		nt_markup_put(out, "<p>None: no rank deviates from its peers.</p>\n");
 	if (page->incidents > NT_HTML_MAX_INCIDENTS)
 		nt_markup_put(out, "<p>and %zu more, which --json lists.</p>\n",
 			      page->incidents - NT_HTML_MAX_INCIDENTS);

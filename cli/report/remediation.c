@@ -42,12 +42,12 @@ static const struct row rows[] = {
 	 "Look at the latency of the storage that this rank uses on that node (iostat -x 1, "
 	 "nfsiostat, the storage's own figures), and who else loads it."},
 	{"network", NULL, "communicator",
-	 "Everybody came in time and the transfer itself is slow. Compare the error and discard "
+	 "All ranks entered in time and the transfer itself is slow. Compare the error and discard "
 	 "counters of the NICs of these ranks, and measure pairs of their nodes (nccl-tests with two "
 	 "nodes at a time) to find the link."},
 	{"network", NULL, NULL,
 	 "Look at the counters of that link: errors, discards, pauses (ethtool -S, perfquery), at its "
-	 "speed as negotiated, then at cable and switch port. Until it is mended, keep the job off "
+	 "speed as negotiated, then at cable and switch port. Until it is repaired, keep the job off "
 	 "it."},
 	{"missing", NULL, NULL,
 	 "Read the end of that process's log and the kernel log of its node (out of memory, Xid), "

@@ -168,12 +168,12 @@ static void describe_damage(const struct nt_bus_damage *damage, char note[NOTE_B
 	if (!damage->places) {
 		(void)snprintf(note, NOTE_BYTES,
 			       "%s ends in %" PRIu64
-			       " bytes that are no whole message: torn, or still being written",
+			       " bytes of an incomplete message: torn, or still being written",
 			       damage->segment, damage->tail_bytes);
 		return;
 	}
 	(void)snprintf(note, NOTE_BYTES,
-		       "%s is damaged at %" PRIu64 " place%s: %" PRIu64 " bytes were passed over",
+		       "%s is damaged at %" PRIu64 " place%s: %" PRIu64 " bytes were skipped",
 		       damage->segment, damage->places + (damage->tail_bytes > 0),
 		       damage->places + (damage->tail_bytes > 0) == 1 ? "" : "s",
 		       damage->bytes + damage->tail_bytes);
@@ -238,12 +238,12 @@ static int note_stand(const struct nt_report *report, nt_report_note_fn *take, v
 	if (!report->stands || report->judgement->incidents)
 		return 0;
 	if (!report->waits)
-		return take(data, "no rank waits in a call: these dumps tell of no hang");
+		return take(data, "no rank waits in a call: these dumps show no hang");
 	/* The longest comes first. */
 	if ((double)report->wait[0].wait_ns / 1e9 >= least_s)
 		return 0;
 	(void)snprintf(note, sizeof(note),
-		       "nobody had waited for longer than %.1f s: it takes %.0f s to be a hang",
+		       "no rank waited for longer than %.1f s: a hang takes at least %.0f s",
 		       (double)report->wait[0].wait_ns / 1e9, least_s);
 	return take(data, note);
 }
@@ -410,7 +410,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	if (r == 0 && !accused)
 		r = nt_buf_printf(buf, "\n%s\n",
 				  nt_report_is_short(report)
-					  ? "too little was recorded to name anybody"
+					  ? "too little was recorded to name a culprit"
 					  : "no rank, node or link is to blame");
 	return r < 0 || !report->lists_windows ? r : nt_report_windows_text(report, buf);
 }

@@ -55,7 +55,7 @@ int nt_report_waits_text(const struct nt_report *report, struct nt_buf *buf)
 
 	for (size_t i = 0; i < report->waits && r == 0; i++) {
 		if (i == MAX_LINES)
-			return nt_buf_printf(buf, "and %zu calls more\n",
+			return nt_buf_printf(buf, "and %zu more calls\n",
 					     report->waits + report->waits_dropped - i);
 		r = print_wait(&report->wait[i], buf);
 	}

@@ -245,7 +245,7 @@ static void an_expired_certificate_of_ours_is_named(void **state)
 	security.cert_file = files.expired_cert;
 	security.key_file = files.expired_key;
 	assert_turned_away(getenv("NT_TEST_MTLS"), security, NT_BUS_CERTIFICATE,
-			   "they refuse our certificate (bus-cert-file:");
+			   "they refuse the client certificate (bus-cert-file:");
 }
 
 static void a_client_without_tls_is_told_to_use_it(void **state)

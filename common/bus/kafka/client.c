@@ -226,8 +226,8 @@ static void note_certificate(struct nt_kafka_client *client, const char *reason)
 	else if (nt_kafka_is_certificate_alert(tls_error))
 		nt_kafka_health_fail(
 			&client->health, NT_BUS_CERTIFICATE,
-			"no TLS with the brokers: they refuse our certificate "
-			"(bus-cert-file: is it there, in its time, signed by whom they "
+			"no TLS with the brokers: they refuse the client certificate "
+			"(bus-cert-file: is it set, valid now, and signed by a CA that they "
 			"trust?): %s",
 			reason);
 	else
@@ -258,8 +258,8 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 			nt_kafka_health_hint(health, cause, "no broker answers at %.100s: %s",
 					     servers, reason);
 		else
-			nt_kafka_health_fail(health, cause, "the brokers cannot serve us: %s",
-					     reason);
+			nt_kafka_health_fail(health, cause,
+					     "the brokers cannot serve the client: %s", reason);
 		break;
 	case NT_BUS_REFUSED:
 		nt_kafka_health_fail(health, cause, "the brokers refuse the user '%.64s'%s: %s",
@@ -275,13 +275,13 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 		break;
 	case NT_BUS_NO_TOPIC:
 		nt_kafka_health_fail(health, cause,
-				     "there is no %s: 'neutracer topics create' makes it",
+				     "there is no %s: 'neutracer topics create' creates it",
 				     what ? what : "such topic");
 		break;
 	case NT_BUS_TOO_LARGE:
 		nt_kafka_health_fail(health, cause,
 				     "a message is too large for %s: 'neutracer topics check' "
-				     "says what its max.message.bytes should be",
+				     "prints the max.message.bytes that it needs",
 				     what ? what : "its topic");
 		break;
 	case NT_BUS_TIMED_OUT:
@@ -290,8 +290,8 @@ enum nt_bus_cause nt_kafka_client_note(struct nt_kafka_client *client, rd_kafka_
 				     what ? what : "", what ? ": " : "", reason);
 		break;
 	case NT_BUS_FENCED:
-		nt_kafka_health_fail(health, cause, "another member of the group has our name: %s",
-				     reason);
+		nt_kafka_health_fail(health, cause,
+				     "another member of the group has the same name: %s", reason);
 		break;
 	case NT_BUS_FAILED:
 		nt_kafka_health_fail(health, cause, "%s%s%s", what ? what : "", what ? ": " : "",

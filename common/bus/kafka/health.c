@@ -110,13 +110,12 @@ void nt_kafka_health_alone(struct nt_kafka_health *health, const char *servers)
 		health->is_alone = true;
 		health->errors[NT_BUS_UNREACHABLE]++;
 		set(&health->now, NT_BUS_UNREACHABLE);
-		(void)snprintf(
-			health->now.text, sizeof(health->now.text),
-			health->has_spoken
-				? "no broker at %.120s is left: the connection was closed"
-				: "no broker at %.120s speaks with us: do they expect TLS or a "
-				  "password (bus-ca-file, bus-user), or neither?",
-			servers);
+		(void)snprintf(health->now.text, sizeof(health->now.text),
+			       health->has_spoken
+				       ? "no broker at %.120s is left: the connection was closed"
+				       : "no broker at %.120s responds: do they expect TLS or a "
+					 "password (bus-ca-file, bus-user), or neither?",
+			       servers);
 	}
 	(void)pthread_mutex_unlock(&health->lock);
 }

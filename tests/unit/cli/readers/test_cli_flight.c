@@ -230,12 +230,12 @@ static void dumps_without_a_hang_say_why_nobody_is_named(void **state)
 	work(job, 10);
 	trace = read_dumps(job, 60, -1);
 	none = judge_trace(trace);
-	assert_notes(trace, none, "\nno rank waits in a call: these dumps tell of no hang\n");
+	assert_notes(trace, none, "\nno rank waits in a call: these dumps show no hang\n");
 	all_call(job, &open_call, 3);
 	waits = read_dumps(job, 4, -1);
 	brief = judge_trace(waits);
 	assert_notes(waits, brief,
-		     "\nnobody had waited for longer than 5.0 s: it takes 15 s to be a hang\n");
+		     "\nno rank waited for longer than 5.0 s: a hang takes at least 15 s\n");
 }
 
 /* Entries with one number are one call; only the last knows that it is done. */

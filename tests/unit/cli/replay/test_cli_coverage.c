@@ -104,13 +104,13 @@ static void too_few_steps_are_told_in_every_form(void **state)
 
 	(void)state;
 	says(report_on(&made, nt_report_text, NULL),
-	     "\n5 steps: at least 6 are needed before anybody is named; --windows shows who stood out in them\n");
-	says((const char *)text.data, "\ntoo little was recorded to name anybody\n");
+	     "\n5 steps: at least 6 are needed to name a culprit; --windows lists the ranks that deviate in them\n");
+	says((const char *)text.data, "\ntoo little was recorded to name a culprit\n");
 	says_not((const char *)text.data, "is to blame");
 	says(report_on(&made, nt_report_json, NULL),
-	     "\"5 steps: at least 6 are needed before anybody is named; ");
+	     "\"5 steps: at least 6 are needed to name a culprit; ");
 	says(report_on(&made, nt_html_write, NULL), "<li>5 steps: at least 6 are needed");
-	says((const char *)text.data, "<h1>Too little was recorded to name anybody</h1>");
+	says((const char *)text.data, "<h1>Too little was recorded to name a culprit</h1>");
 }
 
 /* What is promised holds: a rank far behind is named in that many, and not in fewer. */
@@ -143,7 +143,7 @@ static void one_rank_is_said_to_have_nobody_beside_it(void **state)
 
 	(void)state;
 	says(report_on(&made, nt_report_text, NULL),
-	     "\none rank: only what changes against its own past shows, and the first 20 steps of it ");
+	     "\none rank: only changes against its own history are found, and the first 20 steps ");
 }
 
 static void few_peers_are_told_until_a_past_is_known(void **state)
@@ -153,7 +153,7 @@ static void few_peers_are_told_until_a_past_is_known(void **state)
 
 	(void)state;
 	says(report_on(&made, nt_report_text, NULL),
-	     "\n3 of 3 ranks have fewer than 3 peers: which of them is slow shows after the first 20 steps");
+	     "\n3 of 3 ranks have fewer than 3 peers: a slow one is found only after the first 20 steps");
 	made.steps = 40;
 	says_not(report_on(&made, nt_report_text, NULL), "fewer than");
 	/* And then it does show. */
@@ -194,7 +194,7 @@ static void ranks_of_which_none_is_like_another_are_said_to_have_no_peers(void *
 	const struct made made = {.ranks = 4, .steps = 30, .factor = 1, .stages = true};
 
 	(void)state;
-	says(report_on(&made, nt_report_text, NULL), "\nno rank has peers: only what changes ");
+	says(report_on(&made, nt_report_text, NULL), "\nno rank has peers: only changes ");
 }
 
 static void several_short_jobs_are_told_by_name_up_to_a_cap(void **state)

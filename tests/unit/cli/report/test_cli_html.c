@@ -273,7 +273,7 @@ static void a_page_of_nothing_accuses_nobody(void **state)
 	scene_init(&scene, "empty");
 	html = page();
 	says(html, "<h1>No rank, node or link is to blame</h1>");
-	says(html, "None: all ranks did what their peers did.");
+	says(html, "None: no rank deviates from its peers.");
 	does_not_say(html, "<figure");
 	(void)scene_job(&scene, "calm", 1, 1, 1, false);
 	html = page();

@@ -351,7 +351,7 @@ static void a_topic_that_is_not_there_is_named(void **state)
 	assert_int_equal(back.cause, NT_BUS_NO_TOPIC);
 	assert_int_equal(health_of(bus).cause, NT_BUS_NO_TOPIC);
 	assert_string_equal(health_of(bus).text, "there is no topic 'neutracer.window.v1': "
-						 "'neutracer topics create' makes it");
+						 "'neutracer topics create' creates it");
 	assert_int_equal(stats_of(bus).errors[NT_BUS_NO_TOPIC], 1);
 }
 
