@@ -18,7 +18,7 @@
 
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
-#define NT_ROWS_MAX   384 /* rows of the agent's probe table */
+#define NT_ROWS_MAX   448 /* rows of the agent's probe table */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */

@@ -16,8 +16,8 @@ enum {
 /* Blocks until the caller's part is done. */
 #define BLOCKING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
-		MPI_ROW, .symbol = #name, .role = NT_ROLE_COLLECTIVE, .op = op_, .returns = true,  \
-			 .hot = hot_, .words = words_, .count = NT_INT(count_), .type = type_,     \
+		MPI_ROW, .symbol = name, .role = NT_ROLE_COLLECTIVE, .op = op_, .returns = true,   \
+			 .hot = hot_, .words = words_, .count = count_, .type = type_,             \
 			 .comm = comm_, .peer = NT_INT(peer_), .root = NT_INT(root_),              \
 			 .number = NT_NO_WORD, .deref = type_, .deref_off = TYPE_SIZE,             \
 			 NT_NO_STREAM, NT_NO_MAKE, NT_NO_DEVICE, NT_NO_COUNT                       \
@@ -26,16 +26,28 @@ enum {
 /* The non-blocking sibling: the same words and a request after them. */
 #define STARTING(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                      \
 	{                                                                                          \
-		MPI_ROW, .symbol = #name, .role = NT_ROLE_START, .op = op_, .hot = hot_,           \
-			 .words = words_, .count = NT_INT(count_), .type = type_, .comm = comm_,   \
+		MPI_ROW, .symbol = name, .role = NT_ROLE_START, .op = op_, .hot = hot_,            \
+			 .words = words_, .count = count_, .type = type_, .comm = comm_,           \
 			 .peer = NT_INT(peer_), .root = NT_INT(root_), .number = NT_NO_WORD,       \
 			 .deref = type_, .deref_off = TYPE_SIZE, NT_NO_STREAM, NT_NO_MAKE,         \
 			 NT_NO_DEVICE, NT_NO_COUNT                                                 \
 	}
 
-#define BOTH(blocking, starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)            \
-	BLOCKING(blocking, op_, words_, count_, type_, comm_, peer_, root_, hot_),                 \
-		STARTING(starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)
+/*
+ * MPI-4 has a sibling of each function with counts, whose counts are MPI_Count: 64 bits. Programs
+ * such as mpi4py 4 call only these.
+ */
+#define BLOCKING_C(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                    \
+	BLOCKING(#name, op_, words_, NT_INT(count_), type_, comm_, peer_, root_, hot_),            \
+		BLOCKING(#name "_c", op_, words_, count_, type_, comm_, peer_, root_, hot_)
+
+#define STARTING_C(name, op_, words_, count_, type_, comm_, peer_, root_, hot_)                    \
+	STARTING(#name, op_, words_, NT_INT(count_), type_, comm_, peer_, root_, hot_),            \
+		STARTING(#name "_c", op_, words_, count_, type_, comm_, peer_, root_, hot_)
+
+#define BOTH_C(blocking, starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)          \
+	BLOCKING_C(blocking, op_, words_, count_, type_, comm_, peer_, root_, hot_),               \
+		STARTING_C(starting, op_, words_, count_, type_, comm_, peer_, root_, hot_)
 
 /* Blocks until other ranks arrive. */
 #define WAITING(name, words_, comm_)                                                               \
@@ -81,36 +93,44 @@ enum {
 
 static const struct nt_probe rows[] = {
 	/* name, op, words, count, type, comm, peer, root, hot */
-	BOTH(MPI_Allreduce, MPI_Iallreduce, NT_OP_ALL_REDUCE, 6, 2, 3, 5, NO, NO, false),
-	BOTH(MPI_Allgather, MPI_Iallgather, NT_OP_ALL_GATHER, 7, 1, 2, 6, NO, NO, false),
-	BOTH(MPI_Allgatherv, MPI_Iallgatherv, NT_OP_ALL_GATHER, 8, 1, 2, 7, NO, NO, false),
-	BOTH(MPI_Reduce_scatter, MPI_Ireduce_scatter, NT_OP_REDUCE_SCATTER, 6, NO, 3, 5, NO, NO,
-	     false),
-	BOTH(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, NT_OP_REDUCE_SCATTER, 6, 2, 3, 5,
-	     NO, NO, false),
-	BOTH(MPI_Alltoall, MPI_Ialltoall, NT_OP_ALL_TO_ALL, 7, 1, 2, 6, NO, NO, false),
-	BOTH(MPI_Alltoallv, MPI_Ialltoallv, NT_OP_ALL_TO_ALL, 9, NO, 3, 8, NO, NO, false),
-	BOTH(MPI_Alltoallw, MPI_Ialltoallw, NT_OP_ALL_TO_ALL, 9, NO, NO, 8, NO, NO, false),
-	BOTH(MPI_Barrier, MPI_Ibarrier, NT_OP_BARRIER, 1, NO, NO, 0, NO, NO, false),
-	BOTH(MPI_Bcast, MPI_Ibcast, NT_OP_BROADCAST, 5, 1, 2, 4, NO, 3, false),
-	BOTH(MPI_Reduce, MPI_Ireduce, NT_OP_REDUCE, 7, 2, 3, 6, NO, 5, false),
-	BOTH(MPI_Gather, MPI_Igather, NT_OP_GATHER, 8, 1, 2, 7, NO, 6, false),
-	BOTH(MPI_Gatherv, MPI_Igatherv, NT_OP_GATHER, 9, 1, 2, 8, NO, 7, false),
-	BOTH(MPI_Scatter, MPI_Iscatter, NT_OP_SCATTER, 8, 4, 5, 7, NO, 6, false),
-	BOTH(MPI_Scatterv, MPI_Iscatterv, NT_OP_SCATTER, 9, 5, 6, 8, NO, 7, false),
-	BOTH(MPI_Scan, MPI_Iscan, NT_OP_SCAN, 6, 2, 3, 5, NO, NO, false),
-	BOTH(MPI_Exscan, MPI_Iexscan, NT_OP_SCAN, 6, 2, 3, 5, NO, NO, false),
-	BOTH(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, NT_OP_ALL_GATHER, 7, 1, 2, 6, NO, NO,
-	     false),
-	BOTH(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, NT_OP_ALL_TO_ALL, 7, 1, 2, 6, NO, NO,
-	     false),
-	BOTH(MPI_Send, MPI_Isend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
-	BOTH(MPI_Ssend, MPI_Issend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
-	BOTH(MPI_Bsend, MPI_Ibsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
-	BOTH(MPI_Rsend, MPI_Irsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
-	BOTH(MPI_Recv, MPI_Irecv, NT_OP_RECV, 6, 1, 2, 5, 3, NO, true),
-	BLOCKING(MPI_Sendrecv, NT_OP_SEND_RECV, 11, 1, 2, 10, 3, 8, true),
-	BLOCKING(MPI_Sendrecv_replace, NT_OP_SEND_RECV, 8, 1, 2, 7, 3, 5, true),
+	BOTH_C(MPI_Allreduce, MPI_Iallreduce, NT_OP_ALL_REDUCE, 6, 2, 3, 5, NO, NO, false),
+	BOTH_C(MPI_Allgather, MPI_Iallgather, NT_OP_ALL_GATHER, 7, 1, 2, 6, NO, NO, false),
+	BOTH_C(MPI_Allgatherv, MPI_Iallgatherv, NT_OP_ALL_GATHER, 8, 1, 2, 7, NO, NO, false),
+	BOTH_C(MPI_Reduce_scatter, MPI_Ireduce_scatter, NT_OP_REDUCE_SCATTER, 6, NO, 3, 5, NO, NO,
+	       false),
+	BOTH_C(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, NT_OP_REDUCE_SCATTER, 6, 2, 3,
+	       5, NO, NO, false),
+	BOTH_C(MPI_Alltoall, MPI_Ialltoall, NT_OP_ALL_TO_ALL, 7, 1, 2, 6, NO, NO, false),
+	BOTH_C(MPI_Alltoallv, MPI_Ialltoallv, NT_OP_ALL_TO_ALL, 9, NO, 3, 8, NO, NO, false),
+	BOTH_C(MPI_Alltoallw, MPI_Ialltoallw, NT_OP_ALL_TO_ALL, 9, NO, NO, 8, NO, NO, false),
+	BLOCKING("MPI_Barrier", NT_OP_BARRIER, 1, NO, NO, 0, NO, NO, false),
+	STARTING("MPI_Ibarrier", NT_OP_BARRIER, 1, NO, NO, 0, NO, NO, false),
+	BOTH_C(MPI_Bcast, MPI_Ibcast, NT_OP_BROADCAST, 5, 1, 2, 4, NO, 3, false),
+	BOTH_C(MPI_Reduce, MPI_Ireduce, NT_OP_REDUCE, 7, 2, 3, 6, NO, 5, false),
+	BOTH_C(MPI_Gather, MPI_Igather, NT_OP_GATHER, 8, 1, 2, 7, NO, 6, false),
+	BOTH_C(MPI_Gatherv, MPI_Igatherv, NT_OP_GATHER, 9, 1, 2, 8, NO, 7, false),
+	BOTH_C(MPI_Scatter, MPI_Iscatter, NT_OP_SCATTER, 8, 4, 5, 7, NO, 6, false),
+	BOTH_C(MPI_Scatterv, MPI_Iscatterv, NT_OP_SCATTER, 9, 5, 6, 8, NO, 7, false),
+	BOTH_C(MPI_Scan, MPI_Iscan, NT_OP_SCAN, 6, 2, 3, 5, NO, NO, false),
+	BOTH_C(MPI_Exscan, MPI_Iexscan, NT_OP_SCAN, 6, 2, 3, 5, NO, NO, false),
+	BOTH_C(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, NT_OP_ALL_GATHER, 7, 1, 2, 6, NO,
+	       NO, false),
+	BOTH_C(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, NT_OP_ALL_GATHER, 8, 1, 2, 7, NO,
+	       NO, false),
+	BOTH_C(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, NT_OP_ALL_TO_ALL, 9, NO, 3, 8, NO,
+	       NO, false),
+	BOTH_C(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, NT_OP_ALL_TO_ALL, 9, NO, NO, 8, NO,
+	       NO, false),
+	BOTH_C(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, NT_OP_ALL_TO_ALL, 7, 1, 2, 6, NO, NO,
+	       false),
+	BOTH_C(MPI_Send, MPI_Isend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
+	BOTH_C(MPI_Ssend, MPI_Issend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
+	BOTH_C(MPI_Bsend, MPI_Ibsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
+	BOTH_C(MPI_Rsend, MPI_Irsend, NT_OP_SEND, 6, 1, 2, 5, 3, NO, true),
+	BOTH_C(MPI_Recv, MPI_Irecv, NT_OP_RECV, 6, 1, 2, 5, 3, NO, true),
+	BOTH_C(MPI_Sendrecv, MPI_Isendrecv, NT_OP_SEND_RECV, 11, 1, 2, 10, 3, 8, true),
+	BOTH_C(MPI_Sendrecv_replace, MPI_Isendrecv_replace, NT_OP_SEND_RECV, 8, 1, 2, 7, 3, 5,
+	       true),
 
 	WAITING(MPI_Wait, 2, NO),
 	WAITING(MPI_Waitall, 3, NO),
@@ -121,6 +141,14 @@ static const struct nt_probe rows[] = {
 	WAITING(MPI_Win_fence, 2, NO),
 	WAITING(MPI_Win_wait, 1, NO),
 	WAITING(MPI_Win_complete, 1, NO),
+	WAITING(MPI_Win_unlock, 2, NO),
+	WAITING(MPI_Win_unlock_all, 1, NO),
+	WAITING(MPI_Win_flush, 2, NO),
+	WAITING(MPI_Win_flush_all, 1, NO),
+	WAITING(MPI_Win_flush_local, 2, NO),
+	WAITING(MPI_Win_flush_local_all, 1, NO),
+	WAITING(MPI_Mrecv, 5, NO),
+	WAITING(MPI_Mrecv_c, 5, NO),
 
 	/* name, words, color, key, newcomm, flags */
 	MAKING(MPI_Comm_split, 4, 1, 2, 3, 0),
@@ -131,6 +159,9 @@ static const struct nt_probe rows[] = {
 	MAKING(MPI_Comm_create_group, 4, NO, NO, 3, 0),
 	MAKING(MPI_Cart_create, 6, NO, NO, 5, 0),
 	MAKING(MPI_Cart_sub, 3, NO, NO, 2, 0),
+	MAKING(MPI_Graph_create, 6, NO, NO, 5, 0),
+	MAKING(MPI_Dist_graph_create, 9, NO, NO, 8, 0),
+	MAKING(MPI_Dist_graph_create_adjacent, 10, NO, NO, 9, 0),
 
 	/* MPI_Comm_free takes a pointer to the handle. */
 	{MPI_ROW, .symbol = "MPI_Comm_free", .role = NT_ROLE_DESTROY, .returns = true, .words = 1,

@@ -65,6 +65,20 @@ int main(int argc, char **argv)
 		CALL(MPI_Irecv, 4 * n, out, n, MPI_FLOAT, from, 2, MPI_COMM_WORLD, &two[0]);
 		CALL(MPI_Isend, 4 * n, in, n, MPI_FLOAT, to, 2, MPI_COMM_WORLD, &two[1]);
 		CALL(MPI_Waitall, 0, 2, two, MPI_STATUSES_IGNORE);
+#if MPI_VERSION >= 4
+		/* Some programs call only these where a library has them. */
+		CALL(MPI_Allreduce_c, 8 * n, in, out, (MPI_Count)n, MPI_DOUBLE, MPI_SUM,
+		     MPI_COMM_WORLD);
+		CALL(MPI_Bcast_c, n, in, (MPI_Count)n, MPI_BYTE, 0, half);
+		CALL(MPI_Iallreduce_c, 4 * n, in, out, (MPI_Count)n, MPI_INT, MPI_SUM, half,
+		     &request);
+		CALL(MPI_Wait, 0, &request, MPI_STATUS_IGNORE);
+		CALL(MPI_Sendrecv_c, 8 * n, in, (MPI_Count)n, MPI_DOUBLE, to, 3, out, (MPI_Count)n,
+		     MPI_DOUBLE, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CALL(MPI_Isendrecv, 8 * n, in, n, MPI_DOUBLE, to, 4, out, n, MPI_DOUBLE, from, 4,
+		     MPI_COMM_WORLD, &request);
+		CALL(MPI_Wait, 0, &request, MPI_STATUS_IGNORE);
+#endif
 		/* What only asks is not to be seen. */
 		if (MPI_Test(&request, &(int){0}, MPI_STATUS_IGNORE) != MPI_SUCCESS)
 			return 1;
