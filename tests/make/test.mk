@@ -21,7 +21,7 @@ test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "ch
 # test-cluster.
 cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
 full_stages := "all sim" \
-	"idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
+	"idle check-more + idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
@@ -34,7 +34,8 @@ test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, a
 
 # ---- check: no root, no network ------------------------------------------------------------------
 
-check_scripts := $(sort $(wildcard tests/check/*.sh))
+check_slow := tests/check/self.sh
+check_scripts := $(filter-out $(check_slow),$(sort $(wildcard tests/check/*.sh)))
 # Scripts check the programs of the release build; sanitized runs omit them.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
@@ -47,6 +48,13 @@ rare_programs := $(cluster_test_programs) $(bench_programs)
 .PHONY: check
 check: unit $(if $(check_scripts_here),all $(rare_programs)) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
 	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
+
+# The same rules on more: simulated clusters with three seeds each, and trees with faults.
+sim_programs := $(patsubst %,$(B)/test/%,$(filter sim/%,$(unit_tests)))
+
+.PHONY: check-more
+check-more: all $(sim_programs) ## what takes too long for `make check`: more seeds, the checks on trees with faults
+	$(Q)NT_SIM_SEEDS=3 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_slow)
 
 # ---- check-thread: races --------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/sim/cluster/truth/truth.h"
+#include "tests/unit/sim/seeds.h"
 
 static struct cl_scenario scenario_with(const char *fault)
 {
@@ -19,10 +20,10 @@ static struct cl_scenario scenario_with(const char *fault)
 	return scenario;
 }
 
-/* Plays it with several seeds. Nobody innocent may be accused; `wanted` faults are to be found. */
+/* Plays it with each seed. Nobody innocent may be accused; `wanted` faults are to be found. */
 static void play(struct cl_scenario scenario, uint32_t wanted)
 {
-	for (scenario.seed = 101; scenario.seed < 104; scenario.seed++) {
+	for (scenario.seed = 101; scenario.seed < 101 + sim_seeds(); scenario.seed++) {
 		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 		struct cl_outcome outcome;
 		struct cl_score score;
