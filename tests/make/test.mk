@@ -21,7 +21,7 @@ test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "ch
 # test-cluster.
 cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
 full_stages := "all sim" \
-	"idle check-more + idle check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
+	"idle check-more + idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
@@ -102,7 +102,8 @@ $(B)/test-bpf/%: $(B)/obj/tests/bpf/%.o $(call archives,$(libraries))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
 
-.PHONY: check-bpf
+.PHONY: bpf-programs check-bpf
+bpf-programs: all $(bpf_programs)
 check-bpf: all $(bpf_programs) $(check_bpf_needs) ## load and attach every BPF object on this kernel (root)
 	$(Q)NT_KIND=bpf tests/run.sh $(bpf_programs)
 
