@@ -26,13 +26,19 @@ fail() {
 
 # For whoever reads what a failed test has printed.
 what_goes_on() {
-  local where pod
+  local where pod container state
   k get pods --all-namespaces -o wide
   k get events --all-namespaces --field-selector type=Warning | tail -n 15
   k get pods --all-namespaces -o 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}' |
     while read -r where pod; do
       echo "== $pod"
       k logs -n "$where" "$pod" --all-containers --tail=6 </dev/null
+    done
+  k get pods --all-namespaces -o json | jq -r '.items[] | .metadata as $pod | .status.containerStatuses[]? |
+      select(.restartCount > 0) | "\($pod.namespace) \($pod.name) \(.name) \(.lastState | tojson)"' |
+    while read -r where pod container state; do
+      echo "== $pod: container $container was restarted: $state"
+      k logs -n "$where" "$pod" -c "$container" --previous --tail=10 </dev/null
     done
 }
 
