@@ -226,7 +226,7 @@ static void put_compute(struct writer *writer, const struct nt_wire_incident *in
 	put_since(writer, incident);
 }
 
-/* "spends 52 ms of each step outside the GPU, its 7 peers 20 ms". */
+/* "spends 52 ms of each step on the host, its 7 peers 20 ms". */
 static void put_time_spent(struct writer *writer, const struct nt_wire_incident *incident,
 			   const char *what, const char *where)
 {
@@ -367,7 +367,7 @@ static void put_body(struct writer *writer, enum nt_class class,
 		put_network(writer, incident);
 		return;
 	case NT_CLASS_HOST:
-		put_time_spent(writer, incident, "host work of the step", "outside the GPU");
+		put_time_spent(writer, incident, "host work of the step", "on the host");
 		return;
 	case NT_CLASS_STORAGE:
 		put_time_spent(writer, incident, "I/O wait of the step", "waiting for storage");

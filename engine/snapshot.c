@@ -124,6 +124,21 @@ const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapsho
 	return NULL;
 }
 
+/* "lmp" for "lmp-eadf": agents add a part of the key to names that nobody chose. */
+static bool is_name_without_part(const char *wanted, const char *name)
+{
+	const size_t len = strlen(wanted);
+
+	return strncmp(name, wanted, len) == 0 && name[len] == '-' && strlen(name + len + 1) == 4 &&
+	       strspn(name + len + 1, "0123456789abcdef") == 4;
+}
+
+bool nt_snapshot_job_matches(const struct nt_snapshot_job *job, const char *wanted)
+{
+	return strcmp(wanted, job->name) == 0 || strcmp(wanted, job->key) == 0 ||
+	       strcmp(wanted, job->id) == 0 || is_name_without_part(wanted, job->name);
+}
+
 struct nt_snapshot *nt_snapshot_new(void)
 {
 	struct nt_snapshot *snapshot = calloc(1, sizeof(*snapshot));

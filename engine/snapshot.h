@@ -145,6 +145,9 @@ void nt_snapshot_release(const struct nt_snapshot *snapshot);
 /* The job with an id, or NULL. */
 const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapshot, const char *id);
 
+/* Whether a filter names the job: by its name, with or without the part of the key, its key or id. */
+bool nt_snapshot_job_matches(const struct nt_snapshot_job *job, const char *wanted);
+
 /*
  * Construction, by the service and by tests. Allocations live as long as their snapshot or job;
  * NULL on allocation failure. A snapshot holds a reference to each job in its `job` array.

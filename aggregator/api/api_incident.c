@@ -30,13 +30,6 @@ static bool is_same(const char *a, const char *b)
 	return !strcmp(a, b);
 }
 
-/* A job filter matches the name, the key or the id. */
-static bool job_matches(const char *wanted, const struct nt_snapshot_job *job)
-{
-	return !wanted || is_same(wanted, job->name) || is_same(wanted, job->key) ||
-	       is_same(wanted, job->id);
-}
-
 static bool is_slow(const struct nt_wire_incident *incident, const struct nt_api_query *query)
 {
 	return is_same(incident->state, "firing") && !is_same(incident->severity, "info") &&
@@ -82,7 +75,7 @@ static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query
 	for (size_t i = 0; i < snapshot->jobs; i++) {
 		const struct nt_snapshot_job *job = snapshot->job[i];
 
-		if (!job_matches(query->job, job))
+		if (query->job && !nt_snapshot_job_matches(job, query->job))
 			continue;
 		for (size_t k = 0; k < job->incidents; k++) {
 			const struct nt_wire_incident *incident = job->incident[k];
@@ -315,7 +308,9 @@ static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
 		const struct nt_snapshot_job *job = snapshot->job[i];
 
-		for (size_t k = 0; k < job->incidents && job_matches(query->job, job); k++) {
+		if (query->job && !nt_snapshot_job_matches(job, query->job))
+			continue;
+		for (size_t k = 0; k < job->incidents; k++) {
 			const struct nt_wire_incident *incident = job->incident[k];
 
 			if ((query->class && !is_same(query->class, incident->class)) ||

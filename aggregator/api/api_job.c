@@ -152,8 +152,7 @@ static int parse_place(const char *text, struct place *ret_place)
 static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_query *query,
 		      const struct place *after)
 {
-	if (query->job && strcmp(query->job, job->name) != 0 && strcmp(query->job, job->key) != 0 &&
-	    strcmp(query->job, job->id) != 0)
+	if (query->job && !nt_snapshot_job_matches(job, query->job))
 		return false;
 	if (query->state && strcmp(query->state, nt_job_state_name(job->state)) != 0)
 		return false;

@@ -348,7 +348,9 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 
 	r = nt_db_prepare(store->reader,
 			  "SELECT number, body FROM incident"
-			  " WHERE (?1 IS NULL OR job = ?1 OR job_key = ?1)"
+			  " WHERE (?1 IS NULL OR job = ?1 OR job_key = ?1"
+			  " OR (substr(job, 1, length(?1)) = ?1 AND substr(job, length(?1) + 1)"
+			  " GLOB '-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]'))"
 			  " AND (?2 = 0 OR attempt = ?2) AND (?3 IS NULL OR class = ?3)"
 			  " AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR severity = ?5)"
 			  " AND since_ns >= ?6 AND number < ?7 ORDER BY number DESC LIMIT ?8",

@@ -131,4 +131,9 @@ words() {
 }
 case " $(words neutracer s) " in *' slow-ranks '*) ;; *) report "'neutracer s' completes to '$(words neutracer s)'" ;; esac
 case " $(words neutracer jobs --js) " in *' --json '*) ;; *) report "'neutracer jobs --js' completes to nothing" ;; esac
+# What was installed goes; data stay.
+make -s uninstall DESTDIR="$root" PREFIX=/usr >/dev/null || report "make uninstall fails"
+left=$(find "$root/usr" -type f)
+[ -z "$left" ] || report "make uninstall leaves: $left"
+[ -d "$root$state/spool" ] || report "make uninstall removes data"
 exit $bad

@@ -39,6 +39,19 @@ install: all ## install programs, manuals, completion, units, account, directori
 	done
 	$(Q)deploy/systemd/setup.sh "$(DESTDIR)"
 
+# Data stay: /etc/neutracer, /var/lib/neutracer and the account. The message says so.
+.PHONY: uninstall
+uninstall: ## remove what install placed, but for configuration, data and the account (DESTDIR=, PREFIX=/usr/local)
+	$(Q)[ -n "$(DESTDIR)" ] || ! command -v systemctl >/dev/null || \
+		systemctl disable --now $(units:deploy/systemd/%.in=%) 2>/dev/null || :
+	$(Q)rm -f $(foreach p,$(programs),"$(DESTDIR)$(PREFIX)/$(if $(filter neutracer,$(p)),bin,sbin)/$(p)" \
+		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(p)" \
+		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(p)") \
+		$(foreach m,$(notdir $(wildcard docs/man/*.[1-8])),"$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(m)") \
+		$(foreach u,$(units:deploy/systemd/%.in=%),"$(DESTDIR)$(PREFIX)/lib/systemd/system/$(u)") \
+		$(foreach d,sysusers tmpfiles,"$(DESTDIR)$(PREFIX)/lib/$(d).d/neutracer.conf")
+	@echo "configuration, data and the account are kept: /etc/neutracer, /var/lib/neutracer, user 'neutracer'"
+
 .PHONY: vmlinux
 vmlinux: ## dump this kernel's types to build/vmlinux.h, to look things up
 	$(Q)mkdir -p build

@@ -275,13 +275,13 @@ static void host_time_is_told_in_the_units_that_fit(void **state)
 	finding.evidence[0] =
 		(struct nt_finding_evidence){"host work of the step", "ms", "ratio", 52.4, 20.1};
 	summary_is(
-		"rank 11 (gpu-01, GPU-5f) spends 52 ms of each step outside the GPU, its 3 peers "
+		"rank 11 (gpu-01, GPU-5f) spends 52 ms of each step on the host, its 3 peers "
 		"20 ms, since 12:00:12");
 	finding.evidence[0].value = 1520;
 	finding.evidence[0].peers = 1.26;
 	finding.cause = "data loading";
 	summary_is(
-		"rank 11 (gpu-01, GPU-5f) spends 1.5 s of each step outside the GPU, its 3 peers "
+		"rank 11 (gpu-01, GPU-5f) spends 1.5 s of each step on the host, its 3 peers "
 		"1.3 ms, since 12:00:12; cause: data loading");
 	finding.evidences = 0;
 	finding.cause = "checkpoint";

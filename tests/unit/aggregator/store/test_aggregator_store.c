@@ -129,6 +129,8 @@ static void huge_incidents_make_pages_short(void **state)
 
 static void filters_take_what_fits_all_of_them(void **state)
 {
+	struct nt_wire_incident named = nt_test_incident("d", "resolved", NULL, 0);
+
 	(void)state;
 	assert_int_equal(put_as("a", "firing", "critical", 1), 0);
 	assert_int_equal(put_as("b", "firing", "info", 1), 0);
@@ -144,6 +146,12 @@ static void filters_take_what_fits_all_of_them(void **state)
 	assert_int_equal(COUNT(.job = "' OR 1=1 --"), 0);
 	assert_int_equal(COUNT(.since_ns = NT_TEST_TIME_NS), 3);
 	assert_int_equal(COUNT(.since_ns = NT_TEST_TIME_NS + 1), 0);
+	named.job = "lmp-eadf";
+	assert_int_equal(put(&named), 0);
+	assert_int_equal(COUNT(.job = "lmp"), 1);
+	assert_int_equal(COUNT(.job = "lmp-eadf"), 1);
+	assert_int_equal(COUNT(.job = "lm"), 0);
+	assert_int_equal(COUNT(.job = "llm"), 0); /* "70b" is no part of a key */
 #undef COUNT
 }
 
