@@ -119,17 +119,22 @@ void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_envi
 	*ret_environ = env;
 }
 
+static void clean_text(char *field, size_t size)
+{
+	char copy[NT_ENVIRON_DEVICES];
+
+	memcpy(copy, field, size);
+	nt_ascii_copy(field, size, copy, strnlen(copy, size));
+}
+
 void nt_environ_clean(struct nt_environ *env)
 {
 	for (size_t i = 0; i < VARIABLES; i++) {
 		char *field = (char *)env + variables[i].offset;
-		char copy[NT_ENVIRON_DEVICES];
 		int32_t number;
 
 		if (variables[i].size) {
-			memcpy(copy, field, variables[i].size);
-			nt_ascii_copy(field, variables[i].size, copy,
-				      strnlen(copy, variables[i].size));
+			clean_text(field, variables[i].size);
 			continue;
 		}
 		memcpy(&number, field, sizeof(number));
@@ -137,20 +142,22 @@ void nt_environ_clean(struct nt_environ *env)
 			number = NT_ENVIRON_ABSENT;
 		memcpy(field, &number, sizeof(number));
 	}
+	clean_text(env->script, sizeof(env->script));
 }
 
-int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ)
+/* At most `most` bytes of /proc/PID/name; the rest is ignored. */
+static int read_text(uint32_t pid, const char *name, size_t most, char **ret_data, size_t *ret_size)
 {
 	nt_autofree char *data = NULL;
 	nt_autoclose int fd = -1;
 	size_t size = 0, cap = 0;
 	char path[PATH_BYTES];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (size < NT_ENVIRON_MAX_BYTES) {
+	while (size < most) {
 		ssize_t n;
 
 		if (cap - size < CHUNK_BYTES) {
@@ -170,6 +177,24 @@ int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ)
 			break;
 		size += (size_t)n;
 	}
-	nt_environ_parse(data, size, ret_environ);
+	*ret_data = nt_take(data);
+	*ret_size = size;
+	return 0;
+}
+
+int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ)
+{
+	nt_autofree char *data = NULL, *command = NULL;
+	struct nt_environ env;
+	size_t size;
+	int r;
+
+	r = read_text(pid, "environ", NT_ENVIRON_MAX_BYTES, &data, &size);
+	if (r < 0)
+		return r;
+	nt_environ_parse(data, size, &env);
+	if (read_text(pid, "cmdline", NT_SCRIPT_MAX_BYTES, &command, &size) == 0)
+		nt_script_find(command, size, env.script);
+	*ret_environ = env;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A process's environment at exec, as far as it describes its place in a job. The text is
- * untrusted: numbers are parsed strictly, strings are truncated and cleaned.
+ * A process's environment and command at exec, as far as they describe its place in a job. The text
+ * is untrusted: numbers are parsed strictly, strings are truncated and cleaned.
  */
 #ifndef NT_AGENT_IDENTITY_ENVIRON_H
 #define NT_AGENT_IDENTITY_ENVIRON_H
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/identity/script.h"
 #include "common/base/cleanup.h"
 
 enum {
@@ -32,6 +33,7 @@ struct nt_environ {
 	char hostname[NT_ENVIRON_TEXT]; /* of the pod */
 	char pod_name[254], pod_namespace[64]; /* if the pod exports them */
 	char cuda_devices[NT_ENVIRON_DEVICES], nvidia_devices[NT_ENVIRON_DEVICES];
+	char script[NT_SCRIPT_NAME]; /* from the command line, not the environment */
 };
 
 /* data: NAME=value strings, each NUL-terminated; the last may lack the NUL. */
@@ -40,7 +42,7 @@ void nt_environ_parse(const char *data, size_t size, struct nt_environ *ret_envi
 /* Sanitises values from other sources: terminated texts without control characters. */
 void nt_environ_clean(struct nt_environ *env);
 
-/* Reads it of a running process, from /proc. May block: the pages belong to that process. */
+/* Reads both of a running process, from /proc. May block: the pages belong to that process. */
 NT_MUST_CHECK int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ);
 
 #endif

@@ -120,9 +120,11 @@ uint64_t nt_tracker_watermark(const struct nt_tracker_key *key, uint64_t now_ns)
 void nt_tracker_name(struct nt_rank *rank)
 {
 	const struct nt_process *process = rank->process;
+	const struct nt_environ *env = &process->facts.env;
 
-	nt_identity_name(&process->facts.env, &process->placement.workload, &process->facts.cgroup,
-			 process->facts.command, rank->key, rank->name);
+	nt_identity_name(env, &process->placement.workload, &process->facts.cgroup,
+			 env->script[0] ? env->script : process->facts.command, rank->key,
+			 rank->name);
 }
 
 struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_rank *rank)
