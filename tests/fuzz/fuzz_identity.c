@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as a cgroup file with an environment, a stream or a list of pods, and the kubelet's list
- * of devices: whatever is told fits its place, is printable, and is found again.
+ * Any bytes as a command line and a cgroup file with an environment, a stream or a list of pods, and
+ * the kubelet's list of devices: whatever is told fits its place, is printable, and is found again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,7 +43,10 @@ static void fuzz_process(const uint8_t *data, size_t size)
 	struct nt_cgroup cgroup;
 	struct nt_environ env;
 	struct nt_placement placement;
+	char script[NT_SCRIPT_NAME];
 
+	nt_script_find((const char *)data, size, script);
+	check_text(script, sizeof(script));
 	nt_cgroup_parse((const char *)data, len, &cgroup);
 	check_text(cgroup.path, sizeof(cgroup.path));
 	check_text(cgroup.slurm_job, sizeof(cgroup.slurm_job));
