@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A real job of Open MPI and one of MPICH (tests/bpf/mpi_job.c): calls and bytes per rank and
- * function are what its ranks counted themselves, to the last byte, and its communicators hang
- * together.
+ * Real jobs of Open MPI and of MPICH, in C (tests/bpf/mpi_job.c) and in Fortran: calls and bytes per
+ * rank and function are what their ranks counted themselves, to the last byte, and the communicators
+ * fit together.
  */
 #include <link.h>
 
@@ -25,15 +25,19 @@ struct line {
 
 /* Both may be installed: the names without a suffix are those of one of them only. */
 struct implementation {
-	const char *name, *library, *compiler, *launcher;
+	const char *name, *library, *compiler, *fortran, *launcher;
 	bool numbers; /* handles are ints: above them in a word lies whatever was there */
 };
 
 static const struct implementation openmpi = {
-	"Open MPI", "libmpi.so.40", "mpicc.openmpi",
-	"mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none", false};
-static const struct implementation mpich = {"MPICH", "libmpich.so.12", "mpicc.mpich",
-					    "mpirun.mpich", true};
+	"Open MPI",
+	"libmpi.so.40",
+	"mpicc.openmpi",
+	"mpifort.openmpi",
+	"mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none",
+	false};
+static const struct implementation mpich = {"MPICH",         "libmpich.so.12", "mpicc.mpich",
+					    "mpifort.mpich", "mpirun.mpich",   true};
 
 static const struct implementation *mpi;
 static struct line line[LINES_MAX];
@@ -213,6 +217,25 @@ static int run_job(void **state)
 	return harness_drain(attach, keep, NULL);
 }
 
+/* A job in one language, built by its compiler, and what must hold of it. */
+static int run_language(const char *name, const char *const *compiler,
+			const struct CMUnitTest *tests, size_t n)
+{
+	int r;
+
+	lines = calls = 0;
+	if (stub_run(compiler) != 0 || !attach_mpi()) {
+		printf("1..1\nskip: mpi: there is no %s here\nok 1 - %s # SKIP not installed\n",
+		       name, name);
+		r = 0;
+	} else {
+		r = _cmocka_run_group_tests(name, tests, n, run_job, NULL);
+	}
+	nt_attach_free(attach);
+	attach = NULL;
+	return r;
+}
+
 static int run_implementation(const struct implementation *implementation)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,22 +244,17 @@ static int run_implementation(const struct implementation *implementation)
 		cmocka_unit_test(ranks_and_communicators_hang_together),
 		cmocka_unit_test(nobody_leaves_a_barrier_before_all_have_come),
 	};
-	const char *const compiler[] = {
+	const char *const c[] = {
 		implementation->compiler, "-O1", "-w", "tests/bpf/mpi_job.c", "-o", program, NULL};
+	const char *const fortran[] = {implementation->fortran, "-O1", "-w",    "-J", stub_dir,
+				       "tests/bpf/mpi_job.f90", "-o",  program, NULL};
+	char name[64];
 	int r;
 
 	mpi = implementation;
-	lines = calls = 0;
-	if (stub_run(compiler) != 0 || !attach_mpi()) {
-		printf("1..1\nskip: mpi: there is no %s here\nok 1 - %s # SKIP not installed\n",
-		       mpi->name, mpi->name);
-		r = 0;
-	} else {
-		r = cmocka_run_group_tests_name(mpi->name, tests, run_job, NULL);
-	}
-	nt_attach_free(attach);
-	attach = NULL;
-	return r;
+	r = run_language(mpi->name, c, tests, 4);
+	(void)snprintf(name, sizeof(name), "%s in Fortran", mpi->name);
+	return r | run_language(name, fortran, tests, 2);
 }
 
 int main(void)
