@@ -15,13 +15,13 @@ deps: ## install the Debian packages that are missing (as root)
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
-test_stages := all check check-bpf "idle check-oom & check-kafka PART=short" "check-e2e PART=short"
+test_stages := all check check-bpf "idle check-oom NT_TIMEOUT=900 & check-kafka PART=short" "check-e2e PART=short"
 # Stages that wait for brokers, pods and jobs run in parallel with those that load the processors, which
 # only have the time that they leave. What parallel stages share is built before them. CLUSTER=1 adds
 # test-cluster.
 cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
 full_stages := "all sim" \
-	"idle check-more + idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
+	"idle check-more + idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 NT_TIMEOUT=900 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
