@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The script that an interpreter runs, from the command line of its process: "train.py" of
- * "python -u /work/train.py --lr 1", "pkg.train" of "python -m pkg.train". A job is named after it,
+ * "python -u /data/train.py --lr 1", "pkg.train" of "python -m pkg.train". A job is named after it,
  * since the process's own name is that of the interpreter. The text is untrusted.
  */
 #ifndef NT_AGENT_IDENTITY_SCRIPT_H

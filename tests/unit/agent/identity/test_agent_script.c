@@ -21,7 +21,7 @@ static void a_script_or_module_of_python_is_found(void **state)
 {
 	(void)state;
 	FINDS("train.py", "python3\0train.py\0--lr\0001\0");
-	FINDS("train.py", "/usr/bin/python3.11\0-u\0/work/run/train.py\0");
+	FINDS("train.py", "/usr/bin/python3.11\0-u\0/data/train.py\0");
 	FINDS("train.py", "python\0-W\0ignore\0-X\0importtime\0-OO\0train.py");
 	FINDS("pkg.train", "/opt/conda/bin/python\0-u\0-m\0pkg.train\0--config\0x");
 	FINDS("pkg.train", "python\0-um\0pkg.train");
