@@ -18,10 +18,11 @@ part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PAR
 test_stages := all check check-bpf "idle check-oom NT_TIMEOUT=900 & check-kafka PART=short" "check-e2e PART=short"
 # Stages that wait for brokers, pods and jobs run in parallel with those that load the processors, which
 # only have the time that they leave. What parallel stages share is built before them. CLUSTER=1 adds
-# test-cluster.
-cluster_stages := $(if $(CLUSTER), + idle cluster-build + test-cluster)
+# test-cluster, beside stages on idle time alone: its pods must answer their probes.
 full_stages := "all sim" \
-	"idle check-more + idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 NT_TIMEOUT=900 + idle fuzz-short & idle check-vm & check-kafka PART=rest$(cluster_stages) & check-e2e PART=beside" \
+	"idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 NT_TIMEOUT=900 & idle check-vm \
+	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
+	"idle check-more + idle fuzz-short$(if $(CLUSTER), & test-cluster)" \
 	"check-e2e PART=alone" check-live-san
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
