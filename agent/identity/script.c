@@ -39,19 +39,46 @@ static bool begins_with(struct text text, const char *prefix)
 	return text.len >= strlen(prefix) && memcmp(text.at, prefix, strlen(prefix)) == 0;
 }
 
-/* An option whose value is the next argument, of those of Python: the last letter of "-uX". */
-static bool has_value(struct text option)
+/* What an option of Python means for the search. */
+enum option {
+	OPTION_FLAG,
+	OPTION_VALUE, /* the next argument is its value */
+	OPTION_MODULE, /* the text is a module, or the next argument if it is empty */
+	OPTION_NO_SCRIPT, /* code on the command line or on standard input */
+};
+
+/* Short options may be joined: "-uW" takes a value, "-Wonce" has one. text: behind a module's letter. */
+static enum option read_option(struct text option, struct text *ret_text)
 {
-	if (begins_with(option, "--"))
-		return option.len == strlen("--check-hash-based-pycs") &&
-		       begins_with(option, "--check-hash-based-pycs");
-	return option.len > 1 && strchr("WX", option.at[option.len - 1]);
+	static const char long_with_value[] = "--check-hash-based-pycs";
+
+	if (option.len == 1)
+		return OPTION_NO_SCRIPT;
+	if (option.at[1] == '-')
+		return option.len == strlen(long_with_value) && begins_with(option, long_with_value)
+			       ? OPTION_VALUE
+			       : OPTION_FLAG;
+	for (size_t i = 1; i < option.len; i++) {
+		*ret_text = (struct text){option.at + i + 1, option.len - i - 1};
+		switch (option.at[i]) {
+		case 'c':
+			return OPTION_NO_SCRIPT;
+		case 'm':
+			return OPTION_MODULE;
+		case 'W':
+		case 'X':
+			return ret_text->len ? OPTION_FLAG : OPTION_VALUE;
+		default:
+			break;
+		}
+	}
+	return OPTION_FLAG;
 }
 
 void nt_script_find(const char *data, size_t size, char ret_name[NT_SCRIPT_NAME])
 {
 	struct text rest = {data, size < NT_SCRIPT_MAX_BYTES ? size : NT_SCRIPT_MAX_BYTES};
-	struct text argument, base;
+	struct text argument, base, name;
 
 	ret_name[0] = '\0';
 	if (!take(&rest, &argument))
@@ -61,20 +88,23 @@ void nt_script_find(const char *data, size_t size, char ret_name[NT_SCRIPT_NAME]
 		return;
 	while (take(&rest, &argument)) {
 		if (!begins_with(argument, "-")) {
-			base = base_of(argument);
-			nt_ascii_copy(ret_name, NT_SCRIPT_NAME, base.at, base.len);
+			name = base_of(argument);
+			nt_ascii_copy(ret_name, NT_SCRIPT_NAME, name.at, name.len);
 			return;
 		}
-		/* "-" is a script on standard input, and nothing follows -c but arguments. */
-		if (argument.len == 1 ||
-		    (argument.at[1] != '-' && memchr(argument.at, 'c', argument.len)))
+		switch (read_option(argument, &name)) {
+		case OPTION_FLAG:
+			break;
+		case OPTION_VALUE:
+			if (!take(&rest, &argument))
+				return;
+			break;
+		case OPTION_MODULE:
+			if (name.len || take(&rest, &name))
+				nt_ascii_copy(ret_name, NT_SCRIPT_NAME, name.at, name.len);
 			return;
-		if (argument.at[1] != '-' && argument.at[argument.len - 1] == 'm') {
-			if (take(&rest, &argument))
-				nt_ascii_copy(ret_name, NT_SCRIPT_NAME, argument.at, argument.len);
+		case OPTION_NO_SCRIPT:
 			return;
 		}
-		if (has_value(argument) && !take(&rest, &argument))
-			return;
 	}
 }

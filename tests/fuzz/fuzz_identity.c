@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as a command line and a cgroup file with an environment, a stream or a list of pods, and
- * the kubelet's list of devices: whatever is told fits its place, is printable, and is found again.
+ * the kubelet's list of devices: every text fits its field, is printable, and is found again.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -68,7 +68,7 @@ static void one_that_is_refused_is_counted_once_however_often_it_is_seen(void **
 	nt_process_table_release(&table);
 }
 
-static void turns_go_round_whoever_leaves(void **state)
+static void turns_go_round_when_processes_leave(void **state)
 {
 	struct nt_mapping_process *evicted;
 	static struct nt_process_table table;
@@ -114,7 +114,7 @@ int main(void)
 		cmocka_unit_test(
 			a_process_of_another_owner_takes_the_place_of_one_that_never_called),
 		cmocka_unit_test(one_that_is_refused_is_counted_once_however_often_it_is_seen),
-		cmocka_unit_test(turns_go_round_whoever_leaves),
+		cmocka_unit_test(turns_go_round_when_processes_leave),
 		cmocka_unit_test(files_of_a_process_have_a_cap),
 	};
 

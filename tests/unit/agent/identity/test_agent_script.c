@@ -25,6 +25,9 @@ static void a_script_or_module_of_python_is_found(void **state)
 	FINDS("train.py", "python\0-W\0ignore\0-X\0importtime\0-OO\0train.py");
 	FINDS("pkg.train", "/opt/conda/bin/python\0-u\0-m\0pkg.train\0--config\0x");
 	FINDS("pkg.train", "python\0-um\0pkg.train");
+	FINDS("pkg.train", "python\0-umpkg.train\0train.py");
+	/* The value of an option is no option. */
+	FINDS("train.py", "python\0-Wonce::DeprecationWarning\0-uW\0ignore\0train.py");
 	FINDS("main.py", "pypy3\0--check-hash-based-pycs\0always\0main.py");
 }
 
