@@ -19,6 +19,7 @@ enum {
 
 /* A process that mostly sleeps is slowed in proportion to the time that passes. */
 static const double cpu_least = 1; /* least number of cores that the budget is a share of */
+static const double observed_times = 5; /* what the observed time stands for at most */
 static const double burst_times = 20; /* a burst over this many budgets counts at once */
 
 int nt_governor_new(const struct nt_governor_options *options, struct nt_governor **ret_governor)
@@ -147,12 +148,58 @@ static double smooth_of(const struct nt_governed *process)
 	return (double)(ns > SMOOTH_NS ? ns : SMOOTH_NS);
 }
 
+static double weight_of(const struct nt_governed *process, double ns)
+{
+	double smooth_ns = smooth_of(process);
+
+	return ns < smooth_ns ? ns / smooth_ns : 1;
+}
+
+/*
+ * Of rates over the observed time: the first milliseconds of a slice may hold a burst, and prove
+ * little.
+ */
+static double observed_weight_of(const struct nt_governed *process,
+				 const struct nt_governor_span *span)
+{
+	double ns = span->observed_ns * observed_times;
+
+	return weight_of(process, ns < span->elapsed_ns ? ns : span->elapsed_ns);
+}
+
+/* The cost of all calls since the last sample, in ns. */
+static double cost_since(const struct nt_governor *governor, const struct nt_governed *process,
+			 const struct nt_process_counters *counters)
+{
+	double cost_ns = 0;
+
+	for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
+		cost_ns += (double)nt_governor_hits_of(process, counters, row) *
+			   nt_governor_cost_of(governor, row);
+	for (int i = 0; counters && i < NT_COUNTER_END; i++)
+		if (i != NT_COUNTER_SYNC && i != NT_COUNTER_GC)
+			cost_ns += (double)(counters->calls[i] - process->calls[i]) *
+				   (double)governor->options.count_ns;
+	return cost_ns;
+}
+
+/* Costs far over the budget are not smoothed. */
+static bool is_burst(const struct nt_governor *governor, const struct nt_governed *process,
+		     const struct nt_process_counters *counters, double observed_ns)
+{
+	double cost_ns = cost_since(governor, process, counters);
+
+	return observed_ns > 0 && cost_ns / (observed_ns > BURST_NS ? observed_ns : BURST_NS) >
+					  budget_of(governor, process) * burst_times;
+}
+
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 			const struct nt_governor_sample *sample)
 {
 	struct nt_governed *process = find(governor, pid);
 	struct nt_governor_plan before;
-	double elapsed_ns, observed_ns, weight, cpu;
+	struct nt_governor_span span = {0};
+	double cpu = 0;
 	bool first;
 
 	if (!process)
@@ -161,38 +208,18 @@ bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,
 		return false;
 	before = process->plan;
 	first = !process->started;
-	elapsed_ns = first ? 0 : (double)(sample->now_ns - process->sampled_ns);
-	observed_ns = first ? 0 : (double)(sample->observed_ns - process->observed_ns);
-	weight = elapsed_ns / smooth_of(process);
-	if (weight > 1)
-		weight = 1;
-	cpu = first ? 0 : (double)(sample->cpu_ns - process->cpu_ns) / elapsed_ns;
-	process->cpu = process->cpu > 0 ? process->cpu + (cpu - process->cpu) * weight : cpu;
-	if (cpu > 0) {
-		double budget = budget_of(governor, process);
-
-		/* Costs far over the budget are not smoothed. */
-		if (observed_ns > 0 && process->started) {
-			double burst = 0;
-
-			for (uint16_t row = 0; row < nt_probe_rows() && row < NT_ROWS_MAX; row++)
-				burst += (double)nt_governor_hits_of(process, sample->counters,
-								     row) *
-					 nt_governor_cost_of(governor, row);
-			for (int i = 0; sample->counters && i < NT_COUNTER_END; i++)
-				burst += i == NT_COUNTER_SYNC || i == NT_COUNTER_GC
-						 ? 0
-						 : (double)(sample->counters->calls[i] -
-							    process->calls[i]) *
-							   (double)governor->options.count_ns;
-			if (burst / (observed_ns > BURST_NS ? observed_ns : BURST_NS) >
-			    budget * burst_times)
-				weight = 1;
-		}
+	if (!first) {
+		span.elapsed_ns = (double)(sample->now_ns - process->sampled_ns);
+		span.observed_ns = (double)(sample->observed_ns - process->observed_ns);
+		cpu = (double)(sample->cpu_ns - process->cpu_ns) / span.elapsed_ns;
 	}
-	if (!nt_governor_take_rates(governor, process, sample->counters, elapsed_ns, observed_ns,
-				    weight))
-		process->quiet_ns += (uint64_t)observed_ns;
+	span.weight = weight_of(process, span.elapsed_ns);
+	span.observed_weight = observed_weight_of(process, &span);
+	process->cpu = process->cpu > 0 ? process->cpu + (cpu - process->cpu) * span.weight : cpu;
+	if (cpu > 0 && is_burst(governor, process, sample->counters, span.observed_ns))
+		span.weight = span.observed_weight = 1;
+	if (!nt_governor_take_rates(governor, process, sample->counters, &span))
+		process->quiet_ns += (uint64_t)span.observed_ns;
 	else
 		nt_governor_go_on(process);
 	take_steps(process, sample);

@@ -16,9 +16,15 @@ enum {
 	EVENT_MOST_NS = 5000, /* cap: includes a wake-up while events are few */
 	/* cap with reads of memory; longer times are preemption */
 	EVENT_DEAR_NS = 50000,
+	/* of a process, whose cost is not taken: its communicators are read from its memory */
+	FIRST_BALANCES = 2,
 };
 
-static const double event_share = 0.8; /* target, as part of the agent's budget */
+/*
+ * The target, as part of the agent's budget. The rest is slack: whoever is granted at least this
+ * part of its claim is not limited, since slices would cost more than they save.
+ */
+static const double event_share = 0.8;
 
 static bool is_stale(const struct nt_governed *process)
 {
@@ -66,7 +72,10 @@ static void take_costs(struct nt_governor *governor)
 	for (struct nt_governed *p = governor->process; p; p = p->hh.next) {
 		double now_ns = p->spent ? (double)p->spent_ns / (double)p->spent : p->event_ns;
 
-		p->event_ns = p->event_ns > 0 ? (p->event_ns + now_ns) / 2 : now_ns;
+		if (p->balances < FIRST_BALANCES)
+			p->balances++;
+		else
+			p->event_ns = p->event_ns > 0 ? (p->event_ns + now_ns) / 2 : now_ns;
 		p->spent = p->spent_ns = 0;
 	}
 }
@@ -128,7 +137,7 @@ void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64
 	for (size_t i = 0; i < count; i++) {
 		struct nt_governed *process = claim[i].data;
 
-		if (claim[i].granted < claim[i].wanted)
+		if (claim[i].granted < claim[i].wanted * event_share)
 			process->event_permille =
 				claim[i].granted / cost_of(process, cost_ns) * NT_GOVERNOR_WHOLE;
 		else

@@ -34,6 +34,7 @@ struct nt_governed {
 	double events; /* per second while observed, smoothed */
 	uint64_t spent, spent_ns; /* events handled since the last balance, and the time for it */
 	double event_ns; /* agent's cost per event, smoothed; 0: not known */
+	uint8_t balances; /* so far, up to the first few */
 	/* Observed part of the time: by its own budget, by the agent's, and in effect. */
 	double own_permille, event_permille;
 	uint32_t duty;
@@ -59,6 +60,12 @@ struct nt_governor {
 	uint64_t decisions, over_cap;
 };
 
+/* The time since the last sample, and the weights of rates over it. */
+struct nt_governor_span {
+	double elapsed_ns, observed_ns;
+	double weight, observed_weight; /* up to 1 */
+};
+
 void nt_governor_drop(struct nt_governor *governor, struct nt_governed *process);
 
 /* agent/governor/governor_rate.c: the cost of one hit of the row, in ns. */
@@ -77,8 +84,8 @@ uint64_t nt_governor_take_calls(struct nt_governed *process,
  * rows. True: there were calls.
  */
 bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *process,
-			    const struct nt_process_counters *counters, double elapsed_ns,
-			    double observed_ns, double weight);
+			    const struct nt_process_counters *counters,
+			    const struct nt_governor_span *span);
 
 /* agent/governor/governor_decision.c */
 struct nt_governor_demand {

@@ -92,8 +92,8 @@ static bool is_detached(const struct nt_governed *process, uint16_t row)
  * rows. True: there were calls.
  */
 bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *process,
-			    const struct nt_process_counters *counters, double elapsed_ns,
-			    double observed_ns, double weight)
+			    const struct nt_process_counters *counters,
+			    const struct nt_governor_span *span)
 {
 	uint16_t rows = nt_probe_rows();
 	double events = 0;
@@ -102,27 +102,31 @@ bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *pr
 	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
 		uint64_t seen = process->hits[row];
 		uint64_t hits = take_hits(process, counters, row);
-		double time_ns = nt_probe_stays(nt_probe_row(row)) ? elapsed_ns : observed_ns;
+		bool stays = nt_probe_stays(nt_probe_row(row));
+		double time_ns = stays ? span->elapsed_ns : span->observed_ns;
 
 		if (time_ns <= 0 || is_detached(process, row))
 			continue;
 		called |= hits > 0;
 		if (hits || process->cost[row] > 0)
 			smooth(&process->cost[row],
-			       (double)hits * nt_governor_cost_of(governor, row) / time_ns, weight);
+			       (double)hits * nt_governor_cost_of(governor, row) / time_ns,
+			       stays ? span->weight : span->observed_weight);
 		events += (double)seen;
 	}
 	for (int i = 0; i < NT_COUNTER_END; i++) {
 		uint64_t calls = nt_governor_take_calls(process, counters, i);
 
-		if (observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC ||
+		if (span->observed_ns <= 0 || i == NT_COUNTER_SYNC || i == NT_COUNTER_GC ||
 		    nt_governor_is_counter_shed(process, i))
 			continue;
 		called |= calls > 0;
 		smooth(&process->counted[i],
-		       (double)calls * (double)governor->options.count_ns / observed_ns, weight);
+		       (double)calls * (double)governor->options.count_ns / span->observed_ns,
+		       span->observed_weight);
 	}
-	if (observed_ns > 0)
-		process->events += (events / observed_ns * 1e9 - process->events) * weight;
+	if (span->observed_ns > 0)
+		process->events += (events / span->observed_ns * 1e9 - process->events) *
+				   span->observed_weight;
 	return called;
 }

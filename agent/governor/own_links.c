@@ -46,7 +46,7 @@ static void free_process(struct nt_own_links *own, struct nt_own_process *proces
 
 static void free_file(struct nt_own_links *own, struct nt_own_file *file)
 {
-	nt_own_detach(own, nt_take(file->shared));
+	nt_own_detach(own, 0, nt_take(file->shared));
 	HASH_DEL(own->file, file);
 	free(file);
 }
@@ -299,7 +299,7 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 
 	HASH_FIND(hh, own->request, &result->token, sizeof(result->token), request);
 	if (!request) {
-		nt_own_detach(own, nt_take(result->link_set));
+		nt_own_detach(own, 0, nt_take(result->link_set));
 		return;
 	}
 	file = nt_own_find_file(own, request->file);
@@ -320,7 +320,7 @@ static void take_result(struct nt_own_links *own, struct nt_linker_result *resul
 		if (use && use->token == request->token)
 			take_link_set(own, use, result);
 	}
-	nt_own_detach(own, nt_take(result->link_set));
+	nt_own_detach(own, request->owner, nt_take(result->link_set));
 	nt_own_forget(own, request);
 }
 

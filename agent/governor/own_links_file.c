@@ -120,7 +120,7 @@ void nt_own_joined(struct nt_own_links *own, struct nt_own_file *file, struct nt
 	uint64_t now_ns = nt_clock_boot_ns();
 	int r = nt_attach_join(own->attach, file->attached, false, link_set);
 
-	nt_own_detach(own, link_set);
+	nt_own_detach(own, 0, link_set);
 	if (r < 0) {
 		nt_own_part(own, file);
 		return;
@@ -186,7 +186,7 @@ void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64
 	case PHASE_LINGERING:
 		if (has_lingered(own, file, boot_ns) || !has_neighbour(file)) {
 			miss_calls(own, file);
-			nt_own_detach(own, nt_take(file->shared));
+			nt_own_detach(own, 0, nt_take(file->shared));
 			file->phase = PHASE_SPLIT;
 		}
 		break;

@@ -85,6 +85,7 @@ struct nt_own_request {
 	uint64_t token;
 	bool is_lost;
 	uint32_t pid;
+	uint64_t owner; /* of the process; 0: of none */
 	uintptr_t file;
 	bool look, shared;
 	UT_hash_handle hh;
@@ -111,7 +112,8 @@ void nt_own_part(struct nt_own_links *own, struct nt_own_file *file);
 void nt_own_tick_file(struct nt_own_links *own, struct nt_own_file *file, uint64_t boot_ns);
 struct nt_own_request *nt_own_request_new(struct nt_own_links *own, const struct nt_own_use *use,
 					  bool look);
-void nt_own_detach(struct nt_own_links *own, struct nt_link_set *link_set);
+/* owner: of the process that the links are of; 0: the links are shared. Accepts NULL. */
+void nt_own_detach(struct nt_own_links *own, uint64_t owner, struct nt_link_set *link_set);
 void nt_own_drop_link_set(struct nt_own_links *own, struct nt_own_use *use);
 struct nt_own_file *nt_own_find_file(const struct nt_own_links *own, uintptr_t key);
 struct nt_own_process *nt_own_find_process(const struct nt_own_links *own, uint32_t pid);

@@ -8,15 +8,15 @@
 
 #define LOOK_NS (10 * NT_MILLISECOND)
 
-void nt_own_detach(struct nt_own_links *own, struct nt_link_set *link_set)
+void nt_own_detach(struct nt_own_links *own, uint64_t owner, struct nt_link_set *link_set)
 {
 	if (link_set)
-		nt_linker_drop(own->linker, link_set);
+		nt_linker_drop(own->linker, owner, link_set);
 }
 
 void nt_own_drop_link_set(struct nt_own_links *own, struct nt_own_use *use)
 {
-	nt_own_detach(own, nt_take(use->link_set));
+	nt_own_detach(own, use->process->owner, nt_take(use->link_set));
 	use->made = 0;
 }
 
@@ -82,6 +82,7 @@ struct nt_own_request *nt_own_request_new(struct nt_own_links *own, const struct
 		return NULL;
 	request->token = ++own->tokens;
 	request->pid = use ? use->process->pid : 0;
+	request->owner = use ? use->process->owner : 0;
 	request->file = use ? use->file->key : 0;
 	request->look = look;
 	HASH_ADD(hh, own->request, token, sizeof(request->token), request);

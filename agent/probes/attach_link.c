@@ -22,7 +22,7 @@ enum {
 static void let_go(struct nt_attach *a, struct nt_link_set *link_set)
 {
 	if (a->linker)
-		nt_linker_drop(a->linker, link_set);
+		nt_linker_drop(a->linker, 0, link_set);
 	else
 		nt_link_set_free(link_set);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The queue of the thread that makes and frees links (agent/probes/linker.h), in order of service:
- * 1. Links to free, since that relieves a process.
- * 2. Links to make, round-robin among the owners of the processes, so that no owner starves
- *    another.
- * 3. Looks; but one entry in NT_LINK_QUEUE_LOOK is a look.
+ * 1. Links to free and to make, round-robin among the owners of the processes, so that no owner
+ *    delays another. Those of one owner that are to be freed come first, since that relieves a
+ *    process.
+ * 2. Looks; but one entry in NT_LINK_QUEUE_LOOK is a look.
  *
  * Not thread-safe.
  */
@@ -44,13 +44,13 @@ struct nt_link_owner;
 struct nt_link_turns {
 	struct nt_link_owner *table; /* uthash, owned */
 	struct nt_link_owner *first; /* in round-robin order */
-	size_t count; /* entries of all */
 };
 
 /* Zeroed: empty. */
 struct nt_link_queue {
-	struct nt_link_list free;
-	struct nt_link_turns turns[NT_LINK_JOBS]; /* of MAKE and LOOK */
+	struct nt_link_turns work, looks; /* work: FREE and MAKE */
+	struct nt_link_list unowned; /* FREE without memory for its owner: served first */
+	size_t count[NT_LINK_JOBS]; /* entries with an owner */
 	unsigned int since_look;
 };
 
@@ -60,7 +60,7 @@ struct nt_link_entry *nt_link_list_pop(struct nt_link_list *list);
 bool nt_link_queue_has_room(const struct nt_link_queue *queue, enum nt_link_job job,
 			    uint64_t owner);
 /*
- * -EAGAIN: the owner or the queue is at its cap; -ENOMEM. FREE is never refused for want of room.
+ * -EAGAIN: the owner or the queue is at its cap; -ENOMEM. FREE is never refused.
  */
 int nt_link_queue_push(struct nt_link_queue *queue, enum nt_link_job job, uint64_t owner,
 		       struct nt_link_entry *entry);

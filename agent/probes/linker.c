@@ -254,7 +254,8 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 }
 
 /* One of the two is NULL. */
-static void drop(struct nt_linker *linker, struct nt_link_set *link_set, struct nt_gc_probe *probe)
+static void drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set *link_set,
+		 struct nt_gc_probe *probe)
 {
 	struct request *request = calloc(1, sizeof(*request));
 
@@ -267,19 +268,19 @@ static void drop(struct nt_linker *linker, struct nt_link_set *link_set, struct 
 	request->fd = -1;
 	request->link_set = link_set;
 	request->probe = probe;
-	(void)submit(linker, NT_LINK_FREE, 0, request);
+	(void)submit(linker, NT_LINK_FREE, owner, request);
 }
 
-void nt_linker_drop(struct nt_linker *linker, struct nt_link_set *link_set)
+void nt_linker_drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set *link_set)
 {
 	if (link_set)
-		drop(linker, link_set, NULL);
+		drop(linker, owner, link_set, NULL);
 }
 
 void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe)
 {
 	if (probe)
-		drop(linker, NULL, probe);
+		drop(linker, 0, NULL, probe);
 }
 
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result)

@@ -55,8 +55,11 @@ int nt_linker_fd(const struct nt_linker *linker);
 NT_MUST_CHECK int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wanted);
 /* True if nt_linker_make() would not fail with -EAGAIN. */
 bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
-/* Queues the link set or the GC probe for freeing. It is consumed, and there is no result. */
-void nt_linker_drop(struct nt_linker *linker, struct nt_link_set *link_set);
+/*
+ * Queues the link set or the GC probe for freeing. It is consumed, and there is no result. owner: of
+ * the process, as in the request; 0 for links of several.
+ */
+void nt_linker_drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set *link_set);
 void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe);
 
 /* Takes the next result. False: there is none. */

@@ -90,6 +90,21 @@ static void an_owner_with_many_processes_takes_nothing_from_one_with_few(void **
 		assert_in_range(nt_governor_plan(governor, FIRST + i)->permille, 34, 150);
 }
 
+static void a_claim_that_the_slack_covers_is_not_limited(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&crowd, governor, PID, 1, 40000);
+	join_crowd(&crowd, governor, OTHER, 2, 9500); /* its half is 8,000 */
+	(void)play_crowd(&crowd, 1000, 10);
+	assert_in_range(nt_governor_plan(governor, PID)->permille, 120, 240);
+	assert_false(nt_governor_plan(governor, OTHER)->governed);
+}
+
 static void of_one_owner_the_process_with_the_most_events_gives_way(void **state)
 {
 	const struct nt_governor_options tight = tight_options();
@@ -161,6 +176,25 @@ static void dear_events_of_one_do_not_take_from_another(void **state)
 	assert_in_range(nt_governor_plan(governor, OTHER)->permille, 100, 200); /* 12 of 75 ms */
 }
 
+static void the_first_events_of_a_process_are_no_measure_of_its_cost(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	join_crowd(&crowd, governor, PID, 1, 1500);
+	join_crowd(&crowd, governor, OTHER, 1, 1500);
+	for (int i = 0; i < 10; i++) {
+		nt_governor_spend(governor, PID, i < 2 ? 50000 : 1000);
+		nt_governor_spend(governor, OTHER, i < 2 ? 50000 : 1000);
+		(void)play_crowd(&crowd, 1000, 1);
+		assert_false(nt_governor_plan(governor, PID)->governed);
+		assert_false(nt_governor_plan(governor, OTHER)->governed);
+	}
+}
+
 static void an_event_costs_five_microseconds_at_most(void **state)
 {
 	const struct nt_governor_options tight = tight_options();
@@ -176,7 +210,7 @@ static void an_event_costs_five_microseconds_at_most(void **state)
 	assert_false(nt_governor_plan(governor, PID)->governed);
 	nt_governor_end(governor, PID);
 	crowd = (struct crowd){0};
-	join_crowd(&crowd, governor, OTHER, 1, 4000);
+	join_crowd(&crowd, governor, OTHER, 1, 4400); /* a quarter more than allowed, and over */
 	(void)play_crowd(&crowd, 5000, 3);
 	assert_true(nt_governor_plan(governor, OTHER)->governed);
 }
@@ -186,10 +220,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_that_are_too_much_together_all_give_way),
 		cmocka_unit_test(an_owner_with_many_processes_takes_nothing_from_one_with_few),
+		cmocka_unit_test(a_claim_that_the_slack_covers_is_not_limited),
 		cmocka_unit_test(of_one_owner_the_process_with_the_most_events_gives_way),
 		cmocka_unit_test(what_its_own_budget_does_not_leave_a_process_is_no_claim),
 		cmocka_unit_test(a_process_that_has_ended_claims_nothing),
 		cmocka_unit_test(dear_events_of_one_do_not_take_from_another),
+		cmocka_unit_test(the_first_events_of_a_process_are_no_measure_of_its_cost),
 		cmocka_unit_test(an_event_costs_five_microseconds_at_most),
 	};
 

@@ -2,6 +2,28 @@
 /* Slices: when a process is observed, and how long. */
 #include "tests/unit/agent/governor_play.h"
 
+/* Calls come in bursts: the first milliseconds after a pause are no measure of the rate. */
+static void a_rate_weighs_as_much_as_the_time_it_was_observed_for(void **state)
+{
+	struct played played;
+	struct nt_governor_sample sample;
+
+	(void)state;
+	begin(&played, &options);
+	play(&played, PID, "MPI_Allreduce", 1000, 5000);
+	for (int i = 0; i < 120; i++)
+		(void)nt_governor_hit(played.governor, PID, row_of("MPI_Allreduce"));
+	sample = (struct nt_governor_sample){
+		.now_ns = played.now_ns + 6 * NT_SECOND,
+		.cpu_ns = played.cpu_ns + 6 * NT_SECOND,
+		.observed_ns = played.observed_ns + 10 * NT_MILLISECOND,
+		.counters = &played.counters,
+	};
+	(void)nt_governor_sample(played.governor, PID, &sample);
+	assert_false(plan_of(&played)->governed);
+	nt_governor_free(played.governor);
+}
+
 static uint64_t slice_of(const struct nt_governor_plan *plan)
 {
 	return plan->period_ns / NT_GOVERNOR_WHOLE * plan->permille;
@@ -200,6 +222,7 @@ static void pauses_between_bursts_are_observed_in_slices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rate_weighs_as_much_as_the_time_it_was_observed_for),
 		cmocka_unit_test(the_shortest_slice_lasts_100_ms_of_3_s),
 		cmocka_unit_test(a_slice_holds_whole_steps),
 		cmocka_unit_test(launches_go_where_no_slice_would_hold_a_step),

@@ -81,6 +81,27 @@ static void owners_take_turns_each_in_the_order_of_its_requests(void **state)
 	assert_int_equal(pop(&queue), 0);
 }
 
+static void what_one_owner_frees_does_not_delay_what_is_made_for_another(void **state)
+{
+	struct nt_link_queue queue = {0};
+
+	(void)state;
+	assert_int_equal(push(&queue, NT_LINK_MAKE, 1, 100), 0);
+	for (uint32_t i = 1; i <= 50; i++)
+		assert_int_equal(push(&queue, NT_LINK_FREE, 1, i), 0);
+	assert_int_equal(pop(&queue), 1);
+	assert_int_equal(push(&queue, NT_LINK_MAKE, 2, 200), 0);
+	assert_int_equal(push(&queue, NT_LINK_MAKE, 2, 201), 0);
+	assert_int_equal(pop(&queue), 2);
+	assert_int_equal(pop(&queue), 200);
+	assert_int_equal(pop(&queue), 3);
+	assert_int_equal(pop(&queue), 201);
+	for (uint32_t i = 4; i <= 50; i++)
+		assert_int_equal(pop(&queue), i);
+	assert_int_equal(pop(&queue), 100);
+	assert_int_equal(pop(&queue), 0);
+}
+
 static void an_owner_has_an_eighth_of_the_queue_and_others_find_room(void **state)
 {
 	struct nt_link_queue queue = {0};
@@ -100,13 +121,13 @@ static void an_owner_has_an_eighth_of_the_queue_and_others_find_room(void **stat
 	assert_int_equal(push(&queue, NT_LINK_FREE, 1, 2), 0);
 	assert_int_equal(push(&queue, NT_LINK_LOOK, 1, 2), 0);
 	assert_int_equal(pop(&queue), 2);
-	assert_int_equal(pop(&queue), 1); /* of owner 1 */
-	assert_true(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 1));
-	assert_false(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 2));
+	assert_int_equal(pop(&queue), 1); /* of owner 2, whose turn it is */
+	assert_true(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 2));
+	assert_false(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 1));
 	while (pop(&queue))
 		taken++;
 	assert_int_equal(taken, NT_LINK_QUEUE_MAX);
-	assert_true(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 2));
+	assert_true(nt_link_queue_has_room(&queue, NT_LINK_MAKE, 1));
 }
 
 static void a_look_has_its_turn_however_much_is_made(void **state)
@@ -131,6 +152,8 @@ int main(void)
 		cmocka_unit_test_setup(what_is_freed_goes_before_what_is_made_and_that_before_looks,
 				       start),
 		cmocka_unit_test_setup(owners_take_turns_each_in_the_order_of_its_requests, start),
+		cmocka_unit_test_setup(what_one_owner_frees_does_not_delay_what_is_made_for_another,
+				       start),
 		cmocka_unit_test_setup(an_owner_has_an_eighth_of_the_queue_and_others_find_room,
 				       start),
 		cmocka_unit_test_setup(a_look_has_its_turn_however_much_is_made, start),
