@@ -17,6 +17,7 @@ enum {
 	YOUNG_STEPS = 32, /* until then a period that does not fit well is searched again */
 	PROVEN_STEPS = 8, /* from then on … */
 	LONGEST_PHASE = 16, /* … calls of so many steps may come in between */
+	YOUNG_PHASE = 2, /* before, of so many */
 	BAD_STEPS = 2, /* steps of a wrong length in a row: search again */
 	LONG_STEP_NS = 100000000, /* one of at least this length … */
 	RARE_STEPS = 8, /* … is not made longer for a call that comes more seldom than this */
@@ -254,7 +255,7 @@ static bool is_forward_alone(const struct nt_step *step)
 /* More calls than two steps have, without the one that begins a step. */
 static bool is_in_phase(const struct nt_step *step)
 {
-	return step->since > 2 * step->period + 2;
+	return step->since > YOUNG_PHASE * step->period + YOUNG_PHASE;
 }
 
 /*
@@ -263,8 +264,16 @@ static bool is_in_phase(const struct nt_step *step)
  */
 static bool is_over(const struct nt_step *step)
 {
-	return is_in_phase(step) &&
-	       (step->steps < PROVEN_STEPS || step->since > LONGEST_PHASE * step->period + 2);
+	return is_in_phase(step) && (step->steps < PROVEN_STEPS ||
+				     step->since > LONGEST_PHASE * step->period + YOUNG_PHASE);
+}
+
+/* None of the calls of the period comes any more. */
+static bool has_vanished(const struct nt_step *step)
+{
+	uint32_t periods = step->steps < PROVEN_STEPS ? YOUNG_PHASE : LONGEST_PHASE;
+
+	return step->strange > periods * step->period + YOUNG_PHASE;
 }
 
 static void take_time(struct nt_step *step, uint64_t entry_ns)
@@ -302,10 +311,18 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 		if (!nt_step_counts(kind, step->floor_bytes))
 			return false;
 		kind->foreign++;
-		if (asks_for_longer(step, kind))
+		step->strange++;
+		if (has_vanished(step)) {
+			if (!step->loose)
+				step->vanished++;
+			nt_step_forget(step);
+			step->next_search = step->calls;
+		} else if (asks_for_longer(step, kind)) {
 			nt_step_search(step);
+		}
 		return false;
 	}
+	step->strange = 0;
 	if (!begins_step(step, index)) {
 		step->previous = index;
 		step->anchors_seen += index == step->anchor;

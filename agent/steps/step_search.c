@@ -14,6 +14,8 @@ enum {
 	LEAST_LOOK = 64, /* calls that must repeat, where there are so many */
 	RETRY_PART = 16, /* search again after 1/16 more calls */
 	LOOSE_CALLS = 64, /* before calls are compared without their bytes */
+	BYTES_LOOK = 1024, /* calls whose bytes are compared */
+	BYTES_PERIODS = 32, /* of a step, by their bytes */
 	RUNS = 4, /* run starts of an anchor that must be regular */
 	RUN_GAP = 5, /* from this distance on they may be off by one */
 	/* steps after which to look for rounds of them (agent/steps/step_rounds.c) */
@@ -138,6 +140,7 @@ static double repeats(struct nt_step *step, uint32_t len, uint32_t period)
 
 /* Margin by which a longer period must repeat better than a shorter one. */
 static const double clearly = 0.02;
+static const double mostly = 0.6; /* of the calls must have the bytes of a step before */
 
 static uint32_t find_period(struct nt_step *step, uint32_t len)
 {
@@ -166,6 +169,45 @@ static uint32_t find_period(struct nt_step *step, uint32_t len)
 	}
 	step->fits = best > 1.0 - clearly;
 	return found;
+}
+
+/* The part of the last calls in the view that are what they were `lag` calls before. */
+static double same_as_before(const struct nt_step *step, uint32_t len, uint32_t lag)
+{
+	uint32_t from = len > lag + BYTES_LOOK ? len - BYTES_LOOK : lag, same = 0;
+
+	for (uint32_t i = from; i < len; i++)
+		same += step->view[i] == step->view[i - lag];
+	return len > from ? (double)same / (len - from) : 0.0;
+}
+
+/*
+ * Calls that differ in their bytes alone may make several periods a step: a halo is exchanged once
+ * per neighbour, each time with other bytes. The bytes change now and then on all ranks, as
+ * particles move, and need not repeat always. Uses the view. Returns the periods of a step.
+ */
+static uint32_t count_by_bytes(struct nt_step *step, uint32_t period, uint64_t floor_bytes)
+{
+	double first = 0.0, best = 0.0;
+	uint32_t len = 0, found = 1;
+
+	for (uint32_t i = 0; i < step->len; i++) {
+		const struct nt_step_entry *call = nt_step_entry_at(step, i);
+
+		if (nt_step_counts(&step->kind[call->loose], floor_bytes))
+			step->view[len++] = call->exact;
+	}
+	for (uint32_t n = 1; n <= BYTES_PERIODS && n * period * PERIODS <= len; n++) {
+		double same = same_as_before(step, len, n * period);
+
+		if (n == 1)
+			first = same;
+		if (same <= best + 5 * clearly)
+			continue;
+		best = same;
+		found = n;
+	}
+	return best >= mostly && best >= first + mostly / 2 ? found : 1;
 }
 
 /* The order of calls varies: a kind whose runs begin at regular distances suffices. */
@@ -222,6 +264,7 @@ void nt_step_forget(struct nt_step *step)
 	step->found = false;
 	step->bad = 0;
 	step->aside = 0;
+	step->strange = 0;
 	step->steps = 0;
 	step->begin_ns = 0;
 	step->step_ns = 0;
@@ -316,6 +359,10 @@ static bool search_period(struct nt_step *step, bool loose)
 
 	if (!period)
 		return false;
+	if (loose) {
+		period *= count_by_bytes(step, period, floor_bytes);
+		len = look(step, true, &floor_bytes);
+	}
 	/* The same period: keep the phase, which a longer search may have found. */
 	if (step->found && !step->by_anchor && step->loose == loose &&
 	    step->base_period == period && step->floor_bytes == floor_bytes &&
@@ -344,6 +391,8 @@ void nt_step_search(struct nt_step *step)
 	bool weak = !step->found || step->loose;
 
 	step->next_search = step->calls + NT_STEP_CALLS_MIN / 2 + step->len / RETRY_PART;
+	if (nt_step_bytes_vary(step) && (search_period(step, true) || step->found))
+		return;
 	if (search_period(step, false) || !weak || search_runs(step, false) || step->found ||
 	    step->len < LOOSE_CALLS)
 		return;

@@ -19,6 +19,9 @@ enum {
 	MAX_SAMPLES = 64,
 	MAX_TRANSFERS = 64,
 	RECENT_MOVING = 4, /* last calls sent of an active communicator; the rest is hashed */
+	/* An exit code as wait(2) has it. */
+	SIGNAL_BITS = 0x7f,
+	STATUS_SHIFT = 8,
 };
 
 /* Numbers of elements in a window. */
@@ -362,6 +365,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		    struct nt_window_message **ret_message)
 {
 	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
+	const uint32_t exit_code = rank->process->counters.exit_code;
 	struct room room = {0};
 
 	message = calloc(1, sizeof(*message));
@@ -385,6 +389,8 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.host = *context->host,
 		.ended = context->ended,
 		.finalized = context->ended && rank->process->finalized,
+		.exit_signal = context->ended ? exit_code & SIGNAL_BITS : 0,
+		.exit_status = context->ended ? exit_code >> STATUS_SHIFT : 0,
 		.uses_gpu = nt_process_uses_gpu(rank->process),
 		.lost = context->lost,
 		.taken = context->taken,
