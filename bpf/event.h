@@ -104,7 +104,8 @@ struct nt_process_counters {
 	__u64 period; /* kernel side: events of the process while the ring fills */
 	__u32 period_events;
 	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
-	__u32 ended; /* set by the agent: final counters, of which `unseen` is unknown */
+	__u16 ended; /* set by the agent: final counters, of which `unseen` is unknown */
+	__u16 exit_code; /* set by the agent, with `ended`: see struct nt_event_end */
 };
 
 struct nt_event_header {
@@ -121,6 +122,7 @@ enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
 	/* set by the agent for NT_ROW_OWN: from a link of the process's own */
 	NT_CALL_OWN = 2,
+	NT_END_EXEC = 1, /* of NT_EVENT_END */
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */
@@ -144,7 +146,8 @@ struct nt_event_init {
 
 /*
  * The final counters, as the storage of the process is gone when the agent reads this: the first
- * three members of struct nt_process_counters.
+ * three members of struct nt_process_counters. h.row is the exit code as wait(2) has it: the signal,
+ * 0x80 with a core, or the status << 8. With NT_END_EXEC the process runs another program.
  */
 struct nt_event_end {
 	struct nt_event_header h; /* entry_ns: boot time of the end */

@@ -13,22 +13,24 @@ enum {
 };
 
 /*
- * Sends the counters of the current process as an event, charged to its share. A process that has
- * counted nothing sends none.
+ * Whether the current process made a call that is recorded at its return: the thread has an `inside`
+ * then. That of the leader stays until the last thread has ended. Processes that only make calls that
+ * are recorded at their entry, as NCCL's, launch kernels as well, which are counted.
  */
-static __always_inline void emit_end(void)
+static __always_inline bool has_called(struct task_struct *task)
+{
+	return bpf_task_storage_get(&inside, task, 0, 0) ||
+	       bpf_task_storage_get(&inside, task->group_leader, 0, 0);
+}
+
+/* Sends the counters of the current process as an event, charged to its share. */
+static __always_inline void emit_end(struct task_struct *task, __u16 code, __u16 flags)
 {
 	struct nt_process_counters *c = process_counters(0);
 	struct nt_event_end *e = NULL;
-	__u64 counted, wakeup;
+	__u64 wakeup;
 
-	if (!c)
-		return;
-	counted = c->lost;
-#pragma unroll
-	for (__u32 i = 0; i < NT_COUNTER_END; i++)
-		counted |= c->calls[i];
-	if (!counted)
+	if (!c && !has_called(task))
 		return;
 	if (nt_room(sizeof(*e), &wakeup))
 		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
@@ -38,12 +40,15 @@ static __always_inline void emit_end(void)
 	}
 	e->h.type = NT_EVENT_END;
 	e->h.size = sizeof(*e);
-	e->h.row = 0;
-	e->h.flags = 0;
+	e->h.row = code;
+	e->h.flags = flags;
 	e->h.pid = bpf_get_current_pid_tgid() >> 32;
 	e->h.tid = 0;
 	e->h.entry_ns = bpf_ktime_get_boot_ns();
-	bpf_probe_read_kernel(e->calls, sizeof(*e) - sizeof(e->h), c);
+	if (c)
+		bpf_probe_read_kernel(e->calls, sizeof(*e) - sizeof(e->h), c);
+	else
+		__builtin_memset(e->calls, 0, sizeof(*e) - sizeof(e->h));
 	bpf_ringbuf_submit(e, wakeup);
 }
 
@@ -53,7 +58,7 @@ static __always_inline void process_exits(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (task->signal->live.counter == 0)
-		emit_end();
+		emit_end(task, (__u16)task->exit_code, 0);
 }
 
 /* The task executes another program: its state is reset. */
@@ -61,7 +66,7 @@ static __always_inline void process_execs(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	emit_end();
+	emit_end(task, 0, NT_END_EXEC);
 	bpf_task_storage_delete(&counters, task);
 	bpf_task_storage_delete(&inside, task);
 	bpf_task_storage_delete(&ids, task);

@@ -99,6 +99,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
+	int exit_code; /* as wait(2) has it */
 } __attribute__((preserve_access_index));
 
 struct seq_file;

@@ -239,6 +239,8 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 			rank->ended_ns = seen->ended_ns;
 		rank->ended = seen->ended;
 		rank->finalized = seen->finalized;
+		rank->exit_signal = seen->exit_signal;
+		rank->exit_status = seen->exit_status;
 		if (seen->node != rank->node && rank->group != NT_NO_INDEX)
 			detect->roles.dirty = true;
 		rank->node = seen->node;

@@ -8,6 +8,8 @@
 
 #include "common/base/search.h"
 
+#define DEATH_SHOWN_NS (30 * NT_SECOND) /* agents of an ended job send heartbeats for a minute */
+
 struct nt_engine_options nt_engine_options_default(void)
 {
 	return (struct nt_engine_options){
@@ -300,10 +302,26 @@ static bool has_waiting(const struct nt_job *job)
 	return false;
 }
 
-/* Whether all ranks have ended; ranks never observed get the time allowed to agents. */
+/* Whether an open incident names the rank whose end ended the job. */
+static bool has_first_death(const struct nt_job *job)
+{
+	const struct nt_job_view *view = job->user;
+
+	for (size_t i = 0; view && i < view->opens; i++)
+		if (view->open[i].firing && strcmp(view->open[i].incident.class, "missing") == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Whether all ranks have ended; ranks never observed get the time allowed to agents. The rank whose
+ * end ended the job stays named for a while, for those who only look at what is firing.
+ */
 static bool is_over(const struct nt_job *job, uint64_t closable_ns)
 {
 	if (job->live || !job->ended_ns || job->owner->admissions)
+		return false;
+	if (has_first_death(job) && closable_ns < job->ended_ns + DEATH_SHOWN_NS)
 		return false;
 	return job->members - job->retired >= job->size ||
 	       closable_ns >= job->ended_ns + NT_JOBS_SILENCE_NS;

@@ -161,8 +161,7 @@ static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_
 			const struct nt_window *window = &member->waiting[j].message->window;
 
 			if (window->ended)
-				nt_jobs_end_member(member, member->waiting[j].end_ns,
-						   window->finalized);
+				nt_jobs_end_member_by(member, member->waiting[j].end_ns, window);
 		}
 		if (!member->ended && has_left(member, job->grid.length_ns, end_ns))
 			nt_jobs_end_member(member, member->last_seen_ns, member->lost_sight);

@@ -390,6 +390,8 @@ int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank
 	rank->ended = member->ended;
 	rank->finalized = member->finalized;
 	rank->ended_ns = member->ended_ns;
+	rank->exit_signal = member->exit_signal;
+	rank->exit_status = member->exit_status;
 	rank->stage = rank->replica = -1;
 	rank->uses_gpu = member->uses_gpu;
 	show_inside(member, rank);

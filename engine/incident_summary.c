@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -269,13 +270,39 @@ static void put_network(struct writer *writer, const struct nt_wire_incident *in
 	put_since(writer, incident);
 }
 
+/* ", by signal 9 (Killed)" or ", with exit status 1". */
+static void put_end(struct writer *writer, const struct nt_wire_incident *incident)
+{
+	const struct nt_wire_evidence *by =
+		find_evidence(incident, "signal that ended the process");
+	const struct nt_wire_evidence *with = find_evidence(incident, "exit status of the process");
+	const char *name;
+
+	if (by && by->value > 0 && by->value < NSIG) {
+		name = sigabbrev_np((int)by->value);
+		put(writer, ", by signal %.0f%s%s%s", by->value, name ? " (SIG" : "",
+		    name ? name : "", name ? ")" : "");
+	} else if (with) {
+		put(writer, ", with exit status %.0f", with->value);
+	}
+}
+
 static void put_missing(struct writer *writer, const struct nt_wire_incident *incident)
 {
+	char since[NT_CLOCK_TEXT];
 	bool several = put_subject(writer, incident);
 
+	if (find_evidence(incident, "time until all others had ended")) {
+		put(writer, " ended first");
+		put_end(writer, incident);
+		(void)nt_clock_format(incident->since_real_ns, 0, since);
+		put(writer, ", at %.*s, and the job with it", TIME_LEN, since + TIME_AT);
+		return;
+	}
 	put(writer, several ? " are gone" : " is gone");
 	put_since(writer, incident);
 	put(writer, " while others go on or wait for %s", several ? "them" : "it");
+	put_end(writer, incident);
 }
 
 static const char *const lost_sight = "ranks whose calls are seen a part of the time, and all";
@@ -297,7 +324,13 @@ static void put_hang(struct writer *writer, const struct nt_wire_incident *incid
 		return;
 	}
 	several = put_subject(writer, incident);
-	if (is_cause(incident, "network"))
+	if (find_evidence(incident, "ranks named, whose processes are stopped"))
+		put(writer, several ? " are stopped while others wait for them"
+				    : " is stopped while others wait for it");
+	else if (find_evidence(incident, "time inside a send, receive or wait"))
+		put(writer, several ? " do not make the calls that others wait for"
+				    : " does not make the call that others wait for");
+	else if (is_cause(incident, "network"))
 		put(writer, several ? " do not come out of a collective that others have left"
 				    : " does not come out of a collective that others have left");
 	else

@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+enum {
+	WAIT_SIGNAL_MAX = 127, /* a larger one is no signal of wait(2) */
+};
+
 /*
  * A process is usually one rank. If it has several, they are distinguished by rank. A session whose
  * rank was unknown at first keeps its identity when the rank becomes known.
@@ -126,7 +130,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 		jobs->counters.member.late_windows++;
 		/* Too late to be judged, but the end is recorded. */
 		if (window->ended)
-			nt_jobs_end_member(member, end_ns, window->finalized);
+			nt_jobs_end_member_by(member, end_ns, window);
 		return 0;
 	}
 	r = nt_rank_session_queue(member, *message, start_ns, end_ns, &jobs->counters.member);
@@ -240,6 +244,19 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 		jobs->lead_ns = source->claimed_ns;
 	*ret_key = key;
 	return 0;
+}
+
+void nt_jobs_end_member_by(struct nt_rank_session *member, uint64_t ended_ns,
+			   const struct nt_window *window)
+{
+	if (member->ended || member->retired)
+		return;
+	/* Other values do not exist: the message is malformed there, and nothing is known. */
+	if (window->exit_signal <= WAIT_SIGNAL_MAX && window->exit_status <= UINT8_MAX) {
+		member->exit_signal = (uint8_t)window->exit_signal;
+		member->exit_status = (uint8_t)window->exit_status;
+	}
+	nt_jobs_end_member(member, ended_ns, window->finalized);
 }
 
 void nt_jobs_end_member(struct nt_rank_session *member, uint64_t ended_ns, bool finalized)

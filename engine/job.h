@@ -204,6 +204,9 @@ NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, ui
 
 /* Records the end of a session in its job; from then on it is shown, not judged. */
 void nt_jobs_end_member(struct nt_rank_session *member, uint64_t ended_ns, bool finalized);
+/* The same, with its last window. */
+void nt_jobs_end_member_by(struct nt_rank_session *member, uint64_t ended_ns,
+			   const struct nt_window *window);
 
 /* Updates the job from the session, whose rank or names may have become known. -ENOMEM. */
 NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *member);

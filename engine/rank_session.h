@@ -101,6 +101,7 @@ struct nt_rank_session {
 	bool observed, silent, ended, finalized,
 		retired; /* retired: another process took over its rank */
 	uint64_t ended_ns;
+	uint8_t exit_signal, exit_status; /* of `ended`; not saved, so unknown after a restart */
 	uint64_t step_end_ns; /* of the last window with steps; 0: none yet */
 	uint64_t step_window_ns[2]; /* between such ends, the last two, newest first; 0: none */
 	struct nt_inside_wire inside;

@@ -191,7 +191,7 @@ struct nt_window {
 	struct nt_transfer *transfer;
 	size_t transfers;
 	bool ended, finalized, uses_gpu;
-	uint32_t exit_signal, attempt_hint;
+	uint32_t exit_signal, exit_status, attempt_hint;
 	uint64_t lost, taken, first_comm_boot_ns;
 	/* of the window, in which the rank's calls were not observed (sampling) */
 	uint64_t unobserved_ns;

@@ -341,6 +341,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, unobserved_ns),
 	U32(Window, nt_window, shed),
 	BOOL(Window, nt_window, whereabouts_unknown),
+	U32(Window, nt_window, exit_status),
 };
 SHAPE(nt_window, window, NULL);
 

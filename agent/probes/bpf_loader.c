@@ -276,13 +276,15 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	struct nt_bpf_loader_ended *ended = NULL;
 
-	if (fd >= 0 &&
+	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
+	/* The storage of a process that was not yet waited for can still be read. */
+	if ((!ended || ended->last.h.flags & NT_END_EXEC) && fd >= 0 &&
 	    bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.counters), &fd, ret_counters) == 0)
 		return true;
-	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
 	if (!ended)
 		return false;
-	*ret_counters = (struct nt_process_counters){.lost = ended->last.lost, .ended = 1};
+	*ret_counters = (struct nt_process_counters){
+		.lost = ended->last.lost, .ended = 1, .exit_code = ended->last.h.row};
 	memcpy(ret_counters->calls, ended->last.calls, sizeof(ret_counters->calls));
 	memcpy(ret_counters->bytes, ended->last.bytes, sizeof(ret_counters->bytes));
 	return true;

@@ -235,6 +235,8 @@ int nt_incidents_raise(struct nt_detect *detect, const struct nt_proposal *propo
 	incident->cause = (uint8_t)proposal->cause;
 	incident->kind = (uint8_t)proposal->kind;
 	incident->note = proposal->note;
+	if (proposal->final)
+		incident->stood = detect->rules.pending_windows;
 	incident->comm = proposal->comm;
 	incident->tier = proposal->tier;
 	/*

@@ -158,7 +158,8 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 		if (age_blames(detect, incident, ret_until))
 			return true;
 		sum_up(detect, incident);
-	} else if (!nt_incident_needs_windows(incident) && !nt_detect_is_observed(detect)) {
+	} else if (!nt_incident_needs_windows(incident) && detect->census.here &&
+		   !nt_detect_is_observed(detect)) {
 		/* That no rank is seen waiting does not end it. */
 		return false;
 	} else if (!nt_incident_needs_windows(incident)) {

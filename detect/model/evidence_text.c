@@ -67,6 +67,17 @@ const char *nt_evidence_text(enum nt_evidence_text word)
 		[NT_EVIDENCE_TEXT_SHARED] = "shared by communicators",
 		[NT_EVIDENCE_TEXT_LOST_SIGHT] =
 			"ranks whose calls are seen a part of the time, and all",
+		[NT_EVIDENCE_TEXT_SIGNAL] = "signal that ended the process",
+		[NT_EVIDENCE_TEXT_STATUS] = "exit status of the process",
+		[NT_EVIDENCE_TEXT_FIRST] = "time until all others had ended",
+		[NT_EVIDENCE_TEXT_WAITING_PEER] = "time inside a send, receive or wait",
+		[NT_EVIDENCE_TEXT_RUNNING] = "ranks named, whose processes run",
+		[NT_EVIDENCE_TEXT_SLEEPING] = "ranks named, whose processes sleep",
+		[NT_EVIDENCE_TEXT_UNINTERRUPTIBLE] =
+			"ranks named, whose processes are in uninterruptible sleep",
+		[NT_EVIDENCE_TEXT_STOPPED] = "ranks named, whose processes are stopped",
+		[NT_EVIDENCE_TEXT_ZOMBIE] = "ranks named, whose processes are zombies",
+		[NT_EVIDENCE_TEXT_SCHEDULER] = "process state",
 	};
 
 	return word < NT_EVIDENCE_TEXT_END ? text[word] : NULL;

@@ -106,6 +106,8 @@ struct nt_frame_rank {
 	uint64_t step_ns; /* the steps' durations */
 	uint64_t launches;
 	uint64_t ended_ns; /* time of `ended` */
+	uint8_t exit_signal,
+		exit_status; /* of `ended`; both 0: it ended well, or it is not known */
 	/* Of its launching thread, over the whole window, not only whole steps. */
 	uint64_t window_ns; /* the period of these sums */
 	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;

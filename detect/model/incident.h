@@ -41,6 +41,7 @@ struct nt_proposal {
 	enum nt_class class;
 	enum nt_evidence_text cause;
 	bool note; /* severity info at any cost */
+	bool final; /* no later window can contradict it: it fires at once */
 	enum nt_culprit_kind kind; /* of all its culprits */
 	const uint32_t *rank; /* culprits of kind rank; ranks of kinds communicator and stage */
 	size_t ranks;

@@ -88,10 +88,12 @@ struct nt_detect_rank {
 	struct nt_detect_link *link;
 	uint64_t seen_frame, seen_ns;
 	bool sampled, lost_sight; /* in its last window: see struct nt_frame_rank */
+	char state; /* the same */
 	/* Its position in its last window, and when it was last busy. */
 	struct nt_frame_inside inside;
 	uint64_t worked_ns, stored_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
+	uint8_t exit_signal, exit_status;
 	int32_t stage, replica;
 	uint64_t group_id;
 	uint64_t sum[NT_STEP_METRIC_END];

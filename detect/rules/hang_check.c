@@ -94,13 +94,14 @@ static int raise_stall(struct nt_detect *detect, struct nt_stall *stall, uint64_
 	if (!proposal.note && stall->longest_ns < hang_ns)
 		return 0;
 	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
-		.what = NT_EVIDENCE_TEXT_WAITING,
+		.what = stall->by_peer ? NT_EVIDENCE_TEXT_WAITING_PEER : NT_EVIDENCE_TEXT_WAITING,
 		.unit = NT_EVIDENCE_TEXT_S,
 		.method = NT_EVIDENCE_TEXT_WITNESS,
 		.value = (double)stall->longest_ns / 1e9,
 		.peers = (double)hang_ns / 1e9,
 		.windows = 1,
 	};
+	nt_stall_add_state(detect, stall, &proposal);
 	if (!stall->culprits && stall->lost_sight)
 		nt_pause_add_lost_sight(&proposal, stall->lost_sight, detect->census.here);
 	return nt_incidents_raise(detect, &proposal);
@@ -163,8 +164,10 @@ int nt_hang_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (r == 0 && stall.found) {
 		nt_stall_look_around(detect, &stall);
 		nt_stall_acquit_waiting(detect, &stall);
-		r = raise_stall(detect, &stall, hang_ns);
+		nt_stall_accuse_stopped(detect, &stall);
 	}
+	if (r == 0 && stall.found)
+		r = raise_stall(detect, &stall, hang_ns);
 	if (r == 0)
 		r = nt_pause_check(detect, moved, longest_ns > 0);
 	return r;

@@ -56,6 +56,18 @@ static inline const struct nt_detect_link *find_link(const struct nt_detect_rank
 	return NULL;
 }
 
+/* Stopped by a signal or a debugger: it waits for nobody, wherever it is. */
+static inline bool is_stopped(const struct nt_detect_rank *rank)
+{
+	return rank->state == 'T' || rank->state == 't';
+}
+
+/* In a call that ends when one other rank makes its own, or that waits for such calls. */
+static inline bool is_in_peer_call(const struct nt_detect_rank *rank)
+{
+	return rank->inside.in_call && !is_collective(rank->inside.kind);
+}
+
 /* In a collective with unknown members: its agent attached too late to learn them. */
 static inline bool is_in_unbound(const struct nt_detect_rank *rank)
 {

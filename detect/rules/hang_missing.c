@@ -5,6 +5,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/incident_retire.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/first_death.h"
 #include "detect/rules/hang.h"
 #include "detect/rules/hang_impl.h"
 #include "detect/thresholds/thresholds.h"
@@ -102,10 +103,63 @@ static bool is_missed(const struct nt_detect *detect, const struct nt_detect_ran
 	return false;
 }
 
+/* How the rank ended, if it is known. */
+static void add_end(struct nt_proposal *proposal, const struct nt_detect_rank *rank)
+{
+	if (!rank->exit_signal && !rank->exit_status)
+		return;
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = rank->exit_signal ? NT_EVIDENCE_TEXT_SIGNAL : NT_EVIDENCE_TEXT_STATUS,
+		.unit = NT_EVIDENCE_TEXT_NUMBER,
+		.method = NT_EVIDENCE_TEXT_EXIT,
+		.value = rank->exit_signal ? rank->exit_signal : rank->exit_status,
+		.windows = 1,
+	};
+}
+
+/* All ranks have ended, and with them all incidents but that of the one that ended first. */
+static int end_all(struct nt_detect *detect)
+{
+	const struct nt_detect_rank *first = nt_first_death(detect);
+	uint64_t last_ns = 0;
+	uint32_t rank;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_MISSING,
+		.class = NT_CLASS_MISSING,
+		.kind = NT_CULPRIT_RANK,
+		.rank = &rank,
+		.ranks = 1,
+		.cost = -1.0,
+		.tier = NT_FRAME_T1,
+		.final = true,
+	};
+	int r = 0;
+
+	for (int family = 0; family < NT_FAMILY_END && r == 0; family++)
+		if (!first || family != NT_FAMILY_MISSING)
+			r = nt_incidents_close(detect, (enum nt_family)family);
+	if (!first || r < 0)
+		return r;
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].ended_ns > last_ns)
+			last_ns = detect->rank[i].ended_ns;
+	rank = first->rank;
+	proposal.onset_ns = first->ended_ns;
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_FIRST,
+		.unit = NT_EVIDENCE_TEXT_S,
+		.method = NT_EVIDENCE_TEXT_EXIT,
+		.value = (double)(last_ns - first->ended_ns) / 1e9,
+		.windows = 1,
+	};
+	add_end(&proposal, first);
+	return nt_incidents_raise(detect, &proposal);
+}
+
 int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	uint32_t *missing = detect->scratch.index, n = 0;
-	uint64_t first_ns = UINT64_MAX;
+	const struct nt_detect_rank *first = NULL;
 	bool unbound;
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_MISSING,
@@ -117,7 +171,7 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 
 	(void)frame;
 	if (detect->ranks && !detect->census.here)
-		return nt_incidents_close(detect, NT_FAMILY_END);
+		return end_all(detect);
 	if (!detect->census.gone)
 		return 0;
 	unbound = is_waited_for(detect);
@@ -129,20 +183,21 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 		    !(is_missed(detect, rank) || (unbound && stopped_with(detect, rank))))
 			continue;
 		missing[n++] = rank->rank;
-		if (rank->ended_ns < first_ns)
-			first_ns = rank->ended_ns;
+		if (!first || rank->ended_ns < first->ended_ns)
+			first = rank;
 	}
 	if (!n)
 		return 0;
 	proposal.rank = missing;
 	proposal.ranks = n;
-	proposal.onset_ns = first_ns;
+	proposal.onset_ns = first->ended_ns;
 	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
 		.what = NT_EVIDENCE_TEXT_GONE,
 		.unit = NT_EVIDENCE_TEXT_S,
 		.method = NT_EVIDENCE_TEXT_EXIT,
-		.value = (double)(detect->end_ns - first_ns) / 1e9,
+		.value = (double)(detect->end_ns - first->ended_ns) / 1e9,
 		.windows = 1,
 	};
+	add_end(&proposal, first);
 	return nt_incidents_raise(detect, &proposal);
 }

@@ -7,7 +7,8 @@ struct nt_detect;
 struct nt_frame;
 
 /*
- * Raises ended ranks that others wait for; closes all incidents when every rank has ended. -ENOMEM.
+ * Raises ended ranks that others wait for. When every rank has ended, it closes all incidents, and
+ * raises the rank whose end ended the job. -ENOMEM.
  */
 int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame);
 

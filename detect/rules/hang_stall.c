@@ -2,6 +2,7 @@
 /* Stalls: finds the ranks that the others wait for. */
 #include "detect/rules/hang_stall.h"
 
+#include "detect/incidents/incident_raise.h"
 #include "detect/rules/hang.h"
 #include "detect/rules/hang_impl.h"
 #include "detect/thresholds/thresholds.h"
@@ -112,8 +113,9 @@ bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struc
 		at.waited_ns = nt_hang_waited(detect, at.rank);
 		if (at.waited_ns < need_ns)
 			return false;
-		if (is_in_unbound(at.rank))
+		if (is_in_unbound(at.rank) || is_in_peer_call(at.rank))
 			nt_stall_witness(stall, &at);
+		stall->by_peer |= is_in_peer_call(at.rank);
 	}
 	/* The culprit may be one of those. */
 	if (stall->lost_sight)
@@ -122,4 +124,71 @@ bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struc
 	stall->cause = stall->culprits ? NT_EVIDENCE_TEXT_LAGGARD : NT_EVIDENCE_TEXT_NONE;
 	/* Most ranks outside calls: a pause. */
 	return stall->found && stall->culprits <= n / 2;
+}
+
+void nt_stall_accuse_stopped(const struct nt_detect *detect, struct nt_stall *stall)
+{
+	uint32_t live = 0, stopped = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		struct nt_stall_member at = {.rank = &detect->rank[i]};
+
+		if (!is_live(at.rank) || !is_fresh(detect, at.rank))
+			continue;
+		live++;
+		if (!is_stopped(at.rank))
+			continue;
+		if (!stopped++)
+			stall->culprits = 0;
+		nt_stall_accuse(detect, stall, &at);
+	}
+	if (!stopped)
+		return;
+	/* A job that is suspended as a whole waits for nobody. */
+	stall->found = stopped <= live / 2;
+	stall->working = stall->inside_all = false;
+	stall->comm = 0;
+	stall->cause = NT_EVIDENCE_TEXT_LAGGARD;
+}
+
+static enum nt_evidence_text text_of(char state)
+{
+	switch (state) {
+	case 'R':
+		return NT_EVIDENCE_TEXT_RUNNING;
+	case 'S':
+		return NT_EVIDENCE_TEXT_SLEEPING;
+	case 'D':
+		return NT_EVIDENCE_TEXT_UNINTERRUPTIBLE;
+	case 'T':
+	case 't':
+		return NT_EVIDENCE_TEXT_STOPPED;
+	case 'Z':
+		return NT_EVIDENCE_TEXT_ZOMBIE;
+	default:
+		return NT_EVIDENCE_TEXT_NONE;
+	}
+}
+
+void nt_stall_add_state(const struct nt_detect *detect, const struct nt_stall *stall,
+			struct nt_proposal *proposal)
+{
+	enum nt_evidence_text text = NT_EVIDENCE_TEXT_NONE;
+
+	for (uint32_t i = 0; i < stall->culprits; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, stall->culprit[i]);
+
+		if (i && text_of(rank->state) != text)
+			return;
+		text = text_of(rank->state);
+	}
+	if (text == NT_EVIDENCE_TEXT_NONE)
+		return;
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = text,
+		.unit = NT_EVIDENCE_TEXT_NUMBER,
+		.method = NT_EVIDENCE_TEXT_SCHEDULER,
+		.value = stall->culprits,
+		.windows = 1,
+	};
 }

@@ -11,6 +11,7 @@
 struct nt_detect;
 struct nt_detect_link;
 struct nt_detect_rank;
+struct nt_proposal;
 
 /* One member of a communicator in which a rank waits. */
 struct nt_stall_member {
@@ -32,6 +33,7 @@ struct nt_stall {
 	uint32_t listed;
 	enum nt_evidence_text cause;
 	bool found, working, waiting, moving, inside_all;
+	bool by_peer; /* a rank waits in a call to or from a peer, or for such calls */
 	bool gone; /* a process ended without finalizing */
 	bool going; /* a rank made progress just now, and may release the waiting ones */
 	uint32_t lost_sight; /* ranks whose calls are not observed now */
@@ -58,9 +60,18 @@ void nt_stall_acquit_waiting(const struct nt_detect *detect, struct nt_stall *st
 bool nt_stall_has_moved(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 			uint64_t need_ns);
 /*
- * For communicators with unknown members: judges the job as a whole. If no rank makes progress,
- * ranks in no call are culprits while all others wait. False: a rank makes progress, or none waits.
+ * For communicators with unknown members, and for calls to or from a peer: judges the job as a
+ * whole. If no rank makes progress, ranks in no call are culprits while all others wait. False: a
+ * rank makes progress, or none waits.
  */
 bool nt_stall_is_unbound(const struct nt_detect *detect, uint64_t need_ns, struct nt_stall *stall);
+/*
+ * If processes are stopped, their ranks are the culprits in place of those found, in a call or not.
+ * If most are, the job is suspended, and there is no stall.
+ */
+void nt_stall_accuse_stopped(const struct nt_detect *detect, struct nt_stall *stall);
+/* Adds the state of the culprits' processes, if it is known and the same. */
+void nt_stall_add_state(const struct nt_detect *detect, const struct nt_stall *stall,
+			struct nt_proposal *proposal);
 
 #endif

@@ -416,76 +416,7 @@ static void threads_do_not_get_into_each_others_calls(void **state)
 	assert_int_equal(harness_stats(h).missed, 0);
 }
 
-/* ---- counters of processes --------------------------------------------------------------- */
-
-/* A child that counts some launches, and ends. */
-static pid_t run_child(int launches)
-{
-	int status;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		for (int i = 0; i < launches; i++)
-			(void)stub_call(&cudart, "cudaLaunchKernel", args);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return pid;
-}
-
-static void the_last_counters_of_a_process_outlive_it_until_they_are_read(void **state)
-{
-	struct nt_process_counters counters;
-	struct harness *h = *state;
-	pid_t pid = run_child(7);
-
-	(void)harness_poll(h);
-	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 7);
-	nt_attach_forget(h->attach, (uint32_t)pid);
-	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-}
-
-static void a_process_that_counted_nothing_leaves_nothing(void **state)
-{
-	struct nt_process_counters counters;
-	struct harness *h = *state;
-	pid_t pid = run_child(0);
-
-	(void)harness_poll(h);
-	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-}
-
-static void a_program_that_is_run_anew_counts_from_zero(void **state)
-{
-	struct nt_process_counters counters;
-	struct harness *h = *state;
-	int ready[2], status;
-	pid_t pid;
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)stub_call(&cudart, "cudaLaunchKernel", args);
-		(void)dup2(ready[1], 1);
-		(void)execlp("sh", "sh", "-c", "echo; exec sleep 60", NULL);
-		_exit(127);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	(void)harness_poll(h);
-	/* Those of the program before. */
-	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
-	nt_attach_forget(h->attach, (uint32_t)pid);
-	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, &status, 0);
-	(void)close(ready[0]);
-	(void)close(ready[1]);
-}
+/* ---- losses ------------------------------------------------------------------------------ */
 
 static void what_is_nested_is_counted_as_unseen(void **state)
 {
@@ -535,9 +466,6 @@ static void unreadable_memory_reads_as_zero(void **state)
 		IN(mode,                                                                           \
 		   a_call_whose_probes_went_is_counted_as_lost_when_the_next_takes_its_place),     \
 		IN(mode, what_is_nested_is_counted_as_unseen),                                     \
-		IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),           \
-		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
-		IN(mode, a_program_that_is_run_anew_counts_from_zero),                             \
 		IN(mode, threads_do_not_get_into_each_others_calls),                               \
 		IN(mode, unreadable_memory_reads_as_zero)
 

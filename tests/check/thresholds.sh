@@ -59,12 +59,13 @@ done
 
 # Statistics, sorting, formats of bytes and growing arrays have numbers of their own, which are no
 # thresholds. Elsewhere allowed are: 0, 1, 2, halves, percent and units; hexadecimal numbers and
-# indices; and lines with the words of this list: caps of memory, and numbers of loops over bits.
+# indices; and lines with the words of this list: caps of memory, numbers of loops over bits and of signals.
 cat >"$work/allowed" <<'END'
 i < 24
 NT_RANKS_AHEAD
 NT_CACHE_LINE
 APART
+SIGNAL_
 3 * next
 4 * sizeof
 cap : 16

@@ -26,12 +26,12 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 	-Wl,-rpath,'$$ORIGIN'
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2)
-sim_programs := $(addprefix $(SIM)/,mpi_train train launch selftest idle)
+sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest idle)
 
 .PHONY: sim
 sim: $(sim_libs) $(sim_programs) ## build the simulated jobs and the stand-in libraries
 
-$(SIM)/obj/mpi_train.o: private sim_cflags += $(sim_mpi_cflags)
+$(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o: private sim_cflags += $(sim_mpi_cflags)
 $(SIM)/obj/lib/%.o: tests/sim/lib/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -71,6 +71,9 @@ $(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/libnccl.map
 $(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o) $(SIM)/lib/libcudart.so.13
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
+$(SIM)/mpi_halo: $(addprefix $(SIM)/obj/,mpi_halo.o fault.o job.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm
 
 sim_link = $(CC) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A rank whose process ends while the others wait for it is missing. The end of a whole job is no
-# incident, also when it is killed.
+# A rank whose process ends while the others wait for it is missing, and so is the one whose end ended
+# the job. The end of a whole job is no incident, also when it is killed.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -23,3 +23,15 @@ quiet 4
 kill_job KILL
 quiet 15
 echo "a job that is killed: silent"
+
+command -v mpirun >/dev/null || exit 0
+start_job mpi 4
+seen 4
+quiet 4
+rank=$(draw 4)
+kill -KILL "$(ranks | jq ".[] | select(.rank == $rank) | .pid")"
+expect 60 "a rank that is killed, and the job with it" missing "$rank"
+open_incidents | jq -e '.[0].summary | contains("ended first, by signal 9 (SIGKILL)")' >/dev/null ||
+  fail "it does not say how: $(open_incidents)"
+wait "$job_pid" || :
+job_pid=

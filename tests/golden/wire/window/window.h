@@ -313,7 +313,7 @@ static struct nt_message golden_window = {
 
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
-	golden_window_6, golden_window_7;
+	golden_window_6, golden_window_7, golden_window_8;
 
 static inline void golden_fill_window(void)
 {
@@ -345,6 +345,9 @@ static inline void golden_fill_window(void)
 
 	golden_window_7 = golden_window_6;
 	golden_window_7.window.whereabouts_unknown = true;
+
+	golden_window_8 = golden_window_7;
+	golden_window_8.window.exit_status = 2200;
 }
 
 #endif

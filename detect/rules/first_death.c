@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "detect/rules/first_death.h"
+
+#include <stdbool.h>
+
+#include "detect/math/stats.h"
+#include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
+
+/* The numbers of Linux. */
+enum {
+	SIGNAL_HUP = 1,
+	SIGNAL_INT = 2,
+	SIGNAL_QUIT = 3,
+	SIGNAL_KILL = 9,
+	SIGNAL_TERM = 15,
+	SIGNAL_XCPU = 24,
+	/* a shell or a handler passes a signal on as this plus its number */
+	STATUS_OF_SIGNAL_ZERO = 128,
+};
+
+/* The signal that ended the rank, also where it was passed on as a status; 0: none. */
+static int signal_of(const struct nt_detect_rank *rank)
+{
+	if (rank->exit_signal)
+		return rank->exit_signal;
+	return rank->exit_status > STATUS_OF_SIGNAL_ZERO ? rank->exit_status - STATUS_OF_SIGNAL_ZERO
+							 : 0;
+}
+
+/* Whether people, launchers and schedulers send the signal to whole jobs, which may take long. */
+static bool is_from_outside(int signal)
+{
+	return signal == SIGNAL_TERM || signal == SIGNAL_INT || signal == SIGNAL_HUP ||
+	       signal == SIGNAL_QUIT || signal == SIGNAL_XCPU;
+}
+
+static bool is_same_way(const struct nt_detect_rank *a, const struct nt_detect_rank *b)
+{
+	const int signal = signal_of(a);
+
+	if (signal || signal_of(b))
+		return signal == signal_of(b);
+	return a->exit_status == b->exit_status;
+}
+
+/*
+ * Whether both have one reason. Who kills a whole job reaches all its nodes within seconds. A
+ * launcher whose rank was killed kills the rest only after a delay for their orderly end.
+ */
+static bool ended_together(const struct nt_detect_rank *first, const struct nt_detect_rank *rank)
+{
+	const int signal = signal_of(first);
+	const uint64_t within_ns =
+		signal == SIGNAL_KILL ? NT_DEATH_KILLED_TOGETHER_NS : NT_DEATH_TOGETHER_NS;
+
+	return is_same_way(rank, first) &&
+	       (is_from_outside(signal) ||
+		rank->ended_ns <= nt_stats_add(first->ended_ns, within_ns));
+}
+
+/* A total order, independent of position. */
+static bool is_earlier(const struct nt_detect_rank *rank, const struct nt_detect_rank *other)
+{
+	if (rank->ended_ns != other->ended_ns)
+		return rank->ended_ns < other->ended_ns;
+	return rank->rank < other->rank;
+}
+
+const struct nt_detect_rank *nt_first_death(const struct nt_detect *detect)
+{
+	const struct nt_detect_rank *first = NULL;
+	uint32_t ended = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (!rank->ended)
+			continue;
+		ended++;
+		if (!first || is_earlier(rank, first))
+			first = rank;
+	}
+	if (ended < 2 || !first->known || first->finalized ||
+	    !(first->exit_signal || first->exit_status))
+		return NULL;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank != first && rank->ended && ended_together(first, rank))
+			return NULL;
+	}
+	return first;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kernel side's counters of a process, and what is left of them after its end. */
+#include "tests/bpf/call_stubs.h"
+
+/* One attachment serves all tests of a mode: detaching is slow. */
+static struct harness shared;
+
+static int begin(void **state)
+{
+	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
+	struct nt_attach_options options = harness_options(mode);
+
+	if (shared.attach && shared.mode != mode)
+		harness_release(&shared);
+	if (!shared.attach) {
+		harness_init(&shared, &options);
+		attach_gpu(&shared);
+		assert_true(harness_attach(&shared, &mpi, NT_LIBRARY_MPI, UINT32_MAX) > 0);
+	}
+	(void)harness_poll(&shared);
+	*state = &shared;
+	return 0;
+}
+
+static int end_mode(void **state)
+{
+	(void)state;
+	harness_release(&shared);
+	return 0;
+}
+
+/* A child that counts some launches, and ends. */
+static pid_t run_child(int launches)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		for (int i = 0; i < launches; i++)
+			(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return pid;
+}
+
+static void the_last_counters_of_a_process_outlive_it_until_they_are_read(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	pid_t pid = run_child(7);
+
+	(void)harness_poll(h);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 7);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+}
+
+/* A child that makes one call, which has no counter, and ends by that signal or with that status. */
+static uint32_t exit_code_of(struct harness *h, int signal, int exit_status)
+{
+	struct nt_process_counters counters;
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)stub_call(&mpi, "MPI_Barrier", args);
+		if (signal)
+			(void)kill(getpid(), signal);
+		_exit(exit_status);
+	}
+	/* Also before it was waited for. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	(void)harness_poll(h);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.ended, 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(counters.exit_code, (uint16_t)status);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	return counters.exit_code;
+}
+
+static void how_a_process_ended_is_what_wait_says_of_it(void **state)
+{
+	struct harness *h = *state;
+
+	assert_int_equal(exit_code_of(h, 0, 0), 0);
+	assert_int_equal(exit_code_of(h, 0, 3), 3 << 8);
+	assert_int_equal(exit_code_of(h, SIGKILL, 0), SIGKILL);
+	assert_int_equal(exit_code_of(h, SIGTERM, 0), SIGTERM);
+	assert_int_equal(exit_code_of(h, SIGABRT, 0) & 0x7f, SIGABRT);
+}
+
+static void a_process_that_counted_nothing_leaves_nothing(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	pid_t pid = run_child(0);
+
+	(void)harness_poll(h);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+}
+
+static void a_program_that_is_run_anew_counts_from_zero(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	int ready[2], status;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		(void)dup2(ready[1], 1);
+		(void)execlp("sh", "sh", "-c", "echo; exec sleep 60", NULL);
+		_exit(127);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)harness_poll(h);
+	/* Those of the program before. */
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	assert_false(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+}
+
+#define IN(mode, test)                                                                             \
+	{                                                                                          \
+#test "_in_" #mode "_mode", test, begin, NULL, &mode                               \
+	}
+
+#define COUNTER_TESTS(mode)                                                                        \
+	IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),                   \
+		IN(mode, how_a_process_ended_is_what_wait_says_of_it),                             \
+		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
+		IN(mode, a_program_that_is_run_anew_counts_from_zero)
+
+int main(void)
+{
+	static enum nt_attach_mode session = NT_ATTACH_SESSION, multi = NT_ATTACH_MULTI,
+				   perf = NT_ATTACH_PERF;
+	const struct CMUnitTest session_tests[] = {COUNTER_TESTS(session)};
+	const struct CMUnitTest multi_tests[] = {COUNTER_TESTS(multi)};
+	const struct CMUnitTest perf_tests[] = {COUNTER_TESTS(perf)};
+	int r = 0;
+
+	if (!stub_begin() || load_libraries(NULL) < 0)
+		return 1;
+	if (stub_only())
+		return 0;
+	if (!harness_can_load()) {
+		stub_clean();
+		return EXIT_SKIP;
+	}
+	if (harness_has_mode(NT_ATTACH_SESSION))
+		r |= cmocka_run_group_tests(session_tests, NULL, end_mode);
+	if (harness_has_mode(NT_ATTACH_MULTI))
+		r |= cmocka_run_group_tests(multi_tests, NULL, end_mode);
+	else
+		r |= cmocka_run_group_tests(perf_tests, NULL, end_mode);
+	stub_clean();
+	return r;
+}
