@@ -6,6 +6,10 @@
 
 #include "common/base/search.h"
 
+enum {
+	FEW_CALLS = 4, /* of a communicator: fewer may be less than a step */
+};
+
 struct nt_admission_slot {
 	uint64_t due_ns;
 	size_t entry;
@@ -34,13 +38,34 @@ static bool has_known_comm(const struct nt_job_key *key, const struct nt_window 
 	return false;
 }
 
+/*
+ * Whether the windows hold so few calls that the communicators that the rank shares with others of
+ * a job may not be among them yet.
+ */
+static bool has_few_calls(const struct nt_job_key *key, const struct nt_rank_session *member)
+{
+	uint64_t calls = 0;
+
+	if (!key->job || !member->rank_known)
+		return false;
+	for (size_t i = 0; i < member->waitings; i++) {
+		const struct nt_window *window = &member->waiting[i].message->window;
+
+		for (size_t j = 0; j < window->comms; j++)
+			for (size_t k = 0; k < window->comm[j].ops; k++)
+				calls += window->comm[j].size > 1 ? window->comm[j].op[k].calls : 0;
+	}
+	return calls > 0 && calls < FEW_CALLS;
+}
+
 uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_rank_session *member)
 {
 	uint64_t due;
 
 	if (!member->waitings)
 		return UINT64_MAX;
-	due = member->waiting[0].end_ns + NT_JOBS_ADMISSION_NS;
+	due = member->waiting[0].end_ns +
+	      (has_few_calls(key, member) ? NT_JOBS_ADMISSION_FEW_NS : NT_JOBS_ADMISSION_NS);
 	for (size_t i = 0; i < member->waitings && member->waiting[i].end_ns < due; i++) {
 		const struct nt_window *window = &member->waiting[i].message->window;
 

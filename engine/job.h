@@ -35,7 +35,9 @@ enum {
 #define NT_JOBS_LATENESS_NS  (3ULL * 1000000000) /* maximum wait of the most advanced agent */
 #define NT_JOBS_SILENCE_NS   (10ULL * 1000000000) /* an agent this far behind is silent */
 #define NT_JOBS_ADMISSION_NS (2ULL * 1000000000) /* maximum wait for a first communicator */
-#define NT_JOBS_FORGET_NS    (3600ULL * 1000000000) /* ended and silent jobs are kept this long */
+/* the same for a rank with few calls yet: on a busy host, steps take seconds */
+#define NT_JOBS_ADMISSION_FEW_NS (15ULL * 1000000000)
+#define NT_JOBS_FORGET_NS        (3600ULL * 1000000000) /* ended and silent jobs are kept this long */
 
 /* A message received before an earlier one of its agent. */
 struct nt_ahead {

@@ -90,6 +90,29 @@ static void sets_of_ranks_that_share_no_communicator_are_two_jobs(void **state)
 	assert_int_equal(only_key()->jobs, 2);
 }
 
+/* Two communicators of all ranks; steps take so long that their first windows hold different ones. */
+static void ranks_of_long_steps_wait_for_a_common_communicator(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 20000; at += 500)
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			const bool calls = at % 6000 == 0;
+			struct feed_window window = {
+				.rank = rank,
+				.size = 2,
+				.comm = !calls                   ? 0
+					: (at / 6000 + rank) % 2 ? 0xa
+								 : 0xb,
+				.comm_size = 2,
+				.calls = 1,
+			};
+
+			push_window(&agent, at, window);
+		}
+	assert_int_equal(only_key()->jobs, 1);
+	assert_int_equal(job_at(0)->live, 2);
+}
+
 static void parts_that_share_a_communicator_of_some_ranks_are_one_job(void **state)
 {
 	/* Data-parallel pairs (0,2), (1,3) and tensor-parallel pairs (0,1), (2,3). */
@@ -378,6 +401,7 @@ int main(void)
 		TEST(the_same_rank_alive_twice_splits_the_key),
 		TEST(communicators_keep_jobs_of_one_key_apart),
 		TEST(sets_of_ranks_that_share_no_communicator_are_two_jobs),
+		TEST(ranks_of_long_steps_wait_for_a_common_communicator),
 		TEST(parts_that_share_a_communicator_of_some_ranks_are_one_job),
 		TEST(new_processes_after_the_old_ones_ended_are_the_next_attempt),
 		TEST(a_job_is_over_though_its_agent_has_nothing_more_to_say),
