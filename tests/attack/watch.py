@@ -7,7 +7,8 @@
 Prints one JSON object at the end:
 
     age        seconds, the largest age of the agent's metrics file
-    peak_kb    the largest sum of VmHWM over the agent and its children at one time
+    peak_kb    the largest sum at one time: VmHWM of the agent, and of each child what it does not share
+               with the agent, VmHWM without the pages of files
     agent      "running", or what else became of the process
     state      states other than running that the job was in, and "gone"
     live       the fewest live ranks of it
@@ -44,14 +45,15 @@ def ask(path):
         return json.load(answer)
 
 
-def peak_kb(process):
+def peak_kb(process, is_child=False):
     try:
         status = open(f"/proc/{process}/status").read()
         children = open(f"/proc/{process}/task/{process}/children").read().split()
     except OSError:
         return 0
-    peak = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")]
-    return sum(peak) + sum(peak_kb(child) for child in children)
+    kb = {line.split(":")[0]: int(line.split()[1]) for line in status.splitlines() if line.endswith(" kB")}
+    own = kb.get("VmHWM", 0) - (kb.get("RssFile", 0) if is_child else 0)
+    return own + sum(peak_kb(child, True) for child in children)
 
 
 def look_at_agent():

@@ -5,7 +5,7 @@
 # run says all of it.
 #
 #   NT_ATTACK_AGE   seconds that the agent's metrics may be old (10)
-#   NT_ATTACK_MB    what the agent and its children may have used at most, together (80)
+#   NT_ATTACK_MB    what the agent and its children may have used at most, together (60)
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -119,7 +119,7 @@ watch_end() {
   [ -s "$work/out/watch" ] || fail "$1: the watcher said nothing"
   hold "$1" '.agent == "running"' "the agent is not running"
   hold "$1" ".age < ${NT_ATTACK_AGE:-10}" "its metrics became stale"
-  hold "$1" ".peak_kb > 0 and .peak_kb < ${NT_ATTACK_MB:-80} * 1024" "it used too much memory"
+  hold "$1" ".peak_kb > 0 and .peak_kb < ${NT_ATTACK_MB:-60} * 1024" "it used too much memory"
   hold "$1" '.state == [] and .ranks == []' "the healthy job or a rank of it was not running"
   hold "$1" ".live == $healthy_ranks" "ranks of the healthy job were not seen"
   hold "$1" '.complete == 1' "windows of the healthy job were incomplete"
