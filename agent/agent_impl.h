@@ -31,6 +31,7 @@ struct nt_agent {
 	char node[NT_AGENT_MAX_NODE + 1];
 	struct nt_bus *bus;
 	struct nt_bus *disk_queue; /* the bus, if it is a disk queue; else NULL */
+	int spool_lock; /* held while the agent runs; -1: none */
 	struct nt_publisher *publisher;
 	struct nt_workers workers;
 	struct nt_quarantine *quarantine;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens the parts of the agent in order, and closes them. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -34,6 +37,46 @@ static uint64_t hash_boot_id(void)
 	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 }
 
+/* The directory of a spool; NULL: the bus is another. */
+static const char *spool_of(const struct nt_agent *agent)
+{
+	static const char spool[] = "spool:";
+	const char *bus = agent->config->bus;
+
+	return strncmp(bus, spool, sizeof(spool) - 1) == 0 ? bus + sizeof(spool) - 1 : NULL;
+}
+
+/*
+ * Two agents of one node would report each rank twice. A disk queue has a lock of its own; in a
+ * spool, which agents of several nodes may share, there is one per node. The spool exists.
+ */
+static int lock_spool(struct nt_agent *agent)
+{
+	const char *dir = spool_of(agent);
+	char path[PATH_MAX];
+	int n;
+
+	if (!dir)
+		return 0;
+	n = snprintf(path, sizeof(path), "%s/agent-%016llx.lock", dir,
+		     (unsigned long long)nt_hash_text(NT_HASH_SEED, agent->node));
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return nt_err(-ENAMETOOLONG, "lock the spool '%s'", dir);
+	agent->spool_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (agent->spool_lock < 0)
+		return nt_err(-errno, "lock the spool '%s'", dir);
+	if (flock(agent->spool_lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return nt_err(-errno, "lock the spool '%s'", dir);
+	(void)nt_err(
+		0,
+		"an agent of node '%s' already writes to the spool '%s': stop it, or give this "
+		"one another --node or --bus",
+		agent->node, dir);
+	return -EWOULDBLOCK;
+}
+
 /* A spool is local, and needs none. */
 static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *options)
 {
@@ -44,7 +87,7 @@ static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *option
 	};
 	int r;
 
-	if (!disk_queue.dir || !*disk_queue.dir || strncmp(agent->config->bus, "spool:", 6) == 0)
+	if (!disk_queue.dir || !*disk_queue.dir || spool_of(agent))
 		return 0;
 	r = nt_disk_queue_open(&disk_queue, &agent->bus);
 	if (r == -EWOULDBLOCK)
@@ -125,6 +168,11 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	if (r < 0)
 		return nt_err(r, "open the bus '%s' for writing%s%s", agent->config->bus,
 			      *error.text ? ": " : "", error.text);
+	r = lock_spool(agent);
+	if (r < 0) {
+		nt_bus_close(bus);
+		return r;
+	}
 	if (agent->disk_queue)
 		nt_disk_queue_attach(agent->disk_queue, bus);
 	else
@@ -209,7 +257,7 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	if (!agent)
 		return nt_err(-ENOMEM, "start");
 	agent->config = config;
-	agent->epoll = agent->timer = agent->signals = -1;
+	agent->epoll = agent->timer = agent->signals = agent->spool_lock = -1;
 	r = name_node(agent);
 	if (r < 0)
 		return nt_err(r, "read the host's name");
@@ -279,5 +327,6 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_closep(&agent->epoll);
 	nt_closep(&agent->timer);
 	nt_closep(&agent->signals);
+	nt_closep(&agent->spool_lock);
 	free(agent);
 }

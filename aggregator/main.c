@@ -132,6 +132,22 @@ static bool is_shared(const struct nt_aggregator_config *config)
 	return strncmp(config->bus, spool, sizeof(spool) - 1) != 0;
 }
 
+/* A spool that agents have not made is most likely a wrong path; the default one may come later. */
+static enum nt_exit check_spool(struct running *running)
+{
+	const struct nt_aggregator_config *config = running->config;
+	const char *dir = strchr(config->bus, ':');
+
+	if (is_shared(config) || !dir || strcmp(config->bus, NT_AGGREGATOR_BUS) == 0 ||
+	    access(dir + 1, F_OK) == 0 || errno != ENOENT)
+		return NT_EXIT_OK;
+	(void)nt_err(0,
+		     "bus: the spool '%s' does not exist; an agent creates it: check the path, or "
+		     "start the agent first",
+		     dir + 1);
+	return NT_EXIT_BUS;
+}
+
 static bool tells_kube(const struct nt_aggregator_config *config)
 {
 	return config->kube_events || config->kube_node_condition;
@@ -379,7 +395,8 @@ static enum nt_exit open_api(struct running *running)
 static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
-		open_store, open_notify, open_signatures, open_enrol, open_service, open_api,
+		check_spool, open_store,   open_notify, open_signatures,
+		open_enrol,  open_service, open_api,
 	};
 
 	if (nt_board_new(&running->board) < 0)

@@ -81,8 +81,27 @@ enum {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* A start as root, without --user, leaves files that a later start as another user cannot open. */
+static bool is_of_another_user(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && status.st_uid != geteuid();
+}
+
 static int refuse(struct nt_store_error *error, int r, const char *path, const char *why)
 {
+	if (r == -EACCES && !why && is_of_another_user(path)) {
+		(void)snprintf(
+			error->text, sizeof(error->text),
+			"store '%s': %s: an earlier start was by another user; give the files "
+			"to user %u: chown %u '%s'*",
+			path, strerrordesc_np(-r), (unsigned int)geteuid(), (unsigned int)geteuid(),
+			path);
+		return r;
+	}
+	if (r == -EROFS && !why)
+		why = "it cannot be written; the file and its directory must be writable";
 	(void)snprintf(error->text, sizeof(error->text), "store '%s': %s", path,
 		       why ? why : strerrordesc_np(-r));
 	return r;

@@ -43,7 +43,7 @@ setup() {
     "$sim/launch" curl jq unshare nsenter
   work=$(mktemp -d "${TMPDIR:-/tmp}/neutracer-XXXXXX")
   control=$work/control
-  mkdir "$control" "$work/log" "$work/out"
+  mkdir "$control" "$work/log" "$work/out" "$work/spool"
   : >"$control/faults"
   trap cleanup EXIT
   trap 'exit 130' INT TERM HUP

@@ -122,6 +122,7 @@ def kinds(messages):
 
 def start_aggregator(work, server, log):
     url = work / "url"
+    (work / "spool").mkdir(exist_ok=True)
     url.write_text(f"http://127.0.0.1:{server.server_address[1]}/hook\n")
     return subprocess.Popen(
         [BIN / "neutracer-aggregator", "--bus", f"spool:{work / 'spool'}", "--listen", "127.0.0.1:0",

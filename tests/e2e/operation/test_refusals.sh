@@ -57,6 +57,22 @@ echo "no BTF: refused"
 # A bus that cannot be written, and a store that is none.
 : >"$work/file"
 refused 5 "$work/file" "$PWD/$bin/neutracer-agent" --bus "spool:$work/file"
+refused 5 "$work/none.*does not exist" "$PWD/$bin/neutracer-aggregator" --bus "spool:$work/none" --store "$work/store.db" \
+  --token-file "$work/token" --listen 127.0.0.1:0
+chmod 755 "$work" "$work/spool"
+as_root=("${aggregator[@]}" --store "$work/root.db")
+timeout 20 "${as_root[@]}" >"$work/out/as-root" 2>&1 &
+wait_until 20 "the store" test -s "$work/root.db" || fail "no store: $(cat "$work/out/as-root")"
+kill %% && wait %% || :
+refused 6 "root.db.*by another user.*chown" "${as_root[@]}" --user nobody
+start_agent here
+refused 5 "node 'here'.*another --node" "${agent[@]}" --node here
+start_agent there
+stop_agent there
+stop_agent here
+start_agent here
+stop_agent here
+echo "a second agent of a node, and a spool that is none: refused"
 head -c 8192 /dev/urandom >"$work/bad.db"
 refused 6 'bad.db' "${aggregator[@]}" --store "$work/bad.db"
 echo "bus and store: refused"
