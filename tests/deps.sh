@@ -21,7 +21,7 @@ build=(
 check=(libcmocka-dev binutils git python3)
 test=(
   "${check[@]}" libclang-rt-14-dev
-  openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-torch libopenblas0-pthread
+  openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran lammps python3-torch libopenblas0-pthread
   curl jq procps iproute2 util-linux mount sqlite3 man-db
   python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat openssl systemd libseccomp2

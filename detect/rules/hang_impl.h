@@ -56,10 +56,13 @@ static inline const struct nt_detect_link *find_link(const struct nt_detect_rank
 	return NULL;
 }
 
-/* Stopped by a signal or a debugger: it waits for nobody, wherever it is. */
+/*
+ * Stopped by a signal: it waits for nobody, wherever it is. A debugger (state t) may have been
+ * attached because of the hang.
+ */
 static inline bool is_stopped(const struct nt_detect_rank *rank)
 {
-	return rank->state == 'T' || rank->state == 't';
+	return rank->state == 'T';
 }
 
 /* In a call that ends when one other rank makes its own, or that waits for such calls. */

@@ -90,6 +90,17 @@ static void a_stopped_process_is_the_culprit_inside_the_collective_of_all(void *
 	assert_names_rank(sim_firing(job->detect, 0), 2);
 }
 
+static void a_rank_in_a_debugger_is_not_accused_for_that(void **state)
+{
+	struct job *job = *state;
+
+	wait_for_peers(&job->sim, 3);
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[5].state = 't';
+	sim_pass(&job->sim, job->detect, 20);
+	assert_names_rank(sim_firing(job->detect, 0), 3);
+}
+
 static void a_job_that_is_suspended_as_a_whole_is_no_hang(void **state)
 {
 	struct job *job = *state;
@@ -119,6 +130,7 @@ int main(void)
 		CASE(nobody_waits_while_any_rank_makes_steps),
 		CASE(a_stopped_process_is_the_culprit_inside_a_call_too),
 		CASE(a_stopped_process_is_the_culprit_inside_the_collective_of_all),
+		CASE(a_rank_in_a_debugger_is_not_accused_for_that),
 		CASE(a_job_that_is_suspended_as_a_whole_is_no_hang),
 		CASE(all_that_wait_for_peers_hang_without_a_culprit),
 	};
