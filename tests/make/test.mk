@@ -124,7 +124,7 @@ e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_trai
 	attacks/test_attack_elf.sh)
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 e2e_rest := $(filter-out $(e2e_short),$(e2e_scripts))
-e2e_alone := $(filter tests/e2e/attacks/% %_mpi.sh %_permuted.sh,$(e2e_rest))
+e2e_alone := $(filter tests/e2e/attacks/% %_mpi.sh %_permuted.sh %_lammps.sh %_peer.sh,$(e2e_rest))
 e2e_part = $(or $(if $(filter alone,$(PART)),$(e2e_alone)),$(if $(filter beside,$(PART)),$(filter-out $(e2e_alone),$(e2e_rest))),\
 	$(call part,$(e2e_short),$(e2e_scripts)))
 
