@@ -63,7 +63,8 @@ chmod 755 "$work" "$work/spool"
 as_root=("${aggregator[@]}" --store "$work/root.db")
 timeout 20 "${as_root[@]}" >"$work/out/as-root" 2>&1 &
 wait_until 20 "the store" test -s "$work/root.db" || fail "no store: $(cat "$work/out/as-root")"
-kill %% && wait %% || :
+kill %%
+wait %% || :
 refused 6 "root.db.*by another user.*chown" "${as_root[@]}" --user nobody
 start_agent here
 refused 5 "node 'here'.*another --node" "${agent[@]}" --node here

@@ -5,7 +5,9 @@ set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
 
-command -v lmp >/dev/null && command -v mpirun >/dev/null || skip "mpi: LAMMPS is not installed"
+for program in lmp mpirun; do
+  command -v "$program" >/dev/null || skip "mpi: $program is not installed"
+done
 setup
 start_aggregator --resolve-after 10s
 start_agent here
