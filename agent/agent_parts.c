@@ -62,7 +62,7 @@ static int lock_spool(struct nt_agent *agent)
 		     (unsigned long long)nt_hash_text(NT_HASH_SEED, agent->node));
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return nt_err(-ENAMETOOLONG, "lock the spool '%s'", dir);
-	agent->spool_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	agent->spool_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (agent->spool_lock < 0)
 		return nt_err(-errno, "lock the spool '%s'", dir);
 	if (flock(agent->spool_lock, LOCK_EX | LOCK_NB) == 0)

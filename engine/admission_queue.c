@@ -7,7 +7,7 @@
 #include "common/base/search.h"
 
 enum {
-	FEW_CALLS = 4, /* of a communicator: fewer may be less than a step */
+	FEW_CALLS = 4, /* fewer may be less than a step */
 };
 
 struct nt_admission_slot {
@@ -48,11 +48,12 @@ static bool has_few_calls(const struct nt_job_key *key, const struct nt_rank_ses
 
 	if (!key->job || !member->rank_known)
 		return false;
-	for (size_t i = 0; i < member->waitings; i++) {
+	/* Ends early: this is called for each message of a session that waits. */
+	for (size_t i = 0; i < member->waitings && calls < FEW_CALLS; i++) {
 		const struct nt_window *window = &member->waiting[i].message->window;
 
-		for (size_t j = 0; j < window->comms; j++)
-			for (size_t k = 0; k < window->comm[j].ops; k++)
+		for (size_t j = 0; j < window->comms && calls < FEW_CALLS; j++)
+			for (size_t k = 0; k < window->comm[j].ops && calls < FEW_CALLS; k++)
 				calls += window->comm[j].size > 1 ? window->comm[j].op[k].calls : 0;
 	}
 	return calls > 0 && calls < FEW_CALLS;

@@ -270,7 +270,7 @@ static void put_network(struct writer *writer, const struct nt_wire_incident *in
 	put_since(writer, incident);
 }
 
-/* ", by signal 9 (Killed)" or ", with exit status 1". */
+/* ", by signal 9 (SIGKILL)" or ", with exit status 1". */
 static void put_end(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	const struct nt_wire_evidence *by =

@@ -187,10 +187,10 @@ static double cost_since(const struct nt_governor *governor, const struct nt_gov
 static bool is_burst(const struct nt_governor *governor, const struct nt_governed *process,
 		     const struct nt_process_counters *counters, double observed_ns)
 {
-	double cost_ns = cost_since(governor, process, counters);
+	double most_ns = (observed_ns > BURST_NS ? observed_ns : BURST_NS) *
+			 budget_of(governor, process) * burst_times;
 
-	return observed_ns > 0 && cost_ns / (observed_ns > BURST_NS ? observed_ns : BURST_NS) >
-					  budget_of(governor, process) * burst_times;
+	return observed_ns > 0 && cost_since(governor, process, counters) > most_ns;
 }
 
 bool nt_governor_sample(struct nt_governor *governor, uint32_t pid,

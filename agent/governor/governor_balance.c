@@ -21,8 +21,8 @@ enum {
 };
 
 /*
- * The target, as part of the agent's budget. The rest is slack: whoever is granted at least this
- * part of its claim is not limited, since slices would cost more than they save.
+ * The target, as part of the agent's budget. The rest is slack: a process that is granted at least
+ * this part of its claim is not limited, since slices would cost more than they save.
  */
 static const double event_share = 0.8;
 

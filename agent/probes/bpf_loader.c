@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -270,6 +271,14 @@ int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data)
 	return r < 0 ? r : 0;
 }
 
+/* True while a thread of the process runs; false also once it is a zombie. */
+static bool is_running(int pidfd)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&poller, 1, 0) == 0;
+}
+
 bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters)
 {
@@ -277,6 +286,9 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 	struct nt_bpf_loader_ended *ended = NULL;
 
 	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
+	/* The pid was reused: the one that ended was never forgotten, as it was not watched. */
+	if (ended && !(ended->last.h.flags & NT_END_EXEC) && is_running(fd))
+		ended = NULL;
 	/* The storage of a process that was not yet waited for can still be read. */
 	if ((!ended || ended->last.h.flags & NT_END_EXEC) && fd >= 0 &&
 	    bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.counters), &fd, ret_counters) == 0)

@@ -76,6 +76,7 @@ const char *nt_evidence_text(enum nt_evidence_text word)
 		[NT_EVIDENCE_TEXT_UNINTERRUPTIBLE] =
 			"ranks named, whose processes are in uninterruptible sleep",
 		[NT_EVIDENCE_TEXT_STOPPED] = "ranks named, whose processes are stopped",
+		[NT_EVIDENCE_TEXT_TRACED] = "ranks named, whose processes a debugger has stopped",
 		[NT_EVIDENCE_TEXT_ZOMBIE] = "ranks named, whose processes are zombies",
 		[NT_EVIDENCE_TEXT_SCHEDULER] = "process state",
 	};

@@ -11,8 +11,9 @@ struct nt_detect_rank;
 
 /*
  * Of a job whose ranks have all ended: the first one, if it ended by a signal or with a status other
- * than 0, and no other rank ended in the same way: by the same signal from outside at any time, or
- * within NT_DEATH_TOGETHER_NS (NT_DEATH_KILLED_TOGETHER_NS). Borrowed. NULL: there is none, or it is not known.
+ * than 0, and no other rank ended in the same way: by the same signal from outside at any time, by
+ * SIGKILL within NT_DEATH_KILLED_TOGETHER_NS, or else within NT_DEATH_TOGETHER_NS. Borrowed. NULL:
+ * there is none, or it is not known.
  */
 const struct nt_detect_rank *nt_first_death(const struct nt_detect *detect);
 

@@ -161,8 +161,9 @@ static enum nt_evidence_text text_of(char state)
 	case 'D':
 		return NT_EVIDENCE_TEXT_UNINTERRUPTIBLE;
 	case 'T':
-	case 't':
 		return NT_EVIDENCE_TEXT_STOPPED;
+	case 't':
+		return NT_EVIDENCE_TEXT_TRACED;
 	case 'Z':
 		return NT_EVIDENCE_TEXT_ZOMBIE;
 	default:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel side's counters of a process, and what is left of them after its end. */
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
 #include "tests/bpf/call_stubs.h"
 
 /* One attachment serves all tests of a mode: detaching is slow. */
@@ -94,6 +97,51 @@ static void how_a_process_ended_is_what_wait_says_of_it(void **state)
 	assert_int_equal(exit_code_of(h, SIGABRT, 0) & 0x7f, SIGABRT);
 }
 
+/* A child of that pid, which makes one launch and waits to be killed. */
+static pid_t run_with_pid(pid_t wanted)
+{
+	struct clone_args clone = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uint64_t)(uintptr_t)&wanted,
+		.set_tid_size = 1,
+	};
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = (pid_t)syscall(SYS_clone3, &clone, sizeof(clone));
+	if (pid == 0) {
+		(void)stub_call(&cudart, "cudaLaunchKernel", args);
+		(void)!write(ready[1], "", 1);
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(ready[1]);
+	if (pid > 0)
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)close(ready[0]);
+	return pid;
+}
+
+static void counters_of_one_that_ended_are_not_those_of_the_next_with_its_pid(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	pid_t pid = run_child(7), next;
+
+	(void)harness_poll(h);
+	next = run_with_pid(pid);
+	if (next != pid)
+		skip(); /* another process has taken it, or this kernel gives out no pid on request */
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.ended, 0);
+	assert_int_equal(counters.calls[NT_COUNTER_LAUNCH], 1);
+	(void)kill(next, SIGKILL);
+	(void)waitpid(next, NULL, 0);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+}
+
 static void a_process_that_counted_nothing_leaves_nothing(void **state)
 {
 	struct nt_process_counters counters;
@@ -142,6 +190,7 @@ static void a_program_that_is_run_anew_counts_from_zero(void **state)
 #define COUNTER_TESTS(mode)                                                                        \
 	IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),                   \
 		IN(mode, how_a_process_ended_is_what_wait_says_of_it),                             \
+		IN(mode, counters_of_one_that_ended_are_not_those_of_the_next_with_its_pid),       \
 		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
 		IN(mode, a_program_that_is_run_anew_counts_from_zero)
 

@@ -96,9 +96,11 @@ static void a_rank_in_a_debugger_is_not_accused_for_that(void **state)
 
 	wait_for_peers(&job->sim, 3);
 	sim_pass(&job->sim, job->detect, 40);
-	job->sim.rank[5].state = 't';
+	job->sim.rank[3].state = job->sim.rank[5].state = 't';
 	sim_pass(&job->sim, job->detect, 20);
 	assert_names_rank(sim_firing(job->detect, 0), 3);
+	assert_true(evidence_of(sim_firing(job->detect, 0),
+				"ranks named, whose processes are stopped") < 0);
 }
 
 static void a_job_that_is_suspended_as_a_whole_is_no_hang(void **state)
