@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel side's counters of a process, and what is left of them after its end. */
 #include <linux/sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "tests/bpf/call_stubs.h"
@@ -112,6 +113,7 @@ static pid_t run_with_pid(pid_t wanted)
 	assert_int_equal(pipe(ready), 0);
 	pid = (pid_t)syscall(SYS_clone3, &clone, sizeof(clone));
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* if an assertion fails */
 		(void)stub_call(&cudart, "cudaLaunchKernel", args);
 		(void)!write(ready[1], "", 1);
 		(void)pause();
