@@ -37,22 +37,13 @@ static uint64_t hash_boot_id(void)
 	return nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 }
 
-/* The directory of a spool; NULL: the bus is another. */
-static const char *spool_of(const struct nt_agent *agent)
-{
-	static const char spool[] = "spool:";
-	const char *bus = agent->config->bus;
-
-	return strncmp(bus, spool, sizeof(spool) - 1) == 0 ? bus + sizeof(spool) - 1 : NULL;
-}
-
 /*
  * Two agents of one node would report each rank twice. A disk queue has a lock of its own; in a
  * spool, which agents of several nodes may share, there is one per node. The spool exists.
  */
 static int lock_spool(struct nt_agent *agent)
 {
-	const char *dir = spool_of(agent);
+	const char *dir = nt_bus_spool_dir(agent->config->bus);
 	char path[PATH_MAX];
 	int n;
 
@@ -87,7 +78,7 @@ static int open_disk_queue(struct nt_agent *agent, struct nt_bus_options *option
 	};
 	int r;
 
-	if (!disk_queue.dir || !*disk_queue.dir || spool_of(agent))
+	if (!disk_queue.dir || !*disk_queue.dir || nt_bus_spool_dir(agent->config->bus))
 		return 0;
 	r = nt_disk_queue_open(&disk_queue, &agent->bus);
 	if (r == -EWOULDBLOCK)

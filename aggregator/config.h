@@ -10,8 +10,6 @@
 #include "common/kube/kube.h"
 #include "common/options/opt.h"
 
-#define NT_AGGREGATOR_BUS "spool:/var/lib/neutracer/spool" /* the default */
-
 struct nt_aggregator_config {
 	char *bus;
 	struct nt_bus_security bus_security;

@@ -127,24 +127,22 @@ static enum nt_exit become_user(const char *name)
 /* A spool is local to one machine; any other bus is shared among its readers. */
 static bool is_shared(const struct nt_aggregator_config *config)
 {
-	static const char spool[] = "spool:";
-
-	return strncmp(config->bus, spool, sizeof(spool) - 1) != 0;
+	return !nt_bus_spool_dir(config->bus);
 }
 
 /* A spool that agents have not made is most likely a wrong path; the default one may come later. */
 static enum nt_exit check_spool(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
-	const char *dir = strchr(config->bus, ':');
+	const char *dir = nt_bus_spool_dir(config->bus);
 
-	if (is_shared(config) || !dir || strcmp(config->bus, NT_AGGREGATOR_BUS) == 0 ||
-	    access(dir + 1, F_OK) == 0 || errno != ENOENT)
+	if (!dir || strcmp(config->bus, NT_BUS_DEFAULT) == 0 || access(dir, F_OK) == 0 ||
+	    errno != ENOENT)
 		return NT_EXIT_OK;
 	(void)nt_err(0,
 		     "bus: the spool '%s' does not exist; an agent creates it: check the path, or "
 		     "start the agent first",
-		     dir + 1);
+		     dir);
 	return NT_EXIT_BUS;
 }
 

@@ -153,6 +153,11 @@ struct nt_bus_options {
 	struct nt_bus_error *error;
 };
 
+#define NT_BUS_DEFAULT "spool:/var/lib/neutracer/spool" /* of agents and aggregators alike */
+
+/* The directory of a spool's url, within it; NULL: another bus. */
+const char *nt_bus_spool_dir(const char *url);
+
 /* Whether the url is well-formed for nt_bus_open(). Checks the text only. */
 bool nt_bus_url_is_sound(const char *url);
 

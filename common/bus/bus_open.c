@@ -20,6 +20,11 @@ static const char *match_scheme(const char *url, const char *scheme)
 	return strncmp(url, scheme, len) == 0 && url[len] ? url + len : NULL;
 }
 
+const char *nt_bus_spool_dir(const char *url)
+{
+	return match_scheme(url, spool_scheme);
+}
+
 bool nt_bus_url_is_sound(const char *url)
 {
 	struct nt_kafka_url kafka;
@@ -31,7 +36,7 @@ bool nt_bus_url_is_sound(const char *url)
 
 int nt_bus_open(const char *url, const struct nt_bus_options *options, struct nt_bus **ret_bus)
 {
-	const char *dir = match_scheme(url, spool_scheme);
+	const char *dir = nt_bus_spool_dir(url);
 
 	if (!options)
 		options = &no_options;
@@ -45,7 +50,7 @@ int nt_bus_open(const char *url, const struct nt_bus_options *options, struct nt
 int nt_bus_reader_open_with(const char *url, uint32_t topics, const struct nt_bus_options *options,
 			    struct nt_bus_reader **ret_reader)
 {
-	const char *dir = match_scheme(url, spool_scheme);
+	const char *dir = nt_bus_spool_dir(url);
 
 	if (!topics || topics >= 1U << NT_TOPIC_END)
 		return -EINVAL;
