@@ -15,37 +15,10 @@ enum {
 static jmp_buf escape;
 static struct harness *watching; /* for hooks that look at what is seen meanwhile */
 
-/* One attachment serves all tests of a mode: detaching is slow. */
-static struct harness shared;
-
-static int begin(void **state)
-{
-	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
-	struct nt_attach_options options = harness_options(mode);
-
-	if (shared.attach && shared.mode != mode)
-		harness_release(&shared);
-	if (!shared.attach) {
-		harness_init(&shared, &options);
-		attach_gpu(&shared);
-		assert_true(harness_attach(&shared, &mpi, NT_LIBRARY_MPI, UINT32_MAX) > 0);
-	}
-	(void)harness_poll(&shared);
-	*state = &shared;
-	return 0;
-}
-
 static int end(void **state)
 {
 	(void)state;
 	*mpi.hook = *nccl.hook = *cudart.hook = NULL;
-	return 0;
-}
-
-static int end_mode(void **state)
-{
-	(void)state;
-	harness_release(&shared);
 	return 0;
 }
 
@@ -448,10 +421,7 @@ static void unreadable_memory_reads_as_zero(void **state)
 		assert_int_equal(h->event[2].id[i], 0);
 }
 
-#define IN(mode, test)                                                                             \
-	{                                                                                          \
-#test "_in_" #mode "_mode", test, begin, end, &mode                                \
-	}
+#define IN(mode, test) IN_MODE(mode, test, end)
 
 #define CALL_TESTS(mode)                                                                           \
 	IN(mode, calls_made_inside_a_call_are_no_calls_of_the_program),                            \
@@ -471,12 +441,7 @@ static void unreadable_memory_reads_as_zero(void **state)
 
 int main(void)
 {
-	static enum nt_attach_mode session = NT_ATTACH_SESSION, multi = NT_ATTACH_MULTI,
-				   perf = NT_ATTACH_PERF;
-	const struct CMUnitTest session_tests[] = {CALL_TESTS(session)};
-	const struct CMUnitTest multi_tests[] = {CALL_TESTS(multi)};
-	const struct CMUnitTest perf_tests[] = {CALL_TESTS(perf)};
-	int r = 0;
+	int r;
 
 	if (!stub_begin() || load_libraries(NULL) < 0)
 		return 1;
@@ -486,12 +451,7 @@ int main(void)
 		stub_clean();
 		return EXIT_SKIP;
 	}
-	if (harness_has_mode(NT_ATTACH_SESSION))
-		r |= cmocka_run_group_tests(session_tests, NULL, end_mode);
-	if (harness_has_mode(NT_ATTACH_MULTI))
-		r |= cmocka_run_group_tests(multi_tests, NULL, end_mode);
-	else
-		r |= cmocka_run_group_tests(perf_tests, NULL, end_mode);
+	r = RUN_IN_MODES(CALL_TESTS);
 	stub_clean();
 	return r;
 }

@@ -6,33 +6,6 @@
 
 #include "tests/bpf/call_stubs.h"
 
-/* One attachment serves all tests of a mode: detaching is slow. */
-static struct harness shared;
-
-static int begin(void **state)
-{
-	enum nt_attach_mode mode = *(enum nt_attach_mode *)*state;
-	struct nt_attach_options options = harness_options(mode);
-
-	if (shared.attach && shared.mode != mode)
-		harness_release(&shared);
-	if (!shared.attach) {
-		harness_init(&shared, &options);
-		attach_gpu(&shared);
-		assert_true(harness_attach(&shared, &mpi, NT_LIBRARY_MPI, UINT32_MAX) > 0);
-	}
-	(void)harness_poll(&shared);
-	*state = &shared;
-	return 0;
-}
-
-static int end_mode(void **state)
-{
-	(void)state;
-	harness_release(&shared);
-	return 0;
-}
-
 /* A child that counts some launches, and ends. */
 static pid_t run_child(int launches)
 {
@@ -184,10 +157,7 @@ static void a_program_that_is_run_anew_counts_from_zero(void **state)
 	(void)close(ready[1]);
 }
 
-#define IN(mode, test)                                                                             \
-	{                                                                                          \
-#test "_in_" #mode "_mode", test, begin, NULL, &mode                               \
-	}
+#define IN(mode, test) IN_MODE(mode, test, NULL)
 
 #define COUNTER_TESTS(mode)                                                                        \
 	IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),                   \
@@ -198,12 +168,7 @@ static void a_program_that_is_run_anew_counts_from_zero(void **state)
 
 int main(void)
 {
-	static enum nt_attach_mode session = NT_ATTACH_SESSION, multi = NT_ATTACH_MULTI,
-				   perf = NT_ATTACH_PERF;
-	const struct CMUnitTest session_tests[] = {COUNTER_TESTS(session)};
-	const struct CMUnitTest multi_tests[] = {COUNTER_TESTS(multi)};
-	const struct CMUnitTest perf_tests[] = {COUNTER_TESTS(perf)};
-	int r = 0;
+	int r;
 
 	if (!stub_begin() || load_libraries(NULL) < 0)
 		return 1;
@@ -213,12 +178,7 @@ int main(void)
 		stub_clean();
 		return EXIT_SKIP;
 	}
-	if (harness_has_mode(NT_ATTACH_SESSION))
-		r |= cmocka_run_group_tests(session_tests, NULL, end_mode);
-	if (harness_has_mode(NT_ATTACH_MULTI))
-		r |= cmocka_run_group_tests(multi_tests, NULL, end_mode);
-	else
-		r |= cmocka_run_group_tests(perf_tests, NULL, end_mode);
+	r = RUN_IN_MODES(COUNTER_TESTS);
 	stub_clean();
 	return r;
 }
