@@ -313,8 +313,6 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 		kind->foreign++;
 		step->strange++;
 		if (has_vanished(step)) {
-			if (!step->loose)
-				step->vanished++;
 			nt_step_forget(step);
 			step->next_search = step->calls;
 		} else if (asks_for_longer(step, kind)) {

@@ -12,7 +12,6 @@
 enum {
 	NT_STEP_CALLS_MIN = 4, /* before the first search */
 	NT_STEP_REFINE_LAST = NT_CALL_PERIOD_GAPS, /* steps after which times are not used */
-	NT_STEP_VANISHED = 3, /* periods that vanish: bytes vary */
 	NT_KIND_SLOTS = 2 * NT_STEP_KINDS, /* of the hash table from call to kind */
 	NT_KIND_OTHER = NT_STEP_KINDS, /* the kind of calls beyond the table */
 	NT_KIND_NONE = UINT16_MAX,
@@ -72,7 +71,6 @@ struct nt_step {
 	uint32_t bad; /* steps of a wrong length in a row */
 	uint32_t aside; /* calls of steps in a row that were none */
 	uint32_t strange; /* calls in a row that count and are not in the period */
-	uint32_t vanished; /* periods in a row whose calls came no more */
 	/* Before several periods were found to make a round: */
 	uint32_t base_period, base_anchors;
 	uint16_t base_anchor;
@@ -91,12 +89,6 @@ struct nt_step {
 	uint32_t steps; /* boundaries since the period was found */
 	uint64_t number, found_count, unknown_kinds;
 };
-
-/* True if the bytes of calls vary: periods of equal bytes were found, and did not last. */
-static inline bool nt_step_bytes_vary(const struct nt_step *step)
-{
-	return step->vanished >= NT_STEP_VANISHED;
-}
 
 static inline uint32_t nt_step_fit(uint64_t value)
 {

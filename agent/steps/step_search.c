@@ -391,8 +391,6 @@ void nt_step_search(struct nt_step *step)
 	bool weak = !step->found || step->loose;
 
 	step->next_search = step->calls + NT_STEP_CALLS_MIN / 2 + step->len / RETRY_PART;
-	if (nt_step_bytes_vary(step) && (search_period(step, true) || step->found))
-		return;
 	if (search_period(step, false) || !weak || search_runs(step, false) || step->found ||
 	    step->len < LOOSE_CALLS)
 		return;
